@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef ALLOCPROF_CLEANUP_H
+#define ALLOCPROF_CLEANUP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Releases a variable when its scope ends: `_cleanup_(close_fd) int fd = open(...)`. */
+#define _cleanup_(fn) __attribute__((cleanup(fn)))
+
+static inline void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void close_file(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+/* For any pointer to malloc'ed memory. */
+static inline void free_ptr(void *ptr)
+{
+	free(*(void **)ptr);
+}
+
+#endif
