@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the BPF programs and user space say to each other, and the numbers that the data file keeps.
- * The including side provides __u8 … __u64 (<linux/types.h> or bpf/vmlinux.h).
  */
 #ifndef ALLOCPROF_ABI_H
 #define ALLOCPROF_ABI_H
+
+#include <linux/types.h>
 
 /* The functions of an allocator. The order decides which name leads where several share an address. */
 enum ap_function {
@@ -27,7 +28,6 @@ enum ap_lost {
 	AP_LOST_NO_SCRATCH,  /* every scratch slot of this CPU was taken by preempted programs */
 	AP_LOST_RING_FULL,   /* the stack's frames found no room in the ring buffer */
 	AP_LOST_COUNTS_FULL, /* the counter map and the ring buffer behind it were full */
-	AP_LOST_PENDING,     /* a tail call could not be noted, the next hit's nature is unknown */
 	AP_LOST_REASONS,
 };
 
@@ -56,5 +56,132 @@ struct ap_frame {
 	__u32 flags; /* none yet, 0 */
 	__u64 offset;
 };
+
+/* Settings that the programs see as read-only data; all fixed before they are loaded. */
+struct ap_config {
+	__u32 functions;     /* bit mask of enum ap_function: whose calls are recorded */
+	__u32 max_depth;     /* frames of a stack that are kept, 1 to AP_MAX_DEPTH */
+	__u32 scratch_slots; /* per CPU, 0 to AP_SCRATCH_SLOTS */
+	__u32 follow;	     /* 1: children of a followed process are followed */
+	__u32 drain_at;	     /* new counters after which user space is woken to drain them */
+	__u32 wake_at_bytes; /* unread ring buffer bytes at which user space is woken */
+};
+
+/* Programs of one CPU that may hold a scratch at a time: one runs, the others were preempted. */
+#define AP_SCRATCH_SLOTS 8
+
+/* What a program must know of the site that was hit; the uprobe's cookie is its index. */
+struct ap_site {
+	__u64 probe_vaddr; /* ELF virtual address of the probed instruction */
+	__u64 text_start;  /* ELF virtual addresses of the allocator's code */
+	__u64 text_end;
+	__u32 allocator;   /* index of the allocator, from 0 */
+	__u32 function;	   /* enum ap_function */
+	__u32 tail_calls;  /* bit mask of the functions that this one may jump to */
+	__u32 tail_called; /* 1: another function of the allocator may jump to this one */
+};
+
+/* Key of the set of return addresses that make a hit internal. */
+struct ap_internal_return {
+	__u64 vaddr; /* ELF virtual address behind a call instruction of the allocator's file */
+	__u32 allocator;
+	__u32 pad; /* 0 */
+};
+
+/* What `stat` counts, per site and CPU. A site's hits are calls + internal. */
+struct ap_site_counts {
+	__u64 calls;
+	__u64 internal;
+	__u64 size_bytes;	/* asked for by calls; 0 for a product that overflows */
+	__u64 fresh;		/* realloc(NULL, n) and reallocarray(NULL, …) among calls */
+	__u64 fresh_size_bytes; /* asked for by these */
+	__u64 released;		/* realloc(p, 0) among calls, p not NULL */
+	__u64 null;		/* free(NULL) among calls */
+};
+
+/* Plain counters of a run, per CPU. */
+enum ap_stat {
+	AP_STAT_EVENTS,	    /* calls of recorded functions by followed processes */
+	AP_STAT_INTERNAL,   /* internal hits of recorded functions */
+	AP_STAT_RELABELLED, /* calls counted under the function that they tail-called, as the
+			     * note of the tail call found no room */
+	AP_STAT_RECORDS_LOST,	/* process and module records that found no room in the ring buffer */
+	AP_STAT_PROCESSES_LOST, /* processes that could not be followed: the set was full */
+	AP_STAT_LOST,		/* the first of AP_LOST_REASONS counters */
+	AP_STATS = AP_STAT_LOST + AP_LOST_REASONS,
+};
+
+/* Key and value of the counters that `record` aggregates in the kernel. */
+struct ap_count_key {
+	__u64 stack;	/* hash over the frames' (module, offset) and the end */
+	__u32 process;	/* process image id */
+	__u32 function; /* enum ap_function */
+};
+
+struct ap_count {
+	__u64 calls;
+	__u64 size_bytes;
+};
+
+/* Records of the ring buffer; each starts with its type. */
+enum ap_record_type {
+	AP_RECORD_PROCESS,
+	AP_RECORD_MODULE,
+	AP_RECORD_STACK,
+	AP_RECORD_COUNT,
+	AP_RECORD_DRAIN, /* counters are running full; only the type */
+};
+
+enum ap_process_event {
+	AP_PROCESS_SEEDED, /* attached to while it ran */
+	AP_PROCESS_FORKED,
+	AP_PROCESS_EXECED,
+	AP_PROCESS_EXITED, /* its last thread has left user space for good */
+};
+
+struct ap_process_record {
+	__u32 type;
+	__u32 event;	/* enum ap_process_event */
+	__u32 id;	/* process image id, from 1; an exec makes a new one */
+	__u32 parent;	/* image that forked or exec'ed this one, 0 for the first */
+	__u32 pid;	/* in the PID namespace of allocprof */
+	__u32 by_thread; /* EXECED: 1 where a thread other than the leader did it, else 0 */
+	__u64 time_ns;	/* CLOCK_MONOTONIC */
+	char comm[AP_COMM_LEN];
+};
+
+/* First sight of a mapped file. Identity is (device, inode, generation). */
+struct ap_module_record {
+	__u32 type;
+	__u32 id;  /* module id, from 1 */
+	__u32 pid; /* a process that has it mapped, in the PID namespace of allocprof */
+	__u32 device; /* kernel's dev_t: major << 20 | minor */
+	__u64 inode;
+	__u64 start, end;     /* of the mapping in that process */
+	__u64 offset;	      /* in the file, of start */
+	__u32 generation;     /* of the inode number */
+	__u32 pad;	      /* 0 */
+};
+
+/* Followed by @n_frames struct ap_frame, the allocator's caller first. */
+struct ap_stack_record {
+	__u32 type;
+	__u32 n_frames;
+	__u64 stack;   /* hash */
+	__u32 process; /* image that showed it first, to resolve frames without a module */
+	__u32 end;     /* enum ap_stack_end */
+};
+
+/* One call whose counter found no room in the map. */
+struct ap_count_record {
+	__u32 type;
+	__u32 pad; /* 0 */
+	struct ap_count_key key;
+	__u64 size_bytes;
+};
+
+_Static_assert(sizeof(struct ap_frame) == 16, "frames are copied as they are");
+_Static_assert(sizeof(struct ap_count_key) == 16, "keys have no padding");
+_Static_assert(sizeof(struct ap_internal_return) == 16, "keys have no padding");
 
 #endif

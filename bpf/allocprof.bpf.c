@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The programs at the probes: count_call for `stat`, record_call for `record`. */
+#include "abi.h"
+#include "hit.bpf.h"
+#include "maps.bpf.h"
+#include "process.bpf.h"
+#include "stack.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AP_MAX_SITES);
+	__type(key, __u32);
+	__type(value, struct ap_site_counts);
+} site_counts SEC(".maps");
+
+SEC("uprobe")
+int count_call(struct pt_regs *ctx)
+{
+	struct ap_site_counts *counts;
+	struct hit hit;
+
+	if (!process__current() || !hit__read(&hit, ctx))
+		return 0;
+	counts = bpf_map_lookup_elem(&site_counts, &hit.site);
+	if (!counts)
+		return 0;
+	if (hit.internal) {
+		__sync_fetch_and_add(&counts->internal, 1);
+		return 0;
+	}
+	__sync_fetch_and_add(&counts->calls, 1);
+	if (hit.function == AP_FREE) {
+		if (!hit.pointer)
+			__sync_fetch_and_add(&counts->null, 1);
+		return 0;
+	}
+	__sync_fetch_and_add(&counts->size_bytes, hit.size_bytes);
+	if (hit.function == AP_REALLOC || hit.function == AP_REALLOCARRAY) {
+		if (!hit.pointer) {
+			__sync_fetch_and_add(&counts->fresh, 1);
+			__sync_fetch_and_add(&counts->fresh_size_bytes, hit.size_bytes);
+		} else if (!hit.size_bytes && !hit.overflows) {
+			__sync_fetch_and_add(&counts->released, 1);
+		}
+	}
+	return 0;
+}
+
+#define COUNTS_MAP                                                                                 \
+	{                                                                                          \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(max_entries, 65536);                                                        \
+		__type(key, struct ap_count_key);                                                  \
+		__type(value, struct ap_count);                                                    \
+	}
+
+/* One is counted into while user space reads the other: a counter that a program can reach is never
+ * read and removed. */
+struct COUNTS_MAP counts_a SEC(".maps"), counts_b SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct COUNTS_MAP);
+} counts SEC(".maps") = {
+	.values = { (void *)&counts_a },
+};
+
+/* Counters that were inserted since the maps were swapped; user space sets it back. */
+__u64 counts_inserted;
+
+/* Stacks whose frames user space has. Forgetting one only means that it is sent again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 262144);
+	__type(key, __u64);
+	__type(value, __u8);
+} stacks_sent SEC(".maps");
+
+static __always_inline void lose(enum ap_lost reason)
+{
+	stat__add(AP_STAT_LOST + reason);
+}
+
+/* Wakes user space only when there is something to do: a wake-up costs more than a record. */
+static __always_inline __u64 ring__flags(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_at_bytes ?
+		       BPF_RB_FORCE_WAKEUP :
+		       BPF_RB_NO_WAKEUP;
+}
+
+/* Hands the frames to user space unless it has them. False where the ring buffer is full. */
+static __always_inline bool stack__send(struct scratch *scratch)
+{
+	__u64 stack = scratch->record.stack;
+	__u32 n_frames = scratch->record.n_frames;
+	__u8 sent = 1;
+
+	if (bpf_map_lookup_elem(&stacks_sent, &stack))
+		return true;
+	if (n_frames > AP_MAX_DEPTH)
+		return false;
+	if (bpf_ringbuf_output(&ring, &scratch->record,
+			       sizeof(scratch->record) + n_frames * sizeof(struct ap_frame),
+			       ring__flags()))
+		return false;
+	bpf_map_update_elem(&stacks_sent, &stack, &sent, BPF_ANY);
+	return true;
+}
+
+static __always_inline bool count__send(const struct ap_count_key *key, __u64 size_bytes)
+{
+	struct ap_count_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record)
+		return false;
+	record->type = AP_RECORD_COUNT;
+	record->pad = 0;
+	record->key = *key;
+	record->size_bytes = size_bytes;
+	bpf_ringbuf_submit(record, ring__flags());
+	return true;
+}
+
+static __always_inline void count__note_insertion(void)
+{
+	struct {
+		__u32 type;
+		__u32 pad;
+	} record = { .type = AP_RECORD_DRAIN };
+
+	if (__sync_fetch_and_add(&counts_inserted, 1) + 1 == config.drain_at)
+		bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("uprobe")
+int record_call(struct pt_regs *ctx)
+{
+	struct process *process = process__current();
+	struct ap_count_key key = {};
+	struct ap_count *count, fresh;
+	struct scratch *scratch;
+	__u32 zero = 0;
+	struct hit hit;
+	void *current;
+	long err;
+
+	if (!process || !hit__read(&hit, ctx))
+		return 0;
+	if (!(config.functions & (1U << (hit.function & 31))))
+		return 0;
+	if (hit.internal) {
+		stat__add(AP_STAT_INTERNAL);
+		return 0;
+	}
+	stat__add(AP_STAT_EVENTS);
+
+	scratch = scratch__claim();
+	if (!scratch) {
+		lose(AP_LOST_NO_SCRATCH);
+		return 0;
+	}
+	stack__capture(scratch, &hit, process, ctx);
+	key.stack = scratch->record.stack;
+	key.process = process->id;
+	key.function = hit.function;
+
+	current = bpf_map_lookup_elem(&counts, &zero);
+	if (!current)
+		goto release; /* never: the slot is filled at load and only ever replaced */
+	count = bpf_map_lookup_elem(current, &key);
+	if (count) {
+		__sync_fetch_and_add(&count->calls, 1);
+		__sync_fetch_and_add(&count->size_bytes, hit.size_bytes);
+		goto release;
+	}
+	/* Frames first: a counter whose stack nobody knows would be attributed to nothing. */
+	if (!stack__send(scratch)) {
+		lose(AP_LOST_RING_FULL);
+		goto release;
+	}
+	fresh.calls = 1;
+	fresh.size_bytes = hit.size_bytes;
+	err = bpf_map_update_elem(current, &key, &fresh, BPF_NOEXIST);
+	if (!err) {
+		count__note_insertion();
+		goto release;
+	}
+	/* Another CPU was first, or the map is full. */
+	count = bpf_map_lookup_elem(current, &key);
+	if (count) {
+		__sync_fetch_and_add(&count->calls, 1);
+		__sync_fetch_and_add(&count->size_bytes, hit.size_bytes);
+	} else if (!count__send(&key, hit.size_bytes)) {
+		lose(AP_LOST_COUNTS_FULL);
+	}
+release:
+	scratch__release(scratch);
+	return 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A hit of a probe: whose it is, what was asked for, and whether the application called or the
+ * allocator's own machinery did (docs/semantics.md, "internal").
+ */
+#ifndef ALLOCPROF_HIT_BPF_H
+#define ALLOCPROF_HIT_BPF_H
+
+#include "arch.bpf.h"
+#include "maps.bpf.h"
+#include "process.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AP_MAX_SITES);
+	__type(key, __u32);
+	__type(value, struct ap_site);
+} sites SEC(".maps");
+
+/* Filled by user space from the allocator's code. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ap_internal_return);
+	__type(value, __u8);
+} internal_returns SEC(".maps");
+
+/* A tail call that the arguments of a thread's hit force: its next hit of @function with this SP
+ * and return address is that tail call, not a call. */
+struct tail_call {
+	__u64 sp;
+	__u64 return_address;
+	__u32 function;
+	__u32 pad;
+};
+
+/* By thread. Preallocated, since an allocation here may fail where the kernel cannot sleep. An entry
+ * lives from the noting hit to the next one, so the size bounds threads inside that window. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct tail_call);
+} tail_calls SEC(".maps");
+
+/* The alignment that every malloc gives on 64-bit targets (2 * sizeof(size_t)): an aligned request
+ * of no more is a plain malloc. */
+#define MALLOC_ALIGNMENT 16
+
+struct hit {
+	__u64 sp;
+	__u64 return_address; /* 0 where it could not be read */
+	__u64 pointer;	      /* realloc's or free's old block */
+	__u64 size_bytes;     /* asked for; 0 for a product that overflows */
+	__u64 alignment;      /* of the functions that take one, else 0 */
+	__u32 site;
+	__u32 function;
+	__u8 overflows;	/* a product of sizes that does not fit */
+	__u8 internal;
+};
+
+/* @count * @size, or 0 and *@overflows = 1. */
+static __always_inline __u64 product(__u64 count, __u64 size, __u8 *overflows)
+{
+	__u64 limit;
+
+	if (((count | size) >> 32) && count) {
+		limit = ~0ULL / count;
+		barrier_var(limit); /* or clang makes it a 128-bit product, which BPF has not */
+		if (size > limit) {
+			*overflows = 1;
+			return 0;
+		}
+	}
+	return count * size;
+}
+
+static __always_inline void hit__read_arguments(struct hit *hit, const struct pt_regs *regs)
+{
+	switch (hit->function) {
+	case AP_MALLOC:
+	case AP_VALLOC:
+	case AP_PVALLOC:
+		hit->size_bytes = arch__arg1(regs);
+		break;
+	case AP_CALLOC:
+		hit->size_bytes = product(arch__arg1(regs), arch__arg2(regs), &hit->overflows);
+		break;
+	case AP_REALLOC:
+		hit->pointer = arch__arg1(regs);
+		hit->size_bytes = arch__arg2(regs);
+		break;
+	case AP_REALLOCARRAY:
+		hit->pointer = arch__arg1(regs);
+		hit->size_bytes = product(arch__arg2(regs), arch__arg3(regs), &hit->overflows);
+		break;
+	case AP_POSIX_MEMALIGN:
+		hit->alignment = arch__arg2(regs);
+		hit->size_bytes = arch__arg3(regs);
+		break;
+	case AP_ALIGNED_ALLOC:
+	case AP_MEMALIGN:
+		hit->alignment = arch__arg1(regs);
+		hit->size_bytes = arch__arg2(regs);
+		break;
+	case AP_FREE:
+		hit->pointer = arch__arg1(regs);
+		break;
+	}
+}
+
+/* Whether this hit is the tail call that the thread's hit before it announced; consumes the note. */
+static __always_inline bool hit__is_announced(const struct hit *hit, __u64 thread)
+{
+	struct tail_call *note = bpf_map_lookup_elem(&tail_calls, &thread);
+
+	if (!note || note->function != hit->function || note->sp != hit->sp ||
+	    note->return_address != hit->return_address)
+		return false;
+	bpf_map_delete_elem(&tail_calls, &thread);
+	return true;
+}
+
+/* The function that this hit's arguments make it jump to, or -1. */
+static __always_inline int hit__forced_tail_call(const struct hit *hit, const struct ap_site *site)
+{
+	if (site->tail_calls & (1 << AP_REALLOC)) {
+		if (hit->function == AP_REALLOCARRAY && !hit->overflows)
+			return AP_REALLOC;
+	}
+	if (site->tail_calls & (1 << AP_MALLOC)) {
+		if (hit->function == AP_REALLOC && !hit->pointer)
+			return AP_MALLOC;
+		if ((hit->function == AP_ALIGNED_ALLOC || hit->function == AP_MEMALIGN) &&
+		    hit->alignment <= MALLOC_ALIGNMENT)
+			return AP_MALLOC;
+	}
+	return -1;
+}
+
+/*
+ * Decides hit->internal:
+ * (a) a call from the allocator's own code: its return address is in the set that user space made
+ *     by disassembly;
+ * (b) the jump that the thread's hit before it had to make.
+ * A direct call from elsewhere in libc through the PLT (strdup's malloc) is a call like any other.
+ */
+static __always_inline void hit__classify(struct hit *hit, const struct ap_site *site,
+					  const struct pt_regs *regs)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u64 bias = arch__ip(regs) - site->probe_vaddr;
+	__u64 vaddr = hit->return_address - bias;
+	int next;
+
+	if (vaddr >= site->text_start && vaddr < site->text_end) {
+		struct ap_internal_return key = { .vaddr = vaddr, .allocator = site->allocator };
+
+		if (bpf_map_lookup_elem(&internal_returns, &key))
+			hit->internal = 1;
+	}
+	if (!hit->internal && site->tail_called && hit__is_announced(hit, thread))
+		hit->internal = 1;
+
+	next = hit__forced_tail_call(hit, site);
+	if (next >= 0) {
+		struct tail_call note = {
+			.sp = hit->sp,
+			.return_address = hit->return_address,
+			.function = next,
+		};
+
+		if (bpf_map_update_elem(&tail_calls, &thread, &note, BPF_ANY) && !hit->internal) {
+			/* The jump will look like a call of its own: let it stand for this one. */
+			hit->internal = 1;
+			stat__add(AP_STAT_RELABELLED);
+		}
+	}
+}
+
+/* The site that was hit, or NULL where the hit is none of ours. Fills @hit. */
+static __always_inline struct ap_site *hit__read(struct hit *hit, struct pt_regs *regs)
+{
+	__u32 index = bpf_get_attach_cookie(regs);
+	struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
+
+	if (!site)
+		return NULL;
+	__builtin_memset(hit, 0, sizeof(*hit));
+	hit->site = index;
+	hit->function = site->function;
+	hit->sp = arch__sp(regs);
+	hit->return_address = arch__return_address(regs);
+	hit__read_arguments(hit, regs);
+	hit__classify(hit, site, regs);
+	return site;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Maps and counters that every part of the kernel side shares. */
+#ifndef ALLOCPROF_MAPS_BPF_H
+#define ALLOCPROF_MAPS_BPF_H
+
+#include "abi.h"
+#include "kernel.h"
+
+const volatile struct ap_config config = {};
+
+/* All records to user space. The size is set before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, AP_STATS);
+	__type(key, __u32);
+	__type(value, __u64);
+} stats SEC(".maps");
+
+/* Atomic although per CPU: uprobe programs are preemptible, and a plain ++ loses counts. */
+static __always_inline void stat__add(__u32 which)
+{
+	__u64 *value = bpf_map_lookup_elem(&stats, &which);
+
+	if (value)
+		__sync_fetch_and_add(value, 1);
+}
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "attachment.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "uprobe_multi.h"
+
+struct attachment {
+	int multi_fd; /* -1: single links */
+	__u32 n_links;
+	struct bpf_link *links[];
+};
+
+static int attach_single(const struct attachment_request *request, const char *path,
+			 struct attachment *attachment)
+{
+	for (__u32 i = 0; i < request->n; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = request->cookies[i]);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(
+			request->program, request->pid ? request->pid : -1, path,
+			request->offsets[i], &options);
+
+		if (!link)
+			return -errno;
+		attachment->links[attachment->n_links++] = link;
+	}
+	return 0;
+}
+
+int attachment__new(const struct attachment_request *request, struct attachment **out,
+		    struct error *error)
+{
+	struct attachment *attachment =
+		calloc(1, sizeof(*attachment) + request->n * sizeof(attachment->links[0]));
+	char path[64];
+	int err;
+
+	if (!attachment)
+		return -ENOMEM;
+	attachment->multi_fd = -1;
+	/* The file that was read is the file that is probed, whatever its name leads to by now. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
+	if (request->multi) {
+		err = uprobe_multi__link(bpf_program__fd(request->program), path, request->offsets,
+					 request->cookies, request->n, request->pid);
+		if (err >= 0) {
+			attachment->multi_fd = err;
+			err = 0;
+		}
+	} else {
+		err = attach_single(request, path, attachment);
+	}
+	if (err) {
+		attachment__free(attachment);
+		if (err == -ESRCH)
+			return error__set(error, err, "process %d ended while its probes were set",
+					  request->pid);
+		return error__set(error, err, "cannot set probes in %s: %s%s", request->path,
+				  strerror(-err),
+				  err == -EINVAL || err == -EIO ?
+					  "; its file system may not support them (FUSE, network)" :
+					  "");
+	}
+	*out = attachment;
+	return 0;
+}
+
+static void *destroy_link(void *link)
+{
+	bpf_link__destroy(link);
+	return NULL;
+}
+
+void attachment__free(struct attachment *attachment)
+{
+	if (!attachment)
+		return;
+	if (attachment->multi_fd >= 0)
+		close(attachment->multi_fd);
+	if (attachment->n_links) {
+		/* Each close waits for a grace period of its own, about 0.1 s. */
+		pthread_t threads[attachment->n_links];
+		bool started[attachment->n_links];
+
+		for (__u32 i = 0; i < attachment->n_links; i++) {
+			started[i] = !pthread_create(&threads[i], NULL, destroy_link,
+						     attachment->links[i]);
+			if (!started[i])
+				destroy_link(attachment->links[i]);
+		}
+		for (__u32 i = 0; i < attachment->n_links; i++)
+			if (started[i])
+				pthread_join(threads[i], NULL);
+	}
+	free(attachment);
+}

@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "collector.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "elf_file.h"
+#include "hash_table.h"
+#include "mapping_events.h"
+#include "probes.h"
+#include "process_maps.h"
+#include "profile.h"
+#include "symbols.h"
+
+/* Counters per system call; a hash bucket must fit in. */
+#define READ_BATCH 8192
+
+/* What the kernel calls image, module and stack, and the profile's ids for the same. */
+struct image {
+	__u32 pid;
+	__u32 process; /* profile id, 0: nothing known */
+};
+
+struct module {
+	__u64 inode;
+	__u32 device, generation;
+	__u32 id; /* profile id */
+	int fd;	  /* of the file; -1: it could not be opened */
+	char *path;
+	struct elf_file *elf; /* NULL where it could not be read */
+};
+
+struct known_stack {
+	__u64 hash;
+	__u32 id; /* profile id */
+};
+
+struct collector {
+	struct collector_options options;
+	struct profile *profile;
+	struct process_maps *maps;
+	struct image *images; /* by kernel id - 1 */
+	size_t n_images, images_capacity;
+	struct hash_table followed; /* pid -> index in images + 1 */
+	struct module *modules;
+	size_t n_modules;
+	__u32 *module_by_kernel_id; /* index in modules + 1, by kernel id - 1; 0 unknown */
+	size_t n_kernel_modules;
+	struct known_stack *stacks;
+	size_t n_stacks, stacks_capacity;
+	struct hash_table stack_index;
+	int current; /* of the two counter maps */
+	bool wants_drain;
+	__u64 attributed[AP_STACK_ENDS];
+};
+
+struct collector *collector__new(const struct collector_options *options)
+{
+	struct collector *collector = calloc(1, sizeof(*collector));
+
+	if (!collector)
+		return NULL;
+	collector->options = *options;
+	collector->profile = profile__new();
+	collector->maps = process_maps__new();
+	if (!collector->profile || !collector->maps) {
+		collector__free(collector);
+		return NULL;
+	}
+	return collector;
+}
+
+void collector__free(struct collector *collector)
+{
+	if (!collector)
+		return;
+	for (size_t i = 0; i < collector->n_modules; i++) {
+		close_fd(&collector->modules[i].fd);
+		free(collector->modules[i].path);
+		elf_file__free(collector->modules[i].elf);
+	}
+	free(collector->modules);
+	free(collector->module_by_kernel_id);
+	free(collector->images);
+	free(collector->stacks);
+	hash_table__release(&collector->followed);
+	hash_table__release(&collector->stack_index);
+	process_maps__free(collector->maps);
+	profile__free(collector->profile);
+	free(collector);
+}
+
+struct profile *collector__profile(struct collector *collector)
+{
+	return collector->profile;
+}
+
+__u64 collector__attributed(const struct collector *collector, __u64 *by_end)
+{
+	__u64 sum = 0;
+
+	for (int end = 0; end < AP_STACK_ENDS; end++) {
+		by_end[end] = collector->attributed[end];
+		sum += by_end[end];
+	}
+	return sum;
+}
+
+bool collector__wants_drain(const struct collector *collector)
+{
+	return collector->wants_drain;
+}
+
+/* Makes room for @n elements of @size bytes in *@array, zeroing what is new. */
+static int grow(void *array, size_t *capacity, size_t n, size_t size)
+{
+	void **elements = array, *grown;
+	size_t wanted = *capacity ? *capacity : 64;
+
+	if (n <= *capacity)
+		return 0;
+	while (wanted < n)
+		wanted *= 2;
+	grown = realloc(*elements, wanted * size);
+	if (!grown)
+		return -ENOMEM;
+	memset((char *)grown + *capacity * size, 0, (wanted - *capacity) * size);
+	*elements = grown;
+	*capacity = wanted;
+	return 0;
+}
+
+static bool image_has_pid(const void *owner, __u32 id, const void *key)
+{
+	const struct collector *collector = owner;
+
+	return collector->images[id - 1].pid == *(const __u32 *)key;
+}
+
+bool collector__is_followed(struct collector *collector, pid_t pid)
+{
+	__u32 key = pid;
+
+	if (hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector, &key))
+		return true;
+	process_maps__remove(collector->maps, pid);
+	return false;
+}
+
+void collector__scan_process(struct collector *collector, pid_t pid)
+{
+	process_maps__scan(collector->maps, pid);
+}
+
+void collector__handle_mapping(struct collector *collector, const struct mapping_event *event)
+{
+	struct code_mapping mapping = {
+		.start = event->start,
+		.end = event->end,
+		.offset = event->offset,
+		.inode = event->inode,
+		.generation = event->generation,
+		.device = event->major << 20 | event->minor,
+		.path = event->path,
+	};
+
+	if (event->kind == MAPPING_EXEC)
+		process_maps__remove(collector->maps, event->pid);
+	else
+		process_maps__add(collector->maps, event->pid, &mapping);
+}
+
+/* Room for the image that the kernel calls @id; @id comes from a 32-bit counter, so it is bounded by
+ * what was forked. */
+static struct image *get_image(struct collector *collector, __u32 id)
+{
+	if (!id || grow(&collector->images, &collector->images_capacity, id,
+			sizeof(*collector->images)))
+		return NULL;
+	if (id > collector->n_images)
+		collector->n_images = id;
+	return &collector->images[id - 1];
+}
+
+static int handle_process(struct collector *collector, const struct ap_process_record *record)
+{
+	struct image *image, *parent;
+	char comm[AP_COMM_LEN + 1];
+	int err;
+
+	if (record->event == AP_PROCESS_EXITED) {
+		process_maps__remove(collector->maps, record->pid);
+		return 0;
+	}
+	image = get_image(collector, record->id);
+	if (!image)
+		return -ENOMEM;
+	parent = record->parent && record->parent <= collector->n_images ?
+			 &collector->images[record->parent - 1] :
+			 NULL;
+	if (record->event == AP_PROCESS_FORKED && parent)
+		process_maps__fork(collector->maps, parent->pid, record->pid);
+	image->pid = record->pid;
+	err = hash_table__insert(&collector->followed, hash_mix(0, record->pid), record->id);
+	if (err)
+		return err;
+	memcpy(comm, record->comm, AP_COMM_LEN);
+	comm[AP_COMM_LEN] = '\0';
+	return profile__add_process(collector->profile, parent ? parent->process : 0, record->pid,
+				    record->time_ns, comm, &image->process);
+}
+
+/* The profile's process for what the kernel calls image @id, also where its record was lost. */
+static int image_process(struct collector *collector, __u32 id, __u32 *process)
+{
+	struct image *image = get_image(collector, id);
+	int err = 0;
+
+	if (!image)
+		return -ENOMEM;
+	if (!image->process)
+		err = profile__add_process(collector->profile, 0, image->pid, 0, "[unknown]",
+					   &image->process);
+	if (!err)
+		*process = image->process;
+	return err;
+}
+
+/* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
+static int add_module(struct collector *collector, int fd, const char *path,
+		      const struct module *identity, size_t *index)
+{
+	struct module *modules, *module;
+	const char *build_id = "";
+	int err;
+
+	modules = realloc(collector->modules, (collector->n_modules + 1) * sizeof(*modules));
+	if (!modules) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	collector->modules = modules;
+	module = &modules[collector->n_modules];
+	*module = *identity;
+	module->fd = fd;
+	module->elf = NULL;
+	module->path = strdup(path);
+	if (!module->path) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	collector->n_modules++;
+	if (fd >= 0 && !elf_file__open(fd, path, &module->elf, NULL))
+		build_id = elf_file__build_id(module->elf);
+	err = profile__add_module(collector->profile, path, build_id, &module->id);
+	if (!err)
+		*index = collector->n_modules - 1;
+	return err;
+}
+
+/* Where two kernel ids, or the kernel and user space, found the same file. */
+static bool find_module(const struct collector *collector, const struct module *identity,
+			size_t *index)
+{
+	for (size_t i = 0; i < collector->n_modules; i++) {
+		const struct module *module = &collector->modules[i];
+
+		if (module->inode == identity->inode && module->device == identity->device &&
+		    module->generation == identity->generation) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The mapped file's path: as the kernel shows it now, or as it was told when it was mapped. */
+static void mapped_path(const struct collector *collector, const struct ap_module_record *record,
+			char *path, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	const struct code_mapping *mapping;
+	char link[96];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", record->pid, record->start,
+		 record->end);
+	len = readlink(link, path, size - 1);
+	if (len > 0) {
+		path[len] = '\0';
+		if ((size_t)len > strlen(deleted) &&
+		    !strcmp(path + len - strlen(deleted), deleted))
+			path[len - strlen(deleted)] = '\0';
+		return;
+	}
+	mapping = process_maps__find(collector->maps, record->pid, record->start);
+	if (mapping)
+		snprintf(path, size, "%s", mapping->path);
+	else
+		snprintf(path, size, "[inode %llu of device %u:%u]", record->inode,
+			 record->device >> 20, record->device & 0xfffff);
+}
+
+static int handle_module(struct collector *collector, const struct ap_module_record *record)
+{
+	struct module identity = {
+		.inode = record->inode,
+		.device = record->device,
+		.generation = record->generation,
+	};
+	char path[4096];
+	size_t index;
+	int fd, err;
+
+	if (!record->id || grow(&collector->module_by_kernel_id, &collector->n_kernel_modules,
+				record->id, sizeof(*collector->module_by_kernel_id)))
+		return -ENOMEM;
+	if (!find_module(collector, &identity, &index)) {
+		mapped_path(collector, record, path, sizeof(path));
+		fd = open_mapped_file(record->pid, record->start, record->end, path,
+				      record->inode);
+		err = add_module(collector, fd < 0 ? -1 : fd, path, &identity, &index);
+		if (err)
+			return err;
+	}
+	collector->module_by_kernel_id[record->id - 1] = index + 1;
+	return 0;
+}
+
+/* The module of an address that the kernel could not resolve, and the file offset. */
+static int resolve_address(struct collector *collector, __u32 pid, __u64 address, size_t *index,
+			   __u64 *offset)
+{
+	const struct code_mapping *mapping = process_maps__find(collector->maps, pid, address);
+	struct module identity = { 0 };
+	int fd, err;
+
+	if (!mapping || mapping->path[0] != '/')
+		return -ENOENT;
+	identity.inode = mapping->inode;
+	identity.device = mapping->device;
+	identity.generation = mapping->generation;
+	if (!find_module(collector, &identity, index)) {
+		fd = open_mapped_file(pid, mapping->start, mapping->end, mapping->path,
+				      mapping->inode);
+		err = add_module(collector, fd < 0 ? -1 : fd, mapping->path, &identity, index);
+		if (err)
+			return err;
+	}
+	*offset = address - mapping->start + mapping->offset;
+	return 0;
+}
+
+static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 pid,
+		     __u32 *id)
+{
+	const struct module *module;
+	__u64 offset = frame->offset;
+	size_t index = 0;
+	int err;
+
+	if (frame->module && frame->module <= collector->n_kernel_modules)
+		index = collector->module_by_kernel_id[frame->module - 1];
+	if (index) {
+		index--;
+	} else {
+		err = frame->module ? -ENOENT :
+				      resolve_address(collector, pid, offset, &index, &offset);
+		if (err == -ENOENT)
+			return profile__add_frame(collector->profile, 0, frame->offset, id);
+		if (err)
+			return err;
+	}
+	module = &collector->modules[index];
+	if (module->elf)
+		elf_file__offset_to_vaddr(module->elf, offset, &offset);
+	return profile__add_frame(collector->profile, module->id, offset, id);
+}
+
+static bool stack_has_hash(const void *owner, __u32 id, const void *key)
+{
+	const struct collector *collector = owner;
+
+	return collector->stacks[id - 1].hash == *(const __u64 *)key;
+}
+
+static int handle_stack(struct collector *collector, const struct ap_stack_record *record)
+{
+	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
+	__u32 ids[AP_MAX_DEPTH];
+	struct known_stack *stack;
+	struct image *image;
+	int err;
+
+	if (hash_table__find(&collector->stack_index, record->stack, stack_has_hash, collector,
+			     &record->stack))
+		return 0;
+	image = get_image(collector, record->process);
+	if (!image)
+		return -ENOMEM;
+	for (__u32 i = 0; i < record->n_frames; i++) {
+		err = add_frame(collector, &frames[i], image->pid, &ids[i]);
+		if (err)
+			return err;
+	}
+	if (grow(&collector->stacks, &collector->stacks_capacity, collector->n_stacks + 1,
+		 sizeof(*collector->stacks)))
+		return -ENOMEM;
+	stack = &collector->stacks[collector->n_stacks];
+	stack->hash = record->stack;
+	err = profile__add_stack(collector->profile, ids, record->n_frames, record->end, &stack->id);
+	if (err)
+		return err;
+	return hash_table__insert(&collector->stack_index, record->stack, ++collector->n_stacks);
+}
+
+static int add_count(struct collector *collector, const struct ap_count_key *key, __u64 calls,
+		     __u64 size_bytes)
+{
+	__u32 index = hash_table__find(&collector->stack_index, key->stack, stack_has_hash,
+				       collector, &key->stack);
+	const struct profile_stack *stack;
+	__u32 process, id;
+	int err;
+
+	/* Frames are sent before their counter exists and read before it is. Should that ever be
+	 * wrong, the calls are missing from what is attributed and the ledger says so. */
+	if (!index)
+		return 0;
+	id = collector->stacks[index - 1].id;
+	err = image_process(collector, key->process, &process);
+	if (err)
+		return err;
+	err = profile__add_count(collector->profile, process, id, key->function, calls, size_bytes);
+	if (err)
+		return err;
+	stack = &collector->profile->stacks[id - 1];
+	collector->attributed[stack->end] += calls;
+	return 0;
+}
+
+int collector__handle_record(struct collector *collector, const void *record, size_t size)
+{
+	const struct ap_stack_record *stack = record;
+	const struct ap_count_record *count = record;
+
+	if (size < sizeof(__u32))
+		return 0;
+	switch (*(const __u32 *)record) {
+	case AP_RECORD_PROCESS:
+		return handle_process(collector, record);
+	case AP_RECORD_MODULE:
+		return handle_module(collector, record);
+	case AP_RECORD_STACK:
+		if (stack->n_frames > AP_MAX_DEPTH || stack->end >= AP_STACK_ENDS ||
+		    size < sizeof(*stack) + stack->n_frames * sizeof(struct ap_frame))
+			return 0;
+		return handle_stack(collector, stack);
+	case AP_RECORD_COUNT:
+		return add_count(collector, &count->key, 1, count->size_bytes);
+	case AP_RECORD_DRAIN:
+		collector->wants_drain = true;
+		return 0;
+	}
+	return 0;
+}
+
+/* No program counts into the map any more: moves all of it into the profile. */
+static int read_counts(struct collector *collector, int fd)
+{
+	_cleanup_(free_ptr) struct ap_count_key *keys = calloc(READ_BATCH, sizeof(*keys));
+	_cleanup_(free_ptr) struct ap_count *counts = calloc(READ_BATCH, sizeof(*counts));
+	__u32 position = 0;
+	bool is_first = true;
+	int err = 0;
+
+	if (!keys || !counts)
+		return -ENOMEM;
+	while (!err) {
+		__u32 n = READ_BATCH;
+		int end = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &position, &position,
+							  keys, counts, &n, NULL);
+
+		if (end && end != -ENOENT)
+			return end;
+		is_first = false;
+		for (__u32 i = 0; i < n && !err; i++)
+			err = add_count(collector, &keys[i], counts[i].calls, counts[i].size_bytes);
+		if (end)
+			break;
+	}
+	return err;
+}
+
+int collector__begin_drain(struct collector *collector)
+{
+	int next = !collector->current;
+	__u32 zero = 0;
+
+	/* Replacing a map inside a map waits for a grace period (Linux 4.20,
+	 * maybe_wait_bpf_programs()): afterwards no program has the old one in hand. */
+	if (bpf_map_update_elem(collector->options.counts_fd, &zero,
+				&collector->options.counts_fds[next], BPF_ANY))
+		return -errno;
+	__atomic_store_n(collector->options.counts_inserted, 0, __ATOMIC_RELAXED);
+	collector->current = next;
+	collector->wants_drain = false;
+	return 0;
+}
+
+int collector__end_drain(struct collector *collector)
+{
+	return read_counts(collector, collector->options.counts_fds[!collector->current]);
+}
+
+int collector__drain_all(struct collector *collector)
+{
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++)
+		err = read_counts(collector, collector->options.counts_fds[i]);
+	return err;
+}
+
+int collector__add_modules(const struct collector *collector, struct symbols *symbols)
+{
+	for (size_t i = 0; i < collector->n_modules; i++) {
+		const struct module *module = &collector->modules[i];
+		int err = symbols__add_module(symbols, module->id, module->fd, module->path);
+
+		if (err && err != -EEXIST)
+			return err;
+	}
+	return 0;
+}

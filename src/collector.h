@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Turns what the programs send and count into a profile while the recording runs. */
+#ifndef ALLOCPROF_COLLECTOR_H
+#define ALLOCPROF_COLLECTOR_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct collector;
+struct mapping_event;
+struct profile;
+struct symbols;
+
+struct collector_options {
+	int counts_fd;	   /* array of the two maps below */
+	int counts_fds[2]; /* programs start with the first */
+	__u64 *counts_inserted; /* the programs' counter of new keys */
+};
+
+/* NULL without memory. */
+struct collector *collector__new(const struct collector_options *options);
+void collector__free(struct collector *collector);
+
+/* One record of the ring buffer (enum ap_record_type). 0, or -ENOMEM: then the profile is not
+ * right any more and the recording must end. */
+int collector__handle_record(struct collector *collector, const void *record, size_t size);
+
+/* A mapping of any process; of those that are not followed it is forgotten again when
+ * collector__is_followed() has said so. */
+void collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
+void collector__scan_process(struct collector *collector, pid_t pid);
+bool collector__is_followed(struct collector *collector, pid_t pid);
+
+/* Whether the programs asked for their counters to be drained. */
+bool collector__wants_drain(const struct collector *collector);
+
+/*
+ * Moves counters into the profile without losing one: begin_drain switches the programs to the other
+ * map and waits until none has the first in hand; then the caller reads the ring buffer empty, so
+ * that the stacks of all its counters are known; end_drain reads and empties it.
+ */
+int collector__begin_drain(struct collector *collector);
+int collector__end_drain(struct collector *collector);
+
+/* Moves the rest, when no program runs any more and the ring buffer has been read. */
+int collector__drain_all(struct collector *collector);
+
+/* Opens what is needed to name the profile's frames. -ENOMEM. */
+int collector__add_modules(const struct collector *collector, struct symbols *symbols);
+
+/* The profile, still owned by the collector. */
+struct profile *collector__profile(struct collector *collector);
+
+/* Number of attributed calls by how their stack ended: [AP_STACK_ENDS], and their sum. */
+__u64 collector__attributed(const struct collector *collector, __u64 *by_end);
+
+#endif

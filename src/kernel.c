@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernel.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "uprobe_multi.h"
+
+static bool has_capability(const struct __user_cap_data_struct *data, int capability)
+{
+	return data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
+}
+
+static void find_missing_capabilities(char *missing, size_t size)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	static const struct {
+		int capability;
+		const char *name;
+		bool sys_admin_will_do;
+	} needed[] = {
+		{ CAP_BPF, "CAP_BPF", true },
+		{ CAP_PERFMON, "CAP_PERFMON", true },
+		/* To open the files that another user's process has mapped. */
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false },
+	};
+	size_t len = 0;
+
+	missing[0] = '\0';
+	if (syscall(SYS_capget, &header, data))
+		return;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		if (has_capability(data, needed[i].capability))
+			continue;
+		if (needed[i].sys_admin_will_do && has_capability(data, CAP_SYS_ADMIN))
+			continue;
+		len += snprintf(missing + len, size - len, "%s%s", len ? ", " : "", needed[i].name);
+	}
+}
+
+static bool bpf_works(void)
+{
+	_cleanup_(close_fd) int fd = -1;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "probe_bpf", 4, 4, 1, NULL);
+	return fd >= 0;
+}
+
+void kernel__probe(struct kernel *kernel)
+{
+	struct utsname uts;
+
+	memset(kernel, 0, sizeof(*kernel));
+	if (!uname(&uts))
+		snprintf(kernel->release, sizeof(kernel->release), "%s", uts.release);
+	find_missing_capabilities(kernel->missing_capabilities,
+				  sizeof(kernel->missing_capabilities));
+	kernel->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
+	kernel->uprobe_pmu = !access("/sys/bus/event_source/devices/uprobe/type", R_OK);
+	kernel->bpf = bpf_works();
+	if (kernel->bpf)
+		kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
+}
+
+int kernel__require(const struct kernel *kernel, struct error *error)
+{
+	if (kernel->missing_capabilities[0])
+		return error__set(error, -EPERM,
+				  "recording needs %s, which this user has not; run it as root (sudo "
+				  "allocprof …)",
+				  kernel->missing_capabilities);
+	if (!kernel->bpf)
+		return error__set(error, -ENOSYS,
+				  "kernel %s refuses bpf(2); allocprof needs Linux 5.17 or newer with "
+				  "CONFIG_BPF_SYSCALL, and no seccomp filter in the way (docker run "
+				  "--privileged)",
+				  kernel->release);
+	if (!kernel->btf)
+		return error__set(error, -EOPNOTSUPP,
+				  "kernel %s has no type information in /sys/kernel/btf/vmlinux; use a "
+				  "kernel built with CONFIG_DEBUG_INFO_BTF, as distributions' are",
+				  kernel->release);
+	if (!kernel->uprobe_pmu && !kernel->uprobe_multi)
+		return error__set(error, -EOPNOTSUPP,
+				  "kernel %s has no user-space probes; use one built with "
+				  "CONFIG_UPROBE_EVENTS",
+				  kernel->release);
+	return 0;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "mapping_events.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "error.h"
+
+/* Per CPU; a process start takes some ten records of about 120 bytes. */
+#define RING_BYTES (512 * 1024)
+
+struct cpu_ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+struct mapping_events {
+	int epoll_fd;
+	struct cpu_ring *rings;
+	size_t n_rings;
+	__u64 lost;
+	/* of one read */
+	struct mapping_event *events;
+	size_t n_events, capacity;
+};
+
+/* With sample_id_all and PERF_SAMPLE_TIME every record but a sample ends in this. */
+struct sample_id {
+	__u64 time_ns;
+};
+
+struct mmap2_record {
+	struct perf_event_header header;
+	__u32 pid, tid;
+	__u64 address, length, offset;
+	__u32 major, minor;
+	__u64 inode, generation;
+	__u32 protection, flags;
+	char path[];
+};
+
+struct lost_record {
+	struct perf_event_header header;
+	__u64 id, lost;
+};
+
+struct comm_record {
+	struct perf_event_header header;
+	__u32 pid, tid;
+	char comm[];
+};
+
+static int open_event(int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+	};
+	int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static size_t ring_map_bytes(void)
+{
+	return RING_BYTES + sysconf(_SC_PAGESIZE);
+}
+
+static int add_cpu(struct mapping_events *events, int cpu)
+{
+	struct epoll_event interest = { .events = EPOLLIN };
+	struct cpu_ring *rings;
+	void *page;
+	int fd, err;
+
+	fd = open_event(cpu);
+	if (fd < 0)
+		return fd;
+	page = mmap(NULL, ring_map_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	rings = realloc(events->rings, (events->n_rings + 1) * sizeof(*rings));
+	if (!rings) {
+		err = -ENOMEM;
+		goto unmap;
+	}
+	events->rings = rings;
+	if (epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, fd, &interest)) {
+		err = -errno;
+		goto unmap;
+	}
+	rings[events->n_rings++] = (struct cpu_ring){ .fd = fd, .page = page };
+	return 0;
+unmap:
+	munmap(page, ring_map_bytes());
+fail:
+	close(fd);
+	return err;
+}
+
+/* Calls add_cpu() for each of a list such as "0-3,8". */
+static int add_online_cpus(struct mapping_events *events)
+{
+	_cleanup_(close_file) FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+	int first, last, err;
+	char separator;
+
+	if (!file)
+		return -errno;
+	while (fscanf(file, "%d", &first) == 1) {
+		last = first;
+		separator = '\0';
+		if (fscanf(file, "%c", &separator) == 1 && separator == '-') {
+			if (fscanf(file, "%d", &last) != 1)
+				return -EINVAL;
+			if (fscanf(file, "%c", &separator) != 1)
+				separator = '\0';
+		}
+		for (int cpu = first; cpu <= last; cpu++) {
+			err = add_cpu(events, cpu);
+			if (err)
+				return err;
+		}
+		if (separator != ',')
+			break;
+	}
+	return events->n_rings ? 0 : -ENODEV;
+}
+
+int mapping_events__open(struct mapping_events **out, struct error *error)
+{
+	struct mapping_events *events = calloc(1, sizeof(*events));
+	int err;
+
+	if (!events)
+		return -ENOMEM;
+	events->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (events->epoll_fd < 0)
+		err = -errno;
+	else
+		err = add_online_cpus(events);
+	if (err) {
+		error__set(error, err,
+			   "cannot follow what processes map (perf_event_open): %s; run as root, and "
+			   "allow perf_event_open in the container's seccomp profile",
+			   strerror(-err));
+		mapping_events__close(events);
+		return err;
+	}
+	*out = events;
+	return 0;
+}
+
+void mapping_events__close(struct mapping_events *events)
+{
+	if (!events)
+		return;
+	for (size_t i = 0; i < events->n_rings; i++) {
+		munmap(events->rings[i].page, ring_map_bytes());
+		close(events->rings[i].fd);
+	}
+	free(events->rings);
+	free(events->events);
+	close_fd(&events->epoll_fd);
+	free(events);
+}
+
+int mapping_events__fd(const struct mapping_events *events)
+{
+	return events->epoll_fd;
+}
+
+__u64 mapping_events__lost(const struct mapping_events *events)
+{
+	return events->lost;
+}
+
+static void add_event(struct mapping_events *events, const struct mapping_event *event,
+		      const char *path, size_t path_len)
+{
+	struct mapping_event *copy;
+
+	if (events->n_events == events->capacity) {
+		size_t capacity = events->capacity ? 2 * events->capacity : 64;
+		struct mapping_event *grown =
+			realloc(events->events, capacity * sizeof(*events->events));
+
+		if (!grown) {
+			events->lost++;
+			return;
+		}
+		events->events = grown;
+		events->capacity = capacity;
+	}
+	copy = &events->events[events->n_events];
+	*copy = *event;
+	copy->path = strndup(path, path_len);
+	if (copy->path)
+		events->n_events++;
+	else
+		events->lost++;
+}
+
+static void parse_record(struct mapping_events *events, const struct perf_event_header *header)
+{
+	const char *bytes = (const char *)header;
+	struct mapping_event event = { 0 };
+	struct sample_id id;
+	size_t end;
+
+	if (header->size < sizeof(*header) + sizeof(id))
+		return;
+	end = header->size - sizeof(id);
+	memcpy(&id, bytes + end, sizeof(id));
+	event.time_ns = id.time_ns;
+
+	if (header->type == PERF_RECORD_LOST && end >= sizeof(struct lost_record)) {
+		events->lost += ((const struct lost_record *)header)->lost;
+	} else if (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC) &&
+		   end >= sizeof(struct comm_record)) {
+		event.kind = MAPPING_EXEC;
+		event.pid = ((const struct comm_record *)header)->pid;
+		add_event(events, &event, "", 0);
+	} else if (header->type == PERF_RECORD_MMAP2 && end > sizeof(struct mmap2_record)) {
+		const struct mmap2_record *record = (const struct mmap2_record *)header;
+
+		event.kind = MAPPING_ADDED;
+		event.pid = record->pid;
+		event.start = record->address;
+		event.end = record->address + record->length;
+		event.offset = record->offset;
+		event.major = record->major;
+		event.minor = record->minor;
+		event.inode = record->inode;
+		event.generation = record->generation;
+		add_event(events, &event, record->path, end - sizeof(*record));
+	}
+}
+
+static void read_ring(struct mapping_events *events, struct cpu_ring *ring)
+{
+	const char *data = (const char *)ring->page + sysconf(_SC_PAGESIZE);
+	__u64 head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	__u64 tail = ring->page->data_tail;
+	/* Aligned and large enough for any record: their size is 16 bits. */
+	_Alignas(struct mmap2_record) char copy[65536];
+
+	while (tail < head) {
+		size_t at = tail % RING_BYTES;
+		const struct perf_event_header *header =
+			(const struct perf_event_header *)(data + at);
+		size_t size = header->size;
+
+		if (!size)
+			break;
+		if (at + size > RING_BYTES) {
+			size_t first = RING_BYTES - at;
+
+			memcpy(copy, data + at, first);
+			memcpy(copy + first, data, size - first);
+			header = (const struct perf_event_header *)copy;
+		}
+		parse_record(events, header);
+		tail += size;
+	}
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+static int compare_time(const void *a, const void *b)
+{
+	const struct mapping_event *left = a, *right = b;
+
+	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+void mapping_events__read(struct mapping_events *events,
+			  void (*handle)(const struct mapping_event *event, void *context),
+			  void *context)
+{
+	struct epoll_event ready;
+
+	/* The rings are edge-like: reading them all clears what epoll reported. */
+	while (epoll_wait(events->epoll_fd, &ready, 1, 0) < 0 && errno == EINTR)
+		;
+	for (size_t i = 0; i < events->n_rings; i++)
+		read_ring(events, &events->rings[i]);
+	if (events->n_events > 1)
+		qsort(events->events, events->n_events, sizeof(*events->events), compare_time);
+	for (size_t i = 0; i < events->n_events; i++) {
+		handle(&events->events[i], context);
+		free(events->events[i].path);
+	}
+	events->n_events = 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The kernel's own account of code being mapped (PERF_RECORD_MMAP2), of all processes: it tells the
+ * name of a file that a short-lived process mapped, and of allocators that nobody has probed yet.
+ */
+#ifndef ALLOCPROF_MAPPING_EVENTS_H
+#define ALLOCPROF_MAPPING_EVENTS_H
+
+#include <linux/types.h>
+
+struct error;
+struct mapping_events;
+
+struct mapping_event {
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u32 pid;     /* in our PID namespace */
+	enum { MAPPING_ADDED, MAPPING_EXEC /* all earlier ones of the process are gone */ } kind;
+	__u64 start, end, offset; /* addresses; offset in the file */
+	__u32 major, minor;
+	__u64 inode, generation;
+	char *path; /* as the kernel names it: "/usr/lib/…", "[vdso]", "//anon"; "" for an exec */
+};
+
+/* Starts listening on all CPUs. */
+int mapping_events__open(struct mapping_events **out, struct error *error);
+void mapping_events__close(struct mapping_events *events);
+
+/* Readable when there are events. */
+int mapping_events__fd(const struct mapping_events *events);
+
+/* Calls @handle for all events that are there now, in the order of their time. */
+void mapping_events__read(struct mapping_events *events,
+			  void (*handle)(const struct mapping_event *event, void *context),
+			  void *context);
+
+/* Events that the kernel had no room for. */
+__u64 mapping_events__lost(const struct mapping_events *events);
+
+#endif

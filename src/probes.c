@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "probes.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <signal.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "allocator.h"
+#include "attachment.h"
+#include "cleanup.h"
+#include "command_path.h"
+#include "elf_file.h"
+#include "error.h"
+#include "hash_table.h"
+#include "mapping_events.h"
+
+/* A file as a mapping event names it. */
+struct file_id {
+	__u64 inode, generation;
+	__u32 major, minor;
+};
+
+struct probes {
+	struct probes_options options;
+	struct probed_allocator *list;
+	size_t n_list;
+	__u32 n_sites;
+	/* Files of mapping events that were looked at, so that each is opened once. */
+	struct file_id *seen;
+	size_t n_seen;
+	struct hash_table seen_index;
+};
+
+int probes__new(const struct probes_options *options, struct probes **out)
+{
+	struct probes *probes = calloc(1, sizeof(*probes));
+
+	if (!probes)
+		return -ENOMEM;
+	probes->options = *options;
+	*out = probes;
+	return 0;
+}
+
+void probes__detach(struct probes *probes)
+{
+	for (size_t i = 0; i < probes->n_list; i++) {
+		attachment__free(probes->list[i].attachment);
+		probes->list[i].attachment = NULL;
+	}
+}
+
+void probes__free(struct probes *probes)
+{
+	if (!probes)
+		return;
+	probes__detach(probes);
+	for (size_t i = 0; i < probes->n_list; i++) {
+		allocator__free(probes->list[i].allocator);
+		free(probes->list[i].path);
+		free(probes->list[i].build_id);
+	}
+	free(probes->list);
+	free(probes->seen);
+	hash_table__release(&probes->seen_index);
+	free(probes);
+}
+
+const struct probed_allocator *probes__list(const struct probes *probes, size_t *n)
+{
+	*n = probes->n_list;
+	return probes->list;
+}
+
+/* Whether a site is probed: its calls are reported, or its hits say whether another's are calls. */
+static bool is_needed(const struct probes *probes, const struct site *site)
+{
+	return (site->names & probes->options.functions) || site->tail_calls;
+}
+
+static bool is_tail_called(const struct allocator *allocator, enum ap_function function)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].tail_calls & (1U << function))
+			return true;
+	return false;
+}
+
+/* Tells the programs of the sites; returns the number of probes or a negative errno. */
+static int describe_sites(struct probes *probes, const struct allocator *allocator,
+			  __u32 allocator_index, __u64 *offsets, __u64 *cookies)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < allocator->n_internal_returns; i++) {
+		struct ap_internal_return key = {
+			.vaddr = allocator->internal_returns[i],
+			.allocator = allocator_index,
+		};
+		__u8 present = 1;
+
+		if (bpf_map_update_elem(probes->options.internal_returns_fd, &key, &present,
+					BPF_ANY))
+			return -errno;
+	}
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+		__u32 index = probes->n_sites + i;
+		struct ap_site described = {
+			.probe_vaddr = site->probe_vaddr,
+			.text_start = allocator->text_start,
+			.text_end = allocator->text_end,
+			.allocator = allocator_index,
+			.function = site->function,
+			.tail_calls = site->tail_calls,
+			.tail_called = is_tail_called(allocator, site->function),
+		};
+
+		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
+			return -errno;
+		if (!is_needed(probes, site))
+			continue;
+		offsets[n] = site->probe_offset;
+		cookies[n++] = index;
+	}
+	return n;
+}
+
+static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
+		  struct error *error)
+{
+	__u64 offsets[AP_FUNCTIONS], cookies[AP_FUNCTIONS];
+	struct attachment_request request = {
+		.program = probes->options.program,
+		.multi = probes->options.multi,
+		.fd = fd,
+		.path = entry->path,
+		.pid = probes->options.pid,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
+	int n;
+
+	if (probes->n_sites + entry->allocator->n_sites > AP_MAX_SITES)
+		return error__set(error, -E2BIG, "%s is one allocator more than can be probed",
+				  entry->path);
+	n = describe_sites(probes, entry->allocator, entry - probes->list, offsets, cookies);
+	if (n < 0)
+		return error__set(error, n, "cannot tell the kernel of the probes in %s: %s",
+				  entry->path, strerror(-n));
+	entry->first_site = probes->n_sites;
+	request.n = n;
+	n = n ? attachment__new(&request, &entry->attachment, error) : 0;
+	if (!n)
+		probes->n_sites += entry->allocator->n_sites;
+	return n;
+}
+
+static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st)
+{
+	for (size_t i = 0; i < probes->n_list; i++)
+		if (probes->list[i].device == st->st_dev && probes->list[i].inode == st->st_ino)
+			return &probes->list[i];
+	return NULL;
+}
+
+/*
+ * Probes the file if it is an allocator. -ENOENT where it is none, or only hands on to another;
+ * -EEXIST where it is probed already. Other errors leave an entry that is not probed.
+ */
+static int add_file(struct probes *probes, int fd, const char *path, struct error *error)
+{
+	struct probed_allocator *list, *entry;
+	struct allocator *allocator;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	if (find_file(probes, &st))
+		return -EEXIST;
+	err = allocator__read(fd, path, &allocator, error);
+	if (err)
+		return err;
+	if (allocator->is_wrapper) {
+		allocator__free(allocator);
+		return -ENOENT;
+	}
+	list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+	if (!list) {
+		allocator__free(allocator);
+		return -ENOMEM;
+	}
+	probes->list = list;
+	entry = &list[probes->n_list++];
+	*entry = (struct probed_allocator){
+		.path = strdup(path),
+		.build_id = strdup(allocator->build_id),
+		.allocator = allocator,
+		.device = st.st_dev,
+		.inode = st.st_ino,
+	};
+	if (!entry->path || !entry->build_id)
+		err = -ENOMEM;
+	else
+		err = attach(probes, entry, fd, error);
+	if (err)
+		snprintf(entry->gap, sizeof(entry->gap), "not probed: %.200s",
+			 error && error->text[0] ? error->text : strerror(-err));
+	return err;
+}
+
+static int add_path(struct probes *probes, const char *path, struct error *error)
+{
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return add_file(probes, fd, path, error);
+}
+
+/* An address inside the libc that this program itself runs on, which is the system's. */
+static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
+{
+	ElfW(Addr) address = (ElfW(Addr))(uintptr_t)gnu_get_libc_version;
+	const char **path = context;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD && address - info->dlpi_addr - header->p_vaddr <
+							 header->p_memsz) {
+			*path = info->dlpi_name;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int add_system_libc(struct probes *probes, struct error *error)
+{
+	const char *path = NULL;
+
+	if (!dl_iterate_phdr(find_own_libc, &path) || !path || !path[0])
+		return error__set(error, -ENOTSUP,
+				  "this allocprof is linked statically and cannot tell which libc the "
+				  "system uses; use the dynamic build");
+	return add_path(probes, path, error);
+}
+
+static bool is_failure(int err)
+{
+	return err && err != -ENOENT && err != -EEXIST;
+}
+
+static int open_command(const char *argv0, char **path, struct error *error)
+{
+	_cleanup_(free_ptr) char *found = NULL;
+	int err = command__find(argv0, getenv("PATH"), &found);
+
+	if (err == -EACCES)
+		return error__set(error, err,
+				  "cannot run '%s': it is not an executable file; chmod +x it, or name "
+				  "the program that runs it",
+				  argv0);
+	if (err)
+		return error__set(error, err, "cannot run '%s': %s; check the spelling, or give its "
+					      "path",
+				  argv0,
+				  strchr(argv0, '/') ? "there is no such file" :
+						       "it is in no directory of PATH");
+	/* What cannot be read as ELF or script is for exec to judge. */
+	if (command__elf(found, getenv("PATH"), path))
+		return -ENOEXEC;
+	return 0;
+}
+
+int probes__add_command(struct probes *probes, const char *argv0, struct error *error)
+{
+	_cleanup_(free_ptr) char *path = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	struct elf_file *elf = NULL;
+	bool is_static = false;
+	int err;
+
+	err = open_command(argv0, &path, error);
+	if (err == -ENOEXEC)
+		return add_system_libc(probes, error);
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && !elf_file__open(fd, path, &elf, NULL)) {
+		is_static = elf_file__is_static(elf);
+		err = add_file(probes, fd, path, error);
+		if (!is_failure(err) && elf_file__interpreter(elf)[0])
+			err = add_path(probes, elf_file__interpreter(elf), error);
+		elf_file__free(elf);
+		if (is_failure(err))
+			return err;
+	}
+	if (!is_static) {
+		err = add_system_libc(probes, error);
+		return err == -EEXIST ? 0 : err;
+	}
+	if (!probes->n_list)
+		return error__set(error, -ENOTSUP,
+				  "%s is a static executable without a malloc that can be found by "
+				  "name; link it dynamically, or leave its symbols in (no strip)",
+				  path);
+	return 0;
+}
+
+int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 inode)
+{
+	char name[PATH_MAX + 64];
+	struct stat st;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx", pid, start, end);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	if (!path || path[0] != '/')
+		return -ENOENT;
+	for (int in_root = 1; in_root >= 0; in_root--) {
+		if (in_root)
+			snprintf(name, sizeof(name), "/proc/%d/root%s", pid, path);
+		else
+			snprintf(name, sizeof(name), "%s", path);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			continue;
+		if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == inode)
+			return fd;
+		close(fd);
+	}
+	return -ENOENT;
+}
+
+int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
+{
+	_cleanup_(close_file) FILE *maps = NULL;
+	_cleanup_(free_ptr) char *line = NULL;
+	char name[64], permissions[5];
+	struct error last = { 0 };
+	size_t capacity = 0;
+	int err, last_err = 0;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	maps = fopen(name, "re");
+	if (!maps)
+		return error__set(error, -errno, "cannot read %s: %s; it takes root, or the same user",
+				  name, strerror(errno));
+	while (getline(&line, &capacity, maps) > 0) {
+		unsigned long long start, end, inode;
+		int path_at = 0, fd;
+
+		if (sscanf(line, "%llx-%llx %4s %*x %*s %llu %n", &start, &end, permissions, &inode,
+			   &path_at) < 4 ||
+		    permissions[2] != 'x' || !inode || !path_at)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		fd = open_mapped_file(pid, start, end, line + path_at, inode);
+		if (fd < 0)
+			continue;
+		err = add_file(probes, fd, line + path_at, &last);
+		close(fd);
+		if (is_failure(err) && err != -ENOEXEC) {
+			last_err = err;
+			if (error)
+				*error = last;
+		}
+	}
+	for (size_t i = 0; i < probes->n_list; i++)
+		if (probes->list[i].attachment)
+			return 0;
+	if (last_err)
+		return last_err;
+	if (kill(pid, 0) && errno == ESRCH)
+		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
+	return error__set(error, -ENOTSUP,
+			  "process %d has no allocator that can be found by name (a static executable "
+			  "without symbols?); link it dynamically, or leave its symbols in",
+			  pid);
+}
+
+static bool is_same_file(const void *owner, __u32 id, const void *key)
+{
+	const struct probes *probes = owner;
+	const struct file_id *seen = &probes->seen[id - 1], *file = key;
+
+	return seen->inode == file->inode && seen->generation == file->generation &&
+	       seen->major == file->major && seen->minor == file->minor;
+}
+
+/* True the first time that it is asked about a file. */
+static bool is_new_file(struct probes *probes, const struct file_id *file)
+{
+	__u64 hash = hash_mix(hash_mix(file->inode, file->generation),
+			      ((__u64)file->major << 32) | file->minor);
+	struct file_id *seen;
+
+	if (hash_table__find(&probes->seen_index, hash, is_same_file, probes, file))
+		return false;
+	seen = realloc(probes->seen, (probes->n_seen + 1) * sizeof(*seen));
+	if (!seen)
+		return true;
+	probes->seen = seen;
+	seen[probes->n_seen++] = *file;
+	hash_table__insert(&probes->seen_index, hash, probes->n_seen);
+	return true;
+}
+
+void probes__notice_mapping(struct probes *probes, const struct mapping_event *event)
+{
+	struct file_id file = {
+		.inode = event->inode,
+		.generation = event->generation,
+		.major = event->major,
+		.minor = event->minor,
+	};
+	_cleanup_(close_fd) int fd = -1;
+	struct error error = { 0 };
+	size_t n_before = probes->n_list;
+
+	if (!event->inode || event->path[0] != '/' || !is_new_file(probes, &file))
+		return;
+	fd = open_mapped_file(event->pid, event->start, event->end, event->path, event->inode);
+	if (fd < 0)
+		return;
+	if (!add_file(probes, fd, event->path, &error) && probes->n_list > n_before)
+		snprintf(probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
+			 "probed only from process %u on, after it had mapped it: calls before that "
+			 "are missing",
+			 event->pid);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The allocators of a run and the probes in them: those known before it starts and those that turn
+ * up while it runs. */
+#ifndef ALLOCPROF_PROBES_H
+#define ALLOCPROF_PROBES_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "abi.h"
+
+struct allocator;
+struct attachment;
+struct bpf_program;
+struct error;
+
+struct probed_allocator {
+	char *path;
+	char *build_id;		     /* "" where the file has none */
+	struct allocator *allocator; /* NULL where it could not be read */
+	struct attachment *attachment; /* NULL where it is not probed */
+	__u32 first_site;	     /* site indexes count from here in the allocator's order */
+	__u64 device, inode;	     /* of stat(2) */
+	/* Why calls may have been missed, "" where none can have been: probed from the start. */
+	char gap[256];
+};
+
+struct probes_options {
+	struct bpf_program *program;
+	bool multi;
+	pid_t pid;	   /* 0: every process */
+	int sites_fd;	   /* maps of the programs */
+	int internal_returns_fd;
+	__u32 functions;   /* mask of enum ap_function that are reported; others are probed only where
+			    * they decide what is internal */
+};
+
+struct probes;
+
+int probes__new(const struct probes_options *options, struct probes **out);
+/* Removes all probes. */
+void probes__free(struct probes *probes);
+/* Removes all probes and keeps the list. */
+void probes__detach(struct probes *probes);
+
+/*
+ * Probes the allocators that the command @argv0 will use: its executable's own, its dynamic
+ * linker's (musl), and the libc of this system. -ENOENT, -EACCES: no such command; -ENOTSUP: it is
+ * static and brings no allocator that can be found by name.
+ */
+int probes__add_command(struct probes *probes, const char *argv0, struct error *error);
+
+/* Probes what the running process has mapped. -ENOTSUP: no known allocator among it. */
+int probes__add_process(struct probes *probes, pid_t pid, struct error *error);
+
+/*
+ * A file that process @pid has just mapped at [@start, @end); @id_* tell files apart. Where it is an
+ * allocator that was not known it is probed from now on and listed with its gap.
+ */
+struct mapping_event;
+void probes__notice_mapping(struct probes *probes, const struct mapping_event *event);
+
+/* All allocators, probed or not; valid until the next call that adds. */
+const struct probed_allocator *probes__list(const struct probes *probes, size_t *n);
+
+/* Opens the file that @pid has mapped at [@start, @end) through /proc, or, where the process is gone,
+ * by its @path if that still is inode @inode. A descriptor or -ENOENT. */
+int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 inode);
+
+#endif

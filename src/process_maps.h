@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What each process has mapped as code, as user space heard of it: for addresses that the kernel was
+ * too busy to resolve, and for the names of files whose process is gone. */
+#ifndef ALLOCPROF_PROCESS_MAPS_H
+#define ALLOCPROF_PROCESS_MAPS_H
+
+#include <linux/types.h>
+
+struct process_maps;
+
+struct code_mapping {
+	__u64 start, end, offset; /* addresses; offset in the file */
+	__u64 inode;
+	__u32 generation;
+	__u32 device; /* the kernel's dev_t: major << 20 | minor */
+	char *path;   /* as the kernel names it; owned by the process_maps */
+};
+
+struct process_maps *process_maps__new(void);
+void process_maps__free(struct process_maps *maps);
+
+/* A later mapping hides an earlier one where they overlap. Copies @mapping. 0 or -ENOMEM. */
+int process_maps__add(struct process_maps *maps, __u32 pid, const struct code_mapping *mapping);
+/* All that /proc/PID/maps lists now. */
+void process_maps__scan(struct process_maps *maps, __u32 pid);
+/* The child has what its parent has, and what it is already known to have mapped itself. */
+void process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child);
+void process_maps__remove(struct process_maps *maps, __u32 pid);
+
+/* NULL where nothing is known to be there. */
+const struct code_mapping *process_maps__find(const struct process_maps *maps, __u32 pid,
+					      __u64 address);
+
+#endif

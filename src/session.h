@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One measurement: programs loaded, probes set, the target run or attached to, and what was found.
+ * session__open → session__launch or session__attach → session__run → session__finish → results →
+ * session__close.
+ */
+#ifndef ALLOCPROF_SESSION_H
+#define ALLOCPROF_SESSION_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "abi.h"
+#include "target.h"
+
+struct error;
+struct profile;
+struct probed_allocator;
+struct session;
+
+/* Sizes that bound a run, 0 for the default; made small to show that nothing is lost unnoticed. */
+struct session_limits {
+	__u32 counts;	    /* counters per map */
+	__u32 ring_bytes;   /* of the ring buffer, a power of two and of pages */
+	__u32 stacks_sent;  /* stacks that are known to have been sent */
+	__u32 tail_calls;   /* threads that may stand before a forced tail call */
+	__u32 processes;    /* followed at a time */
+	bool no_scratch;    /* nothing to build stacks in */
+};
+
+struct session_options {
+	bool stacks;	 /* count by stack into a profile; else by function only */
+	__u32 functions; /* mask of enum ap_function to report */
+	bool follow;	 /* children too; only with a launched command */
+	__u32 max_depth; /* frames per stack, 1 to AP_MAX_DEPTH */
+	struct session_limits limits;
+};
+
+/* Per function over all allocators; [AP_FUNCTIONS] by leading function of a site. */
+struct session_function {
+	bool probed; /* an allocator has a site under this leading name */
+	struct ap_site_counts counts;
+	char **aliases; /* other names of the site; borrowed from the session */
+	size_t n_aliases;
+};
+
+struct session_lost {
+	__u64 by_reason[AP_LOST_REASONS];
+	__u64 unaccounted; /* events that neither a count nor a reason explains */
+	__u64 total;
+};
+
+struct session_results {
+	struct session_function functions[AP_FUNCTIONS];
+	struct session_lost lost;
+	__u64 processes;	  /* followed, of which some may share a pid over time */
+	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
+	__u64 records_lost;	  /* processes or files without a name */
+	__u64 relabelled;	  /* calls counted under the function they tail-called */
+	bool complete; /* nothing lost, no allocator with a gap, no process unfollowed */
+	int exit_status; /* of a launched command, as a shell reports it */
+	bool target_runs; /* it goes on without us */
+	pid_t target_pid;
+	double elapsed_seconds, user_seconds, system_seconds; /* user and system 0 with -p */
+};
+
+/* Loads the programs. Needs privileges: -EPERM, -ENOSYS, … with the sentence. */
+int session__open(const struct session_options *options, struct session **out,
+		  struct error *error);
+
+/* Sets the probes and lets the command go. -ENOENT, -EACCES as execvp(3). */
+int session__launch(struct session *session, char *const argv[],
+		    const struct target_inheritance *inheritance, struct error *error);
+
+/* Sets the probes in a process that runs. */
+int session__attach(struct session *session, pid_t pid, struct error *error);
+
+/*
+ * Follows the target until it ends, @duration_ns (0: no limit) are over, or signals on @signal_fd
+ * (a signalfd(2)) ask for the end: with an attached target the first does, a launched one gets the
+ * first itself and the second ends the recording. -ENOMEM ends it as well, with the sentence.
+ */
+int session__run(struct session *session, __u64 duration_ns, int signal_fd, struct error *error);
+
+/* Removes the probes and collects what is left. The target goes on if it has not ended. */
+int session__finish(struct session *session, struct error *error);
+
+/* After session__finish(). */
+void session__results(const struct session *session, struct session_results *results);
+
+/* The allocators that were probed, or not. */
+const struct probed_allocator *session__allocators(const struct session *session, size_t *n);
+
+/* After session__finish() of one with stacks: the profile with names and ledger, owned by the
+ * session. @argv: the command, for its meta table, or NULL. */
+int session__profile(struct session *session, char *const argv[], struct profile **out);
+
+void session__close(struct session *session);
+
+#endif

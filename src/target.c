@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "error.h"
+
+/* The child's exit code where it never ran the command; nobody sees it. */
+#define HELD_CHILD_FAILED 125
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static void close_and_clear(int *fd)
+{
+	close_fd(fd);
+	*fd = -1;
+}
+
+static void run_held_child(int go_fd, int exec_fd, char *const argv[],
+			   const struct target_inheritance *inheritance)
+{
+	ssize_t n;
+	char go;
+	int err;
+
+	do {
+		n = read(go_fd, &go, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(HELD_CHILD_FAILED);
+	setrlimit(RLIMIT_NOFILE, &inheritance->files);
+	sigprocmask(SIG_SETMASK, &inheritance->signal_mask, NULL);
+	execvp(argv[0], argv);
+	err = errno;
+	if (write(exec_fd, &err, sizeof(err)) != sizeof(err))
+		_exit(HELD_CHILD_FAILED);
+	_exit(HELD_CHILD_FAILED);
+}
+
+int target__hold(struct target *target, char *const argv[],
+		 const struct target_inheritance *inheritance, struct error *error)
+{
+	int go[2] = { -1, -1 }, exec[2] = { -1, -1 };
+	pid_t pid;
+	int err;
+
+	memset(target, 0, sizeof(*target));
+	target->pidfd = target->go_fd = target->exec_fd = -1;
+	if (pipe2(go, O_CLOEXEC) || pipe2(exec, O_CLOEXEC)) {
+		err = error__set(error, -errno, "cannot make a pipe: %s", strerror(errno));
+		goto fail;
+	}
+	pid = fork();
+	if (pid < 0) {
+		err = error__set(error, -errno, "cannot start a process: %s", strerror(errno));
+		goto fail;
+	}
+	if (!pid) {
+		close(go[1]);
+		close(exec[0]);
+		run_held_child(go[0], exec[1], argv, inheritance);
+	}
+	close_and_clear(&go[0]);
+	close_and_clear(&exec[1]);
+	target->pid = pid;
+	target->launched = true;
+	target->go_fd = go[1];
+	target->exec_fd = exec[0];
+	target->pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (target->pidfd < 0) {
+		err = error__set(error, -errno, "cannot open the command's pidfd: %s",
+				 strerror(errno));
+		target__close(target);
+		return err;
+	}
+	return 0;
+fail:
+	close_fd(&go[0]);
+	close_fd(&go[1]);
+	close_fd(&exec[0]);
+	close_fd(&exec[1]);
+	return err;
+}
+
+int target__go(struct target *target, const char *command, struct error *error)
+{
+	ssize_t n;
+	int err;
+
+	target->start_ns = now_ns();
+	if (write(target->go_fd, "g", 1) != 1)
+		return error__set(error, -errno, "cannot let the command go: %s", strerror(errno));
+	close_and_clear(&target->go_fd);
+	/* Closed by a successful exec. */
+	do {
+		n = read(target->exec_fd, &err, sizeof(err));
+	} while (n < 0 && errno == EINTR);
+	close_and_clear(&target->exec_fd);
+	if (n != sizeof(err))
+		return 0;
+	if (err == ENOENT)
+		return error__set(error, -err,
+				  "cannot run '%s': %s; check the spelling, or give its path", command,
+				  strchr(command, '/') ? "there is no such file, or its interpreter is "
+							 "missing" :
+							 "it is in no directory of PATH");
+	if (err == EACCES)
+		return error__set(error, -err,
+				  "cannot run '%s': it is not an executable file; chmod +x it, or name "
+				  "the program that runs it",
+				  command);
+	return error__set(error, -err, "cannot run '%s': %s", command, strerror(err));
+}
+
+static bool is_kernel_thread(pid_t pid)
+{
+	_cleanup_(close_file) FILE *file = NULL;
+	unsigned long flags = 0;
+	char path[64], line[1024], *rest;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return false;
+	/* The name is in parentheses and may hold any character. */
+	rest = strrchr(line, ')');
+	if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) != 1)
+		return false;
+	return flags & 0x00200000; /* PF_KTHREAD */
+}
+
+/* The process that @tid is a thread of; @tid itself where it cannot be told. */
+static pid_t thread_group(pid_t tid)
+{
+	_cleanup_(close_file) FILE *file = NULL;
+	char path[64], line[256];
+	int tgid;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+			return tgid;
+	return tid;
+}
+
+int target__attach(struct target *target, pid_t pid, struct error *error)
+{
+	pid_t group;
+
+	memset(target, 0, sizeof(*target));
+	target->pidfd = target->go_fd = target->exec_fd = -1;
+	if (pid <= 0)
+		return error__set(error, -EINVAL, "%d is no process id; give the number that ps shows",
+				  pid);
+	if (kill(pid, 0) && errno == ESRCH)
+		return error__set(error, -ESRCH,
+				  "there is no process %d; ps -e lists those that run", pid);
+	if (is_kernel_thread(pid))
+		return error__set(error, -EINVAL,
+				  "process %d is a kernel thread, which has no allocator of its own; "
+				  "name a user-space process",
+				  pid);
+	group = thread_group(pid);
+	if (group != pid)
+		return error__set(error, -EINVAL,
+				  "%d is a thread of process %d; allocprof takes whole processes: -p %d",
+				  pid, group, group);
+	target->pidfd = syscall(SYS_pidfd_open, pid, 0);
+	if (target->pidfd < 0) {
+		if (errno == ESRCH)
+			return error__set(error, -ESRCH, "process %d has just ended", pid);
+		return error__set(error, -errno, "cannot watch process %d: %s", pid,
+				  strerror(errno));
+	}
+	target->pid = pid;
+	target->start_ns = now_ns();
+	if (target__has_ended(target)) {
+		target__close(target);
+		return error__set(error, -ESRCH,
+				  "process %d has ended and only waits for its parent to notice", pid);
+	}
+	return 0;
+}
+
+bool target__has_ended(struct target *target)
+{
+	struct pollfd poll_fd = { .fd = target->pidfd, .events = POLLIN };
+
+	if (target->end_ns)
+		return true;
+	if (poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLIN))
+		return false;
+	target->end_ns = now_ns();
+	if (target->launched &&
+	    wait4(target->pid, &target->wait_status, 0, &target->usage) == target->pid)
+		target->waited = true;
+	return true;
+}
+
+int target__exit_status(const struct target *target)
+{
+	if (!target->waited)
+		return 0;
+	if (WIFSIGNALED(target->wait_status))
+		return 128 + WTERMSIG(target->wait_status);
+	return WEXITSTATUS(target->wait_status);
+}
+
+void target__close(struct target *target)
+{
+	bool held = target->go_fd >= 0;
+
+	close_and_clear(&target->go_fd);
+	close_and_clear(&target->exec_fd);
+	close_and_clear(&target->pidfd);
+	if (held && target->launched && !target->waited)
+		waitpid(target->pid, NULL, 0);
+}

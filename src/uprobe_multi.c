@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "uprobe_multi.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+
+/* union bpf_attr's link_create for uprobe_multi, Linux 6.6. */
+struct link_create {
+	__u32 prog_fd;
+	__u32 target_fd;
+	__u32 attach_type;
+	__u32 flags;
+	__u64 path;
+	__u64 offsets;
+	__u64 ref_ctr_offsets;
+	__u64 cookies;
+	__u32 n;
+	__u32 multi_flags;
+	__u32 pid;
+	__u32 pad;
+};
+
+int uprobe_multi__link(int prog_fd, const char *path, const __u64 *offsets, const __u64 *cookies,
+		       __u32 n, pid_t pid)
+{
+	struct link_create attr = {
+		.prog_fd = prog_fd,
+		.attach_type = ATTACH_TYPE_UPROBE_MULTI,
+		.path = (__u64)(uintptr_t)path,
+		.offsets = (__u64)(uintptr_t)offsets,
+		.cookies = (__u64)(uintptr_t)cookies,
+		.n = n,
+		.pid = pid,
+	};
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+bool uprobe_multi__supported(bool *pid_works)
+{
+	const struct bpf_insn instructions[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = ATTACH_TYPE_UPROBE_MULTI);
+	_cleanup_(close_fd) int prog = -1;
+	__u64 offset = 0, cookie = 0;
+	int err;
+
+	*pid_works = false;
+	prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2, &options);
+	if (prog < 0)
+		return false;
+	/* A directory cannot be probed, and only a kernel that knows the link gets as far as that. */
+	err = uprobe_multi__link(prog, "/", &offset, &cookie, 1, 0);
+	if (err != -EBADF)
+		return false;
+	/* The fix of the pid filter (Linux 6.10) refuses a negative pid before it looks for it. */
+	err = uprobe_multi__link(prog, "/proc/self/exe", &offset, &cookie, 1, -1);
+	*pid_works = err == -EINVAL;
+	return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Links of type BPF_TRACE_UPROBE_MULTI by bpf(2) itself: libbpf knows them from 1.3 on, Debian 12
+ * has 1.1, and its <linux/bpf.h> is as old.
+ */
+#ifndef ALLOCPROF_UPROBE_MULTI_H
+#define ALLOCPROF_UPROBE_MULTI_H
+
+#include <linux/types.h>
+#include <sys/types.h>
+#include <stdbool.h>
+
+/* enum bpf_attach_type of Linux 6.6 */
+#define ATTACH_TYPE_UPROBE_MULTI 48
+
+/*
+ * A link that holds @n probes at @offsets (in the file at @path) with @cookies, for the process @pid
+ * or, where it is 0, for all. The program was loaded with ATTACH_TYPE_UPROBE_MULTI. Returns a file
+ * descriptor, which the caller closes to remove the probes, or a negative errno.
+ */
+int uprobe_multi__link(int prog_fd, const char *path, const __u64 *offsets, const __u64 *cookies,
+		       __u32 n, pid_t pid);
+
+/* Whether the kernel knows such links, and in *@pid_works whether their pid filter holds for a whole
+ * process; on some 6.6 to 6.9 it lets one thread pass only. */
+bool uprobe_multi__supported(bool *pid_works);
+
+#endif
