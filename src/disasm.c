@@ -122,7 +122,9 @@ int disasm__decode(struct disasm *disasm, const void *code, size_t size, __u64 v
 	disasm->info.buffer_vma = vaddr;
 	disasm->info.buffer_length = size;
 	length = disasm->print_insn(vaddr, &disasm->info);
-	if (length <= 0 || (size_t)length > size || strstr(disasm->text, "(bad)"))
+	/* An instruction that is cut short comes as `.byte`. */
+	if (length <= 0 || (size_t)length > size || strstr(disasm->text, "(bad)") ||
+	    disasm->text[0] == '.')
 		return -EILSEQ;
 	insn.length = length;
 	copy_text(insn.text, sizeof(insn.text), disasm->text);
