@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An allocator: a shared library or program that defines malloc and free, with the places to probe
+ * in it and what tells its own calls from the application's.
+ */
+#ifndef ALLOCPROF_ALLOCATOR_H
+#define ALLOCPROF_ALLOCATOR_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "abi.h"
+#include "error.h"
+
+/* Farther from the entry no site is looked for, in bytes. */
+#define SITE_MAX_DISTANCE 64
+
+enum site_policy {
+	SITE_BEST,  /* where the kernel emulates the probed instruction, if there is such a place */
+	SITE_ENTRY, /* at the entry whatever it costs */
+};
+
+/*
+ * Where one function is probed. At @probe_vaddr the argument registers, the stack pointer and all
+ * memory are as at the entry, and each call of the function passes there exactly once.
+ */
+struct site {
+	enum ap_function function; /* the first of @names */
+	__u32 names;		   /* mask (1 << enum ap_function) of all that share the address */
+	char **aliases; /* every other name at the address, sorted, each once; 64 at the most */
+	size_t n_aliases;
+	__u64 entry_vaddr;  /* the symbol's value */
+	__u64 probe_vaddr;  /* entry_vaddr up to entry_vaddr + SITE_MAX_DISTANCE */
+	__u64 entry_offset; /* of the same places in the file, as uprobes take them */
+	__u64 probe_offset;
+	__u64 size;	      /* bytes of the function by its symbol, 0 if unknown */
+	bool emulated;	      /* the kernel emulates the probed instruction: one trap, not two */
+	char instruction[64]; /* the probed instruction, AT&T syntax; cut where it is longer */
+	char reason[192];     /* why @emulated is false, a clause for people; "" where it is true */
+	__u32 tail_calls;     /* mask of the functions that this one ends in a jump to */
+};
+
+struct allocator {
+	char *path;	    /* as it was given */
+	char build_id[129]; /* lower-case hex digits, "" if none */
+	__u64 text_start;   /* vaddr range that holds all executable segments */
+	__u64 text_end;
+	struct site sites[AP_FUNCTIONS]; /* by ascending function, each address once */
+	size_t n_sites;
+	/* Sorted vaddrs: a hit whose return address is one of them was called by the allocator
+	 * itself. Behind all calls in the probed functions, and behind all direct calls to them. */
+	__u64 *internal_returns;
+	size_t n_internal_returns;
+	/* Only forwards to another allocator: it looks symbols up and has no means to get memory
+	 * from the kernel. Its calls would be counted twice. */
+	bool is_wrapper;
+};
+
+/*
+ * Reads the allocator out of the file behind @fd, which stays the caller's. @path names it to
+ * people. -ENOENT: it defines no allocator; -ENOTSUP: one that cannot be probed; -ENOEXEC: not ELF
+ * or damaged; -EFBIG: absurdly large.
+ */
+int allocator__read(int fd, const char *path, enum site_policy policy, struct allocator **out,
+		    struct error *error);
+void allocator__free(struct allocator *allocator);
+
+/* The site that a call of @function hits, NULL where the allocator lacks it. */
+const struct site *allocator__find(const struct allocator *allocator, enum ap_function function);
+
+/* Whether @vaddr is one of @internal_returns. */
+bool allocator__is_internal_return(const struct allocator *allocator, __u64 vaddr);
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "command_path.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+
+/* The kernel follows as many (search_binary_handler(), "This allows 4 levels of binfmt rewrites"). */
+#define MAX_INTERPRETERS 5
+
+/* BINPRM_BUF_SIZE: what the kernel looks at of a script. */
+#define MAX_LINE 256
+
+static int check_executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS))
+		return -EACCES;
+	return 0;
+}
+
+static int find_exact(const char *path, char **out)
+{
+	int err = check_executable(path);
+	char *copy;
+
+	if (err)
+		return err == -ENOTDIR ? -ENOENT : err;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	*out = copy;
+	return 0;
+}
+
+static int search(const char *name, const char *path_env, char **out)
+{
+	int result = -ENOENT;
+
+	for (const char *dir = path_env;; dir++) {
+		size_t len = strcspn(dir, ":");
+		char *path;
+		int err;
+
+		/* An empty element is the current directory. */
+		if (asprintf(&path, "%.*s%s%s", (int)len, dir, len ? "/" : "", name) < 0)
+			return -ENOMEM;
+		err = check_executable(path);
+		if (!err) {
+			*out = path;
+			return 0;
+		}
+		free(path);
+		if (err == -EACCES)
+			result = err;
+		dir += len;
+		if (!*dir)
+			return result;
+	}
+}
+
+int command__find(const char *name, const char *path_env, char **out)
+{
+	_cleanup_(free_ptr) char *fallback = NULL;
+
+	if (!*name)
+		return -ENOENT;
+	if (strchr(name, '/'))
+		return find_exact(name, out);
+	if (!path_env) {
+		size_t size = confstr(_CS_PATH, NULL, 0);
+
+		fallback = calloc(1, size + 1);
+		if (!fallback)
+			return -ENOMEM;
+		confstr(_CS_PATH, fallback, size);
+		path_env = fallback;
+	}
+	return search(name, path_env, out);
+}
+
+/* Splits off the next word of *@rest, NULL at the end. */
+static char *next_word(char **rest)
+{
+	char *word = *rest + strspn(*rest, " \t");
+
+	if (!*word)
+		return NULL;
+	*rest = word + strcspn(word, " \t");
+	if (**rest)
+		*(*rest)++ = '\0';
+	return word;
+}
+
+/* The program that `env` with these arguments runs: options and assignments come before it. */
+static char *env_program(char **rest)
+{
+	char *word;
+
+	while ((word = next_word(rest)))
+		if (word[0] != '-' && !strchr(word, '='))
+			return word;
+	return NULL;
+}
+
+/* The file that runs a script whose first bytes are @line. */
+static int interpreter(char *line, const char *path_env, char **out)
+{
+	size_t length = strcspn(line, "\n");
+	char *rest = line + 2;
+	const char *base;
+	char *program;
+
+	line[length] = '\0';
+	program = next_word(&rest);
+	/* The kernel does not run a file whose name it may have seen only in part. */
+	if (!program || (length == MAX_LINE && rest == line + length && !*rest))
+		return -ENOEXEC;
+	base = strrchr(program, '/');
+	if (strcmp(base ? base + 1 : program, "env") == 0) {
+		char *behind = env_program(&rest);
+
+		if (behind)
+			return command__find(behind, path_env, out);
+	}
+	/* Unlike a command, it is not looked for in PATH. */
+	return find_exact(program, out);
+}
+
+/* 0 and *@next if @path is a script, 1 if it is ELF. */
+static int follow(const char *path, const char *path_env, char **next)
+{
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char line[MAX_LINE + 1] = "";
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = pread(fd, line, MAX_LINE, 0);
+	if (len < 0)
+		return -errno;
+	if (len >= SELFMAG && memcmp(line, ELFMAG, SELFMAG) == 0)
+		return 1;
+	if (len < 2 || memcmp(line, "#!", 2) != 0)
+		return -ENOEXEC;
+	return interpreter(line, path_env, next);
+}
+
+int command__elf(const char *path, const char *path_env, char **elf_path)
+{
+	char *current = strdup(path);
+
+	if (!current)
+		return -ENOMEM;
+	for (int depth = 0; depth <= MAX_INTERPRETERS; depth++) {
+		char *next = NULL;
+		int ret = follow(current, path_env, &next);
+
+		if (ret == 1) {
+			*elf_path = current;
+			return 0;
+		}
+		free(current);
+		if (ret < 0)
+			return ret;
+		current = next;
+	}
+	free(current);
+	return -ELOOP;
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "elf_file.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+#include "elf_x86.h"
+
+/* Linkers write four or five. */
+#define MAX_SEGMENTS 64
+
+/* The largest browsers have 0.3 GiB. */
+#define MAX_TEXT (1ULL << 30)
+
+/* The text of a segment is code of at most this many functions. */
+#define MAX_FDES (16ULL << 20)
+
+#define MAX_BUILD_ID 64
+
+struct segment {
+	__u64 vaddr;
+	__u64 offset;
+	__u64 size; /* file-backed and inside the file */
+	bool executable;
+	unsigned char *code; /* NULL until asked for */
+};
+
+struct elf_file {
+	int fd;
+	char *path;
+	Elf *elf;
+	GElf_Ehdr ehdr;
+	__u64 file_size;
+	struct segment segments[MAX_SEGMENTS];
+	size_t n_segments;
+	__u64 eh_frame_hdr_vaddr;
+	__u64 eh_frame_hdr_size;
+	bool has_dynamic;
+	char interpreter[256];
+	char build_id[2 * MAX_BUILD_ID + 1];
+};
+
+/* Exactly @size bytes or -errno; -ENOEXEC where the file ends before. */
+static int read_at(int fd, void *to, size_t size, __u64 offset)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t len = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len < 0)
+			return -errno;
+		if (len == 0)
+			return -ENOEXEC;
+		done += (size_t)len;
+	}
+	return 0;
+}
+
+static int check_ident(struct elf_file *file, struct error *error)
+{
+	unsigned char ident[EI_NIDENT];
+
+	if (read_at(file->fd, ident, sizeof(ident), 0) || memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return error__set(error, -ENOEXEC,
+				  "%s is not an ELF file: give a program or a shared library",
+				  file->path);
+	if (ident[EI_CLASS] != ELFCLASS64)
+		return error__set(error, -ENOTSUP,
+				  "%s is not a 64-bit ELF file: only 64-bit " ELF_HOST_MACHINE_NAME
+				  " code can be profiled",
+				  file->path);
+	if (ident[EI_DATA] != ELFDATA2LSB)
+		return error__set(error, -ENOTSUP,
+				  "%s is big-endian: only " ELF_HOST_MACHINE_NAME
+				  " code can be profiled",
+				  file->path);
+	return 0;
+}
+
+static int check_header(struct elf_file *file, struct error *error)
+{
+	if (elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &file->ehdr))
+		return error__set(error, -ENOEXEC, "%s is a damaged ELF file: %s", file->path,
+				  elf_errmsg(-1));
+	if (file->ehdr.e_machine != ELF_HOST_MACHINE)
+		return error__set(
+			error, -ENOTSUP,
+			"%s is for another processor (ELF machine %u): only " ELF_HOST_MACHINE_NAME
+			" code can be profiled",
+			file->path, file->ehdr.e_machine);
+	if (file->ehdr.e_type != ET_EXEC && file->ehdr.e_type != ET_DYN)
+		return error__set(
+			error, -ENOTSUP,
+			"%s is neither a program nor a shared library (ELF type %u): give the "
+			"linked file",
+			file->path, file->ehdr.e_type);
+	return 0;
+}
+
+static int add_segment(struct elf_file *file, const GElf_Phdr *phdr, struct error *error)
+{
+	struct segment *segment;
+	__u64 size = phdr->p_filesz;
+
+	if (phdr->p_offset >= file->file_size || phdr->p_vaddr + size < phdr->p_vaddr)
+		return 0;
+	if (size > file->file_size - phdr->p_offset)
+		size = file->file_size - phdr->p_offset;
+	if (size == 0)
+		return 0;
+	if (file->n_segments == MAX_SEGMENTS)
+		return error__set(
+			error, -ENOEXEC,
+			"%s has more than %d load segments, which no linker writes: it is "
+			"damaged",
+			file->path, MAX_SEGMENTS);
+	segment = &file->segments[file->n_segments++];
+	segment->vaddr = phdr->p_vaddr;
+	segment->offset = phdr->p_offset;
+	segment->size = size;
+	segment->executable = phdr->p_flags & PF_X;
+	return 0;
+}
+
+static void read_interpreter(struct elf_file *file, const GElf_Phdr *phdr)
+{
+	char text[sizeof(file->interpreter)] = "";
+	size_t size = phdr->p_filesz;
+
+	if (size == 0 || size > sizeof(text) || read_at(file->fd, text, size, phdr->p_offset))
+		return;
+	if (memchr(text, '\0', size))
+		strcpy(file->interpreter, text);
+}
+
+static int read_program_headers(struct elf_file *file, struct error *error)
+{
+	size_t n;
+
+	if (elf_getphdrnum(file->elf, &n))
+		return error__set(error, -ENOEXEC, "%s has damaged program headers: %s", file->path,
+				  elf_errmsg(-1));
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr phdr;
+		int err = 0;
+
+		if (!gelf_getphdr(file->elf, (int)i, &phdr))
+			return error__set(error, -ENOEXEC, "%s has damaged program headers: %s",
+					  file->path, elf_errmsg(-1));
+		switch (phdr.p_type) {
+		case PT_LOAD:
+			err = add_segment(file, &phdr, error);
+			break;
+		case PT_INTERP:
+			read_interpreter(file, &phdr);
+			break;
+		case PT_DYNAMIC:
+			file->has_dynamic = true;
+			break;
+		case PT_GNU_EH_FRAME:
+			file->eh_frame_hdr_vaddr = phdr.p_vaddr;
+			file->eh_frame_hdr_size = phdr.p_filesz;
+			break;
+		}
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void read_build_id(struct elf_file *file)
+{
+	const void *bits;
+	ssize_t len = dwelf_elf_gnu_build_id(file->elf, &bits);
+
+	if (len <= 0 || len > MAX_BUILD_ID)
+		return;
+	for (ssize_t i = 0; i < len; i++)
+		sprintf(file->build_id + 2 * i, "%02x", ((const unsigned char *)bits)[i]);
+}
+
+int elf_file__open(int fd, const char *path, struct elf_file **out, struct error *error)
+{
+	struct elf_file *file = calloc(1, sizeof(*file));
+	struct stat st;
+	int err;
+
+	if (!file)
+		return error__set(error, -ENOMEM, "no memory to read %s", path);
+	/* The caller closes @fd when it likes. */
+	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file->path = strdup(path);
+	if (!file->path) {
+		err = error__set(error, -ENOMEM, "no memory to read %s", path);
+		goto out;
+	}
+	if (file->fd < 0 || fstat(file->fd, &st)) {
+		err = error__set(error, -errno, "cannot read %s: %s", path, strerror(errno));
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		err = error__set(error, -ENOEXEC,
+				 "%s is not a regular file: give a program or a shared library",
+				 path);
+		goto out;
+	}
+	file->file_size = (__u64)st.st_size;
+	err = check_ident(file, error);
+	if (err)
+		goto out;
+	elf_version(EV_CURRENT);
+	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+	if (!file->elf) {
+		err = error__set(error, -ENOEXEC, "%s is a damaged ELF file: %s", path,
+				 elf_errmsg(-1));
+		goto out;
+	}
+	err = check_header(file, error);
+	if (err)
+		goto out;
+	err = read_program_headers(file, error);
+	if (err)
+		goto out;
+	read_build_id(file);
+	*out = file;
+	return 0;
+out:
+	elf_file__free(file);
+	return err;
+}
+
+void elf_file__free(struct elf_file *file)
+{
+	if (!file)
+		return;
+	for (size_t i = 0; i < file->n_segments; i++)
+		free(file->segments[i].code);
+	elf_end(file->elf);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file);
+}
+
+const char *elf_file__build_id(const struct elf_file *file)
+{
+	return file->build_id;
+}
+
+const char *elf_file__interpreter(const struct elf_file *file)
+{
+	return file->interpreter;
+}
+
+/* The first section of @type with its data; false where there is none. */
+static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr *shdr,
+			 Elf_Data **data, size_t *index)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		if (!gelf_getshdr(scn, shdr) || shdr->sh_type != type)
+			continue;
+		*data = elf_getdata(scn, NULL);
+		if (index)
+			*index = elf_ndxscn(scn);
+		return *data != NULL;
+	}
+	return false;
+}
+
+/* Hostile counts would overrun the int that gelf takes as an index. */
+static int entries(const Elf_Data *data, size_t entry_size)
+{
+	size_t n = data->d_size / entry_size;
+
+	return n > INT32_MAX ? INT32_MAX : (int)n;
+}
+
+static bool is_pie(const struct elf_file *file)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Dyn dyn;
+
+	if (!find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
+		return false;
+	for (int i = 0; i < entries(data, sizeof(Elf64_Dyn)) && gelf_getdyn(data, i, &dyn); i++) {
+		if (dyn.d_tag == DT_NULL)
+			break;
+		if (dyn.d_tag == DT_FLAGS_1)
+			return dyn.d_un.d_val & DF_1_PIE;
+	}
+	return false;
+}
+
+bool elf_file__is_static(const struct elf_file *file)
+{
+	if (file->interpreter[0])
+		return false;
+	return !file->has_dynamic || (file->ehdr.e_type == ET_DYN && is_pie(file));
+}
+
+static const struct segment *segment_at(const struct elf_file *file, __u64 vaddr)
+{
+	for (size_t i = 0; i < file->n_segments; i++)
+		if (vaddr - file->segments[i].vaddr < file->segments[i].size)
+			return &file->segments[i];
+	return NULL;
+}
+
+int elf_file__vaddr_to_offset(const struct elf_file *file, __u64 vaddr, __u64 *offset)
+{
+	const struct segment *segment = segment_at(file, vaddr);
+
+	if (!segment)
+		return -ENOENT;
+	*offset = segment->offset + (vaddr - segment->vaddr);
+	return 0;
+}
+
+int elf_file__offset_to_vaddr(const struct elf_file *file, __u64 offset, __u64 *vaddr)
+{
+	/* A page at a border belongs to two segments; code is what is asked for. */
+	for (int executable = 1; executable >= 0; executable--) {
+		for (size_t i = 0; i < file->n_segments; i++) {
+			const struct segment *segment = &file->segments[i];
+
+			if (segment->executable != executable ||
+			    offset - segment->offset >= segment->size)
+				continue;
+			*vaddr = segment->vaddr + (offset - segment->offset);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int elf_file__text_range(const struct elf_file *file, __u64 *start, __u64 *end)
+{
+	__u64 low = UINT64_MAX;
+	__u64 high = 0;
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct segment *segment = &file->segments[i];
+
+		if (!segment->executable)
+			continue;
+		if (segment->vaddr < low)
+			low = segment->vaddr;
+		if (segment->vaddr + segment->size > high)
+			high = segment->vaddr + segment->size;
+	}
+	if (low >= high)
+		return -ENOENT;
+	*start = low;
+	*end = high;
+	return 0;
+}
+
+static int load_text(struct elf_file *file, struct segment *segment)
+{
+	unsigned char *code;
+	int err;
+
+	if (segment->size > MAX_TEXT)
+		return -EFBIG;
+	code = malloc(segment->size);
+	if (!code)
+		return -ENOMEM;
+	err = read_at(file->fd, code, segment->size, segment->offset);
+	if (err) {
+		free(code);
+		return err;
+	}
+	segment->code = code;
+	return 0;
+}
+
+int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out)
+{
+	for (size_t i = 0; i < file->n_segments; i++) {
+		struct segment *segment = &file->segments[i];
+
+		if (!segment->executable || index--)
+			continue;
+		if (!segment->code) {
+			int err = load_text(file, segment);
+
+			if (err)
+				return err;
+		}
+		out->vaddr = segment->vaddr;
+		out->offset = segment->offset;
+		out->size = segment->size;
+		out->code = segment->code;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Version indexes of the dynamic symbols, NULL where there are none. */
+static Elf_Data *version_data(struct elf_file *file, size_t dynsym_index)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	if (!find_section(file, SHT_GNU_versym, &shdr, &data, NULL) || shdr.sh_link != dynsym_index)
+		return NULL;
+	return data;
+}
+
+int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg)
+{
+	GElf_Word type = elf_file__is_static(file) ? SHT_SYMTAB : SHT_DYNSYM;
+	Elf_Data *versions = NULL;
+	Elf_Data *data;
+	GElf_Shdr shdr;
+	size_t index;
+
+	if (!find_section(file, type, &shdr, &data, &index))
+		return 0;
+	if (type == SHT_DYNSYM)
+		versions = version_data(file, index);
+	for (int i = 1; i < entries(data, sizeof(Elf64_Sym)); i++) {
+		struct elf_symbol symbol = { .is_default = true };
+		GElf_Versym version;
+		GElf_Sym sym;
+		int ret;
+
+		if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
+			continue;
+		if (GELF_ST_BIND(sym.st_info) == STB_LOCAL || sym.st_shndx == SHN_ABS)
+			continue;
+		symbol.name = elf_strptr(file->elf, shdr.sh_link, sym.st_name);
+		if (!symbol.name || !symbol.name[0])
+			continue;
+		symbol.value = sym.st_value;
+		symbol.size = sym.st_size;
+		symbol.type = GELF_ST_TYPE(sym.st_info);
+		if (versions && gelf_getversym(versions, i, &version))
+			symbol.is_default = !(version & 0x8000); /* hidden, see Elf64_Versym */
+		ret = fn(&symbol, arg);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+bool elf_file__imports(struct elf_file *file, const char *name)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+
+	if (!find_section(file, SHT_DYNSYM, &shdr, &data, NULL))
+		return false;
+	for (int i = 1; i < entries(data, sizeof(Elf64_Sym)); i++) {
+		const char *found;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, i, &sym) || sym.st_shndx != SHN_UNDEF)
+			continue;
+		found = elf_strptr(file->elf, shdr.sh_link, sym.st_name);
+		if (found && strcmp(found, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int for_each_slot_of(struct elf_file *file, Elf_Data *relocations, const GElf_Shdr *shdr,
+			    elf_slot_fn fn, void *arg)
+{
+	Elf_Scn *scn = elf_getscn(file->elf, shdr->sh_link);
+	Elf_Data *symbols;
+	GElf_Shdr symtab;
+
+	if (!scn || !gelf_getshdr(scn, &symtab) || symtab.sh_type != SHT_DYNSYM)
+		return 0;
+	symbols = elf_getdata(scn, NULL);
+	if (!symbols)
+		return 0;
+	for (int i = 0; i < entries(relocations, sizeof(Elf64_Rela)); i++) {
+		struct elf_slot slot;
+		GElf_Rela rela;
+		GElf_Sym sym;
+		int ret;
+
+		if (!gelf_getrela(relocations, i, &rela) ||
+		    !elf_host__is_got_relocation((unsigned int)GELF_R_TYPE(rela.r_info)))
+			continue;
+		if (GELF_R_SYM(rela.r_info) > INT32_MAX ||
+		    !gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &sym))
+			continue;
+		slot.vaddr = rela.r_offset;
+		slot.name = elf_strptr(file->elf, symtab.sh_link, sym.st_name);
+		if (!slot.name || !slot.name[0])
+			continue;
+		ret = fn(&slot, arg);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		Elf_Data *data;
+		int ret;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA)
+			continue;
+		data = elf_getdata(scn, NULL);
+		if (!data)
+			continue;
+		ret = for_each_slot_of(file, data, &shdr, fn, arg);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int elf_file__fde_starts(const struct elf_file *file, __u64 **out, size_t *n)
+{
+	/* Linux Standard Base, "The .eh_frame_hdr section"; the table is of pairs of 32-bit
+	 * distances from the section's start: place of the code, place of its FDE. */
+	const size_t header_size = 12;
+	_cleanup_(free_ptr) unsigned char *table = NULL;
+	unsigned char header[12];
+	__u64 *starts;
+	uint32_t count;
+	__u64 offset;
+
+	if (elf_file__vaddr_to_offset(file, file->eh_frame_hdr_vaddr, &offset) ||
+	    file->eh_frame_hdr_size < header_size || read_at(file->fd, header, header_size, offset))
+		goto none;
+	if (header[0] != 1 || header[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4) ||
+	    header[2] != DW_EH_PE_udata4 || header[3] != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
+		goto none;
+	memcpy(&count, header + 8, sizeof(count));
+	if (count == 0 || count > MAX_FDES || count > (file->eh_frame_hdr_size - header_size) / 8 ||
+	    count > file->file_size / 8)
+		goto none;
+	table = malloc((size_t)count * 8);
+	starts = malloc((size_t)count * sizeof(*starts));
+	if (!table || !starts) {
+		free(starts);
+		return -ENOMEM;
+	}
+	if (read_at(file->fd, table, (size_t)count * 8, offset + header_size)) {
+		free(starts);
+		goto none;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		int32_t distance;
+
+		memcpy(&distance, table + (size_t)i * 8, sizeof(distance));
+		starts[i] = file->eh_frame_hdr_vaddr + (__u64)(int64_t)distance;
+	}
+	*out = starts;
+	*n = count;
+	return 0;
+none:
+	*out = NULL;
+	*n = 0;
+	return 0;
+}

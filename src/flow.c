@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "flow.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "cleanup.h"
+
+struct walk {
+	struct disasm *disasm;
+	const struct elf_text *text;
+	const __u64 *starts;
+	size_t n_starts;
+	unsigned char *seen; /* a bit for each byte of the text */
+	__u64 *pending;	     /* jump targets; an instruction adds one at the most */
+	size_t n_pending;
+	size_t n_insns;
+	flow_fn fn;
+	void *arg;
+};
+
+/* The first start behind @vaddr. */
+static __u64 next_start(const struct walk *walk, __u64 vaddr)
+{
+	size_t low = 0;
+	size_t high = walk->n_starts;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (walk->starts[middle] <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < walk->n_starts ? walk->starts[low] : UINT64_MAX;
+}
+
+static bool mark(struct walk *walk, __u64 at)
+{
+	unsigned char bit = (unsigned char)(1u << (at & 7));
+
+	if (walk->seen[at >> 3] & bit)
+		return false;
+	walk->seen[at >> 3] |= bit;
+	return true;
+}
+
+static bool continues(enum disasm_class class)
+{
+	return class != DISASM_JUMP && class != DISASM_JUMP_INDIRECT && class != DISASM_RET &&
+	       class != DISASM_TRAP;
+}
+
+/* From @vaddr to where control surely leaves. */
+static void walk_run(struct walk *walk, __u64 vaddr)
+{
+	const struct elf_text *text = walk->text;
+	__u64 end = next_start(walk, vaddr);
+
+	while (vaddr < end && vaddr - text->vaddr < text->size) {
+		__u64 at = vaddr - text->vaddr;
+		struct disasm_insn insn;
+		bool follow;
+
+		if (!mark(walk, at) || walk->n_insns == FLOW_MAX_INSNS)
+			return;
+		if (disasm__decode(walk->disasm, text->code + at, text->size - at, vaddr, &insn))
+			return;
+		walk->n_insns++;
+		follow = walk->fn(&insn, walk->arg);
+		if (follow && insn.has_target &&
+		    (insn.class == DISASM_JUMP || insn.class == DISASM_JUMP_CONDITIONAL))
+			walk->pending[walk->n_pending++] = insn.target;
+		if (!continues(insn.class))
+			return;
+		vaddr += insn.length;
+	}
+}
+
+int flow__walk(struct disasm *disasm, const struct elf_text *text, const __u64 *starts,
+	       size_t n_starts, __u64 entry, flow_fn fn, void *arg)
+{
+	/* Zeroed pages come lazily, so a large text costs only what the function touches. */
+	_cleanup_(free_ptr) unsigned char *seen = calloc(1, text->size / 8 + 1);
+	_cleanup_(free_ptr) __u64 *pending = calloc(FLOW_MAX_INSNS + 1, sizeof(*pending));
+	struct walk walk = {
+		.disasm = disasm,
+		.text = text,
+		.starts = starts,
+		.n_starts = n_starts,
+		.seen = seen,
+		.pending = pending,
+		.fn = fn,
+		.arg = arg,
+	};
+
+	if (entry - text->vaddr >= text->size)
+		return -ENOENT;
+	if (!seen || !pending)
+		return -ENOMEM;
+	pending[walk.n_pending++] = entry;
+	while (walk.n_pending > 0)
+		walk_run(&walk, pending[--walk.n_pending]);
+	return 0;
+}

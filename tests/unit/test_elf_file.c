@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+
+#include "cleanup.h"
+#include "elf_file.h"
+
+static struct elf_file *open_path(const char *path)
+{
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_file *file = NULL;
+	struct error error = { "" };
+
+	if (fd < 0 || elf_file__open(fd, path, &file, &error))
+		fail_msg("%s: %s", path, error.text);
+	return file;
+}
+
+static struct elf_file *open_data(const char *name)
+{
+	_cleanup_(free_ptr) char *path = NULL;
+	const char *dir = getenv("ALLOCPROF_UNIT_DATA");
+
+	if (!dir)
+		fail_msg("ALLOCPROF_UNIT_DATA is not set; run: meson test -C build elf_file");
+	assert_true(asprintf(&path, "%s/%s", dir, name) > 0);
+	return open_path(path);
+}
+
+static void test_own_program(void **state)
+{
+	struct elf_file *file = open_path("/proc/self/exe");
+
+	assert_true(strstr(elf_file__interpreter(file), "ld-") != NULL);
+	assert_false(elf_file__is_static(file));
+	assert_true(elf_file__imports(file, "gnu_get_libc_version"));
+	assert_false(elf_file__imports(file, "no_such_function"));
+	(void)gnu_get_libc_version();
+	elf_file__free(file);
+}
+
+struct wanted {
+	const char *name;
+	struct elf_symbol found;
+	int n;
+};
+
+static int want(const struct elf_symbol *symbol, void *arg)
+{
+	struct wanted *wanted = arg;
+
+	if (strcmp(symbol->name, wanted->name) == 0) {
+		wanted->found = *symbol;
+		wanted->n++;
+	}
+	return 0;
+}
+
+static void test_library(void **state)
+{
+	struct elf_file *file;
+	struct elf_text text;
+	struct wanted wanted = { .name = "gnu_get_libc_version" };
+	__u64 start, end, offset, vaddr;
+	__u64 *starts;
+	size_t n;
+	bool found = false;
+	Dl_info info;
+
+	assert_true(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info) != 0);
+	file = open_path(info.dli_fname);
+	assert_false(elf_file__is_static(file));
+	assert_int_equal(elf_file__for_each_symbol(file, want, &wanted), 0);
+	assert_int_equal(wanted.n, 1);
+	assert_int_equal(wanted.found.type, STT_FUNC);
+	assert_true(wanted.found.is_default);
+	assert_int_equal(wanted.found.value,
+			 (uintptr_t)gnu_get_libc_version - (uintptr_t)info.dli_fbase);
+
+	assert_int_equal(elf_file__text_range(file, &start, &end), 0);
+	assert_in_range(wanted.found.value, start, end - 1);
+	assert_int_equal(elf_file__text(file, 0, &text), 0);
+	/* What the file has there is what runs. */
+	assert_memory_equal(text.code + (wanted.found.value - text.vaddr),
+			    (const void *)(uintptr_t)gnu_get_libc_version, wanted.found.size);
+	assert_int_equal(elf_file__text(file, 64, &text), -ENOENT);
+
+	assert_int_equal(elf_file__vaddr_to_offset(file, wanted.found.value, &offset), 0);
+	assert_int_equal(elf_file__offset_to_vaddr(file, offset, &vaddr), 0);
+	assert_int_equal(vaddr, wanted.found.value);
+	assert_int_equal(elf_file__vaddr_to_offset(file, UINT64_MAX - 1, &offset), -ENOENT);
+	assert_int_equal(elf_file__offset_to_vaddr(file, UINT64_MAX - 1, &vaddr), -ENOENT);
+
+	assert_int_equal(elf_file__fde_starts(file, &starts, &n), 0);
+	for (size_t i = 0; i < n; i++)
+		found |= starts[i] == wanted.found.value;
+	assert_true(found);
+	free(starts);
+	elf_file__free(file);
+}
+
+static void test_versions(void **state)
+{
+	struct elf_file *file = open_data("unit_versions.so");
+	struct wanted wanted = { .name = "pvalloc" };
+
+	assert_int_equal(elf_file__for_each_symbol(file, want, &wanted), 0);
+	assert_int_equal(wanted.n, 1);
+	assert_false(wanted.found.is_default);
+	wanted = (struct wanted){ .name = "realloc" };
+	assert_int_equal(elf_file__for_each_symbol(file, want, &wanted), 0);
+	assert_int_equal(wanted.n, 2);
+	assert_int_equal(strlen(elf_file__build_id(file)), 40);
+	assert_int_equal(strspn(elf_file__build_id(file), "0123456789abcdef"), 40);
+	assert_string_equal(elf_file__interpreter(file), "");
+	elf_file__free(file);
+}
+
+static int count_slots(const struct elf_slot *slot, void *arg)
+{
+	int *n = arg;
+
+	if (strcmp(slot->name, "realloc") == 0 || strcmp(slot->name, "malloc") == 0)
+		++*n;
+	return 0;
+}
+
+static void test_slots(void **state)
+{
+	struct elf_file *file = open_data("unit_calls.so");
+	int n = 0;
+
+	assert_int_equal(elf_file__for_each_slot(file, count_slots, &n), 0);
+	assert_int_equal(n, 2);
+	assert_true(elf_file__imports(file, "mmap"));
+	assert_false(elf_file__imports(file, "malloc"));
+	elf_file__free(file);
+}
+
+static void test_static_program(void **state)
+{
+	struct elf_file *file = open_data("unit_program");
+	struct wanted wanted = { .name = "malloc" };
+
+	assert_true(elf_file__is_static(file));
+	assert_int_equal(elf_file__for_each_symbol(file, want, &wanted), 0);
+	assert_int_equal(wanted.n, 1);
+	elf_file__free(file);
+}
+
+static void assert_refused(const void *bytes, size_t size, int err, const char *word)
+{
+	_cleanup_(close_fd) int fd = memfd_create("refused", MFD_CLOEXEC);
+	struct elf_file *file = NULL;
+	struct error error = { "" };
+	int got;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	got = elf_file__open(fd, "some/file", &file, &error);
+	if (got != err || file || !strstr(error.text, word) || !strstr(error.text, "some/file"))
+		fail_msg("expected %d with \"%s\", got %d: %s", err, word, got, error.text);
+}
+
+static void test_refused(void **state)
+{
+	Elf64_Ehdr ehdr = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_AARCH64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(ehdr),
+	};
+	struct error error = { "" };
+	struct elf_file *file = NULL;
+	_cleanup_(close_fd) int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_refused("", 0, -ENOEXEC, "not an ELF file");
+	assert_refused("#!/bin/sh\necho hello, world\n", 28, -ENOEXEC, "not an ELF file");
+	assert_refused(&ehdr, sizeof(ehdr), -ENOTSUP, "another processor");
+	assert_refused(&ehdr, 40, -ENOEXEC, "some/file");
+	ehdr.e_machine = EM_X86_64;
+	ehdr.e_type = ET_REL;
+	assert_refused(&ehdr, sizeof(ehdr), -ENOTSUP, "linked file");
+	ehdr.e_ident[EI_CLASS] = ELFCLASS32;
+	assert_refused(&ehdr, sizeof(ehdr), -ENOTSUP, "64-bit");
+	assert_int_equal(elf_file__open(fd, "/dev/null", &file, &error), -ENOEXEC);
+	assert_int_equal(elf_file__open(-1, "closed", &file, NULL), -EBADF);
+	assert_null(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_program),    cmocka_unit_test(test_library),
+		cmocka_unit_test(test_versions),       cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_static_program), cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
