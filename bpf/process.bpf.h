@@ -98,8 +98,9 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 		stat__add(AP_STAT_PROCESSES_LOST);
 		return;
 	}
-	if (state == PROCESS_COUNTED)
-		__sync_fetch_and_add(&processes_seen, 1);
+	if (state != PROCESS_COUNTED)
+		return;
+	__sync_fetch_and_add(&processes_seen, 1);
 	process__report(&process, event, parent, 0, task);
 }
 
@@ -133,7 +134,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	if (!process)
 		return 0;
 	/* All other threads are gone: nobody else looks at this entry now. */
-	parent = process->id;
+	parent = process->state == PROCESS_COUNTED ? process->id : 0;
 	process->id = __sync_fetch_and_add(&last_process_id, 1) + 1;
 	process->generation = 0;
 	process->exec_pages = 0;
@@ -159,7 +160,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return 0;
-	process__report(process, AP_PROCESS_EXITED, 0, 0, task);
+	if (process->state == PROCESS_COUNTED)
+		process__report(process, AP_PROCESS_EXITED, 0, 0, task);
 	bpf_map_delete_elem(&processes, &tgid);
 	return 0;
 }

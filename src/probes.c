@@ -190,7 +190,7 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 		return -ENOENT;
 	if (find_file(probes, &st))
 		return -EEXIST;
-	err = allocator__read(fd, path, &allocator, error);
+	err = allocator__read(fd, path, SITE_BEST, &allocator, error);
 	if (err)
 		return err;
 	if (allocator->is_wrapper) {

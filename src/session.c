@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "allocator.h"
+#include "allocprof.skel.h"
+#include "cleanup.h"
+#include "collector.h"
+#include "error.h"
+#include "kernel.h"
+#include "mapping_events.h"
+#include "probes.h"
+#include "profile.h"
+#include "symbols.h"
+#include "uprobe_multi.h"
+
+/* The ring buffer is read at least this often, also when nothing woke us. */
+#define TICK_MS 100
+
+/* A mapping whose process may turn out to be followed. */
+struct candidate {
+	struct mapping_event event;
+	struct candidate *next;
+};
+
+struct session {
+	struct session_options options;
+	struct kernel kernel;
+	struct allocprof_bpf *skeleton;
+	struct ring_buffer *ring;
+	struct mapping_events *mapping_events;
+	struct probes *probes;
+	struct collector *collector;
+	struct target target;
+	struct candidate *candidates, **candidates_end;
+	__u64 start_realtime_ns;
+	unsigned int n_signals;
+	bool finished;
+};
+
+static __u64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0;
+}
+
+static int handle_record(void *context, void *record, size_t size)
+{
+	return collector__handle_record(context, record, size);
+}
+
+static void set_size(struct bpf_map *map, __u32 wanted, bool used)
+{
+	if (!used)
+		bpf_map__set_max_entries(map, 1);
+	else if (wanted)
+		bpf_map__set_max_entries(map, wanted);
+}
+
+static void configure(struct session *session, int n_cpus)
+{
+	const struct session_options *options = &session->options;
+	const struct session_limits *limits = &options->limits;
+	struct allocprof_bpf *skeleton = session->skeleton;
+	__u32 ring_bytes;
+
+	set_size(skeleton->maps.processes, limits->processes, true);
+	set_size(skeleton->maps.tail_calls, limits->tail_calls, true);
+	set_size(skeleton->maps.counts_a, limits->counts, options->stacks);
+	set_size(skeleton->maps.counts_b, limits->counts, options->stacks);
+	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
+	set_size(skeleton->maps.scratches, n_cpus * AP_SCRATCH_SLOTS, options->stacks);
+	set_size(skeleton->maps.pages, 0, options->stacks);
+	if (limits->ring_bytes)
+		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
+	else if (!options->stacks)
+		bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20);
+	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
+
+	skeleton->rodata->config = (struct ap_config){
+		.functions = options->functions,
+		.max_depth = options->max_depth,
+		.scratch_slots = limits->no_scratch ? 0 : AP_SCRATCH_SLOTS,
+		.follow = options->follow,
+		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
+		.wake_at_bytes = ring_bytes / 8,
+	};
+	bpf_program__set_autoload(skeleton->progs.count_call, !options->stacks);
+	bpf_program__set_autoload(skeleton->progs.record_call, options->stacks);
+}
+
+static struct bpf_program *probe_program(const struct session *session)
+{
+	return session->options.stacks ? session->skeleton->progs.record_call :
+					 session->skeleton->progs.count_call;
+}
+
+static int load(struct session *session, struct error *error)
+{
+	struct allocprof_bpf *skeleton;
+	int n_cpus = libbpf_num_possible_cpus();
+	int err;
+
+	if (n_cpus < 0)
+		return error__set(error, n_cpus, "cannot tell the number of CPUs: %s",
+				  strerror(-n_cpus));
+	libbpf_set_print(be_quiet);
+	skeleton = allocprof_bpf__open();
+	if (!skeleton)
+		return error__set(error, -errno, "cannot read the built-in BPF programs: %s",
+				  strerror(errno));
+	session->skeleton = skeleton;
+	configure(session, n_cpus);
+	if (session->kernel.uprobe_multi)
+		bpf_program__set_expected_attach_type(probe_program(session),
+						      ATTACH_TYPE_UPROBE_MULTI);
+	err = allocprof_bpf__load(skeleton);
+	if (err)
+		return error__set(error, err,
+				  "kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
+				  "or newer, see allocprof doctor",
+				  session->kernel.release, strerror(-err));
+	return 0;
+}
+
+/* The uprobe programs' links are made by hand; only these are attached as their sections say. */
+static int attach_tracepoints(struct session *session, struct error *error)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	struct {
+		struct bpf_program *program;
+		struct bpf_link **link;
+	} tracepoints[] = {
+		{ skeleton->progs.on_fork, &skeleton->links.on_fork },
+		{ skeleton->progs.on_exec, &skeleton->links.on_exec },
+		{ skeleton->progs.on_exit, &skeleton->links.on_exit },
+	};
+
+	for (size_t i = 0; i < sizeof(tracepoints) / sizeof(tracepoints[0]); i++) {
+		*tracepoints[i].link = bpf_program__attach(tracepoints[i].program);
+		if (!*tracepoints[i].link)
+			return error__set(error, -errno,
+					  "cannot follow processes (%s): %s",
+					  bpf_program__name(tracepoints[i].program),
+					  strerror(errno));
+	}
+	return 0;
+}
+
+int session__open(const struct session_options *options, struct session **out,
+		  struct error *error)
+{
+	struct collector_options collector_options;
+	struct session *session = calloc(1, sizeof(*session));
+	int err;
+
+	if (!session)
+		return -ENOMEM;
+	session->options = *options;
+	session->target.pidfd = session->target.go_fd = session->target.exec_fd = -1;
+	session->candidates_end = &session->candidates;
+	kernel__probe(&session->kernel);
+	err = kernel__require(&session->kernel, error);
+	if (!err)
+		err = load(session, error);
+	if (!err)
+		err = attach_tracepoints(session, error);
+	if (!err)
+		err = mapping_events__open(&session->mapping_events, error);
+	if (err)
+		goto fail;
+	collector_options = (struct collector_options){
+		.counts_fd = bpf_map__fd(session->skeleton->maps.counts),
+		.counts_fds = { bpf_map__fd(session->skeleton->maps.counts_a),
+				bpf_map__fd(session->skeleton->maps.counts_b) },
+		.counts_inserted = &session->skeleton->bss->counts_inserted,
+	};
+	session->collector = collector__new(&collector_options);
+	if (!session->collector) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	session->ring = ring_buffer__new(bpf_map__fd(session->skeleton->maps.ring), handle_record,
+					 session->collector, NULL);
+	if (!session->ring) {
+		err = error__set(error, -errno, "cannot map the ring buffer: %s", strerror(errno));
+		goto fail;
+	}
+	*out = session;
+	return 0;
+fail:
+	session__close(session);
+	return err;
+}
+
+/* Lets the kernel look @pid up in our PID namespace: as the one to follow, or as ourselves. */
+static int seed(struct session *session, pid_t pid, bool is_launcher, struct error *error)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	struct bpf_link *link;
+	char none[64];
+	int fd, err = 0;
+
+	skeleton->bss->seed_pid = pid;
+	skeleton->bss->seed_is_launcher = is_launcher;
+	skeleton->bss->seed_found = 0;
+	link = bpf_program__attach_iter(skeleton->progs.seed_process, NULL);
+	if (!link)
+		return error__set(error, -errno, "cannot look through the processes: %s",
+				  strerror(errno));
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0) {
+		err = error__set(error, fd, "cannot look through the processes: %s",
+				 strerror(-fd));
+	} else {
+		while (read(fd, none, sizeof(none)) > 0)
+			;
+		close(fd);
+		if (!skeleton->bss->seed_found)
+			err = error__set(error, -ESRCH, "process %d has just ended", pid);
+	}
+	bpf_link__destroy(link);
+	return err;
+}
+
+static int new_probes(struct session *session, pid_t pid)
+{
+	struct probes_options options = {
+		.program = probe_program(session),
+		.multi = session->kernel.uprobe_multi,
+		.pid = pid,
+		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
+		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
+		.functions = session->options.functions,
+	};
+
+	return probes__new(&options, &session->probes);
+}
+
+int session__launch(struct session *session, char *const argv[],
+		    const struct target_inheritance *inheritance, struct error *error)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	int err;
+
+	err = seed(session, getpid(), true, error);
+	if (err)
+		return err;
+	skeleton->bss->launcher_armed = 1;
+	err = target__hold(&session->target, argv, inheritance, error);
+	skeleton->bss->launcher_armed = 0;
+	if (!err)
+		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
+	if (!err)
+		err = probes__add_command(session->probes, argv[0], error);
+	if (err)
+		return err;
+	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+	return target__go(&session->target, argv[0], error);
+}
+
+int session__attach(struct session *session, pid_t pid, struct error *error)
+{
+	int err;
+
+	err = target__attach(&session->target, pid, error);
+	if (!err)
+		err = new_probes(session, pid);
+	/* The maps first: what is mapped after the scan comes as an event. */
+	if (!err)
+		collector__scan_process(session->collector, pid);
+	if (!err)
+		err = seed(session, pid, false, error);
+	if (!err)
+		err = probes__add_process(session->probes, pid, error);
+	if (!err && target__has_ended(&session->target))
+		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
+	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+	session->target.start_ns = clock_ns(CLOCK_MONOTONIC);
+	return err;
+}
+
+static void handle_mapping(const struct mapping_event *event, void *context)
+{
+	struct session *session = context;
+	struct candidate *candidate;
+
+	collector__handle_mapping(session->collector, event);
+	if (event->kind != MAPPING_ADDED)
+		return;
+	candidate = malloc(sizeof(*candidate));
+	if (!candidate)
+		return;
+	candidate->event = *event;
+	candidate->next = NULL;
+	candidate->event.path = strdup(event->path);
+	*session->candidates_end = candidate;
+	session->candidates_end = &candidate->next;
+}
+
+/*
+ * A process's fork record precedes its first mapping. So: first the mappings that are there, then
+ * the records, and only then the question which of the mappings are of processes that we follow.
+ */
+static int read_events(struct session *session)
+{
+	struct candidate *candidate;
+	int err;
+
+	mapping_events__read(session->mapping_events, handle_mapping, session);
+	err = ring_buffer__consume(session->ring);
+	while ((candidate = session->candidates)) {
+		session->candidates = candidate->next;
+		if (candidate->event.path &&
+		    collector__is_followed(session->collector, candidate->event.pid))
+			probes__notice_mapping(session->probes, &candidate->event);
+		free(candidate->event.path);
+		free(candidate);
+	}
+	session->candidates_end = &session->candidates;
+	if (err < 0)
+		return err;
+	if (!collector__wants_drain(session->collector))
+		return 0;
+	err = collector__begin_drain(session->collector);
+	if (err)
+		return err;
+	err = ring_buffer__consume(session->ring);
+	return err < 0 ? err : collector__end_drain(session->collector);
+}
+
+/* Whether the recording is to end. */
+static bool handle_signals(struct session *session, int signal_fd)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGCHLD)
+			continue;
+		session->n_signals++;
+		if (!session->target.launched || session->n_signals > 1) {
+			end = true;
+			continue;
+		}
+		/* From the terminal it went to the whole foreground group, the target included. */
+		if (info.ssi_code != SI_KERNEL)
+			syscall(SYS_pidfd_send_signal, session->target.pidfd, info.ssi_signo, NULL,
+				0);
+	}
+	return end;
+}
+
+static int watch(int epoll_fd, int fd)
+{
+	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+int session__run(struct session *session, __u64 duration_ns, int signal_fd, struct error *error)
+{
+	_cleanup_(close_fd) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	__u64 end_ns = duration_ns ? session->target.start_ns + duration_ns : 0;
+	struct epoll_event ready[4];
+	int err = 0;
+
+	if (epoll_fd < 0)
+		return -errno;
+	if ((err = watch(epoll_fd, ring_buffer__epoll_fd(session->ring))) ||
+	    (err = watch(epoll_fd, mapping_events__fd(session->mapping_events))) ||
+	    (err = watch(epoll_fd, session->target.pidfd)) ||
+	    (err = watch(epoll_fd, signal_fd)))
+		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
+
+	while (!target__has_ended(&session->target)) {
+		__u64 now = clock_ns(CLOCK_MONOTONIC);
+		int timeout = TICK_MS;
+
+		if (end_ns && now >= end_ns)
+			break;
+		if (end_ns && (end_ns - now) / 1000000 < TICK_MS)
+			timeout = (end_ns - now) / 1000000 + 1;
+		epoll_wait(epoll_fd, ready, 4, timeout);
+		err = read_events(session);
+		if (err)
+			return error__set(error, err, "the recording cannot go on: %s",
+					  strerror(-err));
+		if (handle_signals(session, signal_fd))
+			break;
+	}
+	return 0;
+}
+
+int session__finish(struct session *session, struct error *error)
+{
+	int err;
+
+	if (!session->target.end_ns)
+		session->target.end_ns = clock_ns(CLOCK_MONOTONIC);
+	probes__detach(session->probes);
+	err = read_events(session);
+	if (!err && session->options.stacks)
+		err = collector__drain_all(session->collector);
+	session->finished = true;
+	if (err)
+		return error__set(error, err, "cannot collect the counts: %s", strerror(-err));
+	return 0;
+}
+
+static __u64 stat_sum(const struct session *session, __u32 which)
+{
+	int n_cpus = libbpf_num_possible_cpus();
+	_cleanup_(free_ptr) __u64 *values = calloc(n_cpus, sizeof(*values));
+	__u64 sum = 0;
+
+	if (!values || bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.stats), &which,
+					   values))
+		return 0;
+	for (int cpu = 0; cpu < n_cpus; cpu++)
+		sum += values[cpu];
+	return sum;
+}
+
+/* Runs that the kernel left out because the program was running on the CPU already. */
+static __u64 recursion_misses(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+static void sum_site(const struct session *session, __u32 site, struct ap_site_counts *sum)
+{
+	int n_cpus = libbpf_num_possible_cpus();
+	_cleanup_(free_ptr) struct ap_site_counts *counts = calloc(n_cpus, sizeof(*counts));
+
+	if (!counts || bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.site_counts), &site,
+					   counts))
+		return;
+	for (int cpu = 0; cpu < n_cpus; cpu++) {
+		sum->calls += counts[cpu].calls;
+		sum->internal += counts[cpu].internal;
+		sum->size_bytes += counts[cpu].size_bytes;
+		sum->fresh += counts[cpu].fresh;
+		sum->fresh_size_bytes += counts[cpu].fresh_size_bytes;
+		sum->released += counts[cpu].released;
+		sum->null += counts[cpu].null;
+	}
+}
+
+const struct probed_allocator *session__allocators(const struct session *session, size_t *n)
+{
+	return probes__list(session->probes, n);
+}
+
+static void collect_functions(const struct session *session, struct session_results *results)
+{
+	const struct probed_allocator *list;
+	size_t n;
+
+	list = probes__list(session->probes, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct allocator *allocator = list[i].allocator;
+
+		for (size_t j = 0; j < allocator->n_sites; j++) {
+			const struct site *site = &allocator->sites[j];
+			struct session_function *function = &results->functions[site->function];
+
+			function->probed = true;
+			sum_site(session, list[i].first_site + j, &function->counts);
+			if (site->n_aliases >= function->n_aliases) {
+				function->aliases = site->aliases;
+				function->n_aliases = site->n_aliases;
+			}
+		}
+		if (list[i].gap[0])
+			results->complete = false;
+	}
+}
+
+static void collect_lost(const struct session *session, struct session_results *results)
+{
+	struct session_lost *lost = &results->lost;
+	__u64 by_end[AP_STACK_ENDS], attributed;
+
+	for (int reason = 0; reason < AP_LOST_REASONS; reason++) {
+		lost->by_reason[reason] = stat_sum(session, AP_STAT_LOST + reason);
+		if (reason == AP_LOST_RECURSION)
+			lost->by_reason[reason] += recursion_misses(probe_program(session));
+		lost->total += lost->by_reason[reason];
+	}
+	if (session->options.stacks) {
+		attributed = collector__attributed(session->collector, by_end);
+		lost->unaccounted = stat_sum(session, AP_STAT_EVENTS) +
+				    lost->by_reason[AP_LOST_RECURSION] - attributed - lost->total;
+		lost->total += lost->unaccounted;
+	}
+}
+
+void session__results(const struct session *session, struct session_results *results)
+{
+	const struct allocprof_bpf *skeleton = session->skeleton;
+	const struct target *target = &session->target;
+
+	memset(results, 0, sizeof(*results));
+	results->complete = true;
+	collect_functions(session, results);
+	collect_lost(session, results);
+	results->processes = skeleton->bss->processes_seen;
+	results->processes_unfollowed = stat_sum(session, AP_STAT_PROCESSES_LOST) +
+					recursion_misses(skeleton->progs.on_fork) +
+					recursion_misses(skeleton->progs.on_exec);
+	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
+	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
+	if (results->lost.total || results->processes_unfollowed)
+		results->complete = false;
+	results->exit_status = target__exit_status(target);
+	results->target_runs = target->launched ? !target->waited : true;
+	results->target_pid = target->pid;
+	results->elapsed_seconds = (target->end_ns - target->start_ns) / 1e9;
+	results->user_seconds =
+		target->usage.ru_utime.tv_sec + target->usage.ru_utime.tv_usec / 1e6;
+	results->system_seconds =
+		target->usage.ru_stime.tv_sec + target->usage.ru_stime.tv_usec / 1e6;
+}
+
+void session__close(struct session *session)
+{
+	if (!session)
+		return;
+	probes__free(session->probes);
+	ring_buffer__free(session->ring);
+	mapping_events__close(session->mapping_events);
+	collector__free(session->collector);
+	allocprof_bpf__destroy(session->skeleton);
+	target__close(&session->target);
+	free(session);
+}
