@@ -28,6 +28,7 @@ enum ap_lost {
 	AP_LOST_NO_SCRATCH,  /* every scratch slot of this CPU was taken by preempted programs */
 	AP_LOST_RING_FULL,   /* the stack's frames found no room in the ring buffer */
 	AP_LOST_COUNTS_FULL, /* the counter map and the ring buffer behind it were full */
+	AP_LOST_UNACCOUNTED, /* no counter and no other reason explains it; found by user space */
 	AP_LOST_REASONS,
 };
 

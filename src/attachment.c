@@ -15,7 +15,11 @@
 struct attachment {
 	int multi_fd; /* -1: single links */
 	__u32 n_links;
-	struct bpf_link *links[];
+	struct single_link {
+		struct bpf_link *link;
+		pthread_t closer;
+		bool has_closer;
+	} links[];
 };
 
 static int attach_single(const struct attachment_request *request, const char *path,
@@ -29,7 +33,7 @@ static int attach_single(const struct attachment_request *request, const char *p
 
 		if (!link)
 			return -errno;
-		attachment->links[attachment->n_links++] = link;
+		attachment->links[attachment->n_links++].link = link;
 	}
 	return 0;
 }
@@ -84,20 +88,16 @@ void attachment__free(struct attachment *attachment)
 		return;
 	if (attachment->multi_fd >= 0)
 		close(attachment->multi_fd);
-	if (attachment->n_links) {
-		/* Each close waits for a grace period of its own, about 0.1 s. */
-		pthread_t threads[attachment->n_links];
-		bool started[attachment->n_links];
+	/* Each close waits for a grace period of its own, about 0.1 s: all at a time. */
+	for (__u32 i = 0; i < attachment->n_links; i++) {
+		struct single_link *link = &attachment->links[i];
 
-		for (__u32 i = 0; i < attachment->n_links; i++) {
-			started[i] = !pthread_create(&threads[i], NULL, destroy_link,
-						     attachment->links[i]);
-			if (!started[i])
-				destroy_link(attachment->links[i]);
-		}
-		for (__u32 i = 0; i < attachment->n_links; i++)
-			if (started[i])
-				pthread_join(threads[i], NULL);
+		link->has_closer = !pthread_create(&link->closer, NULL, destroy_link, link->link);
+		if (!link->has_closer)
+			destroy_link(link->link);
 	}
+	for (__u32 i = 0; i < attachment->n_links; i++)
+		if (attachment->links[i].has_closer)
+			pthread_join(attachment->links[i].closer, NULL);
 	free(attachment);
 }

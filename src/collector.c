@@ -55,7 +55,7 @@ struct collector {
 	struct hash_table stack_index;
 	int current; /* of the two counter maps */
 	bool wants_drain;
-	__u64 attributed[AP_STACK_ENDS];
+	__u64 attributed; /* calls */
 };
 
 struct collector *collector__new(const struct collector_options *options)
@@ -99,15 +99,9 @@ struct profile *collector__profile(struct collector *collector)
 	return collector->profile;
 }
 
-__u64 collector__attributed(const struct collector *collector, __u64 *by_end)
+__u64 collector__attributed(const struct collector *collector)
 {
-	__u64 sum = 0;
-
-	for (int end = 0; end < AP_STACK_ENDS; end++) {
-		by_end[end] = collector->attributed[end];
-		sum += by_end[end];
-	}
-	return sum;
+	return collector->attributed;
 }
 
 bool collector__wants_drain(const struct collector *collector)
@@ -423,7 +417,6 @@ static int add_count(struct collector *collector, const struct ap_count_key *key
 {
 	__u32 index = hash_table__find(&collector->stack_index, key->stack, stack_has_hash,
 				       collector, &key->stack);
-	const struct profile_stack *stack;
 	__u32 process, id;
 	int err;
 
@@ -438,8 +431,7 @@ static int add_count(struct collector *collector, const struct ap_count_key *key
 	err = profile__add_count(collector->profile, process, id, key->function, calls, size_bytes);
 	if (err)
 		return err;
-	stack = &collector->profile->stacks[id - 1];
-	collector->attributed[stack->end] += calls;
+	collector->attributed += calls;
 	return 0;
 }
 

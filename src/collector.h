@@ -53,7 +53,7 @@ int collector__add_modules(const struct collector *collector, struct symbols *sy
 /* The profile, still owned by the collector. */
 struct profile *collector__profile(struct collector *collector);
 
-/* Number of attributed calls by how their stack ended: [AP_STACK_ENDS], and their sum. */
-__u64 collector__attributed(const struct collector *collector, __u64 *by_end);
+/* Calls that are in the profile. */
+__u64 collector__attributed(const struct collector *collector);
 
 #endif

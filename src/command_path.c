@@ -66,7 +66,7 @@ static int search(const char *name, const char *path_env, char **out)
 	}
 }
 
-int command__find(const char *name, const char *path_env, char **out)
+int command_path__find(const char *name, const char *path_env, char **out)
 {
 	_cleanup_(free_ptr) char *fallback = NULL;
 
@@ -128,7 +128,7 @@ static int interpreter(char *line, const char *path_env, char **out)
 		char *behind = env_program(&rest);
 
 		if (behind)
-			return command__find(behind, path_env, out);
+			return command_path__find(behind, path_env, out);
 	}
 	/* Unlike a command, it is not looked for in PATH. */
 	return find_exact(program, out);
@@ -153,7 +153,7 @@ static int follow(const char *path, const char *path_env, char **next)
 	return interpreter(line, path_env, next);
 }
 
-int command__elf(const char *path, const char *path_env, char **elf_path)
+int command_path__elf(const char *path, const char *path_env, char **elf_path)
 {
 	char *current = strdup(path);
 

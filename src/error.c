@@ -2,6 +2,7 @@
 #include "error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int error__set(struct error *error, int err, const char *fmt, ...)
 {
@@ -17,17 +18,23 @@ int error__set(struct error *error, int err, const char *fmt, ...)
 
 int error__wrap(struct error *error, int err, const char *fmt, ...)
 {
-	struct error inner;
+	struct error outer;
+	size_t len, inner_len;
 	va_list args;
-	int len;
 
 	if (!error)
 		return err;
-	inner = *error;
 	va_start(args, fmt);
-	len = vsnprintf(error->text, sizeof(error->text), fmt, args);
+	vsnprintf(outer.text, sizeof(outer.text), fmt, args);
 	va_end(args);
-	if (len >= 0 && (size_t)len < sizeof(error->text))
-		snprintf(error->text + len, sizeof(error->text) - len, ": %s", inner.text);
+	len = strlen(outer.text);
+	if (len + 2 < sizeof(outer.text)) {
+		memcpy(outer.text + len, ": ", 2);
+		len += 2;
+		inner_len = strnlen(error->text, sizeof(outer.text) - 1 - len);
+		memcpy(outer.text + len, error->text, inner_len);
+		outer.text[len + inner_len] = '\0';
+	}
+	*error = outer;
 	return err;
 }

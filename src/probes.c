@@ -267,7 +267,7 @@ static bool is_failure(int err)
 static int open_command(const char *argv0, char **path, struct error *error)
 {
 	_cleanup_(free_ptr) char *found = NULL;
-	int err = command__find(argv0, getenv("PATH"), &found);
+	int err = command_path__find(argv0, getenv("PATH"), &found);
 
 	if (err == -EACCES)
 		return error__set(error, err,
@@ -281,7 +281,7 @@ static int open_command(const char *argv0, char **path, struct error *error)
 				  strchr(argv0, '/') ? "there is no such file" :
 						       "it is in no directory of PATH");
 	/* What cannot be read as ELF or script is for exec to judge. */
-	if (command__elf(found, getenv("PATH"), path))
+	if (command_path__elf(found, getenv("PATH"), path))
 		return -ENOEXEC;
 	return 0;
 }

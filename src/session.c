@@ -46,6 +46,7 @@ struct session {
 	struct candidate *candidates, **candidates_end;
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
+	bool multi; /* one uprobe_multi link per allocator, else a perf event per probe */
 	bool finished;
 };
 
@@ -129,7 +130,7 @@ static int load(struct session *session, struct error *error)
 				  strerror(errno));
 	session->skeleton = skeleton;
 	configure(session, n_cpus);
-	if (session->kernel.uprobe_multi)
+	if (session->multi)
 		bpf_program__set_expected_attach_type(probe_program(session),
 						      ATTACH_TYPE_UPROBE_MULTI);
 	err = allocprof_bpf__load(skeleton);
@@ -179,6 +180,8 @@ int session__open(const struct session_options *options, struct session **out,
 	session->candidates_end = &session->candidates;
 	kernel__probe(&session->kernel);
 	err = kernel__require(&session->kernel, error);
+	session->multi = session->kernel.uprobe_multi &&
+			 (options->follow || session->kernel.uprobe_multi_pid);
 	if (!err)
 		err = load(session, error);
 	if (!err)
@@ -245,7 +248,7 @@ static int new_probes(struct session *session, pid_t pid)
 {
 	struct probes_options options = {
 		.program = probe_program(session),
-		.multi = session->kernel.uprobe_multi,
+		.multi = session->multi,
 		.pid = pid,
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
@@ -502,20 +505,19 @@ static void collect_functions(const struct session *session, struct session_resu
 
 static void collect_lost(const struct session *session, struct session_results *results)
 {
-	struct session_lost *lost = &results->lost;
-	__u64 by_end[AP_STACK_ENDS], attributed;
-
-	for (int reason = 0; reason < AP_LOST_REASONS; reason++) {
-		lost->by_reason[reason] = stat_sum(session, AP_STAT_LOST + reason);
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++) {
+		results->lost[reason] = stat_sum(session, AP_STAT_LOST + reason);
 		if (reason == AP_LOST_RECURSION)
-			lost->by_reason[reason] += recursion_misses(probe_program(session));
-		lost->total += lost->by_reason[reason];
+			results->lost[reason] += recursion_misses(probe_program(session));
+		results->lost_total += results->lost[reason];
 	}
 	if (session->options.stacks) {
-		attributed = collector__attributed(session->collector, by_end);
-		lost->unaccounted = stat_sum(session, AP_STAT_EVENTS) +
-				    lost->by_reason[AP_LOST_RECURSION] - attributed - lost->total;
-		lost->total += lost->unaccounted;
+		results->events =
+			stat_sum(session, AP_STAT_EVENTS) + results->lost[AP_LOST_RECURSION];
+		results->lost[AP_LOST_UNACCOUNTED] =
+			results->events - results->lost_total -
+			collector__attributed(session->collector);
+		results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
 	}
 }
 
@@ -534,7 +536,7 @@ void session__results(const struct session *session, struct session_results *res
 					recursion_misses(skeleton->progs.on_exec);
 	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
-	if (results->lost.total || results->processes_unfollowed)
+	if (results->lost_total || results->processes_unfollowed)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->target_runs = target->launched ? !target->waited : true;
@@ -544,6 +546,21 @@ void session__results(const struct session *session, struct session_results *res
 		target->usage.ru_utime.tv_sec + target->usage.ru_utime.tv_usec / 1e6;
 	results->system_seconds =
 		target->usage.ru_stime.tv_sec + target->usage.ru_stime.tv_usec / 1e6;
+}
+
+const struct kernel *session__kernel(const struct session *session)
+{
+	return &session->kernel;
+}
+
+struct collector *session__collector(const struct session *session)
+{
+	return session->collector;
+}
+
+__u64 session__start_realtime_ns(const struct session *session)
+{
+	return session->start_realtime_ns;
 }
 
 void session__close(struct session *session)

@@ -15,8 +15,9 @@
 #include "abi.h"
 #include "target.h"
 
+struct collector;
 struct error;
-struct profile;
+struct kernel;
 struct probed_allocator;
 struct session;
 
@@ -46,15 +47,11 @@ struct session_function {
 	size_t n_aliases;
 };
 
-struct session_lost {
-	__u64 by_reason[AP_LOST_REASONS];
-	__u64 unaccounted; /* events that neither a count nor a reason explains */
-	__u64 total;
-};
-
 struct session_results {
 	struct session_function functions[AP_FUNCTIONS];
-	struct session_lost lost;
+	__u64 events; /* calls that happened, counted or lost; only with stacks, else 0 */
+	__u64 lost[AP_LOST_REASONS];
+	__u64 lost_total;
 	__u64 processes;	  /* followed, of which some may share a pid over time */
 	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
 	__u64 records_lost;	  /* processes or files without a name */
@@ -93,9 +90,10 @@ void session__results(const struct session *session, struct session_results *res
 /* The allocators that were probed, or not. */
 const struct probed_allocator *session__allocators(const struct session *session, size_t *n);
 
-/* After session__finish() of one with stacks: the profile with names and ledger, owned by the
- * session. @argv: the command, for its meta table, or NULL. */
-int session__profile(struct session *session, char *const argv[], struct profile **out);
+/* Parts of it for those who turn it into a profile; owned by the session. */
+struct collector *session__collector(const struct session *session);
+const struct kernel *session__kernel(const struct session *session);
+__u64 session__start_realtime_ns(const struct session *session);
 
 void session__close(struct session *session);
 

@@ -53,28 +53,28 @@ static void test_find(void **state)
 	put("b/both", "", 0755);
 	put("here", "", 0755);
 
-	assert_int_equal(command__find("both", "a:b", &found), 0);
+	assert_int_equal(command_path__find("both", "a:b", &found), 0);
 	assert_string_equal(found, "b/both");
 	free(found);
 	found = NULL;
-	assert_int_equal(command__find("plain", "a:b", &found), -EACCES);
-	assert_int_equal(command__find("directory", "a:b", &found), -EACCES);
-	assert_int_equal(command__find("missing", "a:b:/nowhere:here", &found), -ENOENT);
-	assert_int_equal(command__find("", "a:b", &found), -ENOENT);
-	assert_int_equal(command__find("a/plain", "b", &found), -EACCES);
-	assert_int_equal(command__find("./missing", "a", &found), -ENOENT);
-	assert_int_equal(command__find("here/missing", "a", &found), -ENOENT);
+	assert_int_equal(command_path__find("plain", "a:b", &found), -EACCES);
+	assert_int_equal(command_path__find("directory", "a:b", &found), -EACCES);
+	assert_int_equal(command_path__find("missing", "a:b:/nowhere:here", &found), -ENOENT);
+	assert_int_equal(command_path__find("", "a:b", &found), -ENOENT);
+	assert_int_equal(command_path__find("a/plain", "b", &found), -EACCES);
+	assert_int_equal(command_path__find("./missing", "a", &found), -ENOENT);
+	assert_int_equal(command_path__find("here/missing", "a", &found), -ENOENT);
 	assert_null(found);
 
-	assert_int_equal(command__find("here", "a::b", &found), 0);
+	assert_int_equal(command_path__find("here", "a::b", &found), 0);
 	assert_string_equal(found, "here");
 	free(found);
-	assert_int_equal(command__find("here", "", &found), 0);
+	assert_int_equal(command_path__find("here", "", &found), 0);
 	free(found);
-	assert_int_equal(command__find("./b/both", NULL, &found), 0);
+	assert_int_equal(command_path__find("./b/both", NULL, &found), 0);
 	assert_string_equal(found, "./b/both");
 	free(found);
-	assert_int_equal(command__find("sh", NULL, &found), 0);
+	assert_int_equal(command_path__find("sh", NULL, &found), 0);
 	free(found);
 }
 
@@ -83,7 +83,7 @@ static void assert_elf(const char *script, const char *expected)
 	_cleanup_(free_ptr) char *elf = NULL;
 
 	put("script", script, 0755);
-	assert_int_equal(command__elf("script", "bin", &elf), 0);
+	assert_int_equal(command_path__elf("script", "bin", &elf), 0);
 	assert_string_equal(elf, expected);
 }
 
@@ -92,7 +92,7 @@ static void assert_no_elf(const char *script, int err)
 	char *elf = NULL;
 
 	put("script", script, 0755);
-	assert_int_equal(command__elf("script", "bin", &elf), err);
+	assert_int_equal(command_path__elf("script", "bin", &elf), err);
 	assert_null(elf);
 }
 

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "completeness.h"
+#include "data_file.h"
+#include "error.h"
+#include "fold.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+#include "profile.h"
+
+enum {
+	OPT_ADDRESSES = 256,
+	OPT_COST,
+	OPT_NO_COMM,
+	OPT_STRICT,
+};
+
+static const struct argp_option folded_options[] = {
+	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data" },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	{ "cost", OPT_COST, "KEY", 0, "What the numbers count: allocations (default) or bytes" },
+	{ "addresses", OPT_ADDRESSES, NULL, 0, "Print module+0xoffset in place of names" },
+	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Exit with status 1 where calls were lost or stacks end early" },
+	{ 0 },
+};
+
+struct folded_options {
+	const char *input, *output;
+	struct fold_options fold;
+	bool strict;
+};
+
+static int parse_cost(const char *name, struct options_input *input)
+{
+	static const char *const names[] = {
+		[FOLD_ALLOCATIONS] = "allocations",
+		[FOLD_BYTES] = "bytes",
+		NULL,
+	};
+	struct folded_options *options = input->options;
+
+	for (int i = 0; names[i]; i++) {
+		if (!strcmp(names[i], name)) {
+			options->fold.cost = i;
+			return 0;
+		}
+	}
+	error__set(input->error, -EINVAL, "unknown cost '%s'; --cost is allocations or bytes",
+		   name);
+	return EINVAL;
+}
+
+static error_t parse_folded(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct folded_options *options = input->options;
+
+	switch (key) {
+	case 'i':
+		options->input = arg;
+		return 0;
+	case 'o':
+		options->output = arg;
+		return 0;
+	case OPT_COST:
+		return parse_cost(arg, input);
+	case OPT_ADDRESSES:
+		options->fold.addresses = true;
+		return 0;
+	case OPT_NO_COMM:
+		options->fold.no_comm = true;
+		return 0;
+	case OPT_STRICT:
+		options->strict = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return options__reject_argument(input, arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void free_profile(struct profile **profile)
+{
+	profile__free(*profile);
+}
+
+static int run_folded(int argc, char **argv)
+{
+	_cleanup_(free_profile) struct profile *profile = NULL;
+	struct folded_options options = { .input = DATA_FILE_DEFAULT };
+	struct error error = { 0 };
+	FILE *output;
+	int err;
+
+	err = options__parse(&cmd_folded, parse_folded, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	err = data_file__read(options.input, &profile, &error);
+	if (!err)
+		err = output__open(options.output, options.input, &output, &error);
+	if (!err) {
+		err = fold__write(profile, &options.fold, output);
+		err = output__close(output, options.output, err, &error);
+		/* A reader such as head(1) took what it wanted. */
+		if (err == -EPIPE)
+			return EXIT_GOOD;
+	}
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_FAILED;
+	}
+	return completeness__report(profile, options.strict);
+}
+
+const struct command cmd_folded = {
+	.name = "folded",
+	.summary = "Print a recording as folded stacks, for flame graph tools",
+	.doc = "Print a recording as folded stacks, one per line, for flame graph tools.\v"
+	       "For example: allocprof folded | flamegraph.pl > flame.svg",
+	.options = folded_options,
+	.run = run_folded,
+};

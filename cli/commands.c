@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "command.h"
+
+#include <string.h>
+
+/* In the order of `allocprof --help`. */
+const struct command *const commands[] = {
+	&cmd_stat,
+	&cmd_folded,
+	NULL,
+};
+
+const struct command *command__find(const char *name)
+{
+	for (size_t i = 0; commands[i]; i++) {
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	}
+	return NULL;
+}

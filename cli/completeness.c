@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "completeness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "message.h"
+#include "profile.h"
+
+/* "1 ring_full, 2 recursion" of the ledger's entries that begin with @prefix. */
+static void list_reasons(const struct profile *profile, const char *prefix, char *text, size_t size)
+{
+	size_t prefix_len = strlen(prefix), len = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < profile->n_ledger && len < size; i++) {
+		const struct profile_ledger_entry *entry = &profile->ledger[i];
+
+		if (!entry->value || strncmp(entry->name, prefix, prefix_len))
+			continue;
+		len += snprintf(text + len, size - len, "%s%llu %s", len ? ", " : "", entry->value,
+				entry->name + prefix_len);
+	}
+}
+
+static bool report_lost(const struct profile *profile)
+{
+	__u64 lost = profile__ledger(profile, "lost");
+	char reasons[256];
+
+	if (!lost)
+		return false;
+	list_reasons(profile, "lost_", reasons, sizeof(reasons));
+	message__print("%llu of %llu calls were lost (%s); this profile is not complete", lost,
+		       profile__ledger(profile, "events"), *reasons ? reasons : "no reason given");
+	return true;
+}
+
+static bool report_incomplete(const struct profile *profile, bool say_so)
+{
+	__u64 incomplete = profile__ledger(profile, "incomplete");
+	char reasons[256];
+
+	if (!incomplete)
+		return false;
+	list_reasons(profile, "incomplete_", reasons, sizeof(reasons));
+	if (say_so)
+		message__print("the stacks of %llu of %llu calls end early (%s); record with a "
+			       "greater --max-depth if that is the reason",
+			       incomplete, profile__ledger(profile, "attributed"),
+			       *reasons ? reasons : "no reason given");
+	return true;
+}
+
+static bool report_unprobed(const struct profile *profile)
+{
+	const char *paths = profile__meta(profile, "unprobed_allocators");
+	char list[1024];
+	size_t n = 0, len = 0;
+
+	if (!paths)
+		return false;
+	while (*paths) {
+		size_t path_len = strcspn(paths, "\n");
+
+		if (path_len && len < sizeof(list))
+			len += snprintf(list + len, sizeof(list) - len, "%s%.*s", n ? ", " : "",
+					path_len < 4096 ? (int)path_len : 4096, paths);
+		n += path_len > 0;
+		paths += path_len + (paths[path_len] == '\n');
+	}
+	if (!n)
+		return false;
+	message__print("%zu allocator%s of the target %s probed late or not at all: %s; this "
+		       "profile is not complete",
+		       n, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
+	return true;
+}
+
+int completeness__report(const struct profile *profile, bool strict)
+{
+	bool lacks = report_lost(profile);
+
+	lacks |= report_unprobed(profile);
+	lacks |= report_incomplete(profile, strict);
+	if (!profile__ledger_adds_up(profile)) {
+		message__print("the ledger of this data file does not add up; do not rely on its "
+			       "totals");
+		lacks = true;
+	}
+	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
+}

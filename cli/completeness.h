@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a report owes its reader: whether the data it shows is all there was. */
+#ifndef ALLOCPROF_COMPLETENESS_H
+#define ALLOCPROF_COMPLETENESS_H
+
+#include <stdbool.h>
+
+struct profile;
+
+/*
+ * Says on stderr what @profile lacks: lost events and allocators without probes always, incomplete
+ * stacks where @strict. Returns the exit status: EXIT_INCOMPLETE where @strict and it lacks any.
+ */
+int completeness__report(const struct profile *profile, bool strict);
+
+#endif

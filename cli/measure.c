@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "measure.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "error.h"
+#include "message.h"
+#include "options.h"
+#include "probes.h"
+#include "profile.h"
+
+static int parse_pid(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (errno || end == text || *end || pid <= 0 || pid > INT_MAX) {
+		error__set(error, -EINVAL,
+			   "'%s' is no process id; give one number, as ps shows it", text);
+		return EINVAL;
+	}
+	measure->pid = pid;
+	return 0;
+}
+
+static int parse_functions(struct measure *measure, const char *list, struct error *error)
+{
+	const char *names[AP_FUNCTIONS + 1] = { NULL };
+	char name[32];
+
+	measure->session.functions = 0;
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		names[i] = profile__function_name(i);
+	for (const char *word = list;; word++) {
+		size_t len = strcspn(word, ",");
+		const char *nearest;
+		int function;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), word);
+		function = profile__function_by_name(name);
+		if (function < 0) {
+			nearest = options__nearest(name, names);
+			error__set(error, -EINVAL,
+				   "unknown function '%s'%s%s%s; -e takes names such as "
+				   "malloc,calloc",
+				   name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+				   nearest ? "'?" : "");
+			return EINVAL;
+		}
+		measure->session.functions |= 1U << function;
+		word += len;
+		if (!*word)
+			return 0;
+	}
+}
+
+static int parse_duration(struct measure *measure, const char *text, struct error *error)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 } };
+	double value;
+	char *end;
+
+	errno = 0;
+	value = strtod(text, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (end == text || strcmp(end, units[i].unit))
+			continue;
+		/* Not what is no number, and not what would not fit in 64 bits. */
+		if (!(value > 0) || value * units[i].ns > 1e18)
+			break;
+		measure->duration_ns = value * units[i].ns;
+		return 0;
+	}
+	error__set(error, -EINVAL, "'%s' is no duration; write for example 500ms, 10s or 5m", text);
+	return EINVAL;
+}
+
+static int parse_depth(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long depth = strtol(text, &end, 10);
+
+	if (end == text || *end || depth < 1 || depth > AP_MAX_DEPTH) {
+		error__set(error, -EINVAL, "'%s' is no stack depth; --max-depth takes 1 to %d", text,
+			   AP_MAX_DEPTH);
+		return EINVAL;
+	}
+	measure->session.max_depth = depth;
+	return 0;
+}
+
+/* "counts=8,ring=4096,scratch=0": bounds so small that losses must happen. */
+static int parse_inject(struct measure *measure, char *list, struct error *error)
+{
+	enum { COUNTS, RING, STACKS, TAIL_CALLS, PROCESSES, SCRATCH };
+	static char *const names[] = {
+		[COUNTS] = (char *)"counts",
+		[RING] = (char *)"ring",
+		[STACKS] = (char *)"stacks",
+		[TAIL_CALLS] = (char *)"tail_calls",
+		[PROCESSES] = (char *)"processes",
+		[SCRATCH] = (char *)"scratch",
+		NULL,
+	};
+	struct session_limits *limits = &measure->session.limits;
+
+	while (*list) {
+		char *value = NULL;
+		int name = getsubopt(&list, names, &value);
+		unsigned long number = value ? strtoul(value, NULL, 10) : 0;
+
+		switch (name) {
+		case COUNTS:
+			limits->counts = number;
+			break;
+		case RING:
+			limits->ring_bytes = number;
+			break;
+		case STACKS:
+			limits->stacks_sent = number;
+			break;
+		case TAIL_CALLS:
+			limits->tail_calls = number;
+			break;
+		case PROCESSES:
+			limits->processes = number;
+			break;
+		case SCRATCH:
+			limits->no_scratch = !number;
+			break;
+		default:
+			error__set(error, -EINVAL, "--inject knows no '%s'", value ? value : "");
+			return EINVAL;
+		}
+	}
+	return 0;
+}
+
+error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+
+	switch (key) {
+	case 'p':
+		return parse_pid(measure, arg, input->error);
+	case 'e':
+		return parse_functions(measure, arg, input->error);
+	case OPT_NO_FOLLOW:
+		measure->session.follow = false;
+		return 0;
+	case OPT_DURATION:
+		return parse_duration(measure, arg, input->error);
+	case OPT_MAX_DEPTH:
+		return parse_depth(measure, arg, input->error);
+	case OPT_INJECT:
+		return parse_inject(measure, arg, input->error);
+	case ARGP_KEY_ARGS:
+		measure->argv = state->argv + state->next;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+error_t measure__check(const struct measure *measure, const char *command, struct error *error)
+{
+	if (measure->pid && measure->argv)
+		error__set(error, -EINVAL,
+			   "-p %d and the command '%s' together; give one target or the other",
+			   measure->pid, measure->argv[0]);
+	else if (!measure->pid && !measure->argv)
+		error__set(error, -EINVAL,
+			   "no target; give a command (allocprof %s ./app) or a process (-p PID)",
+			   command);
+	else
+		return 0;
+	return EINVAL;
+}
+
+/*
+ * From here on signals come through the descriptor. The command gets back the mask, and its
+ * dispositions were never touched; SIGPIPE stays blocked, so that a closed pipe is an error to us.
+ */
+static int take_signals(struct target_inheritance *inheritance)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, &inheritance->signal_mask);
+	sigdelset(&set, SIGPIPE);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* A descriptor per mapped file is held until its symbols have been read. */
+static void allow_many_files(struct target_inheritance *inheritance)
+{
+	struct rlimit more;
+
+	getrlimit(RLIMIT_NOFILE, &inheritance->files);
+	more = inheritance->files;
+	more.rlim_cur = more.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &more);
+}
+
+static int status_of_start(const struct measure *measure, int err)
+{
+	if (measure->pid)
+		return EXIT_OURS;
+	if (err == -ENOENT)
+		return EXIT_NOT_FOUND;
+	if (err == -EACCES || err == -ENOEXEC || err == -EISDIR)
+		return EXIT_CANNOT_RUN;
+	return EXIT_OURS;
+}
+
+int measure__run(const struct measure *measure, struct session **out, int *status,
+		 struct error *error)
+{
+	_cleanup_(close_fd) int signal_fd = -1;
+	struct target_inheritance inheritance;
+	struct session *session = NULL;
+	int err;
+
+	*status = EXIT_OURS;
+	allow_many_files(&inheritance);
+	err = session__open(&measure->session, &session, error);
+	if (err)
+		goto fail;
+	signal_fd = take_signals(&inheritance);
+	if (signal_fd < 0) {
+		err = error__set(error, -errno, "cannot receive signals: %s", strerror(errno));
+		goto fail;
+	}
+	if (measure->pid)
+		err = session__attach(session, measure->pid, error);
+	else
+		err = session__launch(session, measure->argv, &inheritance, error);
+	if (err) {
+		*status = status_of_start(measure, err);
+		goto fail;
+	}
+	err = session__run(session, measure->duration_ns, signal_fd, error);
+	if (!err)
+		err = session__finish(session, error);
+	if (err)
+		goto fail;
+	*out = session;
+	return 0;
+fail:
+	if (!error->text[0])
+		error__set(error, err, "cannot measure the target: %s", strerror(-err));
+	session__close(session);
+	return err;
+}
+
+void measure__report_gaps(const struct session *session, const struct session_results *results)
+{
+	const struct probed_allocator *allocators;
+	size_t n;
+
+	allocators = session__allocators(session, &n);
+	for (size_t i = 0; i < n; i++)
+		if (allocators[i].gap[0])
+			message__print("not complete: allocator %s was %s", allocators[i].path,
+				       allocators[i].gap);
+	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
+		if (results->lost[reason])
+			message__print("not complete: %llu calls lost (%s)", results->lost[reason],
+				       profile__lost_name(reason));
+	if (results->processes_unfollowed)
+		message__print("not complete: %llu processes could not be followed",
+			       results->processes_unfollowed);
+	if (results->target_runs)
+		message__print("process %d goes on without probes", results->target_pid);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the commands that measure a target have in common: its options, signals and exit status. */
+#ifndef ALLOCPROF_MEASURE_H
+#define ALLOCPROF_MEASURE_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "session.h"
+
+struct error;
+
+struct measure {
+	struct session_options session;
+	pid_t pid;	       /* 0: a command is launched */
+	char **argv;	       /* the command, ends with NULL; NULL with a pid */
+	__u64 duration_ns;     /* 0: until the target ends */
+};
+
+/* Keys of the options in measure_options, and where a command's own may begin. */
+enum {
+	OPT_NO_FOLLOW = 1024,
+	OPT_DURATION,
+	OPT_MAX_DEPTH,
+	OPT_INJECT,
+};
+
+/* Rows of an argp table; each command takes those that it has. */
+#define MEASURE_OPTION_PID { "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 }
+#define MEASURE_OPTION_NO_FOLLOW                                                                   \
+	{ "no-follow", OPT_NO_FOLLOW, NULL, 0,                                                     \
+	  "Only the command itself, not the processes that it starts", 0 }
+#define MEASURE_OPTION_EVENTS                                                                      \
+	{ "event", 'e', "LIST", 0,                                                                 \
+	  "Only these functions, separated by commas: malloc, calloc, realloc, reallocarray, "     \
+	  "posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free", 0 }
+#define MEASURE_OPTION_DURATION                                                                    \
+	{ "duration", OPT_DURATION, "TIME", 0,                                                     \
+	  "End after TIME: a number with ms, s, m or h; the target goes on", 0 }
+/* For the tests that make every kind of loss appear. */
+#define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
+
+/* Parses one of the above and the command's words; ARGP_ERR_UNKNOWN for any other key. */
+error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state);
+
+/* What argp's last call checks: one target, not two. Returns EINVAL with the sentence. */
+error_t measure__check(const struct measure *measure, const char *command, struct error *error);
+
+/*
+ * Opens a session, runs the target under it and finishes. 0 with *@session open, or a negative
+ * errno with @error set, the exit status for that in *@status, and nothing open.
+ */
+int measure__run(const struct measure *measure, struct session **session, int *status,
+		 struct error *error);
+
+/* Says on stderr what keeps the results from being complete, and which process goes on. */
+void measure__report_gaps(const struct session *session, const struct session_results *results);
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void message__print(const char *fmt, ...)
+{
+	char text[2048];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	for (char *at = text; *at; at++) {
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	}
+	fprintf(stderr, "allocprof: %s\n", text);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+
+static int fail(int err, const char *path, struct error *error)
+{
+	return error__set(error, err, "cannot write %s: %s; name another file with -o", path,
+			  strerror(-err));
+}
+
+int output__reserve(const char *path, FILE **output, bool *created, struct error *error)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	bool is_new = fd >= 0;
+	FILE *file;
+	int err;
+
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return fail(-errno, path, error);
+	file = fdopen(fd, "w");
+	if (!file) {
+		err = fail(-errno, path, error);
+		close(fd);
+		return err;
+	}
+	*output = file;
+	*created = is_new;
+	return 0;
+}
+
+int output__begin(FILE *output, const char *path, struct error *error)
+{
+	/* Pipes and devices cannot be cut, and need not be. */
+	if (!ftruncate(fileno(output), 0) || errno == EINVAL)
+		return 0;
+	return fail(-errno, path, error);
+}
+
+void output__discard(FILE *output, const char *path, bool created)
+{
+	fclose(output);
+	if (created)
+		unlink(path);
+}
+
+int output__open(const char *path, const char *input, FILE **output, struct error *error)
+{
+	struct stat in, out;
+	bool created;
+	int err;
+
+	if (!path) {
+		*output = stdout;
+		return 0;
+	}
+	if (!stat(path, &out) && !stat(input, &in) && in.st_dev == out.st_dev &&
+	    in.st_ino == out.st_ino)
+		return error__set(error, -EINVAL,
+				  "%s is the data file itself; name another file with -o", path);
+	err = output__reserve(path, output, &created, error);
+	return err ? err : output__begin(*output, path, error);
+}
+
+int output__close(FILE *output, const char *path, int err, struct error *error)
+{
+	if (!err && fflush(output))
+		err = -errno;
+	if (path && fclose(output) && !err)
+		err = -errno;
+	if (!err || err == -EPIPE)
+		return err;
+	return error__set(error, err, "cannot write %s: %s; %s", path ? path : "standard output",
+			  strerror(-err),
+			  err == -ENOSPC || err == -EDQUOT ? "free space there or write elsewhere"
+							   : "write elsewhere");
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `allocprof stat` prints, as text and as JSON (allocprof-stat(1)). */
+#ifndef ALLOCPROF_STAT_REPORT_H
+#define ALLOCPROF_STAT_REPORT_H
+
+#include <stdio.h>
+
+struct measure;
+struct session;
+struct session_results;
+
+/* 0, -ENOMEM or the negative errno of the write. */
+int stat_report__text(const struct session *session, const struct measure *measure,
+		      const struct session_results *results, FILE *to);
+int stat_report__json(const struct session *session, const struct measure *measure,
+		      const struct session_results *results, FILE *to);
+
+#endif

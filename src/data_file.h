@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The data file: a profile as an SQLite database, allocprof-data(5). The only thing that capture
+ * and reports share.
+ */
+#ifndef ALLOCPROF_DATA_FILE_H
+#define ALLOCPROF_DATA_FILE_H
+
+struct error;
+struct profile;
+
+/* Where commands write and read when no other name is given. */
+#define DATA_FILE_DEFAULT "allocprof.data"
+
+/* "aprf" at bytes 68 to 71: what makes an SQLite database one of ours. */
+#define DATA_FILE_APPLICATION_ID 0x61707266
+#define DATA_FILE_SCHEMA_VERSION 1
+
+/*
+ * Whether data_file__write() to @path could succeed, to be asked before a long recording: creates
+ * and removes a file beside @path. 0 or a negative errno with @error set.
+ */
+int data_file__check_writable(const char *path, struct error *error);
+
+/*
+ * Writes @profile to @path, mode 0600, whole or not at all; an older file there becomes
+ * "<path>.old". 0 or a negative errno with @error set; then what was at @path is still there.
+ */
+int data_file__write(const struct profile *profile, const char *path, struct error *error);
+
+/*
+ * Reads @path into a new profile that the caller frees. Trusts nothing in it and leaves no file
+ * beside it. -ENOENT missing, -EINVAL not ours or damaged, -EPROTONOSUPPORT from a newer allocprof,
+ * or another negative errno; @error is set.
+ */
+int data_file__read(const char *path, struct profile **profile, struct error *error);
+
+#endif

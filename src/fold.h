@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A profile as folded stacks, the text that flame graph tools read: allocprof-folded(1). */
+#ifndef ALLOCPROF_FOLD_H
+#define ALLOCPROF_FOLD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct profile;
+
+enum fold_cost {
+	FOLD_ALLOCATIONS, /* calls of everything but free */
+	FOLD_BYTES,	  /* bytes that these calls asked for */
+};
+
+struct fold_options {
+	enum fold_cost cost;
+	bool addresses; /* module+0xoffset in place of names */
+	bool no_comm;	/* without the process's name as the root */
+};
+
+/*
+ * Writes "comm;outermost;...;innermost;malloc cost" lines to @to and flushes it: equal lines summed,
+ * those that cost 0 left out, sorted bytewise. 0, -ENOMEM, or the negative errno of the write.
+ */
+int fold__write(const struct profile *profile, const struct fold_options *options, FILE *to);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Finds ids by what they stand for. The things themselves live in the caller's arrays; the table
+ * keeps 8 bytes per entry, so a million stacks cost 16 MiB of index.
+ */
+#ifndef ALLOCPROF_HASH_TABLE_H
+#define ALLOCPROF_HASH_TABLE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hash_slot {
+	__u32 hash;
+	__u32 id; /* 0: free */
+};
+
+/* Zeroed is empty. */
+struct hash_table {
+	struct hash_slot *slots;
+	size_t n_slots; /* a power of two, or 0 */
+	size_t n_used;
+};
+
+/* Whether @id of the caller's @owner is the thing that @key describes. */
+typedef bool (*hash_table_match_fn)(const void *owner, __u32 id, const void *key);
+
+/* The id of @key, or 0. */
+__u32 hash_table__find(const struct hash_table *table, __u64 hash, hash_table_match_fn match,
+		       const void *owner, const void *key);
+/* Adds @id (not 0), which the caller knows to be absent. 0 or -ENOMEM. */
+int hash_table__insert(struct hash_table *table, __u64 hash, __u32 id);
+void hash_table__release(struct hash_table *table);
+
+/* Folds @value into @hash; start from a seed of one's own, so that files cannot choose collisions. */
+static inline __u64 hash_mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+__u64 hash_bytes(__u64 hash, const void *bytes, size_t size);
+__u64 hash_string(__u64 hash, const char *string);
+/* A seed that differs from run to run. */
+__u64 hash_seed(void);
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session_profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "collector.h"
+#include "kernel.h"
+#include "probes.h"
+#include "profile.h"
+#include "session.h"
+#include "symbols.h"
+
+static void free_symbols(struct symbols **symbols)
+{
+	symbols__free(*symbols);
+}
+
+static int name_frames(const struct session *session, struct profile *profile)
+{
+	_cleanup_(free_symbols) struct symbols *symbols = symbols__new();
+	int err;
+
+	if (!symbols)
+		return -ENOMEM;
+	err = collector__add_modules(session__collector(session), symbols);
+	return err ? err : profile__symbolize(profile, symbols);
+}
+
+/* The words as a shell would take them. */
+static int set_command(struct profile *profile, char *const argv[])
+{
+	_cleanup_(free_ptr) char *command = NULL;
+	size_t size;
+	FILE *text = open_memstream(&command, &size);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; argv[i]; i++) {
+		bool plain = argv[i][0] && !argv[i][strcspn(argv[i], " \t\n\"'\\$`*?[]{}()<>|&;!~#")];
+
+		fprintf(text, "%s%s", i ? " " : "", plain ? "" : "'");
+		for (const char *c = argv[i]; *c; c++) {
+			if (*c == '\'')
+				fputs("'\\''", text);
+			else
+				fputc(*c, text);
+		}
+		if (!plain)
+			fputc('\'', text);
+	}
+	if (fclose(text))
+		return -ENOMEM;
+	err = profile__set_meta(profile, "command", command);
+	return err;
+}
+
+static int set_start_time(struct profile *profile, __u64 realtime_ns)
+{
+	time_t seconds = realtime_ns / 1000000000;
+	struct tm utc;
+	char text[32];
+
+	if (!gmtime_r(&seconds, &utc) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc))
+		return 0;
+	return profile__set_meta(profile, "start_time", text);
+}
+
+/* "path\n" for each allocator, or only for those with a gap. */
+static int set_allocators(const struct session *session, struct profile *profile, const char *key,
+			  bool only_gaps)
+{
+	_cleanup_(free_ptr) char *paths = NULL;
+	const struct probed_allocator *list;
+	size_t size, n;
+	FILE *text = open_memstream(&paths, &size);
+
+	if (!text)
+		return -ENOMEM;
+	list = session__allocators(session, &n);
+	for (size_t i = 0, written = 0; i < n; i++)
+		if (!only_gaps || list[i].gap[0])
+			fprintf(text, "%s%s", written++ ? "\n" : "", list[i].path);
+	if (fclose(text))
+		return -ENOMEM;
+	return paths[0] || !only_gaps ? profile__set_meta(profile, key, paths) : 0;
+}
+
+static int set_number(struct profile *profile, const char *key, long long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", value);
+	return profile__set_meta(profile, key, text);
+}
+
+int session__profile(const struct session *session, char *const argv[], struct profile **out)
+{
+	struct profile *profile = collector__profile(session__collector(session));
+	struct session_results results;
+	char elapsed[32];
+	int err;
+
+	session__results(session, &results);
+	snprintf(elapsed, sizeof(elapsed), "%.6f", results.elapsed_seconds);
+	err = name_frames(session, profile);
+	if (!err && argv)
+		err = set_command(profile, argv);
+	if (!err && !argv)
+		err = set_number(profile, "attached_pid", results.target_pid);
+	if (!err && argv && !results.target_runs)
+		err = set_number(profile, "exit_status", results.exit_status);
+	if (!err)
+		err = profile__set_meta(profile, "kernel", session__kernel(session)->release);
+	if (!err)
+		err = set_start_time(profile, session__start_realtime_ns(session));
+	if (!err)
+		err = profile__set_meta(profile, "elapsed_seconds", elapsed);
+	if (!err)
+		err = profile__set_meta(profile, "allocprof_version", ALLOCPROF_VERSION);
+	if (!err)
+		err = set_allocators(session, profile, "allocators", false);
+	if (!err)
+		err = set_allocators(session, profile, "unprobed_allocators", true);
+	if (!err && results.processes_unfollowed)
+		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
+	if (!err)
+		err = profile__settle_ledger(profile, results.events, results.lost);
+	if (!err)
+		*out = profile;
+	return err;
+}
