@@ -15,6 +15,13 @@ malloc:
 	pop %rbx
 	ret
 	.size malloc, . - malloc
+	.type helper, @function
+helper:
+	call free
+	.globl internal_helper
+internal_helper:
+	ret
+	.size helper, . - helper
 	.type free, @function
 free:
 	push %rbx
