@@ -454,8 +454,14 @@ int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg
 
 		if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
 			continue;
-		if (GELF_ST_BIND(sym.st_info) == STB_LOCAL || sym.st_shndx == SHN_ABS)
+		if (sym.st_shndx == SHN_ABS)
 			continue;
+		/* -static-pie makes symbols local that the C library refers to as hidden: malloc. */
+		if (GELF_ST_BIND(sym.st_info) == STB_LOCAL) {
+			if (type == SHT_DYNSYM)
+				continue;
+			symbol.is_default = false;
+		}
 		symbol.name = elf_strptr(file->elf, shdr.sh_link, sym.st_name);
 		if (!symbol.name || !symbol.name[0])
 			continue;
