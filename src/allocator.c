@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,8 +16,11 @@
 #define MAX_SYMBOL_NAME 256
 #define MAX_TEXTS	64
 
-/* glibc has 300. */
+/* jemalloc has 528. */
 #define MAX_RETURNS (1u << 16)
+
+/* The code of glibc's malloc.o has 12 KiB. */
+#define MAX_CORE (64u << 10)
 
 static const char *const function_names[AP_FUNCTIONS] = {
 	[AP_MALLOC] = "malloc",
@@ -68,6 +72,9 @@ struct reader {
 	__u64 branched_to[AP_FUNCTIONS];
 	__u64 lowest_entry;
 	__u64 highest_entry;
+	/* Direct calls from here are the allocator's own. */
+	__u64 core_start;
+	__u64 core_end;
 	size_t current; /* the site whose flow is walked */
 	int err;	/* of a callback that cannot return one */
 };
@@ -410,12 +417,46 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
 	    branch->target > reader->highest_entry + SITE_MAX_DISTANCE)
 		return;
 	note_branch(reader, branch->target);
-	if (branch->is_call && site_at(reader->allocator, branch->target))
+	if (branch->is_call && branch->next > reader->core_start &&
+	    branch->next <= reader->core_end && site_at(reader->allocator, branch->target))
 		note_return(reader, branch->next);
+}
+
+/*
+ * A library calls its own exported functions through the PLT, where it means what the program may
+ * replace; a direct call is one allocator's function to another. In a program that contains its
+ * allocator every call is direct, so there only the code around the basic functions is believed to
+ * be the allocator.
+ */
+static void find_core(struct reader *reader)
+{
+	static const enum ap_function basic[] = { AP_MALLOC, AP_CALLOC, AP_REALLOC, AP_FREE };
+	__u64 start = UINT64_MAX;
+	__u64 end = 0;
+
+	reader->core_start = 0;
+	reader->core_end = UINT64_MAX;
+	if (!elf_file__is_program(reader->elf))
+		return;
+	for (size_t i = 0; i < sizeof(basic) / sizeof(basic[0]); i++) {
+		const struct choice *choice = &reader->choices[basic[i]];
+
+		if (!choice->found)
+			continue;
+		if (choice->vaddr < start)
+			start = choice->vaddr;
+		if (choice->vaddr + choice->size > end)
+			end = choice->vaddr + choice->size;
+	}
+	if (end - start > MAX_CORE)
+		end = start;
+	reader->core_start = start;
+	reader->core_end = end;
 }
 
 static int scan_texts(struct reader *reader)
 {
+	find_core(reader);
 	for (size_t i = 0; i < reader->n_texts; i++) {
 		const struct elf_text *text = &reader->texts[i];
 

@@ -49,7 +49,8 @@ struct allocator {
 	struct site sites[AP_FUNCTIONS]; /* by ascending function, each address once */
 	size_t n_sites;
 	/* Sorted vaddrs: a hit whose return address is one of them was called by the allocator
-	 * itself. Behind all calls in the probed functions, and behind all direct calls to them. */
+	 * itself. Behind all calls in the probed functions, and behind all direct calls to them; in
+	 * a program that contains its allocator, only those from the code between them. */
 	__u64 *internal_returns;
 	size_t n_internal_returns;
 	/* Only forwards to another allocator: it looks symbols up and has no means to get memory

@@ -287,28 +287,42 @@ static int entries(const Elf_Data *data, size_t entry_size)
 	return n > INT32_MAX ? INT32_MAX : (int)n;
 }
 
-static bool is_pie(const struct elf_file *file)
+/* The value of the dynamic entry @tag, @missing where there is none. */
+static __u64 dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing)
 {
 	GElf_Shdr shdr;
 	Elf_Data *data;
 	GElf_Dyn dyn;
 
 	if (!find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
-		return false;
+		return missing;
 	for (int i = 0; i < entries(data, sizeof(Elf64_Dyn)) && gelf_getdyn(data, i, &dyn); i++) {
 		if (dyn.d_tag == DT_NULL)
 			break;
-		if (dyn.d_tag == DT_FLAGS_1)
-			return dyn.d_un.d_val & DF_1_PIE;
+		if (dyn.d_tag == tag)
+			return dyn.d_un.d_val;
 	}
-	return false;
+	return missing;
+}
+
+static bool is_pie(const struct elf_file *file)
+{
+	return file->ehdr.e_type == ET_DYN && dynamic_value(file, DT_FLAGS_1, 0) & DF_1_PIE;
 }
 
 bool elf_file__is_static(const struct elf_file *file)
 {
 	if (file->interpreter[0])
 		return false;
-	return !file->has_dynamic || (file->ehdr.e_type == ET_DYN && is_pie(file));
+	return !file->has_dynamic || is_pie(file);
+}
+
+bool elf_file__is_program(const struct elf_file *file)
+{
+	if (file->ehdr.e_type == ET_EXEC || is_pie(file))
+		return true;
+	/* Linkers that do not mark what is position independent. */
+	return file->interpreter[0] && dynamic_value(file, DT_SONAME, UINT64_MAX) == UINT64_MAX;
 }
 
 static const struct segment *segment_at(const struct elf_file *file, __u64 vaddr)
@@ -440,8 +454,14 @@ int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg
 
 		if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
 			continue;
-		if (GELF_ST_BIND(sym.st_info) == STB_LOCAL || sym.st_shndx == SHN_ABS)
+		if (sym.st_shndx == SHN_ABS)
 			continue;
+		/* -static-pie makes symbols local that the C library refers to as hidden: malloc. */
+		if (GELF_ST_BIND(sym.st_info) == STB_LOCAL) {
+			if (type == SHT_DYNSYM)
+				continue;
+			symbol.is_default = false;
+		}
 		symbol.name = elf_strptr(file->elf, shdr.sh_link, sym.st_name);
 		if (!symbol.name || !symbol.name[0])
 			continue;
@@ -516,6 +536,8 @@ int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
+	/* Sections of a hostile file overlap, so that their sum is without bounds. */
+	__u64 budget = file->file_size;
 
 	while ((scn = elf_nextscn(file->elf, scn))) {
 		Elf_Data *data;
@@ -523,6 +545,9 @@ int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg)
 
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA)
 			continue;
+		if (shdr.sh_size > budget)
+			return 0;
+		budget -= shdr.sh_size;
 		data = elf_getdata(scn, NULL);
 		if (!data)
 			continue;

@@ -27,7 +27,7 @@ struct elf_symbol {
 	__u64 value;	  /* vaddr */
 	__u64 size;	  /* bytes, 0 if unknown */
 	unsigned int type;
-	bool is_default; /* no version, or the one that new programs link with (@@) */
+	bool is_default; /* not local; no version, or the one that new programs link with (@@) */
 };
 
 /* A slot that the dynamic linker fills with the address of the symbol. */
@@ -56,6 +56,9 @@ const char *elf_file__interpreter(const struct elf_file *file);
 /* An executable that no dynamic linker touches, at a fixed address or position independent. */
 bool elf_file__is_static(const struct elf_file *file);
 
+/* Something to execute, not a library to link with. C libraries can be executed and are none. */
+bool elf_file__is_program(const struct elf_file *file);
+
 /* Translate by the load segments' file-backed parts. -ENOENT: in none of them. */
 int elf_file__vaddr_to_offset(const struct elf_file *file, __u64 vaddr, __u64 *offset);
 int elf_file__offset_to_vaddr(const struct elf_file *file, __u64 offset, __u64 *vaddr);
@@ -66,7 +69,7 @@ int elf_file__text_range(const struct elf_file *file, __u64 *start, __u64 *end);
 /* The @index-th executable segment, read at first use. -ENOENT: there are no more; -EFBIG. */
 int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out);
 
-/* Defined global and weak symbols of the dynamic symbol table; of a static executable those of
+/* Defined symbols: global and weak ones of the dynamic symbol table; of a static program all of
  * .symtab. 0 also without a table. */
 int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg);
 

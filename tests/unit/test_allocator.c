@@ -338,11 +338,15 @@ static void test_wrapper(void **state)
 
 static void test_static_program(void **state)
 {
-	struct allocator *allocator = read_data("unit_program");
+	_cleanup_(free_ptr) char *path = data_path("unit_program");
+	struct allocator *allocator = read_path(path, SITE_BEST);
 
 	check_sites(allocator);
 	assert_int_equal(allocator->n_sites, 2);
 	assert_false(allocator->is_wrapper);
+	/* The program's own calls are direct, too. */
+	assert_int_equal(allocator->n_internal_returns, 1);
+	assert_int_equal(allocator->internal_returns[0], symbol_value(path, "internal_helper"));
 	allocator__free(allocator);
 }
 

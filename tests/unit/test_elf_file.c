@@ -43,6 +43,7 @@ static void test_own_program(void **state)
 
 	assert_true(strstr(elf_file__interpreter(file), "ld-") != NULL);
 	assert_false(elf_file__is_static(file));
+	assert_true(elf_file__is_program(file));
 	assert_true(elf_file__imports(file, "gnu_get_libc_version"));
 	assert_false(elf_file__imports(file, "no_such_function"));
 	(void)gnu_get_libc_version();
@@ -80,6 +81,7 @@ static void test_library(void **state)
 	assert_true(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info) != 0);
 	file = open_path(info.dli_fname);
 	assert_false(elf_file__is_static(file));
+	assert_false(elf_file__is_program(file));
 	assert_int_equal(elf_file__for_each_symbol(file, want, &wanted), 0);
 	assert_int_equal(wanted.n, 1);
 	assert_int_equal(wanted.found.type, STT_FUNC);
@@ -153,6 +155,7 @@ static void test_static_program(void **state)
 	struct wanted wanted = { .name = "malloc" };
 
 	assert_true(elf_file__is_static(file));
+	assert_true(elf_file__is_program(file));
 	assert_int_equal(elf_file__for_each_symbol(file, want, &wanted), 0);
 	assert_int_equal(wanted.n, 1);
 	elf_file__free(file);

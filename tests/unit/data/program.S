@@ -2,7 +2,7 @@
 /* A static program with an allocator. */
 	.section .note.GNU-stack, "", @progbits
 	.text
-	.globl _start, malloc, free
+	.globl _start, malloc
 	.type _start, @function
 _start:
 	call malloc
@@ -15,6 +15,14 @@ malloc:
 	pop %rbx
 	ret
 	.size malloc, . - malloc
+	.type helper, @function
+helper:
+	call free
+	.globl internal_helper
+internal_helper:
+	ret
+	.size helper, . - helper
+	/* Local, as gcc -static-pie leaves some of them. */
 	.type free, @function
 free:
 	push %rbx
