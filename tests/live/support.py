@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the live tests share: where things are, and how to run them without leaving any behind."""
+
+import dataclasses
+import os
+import pathlib
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolve()
+TARGETS = BUILD / "tests" / "targets"
+COUNTER_LIBRARY = BUILD / "tests" / "preload" / "libcounter.so"
+
+sys.path.insert(0, str(SOURCE / "tests" / "preload"))
+
+import counter as counter_module  # noqa: E402
+from counter import FUNCTIONS, Slot  # noqa: E402
+
+# Long enough for a loaded machine: a test waits for a condition, and this only ends a hang.
+TIMEOUT_SECONDS = 120
+
+
+def target(name):
+    """The path of a program of tests/targets."""
+    path = TARGETS / name
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not built: ninja -C {BUILD}")
+    return str(path)
+
+
+def stated(name):
+    """What the first comment of a target in C says that it allocates above start-up."""
+    comment = (SOURCE / "tests" / "targets" / f"{name}.c").read_text().split("*/")[0]
+    pattern = re.compile(r"^ \* +(\w+): (\d+) calls, (\d+) bytes(?:, (\d+) fresh of (\d+) bytes)?"
+                         r"(?:, (\d+) released)?(?:, (\d+) null)?$", re.MULTILINE)
+    slots = {name: counter_module.Slot() for name in counter_module.FUNCTIONS}
+    for found in pattern.finditer(comment):
+        slots[found[1]] = counter_module.Slot(*(int(n or 0) for n in found.groups()[1:]))
+    if not any(slot.calls for slot in slots.values()):
+        raise ValueError(f"{name}.c states no calls")
+    return slots
+
+
+def clean_environment(extra=None):
+    env = {name: value for name, value in os.environ.items()
+           if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "ALLOCPROF_COUNTER")}
+    env["LC_ALL"] = "C"
+    env.update(extra or {})
+    return env
+
+
+@dataclasses.dataclass
+class Result:
+    argv: list
+    status: int  # as a shell shows it: 128 + signal
+    stdout: bytes
+    stderr: bytes
+
+    def __str__(self):
+        return (f"{shlex.join(self.argv)}\nexit status {self.status}\n"
+                f"stdout: {self.stdout[-2000:]!r}\nstderr: {self.stderr[-2000:]!r}")
+
+
+def shell_status(returncode):
+    return 128 - returncode if returncode < 0 else returncode
+
+
+class Runner:
+    """Starts programs, each in a session of its own, and ends what is left of them."""
+
+    def __init__(self):
+        self.commands = []
+        self.started = []
+
+    def start(self, argv, env=None, **popen):
+        argv = [str(word) for word in argv]
+        shown = " ".join(f"{k}={shlex.quote(v)}" for k, v in (env or {}).items())
+        self.commands.append(f"{shown} {shlex.join(argv)}".strip())
+        process = subprocess.Popen(argv, env=clean_environment(env),
+                                   start_new_session=popen.pop("start_new_session", True), **popen)
+        self.started.append(process)
+        return process
+
+    def run(self, argv, env=None, stdin=b"", timeout=TIMEOUT_SECONDS, expect=None, **popen):
+        """Runs to the end. @expect is the exit status asked for, None for any."""
+        process = self.start(argv, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, **popen)
+        try:
+            stdout, stderr = process.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired:
+            self.end(process)
+            stdout, stderr = process.communicate()
+            raise AssertionError(f"no end within {timeout} s: {shlex.join(process.args)}\n"
+                                 f"stdout: {stdout!r}\nstderr: {stderr!r}") from None
+        result = Result(process.args, shell_status(process.returncode), stdout, stderr)
+        if expect is not None:
+            assert result.status == expect, f"expected exit status {expect}: {result}"
+        return result
+
+    def end(self, process):
+        # The group keeps its number while the leader is not reaped.
+        if process.poll() is None:
+            try:
+                if os.getpgid(process.pid) == process.pid:
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+            except ProcessLookupError:
+                pass
+
+    def end_all(self):
+        for process in self.started:
+            self.end(process)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    try:
+                        stream.close()
+                    except BrokenPipeError:
+                        pass
+            process.wait()
+
+
+class Obedient:
+    """A target that reads commands: sleeper, busy_threads, ignore_int."""
+
+    def __init__(self, runner, argv, env=None, **popen):
+        self.process = runner.start(argv, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    **popen)
+        self.pid = self.process.pid
+        self.pending = b""
+        self.expect_line("ready")
+
+    def read_line(self, timeout=TIMEOUT_SECONDS):
+        deadline = time.monotonic() + timeout
+        fd = self.process.stdout.fileno()
+        while b"\n" not in self.pending:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([fd], [], [], left)[0]:
+                raise AssertionError(f"no answer from {self.process.args} within {timeout} s")
+            data = os.read(fd, 4096)
+            if not data:
+                raise AssertionError(f"{self.process.args} has ended without an answer")
+            self.pending += data
+        line, _, self.pending = self.pending.partition(b"\n")
+        return line.decode()
+
+    def expect_line(self, expected):
+        line = self.read_line()
+        assert line == expected, f"{self.process.args} said {line!r} instead of {expected!r}"
+
+    def send(self, command):
+        self.process.stdin.write(command.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, command):
+        self.send(command)
+        self.expect_line("done")
+
+    def exit(self, expect=0):
+        self.process.stdin.close()
+        self.process.stdin = None
+        status = shell_status(self.process.wait(TIMEOUT_SECONDS))
+        assert status == expect, f"{self.process.args} ended with {status} instead of {expect}"
+
+
+def wait_until(condition, what, timeout=TIMEOUT_SECONDS):
+    """Polls until @condition() is true; it is the condition that decides, never the time."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what}")
+        time.sleep(0.005)
+
+
+def libc_path():
+    """The C library that the targets are linked to."""
+    output = subprocess.run(["ldd", target("nothing")], check=True, stdout=subprocess.PIPE,
+                            text=True).stdout
+    return os.path.realpath(re.search(r"libc\.so\S* => (\S+)", output)[1])
+
+
+def second_libc(directory):
+    """A copy of the C library; the environment that makes programs use it instead."""
+    directory = pathlib.Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    shutil.copy(libc_path(), directory / "libc.so.6")
+    return {"LD_LIBRARY_PATH": str(directory)}
+
+
+def in_pid_namespace(argv):
+    return ["unshare", "-pf", "--mount-proc", *argv]
