@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -199,3 +200,85 @@ def second_libc(directory):
 
 def in_pid_namespace(argv):
     return ["unshare", "-pf", "--mount-proc", *argv]
+
+
+def symbol_offsets(path, names=FUNCTIONS):
+    """File offsets of exported functions."""
+    tool = {"check": True, "stdout": subprocess.PIPE, "text": True}
+    segments = []
+    for line in subprocess.run(["readelf", "-lW", path], **tool).stdout.splitlines():
+        words = line.split()
+        if words and words[0] == "LOAD":
+            segments.append([int(word, 16) for word in (words[1], words[2], words[4])])
+    offsets = {}
+    for line in subprocess.run(["nm", "-D", path], **tool).stdout.splitlines():
+        words = line.split()
+        name = words[-1].split("@")[0]
+        if name not in names or len(words) != 3:
+            continue
+        address = int(words[0], 16)
+        for offset, start, size in segments:
+            if start <= address < start + size:
+                offsets[name] = address - start + offset
+    return offsets
+
+
+def by_address(path, names=FUNCTIONS):
+    """Names of exported functions, grouped by where they are: the first, and its aliases."""
+    groups = {}
+    offsets = symbol_offsets(path, names)
+    for name in names:
+        if name in offsets:
+            groups.setdefault(offsets[name], []).append(name)
+    return list(groups.values())
+
+
+class Hits:
+    """Raw hits of libc's allocator functions as perf counts them, one process at a time (its counts
+    are wrong for several). Probes are in a group of this object's own."""
+
+    def __init__(self, runner):
+        self.runner = runner
+        self.group = f"allocprof_test_{os.getpid()}"
+        self.path = libc_path()
+        self.offsets = symbol_offsets(self.path)
+        self.names = [names[0] for names in by_address(self.path)]
+
+    def _traced(self, argv, **options):
+        # A mount of our own, so that the machine's are as they were.
+        mounted = ["unshare", "-m", "sh", "-c",
+                   'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh", *argv]
+        return self.runner.run(mounted, **options)
+
+    def _events(self, lines):
+        self._traced(["sh", "-c", "cat >>/sys/kernel/tracing/uprobe_events"],
+                     stdin="".join(line + "\n" for line in lines).encode(), expect=0)
+
+    def __enter__(self):
+        self._events(f"p:{self.group}/{name} {self.path}:{self.offsets[name]:#x}"
+                     for name in self.names)
+        return self
+
+    def __exit__(self, *_):
+        self._events(f"-:{self.group}/{name}" for name in self.names)
+
+    def count(self, argv, counter=None, expect=None):
+        """Hits of @argv from its exec on, under @counter where one is given."""
+        # preload_exec itself makes no hit.
+        if counter:
+            argv = [target("preload_exec"), counter.path, counter.library, *argv]
+        events = ",".join(f"{self.group}:{name}" for name in self.names)
+        with open_temporary() as output:
+            self._traced(["perf", "stat", "-x", ",", "-o", output.name, "-e", events, "--",
+                          *argv], expect=expect)
+            hits = {}
+            for line in output.read().splitlines():
+                words = line.split(",")
+                if len(words) > 2 and words[2].startswith(self.group + ":"):
+                    hits[words[2].split(":")[1]] = int(words[0])
+        assert set(hits) == set(self.names), f"perf stat counted only {hits}"
+        return hits
+
+
+def open_temporary():
+    return tempfile.NamedTemporaryFile("r", prefix="allocprof-test-")

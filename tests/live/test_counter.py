@@ -181,3 +181,6 @@ def test_looks_like_a_wrapper():
                if line.split()[0] == "U"}
     assert imports & {"dlsym", "dlvsym"}
     assert not imports & {"mmap", "mmap64", "sbrk", "brk", *FUNCTIONS}
+    segments = subprocess.run(["readelf", "-lW", COUNTER_LIBRARY], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+    assert "TLS" not in segments, "a module with TLS changes what the C library frees"

@@ -70,14 +70,21 @@ extern void *__libc_stack_end;
 static struct counts nowhere; /* without ALLOCPROF_COUNTER */
 static struct counts *_Atomic counts;
 static void *_Atomic real[FUNCTIONS];
-static __thread bool resolving;
+static bool resolving;
 
-/* The realloc that this thread's last reallocarray is about to jump to. */
-static __thread struct {
-	uintptr_t sp;
+/*
+ * Reallocs that a reallocarray is about to jump to, by their stack pointer, which no two threads
+ * share. Not a thread-local variable: one more module with TLS makes the C library free one NULL
+ * more for every stack that pthread_create reuses.
+ */
+#define NESTED_SLOTS  1024
+#define NESTED_WINDOW 32
+
+static struct {
+	_Atomic uintptr_t sp; /* 0 where free */
 	uintptr_t pointer;
 	uintptr_t size;
-} nested;
+} nested[NESTED_SLOTS];
 
 /* A count that is missing must not look like a count that is right. */
 static _Noreturn void die(const char *why)
@@ -121,9 +128,10 @@ static struct counts *map_counts(const char *path)
 	return c;
 }
 
+/* Always by the only thread: to start another one allocates. */
 static struct counts *attach(void)
 {
-	struct counts *c = NULL, *mapped;
+	struct counts *mapped;
 	const char *path;
 	int saved_errno = errno;
 
@@ -141,14 +149,10 @@ static struct counts *attach(void)
 
 	path = first_environment("ALLOCPROF_COUNTER");
 	mapped = path ? map_counts(path) : &nowhere;
-	if (atomic_compare_exchange_strong(&counts, &c, mapped)) {
-		atomic_fetch_add(&mapped->images, 1);
-		c = mapped;
-	} else if (mapped != &nowhere) {
-		syscall(SYS_munmap, mapped, sizeof(*mapped));
-	}
+	atomic_fetch_add(&mapped->images, 1);
+	atomic_store(&counts, mapped);
 	errno = saved_errno;
-	return c;
+	return mapped;
 }
 
 /* An image that never allocates is an image too. */
@@ -158,16 +162,38 @@ __attribute__((constructor)) static void loaded(void)
 		attach();
 }
 
-static bool is_nested(enum function f, uintptr_t pointer, uintptr_t size, uintptr_t sp)
+static size_t first_slot(uintptr_t sp)
 {
-	uintptr_t depth = nested.sp - sp;
-	bool pending = nested.sp;
+	return (sp * 0x9e3779b97f4a7c15ull) >> 32;
+}
 
-	nested.sp = 0;
-	/* A jump leaves the stack pointer alone; a C library built to call instead goes a little
-	 * deeper. */
-	return pending && f == REALLOC && depth < 128 && pointer == nested.pointer &&
-	       size == nested.size;
+static void expect_nested(uintptr_t pointer, uintptr_t size, uintptr_t sp)
+{
+	for (size_t i = 0; i < NESTED_WINDOW; i++) {
+		size_t slot = (first_slot(sp) + i) % NESTED_SLOTS;
+		uintptr_t vacant = 0;
+
+		if (!atomic_compare_exchange_strong(&nested[slot].sp, &vacant, sp))
+			continue;
+		nested[slot].pointer = pointer;
+		nested[slot].size = size;
+		return;
+	}
+	die("too many calls of reallocarray at once");
+}
+
+static bool is_nested(uintptr_t pointer, uintptr_t size, uintptr_t sp)
+{
+	for (size_t i = 0; i < NESTED_WINDOW; i++) {
+		size_t slot = (first_slot(sp) + i) % NESTED_SLOTS;
+
+		if (atomic_load(&nested[slot].sp) != sp || nested[slot].pointer != pointer ||
+		    nested[slot].size != size)
+			continue;
+		atomic_store(&nested[slot].sp, 0);
+		return true;
+	}
+	return false;
 }
 
 /* Counts a call; its answer is where the stub goes on. */
@@ -183,7 +209,7 @@ void *counter_enter(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t sp, enum fu
 
 	if (!shared)
 		shared = attach();
-	if (is_nested(f, a, b, sp))
+	if (f == REALLOC && is_nested(a, b, sp))
 		return atomic_load(&real[f]);
 
 	slot = &shared->functions[f];
@@ -203,11 +229,8 @@ void *counter_enter(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t sp, enum fu
 		break;
 	case REALLOCARRAY:
 		overflow = __builtin_mul_overflow(b, c, &bytes);
-		if (!overflow) {
-			nested.sp = sp;
-			nested.pointer = a;
-			nested.size = bytes;
-		}
+		if (!overflow)
+			expect_nested(a, bytes, sp);
 		break;
 	case POSIX_MEMALIGN:
 		bytes = c;
