@@ -2,6 +2,7 @@
 """What the live tests share: where things are, and how to run them without leaving any behind."""
 
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -282,3 +283,57 @@ class Hits:
 
 def open_temporary():
     return tempfile.NamedTemporaryFile("r", prefix="allocprof-test-")
+
+
+# The probe may sit a few instructions behind a function's entry.
+SITE_BYTES = 48
+
+
+def mapped_code(pid, path):
+    """The executable mapping of @path in a process: its start and file offset."""
+    with open(f"/proc/{pid}/maps") as maps:
+        for line in maps:
+            words = line.split()
+            if len(words) > 5 and "x" in words[1] and os.path.basename(words[5]) == \
+                    os.path.basename(path):
+                return int(words[0].split("-")[0], 16), int(words[2], 16)
+    raise LookupError(f"{path} is not mapped in {pid}")
+
+
+def patched_functions(pid):
+    """Which allocator functions of libc have a breakpoint in a process, by their first names."""
+    path = libc_path()
+    start, mapped_offset = mapped_code(pid, path)
+    offsets = symbol_offsets(path)
+    patched = set()
+    with open(path, "rb") as file, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for names in by_address(path):
+            offset = offsets[names[0]]
+            end = min([o for o in offsets.values() if o > offset], default=offset + SITE_BYTES)
+            size = min(end - offset, SITE_BYTES)
+            file.seek(offset)
+            memory.seek(start + offset - mapped_offset)
+            if file.read(size) != memory.read(size):
+                patched.add(names[0])
+    return patched
+
+
+def programs_of(pid):
+    """Ids of the BPF programs that a process holds open."""
+    ids = set()
+    directory = f"/proc/{pid}/fdinfo"
+    for name in os.listdir(directory):
+        try:
+            with open(f"{directory}/{name}") as info:
+                ids.update(int(line.split()[1]) for line in info if line.startswith("prog_id:"))
+        except FileNotFoundError:
+            pass
+    return ids
+
+
+def loaded_programs():
+    """Ids of all BPF programs of the kernel."""
+    bpftool = shutil.which("bpftool") or "/usr/sbin/bpftool"
+    output = subprocess.run([bpftool, "-j", "prog", "show"], check=True,
+                            stdout=subprocess.PIPE).stdout
+    return {program["id"] for program in json.loads(output or b"[]")}
