@@ -245,11 +245,13 @@ class Hits:
         self.offsets = symbol_offsets(self.path)
         self.names = [names[0] for names in by_address(self.path)]
 
-    def _traced(self, argv, **options):
+    def _mounted(self, argv):
         # A mount of our own, so that the machine's are as they were.
-        mounted = ["unshare", "-m", "sh", "-c",
-                   'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh", *argv]
-        return self.runner.run(mounted, **options)
+        return ["unshare", "-m", "sh", "-c",
+                'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh", *argv]
+
+    def _traced(self, argv, **options):
+        return self.runner.run(self._mounted(argv), **options)
 
     def _events(self, lines):
         self._traced(["sh", "-c", "cat >>/sys/kernel/tracing/uprobe_events"],
@@ -262,6 +264,12 @@ class Hits:
 
     def __exit__(self, *_):
         self._events(f"-:{self.group}/{name}" for name in self.names)
+
+    def attach(self, pid):
+        """perf stat on a process that runs, until it gets SIGINT."""
+        events = ",".join(f"{self.group}:{name}" for name in self.names)
+        return self.runner.start(self._mounted(["perf", "stat", "-e", events, "-p", str(pid)]),
+                                 stderr=subprocess.DEVNULL)
 
     def count(self, argv, counter=None, expect=None):
         """Hits of @argv from its exec on, under @counter where one is given."""

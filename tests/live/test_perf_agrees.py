@@ -5,11 +5,13 @@ calls and internal hits must add up to."""
 import json
 import os
 import shutil
+import signal
 
 import pytest
 
 import conftest
-from support import Hits, libc_path, by_address
+from support import (Hits, Obedient, TIMEOUT_SECONDS, by_address, libc_path, patched_functions,
+                     wait_until)
 
 ONE_PROCESS = [
     (["nothing"], 0),
@@ -78,3 +80,16 @@ def test_calls_and_internal_are_all_hits(hits, allocprof, run, target, tmp_path,
     run([allocprof, "stat", "--json", "-o", tmp_path / "stat.json", "--", *argv])
     functions = json.loads((tmp_path / "stat.json").read_text())["functions"]
     assert {name: entry["calls"] + entry["internal"] for name, entry in functions.items()} == raw
+
+
+def test_breakpoints_are_seen(hits, runner, target):
+    """patched_functions(), by which other tests judge what is left behind."""
+    obedient = Obedient(runner, [target("sleeper")])
+    assert patched_functions(obedient.pid) == set()
+    perf = hits.attach(obedient.pid)
+    wait_until(lambda: patched_functions(obedient.pid) == set(hits.names), "all are probed")
+    obedient.ask("alloc 100")
+    perf.send_signal(signal.SIGINT)
+    perf.wait(TIMEOUT_SECONDS)
+    wait_until(lambda: not patched_functions(obedient.pid), "none is probed")
+    obedient.exit()
