@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run as /usr/bin/python3 -m pytest tests/live, as root. ALLOCPROF_BUILD names the build directory,
+ALLOCPROF the program to test where it is not the build's."""
+
+import os
+import pathlib
+
+import pytest
+
+import support
+
+
+def obstacle():
+    """Why allocprof cannot be tested here, None where it can."""
+    if os.geteuid() != 0:
+        return "not root: BPF programs and uprobes need it"
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "this kernel has no BTF (/sys/kernel/btf/vmlinux)"
+    if not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
+        return "this kernel has no uprobes (/sys/bus/event_source/devices/uprobe)"
+    return None
+
+
+def unavailable(why):
+    # A run that has to prove something must not pass by skipping.
+    if os.environ.get("CI"):
+        pytest.fail(f"CI is set, so this must run: {why}", pytrace=False)
+    pytest.skip(why)
+
+
+@pytest.fixture
+def allocprof():
+    why = obstacle()
+    if why:
+        unavailable(why)
+    path = pathlib.Path(os.environ.get("ALLOCPROF", support.BUILD / "cli" / "allocprof"))
+    if not os.access(path, os.X_OK):
+        unavailable(f"{path} is not built")
+    return str(path.resolve())
+
+
+@pytest.fixture
+def runner(request):
+    runner = support.Runner()
+    request.node.stash[COMMANDS] = runner.commands
+    yield runner
+    runner.end_all()
+
+
+@pytest.fixture
+def run(runner):
+    return runner.run
+
+
+@pytest.fixture
+def target():
+    return support.target
+
+
+@pytest.fixture
+def counter(tmp_path):
+    """counter() is a new file to count into."""
+    if not support.COUNTER_LIBRARY.exists():
+        unavailable(f"{support.COUNTER_LIBRARY} is not built (x86-64 only)")
+    made = []
+
+    def make():
+        path = tmp_path / f"counts.{len(made)}"
+        made.append(support.counter_module.Counter(path, support.COUNTER_LIBRARY))
+        return made[-1]
+
+    return make
+
+
+COMMANDS = pytest.StashKey()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    if not report.failed:
+        return
+    path = os.path.relpath(item.path, support.SOURCE)
+    test = f"{path}::{item.name}"
+    commands = item.stash.get(COMMANDS, [])
+    if commands:
+        report.sections.append(("commands run", "\n".join(commands)))
+    report.sections.append(("run alone", f"/usr/bin/python3 -m pytest '{test}'"))

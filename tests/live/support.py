@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the live tests share: where things are, and how to run them without leaving any behind."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolve()
+TARGETS = BUILD / "tests" / "targets"
+COUNTER_LIBRARY = BUILD / "tests" / "preload" / "libcounter.so"
+
+sys.path.insert(0, str(SOURCE / "tests" / "preload"))
+
+import counter as counter_module  # noqa: E402
+from counter import FUNCTIONS, Slot  # noqa: E402
+
+# Long enough for a loaded machine: a test waits for a condition, and this only ends a hang.
+TIMEOUT_SECONDS = 120
+
+
+def target(name):
+    """The path of a program of tests/targets."""
+    path = TARGETS / name
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not built: ninja -C {BUILD}")
+    return str(path)
+
+
+def stated(name):
+    """What the first comment of a target in C says that it allocates above start-up."""
+    comment = (SOURCE / "tests" / "targets" / f"{name}.c").read_text().split("*/")[0]
+    pattern = re.compile(r"^ \* +(\w+): (\d+) calls, (\d+) bytes(?:, (\d+) fresh of (\d+) bytes)?"
+                         r"(?:, (\d+) released)?(?:, (\d+) null)?$", re.MULTILINE)
+    slots = {name: counter_module.Slot() for name in counter_module.FUNCTIONS}
+    for found in pattern.finditer(comment):
+        slots[found[1]] = counter_module.Slot(*(int(n or 0) for n in found.groups()[1:]))
+    if not any(slot.calls for slot in slots.values()):
+        raise ValueError(f"{name}.c states no calls")
+    return slots
+
+
+def clean_environment(extra=None):
+    env = {name: value for name, value in os.environ.items()
+           if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "ALLOCPROF_COUNTER")}
+    env["LC_ALL"] = "C"
+    env.update(extra or {})
+    return env
+
+
+@dataclasses.dataclass
+class Result:
+    argv: list
+    status: int  # as a shell shows it: 128 + signal
+    stdout: bytes
+    stderr: bytes
+
+    def __str__(self):
+        return (f"{shlex.join(self.argv)}\nexit status {self.status}\n"
+                f"stdout: {self.stdout[-2000:]!r}\nstderr: {self.stderr[-2000:]!r}")
+
+
+def shell_status(returncode):
+    return 128 - returncode if returncode < 0 else returncode
+
+
+class Runner:
+    """Starts programs, each in a session of its own, and ends what is left of them."""
+
+    def __init__(self):
+        self.commands = []
+        self.started = []
+
+    def start(self, argv, env=None, **popen):
+        argv = [str(word) for word in argv]
+        shown = " ".join(f"{k}={shlex.quote(v)}" for k, v in (env or {}).items())
+        self.commands.append(f"{shown} {shlex.join(argv)}".strip())
+        process = subprocess.Popen(argv, env=clean_environment(env),
+                                   start_new_session=popen.pop("start_new_session", True), **popen)
+        self.started.append(process)
+        return process
+
+    def run(self, argv, env=None, stdin=b"", timeout=TIMEOUT_SECONDS, expect=None, **popen):
+        """Runs to the end. @expect is the exit status asked for, None for any."""
+        process = self.start(argv, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, **popen)
+        try:
+            stdout, stderr = process.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired:
+            self.end(process)
+            stdout, stderr = process.communicate()
+            raise AssertionError(f"no end within {timeout} s: {shlex.join(process.args)}\n"
+                                 f"stdout: {stdout!r}\nstderr: {stderr!r}") from None
+        result = Result(process.args, shell_status(process.returncode), stdout, stderr)
+        if expect is not None:
+            assert result.status == expect, f"expected exit status {expect}: {result}"
+        return result
+
+    def end(self, process):
+        # The group keeps its number while the leader is not reaped.
+        if process.poll() is None:
+            try:
+                if os.getpgid(process.pid) == process.pid:
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+            except ProcessLookupError:
+                pass
+
+    def end_all(self):
+        for process in self.started:
+            self.end(process)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    try:
+                        stream.close()
+                    except BrokenPipeError:
+                        pass
+            process.wait()
+
+
+class Obedient:
+    """A target that reads commands: sleeper, busy_threads, ignore_int."""
+
+    def __init__(self, runner, argv, env=None, **popen):
+        self.process = runner.start(argv, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    **popen)
+        self.pid = self.process.pid
+        self.pending = b""
+        self.expect_line("ready")
+
+    def read_line(self, timeout=TIMEOUT_SECONDS):
+        deadline = time.monotonic() + timeout
+        fd = self.process.stdout.fileno()
+        while b"\n" not in self.pending:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([fd], [], [], left)[0]:
+                raise AssertionError(f"no answer from {self.process.args} within {timeout} s")
+            data = os.read(fd, 4096)
+            if not data:
+                raise AssertionError(f"{self.process.args} has ended without an answer")
+            self.pending += data
+        line, _, self.pending = self.pending.partition(b"\n")
+        return line.decode()
+
+    def expect_line(self, expected):
+        line = self.read_line()
+        assert line == expected, f"{self.process.args} said {line!r} instead of {expected!r}"
+
+    def send(self, command):
+        self.process.stdin.write(command.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, command):
+        self.send(command)
+        self.expect_line("done")
+
+    def exit(self, expect=0):
+        self.process.stdin.close()
+        self.process.stdin = None
+        status = shell_status(self.process.wait(TIMEOUT_SECONDS))
+        assert status == expect, f"{self.process.args} ended with {status} instead of {expect}"
+
+
+def wait_until(condition, what, timeout=TIMEOUT_SECONDS):
+    """Polls until @condition() is true; it is the condition that decides, never the time."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what}")
+        time.sleep(0.005)
+
+
+def libc_path():
+    """The C library that the targets are linked to."""
+    output = subprocess.run(["ldd", target("nothing")], check=True, stdout=subprocess.PIPE,
+                            text=True).stdout
+    return os.path.realpath(re.search(r"libc\.so\S* => (\S+)", output)[1])
+
+
+def second_libc(directory):
+    """A copy of the C library; the environment that makes programs use it instead."""
+    directory = pathlib.Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    shutil.copy(libc_path(), directory / "libc.so.6")
+    return {"LD_LIBRARY_PATH": str(directory)}
+
+
+def in_pid_namespace(argv):
+    return ["unshare", "-pf", "--mount-proc", *argv]
+
+
+def symbol_offsets(path, names=FUNCTIONS):
+    """File offsets of exported functions."""
+    tool = {"check": True, "stdout": subprocess.PIPE, "text": True}
+    segments = []
+    for line in subprocess.run(["readelf", "-lW", path], **tool).stdout.splitlines():
+        words = line.split()
+        if words and words[0] == "LOAD":
+            segments.append([int(word, 16) for word in (words[1], words[2], words[4])])
+    offsets = {}
+    for line in subprocess.run(["nm", "-D", path], **tool).stdout.splitlines():
+        words = line.split()
+        name = words[-1].split("@")[0]
+        if name not in names or len(words) != 3:
+            continue
+        address = int(words[0], 16)
+        for offset, start, size in segments:
+            if start <= address < start + size:
+                offsets[name] = address - start + offset
+    return offsets
+
+
+def by_address(path, names=FUNCTIONS):
+    """Names of exported functions, grouped by where they are: the first, and its aliases."""
+    groups = {}
+    offsets = symbol_offsets(path, names)
+    for name in names:
+        if name in offsets:
+            groups.setdefault(offsets[name], []).append(name)
+    return list(groups.values())
+
+
+class Hits:
+    """Raw hits of libc's allocator functions as perf counts them, one process at a time (its counts
+    are wrong for several). Probes are in a group of this object's own."""
+
+    def __init__(self, runner):
+        self.runner = runner
+        self.group = f"allocprof_test_{os.getpid()}"
+        self.path = libc_path()
+        self.offsets = symbol_offsets(self.path)
+        self.names = [names[0] for names in by_address(self.path)]
+
+    def _mounted(self, argv):
+        # A mount of our own, so that the machine's are as they were.
+        return ["unshare", "-m", "sh", "-c",
+                'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh", *argv]
+
+    def _traced(self, argv, **options):
+        return self.runner.run(self._mounted(argv), **options)
+
+    def _events(self, lines):
+        self._traced(["sh", "-c", "cat >>/sys/kernel/tracing/uprobe_events"],
+                     stdin="".join(line + "\n" for line in lines).encode(), expect=0)
+
+    def __enter__(self):
+        self._events(f"p:{self.group}/{name} {self.path}:{self.offsets[name]:#x}"
+                     for name in self.names)
+        return self
+
+    def __exit__(self, *_):
+        self._events(f"-:{self.group}/{name}" for name in self.names)
+
+    def attach(self, pid):
+        """perf stat on a process that runs, until it gets SIGINT."""
+        events = ",".join(f"{self.group}:{name}" for name in self.names)
+        return self.runner.start(self._mounted(["perf", "stat", "-e", events, "-p", str(pid)]),
+                                 stderr=subprocess.DEVNULL)
+
+    def count(self, argv, counter=None, expect=None):
+        """Hits of @argv from its exec on, under @counter where one is given."""
+        # preload_exec itself makes no hit.
+        if counter:
+            argv = [target("preload_exec"), counter.path, counter.library, *argv]
+        events = ",".join(f"{self.group}:{name}" for name in self.names)
+        with open_temporary() as output:
+            self._traced(["perf", "stat", "-x", ",", "-o", output.name, "-e", events, "--",
+                          *argv], expect=expect)
+            hits = {}
+            for line in output.read().splitlines():
+                words = line.split(",")
+                if len(words) > 2 and words[2].startswith(self.group + ":"):
+                    hits[words[2].split(":")[1]] = int(words[0])
+        assert set(hits) == set(self.names), f"perf stat counted only {hits}"
+        return hits
+
+
+def open_temporary():
+    return tempfile.NamedTemporaryFile("r", prefix="allocprof-test-")
+
+
+# The probe may sit a few instructions behind a function's entry.
+SITE_BYTES = 48
+
+
+def mapped_code(pid, path):
+    """The executable mapping of @path in a process: its start and file offset."""
+    with open(f"/proc/{pid}/maps") as maps:
+        for line in maps:
+            words = line.split()
+            if len(words) > 5 and "x" in words[1] and os.path.basename(words[5]) == \
+                    os.path.basename(path):
+                return int(words[0].split("-")[0], 16), int(words[2], 16)
+    raise LookupError(f"{path} is not mapped in {pid}")
+
+
+def patched_functions(pid):
+    """Which allocator functions of libc have a breakpoint in a process, by their first names."""
+    path = libc_path()
+    start, mapped_offset = mapped_code(pid, path)
+    offsets = symbol_offsets(path)
+    patched = set()
+    with open(path, "rb") as file, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for names in by_address(path):
+            offset = offsets[names[0]]
+            end = min([o for o in offsets.values() if o > offset], default=offset + SITE_BYTES)
+            size = min(end - offset, SITE_BYTES)
+            file.seek(offset)
+            memory.seek(start + offset - mapped_offset)
+            if file.read(size) != memory.read(size):
+                patched.add(names[0])
+    return patched
+
+
+def programs_of(pid):
+    """Ids of the BPF programs that a process holds open."""
+    ids = set()
+    directory = f"/proc/{pid}/fdinfo"
+    for name in os.listdir(directory):
+        try:
+            with open(f"{directory}/{name}") as info:
+                ids.update(int(line.split()[1]) for line in info if line.startswith("prog_id:"))
+        except FileNotFoundError:
+            pass
+    return ids
+
+
+def loaded_programs():
+    """Ids of all BPF programs of the kernel."""
+    bpftool = shutil.which("bpftool") or "/usr/sbin/bpftool"
+    output = subprocess.run([bpftool, "-j", "prog", "show"], check=True,
+                            stdout=subprocess.PIPE).stdout
+    return {program["id"] for program in json.loads(output or b"[]")}

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A target behaves under allocprof as without it: output, input, exit status, signals, and all that
+a process inherits."""
+
+import os
+import pty
+import re
+import select
+import signal
+import time
+
+import pytest
+
+from support import Obedient, TIMEOUT_SECONDS, second_libc, shell_status
+
+COMMANDS = ["stat", "record"]
+
+
+@pytest.fixture
+def under(allocprof, tmp_path):
+    """The command line that runs one under allocprof, which reports to a file."""
+    def make(command, argv):
+        output = str(tmp_path / f"{command}.out")
+        return [allocprof, command, "-o", output, "--", *[str(word) for word in argv]]
+    return make
+
+
+def assert_same(run, under, command, argv, **options):
+    bare = run(argv, **options)
+    ours = run(under(command, argv), **options)
+    assert (ours.status, ours.stdout, ours.stderr) == (bare.status, bare.stdout, bare.stderr)
+    return bare
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("words, status", [
+    (["every_function"], 3),
+    (["threads"], 0),
+    (["fork_noexec"], 0),
+    (["vfork_exec"], 0),
+    (["spawn"], 0),
+    (["throw"], 6),
+    (["longjmp"], 0),
+    (["cancel"], 0),
+    (["pthread_exit_main"], 7),
+    (["print_backtrace"], 0),
+    (["signals"], 0),
+    (["segv"], 139),
+    (["ignore_int"], 5),
+    (["many_stacks", "-t", "4", "100000", "1000"], 0),
+], ids=lambda value: value[0] if isinstance(value, list) else "")
+def test_targets(run, under, target, command, words, status):
+    bare = assert_same(run, under, command, [target(words[0]), *words[1:]])
+    assert bare.status == status
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_second_libc(run, under, target, command, tmp_path):
+    env = second_libc(tmp_path / "libc")
+    assert_same(run, under, command, [target("every_function")], env=env)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("argv, status", [
+    (["true"], 0),
+    (["false"], 1),
+    (["sh", "-c", "exit 77"], 77),
+    (["sh", "-c", "kill -TERM $$"], 143),
+    (["sh", "-c", "kill -KILL $$"], 137),
+])
+def test_exit_status(run, under, command, argv, status):
+    run(argv, expect=status)
+    run(under(command, argv), expect=status)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_that_cannot_run(run, under, command, tmp_path):
+    assert run(under(command, ["/nonexistent/program"]), expect=127).stderr
+    (tmp_path / "data").write_text("not a program")
+    assert run(under(command, [tmp_path / "data"]), expect=126).stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_data_passes_through(run, under, command):
+    data = bytes(range(256)) * 4096
+    result = run(under(command, ["cat"]), stdin=data, expect=0)
+    assert result.stdout == data
+    assert result.stderr == b""
+
+
+def test_report_without_file_leaves_stdout_alone(run, allocprof):
+    result = run([allocprof, "stat", "--", "sh", "-c", "echo out; echo err >&2"], expect=0)
+    assert result.stdout == b"out\n"
+    assert result.stderr.startswith(b"err\n")
+    assert b"malloc" in result.stderr
+
+
+INHERITED = {
+    # ls has one file more, the directory.
+    "open_files": "ls /proc/self/fd",
+    "signals": "grep -E '^(SigPnd|ShdPnd|SigBlk|SigIgn|SigCgt):' /proc/self/status",
+    "ignored_signals": "trap '' HUP USR1; grep ^SigIgn /proc/self/status",
+    "limits": "cat /proc/self/limits",
+    "environment": "env | sort",
+    "capabilities": "grep -E '^(Cap|NoNewPrivs|Seccomp|Uid|Gid|Groups)' /proc/self/status",
+    "directory": "pwd -P; umask; nice",
+    "scheduling": "grep -E '^(Cpus_allowed|Mems_allowed)' /proc/self/status; chrt -p $$ | sed 's/pid [0-9]*//'; cat /proc/self/oom_score_adj",
+    "namespaces": "readlink /proc/self/ns/pid /proc/self/ns/net /proc/self/ns/user /proc/self/root",
+    "tracer": "grep ^TracerPid /proc/self/status",
+    "timerslack": "cat /proc/self/timerslack_ns",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", list(INHERITED))
+def test_inherited(run, under, command, name):
+    assert_same(run, under, command, ["sh", "-c", INHERITED[name]])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_inherited_from_an_unusual_parent(run, under, command):
+    """What allocprof gets, ignored signals and open files too, its command gets."""
+    script = "grep -E '^Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd; umask; nice; ulimit -n"
+    inner = ["sh", "-c", script]
+    # A shell cannot block signals, but it can ignore them and leave files open.
+    outer = ("trap '' HUP INT PIPE USR2; umask 027; ulimit -n 500; exec 7</dev/null 9>/dev/null; "
+             'exec nice -n 3 "$@"')
+    bare = run(["sh", "-c", outer, "sh", *inner], expect=0)
+    ours = run(["sh", "-c", outer, "sh", *under(command, inner)], expect=0)
+    assert ours.stdout == bare.stdout
+
+
+def blocked_then_run(run, argv):
+    def block():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGCHLD, signal.SIGTERM})
+    return run(argv, preexec_fn=block, expect=0)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_blocked_signals(run, under, command):
+    argv = ["grep", "^SigBlk", "/proc/self/status"]
+    bare = blocked_then_run(run, argv)
+    assert int(bare.stdout.split()[1], 16)
+    assert blocked_then_run(run, under(command, argv)).stdout == bare.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_closed_streams(run, under, command, closed, tmp_path):
+    """Where a standard stream is closed, no file of ours may take its number in the command."""
+    seen = tmp_path / "seen"
+    inner = ["sh", "-c", 'ls /proc/$$/fd >"$0"', str(seen)]
+    outer = ["sh", "-c", f'exec {closed}>&-; exec "$@"', "sh"]
+    run([*outer, *inner])
+    bare = seen.read_text()
+    seen.unlink()
+    run([*outer, *under(command, inner)])
+    assert seen.read_text() == bare
+
+
+def on_terminal(runner, argv, keys=None):
+    """Runs on a terminal of its own; its output and exit status. Types @keys after "ready"."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execvp(argv[0], argv)
+    runner.commands.append(f"(on a terminal) {argv}")
+    output = b""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([master], [], [], 1)[0]:
+                continue
+            try:
+                data = os.read(master, 4096)
+            except OSError:  # the terminal's last user has gone
+                break
+            if not data:
+                break
+            output += data
+            if keys and b"ready" in output:
+                os.write(master, keys)
+                keys = None
+        else:
+            raise AssertionError(f"no end on a terminal: {argv}: {output!r}")
+    finally:
+        os.close(master)
+        if time.monotonic() >= deadline:
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    return output.replace(b"\r\n", b"\n"), shell_status(os.waitstatus_to_exitcode(status))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_terminal(runner, under, command):
+    """The command has the terminal, in the foreground, with its settings."""
+    script = ("for fd in 0 1 2; do test -t $fd && echo tty $fd; done; stty -a; "
+              # Process group and the terminal's foreground group.
+              "set -- $(cut -d ')' -f 2 /proc/$$/stat); test $3 = $6 && echo foreground")
+    bare = on_terminal(runner, ["sh", "-c", script])
+    assert b"tty 0\ntty 1\ntty 2\n" in bare[0] and b"foreground" in bare[0]
+    assert on_terminal(runner, under(command, ["sh", "-c", script])) == bare
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_interrupt_key(runner, under, target, command):
+    """Ctrl-C reaches the command; allocprof waits for it and reports its end."""
+    argv = ["sh", "-c", "trap 'echo caught; exit 44' INT; echo ready; read line"]
+    assert on_terminal(runner, argv, b"\x03")[1] == 44
+    output, status = on_terminal(runner, under(command, argv), b"\x03")
+    assert b"caught" in output
+    assert status == 44
+    output, status = on_terminal(runner, under(command, [target("ignore_int")]), b"\x03\n")
+    assert b"done" in output
+    assert status == 5
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_interrupt_that_kills(runner, under, command):
+    argv = ["sh", "-c", "echo ready; read line"]
+    assert on_terminal(runner, argv, b"\x03")[1] == 130
+    assert on_terminal(runner, under(command, argv), b"\x03")[1] == 130
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_terminate_is_passed_on(runner, under, target, command):
+    """SIGTERM to allocprof ends the command as if it had been sent there."""
+    obedient = Obedient(runner, under(command, [target("sleeper")]))
+    obedient.ask("alloc 100")
+    obedient.process.send_signal(signal.SIGTERM)
+    assert shell_status(obedient.process.wait(TIMEOUT_SECONDS)) == 143
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_attached_answers_the_same(runner, allocprof, target, tmp_path, command):
+    """While a process is attached to, nothing in its status says so."""
+    def status_of(pid):
+        with open(f"/proc/{pid}/status") as file:
+            return re.findall(r"^(?:TracerPid|Sig\w+|Cap\w+|Threads|Seccomp):.*", file.read(), re.M)
+
+    obedient = Obedient(runner, [target("sleeper")])
+    before = status_of(obedient.pid)
+    process = runner.start([allocprof, command, "-o", tmp_path / "out", "-p", str(obedient.pid)])
+    obedient.ask("alloc 1000")
+    assert status_of(obedient.pid) == before
+    process.send_signal(signal.SIGINT)
+    process.wait(TIMEOUT_SECONDS)
+    assert status_of(obedient.pid) == before
+    obedient.exit()

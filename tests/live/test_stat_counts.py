@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""allocprof stat against the counter, both in the same run, to the last call and byte."""
+
+import json
+import signal
+
+import pytest
+
+from support import (FUNCTIONS, Obedient, by_address, in_pid_namespace, libc_path, patched_functions,
+                     shell_status, wait_until, TIMEOUT_SECONDS)
+
+CHAIN = "ls / | wc -l; (true; false) || ls /usr >/dev/null"
+INPUT = b"one\ntwo\n"
+
+
+def read_report(path):
+    report = json.loads(path.read_text())
+    assert report["schema"] == "allocprof-stat/1"
+    return report
+
+
+def differences(report, counts):
+    """Sentences on all that allocprof says otherwise than the counter."""
+    wrong = []
+    seen = set()
+
+    def expect(what, expected, got):
+        if expected != got:
+            wrong.append(f"{what}: the counter has {expected}, allocprof {got}")
+
+    for name, entry in report["functions"].items():
+        # Names at one address cannot be told apart by a probe.
+        names = [name, *entry["aliases"]]
+        seen.update(names)
+        names = [n for n in names if n in FUNCTIONS]
+        expect(f"{name}: calls", sum(counts[n].calls for n in names), entry["calls"])
+        expect(f"{name}: bytes", sum(counts[n].bytes for n in names), entry["bytes"])
+    for name in FUNCTIONS:
+        if name not in seen and counts[name].calls:
+            wrong.append(f"{name}: the counter has {counts[name].calls} calls, allocprof no entry")
+
+    expect("allocations", counts.allocations, report["allocations"])
+    expect("reallocations", counts.reallocations, report["reallocations"])
+    expect("deallocations", counts.deallocations, report["deallocations"])
+    # In totals a reallocation is one free and one allocation.
+    expect("total_allocations", counts.allocations + counts.reallocations,
+           report["total_allocations"])
+    expect("remaining_allocations", counts.allocations - counts.deallocations,
+           report["remaining_allocations"])
+    expect("total_allocated_bytes", counts.bytes, report["total_allocated_bytes"])
+    expect("lost", 0, report["lost"]["total"])
+    return wrong
+
+
+def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0, stdin=b""):
+    made = counter()
+    output = tmp_path / f"{made.path.name}.json"
+    argv = [str(word) for word in argv]
+    result = run(wrap([allocprof, "stat", "--json", "-o", str(output), "--",
+                       target("preload_exec"), str(made.path), str(made.library), *argv]),
+                 stdin=stdin, expect=status)
+    report, counts = read_report(output), made.read()
+    assert counts.images > 0, f"the counter was not loaded: {result}"
+    wrong = differences(report, counts)
+    assert not wrong, "\n".join(wrong)
+    assert report["exit_status"] == status
+    assert report["failed"] is None and report["bytes_deallocated"] is None
+    return report, counts
+
+
+def programs(target):
+    """Command lines and their exit status."""
+    return {
+        "nothing": ([target("nothing")], 0),
+        "every_function": ([target("every_function")], 3),
+        "asprintf": ([target("every_function"), "asprintf"], 3),
+        "threads": ([target("threads"), 8, 1000], 0),
+        "many_threads": ([target("threads"), 64, 200], 0),
+        "fork": ([target("fork_noexec")], 0),
+        "vfork": ([target("vfork_exec")], 0),
+        "posix_spawn": ([target("spawn")], 0),
+        "shell": (["sh", "-c", CHAIN], 0),
+        "exec_nonleader": ([target("exec_nonleader"), target("every_function")], 3),
+        "exec_nonleader_threads": ([target("exec_nonleader"), target("threads"), 4, 500], 0),
+        "ten_at_once": ([target("launcher"), 10, target("threads"), 8, 1000], 0),
+        "ten_forking": ([target("launcher"), 10, target("fork_noexec")], 0),
+        "ten_vforking": ([target("launcher"), 10, target("vfork_exec")], 0),
+        "dlopen": ([target("dlopen_lib"), target("liballocating.so"), 3], 0),
+        "throw": ([target("throw")], 6),
+        "longjmp": ([target("longjmp")], 0),
+        "cancel": ([target("cancel")], 0),
+        "pthread_exit_main": ([target("pthread_exit_main")], 7),
+        "signals": ([target("signals")], 0),
+        "segv": ([target("segv")], 139),
+        "stacks": ([target("many_stacks"), "-t", 4, 200000, 1000], 0),
+        "sort": (["sort"], 0),
+    }
+
+
+NAMES = list(programs(str))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal(run, allocprof, counter, target, tmp_path, name):
+    argv, status = programs(target)[name]
+    compare(run, allocprof, counter, target, tmp_path, argv, status=status, stdin=INPUT)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name):
+    argv, status = programs(target)[name]
+    compare(run, allocprof, counter, target, tmp_path, argv, in_pid_namespace, status, INPUT)
+
+
+@pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
+def test_ten_programs_twenty_times(run, allocprof, counter, target, tmp_path, wrap):
+    for _ in range(20):
+        compare(run, allocprof, counter, target, tmp_path,
+                [target("launcher"), 10, target("threads"), 8, 1000], wrap)
+
+
+@pytest.mark.parametrize("repeat", range(5))
+def test_ten_mixed_trees(run, allocprof, counter, target, tmp_path, repeat):
+    """Ten shells, each a tree of fork, vfork, spawn, threads and exec by a non-leader."""
+    script = "; ".join(f"{target(name)} >/dev/null" for name in
+                       ("fork_noexec", "vfork_exec", "spawn", "threads"))
+    script += f"; exec {target('exec_nonleader')} {target('spawn')}"
+    compare(run, allocprof, counter, target, tmp_path,
+            [target("launcher"), 10, "/bin/sh", "-c", script])
+
+
+def test_aliases_share_one_entry(run, allocprof, target, tmp_path):
+    run([allocprof, "stat", "--json", "-o", tmp_path / "out.json", "--", target("every_function")],
+        expect=3)
+    functions = read_report(tmp_path / "out.json")["functions"]
+    for first, *others in by_address(libc_path()):
+        assert functions[first]["aliases"] == others
+        assert not set(others) & set(functions)
+
+
+def test_report_of_the_run(run, allocprof, target, tmp_path):
+    argv = [target("every_function")]
+    run([allocprof, "stat", "--json", "-o", tmp_path / "out.json", "--", *argv], expect=3)
+    report = read_report(tmp_path / "out.json")
+    assert report["command"] == argv or report["command"] == argv[0]
+    assert report["exit_status"] == 3
+    assert report["processes"] == 1
+    assert report["elapsed_seconds"] > 0
+    assert report["user_seconds"] >= 0 and report["system_seconds"] >= 0
+    assert report["basis"]
+
+
+def test_selection_keeps_what_decides(run, allocprof, counter, target, tmp_path):
+    """With -e malloc the mallocs that realloc makes are still known as internal."""
+    made = counter()
+    run([allocprof, "stat", "--json", "-o", tmp_path / "out.json", "-e", "malloc", "--",
+         target("preload_exec"), made.path, made.library, target("every_function")], expect=3)
+    functions = read_report(tmp_path / "out.json")["functions"]
+    assert list(functions) == ["malloc"]
+    assert functions["malloc"]["calls"] == made.read()["malloc"].calls
+
+
+def test_no_follow(run, allocprof, counter, target, tmp_path):
+    """Only the command's own process: the children of spawn are not counted."""
+    run([allocprof, "stat", "--json", "-o", tmp_path / "out.json", "--no-follow", "--",
+         target("spawn")], expect=0)
+    functions = read_report(tmp_path / "out.json")["functions"]
+    startup = counter()
+    run([target("nothing")], env=startup.env(), expect=0)
+    assert functions["malloc"]["calls"] == 4 + startup.read()["malloc"].calls
+
+
+@pytest.mark.parametrize("words, workers", [(["sleeper"], 1), (["busy_threads", "5"], 5)])
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+def test_attached(runner, allocprof, target, tmp_path, words, workers, stop):
+    """Of a process that runs: all calls between the attachment and the end of it."""
+    obedient = Obedient(runner, [target(words[0]), *words[1:]])
+    obedient.ask("alloc 100")
+    stat = runner.start([allocprof, "stat", "--json", "-o", tmp_path / "out.json",
+                         "-p", str(obedient.pid)])
+    every = {names[0] for names in by_address(libc_path())}
+    wait_until(lambda: stat.poll() is not None or patched_functions(obedient.pid) == every,
+               "all functions of libc are probed")
+    assert stat.poll() is None, f"allocprof ended with {stat.returncode}"
+    obedient.ask("alloc 12345")
+    stat.send_signal(stop)
+    status = shell_status(stat.wait(TIMEOUT_SECONDS))
+    assert status in (0, 128 + stop)
+    report = read_report(tmp_path / "out.json")
+    assert report["functions"]["malloc"]["calls"] == 12345 * workers
+    assert report["functions"]["malloc"]["bytes"] == 12345 * workers * 32
+    assert report["functions"]["free"]["calls"] == 12345 * workers
+    assert report["lost"]["total"] == 0
+    obedient.ask("alloc 100")
+    obedient.exit()
