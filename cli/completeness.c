@@ -46,10 +46,12 @@ static bool report_incomplete(const struct profile *profile, bool say_so)
 		return false;
 	list_reasons(profile, "incomplete_", reasons, sizeof(reasons));
 	if (say_so)
-		message__print("the stacks of %llu of %llu calls end early (%s); record with a "
-			       "greater --max-depth if that is the reason",
-			       incomplete, profile__ledger(profile, "attributed"),
-			       *reasons ? reasons : "no reason given");
+		message__print("the stacks of %llu of %llu calls end early (%s)%s", incomplete,
+			       profile__ledger(profile, "attributed"),
+			       *reasons ? reasons : "no reason given",
+			       profile__ledger(profile, "incomplete_max_depth")
+				       ? "; record with a greater --max-depth"
+				       : "");
 	return true;
 }
 

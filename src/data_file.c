@@ -63,7 +63,8 @@ static char *temporary_name(const char *path)
 {
 	char *name;
 
-	return asprintf(&name, "%s.XXXXXX", path) < 0 ? NULL : name;
+	/* SQLite reads "file:x" and ":memory:" as something else than files. */
+	return asprintf(&name, "%s%s.XXXXXX", *path == '/' ? "" : "./", path) < 0 ? NULL : name;
 }
 
 /* Creates the temporary file. On success @name and @fd are the caller's. */

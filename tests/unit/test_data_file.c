@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data_file.h"
+#include "error.h"
+#include "fixture.h"
+#include "profile.h"
+
+/* Each test runs in an empty directory of its own. */
+static int enter_directory(void **state)
+{
+	char template[] = "/tmp/allocprof-test.XXXXXX";
+
+	if (!mkdtemp(template) || chdir(template))
+		return -1;
+	*state = strdup(template);
+	return 0;
+}
+
+static int leave_directory(void **state)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(*state);
+
+	while (dir && (entry = readdir(dir))) {
+		if (unlinkat(dirfd(dir), entry->d_name, 0))
+			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+	rmdir(*state);
+	free(*state);
+	return 0;
+}
+
+static int n_files(void)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(".");
+	int n = 0;
+
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static void write_fixture(const char *path)
+{
+	struct profile *profile = fixture__new();
+	struct error error = { 0 };
+
+	assert_non_null(profile);
+	if (data_file__write(profile, path, &error))
+		fail_msg("%s", error.text);
+	profile__free(profile);
+}
+
+static void assert_same(const struct profile *a, const struct profile *b)
+{
+	assert_int_equal(a->n_modules, b->n_modules);
+	for (size_t i = 0; i < a->n_modules; i++) {
+		assert_string_equal(a->modules[i].path, b->modules[i].path);
+		assert_string_equal(a->modules[i].build_id, b->modules[i].build_id);
+	}
+	assert_int_equal(a->n_processes, b->n_processes);
+	for (size_t i = 0; i < a->n_processes; i++) {
+		assert_int_equal(a->processes[i].parent, b->processes[i].parent);
+		assert_int_equal(a->processes[i].pid, b->processes[i].pid);
+		assert_true(a->processes[i].start_ns == b->processes[i].start_ns);
+		assert_string_equal(a->processes[i].comm, b->processes[i].comm);
+	}
+	assert_int_equal(a->n_frames, b->n_frames);
+	for (size_t i = 0; i < a->n_frames; i++) {
+		assert_int_equal(a->frames[i].module, b->frames[i].module);
+		assert_true(a->frames[i].offset == b->frames[i].offset);
+		if (a->frames[i].function)
+			assert_string_equal(a->frames[i].function, b->frames[i].function);
+		else
+			assert_null(b->frames[i].function);
+	}
+	assert_int_equal(a->n_stacks, b->n_stacks);
+	for (size_t i = 0; i < a->n_stacks; i++) {
+		assert_int_equal(a->stacks[i].end, b->stacks[i].end);
+		assert_int_equal(a->stacks[i].n_frames, b->stacks[i].n_frames);
+		if (a->stacks[i].n_frames)
+			assert_memory_equal(a->stacks[i].frames, b->stacks[i].frames,
+					    a->stacks[i].n_frames * sizeof(__u32));
+	}
+	assert_int_equal(a->n_counts, b->n_counts);
+	assert_int_equal(a->n_ledger, b->n_ledger);
+	for (size_t i = 0; i < a->n_ledger; i++)
+		assert_true(a->ledger[i].value == profile__ledger(b, a->ledger[i].name));
+	for (size_t i = 0; i < a->n_meta; i++)
+		assert_string_equal(a->meta[i].value, profile__meta(b, a->meta[i].key));
+}
+
+static void test_round_trip(void **state)
+{
+	struct profile *wrote = fixture__new(), *read = NULL;
+	struct error error = { 0 };
+	struct stat st;
+
+	write_fixture("a.data");
+	assert_int_equal(n_files(), 1);
+	assert_int_equal(stat("a.data", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(chmod("a.data", 0400), 0);
+	if (data_file__read("a.data", &read, &error))
+		fail_msg("%s", error.text);
+	assert_int_equal(n_files(), 1);
+	assert_same(wrote, read);
+	assert_true(profile__ledger_adds_up(read));
+	/* What was read can be written and read again. */
+	assert_int_equal(data_file__write(read, "b.data", &error), 0);
+	profile__free(read);
+	assert_int_equal(data_file__read("b.data", &read, &error), 0);
+	assert_same(wrote, read);
+	profile__free(read);
+	profile__free(wrote);
+}
+
+static void test_odd_paths(void **state)
+{
+	static const char *const paths[] = { "a b?c#d%41&e;f", "\xff\xc3", "file:x", ":memory:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct profile *profile;
+
+		write_fixture(paths[i]);
+		assert_int_equal(data_file__read(paths[i], &profile, NULL), 0);
+		profile__free(profile);
+	}
+}
+
+static void test_older_file_is_kept(void **state)
+{
+	struct stat first, old;
+
+	write_fixture("a.data");
+	assert_int_equal(stat("a.data", &first), 0);
+	write_fixture("a.data");
+	assert_int_equal(stat("a.data.old", &old), 0);
+	assert_int_equal(first.st_ino, old.st_ino);
+	write_fixture("a.data");
+	assert_int_equal(n_files(), 2);
+}
+
+static void expect_unwritable(const char *path, int err, const char *words)
+{
+	struct profile *profile = fixture__new();
+	struct error error = { 0 };
+
+	assert_int_equal(data_file__check_writable(path, &error), err);
+	if (!strstr(error.text, words))
+		fail_msg("expected '%s' in: %s", words, error.text);
+	error.text[0] = '\0';
+	assert_int_equal(data_file__write(profile, path, &error), err);
+	if (!strstr(error.text, words))
+		fail_msg("expected '%s' in: %s", words, error.text);
+	profile__free(profile);
+}
+
+static void test_places_that_cannot_be_written(void **state)
+{
+	assert_int_equal(mkdir("dir", 0700), 0);
+	expect_unwritable("dir", -EISDIR, "is a directory");
+	expect_unwritable("none/x", -ENOENT, "create the directory");
+	expect_unwritable("/dev/null", -EINVAL, "not a regular file");
+	expect_unwritable("/dev/null/x", -ENOTDIR, "create the directory");
+	expect_unwritable("", -EINVAL, "name a file");
+	assert_int_equal(data_file__check_writable("a.data", NULL), 0);
+	assert_int_equal(n_files(), 1);
+}
+
+/* A full disk that needs no root: a limit on the size of files. */
+static void test_full_disk_leaves_the_older_file(void **state)
+{
+	struct rlimit limit, small;
+	struct profile *profile = fixture__new();
+	struct error error = { 0 };
+	struct stat before, after;
+
+	write_fixture("a.data");
+	assert_int_equal(stat("a.data", &before), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small = limit;
+	for (rlim_t size = 0; size < (rlim_t)before.st_size; size += 4000) {
+		small.rlim_cur = size;
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+		error.text[0] = '\0';
+		assert_true(data_file__write(profile, "a.data", &error) < 0);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		assert_non_null(strstr(error.text, "cannot write a.data"));
+		assert_int_equal(n_files(), 1);
+	}
+	assert_int_equal(stat("a.data", &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(data_file__write(profile, "a.data", &error), 0);
+	profile__free(profile);
+}
+
+static void expect_unreadable(const char *path, int err, const char *words)
+{
+	struct profile *profile = (void *)1;
+	struct error error = { 0 };
+	int got = data_file__read(path, &profile, &error);
+
+	if (got != err || !strstr(error.text, words))
+		fail_msg("expected %d with '%s', got %d with '%s'", err, words, got, error.text);
+	assert_ptr_equal(profile, (void *)1);
+	assert_null(strchr(error.text, '\n'));
+}
+
+static void write_bytes(const char *path, const void *bytes, size_t size)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void test_files_that_are_not_ours(void **state)
+{
+	sqlite3 *db;
+
+	expect_unreadable("none", -ENOENT, "run `allocprof record` first or name one with -i");
+	write_bytes("empty", "", 0);
+	expect_unreadable("empty", -EINVAL, "it is empty");
+	write_bytes("text", "hello\n", 6);
+	expect_unreadable("text", -EINVAL, "is not a data file of allocprof");
+	expect_unreadable(".", -EISDIR, "is a directory");
+	expect_unreadable("/dev/null", -EINVAL, "is not a data file of allocprof");
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	expect_unreadable("fifo", -EINVAL, "is not a data file of allocprof");
+	assert_int_equal(sqlite3_open("other", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "CREATE TABLE t(a)", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	expect_unreadable("other", -EINVAL, "is not a data file of allocprof");
+}
+
+static size_t slurp(const char *path, unsigned char **bytes)
+{
+	struct stat st;
+	FILE *file = fopen(path, "r");
+
+	assert_int_equal(fstat(fileno(file), &st), 0);
+	*bytes = malloc(st.st_size);
+	assert_int_equal(fread(*bytes, 1, st.st_size, file), st.st_size);
+	fclose(file);
+	return st.st_size;
+}
+
+static void test_every_truncation(void **state)
+{
+	unsigned char *bytes;
+	size_t size;
+
+	write_fixture("a.data");
+	size = slurp("a.data", &bytes);
+	for (size_t len = 1; len < size; len += len < 200 ? 1 : 509) {
+		struct profile *profile;
+		struct error error = { 0 };
+
+		write_bytes("cut", bytes, len);
+		assert_int_equal(data_file__read("cut", &profile, &error), -EINVAL);
+		assert_non_null(strstr(error.text, "is damaged"));
+	}
+	free(bytes);
+}
+
+/* Whatever is read must fail with words or be a profile that holds together. */
+static void test_flipped_bytes(void **state)
+{
+	unsigned char *bytes;
+	unsigned int random = 12345;
+	size_t size;
+
+	write_fixture("a.data");
+	size = slurp("a.data", &bytes);
+	for (int i = 0; i < 3000; i++) {
+		struct profile *profile = NULL;
+		struct error error = { 0 };
+		size_t at[4];
+		unsigned char was[4];
+
+		for (int j = 0; j < 4; j++) {
+			random = random * 1103515245 + 12345;
+			at[j] = (random >> 3) % size;
+			was[j] = bytes[at[j]];
+			bytes[at[j]] = random >> 24;
+		}
+		write_bytes("bad", bytes, size);
+		if (data_file__read("bad", &profile, &error))
+			assert_true(strlen(error.text) > 0);
+		else
+			profile__free(profile);
+		for (int j = 3; j >= 0; j--)
+			bytes[at[j]] = was[j];
+	}
+	free(bytes);
+}
+
+static void test_hostile_content(void **state)
+{
+	static const struct {
+		const char *sql, *words;
+		int err;
+	} cases[] = {
+		{ "UPDATE meta SET value = 2 WHERE key = 'schema_version'",
+		  "written by a newer allocprof: schema 2, this one reads up to 1",
+		  -EPROTONOSUPPORT },
+		{ "UPDATE meta SET value = 'x' WHERE key = 'schema_version'", "damaged", -EINVAL },
+		{ "UPDATE meta SET value = 0 WHERE key = 'schema_version'", "damaged", -EINVAL },
+		{ "DELETE FROM meta", "damaged", -EINVAL },
+		{ "UPDATE meta SET value = x'00' WHERE key = 'kernel'", "meta", -EINVAL },
+		{ "UPDATE meta SET value = 'a' || char(0) || 'b' WHERE key = 'kernel'", "meta",
+		  -EINVAL },
+		{ "UPDATE ledger SET value = -1 WHERE name = 'lost'", "ledger", -EINVAL },
+		{ "UPDATE ledger SET value = 'x' WHERE name = 'lost'", "ledger", -EINVAL },
+		{ "UPDATE ledger SET value = 1.5 WHERE name = 'lost'", "ledger", -EINVAL },
+		{ "UPDATE modules SET build_id = '../..'", "modules", -EINVAL },
+		{ "UPDATE modules SET path = '/x', build_id = ''", "modules", -EINVAL },
+		{ "DELETE FROM modules WHERE id = 1", "modules", -EINVAL },
+		{ "UPDATE modules SET id = 1000000000 WHERE id = 3", "modules", -EINVAL },
+		{ "UPDATE processes SET parent = 2 WHERE id = 2", "processes", -EINVAL },
+		{ "UPDATE processes SET pid = -5", "processes", -EINVAL },
+		{ "UPDATE processes SET start_ns = -1", "processes", -EINVAL },
+		{ "UPDATE frames SET module = 4 WHERE id = 1", "frames", -EINVAL },
+		{ "UPDATE frames SET module = -1 WHERE id = 1", "frames", -EINVAL },
+		{ "UPDATE frames SET offset = 'x' WHERE id = 1", "frames", -EINVAL },
+		{ "UPDATE frames SET function = x'41' WHERE id = 1", "frames", -EINVAL },
+		{ "UPDATE stacks SET n_frames = 3 WHERE id = 1", "stacks", -EINVAL },
+		{ "UPDATE stacks SET n_frames = 1 WHERE id = 1", "stacks", -EINVAL },
+		{ "UPDATE stacks SET n_frames = 1000000 WHERE id = 6", "stacks", -EINVAL },
+		{ "UPDATE stacks SET n_frames = -1 WHERE id = 6", "stacks", -EINVAL },
+		{ "UPDATE stacks SET end = 'nonsense' WHERE id = 1", "stacks", -EINVAL },
+		{ "UPDATE stack_frames SET frame = 9 WHERE stack = 1", "stacks", -EINVAL },
+		{ "UPDATE stack_frames SET frame = 0 WHERE stack = 1", "stacks", -EINVAL },
+		{ "UPDATE stack_frames SET depth = -1 WHERE stack = 1 AND depth = 0", "stacks",
+		  -EINVAL },
+		{ "INSERT INTO stack_frames VALUES(7, 0, 1)", "stacks", -EINVAL },
+		{ "INSERT INTO stack_frames VALUES(6, 0, 1)", "stacks", -EINVAL },
+		{ "UPDATE counts SET stack = 7 WHERE stack = 6", "counts", -EINVAL },
+		{ "UPDATE counts SET process = 3 WHERE stack = 6", "counts", -EINVAL },
+		{ "UPDATE counts SET process = 0 WHERE stack = 6", "counts", -EINVAL },
+		{ "UPDATE counts SET calls = -1", "counts", -EINVAL },
+		{ "UPDATE counts SET bytes = -1", "counts", -EINVAL },
+		{ "UPDATE counts SET bytes = NULL", "", 1 },
+		{ "UPDATE counts SET function = 'f' WHERE stack = 6", "counts", -EINVAL },
+		{ "DROP TABLE counts", "definitions", -EINVAL },
+		{ "DROP TABLE counts; CREATE VIEW counts AS WITH RECURSIVE r(process) AS (SELECT 1 "
+		  "UNION ALL SELECT 1 FROM r) SELECT process, 1 AS stack, 'malloc' AS function, 1 AS "
+		  "calls, 1 AS bytes FROM r",
+		  "definitions", -EINVAL },
+		{ "DROP TABLE meta; CREATE VIEW meta AS WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL "
+		  "SELECT 1 FROM r) SELECT k AS key, 1 AS value FROM r",
+		  "damaged", -EINVAL },
+		{ "PRAGMA application_id = 1", "is not a data file of allocprof", -EINVAL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		sqlite3 *db;
+		int status;
+
+		write_fixture("a.data");
+		assert_int_equal(sqlite3_open("a.data", &db), SQLITE_OK);
+		status = sqlite3_exec(db, cases[i].sql, NULL, NULL, NULL);
+		sqlite3_close(db);
+		/* Some damage SQLite itself does not let happen. */
+		if (cases[i].err == 1)
+			assert_int_equal(status, SQLITE_CONSTRAINT);
+		else if (status != SQLITE_OK)
+			fail_msg("%s: %s", cases[i].sql, sqlite3_errstr(status));
+		else
+			expect_unreadable("a.data", cases[i].err, cases[i].words);
+	}
+}
+
+static void test_what_users_add_is_no_harm(void **state)
+{
+	struct profile *profile;
+	sqlite3 *db;
+
+	write_fixture("a.data");
+	assert_int_equal(sqlite3_open("a.data", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "CREATE INDEX i ON counts(stack); CREATE TABLE mine(a);"
+				      "CREATE VIEW v AS SELECT * FROM calls",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(data_file__read("a.data", &profile, NULL), 0);
+	profile__free(profile);
+}
+
+#define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(test_round_trip),
+		IN_DIRECTORY(test_odd_paths),
+		IN_DIRECTORY(test_older_file_is_kept),
+		IN_DIRECTORY(test_places_that_cannot_be_written),
+		IN_DIRECTORY(test_full_disk_leaves_the_older_file),
+		IN_DIRECTORY(test_files_that_are_not_ours),
+		IN_DIRECTORY(test_every_truncation),
+		IN_DIRECTORY(test_flipped_bytes),
+		IN_DIRECTORY(test_hostile_content),
+		IN_DIRECTORY(test_what_users_add_is_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "fold.h"
+
+static char *fold(const struct profile *profile, struct fold_options options)
+{
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_int_equal(fold__write(profile, &options, file), 0);
+	fclose(file);
+	return text;
+}
+
+static __u64 sum(const char *text)
+{
+	__u64 total = 0;
+
+	for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+		const char *space = strchr(line, ' ');
+
+		total += strtoull(space, NULL, 10);
+	}
+	return total;
+}
+
+static void test_sums(void **state)
+{
+	struct profile *profile = fixture__new();
+	const struct fold_options variants[] = { { 0 },
+						 { .addresses = true },
+						 { .no_comm = true } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
+		struct fold_options options = variants[i];
+		char *text = fold(profile, options);
+
+		/* 9 of the 42 attributed calls are free's. */
+		assert_int_equal(sum(text), 42 - 9);
+		free(text);
+		options.cost = FOLD_BYTES;
+		text = fold(profile, options);
+		assert_int_equal(sum(text), 1000 + 500 + 7777 + 64 + 300 + 4096 + 8);
+		free(text);
+	}
+	profile__free(profile);
+}
+
+static void test_order_is_bytewise(void **state)
+{
+	static const char *const names[] = { "a",      "a!", "a;", "a<",      "ab",
+					     "malloc", "~",  "A",  "\xc3\xa9" };
+	struct profile *profile = profile__new();
+	char *text, *line, *next, *previous = NULL;
+	__u32 id, frames[2];
+
+	assert_int_equal(profile__add_process(profile, 0, 1, 0, "c", &id), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(profile__add_frame(profile, 0, i, &id), 0);
+		assert_int_equal(profile__set_frame_function(profile, id, names[i]), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		for (size_t j = 0; j <= ARRAY_SIZE(names); j++) {
+			frames[0] = j;
+			frames[1] = i + 1;
+			assert_int_equal(profile__add_stack(profile, j ? frames : frames + 1,
+							    j ? 2 : 1, AP_END_COMPLETE, &id),
+					 0);
+			assert_int_equal(profile__add_count(profile, 1, id, AP_MALLOC, 1, 1), 0);
+			assert_int_equal(profile__add_count(profile, 1, id, AP_CALLOC, 1, 1), 0);
+		}
+	}
+	text = fold(profile, (struct fold_options){ 0 });
+	assert_int_equal(sum(text), 2 * 9 * 10);
+	for (line = text; *line; line = next) {
+		next = strchr(line, '\n');
+		*next++ = '\0';
+		if (previous)
+			assert_true(strcmp(previous, line) < 0);
+		previous = line;
+	}
+	free(text);
+	profile__free(profile);
+}
+
+static void test_names_are_safe(void **state)
+{
+	static const struct {
+		const char *name, *line;
+	} cases[] = {
+		{ "operator new(unsigned long)", "operator_new(unsigned_long);malloc 1\n" },
+		{ "f(int, char)", "f(int,char);malloc 1\n" },
+		{ "a;b", "a:b;malloc 1\n" },
+		{ "a\n\t b", "a___b;malloc 1\n" },
+		{ "\x1b[31m\x7f", "?[31m?;malloc 1\n" },
+		{ "\xff\xc3", "??;malloc 1\n" },
+		{ "\xc2\x9b", "??;malloc 1\n" },
+		{ "\xe2\x82\xac", "\xe2\x82\xac;malloc 1\n" },
+		{ " ", "_;malloc 1\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct profile *profile = profile__new();
+		__u32 id;
+		char *text;
+
+		profile__add_process(profile, 0, 1, 0, "c", &id);
+		profile__add_frame(profile, 0, 1, &id);
+		profile__set_frame_function(profile, id, cases[i].name);
+		profile__add_stack(profile, &id, 1, AP_END_COMPLETE, &id);
+		profile__add_count(profile, 1, id, AP_MALLOC, 1, 1);
+		text = fold(profile, (struct fold_options){ .no_comm = true });
+		assert_string_equal(text, cases[i].line);
+		free(text);
+		profile__free(profile);
+	}
+}
+
+static void test_full_device(void **state)
+{
+	struct profile *profile = fixture__new();
+	FILE *file = fopen("/dev/full", "w");
+
+	assert_int_equal(fold__write(profile, &(struct fold_options){ 0 }, file), -ENOSPC);
+	fclose(file);
+	profile__free(profile);
+}
+
+static void test_empty(void **state)
+{
+	struct profile *profile = profile__new();
+	char *text = fold(profile, (struct fold_options){ 0 });
+
+	assert_string_equal(text, "");
+	free(text);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sums),	       cmocka_unit_test(test_order_is_bytewise),
+		cmocka_unit_test(test_names_are_safe), cmocka_unit_test(test_full_device),
+		cmocka_unit_test(test_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Each command has a manual page, and both know the same options. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+
+#define MAX_OPTIONS 128
+
+struct list {
+	char names[MAX_OPTIONS][64]; /* as typed: "-i", "--input" */
+	size_t n;
+};
+
+static void add(struct list *list, const char *dashes, const char *name, size_t len)
+{
+	if (list->n == MAX_OPTIONS)
+		fail_msg("more than %d options", MAX_OPTIONS);
+	snprintf(list->names[list->n++], sizeof(list->names[0]), "%s%.*s", dashes, (int)len, name);
+}
+
+static int has(const struct list *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		if (!strcmp(list->names[i], name))
+			return 1;
+	}
+	return 0;
+}
+
+static void add_table(struct list *list, const struct argp_option *option)
+{
+	for (; option->name || option->key || option->doc || option->group; option++) {
+		char letter = option->key;
+
+		if (option->flags & (OPTION_DOC | OPTION_HIDDEN))
+			continue;
+		if (option->name)
+			add(list, "--", option->name, strlen(option->name));
+		if (option->key > ' ' && option->key < 0x7f)
+			add(list, "-", &letter, 1);
+	}
+}
+
+static FILE *open_manual(const char *name, const char *section)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s.%s", getenv("ALLOCPROF_MAN"), name, section);
+	file = fopen(path, "r");
+	if (!file)
+		fail_msg("no manual page %s", path);
+	return file;
+}
+
+/* The options of a page are its `.It Fl` lines. */
+static void add_manual(struct list *list, const char *name)
+{
+	FILE *file = open_manual(name, "1");
+	char line[1024];
+
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, ".It Fl ", 7))
+			continue;
+		for (char *at = strstr(line, "Fl "); at; at = strstr(at + 1, "Fl ")) {
+			const char *option = at + 3;
+
+			add(list, "-", option, strcspn(option, " \n"));
+		}
+	}
+	fclose(file);
+}
+
+static void assert_within(const struct list *some, const struct list *all, const char *what,
+			  const char *page)
+{
+	for (size_t i = 0; i < some->n; i++) {
+		if (!has(all, some->names[i]))
+			fail_msg("%s: %s %s", page, some->names[i], what);
+	}
+}
+
+static void test_commands(void **state)
+{
+	for (size_t i = 0; commands[i]; i++) {
+		struct list table = { .n = 0 }, manual = { .n = 0 };
+		char page[128];
+
+		snprintf(page, sizeof(page), "allocprof-%s", commands[i]->name);
+		add_table(&table, commands[i]->options);
+		add_table(&table, options_common);
+		add_manual(&manual, page);
+		assert_within(&table, &manual, "is not in the manual page", page);
+		assert_within(&manual, &table, "is no option of the command", page);
+	}
+}
+
+static void test_main_page_names_every_command(void **state)
+{
+	for (size_t i = 0; commands[i]; i++) {
+		FILE *file = open_manual("allocprof", "1");
+		char line[1024], wanted[128];
+		int found = 0;
+
+		snprintf(wanted, sizeof(wanted), ".It Cm %s\n", commands[i]->name);
+		while (fgets(line, sizeof(line), file))
+			found |= !strcmp(line, wanted);
+		fclose(file);
+		if (!found)
+			fail_msg("allocprof.1 has no '%s' under COMMANDS", commands[i]->name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_main_page_names_every_command),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "error.h"
+#include "fixture.h"
+#include "profile.h"
+
+static void test_same_thing_same_id(void **state)
+{
+	struct profile *profile = profile__new();
+	__u32 module, again, other, frame, frame_again, stack, stack_again, empty;
+
+	assert_int_equal(profile__add_module(profile, "/a", "01", &module), 0);
+	assert_int_equal(profile__add_module(profile, "/a", "02", &other), 0);
+	assert_int_equal(profile__add_module(profile, "/a", "01", &again), 0);
+	assert_int_equal(module, 1);
+	assert_int_equal(other, 2);
+	assert_int_equal(again, 1);
+	assert_int_equal(profile__add_frame(profile, 1, 16, &frame), 0);
+	assert_int_equal(profile__add_frame(profile, 0, 16, &other), 0);
+	assert_int_equal(profile__add_frame(profile, 1, 16, &frame_again), 0);
+	assert_int_equal(frame, frame_again);
+	assert_int_not_equal(frame, other);
+	assert_int_equal(profile__add_stack(profile, &frame, 1, AP_END_COMPLETE, &stack), 0);
+	assert_int_equal(profile__add_stack(profile, &frame, 1, AP_END_MAX_DEPTH, &other), 0);
+	assert_int_equal(profile__add_stack(profile, NULL, 0, AP_END_COMPLETE, &empty), 0);
+	assert_int_equal(profile__add_stack(profile, &frame, 1, AP_END_COMPLETE, &stack_again), 0);
+	assert_int_equal(stack, stack_again);
+	assert_int_not_equal(stack, other);
+	assert_int_not_equal(stack, empty);
+	profile__free(profile);
+}
+
+static void test_ids_that_do_not_exist(void **state)
+{
+	struct profile *profile = profile__new();
+	__u32 id = 77, frame = 1;
+
+	assert_int_equal(profile__add_frame(profile, 1, 0, &id), -EINVAL);
+	assert_int_equal(profile__add_stack(profile, &frame, 1, AP_END_COMPLETE, &id), -EINVAL);
+	assert_int_equal(profile__add_stack(profile, NULL, 0, AP_STACK_ENDS, &id), -EINVAL);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, 1), -EINVAL);
+	assert_int_equal(profile__add_process(profile, 1, 1, 0, "x", &id), -EINVAL);
+	assert_int_equal(profile__set_frame_function(profile, 1, "x"), -EINVAL);
+	assert_int_equal(id, 77);
+	profile__free(profile);
+}
+
+static void test_counts_add_up_and_stop(void **state)
+{
+	struct profile *profile = profile__new();
+	__u32 id;
+
+	assert_int_equal(profile__add_process(profile, 0, 1, 0, "x", &id), 0);
+	assert_int_equal(profile__add_stack(profile, NULL, 0, AP_END_COMPLETE, &id), 0);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 2, 10), 0);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 3, 20), 0);
+	assert_int_equal(profile->n_counts, 1);
+	assert_int_equal(profile->counts[0].calls, 5);
+	assert_int_equal(profile->counts[0].size_bytes, 30);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, UINT64_MAX), 0);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, UINT64_MAX), 0);
+	assert_true(profile->counts[0].size_bytes == PROFILE_MAX);
+	profile__free(profile);
+}
+
+static void test_ledger(void **state)
+{
+	struct profile *profile = fixture__new();
+
+	assert_non_null(profile);
+	assert_int_equal(profile__ledger(profile, "events"), 45);
+	assert_int_equal(profile__ledger(profile, "attributed"), 42);
+	assert_int_equal(profile__ledger(profile, "complete"), 33);
+	assert_int_equal(profile__ledger(profile, "incomplete"), 9);
+	assert_int_equal(profile__ledger(profile, "incomplete_no_mapping"), 3);
+	assert_int_equal(profile__ledger(profile, "lost"), 3);
+	assert_int_equal(profile__ledger(profile, "lost_ring_full"), 2);
+	assert_int_equal(profile__ledger(profile, "no such name"), 0);
+	assert_true(profile__ledger_adds_up(profile));
+	profile__set_ledger(profile, "events", 46);
+	assert_false(profile__ledger_adds_up(profile));
+	profile__set_ledger(profile, "events", 45);
+	profile__add_count(profile, 1, 1, AP_MALLOC, 1, 1);
+	assert_false(profile__ledger_adds_up(profile));
+	profile__free(profile);
+}
+
+static void test_meta_is_replaced(void **state)
+{
+	struct profile *profile = profile__new();
+
+	assert_null(profile__meta(profile, "k"));
+	assert_int_equal(profile__set_meta(profile, "k", "1"), 0);
+	assert_int_equal(profile__set_meta(profile, "k", "2"), 0);
+	assert_string_equal(profile__meta(profile, "k"), "2");
+	assert_int_equal(profile->n_meta, 1);
+	profile__free(profile);
+}
+
+static void test_names_go_both_ways(void **state)
+{
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		assert_int_equal(profile__function_by_name(profile__function_name(i)), i);
+	for (int i = 0; i < AP_STACK_ENDS; i++)
+		assert_int_equal(profile__stack_end_by_name(profile__stack_end_name(i)), i);
+	assert_int_equal(profile__function_by_name("nonsense"), -ENOENT);
+}
+
+static void test_many_stacks(void **state)
+{
+	enum {
+		FRAMES = 1000,
+		STACKS = 50000,
+		DEPTH = 20
+	};
+	struct profile *profile = profile__new();
+	__u32 frames[DEPTH], id;
+
+	for (int i = 0; i < FRAMES; i++)
+		assert_int_equal(profile__add_frame(profile, 0, i, &id), 0);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < STACKS; i++) {
+			for (int j = 0; j < DEPTH; j++)
+				frames[j] = 1 + (j < 2 ? (j ? i / FRAMES : i % FRAMES) : j);
+			assert_int_equal(
+				profile__add_stack(profile, frames, DEPTH, AP_END_COMPLETE, &id),
+				0);
+			assert_int_equal(id, i + 1);
+		}
+	}
+	assert_int_equal(profile->n_stacks, STACKS);
+	profile__free(profile);
+}
+
+static void test_error_text(void **state)
+{
+	struct error error = { 0 };
+	char longer[2000];
+
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	assert_int_equal(error__set(&error, -EIO, "inner %d", 1), -EIO);
+	assert_int_equal(error__wrap(&error, -EIO, "outer %s", "two"), -EIO);
+	assert_string_equal(error.text, "outer two: inner 1");
+	error__wrap(&error, -EIO, "%s", longer);
+	assert_int_equal(strlen(error.text), sizeof(error.text) - 1);
+	error__wrap(&error, -EIO, "a");
+	assert_int_equal(strlen(error.text), sizeof(error.text) - 1);
+	assert_int_equal(error__set(NULL, -EIO, "x"), -EIO);
+	assert_int_equal(error__wrap(NULL, -EIO, "x"), -EIO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_thing_same_id),
+		cmocka_unit_test(test_ids_that_do_not_exist),
+		cmocka_unit_test(test_counts_add_up_and_stop),
+		cmocka_unit_test(test_ledger),
+		cmocka_unit_test(test_meta_is_replaced),
+		cmocka_unit_test(test_names_go_both_ways),
+		cmocka_unit_test(test_many_stacks),
+		cmocka_unit_test(test_error_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

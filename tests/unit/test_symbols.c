@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profile.h"
+#include "symbols.h"
+
+int symbols_test_target(int x);
+
+/* Something of a known name in this executable; its address less the load bias is its vaddr. */
+__attribute__((noinline)) int symbols_test_target(int x)
+{
+	return x * 3 + 1;
+}
+
+extern const char __ehdr_start[];
+
+/* This test is a PIE, whose first segment is linked at 0. */
+static __u64 target_vaddr(void)
+{
+	return (const char *)symbols_test_target - __ehdr_start;
+}
+
+static void test_names_functions_of_a_file(void **state)
+{
+	struct symbols *symbols = symbols__new();
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *name = NULL;
+
+	assert_int_equal(symbols__add_module(symbols, 7, fd, "/nowhere/else"), 0);
+	assert_int_equal(symbols__add_module(symbols, 7, fd, "/x"), -EEXIST);
+	assert_int_equal(symbols__add_module(symbols, 0, fd, "/x"), -EINVAL);
+	close(fd);
+	assert_int_equal(symbols__name(symbols, 7, target_vaddr() + 1, &name), 0);
+	assert_string_equal(name, "symbols_test_target");
+	free(name);
+	assert_int_equal(symbols__name(symbols, 7, 0, &name), -ENOENT);
+	assert_int_equal(symbols__name(symbols, 7, UINT64_MAX, &name), -ENOENT);
+	assert_int_equal(symbols__name(symbols, 8, target_vaddr(), &name), -ENOENT);
+	symbols__free(symbols);
+}
+
+static void test_return_address_belongs_to_the_caller(void **state)
+{
+	struct symbols *symbols = symbols__new();
+	struct profile *profile = profile__new();
+	char path[4096] = { 0 };
+	__u32 module, inside, first, unknown;
+
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	assert_int_equal(profile__add_module(profile, path, "", &module), 0);
+	assert_int_equal(symbols__add_module(symbols, module, -1, path), 0);
+	profile__add_frame(profile, module, target_vaddr() + 1, &inside);
+	profile__add_frame(profile, module, target_vaddr(), &first);
+	profile__add_frame(profile, 0, target_vaddr() + 1, &unknown);
+	assert_int_equal(profile__symbolize(profile, symbols), 0);
+	assert_string_equal(profile->frames[inside - 1].function, "symbols_test_target");
+	if (profile->frames[first - 1].function)
+		assert_string_not_equal(profile->frames[first - 1].function, "symbols_test_target");
+	assert_null(profile->frames[unknown - 1].function);
+	profile__free(profile);
+	symbols__free(symbols);
+}
+
+static void test_files_without_names(void **state)
+{
+	static const char *const paths[] = { "/nowhere", "/dev/null", "/etc/passwd",
+					     "/tmp",	 "[vdso]",    "/dev/tty",
+					     "" };
+	struct symbols *symbols = symbols__new();
+	char *name;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		assert_int_equal(symbols__add_module(symbols, i + 1, -1, paths[i]), 0);
+		assert_int_equal(symbols__name(symbols, i + 1, 4096, &name), -ENOENT);
+		assert_int_equal(symbols__name(symbols, i + 1, 4096, &name), -ENOENT);
+	}
+	symbols__free(symbols);
+}
+
+/* No byte of an ELF file may bring the reader down. */
+static void test_damaged_elf(void **state)
+{
+	char path[] = "/tmp/allocprof-test.XXXXXX";
+	int exe = open("/proc/self/exe", O_RDONLY), fd = mkstemp(path);
+	unsigned int random = 1;
+	struct stat st;
+	char *bytes;
+
+	assert_int_equal(fstat(exe, &st), 0);
+	bytes = malloc(st.st_size);
+	assert_int_equal(read(exe, bytes, st.st_size), st.st_size);
+	for (int i = 0; i < 200; i++) {
+		struct symbols *symbols = symbols__new();
+		off_t at;
+		char was, *name;
+		off_t size = i % 4 ? st.st_size : (off_t)(random >> 8) % st.st_size;
+
+		random = random * 1103515245 + 12345;
+		/* Half of the hits go to the headers. */
+		at = i % 2 ? (random >> 8) % st.st_size : (random >> 8) % 64;
+		was = bytes[at];
+		bytes[at] = random >> 24;
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, bytes, size, 0), size);
+		assert_int_equal(symbols__add_module(symbols, 1, fd, path), 0);
+		if (!symbols__name(symbols, 1, target_vaddr(), &name))
+			free(name);
+		symbols__free(symbols);
+		bytes[at] = was;
+	}
+	free(bytes);
+	close(exe);
+	close(fd);
+	unlink(path);
+}
+
+struct wanted_symbol {
+	const char *name;
+	__u64 start, size;
+	unsigned char info;
+};
+
+/* A shared object of one .text of 4 KiB at 0x1000 and the symbols given. */
+static int make_elf(const struct wanted_symbol *wanted, size_t n)
+{
+	static const char section_names[] = "\0.text\0.symtab\0.strtab";
+	char strings[512] = "", path[] = "/tmp/allocprof-test.XXXXXX";
+	GElf_Sym symbols[17] = { { 0 } };
+	size_t len = 1;
+	int fd = mkstemp(path);
+	Elf *elf;
+
+	unlink(path);
+	for (size_t i = 0; i < n; i++) {
+		symbols[i + 1] = (GElf_Sym){ .st_name = len,
+					     .st_info = wanted[i].info,
+					     .st_shndx = 1,
+					     .st_value = wanted[i].start,
+					     .st_size = wanted[i].size };
+		strcpy(strings + len, wanted[i].name);
+		len += strlen(wanted[i].name) + 1;
+	}
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_WRITE, NULL);
+	gelf_newehdr(elf, ELFCLASS64);
+	{
+		static char code[4096];
+		const struct {
+			GElf_Shdr header;
+			void *bytes;
+			size_t size;
+			Elf_Type type;
+		} sections[] = {
+			{ { .sh_name = 1,
+			    .sh_type = SHT_PROGBITS,
+			    .sh_addr = 0x1000,
+			    .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			    .sh_addralign = 4096 },
+			  code,
+			  sizeof(code),
+			  ELF_T_BYTE },
+			{ { .sh_name = 7,
+			    .sh_type = SHT_SYMTAB,
+			    .sh_link = 3,
+			    .sh_info = 1,
+			    .sh_entsize = sizeof(GElf_Sym),
+			    .sh_addralign = 8 },
+			  symbols,
+			  (n + 1) * sizeof(*symbols),
+			  ELF_T_SYM },
+			{ { .sh_name = 15, .sh_type = SHT_STRTAB, .sh_addralign = 1 },
+			  strings,
+			  len,
+			  ELF_T_BYTE },
+			{ { .sh_name = 0, .sh_type = SHT_STRTAB, .sh_addralign = 1 },
+			  (void *)section_names,
+			  sizeof(section_names),
+			  ELF_T_BYTE },
+		};
+		GElf_Ehdr header;
+		GElf_Phdr segment = { .p_type = PT_LOAD,
+				      .p_flags = PF_R | PF_X,
+				      .p_offset = 0x1000,
+				      .p_vaddr = 0x1000,
+				      .p_filesz = 4096,
+				      .p_memsz = 4096,
+				      .p_align = 4096 };
+
+		gelf_newphdr(elf, 1);
+		for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+			Elf_Scn *section = elf_newscn(elf);
+			Elf_Data *data = elf_newdata(section);
+			GElf_Shdr section_header = sections[i].header;
+
+			data->d_buf = sections[i].bytes;
+			data->d_size = sections[i].size;
+			data->d_type = sections[i].type;
+			data->d_align = section_header.sh_addralign;
+			data->d_version = EV_CURRENT;
+			gelf_update_shdr(section, &section_header);
+		}
+		gelf_getehdr(elf, &header);
+		header.e_type = ET_DYN;
+		header.e_machine = EM_X86_64;
+		header.e_ident[EI_DATA] = ELFDATA2LSB;
+		header.e_version = EV_CURRENT;
+		header.e_shstrndx = 4;
+		gelf_update_ehdr(elf, &header);
+		gelf_update_phdr(elf, 0, &segment);
+		assert_true(elf_update(elf, ELF_C_WRITE) > 0);
+	}
+	elf_end(elf);
+	return fd;
+}
+
+static void test_which_symbol_covers(void **state)
+{
+	enum {
+		GLOBAL = GELF_ST_INFO(STB_GLOBAL, STT_FUNC),
+		LOCAL = GELF_ST_INFO(STB_LOCAL, STT_FUNC),
+		LABEL = GELF_ST_INFO(STB_LOCAL, STT_NOTYPE),
+		DATA = GELF_ST_INFO(STB_GLOBAL, STT_OBJECT),
+	};
+	static const struct wanted_symbol wanted[] = {
+		{ "outer", 0x1000, 0x100, GLOBAL },
+		{ "inner", 0x1040, 0x10, LOCAL },
+		{ "label", 0x1080, 0, LABEL },
+		{ "__alias", 0x1200, 0x20, GLOBAL },
+		{ "alias", 0x1200, 0x20, GLOBAL },
+		{ "alias_local", 0x1200, 0x20, LOCAL },
+		{ "no_size", 0x1300, 0, GLOBAL },
+		{ "next", 0x1400, 0x10, GLOBAL },
+		{ "across", 0x1408, 0x10, GLOBAL },
+		{ "data", 0x1500, 0x10, DATA },
+		{ "last@@VERSION_1", 0x1f00, 0, GLOBAL },
+		{ "huge", 0x1e00, 0xffffffffffffff00, LOCAL },
+	};
+	static const struct {
+		__u64 vaddr;
+		const char *name;
+	} cases[] = {
+		{ 0xfff, NULL },       { 0x1000, "outer" },   { 0x103f, "outer" },
+		{ 0x1040, "inner" },   { 0x104f, "inner" },   { 0x1050, "outer" },
+		{ 0x1080, "outer" },   { 0x10ff, "outer" },   { 0x1100, NULL },
+		{ 0x1200, "alias" },   { 0x121f, "alias" },   { 0x1220, NULL },
+		{ 0x1300, "no_size" }, { 0x13ff, "no_size" }, { 0x1400, "next" },
+		{ 0x1408, "across" },  { 0x1417, "across" },  { 0x1418, NULL },
+		{ 0x1500, NULL },      { 0x1e00, "huge" },    { 0x1fff, "huge" },
+		{ 0x2000, NULL },
+	};
+	struct symbols *symbols = symbols__new();
+	int fd = make_elf(wanted, ARRAY_SIZE(wanted));
+
+	assert_int_equal(symbols__add_module(symbols, 1, fd, "/none/made"), 0);
+	close(fd);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *name = NULL;
+		int err = symbols__name(symbols, 1, cases[i].vaddr, &name);
+
+		if (cases[i].name ? err || strcmp(name, cases[i].name) : err != -ENOENT)
+			fail_msg("%#llx: expected %s, got %s", cases[i].vaddr,
+				 cases[i].name ? cases[i].name : "none", err ? "none" : name);
+		free(name);
+	}
+	symbols__free(symbols);
+}
+
+static void test_demangle(void **state)
+{
+	static const struct {
+		const char *symbol, *name;
+	} cases[] = {
+		{ "main", "main" },
+		{ "_Znwm", "operator new(unsigned long)" },
+		{ "_Z3fooIiEvT_", "foo<int>(int)" },
+		{ "_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write" },
+		{ "_RNvC6_123foo3bar", "123foo::bar" },
+		{ "memcpy@@GLIBC_2.14", "memcpy" },
+		{ "_Zbroken", "_Zbroken" },
+		{ "@", "@" },
+		{ "", "" },
+		{ "_Z3foov.cold", "foo() [clone .cold]" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *name = symbols__demangle(cases[i].symbol);
+
+		assert_string_equal(name, cases[i].name);
+		free(name);
+	}
+}
+
+/* Each pair doubles the one before it: 2^60 bytes of name. */
+static void test_demangled_names_are_bounded(void **state)
+{
+	char symbol[4096] = "_Z1fSt4pairIiiE";
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char *name, *to = symbol + strlen(symbol);
+
+	for (int i = 0; i < 30; i++) {
+		char last[8] = "S_";
+
+		if (i)
+			snprintf(last, sizeof(last), "S%c_", digits[i - 1]);
+		to += sprintf(to, "St4pairI%s%sE", last, last);
+	}
+	name = symbols__demangle(symbol);
+	assert_non_null(name);
+	assert_true(strlen(name) < 10000);
+	free(name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_functions_of_a_file),
+		cmocka_unit_test(test_return_address_belongs_to_the_caller),
+		cmocka_unit_test(test_files_without_names),
+		cmocka_unit_test(test_damaged_elf),
+		cmocka_unit_test(test_which_symbol_covers),
+		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_demangled_names_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
