@@ -2,10 +2,10 @@
 #include "stat_report.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "json.h"
 #include "measure.h"
 #include "probes.h"
 #include "profile.h"
@@ -178,142 +178,134 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	return fflush(to) ? -errno : 0;
 }
 
-static json_t *json_functions(const struct measure *measure, const struct session_results *results)
+static void add(json_object *object, const char *key, json_object *value)
 {
-	json_t *functions = json_object();
+	json_object_object_add(object, key, value);
+}
+
+static json_object *count_of(__u64 count)
+{
+	return json_object_new_uint64(count);
+}
+
+static json_object *json_functions(const struct measure *measure,
+				   const struct session_results *results)
+{
+	json_object *functions = json_object_new_object();
 
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
 		const struct session_function *function = &results->functions[i];
-		json_t *aliases;
+		json_object *entry, *aliases;
 
 		if (!is_shown(measure, results, i))
 			continue;
-		aliases = json_array();
+		entry = json_object_new_object();
+		aliases = json_object_new_array();
 		for (size_t j = 0; j < function->n_aliases; j++)
-			json_array_append_new(aliases, json_string_nocheck(function->aliases[j]));
-		json_object_set_new(functions, profile__function_name(i),
-				    json_pack("{sI sI sI so}", "calls",
-					      (json_int_t)function->counts.calls, "internal",
-					      (json_int_t)function->counts.internal, "bytes",
-					      (json_int_t)function->counts.size_bytes, "aliases",
-					      aliases));
+			json_object_array_add(aliases, json__string(function->aliases[j]));
+		add(entry, "calls", count_of(function->counts.calls));
+		add(entry, "internal", count_of(function->counts.internal));
+		add(entry, "bytes", count_of(function->counts.size_bytes));
+		add(entry, "aliases", aliases);
+		add(functions, profile__function_name(i), entry);
 	}
 	return functions;
 }
 
-static json_t *json_lost(const struct session_results *results)
+static json_object *json_lost(const struct session_results *results)
 {
-	json_t *lost = json_pack("{sI}", "total", (json_int_t)results->lost_total);
+	json_object *lost = json_object_new_object();
 
+	add(lost, "total", count_of(results->lost_total));
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
-		json_object_set_new(lost, profile__lost_name(reason),
-				    json_integer(results->lost[reason]));
+		add(lost, profile__lost_name(reason), count_of(results->lost[reason]));
 	return lost;
 }
 
-static json_t *json_allocators(const struct session *session)
+static json_object *json_allocators(const struct session *session)
 {
+	json_object *allocators = json_object_new_array();
 	const struct probed_allocator *list;
-	json_t *allocators = json_array();
 	size_t n;
 
 	list = session__allocators(session, &n);
 	for (size_t i = 0; i < n; i++) {
-		json_t *path = json_string(list[i].path);
+		json_object *entry = json_object_new_object();
 
-		json_array_append_new(
-			allocators,
-			json_pack("{so ss ss*}", "path", path ? path : json_null(), "build_id",
-				  list[i].build_id, "gap", list[i].gap[0] ? list[i].gap : NULL));
+		add(entry, "path", json__string(list[i].path));
+		add(entry, "build_id", json__string(list[i].build_id));
+		add(entry, "gap", list[i].gap[0] ? json__string(list[i].gap) : NULL);
+		json_object_array_add(allocators, entry);
 	}
 	return allocators;
 }
 
-/* Words that are not UTF-8 come as Latin-1: JSON has no bytes, and to leave them out is worse. */
-static json_t *json_word(const char *word)
+static json_object *json_command(const struct measure *measure)
 {
-	json_t *string = json_string(word);
-	char utf8[8192];
-	size_t at = 0;
-
-	if (string)
-		return string;
-	for (; *word && at + 3 < sizeof(utf8); word++) {
-		unsigned char c = *word;
-
-		if (c >= 0x80) {
-			utf8[at++] = 0xc0 | c >> 6;
-			c = 0x80 | (c & 0x3f);
-		}
-		utf8[at++] = c;
-	}
-	return json_stringn(utf8, at);
-}
-
-static json_t *json_command(const struct measure *measure)
-{
-	json_t *command;
+	json_object *command;
 
 	if (!measure->argv)
-		return json_null();
-	command = json_array();
+		return NULL;
+	command = json_object_new_array();
 	for (char **word = measure->argv; *word; word++)
-		json_array_append_new(command, json_word(*word));
+		json_object_array_add(command, json__string(*word));
 	return command;
 }
 
-static json_t *signed_or_null(bool known, json_int_t value)
+/* What the target is, and how it ended; null is what cannot be known. */
+static void add_run(json_object *root, const struct measure *measure,
+		    const struct session_results *results)
 {
-	return known ? json_integer(value) : json_null();
+	bool ended = measure->argv && !results->target_runs;
+
+	add(root, "command", json_command(measure));
+	add(root, "pid", measure->pid ? json_object_new_int(measure->pid) : NULL);
+	add(root, "exit_status", ended ? json_object_new_int(results->exit_status) : NULL);
+	add(root, "elapsed_seconds", json__seconds(results->elapsed_seconds));
+	add(root, "user_seconds", ended ? json__seconds(results->user_seconds) : NULL);
+	add(root, "system_seconds", ended ? json__seconds(results->system_seconds) : NULL);
+	add(root, "processes", count_of(results->processes));
+}
+
+static void add_totals(json_object *root, const struct totals *totals)
+{
+	__s64 remaining = totals->allocations - totals->deallocations;
+	bool knows_frees = totals->knows_frees;
+
+	add(root, "allocations", count_of(totals->allocations));
+	add(root, "reallocations", count_of(totals->reallocations));
+	add(root, "deallocations", knows_frees ? count_of(totals->deallocations) : NULL);
+	add(root, "bytes_allocated", count_of(totals->allocations_size_bytes));
+	add(root, "bytes_deallocated", NULL);
+	add(root, "bytes_reallocated", NULL);
+	add(root, "failed", NULL);
+	add(root, "total_allocations", count_of(totals->allocations + totals->reallocations));
+	add(root, "remaining_allocations", knows_frees ? json_object_new_int64(remaining) : NULL);
+	add(root, "total_allocated_bytes",
+	    count_of(totals->allocations_size_bytes + totals->reallocations_size_bytes));
+	add(root, "internal", count_of(totals->internal));
 }
 
 int stat_report__json(const struct session *session, const struct measure *measure,
 		      const struct session_results *results, FILE *to)
 {
 	struct totals totals = add_up(measure, results);
-	bool ended = measure->argv && !results->target_runs;
-	json_int_t allocations = totals.allocations, reallocations = totals.reallocations;
-	json_t *root = json_object();
+	json_object *root = json_object_new_object();
 	int err;
 
-	json_object_set_new(root, "schema", json_string("allocprof-stat/1"));
-	json_object_set_new(root, "command", json_command(measure));
-	json_object_set_new(root, "pid", signed_or_null(measure->pid, measure->pid));
-	json_object_set_new(root, "exit_status", signed_or_null(ended, results->exit_status));
-	json_object_set_new(root, "elapsed_seconds", json_real(results->elapsed_seconds));
-	json_object_set_new(root, "user_seconds",
-			    ended ? json_real(results->user_seconds) : json_null());
-	json_object_set_new(root, "system_seconds",
-			    ended ? json_real(results->system_seconds) : json_null());
-	json_object_set_new(root, "processes", json_integer(results->processes));
-	json_object_set_new(root, "basis", json_string("requests"));
-	json_object_set_new(root, "complete", json_boolean(results->complete));
-	json_object_set_new(root, "functions", json_functions(measure, results));
-	json_object_set_new(root, "allocations", json_integer(allocations));
-	json_object_set_new(root, "reallocations", json_integer(reallocations));
-	json_object_set_new(root, "deallocations",
-			    signed_or_null(totals.knows_frees, totals.deallocations));
-	json_object_set_new(root, "bytes_allocated", json_integer(totals.allocations_size_bytes));
-	json_object_set_new(root, "bytes_deallocated", json_null());
-	json_object_set_new(root, "bytes_reallocated", json_null());
-	json_object_set_new(root, "failed", json_null());
-	json_object_set_new(root, "total_allocations", json_integer(allocations + reallocations));
-	json_object_set_new(root, "remaining_allocations",
-			    signed_or_null(totals.knows_frees,
-					   allocations - (json_int_t)totals.deallocations));
-	json_object_set_new(root, "total_allocated_bytes",
-			    json_integer(totals.allocations_size_bytes +
-					 totals.reallocations_size_bytes));
-	json_object_set_new(root, "internal", json_integer(totals.internal));
-	json_object_set_new(root, "relabelled", json_integer(results->relabelled));
-	json_object_set_new(root, "lost", json_lost(results));
-	json_object_set_new(root, "processes_unfollowed",
-			    json_integer(results->processes_unfollowed));
-	json_object_set_new(root, "allocators", json_allocators(session));
-	errno = 0;
-	err = json_dumpf(root, to, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-	json_decref(root);
-	if (err)
-		return errno ? -errno : -ENOMEM;
-	return fputc('\n', to) == EOF || fflush(to) ? -errno : 0;
+	if (!root)
+		return -ENOMEM;
+	add(root, "schema", json_object_new_string("allocprof-stat/1"));
+	add_run(root, measure, results);
+	add(root, "basis", json_object_new_string("requests"));
+	add(root, "complete", json_object_new_boolean(results->complete));
+	add(root, "functions", json_functions(measure, results));
+	add_totals(root, &totals);
+	add(root, "relabelled", count_of(results->relabelled));
+	add(root, "lost", json_lost(results));
+	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
+	add(root, "allocators", json_allocators(session));
+	err = json__write(root, to);
+	json_object_put(root);
+	return err;
 }

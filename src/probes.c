@@ -221,6 +221,41 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 	return err;
 }
 
+/* A static program whose allocator, if it has one, has no name: nothing in it can be probed. */
+static bool is_opaque_program(int fd, const char *path)
+{
+	struct elf_file *elf;
+	bool is_opaque;
+
+	if (elf_file__open(fd, path, &elf, NULL))
+		return false;
+	is_opaque = elf_file__is_program(elf) && elf_file__is_static(elf);
+	elf_file__free(elf);
+	return is_opaque;
+}
+
+static void add_opaque_program(struct probes *probes, int fd, const char *path)
+{
+	struct probed_allocator *list =
+		realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+	struct stat st;
+
+	if (!list)
+		return;
+	probes->list = list;
+	if (fstat(fd, &st))
+		return;
+	list[probes->n_list] = (struct probed_allocator){
+		.path = strdup(path),
+		.build_id = strdup(""),
+		.device = st.st_dev,
+		.inode = st.st_ino,
+		.gap = "not probed: a static executable without a malloc that can be found by name",
+	};
+	if (list[probes->n_list].path && list[probes->n_list].build_id)
+		probes->n_list++;
+}
+
 static int add_path(struct probes *probes, const char *path, struct error *error)
 {
 	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -309,16 +344,14 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 		if (is_failure(err))
 			return err;
 	}
-	if (!is_static) {
-		err = add_system_libc(probes, error);
-		return err == -EEXIST ? 0 : err;
-	}
-	if (!probes->n_list)
+	if (is_static && !probes->n_list)
 		return error__set(error, -ENOTSUP,
 				  "%s is a static executable without a malloc that can be found by "
 				  "name; link it dynamically, or leave its symbols in (no strip)",
 				  path);
-	return 0;
+	/* Also for a static program: it may run others. */
+	err = add_system_libc(probes, error);
+	return err == -EEXIST || is_static ? 0 : err;
 }
 
 int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 inode)
@@ -433,13 +466,17 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	_cleanup_(close_fd) int fd = -1;
 	struct error error = { 0 };
 	size_t n_before = probes->n_list;
+	int err;
 
 	if (!event->inode || event->path[0] != '/' || !is_new_file(probes, &file))
 		return;
 	fd = open_mapped_file(event->pid, event->start, event->end, event->path, event->inode);
 	if (fd < 0)
 		return;
-	if (!add_file(probes, fd, event->path, &error) && probes->n_list > n_before)
+	err = add_file(probes, fd, event->path, &error);
+	if (err == -ENOENT && is_opaque_program(fd, event->path))
+		add_opaque_program(probes, fd, event->path);
+	else if (!err && probes->n_list > n_before)
 		snprintf(probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
 			 "probed only from process %u on, after it had mapped it: calls before that "
 			 "are missing",

@@ -18,7 +18,7 @@ struct error;
 struct probed_allocator {
 	char *path;
 	char *build_id;		     /* "" where the file has none */
-	struct allocator *allocator; /* NULL where it could not be read */
+	struct allocator *allocator; /* NULL: a program whose allocator has no name */
 	struct attachment *attachment; /* NULL where it is not probed */
 	__u32 first_site;	     /* site indexes count from here in the allocator's order */
 	__u64 device, inode;	     /* of stat(2) */

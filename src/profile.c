@@ -32,6 +32,7 @@ static const char *const function_names[AP_FUNCTIONS] = {
 static const char *const lost_names[AP_LOST_REASONS] = {
 	[AP_LOST_RECURSION] = "recursion", [AP_LOST_NO_SCRATCH] = "no_scratch",
 	[AP_LOST_RING_FULL] = "ring_full", [AP_LOST_COUNTS_FULL] = "counts_full",
+	[AP_LOST_UNACCOUNTED] = "unaccounted",
 };
 
 static const char *const end_names[AP_STACK_ENDS] = {

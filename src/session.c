@@ -487,7 +487,7 @@ static void collect_functions(const struct session *session, struct session_resu
 	for (size_t i = 0; i < n; i++) {
 		const struct allocator *allocator = list[i].allocator;
 
-		for (size_t j = 0; j < allocator->n_sites; j++) {
+		for (size_t j = 0; allocator && j < allocator->n_sites; j++) {
 			const struct site *site = &allocator->sites[j];
 			struct session_function *function = &results->functions[site->function];
 

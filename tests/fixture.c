@@ -39,7 +39,7 @@ static const struct profile_count counts[] = {
 
 static int fill(struct profile *profile)
 {
-	const __u64 lost[AP_LOST_REASONS] = { [AP_LOST_RING_FULL] = 2, [AP_LOST_PENDING] = 1 };
+	const __u64 lost[AP_LOST_REASONS] = { [AP_LOST_RING_FULL] = 2, [AP_LOST_UNACCOUNTED] = 1 };
 	int err = 0;
 	__u32 id;
 

@@ -134,7 +134,8 @@ def test_aliases_share_one_entry(run, allocprof, target, tmp_path):
         expect=3)
     functions = read_report(tmp_path / "out.json")["functions"]
     for first, *others in by_address(libc_path()):
-        assert functions[first]["aliases"] == others
+        # libc's own names for the same code, __libc_malloc and so on, are told as well.
+        assert [a for a in functions[first]["aliases"] if a in FUNCTIONS] == others
         assert not set(others) & set(functions)
 
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* JSON as every command writes it: json-c, which keeps all 64 bits of an unsigned count. */
+#ifndef ALLOCPROF_JSON_H
+#define ALLOCPROF_JSON_H
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+/* @text as UTF-8. Where it is none its bytes are taken as Latin-1: JSON has no bytes, and a name
+ * that is left out would be worse. */
+json_object *json__string(const char *text);
+
+/* A number with six decimals. */
+json_object *json__seconds(double seconds);
+
+/* Writes @root indented, with a newline, and flushes. 0, -ENOMEM or the negative errno. */
+int json__write(json_object *root, FILE *to);
+
+#endif
