@@ -67,13 +67,24 @@ static char *temporary_name(const char *path)
 	return asprintf(&name, "%s%s.XXXXXX", *path == '/' ? "" : "./", path) < 0 ? NULL : name;
 }
 
+/* Where an older file at @path goes. To be freed. */
+static char *older_name(const char *path)
+{
+	char *name;
+
+	return asprintf(&name, "%s.old", path) < 0 ? NULL : name;
+}
+
 /* Creates the temporary file. On success @name and @fd are the caller's. */
 static int create_temporary(const char *path, char **name, int *fd, struct error *error)
 {
 	_cleanup_(free_ptr) char *candidate = NULL;
+	_cleanup_(free_ptr) char *older = older_name(path);
 	struct stat st;
 	int made;
 
+	if (!older)
+		return fail_to_write(error, -ENOMEM, path);
 	if (!*path)
 		return error__set(error, -EINVAL,
 				  "the data file's name is empty; name a file with -o");
@@ -89,6 +100,11 @@ static int create_temporary(const char *path, char **name, int *fd, struct error
 					  "elsewhere with -o",
 					  path);
 	}
+	if (!lstat(older, &st) && S_ISDIR(st.st_mode))
+		return error__set(error, -EISDIR,
+				  "cannot write %s: the older file could not become %s, which is a "
+				  "directory; write elsewhere with -o",
+				  path, older);
 	candidate = temporary_name(path);
 	if (!candidate)
 		return fail_to_write(error, -ENOMEM, path);
@@ -358,15 +374,13 @@ static void sync_directory(const char *path)
 /* Moves @name to @path and what was there to @path.old. */
 static int replace(const char *name, const char *path)
 {
-	_cleanup_(free_ptr) char *old = NULL;
+	_cleanup_(free_ptr) char *old = older_name(path);
 	struct stat st;
 	bool had_older = !lstat(path, &st);
 	int err;
 
-	if (asprintf(&old, "%s.old", path) < 0) {
-		old = NULL;
+	if (!old)
 		return -ENOMEM;
-	}
 	if (had_older && rename(path, old))
 		return -errno;
 	if (!rename(name, path))

@@ -182,6 +182,9 @@ static void test_places_that_cannot_be_written(void **state)
 	expect_unwritable("", -EINVAL, "name a file");
 	assert_int_equal(data_file__check_writable("a.data", NULL), 0);
 	assert_int_equal(n_files(), 1);
+	assert_int_equal(mkdir("a.data.old", 0700), 0);
+	expect_unwritable("a.data", -EISDIR, "could not become a.data.old");
+	assert_int_equal(n_files(), 2);
 }
 
 /* A full disk that needs no root: a limit on the size of files. */
