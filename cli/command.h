@@ -34,6 +34,7 @@ extern const struct command *const commands[];
 const struct command *command__find(const char *name);
 
 extern const struct command cmd_folded;
+extern const struct command cmd_record;
 extern const struct command cmd_stat;
 
 #endif

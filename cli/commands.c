@@ -6,6 +6,7 @@
 /* In the order of `allocprof --help`. */
 const struct command *const commands[] = {
 	&cmd_stat,
+	&cmd_record,
 	&cmd_folded,
 	NULL,
 };

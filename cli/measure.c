@@ -192,11 +192,12 @@ error_t measure__check(const struct measure *measure, const char *command, struc
 
 /*
  * From here on signals come through the descriptor. The command gets back the mask, and its
- * dispositions were never touched; SIGPIPE stays blocked, so that a closed pipe is an error to us.
+ * dispositions were never touched; SIGPIPE and SIGXFSZ stay blocked, so that a closed
+ * pipe and a file that may grow no more are errors to us.
  */
 static int take_signals(struct target_inheritance *inheritance)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -204,6 +205,7 @@ static int take_signals(struct target_inheritance *inheritance)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, &inheritance->signal_mask);
 	sigdelset(&set, SIGPIPE);
+	sigdelset(&set, SIGXFSZ);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <string.h>
+
+#include "command.h"
+#include "data_file.h"
+#include "error.h"
+#include "measure.h"
+#include "message.h"
+#include "options.h"
+#include "profile.h"
+#include "session_profile.h"
+
+/* Deep enough for nearly everything; perf's limit too. */
+#define DEFAULT_DEPTH 127
+
+/* What counts as an allocation: everything but free, which has the stack of another story. */
+#define ALLOCATING ((1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE))
+
+static const struct argp_option record_options[] = {
+	MEASURE_OPTION_PID,
+	MEASURE_OPTION_EVENTS,
+	MEASURE_OPTION_NO_FOLLOW,
+	MEASURE_OPTION_DURATION,
+	{ "max-depth", OPT_MAX_DEPTH, "N", 0, "Keep N frames of a stack, 1 to 512 (default 127)", 0 },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
+	MEASURE_OPTION_INJECT,
+	{ 0 },
+};
+
+struct record_options {
+	struct measure measure;
+	const char *output;
+};
+
+static error_t parse_record(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct record_options *options = input->options;
+
+	switch (key) {
+	case 'o':
+		options->output = arg;
+		return 0;
+	case ARGP_KEY_END:
+		return measure__check(&options->measure, "record", input->error);
+	default:
+		return measure__parse(&options->measure, key, arg, state);
+	}
+}
+
+static int write_profile(const struct session *session, const struct record_options *options,
+			 struct error *error)
+{
+	struct profile *profile;
+	int err = session__profile(session, options->measure.argv, &profile);
+
+	if (err)
+		return error__set(error, err, "cannot make a profile of the recording: %s",
+				  strerror(-err));
+	return data_file__write(profile, options->output, error);
+}
+
+static int run_record(int argc, char **argv)
+{
+	struct record_options options = {
+		.measure.session = {
+			.stacks = true,
+			.functions = ALLOCATING,
+			.follow = true,
+			.max_depth = DEFAULT_DEPTH,
+		},
+		.output = DATA_FILE_DEFAULT,
+	};
+	struct session_results results;
+	struct error error = { 0 };
+	struct session *session;
+	int err, status;
+
+	err = options__parse(&cmd_record, parse_record, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	if (options.measure.pid)
+		options.measure.session.follow = false;
+	/* A long run whose result cannot be kept is a run wasted. */
+	status = EXIT_OURS;
+	err = data_file__check_writable(options.output, &error);
+	if (!err)
+		err = measure__run(&options.measure, &session, &status, &error);
+	if (err) {
+		message__print("%s", error.text);
+		return status;
+	}
+	session__results(session, &results);
+	status = results.exit_status;
+	err = write_profile(session, &options, &error);
+	if (err) {
+		message__print("%s", error.text);
+		status = EXIT_OURS;
+	}
+	measure__report_gaps(session, &results);
+	session__close(session);
+	return status;
+}
+
+const struct command cmd_record = {
+	.name = "record",
+	.summary = "Record where a command or process allocates",
+	.args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID",
+	.doc = "Record the stacks from which a command and all processes that it starts, or a running "
+	       "process, call malloc and its kin.\v"
+	       "For example: allocprof record ./app && allocprof folded | flamegraph.pl > app.svg\n"
+	       "Ctrl-C ends a recording and keeps it. The exit status is that of the command; 125 "
+	       "where allocprof itself failed, 126 and 127 where the command could not be run or was "
+	       "not found.",
+	.options = record_options,
+	.launches = true,
+	.run = run_record,
+};
