@@ -15,8 +15,8 @@ COMMANDS = [["stat"], ["record", "-o", "DATA"]]
 def attach(runner, allocprof, command, pid, tmp_path, *options):
     words = [str(tmp_path / "data") if word == "DATA" else word for word in command]
     process = runner.start([allocprof, *words, *options, "-p", str(pid)])
-    wait_until(lambda: process.poll() is not None or {"malloc", "free"} <= patched_functions(pid),
-               "malloc and free are probed")
+    wait_until(lambda: process.poll() is not None or {"malloc", "realloc"} <= patched_functions(pid),
+               "malloc and realloc are probed")
     assert process.poll() is None, f"allocprof ended with {process.returncode}"
     return process
 
