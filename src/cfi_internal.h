@@ -123,7 +123,8 @@ struct cfi_cie {
 	__u8 fde_encoding;
 	bool sized_augmentation;
 	bool signal_frame;
-	__u8 reject; /* enum cfi_reject; not CFI_OK: only offset is valid */
+	bool readable; /* its FDEs say what code they are for, though */
+	__u8 reject;   /* enum cfi_reject; not CFI_OK: no rule can be had from it */
 	struct cfi_state initial;
 };
 

@@ -85,15 +85,17 @@ static void define_cfa_expression(struct machine *m)
 		m->state->cfa = cfi_expression__value(ops, size, NULL);
 }
 
-static enum cfi_reject restore(struct machine *m, __u64 reg)
+/*
+ * A CIE that restores (in CUDA's libraries there are some) has nothing to restore to; libgcc takes
+ * the register as never saved then.
+ */
+static void restore(struct machine *m, __u64 reg)
 {
 	enum cfi_column column = cfi_arch__column(m->arch, reg);
 
-	if (!m->fde)
-		return CFI_REJECT_PROGRAM;
 	if (column < CFI_COLUMNS)
-		m->state->columns[column] = m->cie->initial.columns[column];
-	return CFI_OK;
+		m->state->columns[column] =
+			m->fde ? m->cie->initial.columns[column] : (struct cfi_saved){ 0 };
 }
 
 static int move_to(struct machine *m, __u64 pc)
@@ -167,7 +169,8 @@ static int step(struct machine *m)
 		save_at_cfa(m, op & 0x3f, CFI_SAVED_AT, cfi_cursor__uleb128(&m->c));
 		return CFI_OK;
 	case DW_CFA_restore:
-		return restore(m, op & 0x3f);
+		restore(m, op & 0x3f);
+		return CFI_OK;
 	}
 
 	switch (op) {
@@ -246,7 +249,8 @@ static int step(struct machine *m)
 		save(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_SAME, none);
 		return CFI_OK;
 	case DW_CFA_restore_extended:
-		return restore(m, cfi_cursor__uleb128(&m->c));
+		restore(m, cfi_cursor__uleb128(&m->c));
+		return CFI_OK;
 
 	case DW_CFA_remember_state:
 		if (m->depth == REMEMBER_DEPTH)

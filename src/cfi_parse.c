@@ -268,13 +268,14 @@ static enum cfi_reject read_cie(struct cfi_cursor *c, const struct cfi_arch *arc
 	ra_column = version == 1 ? cfi_cursor__u8(c) : cfi_cursor__uleb128(c);
 	if (c->bad)
 		return CFI_REJECT_TRUNCATED;
-	if (ra_column != arch->registers[CFI_COLUMN_RA])
-		return CFI_REJECT_CIE;
 
 	cie->fde_encoding = DW_EH_PE_absptr;
 	reject = read_augmentation(c, augmentation, section, cie);
 	if (reject)
 		return reject;
+	cie->readable = true;
+	if (ra_column != arch->registers[CFI_COLUMN_RA])
+		return CFI_REJECT_CIE;
 	return cfi_program__run(arch, cie, section, NULL, *c, &cie->initial, NULL, NULL);
 }
 
@@ -312,7 +313,7 @@ static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *
 	enum cfi_reject reject;
 	__u64 size;
 
-	if (cie->reject)
+	if (!cie->readable)
 		return CFI_REJECT_CIE;
 	reject = cfi_pointer__read(c, cie->fde_encoding, section, 0, &fde->lo);
 	if (reject)

@@ -168,6 +168,10 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 	struct cfi_state state;
 	int err;
 
+	if (cie->reject) {
+		b->table->stats.rejected[CFI_REJECT_CIE]++;
+		return add_row(b, fde->lo, RULE_BAD_FDE);
+	}
 	b->signal_frame = cie->signal_frame;
 	err = cfi_program__run(b->arch, cie, section, fde, program, &state, take_row, b);
 	if (err <= 0)

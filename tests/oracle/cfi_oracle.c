@@ -404,6 +404,65 @@ static struct answer rule_answer(const struct unwind_rule *rule, const struct ma
 	return answer;
 }
 
+/* ---- what libdw has to be helped with ---- */
+
+static void put_length(unsigned char *entry, uint32_t length)
+{
+	memcpy(entry, &length, sizeof(length));
+}
+
+/*
+ * libdw takes a zero length inside of .debug_frame for its end, and so misses what Go and C objects
+ * linked together have behind it. Such words become part of the entry before them, where they are
+ * four DW_CFA_nop.
+ */
+static void absorb_zero_lengths(unsigned char *data, size_t size)
+{
+	unsigned char *last = NULL;
+	uint32_t length;
+	size_t at = 0;
+
+	while (size - at >= sizeof(length)) {
+		memcpy(&length, data + at, sizeof(length));
+		if (length >= 0xfffffff0 || length > size - at - sizeof(length))
+			return;
+		if (length) {
+			last = data + at;
+		} else if (last) {
+			memcpy(&length, last, sizeof(length));
+			put_length(last, length + 4);
+			length = 0;
+		}
+		at += sizeof(length) + length;
+	}
+}
+
+static void mend_debug_frame(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	Elf_Data *data;
+	GElf_Shdr shdr;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!name || strcmp(name, ".debug_frame"))
+			continue;
+		if (shdr.sh_flags & SHF_COMPRESSED)
+			elf_compress(scn, 0, 0);
+		data = elf_rawdata(scn, NULL);
+		if (data && data->d_buf)
+			absorb_zero_lengths(data->d_buf, data->d_size);
+		return;
+	}
+}
+
 /* ---- the comparison ---- */
 
 static bool same_word(struct word a, struct word b)
@@ -631,7 +690,8 @@ static void check_file(const char *path, bool verbose, struct totals *sum)
 
 	start = now_ns();
 	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	mend_debug_frame(elf);
 	libdw.eh_frame = dwarf_getcfi_elf(elf);
 	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	libdw.debug_frame = dwarf ? dwarf_getcfi(dwarf) : NULL;
