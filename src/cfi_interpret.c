@@ -132,18 +132,22 @@ static int set_loc(struct machine *m)
 	return reject ? (int)reject : move_to(m, pc);
 }
 
-/* Changing half of a CFA that is an expression has no meaning (DWARF 5, 6.4.2.2). */
-static bool cfa_is_reg(const struct machine *m)
+/*
+ * Changing half of a CFA that is an expression has no meaning (DWARF 5, 6.4.2.2). libgcrypt does it
+ * in the epilogues of functions whose bodies are well described, so only the CFA is lost.
+ */
+static bool cfa_has_halves(struct machine *m)
 {
-	return m->state->cfa.kind == CFI_VALUE_REG;
+	if (m->state->cfa.kind == CFI_VALUE_REG)
+		return true;
+	m->state->cfa = (struct cfi_value){ .kind = CFI_VALUE_UNKNOWN };
+	return false;
 }
 
-static enum cfi_reject define_cfa_offset(struct machine *m, __s64 offset)
+static void define_cfa_offset(struct machine *m, __s64 offset)
 {
-	if (!cfa_is_reg(m))
-		return CFI_REJECT_PROGRAM;
-	m->state->cfa.add = offset;
-	return CFI_OK;
+	if (cfa_has_halves(m))
+		m->state->cfa.add = offset;
 }
 
 /* Register, factor; one function so that operands are read in order. */
@@ -196,17 +200,18 @@ static int step(struct machine *m)
 		return CFI_OK;
 	case DW_CFA_def_cfa_register:
 		reg = cfi_cursor__uleb128(&m->c);
-		if (!cfa_is_reg(m))
-			return CFI_REJECT_PROGRAM;
-		m->state->cfa.reg = cfi_reg(reg);
+		if (cfa_has_halves(m))
+			m->state->cfa.reg = cfi_reg(reg);
 		return CFI_OK;
 	case DW_CFA_def_cfa_offset:
-		return define_cfa_offset(m, (__s64)cfi_cursor__uleb128(&m->c));
+		define_cfa_offset(m, (__s64)cfi_cursor__uleb128(&m->c));
+		return CFI_OK;
 	case DW_CFA_def_cfa_offset_sf:
 		factor = cfi_cursor__sleb128(&m->c);
 		if (__builtin_mul_overflow(factor, m->cie->data_align, &factor))
 			return CFI_REJECT_PROGRAM;
-		return define_cfa_offset(m, factor);
+		define_cfa_offset(m, factor);
+		return CFI_OK;
 	case DW_CFA_def_cfa_expression:
 		define_cfa_expression(m);
 		return CFI_OK;

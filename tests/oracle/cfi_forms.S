@@ -2,8 +2,9 @@
 /*
  * Code that is never run, with the forms of call frame information that rules can express but that
  * a given machine's few sample files need not have. DWARF is in .cfi_escape: 0x0f is
- * DW_CFA_def_cfa_expression, 0x10 DW_CFA_expression, 0x16 DW_CFA_val_expression; then 0x76 and 0x77
- * are DW_OP_breg6 (rbp) and DW_OP_breg7 (rsp), 6 is DW_OP_deref.
+ * DW_CFA_def_cfa_expression, 0x10 DW_CFA_expression, 0x14 DW_CFA_val_offset, 0x16
+ * DW_CFA_val_expression; then 0x76 and 0x77 are DW_OP_breg6 (rbp) and DW_OP_breg7 (rsp), 6 is
+ * DW_OP_deref.
  */
 	.text
 
@@ -73,7 +74,7 @@ others:
 	.cfi_restore_state
 	nop
 	.cfi_same_value 6
-	.cfi_val_offset 7, 0
+	.cfi_escape 0x14, 7, 0
 	nop
 	.cfi_undefined 16
 	.fill 300, 1, 0x90

@@ -460,8 +460,12 @@ static const struct program programs[] = {
 	      BREG(RSP), 16),
 	  { { 0, { .cfa = UNWIND_CFA_AT_SP, .cfa_offset = 16, RA } } } },
 	{ "half of a CFA that is an expression",
-	  OPS(DW_CFA_def_cfa_expression, 3, BREG(RSP), 16, DW_OP_deref, DW_CFA_def_cfa_offset, 8),
-	  { { 0, { UNSUP(BAD_FDE) } } } },
+	  OPS(DW_CFA_def_cfa_expression, 3, BREG(RSP), 16, DW_OP_deref, ADVANCE(1),
+	      DW_CFA_def_cfa_register, RSP, DW_CFA_def_cfa_offset, 8, ADVANCE(1), DW_CFA_def_cfa,
+	      RSP, 8),
+	  { { 0, { .cfa = UNWIND_CFA_AT_SP, .cfa_offset = 16, RA } },
+	    { 1, { UNSUP(CFA_EXPRESSION) } },
+	    { 2, { SP(8), RA } } } },
 };
 
 static void test_programs(void **state)
