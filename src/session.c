@@ -60,6 +60,7 @@ static __u64 clock_ns(clockid_t clock)
 
 static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
+	if (getenv("XDBG")) return vfprintf(stderr, format, args);
 	return 0;
 }
 
@@ -76,6 +77,17 @@ static void set_size(struct bpf_map *map, __u32 wanted, bool used)
 		bpf_map__set_max_entries(map, wanted);
 }
 
+/* A power of two: slots are taken by the hash of the thread, and what a thread left there saves most
+ * of its next walk. */
+static __u32 scratch_slots(int n_cpus)
+{
+	__u32 slots = 64;
+
+	while (slots < 8U * n_cpus && slots < 512)
+		slots *= 2;
+	return slots;
+}
+
 static void configure(struct session *session, int n_cpus)
 {
 	const struct session_options *options = &session->options;
@@ -88,8 +100,11 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.counts_a, limits->counts, options->stacks);
 	set_size(skeleton->maps.counts_b, limits->counts, options->stacks);
 	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
-	set_size(skeleton->maps.scratches, n_cpus * AP_SCRATCH_SLOTS, options->stacks);
-	set_size(skeleton->maps.pages, 0, options->stacks);
+	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), options->stacks);
+	set_size(skeleton->maps.vmas, 0, options->stacks);
+	set_size(skeleton->maps.unwind_tables, 0, options->stacks);
+	set_size(skeleton->maps.unwind_slices, 0, options->stacks);
+	set_size(skeleton->maps.unwind_rules, 0, options->stacks);
 	if (limits->ring_bytes)
 		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
 	else if (!options->stacks)
@@ -99,10 +114,13 @@ static void configure(struct session *session, int n_cpus)
 	skeleton->rodata->config = (struct ap_config){
 		.functions = options->functions,
 		.max_depth = options->max_depth,
-		.scratch_slots = limits->no_scratch ? 0 : AP_SCRATCH_SLOTS,
+		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
+		.no_scratch = limits->no_scratch,
+		.stack_dump = options->stack_dump_bytes,
 		.follow = options->follow,
 		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
 		.wake_at_bytes = ring_bytes / 8,
+		.dump_below_bytes = ring_bytes / 2,
 	};
 	bpf_program__set_autoload(skeleton->progs.count_call, !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, options->stacks);
@@ -166,6 +184,31 @@ static int attach_tracepoints(struct session *session, struct error *error)
 	return 0;
 }
 
+static void handle_mapping(const struct mapping_event *event, void *context)
+{
+	struct session *session = context;
+	struct candidate *candidate;
+
+	collector__handle_mapping(session->collector, event);
+	if (event->kind != MAPPING_ADDED)
+		return;
+	candidate = malloc(sizeof(*candidate));
+	if (!candidate)
+		return;
+	candidate->event = *event;
+	candidate->next = NULL;
+	candidate->event.path = strdup(event->path);
+	*session->candidates_end = candidate;
+	session->candidates_end = &candidate->next;
+}
+
+static void refresh_mappings(void *context)
+{
+	struct session *session = context;
+
+	mapping_events__read(session->mapping_events, handle_mapping, session);
+}
+
 int session__open(const struct session_options *options, struct session **out,
 		  struct error *error)
 {
@@ -191,6 +234,13 @@ int session__open(const struct session_options *options, struct session **out,
 	if (err)
 		goto fail;
 	collector_options = (struct collector_options){
+		.tables = { .chunks = bpf_map__fd(session->skeleton->maps.unwind_chunks),
+			    .tables = bpf_map__fd(session->skeleton->maps.unwind_tables),
+			    .slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
+			    .rules = bpf_map__fd(session->skeleton->maps.unwind_rules) },
+		.max_depth = options->max_depth,
+		.refresh_mappings = refresh_mappings,
+		.context = session,
 		.counts_fd = bpf_map__fd(session->skeleton->maps.counts),
 		.counts_fds = { bpf_map__fd(session->skeleton->maps.counts_a),
 				bpf_map__fd(session->skeleton->maps.counts_b) },
@@ -299,24 +349,6 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
 	session->target.start_ns = clock_ns(CLOCK_MONOTONIC);
 	return err;
-}
-
-static void handle_mapping(const struct mapping_event *event, void *context)
-{
-	struct session *session = context;
-	struct candidate *candidate;
-
-	collector__handle_mapping(session->collector, event);
-	if (event->kind != MAPPING_ADDED)
-		return;
-	candidate = malloc(sizeof(*candidate));
-	if (!candidate)
-		return;
-	candidate->event = *event;
-	candidate->next = NULL;
-	candidate->event.path = strdup(event->path);
-	*session->candidates_end = candidate;
-	session->candidates_end = &candidate->next;
 }
 
 /*
