@@ -175,4 +175,24 @@ static __noinline int vma__find(struct vma *vma, struct process *process, __u64 
 	return VMA_FOUND;
 }
 
+/* In: an address in allocprof's own memory, where user space has mapped a file that the target will
+ * run. The file gets its id and user space its record before the first hit, so that the table is
+ * there in time. */
+struct find_module_args {
+	__u64 address;
+};
+
+SEC("syscall")
+int find_module(struct find_module_args *args)
+{
+	struct process self = { .pid = seed_pid };
+	struct vma_answer answer = {};
+
+	if (bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0))
+		return 1;
+	if (!answer.file.inode && !answer.is_vdso)
+		return 1;
+	return !module__id(&answer, &self);
+}
+
 #endif

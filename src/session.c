@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "allocprof.skel.h"
 #include "cleanup.h"
 #include "collector.h"
+#include "elf_file.h"
 #include "error.h"
 #include "kernel.h"
 #include "mapping_events.h"
@@ -124,6 +126,7 @@ static void configure(struct session *session, int n_cpus)
 	};
 	bpf_program__set_autoload(skeleton->progs.count_call, !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, options->stacks);
+	bpf_program__set_autoload(skeleton->progs.find_module, options->stacks);
 }
 
 static struct bpf_program *probe_program(const struct session *session)
@@ -294,6 +297,45 @@ static int seed(struct session *session, pid_t pid, bool is_launcher, struct err
 	return err;
 }
 
+static void announce_address(struct session *session, __u64 address)
+{
+	struct find_module_args {
+		__u64 address;
+	} args = { address };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &args, .ctx_size_in = sizeof(args));
+
+	session->skeleton->bss->seed_pid = getpid();
+	if (!bpf_prog_test_run_opts(bpf_program__fd(session->skeleton->progs.find_module),
+				    &options))
+		ring_buffer__consume(session->ring);
+}
+
+/*
+ * Makes the kernel and us acquainted with a file before the target runs its code: the programs give
+ * it its id as if they had met it in our own memory, and the record that follows brings its table.
+ */
+static void announce_file(int fd, const char *path, void *context)
+{
+	struct session *session = context;
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct elf_file *elf;
+	struct elf_text text;
+	void *code;
+
+	if (elf_file__open(fd, path, &elf, NULL))
+		return;
+	if (elf_file__text(elf, 0, &text)) {
+		elf_file__free(elf);
+		return;
+	}
+	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, text.offset & ~(page - 1));
+	elf_file__free(elf);
+	if (code == MAP_FAILED)
+		return;
+	announce_address(session, (__u64)(uintptr_t)code);
+	munmap(code, page);
+}
+
 static int new_probes(struct session *session, pid_t pid)
 {
 	struct probes_options options = {
@@ -303,6 +345,8 @@ static int new_probes(struct session *session, pid_t pid)
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
+		.use_file = session->options.stacks ? announce_file : NULL,
+		.context = session,
 	};
 
 	return probes__new(&options, &session->probes);
