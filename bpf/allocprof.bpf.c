@@ -144,14 +144,16 @@ int record_call(struct pt_regs *ctx)
 	struct ap_count_key key = {};
 	struct ap_count *count, fresh;
 	struct scratch *scratch;
+	struct ap_site *site;
 	__u32 zero = 0;
 	struct hit hit;
 	void *current;
 	long err;
 
-	if (!process || !hit__read(&hit, ctx))
+	if (!process)
 		return 0;
-	if (!(config.functions & (1U << (hit.function & 31))))
+	site = hit__read(&hit, ctx);
+	if (!site || !site->recorded)
 		return 0;
 	if (hit.internal) {
 		stat__add(AP_STAT_INTERNAL);

@@ -123,6 +123,7 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.function = site->function,
 			.tail_calls = site->tail_calls,
 			.tail_called = is_tail_called(allocator, site->function),
+			.recorded = !!(site->names & probes->options.functions),
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))

@@ -97,7 +97,6 @@ static void configure(struct session *session, int n_cpus)
 	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
 
 	skeleton->rodata->config = (struct ap_config){
-		.functions = options->functions,
 		.max_depth = options->max_depth,
 		.scratch_slots = limits->no_scratch ? 0 : AP_SCRATCH_SLOTS,
 		.follow = options->follow,
