@@ -6,11 +6,8 @@ import signal
 
 import pytest
 
-from support import (FUNCTIONS, Obedient, by_address, in_pid_namespace, libc_path, patched_functions,
-                     shell_status, wait_until, TIMEOUT_SECONDS)
-
-CHAIN = "ls / | wc -l; (true; false) || ls /usr >/dev/null"
-INPUT = b"one\ntwo\n"
+from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, in_pid_namespace,
+                     libc_path, patched_functions, programs, shell_status, wait_until)
 
 
 def read_report(path):
@@ -66,35 +63,6 @@ def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0
     assert report["exit_status"] == status
     assert report["failed"] is None and report["bytes_deallocated"] is None
     return report, counts
-
-
-def programs(target):
-    """Command lines and their exit status."""
-    return {
-        "nothing": ([target("nothing")], 0),
-        "every_function": ([target("every_function")], 3),
-        "asprintf": ([target("every_function"), "asprintf"], 3),
-        "threads": ([target("threads"), 8, 1000], 0),
-        "many_threads": ([target("threads"), 64, 200], 0),
-        "fork": ([target("fork_noexec")], 0),
-        "vfork": ([target("vfork_exec")], 0),
-        "posix_spawn": ([target("spawn")], 0),
-        "shell": (["sh", "-c", CHAIN], 0),
-        "exec_nonleader": ([target("exec_nonleader"), target("every_function")], 3),
-        "exec_nonleader_threads": ([target("exec_nonleader"), target("threads"), 4, 500], 0),
-        "ten_at_once": ([target("launcher"), 10, target("threads"), 8, 1000], 0),
-        "ten_forking": ([target("launcher"), 10, target("fork_noexec")], 0),
-        "ten_vforking": ([target("launcher"), 10, target("vfork_exec")], 0),
-        "dlopen": ([target("dlopen_lib"), target("liballocating.so"), 3], 0),
-        "throw": ([target("throw")], 6),
-        "longjmp": ([target("longjmp")], 0),
-        "cancel": ([target("cancel")], 0),
-        "pthread_exit_main": ([target("pthread_exit_main")], 7),
-        "signals": ([target("signals")], 0),
-        "segv": ([target("segv")], 139),
-        "stacks": ([target("many_stacks"), "-t", 4, 200000, 1000], 0),
-        "sort": (["sort"], 0),
-    }
 
 
 NAMES = list(programs(str))
