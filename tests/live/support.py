@@ -382,6 +382,46 @@ def loaded_programs():
     return {program["id"] for program in json.loads(output or b"[]")}
 
 
+def read_report(path):
+    """What `stat --json` wrote."""
+    report = json.loads(path.read_text())
+    assert report["schema"] == "allocprof-stat/1"
+    return report
+
+
+def differences(report, counts):
+    """Sentences on all that allocprof says otherwise than the counter."""
+    wrong = []
+    seen = set()
+
+    def expect(what, expected, got):
+        if expected != got:
+            wrong.append(f"{what}: the counter has {expected}, allocprof {got}")
+
+    for name, entry in report["functions"].items():
+        # Names at one address cannot be told apart by a probe.
+        names = [name, *entry["aliases"]]
+        seen.update(names)
+        names = [n for n in names if n in FUNCTIONS]
+        expect(f"{name}: calls", sum(counts[n].calls for n in names), entry["calls"])
+        expect(f"{name}: bytes", sum(counts[n].bytes for n in names), entry["bytes"])
+    for name in FUNCTIONS:
+        if name not in seen and counts[name].calls:
+            wrong.append(f"{name}: the counter has {counts[name].calls} calls, allocprof no entry")
+
+    expect("allocations", counts.allocations, report["allocations"])
+    expect("reallocations", counts.reallocations, report["reallocations"])
+    expect("deallocations", counts.deallocations, report["deallocations"])
+    # In totals a reallocation is one free and one allocation.
+    expect("total_allocations", counts.allocations + counts.reallocations,
+           report["total_allocations"])
+    expect("remaining_allocations", counts.allocations - counts.deallocations,
+           report["remaining_allocations"])
+    expect("total_allocated_bytes", counts.bytes, report["total_allocated_bytes"])
+    expect("lost", 0, report["lost"]["total"])
+    return wrong
+
+
 class Recording:
     """A data file, read by SQL as anyone may."""
 

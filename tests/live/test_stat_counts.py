@@ -1,52 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """allocprof stat against the counter, both in the same run, to the last call and byte."""
 
-import json
 import signal
 
 import pytest
 
-from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, in_pid_namespace,
-                     libc_path, patched_functions, programs, shell_status, wait_until)
-
-
-def read_report(path):
-    report = json.loads(path.read_text())
-    assert report["schema"] == "allocprof-stat/1"
-    return report
-
-
-def differences(report, counts):
-    """Sentences on all that allocprof says otherwise than the counter."""
-    wrong = []
-    seen = set()
-
-    def expect(what, expected, got):
-        if expected != got:
-            wrong.append(f"{what}: the counter has {expected}, allocprof {got}")
-
-    for name, entry in report["functions"].items():
-        # Names at one address cannot be told apart by a probe.
-        names = [name, *entry["aliases"]]
-        seen.update(names)
-        names = [n for n in names if n in FUNCTIONS]
-        expect(f"{name}: calls", sum(counts[n].calls for n in names), entry["calls"])
-        expect(f"{name}: bytes", sum(counts[n].bytes for n in names), entry["bytes"])
-    for name in FUNCTIONS:
-        if name not in seen and counts[name].calls:
-            wrong.append(f"{name}: the counter has {counts[name].calls} calls, allocprof no entry")
-
-    expect("allocations", counts.allocations, report["allocations"])
-    expect("reallocations", counts.reallocations, report["reallocations"])
-    expect("deallocations", counts.deallocations, report["deallocations"])
-    # In totals a reallocation is one free and one allocation.
-    expect("total_allocations", counts.allocations + counts.reallocations,
-           report["total_allocations"])
-    expect("remaining_allocations", counts.allocations - counts.deallocations,
-           report["remaining_allocations"])
-    expect("total_allocated_bytes", counts.bytes, report["total_allocated_bytes"])
-    expect("lost", 0, report["lost"]["total"])
-    return wrong
+from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, differences,
+                     in_pid_namespace, libc_path, patched_functions, programs, read_report,
+                     shell_status, wait_until)
 
 
 def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0, stdin=b""):
