@@ -25,7 +25,12 @@ def mallocs(command, output):
     recording = Recording(output)
     assert recording.unbalanced() == []
     assert recording.ledger["lost"] == 0
-    return recording.functions["malloc"][0]
+    return recording.functions.get("malloc", (0, 0))[0]
+
+
+def wait_for_no_breakpoint(pid):
+    """Another allocprof on this machine may set one for a while; ours would stay."""
+    wait_until(lambda: not patched_functions(pid), f"{pid} has no breakpoint")
 
 
 def wait_for_probes(process, pid):
@@ -53,7 +58,7 @@ def test_signal_ends_an_attached_recording(runner, allocprof, target, tmp_path, 
     assert f"process {obedient.pid} goes on without probes".encode() in stderr
     assert mallocs(command, tmp_path / "x") == 1234
     obedient.ask("alloc 10")
-    assert not patched_functions(obedient.pid)
+    wait_for_no_breakpoint(obedient.pid)
     obedient.exit()
 
 
@@ -74,7 +79,7 @@ def test_signal_is_passed_to_a_launched_command(runner, allocprof, target, tmp_p
 def test_second_signal_ends_a_recording(runner, allocprof, target, tmp_path, command):
     """A command that ignores the first goes on; the second ends the recording, not the command."""
     obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x"), "--",
-                                 target("ignore_int")], stderr=-1)
+                                 target("ignore_int")], stderr=open(tmp_path / "stderr", "wb"))
     process = obedient.process
     children, = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
     process.send_signal(signal.SIGINT)
@@ -85,9 +90,9 @@ def test_second_signal_ends_a_recording(runner, allocprof, target, tmp_path, com
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
-    assert f"process {children} goes on without probes".encode() in process.stderr.read()
+    assert f"process {children} goes on without probes" in (tmp_path / "stderr").read_text()
     assert mallocs(command, tmp_path / "x") == 3
-    assert not patched_functions(int(children))
+    wait_for_no_breakpoint(int(children))
     process.stdin.write(b"\n")
     process.stdin.flush()
     obedient.expect_line("done")
@@ -99,18 +104,21 @@ def test_duration(runner, allocprof, target, tmp_path, command, launched):
     """The recording ends, the target does not."""
     argv = argv_of(allocprof, command, tmp_path / "x", "--duration", "300ms")
     if launched:
-        obedient = Obedient(runner, [*argv, "--", target("sleeper")], stderr=-1)
+        # A file: the command, which goes on, holds stderr too.
+        obedient = Obedient(runner, [*argv, "--", target("sleeper")],
+                            stderr=open(tmp_path / "stderr", "wb"))
         process = obedient.process
         pid = None
     else:
         obedient = Obedient(runner, [target("sleeper")])
-        process = runner.start([*argv, "-p", obedient.pid], stderr=-1)
+        process = runner.start([*argv, "-p", obedient.pid],
+                               stderr=open(tmp_path / "stderr", "wb"))
         pid = obedient.pid
     assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
-    said = process.stderr.read()
-    assert b" goes on without probes" in said
-    pid = pid or int(said.split(b" goes on")[0].split()[-1])
-    assert not patched_functions(pid)
+    said = (tmp_path / "stderr").read_text()
+    assert " goes on without probes" in said
+    pid = pid or int(said.split(" goes on")[0].split()[-1])
+    wait_for_no_breakpoint(pid)
     obedient.ask("alloc 5000")
     if command == "stat":
         report = read_report(tmp_path / "x")
@@ -137,16 +145,14 @@ def test_command_that_ends_before_the_duration(run, allocprof, counter, target, 
 @pytest.mark.parametrize("name", ["spawn", "fork_noexec", "vfork_exec"])
 def test_no_follow(run, allocprof, counter, target, tmp_path, command, name):
     """What the command itself does, to the last call: the rest is a child's."""
-    own = {"spawn": 4, "fork_noexec": 17, "vfork_exec": None}[name]
+    own = {"spawn": 4, "fork_noexec": 17, "vfork_exec": 0}[name]
     startup, made = counter(), counter()
     run([target("nothing")], env=startup.env(), expect=0)
     run([*argv_of(allocprof, command, tmp_path / "x", "--no-follow"), "--",
          target("preload_exec"), made.path, made.library, target(name)], expect=0)
     counted = mallocs(command, tmp_path / "x")
-    if own is None:
-        assert 0 < counted < made.read()["malloc"].calls
-    else:
-        assert counted == own + startup.read()["malloc"].calls
+    assert counted == own + startup.read()["malloc"].calls
+    assert made.read()["malloc"].calls > counted
     if command == "stat":
         assert read_report(tmp_path / "x")["processes"] == 1
     else:
@@ -167,7 +173,7 @@ def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, wa
     else:
         obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x", "--no-follow"), "--",
                                      target("sleeper")])
-    assert patched_functions(bystander.pid) == set()
+    wait_for_no_breakpoint(bystander.pid)
     bystander.ask("alloc 1000")
     obedient.ask("alloc 77")
     if way == "attached":
@@ -175,7 +181,7 @@ def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, wa
         assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
     obedient.exit()
     assert mallocs(command, tmp_path / "x") == 77
-    assert patched_functions(bystander.pid) == set()
+    wait_for_no_breakpoint(bystander.pid)
     following = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "y"), "--",
                                   target("sleeper")])
     assert "malloc" in patched_functions(bystander.pid)
@@ -183,7 +189,7 @@ def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, wa
     following.ask("alloc 77")
     following.exit()
     assert mallocs(command, tmp_path / "y") == 77
-    assert patched_functions(bystander.pid) == set()
+    wait_for_no_breakpoint(bystander.pid)
     bystander.exit()
 
 
@@ -202,7 +208,7 @@ def test_daemon_goes_on(runner, run, allocprof, target, tmp_path, command):
     daemon = int(result.stdout)
     try:
         assert mallocs(command, tmp_path / "x") == stated("daemonize")["malloc"].calls
-        assert patched_functions(daemon) == set()
+        wait_for_no_breakpoint(daemon)
         os.write(files[0], b"alloc 1000\n")
         assert os.read(files[1], 5) == b"done\n"
     finally:
@@ -275,7 +281,7 @@ def test_in_a_container(run, allocprof, counter, target, tmp_path, command, word
         lines, _ = folded(run, allocprof, output, "--no-comm")
         assert sum(line.endswith(";leaf;malloc") for line in lines) == 100
     else:
-        assert any("main" in text.split(";") for text in recording.texts())
+        assert {"main", "work"} & {text.split(";")[-1] for text in recording.texts()}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
