@@ -233,6 +233,9 @@ def programs(target):
         "pthread_exit_main": ([target("pthread_exit_main")], 7),
         "signals": ([target("signals")], 0),
         "segv": ([target("segv")], 139),
+        "close_all": ([target("close_all")], 4),
+        "exec_itself": ([target("exec_itself"), 50], 0),
+        "fork_storm": ([target("fork_storm")], 0),
         "stacks": ([target("many_stacks"), "-t", 4, 200000, 1000], 0),
         "sort": (["sort"], 0),
     }
