@@ -113,7 +113,6 @@ static void configure(struct session *session, int n_cpus)
 	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
 
 	skeleton->rodata->config = (struct ap_config){
-		.functions = options->functions,
 		.max_depth = options->max_depth,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
 		.no_scratch = limits->no_scratch,
