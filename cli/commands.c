@@ -8,6 +8,7 @@ const struct command *const commands[] = {
 	&cmd_stat,
 	&cmd_record,
 	&cmd_folded,
+	&cmd_doctor,
 	NULL,
 };
 

@@ -81,8 +81,7 @@ const struct probed_allocator *probes__list(const struct probes *probes, size_t 
 	return probes->list;
 }
 
-/* Whether a site is probed: its calls are reported, or its hits say whether another's are calls. */
-static bool is_needed(const struct probes *probes, const struct site *site)
+bool probes__uses(const struct probes *probes, const struct site *site)
 {
 	return (site->names & probes->options.functions) || site->tail_calls;
 }
@@ -127,7 +126,7 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
 			return -errno;
-		if (!is_needed(probes, site))
+		if (!probes__uses(probes, site))
 			continue;
 		offsets[n] = site->probe_offset;
 		cookies[n++] = index;
@@ -150,6 +149,8 @@ static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 	};
 	int n;
 
+	if (!probes->options.program)
+		return 0;
 	if (probes->n_sites + entry->allocator->n_sites > AP_MAX_SITES)
 		return error__set(error, -E2BIG, "%s is one allocator more than can be probed",
 				  entry->path);
@@ -354,6 +355,18 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 	return err == -EEXIST || is_static ? 0 : err;
 }
 
+int probes__add_library(struct probes *probes, const char *path, struct error *error)
+{
+	int err = add_path(probes, path, error);
+
+	if (err == -ENOENT)
+		return error__set(error, -ENOTSUP,
+				  "%s defines no malloc and free; name a program, or the library that "
+				  "holds its allocator",
+				  path);
+	return err;
+}
+
 int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 inode)
 {
 	char name[PATH_MAX + 64];
@@ -416,7 +429,7 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 		}
 	}
 	for (size_t i = 0; i < probes->n_list; i++)
-		if (probes->list[i].attachment)
+		if (probes->list[i].attachment || !probes->options.program)
 			return 0;
 	if (last_err)
 		return last_err;

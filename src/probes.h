@@ -27,7 +27,7 @@ struct probed_allocator {
 };
 
 struct probes_options {
-	struct bpf_program *program;
+	struct bpf_program *program; /* NULL: only find the sites, probe nothing */
 	bool multi;
 	pid_t pid;	   /* 0: every process */
 	int sites_fd;	   /* maps of the programs */
@@ -51,6 +51,9 @@ void probes__detach(struct probes *probes);
  */
 int probes__add_command(struct probes *probes, const char *argv0, struct error *error);
 
+/* Probes the allocator in the file at @path. -ENOTSUP: it is none. */
+int probes__add_library(struct probes *probes, const char *path, struct error *error);
+
 /* Probes what the running process has mapped. -ENOTSUP: no known allocator among it. */
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error);
 
@@ -60,6 +63,10 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error);
  */
 struct mapping_event;
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event);
+
+/* Whether the site is probed: its calls are reported, or its hits say whether another's are calls. */
+struct site;
+bool probes__uses(const struct probes *probes, const struct site *site);
 
 /* All allocators, probed or not; valid until the next call that adds. */
 const struct probed_allocator *probes__list(const struct probes *probes, size_t *n);

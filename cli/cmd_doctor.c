@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "allocator.h"
+#include "command.h"
+#include "error.h"
+#include "kernel.h"
+#include "measure.h"
+#include "message.h"
+#include "options.h"
+#include "probes.h"
+#include "profile.h"
+
+static const struct argp_option doctor_options[] = {
+	{ "pid", 'p', "PID", 0, "Look at the process PID instead of a program", 0 },
+	{ 0 },
+};
+
+static error_t parse_doctor(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct measure *measure = input->options;
+
+	if (key == ARGP_KEY_ARGS && state->argc - state->next > 1)
+		return options__reject_argument(input, state->argv[state->next + 1]);
+	if (key == ARGP_KEY_END && measure->pid && measure->argv)
+		return measure__check(measure, "doctor", input->error);
+	if (key == 'p' || key == ARGP_KEY_ARGS)
+		return measure__parse(measure, key, arg, state);
+	return ARGP_ERR_UNKNOWN;
+}
+
+static void print_facility(const char *name, bool there, const char *use)
+{
+	printf("  %-22s %-4s %s\n", name, there ? "yes" : "no", use);
+}
+
+/* Returns whether recording can work. */
+static bool print_kernel(const struct kernel *kernel)
+{
+	struct error error = { 0 };
+
+	printf("Kernel %s\n", kernel->release);
+	print_facility("privileges", !kernel->missing_capabilities[0],
+		       kernel->missing_capabilities[0] ? kernel->missing_capabilities :
+							 "all that is needed");
+	print_facility("bpf(2)", kernel->bpf, "programs at the probes");
+	print_facility("type information", kernel->btf,
+		       "/sys/kernel/btf/vmlinux, adapts the programs to this kernel");
+	print_facility("uprobe_multi links", kernel->uprobe_multi,
+		       kernel->uprobe_multi ? "used: all probes come and go at once" :
+					      "(Linux 6.6) probes are set one by one instead");
+	print_facility("  for one process", kernel->uprobe_multi_pid,
+		       kernel->uprobe_multi_pid ?
+			       "used for -p and --no-follow" :
+			       "(Linux 6.10) -p and --no-follow set probes one by one");
+	print_facility("uprobe perf events", kernel->uprobe_pmu,
+		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
+	if (kernel__require(kernel, &error)) {
+		printf("\nRecording does not work here: %s.\n", error.text);
+		return false;
+	}
+	printf("\nRecording works here.\n");
+	return true;
+}
+
+static void print_site(const struct site *site)
+{
+	printf("  %s", profile__function_name(site->function));
+	for (size_t i = 0; i < site->n_aliases; i++)
+		printf("%s%s", i ? ", " : " (also ", site->aliases[i]);
+	printf("%s\n", site->n_aliases ? ")" : "");
+	printf("      entry 0x%llx, probe at +%llu: %s\n", site->entry_offset,
+	       site->probe_offset - site->entry_offset, site->instruction);
+	if (site->emulated)
+		printf("      emulated by the kernel: one trap a call\n");
+	else
+		printf("      single-stepped, two traps a call: %s\n", site->reason);
+}
+
+static void print_allocators(const struct probes *probes)
+{
+	const struct probed_allocator *list;
+	size_t n;
+
+	list = probes__list(probes, &n);
+	for (size_t i = 0; i < n; i++) {
+		printf("\n%s", list[i].path);
+		if (list[i].build_id[0])
+			printf(", build id %s", list[i].build_id);
+		putchar('\n');
+		for (size_t j = 0; list[i].allocator && j < list[i].allocator->n_sites; j++)
+			print_site(&list[i].allocator->sites[j]);
+	}
+}
+
+static int find_allocators(struct probes *probes, const struct measure *measure,
+			   struct error *error)
+{
+	int err;
+
+	if (measure->pid)
+		return probes__add_process(probes, measure->pid, error);
+	err = probes__add_command(probes, measure->argv[0], error);
+	if (err == -EACCES && strchr(measure->argv[0], '/'))
+		err = probes__add_library(probes, measure->argv[0], error);
+	return err;
+}
+
+static int run_doctor(int argc, char **argv)
+{
+	struct probes_options probes_options = { .functions = (1U << AP_FUNCTIONS) - 1 };
+	struct measure measure = { 0 };
+	struct error error = { 0 };
+	struct kernel kernel;
+	struct probes *probes = NULL;
+	bool works;
+	int err;
+
+	err = options__parse(&cmd_doctor, parse_doctor, &measure, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	kernel__probe(&kernel);
+	works = print_kernel(&kernel);
+	if (measure.pid || measure.argv) {
+		err = probes__new(&probes_options, &probes);
+		if (!err)
+			err = find_allocators(probes, &measure, &error);
+		if (!err)
+			print_allocators(probes);
+		else
+			message__print("%s", error.text[0] ? error.text : strerror(-err));
+		probes__free(probes);
+	}
+	return works && !err ? EXIT_GOOD : EXIT_FAILED;
+}
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.summary = "Tell what this kernel can do and where a program would be probed",
+	.args_doc = "[PROGRAM|LIBRARY]\n-p PID",
+	.doc = "Tell what this kernel and this user can do, and, of a program, library or process, "
+	       "where its allocator would be probed and what that costs.\v"
+	       "For example: allocprof doctor /usr/bin/jq",
+	.options = doctor_options,
+	.run = run_doctor,
+};
