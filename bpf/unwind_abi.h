@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Unwind tables: what user space compiles out of a file's call frame information and BPF reads.
+ * The including side provides __u8 … __u64 and __s16, __s32 (<linux/types.h> or bpf/vmlinux.h).
+ *
+ * A table is four arrays. To find the rule for an address:
+ *
+ *	the segment with offset = file_offset - segment.file_offset < segment.size; none: no CFI
+ *	block = segment.first_block + (offset >> UNWIND_BLOCK_SHIFT)
+ *	among rows[blocks[block]] … rows[blocks[block + 1] - 1] the last one whose
+ *	pc_lo <= (offset & 0xffff); if there is none, the row just before rows[blocks[block]]
+ *	rules[row.rule]
+ *
+ * The row before always exists, since a segment's first row is at its offset 0. A block has at most
+ * UNWIND_BLOCK_SIZE rows, which bounds the binary search.
+ */
+#ifndef ALLOCPROF_UNWIND_ABI_H
+#define ALLOCPROF_UNWIND_ABI_H
+
+#define UNWIND_BLOCK_SHIFT 8
+#define UNWIND_BLOCK_SIZE  (1 << UNWIND_BLOCK_SHIFT)
+
+/* Halvings that find a row inside its block, which has 0 … UNWIND_BLOCK_SIZE rows. */
+#define UNWIND_SEARCH_STEPS (UNWIND_BLOCK_SHIFT + 1)
+
+/* Rules of one table at the most; struct unwind_row has 16 bits for the index. */
+#define UNWIND_MAX_RULES 65535
+
+/* Segments of one table at the most. Linkers make one; BOLT and the like a few. */
+#define UNWIND_MAX_SEGMENTS 16
+
+/* The canonical frame address, which is also the caller's sp. fp is rbp or x29. */
+enum unwind_cfa {
+	UNWIND_CFA_NONE,	/* no call frame information here; every other field is 0 */
+	UNWIND_CFA_UNSUPPORTED, /* cfa_offset is an enum unwind_unsupported */
+	UNWIND_CFA_SP,		/* sp + cfa_offset */
+	UNWIND_CFA_FP,		/* fp + cfa_offset */
+	UNWIND_CFA_AT_SP,	/* *(sp + cfa_offset) + cfa_add */
+	UNWIND_CFA_AT_FP,	/* *(fp + cfa_offset) + cfa_add */
+	UNWIND_CFA_PLT,		/* sp + cfa_offset + ((pc & 15) >= cfa_add ? 8 : 0) */
+};
+
+/* Where the caller's fp or the return address is. */
+enum unwind_where {
+	UNWIND_SAME,	  /* still in its register */
+	UNWIND_UNDEFINED, /* nowhere; for the return address: this frame is the outermost */
+	UNWIND_AT_CFA,	  /* *(cfa + offset) */
+	UNWIND_AT_SP,	  /* *(sp + offset) */
+	UNWIND_AT_FP,	  /* *(fp + offset), fp before this step changes it */
+};
+
+/* Why there is call frame information that a rule cannot express. */
+enum unwind_unsupported {
+	UNWIND_UNSUPPORTED_CFA_MISSING,	   /* the program never defines the CFA */
+	UNWIND_UNSUPPORTED_CFA_EXPRESSION, /* an expression of no known form */
+	UNWIND_UNSUPPORTED_CFA_REGISTER,   /* not sp or fp; cfa_add is the DWARF register */
+	UNWIND_UNSUPPORTED_SP,		   /* the caller's sp is not the CFA */
+	UNWIND_UNSUPPORTED_FP_EXPRESSION,  /* an expression of no known form */
+	UNWIND_UNSUPPORTED_FP_REGISTER,	   /* fp is kept in the register cfa_add */
+	UNWIND_UNSUPPORTED_RA_EXPRESSION,  /* an expression of no known form */
+	UNWIND_UNSUPPORTED_RA_REGISTER,	   /* the return address is in the register cfa_add */
+	UNWIND_UNSUPPORTED_RA_UNKNOWN,	   /* no rule for the return address */
+	UNWIND_UNSUPPORTED_OFFSET,	   /* an offset does not fit its field */
+	UNWIND_UNSUPPORTED_BAD_FDE,	   /* the FDE that covers this code is broken */
+	UNWIND_UNSUPPORTED_RULES,	   /* more rules than UNWIND_MAX_RULES */
+	UNWIND_UNSUPPORTED_KINDS,
+};
+
+/* The frame was built by the kernel for a signal: the address found here is where the thread was
+ * interrupted, so look up that address itself and not the one before it. */
+#define UNWIND_SIGNAL_FRAME 1
+
+/* One step. rules[0] is always the one with UNWIND_CFA_NONE. */
+struct unwind_rule {
+	__u8 cfa;      /* enum unwind_cfa */
+	__u8 fp_where; /* enum unwind_where */
+	__u8 ra_where; /* enum unwind_where */
+	__u8 flags;    /* UNWIND_SIGNAL_FRAME */
+	__s32 cfa_offset;
+	__s32 fp_offset;
+	__s16 ra_offset;
+	__s16 cfa_add;
+};
+
+/* Valid up to the next row's pc. */
+struct unwind_row {
+	__u16 pc_lo; /* low 16 bits of the offset in the segment */
+	__u16 rule;  /* index in rules */
+};
+
+/* Code of the file that one linear mapping covers, from its first FDE to the end of its last. */
+struct unwind_segment {
+	__u64 file_offset;
+	__u64 vaddr;	   /* of file_offset, as the file's program headers say; BPF needs none */
+	__u32 size;	   /* bytes */
+	__u32 first_block; /* index in blocks; the segment has (size - 1 >> SHIFT) + 2 of them */
+};
+
+_Static_assert(sizeof(struct unwind_rule) == 16, "unwind_rule is ABI");
+_Static_assert(sizeof(struct unwind_row) == 4, "unwind_row is ABI");
+_Static_assert(sizeof(struct unwind_segment) == 24, "unwind_segment is ABI");
+
+#endif

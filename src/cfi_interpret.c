@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cfi_internal.h"
+
+#include <dwarf.h>
+#include <stdint.h>
+
+/* Compilers nest one deep. */
+#define REMEMBER_DEPTH 32
+
+struct machine {
+	const struct cfi_arch *arch;
+	const struct cfi_cie *cie;
+	const struct cfi_section *section;
+	const struct cfi_fde *fde; /* NULL while the CIE runs */
+	struct cfi_cursor c;
+	struct cfi_state *state;
+	cfi_row_fn row;
+	void *ctx;
+	__u64 pc;
+	unsigned int depth;
+	struct cfi_state remembered[REMEMBER_DEPTH];
+};
+
+enum cfi_column cfi_arch__column(const struct cfi_arch *arch, __u64 reg)
+{
+	unsigned int column;
+
+	for (column = 0; column < CFI_COLUMNS; column++)
+		if (arch->registers[column] == reg)
+			break;
+	return column;
+}
+
+static struct cfi_value reg_value(__u16 reg, __s64 add)
+{
+	return (struct cfi_value){ .kind = CFI_VALUE_REG, .reg = reg, .add = add };
+}
+
+static void save(struct machine *m, __u64 reg, enum cfi_saved_how how, struct cfi_value value)
+{
+	enum cfi_column column = cfi_arch__column(m->arch, reg);
+
+	if (column < CFI_COLUMNS)
+		m->state->columns[column] = (struct cfi_saved){ .how = how, .value = value };
+}
+
+/* An offset that overflows is expressible in no rule, but the rest of the FDE is well. */
+static struct cfi_value factored(struct machine *m, __u16 reg, bool overflow, __s64 factor)
+{
+	__s64 offset;
+
+	if (overflow || __builtin_mul_overflow(factor, m->cie->data_align, &offset))
+		return (struct cfi_value){ .kind = CFI_VALUE_UNKNOWN };
+	return reg_value(reg, offset);
+}
+
+static void save_at_cfa(struct machine *m, __u64 reg, enum cfi_saved_how how, __u64 factor)
+{
+	save(m, reg, how, factored(m, CFI_REG_CFA, factor > INT64_MAX, (__s64)factor));
+}
+
+static void save_at_cfa_signed(struct machine *m, __u64 reg, enum cfi_saved_how how, __s64 factor)
+{
+	save(m, reg, how, factored(m, CFI_REG_CFA, false, factor));
+}
+
+static void save_expression(struct machine *m, __u64 reg, enum cfi_saved_how how)
+{
+	__u64 size = cfi_cursor__uleb128(&m->c);
+	const __u8 *ops = cfi_cursor__skip(&m->c, size);
+	struct cfi_value cfa = reg_value(CFI_REG_CFA, 0);
+
+	if (!m->c.bad && cfi_arch__column(m->arch, reg) < CFI_COLUMNS)
+		save(m, reg, how, cfi_expression__value(ops, size, &cfa));
+}
+
+static void define_cfa_expression(struct machine *m)
+{
+	__u64 size = cfi_cursor__uleb128(&m->c);
+	const __u8 *ops = cfi_cursor__skip(&m->c, size);
+
+	if (m->c.bad)
+		return;
+	if (!m->arch->match_cfa || !m->arch->match_cfa(ops, size, &m->state->cfa))
+		m->state->cfa = cfi_expression__value(ops, size, NULL);
+}
+
+/*
+ * A CIE that restores (in CUDA's libraries there are some) has nothing to restore to; libgcc takes
+ * the register as never saved then.
+ */
+static void restore(struct machine *m, __u64 reg)
+{
+	enum cfi_column column = cfi_arch__column(m->arch, reg);
+
+	if (column < CFI_COLUMNS)
+		m->state->columns[column] =
+			m->fde ? m->cie->initial.columns[column] : (struct cfi_saved){ 0 };
+}
+
+static int move_to(struct machine *m, __u64 pc)
+{
+	int err;
+
+	if (!m->fde || pc < m->pc)
+		return CFI_REJECT_PROGRAM;
+	if (pc == m->pc || m->pc >= m->fde->hi)
+		return CFI_OK;
+	err = m->row(m->ctx, m->pc, m->state);
+	if (err)
+		return err;
+	m->pc = pc;
+	return CFI_OK;
+}
+
+static int advance(struct machine *m, __u64 delta)
+{
+	__u64 pc;
+
+	if (__builtin_mul_overflow(delta, m->cie->code_align, &delta) ||
+	    __builtin_add_overflow(m->pc, delta, &pc))
+		return CFI_REJECT_PROGRAM;
+	return move_to(m, pc);
+}
+
+static int set_loc(struct machine *m)
+{
+	enum cfi_reject reject;
+	__u64 pc;
+
+	reject = cfi_pointer__read(&m->c, m->cie->fde_encoding, m->section, 0, &pc);
+	return reject ? (int)reject : move_to(m, pc);
+}
+
+/*
+ * Changing half of a CFA that is an expression has no meaning (DWARF 5, 6.4.2.2). libgcrypt does it
+ * in the epilogues of functions whose bodies are well described, so only the CFA is lost.
+ */
+static bool cfa_has_halves(struct machine *m)
+{
+	if (m->state->cfa.kind == CFI_VALUE_REG)
+		return true;
+	m->state->cfa = (struct cfi_value){ .kind = CFI_VALUE_UNKNOWN };
+	return false;
+}
+
+static void define_cfa_offset(struct machine *m, __s64 offset)
+{
+	if (cfa_has_halves(m))
+		m->state->cfa.add = offset;
+}
+
+/* Register, factor; one function so that operands are read in order. */
+static __u64 two_uleb128(struct cfi_cursor *c, __u64 *second)
+{
+	__u64 first = cfi_cursor__uleb128(c);
+
+	*second = cfi_cursor__uleb128(c);
+	return first;
+}
+
+static int step(struct machine *m)
+{
+	__u8 op = cfi_cursor__u8(&m->c);
+	struct cfi_value none = { .kind = CFI_VALUE_UNKNOWN };
+	__u64 reg, operand;
+	__s64 factor;
+
+	switch (op & 0xc0) {
+	case DW_CFA_advance_loc:
+		return advance(m, op & 0x3f);
+	case DW_CFA_offset:
+		save_at_cfa(m, op & 0x3f, CFI_SAVED_AT, cfi_cursor__uleb128(&m->c));
+		return CFI_OK;
+	case DW_CFA_restore:
+		restore(m, op & 0x3f);
+		return CFI_OK;
+	}
+
+	switch (op) {
+	case DW_CFA_nop:
+		return CFI_OK;
+	case DW_CFA_set_loc:
+		return set_loc(m);
+	case DW_CFA_advance_loc1:
+		return advance(m, cfi_cursor__u8(&m->c));
+	case DW_CFA_advance_loc2:
+		return advance(m, cfi_cursor__u16(&m->c));
+	case DW_CFA_advance_loc4:
+		return advance(m, cfi_cursor__u32(&m->c));
+
+	case DW_CFA_def_cfa:
+		reg = two_uleb128(&m->c, &operand);
+		m->state->cfa = reg_value(cfi_reg(reg), (__s64)operand);
+		return CFI_OK;
+	case DW_CFA_def_cfa_sf:
+		reg = cfi_cursor__uleb128(&m->c);
+		factor = cfi_cursor__sleb128(&m->c);
+		m->state->cfa = factored(m, cfi_reg(reg), false, factor);
+		return CFI_OK;
+	case DW_CFA_def_cfa_register:
+		reg = cfi_cursor__uleb128(&m->c);
+		if (cfa_has_halves(m))
+			m->state->cfa.reg = cfi_reg(reg);
+		return CFI_OK;
+	case DW_CFA_def_cfa_offset:
+		define_cfa_offset(m, (__s64)cfi_cursor__uleb128(&m->c));
+		return CFI_OK;
+	case DW_CFA_def_cfa_offset_sf:
+		factor = cfi_cursor__sleb128(&m->c);
+		if (__builtin_mul_overflow(factor, m->cie->data_align, &factor))
+			return CFI_REJECT_PROGRAM;
+		define_cfa_offset(m, factor);
+		return CFI_OK;
+	case DW_CFA_def_cfa_expression:
+		define_cfa_expression(m);
+		return CFI_OK;
+
+	case DW_CFA_offset_extended:
+		reg = two_uleb128(&m->c, &operand);
+		save_at_cfa(m, reg, CFI_SAVED_AT, operand);
+		return CFI_OK;
+	case DW_CFA_offset_extended_sf:
+		reg = cfi_cursor__uleb128(&m->c);
+		save_at_cfa_signed(m, reg, CFI_SAVED_AT, cfi_cursor__sleb128(&m->c));
+		return CFI_OK;
+	case DW_CFA_GNU_negative_offset_extended:
+		reg = two_uleb128(&m->c, &operand);
+		save(m, reg, CFI_SAVED_AT,
+		     factored(m, CFI_REG_CFA, operand > INT64_MAX, (__s64)-operand));
+		return CFI_OK;
+	case DW_CFA_val_offset:
+		reg = two_uleb128(&m->c, &operand);
+		save_at_cfa(m, reg, CFI_SAVED_IS, operand);
+		return CFI_OK;
+	case DW_CFA_val_offset_sf:
+		reg = cfi_cursor__uleb128(&m->c);
+		save_at_cfa_signed(m, reg, CFI_SAVED_IS, cfi_cursor__sleb128(&m->c));
+		return CFI_OK;
+	case DW_CFA_expression:
+		save_expression(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_AT);
+		return CFI_OK;
+	case DW_CFA_val_expression:
+		save_expression(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_IS);
+		return CFI_OK;
+	case DW_CFA_register:
+		reg = two_uleb128(&m->c, &operand);
+		save(m, reg, CFI_SAVED_IS, reg_value(cfi_reg(operand), 0));
+		return CFI_OK;
+	case DW_CFA_undefined:
+		save(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_UNDEFINED, none);
+		return CFI_OK;
+	case DW_CFA_same_value:
+		save(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_SAME, none);
+		return CFI_OK;
+	case DW_CFA_restore_extended:
+		restore(m, cfi_cursor__uleb128(&m->c));
+		return CFI_OK;
+
+	case DW_CFA_remember_state:
+		if (m->depth == REMEMBER_DEPTH)
+			return CFI_REJECT_PROGRAM;
+		m->remembered[m->depth++] = *m->state;
+		return CFI_OK;
+	case DW_CFA_restore_state:
+		if (!m->depth)
+			return CFI_REJECT_PROGRAM;
+		*m->state = m->remembered[--m->depth];
+		return CFI_OK;
+
+	case DW_CFA_GNU_args_size:
+		cfi_cursor__uleb128(&m->c);
+		return CFI_OK;
+	default:
+		return CFI_REJECT_OPCODE;
+	}
+}
+
+int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
+		     const struct cfi_section *section, const struct cfi_fde *fde,
+		     struct cfi_cursor program, struct cfi_state *state, cfi_row_fn row, void *ctx)
+{
+	struct machine m;
+
+	/* Not by an initialiser, which would clear the remembered states of every FDE. */
+	m.arch = arch;
+	m.cie = cie;
+	m.section = section;
+	m.fde = fde;
+	m.c = program;
+	m.state = state;
+	m.row = row;
+	m.ctx = ctx;
+	m.pc = fde ? fde->lo : 0;
+	m.depth = 0;
+
+	if (fde)
+		*state = cie->initial;
+	else
+		*state = (struct cfi_state){ .cfa = { .kind = CFI_VALUE_UNSET } };
+
+	while (m.c.pos != m.c.end) {
+		int err = step(&m);
+
+		if (m.c.bad)
+			return CFI_REJECT_TRUNCATED;
+		if (err)
+			return err;
+	}
+	if (fde && m.pc < fde->hi)
+		return row(ctx, m.pc, state);
+	return CFI_OK;
+}

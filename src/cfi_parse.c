@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cfi_internal.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The length that says that a 64-bit length follows; everything from 0xfffffff0 up is reserved. */
+#define LENGTH_IS_64  0xffffffffu
+#define LENGTH_LOWEST 0xfffffff0u
+
+static bool take(struct cfi_cursor *c, void *to, size_t size)
+{
+	if ((size_t)(c->end - c->pos) < size) {
+		c->pos = c->end;
+		c->bad = true;
+		memset(to, 0, size);
+		return false;
+	}
+	memcpy(to, c->pos, size);
+	c->pos += size;
+	return true;
+}
+
+__u8 cfi_cursor__u8(struct cfi_cursor *c)
+{
+	if (c->pos == c->end) {
+		c->bad = true;
+		return 0;
+	}
+	return *c->pos++;
+}
+
+__u16 cfi_cursor__u16(struct cfi_cursor *c)
+{
+	__u16 value;
+
+	take(c, &value, sizeof(value));
+	return value;
+}
+
+__u32 cfi_cursor__u32(struct cfi_cursor *c)
+{
+	__u32 value;
+
+	take(c, &value, sizeof(value));
+	return value;
+}
+
+__u64 cfi_cursor__u64(struct cfi_cursor *c)
+{
+	__u64 value;
+
+	take(c, &value, sizeof(value));
+	return value;
+}
+
+/* Ten bytes hold 64 bits; what is longer is padding that nobody writes, or an attack. */
+static __u64 leb128(struct cfi_cursor *c, unsigned int *shift, __u8 *last)
+{
+	__u64 value = 0;
+	__u8 byte;
+
+	*shift = 0;
+	do {
+		byte = cfi_cursor__u8(c);
+		if (*shift >= 70) {
+			c->pos = c->end;
+			c->bad = true;
+			return 0;
+		}
+		if (*shift < 64)
+			value |= (__u64)(byte & 0x7f) << *shift;
+		*shift += 7;
+	} while (byte & 0x80);
+	*last = byte;
+	return value;
+}
+
+__u64 cfi_cursor__uleb128(struct cfi_cursor *c)
+{
+	unsigned int shift;
+	__u8 last;
+
+	if (c->pos != c->end && *c->pos < 0x80)
+		return *c->pos++;
+	return leb128(c, &shift, &last);
+}
+
+__s64 cfi_cursor__sleb128(struct cfi_cursor *c)
+{
+	unsigned int shift;
+	__u8 last = 0;
+	__u64 value = leb128(c, &shift, &last);
+
+	if (shift < 64 && (last & 0x40))
+		value |= ~(__u64)0 << shift;
+	return (__s64)value;
+}
+
+const __u8 *cfi_cursor__skip(struct cfi_cursor *c, __u64 size)
+{
+	const __u8 *start = c->pos;
+
+	if ((__u64)(c->end - c->pos) < size) {
+		c->pos = c->end;
+		c->bad = true;
+		return c->end;
+	}
+	c->pos += size;
+	return start;
+}
+
+enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
+				  const struct cfi_section *section, __u64 data_base, __u64 *out)
+{
+	__u64 value, base;
+
+	switch (encoding & 0x70) {
+	case DW_EH_PE_absptr:
+	/* libgcc's bases are null for the executables of this ABI (unwind-dw2-fde-dip.c). */
+	case DW_EH_PE_textrel:
+		base = 0;
+		break;
+	case DW_EH_PE_datarel:
+		base = data_base;
+		break;
+	case DW_EH_PE_pcrel:
+		base = section->vaddr + (__u64)(c->pos - section->data);
+		break;
+	case DW_EH_PE_aligned:
+		if (encoding != DW_EH_PE_aligned)
+			return CFI_REJECT_ENCODING;
+		base = section->vaddr + (__u64)(c->pos - section->data);
+		cfi_cursor__skip(c, -base & 7);
+		base = 0;
+		break;
+	default:
+		return CFI_REJECT_ENCODING;
+	}
+	if (encoding & DW_EH_PE_indirect)
+		return CFI_REJECT_ENCODING;
+
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		value = cfi_cursor__u64(c);
+		break;
+	case DW_EH_PE_uleb128:
+		value = cfi_cursor__uleb128(c);
+		break;
+	case DW_EH_PE_udata2:
+		value = cfi_cursor__u16(c);
+		break;
+	case DW_EH_PE_udata4:
+		value = cfi_cursor__u32(c);
+		break;
+	case DW_EH_PE_sleb128:
+		value = (__u64)cfi_cursor__sleb128(c);
+		break;
+	case DW_EH_PE_sdata2:
+		value = (__u64)(__s16)cfi_cursor__u16(c);
+		break;
+	case DW_EH_PE_sdata4:
+		value = (__u64)(__s32)cfi_cursor__u32(c);
+		break;
+	default:
+		return CFI_REJECT_ENCODING;
+	}
+	if (c->bad)
+		return CFI_REJECT_TRUNCATED;
+	*out = base + value;
+	return CFI_OK;
+}
+
+/* Steps over a pointer of which only the size matters, such as the personality routine's. */
+static enum cfi_reject skip_pointer(struct cfi_cursor *c, __u8 encoding,
+				    const struct cfi_section *section)
+{
+	__u64 ignored;
+
+	if (encoding == DW_EH_PE_omit)
+		return CFI_OK;
+	return cfi_pointer__read(c, encoding & ~DW_EH_PE_indirect, section, 0, &ignored);
+}
+
+static enum cfi_reject read_augmentation(struct cfi_cursor *c, const char *letters,
+					 const struct cfi_section *section, struct cfi_cie *cie)
+{
+	struct cfi_cursor data = *c;
+	enum cfi_reject reject;
+	__u64 size;
+
+	if (!letters[0])
+		return CFI_OK;
+	if (letters[0] != 'z')
+		return CFI_REJECT_AUGMENTATION;
+
+	size = cfi_cursor__uleb128(c);
+	data.pos = cfi_cursor__skip(c, size);
+	data.end = c->pos;
+	if (c->bad)
+		return CFI_REJECT_TRUNCATED;
+	cie->sized_augmentation = true;
+	for (letters++; *letters; letters++) {
+		switch (*letters) {
+		case 'R':
+			cie->fde_encoding = cfi_cursor__u8(&data);
+			break;
+		case 'P':
+			reject = skip_pointer(&data, cfi_cursor__u8(&data), section);
+			if (reject)
+				return reject;
+			break;
+		case 'L':
+			cfi_cursor__u8(&data);
+			break;
+		case 'S':
+			cie->signal_frame = true;
+			break;
+		case 'B': /* arm64: return addresses are signed with the B key */
+		case 'G': /* arm64: the stack is tagged */
+			break;
+		default:
+			return CFI_REJECT_AUGMENTATION;
+		}
+	}
+	return data.bad ? CFI_REJECT_TRUNCATED : CFI_OK;
+}
+
+/* @c stands behind the CIE id. */
+static enum cfi_reject read_cie(struct cfi_cursor *c, const struct cfi_arch *arch,
+				const struct cfi_section *section, struct cfi_cie *cie)
+{
+	const char *augmentation;
+	enum cfi_reject reject;
+	const __u8 *nul;
+	__u64 ra_column;
+	__u8 version;
+
+	version = cfi_cursor__u8(c);
+	if (c->bad)
+		return CFI_REJECT_TRUNCATED;
+	if (version != 1 && version != 3 && version != 4)
+		return CFI_REJECT_VERSION;
+
+	augmentation = (const char *)c->pos;
+	nul = memchr(c->pos, 0, c->end - c->pos);
+	if (!nul)
+		return CFI_REJECT_TRUNCATED;
+	c->pos = nul + 1;
+	/* GCC 2's "eh": a pointer to exception data follows. */
+	if (augmentation[0] == 'e' && augmentation[1] == 'h') {
+		augmentation += 2;
+		cfi_cursor__u64(c);
+	}
+	if (version >= 4) {
+		__u8 address_size = cfi_cursor__u8(c);
+		__u8 segment_size = cfi_cursor__u8(c);
+
+		if (!c->bad && (address_size != 8 || segment_size != 0))
+			return CFI_REJECT_VERSION;
+	}
+	cie->code_align = cfi_cursor__uleb128(c);
+	cie->data_align = cfi_cursor__sleb128(c);
+	ra_column = version == 1 ? cfi_cursor__u8(c) : cfi_cursor__uleb128(c);
+	if (c->bad)
+		return CFI_REJECT_TRUNCATED;
+
+	cie->fde_encoding = DW_EH_PE_absptr;
+	reject = read_augmentation(c, augmentation, section, cie);
+	if (reject)
+		return reject;
+	cie->readable = true;
+	if (ra_column != arch->registers[CFI_COLUMN_RA])
+		return CFI_REJECT_CIE;
+	return cfi_program__run(arch, cie, section, NULL, *c, &cie->initial, NULL, NULL);
+}
+
+static const struct cfi_cie *find_cie(const struct cfi_entries *entries, __u64 offset)
+{
+	__u32 lo = 0, hi = entries->cie_count;
+
+	while (lo < hi) {
+		__u32 mid = lo + (hi - lo) / 2;
+
+		if (entries->cies[mid].offset == offset)
+			return &entries->cies[mid];
+		if (entries->cies[mid].offset < offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+static const struct cfi_text *find_text(const struct cfi_text *texts, __u32 count, __u64 vaddr)
+{
+	for (__u32 i = 0; i < count; i++)
+		if (vaddr - texts[i].vaddr < texts[i].size)
+			return &texts[i];
+	return NULL;
+}
+
+/* @c stands behind the CIE pointer. */
+static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *section,
+				const struct cfi_cie *cie, const struct cfi_text *texts,
+				__u32 text_count, struct cfi_fde *fde)
+{
+	const struct cfi_text *text;
+	enum cfi_reject reject;
+	__u64 size;
+
+	if (!cie->readable)
+		return CFI_REJECT_CIE;
+	reject = cfi_pointer__read(c, cie->fde_encoding, section, 0, &fde->lo);
+	if (reject)
+		return reject;
+	/* The size has the pointer's format and no base. */
+	reject = cfi_pointer__read(c, cie->fde_encoding & 0x0f, section, 0, &size);
+	if (reject)
+		return reject;
+	if (cie->sized_augmentation)
+		cfi_cursor__skip(c, cfi_cursor__uleb128(c));
+	if (c->bad)
+		return CFI_REJECT_TRUNCATED;
+	if (!size || fde->lo + size < fde->lo)
+		return CFI_REJECT_RANGE;
+	text = find_text(texts, text_count, fde->lo);
+	if (!text)
+		return CFI_REJECT_OUTSIDE;
+	fde->hi = fde->lo + size;
+	if (fde->hi > text->vaddr + text->size)
+		fde->hi = text->vaddr + text->size;
+	fde->program = c->pos;
+	fde->program_size = (__u32)(c->end - c->pos);
+	return CFI_OK;
+}
+
+/* An FDE as the first pass leaves it: its CIE may only follow. */
+struct raw_fde {
+	__u64 cie_offset;
+	struct cfi_cursor body;
+};
+
+struct scan {
+	struct cfi_entries *entries;
+	struct raw_fde *raw;
+	__u32 raw_count;
+	__u32 raw_room;
+	__u32 cie_room;
+};
+
+/* Makes room for one more element; sizes are bounded by the section's. */
+static int reserve(void **array, __u32 count, __u32 *room, size_t size)
+{
+	__u32 want;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	want = *room ? *room * 2 : 64;
+	grown = reallocarray(*array, want, size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*room = want;
+	return 0;
+}
+
+static int add_cie(struct scan *scan, const struct cfi_arch *arch,
+		   const struct cfi_section *section, __u64 offset, struct cfi_cursor body,
+		   struct cfi_stats *stats)
+{
+	struct cfi_entries *entries = scan->entries;
+	struct cfi_cie *cie;
+	int err;
+
+	err = reserve((void **)&entries->cies, entries->cie_count, &scan->cie_room, sizeof(*cie));
+	if (err)
+		return err;
+	cie = &entries->cies[entries->cie_count++];
+	memset(cie, 0, sizeof(*cie));
+	cie->offset = offset;
+	cie->reject = read_cie(&body, arch, section, cie);
+	if (cie->reject)
+		stats->rejected[cie->reject]++;
+	else
+		stats->cies++;
+	return 0;
+}
+
+static int add_raw_fde(struct scan *scan, __u64 cie_offset, struct cfi_cursor body)
+{
+	int err;
+
+	err = reserve((void **)&scan->raw, scan->raw_count, &scan->raw_room, sizeof(*scan->raw));
+	if (err)
+		return err;
+	scan->raw[scan->raw_count++] = (struct raw_fde){ cie_offset, body };
+	return 0;
+}
+
+/*
+ * The first pass. CIEs are run here, once each and only where the section's entries begin, so that
+ * FDEs pointing wherever they like cannot make the work more than linear.
+ */
+static int scan_section(struct scan *scan, const struct cfi_arch *arch,
+			const struct cfi_section *section, struct cfi_stats *stats)
+{
+	struct cfi_cursor c = { section->data, section->data + section->size, false };
+
+	while (c.end - c.pos >= 4) {
+		const __u8 *start = c.pos, *id_pos;
+		struct cfi_cursor body = c;
+		__u64 length, id;
+		bool wide = false, is_cie;
+		int err;
+
+		length = cfi_cursor__u32(&c);
+		if (!length) {
+			if (section->ends_at_zero && scan->raw_count >= section->fdes_expected)
+				break;
+			continue;
+		}
+		if (length == LENGTH_IS_64) {
+			wide = true;
+			length = cfi_cursor__u64(&c);
+		} else if (length >= LENGTH_LOWEST) {
+			c.bad = true;
+		}
+		body.pos = cfi_cursor__skip(&c, length);
+		body.end = c.pos;
+		if (c.bad) {
+			stats->rejected[CFI_REJECT_LENGTH]++;
+			break;
+		}
+
+		/* In .eh_frame the id has four bytes even behind a 64-bit length (LSB). */
+		id_pos = body.pos;
+		if (section->debug_frame && wide) {
+			id = cfi_cursor__u64(&body);
+			is_cie = id == ~(__u64)0;
+		} else {
+			id = cfi_cursor__u32(&body);
+			is_cie = id == (section->debug_frame ? 0xffffffffu : 0);
+		}
+		if (body.bad) {
+			stats->rejected[CFI_REJECT_TRUNCATED]++;
+			continue;
+		}
+		if (is_cie)
+			err = add_cie(scan, arch, section, (__u64)(start - section->data), body,
+				      stats);
+		else if (section->debug_frame)
+			err = add_raw_fde(scan, id, body);
+		else
+			err = add_raw_fde(scan, (__u64)(id_pos - section->data) - id, body);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int compare_fdes(const void *a, const void *b)
+{
+	const struct cfi_fde *x = a, *y = b;
+
+	if (x->lo != y->lo)
+		return x->lo < y->lo ? -1 : 1;
+	return x->program < y->program ? -1 : x->program > y->program;
+}
+
+/*
+ * Makes the FDEs disjoint as a binary search for the last start at or before an address sees them,
+ * which is how libgcc goes through .eh_frame_hdr: an FDE ends where the next one starts. Of those
+ * with the same start the first in the section counts.
+ */
+static void separate_fdes(struct cfi_entries *entries, bool sorted, struct cfi_stats *stats)
+{
+	struct cfi_fde *fdes = entries->fdes;
+	__u32 kept = 0;
+
+	if (!sorted)
+		qsort(fdes, entries->fde_count, sizeof(*fdes), compare_fdes);
+	for (__u32 i = 0; i < entries->fde_count; i++) {
+		if (kept && fdes[kept - 1].lo == fdes[i].lo) {
+			stats->rejected[CFI_REJECT_OVERLAP]++;
+			continue;
+		}
+		if (kept && fdes[kept - 1].hi > fdes[i].lo) {
+			stats->rejected[CFI_REJECT_OVERLAP]++;
+			fdes[kept - 1].hi = fdes[i].lo;
+		}
+		fdes[kept++] = fdes[i];
+	}
+	entries->fde_count = kept;
+}
+
+int cfi_entries__read(const struct cfi_arch *arch, const struct cfi_section *section,
+		      const struct cfi_text *texts, __u32 text_count, struct cfi_stats *stats,
+		      struct cfi_entries *out)
+{
+	struct cfi_entries entries = { 0 };
+	struct scan scan = { .entries = &entries };
+	const struct cfi_cie *cie = NULL;
+	bool sorted = true;
+	int err;
+
+	err = scan_section(&scan, arch, section, stats);
+	if (err)
+		goto out;
+	entries.fdes = calloc(scan.raw_count ? scan.raw_count : 1, sizeof(*entries.fdes));
+	if (!entries.fdes) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (__u32 i = 0; i < scan.raw_count; i++) {
+		struct cfi_fde *fde = &entries.fdes[entries.fde_count];
+		struct raw_fde *raw = &scan.raw[i];
+		enum cfi_reject reject;
+
+		if (!cie || cie->offset != raw->cie_offset)
+			cie = find_cie(&entries, raw->cie_offset);
+		reject = cie ? read_fde(&raw->body, section, cie, texts, text_count, fde)
+			     : CFI_REJECT_CIE;
+		if (reject) {
+			stats->rejected[reject]++;
+			continue;
+		}
+		fde->cie = (__u32)(cie - entries.cies);
+		if (entries.fde_count && fde[-1].lo > fde->lo)
+			sorted = false;
+		entries.fde_count++;
+	}
+	separate_fdes(&entries, sorted, stats);
+	*out = entries;
+	memset(&entries, 0, sizeof(entries));
+out:
+	cfi_entries__free(&entries);
+	free(scan.raw);
+	return err;
+}
+
+void cfi_entries__free(struct cfi_entries *entries)
+{
+	free(entries->cies);
+	free(entries->fdes);
+}

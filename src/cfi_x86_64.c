@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cfi_internal.h"
+
+#include <dwarf.h>
+#include <elf.h>
+
+/* System V ABI, AMD64 supplement, figure 3.36. */
+enum {
+	RBP = 6,
+	RSP = 7,
+	RIP = 16
+};
+
+/*
+ * What ld writes for .plt, whose entries of 16 bytes push a word at the same distance from their
+ * start: rsp + 8 + (((rip & 15) >= n) << 3). n is 11, or 10 where entries start with endbr64.
+ */
+static bool match_plt(const __u8 *ops, size_t size, struct cfi_value *out)
+{
+	struct cfi_cursor c = { ops, ops + size, false };
+	__s64 offset, rip_offset;
+	__u8 threshold;
+
+	if (cfi_cursor__u8(&c) != DW_OP_breg0 + RSP)
+		return false;
+	offset = cfi_cursor__sleb128(&c);
+	if (cfi_cursor__u8(&c) != DW_OP_breg0 + RIP)
+		return false;
+	rip_offset = cfi_cursor__sleb128(&c);
+	if (rip_offset != 0 || cfi_cursor__u8(&c) != DW_OP_lit15 || cfi_cursor__u8(&c) != DW_OP_and)
+		return false;
+	threshold = cfi_cursor__u8(&c) - DW_OP_lit0;
+	if (threshold > 15 || cfi_cursor__u8(&c) != DW_OP_ge || cfi_cursor__u8(&c) != DW_OP_lit3 ||
+	    cfi_cursor__u8(&c) != DW_OP_shl || cfi_cursor__u8(&c) != DW_OP_plus || c.bad ||
+	    c.pos != c.end)
+		return false;
+	*out = (struct cfi_value){ .kind = CFI_VALUE_PLT, .offset = offset, .add = threshold };
+	return true;
+}
+
+const struct cfi_arch cfi_arch_x86_64 = {
+	.machine = EM_X86_64,
+	.registers = { [CFI_COLUMN_SP] = RSP, [CFI_COLUMN_FP] = RBP, [CFI_COLUMN_RA] = RIP },
+	.ra_in_register = false,
+	.match_cfa = match_plt,
+};
