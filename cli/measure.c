@@ -50,11 +50,15 @@ static int parse_functions(struct measure *measure, const char *list, struct err
 		function = profile__function_by_name(name);
 		if (function < 0) {
 			nearest = options__nearest(name, names);
-			error__set(error, -EINVAL,
-				   "unknown function '%s'%s%s%s; -e takes names such as "
-				   "malloc,calloc",
-				   name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-				   nearest ? "'?" : "");
+			if (nearest)
+				error__set(error, -EINVAL,
+					   "unknown function '%s'; did you mean '%s'?", name,
+					   nearest);
+			else
+				error__set(error, -EINVAL,
+					   "unknown function '%s'; -e takes names such as "
+					   "malloc,calloc",
+					   name);
 			return EINVAL;
 		}
 		measure->session.functions |= 1U << function;
