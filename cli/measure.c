@@ -25,8 +25,8 @@ static int parse_pid(struct measure *measure, const char *text, struct error *er
 	errno = 0;
 	pid = strtol(text, &end, 10);
 	if (errno || end == text || *end || pid <= 0 || pid > INT_MAX) {
-		error__set(error, -EINVAL,
-			   "'%s' is no process id; give one number, as ps shows it", text);
+		error__set(error, -EINVAL, "'%s' is no process id; give one number, as ps shows it",
+			   text);
 		return EINVAL;
 	}
 	measure->pid = pid;
@@ -98,8 +98,8 @@ static int parse_depth(struct measure *measure, const char *text, struct error *
 	long depth = strtol(text, &end, 10);
 
 	if (end == text || *end || depth < 1 || depth > AP_MAX_DEPTH) {
-		error__set(error, -EINVAL, "'%s' is no stack depth; --max-depth takes 1 to %d", text,
-			   AP_MAX_DEPTH);
+		error__set(error, -EINVAL, "'%s' is no stack depth; --max-depth takes 1 to %d",
+			   text, AP_MAX_DEPTH);
 		return EINVAL;
 	}
 	measure->session.max_depth = depth;
@@ -109,7 +109,14 @@ static int parse_depth(struct measure *measure, const char *text, struct error *
 /* "counts=8,ring=4096,scratch=0": bounds so small that losses must happen. */
 static int parse_inject(struct measure *measure, char *list, struct error *error)
 {
-	enum { COUNTS, RING, STACKS, TAIL_CALLS, PROCESSES, SCRATCH };
+	enum {
+		COUNTS,
+		RING,
+		STACKS,
+		TAIL_CALLS,
+		PROCESSES,
+		SCRATCH
+	};
 	static char *const names[] = {
 		[COUNTS] = (char *)"counts",
 		[RING] = (char *)"ring",
