@@ -13,7 +13,9 @@
 #include "output.h"
 #include "stat_report.h"
 
-enum { OPT_JSON = 256 };
+enum {
+	OPT_JSON = 256
+};
 
 static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_PID,

@@ -40,15 +40,16 @@ static bool report_lost(const struct profile *profile)
 static bool report_incomplete(const struct profile *profile, bool say_so)
 {
 	__u64 incomplete = profile__ledger(profile, "incomplete");
+	__u64 attributed = profile__ledger(profile, "attributed");
 	char reasons[256];
 
 	if (!incomplete)
 		return false;
 	list_reasons(profile, "incomplete_", reasons, sizeof(reasons));
-	if (say_so)
+	/* Where it is most of them nobody should have to ask. */
+	if (say_so || incomplete > attributed / 2)
 		message__print("the stacks of %llu of %llu calls end early (%s)%s", incomplete,
-			       profile__ledger(profile, "attributed"),
-			       *reasons ? reasons : "no reason given",
+			       attributed, *reasons ? reasons : "no reason given",
 			       profile__ledger(profile, "incomplete_max_depth")
 				       ? "; record with a greater --max-depth"
 				       : "");

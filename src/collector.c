@@ -167,7 +167,8 @@ bool collector__is_followed(struct collector *collector, pid_t pid)
 {
 	__u32 key = pid;
 
-	if (hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector, &key))
+	if (hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector,
+			     &key))
 		return true;
 	process_maps__remove(collector->maps, pid);
 	return false;
@@ -200,8 +201,8 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
  * what was forked. */
 static struct image *get_image(struct collector *collector, __u32 id)
 {
-	if (!id || grow(&collector->images, &collector->images_capacity, id,
-			sizeof(*collector->images)))
+	if (!id ||
+	    grow(&collector->images, &collector->images_capacity, id, sizeof(*collector->images)))
 		return NULL;
 	if (id > collector->n_images)
 		collector->n_images = id;
@@ -224,9 +225,9 @@ static int handle_process(struct collector *collector, const struct ap_process_r
 	image = get_image(collector, record->id);
 	if (!image)
 		return -ENOMEM;
-	parent = record->parent && record->parent <= collector->n_images ?
-			 &collector->images[record->parent - 1] :
-			 NULL;
+	parent = record->parent && record->parent <= collector->n_images
+			 ? &collector->images[record->parent - 1]
+			 : NULL;
 	if (record->event == AP_PROCESS_FORKED && parent)
 		process_maps__fork(collector->maps, parent->pid, record->pid);
 	image->pid = record->pid;
@@ -351,8 +352,7 @@ static void mapped_path(struct collector *collector, const struct ap_module_reco
 	len = readlink(link, path, size - 1);
 	if (len > 0) {
 		path[len] = '\0';
-		if ((size_t)len > strlen(deleted) &&
-		    !strcmp(path + len - strlen(deleted), deleted))
+		if ((size_t)len > strlen(deleted) && !strcmp(path + len - strlen(deleted), deleted))
 			path[len - strlen(deleted)] = '\0';
 		return;
 	}
@@ -469,8 +469,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	if (index) {
 		index--;
 	} else {
-		err = frame->module ? -ENOENT :
-				      resolve_address(collector, pid, offset, &index, &offset);
+		err = frame->module ? -ENOENT
+				    : resolve_address(collector, pid, offset, &index, &offset);
 		if (err == -ENOENT)
 			return profile__add_frame(collector->profile, 0, frame->offset, id);
 		if (err)
@@ -596,7 +596,8 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 		return -ENOMEM;
 	stack = &collector->stacks[collector->n_stacks];
 	stack->hash = record->stack;
-	err = profile__add_stack(collector->profile, ids, record->n_frames, record->end, &stack->id);
+	err = profile__add_stack(collector->profile, ids, record->n_frames, record->end,
+				 &stack->id);
 	if (err)
 		return err;
 	return hash_table__insert(&collector->stack_index, record->stack, ++collector->n_stacks);
@@ -670,8 +671,8 @@ static int read_counts(struct collector *collector, int fd)
 		return -ENOMEM;
 	while (!err) {
 		__u32 n = READ_BATCH;
-		int end = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &position, &position,
-							  keys, counts, &n, NULL);
+		int end = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &position,
+							  &position, keys, counts, &n, NULL);
 
 		if (end && end != -ENOENT)
 			return end;

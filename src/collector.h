@@ -16,8 +16,8 @@ struct profile;
 struct symbols;
 
 struct collector_options {
-	int counts_fd;	   /* array of the two maps below */
-	int counts_fds[2]; /* programs start with the first */
+	int counts_fd;		/* array of the two maps below */
+	int counts_fds[2];	/* programs start with the first */
 	__u64 *counts_inserted; /* the programs' counter of new keys */
 	struct unwind_tables_fds tables;
 	__u32 max_depth;

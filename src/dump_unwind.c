@@ -125,7 +125,8 @@ static void report_mapping(const struct code_mapping *mapping, void *context)
 	if (fd < 0)
 		return;
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0 && !dwfl_report_elf(unwinder->dwfl, mapping->path, mapping->path, fd, bias, true))
+	if (fd >= 0 &&
+	    !dwfl_report_elf(unwinder->dwfl, mapping->path, mapping->path, fd, bias, true))
 		close(fd);
 }
 

@@ -10,7 +10,7 @@
 #include "hash_table.h"
 
 struct process_map {
-	__u32 pid; /* 0: free to be used again */
+	__u32 pid;		       /* 0: free to be used again */
 	struct code_mapping *mappings; /* oldest first */
 	size_t n, capacity;
 	__u64 version;
