@@ -95,8 +95,13 @@ static _Noreturn void die(const char *why)
 
 static const char *first_environment(const char *name)
 {
+#ifdef TRUTH_WRAP
+	/* There __libc_stack_end is something else, and environ is set from the start. */
+	char **env = environ;
+#else
 	char **stack = __libc_stack_end;
 	char **env = stack + 1 + *(long *)stack + 1;
+#endif
 	size_t length = strlen(name);
 
 	for (; *env; env++)

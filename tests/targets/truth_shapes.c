@@ -23,7 +23,11 @@ extern void (*const trap_functions[])(unsigned long number);
 /* Of the instruction that raises SIGILL there. */
 #define TRAP_BYTES 2
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 /* Behind a call, so that it is no tail call. */
 #define NOT_LAST __asm__ volatile("" : : : "memory")
