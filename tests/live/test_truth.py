@@ -21,6 +21,9 @@ BUILDS = ["O0", "O2", "O3", "Os", "fp", "realign", "no_plt", "sections", "protec
           "no_pie", "static", "static_pie", "clang"]
 DEFAULT_DEPTH = 127
 
+# In static programs: libgcc itself allocates, and the C library before libgcc can unwind.
+UNTOLD = {"truth_enter", "__libc_init_first"}
+
 # Shown of what differs.
 MOST_SHOWN = 6
 
@@ -80,13 +83,17 @@ class Truth:
         self.directory = directory
         self.first_names = {name: names[0] for names in by_address(libc_path()) for name in names}
 
-    def record(self, argv, options=(), expect=0, **popen):
+    def record(self, argv, options=(), preloaded=True, copies=1, env=None, expect=0, **popen):
         """What allocprof has recorded, and the truth."""
         lines, data = self.directory / "truth", self.directory / "data"
         lines.write_bytes(b"")
-        self.run([self.allocprof, "record", "-o", data, *options, "--",
-                  support.target("preload_exec"), lines, support.TRUTH_LIBRARY, *argv],
-                 expect=expect, **popen)
+        # A static program has it linked in.
+        if preloaded:
+            argv = [support.target("preload_exec"), lines, support.TRUTH_LIBRARY, *argv]
+        if copies > 1:
+            argv = [support.target("launcher"), copies, *argv]
+        self.run([self.allocprof, "record", "-o", data, *options, "--", *argv],
+                 env={"ALLOCPROF_COUNTER": str(lines), **(env or {})}, expect=expect, **popen)
         stacks = collections.defaultdict(truth.Sum)
         for (function, frames), known in truth.read(lines).items():
             stacks[self.first_names[function], frames].add(known.calls, known.bytes)
@@ -101,9 +108,8 @@ class Truth:
             kept = frames[:depth]
             expected[function, kept].add(known.calls, known.bytes)
             ends[kept] = "max_depth" if len(frames) > depth else "complete"
-        # Where libgcc itself allocates, which only static programs' does, no truth is recorded.
         found = {key: known for key, known in recording.stacks.items()
-                 if not any(recording.names[place] == "truth_enter" for place in key[1])}
+                 if not {recording.names[place] for place in key[1]} & UNTOLD}
         wrong = [f"{function}, {known.calls} calls of {known.bytes} bytes, not recorded "
                  f"({found[function, frames].calls if (function, frames) in found else 'no'} calls):\n"
                  f"{recording.show(frames)}\n{closest(recording, found, expected, function, frames)}"
@@ -152,13 +158,25 @@ def built(name):
     return support.target(name)
 
 
+def assert_complete(recording):
+    assert recording.ledger["complete"] == recording.ledger["events"], recording.reasons()
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("build", BUILDS)
-def test_shape(own, build, shape):
-    recording, stacks = own.record([built(f"truth_{build}"), shape])
+def test_shape(own, shape):
+    recording, stacks = own.record([built("truth_O2"), shape])
     assert stacks
     own.assert_same(recording, stacks)
-    assert recording.ledger["complete"] == recording.ledger["events"], recording.reasons()
+    assert_complete(recording)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_build(own, build):
+    recording, stacks = own.record([built(f"truth_{build}"), *SHAPES],
+                                   preloaded=build not in ("static", "static_pie"))
+    assert len(stacks) > 100
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 127, 300, 512])
@@ -168,3 +186,93 @@ def test_cut(own, depth):
     cut = sum(known.calls for (_, frames), known in stacks.items() if len(frames) > depth)
     assert cut > 0
     assert recording.ledger["incomplete"] == recording.ledger["incomplete_max_depth"] == cut
+
+
+def sizes(stacks):
+    return {known.bytes // known.calls for known in stacks.values()}
+
+
+def test_before_and_after_main(own):
+    recording, stacks = own.record([built("truth_early")])
+    # An IFUNC's resolver, preinit, constructors, destructors, those of a thread; all of the library.
+    assert {2002, 2003, 2004, 2005, 2006, 2007, 2008, 3001, 3002, 3005} <= sizes(stacks)
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+def test_libraries_that_come_and_go(own):
+    """Two libraries take turns at the same addresses."""
+    recording, stacks = own.record([built("truth_load"), built("libtruth_a.so"),
+                                    built("libtruth_b.so")])
+    assert {3001, 3002, 3003, 3004, 3005, 4001, 4002} <= sizes(stacks)
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+def test_exceptions(own):
+    recording, stacks = own.record([built("truth_throw")])
+    assert {5000, 5005, 5100, 5200, 5201, 5301, 5400, 5500, 5600} <= sizes(stacks)
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+def test_short_lives(own, copies):
+    """Processes that end after some milliseconds, of which nothing is known when they start."""
+    recording, stacks = own.record([built("truth_O2"), "callback", "every"], copies=copies)
+    assert all(known.calls % copies == 0 for known in stacks.values())
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+def test_generated_code(own):
+    """Code in no file has no CFI: libgcc's stack ends there, ours must not be called complete."""
+    recording, stacks = own.record([built("truth_O2"), "generated"])
+    recording.assert_no_loss()
+    (known,) = [frames for _, frames in stacks if frames[-1][0] is None]
+    (found,) = [frames for _, frames in recording.stacks if frames[0] == known[0]]
+    assert found[:len(known)] == known
+    assert recording.ends[found] == "no_mapping"
+    assert recording.ledger["incomplete"] == 1
+
+
+JSON = "[" + ",".join(f'{{"a":{i},"b":["x{i}",{i / 7}]}}' for i in range(300)) + "]"
+SQL = """CREATE TABLE t (a, b); CREATE INDEX i ON t (b);
+WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 500)
+INSERT INTO t SELECT x, 'text ' || x * 7919 % 500 FROM n;
+SELECT count(*), group_concat(a), b FROM t GROUP BY substr(b, 1, 6) ORDER BY 1, b;"""
+PYTHON = """import collections, decimal, json, re
+data = [{'a': i, 'b': str(i) * 3} for i in range(300)]
+text = json.dumps(json.loads(json.dumps(data)))
+print(len(re.findall(r'(\\d+)+', text)), decimal.Decimal(2).sqrt())
+sorted(data, key=lambda d: d['b'])"""
+PERL = """my %h; $h{$_ % 37} .= "x$_" for 1 .. 500; my @s = sort { $h{$a} cmp $h{$b} } keys %h;
+print scalar(@s), join(",", map { s/x(\\d)/<$1>/gr } values %h), "\n";"""
+AWK = 'BEGIN { for (i = 0; i < 500; i++) { t[i % 37] = t[i % 37] "x" i; gsub(/x[0-9]/, "y", t[i % 5]) } }'
+
+# Programs as the distribution builds them: stripped, without frame pointers.
+PROGRAMS = {
+    "jq": (["jq", "map(select(.a > 10)) | group_by(.a % 7) | map(length)"], JSON),
+    "sqlite3": (["sqlite3", ":memory:"], SQL),
+    "python3": (["/usr/bin/python3", "-c", PYTHON], ""),
+    "perl": (["perl", "-e", PERL], ""),
+    "gawk": (["gawk", AWK], ""),
+    "bash": (["bash", "-c", "for i in {1..100}; do a[i]=x$i; b=$(echo ${a[i]}); done"], ""),
+    "git": (["git", "grep", "--no-index", "-n", "-e", "static", "--", support.SOURCE / "src"], ""),
+    "cmake": (["cmake", "--help-module", "FindPackageHandleStandardArgs"], ""),
+    "clang-format": (["clang-format", support.SOURCE / "src" / "error.c"], ""),
+    "rg": (["rg", "-j2", "-n", "stat(ic|e)", support.SOURCE / "src"], ""),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(own, name):
+    argv, text = PROGRAMS[name]
+    if not shutil.which(argv[0]):
+        conftest.unavailable(f"{argv[0]} is not installed")
+    recording, stacks = own.record(argv, env={"PYTHONMALLOC": "malloc"}, stdin=text.encode())
+    assert len(stacks) > 100
+    own.assert_same(recording, stacks)
+    # Deep ones are not asked for; the rest must be whole.
+    cut = sum(known.calls for (_, frames), known in stacks.items() if len(frames) > DEFAULT_DEPTH)
+    assert recording.ledger["incomplete"] == cut, recording.reasons()

@@ -10,7 +10,7 @@
  *
  * Preloaded, it sees every call that goes through the PLT or by name, those of the C library and of
  * ld.so too. For static programs the same file is built with TRUTH_WRAP and linked with
- * -Wl,--wrap=malloc,--wrap=...
+ * -Wl,--wrap=malloc,--wrap=...; it sees the calls from the first constructor on.
  *
  * One line per call, its fields separated by tabs: function, bytes, process id, frames, paths. Frames
  * are separated by spaces, each MODULE+ADDRESS: an index into the paths and the pc as an ELF virtual
@@ -112,6 +112,14 @@ static const char *first_environment(const char *name)
 
 #ifdef TRUTH_WRAP
 
+static bool started;
+
+/* Before, libgcc does not know the program's tables. */
+__attribute__((constructor)) static void start(void)
+{
+	started = true;
+}
+
 /* clang-format off */
 #define DECLARE(name) void __real_##name(void);
 DECLARE(malloc) DECLARE(calloc) DECLARE(realloc) DECLARE(reallocarray) DECLARE(posix_memalign)
@@ -130,6 +138,8 @@ static void *real_function(enum function f)
 }
 
 #else
+
+static const bool started = true;
 
 static void *real_function(enum function f)
 {
@@ -313,7 +323,7 @@ __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t 
 	int saved_errno = errno;
 	struct record *r;
 
-	if (!output)
+	if (!output && started)
 		output = first_environment("ALLOCPROF_COUNTER");
 	if (output && !inside) {
 		inside = true;

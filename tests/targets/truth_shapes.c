@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include "raw.h"
@@ -419,6 +420,20 @@ static void tail_call(void)
 	NOT_LAST;
 }
 
+/* Code that is in no file: sub $8,%rsp; call *%rdi; add $8,%rsp; ret. */
+static void generated(void)
+{
+	static const unsigned char code[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+					      0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	void *place = mmap(NULL, sizeof(code), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	memcpy(place, code, sizeof(code));
+	mprotect(place, sizeof(code), PROT_READ | PROT_EXEC);
+	((void (*)(void (*)(void)))place)(allocate);
+	munmap(place, sizeof(code));
+}
+
 static void at_exit(void)
 {
 	chain(2);
@@ -443,6 +458,7 @@ static const struct {
 	{ "thread", in_thread },	{ "context", context },
 	{ "child", in_child },		{ "every", every },
 	{ "tail_call", tail_call },	{ "leave", leave },
+	{ "generated", generated },
 };
 
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))
