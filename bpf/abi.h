@@ -25,7 +25,7 @@ enum ap_function {
 /* Why a call that happened is in no count. Names for people: profile__lost_name(). */
 enum ap_lost {
 	AP_LOST_RECURSION,   /* the kernel skipped the program (recursion_misses of bpf_prog_info) */
-	AP_LOST_NO_SCRATCH,  /* every scratch slot of this CPU was taken by preempted programs */
+	AP_LOST_NO_SCRATCH,  /* every scratch slot that was tried was held by preempted programs */
 	AP_LOST_RING_FULL,   /* the stack's frames found no room in the ring buffer */
 	AP_LOST_COUNTS_FULL, /* the counter map and the ring buffer behind it were full */
 	AP_LOST_UNACCOUNTED, /* no counter and no other reason explains it; found by user space */
@@ -36,9 +36,15 @@ enum ap_lost {
 enum ap_stack_end {
 	AP_END_COMPLETE,   /* the outermost frame was reached */
 	AP_END_MAX_DEPTH,  /* more frames than the depth asked for */
-	AP_END_NO_MAPPING, /* a return address lies in no mapped file */
-	AP_END_BAD_FRAME,  /* the frame pointer does not lead up the stack */
+	AP_END_NO_MAPPING, /* a return address lies in no executable mapping */
+	AP_END_BAD_FRAME,  /* the caller's frame does not lie further up the stack */
 	AP_END_UNREADABLE, /* stack memory could not be read */
+	AP_END_NO_TABLE,   /* a file's unwind table was not ready, and the stack not sent instead */
+	AP_END_UNSUPPORTED,    /* a rule that the tables cannot express, and libdw neither */
+	AP_END_FRAME_POINTERS, /* the end was reached, but in part over frame pointers: code without
+				* call frame information (a JIT's) */
+	AP_END_DUMP_SHORT,     /* libdw went on where the tables ended, but the bytes of stack that
+				* were sent did not reach the outermost frame */
 	AP_STACK_ENDS,
 };
 
@@ -54,22 +60,35 @@ enum ap_stack_end {
  * the kernel could not resolve it, an address of the process. */
 struct ap_frame {
 	__u32 module;
-	__u32 flags; /* none yet, 0 */
+	__u32 flags; /* AP_FRAME_ */
 	__u64 offset;
 };
+
+/* The thread was interrupted here by a signal: the address is the next instruction itself, not the
+ * one behind a call. */
+#define AP_FRAME_INTERRUPTED 1
 
 /* Settings that the programs see as read-only data; all fixed before they are loaded. */
 struct ap_config {
 	__u32 functions;     /* bit mask of enum ap_function: whose calls are recorded */
 	__u32 max_depth;     /* frames of a stack that are kept, 1 to AP_MAX_DEPTH */
-	__u32 scratch_slots; /* per CPU, 0 to AP_SCRATCH_SLOTS */
+	__u32 scratch_mask;  /* number of scratch slots, a power of two, less one */
+	__u32 no_scratch;    /* 1: none may be used */
+	__u32 stack_dump;    /* bytes of stack sent at the most where tables do not suffice */
 	__u32 follow;	     /* 1: children of a followed process are followed */
 	__u32 drain_at;	     /* new counters after which user space is woken to drain them */
+	__u32 dump_below_bytes; /* unread ring buffer bytes above which no stack bytes are sent */
 	__u32 wake_at_bytes; /* unread ring buffer bytes at which user space is woken */
 };
 
-/* Programs of one CPU that may hold a scratch at a time: one runs, the others were preempted. */
-#define AP_SCRATCH_SLOTS 8
+/* Slots that a program tries to claim: its thread's own and those behind it. */
+#define AP_SCRATCH_TRIES 8
+
+/* Upper bound of ap_config.stack_dump; the rest of the last page comes along. */
+#define AP_MAX_STACK_DUMP 16384
+
+/* Module id of the vDSO, which is no file. */
+#define AP_MODULE_VDSO 1
 
 /* What a program must know of the site that was hit; the uprobe's cookie is its index. */
 struct ap_site {
@@ -131,6 +150,7 @@ enum ap_record_type {
 	AP_RECORD_STACK,
 	AP_RECORD_COUNT,
 	AP_RECORD_DRAIN, /* counters are running full; only the type */
+	AP_RECORD_DUMP,
 };
 
 enum ap_process_event {
@@ -151,7 +171,7 @@ struct ap_process_record {
 	char comm[AP_COMM_LEN];
 };
 
-/* First sight of a mapped file. Identity is (device, inode, generation). */
+/* First sight of a mapped file. Identity is (device, inode, generation); the vDSO's are 0. */
 struct ap_module_record {
 	__u32 type;
 	__u32 id;  /* module id, from 1 */
@@ -171,6 +191,21 @@ struct ap_stack_record {
 	__u64 stack;   /* hash */
 	__u32 process; /* image that showed it first, to resolve frames without a module */
 	__u32 end;     /* enum ap_stack_end */
+};
+
+/* Registers of a hit, as DWARF numbers them on x86-64 (System V ABI, figure 3.36): 16 is the return
+ * address column, here the hit's own pc. */
+#define AP_DUMP_REGISTERS 17
+
+/* One call whose stack the tables could not unwind; followed by @n_bytes from registers[SP] on. */
+struct ap_dump_record {
+	__u32 type;
+	__u32 end; /* enum ap_stack_end: why */
+	struct ap_count_key key; /* its stack is 0 */
+	__u64 size_bytes;
+	__u64 registers[AP_DUMP_REGISTERS];
+	__u32 n_bytes;
+	__u32 pad; /* 0 */
 };
 
 /* One call whose counter found no room in the map. */

@@ -21,7 +21,11 @@ int count_call(struct pt_regs *ctx)
 	struct ap_site_counts *counts;
 	struct hit hit;
 
-	if (!process__current() || !hit__read(&hit, ctx))
+	if (!process__current())
+		return 0;
+	hit__enter(&hit, ctx);
+	hit.return_address = hit__return_address(&hit);
+	if (!hit__read(&hit, ctx))
 		return 0;
 	counts = bpf_map_lookup_elem(&site_counts, &hit.site);
 	if (!counts)
@@ -104,6 +108,7 @@ static __always_inline bool stack__send(struct scratch *scratch)
 		return true;
 	if (n_frames > AP_MAX_DEPTH)
 		return false;
+	stack__lay_out(scratch);
 	if (bpf_ringbuf_output(&ring, &scratch->record,
 			       sizeof(scratch->record) + n_frames * sizeof(struct ap_frame),
 			       ring__flags()))
@@ -137,68 +142,133 @@ static __always_inline void count__note_insertion(void)
 		bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
 }
 
-SEC("uprobe")
-int record_call(struct pt_regs *ctx)
+/*
+ * Sends the registers and the bytes of stack, for user space to unwind, where the tables did not
+ * suffice. Bounded: a library whose table is not ready yet must not flood the ring buffer, in which
+ * stacks and counts need room. False where it was not sent.
+ */
+static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_key *key, __u32 end,
+				   const struct hit *hit)
 {
-	struct process *process = process__current();
-	struct ap_count_key key = {};
+	struct ap_dump_record *record;
+	__u64 sp = hit->sp;
+	__u32 wanted, n = 0;
+	char *bytes;
+
+	if (!config.stack_dump ||
+	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.dump_below_bytes)
+		return false;
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record) + AP_MAX_STACK_DUMP + 4096, 0);
+	if (!record)
+		return false;
+	record->type = AP_RECORD_DUMP;
+	record->end = end;
+	record->key = *key;
+	record->key.stack = 0;
+	record->size_bytes = hit->size_bytes;
+	record->pad = 0;
+	arch__dump_registers(regs, record->registers);
+	bytes = (char *)(record + 1);
+	/* Page by page: a read that crosses the stack's top fails as a whole. The last page may end
+	 * behind what was asked for. */
+	for (int i = 0; i <= AP_MAX_STACK_DUMP / 4096; i++) {
+		wanted = 4096 - ((sp + n) & 4095);
+		if (n >= AP_MAX_STACK_DUMP || n >= config.stack_dump)
+			break;
+		if (bpf_probe_read_user(bytes + n, wanted, (void *)(sp + n)))
+			break;
+		n += wanted;
+	}
+	record->n_bytes = n;
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	return true;
+}
+
+static __always_inline bool end__needs_user_space(__u32 end)
+{
+	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
+}
+
+static __always_inline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
+					const struct hit *hit, struct process *process)
+{
+	struct ap_count_key key = {
+		.stack = scratch->record.stack,
+		.process = process->id,
+		.function = hit->function,
+	};
 	struct ap_count *count, fresh;
-	struct scratch *scratch;
 	__u32 zero = 0;
-	struct hit hit;
 	void *current;
-	long err;
 
-	if (!process || !hit__read(&hit, ctx))
-		return 0;
-	if (!(config.functions & (1U << (hit.function & 31))))
-		return 0;
-	if (hit.internal) {
-		stat__add(AP_STAT_INTERNAL);
-		return 0;
-	}
-	stat__add(AP_STAT_EVENTS);
-
-	scratch = scratch__claim();
-	if (!scratch) {
-		lose(AP_LOST_NO_SCRATCH);
-		return 0;
-	}
-	stack__capture(scratch, &hit, process, ctx);
-	key.stack = scratch->record.stack;
-	key.process = process->id;
-	key.function = hit.function;
-
+	if (end__needs_user_space(scratch->record.end) &&
+	    stack__dump(ctx, &key, scratch->record.end, hit))
+		return;
 	current = bpf_map_lookup_elem(&counts, &zero);
 	if (!current)
-		goto release; /* never: the slot is filled at load and only ever replaced */
+		return; /* never: the slot is filled at load and only ever replaced */
 	count = bpf_map_lookup_elem(current, &key);
 	if (count) {
 		__sync_fetch_and_add(&count->calls, 1);
-		__sync_fetch_and_add(&count->size_bytes, hit.size_bytes);
-		goto release;
+		__sync_fetch_and_add(&count->size_bytes, hit->size_bytes);
+		return;
 	}
 	/* Frames first: a counter whose stack nobody knows would be attributed to nothing. */
 	if (!stack__send(scratch)) {
 		lose(AP_LOST_RING_FULL);
-		goto release;
+		return;
 	}
 	fresh.calls = 1;
-	fresh.size_bytes = hit.size_bytes;
-	err = bpf_map_update_elem(current, &key, &fresh, BPF_NOEXIST);
-	if (!err) {
+	fresh.size_bytes = hit->size_bytes;
+	if (!bpf_map_update_elem(current, &key, &fresh, BPF_NOEXIST)) {
 		count__note_insertion();
-		goto release;
+		return;
 	}
 	/* Another CPU was first, or the map is full. */
 	count = bpf_map_lookup_elem(current, &key);
 	if (count) {
 		__sync_fetch_and_add(&count->calls, 1);
-		__sync_fetch_and_add(&count->size_bytes, hit.size_bytes);
-	} else if (!count__send(&key, hit.size_bytes)) {
+		__sync_fetch_and_add(&count->size_bytes, hit->size_bytes);
+	} else if (!count__send(&key, hit->size_bytes)) {
 		lose(AP_LOST_COUNTS_FULL);
 	}
-release:
+}
+
+/* Whether the hit is a call to be recorded; counts it as one or as internal. */
+static __always_inline bool hit__is_event(const struct hit *hit)
+{
+	if (!(config.functions & (1U << (hit->function & 31))))
+		return false;
+	stat__add(hit->internal ? AP_STAT_INTERNAL : AP_STAT_EVENTS);
+	return !hit->internal;
+}
+
+SEC("uprobe")
+int record_call(struct pt_regs *ctx)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct process *process = process__current();
+	struct scratch *scratch;
+	struct hit hit;
+
+	if (!process)
+		return 0;
+	hit__enter(&hit, ctx);
+	scratch = scratch__claim(thread);
+	if (!scratch) {
+		hit.return_address = hit__return_address(&hit);
+		if (hit__read(&hit, ctx) && hit__is_event(&hit))
+			lose(AP_LOST_NO_SCRATCH);
+		return 0;
+	}
+	scratch__enter(scratch, thread, process);
+	/* One read for the return address and what the walk will want. */
+	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+		hit.return_address = scratch->window[0];
+	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
+		stack__walk(scratch, process, &hit);
+		count_stack(ctx, scratch, &hit, process);
+	}
 	scratch__release(scratch);
 	return 0;
 }

@@ -44,19 +44,41 @@ static __always_inline __u64 arch__arg3(const struct pt_regs *regs)
 	return regs->rdx;
 }
 
-/* Return address of the function whose entry (SP not moved yet) was hit; 0 where unreadable. */
-static __always_inline __u64 arch__return_address(const struct pt_regs *regs)
+/* Where the return address is at a function's entry, whose SP is @sp. */
+static __always_inline __u64 arch__return_slot(__u64 sp)
 {
-	__u64 address = 0;
-
-	bpf_probe_read_user(&address, sizeof(address), (void *)regs->rsp);
-	return address;
+	return sp;
 }
 
 /* SP of the caller right after the function will have returned. */
-static __always_inline __u64 arch__caller_sp(const struct pt_regs *regs)
+static __always_inline __u64 arch__caller_sp(__u64 sp)
 {
-	return regs->rsp + 8;
+	return sp + 8;
+}
+
+/* PLT entries push 8 bytes at this alignment of the pc; the low bits that a rule compares. */
+#define ARCH_PLT_MASK 15
+
+/* Fills the registers of an ap_dump_record by their DWARF numbers. */
+static __always_inline void arch__dump_registers(const struct pt_regs *regs, __u64 *registers)
+{
+	registers[0] = regs->rax;
+	registers[1] = regs->rdx;
+	registers[2] = regs->rcx;
+	registers[3] = regs->rbx;
+	registers[4] = regs->rsi;
+	registers[5] = regs->rdi;
+	registers[6] = regs->rbp;
+	registers[7] = regs->rsp;
+	registers[8] = regs->r8;
+	registers[9] = regs->r9;
+	registers[10] = regs->r10;
+	registers[11] = regs->r11;
+	registers[12] = regs->r12;
+	registers[13] = regs->r13;
+	registers[14] = regs->r14;
+	registers[15] = regs->r15;
+	registers[16] = regs->rip;
 }
 
 #else

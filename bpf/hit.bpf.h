@@ -49,7 +49,7 @@ struct {
 #define MALLOC_ALIGNMENT 16
 
 struct hit {
-	__u64 sp;
+	__u64 sp, fp;
 	__u64 return_address; /* 0 where it could not be read */
 	__u64 pointer;	      /* realloc's or free's old block */
 	__u64 size_bytes;     /* asked for; 0 for a product that overflows */
@@ -179,22 +179,36 @@ static __always_inline void hit__classify(struct hit *hit, const struct ap_site 
 	}
 }
 
-/* The site that was hit, or NULL where the hit is none of ours. Fills @hit. */
-static __always_inline struct ap_site *hit__read(struct hit *hit, struct pt_regs *regs)
+/* Reads the return address by itself, for those who read no more of the stack. */
+static __always_inline __u64 hit__return_address(const struct hit *hit)
+{
+	__u64 address = 0;
+
+	bpf_probe_read_user(&address, sizeof(address), (void *)arch__return_slot(hit->sp));
+	return address;
+}
+
+/* Begins @hit with the registers that tell where the thread stands. */
+static __always_inline void hit__enter(struct hit *hit, const struct pt_regs *regs)
+{
+	__builtin_memset(hit, 0, sizeof(*hit));
+	hit->sp = arch__sp(regs);
+	hit->fp = arch__fp(regs);
+}
+
+/* Fills the rest, the return address being set. False where the hit is none of ours. */
+static __always_inline bool hit__read(struct hit *hit, struct pt_regs *regs)
 {
 	__u32 index = bpf_get_attach_cookie(regs);
 	struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
 
 	if (!site)
-		return NULL;
-	__builtin_memset(hit, 0, sizeof(*hit));
+		return false;
 	hit->site = index;
 	hit->function = site->function;
-	hit->sp = arch__sp(regs);
-	hit->return_address = arch__return_address(regs);
 	hit__read_arguments(hit, regs);
 	hit__classify(hit, site, regs);
-	return site;
+	return true;
 }
 
 #endif

@@ -39,7 +39,12 @@ struct signal_struct {
 	atomic_t live;
 };
 
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
+	mm_context_t context;
 	unsigned long exec_vm;
 };
 

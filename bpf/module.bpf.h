@@ -8,6 +8,7 @@
 
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "unwind_abi.h"
 
 struct file_key {
 	__u64 inode;
@@ -17,39 +18,41 @@ struct file_key {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, UNWIND_MAX_MODULES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct file_key);
 	__type(value, __u32);
 } modules SEC(".maps");
 
-__u32 last_module_id;
+__u32 last_module_id = AP_MODULE_VDSO;
 
-/* Answers of bpf_find_vma(), which costs about 150 ns and a lock. */
-struct page_key {
+/* An executable mapping. */
+struct vma {
+	__u64 start, end;
+	__u64 bias; /* file offset minus address */
+	__u32 module; /* 0: anonymous memory */
+	__u32 pad;
+};
+
+/* Answers of bpf_find_vma(), which takes about 150 ns and a lock that may be held. */
+struct vma_key {
 	__u64 page;
 	__u32 process;
 	__u32 generation;
 };
 
-struct page {
-	__u64 bias; /* file offset minus address */
-	__u32 module;
-	__u32 pad;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct page_key);
-	__type(value, struct page);
-} pages SEC(".maps");
+	__uint(max_entries, 16384);
+	__type(key, struct vma_key);
+	__type(value, struct vma);
+} vmas SEC(".maps");
 
 struct vma_answer {
 	struct file_key file;
 	__u64 start, end, offset;
 	__u32 executable;
-	__u32 pad;
+	__u32 is_vdso;
 };
 
 static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
@@ -58,10 +61,12 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	struct file *file = vma->vm_file;
 
 	answer->executable = !!(vma->vm_flags & VM_EXEC);
-	if (!file)
-		return 0;
 	answer->start = vma->vm_start;
 	answer->end = vma->vm_end;
+	if (!file) {
+		answer->is_vdso = vma->vm_start == (__u64)task->mm->context.vdso;
+		return 0;
+	}
 	answer->offset = vma->vm_pgoff << PAGE_SHIFT;
 	answer->file.inode = file->f_inode->i_ino;
 	answer->file.device = file->f_inode->i_sb->s_dev;
@@ -69,37 +74,46 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
-/* Id of the file that @answer found, a new one with a record to user space on first sight; 0 where
- * user space could not be told. */
-static __always_inline __u32 module__id(const struct vma_answer *answer,
-					const struct process *process)
+static __always_inline bool module__report(__u32 id, const struct vma_answer *answer,
+					   const struct process *process)
 {
-	struct ap_module_record *record;
-	struct file_key file = answer->file;
-	__u32 *known = bpf_map_lookup_elem(&modules, &file);
-	__u32 id;
+	struct ap_module_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 
-	if (known)
-		return *known;
-	id = __sync_fetch_and_add(&last_module_id, 1) + 1;
-	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	if (!record) {
 		stat__add(AP_STAT_RECORDS_LOST);
-		return 0;
+		return false;
 	}
-	/* Two CPUs may get here for one file: user space sees two ids for it and merges them. */
-	bpf_map_update_elem(&modules, &file, &id, BPF_NOEXIST);
 	record->type = AP_RECORD_MODULE;
 	record->id = id;
 	record->pid = process->pid;
-	record->device = file.device;
-	record->inode = file.inode;
+	record->device = answer->file.device;
+	record->inode = answer->file.inode;
 	record->start = answer->start;
 	record->end = answer->end;
 	record->offset = answer->offset;
-	record->generation = file.generation;
+	record->generation = answer->file.generation;
 	record->pad = 0;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+	return true;
+}
+
+/* Id of the file that @answer found, a new one with a record to user space on first sight; 0 where
+ * user space could not be told. Two CPUs may give a file two ids: user space merges them. */
+static __always_inline __u32 module__id(const struct vma_answer *answer,
+					const struct process *process)
+{
+	struct file_key file = answer->file;
+	__u32 *known, id;
+
+	if (answer->is_vdso)
+		return AP_MODULE_VDSO;
+	known = bpf_map_lookup_elem(&modules, &file);
+	if (known)
+		return *known;
+	id = __sync_fetch_and_add(&last_module_id, 1) + 1;
+	if (!module__report(id, answer, process))
+		return 0;
+	bpf_map_update_elem(&modules, &file, &id, BPF_NOEXIST);
 	return id;
 }
 
@@ -116,48 +130,69 @@ static __always_inline void process__refresh(struct process *process)
 	}
 }
 
-/*
- * Resolves @address into @frame. True where it lies in an executable mapping; the frame's module is
- * 0, and its offset the address itself, where that is no file or the kernel was too busy to tell.
- */
-static __always_inline bool frame__resolve(struct ap_frame *frame, struct process *process,
-					   __u64 address)
+enum vma_result {
+	VMA_FOUND,
+	VMA_NONE, /* nothing executable is mapped there */
+	VMA_BUSY, /* the kernel or the ring buffer was too busy: ask again at the next hit */
+};
+
+static __noinline int vma__find(struct vma *vma, struct process *process, __u64 address,
+				__u32 generation)
 {
-	struct page_key key = {
-		.page = address >> PAGE_SHIFT,
-		.process = process->id,
-		.generation = process->generation,
-	};
-	struct page *known = bpf_map_lookup_elem(&pages, &key);
 	struct vma_answer answer = {};
-	struct page page = {};
+	struct vma_key key;
+	struct vma *known;
 	long err;
 
-	frame->flags = 0;
+	if (!vma || !process)
+		return VMA_NONE;
+	key.page = address >> PAGE_SHIFT;
+	key.process = process->id;
+	key.generation = generation;
+	known = bpf_map_lookup_elem(&vmas, &key);
 	if (known) {
-		frame->module = known->module;
-		frame->offset = address + known->bias;
-		return true;
+		*vma = *known;
+		return VMA_FOUND;
 	}
-	frame->module = 0;
-	frame->offset = address;
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, &answer, 0);
 	if (err == -2 /* ENOENT */)
-		return false;
-	if (err) /* the mmap lock is held: user space resolves it from its own list */
-		return true;
+		return VMA_NONE;
+	if (err)
+		return VMA_BUSY;
 	if (!answer.executable)
-		return false;
-	if (!answer.end)
-		return true;
-	page.module = module__id(&answer, process);
-	page.bias = answer.offset - answer.start;
-	if (!page.module)
-		return true;
-	bpf_map_update_elem(&pages, &key, &page, BPF_ANY);
-	frame->module = page.module;
-	frame->offset = address + page.bias;
-	return true;
+		return VMA_NONE;
+	vma->start = answer.start;
+	vma->end = answer.end;
+	vma->bias = answer.offset - answer.start;
+	vma->module = 0;
+	vma->pad = 0;
+	if (answer.file.inode || answer.is_vdso) {
+		vma->module = module__id(&answer, process);
+		if (!vma->module)
+			return VMA_BUSY;
+	}
+	bpf_map_update_elem(&vmas, &key, vma, BPF_ANY);
+	return VMA_FOUND;
+}
+
+/* In: an address in allocprof's own memory, where user space has mapped a file that the target will
+ * run. The file gets its id and user space its record before the first hit, so that the table is
+ * there in time. */
+struct find_module_args {
+	__u64 address;
+};
+
+SEC("syscall")
+int find_module(struct find_module_args *args)
+{
+	struct process self = { .pid = seed_pid };
+	struct vma_answer answer = {};
+
+	if (bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0))
+		return 1;
+	if (!answer.file.inode && !answer.is_vdso)
+		return 1;
+	return !module__id(&answer, &self);
 }
 
 #endif

@@ -1,51 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stacks: scratch to build them in, the walk, and their hash. */
+/*
+ * Stacks, unwound by the program's own call frame information and remembered from hit to hit.
+ *
+ * A step up the stack is a function of (pc, sp, fp), of the file's unwind rules and of two words of
+ * stack. So the last stack of a thread is kept with what each step started from and which words it
+ * read: where a frame's state is as it was, the step is repeated by reading those words again,
+ * without resolving the address or looking up a rule. Nothing is assumed: a caller that changed shows
+ * in the words, the next state is another, and the look-ups take over.
+ */
 #ifndef ALLOCPROF_STACK_BPF_H
 #define ALLOCPROF_STACK_BPF_H
 
+#include "arch.bpf.h"
 #include "hit.bpf.h"
 #include "module.bpf.h"
+#include "tables.bpf.h"
 
-/* A stack under construction, laid out as the record that it may become. */
-struct scratch {
-	__u32 taken;
-	__u32 pad;
-	struct ap_stack_record record; /* of a multiple of 8 bytes: the frames follow it closely */
-	struct ap_frame frames[AP_MAX_DEPTH];
+#define WINDOW_WORDS 1024
+
+/* Bytes of stack that are read at first, when nothing is known of the thread. */
+#define FIRST_WINDOW_BYTES 1024
+
+/* Mappings that a scratch remembers. A stack changes between few of them. */
+#define SCRATCH_MAPPINGS 4
+
+/* A code range with one set of rules: a mapping, cut to what one slice of its table covers. */
+struct code_range {
+	__u64 start, end;
+	__u64 bias; /* file offset minus address */
+	__u32 module;
+	__u32 state; /* enum unwind_table_state */
+	struct unwind_slice slice;
 };
 
-/* AP_SCRATCH_SLOTS per possible CPU; the size is set before loading. */
+/* One step of a walk. */
+struct step {
+	__u64 pc, sp, fp; /* what it started from */
+	__u64 ra_slot;	  /* address that it read the next pc from */
+	__u64 fp_slot;	  /* address that it read the next fp from; 0: fp stayed as it was */
+	__u64 hash;	  /* over this frame and all further out */
+	struct ap_frame frame;
+};
+
+/* Marks a step that read more than those two words: it is never repeated from memory. */
+#define STEP_ONCE 1
+
+/* What a walk needs room for, and what is left of the thread's last one. */
+struct scratch {
+	__u32 taken;
+	/* The last walk: steps[first] is the innermost frame, steps[AP_MAX_DEPTH - 1] the outermost. */
+	__u32 first;
+	__u64 thread;
+	__u32 process, generation;
+	__u32 end;	/* enum ap_stack_end */
+	__u32 end_once; /* 1: the end was not decided by the last frame's rule alone */
+	__u32 span_bytes; /* of stack that the walk read */
+	__u32 next_range;
+	struct code_range ranges[SCRATCH_MAPPINGS];
+	struct step steps[AP_MAX_DEPTH];
+	struct step fresh[AP_MAX_DEPTH]; /* the walk under way, innermost first */
+	/* A copy of the stack; when the walk is done, the frames of the record to user space. */
+	__u64 window_start, window_bytes;
+	struct ap_stack_record record; /* a multiple of 8 bytes: the frames follow it closely */
+	union {
+		__u64 window[WINDOW_WORDS];
+		struct ap_frame frames[AP_MAX_DEPTH];
+	};
+};
+
+/* The number of slots, a power of two, is set before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, AP_SCRATCH_SLOTS);
+	__uint(max_entries, 64);
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/*
- * Programs run with migration off but can be preempted by a task whose program runs on the same CPU,
- * so a slot is claimed, not assumed. NULL where all are held by preempted programs.
- */
-static __always_inline struct scratch *scratch__claim(void)
+/* An index that the verifier can see to be one: clang would leave out a mask that it can prove to do
+ * nothing, from comparisons that the verifier does not connect. */
+static __always_inline __u32 depth_index(__u32 index)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	for (__u32 i = 0; i < AP_SCRATCH_SLOTS; i++) {
-		__u32 slot = cpu * AP_SCRATCH_SLOTS + i;
-		struct scratch *scratch;
-
-		if (i >= config.scratch_slots)
-			break;
-		scratch = bpf_map_lookup_elem(&scratches, &slot);
-		if (scratch && __sync_val_compare_and_swap(&scratch->taken, 0, 1) == 0)
-			return scratch;
-	}
-	return NULL;
-}
-
-static __always_inline void scratch__release(struct scratch *scratch)
-{
-	__sync_lock_test_and_set(&scratch->taken, 0);
+	barrier_var(index);
+	return index & (AP_MAX_DEPTH - 1);
 }
 
 /* The finalizer of MurmurHash3: every bit of the input moves every bit of the result. */
@@ -59,78 +95,484 @@ static __always_inline __u64 mix(__u64 value)
 	return value;
 }
 
+/*
+ * The slot that the thread had last time, if nobody else took it. Programs are preemptible: a slot
+ * is claimed, not assumed, and another one is taken where a preempted program holds it. NULL where
+ * all that are tried are held.
+ */
+static __always_inline struct scratch *scratch__claim(__u64 thread)
+{
+	__u32 home = mix(thread);
+
+	if (config.no_scratch)
+		return NULL;
+	for (__u32 i = 0; i < AP_SCRATCH_TRIES; i++) {
+		__u32 slot = (home + i) & config.scratch_mask;
+		struct scratch *scratch = bpf_map_lookup_elem(&scratches, &slot);
+
+		if (scratch && __sync_val_compare_and_swap(&scratch->taken, 0, 1) == 0)
+			return scratch;
+	}
+	return NULL;
+}
+
+static __always_inline void scratch__release(struct scratch *scratch)
+{
+	__sync_lock_test_and_set(&scratch->taken, 0);
+}
+
+/* Makes what the scratch remembers that of this thread in this state of its code. */
+static __always_inline void scratch__enter(struct scratch *scratch, __u64 thread,
+					   struct process *process)
+{
+	process__refresh(process);
+	if (scratch->thread == thread && scratch->process == process->id &&
+	    scratch->generation == process->generation)
+		return;
+	scratch->thread = thread;
+	scratch->process = process->id;
+	scratch->generation = process->generation;
+	scratch->first = AP_MAX_DEPTH;
+	scratch->span_bytes = 0;
+	for (int i = 0; i < SCRATCH_MAPPINGS; i++)
+		scratch->ranges[i].end = 0;
+}
+
+/* Copies the stack from @start on into the window, as much of @wanted bytes as there is: a read that
+ * crosses the stack's top fails as a whole, so then only up to the end of the page. */
+static __noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
+{
+	__u32 bytes = wanted;
+
+	if (!scratch)
+		return -1;
+	start &= ~7ULL;
+	if (bytes > sizeof(scratch->window))
+		bytes = sizeof(scratch->window);
+	scratch->window_start = start;
+	if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
+		scratch->window_bytes = bytes;
+		return 0;
+	}
+	bytes = 4096 - (start & 4095);
+	if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
+		scratch->window_bytes = bytes;
+		return 0;
+	}
+	scratch->window_bytes = 0;
+	return -1;
+}
+
+/* The word at @address of the stack that goes up from @sp. */
+static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64 address,
+					__u64 *value)
+{
+	__u64 offset = address - scratch->window_start;
+
+	if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8 || (offset & 7)) {
+		if (address & 7)
+			return -1;
+		/* With a large frame its words are far up: begin a little below them. */
+		if (address - sp >= sizeof(scratch->window) / 2)
+			sp = address - 64;
+		if (window__fill(scratch, sp, sizeof(scratch->window)))
+			return -1;
+		offset = address - scratch->window_start;
+		if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8)
+			return -1;
+	}
+	*value = scratch->window[(offset >> 3) & (WINDOW_WORDS - 1)];
+	return 0;
+}
+
 struct walk {
 	struct scratch *scratch;
 	struct process *process;
-	__u64 address;
-	__u64 sp;
-	__u64 fp;
-	__u64 hash;
+	__u64 pc, sp, fp;
+	__u32 call;	/* 1: pc is behind a call, 0: it was interrupted there */
+	__u32 cursor;	/* in scratch->steps: the next step that may repeat */
+	__u32 matched;	/* from this step of the walk on all have repeated; n_frames: none */
+	__u32 matched_cursor;
 	__u32 n_frames;
 	__u32 end;
+	__u32 end_once;
+	__u32 over_fp;	/* 1: a step went over the frame pointer where there was no rule */
+	__u32 range;	/* of scratch->ranges, used last */
 };
+
+static __always_inline bool range__holds(const struct code_range *range, __u64 address)
+{
+	return address >= range->start && address < range->end;
+}
+
+/* Puts the code around @address into the scratch; returns where, or minus enum vma_result. */
+static __noinline int range__load(struct walk *walk, __u64 address)
+{
+	struct scratch *scratch = walk->scratch;
+	struct code_range *range;
+	struct unwind_slice *slice;
+	struct unwind_table *table;
+	__u64 offset;
+	struct vma vma = {};
+	__u32 module, at;
+	int err;
+
+	err = vma__find(&vma, walk->process, address, scratch->generation);
+	if (err)
+		return -err;
+	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);
+	range = &scratch->ranges[at];
+	range->start = vma.start;
+	range->end = vma.end;
+	range->bias = vma.bias;
+	range->module = vma.module;
+	range->state = UNWIND_TABLE_NONE;
+	module = vma.module;
+	if (!module)
+		return at;
+	table = bpf_map_lookup_elem(&unwind_tables, &module);
+	if (!table)
+		return at;
+	range->state = table->state;
+	if (range->state == UNWIND_TABLE_AWAITED) {
+		range->end = 0; /* good for this frame only: look again next time */
+		return at;
+	}
+	if (range->state != UNWIND_TABLE_READY)
+		return at;
+	offset = address + vma.bias;
+	slice = slice__find(table, offset);
+	if (!slice || offset - slice->file_offset >= slice->size) {
+		/* Code outside of all call frame information. */
+		range->state = UNWIND_TABLE_NONE;
+		range->start = address;
+		range->end = address + 1;
+		return at;
+	}
+	range->slice = *slice;
+	if (slice->file_offset - vma.bias > range->start)
+		range->start = slice->file_offset - vma.bias;
+	if (slice->file_offset + slice->size - vma.bias < range->end)
+		range->end = slice->file_offset + slice->size - vma.bias;
+	return at;
+}
+
+/* The range that holds @address, from the few that the scratch has or from the kernel. */
+static __always_inline int range__find(struct walk *walk, __u64 address)
+{
+	struct scratch *scratch = walk->scratch;
+
+	if (range__holds(&scratch->ranges[walk->range & (SCRATCH_MAPPINGS - 1)], address))
+		return walk->range;
+	for (int i = 0; i < SCRATCH_MAPPINGS; i++)
+		if (range__holds(&scratch->ranges[i], address))
+			return i;
+	return range__load(walk, address);
+}
+
+static __always_inline long walk__stop(struct walk *walk, __u32 end, bool once)
+{
+	walk->end = end;
+	walk->end_once = once;
+	return 1;
+}
+
+/* One step over the frame pointer, where there is no call frame information. */
+static __always_inline long walk__step_fp(struct walk *walk, struct step *step)
+{
+	__u64 fp = walk->fp, next_fp, pc;
+
+	walk->over_fp = 1;
+	step->fp_slot = STEP_ONCE;
+	if (!fp)
+		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
+	if (fp < walk->sp || (fp & 7) || fp - walk->sp > (1 << 20))
+		return walk__stop(walk, AP_END_BAD_FRAME, true);
+	if (window__read(walk->scratch, walk->sp, fp, &next_fp) ||
+	    window__read(walk->scratch, walk->sp, fp + 8, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (!pc)
+		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
+	walk->sp = fp + 16;
+	walk->fp = next_fp;
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
+/* Where a word lies that a rule places. */
+static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
+{
+	if (where == UNWIND_AT_CFA)
+		return cfa + offset;
+	return (where == UNWIND_AT_SP ? sp : fp) + offset;
+}
+
+/* One step by @rule. */
+static __always_inline long walk__step_rule(struct walk *walk, struct step *step,
+					    const struct unwind_rule *rule)
+{
+	struct scratch *scratch = walk->scratch;
+	__u64 sp = walk->sp, fp = walk->fp, cfa, pc;
+	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
+	bool once = is_signal;
+
+	if (rule->ra_where == UNWIND_UNDEFINED)
+		return walk__stop(walk, AP_END_COMPLETE, false);
+	switch (rule->cfa) {
+	case UNWIND_CFA_SP:
+		cfa = sp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_FP:
+		cfa = fp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_PLT:
+		cfa = sp + rule->cfa_offset +
+		      ((walk->pc & ARCH_PLT_MASK) >= (__u64)rule->cfa_add ? 8 : 0);
+		break;
+	case UNWIND_CFA_AT_SP:
+	case UNWIND_CFA_AT_FP:
+		if (window__read(scratch, sp,
+				 (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset,
+				 &cfa))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		cfa += rule->cfa_add;
+		once = true;
+		break;
+	default:
+		return walk__stop(walk, AP_END_UNSUPPORTED, true);
+	}
+	/* A signal may have moved to another stack. */
+	if (cfa <= sp && !is_signal)
+		return walk__stop(walk, AP_END_BAD_FRAME, true);
+	if (rule->ra_where == UNWIND_SAME)
+		return walk__stop(walk, AP_END_UNSUPPORTED, true);
+
+	step->fp_slot = 0;
+	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
+		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
+		if (window__read(scratch, sp, step->fp_slot, &walk->fp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+	}
+	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
+	if (window__read(scratch, sp, step->ra_slot, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (once)
+		step->fp_slot = STEP_ONCE;
+	/* The mark of the outermost frame in the processors' ABIs. */
+	if (!pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->sp = cfa;
+	walk->pc = pc;
+	walk->call = !is_signal;
+	return 0;
+}
+
+/* One step by look-ups. */
+static __noinline long walk__step(struct walk *walk, __u32 index)
+{
+	struct scratch *scratch = walk->scratch;
+	struct code_range *range;
+	struct unwind_rule *rule;
+	struct step *step;
+	__u64 address;
+	int at;
+
+	step = &scratch->fresh[depth_index(index)];
+	address = walk->pc - walk->call;
+	at = range__find(walk, address);
+	step->fp_slot = STEP_ONCE;
+	step->frame.flags = walk->call ? 0 : AP_FRAME_INTERRUPTED;
+	if (at < 0) {
+		step->frame.module = 0;
+		step->frame.offset = walk->pc;
+		if (at == -VMA_BUSY) {
+			walk->n_frames = index + 1;
+			return walk__stop(walk, AP_END_NO_TABLE, true);
+		}
+		return walk__stop(walk, AP_END_NO_MAPPING, true);
+	}
+	walk->n_frames = index + 1;
+	walk->range = at;
+	range = &scratch->ranges[at & (SCRATCH_MAPPINGS - 1)];
+	step->frame.module = range->module;
+	step->frame.offset = walk->pc + (range->module ? range->bias : 0);
+	if (range->state == UNWIND_TABLE_AWAITED)
+		return walk__stop(walk, AP_END_NO_TABLE, true);
+	if (range->state == UNWIND_TABLE_NONE)
+		return walk__step_fp(walk, step);
+	rule = slice__rule(&range->slice, address + range->bias - range->slice.file_offset);
+	if (!rule)
+		return walk__stop(walk, AP_END_NO_TABLE, true);
+	if (rule->cfa == UNWIND_CFA_NONE)
+		return walk__step_fp(walk, step);
+	return walk__step_rule(walk, step, rule);
+}
+
+/* The remembered step that starts from where the walk stands, or NULL. */
+static __always_inline struct step *walk__remembered(struct walk *walk)
+{
+	struct scratch *scratch = walk->scratch;
+	struct step *step;
+
+	for (int i = 0; i < 4; i++) {
+		if (walk->cursor >= AP_MAX_DEPTH)
+			return NULL;
+		step = &scratch->steps[depth_index(walk->cursor)];
+		if (step->sp >= walk->sp)
+			break;
+		walk->cursor++;
+	}
+	if (walk->cursor >= AP_MAX_DEPTH)
+		return NULL;
+	step = &scratch->steps[depth_index(walk->cursor)];
+	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
+	    step->fp_slot == STEP_ONCE)
+		return NULL;
+	return step;
+}
 
 static long walk_frame(__u32 index, struct walk *walk)
 {
-	struct ap_frame *frame;
-	__u64 slots[2];
+	struct scratch *scratch = walk->scratch;
+	struct step *fresh, *known;
 
 	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
 		return 1;
-	frame = &walk->scratch->frames[index];
-	if (!frame__resolve(frame, walk->process, walk->address)) {
-		walk->end = AP_END_NO_MAPPING;
-		return 1;
+	fresh = &scratch->fresh[depth_index(index)];
+	fresh->pc = walk->pc;
+	fresh->sp = walk->sp;
+	fresh->fp = walk->fp;
+	known = walk__remembered(walk);
+	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
+		walk->matched = ~0U;
+		return walk__step(walk, index);
 	}
-	walk->hash = mix(walk->hash ^ frame->offset ^ ((__u64)frame->module << 48));
+	if (walk->matched == ~0U) {
+		walk->matched = index;
+		walk->matched_cursor = walk->cursor;
+	}
 	walk->n_frames = index + 1;
+	fresh->ra_slot = known->ra_slot;
+	fresh->fp_slot = known->fp_slot;
+	fresh->frame = known->frame;
+	if (walk->cursor == AP_MAX_DEPTH - 1)
+		return walk__stop(walk, scratch->end, false);
+	walk->cursor++;
+	if (known->fp_slot &&
+	    window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (window__read(scratch, walk->sp, known->ra_slot, &walk->pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	/* The step's rule placed the caller's frame there. */
+	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;
+	if (!walk->pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	return 0;
+}
 
-	if (!walk->fp) {
-		walk->end = AP_END_COMPLETE;
+struct remember {
+	struct scratch *scratch;
+	__u64 hash;
+	__u32 next; /* of the walk's steps, counted down */
+	__u32 first;
+};
+
+/* Moves the outermost of the new steps behind what is remembered, hashing from the outside in. */
+static long remember_step(__u32 index, struct remember *remember)
+{
+	struct scratch *scratch = remember->scratch;
+	struct step *from, *to;
+
+	if (!remember->next || !remember->first)
 		return 1;
-	}
-	if (walk->fp < walk->sp || (walk->fp & 7)) {
-		walk->end = AP_END_BAD_FRAME;
-		return 1;
-	}
-	if (bpf_probe_read_user(slots, sizeof(slots), (void *)walk->fp)) {
-		walk->end = AP_END_UNREADABLE;
-		return 1;
-	}
-	walk->sp = walk->fp + sizeof(slots);
-	walk->fp = slots[0];
-	walk->address = slots[1];
-	if (!walk->address) {
-		walk->end = AP_END_COMPLETE;
-		return 1;
-	}
+	remember->next--;
+	remember->first--;
+	from = &scratch->fresh[depth_index(remember->next)];
+	to = &scratch->steps[depth_index(remember->first)];
+	*to = *from;
+	remember->hash = mix(remember->hash ^ from->frame.offset ^
+			     ((__u64)from->frame.module << 48) ^
+			     ((__u64)from->frame.flags << 40));
+	to->hash = remember->hash;
 	return 0;
 }
 
 /*
- * Fills @scratch with the frames of the thread that stands at @hit, the allocator's caller first,
- * and their hash. The one place that knows how stacks are walked: by frame pointers for now, the
- * caller taken from the stack's top, where the called function has not yet made a frame.
+ * Walks the stack of the thread that stands at @hit into the scratch, the allocator's caller first:
+ * frames, end and hash. The window begins at the stack's top already.
  */
-static __always_inline void stack__capture(struct scratch *scratch, const struct hit *hit,
-					   struct process *process, struct pt_regs *regs)
+static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
+					const struct hit *hit)
 {
 	struct walk walk = {
 		.scratch = scratch,
 		.process = process,
-		.address = hit->return_address,
-		.sp = arch__caller_sp(regs),
-		.fp = arch__fp(regs),
+		.pc = hit->return_address,
+		.sp = arch__caller_sp(hit->sp),
+		.fp = hit->fp,
+		.call = 1,
+		.cursor = scratch->first,
+		.matched = ~0U,
 		.end = AP_END_MAX_DEPTH,
+		.end_once = 1,
 	};
+	struct remember remember = { .scratch = scratch };
+	__u64 span;
 
-	process__refresh(process);
-	bpf_loop(config.max_depth, walk_frame, &walk, 0);
+	if (hit->return_address)
+		bpf_loop(config.max_depth, walk_frame, &walk, 0);
+	else
+		walk.end = AP_END_UNREADABLE;
+	if (walk.over_fp && walk.end == AP_END_COMPLETE)
+		walk.end = AP_END_FRAME_POINTERS;
+
+	remember.next = walk.n_frames;
+	remember.first = AP_MAX_DEPTH;
+	remember.hash = mix(walk.end + 1);
+	/* The steps further out are in place, with a hash that stands for the same end. */
+	if (walk.matched < walk.n_frames && walk.end == scratch->end && !walk.end_once) {
+		remember.next = walk.matched;
+		remember.first = walk.matched_cursor;
+		if (remember.first < AP_MAX_DEPTH)
+			remember.hash = scratch->steps[depth_index(remember.first)].hash;
+	}
+	bpf_loop(AP_MAX_DEPTH, remember_step, &remember, 0);
+	scratch->first = remember.first;
+	scratch->end = walk.end;
+	scratch->end_once = walk.end_once;
+	span = walk.sp - hit->sp;
+	scratch->span_bytes = span < sizeof(scratch->window) ? span : sizeof(scratch->window);
 	scratch->record.type = AP_RECORD_STACK;
 	scratch->record.n_frames = walk.n_frames;
 	scratch->record.process = process->id;
 	scratch->record.end = walk.end;
-	scratch->record.stack = mix(walk.hash ^ ((__u64)walk.end << 32) ^ walk.n_frames);
+	scratch->record.stack = remember.hash;
+}
+
+/* Bytes of stack to copy at first: what the last walk needed, and a little for what is called next. */
+static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch)
+{
+	__u32 bytes = scratch->span_bytes ? scratch->span_bytes + 256 : FIRST_WINDOW_BYTES;
+
+	return (bytes + 63) & ~63U;
+}
+
+static long copy_frame(__u32 index, struct scratch **scratch_at)
+{
+	struct scratch *scratch = *scratch_at;
+	__u32 from = scratch->first + index;
+
+	if (from >= AP_MAX_DEPTH || index >= AP_MAX_DEPTH)
+		return 1;
+	scratch->frames[depth_index(index)] = scratch->steps[depth_index(from)].frame;
+	return 0;
+}
+
+/* Lays the frames out behind the record, over the window, which the walk has done with. */
+static __always_inline void stack__lay_out(struct scratch *scratch)
+{
+	bpf_loop(AP_MAX_DEPTH, copy_frame, &scratch, 0);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Unwind tables: what user space compiles out of a file's call frame information and BPF reads.
- * The including side provides __u8 … __u64 and __s16, __s32 (<linux/types.h> or bpf/vmlinux.h).
  *
  * A table is four arrays. To find the rule for an address:
  *
@@ -16,6 +15,8 @@
  */
 #ifndef ALLOCPROF_UNWIND_ABI_H
 #define ALLOCPROF_UNWIND_ABI_H
+
+#include <linux/types.h>
 
 #define UNWIND_BLOCK_SHIFT 8
 #define UNWIND_BLOCK_SIZE  (1 << UNWIND_BLOCK_SHIFT)
@@ -96,6 +97,50 @@ struct unwind_segment {
 	__u32 first_block; /* index in blocks; the segment has (size - 1 >> SHIFT) + 2 of them */
 };
 
+/*
+ * How tables lie in the programs' maps. Blocks and rows are 32-bit words in chunks; a slice is as
+ * much of a segment as fits in one chunk, so that a look-up stays in one map value. Most files have
+ * one slice.
+ */
+#define UNWIND_CHUNK_WORDS (1 << 18)
+#define UNWIND_MAX_CHUNKS  1024
+#define UNWIND_MAX_SLICES  16384
+#define UNWIND_MAX_MODULES 16384
+#define UNWIND_MAX_RULES_LOADED 262144
+
+struct unwind_chunk {
+	__u32 words[UNWIND_CHUNK_WORDS];
+};
+
+/* A block's word: its first row, counted from the slice's, and how many rows it has. */
+#define UNWIND_BLOCK_COUNT_SHIFT 18
+#define UNWIND_BLOCK_ROW_MASK	 ((1 << UNWIND_BLOCK_COUNT_SHIFT) - 1)
+
+struct unwind_slice {
+	__u64 file_offset; /* a multiple of 64 KiB behind its segment's */
+	__u32 size;	   /* bytes of code */
+	__u32 chunk;
+	__u32 first_block; /* word in the chunk */
+	__u32 first_row;   /* word in the chunk; its row is at the slice's offset 0 */
+	__u32 first_rule;  /* of the table, among all that are loaded */
+	__u32 pad;	   /* 0 */
+};
+
+enum unwind_table_state {
+	UNWIND_TABLE_AWAITED, /* user space has not compiled it yet */
+	UNWIND_TABLE_READY,
+	UNWIND_TABLE_NONE, /* the file has no call frame information that can be used */
+};
+
+/* By module id. Slices are sorted by file offset and do not overlap. */
+struct unwind_table {
+	__u32 state; /* enum unwind_table_state; written last */
+	__u32 first_slice;
+	__u32 n_slices;
+	__u32 pad; /* 0 */
+};
+
+_Static_assert(sizeof(struct unwind_slice) == 32, "unwind_slice is ABI");
 _Static_assert(sizeof(struct unwind_rule) == 16, "unwind_rule is ABI");
 _Static_assert(sizeof(struct unwind_row) == 4, "unwind_row is ABI");
 _Static_assert(sizeof(struct unwind_segment) == 24, "unwind_segment is ABI");

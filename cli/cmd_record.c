@@ -69,6 +69,7 @@ static int run_record(int argc, char **argv)
 			.functions = ALLOCATING,
 			.follow = true,
 			.max_depth = DEFAULT_DEPTH,
+			.stack_dump_bytes = AP_MAX_STACK_DUMP,
 		},
 		.output = DATA_FILE_DEFAULT,
 	};

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cfi.h"
 #include "cleanup.h"
+#include "dump_unwind.h"
 #include "elf_file.h"
 #include "hash_table.h"
 #include "mapping_events.h"
@@ -32,6 +34,7 @@ struct module {
 	int fd;	  /* of the file; -1: it could not be opened */
 	char *path;
 	struct elf_file *elf; /* NULL where it could not be read */
+	struct unwind_place unwind;
 };
 
 struct known_stack {
@@ -53,6 +56,7 @@ struct collector {
 	struct known_stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct hash_table stack_index;
+	struct unwind_tables *tables;
 	int current; /* of the two counter maps */
 	bool wants_drain;
 	__u64 attributed; /* calls */
@@ -67,7 +71,8 @@ struct collector *collector__new(const struct collector_options *options)
 	collector->options = *options;
 	collector->profile = profile__new();
 	collector->maps = process_maps__new();
-	if (!collector->profile || !collector->maps) {
+	collector->tables = unwind_tables__new(&options->tables);
+	if (!collector->profile || !collector->maps || !collector->tables) {
 		collector__free(collector);
 		return NULL;
 	}
@@ -90,6 +95,7 @@ void collector__free(struct collector *collector)
 	hash_table__release(&collector->followed);
 	hash_table__release(&collector->stack_index);
 	process_maps__free(collector->maps);
+	unwind_tables__free(collector->tables);
 	profile__free(collector->profile);
 	free(collector);
 }
@@ -242,6 +248,7 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	*module = *identity;
 	module->fd = fd;
 	module->elf = NULL;
+	module->unwind = (struct unwind_place){ 0 };
 	module->path = strdup(path);
 	if (!module->path) {
 		close_fd(&fd);
@@ -254,6 +261,18 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	if (!err)
 		*index = collector->n_modules - 1;
 	return err;
+}
+
+/* Compiles the file's call frame information and hands it to the programs. Where there is none, or
+ * no room, the programs go on as they do for code without it, and say so with each stack. */
+static void load_table(struct collector *collector, struct module *module)
+{
+	struct cfi_table *table;
+
+	if (module->fd < 0 || cfi_table__build(module->fd, module->path, &table, NULL))
+		return;
+	unwind_tables__load(collector->tables, table, &module->unwind);
+	cfi_table__free(table);
 }
 
 /* Where two kernel ids, or the kernel and user space, found the same file. */
@@ -320,8 +339,10 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 		err = add_module(collector, fd < 0 ? -1 : fd, path, &identity, &index);
 		if (err)
 			return err;
+		load_table(collector, &collector->modules[index]);
 	}
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
+	unwind_tables__assign(collector->tables, record->id, &collector->modules[index].unwind);
 	return 0;
 }
 
@@ -373,6 +394,41 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	if (module->elf)
 		elf_file__offset_to_vaddr(module->elf, offset, &offset);
 	return profile__add_frame(collector->profile, module->id, offset, id);
+}
+
+/* The dump's stack, unwound here, as one of the profile's. */
+static int handle_dump(struct collector *collector, const struct ap_dump_record *dump)
+{
+	struct ap_frame frames[AP_MAX_DEPTH];
+	struct image *image = get_image(collector, dump->key.process);
+	enum ap_stack_end end = dump->end;
+	__u32 ids[AP_MAX_DEPTH], stack, process;
+	int n, err;
+
+	if (!image)
+		return -ENOMEM;
+	n = dump__unwind(dump, collector->maps, image->pid, frames, collector->options.max_depth,
+			 &end);
+	/* A library that was mapped a moment ago. */
+	if (end != AP_END_COMPLETE && end != AP_END_MAX_DEPTH) {
+		collector->options.refresh_mappings(collector->options.context);
+		n = dump__unwind(dump, collector->maps, image->pid, frames,
+				 collector->options.max_depth, &end);
+	}
+	for (int i = 0; i < n; i++) {
+		err = add_frame(collector, &frames[i], image->pid, &ids[i]);
+		if (err)
+			return err;
+	}
+	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
+	if (!err)
+		err = image_process(collector, dump->key.process, &process);
+	if (!err)
+		err = profile__add_count(collector->profile, process, stack, dump->key.function, 1,
+					 dump->size_bytes);
+	if (!err)
+		collector->attributed++;
+	return err;
 }
 
 static bool stack_has_hash(const void *owner, __u32 id, const void *key)
@@ -439,6 +495,7 @@ int collector__handle_record(struct collector *collector, const void *record, si
 {
 	const struct ap_stack_record *stack = record;
 	const struct ap_count_record *count = record;
+	const struct ap_dump_record *dump = record;
 
 	if (size < sizeof(__u32))
 		return 0;
@@ -454,6 +511,11 @@ int collector__handle_record(struct collector *collector, const void *record, si
 		return handle_stack(collector, stack);
 	case AP_RECORD_COUNT:
 		return add_count(collector, &count->key, 1, count->size_bytes);
+	case AP_RECORD_DUMP:
+		if (dump->n_bytes > AP_MAX_STACK_DUMP + 4096 || dump->end >= AP_STACK_ENDS ||
+		    size < sizeof(*dump) + dump->n_bytes)
+			return 0;
+		return handle_dump(collector, dump);
 	case AP_RECORD_DRAIN:
 		collector->wants_drain = true;
 		return 0;

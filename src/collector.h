@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "unwind_tables.h"
+
 struct collector;
 struct mapping_event;
 struct profile;
@@ -17,6 +19,12 @@ struct collector_options {
 	int counts_fd;	   /* array of the two maps below */
 	int counts_fds[2]; /* programs start with the first */
 	__u64 *counts_inserted; /* the programs' counter of new keys */
+	struct unwind_tables_fds tables;
+	__u32 max_depth;
+	/* Reads the mapping events that are there now into the collector: a stack may have been
+	 * seen before the mapping that its addresses are in. */
+	void (*refresh_mappings)(void *context);
+	void *context;
 };
 
 /* NULL without memory. */

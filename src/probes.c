@@ -21,6 +21,7 @@
 #include "elf_file.h"
 #include "error.h"
 #include "hash_table.h"
+#include "libraries.h"
 #include "mapping_events.h"
 
 /* A file as a mapping event names it. */
@@ -191,6 +192,8 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 		return -ENOENT;
 	if (find_file(probes, &st))
 		return -EEXIST;
+	if (probes->options.use_file)
+		probes->options.use_file(fd, path, probes->options.context);
 	err = allocator__read(fd, path, SITE_BEST, &allocator, error);
 	if (err)
 		return err;
@@ -322,10 +325,26 @@ static int open_command(const char *argv0, char **path, struct error *error)
 	return 0;
 }
 
+struct listing {
+	struct probes *probes;
+	struct error *error;
+	int err;
+};
+
+static void add_listed(const char *path, void *context)
+{
+	struct listing *listing = context;
+	int err = add_path(listing->probes, path, listing->error);
+
+	if (is_failure(err) && err != -ENOEXEC && !listing->err)
+		listing->err = err;
+}
+
 int probes__add_command(struct probes *probes, const char *argv0, struct error *error)
 {
 	_cleanup_(free_ptr) char *path = NULL;
 	_cleanup_(close_fd) int fd = -1;
+	struct listing listing = { .probes = probes, .error = error };
 	struct elf_file *elf = NULL;
 	bool is_static = false;
 	int err;
@@ -341,6 +360,10 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 		err = add_file(probes, fd, path, error);
 		if (!is_failure(err) && elf_file__interpreter(elf)[0])
 			err = add_path(probes, elf_file__interpreter(elf), error);
+		if (!is_failure(err)) {
+			libraries__list(elf_file__interpreter(elf), path, add_listed, &listing);
+			err = listing.err;
+		}
 		elf_file__free(elf);
 		if (is_failure(err))
 			return err;

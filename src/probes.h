@@ -32,6 +32,10 @@ struct probes_options {
 	pid_t pid;	   /* 0: every process */
 	int sites_fd;	   /* maps of the programs */
 	int internal_returns_fd;
+	/* Called with each file that the target is known to map as code, before its probes are set;
+	 * NULL: nobody wants to know. */
+	void (*use_file)(int fd, const char *path, void *context);
+	void *context;
 	__u32 functions;   /* mask of enum ap_function that are reported; others are probed only where
 			    * they decide what is internal */
 };

@@ -212,3 +212,13 @@ const struct code_mapping *process_maps__find(const struct process_maps *maps, _
 	}
 	return NULL;
 }
+
+void process_maps__for_each(const struct process_maps *maps, __u32 pid,
+			    void (*fn)(const struct code_mapping *mapping, void *context),
+			    void *context)
+{
+	const struct process_map *process = find_process(maps, pid);
+
+	for (size_t i = 0; process && i < process->n; i++)
+		fn(&process->mappings[i], context);
+}

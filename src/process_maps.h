@@ -31,4 +31,9 @@ void process_maps__remove(struct process_maps *maps, __u32 pid);
 const struct code_mapping *process_maps__find(const struct process_maps *maps, __u32 pid,
 					      __u64 address);
 
+/* Every mapping of the process, oldest first. */
+void process_maps__for_each(const struct process_maps *maps, __u32 pid,
+			    void (*fn)(const struct code_mapping *mapping, void *context),
+			    void *context);
+
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "allocprof.skel.h"
 #include "cleanup.h"
 #include "collector.h"
+#include "elf_file.h"
 #include "error.h"
 #include "kernel.h"
 #include "mapping_events.h"
@@ -60,6 +62,7 @@ static __u64 clock_ns(clockid_t clock)
 
 static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
+	if (getenv("XDBG")) return vfprintf(stderr, format, args);
 	return 0;
 }
 
@@ -76,6 +79,17 @@ static void set_size(struct bpf_map *map, __u32 wanted, bool used)
 		bpf_map__set_max_entries(map, wanted);
 }
 
+/* A power of two: slots are taken by the hash of the thread, and what a thread left there saves most
+ * of its next walk. */
+static __u32 scratch_slots(int n_cpus)
+{
+	__u32 slots = 64;
+
+	while (slots < 8U * n_cpus && slots < 512)
+		slots *= 2;
+	return slots;
+}
+
 static void configure(struct session *session, int n_cpus)
 {
 	const struct session_options *options = &session->options;
@@ -88,8 +102,11 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.counts_a, limits->counts, options->stacks);
 	set_size(skeleton->maps.counts_b, limits->counts, options->stacks);
 	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
-	set_size(skeleton->maps.scratches, n_cpus * AP_SCRATCH_SLOTS, options->stacks);
-	set_size(skeleton->maps.pages, 0, options->stacks);
+	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), options->stacks);
+	set_size(skeleton->maps.vmas, 0, options->stacks);
+	set_size(skeleton->maps.unwind_tables, 0, options->stacks);
+	set_size(skeleton->maps.unwind_slices, 0, options->stacks);
+	set_size(skeleton->maps.unwind_rules, 0, options->stacks);
 	if (limits->ring_bytes)
 		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
 	else if (!options->stacks)
@@ -99,13 +116,17 @@ static void configure(struct session *session, int n_cpus)
 	skeleton->rodata->config = (struct ap_config){
 		.functions = options->functions,
 		.max_depth = options->max_depth,
-		.scratch_slots = limits->no_scratch ? 0 : AP_SCRATCH_SLOTS,
+		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
+		.no_scratch = limits->no_scratch,
+		.stack_dump = options->stack_dump_bytes,
 		.follow = options->follow,
 		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
 		.wake_at_bytes = ring_bytes / 8,
+		.dump_below_bytes = ring_bytes / 2,
 	};
 	bpf_program__set_autoload(skeleton->progs.count_call, !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, options->stacks);
+	bpf_program__set_autoload(skeleton->progs.find_module, options->stacks);
 }
 
 static struct bpf_program *probe_program(const struct session *session)
@@ -166,6 +187,31 @@ static int attach_tracepoints(struct session *session, struct error *error)
 	return 0;
 }
 
+static void handle_mapping(const struct mapping_event *event, void *context)
+{
+	struct session *session = context;
+	struct candidate *candidate;
+
+	collector__handle_mapping(session->collector, event);
+	if (event->kind != MAPPING_ADDED)
+		return;
+	candidate = malloc(sizeof(*candidate));
+	if (!candidate)
+		return;
+	candidate->event = *event;
+	candidate->next = NULL;
+	candidate->event.path = strdup(event->path);
+	*session->candidates_end = candidate;
+	session->candidates_end = &candidate->next;
+}
+
+static void refresh_mappings(void *context)
+{
+	struct session *session = context;
+
+	mapping_events__read(session->mapping_events, handle_mapping, session);
+}
+
 int session__open(const struct session_options *options, struct session **out,
 		  struct error *error)
 {
@@ -191,6 +237,13 @@ int session__open(const struct session_options *options, struct session **out,
 	if (err)
 		goto fail;
 	collector_options = (struct collector_options){
+		.tables = { .chunks = bpf_map__fd(session->skeleton->maps.unwind_chunks),
+			    .tables = bpf_map__fd(session->skeleton->maps.unwind_tables),
+			    .slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
+			    .rules = bpf_map__fd(session->skeleton->maps.unwind_rules) },
+		.max_depth = options->max_depth,
+		.refresh_mappings = refresh_mappings,
+		.context = session,
 		.counts_fd = bpf_map__fd(session->skeleton->maps.counts),
 		.counts_fds = { bpf_map__fd(session->skeleton->maps.counts_a),
 				bpf_map__fd(session->skeleton->maps.counts_b) },
@@ -244,6 +297,45 @@ static int seed(struct session *session, pid_t pid, bool is_launcher, struct err
 	return err;
 }
 
+static void announce_address(struct session *session, __u64 address)
+{
+	struct find_module_args {
+		__u64 address;
+	} args = { address };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &args, .ctx_size_in = sizeof(args));
+
+	session->skeleton->bss->seed_pid = getpid();
+	if (!bpf_prog_test_run_opts(bpf_program__fd(session->skeleton->progs.find_module),
+				    &options))
+		ring_buffer__consume(session->ring);
+}
+
+/*
+ * Makes the kernel and us acquainted with a file before the target runs its code: the programs give
+ * it its id as if they had met it in our own memory, and the record that follows brings its table.
+ */
+static void announce_file(int fd, const char *path, void *context)
+{
+	struct session *session = context;
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct elf_file *elf;
+	struct elf_text text;
+	void *code;
+
+	if (elf_file__open(fd, path, &elf, NULL))
+		return;
+	if (elf_file__text(elf, 0, &text)) {
+		elf_file__free(elf);
+		return;
+	}
+	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, text.offset & ~(page - 1));
+	elf_file__free(elf);
+	if (code == MAP_FAILED)
+		return;
+	announce_address(session, (__u64)(uintptr_t)code);
+	munmap(code, page);
+}
+
 static int new_probes(struct session *session, pid_t pid)
 {
 	struct probes_options options = {
@@ -253,6 +345,8 @@ static int new_probes(struct session *session, pid_t pid)
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
+		.use_file = session->options.stacks ? announce_file : NULL,
+		.context = session,
 	};
 
 	return probes__new(&options, &session->probes);
@@ -299,24 +393,6 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
 	session->target.start_ns = clock_ns(CLOCK_MONOTONIC);
 	return err;
-}
-
-static void handle_mapping(const struct mapping_event *event, void *context)
-{
-	struct session *session = context;
-	struct candidate *candidate;
-
-	collector__handle_mapping(session->collector, event);
-	if (event->kind != MAPPING_ADDED)
-		return;
-	candidate = malloc(sizeof(*candidate));
-	if (!candidate)
-		return;
-	candidate->event = *event;
-	candidate->next = NULL;
-	candidate->event.path = strdup(event->path);
-	*session->candidates_end = candidate;
-	session->candidates_end = &candidate->next;
 }
 
 /*

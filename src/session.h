@@ -36,6 +36,7 @@ struct session_options {
 	__u32 functions; /* mask of enum ap_function to report */
 	bool follow;	 /* children too; only with a launched command */
 	__u32 max_depth; /* frames per stack, 1 to AP_MAX_DEPTH */
+	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
 	struct session_limits limits;
 };
 

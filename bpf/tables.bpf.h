@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Look-up of unwind rules in the tables that user space compiled (unwind_abi.h). */
+#ifndef ALLOCPROF_TABLES_BPF_H
+#define ALLOCPROF_TABLES_BPF_H
+
+#include "kernel.h"
+#include "unwind_abi.h"
+
+/* One value of 1 MiB, so that a search inside it is pointer arithmetic and not a look-up a step. */
+struct chunk_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct unwind_chunk));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNWIND_MAX_CHUNKS);
+	__type(key, __u32);
+	__array(values, struct chunk_map);
+} unwind_chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_MAX_MODULES);
+	__type(key, __u32);
+	__type(value, struct unwind_table);
+} unwind_tables SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_MAX_SLICES);
+	__type(key, __u32);
+	__type(value, struct unwind_slice);
+} unwind_slices SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_MAX_RULES_LOADED);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+/* Halvings that find a slice among a table's. */
+#define SLICE_SEARCH_STEPS 14
+
+/* The last slice of the table that begins at or before @file_offset, NULL where there is none. */
+static __noinline struct unwind_slice *slice__find(const struct unwind_table *table,
+						   __u64 file_offset)
+{
+	struct unwind_slice *found = NULL;
+	__u32 low = table->first_slice, n = table->n_slices;
+
+	for (int i = 0; i < SLICE_SEARCH_STEPS; i++) {
+		__u32 middle = low + n / 2;
+		struct unwind_slice *slice;
+
+		if (!n)
+			break;
+		slice = bpf_map_lookup_elem(&unwind_slices, &middle);
+		if (!slice)
+			break;
+		if (slice->file_offset <= file_offset) {
+			found = slice;
+			low = middle + 1;
+			n -= n / 2 + 1;
+		} else {
+			n /= 2;
+		}
+	}
+	return found;
+}
+
+/* The rule at @offset inside @slice; NULL only where the tables are damaged. */
+static __always_inline struct unwind_rule *slice__rule(const struct unwind_slice *slice,
+						       __u32 offset)
+{
+	struct unwind_chunk *chunk;
+	__u32 zero = 0, chunk_index = slice->chunk, block, row, n, word, rule;
+	__u16 pc_lo = offset;
+	void *inner;
+
+	inner = bpf_map_lookup_elem(&unwind_chunks, &chunk_index);
+	if (!inner)
+		return NULL;
+	chunk = bpf_map_lookup_elem(inner, &zero);
+	if (!chunk)
+		return NULL;
+	block = slice->first_block + (offset >> UNWIND_BLOCK_SHIFT);
+	word = chunk->words[block & (UNWIND_CHUNK_WORDS - 1)];
+	n = word >> UNWIND_BLOCK_COUNT_SHIFT;
+	row = slice->first_row + (word & UNWIND_BLOCK_ROW_MASK);
+	/* The first row of the block that lies behind the offset; the answer is the one before it. */
+	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
+		__u32 half = n / 2;
+
+		if (!n)
+			break;
+		word = chunk->words[(row + half) & (UNWIND_CHUNK_WORDS - 1)];
+		if ((__u16)word <= pc_lo) {
+			row += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	word = chunk->words[(row - 1) & (UNWIND_CHUNK_WORDS - 1)];
+	rule = slice->first_rule + (word >> 16);
+	return bpf_map_lookup_elem(&unwind_rules, &rule);
+}
+
+#endif

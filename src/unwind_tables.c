@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unwind_tables.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cfi.h"
+#include "cleanup.h"
+
+/* pc_lo has 16 bits, so slices begin where they begin anew. */
+#define BLOCKS_PER_64K (65536 >> UNWIND_BLOCK_SHIFT)
+
+struct unwind_tables {
+	struct unwind_tables_fds fds;
+	__u32 n_slices, n_rules;
+	__u32 n_chunks;
+	int chunk_fd;		   /* of the chunk that is being filled, -1: none */
+	__u32 used_words;	   /* of it */
+	struct unwind_chunk *chunk; /* its copy */
+};
+
+struct unwind_tables *unwind_tables__new(const struct unwind_tables_fds *fds)
+{
+	struct unwind_tables *tables = calloc(1, sizeof(*tables));
+
+	if (!tables)
+		return NULL;
+	tables->fds = *fds;
+	tables->chunk_fd = -1;
+	tables->chunk = calloc(1, sizeof(*tables->chunk));
+	if (!tables->chunk) {
+		free(tables);
+		return NULL;
+	}
+	return tables;
+}
+
+void unwind_tables__free(struct unwind_tables *tables)
+{
+	if (!tables)
+		return;
+	close_fd(&tables->chunk_fd);
+	free(tables->chunk);
+	free(tables);
+}
+
+__u64 unwind_tables__size_bytes(const struct unwind_tables *tables)
+{
+	return (__u64)tables->n_chunks * sizeof(struct unwind_chunk);
+}
+
+static int open_chunk(struct unwind_tables *tables)
+{
+	__u32 index = tables->n_chunks;
+	int fd;
+
+	if (index == UNWIND_MAX_CHUNKS)
+		return -ENOSPC;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(__u32),
+			    sizeof(struct unwind_chunk), 1, NULL);
+	if (fd < 0)
+		return fd;
+	if (bpf_map_update_elem(tables->fds.chunks, &index, &fd, BPF_ANY)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	close_fd(&tables->chunk_fd);
+	tables->chunk_fd = fd;
+	tables->n_chunks++;
+	tables->used_words = 0;
+	memset(tables->chunk, 0, sizeof(*tables->chunk));
+	return 0;
+}
+
+/* The programs read what is there already while this rewrites it with the same bytes. */
+static int flush_chunk(struct unwind_tables *tables)
+{
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(tables->chunk_fd, &zero, tables->chunk, BPF_ANY) ? -errno : 0;
+}
+
+static int load_rules(struct unwind_tables *tables, const struct cfi_table *table,
+		      __u32 *first_rule)
+{
+	if (table->rule_count > UNWIND_MAX_RULES_LOADED - tables->n_rules)
+		return -ENOSPC;
+	for (__u32 i = 0; i < table->rule_count; i++) {
+		__u32 index = tables->n_rules + i;
+
+		if (bpf_map_update_elem(tables->fds.rules, &index, &table->rules[i], BPF_ANY))
+			return -errno;
+	}
+	*first_rule = tables->n_rules;
+	tables->n_rules += table->rule_count;
+	return 0;
+}
+
+/* A part of a segment, as blocks and as rows of the table. */
+struct part {
+	__u32 first_block, end_block; /* counted from the segment's first */
+	__u32 first_row, end_row;
+	bool carry; /* begins with a copy of the row before: none begins at its offset 0 */
+};
+
+static __u32 part_words(const struct part *part)
+{
+	return part->end_block - part->first_block + part->end_row - part->first_row + part->carry;
+}
+
+static __u32 segment_blocks(const struct unwind_segment *segment)
+{
+	return segment->size ? ((segment->size - 1) >> UNWIND_BLOCK_SHIFT) + 1 : 0;
+}
+
+/* As many whole 64 KiB from @first_block on as fit in @room words; at least one, or none at all. */
+static struct part find_part(const struct cfi_table *table, const struct unwind_segment *segment,
+			     __u32 first_block, __u32 room)
+{
+	const __u32 *blocks = table->blocks + segment->first_block;
+	__u32 n_blocks = segment_blocks(segment);
+	struct part part = { .first_block = first_block, .end_block = first_block };
+
+	part.first_row = part.end_row = blocks[first_block];
+	part.carry = part.first_row >= blocks[first_block + 1] ||
+		     table->rows[part.first_row].pc_lo != 0;
+	while (part.end_block < n_blocks) {
+		struct part longer = part;
+
+		longer.end_block = part.end_block + BLOCKS_PER_64K < n_blocks ?
+					   part.end_block + BLOCKS_PER_64K :
+					   n_blocks;
+		longer.end_row = blocks[longer.end_block];
+		if (part_words(&longer) > room)
+			break;
+		part = longer;
+	}
+	return part;
+}
+
+static void write_part(struct unwind_tables *tables, const struct cfi_table *table,
+		       const struct unwind_segment *segment, const struct part *part,
+		       struct unwind_slice *slice)
+{
+	const __u32 *blocks = table->blocks + segment->first_block;
+	__u32 *words = tables->chunk->words + tables->used_words;
+	__u32 n_blocks = part->end_block - part->first_block, at = n_blocks;
+	__u64 offset = (__u64)part->first_block << UNWIND_BLOCK_SHIFT;
+	__u64 size = (__u64)n_blocks << UNWIND_BLOCK_SHIFT;
+
+	for (__u32 i = 0; i < n_blocks; i++) {
+		__u32 block = part->first_block + i;
+		__u32 count = blocks[block + 1] - blocks[block];
+
+		words[i] = (blocks[block] - part->first_row + part->carry) |
+			   count << UNWIND_BLOCK_COUNT_SHIFT;
+	}
+	if (part->carry)
+		words[at++] = (__u32)table->rows[part->first_row - 1].rule << 16;
+	for (__u32 row = part->first_row; row < part->end_row; row++)
+		words[at++] = table->rows[row].pc_lo | (__u32)table->rows[row].rule << 16;
+
+	slice->file_offset = segment->file_offset + offset;
+	slice->size = offset + size > segment->size ? segment->size - offset : size;
+	slice->chunk = tables->n_chunks - 1;
+	slice->first_block = tables->used_words;
+	slice->first_row = tables->used_words + n_blocks;
+	tables->used_words += part_words(part);
+}
+
+static int load_segment(struct unwind_tables *tables, const struct cfi_table *table,
+			const struct unwind_segment *segment, __u32 first_rule)
+{
+	__u32 n_blocks = segment_blocks(segment);
+
+	for (__u32 block = 0; block < n_blocks;) {
+		struct unwind_slice slice = { .first_rule = first_rule };
+		struct part part = { 0 };
+		int err;
+
+		if (tables->chunk_fd >= 0)
+			part = find_part(table, segment, block,
+					 UNWIND_CHUNK_WORDS - tables->used_words);
+		/* Rather a fresh chunk than two slices, as long as one can hold it all. */
+		if (part.end_block < n_blocks && (tables->used_words || tables->chunk_fd < 0)) {
+			err = open_chunk(tables);
+			if (err)
+				return err;
+			part = find_part(table, segment, block, UNWIND_CHUNK_WORDS);
+		}
+		if (part.end_block == block)
+			return -ENOSPC; /* 64 KiB of code with more rows than bytes: hostile */
+		if (tables->n_slices == UNWIND_MAX_SLICES)
+			return -ENOSPC;
+		write_part(tables, table, segment, &part, &slice);
+		err = flush_chunk(tables);
+		if (err)
+			return err;
+		if (bpf_map_update_elem(tables->fds.slices, &tables->n_slices, &slice, BPF_ANY))
+			return -errno;
+		tables->n_slices++;
+		block = part.end_block;
+	}
+	return 0;
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+	const struct unwind_segment *left = a, *right = b;
+
+	return (left->file_offset > right->file_offset) - (left->file_offset < right->file_offset);
+}
+
+int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *table,
+			struct unwind_place *place)
+{
+	struct unwind_segment segments[UNWIND_MAX_SEGMENTS];
+	__u32 first_slice = tables->n_slices, first_rule = 0;
+	int err;
+
+	if (table->segment_count > UNWIND_MAX_SEGMENTS)
+		return -ENOSPC;
+	err = load_rules(tables, table, &first_rule);
+	/* The programs search slices by file offset. */
+	memcpy(segments, table->segments, table->segment_count * sizeof(segments[0]));
+	qsort(segments, table->segment_count, sizeof(segments[0]), compare_segments);
+	for (__u32 i = 0; i < table->segment_count && !err; i++)
+		err = load_segment(tables, table, &segments[i], first_rule);
+	if (err)
+		return err;
+	place->first_slice = first_slice;
+	place->n_slices = tables->n_slices - first_slice;
+	return 0;
+}
+
+int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
+			  const struct unwind_place *place)
+{
+	struct unwind_table table = {
+		.state = UNWIND_TABLE_AWAITED,
+		.first_slice = place->first_slice,
+		.n_slices = place->n_slices,
+	};
+
+	if (module >= UNWIND_MAX_MODULES)
+		return -ENOSPC;
+	/* In two steps: a program must not see the state before it can see the slices. */
+	if (bpf_map_update_elem(tables->fds.tables, &module, &table, BPF_ANY))
+		return -errno;
+	table.state = place->n_slices ? UNWIND_TABLE_READY : UNWIND_TABLE_NONE;
+	return bpf_map_update_elem(tables->fds.tables, &module, &table, BPF_ANY) ? -errno : 0;
+}
