@@ -81,6 +81,8 @@ static struct record records[MAX_ACTIVE];
 static const char *output;
 /* libgcc allocates where a static program registers its tables. */
 static __thread bool inside;
+/* Where a reallocarray is about to jump to realloc by name, as glibc's does: that one is no call. */
+static __thread const uintptr_t *nested_sp;
 
 static _Noreturn void die(const char *why)
 {
@@ -320,16 +322,22 @@ truth_enter(uintptr_t a, uintptr_t b, uintptr_t c, const uintptr_t *sp, enum fun
 __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t c,
 					    const uintptr_t *sp, enum function f)
 {
+	size_t bytes = asked_for(f, a, b, c), product;
 	int saved_errno = errno;
 	struct record *r;
 
 	if (!output && started)
 		output = first_environment("ALLOCPROF_COUNTER");
+	if (f == REALLOC && nested_sp == sp) {
+		nested_sp = NULL;
+		return real_function(f);
+	}
+	nested_sp = f == REALLOCARRAY && !__builtin_mul_overflow(b, c, &product) ? sp : NULL;
 	if (output && !inside) {
 		inside = true;
 		r = begin();
 		_Unwind_Backtrace(add_frame, r);
-		finish(r, f, asked_for(f, a, b, c), *sp);
+		finish(r, f, bytes, *sp);
 		atomic_store(&r->used, false);
 		inside = false;
 	}
