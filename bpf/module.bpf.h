@@ -75,7 +75,7 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 }
 
 static __always_inline bool module__report(__u32 id, const struct vma_answer *answer,
-					   const struct process *process)
+					   __u32 pid)
 {
 	struct ap_module_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 
@@ -85,7 +85,7 @@ static __always_inline bool module__report(__u32 id, const struct vma_answer *an
 	}
 	record->type = AP_RECORD_MODULE;
 	record->id = id;
-	record->pid = process->pid;
+	record->pid = pid;
 	record->device = answer->file.device;
 	record->inode = answer->file.inode;
 	record->start = answer->start;
@@ -99,8 +99,7 @@ static __always_inline bool module__report(__u32 id, const struct vma_answer *an
 
 /* Id of the file that @answer found, a new one with a record to user space on first sight; 0 where
  * user space could not be told. Two CPUs may give a file two ids: user space merges them. */
-static __always_inline __u32 module__id(const struct vma_answer *answer,
-					const struct process *process)
+static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 pid)
 {
 	struct file_key file = answer->file;
 	__u32 *known, id;
@@ -111,7 +110,7 @@ static __always_inline __u32 module__id(const struct vma_answer *answer,
 	if (known)
 		return *known;
 	id = __sync_fetch_and_add(&last_module_id, 1) + 1;
-	if (!module__report(id, answer, process))
+	if (!module__report(id, answer, pid))
 		return 0;
 	bpf_map_update_elem(&modules, &file, &id, BPF_NOEXIST);
 	return id;
@@ -136,18 +135,16 @@ enum vma_result {
 	VMA_BUSY, /* the kernel or the ring buffer was too busy: ask again at the next hit */
 };
 
-static __noinline int vma__find(struct vma *vma, struct process *process, __u64 address,
-				__u32 generation)
+static __always_inline int vma__find(struct vma *vma, __u32 process, __u32 pid, __u64 address,
+				     __u32 generation)
 {
 	struct vma_answer answer = {};
 	struct vma_key key;
 	struct vma *known;
 	long err;
 
-	if (!vma || !process)
-		return VMA_NONE;
 	key.page = address >> PAGE_SHIFT;
-	key.process = process->id;
+	key.process = process;
 	key.generation = generation;
 	known = bpf_map_lookup_elem(&vmas, &key);
 	if (known) {
@@ -167,7 +164,7 @@ static __noinline int vma__find(struct vma *vma, struct process *process, __u64 
 	vma->module = 0;
 	vma->pad = 0;
 	if (answer.file.inode || answer.is_vdso) {
-		vma->module = module__id(&answer, process);
+		vma->module = module__id(&answer, pid);
 		if (!vma->module)
 			return VMA_BUSY;
 	}
@@ -185,14 +182,13 @@ struct find_module_args {
 SEC("syscall")
 int find_module(struct find_module_args *args)
 {
-	struct process self = { .pid = seed_pid };
 	struct vma_answer answer = {};
 
 	if (bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0))
 		return 1;
 	if (!answer.file.inode && !answer.is_vdso)
 		return 1;
-	return !module__id(&answer, &self);
+	return !module__id(&answer, seed_pid);
 }
 
 #endif

@@ -139,25 +139,25 @@ static __always_inline void scratch__enter(struct scratch *scratch, __u64 thread
 }
 
 /* Copies the stack from @start on into the window, as much of @wanted bytes as there is: a read that
- * crosses the stack's top fails as a whole, so then only up to the end of the page. */
-static __noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
+ * crosses the stack's top fails as a whole, so then only up to the end of the next page, or of this. */
+__noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
 {
 	__u32 bytes = wanted;
 
 	if (!scratch)
 		return -1;
 	start &= ~7ULL;
-	if (bytes > sizeof(scratch->window))
-		bytes = sizeof(scratch->window);
 	scratch->window_start = start;
-	if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
-		scratch->window_bytes = bytes;
-		return 0;
-	}
-	bytes = 4096 - (start & 4095);
-	if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
-		scratch->window_bytes = bytes;
-		return 0;
+	for (int i = 0; i < 3; i++) {
+		if (bytes > sizeof(scratch->window))
+			bytes = sizeof(scratch->window);
+		if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
+			scratch->window_bytes = bytes;
+			return 0;
+		}
+		bytes = 4096 - (start & 4095);
+		if (i == 0)
+			bytes += 4096;
 	}
 	scratch->window_bytes = 0;
 	return -1;
@@ -185,10 +185,10 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	return 0;
 }
 
+/* Where a walk stands. Without pointers, so that the verifier can look at a step by itself. */
 struct walk {
-	struct scratch *scratch;
-	struct process *process;
 	__u64 pc, sp, fp;
+	__u32 process, pid; /* image id, and pid in allocprof's namespace */
 	__u32 call;	/* 1: pc is behind a call, 0: it was interrupted there */
 	__u32 cursor;	/* in scratch->steps: the next step that may repeat */
 	__u32 matched;	/* from this step of the walk on all have repeated; n_frames: none */
@@ -206,9 +206,8 @@ static __always_inline bool range__holds(const struct code_range *range, __u64 a
 }
 
 /* Puts the code around @address into the scratch; returns where, or minus enum vma_result. */
-static __noinline int range__load(struct walk *walk, __u64 address)
+__noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 {
-	struct scratch *scratch = walk->scratch;
 	struct code_range *range;
 	struct unwind_slice *slice;
 	struct unwind_table *table;
@@ -217,7 +216,9 @@ static __noinline int range__load(struct walk *walk, __u64 address)
 	__u32 module, at;
 	int err;
 
-	err = vma__find(&vma, walk->process, address, scratch->generation);
+	if (!scratch)
+		return -VMA_NONE;
+	err = vma__find(&vma, scratch->process, pid, address, scratch->generation);
 	if (err)
 		return -err;
 	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);
@@ -258,16 +259,14 @@ static __noinline int range__load(struct walk *walk, __u64 address)
 }
 
 /* The range that holds @address, from the few that the scratch has or from the kernel. */
-static __always_inline int range__find(struct walk *walk, __u64 address)
+static __always_inline int range__find(struct scratch *scratch, struct walk *walk, __u64 address)
 {
-	struct scratch *scratch = walk->scratch;
-
 	if (range__holds(&scratch->ranges[walk->range & (SCRATCH_MAPPINGS - 1)], address))
 		return walk->range;
 	for (int i = 0; i < SCRATCH_MAPPINGS; i++)
 		if (range__holds(&scratch->ranges[i], address))
 			return i;
-	return range__load(walk, address);
+	return range__load(scratch, address, walk->pid);
 }
 
 static __always_inline long walk__stop(struct walk *walk, __u32 end, bool once)
@@ -277,19 +276,32 @@ static __always_inline long walk__stop(struct walk *walk, __u32 end, bool once)
 	return 1;
 }
 
+/* Whether the frame is code at a file's entry point that no call frame information describes, as the
+ * dynamic linker's: nothing called it. */
+static __always_inline bool is_entry(const struct ap_frame *frame)
+{
+	__u32 module = frame->module;
+	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
+
+	return table && frame->offset - table->entry_offset < table->entry_size;
+}
+
 /* One step over the frame pointer, where there is no call frame information. */
-static __always_inline long walk__step_fp(struct walk *walk, struct step *step)
+static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
+					  struct step *step)
 {
 	__u64 fp = walk->fp, next_fp, pc;
 
-	walk->over_fp = 1;
 	step->fp_slot = STEP_ONCE;
+	if (is_entry(&step->frame))
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->over_fp = 1;
 	if (!fp)
 		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
 	if (fp < walk->sp || (fp & 7) || fp - walk->sp > (1 << 20))
 		return walk__stop(walk, AP_END_BAD_FRAME, true);
-	if (window__read(walk->scratch, walk->sp, fp, &next_fp) ||
-	    window__read(walk->scratch, walk->sp, fp + 8, &pc))
+	if (window__read(scratch, walk->sp, fp, &next_fp) ||
+	    window__read(scratch, walk->sp, fp + 8, &pc))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
 	if (!pc)
 		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
@@ -309,10 +321,9 @@ static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp
 }
 
 /* One step by @rule. */
-static __always_inline long walk__step_rule(struct walk *walk, struct step *step,
-					    const struct unwind_rule *rule)
+static __always_inline long walk__step_rule(struct scratch *scratch, struct walk *walk,
+					    struct step *step, const struct unwind_rule *rule)
 {
-	struct scratch *scratch = walk->scratch;
 	__u64 sp = walk->sp, fp = walk->fp, cfa, pc;
 	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
 	bool once = is_signal;
@@ -368,19 +379,20 @@ static __always_inline long walk__step_rule(struct walk *walk, struct step *step
 	return 0;
 }
 
-/* One step by look-ups. */
-static __noinline long walk__step(struct walk *walk, __u32 index)
+/* One step by look-ups. 1: the walk is at its end. */
+__noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 index)
 {
-	struct scratch *scratch = walk->scratch;
 	struct code_range *range;
 	struct unwind_rule *rule;
 	struct step *step;
 	__u64 address;
 	int at;
 
+	if (!scratch || !walk)
+		return 1;
 	step = &scratch->fresh[depth_index(index)];
 	address = walk->pc - walk->call;
-	at = range__find(walk, address);
+	at = range__find(scratch, walk, address);
 	step->fp_slot = STEP_ONCE;
 	step->frame.flags = walk->call ? 0 : AP_FRAME_INTERRUPTED;
 	if (at < 0) {
@@ -400,19 +412,18 @@ static __noinline long walk__step(struct walk *walk, __u32 index)
 	if (range->state == UNWIND_TABLE_AWAITED)
 		return walk__stop(walk, AP_END_NO_TABLE, true);
 	if (range->state == UNWIND_TABLE_NONE)
-		return walk__step_fp(walk, step);
+		return walk__step_fp(scratch, walk, step);
 	rule = slice__rule(&range->slice, address + range->bias - range->slice.file_offset);
 	if (!rule)
 		return walk__stop(walk, AP_END_NO_TABLE, true);
 	if (rule->cfa == UNWIND_CFA_NONE)
-		return walk__step_fp(walk, step);
-	return walk__step_rule(walk, step, rule);
+		return walk__step_fp(scratch, walk, step);
+	return walk__step_rule(scratch, walk, step, rule);
 }
 
 /* The remembered step that starts from where the walk stands, or NULL. */
-static __always_inline struct step *walk__remembered(struct walk *walk)
+static __always_inline struct step *walk__remembered(struct scratch *scratch, struct walk *walk)
 {
-	struct scratch *scratch = walk->scratch;
 	struct step *step;
 
 	for (int i = 0; i < 4; i++) {
@@ -432,9 +443,15 @@ static __always_inline struct step *walk__remembered(struct walk *walk)
 	return step;
 }
 
-static long walk_frame(__u32 index, struct walk *walk)
+struct walk_context {
+	struct scratch *scratch;
+	struct walk walk;
+};
+
+static long walk_frame(__u32 index, struct walk_context *context)
 {
-	struct scratch *scratch = walk->scratch;
+	struct scratch *scratch = context->scratch;
+	struct walk *walk = &context->walk;
 	struct step *fresh, *known;
 
 	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
@@ -443,10 +460,10 @@ static long walk_frame(__u32 index, struct walk *walk)
 	fresh->pc = walk->pc;
 	fresh->sp = walk->sp;
 	fresh->fp = walk->fp;
-	known = walk__remembered(walk);
+	known = walk__remembered(scratch, walk);
 	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
 		walk->matched = ~0U;
-		return walk__step(walk, index);
+		return !!walk__step(scratch, walk, index);
 	}
 	if (walk->matched == ~0U) {
 		walk->matched = index;
@@ -505,48 +522,52 @@ static long remember_step(__u32 index, struct remember *remember)
 static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
 					const struct hit *hit)
 {
-	struct walk walk = {
+	struct walk_context context = {
 		.scratch = scratch,
-		.process = process,
-		.pc = hit->return_address,
-		.sp = arch__caller_sp(hit->sp),
-		.fp = hit->fp,
-		.call = 1,
-		.cursor = scratch->first,
-		.matched = ~0U,
-		.end = AP_END_MAX_DEPTH,
-		.end_once = 1,
+		.walk = {
+			.process = process->id,
+			.pid = process->pid,
+			.pc = hit->return_address,
+			.sp = arch__caller_sp(hit->sp),
+			.fp = hit->fp,
+			.call = 1,
+			.cursor = scratch->first,
+			.matched = ~0U,
+			.end = AP_END_MAX_DEPTH,
+			.end_once = 1,
+		},
 	};
+	struct walk *walk = &context.walk;
 	struct remember remember = { .scratch = scratch };
 	__u64 span;
 
 	if (hit->return_address)
-		bpf_loop(config.max_depth, walk_frame, &walk, 0);
+		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	else
-		walk.end = AP_END_UNREADABLE;
-	if (walk.over_fp && walk.end == AP_END_COMPLETE)
-		walk.end = AP_END_FRAME_POINTERS;
+		walk->end = AP_END_UNREADABLE;
+	if (walk->over_fp && walk->end == AP_END_COMPLETE)
+		walk->end = AP_END_FRAME_POINTERS;
 
-	remember.next = walk.n_frames;
+	remember.next = walk->n_frames;
 	remember.first = AP_MAX_DEPTH;
-	remember.hash = mix(walk.end + 1);
+	remember.hash = mix(walk->end + 1);
 	/* The steps further out are in place, with a hash that stands for the same end. */
-	if (walk.matched < walk.n_frames && walk.end == scratch->end && !walk.end_once) {
-		remember.next = walk.matched;
-		remember.first = walk.matched_cursor;
+	if (walk->matched < walk->n_frames && walk->end == scratch->end && !walk->end_once) {
+		remember.next = walk->matched;
+		remember.first = walk->matched_cursor;
 		if (remember.first < AP_MAX_DEPTH)
 			remember.hash = scratch->steps[depth_index(remember.first)].hash;
 	}
 	bpf_loop(AP_MAX_DEPTH, remember_step, &remember, 0);
 	scratch->first = remember.first;
-	scratch->end = walk.end;
-	scratch->end_once = walk.end_once;
-	span = walk.sp - hit->sp;
+	scratch->end = walk->end;
+	scratch->end_once = walk->end_once;
+	span = walk->sp - hit->sp;
 	scratch->span_bytes = span < sizeof(scratch->window) ? span : sizeof(scratch->window);
 	scratch->record.type = AP_RECORD_STACK;
-	scratch->record.n_frames = walk.n_frames;
+	scratch->record.n_frames = walk->n_frames;
 	scratch->record.process = process->id;
-	scratch->record.end = walk.end;
+	scratch->record.end = walk->end;
 	scratch->record.stack = remember.hash;
 }
 

@@ -137,7 +137,9 @@ struct unwind_table {
 	__u32 state; /* enum unwind_table_state; written last */
 	__u32 first_slice;
 	__u32 n_slices;
-	__u32 pad; /* 0 */
+	/* Code at the file's entry point without call frame information: file offset and bytes. */
+	__u32 entry_size;
+	__u64 entry_offset;
 };
 
 _Static_assert(sizeof(struct unwind_slice) == 32, "unwind_slice is ABI");

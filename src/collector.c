@@ -263,15 +263,36 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	return err;
 }
 
+/* Bytes of an entry point's code in a file that describes no code at all (musl's). */
+#define BARE_ENTRY_BYTES 64
+
+/* The entry point is the outermost frame although no call frame information may say so. */
+static void find_entry(struct module *module, const struct cfi_table *table)
+{
+	__u64 entry = module->elf ? elf_file__entry(module->elf) : 0;
+	struct cfi_range range = { .lo = entry, .hi = entry + BARE_ENTRY_BYTES };
+	__u64 offset;
+
+	if (!entry || elf_file__vaddr_to_offset(module->elf, entry, &offset))
+		return;
+	if (table && cfi_table__range(table, entry, &range) && range.rule.cfa != UNWIND_CFA_NONE)
+		return;
+	module->unwind.entry_offset = offset;
+	/* The return address behind the last call counts too. */
+	module->unwind.entry_size = range.hi - entry + 1;
+}
+
 /* Compiles the file's call frame information and hands it to the programs. Where there is none, or
  * no room, the programs go on as they do for code without it, and say so with each stack. */
 static void load_table(struct collector *collector, struct module *module)
 {
-	struct cfi_table *table;
+	struct cfi_table *table = NULL;
 
-	if (module->fd < 0 || cfi_table__build(module->fd, module->path, &table, NULL))
-		return;
-	unwind_tables__load(collector->tables, table, &module->unwind);
+	if (module->fd >= 0)
+		cfi_table__build(module->fd, module->path, &table, NULL);
+	if (table)
+		unwind_tables__load(collector->tables, table, &module->unwind);
+	find_entry(module, table);
 	cfi_table__free(table);
 }
 

@@ -154,6 +154,7 @@ static int load(struct session *session, struct error *error)
 	if (session->multi)
 		bpf_program__set_expected_attach_type(probe_program(session),
 						      ATTACH_TYPE_UPROBE_MULTI);
+	if (getenv("XDBG")) bpf_program__set_log_level(probe_program(session), 4);
 	err = allocprof_bpf__load(skeleton);
 	if (err)
 		return error__set(error, err,

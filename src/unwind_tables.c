@@ -245,6 +245,8 @@ int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 		.state = UNWIND_TABLE_AWAITED,
 		.first_slice = place->first_slice,
 		.n_slices = place->n_slices,
+		.entry_size = place->entry_size,
+		.entry_offset = place->entry_offset,
 	};
 
 	if (module >= UNWIND_MAX_MODULES)

@@ -15,6 +15,8 @@ struct unwind_tables_fds {
 /* Where a file's tables are; zeroed: it has none. */
 struct unwind_place {
 	__u32 first_slice, n_slices;
+	__u32 entry_size; /* code at the entry point that nothing describes: bytes, file offset */
+	__u64 entry_offset;
 };
 
 /* NULL without memory. */
