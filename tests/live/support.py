@@ -21,6 +21,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolve()
 TARGETS = BUILD / "tests" / "targets"
 COUNTER_LIBRARY = BUILD / "tests" / "preload" / "libcounter.so"
+TRUTH_LIBRARY = BUILD / "tests" / "preload" / "libtruth.so"
 
 sys.path.insert(0, str(SOURCE / "tests" / "preload"))
 
