@@ -416,7 +416,8 @@ static int mapped_module(struct collector *collector, const struct code_mapping 
 		.generation = mapping->generation,
 	};
 
-	if (mapping->path[0] != '/')
+	/* The kernel's "//anon" and "[heap]" are no files. */
+	if (mapping->path[0] != '/' || mapping->path[1] == '/')
 		return -ENOENT;
 	return get_module(collector, &identity, pid, mapping->start, mapping->end, mapping->path,
 			  index);
