@@ -11,8 +11,10 @@ import subprocess
 
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 
-# A stack that begins in one of these is whole.
-OUTERMOST = {"_start", "clone3", "__clone3", "clone", "__clone", "__GI___clone3"}
+# A stack that begins in one of these is whole, or in what calls one of CALLED_BY_OUTERMOST: in a
+# stripped program _start has no name, nor has its like in the dynamic linker.
+OUTERMOST = {"_start", "_dl_start_user", "clone3", "__clone3", "__GI___clone3", "clone", "__clone"}
+CALLED_BY_OUTERMOST = ("__libc_start_main", "_dl_init")
 
 # Enough to tell how many stacks are whole; unwinding one takes perf a millisecond.
 PERF_SAMPLES_UNWOUND = 300
@@ -45,16 +47,26 @@ class Tool:
         raise NotImplementedError
 
     def results(self, directory, stderr):
-        """Of the run that has ended: events (that it has in its result), and where it says so lost."""
+        """Of the run that has ended: events that it has, and those that it says it lost, if it does."""
         return {}
+
+    def stacks(self, directory):
+        """Outermost two frames, outermost first, and events of each stack, or of some of them."""
+        return []
 
     def share_complete(self, directory):
         """Of the events in the result, those whose stack is whole; None where it has no stacks."""
-        return None
+        stacks = list(self.stacks(directory))
+        whole = sum(events for frames, events in stacks if is_whole(frames))
+        return whole / sum(events for _, events in stacks) if stacks else None
 
-    def events(self, counts):
-        """How many of the target's hits it is to see."""
+    def hits(self, counts):
+        """How often its probes are hit."""
         return counts["hits_but_free"] if self.floor == "floor-record" else counts["hits"]
+
+    def expected(self, counts):
+        """What @events of its results should be."""
+        return self.hits(counts)
 
 
 class Bare(Tool):
@@ -126,6 +138,9 @@ class Record(Tool):
         ledger = self.ledger(directory)
         return {"events": ledger["attributed"], "lost": ledger["lost"]}
 
+    def expected(self, counts):
+        return counts["allocations"]
+
     def share_complete(self, directory):
         ledger = self.ledger(directory)
         return ledger["complete"] / max(ledger["events"], 1)
@@ -183,27 +198,27 @@ class PerfRecord(Perf):
             raise Failure(f"perf did not tell its samples: {stderr[-200:]}")
         return {"events": int(found[1])}
 
-    def share_complete(self, directory):
+    def stacks(self, directory):
         # From the middle: the first samples are the loader's.
         argv = ["perf", "script", "-i", f"{directory}/perf.data", "-F", "ip,sym", "--time",
                 "50%-100%"]
         script = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                   text=True)
-        samples = complete = 0
-        outermost = None
+        samples = 0
+        frames = []
         for line in script.stdout:
             words = line.split()
             if words:
-                outermost = words[1] if len(words) > 1 else None
+                frames = [words[1] if len(words) > 1 else "", *frames[:1]]
                 continue
+            yield frames, 1
+            frames = []
             samples += 1
-            complete += outermost in OUTERMOST
             if samples == PERF_SAMPLES_UNWOUND:
                 break
         script.kill()
         script.wait()
         script.stdout.close()
-        return complete / samples if samples else None
 
 
 class Bpftrace(Tool):
@@ -224,26 +239,28 @@ class Bpftrace(Tool):
         return ["bpftrace", "-o", f"{directory}/stacks.txt", "-e", self.script, "-c",
                 " ".join(command)]
 
-    def stacks(self, directory):
-        """Outermost frame and count of each."""
-        outermost = ""
+    def all_frames(self, directory):
+        """Frames, innermost first, and events of each stack."""
+        frames = []
         for line in (directory / "stacks.txt").read_text().splitlines():
-            if line.startswith("]: "):
-                yield outermost, int(line[3:])
-            elif line.startswith("@["):
-                outermost = ""
-                if "]: " in line:
-                    yield outermost, int(line.rpartition("]: ")[2])
-            elif line.strip():
-                outermost = line.strip().split("+")[0]
+            if line.startswith("@["):
+                frames = []
+            if "]: " in line:
+                yield frames, int(line.rpartition("]: ")[2])
+            elif line.startswith(" "):
+                frames.append(line.strip().split("+")[0])
+
+    def stacks(self, directory):
+        return ((frames[:-3:-1], events) for frames, events in self.all_frames(directory))
 
     def results(self, directory, stderr):
-        return {"events": sum(count for _, count in self.stacks(directory))}
-
-    def share_complete(self, directory):
-        stacks = list(self.stacks(directory))
-        total = sum(count for _, count in stacks)
-        return sum(count for name, count in stacks if name in OUTERMOST) / max(total, 1)
+        stacks = list(self.all_frames(directory))
+        events = sum(events for _, events in stacks)
+        outermost = {frames[-1] for frames, _ in stacks if frames}
+        if not all(name.startswith("0x") for name in outermost):
+            return {"events": events}
+        depth = sum(len(frames) * events for frames, events in stacks) / max(events, 1)
+        return {"events": events, "note": f"in hex, {depth:.1f} frames"}
 
 
 class Heaptrack(Tool):
@@ -260,28 +277,37 @@ class Heaptrack(Tool):
     def argv(self, command, directory):
         return ["heaptrack", *self.options, "-o", f"{directory}/heaptrack", *command]
 
-    def folded(self, directory):
+    def results(self, directory, stderr):
+        found = re.search(r"^\s*allocations:\s+(\d+)", stderr, re.M)
+        return {"events": int(found[1])} if found else {}
+
+    def expected(self, counts):
+        return counts["allocations"]
+
+    def stacks(self, directory):
         file, = directory.glob("heaptrack*")
         output = directory / "folded"
-        subprocess.run(["heaptrack_print", "-F", output, "--flamegraph-cost-type", "allocations",
-                        "-f", file], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["heaptrack_print", "-F", output, "-f", file], check=True,
+                       stdout=subprocess.DEVNULL)
         lines = output.read_text().splitlines()
         output.unlink()
-        return [(stack.split(";")[0], int(count)) for stack, _, count in
-                (line.rpartition(" ") for line in lines)]
-
-    def share_complete(self, directory):
-        stacks = self.folded(directory)
-        total = sum(count for _, count in stacks)
-        return sum(count for name, count in stacks if name in OUTERMOST) / max(total, 1)
+        for line in lines:
+            stack, _, events = line.rpartition(" ")
+            yield [frame.split(" ")[0] for frame in stack.split(";")[:2]], int(events)
 
 
 class HeaptrackRaw(Heaptrack):
     name = "heaptrack-raw"
     options = ["--raw"]
 
-    def share_complete(self, directory):
-        return None
+    def stacks(self, directory):
+        return []
+
+
+def is_whole(frames):
+    """By the outermost two, outermost first."""
+    return bool(frames) and (frames[0] in OUTERMOST or
+                             len(frames) > 1 and frames[1].startswith(CALLED_BY_OUTERMOST))
 
 
 def first_line(argv):
@@ -323,8 +349,12 @@ def write_probes(lines):
     failed = None
     for line in lines:
         try:
-            with open(TRACEFS / "uprobe_events", "a") as events:
-                events.write(line + "\n")
+            # Not by open(), whose append seeks to an end that this file has not.
+            fd = os.open(TRACEFS / "uprobe_events", os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(fd, line.encode() + b"\n")
+            finally:
+                os.close(fd)
         except OSError as error:
             failed = Failure(f"'{line}' to uprobe_events: {error.strerror}")
     if failed:
