@@ -23,6 +23,12 @@ class Results:
         values = self.values(target, tool, size, key)
         return statistics.median(values) if values else None
 
+    def spread(self, target, tool, size, key):
+        """How far the runs lie from their median, as a share of it; None for a single run."""
+        values = self.values(target, tool, size, key)
+        median = statistics.median(values)
+        return max(abs(value - median) for value in values) / median if len(values) > 1 else None
+
     def hits(self, target, tool, size):
         return self.data["tools"][tool]["hits"][target][size]
 
@@ -59,8 +65,8 @@ class Results:
         return of / to if of is not None and to is not None and to > 0 else None
 
 
-def show(value, form="{:.2f}"):
-    return NONE if value is None else form.format(value)
+def show(value, form="{:.2f}", none=NONE):
+    return none if value is None else form.format(value)
 
 
 def show_size(size):
@@ -88,7 +94,10 @@ def target_row(results, target, tool):
         return [tool, failure] + [""] * 9
     floor = results.data["tools"][tool]["floor"]
     wall, bare = (results.median(target, name, "full", "wall_ns") for name in (tool, "bare"))
-    cells = [tool, show(wall and wall / 1e9, "{:.3f}"), show(results.ratio(wall, bare))]
+    if wall is None:
+        return [tool, "not run"] + [""] * 9
+    spread = results.spread(target, tool, "full", "wall_ns")
+    cells = [tool, f"{wall / 1e9:.3f}" + show(spread, " ±{:.0%}", ""), show(results.ratio(wall, bare))]
     if tool == "bare":
         return cells + [NONE] * 8
     over, floor_over = (results.over_bare(target, name, "full") for name in (tool, floor))
@@ -122,7 +131,8 @@ LEGEND = """\
   `allocprof stat`.
 - *whole stacks*: share of events whose stack reaches `_start` or `clone3`; of perf record in {unwound}
   samples from the middle. bpftrace knows no names once the target has exited.
-- Times are medians of {rounds} interleaved rounds. Nothing is pinned."""
+- Times are medians of {rounds} rounds, in each of which everything runs once; ± is the run farthest
+  from the median. Nothing is pinned."""
 
 
 def markdown_table(header, rows):

@@ -200,20 +200,21 @@ class PerfRecord(Perf):
 
     def stacks(self, directory):
         # From the middle: the first samples are the loader's.
-        argv = ["perf", "script", "-i", f"{directory}/perf.data", "-F", "ip,sym", "--time",
-                "50%-100%"]
+        argv = ["perf", "script", "-i", f"{directory}/perf.data", "-F", "comm,ip,sym",
+                "--time", "50%-100%"]
         script = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                   text=True)
         samples = 0
         frames = []
         for line in script.stdout:
-            words = line.split()
-            if words:
-                frames = [words[1] if len(words) > 1 else "", *frames[:1]]
-                continue
-            yield frames, 1
-            frames = []
-            samples += 1
+            if line[0] == "\t":
+                _, _, name = line.strip().partition(" ")
+                frames = [name.split(" ")[0], *frames[:1]]
+            elif line.strip():
+                frames = []
+            else:
+                yield frames, 1
+                samples += 1
             if samples == PERF_SAMPLES_UNWOUND:
                 break
         script.kill()
@@ -233,7 +234,8 @@ class Bpftrace(Tool):
 
     def prepare(self, libc):
         probes = ",".join(f"uprobe:{libc}:{name}" for name in symbol_offsets(libc))
-        self.script = probes + " { @[ustack] = count(); }"
+        # Without the filter it takes every process, also with -c.
+        self.script = probes + " /pid == cpid/ { @[ustack] = count(); }"
 
     def argv(self, command, directory):
         return ["bpftrace", "-o", f"{directory}/stacks.txt", "-e", self.script, "-c",
