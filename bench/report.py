@@ -97,7 +97,8 @@ def target_row(results, target, tool):
     if wall is None:
         return [tool, "not run"] + [""] * 9
     spread = results.spread(target, tool, "full", "wall_ns")
-    cells = [tool, f"{wall / 1e9:.3f}" + show(spread, " ±{:.0%}", ""), show(results.ratio(wall, bare))]
+    cells = [tool, f"{wall / 1e9:.3f}" + show(spread, " ±{:.0%}", ""),
+             show(results.ratio(wall, bare))]
     if tool == "bare":
         return cells + [NONE] * 8
     over, floor_over = (results.over_bare(target, name, "full") for name in (tool, floor))

@@ -47,7 +47,7 @@ class Tool:
         raise NotImplementedError
 
     def results(self, directory, stderr):
-        """Of the run that has ended: events that it has, and those that it says it lost, if it does."""
+        """Of a run that has ended: events in its result, and those that it says it lost, if so."""
         return {}
 
     def stacks(self, directory):
