@@ -9,7 +9,8 @@
  *
  * Frames that differ do so in their function, their size and their return address, so no memory of
  * the last stack helps with them. vary and fresh have at most 1024 distinct stacks a thread, which
- * come again and again in the same order. Prints "depth: calls N ns T": the time that the calls took.
+ * come again and again in the same order. Prints "depth: calls N ns T": the time that the calls
+ * took.
  */
 #include <pthread.h>
 #include <stdio.h>

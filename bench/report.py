@@ -121,17 +121,17 @@ COLUMNS = ["under", "wall s", "× bare", "× floor", "ns/hit", "ns/hit × floor"
            "once ms", "lost", "file", "whole stacks"]
 
 LEGEND = """\
-- *floor-stat*, *floor-record*: an empty BPF program at the sites that `stat` (with free) and `record`
-  (without) probe. *× floor* is (t − bare) / (floor − bare) over whole runs, start and end included;
-  *stat* and *heaptrack*, which take frees too, are held against floor-stat, the others against
-  floor-record.
+- *floor-stat*, *floor-record*: an empty BPF program at the sites that `stat` (with free) and
+  `record` (without) probe. *× floor* is (t − bare) / (floor − bare) over whole runs, start and end
+  included; *stat* and *heaptrack*, which take frees too, are held against floor-stat, the others
+  against floor-record.
 - *ns/hit*: by slope, that is the time above bare of a full run less that of a third of it, by hit;
-  *once*: the rest, which does not depend on the number of calls. *inside*: by the target's own clock
-  around its calls, so that work after its end does not count.
+  *once*: the rest, which does not depend on the number of calls. *inside*: by the target's own
+  clock around its calls, so that work after its end does not count.
 - *lost*: the worst run; of the others than allocprof: what is not in their result and should be, by
   `allocprof stat`.
-- *whole stacks*: share of events whose stack reaches `_start` or `clone3`; of perf record in {unwound}
-  samples from the middle. bpftrace knows no names once the target has exited.
+- *whole stacks*: share of events whose stack reaches `_start` or `clone3`; of perf record in
+  {unwound} samples from the middle. bpftrace knows no names once the target has exited.
 - Times are medians of {rounds} rounds, in each of which everything runs once; ± is the run farthest
   from the median. Nothing is pinned."""
 
