@@ -379,8 +379,8 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	return 0;
 }
 
-/* Whether the return address, with no code that could have called before it, was put there to be
- * returned to by an outermost function: makecontext(3) does so. */
+/* Whether the return address, with nothing before it that could have called, is where a function
+ * begins: it was put there for the outermost function to return to, as makecontext(3) does. */
 static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 {
 	__u64 offset = pc + range->bias - range->slice.file_offset;
@@ -389,7 +389,7 @@ static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 	if (offset >= range->slice.size)
 		return false;
 	rule = slice__rule(&range->slice, offset);
-	return rule && rule->cfa != UNWIND_CFA_NONE && rule->ra_where == UNWIND_UNDEFINED;
+	return rule && rule->cfa != UNWIND_CFA_NONE;
 }
 
 /* One step by look-ups. 1: the walk is at its end. */
