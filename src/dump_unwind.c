@@ -73,13 +73,13 @@ static void report_mapping(const struct code_mapping *mapping, void *context)
 }
 
 /* Makes libdwfl know the process's files as they are mapped now. */
-static int enter_process(struct dump_unwinder *unwinder, __u32 pid)
+static int enter_process(struct dump_unwinder *unwinder, __u32 pid, __u64 time_ns)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = find_elf,
 		.find_debuginfo = find_debuginfo,
 	};
-	__u64 version = process_maps__version(unwinder->maps, pid);
+	__u64 version = process_maps__version(unwinder->maps, pid, time_ns);
 
 	if (unwinder->dwfl && unwinder->pid == pid && unwinder->version == version)
 		return 0;
@@ -91,7 +91,7 @@ static int enter_process(struct dump_unwinder *unwinder, __u32 pid)
 	if (!unwinder->dwfl)
 		return -ENOMEM;
 	dwfl_report_begin(unwinder->dwfl);
-	process_maps__for_each(unwinder->maps, pid, report_mapping, unwinder);
+	process_maps__for_each(unwinder->maps, pid, time_ns, report_mapping, unwinder);
 	dwfl_report_end(unwinder->dwfl, NULL, NULL);
 	return 0;
 }
@@ -182,7 +182,7 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 	size_t n = 0;
 	int err;
 
-	err = enter_process(unwinder, pid);
+	err = enter_process(unwinder, pid, dump->time_ns);
 	if (err)
 		return err;
 	memcpy(machine.registers, dump->registers, sizeof(machine.registers));
