@@ -70,7 +70,6 @@ struct ap_frame {
 
 /* Settings that the programs see as read-only data; all fixed before they are loaded. */
 struct ap_config {
-	__u32 functions;	/* bit mask of enum ap_function: whose calls are recorded */
 	__u32 max_depth;	/* frames of a stack that are kept, 1 to AP_MAX_DEPTH */
 	__u32 scratch_mask;	/* number of scratch slots, a power of two, less one */
 	__u32 no_scratch;	/* 1: none may be used */
@@ -99,6 +98,7 @@ struct ap_site {
 	__u32 function;	   /* enum ap_function */
 	__u32 tail_calls;  /* bit mask of the functions that this one may jump to */
 	__u32 tail_called; /* 1: another function of the allocator may jump to this one */
+	__u32 recorded;	   /* 1: `record` was asked for this function or one of its other names */
 };
 
 /* Key of the set of return addresses that make a hit internal. */

@@ -237,7 +237,7 @@ static __always_inline void count_stack(struct pt_regs *ctx, struct scratch *scr
 /* Whether the hit is a call to be recorded; counts it as one or as internal. */
 static __always_inline bool hit__is_event(const struct hit *hit)
 {
-	if (!(config.functions & (1U << (hit->function & 31))))
+	if (!hit->recorded)
 		return false;
 	stat__add(hit->internal ? AP_STAT_INTERNAL : AP_STAT_EVENTS);
 	return !hit->internal;

@@ -81,11 +81,23 @@ static bool report_unprobed(const struct profile *profile)
 	return true;
 }
 
+static bool report_unfollowed(const struct profile *profile)
+{
+	const char *processes = profile__meta(profile, "processes_unfollowed");
+
+	if (!processes)
+		return false;
+	message__print("%.32s processes could not be followed; this profile is not complete",
+		       processes);
+	return true;
+}
+
 int completeness__report(const struct profile *profile, bool strict)
 {
 	bool lacks = report_lost(profile);
 
 	lacks |= report_unprobed(profile);
+	lacks |= report_unfollowed(profile);
 	lacks |= report_incomplete(profile, strict);
 	if (!profile__ledger_adds_up(profile)) {
 		message__print("the ledger of this data file does not add up; do not rely on its "

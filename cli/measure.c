@@ -299,6 +299,10 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	if (results->processes_unfollowed)
 		message__print("not complete: %llu processes could not be followed",
 			       results->processes_unfollowed);
+	if (results->relabelled)
+		message__print(
+			"not exact: %llu calls are counted under the function that they led to",
+			results->relabelled);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);
 }

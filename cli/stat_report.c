@@ -128,6 +128,10 @@ static void print_completeness(const struct session *session, const struct sessi
 	if (results->processes_unfollowed)
 		fprintf(to, "  not complete: %s processes could not be followed\n",
 			grouped(text, results->processes_unfollowed));
+	if (results->relabelled)
+		fprintf(to,
+			"  not exact: %s calls are counted under the function that they led to\n",
+			grouped(text, results->relabelled));
 	fprintf(to, "%20s      lost", grouped(text, results->lost_total));
 	for (int reason = 0, shown = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])

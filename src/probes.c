@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
-#include <signal.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +122,7 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.function = site->function,
 			.tail_calls = site->tail_calls,
 			.tail_called = is_tail_called(allocator, site->function),
+			.recorded = !!(site->names & probes->options.functions),
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
@@ -307,7 +307,12 @@ static int open_command(const char *argv0, char **path, struct error *error)
 {
 	_cleanup_(free_ptr) char *found = NULL;
 	int err = command_path__find(argv0, getenv("PATH"), &found);
+	struct stat st;
 
+	if (err == -EACCES && strchr(argv0, '/') && !stat(argv0, &st) && S_ISDIR(st.st_mode))
+		return error__set(error, err,
+				  "cannot run '%s': it is a directory; name a program in it",
+				  argv0);
 	if (err == -EACCES)
 		return error__set(
 			error, err,
@@ -420,6 +425,17 @@ int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 
 	return -ENOENT;
 }
 
+/* A process gives its memory up before it is seen to have ended; a zombie has none either. */
+static bool is_ending(pid_t pid)
+{
+	_cleanup_(close_file) FILE *maps = NULL;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	maps = fopen(name, "re");
+	return !maps || fgetc(maps) == EOF;
+}
+
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 {
 	_cleanup_(close_file) FILE *maps = NULL;
@@ -431,6 +447,8 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	maps = fopen(name, "re");
+	if (!maps && (errno == ENOENT || errno == ESRCH))
+		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	if (!maps)
 		return error__set(error, -errno,
 				  "cannot read %s: %s; it takes root, or the same user", name,
@@ -460,7 +478,7 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 			return 0;
 	if (last_err)
 		return last_err;
-	if (kill(pid, 0) && errno == ESRCH)
+	if (is_ending(pid))
 		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	return error__set(
 		error, -ENOTSUP,

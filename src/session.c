@@ -62,8 +62,6 @@ static __u64 clock_ns(clockid_t clock)
 
 static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
-	if (getenv("XDBG"))
-		return vfprintf(stderr, format, args);
 	return 0;
 }
 
@@ -115,7 +113,6 @@ static void configure(struct session *session, int n_cpus)
 	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
 
 	skeleton->rodata->config = (struct ap_config){
-		.functions = options->functions,
 		.max_depth = options->max_depth,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
 		.no_scratch = limits->no_scratch,
@@ -155,8 +152,6 @@ static int load(struct session *session, struct error *error)
 	if (session->multi)
 		bpf_program__set_expected_attach_type(probe_program(session),
 						      ATTACH_TYPE_UPROBE_MULTI);
-	if (getenv("XDBG"))
-		bpf_program__set_log_level(probe_program(session), 4);
 	err = allocprof_bpf__load(skeleton);
 	if (err)
 		return error__set(
@@ -418,12 +413,17 @@ static int read_events(struct session *session)
 	session->candidates_end = &session->candidates;
 	if (err < 0)
 		return err;
+	err = collector__settle(session->collector);
+	if (err)
+		return err;
 	if (!collector__wants_drain(session->collector))
 		return 0;
 	err = collector__begin_drain(session->collector);
 	if (err)
 		return err;
 	err = ring_buffer__consume(session->ring);
+	if (err >= 0)
+		err = collector__settle(session->collector);
 	return err < 0 ? err : collector__end_drain(session->collector);
 }
 
