@@ -469,6 +469,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	struct scratch *scratch = context->scratch;
 	struct walk *walk = &context->walk;
 	struct step *fresh, *known;
+	int stop;
 
 	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
 		return 1;
@@ -479,7 +480,10 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	known = walk__remembered(scratch, walk);
 	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
 		walk->matched = ~0U;
-		return !!walk__step(scratch, walk, index);
+		stop = walk__step(scratch, walk, index);
+		/* clang 19 sees that it is 0 or 1 and drops the comparison; the verifier does not. */
+		barrier_var(stop);
+		return stop != 0;
 	}
 	if (walk->matched == ~0U) {
 		walk->matched = index;
