@@ -24,9 +24,9 @@ enum ap_function {
 
 /* Why a call that happened is in no count. Names for people: profile__lost_name(). */
 enum ap_lost {
-	AP_LOST_RECURSION,   /* the kernel skipped the program (recursion_misses of bpf_prog_info) */
-	AP_LOST_NO_SCRATCH,  /* every scratch slot that was tried was held by preempted programs */
-	AP_LOST_RING_FULL,   /* the stack's frames found no room in the ring buffer */
+	AP_LOST_RECURSION,  /* the kernel skipped the program (recursion_misses of bpf_prog_info) */
+	AP_LOST_NO_SCRATCH, /* every scratch slot that was tried was held by preempted programs */
+	AP_LOST_RING_FULL,  /* the stack's frames found no room in the ring buffer */
 	AP_LOST_COUNTS_FULL, /* the counter map and the ring buffer behind it were full */
 	AP_LOST_UNACCOUNTED, /* no counter and no other reason explains it; found by user space */
 	AP_LOST_REASONS,
@@ -70,15 +70,14 @@ struct ap_frame {
 
 /* Settings that the programs see as read-only data; all fixed before they are loaded. */
 struct ap_config {
-	__u32 functions;     /* bit mask of enum ap_function: whose calls are recorded */
-	__u32 max_depth;     /* frames of a stack that are kept, 1 to AP_MAX_DEPTH */
-	__u32 scratch_mask;  /* number of scratch slots, a power of two, less one */
-	__u32 no_scratch;    /* 1: none may be used */
-	__u32 stack_dump;    /* bytes of stack sent at the most where tables do not suffice */
-	__u32 follow;	     /* 1: children of a followed process are followed */
-	__u32 drain_at;	     /* new counters after which user space is woken to drain them */
+	__u32 max_depth;	/* frames of a stack that are kept, 1 to AP_MAX_DEPTH */
+	__u32 scratch_mask;	/* number of scratch slots, a power of two, less one */
+	__u32 no_scratch;	/* 1: none may be used */
+	__u32 stack_dump;	/* bytes of stack sent at the most where tables do not suffice */
+	__u32 follow;		/* 1: children of a followed process are followed */
+	__u32 drain_at;		/* new counters after which user space is woken to drain them */
 	__u32 dump_below_bytes; /* unread ring buffer bytes above which no stack bytes are sent */
-	__u32 wake_at_bytes; /* unread ring buffer bytes at which user space is woken */
+	__u32 wake_at_bytes;	/* unread ring buffer bytes at which user space is woken */
 };
 
 /* Slots that a program tries to claim: its thread's own and those behind it. */
@@ -99,6 +98,7 @@ struct ap_site {
 	__u32 function;	   /* enum ap_function */
 	__u32 tail_calls;  /* bit mask of the functions that this one may jump to */
 	__u32 tail_called; /* 1: another function of the allocator may jump to this one */
+	__u32 recorded;	   /* 1: `record` was asked for this function or one of its other names */
 };
 
 /* Key of the set of return addresses that make a hit internal. */
@@ -121,11 +121,11 @@ struct ap_site_counts {
 
 /* Plain counters of a run, per CPU. */
 enum ap_stat {
-	AP_STAT_EVENTS,	    /* calls of recorded functions by followed processes */
-	AP_STAT_INTERNAL,   /* internal hits of recorded functions */
-	AP_STAT_RELABELLED, /* calls counted under the function that they tail-called, as the
+	AP_STAT_EVENTS,	      /* calls of recorded functions by followed processes */
+	AP_STAT_INTERNAL,     /* internal hits of recorded functions */
+	AP_STAT_RELABELLED,   /* calls counted under the function that they tail-called, as the
 			     * note of the tail call found no room */
-	AP_STAT_RECORDS_LOST,	/* process and module records that found no room in the ring buffer */
+	AP_STAT_RECORDS_LOST, /* process and module records that found no room in the ring buffer */
 	AP_STAT_PROCESSES_LOST, /* processes that could not be followed: the set was full */
 	AP_STAT_LOST,		/* the first of AP_LOST_REASONS counters */
 	AP_STATS = AP_STAT_LOST + AP_LOST_REASONS,
@@ -162,26 +162,26 @@ enum ap_process_event {
 
 struct ap_process_record {
 	__u32 type;
-	__u32 event;	/* enum ap_process_event */
-	__u32 id;	/* process image id, from 1; an exec makes a new one */
-	__u32 parent;	/* image that forked or exec'ed this one, 0 for the first */
-	__u32 pid;	/* in the PID namespace of allocprof */
+	__u32 event;	 /* enum ap_process_event */
+	__u32 id;	 /* process image id, from 1; an exec makes a new one */
+	__u32 parent;	 /* image that forked or exec'ed this one, 0 for the first */
+	__u32 pid;	 /* in the PID namespace of allocprof */
 	__u32 by_thread; /* EXECED: 1 where a thread other than the leader did it, else 0 */
-	__u64 time_ns;	/* CLOCK_MONOTONIC */
+	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
 };
 
 /* First sight of a mapped file. Identity is (device, inode, generation); the vDSO's are 0. */
 struct ap_module_record {
 	__u32 type;
-	__u32 id;  /* module id, from 1 */
-	__u32 pid; /* a process that has it mapped, in the PID namespace of allocprof */
+	__u32 id;     /* module id, from 1 */
+	__u32 pid;    /* a process that has it mapped, in the PID namespace of allocprof */
 	__u32 device; /* kernel's dev_t: major << 20 | minor */
 	__u64 inode;
-	__u64 start, end;     /* of the mapping in that process */
-	__u64 offset;	      /* in the file, of start */
-	__u32 generation;     /* of the inode number */
-	__u32 pad;	      /* 0 */
+	__u64 start, end; /* of the mapping in that process */
+	__u64 offset;	  /* in the file, of start */
+	__u32 generation; /* of the inode number */
+	__u32 pad;	  /* 0 */
 };
 
 /* Followed by @n_frames struct ap_frame, the allocator's caller first. */
@@ -200,7 +200,7 @@ struct ap_stack_record {
 /* One call whose stack the tables could not unwind; followed by @n_bytes from registers[SP] on. */
 struct ap_dump_record {
 	__u32 type;
-	__u32 end; /* enum ap_stack_end: why */
+	__u32 end;		 /* enum ap_stack_end: why */
 	struct ap_count_key key; /* its stack is 0 */
 	__u64 size_bytes;
 	__u64 registers[AP_DUMP_REGISTERS];

@@ -92,9 +92,9 @@ static __always_inline void lose(enum ap_lost reason)
 /* Wakes user space only when there is something to do: a wake-up costs more than a record. */
 static __always_inline __u64 ring__flags(void)
 {
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_at_bytes ?
-		       BPF_RB_FORCE_WAKEUP :
-		       BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_at_bytes
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }
 
 /* Hands the frames to user space unless it has them. False where the ring buffer is full. */
@@ -237,7 +237,7 @@ static __always_inline void count_stack(struct pt_regs *ctx, struct scratch *scr
 /* Whether the hit is a call to be recorded; counts it as one or as internal. */
 static __always_inline bool hit__is_event(const struct hit *hit)
 {
-	if (!(config.functions & (1U << (hit->function & 31))))
+	if (!hit->recorded)
 		return false;
 	stat__add(hit->internal ? AP_STAT_INTERNAL : AP_STAT_EVENTS);
 	return !hit->internal;

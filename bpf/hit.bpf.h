@@ -56,8 +56,9 @@ struct hit {
 	__u64 alignment;      /* of the functions that take one, else 0 */
 	__u32 site;
 	__u32 function;
-	__u8 overflows;	/* a product of sizes that does not fit */
+	__u8 overflows; /* a product of sizes that does not fit */
 	__u8 internal;
+	__u8 recorded; /* calls of the site are recorded, not only needed to classify others */
 };
 
 /* @count * @size, or 0 and *@overflows = 1. */
@@ -206,6 +207,7 @@ static __always_inline bool hit__read(struct hit *hit, struct pt_regs *regs)
 		return false;
 	hit->site = index;
 	hit->function = site->function;
+	hit->recorded = site->recorded;
 	hit__read_arguments(hit, regs);
 	hit__classify(hit, site, regs);
 	return true;

@@ -29,7 +29,7 @@ __u32 last_module_id = AP_MODULE_VDSO;
 /* An executable mapping. */
 struct vma {
 	__u64 start, end;
-	__u64 bias; /* file offset minus address */
+	__u64 bias;   /* file offset minus address */
 	__u32 module; /* 0: anonymous memory */
 	__u32 pad;
 };
@@ -74,8 +74,7 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
-static __always_inline bool module__report(__u32 id, const struct vma_answer *answer,
-					   __u32 pid)
+static __always_inline bool module__report(__u32 id, const struct vma_answer *answer, __u32 pid)
 {
 	struct ap_module_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 

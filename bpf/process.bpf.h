@@ -43,7 +43,6 @@ __u32 last_process_id;
 /* Processes (not images) that were followed. */
 __u64 processes_seen;
 
-
 /* The id of @task's process in the PID namespace of @namespace_level, 0 where it has none there. */
 static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namespace_level)
 {
@@ -64,8 +63,8 @@ static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namesp
 /* How deep allocprof's own PID namespace is nested; set by the seeding run in its context. */
 __u32 launcher_namespace_level;
 
-static __always_inline void process__report(const struct process *process, __u32 event, __u32 parent,
-					    __u32 by_thread, struct task_struct *task)
+static __always_inline void process__report(const struct process *process, __u32 event,
+					    __u32 parent, __u32 by_thread, struct task_struct *task)
 {
 	struct ap_process_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 

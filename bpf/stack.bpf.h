@@ -52,8 +52,8 @@ struct scratch {
 	__u32 first;
 	__u64 thread;
 	__u32 process, generation;
-	__u32 end;	/* enum ap_stack_end */
-	__u32 end_once; /* 1: the end was not decided by the last frame's rule alone */
+	__u32 end;	  /* enum ap_stack_end */
+	__u32 end_once;	  /* 1: the end was not decided by the last frame's rule alone */
 	__u32 span_bytes; /* of stack that the walk read */
 	__u32 next_range;
 	struct code_range ranges[SCRATCH_MAPPINGS];
@@ -189,15 +189,15 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 struct walk {
 	__u64 pc, sp, fp;
 	__u32 process, pid; /* image id, and pid in allocprof's namespace */
-	__u32 call;	/* 1: pc is behind a call, 0: it was interrupted there */
-	__u32 cursor;	/* in scratch->steps: the next step that may repeat */
-	__u32 matched;	/* from this step of the walk on all have repeated; n_frames: none */
+	__u32 call;	    /* 1: pc is behind a call, 0: it was interrupted there */
+	__u32 cursor;	    /* in scratch->steps: the next step that may repeat */
+	__u32 matched;	    /* from this step of the walk on all have repeated; n_frames: none */
 	__u32 matched_cursor;
 	__u32 n_frames;
 	__u32 end;
 	__u32 end_once;
-	__u32 over_fp;	/* 1: a step went over the frame pointer where there was no rule */
-	__u32 range;	/* of scratch->ranges, used last */
+	__u32 over_fp; /* 1: a step went over the frame pointer where there was no rule */
+	__u32 range;   /* of scratch->ranges, used last */
 };
 
 static __always_inline bool range__holds(const struct code_range *range, __u64 address)
@@ -476,8 +476,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	if (walk->cursor == AP_MAX_DEPTH - 1)
 		return walk__stop(walk, scratch->end, false);
 	walk->cursor++;
-	if (known->fp_slot &&
-	    window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
+	if (known->fp_slot && window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
 	if (window__read(scratch, walk->sp, known->ra_slot, &walk->pc))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
@@ -509,8 +508,7 @@ static long remember_step(__u32 index, struct remember *remember)
 	to = &scratch->steps[depth_index(remember->first)];
 	*to = *from;
 	remember->hash = mix(remember->hash ^ from->frame.offset ^
-			     ((__u64)from->frame.module << 48) ^
-			     ((__u64)from->frame.flags << 40));
+			     ((__u64)from->frame.module << 48) ^ ((__u64)from->frame.flags << 40));
 	to->hash = remember->hash;
 	return 0;
 }

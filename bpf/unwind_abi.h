@@ -102,10 +102,10 @@ struct unwind_segment {
  * much of a segment as fits in one chunk, so that a look-up stays in one map value. Most files have
  * one slice.
  */
-#define UNWIND_CHUNK_WORDS (1 << 18)
-#define UNWIND_MAX_CHUNKS  1024
-#define UNWIND_MAX_SLICES  16384
-#define UNWIND_MAX_MODULES 16384
+#define UNWIND_CHUNK_WORDS	(1 << 18)
+#define UNWIND_MAX_CHUNKS	1024
+#define UNWIND_MAX_SLICES	16384
+#define UNWIND_MAX_MODULES	16384
 #define UNWIND_MAX_RULES_LOADED 262144
 
 struct unwind_chunk {

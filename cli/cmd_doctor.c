@@ -37,6 +37,16 @@ static void print_facility(const char *name, bool there, const char *use)
 	printf("  %-22s %-4s %s\n", name, there ? "yes" : "no", use);
 }
 
+/* Of what only a privileged user may ask the kernel for. */
+static void print_privileged(const struct kernel *kernel, const char *name, bool there,
+			     const char *use)
+{
+	if (kernel->missing_capabilities[0])
+		printf("  %-22s %-4s %s\n", name, "?", "cannot be told without the privileges");
+	else
+		print_facility(name, there, use);
+}
+
 /* Returns whether recording can work. */
 static bool print_kernel(const struct kernel *kernel)
 {
@@ -44,18 +54,18 @@ static bool print_kernel(const struct kernel *kernel)
 
 	printf("Kernel %s\n", kernel->release);
 	print_facility("privileges", !kernel->missing_capabilities[0],
-		       kernel->missing_capabilities[0] ? kernel->missing_capabilities :
-							 "all that is needed");
-	print_facility("bpf(2)", kernel->bpf, "programs at the probes");
+		       kernel->missing_capabilities[0] ? kernel->missing_capabilities
+						       : "all that is needed");
+	print_privileged(kernel, "bpf(2)", kernel->bpf, "programs at the probes");
 	print_facility("type information", kernel->btf,
 		       "/sys/kernel/btf/vmlinux, adapts the programs to this kernel");
-	print_facility("uprobe_multi links", kernel->uprobe_multi,
-		       kernel->uprobe_multi ? "used: all probes come and go at once" :
-					      "(Linux 6.6) probes are set one by one instead");
-	print_facility("  for one process", kernel->uprobe_multi_pid,
-		       kernel->uprobe_multi_pid ?
-			       "used for -p and --no-follow" :
-			       "(Linux 6.10) -p and --no-follow set probes one by one");
+	print_privileged(kernel, "uprobe_multi links", kernel->uprobe_multi,
+			 kernel->uprobe_multi ? "used: all probes come and go at once"
+					      : "(Linux 6.6) probes are set one by one instead");
+	print_privileged(kernel, "  for one process", kernel->uprobe_multi_pid,
+			 kernel->uprobe_multi_pid
+				 ? "used for -p and --no-follow"
+				 : "(Linux 6.10) -p and --no-follow set probes one by one");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	if (kernel__require(kernel, &error)) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "command.h"
 #include "error.h"
 #include "measure.h"
@@ -12,7 +13,9 @@
 #include "output.h"
 #include "stat_report.h"
 
-enum { OPT_JSON = 256 };
+enum {
+	OPT_JSON = 256
+};
 
 static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_PID,
@@ -50,6 +53,32 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static int print(const struct session *session, const struct stat_options *options,
+		 const struct session_results *results, FILE *to)
+{
+	if (options->json)
+		return stat_report__json(session, &options->measure, results, to);
+	return stat_report__text(session, &options->measure, results, to);
+}
+
+/* All of it or nothing: made in memory first. */
+static int print_to_file(const struct session *session, const struct stat_options *options,
+			 const struct session_results *results, FILE *file, bool created,
+			 struct error *error)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	int err = memory ? print(session, options, results, memory) : -ENOMEM;
+
+	if (memory && fclose(memory) && !err)
+		err = -ENOMEM;
+	if (!err)
+		return output__replace(file, options->output, created, text, size, error);
+	output__discard(file, options->output, created);
+	return err;
+}
+
 static int run_stat(int argc, char **argv)
 {
 	struct stat_options options = {
@@ -58,7 +87,7 @@ static int run_stat(int argc, char **argv)
 	struct session_results results;
 	struct error error = { 0 };
 	struct session *session;
-	FILE *file = stderr;
+	FILE *file = NULL;
 	bool created = false;
 	int err, status;
 
@@ -87,13 +116,9 @@ static int run_stat(int argc, char **argv)
 	session__results(session, &results);
 	status = results.exit_status;
 	if (options.output)
-		err = output__begin(file, options.output, &error);
-	if (!err && options.json)
-		err = stat_report__json(session, &options.measure, &results, file);
-	else if (!err)
-		err = stat_report__text(session, &options.measure, &results, file);
-	if (options.output)
-		err = output__close(file, options.output, err, &error);
+		err = print_to_file(session, &options, &results, file, created, &error);
+	else
+		err = print(session, &options, &results, stderr);
 	if (err && err != -EPIPE) {
 		message__print("%s", error.text[0] ? error.text : strerror(-err));
 		status = EXIT_OURS;

@@ -40,15 +40,16 @@ static bool report_lost(const struct profile *profile)
 static bool report_incomplete(const struct profile *profile, bool say_so)
 {
 	__u64 incomplete = profile__ledger(profile, "incomplete");
+	__u64 attributed = profile__ledger(profile, "attributed");
 	char reasons[256];
 
 	if (!incomplete)
 		return false;
 	list_reasons(profile, "incomplete_", reasons, sizeof(reasons));
-	if (say_so)
+	/* Where it is most of them nobody should have to ask. */
+	if (say_so || incomplete > attributed / 2)
 		message__print("the stacks of %llu of %llu calls end early (%s)%s", incomplete,
-			       profile__ledger(profile, "attributed"),
-			       *reasons ? reasons : "no reason given",
+			       attributed, *reasons ? reasons : "no reason given",
 			       profile__ledger(profile, "incomplete_max_depth")
 				       ? "; record with a greater --max-depth"
 				       : "");
@@ -80,11 +81,23 @@ static bool report_unprobed(const struct profile *profile)
 	return true;
 }
 
+static bool report_unfollowed(const struct profile *profile)
+{
+	const char *processes = profile__meta(profile, "processes_unfollowed");
+
+	if (!processes)
+		return false;
+	message__print("%.32s processes could not be followed; this profile is not complete",
+		       processes);
+	return true;
+}
+
 int completeness__report(const struct profile *profile, bool strict)
 {
 	bool lacks = report_lost(profile);
 
 	lacks |= report_unprobed(profile);
+	lacks |= report_unfollowed(profile);
 	lacks |= report_incomplete(profile, strict);
 	if (!profile__ledger_adds_up(profile)) {
 		message__print("the ledger of this data file does not add up; do not rely on its "

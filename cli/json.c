@@ -73,8 +73,8 @@ json_object *json__seconds(double seconds)
 int json__write(json_object *root, FILE *to)
 {
 	const char *text = json_object_to_json_string_ext(
-		root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-			      JSON_C_TO_STRING_NOSLASHESCAPE);
+		root,
+		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
 
 	if (!text)
 		return -ENOMEM;

@@ -25,8 +25,8 @@ static int parse_pid(struct measure *measure, const char *text, struct error *er
 	errno = 0;
 	pid = strtol(text, &end, 10);
 	if (errno || end == text || *end || pid <= 0 || pid > INT_MAX) {
-		error__set(error, -EINVAL,
-			   "'%s' is no process id; give one number, as ps shows it", text);
+		error__set(error, -EINVAL, "'%s' is no process id; give one number, as ps shows it",
+			   text);
 		return EINVAL;
 	}
 	measure->pid = pid;
@@ -50,11 +50,15 @@ static int parse_functions(struct measure *measure, const char *list, struct err
 		function = profile__function_by_name(name);
 		if (function < 0) {
 			nearest = options__nearest(name, names);
-			error__set(error, -EINVAL,
-				   "unknown function '%s'%s%s%s; -e takes names such as "
-				   "malloc,calloc",
-				   name, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-				   nearest ? "'?" : "");
+			if (nearest)
+				error__set(error, -EINVAL,
+					   "unknown function '%s'; did you mean '%s'?", name,
+					   nearest);
+			else
+				error__set(error, -EINVAL,
+					   "unknown function '%s'; -e takes names such as "
+					   "malloc,calloc",
+					   name);
 			return EINVAL;
 		}
 		measure->session.functions |= 1U << function;
@@ -94,8 +98,8 @@ static int parse_depth(struct measure *measure, const char *text, struct error *
 	long depth = strtol(text, &end, 10);
 
 	if (end == text || *end || depth < 1 || depth > AP_MAX_DEPTH) {
-		error__set(error, -EINVAL, "'%s' is no stack depth; --max-depth takes 1 to %d", text,
-			   AP_MAX_DEPTH);
+		error__set(error, -EINVAL, "'%s' is no stack depth; --max-depth takes 1 to %d",
+			   text, AP_MAX_DEPTH);
 		return EINVAL;
 	}
 	measure->session.max_depth = depth;
@@ -105,7 +109,14 @@ static int parse_depth(struct measure *measure, const char *text, struct error *
 /* "counts=8,ring=4096,scratch=0": bounds so small that losses must happen. */
 static int parse_inject(struct measure *measure, char *list, struct error *error)
 {
-	enum { COUNTS, RING, STACKS, TAIL_CALLS, PROCESSES, SCRATCH };
+	enum {
+		COUNTS,
+		RING,
+		STACKS,
+		TAIL_CALLS,
+		PROCESSES,
+		SCRATCH
+	};
 	static char *const names[] = {
 		[COUNTS] = (char *)"counts",
 		[RING] = (char *)"ring",
@@ -288,6 +299,10 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	if (results->processes_unfollowed)
 		message__print("not complete: %llu processes could not be followed",
 			       results->processes_unfollowed);
+	if (results->relabelled)
+		message__print(
+			"not exact: %llu calls are counted under the function that they led to",
+			results->relabelled);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);
 }

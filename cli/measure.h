@@ -13,9 +13,9 @@ struct error;
 
 struct measure {
 	struct session_options session;
-	pid_t pid;	       /* 0: a command is launched */
-	char **argv;	       /* the command, ends with NULL; NULL with a pid */
-	__u64 duration_ns;     /* 0: until the target ends */
+	pid_t pid;	   /* 0: a command is launched */
+	char **argv;	   /* the command, ends with NULL; NULL with a pid */
+	__u64 duration_ns; /* 0: until the target ends */
 };
 
 /* Keys of the options in measure_options, and where a command's own may begin. */
@@ -27,6 +27,8 @@ enum {
 };
 
 /* Rows of an argp table; each command takes those that it has. */
+/* Versions of clang-format do not agree on them. */
+/* clang-format off */
 #define MEASURE_OPTION_PID { "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 }
 #define MEASURE_OPTION_NO_FOLLOW                                                                   \
 	{ "no-follow", OPT_NO_FOLLOW, NULL, 0,                                                     \
@@ -40,6 +42,7 @@ enum {
 	  "End after TIME: a number with ms, s, m or h; the target goes on", 0 }
 /* For the tests that make every kind of loss appear. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
+/* clang-format on */
 
 /* Parses one of the above and the command's words; ARGP_ERR_UNKNOWN for any other key. */
 error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,12 +39,24 @@ int output__reserve(const char *path, FILE **output, bool *created, struct error
 	return 0;
 }
 
-int output__begin(FILE *output, const char *path, struct error *error)
+int output__replace(FILE *output, const char *path, bool created, const char *text, size_t size,
+		    struct error *error)
 {
-	/* Pipes and devices cannot be cut, and need not be. */
-	if (!ftruncate(fileno(output), 0) || errno == EINVAL)
-		return 0;
-	return fail(-errno, path, error);
+	int fd = fileno(output), err = 0;
+	struct stat st;
+
+	/* What is there stays until there is room for what comes. Other errors mean a file system that
+	 * cannot reserve, or a pipe. */
+	if (size && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) &&
+	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+		err = -errno;
+	if (!err && (fwrite(text, 1, size, output) != size || fflush(output)))
+		err = -errno;
+	if (!err && !fstat(fd, &st) && S_ISREG(st.st_mode) && ftruncate(fd, size))
+		err = -errno;
+	if (err && created)
+		unlink(path);
+	return output__close(output, path, err, error);
 }
 
 void output__discard(FILE *output, const char *path, bool created)
@@ -51,6 +64,14 @@ void output__discard(FILE *output, const char *path, bool created)
 	fclose(output);
 	if (created)
 		unlink(path);
+}
+
+static int empty(FILE *output, const char *path, struct error *error)
+{
+	/* Pipes and devices cannot be cut, and need not be. */
+	if (!ftruncate(fileno(output), 0) || errno == EINVAL)
+		return 0;
+	return fail(-errno, path, error);
 }
 
 int output__open(const char *path, const char *input, FILE **output, struct error *error)
@@ -68,7 +89,7 @@ int output__open(const char *path, const char *input, FILE **output, struct erro
 		return error__set(error, -EINVAL,
 				  "%s is the data file itself; name another file with -o", path);
 	err = output__reserve(path, output, &created, error);
-	return err ? err : output__begin(*output, path, error);
+	return err ? err : empty(*output, path, error);
 }
 
 int output__close(FILE *output, const char *path, int err, struct error *error)

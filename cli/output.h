@@ -15,12 +15,15 @@ struct error;
 int output__open(const char *path, const char *input, FILE **output, struct error *error);
 
 /*
- * The two halves of it for a report that is written after a long run: output__reserve() makes sure
- * that @path can be written and leaves what is in it alone, output__begin() empties it, and
- * output__discard() leaves everything as it was. *@created: the file was not there before.
+ * The parts of it for a report that is written after a long run: output__reserve() makes sure
+ * that @path can be written and leaves what is in it alone, output__replace() puts @text there and
+ * closes, as output__close() does, and output__discard() leaves everything as it was.
+ * *@created: the file was not there before. Where there is no room for @text, an older file keeps what
+ * it has and a created one goes.
  */
 int output__reserve(const char *path, FILE **output, bool *created, struct error *error);
-int output__begin(FILE *output, const char *path, struct error *error);
+int output__replace(FILE *output, const char *path, bool created, const char *text, size_t size,
+		    struct error *error);
 void output__discard(FILE *output, const char *path, bool created);
 
 /*

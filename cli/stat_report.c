@@ -113,8 +113,8 @@ static void print_functions(const struct measure *measure, const struct session_
 	}
 }
 
-static void print_completeness(const struct session *session,
-			       const struct session_results *results, FILE *to)
+static void print_completeness(const struct session *session, const struct session_results *results,
+			       FILE *to)
 {
 	const struct probed_allocator *allocators;
 	char text[32];
@@ -128,6 +128,10 @@ static void print_completeness(const struct session *session,
 	if (results->processes_unfollowed)
 		fprintf(to, "  not complete: %s processes could not be followed\n",
 			grouped(text, results->processes_unfollowed));
+	if (results->relabelled)
+		fprintf(to,
+			"  not exact: %s calls are counted under the function that they led to\n",
+			grouped(text, results->relabelled));
 	fprintf(to, "%20s      lost", grouped(text, results->lost_total));
 	for (int reason = 0, shown = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
@@ -165,8 +169,7 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	}
 	print_count(to, totals.allocations_size_bytes + totals.reallocations_size_bytes,
 		    "bytes asked for", "");
-	print_count(to, results->processes,
-		    results->processes == 1 ? "process" : "processes", "");
+	print_count(to, results->processes, results->processes == 1 ? "process" : "processes", "");
 	print_completeness(session, results, to);
 	fprintf(to, "\n%20.6f seconds elapsed\n", results->elapsed_seconds);
 	if (!measure->pid && !results->target_runs)

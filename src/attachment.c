@@ -68,9 +68,9 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 					  request->pid);
 		return error__set(error, err, "cannot set probes in %s: %s%s", request->path,
 				  strerror(-err),
-				  err == -EINVAL || err == -EIO ?
-					  "; its file system may not support them (FUSE, network)" :
-					  "");
+				  err == -EINVAL || err == -EIO
+					  ? "; its file system may not support them (FUSE, network)"
+					  : "");
 	}
 	*out = attachment;
 	return 0;

@@ -13,11 +13,11 @@ struct error;
 
 struct attachment_request {
 	struct bpf_program *program;
-	bool multi;	/* the program was loaded for uprobe_multi */
-	int fd;		/* of the file, open for reading */
-	const char *path; /* for words only */
-	pid_t pid;	/* only this process pays and hits; 0: every process */
-	__u32 n;	/* probes */
+	bool multi;	      /* the program was loaded for uprobe_multi */
+	int fd;		      /* of the file, open for reading */
+	const char *path;     /* for words only */
+	pid_t pid;	      /* only this process pays and hits; 0: every process */
+	__u32 n;	      /* probes */
 	const __u64 *offsets; /* in the file */
 	const __u64 *cookies;
 };

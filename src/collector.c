@@ -42,6 +42,11 @@ struct known_stack {
 	__u32 id; /* profile id */
 };
 
+struct pending_dump {
+	struct pending_dump *next;
+	__u64 record[]; /* struct ap_dump_record and the bytes of stack */
+};
+
 struct collector {
 	struct collector_options options;
 	struct profile *profile;
@@ -57,10 +62,16 @@ struct collector {
 	size_t n_stacks, stacks_capacity;
 	struct hash_table stack_index;
 	struct unwind_tables *tables;
+	struct dump_unwinder *unwinder;
+	struct pending_dump *dumps, **dumps_end;
+	__u32 *ended; /* pids of processes whose maps may go when the dumps have been unwound */
+	size_t n_ended, ended_capacity;
 	int current; /* of the two counter maps */
 	bool wants_drain;
 	__u64 attributed; /* calls */
 };
+
+static int find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias, void *context);
 
 struct collector *collector__new(const struct collector_options *options)
 {
@@ -72,7 +83,10 @@ struct collector *collector__new(const struct collector_options *options)
 	collector->profile = profile__new();
 	collector->maps = process_maps__new();
 	collector->tables = unwind_tables__new(&options->tables);
-	if (!collector->profile || !collector->maps || !collector->tables) {
+	collector->dumps_end = &collector->dumps;
+	if (collector->maps)
+		collector->unwinder = dump_unwinder__new(collector->maps, find_file, collector);
+	if (!collector->profile || !collector->maps || !collector->tables || !collector->unwinder) {
 		collector__free(collector);
 		return NULL;
 	}
@@ -94,6 +108,14 @@ void collector__free(struct collector *collector)
 	free(collector->stacks);
 	hash_table__release(&collector->followed);
 	hash_table__release(&collector->stack_index);
+	while (collector->dumps) {
+		struct pending_dump *dump = collector->dumps;
+
+		collector->dumps = dump->next;
+		free(dump);
+	}
+	free(collector->ended);
+	dump_unwinder__free(collector->unwinder);
 	process_maps__free(collector->maps);
 	unwind_tables__free(collector->tables);
 	profile__free(collector->profile);
@@ -145,7 +167,8 @@ bool collector__is_followed(struct collector *collector, pid_t pid)
 {
 	__u32 key = pid;
 
-	if (hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector, &key))
+	if (hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector,
+			     &key))
 		return true;
 	process_maps__remove(collector->maps, pid);
 	return false;
@@ -178,8 +201,8 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
  * what was forked. */
 static struct image *get_image(struct collector *collector, __u32 id)
 {
-	if (!id || grow(&collector->images, &collector->images_capacity, id,
-			sizeof(*collector->images)))
+	if (!id ||
+	    grow(&collector->images, &collector->images_capacity, id, sizeof(*collector->images)))
 		return NULL;
 	if (id > collector->n_images)
 		collector->n_images = id;
@@ -193,15 +216,18 @@ static int handle_process(struct collector *collector, const struct ap_process_r
 	int err;
 
 	if (record->event == AP_PROCESS_EXITED) {
-		process_maps__remove(collector->maps, record->pid);
+		if (grow(&collector->ended, &collector->ended_capacity, collector->n_ended + 1,
+			 sizeof(*collector->ended)))
+			return -ENOMEM;
+		collector->ended[collector->n_ended++] = record->pid;
 		return 0;
 	}
 	image = get_image(collector, record->id);
 	if (!image)
 		return -ENOMEM;
-	parent = record->parent && record->parent <= collector->n_images ?
-			 &collector->images[record->parent - 1] :
-			 NULL;
+	parent = record->parent && record->parent <= collector->n_images
+			 ? &collector->images[record->parent - 1]
+			 : NULL;
 	if (record->event == AP_PROCESS_FORKED && parent)
 		process_maps__fork(collector->maps, parent->pid, record->pid);
 	image->pid = record->pid;
@@ -313,7 +339,7 @@ static bool find_module(const struct collector *collector, const struct module *
 }
 
 /* The mapped file's path: as the kernel shows it now, or as it was told when it was mapped. */
-static void mapped_path(const struct collector *collector, const struct ap_module_record *record,
+static void mapped_path(struct collector *collector, const struct ap_module_record *record,
 			char *path, size_t size)
 {
 	static const char deleted[] = " (deleted)";
@@ -326,17 +352,35 @@ static void mapped_path(const struct collector *collector, const struct ap_modul
 	len = readlink(link, path, size - 1);
 	if (len > 0) {
 		path[len] = '\0';
-		if ((size_t)len > strlen(deleted) &&
-		    !strcmp(path + len - strlen(deleted), deleted))
+		if ((size_t)len > strlen(deleted) && !strcmp(path + len - strlen(deleted), deleted))
 			path[len - strlen(deleted)] = '\0';
 		return;
 	}
 	mapping = process_maps__find(collector->maps, record->pid, record->start);
+	if (!mapping) {
+		collector->options.refresh_mappings(collector->options.context);
+		mapping = process_maps__find(collector->maps, record->pid, record->start);
+	}
 	if (mapping)
 		snprintf(path, size, "%s", mapping->path);
 	else
 		snprintf(path, size, "[inode %llu of device %u:%u]", record->inode,
 			 record->device >> 20, record->device & 0xfffff);
+}
+
+/* The module of the file that @pid has mapped at [@start, @end), new with its table if need be. */
+static int get_module(struct collector *collector, const struct module *identity, __u32 pid,
+		      __u64 start, __u64 end, const char *path, size_t *index)
+{
+	int fd, err;
+
+	if (find_module(collector, identity, index))
+		return 0;
+	fd = open_mapped_file(pid, start, end, path, identity->inode);
+	err = add_module(collector, fd < 0 ? -1 : fd, path, identity, index);
+	if (!err)
+		load_table(collector, &collector->modules[*index]);
+	return err;
 }
 
 static int handle_module(struct collector *collector, const struct ap_module_record *record)
@@ -348,23 +392,53 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 	};
 	char path[4096];
 	size_t index;
-	int fd, err;
+	int err;
 
 	if (!record->id || grow(&collector->module_by_kernel_id, &collector->n_kernel_modules,
 				record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
-	if (!find_module(collector, &identity, &index)) {
-		mapped_path(collector, record, path, sizeof(path));
-		fd = open_mapped_file(record->pid, record->start, record->end, path,
-				      record->inode);
-		err = add_module(collector, fd < 0 ? -1 : fd, path, &identity, &index);
-		if (err)
-			return err;
-		load_table(collector, &collector->modules[index]);
-	}
+	mapped_path(collector, record, path, sizeof(path));
+	err = get_module(collector, &identity, record->pid, record->start, record->end, path,
+			 &index);
+	if (err)
+		return err;
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
 	unwind_tables__assign(collector->tables, record->id, &collector->modules[index].unwind);
 	return 0;
+}
+
+static int mapped_module(struct collector *collector, const struct code_mapping *mapping, __u32 pid,
+			 size_t *index)
+{
+	struct module identity = {
+		.inode = mapping->inode,
+		.device = mapping->device,
+		.generation = mapping->generation,
+	};
+
+	if (mapping->path[0] != '/')
+		return -ENOENT;
+	return get_module(collector, &identity, pid, mapping->start, mapping->end, mapping->path,
+			  index);
+}
+
+/* For the dump unwinder. */
+static int find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias, void *context)
+{
+	struct collector *collector = context;
+	const struct module *module;
+	__u64 vaddr;
+	size_t index;
+	int err;
+
+	err = mapped_module(collector, mapping, pid, &index);
+	if (err)
+		return err;
+	module = &collector->modules[index];
+	if (!module->elf || elf_file__offset_to_vaddr(module->elf, mapping->offset, &vaddr))
+		return -ENOEXEC;
+	*bias = mapping->start - vaddr;
+	return module->fd;
 }
 
 /* The module of an address that the kernel could not resolve, and the file offset. */
@@ -372,23 +446,14 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 			   __u64 *offset)
 {
 	const struct code_mapping *mapping = process_maps__find(collector->maps, pid, address);
-	struct module identity = { 0 };
-	int fd, err;
+	int err;
 
-	if (!mapping || mapping->path[0] != '/')
+	if (!mapping)
 		return -ENOENT;
-	identity.inode = mapping->inode;
-	identity.device = mapping->device;
-	identity.generation = mapping->generation;
-	if (!find_module(collector, &identity, index)) {
-		fd = open_mapped_file(pid, mapping->start, mapping->end, mapping->path,
-				      mapping->inode);
-		err = add_module(collector, fd < 0 ? -1 : fd, mapping->path, &identity, index);
-		if (err)
-			return err;
-	}
-	*offset = address - mapping->start + mapping->offset;
-	return 0;
+	err = mapped_module(collector, mapping, pid, index);
+	if (!err)
+		*offset = address - mapping->start + mapping->offset;
+	return err;
 }
 
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 pid,
@@ -404,8 +469,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	if (index) {
 		index--;
 	} else {
-		err = frame->module ? -ENOENT :
-				      resolve_address(collector, pid, offset, &index, &offset);
+		err = frame->module ? -ENOENT
+				    : resolve_address(collector, pid, offset, &index, &offset);
 		if (err == -ENOENT)
 			return profile__add_frame(collector->profile, 0, frame->offset, id);
 		if (err)
@@ -417,25 +482,39 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	return profile__add_frame(collector->profile, module->id, offset, id);
 }
 
+static bool is_good_end(enum ap_stack_end end)
+{
+	return end == AP_END_COMPLETE || end == AP_END_MAX_DEPTH;
+}
+
+static int unwind_dump(struct collector *collector, const struct ap_dump_record *dump, __u32 pid,
+		       struct ap_frame *frames, enum ap_stack_end *end)
+{
+	int n;
+
+	*end = dump->end;
+	n = dump_unwinder__unwind(collector->unwinder, dump, pid, frames,
+				  collector->options.max_depth, end);
+	if (is_good_end(*end))
+		return n;
+	/* Perhaps over a library that was mapped a moment ago. */
+	collector->options.refresh_mappings(collector->options.context);
+	return dump_unwinder__unwind(collector->unwinder, dump, pid, frames,
+				     collector->options.max_depth, end);
+}
+
 /* The dump's stack, unwound here, as one of the profile's. */
-static int handle_dump(struct collector *collector, const struct ap_dump_record *dump)
+static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
 	struct ap_frame frames[AP_MAX_DEPTH];
 	struct image *image = get_image(collector, dump->key.process);
-	enum ap_stack_end end = dump->end;
 	__u32 ids[AP_MAX_DEPTH], stack, process;
+	enum ap_stack_end end;
 	int n, err;
 
 	if (!image)
 		return -ENOMEM;
-	n = dump__unwind(dump, collector->maps, image->pid, frames, collector->options.max_depth,
-			 &end);
-	/* A library that was mapped a moment ago. */
-	if (end != AP_END_COMPLETE && end != AP_END_MAX_DEPTH) {
-		collector->options.refresh_mappings(collector->options.context);
-		n = dump__unwind(dump, collector->maps, image->pid, frames,
-				 collector->options.max_depth, &end);
-	}
+	n = unwind_dump(collector, dump, image->pid, frames, &end);
 	for (int i = 0; i < n; i++) {
 		err = add_frame(collector, &frames[i], image->pid, &ids[i]);
 		if (err)
@@ -449,6 +528,40 @@ static int handle_dump(struct collector *collector, const struct ap_dump_record 
 					 dump->size_bytes);
 	if (!err)
 		collector->attributed++;
+	return err;
+}
+
+/* Put off until the ring buffer has been read: a new file's record must not wait behind the very
+ * dumps that the programs send for want of its table. The ring buffer's size bounds them. */
+static int put_off(struct collector *collector, const struct ap_dump_record *dump, size_t size)
+{
+	struct pending_dump *pending = malloc(sizeof(*pending) + size);
+
+	if (!pending)
+		return -ENOMEM;
+	pending->next = NULL;
+	memcpy(pending->record, dump, size);
+	*collector->dumps_end = pending;
+	collector->dumps_end = &pending->next;
+	return 0;
+}
+
+/* A process that ended is still needed by the dumps before it. */
+int collector__settle(struct collector *collector)
+{
+	struct pending_dump *dump;
+	int err = 0;
+
+	while ((dump = collector->dumps)) {
+		collector->dumps = dump->next;
+		if (!err)
+			err = count_dump(collector, (const void *)dump->record);
+		free(dump);
+	}
+	collector->dumps_end = &collector->dumps;
+	for (size_t i = 0; i < collector->n_ended; i++)
+		process_maps__remove(collector->maps, collector->ended[i]);
+	collector->n_ended = 0;
 	return err;
 }
 
@@ -483,7 +596,8 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 		return -ENOMEM;
 	stack = &collector->stacks[collector->n_stacks];
 	stack->hash = record->stack;
-	err = profile__add_stack(collector->profile, ids, record->n_frames, record->end, &stack->id);
+	err = profile__add_stack(collector->profile, ids, record->n_frames, record->end,
+				 &stack->id);
 	if (err)
 		return err;
 	return hash_table__insert(&collector->stack_index, record->stack, ++collector->n_stacks);
@@ -536,7 +650,7 @@ int collector__handle_record(struct collector *collector, const void *record, si
 		if (dump->n_bytes > AP_MAX_STACK_DUMP + 4096 || dump->end >= AP_STACK_ENDS ||
 		    size < sizeof(*dump) + dump->n_bytes)
 			return 0;
-		return handle_dump(collector, dump);
+		return put_off(collector, dump, sizeof(*dump) + dump->n_bytes);
 	case AP_RECORD_DRAIN:
 		collector->wants_drain = true;
 		return 0;
@@ -557,8 +671,8 @@ static int read_counts(struct collector *collector, int fd)
 		return -ENOMEM;
 	while (!err) {
 		__u32 n = READ_BATCH;
-		int end = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &position, &position,
-							  keys, counts, &n, NULL);
+		int end = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &position,
+							  &position, keys, counts, &n, NULL);
 
 		if (end && end != -ENOENT)
 			return end;

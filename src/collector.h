@@ -16,8 +16,8 @@ struct profile;
 struct symbols;
 
 struct collector_options {
-	int counts_fd;	   /* array of the two maps below */
-	int counts_fds[2]; /* programs start with the first */
+	int counts_fd;		/* array of the two maps below */
+	int counts_fds[2];	/* programs start with the first */
 	__u64 *counts_inserted; /* the programs' counter of new keys */
 	struct unwind_tables_fds tables;
 	__u32 max_depth;
@@ -34,6 +34,10 @@ void collector__free(struct collector *collector);
 /* One record of the ring buffer (enum ap_record_type). 0, or -ENOMEM: then the profile is not
  * right any more and the recording must end. */
 int collector__handle_record(struct collector *collector, const void *record, size_t size);
+
+/* To be called when the ring buffer has been read empty: unwinds what the programs could not, and
+ * forgets processes that have ended. 0 or -ENOMEM. */
+int collector__settle(struct collector *collector);
 
 /* A mapping of any process; of those that are not followed it is forgotten again when
  * collector__is_followed() has said so. */

@@ -3,15 +3,15 @@
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "elf_file.h"
-#include "probes.h"
 #include "process_maps.h"
 
+/* One dump under way. */
 struct unwinding {
 	const struct ap_dump_record *dump;
 	const __u8 *bytes;
@@ -21,6 +21,17 @@ struct unwinding {
 	bool is_cut;
 	struct ap_frame *frames;
 	size_t n_frames, max_frames;
+};
+
+struct dump_unwinder {
+	const struct process_maps *maps;
+	dump_find_file_fn find_file;
+	void *context;
+	/* What libdwfl knows of the process that was last; good as long as its mappings are. */
+	Dwfl *dwfl;
+	__u32 pid;
+	__u64 version; /* of the process's mappings */
+	struct unwinding now;
 };
 
 /* DWARF's number of the stack pointer on x86-64. */
@@ -104,45 +115,23 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	return -1; /* .eh_frame is in the file itself */
 }
 
-struct report {
-	Dwfl *dwfl;
-	pid_t pid;
-};
-
-/* Reports the file of one mapping; one that cannot be opened is left out. */
+/* Reports the file of one mapping; one that cannot be had is left out. */
 static void report_mapping(const struct code_mapping *mapping, void *context)
 {
-	struct report *report = context;
-	struct elf_file *elf;
-	__u64 vaddr;
-	int fd;
+	struct dump_unwinder *unwinder = context;
+	__u64 bias;
+	int fd = unwinder->find_file(mapping, unwinder->pid, &bias, unwinder->context);
 
-	if (mapping->path[0] != '/')
-		return;
-	fd = open_mapped_file(report->pid, mapping->start, mapping->end, mapping->path,
-			      mapping->inode);
 	if (fd < 0)
 		return;
-	if (elf_file__open(fd, mapping->path, &elf, NULL)) {
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0 &&
+	    !dwfl_report_elf(unwinder->dwfl, mapping->path, mapping->path, fd, bias, true))
 		close(fd);
-		return;
-	}
-	if (!elf_file__offset_to_vaddr(elf, mapping->offset, &vaddr) &&
-	    dwfl_report_elf(report->dwfl, mapping->path, mapping->path, fd, mapping->start - vaddr,
-			    true))
-		fd = -1; /* libdwfl's now */
-	elf_file__free(elf);
-	close_fd(&fd);
 }
 
-static void end_dwfl(Dwfl **dwfl)
-{
-	if (*dwfl)
-		dwfl_end(*dwfl);
-}
-
-int dump__unwind(const struct ap_dump_record *dump, const struct process_maps *maps, __u32 pid,
-		 struct ap_frame *frames, size_t max_frames, enum ap_stack_end *end)
+/* Makes libdwfl know the process's files as they are mapped now. */
+static int enter_process(struct dump_unwinder *unwinder, __u32 pid)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = find_elf,
@@ -154,8 +143,59 @@ int dump__unwind(const struct ap_dump_record *dump, const struct process_maps *m
 		.memory_read = read_memory,
 		.set_initial_registers = set_registers,
 	};
-	_cleanup_(end_dwfl) Dwfl *dwfl = dwfl_begin(&callbacks);
-	struct unwinding unwinding = {
+	__u64 version = process_maps__version(unwinder->maps, pid);
+
+	if (unwinder->dwfl && unwinder->pid == pid && unwinder->version == version)
+		return 0;
+	if (unwinder->dwfl)
+		dwfl_end(unwinder->dwfl);
+	unwinder->pid = pid;
+	unwinder->version = version;
+	unwinder->dwfl = dwfl_begin(&callbacks);
+	if (!unwinder->dwfl)
+		return -ENOMEM;
+	dwfl_report_begin(unwinder->dwfl);
+	process_maps__for_each(unwinder->maps, pid, report_mapping, unwinder);
+	dwfl_report_end(unwinder->dwfl, NULL, NULL);
+	if (dwfl_attach_state(unwinder->dwfl, NULL, 1, &thread_callbacks, &unwinder->now))
+		return 0;
+	dwfl_end(unwinder->dwfl);
+	unwinder->dwfl = NULL;
+	return -ENOENT;
+}
+
+struct dump_unwinder *dump_unwinder__new(const struct process_maps *maps,
+					 dump_find_file_fn find_file, void *context)
+{
+	struct dump_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+	if (!unwinder)
+		return NULL;
+	unwinder->maps = maps;
+	unwinder->find_file = find_file;
+	unwinder->context = context;
+	return unwinder;
+}
+
+void dump_unwinder__free(struct dump_unwinder *unwinder)
+{
+	if (!unwinder)
+		return;
+	if (unwinder->dwfl)
+		dwfl_end(unwinder->dwfl);
+	free(unwinder);
+}
+
+int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,
+			  __u32 pid, struct ap_frame *frames, size_t max_frames,
+			  enum ap_stack_end *end)
+{
+	int err, status;
+
+	err = enter_process(unwinder, pid);
+	if (err)
+		return err;
+	unwinder->now = (struct unwinding){
 		.dump = dump,
 		.bytes = (const __u8 *)(dump + 1),
 		.sp = dump->registers[REGISTER_SP],
@@ -163,22 +203,12 @@ int dump__unwind(const struct ap_dump_record *dump, const struct process_maps *m
 		.frames = frames,
 		.max_frames = max_frames,
 	};
-	struct report report = { .dwfl = dwfl, .pid = pid };
-	int status;
-
-	if (!dwfl)
-		return -ENOMEM;
-	dwfl_report_begin(dwfl);
-	process_maps__for_each(maps, pid, report_mapping, &report);
-	dwfl_report_end(dwfl, NULL, NULL);
-	if (!dwfl_attach_state(dwfl, NULL, 1, &thread_callbacks, &unwinding))
-		return -ENOENT;
-	status = dwfl_getthread_frames(dwfl, 1, take_frame, &unwinding);
-	if (unwinding.is_cut)
+	status = dwfl_getthread_frames(unwinder->dwfl, 1, take_frame, &unwinder->now);
+	if (unwinder->now.is_cut)
 		*end = AP_END_MAX_DEPTH;
 	else if (!status)
 		*end = AP_END_COMPLETE;
 	else
-		*end = unwinding.ran_out ? AP_END_DUMP_SHORT : dump->end;
-	return unwinding.n_frames;
+		*end = unwinder->now.ran_out ? AP_END_DUMP_SHORT : dump->end;
+	return unwinder->now.n_frames;
 }

@@ -8,14 +8,27 @@
 
 #include "abi.h"
 
+struct code_mapping;
+struct dump_unwinder;
 struct process_maps;
 
+/* The file of @mapping, which process @pid has, and its load bias (address minus vaddr). Returns a
+ * descriptor that stays the callee's, or a negative errno. */
+typedef int (*dump_find_file_fn)(const struct code_mapping *mapping, __u32 pid, __u64 *bias,
+				 void *context);
+
+/* NULL without memory. */
+struct dump_unwinder *dump_unwinder__new(const struct process_maps *maps,
+					 dump_find_file_fn find_file, void *context);
+void dump_unwinder__free(struct dump_unwinder *unwinder);
+
 /*
- * Unwinds @dump, whose bytes of stack follow it, of process @pid with the files that @maps has.
- * @frames gets the addresses (as the offsets of frames without a module), the allocator's caller
- * first, @max_frames at the most. Returns their number and sets *@end, or a negative errno.
+ * Unwinds @dump, whose bytes of stack follow it, of process @pid. @frames gets the addresses (as the
+ * offsets of frames without a module), the allocator's caller first, @max_frames at the most.
+ * Returns their number and sets *@end, or a negative errno.
  */
-int dump__unwind(const struct ap_dump_record *dump, const struct process_maps *maps, __u32 pid,
-		 struct ap_frame *frames, size_t max_frames, enum ap_stack_end *end);
+int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,
+			  __u32 pid, struct ap_frame *frames, size_t max_frames,
+			  enum ap_stack_end *end);
 
 #endif

@@ -74,21 +74,24 @@ void kernel__probe(struct kernel *kernel)
 int kernel__require(const struct kernel *kernel, struct error *error)
 {
 	if (kernel->missing_capabilities[0])
-		return error__set(error, -EPERM,
-				  "recording needs %s, which this user has not; run it as root (sudo "
-				  "allocprof …)",
-				  kernel->missing_capabilities);
+		return error__set(
+			error, -EPERM,
+			"recording needs %s, which this user has not; run it as root (sudo "
+			"allocprof …)",
+			kernel->missing_capabilities);
 	if (!kernel->bpf)
-		return error__set(error, -ENOSYS,
-				  "kernel %s refuses bpf(2); allocprof needs Linux 5.17 or newer with "
-				  "CONFIG_BPF_SYSCALL, and no seccomp filter in the way (docker run "
-				  "--privileged)",
-				  kernel->release);
+		return error__set(
+			error, -ENOSYS,
+			"kernel %s refuses bpf(2); allocprof needs Linux 5.17 or newer with "
+			"CONFIG_BPF_SYSCALL, and no seccomp filter in the way (docker run "
+			"--privileged)",
+			kernel->release);
 	if (!kernel->btf)
-		return error__set(error, -EOPNOTSUPP,
-				  "kernel %s has no type information in /sys/kernel/btf/vmlinux; use a "
-				  "kernel built with CONFIG_DEBUG_INFO_BTF, as distributions' are",
-				  kernel->release);
+		return error__set(
+			error, -EOPNOTSUPP,
+			"kernel %s has no type information in /sys/kernel/btf/vmlinux; use a "
+			"kernel built with CONFIG_DEBUG_INFO_BTF, as distributions' are",
+			kernel->release);
 	if (!kernel->uprobe_pmu && !kernel->uprobe_multi)
 		return error__set(error, -EOPNOTSUPP,
 				  "kernel %s has no user-space probes; use one built with "

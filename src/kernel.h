@@ -8,12 +8,12 @@
 struct error;
 
 struct kernel {
-	char release[65]; /* uname -r */
+	char release[65];		/* uname -r */
 	char missing_capabilities[128]; /* "CAP_BPF, CAP_PERFMON", "" where none is missing */
-	bool bpf;	   /* bpf(2) works for us */
-	bool btf;	   /* /sys/kernel/btf/vmlinux, which CO-RE needs */
-	bool uprobe_pmu;   /* probes by perf_event_open(2), 4.17 */
-	bool uprobe_multi; /* one link for all probes, 6.6 */
+	bool bpf;			/* bpf(2) works for us */
+	bool btf;			/* /sys/kernel/btf/vmlinux, which CO-RE needs */
+	bool uprobe_pmu;		/* probes by perf_event_open(2), 4.17 */
+	bool uprobe_multi;		/* one link for all probes, 6.6 */
 	bool uprobe_multi_pid; /* its pid filter takes all threads of the process, 6.10 and stable */
 };
 

@@ -163,10 +163,11 @@ int mapping_events__open(struct mapping_events **out, struct error *error)
 	else
 		err = add_online_cpus(events);
 	if (err) {
-		error__set(error, err,
-			   "cannot follow what processes map (perf_event_open): %s; run as root, and "
-			   "allow perf_event_open in the container's seccomp profile",
-			   strerror(-err));
+		error__set(
+			error, err,
+			"cannot follow what processes map (perf_event_open): %s; run as root, and "
+			"allow perf_event_open in the container's seccomp profile",
+			strerror(-err));
 		mapping_events__close(events);
 		return err;
 	}
@@ -239,7 +240,8 @@ static void parse_record(struct mapping_events *events, const struct perf_event_
 
 	if (header->type == PERF_RECORD_LOST && end >= sizeof(struct lost_record)) {
 		events->lost += ((const struct lost_record *)header)->lost;
-	} else if (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC) &&
+	} else if (header->type == PERF_RECORD_COMM &&
+		   (header->misc & PERF_RECORD_MISC_COMM_EXEC) &&
 		   end >= sizeof(struct comm_record)) {
 		event.kind = MAPPING_EXEC;
 		event.pid = ((const struct comm_record *)header)->pid;

@@ -14,7 +14,10 @@ struct mapping_events;
 struct mapping_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u32 pid;     /* in our PID namespace */
-	enum { MAPPING_ADDED, MAPPING_EXEC /* all earlier ones of the process are gone */ } kind;
+	enum {
+		MAPPING_ADDED,
+		MAPPING_EXEC /* all earlier ones of the process are gone */
+	} kind;
 	__u64 start, end, offset; /* addresses; offset in the file */
 	__u32 major, minor;
 	__u64 inode, generation;

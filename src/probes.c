@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
-#include <signal.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +122,7 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.function = site->function,
 			.tail_calls = site->tail_calls,
 			.tail_called = is_tail_called(allocator, site->function),
+			.recorded = !!(site->names & probes->options.functions),
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
@@ -240,8 +240,7 @@ static bool is_opaque_program(int fd, const char *path)
 
 static void add_opaque_program(struct probes *probes, int fd, const char *path)
 {
-	struct probed_allocator *list =
-		realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
 	struct stat st;
 
 	if (!list)
@@ -278,8 +277,8 @@ static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
 
-		if (header->p_type == PT_LOAD && address - info->dlpi_addr - header->p_vaddr <
-							 header->p_memsz) {
+		if (header->p_type == PT_LOAD &&
+		    address - info->dlpi_addr - header->p_vaddr < header->p_memsz) {
 			*path = info->dlpi_name;
 			return 1;
 		}
@@ -292,9 +291,10 @@ static int add_system_libc(struct probes *probes, struct error *error)
 	const char *path = NULL;
 
 	if (!dl_iterate_phdr(find_own_libc, &path) || !path || !path[0])
-		return error__set(error, -ENOTSUP,
-				  "this allocprof is linked statically and cannot tell which libc the "
-				  "system uses; use the dynamic build");
+		return error__set(
+			error, -ENOTSUP,
+			"this allocprof is linked statically and cannot tell which libc the "
+			"system uses; use the dynamic build");
 	return add_path(probes, path, error);
 }
 
@@ -307,18 +307,25 @@ static int open_command(const char *argv0, char **path, struct error *error)
 {
 	_cleanup_(free_ptr) char *found = NULL;
 	int err = command_path__find(argv0, getenv("PATH"), &found);
+	struct stat st;
 
-	if (err == -EACCES)
+	if (err == -EACCES && strchr(argv0, '/') && !stat(argv0, &st) && S_ISDIR(st.st_mode))
 		return error__set(error, err,
-				  "cannot run '%s': it is not an executable file; chmod +x it, or name "
-				  "the program that runs it",
+				  "cannot run '%s': it is a directory; name a program in it",
 				  argv0);
+	if (err == -EACCES)
+		return error__set(
+			error, err,
+			"cannot run '%s': it is not an executable file; chmod +x it, or name "
+			"the program that runs it",
+			argv0);
 	if (err)
-		return error__set(error, err, "cannot run '%s': %s; check the spelling, or give its "
-					      "path",
+		return error__set(error, err,
+				  "cannot run '%s': %s; check the spelling, or give its "
+				  "path",
 				  argv0,
-				  strchr(argv0, '/') ? "there is no such file" :
-						       "it is in no directory of PATH");
+				  strchr(argv0, '/') ? "there is no such file"
+						     : "it is in no directory of PATH");
 	/* What cannot be read as ELF or script is for exec to judge. */
 	if (command_path__elf(found, getenv("PATH"), path))
 		return -ENOEXEC;
@@ -383,10 +390,11 @@ int probes__add_library(struct probes *probes, const char *path, struct error *e
 	int err = add_path(probes, path, error);
 
 	if (err == -ENOENT)
-		return error__set(error, -ENOTSUP,
-				  "%s defines no malloc and free; name a program, or the library that "
-				  "holds its allocator",
-				  path);
+		return error__set(
+			error, -ENOTSUP,
+			"%s defines no malloc and free; name a program, or the library that "
+			"holds its allocator",
+			path);
 	return err;
 }
 
@@ -417,6 +425,17 @@ int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 
 	return -ENOENT;
 }
 
+/* A process gives its memory up before it is seen to have ended; a zombie has none either. */
+static bool is_ending(pid_t pid)
+{
+	_cleanup_(close_file) FILE *maps = NULL;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	maps = fopen(name, "re");
+	return !maps || fgetc(maps) == EOF;
+}
+
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 {
 	_cleanup_(close_file) FILE *maps = NULL;
@@ -428,9 +447,12 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	maps = fopen(name, "re");
+	if (!maps && (errno == ENOENT || errno == ESRCH))
+		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	if (!maps)
-		return error__set(error, -errno, "cannot read %s: %s; it takes root, or the same user",
-				  name, strerror(errno));
+		return error__set(error, -errno,
+				  "cannot read %s: %s; it takes root, or the same user", name,
+				  strerror(errno));
 	while (getline(&line, &capacity, maps) > 0) {
 		unsigned long long start, end, inode;
 		int path_at = 0, fd;
@@ -456,12 +478,13 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 			return 0;
 	if (last_err)
 		return last_err;
-	if (kill(pid, 0) && errno == ESRCH)
+	if (is_ending(pid))
 		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	return error__set(error, -ENOTSUP,
-			  "process %d has no allocator that can be found by name (a static executable "
-			  "without symbols?); link it dynamically, or leave its symbols in",
-			  pid);
+	return error__set(
+		error, -ENOTSUP,
+		"process %d has no allocator that can be found by name (a static executable "
+		"without symbols?); link it dynamically, or leave its symbols in",
+		pid);
 }
 
 static bool is_same_file(const void *owner, __u32 id, const void *key)
@@ -513,8 +536,9 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	if (err == -ENOENT && is_opaque_program(fd, event->path))
 		add_opaque_program(probes, fd, event->path);
 	else if (!err && probes->n_list > n_before)
-		snprintf(probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
-			 "probed only from process %u on, after it had mapped it: calls before that "
-			 "are missing",
-			 event->pid);
+		snprintf(
+			probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
+			"probed only from process %u on, after it had mapped it: calls before that "
+			"are missing",
+			event->pid);
 }

@@ -17,11 +17,11 @@ struct error;
 
 struct probed_allocator {
 	char *path;
-	char *build_id;		     /* "" where the file has none */
-	struct allocator *allocator; /* NULL: a program whose allocator has no name */
+	char *build_id;		       /* "" where the file has none */
+	struct allocator *allocator;   /* NULL: a program whose allocator has no name */
 	struct attachment *attachment; /* NULL where it is not probed */
-	__u32 first_site;	     /* site indexes count from here in the allocator's order */
-	__u64 device, inode;	     /* of stat(2) */
+	__u32 first_site;	       /* site indexes count from here in the allocator's order */
+	__u64 device, inode;	       /* of stat(2) */
 	/* Why calls may have been missed, "" where none can have been: probed from the start. */
 	char gap[256];
 };
@@ -29,14 +29,14 @@ struct probed_allocator {
 struct probes_options {
 	struct bpf_program *program; /* NULL: only find the sites, probe nothing */
 	bool multi;
-	pid_t pid;	   /* 0: every process */
-	int sites_fd;	   /* maps of the programs */
+	pid_t pid;    /* 0: every process */
+	int sites_fd; /* maps of the programs */
 	int internal_returns_fd;
 	/* Called with each file that the target is known to map as code, before its probes are set;
 	 * NULL: nobody wants to know. */
 	void (*use_file)(int fd, const char *path, void *context);
 	void *context;
-	__u32 functions;   /* mask of enum ap_function that are reported; others are probed only where
+	__u32 functions; /* mask of enum ap_function that are reported; others are probed only where
 			    * they decide what is internal */
 };
 

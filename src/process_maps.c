@@ -10,15 +10,17 @@
 #include "hash_table.h"
 
 struct process_map {
-	__u32 pid; /* 0: free to be used again */
+	__u32 pid;		       /* 0: free to be used again */
 	struct code_mapping *mappings; /* oldest first */
 	size_t n, capacity;
+	__u64 version;
 };
 
 struct process_maps {
 	struct process_map *processes;
 	size_t n, capacity;
 	size_t n_free;
+	__u64 last_version;
 	/* By pid. A removed process stays in it under pid 0, which nothing looks for. */
 	struct hash_table index;
 };
@@ -104,6 +106,7 @@ static struct process_map *get_process(struct process_maps *maps, __u32 pid)
 	process = &maps->processes[maps->n];
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
+	process->version = ++maps->last_version;
 	if (hash_table__insert(&maps->index, hash_mix(0, pid), maps->n + 1))
 		return NULL;
 	maps->n++;
@@ -137,7 +140,10 @@ int process_maps__add(struct process_maps *maps, __u32 pid, const struct code_ma
 {
 	struct process_map *process = get_process(maps, pid);
 
-	return process ? add_mapping(process, mapping) : -ENOMEM;
+	if (!process)
+		return -ENOMEM;
+	process->version = ++maps->last_version;
+	return add_mapping(process, mapping);
 }
 
 void process_maps__scan(struct process_maps *maps, __u32 pid)
@@ -221,4 +227,11 @@ void process_maps__for_each(const struct process_maps *maps, __u32 pid,
 
 	for (size_t i = 0; process && i < process->n; i++)
 		fn(&process->mappings[i], context);
+}
+
+__u64 process_maps__version(const struct process_maps *maps, __u32 pid)
+{
+	const struct process_map *process = find_process(maps, pid);
+
+	return process ? process->version : 0;
 }

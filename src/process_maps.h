@@ -31,6 +31,9 @@ void process_maps__remove(struct process_maps *maps, __u32 pid);
 const struct code_mapping *process_maps__find(const struct process_maps *maps, __u32 pid,
 					      __u64 address);
 
+/* Differs from what it was if the process's mappings do. */
+__u64 process_maps__version(const struct process_maps *maps, __u32 pid);
+
 /* Every mapping of the process, oldest first. */
 void process_maps__for_each(const struct process_maps *maps, __u32 pid,
 			    void (*fn)(const struct code_mapping *mapping, void *context),

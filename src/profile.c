@@ -30,15 +30,15 @@ static const char *const function_names[AP_FUNCTIONS] = {
 };
 
 static const char *const lost_names[AP_LOST_REASONS] = {
-	[AP_LOST_RECURSION] = "recursion", [AP_LOST_NO_SCRATCH] = "no_scratch",
-	[AP_LOST_RING_FULL] = "ring_full", [AP_LOST_COUNTS_FULL] = "counts_full",
+	[AP_LOST_RECURSION] = "recursion",     [AP_LOST_NO_SCRATCH] = "no_scratch",
+	[AP_LOST_RING_FULL] = "ring_full",     [AP_LOST_COUNTS_FULL] = "counts_full",
 	[AP_LOST_UNACCOUNTED] = "unaccounted",
 };
 
 static const char *const end_names[AP_STACK_ENDS] = {
-	[AP_END_COMPLETE] = "complete",	    [AP_END_MAX_DEPTH] = "max_depth",
-	[AP_END_NO_MAPPING] = "no_mapping", [AP_END_BAD_FRAME] = "bad_frame",
-	[AP_END_UNREADABLE] = "unreadable", [AP_END_NO_TABLE] = "no_table",
+	[AP_END_COMPLETE] = "complete",	      [AP_END_MAX_DEPTH] = "max_depth",
+	[AP_END_NO_MAPPING] = "no_mapping",   [AP_END_BAD_FRAME] = "bad_frame",
+	[AP_END_UNREADABLE] = "unreadable",   [AP_END_NO_TABLE] = "no_table",
 	[AP_END_UNSUPPORTED] = "unsupported", [AP_END_FRAME_POINTERS] = "frame_pointers",
 	[AP_END_DUMP_SHORT] = "dump_short",
 };

@@ -62,7 +62,6 @@ static __u64 clock_ns(clockid_t clock)
 
 static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
-	if (getenv("XDBG")) return vfprintf(stderr, format, args);
 	return 0;
 }
 
@@ -114,7 +113,6 @@ static void configure(struct session *session, int n_cpus)
 	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
 
 	skeleton->rodata->config = (struct ap_config){
-		.functions = options->functions,
 		.max_depth = options->max_depth,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
 		.no_scratch = limits->no_scratch,
@@ -131,8 +129,8 @@ static void configure(struct session *session, int n_cpus)
 
 static struct bpf_program *probe_program(const struct session *session)
 {
-	return session->options.stacks ? session->skeleton->progs.record_call :
-					 session->skeleton->progs.count_call;
+	return session->options.stacks ? session->skeleton->progs.record_call
+				       : session->skeleton->progs.count_call;
 }
 
 static int load(struct session *session, struct error *error)
@@ -154,13 +152,13 @@ static int load(struct session *session, struct error *error)
 	if (session->multi)
 		bpf_program__set_expected_attach_type(probe_program(session),
 						      ATTACH_TYPE_UPROBE_MULTI);
-	if (getenv("XDBG")) bpf_program__set_log_level(probe_program(session), 4);
 	err = allocprof_bpf__load(skeleton);
 	if (err)
-		return error__set(error, err,
-				  "kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
-				  "or newer, see allocprof doctor",
-				  session->kernel.release, strerror(-err));
+		return error__set(
+			error, err,
+			"kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
+			"or newer, see allocprof doctor",
+			session->kernel.release, strerror(-err));
 	return 0;
 }
 
@@ -180,8 +178,7 @@ static int attach_tracepoints(struct session *session, struct error *error)
 	for (size_t i = 0; i < sizeof(tracepoints) / sizeof(tracepoints[0]); i++) {
 		*tracepoints[i].link = bpf_program__attach(tracepoints[i].program);
 		if (!*tracepoints[i].link)
-			return error__set(error, -errno,
-					  "cannot follow processes (%s): %s",
+			return error__set(error, -errno, "cannot follow processes (%s): %s",
 					  bpf_program__name(tracepoints[i].program),
 					  strerror(errno));
 	}
@@ -213,8 +210,7 @@ static void refresh_mappings(void *context)
 	mapping_events__read(session->mapping_events, handle_mapping, session);
 }
 
-int session__open(const struct session_options *options, struct session **out,
-		  struct error *error)
+int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
 	struct collector_options collector_options;
 	struct session *session = calloc(1, sizeof(*session));
@@ -285,8 +281,7 @@ static int seed(struct session *session, pid_t pid, bool is_launcher, struct err
 				  strerror(errno));
 	fd = bpf_iter_create(bpf_link__fd(link));
 	if (fd < 0) {
-		err = error__set(error, fd, "cannot look through the processes: %s",
-				 strerror(-fd));
+		err = error__set(error, fd, "cannot look through the processes: %s", strerror(-fd));
 	} else {
 		while (read(fd, none, sizeof(none)) > 0)
 			;
@@ -418,12 +413,17 @@ static int read_events(struct session *session)
 	session->candidates_end = &session->candidates;
 	if (err < 0)
 		return err;
+	err = collector__settle(session->collector);
+	if (err)
+		return err;
 	if (!collector__wants_drain(session->collector))
 		return 0;
 	err = collector__begin_drain(session->collector);
 	if (err)
 		return err;
 	err = ring_buffer__consume(session->ring);
+	if (err >= 0)
+		err = collector__settle(session->collector);
 	return err < 0 ? err : collector__end_drain(session->collector);
 }
 
@@ -467,8 +467,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 		return -errno;
 	if ((err = watch(epoll_fd, ring_buffer__epoll_fd(session->ring))) ||
 	    (err = watch(epoll_fd, mapping_events__fd(session->mapping_events))) ||
-	    (err = watch(epoll_fd, session->target.pidfd)) ||
-	    (err = watch(epoll_fd, signal_fd)))
+	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)))
 		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
 
 	while (!target__has_ended(&session->target)) {
@@ -512,8 +511,8 @@ static __u64 stat_sum(const struct session *session, __u32 which)
 	_cleanup_(free_ptr) __u64 *values = calloc(n_cpus, sizeof(*values));
 	__u64 sum = 0;
 
-	if (!values || bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.stats), &which,
-					   values))
+	if (!values ||
+	    bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.stats), &which, values))
 		return 0;
 	for (int cpu = 0; cpu < n_cpus; cpu++)
 		sum += values[cpu];
@@ -536,8 +535,8 @@ static void sum_site(const struct session *session, __u32 site, struct ap_site_c
 	int n_cpus = libbpf_num_possible_cpus();
 	_cleanup_(free_ptr) struct ap_site_counts *counts = calloc(n_cpus, sizeof(*counts));
 
-	if (!counts || bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.site_counts), &site,
-					   counts))
+	if (!counts ||
+	    bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.site_counts), &site, counts))
 		return;
 	for (int cpu = 0; cpu < n_cpus; cpu++) {
 		sum->calls += counts[cpu].calls;
@@ -591,9 +590,8 @@ static void collect_lost(const struct session *session, struct session_results *
 	if (session->options.stacks) {
 		results->events =
 			stat_sum(session, AP_STAT_EVENTS) + results->lost[AP_LOST_RECURSION];
-		results->lost[AP_LOST_UNACCOUNTED] =
-			results->events - results->lost_total -
-			collector__attributed(session->collector);
+		results->lost[AP_LOST_UNACCOUNTED] = results->events - results->lost_total -
+						     collector__attributed(session->collector);
 		results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
 	}
 }

@@ -23,19 +23,19 @@ struct session;
 
 /* Sizes that bound a run, 0 for the default; made small to show that nothing is lost unnoticed. */
 struct session_limits {
-	__u32 counts;	    /* counters per map */
-	__u32 ring_bytes;   /* of the ring buffer, a power of two and of pages */
-	__u32 stacks_sent;  /* stacks that are known to have been sent */
-	__u32 tail_calls;   /* threads that may stand before a forced tail call */
-	__u32 processes;    /* followed at a time */
-	bool no_scratch;    /* nothing to build stacks in */
+	__u32 counts;	   /* counters per map */
+	__u32 ring_bytes;  /* of the ring buffer, a power of two and of pages */
+	__u32 stacks_sent; /* stacks that are known to have been sent */
+	__u32 tail_calls;  /* threads that may stand before a forced tail call */
+	__u32 processes;   /* followed at a time */
+	bool no_scratch;   /* nothing to build stacks in */
 };
 
 struct session_options {
-	bool stacks;	 /* count by stack into a profile; else by function only */
-	__u32 functions; /* mask of enum ap_function to report */
-	bool follow;	 /* children too; only with a launched command */
-	__u32 max_depth; /* frames per stack, 1 to AP_MAX_DEPTH */
+	bool stacks;		/* count by stack into a profile; else by function only */
+	__u32 functions;	/* mask of enum ap_function to report */
+	bool follow;		/* children too; only with a launched command */
+	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
 	struct session_limits limits;
 };
@@ -53,20 +53,19 @@ struct session_results {
 	__u64 events; /* calls that happened, counted or lost; only with stacks, else 0 */
 	__u64 lost[AP_LOST_REASONS];
 	__u64 lost_total;
-	__u64 processes;	  /* followed, of which some may share a pid over time */
+	__u64 processes;	    /* followed, of which some may share a pid over time */
 	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
-	__u64 records_lost;	  /* processes or files without a name */
-	__u64 relabelled;	  /* calls counted under the function they tail-called */
-	bool complete; /* nothing lost, no allocator with a gap, no process unfollowed */
-	int exit_status; /* of a launched command, as a shell reports it */
+	__u64 records_lost;	    /* processes or files without a name */
+	__u64 relabelled;	    /* calls counted under the function they tail-called */
+	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
+	int exit_status;  /* of a launched command, as a shell reports it */
 	bool target_runs; /* it goes on without us */
 	pid_t target_pid;
 	double elapsed_seconds, user_seconds, system_seconds; /* user and system 0 with -p */
 };
 
 /* Loads the programs. Needs privileges: -EPERM, -ENOSYS, … with the sentence. */
-int session__open(const struct session_options *options, struct session **out,
-		  struct error *error);
+int session__open(const struct session_options *options, struct session **out, struct error *error);
 
 /* Sets the probes and lets the command go. -ENOENT, -EACCES as execvp(3). */
 int session__launch(struct session *session, char *const argv[],

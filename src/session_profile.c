@@ -42,7 +42,8 @@ static int set_command(struct profile *profile, char *const argv[])
 	if (!text)
 		return -ENOMEM;
 	for (size_t i = 0; argv[i]; i++) {
-		bool plain = argv[i][0] && !argv[i][strcspn(argv[i], " \t\n\"'\\$`*?[]{}()<>|&;!~#")];
+		bool plain =
+			argv[i][0] && !argv[i][strcspn(argv[i], " \t\n\"'\\$`*?[]{}()<>|&;!~#")];
 
 		fprintf(text, "%s%s", i ? " " : "", plain ? "" : "'");
 		for (const char *c = argv[i]; *c; c++) {

@@ -115,16 +115,18 @@ int target__go(struct target *target, const char *command, struct error *error)
 	if (n != sizeof(err))
 		return 0;
 	if (err == ENOENT)
-		return error__set(error, -err,
-				  "cannot run '%s': %s; check the spelling, or give its path", command,
-				  strchr(command, '/') ? "there is no such file, or its interpreter is "
-							 "missing" :
-							 "it is in no directory of PATH");
+		return error__set(
+			error, -err, "cannot run '%s': %s; check the spelling, or give its path",
+			command,
+			strchr(command, '/') ? "there is no such file, or its interpreter is "
+					       "missing"
+					     : "it is in no directory of PATH");
 	if (err == EACCES)
-		return error__set(error, -err,
-				  "cannot run '%s': it is not an executable file; chmod +x it, or name "
-				  "the program that runs it",
-				  command);
+		return error__set(
+			error, -err,
+			"cannot run '%s': it is not an executable file; chmod +x it, or name "
+			"the program that runs it",
+			command);
 	return error__set(error, -err, "cannot run '%s': %s", command, strerror(err));
 }
 
@@ -167,21 +169,23 @@ int target__attach(struct target *target, pid_t pid, struct error *error)
 	memset(target, 0, sizeof(*target));
 	target->pidfd = target->go_fd = target->exec_fd = -1;
 	if (pid <= 0)
-		return error__set(error, -EINVAL, "%d is no process id; give the number that ps shows",
-				  pid);
+		return error__set(error, -EINVAL,
+				  "%d is no process id; give the number that ps shows", pid);
 	if (kill(pid, 0) && errno == ESRCH)
 		return error__set(error, -ESRCH,
 				  "there is no process %d; ps -e lists those that run", pid);
 	if (is_kernel_thread(pid))
-		return error__set(error, -EINVAL,
-				  "process %d is a kernel thread, which has no allocator of its own; "
-				  "name a user-space process",
-				  pid);
+		return error__set(
+			error, -EINVAL,
+			"process %d is a kernel thread, which has no allocator of its own; "
+			"name a user-space process",
+			pid);
 	group = thread_group(pid);
 	if (group != pid)
-		return error__set(error, -EINVAL,
-				  "%d is a thread of process %d; allocprof takes whole processes: -p %d",
-				  pid, group, group);
+		return error__set(
+			error, -EINVAL,
+			"%d is a thread of process %d; allocprof takes whole processes: -p %d", pid,
+			group, group);
 	target->pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (target->pidfd < 0) {
 		if (errno == ESRCH)
@@ -194,7 +198,8 @@ int target__attach(struct target *target, pid_t pid, struct error *error)
 	if (target__has_ended(target)) {
 		target__close(target);
 		return error__set(error, -ESRCH,
-				  "process %d has ended and only waits for its parent to notice", pid);
+				  "process %d has ended and only waits for its parent to notice",
+				  pid);
 	}
 	return 0;
 }

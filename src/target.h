@@ -13,13 +13,13 @@ struct error;
 
 struct target {
 	pid_t pid;
-	int pidfd;   /* readable once the process has ended */
-	int go_fd;   /* closed unwritten: the child leaves without running anything */
-	int exec_fd; /* the child's errno where exec fails */
+	int pidfd;     /* readable once the process has ended */
+	int go_fd;     /* closed unwritten: the child leaves without running anything */
+	int exec_fd;   /* the child's errno where exec fails */
 	bool launched; /* our child, so that we wait for it */
 	bool waited;
 	int wait_status;
-	struct rusage usage; /* of the child and of what it waited for itself */
+	struct rusage usage;	/* of the child and of what it waited for itself */
 	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC, from the exec to the end */
 };
 

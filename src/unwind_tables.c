@@ -17,8 +17,8 @@ struct unwind_tables {
 	struct unwind_tables_fds fds;
 	__u32 n_slices, n_rules;
 	__u32 n_chunks;
-	int chunk_fd;		   /* of the chunk that is being filled, -1: none */
-	__u32 used_words;	   /* of it */
+	int chunk_fd;		    /* of the chunk that is being filled, -1: none */
+	__u32 used_words;	    /* of it */
 	struct unwind_chunk *chunk; /* its copy */
 };
 
@@ -127,14 +127,14 @@ static struct part find_part(const struct cfi_table *table, const struct unwind_
 	struct part part = { .first_block = first_block, .end_block = first_block };
 
 	part.first_row = part.end_row = blocks[first_block];
-	part.carry = part.first_row >= blocks[first_block + 1] ||
-		     table->rows[part.first_row].pc_lo != 0;
+	part.carry =
+		part.first_row >= blocks[first_block + 1] || table->rows[part.first_row].pc_lo != 0;
 	while (part.end_block < n_blocks) {
 		struct part longer = part;
 
-		longer.end_block = part.end_block + BLOCKS_PER_64K < n_blocks ?
-					   part.end_block + BLOCKS_PER_64K :
-					   n_blocks;
+		longer.end_block = part.end_block + BLOCKS_PER_64K < n_blocks
+					   ? part.end_block + BLOCKS_PER_64K
+					   : n_blocks;
 		longer.end_row = blocks[longer.end_block];
 		if (part_words(&longer) > room)
 			break;

@@ -10,15 +10,18 @@ import select
 import shlex
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolve()
 TARGETS = BUILD / "tests" / "targets"
 COUNTER_LIBRARY = BUILD / "tests" / "preload" / "libcounter.so"
+TRUTH_LIBRARY = BUILD / "tests" / "preload" / "libtruth.so"
 
 sys.path.insert(0, str(SOURCE / "tests" / "preload"))
 
@@ -203,6 +206,42 @@ def in_pid_namespace(argv):
     return ["unshare", "-pf", "--mount-proc", *argv]
 
 
+CHAIN = "ls / | wc -l; (true; false) || ls /usr >/dev/null"
+INPUT = b"one\ntwo\n"
+
+
+def programs(target):
+    """Command lines, whose stdin is INPUT, and their exit status; target names a program."""
+    return {
+        "nothing": ([target("nothing")], 0),
+        "every_function": ([target("every_function")], 3),
+        "asprintf": ([target("every_function"), "asprintf"], 3),
+        "threads": ([target("threads"), 8, 1000], 0),
+        "many_threads": ([target("threads"), 64, 200], 0),
+        "fork": ([target("fork_noexec")], 0),
+        "vfork": ([target("vfork_exec")], 0),
+        "posix_spawn": ([target("spawn")], 0),
+        "shell": (["sh", "-c", CHAIN], 0),
+        "exec_nonleader": ([target("exec_nonleader"), target("every_function")], 3),
+        "exec_nonleader_threads": ([target("exec_nonleader"), target("threads"), 4, 500], 0),
+        "ten_at_once": ([target("launcher"), 10, target("threads"), 8, 1000], 0),
+        "ten_forking": ([target("launcher"), 10, target("fork_noexec")], 0),
+        "ten_vforking": ([target("launcher"), 10, target("vfork_exec")], 0),
+        "dlopen": ([target("dlopen_lib"), target("liballocating.so"), 3], 0),
+        "throw": ([target("throw")], 6),
+        "longjmp": ([target("longjmp")], 0),
+        "cancel": ([target("cancel")], 0),
+        "pthread_exit_main": ([target("pthread_exit_main")], 7),
+        "signals": ([target("signals")], 0),
+        "segv": ([target("segv")], 139),
+        "close_all": ([target("close_all")], 4),
+        "exec_itself": ([target("exec_itself"), 50], 0),
+        "fork_storm": ([target("fork_storm")], 0),
+        "stacks": ([target("many_stacks"), "-t", 4, 200000, 1000], 0),
+        "sort": (["sort"], 0),
+    }
+
+
 def symbol_offsets(path, names=FUNCTIONS):
     """File offsets of exported functions."""
     tool = {"check": True, "stdout": subprocess.PIPE, "text": True}
@@ -345,3 +384,115 @@ def loaded_programs():
     output = subprocess.run([bpftool, "-j", "prog", "show"], check=True,
                             stdout=subprocess.PIPE).stdout
     return {program["id"] for program in json.loads(output or b"[]")}
+
+
+def read_report(path):
+    """What `stat --json` wrote."""
+    report = json.loads(path.read_text())
+    assert report["schema"] == "allocprof-stat/1"
+    return report
+
+
+def differences(report, counts):
+    """Sentences on all that allocprof says otherwise than the counter."""
+    wrong = []
+    seen = set()
+
+    def expect(what, expected, got):
+        if expected != got:
+            wrong.append(f"{what}: the counter has {expected}, allocprof {got}")
+
+    for name, entry in report["functions"].items():
+        # Names at one address cannot be told apart by a probe.
+        names = [name, *entry["aliases"]]
+        seen.update(names)
+        names = [n for n in names if n in FUNCTIONS]
+        expect(f"{name}: calls", sum(counts[n].calls for n in names), entry["calls"])
+        expect(f"{name}: bytes", sum(counts[n].bytes for n in names), entry["bytes"])
+    for name in FUNCTIONS:
+        if name not in seen and counts[name].calls:
+            wrong.append(f"{name}: the counter has {counts[name].calls} calls, allocprof no entry")
+
+    expect("allocations", counts.allocations, report["allocations"])
+    expect("reallocations", counts.reallocations, report["reallocations"])
+    expect("deallocations", counts.deallocations, report["deallocations"])
+    # In totals a reallocation is one free and one allocation.
+    expect("total_allocations", counts.allocations + counts.reallocations,
+           report["total_allocations"])
+    expect("remaining_allocations", counts.allocations - counts.deallocations,
+           report["remaining_allocations"])
+    expect("total_allocated_bytes", counts.bytes, report["total_allocated_bytes"])
+    expect("lost", 0, report["lost"]["total"])
+    return wrong
+
+
+class Recording:
+    """A data file, read by SQL as anyone may."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.database = sqlite3.connect(f"file:{urllib.parse.quote(self.path)}?mode=ro", uri=True)
+        self.ledger = dict(self.database.execute("SELECT name, value FROM ledger"))
+        self.meta = dict(self.database.execute("SELECT key, value FROM meta"))
+        self.functions = {}
+        # Summed here: throw asks for more bytes than SQL can count.
+        for name, calls, size in self.database.execute("SELECT function, calls, bytes FROM counts"):
+            before = self.functions.get(name, (0, 0))
+            self.functions[name] = before[0] + calls, before[1] + size
+
+    def sql(self, query, *values):
+        return self.database.execute(query, values).fetchall()
+
+    def texts(self):
+        """Calls by the text of their stack."""
+        return dict(self.sql("SELECT frames, sum(calls) FROM calls GROUP BY frames"))
+
+    def differences(self, counts, functions=FUNCTIONS[:-1]):
+        """Sentences on all that is recorded otherwise than the counter has it, and on a ledger that
+        does not add up. @functions were asked for."""
+        wrong = []
+
+        def expect(what, expected, got):
+            if expected != got:
+                wrong.append(f"{what}: expected {expected}, got {got}")
+
+        wanted = 0
+        for names in by_address(libc_path()):
+            calls = size = 0
+            if set(names) & set(functions):
+                calls = sum(counts[name].calls for name in names)
+                size = sum(counts[name].bytes for name in names)
+            wanted += calls
+            got_calls, got_size = self.functions.get(names[0], (0, 0))
+            expect(f"{names[0]}: calls", calls, got_calls)
+            expect(f"{names[0]}: bytes", size, got_size)
+        expect("events", wanted, self.ledger["events"])
+        expect("lost", 0, self.ledger["lost"])
+        return wrong + self.unbalanced()
+
+    def unbalanced(self):
+        """What of the ledger does not add up."""
+        ledger = self.ledger
+        wrong = []
+        for total, parts in (
+                ("events", ["attributed", "lost"]),
+                ("attributed", ["complete", "incomplete"]),
+                ("lost", [n for n in ledger if n.startswith("lost_")]),
+                ("incomplete", [n for n in ledger if n.startswith("incomplete_")])):
+            if ledger[total] != sum(ledger[part] for part in parts):
+                wrong.append(f"{total} is not {' + '.join(parts)}: {ledger}")
+        counted = sum(calls for calls, _ in self.functions.values())
+        if counted != ledger["attributed"]:
+            wrong.append(f"{counted} calls in counts, {ledger['attributed']} attributed")
+        return wrong
+
+
+def folded(run, allocprof, data, *options):
+    """The lines of `allocprof folded`: numbers by stack, and its result."""
+    result = run([allocprof, "folded", "-i", data, *options], expect=0)
+    lines = {}
+    for line in result.stdout.decode().splitlines():
+        stack, _, number = line.rpartition(" ")
+        assert stack not in lines, f"two lines for {stack}"
+        lines[stack] = int(number)
+    return lines, result

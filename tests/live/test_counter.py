@@ -45,6 +45,7 @@ def assert_same(counted, expected):
     ("signals", 0, 1),
     ("segv", 139, 1),
     ("ignore_int", 5, 1),
+    ("close_all", 4, 1),
 ])
 def test_stated(run, counter, target, startup, name, status, images):
     counts = count(run, counter, [target(name)], status)
@@ -115,6 +116,18 @@ def test_many_stacks(run, counter, target, startup, options, threads):
     assert counts["malloc"] == Slot(100000, sum(1 + i % 1000 % 64 for i in range(100000)))
     assert counts["free"].calls - counts["free"].null == 100000
     assert counts["calloc"].calls == threads
+
+
+def test_exec_itself(run, counter, target, startup):
+    counts = count(run, counter, [target("exec_itself"), 50])
+    assert counts.images == 51
+    assert above(counts, startup)["malloc"] == Slot(51, 51 * 40)
+
+
+def test_fork_storm(run, counter, target, startup):
+    counts = above(count(run, counter, [target("fork_storm"), 6, 3]), startup)
+    processes = 1 + 6 + 36 + 216
+    assert counts["malloc"] == Slot(10 * processes, 330 * processes)
 
 
 def test_commands(runner, counter, target):

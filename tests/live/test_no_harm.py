@@ -47,6 +47,10 @@ def assert_same(run, under, command, argv, **options):
     (["signals"], 0),
     (["segv"], 139),
     (["ignore_int"], 5),
+    (["close_all"], 4),
+    (["exec_itself", "50"], 0),
+    (["fork_storm"], 0),
+    (["threads", "64", "100"], 0),
     (["many_stacks", "-t", "4", "100000", "1000"], 0),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_targets(run, under, target, command, words, status):
@@ -156,6 +160,15 @@ def test_closed_streams(run, under, command, closed, tmp_path):
     seen.unlink()
     run([*outer, *under(command, inner)])
     assert seen.read_text() == bare
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_any_stream(run, under, target, command, tmp_path):
+    """The report comes all the same, and into its own file only."""
+    outer = ["sh", "-c", 'exec 0<&- 1>&- 2>&-; exec "$@"', "sh"]
+    assert run([*outer, *under(command, [target("ignore_int")])]).status == \
+        run([*outer, target("ignore_int")]).status
+    assert (tmp_path / f"{command}.out").stat().st_size > 0
 
 
 def on_terminal(runner, argv, keys=None):

@@ -1,55 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """allocprof stat against the counter, both in the same run, to the last call and byte."""
 
-import json
 import signal
 
 import pytest
 
-from support import (FUNCTIONS, Obedient, by_address, in_pid_namespace, libc_path, patched_functions,
-                     shell_status, wait_until, TIMEOUT_SECONDS)
-
-CHAIN = "ls / | wc -l; (true; false) || ls /usr >/dev/null"
-INPUT = b"one\ntwo\n"
-
-
-def read_report(path):
-    report = json.loads(path.read_text())
-    assert report["schema"] == "allocprof-stat/1"
-    return report
-
-
-def differences(report, counts):
-    """Sentences on all that allocprof says otherwise than the counter."""
-    wrong = []
-    seen = set()
-
-    def expect(what, expected, got):
-        if expected != got:
-            wrong.append(f"{what}: the counter has {expected}, allocprof {got}")
-
-    for name, entry in report["functions"].items():
-        # Names at one address cannot be told apart by a probe.
-        names = [name, *entry["aliases"]]
-        seen.update(names)
-        names = [n for n in names if n in FUNCTIONS]
-        expect(f"{name}: calls", sum(counts[n].calls for n in names), entry["calls"])
-        expect(f"{name}: bytes", sum(counts[n].bytes for n in names), entry["bytes"])
-    for name in FUNCTIONS:
-        if name not in seen and counts[name].calls:
-            wrong.append(f"{name}: the counter has {counts[name].calls} calls, allocprof no entry")
-
-    expect("allocations", counts.allocations, report["allocations"])
-    expect("reallocations", counts.reallocations, report["reallocations"])
-    expect("deallocations", counts.deallocations, report["deallocations"])
-    # In totals a reallocation is one free and one allocation.
-    expect("total_allocations", counts.allocations + counts.reallocations,
-           report["total_allocations"])
-    expect("remaining_allocations", counts.allocations - counts.deallocations,
-           report["remaining_allocations"])
-    expect("total_allocated_bytes", counts.bytes, report["total_allocated_bytes"])
-    expect("lost", 0, report["lost"]["total"])
-    return wrong
+from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, differences,
+                     in_pid_namespace, libc_path, patched_functions, programs, read_report,
+                     shell_status, wait_until)
 
 
 def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0, stdin=b""):
@@ -66,35 +24,6 @@ def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0
     assert report["exit_status"] == status
     assert report["failed"] is None and report["bytes_deallocated"] is None
     return report, counts
-
-
-def programs(target):
-    """Command lines and their exit status."""
-    return {
-        "nothing": ([target("nothing")], 0),
-        "every_function": ([target("every_function")], 3),
-        "asprintf": ([target("every_function"), "asprintf"], 3),
-        "threads": ([target("threads"), 8, 1000], 0),
-        "many_threads": ([target("threads"), 64, 200], 0),
-        "fork": ([target("fork_noexec")], 0),
-        "vfork": ([target("vfork_exec")], 0),
-        "posix_spawn": ([target("spawn")], 0),
-        "shell": (["sh", "-c", CHAIN], 0),
-        "exec_nonleader": ([target("exec_nonleader"), target("every_function")], 3),
-        "exec_nonleader_threads": ([target("exec_nonleader"), target("threads"), 4, 500], 0),
-        "ten_at_once": ([target("launcher"), 10, target("threads"), 8, 1000], 0),
-        "ten_forking": ([target("launcher"), 10, target("fork_noexec")], 0),
-        "ten_vforking": ([target("launcher"), 10, target("vfork_exec")], 0),
-        "dlopen": ([target("dlopen_lib"), target("liballocating.so"), 3], 0),
-        "throw": ([target("throw")], 6),
-        "longjmp": ([target("longjmp")], 0),
-        "cancel": ([target("cancel")], 0),
-        "pthread_exit_main": ([target("pthread_exit_main")], 7),
-        "signals": ([target("signals")], 0),
-        "segv": ([target("segv")], 139),
-        "stacks": ([target("many_stacks"), "-t", 4, 200000, 1000], 0),
-        "sort": (["sort"], 0),
-    }
 
 
 NAMES = list(programs(str))

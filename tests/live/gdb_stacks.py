@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs inside gdb: executes the program that gdb was given, and writes one line for each hit of the C
+library's malloc: the size, then its frames from malloc's caller outward, as PATH+FILE_OFFSET (or
+ADDRESS where no file is mapped), separated by tabs. The last frame is gdb's last, whatever it is."""
+
+import os
+
+import gdb
+
+LIBC = os.environ["GDB_STACKS_LIBC"]
+MALLOC = int(os.environ["GDB_STACKS_MALLOC"], 16)  # file offset
+OUTPUT = os.environ["GDB_STACKS_OUTPUT"]
+
+
+def mappings():
+    found = []
+    with open(f"/proc/{gdb.selected_inferior().pid}/maps") as lines:
+        for line in lines:
+            words = line.rstrip("\n").split(None, 5)
+            if "x" in words[1]:
+                start, end = (int(word, 16) for word in words[0].split("-"))
+                found.append((start, end, int(words[2], 16), words[5] if len(words) > 5 else ""))
+    return found
+
+
+class Malloc(gdb.Breakpoint):
+    def stop(self):
+        code = mappings()
+        frame = gdb.newest_frame()
+        fields = [str(int(frame.read_register("rdi")) & (1 << 64) - 1)]
+        frame = frame.older()
+        while frame:
+            # These share the pc of a real frame, or were concluded from debugging information.
+            if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+                pc = frame.pc()
+                field = hex(pc)
+                for start, end, offset, path in code:
+                    if start <= pc < end:
+                        field = f"{path}+{pc - start + offset:#x}"
+                fields.append(field)
+            frame = frame.older()
+        output.write("\t".join(fields) + "\n")
+        return False
+
+
+def libc_is_there(event):
+    for start, end, offset, path in mappings():
+        if os.path.realpath(path) == LIBC and offset <= MALLOC < offset + end - start:
+            gdb.events.new_objfile.disconnect(libc_is_there)
+            # A breakpoint in memory would not stop at an address that anyone's uprobe is on.
+            Malloc(f"*{start + MALLOC - offset:#x}", type=gdb.BP_HARDWARE_BREAKPOINT)
+
+
+output = open(OUTPUT, "w")
+for command in ("pagination off", "confirm off", "debuginfod enabled off",
+                "backtrace past-main on", "backtrace past-entry on", "backtrace limit unlimited",
+                "auto-load off", "debug-file-directory /nonexistent", "width 0",
+                # As without gdb.
+                "disable-randomization off"):
+    gdb.execute("set " + command)
+for variable in ("LINES", "COLUMNS", "GDB_STACKS_LIBC", "GDB_STACKS_MALLOC", "GDB_STACKS_OUTPUT"):
+    gdb.execute("unset environment " + variable)
+gdb.events.new_objfile.connect(libc_is_there)
+gdb.execute("run")
+output.close()

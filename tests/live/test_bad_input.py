@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cannot work says so in one sentence, with what, why and a remedy, ends with the status for it,
+and leaves nothing half done."""
+
+import os
+import shutil
+import sqlite3
+
+import pytest
+
+from support import Obedient, wait_until
+
+COMMANDS = ["stat", "record"]
+
+
+@pytest.fixture
+def refuse(run, tmp_path):
+    """refuse(argv, status, words): it fails so, in one line that has these words, and no file comes
+    or goes in the directory of the test."""
+    def refuse(argv, status, *words, **options):
+        before = contents(tmp_path)
+        result = run(argv, expect=status, **options)
+        lines = result.stderr.decode().splitlines()
+        assert len(lines) == 1, result
+        assert lines[0].startswith("allocprof: "), result
+        assert len(lines[0]) < 400 and not lines[0].endswith("."), result
+        for word in words:
+            assert word in lines[0], f"no {word!r} in: {result}"
+        assert result.stdout == b"", result
+        assert contents(tmp_path) == before
+        return result
+    return refuse
+
+
+def contents(directory):
+    return {path: path.read_bytes() if path.is_file() and not path.is_symlink() else None
+            for path in directory.rglob("*")}
+
+
+# Privileges and the kernel
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_not_root(refuse, allocprof, tmp_path, command):
+    # Where its program can be reached; the command's own directory may not be.
+    copy = tmp_path / "allocprof"
+    shutil.copy(allocprof, copy)
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.owner() == "root" and directory.stat().st_mode & 0o077 == 0:
+            directory.chmod(0o711)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out").chmod(0o777)
+    refuse(["setpriv", "--reuid=65534", "--clear-groups", copy, command, "-o", tmp_path / "out/x",
+            "--", "true"], 125, "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE", "as root")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("dropped, missing, others", [
+    ("cap_bpf,cap_sys_admin", "CAP_BPF", ["CAP_PERFMON", "CAP_SYS_PTRACE"]),
+    ("cap_perfmon,cap_sys_admin", "CAP_PERFMON", ["CAP_BPF", "CAP_SYS_PTRACE"]),
+    ("cap_sys_ptrace", "CAP_SYS_PTRACE", ["CAP_BPF", "CAP_PERFMON"]),
+])
+def test_missing_capability(refuse, allocprof, tmp_path, command, dropped, missing, others):
+    """It is named, and none that is there."""
+    result = refuse([shutil.which("capsh") or "/sbin/capsh", f"--drop={dropped}", "--", "-c",
+                     'exec "$@"', "sh", allocprof, command, "-o", tmp_path / "x", "--", "true"],
+                    125, missing, "as root")
+    assert not any(name.encode() in result.stderr for name in others)
+
+
+def test_capabilities_that_do(run, allocprof):
+    """What is asked for is enough: without CAP_SYS_ADMIN it works."""
+    run([shutil.which("capsh") or "/sbin/capsh", "--drop=cap_sys_admin", "--", "-c", 'exec "$@"',
+         "sh", allocprof, "stat", "--", "true"], expect=0)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("error", [1, 38], ids=["EPERM", "ENOSYS"])
+def test_without_bpf(refuse, allocprof, target, tmp_path, command, error):
+    refuse([target("without_bpf"), "bpf", error, allocprof, command, "-o", tmp_path / "x", "--",
+            "true"], 125, "bpf(2)", "seccomp", os.uname().release)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_perf_events(refuse, allocprof, target, tmp_path, command):
+    refuse([target("without_bpf"), "perf", 1, allocprof, command, "-o", tmp_path / "x", "--",
+            "true"], 125, "perf_event_open", "Operation not permitted")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_btf(refuse, allocprof, tmp_path, command):
+    refuse(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh",
+            allocprof, command, "-o", tmp_path / "x", "--", "true"], 125,
+           "/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF")
+
+
+# The command
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_that_cannot_run(refuse, allocprof, target, tmp_path, command):
+    argv = [allocprof, command, "-o", tmp_path / "x", "--"]
+    (tmp_path / "text").write_text("true\n")
+    (tmp_path / "orphan").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "orphan").chmod(0o755)
+    refuse([*argv, "no-such-command"], 127, "'no-such-command'", "PATH")
+    refuse([*argv, "/no/such/command"], 127, "'/no/such/command'", "no such file")
+    refuse([*argv, ""], 127, "cannot run ''")
+    refuse([*argv, tmp_path / "text"], 126, "text'", "not an executable file", "chmod")
+    refuse([*argv, tmp_path], 126, str(tmp_path), "is a directory")
+    refuse([*argv, tmp_path / "orphan"], 127, "orphan'", "interpreter")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_static_without_symbols(refuse, allocprof, target, tmp_path, command):
+    refuse([allocprof, command, "-o", tmp_path / "x", "--", target("static_stripped")], 125,
+           "static", "strip")
+
+
+# The process
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_process_that_cannot_be_attached_to(refuse, runner, allocprof, target, tmp_path, command):
+    def attach(pid, status, *words):
+        refuse([allocprof, command, "-o", tmp_path / "x", "-p", pid], status, *words)
+
+    odd = Obedient.__new__(Obedient)
+    odd.process = runner.start([target("ends_unnoticed")], stdin=-1, stdout=-1)
+    odd.pid, odd.pending = odd.process.pid, b""
+    zombie, thread = odd.read_line(), odd.read_line()
+    attach(zombie, 125, f"process {zombie} has ended", "parent")
+    attach(thread, 125, f"{thread} is a thread of process {odd.pid}", f"-p {odd.pid}")
+    attach(2, 125, "process 2 is a kernel thread")
+    with open("/proc/sys/kernel/pid_max") as file:
+        beyond = int(file.read()) + 1
+    attach(beyond, 125, f"no process {beyond}", "ps")
+    for garbage in ("", "x", "12x", "-1", "0", "1.5", "99999999999999999999", " "):
+        attach(garbage, 64, f"'{garbage}' is no process id")
+    odd.exit()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_process_that_ends_meanwhile(runner, allocprof, target, tmp_path, command):
+    """It ends while the probes are being set or after: a sentence, or an empty report; never silence
+    with an error's status, and no hang."""
+    for round in range(10):
+        output = tmp_path / f"x{round}"
+        obedient = Obedient(runner, [target("sleeper")])
+        process = runner.start([allocprof, command, "-o", output, "-p", obedient.pid], stderr=-1)
+        # At another point of allocprof's start each time, whatever the machine's speed.
+        steps = [lambda: process.poll() is not None, *[
+            lambda n=n: len(os.listdir(f"/proc/{process.pid}/fd")) > n
+            for n in (2, 4, 8, 12, 16, 20, 24, 28, 32)]]
+        wait_until(lambda: process.poll() is not None or round == 0 or steps[round](), "its start")
+        obedient.exit()
+        _, stderr = process.communicate()
+        if process.returncode == 0:
+            assert output.exists()
+        else:
+            assert process.returncode == 125, stderr
+            assert stderr.startswith(b"allocprof: ") and stderr.count(b"\n") == 1, stderr
+            assert b"ended" in stderr or b"no process" in stderr, stderr
+            assert not output.exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_attached_without_allocator(refuse, runner, allocprof, target, tmp_path, command):
+    obedient = Obedient(runner, [target("static_stripped")])
+    refuse([allocprof, command, "-o", tmp_path / "x", "-p", obedient.pid], 125,
+           f"process {obedient.pid} has no allocator", "static", "symbols")
+    obedient.exit()
+
+
+# Options
+
+@pytest.mark.parametrize("words, message", [
+    (["--jsn", "true"], "did you mean '--json'?"),
+    (["--utput=x", "true"], "did you mean '--output'?"),
+    (["--qwertyuiop", "true"], "`allocprof stat --help` lists all"),
+    (["-Z", "true"], "unknown option '-Z'"),
+    (["--json=yes", "true"], "takes no value"),
+    (["-o"], "'-o' needs a value"),
+    (["--output"], "'--output' needs a value"),
+    ([], "no target; give a command"),
+    (["--"], "no target; give a command"),
+    (["-p", "1", "true"], "-p 1 and the command 'true' together"),
+    (["-p"], "'-p' needs a value"),
+    (["--duration", "0", "true"], "'0' is no duration"),
+    (["--duration", "-1s", "true"], "'-1s' is no duration"),
+    (["--duration", "1 week", "true"], "'1 week' is no duration"),
+    (["--duration", "nan", "true"], "'nan' is no duration"),
+    (["--duration", "inf", "true"], "'inf' is no duration"),
+    (["--duration", "1e300", "true"], "'1e300' is no duration"),
+    (["--duration", "", "true"], "'' is no duration"),
+    (["-e", "maloc", "true"], "did you mean 'malloc'"),
+    (["-e", "malloc,", "true"], "unknown function ''"),
+    (["-e", "", "true"], "unknown function ''"),
+    (["-e", "x" * 300, "true"], "unknown function"),
+])
+def test_options_of_stat(refuse, allocprof, words, message):
+    refuse([allocprof, "stat", *words], 64, message)
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--max-depth", "0", "true"], "'0' is no stack depth; --max-depth takes 1 to 512"),
+    (["--max-depth", "513", "true"], "'513' is no stack depth"),
+    (["--max-depth", "-5", "true"], "'-5' is no stack depth"),
+    (["--max-depth", "deep", "true"], "'deep' is no stack depth"),
+    (["--max-depth", "18446744073709551617", "true"], "is no stack depth"),
+    (["--json", "true"], "unknown option '--json'"),
+    (["--durations", "1", "true"], "did you mean '--duration'?"),
+])
+def test_options_of_record(refuse, allocprof, words, message):
+    refuse([allocprof, "record", *words], 64, message)
+
+
+@pytest.mark.parametrize("words, message", [
+    ([], "no command given"),
+    (["stta", "true"], "did you mean 'stat'?"),
+    (["rcord", "true"], "did you mean 'record'?"),
+    (["ls"], "unknown command 'ls'"),
+    (["--versoin"], "did you mean '--version'?"),
+    (["folded", "--cost=time"], "unknown cost 'time'; --cost is allocations or bytes"),
+    (["folded", "extra"], "unexpected argument 'extra'"),
+])
+def test_commands(refuse, allocprof, words, message):
+    refuse([allocprof, *words], 64, message)
+
+
+# Data files
+
+@pytest.fixture
+def data(run, allocprof, target, tmp_path):
+    path = tmp_path / "good.data"
+    run([allocprof, "record", "-o", path, "--", target("every_function")], expect=3)
+    return path
+
+
+def test_data_file(refuse, run, allocprof, tmp_path, data):
+    def folded(path, *words, status=2):
+        refuse([allocprof, "folded", "-i", path], status, str(path), *words)
+
+    good = data.read_bytes()
+    run([allocprof, "folded", "-i", data], expect=0)
+    folded(tmp_path / "nothing", "no such file", "allocprof record")
+    folded(tmp_path, "is a directory", "-i")
+    folded("/dev/null", "not a data file")
+    bad = tmp_path / "bad.data"
+    for size in (0, 1, 50, 100, 4096, len(good) // 2, len(good) - 1):
+        bad.write_bytes(good[:size])
+        folded(bad, "damaged" if size else "", ";")
+    for content in (b"not ours\n", b"\x7fELF" + good, bytes(8192), b"SQLite format 3\0" + bytes(200)):
+        bad.write_bytes(content)
+        folded(bad, ";")
+    bad.unlink()
+    database = sqlite3.connect(bad)
+    database.execute("CREATE TABLE meta(key, value)")
+    database.commit()
+    database.close()
+    folded(bad, "not a data file of allocprof")
+    bad.write_bytes(good)
+    database = sqlite3.connect(bad)
+    database.execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'")
+    database.commit()
+    database.close()
+    folded(bad, "newer allocprof", "schema 2", "update")
+
+
+# Where output goes
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_that_cannot_be_written(refuse, allocprof, target, tmp_path, command):
+    """Told before the command runs: it would print "done"."""
+    def write(path, *words):
+        refuse([allocprof, command, "-o", path, "--", target("threads")], 125,
+               f"cannot write {path}", *words, "-o")
+
+    write(tmp_path / "no/such/x", "No such file or directory")
+    write(tmp_path, "irectory")
+    (tmp_path / "file").write_text("kept")
+    write(tmp_path / "file/x", "Not a directory")
+    write("/proc/x", "")
+
+
+def on_file_system(argv, directory, options, prepare="true"):
+    """Runs in a mount namespace where @directory is a file system of its own; shows its files after."""
+    script = (f"mount -t tmpfs -o {options} none '{directory}' && cd '{directory}' && {prepare} || "
+              'exit 99; "$@"; status=$?; sha256sum * >"$0"; ls -A >>"$0"; exit $status')
+    return ["unshare", "-m", "sh", "-c", script, str(directory) + ".files", *argv]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_read_only(run, allocprof, target, tmp_path, command):
+    directory = tmp_path / "mount"
+    directory.mkdir()
+    argv = on_file_system([allocprof, command, "-o", directory / "x", "--", target("threads")],
+                          directory, "mode=755", f"mount -o remount,ro '{directory}'")
+    result = run(argv, expect=125)
+    assert result.stdout == b"", "the command ran for nothing"
+    assert result.stderr.count(b"\n") == 1 + result.stderr.count(b"sha256sum"), result
+    assert f"allocprof: cannot write {directory}/x: Read-only file system".encode() in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("older", [False, True], ids=["new", "older"])
+def test_full(run, allocprof, target, tmp_path, command, older):
+    """No room for the result: the command has run and its output is there, an older file is as it
+    was, and nothing else is left. The command's words are in the result and make it long."""
+    directory = tmp_path / "mount"
+    directory.mkdir()
+    prepare = "head -c 1000 /dev/urandom >x;" if older else ""
+    prepare += "head -c 1000000 /dev/zero >filler 2>/dev/null; sha256sum * >'%s.before';true" % directory
+    argv = on_file_system([allocprof, command, *(["--json"] if command == "stat" else []), "-o",
+                           directory / "x", "--", "sh", "-c", f"echo done # {'x' * 8000}"],
+                          directory, "size=12k", prepare)
+    result = run(argv, expect=125)
+    assert result.stdout == b"done\n"
+    assert result.stderr.count(b"\n") == 1, result
+    assert f"allocprof: cannot write {directory}/x: No space left on device; ".encode() in \
+        result.stderr
+    before = (tmp_path / "mount.before").read_text()
+    names = "filler\n" + "x\n" * older
+    assert (tmp_path / "mount.files").read_text() == before + names
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_dev_full(run, allocprof, target, command):
+    result = run([allocprof, command, "-o", "/dev/full", "--", target("threads")], expect=125)
+    assert result.stderr.startswith(b"allocprof: cannot write /dev/full: ")
+    assert result.stderr.count(b"\n") == 1
+    assert os.stat("/dev/full").st_rdev == os.makedev(1, 7)
+
+
+def test_folded_to_a_full_device(refuse, allocprof, data):
+    refuse([allocprof, "folded", "-i", data, "-o", "/dev/full"], 2, "/dev/full",
+           "No space left on device")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_failure_keeps_the_older_file(run, refuse, allocprof, target, tmp_path, command):
+    """A command that cannot run, or a process that is not there, costs nothing that was measured."""
+    output = tmp_path / "x"
+    run([allocprof, command, "-o", output, "--", "true"], expect=0)
+    refuse([allocprof, command, "-o", output, "--", "no-such-command"], 127, "no-such-command")
+    refuse([allocprof, command, "-o", output, "-p", 2], 125, "kernel thread")

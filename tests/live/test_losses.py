@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bounds so small that losses must happen: none goes unnoticed, each has its reason, and what happened
+still equals the counter to the last call."""
+
+import json
+import pathlib
+
+import pytest
+
+import conftest
+from support import Recording, folded, read_report, second_libc, stated
+
+LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+
+
+@pytest.fixture
+def record(run, allocprof, counter, target, tmp_path):
+    """record(words, --inject's value) -> the data file, the number of calls there were, stderr."""
+    def record(words, inject, status=0):
+        made = counter()
+        result = run([allocprof, "record", "-o", tmp_path / "data", "--inject", inject, "--",
+                      target("preload_exec"), made.path, made.library, *words], expect=status)
+        counts = made.read()
+        calls = sum(slot.calls for name, slot in counts.functions.items() if name != "free")
+        return Recording(tmp_path / "data"), calls, result.stderr.decode()
+    return record
+
+
+def assert_exact(recording, calls):
+    assert recording.ledger["events"] == calls
+    assert recording.unbalanced() == []
+
+
+def assert_lost(run, allocprof, recording, reason, stderr):
+    """The loss is in the ledger and told by record, by folded, and by folded's status if asked."""
+    lost = recording.ledger[f"lost_{reason}"]
+    assert lost > 0
+    assert f"allocprof: not complete: {lost} calls lost ({reason})\n" in stderr
+    lines, result = folded(run, allocprof, recording.path)
+    assert sum(lines.values()) == recording.ledger["attributed"]
+    assert f"{lost} {reason}" in result.stderr.decode()
+    run([allocprof, "folded", "--strict", "-i", recording.path], expect=1)
+
+
+def many_stacks(target, threads=4, calls=100000, stacks=3000):
+    return [target("many_stacks"), "-t", threads, calls, stacks]
+
+
+def test_ring_full(run, allocprof, record, target):
+    """Nobody reads the ring buffer while stacks come that do not fit."""
+    recording, calls, stderr = record([target("freeze"), *many_stacks(target)], "ring=4096")
+    assert_exact(recording, calls)
+    assert_lost(run, allocprof, recording, "ring_full", stderr)
+
+
+def test_counts_full(run, allocprof, record, target):
+    """One counter, and nobody who makes room: calls whose stack is known find none."""
+    recording, calls, stderr = record([target("freeze"), *many_stacks(target)],
+                                      "counts=1,ring=4096")
+    assert_exact(recording, calls)
+    assert_lost(run, allocprof, recording, "counts_full", stderr)
+
+
+def test_no_scratch(run, allocprof, record, target):
+    recording, calls, stderr = record(many_stacks(target), "scratch=0")
+    assert_exact(recording, calls)
+    assert recording.ledger["lost_no_scratch"] == calls
+    assert_lost(run, allocprof, recording, "no_scratch", stderr)
+    assert recording.texts() == {}
+
+
+@pytest.mark.parametrize("inject", [
+    "counts=8", "stacks=8", "ring=4096", "ring=8192,counts=16", "counts=8,ring=4096",
+    "counts=8,ring=4096,stacks=8", "counts=1,stacks=1", "tail_calls=1"])
+def test_under_load(record, target, inject):
+    """Four threads against a reader that must make room all the time. Whether any call is lost depends
+    on who is faster, what happened does not."""
+    recording, calls, stderr = record(many_stacks(target), inject)
+    assert_exact(recording, calls)
+    assert ("not complete" in stderr) == (recording.ledger["lost"] > 0)
+    if "ring" not in inject:
+        # A full map has the ring buffer behind it, and a forgotten stack is sent again.
+        assert recording.ledger["lost"] == 0
+        assert len(recording.sql("SELECT DISTINCT stack FROM calls WHERE caller = 'leaf'")) == 3000
+
+
+def test_process_tree_without_room(run, allocprof, record, target):
+    """Process records find no room: processes have no name, no call is lost for that."""
+    recording, calls, _ = record([target("freeze"), target("launcher"), 10, target("threads"), 4, 500],
+                                 "ring=4096")
+    assert_exact(recording, calls)
+
+
+def test_processes(run, allocprof, target, tmp_path):
+    """A set with room for the command alone: its children's calls are missing, and it is said."""
+    output = tmp_path / "stat.json"
+    result = run([allocprof, "stat", "--json", "-o", output, "--inject", "processes=1", "--",
+                  target("launcher"), 3, target("threads")], expect=0)
+    report = read_report(output)
+    assert report["processes_unfollowed"] == 3
+    assert report["complete"] is False
+    assert report["functions"]["malloc"]["calls"] == 0
+    assert b"not complete: 3 processes could not be followed\n" in result.stderr
+    text = run([allocprof, "stat", "--inject", "processes=1", "--", target("launcher"), 3,
+                target("threads")], expect=0).stderr.decode()
+    assert "not complete: 3 processes could not be followed" in text
+
+
+def test_processes_of_a_recording(run, allocprof, target, tmp_path):
+    data = tmp_path / "data"
+    result = run([allocprof, "record", "-o", data, "--inject", "processes=1", "--",
+                  target("launcher"), 3, target("threads")], expect=0)
+    assert b"not complete: 3 processes could not be followed\n" in result.stderr
+    assert Recording(data).meta["processes_unfollowed"] == "3"
+    assert b"3 processes could not be followed" in folded(run, allocprof, data)[1].stderr
+    run([allocprof, "folded", "--strict", "-i", data], expect=1)
+
+
+@pytest.mark.parametrize("notes", [1, 16384])
+def test_tail_calls_without_note(run, allocprof, target, tmp_path, notes):
+    """One thread holds the only note, the next 100 realloc(NULL) find none: they are counted as the
+    malloc that they lead to, once each. No counter here: its malloc would be in the way."""
+    command = [target("stuck_tail_call")]
+    if run(command).status == 77:
+        conftest.unavailable("malloc and realloc of this libc share a page")
+    argv = [allocprof, "stat", "--inject", f"tail_calls={notes}"]
+    told = run([*argv, "--json", "-o", tmp_path / "stat.json", "--", *command], expect=0).stderr
+    report, counts = read_report(tmp_path / "stat.json"), stated("stuck_tail_call")
+    relabelled = 100 if notes == 1 else 0
+    functions = report["functions"]
+    assert report["relabelled"] == relabelled
+    assert functions["realloc"]["calls"] == counts["realloc"].calls - relabelled
+    assert functions["malloc"]["calls"] == relabelled
+    assert functions["calloc"]["calls"] == counts["calloc"].calls
+    assert report["allocations"] == counts["realloc"].fresh + counts["calloc"].calls
+    assert functions["realloc"]["bytes"] + functions["malloc"]["bytes"] == counts["realloc"].bytes
+    assert report["lost"]["total"] == 0
+    note = "100 calls are counted under the function that they led to"
+    assert (note in told.decode()) == bool(relabelled)
+    assert (note in run([*argv, "--", *command], expect=0).stderr.decode()) == bool(relabelled)
+
+
+def gaps(report):
+    return {entry["path"] for entry in report["allocators"] if entry["gap"]}
+
+
+def assert_unprobed(run, allocprof, tmp_path, command, path, status):
+    """An allocator that was found late is named wherever the numbers are, and completeness is not
+    claimed."""
+    output, data = tmp_path / "stat.json", tmp_path / "data"
+    result = run([allocprof, "stat", "--json", "-o", output, "--", *command], expect=status)
+    report = json.loads(output.read_text())
+    assert gaps(report) == {path}
+    assert report["complete"] is False
+    assert f"not complete: allocator {path} was " in result.stderr.decode()
+    text = run([allocprof, "stat", "--", *command], expect=status).stderr.decode()
+    assert f"not complete: allocator {path} was " in text
+
+    result = run([allocprof, "record", "-o", data, "--", *command], expect=status)
+    assert f"not complete: allocator {path} was " in result.stderr.decode()
+    assert Recording(data).meta["unprobed_allocators"] == path
+    assert path in folded(run, allocprof, data)[1].stderr.decode()
+    run([allocprof, "folded", "--strict", "-i", data], expect=1)
+
+
+def test_second_libc(run, allocprof, target, tmp_path):
+    directory = tmp_path / "libc"
+    (name, value), = second_libc(directory).items()
+    command = ["sh", "-c", f"{name}={value} {target('every_function')}"]
+    assert_unprobed(run, allocprof, tmp_path, command, str(directory / "libc.so.6"), 3)
+
+
+@pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.2.0",
+                                     "libtcmalloc_minimal.so.4"])
+def test_preloaded_allocator(run, allocprof, target, tmp_path, library):
+    path = LIBRARIES / library
+    if not path.exists():
+        conftest.unavailable(f"{path} is not installed")
+    command = ["sh", "-c", f"LD_PRELOAD={path} {target('threads')}"]
+    run(command, expect=0)
+    assert_unprobed(run, allocprof, tmp_path, command, str(path.resolve()), 0)
+
+
+def test_complete_otherwise(run, allocprof, target, tmp_path):
+    """What these tests look for is not there in normal use."""
+    output, data = tmp_path / "stat.json", tmp_path / "data"
+    command = [target("launcher"), 3, target("threads")]
+    assert run([allocprof, "stat", "--json", "-o", output, "--", *command], expect=0).stderr == b""
+    report = read_report(output)
+    assert report["complete"] is True and report["relabelled"] == 0
+    assert report["processes"] == 4 and gaps(report) == set()
+    assert run([allocprof, "record", "-o", data, "--", *command], expect=0).stderr == b""
+    recording = Recording(data)
+    assert "unprobed_allocators" not in recording.meta
+    assert "processes_unfollowed" not in recording.meta
+    assert recording.ledger["lost"] == 0

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""allocprof record against the counter, both in the same run, to the last call and byte; and the
+stacks of programs that state theirs."""
+
+import shutil
+import signal
+
+import pytest
+
+from support import (FUNCTIONS, INPUT, Obedient, Recording, TIMEOUT_SECONDS, by_address, folded,
+                     in_pid_namespace, libc_path, patched_functions, programs, shell_status,
+                     wait_until)
+
+NAMES = list(programs(str))
+
+
+def record(run, allocprof, counter, target, data, argv, wrap=list, status=0, stdin=b"", options=()):
+    made = counter()
+    result = run(wrap([allocprof, "record", "-o", str(data), *options, "--",
+                       target("preload_exec"), str(made.path), str(made.library),
+                       *[str(word) for word in argv]]), stdin=stdin, expect=status)
+    counts = made.read()
+    assert counts.images > 0, f"the counter was not loaded: {result}"
+    return Recording(data), counts
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
+def test_equal(run, allocprof, counter, target, tmp_path, name, wrap):
+    argv, status = programs(target)[name]
+    recording, counts = record(run, allocprof, counter, target, tmp_path / "data", argv, wrap, status,
+                               INPUT)
+    wrong = recording.differences(counts)
+    assert not wrong, "\n".join(wrong)
+    assert sum(folded(run, allocprof, tmp_path / "data")[0].values()) == \
+        recording.ledger["attributed"]
+    assert sum(folded(run, allocprof, tmp_path / "data", "--cost=bytes")[0].values()) == \
+        sum(size for _, size in recording.functions.values())
+
+
+@pytest.mark.parametrize("functions", [
+    ["malloc", "free"], ["free"], ["malloc"], ["memalign"], list(FUNCTIONS)], ids=",".join)
+@pytest.mark.parametrize("name", ["every_function", "fork", "shell"])
+def test_selected_functions(run, allocprof, counter, target, tmp_path, name, functions):
+    """What is not asked for is not there, and still decides what is internal."""
+    argv, status = programs(target)[name]
+    recording, counts = record(run, allocprof, counter, target, tmp_path / "data", argv,
+                               status=status, stdin=INPUT,
+                               options=["-e", ",".join(functions)])
+    wrong = recording.differences(counts, functions)
+    assert not wrong, "\n".join(wrong)
+
+
+def spelled(number):
+    """The calls that many_stacks makes for this stack, outermost first."""
+    return ";".join([*("right" if number >> bit & 1 else "left" for bit in range(16)), "leaf"])
+
+
+def assert_spelled(recording, calls, stacks):
+    """Every stack that the program states is there, once and under its functions' names, and as
+    often as stated."""
+    found = {}
+    for text, n in recording.texts().items():
+        words = text.split(";")
+        if words[-1] == "leaf":
+            found.setdefault(";".join(words[-17:]), []).append(n)
+    expected = {spelled(number): [calls // stacks + (number < calls % stacks)]
+                for number in range(stacks)}
+    assert found == expected
+    distinct, = recording.sql("SELECT count(DISTINCT stack) FROM calls WHERE caller = 'leaf'")
+    assert distinct == (stacks,)
+
+
+@pytest.mark.parametrize("calls, stacks, threads, options", [
+    (10007, 100, 0, []),
+    (65536, 65536, 0, []),
+    (1_000_000, 50_000, 4, []),
+    # The two counter maps are swapped again and again.
+    (400_000, 3_000, 4, ["--inject", "counts=64"]),
+    pytest.param(10_000_000, 50_000, 4, [], marks=pytest.mark.slow),
+])
+def test_many_stacks(run, allocprof, counter, target, tmp_path, calls, stacks, threads, options):
+    argv = [target("many_stacks"), *(["-t", threads] if threads else []), calls, stacks]
+    recording, counts = record(run, allocprof, counter, target, tmp_path / "data", argv,
+                               options=options)
+    assert counts["malloc"].calls >= calls
+    wrong = recording.differences(counts)
+    assert not wrong, "\n".join(wrong)
+    assert_spelled(recording, calls, stacks)
+    lines, _ = folded(run, allocprof, tmp_path / "data", "--no-comm")
+    assert sum(lines.values()) == sum(slot.calls for name, slot in counts.functions.items()
+                                      if name != "free")
+    assert sum(line.endswith(";leaf;malloc") for line in lines) == stacks
+
+
+def test_max_depth(run, allocprof, counter, target, tmp_path):
+    """Stacks cut at five frames become one where these are the same, and say that they were cut."""
+    recording, counts = record(run, allocprof, counter, target, tmp_path / "data",
+                               [target("many_stacks"), 10000, 1000], options=["--max-depth", "5"])
+    wrong = recording.differences(counts)
+    assert not wrong, "\n".join(wrong)
+    cut = recording.sql("SELECT frames, end FROM calls WHERE caller = 'leaf'")
+    assert {end for _, end in cut} == {"max_depth"}
+    assert {len(text.split(";")) for text, _ in cut} == {5}
+    # Of ten bits that vary, the innermost frames show the highest six, which are 0.
+    assert len(cut) == 1
+    assert recording.ledger["incomplete_max_depth"] == 10000
+
+
+def test_short_lived(run, allocprof, counter, target, tmp_path):
+    """Programs that are long gone when names are looked for, and whose files are gone too."""
+    copies = [tmp_path / f"short{n}" for n in range(10)]
+    script = ""
+    for copy in copies:
+        script += f"cp {target('many_stacks')} {copy}; {copy} 20 10 >/dev/null; rm {copy}; "
+    recording, counts = record(run, allocprof, counter, target, tmp_path / "data",
+                               ["sh", "-c", script])
+    wrong = recording.differences(counts)
+    assert not wrong, "\n".join(wrong)
+    for copy in copies:
+        assert not copy.exists()
+        found = recording.sql("SELECT frames, sum(calls) FROM calls WHERE comm = ? AND "
+                              "caller = 'leaf' GROUP BY frames", copy.name)
+        assert {";".join(text.split(";")[-17:]): n for text, n in found} == \
+            {spelled(number): 2 for number in range(10)}, copy.name
+
+
+@pytest.mark.parametrize("attach", [False, True], ids=["launched", "attached"])
+def test_deleted_binary(runner, allocprof, target, tmp_path, attach):
+    """A program whose file is deleted while it runs, before and after the recording began."""
+    program, data = tmp_path / "deleted", tmp_path / "data"
+    shutil.copy(target("sleeper"), program)
+    command = [allocprof, "record", "-o", data]
+    if attach:
+        obedient = Obedient(runner, [program])
+        program.unlink()
+        process = runner.start([*command, "-p", obedient.pid])
+        every = {names[0] for names in by_address(libc_path())}
+        wait_until(lambda: process.poll() is not None or
+                   patched_functions(obedient.pid) >= every - {"free"}, "all are probed")
+        assert process.poll() is None
+    else:
+        obedient = Obedient(runner, [*command, "--", program])
+        program.unlink()
+    obedient.ask("alloc 1000")
+    obedient.ask("keep 10")
+    if attach:
+        process.send_signal(signal.SIGINT)
+        assert shell_status(process.wait(TIMEOUT_SECONDS)) in (0, 130)
+    obedient.exit()
+    recording = Recording(data)
+    assert recording.functions["malloc"] == (1010, 1000 * 32 + 10 * 48)
+    assert recording.sql("SELECT caller, sum(calls) FROM calls GROUP BY caller") == [("main", 1010)]
+    modules = [path for path, in recording.sql("SELECT path FROM modules")]
+    assert str(program) in modules
+    assert not recording.unbalanced()
+
+
+def test_processes_are_told_apart(run, allocprof, counter, target, tmp_path):
+    """spawn's five images: calls of each as it states them, and who started whom."""
+    recording, _ = record(run, allocprof, counter, target, tmp_path / "data", [target("spawn")])
+    rows = recording.sql("SELECT p.id, p.parent, (SELECT sum(calls) FROM counts c WHERE "
+                         "c.process = p.id AND function = 'malloc') FROM processes p "
+                         "WHERE comm IN ('spawn', 'exe') ORDER BY p.id")
+    parent, *children = [row for row in rows if row[2]]
+    assert parent[2] == 4
+    assert [calls for _, _, calls in children] == [30] * 4
+    # Between them is the image of the fork, before its exec.
+    ancestors = {id: before for id, before, _ in rows}
+    assert {ancestors[before] for _, before, _ in children} == {parent[0]}

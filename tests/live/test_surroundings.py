@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where and how a recording runs: signals and durations that end it, --no-follow, daemons that stay
+behind, and a root and namespaces of its own as a privileged container has."""
+
+import os
+import signal
+
+import pytest
+
+import conftest
+from support import (Obedient, Recording, TIMEOUT_SECONDS, by_address, differences, folded, libc_path,
+                     patched_functions, read_report, shell_status, stated, wait_until)
+
+COMMANDS = ["stat", "record"]
+
+
+def argv_of(allocprof, command, output, *options):
+    return [allocprof, command, *(["--json"] if command == "stat" else []), "-o", str(output),
+            *options]
+
+
+def mallocs(command, output):
+    """malloc's calls by the report of either command."""
+    if command == "stat":
+        return read_report(output)["functions"]["malloc"]["calls"]
+    recording = Recording(output)
+    assert recording.unbalanced() == []
+    assert recording.ledger["lost"] == 0
+    return recording.functions.get("malloc", (0, 0))[0]
+
+
+def wait_for_no_breakpoint(pid):
+    """Another allocprof on this machine may set one for a while; ours would stay."""
+    wait_until(lambda: not patched_functions(pid), f"{pid} has no breakpoint")
+
+
+def wait_for_probes(process, pid):
+    names = {names[0] for names in by_address(libc_path())} - {"free"}
+    wait_until(lambda: process.poll() is not None or patched_functions(pid) >= names,
+               "all functions are probed")
+    assert process.poll() is None, f"allocprof ended with {process.returncode}"
+
+
+# The end of a recording
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT],
+                         ids=lambda stop: stop.name.lower())
+def test_signal_ends_an_attached_recording(runner, allocprof, target, tmp_path, command, stop):
+    """The first signal ends it; the data is kept, and the target knows nothing of it."""
+    obedient = Obedient(runner, [target("sleeper")])
+    process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", obedient.pid],
+                           stderr=-1)
+    wait_for_probes(process, obedient.pid)
+    obedient.ask("alloc 1234")
+    process.send_signal(stop)
+    _, stderr = process.communicate()
+    assert shell_status(process.returncode) == 0
+    assert f"process {obedient.pid} goes on without probes".encode() in stderr
+    assert mallocs(command, tmp_path / "x") == 1234
+    obedient.ask("alloc 10")
+    wait_for_no_breakpoint(obedient.pid)
+    obedient.exit()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT],
+                         ids=lambda stop: stop.name.lower())
+def test_signal_is_passed_to_a_launched_command(runner, allocprof, target, tmp_path, command, stop):
+    """It dies by it as it would alone; what it did until then is kept."""
+    obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x"), "--",
+                                 target("sleeper")])
+    obedient.ask("alloc 1234")
+    obedient.process.send_signal(stop)
+    assert shell_status(obedient.process.wait(TIMEOUT_SECONDS)) == 128 + stop
+    assert mallocs(command, tmp_path / "x") == 1234
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_second_signal_ends_a_recording(runner, allocprof, target, tmp_path, command):
+    """A command that ignores the first goes on; the second ends the recording, not the command."""
+    obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x"), "--",
+                                 target("ignore_int")], stderr=open(tmp_path / "stderr", "wb"))
+    process = obedient.process
+    children, = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
+    process.send_signal(signal.SIGINT)
+    # The first has been taken, and not only been sent, where it is pending no more.
+    pending = lambda: [int(line.split()[1], 16) for line in open(f"/proc/{process.pid}/status")
+                       if line.startswith("ShdPnd")][0]
+    wait_until(lambda: process.poll() is not None or not pending(), "the first signal is taken")
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
+    assert f"process {children} goes on without probes" in (tmp_path / "stderr").read_text()
+    assert mallocs(command, tmp_path / "x") == 3
+    wait_for_no_breakpoint(int(children))
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    obedient.expect_line("done")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("launched", [True, False], ids=["launched", "attached"])
+def test_duration(runner, allocprof, target, tmp_path, command, launched):
+    """The recording ends, the target does not."""
+    argv = argv_of(allocprof, command, tmp_path / "x", "--duration", "300ms")
+    if launched:
+        # A file: the command, which goes on, holds stderr too.
+        obedient = Obedient(runner, [*argv, "--", target("sleeper")],
+                            stderr=open(tmp_path / "stderr", "wb"))
+        process = obedient.process
+        pid = None
+    else:
+        obedient = Obedient(runner, [target("sleeper")])
+        process = runner.start([*argv, "-p", obedient.pid],
+                               stderr=open(tmp_path / "stderr", "wb"))
+        pid = obedient.pid
+    assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
+    said = (tmp_path / "stderr").read_text()
+    assert " goes on without probes" in said
+    pid = pid or int(said.split(" goes on")[0].split()[-1])
+    wait_for_no_breakpoint(pid)
+    obedient.ask("alloc 5000")
+    if command == "stat":
+        report = read_report(tmp_path / "x")
+        assert report["functions"]["malloc"]["calls"] == 0
+        assert report["exit_status"] is None
+        assert report["elapsed_seconds"] >= 0.3
+    else:
+        assert Recording(tmp_path / "x").ledger["events"] == 0
+    if not launched:
+        obedient.exit()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_command_that_ends_before_the_duration(run, allocprof, counter, target, tmp_path, command):
+    made = counter()
+    run([*argv_of(allocprof, command, tmp_path / "x", "--duration", "1h"), "--",
+         target("preload_exec"), made.path, made.library, target("every_function")], expect=3)
+    assert mallocs(command, tmp_path / "x") == made.read()["malloc"].calls
+
+
+# One process
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", ["spawn", "fork_noexec", "vfork_exec"])
+def test_no_follow(run, allocprof, counter, target, tmp_path, command, name):
+    """What the command itself does, to the last call: the rest is a child's."""
+    own = {"spawn": 4, "fork_noexec": 17, "vfork_exec": 0}[name]
+    startup, made = counter(), counter()
+    run([target("nothing")], env=startup.env(), expect=0)
+    run([*argv_of(allocprof, command, tmp_path / "x", "--no-follow"), "--",
+         target("preload_exec"), made.path, made.library, target(name)], expect=0)
+    counted = mallocs(command, tmp_path / "x")
+    assert counted == own + startup.read()["malloc"].calls
+    assert made.read()["malloc"].calls > counted
+    if command == "stat":
+        assert read_report(tmp_path / "x")["processes"] == 1
+    else:
+        pids = Recording(tmp_path / "x").sql("SELECT DISTINCT pid FROM processes")
+        assert len(pids) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("way", ["attached", "no_follow"])
+def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, way):
+    """With one process to measure no other gets a breakpoint; without, it does, which is what makes
+    this test able to fail."""
+    bystander = Obedient(runner, [target("sleeper")])
+    if way == "attached":
+        obedient = Obedient(runner, [target("sleeper")])
+        process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", obedient.pid])
+        wait_for_probes(process, obedient.pid)
+    else:
+        obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x", "--no-follow"), "--",
+                                     target("sleeper")])
+    wait_for_no_breakpoint(bystander.pid)
+    bystander.ask("alloc 1000")
+    obedient.ask("alloc 77")
+    if way == "attached":
+        process.send_signal(signal.SIGINT)
+        assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
+    obedient.exit()
+    assert mallocs(command, tmp_path / "x") == 77
+    wait_for_no_breakpoint(bystander.pid)
+    following = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "y"), "--",
+                                  target("sleeper")])
+    assert "malloc" in patched_functions(bystander.pid)
+    bystander.ask("alloc 1000")
+    following.ask("alloc 77")
+    following.exit()
+    assert mallocs(command, tmp_path / "y") == 77
+    wait_for_no_breakpoint(bystander.pid)
+    bystander.exit()
+
+
+# What stays behind
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_daemon_goes_on(runner, run, allocprof, target, tmp_path, command):
+    """A recording ends with its command. A daemon that it left goes on, without breakpoints."""
+    fifos = [tmp_path / "in", tmp_path / "out"]
+    files = []
+    for fifo in fifos:
+        os.mkfifo(fifo)
+        files.append(os.open(fifo, os.O_RDWR))
+    result = run([*argv_of(allocprof, command, tmp_path / "x"), "--", target("daemonize"), *fifos],
+                 expect=6)
+    daemon = int(result.stdout)
+    try:
+        assert mallocs(command, tmp_path / "x") == stated("daemonize")["malloc"].calls
+        wait_for_no_breakpoint(daemon)
+        os.write(files[0], b"alloc 1000\n")
+        assert os.read(files[1], 5) == b"done\n"
+    finally:
+        os.write(files[0], b"exit\n")
+        for file in files:
+            os.close(file)
+
+
+# A container
+
+CONTAINER = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs none "$0"
+mkdir "$0/upper" "$0/work" "$0/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$0/upper,workdir=$0/work" "$0/root"
+mount -t proc proc "$0/root/proc"
+mount --rbind /sys "$0/root/sys"
+mount --rbind /dev "$0/root/dev"
+mkdir -p "$0/root$1"
+mount --bind "$1" "$0/root$1"
+cd "$0/root"
+mkdir -p before
+pivot_root . before
+umount -l /before
+hostname container
+shift
+exec "$@"
+"""
+
+
+def in_container(tmp_path, argv):
+    """Runs with a root of its own, which is an overlay, and namespaces of its own, as a privileged
+    container; @tmp_path is there too."""
+    root = tmp_path / "container"
+    root.mkdir(exist_ok=True)
+    return ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup", "sh", "-c",
+            CONTAINER, str(root), str(tmp_path), *[str(word) for word in argv]]
+
+
+@pytest.fixture
+def container(run, tmp_path):
+    result = run(in_container(tmp_path, ["true"]))
+    if result.status:
+        conftest.unavailable(f"no container can be made here: {result}")
+
+
+@pytest.mark.usefixtures("container")
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("words, status", [
+    (["every_function"], 3), (["spawn"], 0), (["launcher", "10", "threads"], 0),
+    (["many_stacks", "-t", "4", "20000", "100"], 0)], ids=lambda value: str(value[0]) if
+    isinstance(value, list) else "")
+def test_in_a_container(run, allocprof, counter, target, tmp_path, command, words, status):
+    made = counter()
+    argv = [target(word) if word in ("launcher", "threads") or i == 0 else word
+            for i, word in enumerate(words)]
+    output = tmp_path / "x"
+    run(in_container(tmp_path, [*argv_of(allocprof, command, output), "--", target("preload_exec"),
+                                made.path, made.library, *argv]), expect=status)
+    counts = made.read()
+    assert counts.images > 0
+    if command == "stat":
+        report = read_report(output)
+        assert differences(report, counts) == []
+        assert report["complete"] is True
+        return
+    recording = Recording(output)
+    assert recording.differences(counts) == []
+    assert "unprobed_allocators" not in recording.meta
+    unnamed = recording.sql("SELECT path FROM modules WHERE path LIKE '[%'")
+    assert unnamed == []
+    if words[0] == "many_stacks":
+        lines, _ = folded(run, allocprof, output, "--no-comm")
+        assert sum(line.endswith(";leaf;malloc") for line in lines) == 100
+    else:
+        assert {"main", "work"} & {text.split(";")[-1] for text in recording.texts()}
+
+
+@pytest.mark.usefixtures("container")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_container_seen_from_outside(run, runner, allocprof, target, tmp_path, command):
+    """A process in a container, with another root and other ids, measured from the host."""
+    obedient = Obedient(runner, in_container(tmp_path, [target("sleeper")]))
+    # unshare's child is the container's first process.
+    child, = open(f"/proc/{obedient.pid}/task/{obedient.pid}/children").read().split()
+    process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", child])
+    wait_for_probes(process, int(child))
+    obedient.ask("alloc 500")
+    process.send_signal(signal.SIGINT)
+    assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
+    assert mallocs(command, tmp_path / "x") == 500
+    if command == "record":
+        recording = Recording(tmp_path / "x")
+        assert recording.sql("SELECT DISTINCT caller FROM calls") == [("main",)]
+        assert recording.sql("SELECT DISTINCT pid FROM processes") == [(int(child),)]
+    obedient.exit()

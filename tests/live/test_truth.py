@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stacks are those that the processes' own unwinder finds: of every recorded call of the allocator,
+all addresses from the allocator's caller to the outermost frame, and no call more or less."""
+
+import collections
+import os
+import shutil
+import sqlite3
+
+import pytest
+
+import conftest
+import support
+import truth
+from support import by_address, libc_path
+
+SHAPES = ["variable", "realign", "large", "deep", "arguments", "early_return", "cold", "registers",
+          "raised", "alternate", "interrupted", "callback", "noreturn", "thread", "context", "child",
+          "every", "tail_call", "leave"]
+BUILDS = ["O0", "O2", "O3", "Os", "fp", "realign", "no_plt", "sections", "protected", "lazy", "stripped",
+          "no_pie", "static", "static_pie", "clang"]
+DEFAULT_DEPTH = 127
+
+# In static programs: libgcc itself allocates, and the C library before libgcc can unwind.
+UNTOLD = {"truth_enter", "__libc_init_first"}
+
+# Shown of what differs.
+MOST_SHOWN = 6
+
+
+class Recording:
+    """What a data file says."""
+
+    def __init__(self, path):
+        self.data = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self.ledger = dict(self.data.execute("SELECT name, value FROM ledger"))
+        self.ends = {}
+        self.names = {}
+        paths = {0: None}
+        paths.update(self.data.execute("SELECT id, path FROM modules"))
+        places = {}
+        for number, module, offset, name in self.data.execute(
+                "SELECT id, module, offset, function FROM frames"):
+            place = (paths[module] and truth.real(paths[module]), offset & (1 << 64) - 1)
+            places[number] = place
+            self.names[place] = name
+        frames = collections.defaultdict(list)
+        for stack, frame in self.data.execute(
+                "SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
+            frames[stack].append(places[frame])
+        ends = dict(self.data.execute("SELECT id, end FROM stacks"))
+        self.stacks = collections.defaultdict(truth.Sum)
+        for stack, function, calls, size in self.data.execute(
+                "SELECT stack, function, calls, bytes FROM counts"):
+            key = (function, tuple(frames[stack]))
+            self.stacks[key].add(calls, size)
+            self.ends[key[1]] = ends[stack]
+
+    def show(self, frames):
+        lines = []
+        for path, address in frames:
+            name = self.names.get((path, address))
+            lines.append(f"    {os.path.basename(path or '-')}+{address:#x} {name or ''}".rstrip())
+        if len(lines) > 40:
+            lines[30:-8] = [f"    ... {len(lines) - 38} more"]
+        return "\n".join(lines)
+
+    def reasons(self):
+        return ", ".join(f"{name} {value}" for name, value in self.ledger.items()
+                         if name.startswith(("incomplete_", "lost_")) and value) or "none"
+
+    def assert_no_loss(self):
+        assert self.ledger["lost"] == 0, self.reasons()
+        assert self.ledger["events"] == self.ledger["complete"] + self.ledger["incomplete"]
+
+
+class Truth:
+    """Runs programs under libtruth and allocprof."""
+
+    def __init__(self, run, allocprof, directory):
+        self.run = run
+        self.allocprof = allocprof
+        self.directory = directory
+        self.first_names = {name: names[0] for names in by_address(libc_path()) for name in names}
+
+    def record(self, argv, options=(), preloaded=True, copies=1, env=None, expect=0, **popen):
+        """What allocprof has recorded, and the truth."""
+        lines, data = self.directory / "truth", self.directory / "data"
+        lines.write_bytes(b"")
+        # A static program has it linked in.
+        if preloaded:
+            argv = [support.target("preload_exec"), lines, support.TRUTH_LIBRARY, *argv]
+        if copies > 1:
+            argv = [support.target("launcher"), copies, *argv]
+        self.run([self.allocprof, "record", "-o", data, *options, "--", *argv],
+                 env={"ALLOCPROF_COUNTER": str(lines), **(env or {})}, expect=expect, **popen)
+        stacks = collections.defaultdict(truth.Sum)
+        for (function, frames), known in truth.read(lines).items():
+            stacks[self.first_names[function], frames].add(known.calls, known.bytes)
+        return Recording(data), stacks
+
+    def assert_same(self, recording, stacks, depth=DEFAULT_DEPTH):
+        """The recording has each of @stacks as often, and no others."""
+        recording.assert_no_loss()
+        expected = collections.defaultdict(truth.Sum)
+        ends = {}
+        for (function, frames), known in stacks.items():
+            kept = frames[:depth]
+            expected[function, kept].add(known.calls, known.bytes)
+            ends[kept] = "max_depth" if len(frames) > depth else "complete"
+        found = {key: known for key, known in recording.stacks.items()
+                 if not {recording.names[place] for place in key[1]} & UNTOLD}
+        wrong = [f"{function}, {known.calls} calls of {known.bytes} bytes, not recorded "
+                 f"({found[function, frames].calls if (function, frames) in found else 'no'} calls):\n"
+                 f"{recording.show(frames)}\n{closest(recording, found, expected, function, frames)}"
+                 for (function, frames), known in expected.items()
+                 if found.get((function, frames)) != known]
+        more = [f"{function}, {known.calls} calls of {known.bytes} bytes, end "
+                f"{recording.ends[frames]}:\n{recording.show(frames)}"
+                for (function, frames), known in found.items() if (function, frames) not in expected]
+        ended = [f"end {recording.ends[frames]} instead of {end}:\n{recording.show(frames)}"
+                 for frames, end in ends.items()
+                 if recording.ends.get(frames, end) != end]
+        text = [f"{len(wrong)} of {len(expected)} stacks differ, {len(more)} are in the recording only, "
+                f"{len(ended)} end otherwise; incomplete or lost: {recording.reasons()}"]
+        for title, found in (("differs: ", wrong), ("only recorded: ", more), ("", ended)):
+            text += [title + one for one in found[:MOST_SHOWN]]
+        assert not wrong and not more and not ended, "\n".join(text)
+
+
+def closest(recording, found, expected, function, frames):
+    """The recorded stack that has most of the innermost frames."""
+    def shared(other):
+        n = 0
+        while n < min(len(frames), len(other)) and frames[n] == other[n]:
+            n += 1
+        return n
+
+    others = [other for name, other in found if name == function and (name, other) not in expected]
+    best = max(others, key=shared, default=None)
+    if best is None:
+        return "  no other is like it"
+    n = shared(best)
+    return (f"  recorded, end {recording.ends[best]}, is the same for {n} frames and goes on:\n"
+            f"{recording.show(best[n:])}")
+
+
+@pytest.fixture
+def own(run, allocprof, tmp_path):
+    if not support.TRUTH_LIBRARY.exists():
+        conftest.unavailable(f"{support.TRUTH_LIBRARY} is not built (x86-64 only)")
+    return Truth(run, allocprof, tmp_path)
+
+
+def built(name):
+    if not (support.TARGETS / name).exists():
+        conftest.unavailable(f"{name} is not built: its compiler is not installed")
+    return support.target(name)
+
+
+def assert_complete(recording):
+    assert recording.ledger["complete"] == recording.ledger["events"], recording.reasons()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shape(own, shape):
+    recording, stacks = own.record([built("truth_O2"), shape])
+    assert stacks
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_build(own, build):
+    recording, stacks = own.record([built(f"truth_{build}"), *SHAPES],
+                                   preloaded=build not in ("static", "static_pie"))
+    assert len(stacks) > 100
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 127, 300, 512])
+def test_cut(own, depth):
+    recording, stacks = own.record([built("truth_O2"), "deeper"], ["--max-depth", str(depth)])
+    own.assert_same(recording, stacks, depth)
+    cut = sum(known.calls for (_, frames), known in stacks.items() if len(frames) > depth)
+    assert cut > 0
+    assert recording.ledger["incomplete"] == recording.ledger["incomplete_max_depth"] == cut
+
+
+def sizes(stacks):
+    return {known.bytes // known.calls for known in stacks.values()}
+
+
+def test_before_and_after_main(own):
+    recording, stacks = own.record([built("truth_early")])
+    # An IFUNC's resolver, preinit, constructors, destructors, those of a thread; all of the library.
+    assert {2002, 2003, 2004, 2006, 2007, 2008, 3001, 3002, 3005} <= sizes(stacks)
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+def test_libraries_that_come_and_go(own):
+    """Two libraries take turns at the same addresses."""
+    recording, stacks = own.record([built("truth_load"), built("libtruth_a.so"),
+                                    built("libtruth_b.so")])
+    assert {3001, 3002, 3003, 3004, 3005, 4001, 4002} <= sizes(stacks)
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+def test_exceptions(own):
+    recording, stacks = own.record([built("truth_throw")])
+    assert {5000, 5005, 5100, 5200, 5201, 5301, 5400, 5500, 5600} <= sizes(stacks)
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+def test_short_lives(own, copies):
+    """Processes that end after some milliseconds, of which nothing is known when they start."""
+    recording, stacks = own.record([built("truth_O2"), "callback", "every"], copies=copies)
+    assert all(known.calls % copies == 0 for known in stacks.values())
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+def test_generated_code(own):
+    """Code in no file has no CFI: libgcc's stack ends there, ours must not be called complete."""
+    recording, stacks = own.record([built("truth_O2"), "generated"])
+    recording.assert_no_loss()
+    (known,) = [frames for _, frames in stacks if frames[-1][0] is None]
+    (found,) = [frames for _, frames in recording.stacks if frames[0] == known[0]]
+    assert found[:len(known)] == known
+    assert recording.ends[found] == "no_mapping"
+    assert recording.ledger["incomplete"] == 1
+
+
+JSON = "[" + ",".join(f'{{"a":{i},"b":["x{i}",{i / 7}]}}' for i in range(300)) + "]"
+SQL = """CREATE TABLE t (a, b); CREATE INDEX i ON t (b);
+WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 500)
+INSERT INTO t SELECT x, 'text ' || x * 7919 % 500 FROM n;
+SELECT count(*), group_concat(a), b FROM t GROUP BY substr(b, 1, 6) ORDER BY 1, b;"""
+PYTHON = """import collections, decimal, json, re
+data = [{'a': i, 'b': str(i) * 3} for i in range(300)]
+text = json.dumps(json.loads(json.dumps(data)))
+print(len(re.findall(r'(\\d+)+', text)), decimal.Decimal(2).sqrt())
+sorted(data, key=lambda d: d['b'])"""
+PERL = """my %h; $h{$_ % 37} .= "x$_" for 1 .. 500; my @s = sort { $h{$a} cmp $h{$b} } keys %h;
+print scalar(@s), join(",", map { s/x(\\d)/<$1>/gr } values %h), "\n";"""
+AWK = 'BEGIN { for (i = 0; i < 500; i++) { t[i % 37] = t[i % 37] "x" i; gsub(/x[0-9]/, "y", t[i % 5]) } }'
+
+# Programs as the distribution builds them: stripped, without frame pointers.
+PROGRAMS = {
+    "jq": (["jq", "map(select(.a > 10)) | group_by(.a % 7) | map(length)"], JSON),
+    "sqlite3": (["sqlite3", ":memory:"], SQL),
+    "python3": (["/usr/bin/python3", "-c", PYTHON], ""),
+    "perl": (["perl", "-e", PERL], ""),
+    "gawk": (["gawk", AWK], ""),
+    "bash": (["bash", "-c", "for i in {1..100}; do a[i]=x$i; b=$(echo ${a[i]}); done"], ""),
+    "git": (["git", "grep", "--no-index", "-n", "-e", "static", "--", support.SOURCE / "src"], ""),
+    "cmake": (["cmake", "--help-module", "FindPackageHandleStandardArgs"], ""),
+    "clang-format": (["clang-format", support.SOURCE / "src" / "error.c"], ""),
+    "rg": (["rg", "-j2", "-n", "stat(ic|e)", support.SOURCE / "src"], ""),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(own, name):
+    argv, text = PROGRAMS[name]
+    if not shutil.which(argv[0]):
+        conftest.unavailable(f"{argv[0]} is not installed")
+    recording, stacks = own.record(argv, env={"PYTHONMALLOC": "malloc"}, stdin=text.encode())
+    assert len(stacks) > 100
+    own.assert_same(recording, stacks)
+    # Deep ones are not asked for; the rest must be whole.
+    cut = sum(known.calls for (_, frames), known in stacks.items() if len(frames) > DEFAULT_DEPTH)
+    assert recording.ledger["incomplete"] == cut, recording.reasons()
