@@ -188,10 +188,10 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 /* Where a walk stands. Without pointers, so that the verifier can look at a step by itself. */
 struct walk {
 	__u64 pc, sp, fp;
-	__u32 pid;	    /* in allocprof's namespace */
-	__u32 call;	    /* 1: pc is behind a call, 0: it was interrupted there */
-	__u32 cursor;	    /* in scratch->steps: the next step that may repeat */
-	__u32 matched;	    /* from this step of the walk on all have repeated; n_frames: none */
+	__u32 pid;     /* in allocprof's namespace */
+	__u32 call;    /* 1: pc is behind a call, 0: it was interrupted there */
+	__u32 cursor;  /* in scratch->steps: the next step that may repeat */
+	__u32 matched; /* from this step of the walk on all have repeated; n_frames: none */
 	__u32 matched_cursor;
 	__u32 n_frames;
 	__u32 end;
