@@ -380,6 +380,19 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	return 0;
 }
 
+/* Whether the return address, with no code that could have called before it, was put there to be
+ * returned to by an outermost function: makecontext(3) does so. */
+static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
+{
+	__u64 offset = pc + range->bias - range->slice.file_offset;
+	struct unwind_rule *rule;
+
+	if (offset >= range->slice.size)
+		return false;
+	rule = slice__rule(&range->slice, offset);
+	return rule && rule->cfa != UNWIND_CFA_NONE && rule->ra_where == UNWIND_UNDEFINED;
+}
+
 /* One step by look-ups. 1: the walk is at its end. */
 __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 index)
 {
@@ -417,8 +430,11 @@ __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 inde
 	rule = slice__rule(&range->slice, address + range->bias - range->slice.file_offset);
 	if (!rule)
 		return walk__stop(walk, AP_END_NO_TABLE, true);
-	if (rule->cfa == UNWIND_CFA_NONE)
+	if (rule->cfa == UNWIND_CFA_NONE) {
+		if (walk->call && is_made_up(range, walk->pc))
+			return walk__stop(walk, AP_END_COMPLETE, true);
 		return walk__step_fp(scratch, walk, step);
+	}
 	return walk__step_rule(scratch, walk, step, rule);
 }
 

@@ -24,7 +24,10 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_DURATION,
 	{ "max-depth", OPT_MAX_DEPTH, "N", 0, "Keep N frames of a stack, 1 to 512 (default 127)",
 	  0 },
+	{ "stack-dump", OPT_STACK_DUMP, "BYTES", 0,
+	  "Send up to BYTES of stack where unwind tables do not suffice (default 16384)", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
+	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };

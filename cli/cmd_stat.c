@@ -24,6 +24,7 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_DURATION,
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object instead of text", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
+	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };

@@ -106,6 +106,31 @@ static int parse_depth(struct measure *measure, const char *text, struct error *
 	return 0;
 }
 
+static int parse_expected(struct measure *measure, const char *name, struct error *error)
+{
+	if (measure->n_expected == MEASURE_MAX_EXPECTED) {
+		error__set(error, -EINVAL, "--expect takes %d files at the most",
+			   MEASURE_MAX_EXPECTED);
+		return EINVAL;
+	}
+	measure->expected[measure->n_expected++] = name;
+	return 0;
+}
+
+static int parse_stack_dump(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long bytes = strtol(text, &end, 10);
+
+	if (end == text || *end || bytes < 0 || bytes > AP_MAX_STACK_DUMP) {
+		error__set(error, -EINVAL, "'%s' is no size; --stack-dump takes 0 to %d bytes",
+			   text, AP_MAX_STACK_DUMP);
+		return EINVAL;
+	}
+	measure->session.stack_dump_bytes = bytes;
+	return 0;
+}
+
 /* "counts=8,ring=4096,scratch=0": bounds so small that losses must happen. */
 static int parse_inject(struct measure *measure, char *list, struct error *error)
 {
@@ -131,7 +156,13 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 	while (*list) {
 		char *value = NULL;
 		int name = getsubopt(&list, names, &value);
-		unsigned long number = value ? strtoul(value, NULL, 10) : 0;
+		char *end = NULL;
+		unsigned long number = value ? strtoul(value, &end, 10) : 0;
+
+		if (name >= 0 && (!value || end == value || *end)) {
+			error__set(error, -EINVAL, "--inject needs a number for %s", names[name]);
+			return EINVAL;
+		}
 
 		switch (name) {
 		case COUNTS:
@@ -176,6 +207,10 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		return parse_duration(measure, arg, input->error);
 	case OPT_MAX_DEPTH:
 		return parse_depth(measure, arg, input->error);
+	case OPT_EXPECT:
+		return parse_expected(measure, arg, input->error);
+	case OPT_STACK_DUMP:
+		return parse_stack_dump(measure, arg, input->error);
 	case OPT_INJECT:
 		return parse_inject(measure, arg, input->error);
 	case ARGP_KEY_ARGS:
@@ -246,13 +281,15 @@ int measure__run(const struct measure *measure, struct session **out, int *statu
 		 struct error *error)
 {
 	_cleanup_(close_fd) int signal_fd = -1;
+	struct session_options options = measure->session;
 	struct target_inheritance inheritance;
 	struct session *session = NULL;
 	int err;
 
 	*status = EXIT_OURS;
 	allow_many_files(&inheritance);
-	err = session__open(&measure->session, &session, error);
+	options.expected = measure->expected;
+	err = session__open(&options, &session, error);
 	if (err)
 		goto fail;
 	signal_fd = take_signals(&inheritance);

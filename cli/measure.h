@@ -11,11 +11,15 @@
 
 struct error;
 
+#define MEASURE_MAX_EXPECTED 64
+
 struct measure {
 	struct session_options session;
 	pid_t pid;	   /* 0: a command is launched */
 	char **argv;	   /* the command, ends with NULL; NULL with a pid */
 	__u64 duration_ns; /* 0: until the target ends */
+	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
+	size_t n_expected;
 };
 
 /* Keys of the options in measure_options, and where a command's own may begin. */
@@ -23,6 +27,8 @@ enum {
 	OPT_NO_FOLLOW = 1024,
 	OPT_DURATION,
 	OPT_MAX_DEPTH,
+	OPT_EXPECT,
+	OPT_STACK_DUMP,
 	OPT_INJECT,
 };
 
@@ -40,6 +46,9 @@ enum {
 #define MEASURE_OPTION_DURATION                                                                    \
 	{ "duration", OPT_DURATION, "TIME", 0,                                                     \
 	  "End after TIME: a number with ms, s, m or h; the target goes on", 0 }
+#define MEASURE_OPTION_EXPECT                                                                      \
+	{ "expect", OPT_EXPECT, "FILE", 0,                                                         \
+	  "A program or library that the command will use later: prepare for it now", 0 }
 /* For the tests that make every kind of loss appear. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */

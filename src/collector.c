@@ -416,7 +416,8 @@ static int mapped_module(struct collector *collector, const struct code_mapping 
 		.generation = mapping->generation,
 	};
 
-	if (mapping->path[0] != '/')
+	/* The kernel's "//anon" and "[heap]" are no files. */
+	if (mapping->path[0] != '/' || mapping->path[1] == '/')
 		return -ENOENT;
 	return get_module(collector, &identity, pid, mapping->start, mapping->end, mapping->path,
 			  index);
@@ -503,6 +504,19 @@ static int unwind_dump(struct collector *collector, const struct ap_dump_record 
 				     collector->options.max_depth, end);
 }
 
+/* As is_entry() of bpf/stack.bpf.h, of a frame that has only its address. */
+static bool is_entry(struct collector *collector, const struct ap_frame *frame, __u32 pid)
+{
+	const struct unwind_place *place;
+	__u64 offset;
+	size_t index;
+
+	if (resolve_address(collector, pid, frame->offset, &index, &offset))
+		return false;
+	place = &collector->modules[index].unwind;
+	return offset - place->entry_offset < place->entry_size;
+}
+
 /* The dump's stack, unwound here, as one of the profile's. */
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
@@ -520,6 +534,8 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 		if (err)
 			return err;
 	}
+	if (!is_good_end(end) && n > 0 && is_entry(collector, &frames[n - 1], image->pid))
+		end = AP_END_COMPLETE;
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
 	if (!err)
 		err = image_process(collector, dump->key.process, &process);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dump_unwind.h"
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "process_maps.h"
 
 /* One dump under way. */
@@ -186,11 +188,36 @@ void dump_unwinder__free(struct dump_unwinder *unwinder)
 	free(unwinder);
 }
 
+/* Whether the last frame's rule says that nothing called it: an undefined return address. */
+static bool ends_at_outermost(const struct dump_unwinder *unwinder)
+{
+	const struct unwinding *now = &unwinder->now;
+	_cleanup_(free_ptr) Dwarf_Frame *frame = NULL;
+	Dwarf_Op memory[3], *ops = NULL;
+	const struct ap_frame *last;
+	Dwarf_Addr bias, address;
+	Dwfl_Module *module;
+	Dwarf_CFI *cfi;
+	size_t n_ops;
+
+	if (!now->n_frames)
+		return false;
+	last = &now->frames[now->n_frames - 1];
+	address = last->offset - !(last->flags & AP_FRAME_INTERRUPTED);
+	module = dwfl_addrmodule(unwinder->dwfl, address);
+	cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
+	if (!cfi || dwarf_cfi_addrframe(cfi, address - bias, &frame))
+		return false;
+	/* No operations stand for "undefined", or, without a place for them, for "the same". */
+	return !dwarf_frame_register(frame, REGISTER_PC, memory, &ops, &n_ops) && !n_ops &&
+	       ops == memory;
+}
+
 int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,
 			  __u32 pid, struct ap_frame *frames, size_t max_frames,
 			  enum ap_stack_end *end)
 {
-	int err, status;
+	int err;
 
 	err = enter_process(unwinder, pid);
 	if (err)
@@ -203,10 +230,11 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 		.frames = frames,
 		.max_frames = max_frames,
 	};
-	status = dwfl_getthread_frames(unwinder->dwfl, 1, take_frame, &unwinder->now);
+	/* Its result does not tell the outermost frame from one that it could not leave. */
+	dwfl_getthread_frames(unwinder->dwfl, 1, take_frame, &unwinder->now);
 	if (unwinder->now.is_cut)
 		*end = AP_END_MAX_DEPTH;
-	else if (!status)
+	else if (ends_at_outermost(unwinder))
 		*end = AP_END_COMPLETE;
 	else
 		*end = unwinder->now.ran_out ? AP_END_DUMP_SHORT : dump->end;

@@ -385,6 +385,18 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 	return err == -EEXIST || is_static ? 0 : err;
 }
 
+int probes__add_expected(struct probes *probes, const char *name, struct error *error)
+{
+	int err = probes__add_command(probes, name, error);
+
+	/* A library need not be executable, nor a static program have an allocator with a name. */
+	if (err == -EACCES && strchr(name, '/')) {
+		err = add_path(probes, name, error);
+		return is_failure(err) ? err : 0;
+	}
+	return err == -ENOTSUP ? 0 : err;
+}
+
 int probes__add_library(struct probes *probes, const char *path, struct error *error)
 {
 	int err = add_path(probes, path, error);

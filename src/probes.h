@@ -55,6 +55,10 @@ void probes__detach(struct probes *probes);
  */
 int probes__add_command(struct probes *probes, const char *argv0, struct error *error);
 
+/* The same for a program that the command will start, or a library that it will load: what has no
+ * allocator is as good. */
+int probes__add_expected(struct probes *probes, const char *name, struct error *error);
+
 /* Probes the allocator in the file at @path. -ENOTSUP: it is none. */
 int probes__add_library(struct probes *probes, const char *path, struct error *error);
 

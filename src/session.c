@@ -348,6 +348,15 @@ static int new_probes(struct session *session, pid_t pid)
 	return probes__new(&options, &session->probes);
 }
 
+static int add_expected(struct session *session, struct error *error)
+{
+	int err = 0;
+
+	for (const char *const *name = session->options.expected; name && *name && !err; name++)
+		err = probes__add_expected(session->probes, *name, error);
+	return err;
+}
+
 int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error)
 {
@@ -364,6 +373,8 @@ int session__launch(struct session *session, char *const argv[],
 		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
 	if (!err)
 		err = probes__add_command(session->probes, argv[0], error);
+	if (!err)
+		err = add_expected(session, error);
 	if (err)
 		return err;
 	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);

@@ -37,6 +37,9 @@ struct session_options {
 	bool follow;		/* children too; only with a launched command */
 	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
+	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
+	 * they are looked at, and their allocators probed, before it starts. */
+	const char *const *expected;
 	struct session_limits limits;
 };
 

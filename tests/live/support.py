@@ -285,9 +285,10 @@ class Hits:
         self.names = [names[0] for names in by_address(self.path)]
 
     def _mounted(self, argv):
-        # A mount of our own, so that the machine's are as they were.
+        # A mount of our own where there is none, so that the machine's are as they were.
         return ["unshare", "-m", "sh", "-c",
-                'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh", *argv]
+                "test -e /sys/kernel/tracing/uprobe_events || "
+                'mount -t tracefs nodev /sys/kernel/tracing || exit; exec "$@"', "sh", *argv]
 
     def _traced(self, argv, **options):
         return self.runner.run(self._mounted(argv), **options)

@@ -33,7 +33,7 @@ def assert_nothing_left(pid, programs):
 @pytest.mark.parametrize("words", [["sleeper"], ["busy_threads", "5"]], ids=["sleeper", "threads"])
 def test_signal(runner, allocprof, target, tmp_path, command, stop, words):
     obedient = Obedient(runner, [target(words[0]), *words[1:]])
-    assert not patched_functions(obedient.pid)
+    wait_until(lambda: not patched_functions(obedient.pid), "none is probed")
     process = attach(runner, allocprof, command, obedient.pid, tmp_path)
     programs = programs_of(process.pid)
     assert programs, "allocprof holds no BPF program"

@@ -18,7 +18,8 @@ def record(run, allocprof, counter, target, tmp_path):
     """record(words, --inject's value) -> the data file, the number of calls there were, stderr."""
     def record(words, inject, status=0):
         made = counter()
-        result = run([allocprof, "record", "-o", tmp_path / "data", "--inject", inject, "--",
+        result = run([allocprof, "record", "-o", tmp_path / "data", "--inject", inject,
+                      "--expect", target("many_stacks"), "--",
                       target("preload_exec"), made.path, made.library, *words], expect=status)
         counts = made.read()
         calls = sum(slot.calls for name, slot in counts.functions.items() if name != "free")

@@ -87,12 +87,15 @@ class Truth:
         """What allocprof has recorded, and the truth."""
         lines, data = self.directory / "truth", self.directory / "data"
         lines.write_bytes(b"")
+        program = argv[:1]
         # A static program has it linked in.
         if preloaded:
             argv = [support.target("preload_exec"), lines, support.TRUTH_LIBRARY, *argv]
         if copies > 1:
             argv = [support.target("launcher"), copies, *argv]
-        self.run([self.allocprof, "record", "-o", data, *options, "--", *argv],
+        # The static launcher tells allocprof nothing of what it will run.
+        expected = [word for name in program for word in ("--expect", name)]
+        self.run([self.allocprof, "record", "-o", data, *expected, *options, "--", *argv],
                  env={"ALLOCPROF_COUNTER": str(lines), **(env or {})}, expect=expect, **popen)
         stacks = collections.defaultdict(truth.Sum)
         for (function, frames), known in truth.read(lines).items():
