@@ -190,8 +190,9 @@ static __always_inline bool end__needs_user_space(__u32 end)
 	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
 }
 
-static __always_inline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
-					const struct hit *hit, struct process *process)
+/* Not inlined, so that its stack is not in use while the walk's is. */
+static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
+				   const struct hit *hit, struct process *process)
 {
 	struct ap_count_key key = {
 		.stack = scratch->record.stack,

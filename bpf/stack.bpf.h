@@ -188,10 +188,10 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 /* Where a walk stands. Without pointers, so that the verifier can look at a step by itself. */
 struct walk {
 	__u64 pc, sp, fp;
-	__u32 process, pid; /* image id, and pid in allocprof's namespace */
-	__u32 call;	    /* 1: pc is behind a call, 0: it was interrupted there */
-	__u32 cursor;	    /* in scratch->steps: the next step that may repeat */
-	__u32 matched;	    /* from this step of the walk on all have repeated; n_frames: none */
+	__u32 pid;     /* in allocprof's namespace */
+	__u32 call;    /* 1: pc is behind a call, 0: it was interrupted there */
+	__u32 cursor;  /* in scratch->steps: the next step that may repeat */
+	__u32 matched; /* from this step of the walk on all have repeated; n_frames: none */
 	__u32 matched_cursor;
 	__u32 n_frames;
 	__u32 end;
@@ -212,23 +212,24 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	struct unwind_slice *slice;
 	struct unwind_table *table;
 	__u64 offset;
-	struct vma vma = {};
+	struct vma_answer answer = {};
+	const struct vma *vma = &answer.vma;
 	__u32 module, at;
 	int err;
 
 	if (!scratch)
 		return -VMA_NONE;
-	err = vma__find(&vma, scratch->process, pid, address, scratch->generation);
+	err = vma__find(&answer, scratch->process, pid, address, scratch->generation);
 	if (err)
 		return -err;
 	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);
 	range = &scratch->ranges[at];
-	range->start = vma.start;
-	range->end = vma.end;
-	range->bias = vma.bias;
-	range->module = vma.module;
+	range->start = vma->start;
+	range->end = vma->end;
+	range->bias = vma->bias;
+	range->module = vma->module;
 	range->state = UNWIND_TABLE_NONE;
-	module = vma.module;
+	module = vma->module;
 	if (!module)
 		return at;
 	table = bpf_map_lookup_elem(&unwind_tables, &module);
@@ -241,7 +242,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	}
 	if (range->state != UNWIND_TABLE_READY)
 		return at;
-	offset = address + vma.bias;
+	offset = address + vma->bias;
 	slice = slice__find(table, offset);
 	if (!slice || offset - slice->file_offset >= slice->size) {
 		/* Code outside of all call frame information. */
@@ -251,10 +252,10 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 		return at;
 	}
 	range->slice = *slice;
-	if (slice->file_offset - vma.bias > range->start)
-		range->start = slice->file_offset - vma.bias;
-	if (slice->file_offset + slice->size - vma.bias < range->end)
-		range->end = slice->file_offset + slice->size - vma.bias;
+	if (slice->file_offset - vma->bias > range->start)
+		range->start = slice->file_offset - vma->bias;
+	if (slice->file_offset + slice->size - vma->bias < range->end)
+		range->end = slice->file_offset + slice->size - vma->bias;
 	return at;
 }
 
@@ -543,7 +544,6 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	struct walk_context context = {
 		.scratch = scratch,
 		.walk = {
-			.process = process->id,
 			.pid = process->pid,
 			.pc = hit->return_address,
 			.sp = arch__caller_sp(hit->sp),
