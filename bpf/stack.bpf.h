@@ -172,9 +172,13 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8 || (offset & 7)) {
 		if (address & 7)
 			return -1;
-		/* With a large frame its words are far up: begin a little below them. */
-		if (address - sp >= sizeof(scratch->window) / 2)
+		/* With a large frame its words are far up: begin a little below them, but not in the page
+		 * before, which may be an array that the program has never touched. */
+		if (address - sp >= sizeof(scratch->window) / 2) {
 			sp = address - 64;
+			if ((sp ^ address) & ~4095ULL)
+				sp = address & ~4095ULL;
+		}
 		if (window__fill(scratch, sp, sizeof(scratch->window)))
 			return -1;
 		offset = address - scratch->window_start;
