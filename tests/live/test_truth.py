@@ -281,7 +281,7 @@ def test_program(own, name):
         conftest.unavailable(f"{argv[0]} is not installed")
     recording, stacks = own.record(argv, env={"PYTHONMALLOC": "malloc"}, stdin=text.encode())
     assert len(stacks) > 100
-    own.assert_same(recording, stacks, wrapped=build in ("static", "static_pie"))
+    own.assert_same(recording, stacks)
     # Deep ones are not asked for; the rest must be whole.
     cut = sum(known.calls for (_, frames), known in stacks.items() if len(frames) > DEFAULT_DEPTH)
     assert recording.ledger["incomplete"] == cut, recording.reasons()
