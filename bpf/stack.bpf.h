@@ -200,6 +200,9 @@ struct walk {
 	__u32 n_frames;
 	__u32 end;
 	__u32 end_once;
+	/* 1: while everything has repeated from the innermost frame on, steps are not copied, since
+	 * they most likely all do; if not, the walk is made again (@again) with copies. */
+	__u32 sparing, again;
 	__u32 over_fp; /* 1: a step went over the frame pointer where there was no rule */
 	__u32 range;   /* of scratch->ranges, used last */
 };
@@ -478,12 +481,16 @@ static long walk_frame(__u32 index, struct walk_context *context)
 
 	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
 		return 1;
-	fresh = &scratch->fresh[depth_index(index)];
-	fresh->pc = walk->pc;
-	fresh->sp = walk->sp;
-	fresh->fp = walk->fp;
 	known = walk__remembered(scratch, walk);
 	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
+		if (walk->sparing && walk->matched == 0) {
+			walk->again = 1;
+			return 1;
+		}
+		fresh = &scratch->fresh[depth_index(index)];
+		fresh->pc = walk->pc;
+		fresh->sp = walk->sp;
+		fresh->fp = walk->fp;
 		walk->matched = ~0U;
 		stop = walk__step(scratch, walk, index);
 		/* clang 19 sees that it is 0 or 1 and drops the comparison; the verifier does not. */
@@ -495,11 +502,13 @@ static long walk_frame(__u32 index, struct walk_context *context)
 		walk->matched_cursor = walk->cursor;
 	}
 	walk->n_frames = index + 1;
-	fresh->ra_slot = known->ra_slot;
-	fresh->fp_slot = known->fp_slot;
-	fresh->frame = known->frame;
+	if (!walk->sparing || walk->matched != 0) {
+		fresh = &scratch->fresh[depth_index(index)];
+		*fresh = *known;
+	}
+	/* Its rule alone said that it was the outermost. */
 	if (walk->cursor == AP_MAX_DEPTH - 1)
-		return walk__stop(walk, scratch->end, false);
+		return walk__stop(walk, AP_END_COMPLETE, false);
 	walk->cursor++;
 	if (known->fp_slot && window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
@@ -538,6 +547,22 @@ static long remember_step(__u32 index, struct remember *remember)
 	return 0;
 }
 
+static __always_inline void walk__begin(struct walk *walk, const struct scratch *scratch,
+					const struct process *process, const struct hit *hit)
+{
+	*walk = (struct walk){
+		.pid = process->pid,
+		.pc = hit->return_address,
+		.sp = arch__caller_sp(hit->sp),
+		.fp = hit->fp,
+		.call = 1,
+		.cursor = scratch->first,
+		.matched = ~0U,
+		.end = AP_END_MAX_DEPTH,
+		.end_once = 1,
+	};
+}
+
 /*
  * Walks the stack of the thread that stands at @hit into the scratch, the allocator's caller first:
  * frames, end and hash. The window begins at the stack's top already.
@@ -545,28 +570,23 @@ static long remember_step(__u32 index, struct remember *remember)
 static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
 					const struct hit *hit)
 {
-	struct walk_context context = {
-		.scratch = scratch,
-		.walk = {
-			.pid = process->pid,
-			.pc = hit->return_address,
-			.sp = arch__caller_sp(hit->sp),
-			.fp = hit->fp,
-			.call = 1,
-			.cursor = scratch->first,
-			.matched = ~0U,
-			.end = AP_END_MAX_DEPTH,
-			.end_once = 1,
-		},
-	};
+	struct walk_context context = { .scratch = scratch };
 	struct walk *walk = &context.walk;
 	struct remember remember = { .scratch = scratch };
 	__u64 span;
 
+	walk__begin(walk, scratch, process, hit);
+	walk->sparing = 1;
 	if (hit->return_address)
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	else
 		walk->end = AP_END_UNREADABLE;
+	/* Not all of it repeated, and what did was not copied. */
+	if (walk->again ||
+	    (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
+		walk__begin(walk, scratch, process, hit);
+		bpf_loop(config.max_depth, walk_frame, &context, 0);
+	}
 	if (walk->over_fp && walk->end == AP_END_COMPLETE)
 		walk->end = AP_END_FRAME_POINTERS;
 
