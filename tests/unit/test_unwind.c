@@ -80,7 +80,7 @@ static struct twin_mapping own[MAX_MAPPINGS];
 static char own_paths[MAX_MAPPINGS][256];
 static size_t n_own;
 static __u64 stack_ends[2]; /* of the thread's stack and the signal stack */
-static unsigned char signal_stack[65536] __attribute__((aligned(16)));
+static unsigned char signal_stack[65536] __attribute__((aligned(4096)));
 
 static struct {
 	struct twin_hit hit;
