@@ -166,6 +166,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_k
 	record->key = *key;
 	record->key.stack = 0;
 	record->size_bytes = hit->size_bytes;
+	record->time_ns = bpf_ktime_get_ns();
 	record->pad = 0;
 	arch__dump_registers(regs, record->registers);
 	bytes = (char *)(record + 1);

@@ -172,9 +172,13 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8 || (offset & 7)) {
 		if (address & 7)
 			return -1;
-		/* With a large frame its words are far up: begin a little below them. */
-		if (address - sp >= sizeof(scratch->window) / 2)
+		/* With a large frame its words are far up: begin a little below them, but not in the page
+		 * before, which may be an array that the program has never touched. */
+		if (address - sp >= sizeof(scratch->window) / 2) {
 			sp = address - 64;
+			if ((sp ^ address) & ~4095ULL)
+				sp = address & ~4095ULL;
+		}
 		if (window__fill(scratch, sp, sizeof(scratch->window)))
 			return -1;
 		offset = address - scratch->window_start;
@@ -382,8 +386,8 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	return 0;
 }
 
-/* Whether the return address, with no code that could have called before it, was put there to be
- * returned to by an outermost function: makecontext(3) does so. */
+/* Whether the return address, with nothing before it that could have called, is where a function
+ * begins: it was put there for the outermost function to return to, as makecontext(3) does. */
 static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 {
 	__u64 offset = pc + range->bias - range->slice.file_offset;
@@ -392,7 +396,7 @@ static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 	if (offset >= range->slice.size)
 		return false;
 	rule = slice__rule(&range->slice, offset);
-	return rule && rule->cfa != UNWIND_CFA_NONE && rule->ra_where == UNWIND_UNDEFINED;
+	return rule && rule->cfa != UNWIND_CFA_NONE;
 }
 
 /* One step by look-ups. 1: the walk is at its end. */
@@ -473,6 +477,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	struct scratch *scratch = context->scratch;
 	struct walk *walk = &context->walk;
 	struct step *fresh, *known;
+	int stop;
 
 	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
 		return 1;
@@ -483,7 +488,10 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	known = walk__remembered(scratch, walk);
 	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
 		walk->matched = ~0U;
-		return !!walk__step(scratch, walk, index);
+		stop = walk__step(scratch, walk, index);
+		/* clang 19 sees that it is 0 or 1 and drops the comparison; the verifier does not. */
+		barrier_var(stop);
+		return stop != 0;
 	}
 	if (walk->matched == ~0U) {
 		walk->matched = index;

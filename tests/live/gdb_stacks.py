@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs inside gdb: executes the program that gdb was given, and writes one line for each hit of the C
-library's malloc: the size, then its frames from malloc's caller outward, as PATH+FILE_OFFSET (or
-ADDRESS where no file is mapped), separated by tabs. The last frame is gdb's last, whatever it is."""
+library's malloc that is not realloc's: the size, then its frames from malloc's caller outward, as
+PATH+FILE_OFFSET (or ADDRESS where no file is mapped), separated by tabs. The last frame is gdb's
+last, whatever it is."""
 
 import os
 
 import gdb
 
 LIBC = os.environ["GDB_STACKS_LIBC"]
-MALLOC = int(os.environ["GDB_STACKS_MALLOC"], 16)  # file offset
+MALLOC = int(os.environ["GDB_STACKS_MALLOC"], 16)  # file offsets
+REALLOC = int(os.environ["GDB_STACKS_REALLOC"], 16)
 OUTPUT = os.environ["GDB_STACKS_OUTPUT"]
 
 
@@ -23,12 +25,38 @@ def mappings():
     return found
 
 
-class Malloc(gdb.Breakpoint):
+def register(frame, name):
+    return int(frame.read_register(name)) & (1 << 64) - 1
+
+
+class Probe(gdb.Breakpoint):
+    """Stops behind the first instructions of a function, away from its entry: where anyone has a uprobe
+    there, the kernel takes a breakpoint for its own, or gdb stops twice."""
+
+    def __init__(self, entry):
+        instructions = gdb.selected_inferior().architecture().disassemble(entry, count=3)
+        super().__init__(f"*{instructions[2]['addr']:#x}")
+
+
+class Realloc(Probe):
+    """glibc's realloc(NULL, size) jumps to malloc: its next hit, for the same caller."""
+    caller_sp = None
+
+    def stop(self):
+        frame = gdb.newest_frame()
+        Realloc.caller_sp = None if register(frame, "rdi") else register(frame.older(), "rsp")
+        return False
+
+
+class Malloc(Probe):
     def stop(self):
         code = mappings()
         frame = gdb.newest_frame()
-        fields = [str(int(frame.read_register("rdi")) & (1 << 64) - 1)]
+        fields = [str(register(frame, "rdi"))]
         frame = frame.older()
+        jumped, Realloc.caller_sp = Realloc.caller_sp == register(frame, "rsp"), None
+        if jumped:
+            return False
         while frame:
             # These share the pc of a real frame, or were concluded from debugging information.
             if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
@@ -47,8 +75,8 @@ def libc_is_there(event):
     for start, end, offset, path in mappings():
         if os.path.realpath(path) == LIBC and offset <= MALLOC < offset + end - start:
             gdb.events.new_objfile.disconnect(libc_is_there)
-            # A breakpoint in memory would not stop at an address that anyone's uprobe is on.
-            Malloc(f"*{start + MALLOC - offset:#x}", type=gdb.BP_HARDWARE_BREAKPOINT)
+            Malloc(start + MALLOC - offset)
+            Realloc(start + REALLOC - offset)
 
 
 output = open(OUTPUT, "w")
@@ -58,7 +86,8 @@ for command in ("pagination off", "confirm off", "debuginfod enabled off",
                 # As without gdb.
                 "disable-randomization off"):
     gdb.execute("set " + command)
-for variable in ("LINES", "COLUMNS", "GDB_STACKS_LIBC", "GDB_STACKS_MALLOC", "GDB_STACKS_OUTPUT"):
+for variable in ("LINES", "COLUMNS", "GDB_STACKS_LIBC", "GDB_STACKS_MALLOC",
+                 "GDB_STACKS_REALLOC", "GDB_STACKS_OUTPUT"):
     gdb.execute("unset environment " + variable)
 gdb.events.new_objfile.connect(libc_is_there)
 gdb.execute("run")

@@ -65,10 +65,10 @@ def allocator_code():
 def gdb_stacks(run, argv, directory, status):
     output = directory / "gdb"
     program = shutil.which(argv[0])
-    malloc = symbol_offsets(libc_path())["malloc"]
+    offsets = symbol_offsets(libc_path())
     run(["gdb", "-nx", "-nh", "-batch", "-x", SCRIPT, "--args", program, *argv[1:]],
-        env={**ENVIRONMENT, "GDB_STACKS_LIBC": libc_path(), "GDB_STACKS_MALLOC": hex(malloc),
-             "GDB_STACKS_OUTPUT": str(output)}, expect=0)
+        env={**ENVIRONMENT, "GDB_STACKS_LIBC": libc_path(), "GDB_STACKS_MALLOC": hex(offsets["malloc"]),
+             "GDB_STACKS_REALLOC": hex(offsets["realloc"]), "GDB_STACKS_OUTPUT": str(output)}, expect=0)
     first, last = allocator_code()
     stacks = collections.defaultdict(truth.Sum)
     for line in output.read_text().splitlines():

@@ -102,8 +102,10 @@ class Truth:
             stacks[self.first_names[function], frames].add(known.calls, known.bytes)
         return Recording(data), stacks
 
-    def assert_same(self, recording, stacks, depth=DEFAULT_DEPTH):
-        """The recording has each of @stacks as often, and no others."""
+    def assert_same(self, recording, stacks, depth=DEFAULT_DEPTH, wrapped=False):
+        """The recording has each of @stacks as often, and no others. Where the linker wrapped the
+        allocator's functions, reallocarray's jump to realloc goes through a wrapper: nothing tells it
+        from a call then."""
         recording.assert_no_loss()
         expected = collections.defaultdict(truth.Sum)
         ends = {}
@@ -112,7 +114,9 @@ class Truth:
             expected[function, kept].add(known.calls, known.bytes)
             ends[kept] = "max_depth" if len(frames) > depth else "complete"
         found = {key: known for key, known in recording.stacks.items()
-                 if not {recording.names[place] for place in key[1]} & UNTOLD}
+                 if not {recording.names[place] for place in key[1]} & UNTOLD
+                 and not (wrapped and key[0] == "realloc" and key not in expected
+                          and ("reallocarray", key[1]) in expected)}
         wrong = [f"{function}, {known.calls} calls of {known.bytes} bytes, not recorded "
                  f"({found[function, frames].calls if (function, frames) in found else 'no'} calls):\n"
                  f"{recording.show(frames)}\n{closest(recording, found, expected, function, frames)}"
@@ -178,7 +182,7 @@ def test_build(own, build):
     recording, stacks = own.record([built(f"truth_{build}"), *SHAPES],
                                    preloaded=build not in ("static", "static_pie"))
     assert len(stacks) > 100
-    own.assert_same(recording, stacks)
+    own.assert_same(recording, stacks, wrapped=build in ("static", "static_pie"))
     assert_complete(recording)
 
 
@@ -205,8 +209,9 @@ def test_before_and_after_main(own):
 
 def test_libraries_that_come_and_go(own):
     """Two libraries take turns at the same addresses."""
-    recording, stacks = own.record([built("truth_load"), built("libtruth_a.so"),
-                                    built("libtruth_b.so")])
+    libraries = [built("libtruth_a.so"), built("libtruth_b.so")]
+    recording, stacks = own.record([built("truth_load"), *libraries],
+                                   [word for name in libraries for word in ("--expect", name)])
     assert {3001, 3002, 3003, 3004, 3005, 4001, 4002} <= sizes(stacks)
     own.assert_same(recording, stacks)
     assert_complete(recording)
@@ -235,7 +240,8 @@ def test_generated_code(own):
     (known,) = [frames for _, frames in stacks if frames[-1][0] is None]
     (found,) = [frames for _, frames in recording.stacks if frames[0] == known[0]]
     assert found[:len(known)] == known
-    assert recording.ends[found] == "no_mapping"
+    # What the walk over the frame pointer finds is up to the code.
+    assert recording.ends[found] in ("bad_frame", "frame_pointers", "no_mapping", "unreadable")
     assert recording.ledger["incomplete"] == 1
 
 

@@ -154,8 +154,8 @@ static NOINLINE long nine(long a, long b, long c, long d, long e, long f, long g
 
 static NOINLINE long pushes(long a)
 {
-	return nine(a, 2, 3, 4, 5, 6, nine(1, 2, 3, 4, 5, 6, 7, 8, a), nine(a, a, a, a, a, a, a, a, a),
-		    9) +
+	return nine(a, 2, 3, 4, 5, 6, nine(1, 2, 3, 4, 5, 6, 7, 8, a),
+		    nine(a, a, a, a, a, a, a, a, a), 9) +
 	       a;
 }
 
@@ -448,16 +448,26 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } shapes[] = {
-	{ "variable", variable },	{ "realign", realign },
-	{ "large", large },		{ "deep", deep },
-	{ "deeper", deeper },		{ "arguments", arguments },
-	{ "early_return", early_return }, { "cold", cold },
-	{ "registers", registers },	{ "raised", raised },
-	{ "alternate", alternate },	{ "interrupted", interrupted },
-	{ "callback", callback },	{ "noreturn", noreturn },
-	{ "thread", in_thread },	{ "context", context },
-	{ "child", in_child },		{ "every", every },
-	{ "tail_call", tail_call },	{ "leave", leave },
+	{ "variable", variable },
+	{ "realign", realign },
+	{ "large", large },
+	{ "deep", deep },
+	{ "deeper", deeper },
+	{ "arguments", arguments },
+	{ "early_return", early_return },
+	{ "cold", cold },
+	{ "registers", registers },
+	{ "raised", raised },
+	{ "alternate", alternate },
+	{ "interrupted", interrupted },
+	{ "callback", callback },
+	{ "noreturn", noreturn },
+	{ "thread", in_thread },
+	{ "context", context },
+	{ "child", in_child },
+	{ "every", every },
+	{ "tail_call", tail_call },
+	{ "leave", leave },
 	{ "generated", generated },
 };
 
