@@ -336,8 +336,10 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
 	bool once = is_signal;
 
-	if (rule->ra_where == UNWIND_UNDEFINED)
+	if (rule->ra_where == UNWIND_UNDEFINED) {
+		step->fp_slot = 0;
 		return walk__stop(walk, AP_END_COMPLETE, false);
+	}
 	switch (rule->cfa) {
 	case UNWIND_CFA_SP:
 		cfa = sp + rule->cfa_offset;
@@ -461,8 +463,9 @@ static __always_inline struct step *walk__remembered(struct scratch *scratch, st
 	if (walk->cursor >= AP_MAX_DEPTH)
 		return NULL;
 	step = &scratch->steps[depth_index(walk->cursor)];
+	/* Where a thread was interrupted, the same state means another place. */
 	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
-	    step->fp_slot == STEP_ONCE)
+	    step->frame.flags || step->fp_slot == STEP_ONCE)
 		return NULL;
 	return step;
 }
@@ -587,8 +590,11 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 		walk__begin(walk, scratch, process, hit);
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	}
-	if (walk->over_fp && walk->end == AP_END_COMPLETE)
+	if (walk->over_fp && walk->end == AP_END_COMPLETE) {
 		walk->end = AP_END_FRAME_POINTERS;
+		/* The next stack may have the same last frame and no such step. */
+		walk->end_once = 1;
+	}
 
 	remember.next = walk->n_frames;
 	remember.first = AP_MAX_DEPTH;

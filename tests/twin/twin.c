@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "twin.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The settings are read-only data of the programs. */
+#include "maps.bpf.h"
+static struct ap_config twin_config;
+#define config twin_config
+#include "allocprof.bpf.c"
+
+/* Elements are allocated one by one, so that ASan sees where each ends. */
+struct element {
+	struct element *next;
+	void *value;
+	unsigned char key[];
+};
+
+#define BUCKETS 4096
+
+struct map {
+	const void *map;
+	size_t key_size, value_size;
+	__u32 max_entries;
+	bool array, counted;
+	void **values;		   /* of arrays */
+	struct element **elements; /* of hashes */
+	__u32 n_elements;
+};
+
+#define MAP(name, is_array, is_counted)                                                            \
+	{                                                                                          \
+		.map = &name, .key_size = sizeof(*name.key), .value_size = sizeof(*name.value),    \
+		.max_entries = sizeof(*name.max_entries) / sizeof(int), .array = is_array,         \
+		.counted = is_counted                                                              \
+	}
+
+static struct map maps[] = {
+	MAP(unwind_tables, true, true), MAP(unwind_slices, true, true),
+	MAP(unwind_rules, true, true),	MAP(vmas, false, true),
+	MAP(modules, false, true),	MAP(scratches, true, false),
+	MAP(processes, false, false),	MAP(stats, true, false),
+	MAP(sites, true, false),	MAP(internal_returns, false, false),
+	MAP(tail_calls, false, false),	MAP(counts_a, false, false),
+	MAP(stacks_sent, false, false), MAP(site_counts, true, false),
+};
+
+#define N_MAPS (sizeof(maps) / sizeof(maps[0]))
+
+static struct unwind_chunk *chunks[UNWIND_MAX_CHUNKS];
+static const struct twin_memory *memory;
+static const struct twin_mapping *mappings;
+static size_t n_memory, n_mappings;
+static void (*meet_module)(const struct ap_module_record *record);
+static __u32 n_lookups;
+
+static struct mm_struct twin_mm;
+static struct task_struct twin_task = { .pid = 42, .tgid = 42, .mm = &twin_mm };
+static struct process twin_process = { .id = 1, .state = PROCESS_COUNTED, .pid = 42 };
+
+static struct map *find_map(const void *map)
+{
+	for (size_t i = 0; i < N_MAPS; i++)
+		if (maps[i].map == map)
+			return &maps[i];
+	abort();
+}
+
+static struct element **find_element(struct map *map, const void *key)
+{
+	struct element **at;
+	__u64 hash = 0;
+
+	if (!map->elements)
+		map->elements = calloc(BUCKETS, sizeof(*map->elements));
+	for (size_t i = 0; i < map->key_size; i++)
+		hash = mix(hash ^ ((const unsigned char *)key)[i]);
+	for (at = &map->elements[hash % BUCKETS]; *at; at = &(*at)->next)
+		if (!memcmp((*at)->key, key, map->key_size))
+			break;
+	return at;
+}
+
+static void **array_value(struct map *map, __u32 index)
+{
+	if (index >= map->max_entries)
+		return NULL;
+	if (!map->values)
+		map->values = calloc(map->max_entries, sizeof(*map->values));
+	if (!map->values[index])
+		map->values[index] = calloc(1, map->value_size);
+	return &map->values[index];
+}
+
+void *bpf_map_lookup_elem(void *map, const void *key)
+{
+	__u32 index = *(const __u32 *)key;
+	struct element **element;
+	struct map *found;
+	void **value;
+
+	if (map == &counts)
+		return &counts_a;
+	if (map == &unwind_chunks) {
+		n_lookups++;
+		return index < UNWIND_MAX_CHUNKS && chunks[index] ? &chunks[index] : NULL;
+	}
+	if ((uintptr_t)map - (uintptr_t)chunks < sizeof(chunks))
+		return index ? NULL : *(struct unwind_chunk **)map;
+	found = find_map(map);
+	n_lookups += found->counted;
+	if (found->array) {
+		value = array_value(found, index);
+		return value ? *value : NULL;
+	}
+	element = find_element(found, key);
+	return *element ? (*element)->value : NULL;
+}
+
+static void map__clear(struct map *map)
+{
+	for (__u32 i = 0; map->values && i < map->max_entries; i++)
+		free(map->values[i]);
+	for (__u32 i = 0; map->elements && i < BUCKETS; i++)
+		for (struct element *next, *at = map->elements[i]; at; at = next) {
+			next = at->next;
+			free(at->value);
+			free(at);
+		}
+	free(map->values);
+	free(map->elements);
+	map->values = NULL;
+	map->elements = NULL;
+	map->n_elements = 0;
+}
+
+long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags)
+{
+	struct map *found = find_map(map);
+	struct element **at;
+	void **array;
+
+	if (found->array) {
+		array = array_value(found, *(const __u32 *)key);
+		if (!array)
+			return -E2BIG;
+		memcpy(*array, value, found->value_size);
+		return 0;
+	}
+	at = find_element(found, key);
+	if (*at && flags == BPF_NOEXIST)
+		return -EEXIST;
+	if (!*at) {
+		/* As a map that forgets what was not used lately may do. */
+		if (map == &vmas && found->n_elements == found->max_entries)
+			map__clear(found);
+		if (found->n_elements == found->max_entries)
+			return -E2BIG;
+		at = find_element(found, key);
+		*at = calloc(1, sizeof(**at) + found->key_size);
+		memcpy((*at)->key, key, found->key_size);
+		(*at)->value = calloc(1, found->value_size);
+		found->n_elements++;
+	}
+	memcpy((*at)->value, value, found->value_size);
+	return 0;
+}
+
+long bpf_map_delete_elem(void *map, const void *key)
+{
+	struct map *found = find_map(map);
+	struct element **at = find_element(found, key), *gone = *at;
+
+	if (!gone)
+		return -ENOENT;
+	*at = gone->next;
+	free(gone->value);
+	free(gone);
+	found->n_elements--;
+	return 0;
+}
+
+long bpf_probe_read_user(void *to, __u32 size, const void *from)
+{
+	__u64 address = (uintptr_t)from;
+
+	for (size_t i = 0; i < n_memory; i++) {
+		__u64 offset = address - memory[i].start;
+
+		if (offset < memory[i].size && size <= memory[i].size - offset) {
+			memcpy(to, (const char *)memory[i].bytes + offset, size);
+			return 0;
+		}
+	}
+	memset(to, 0, size);
+	return -EFAULT;
+}
+
+long twin_find_vma(__u64 address, struct vm_area_struct **vma)
+{
+	static struct super_block super_block;
+	static struct inode inode = { .i_sb = &super_block };
+	static struct file file = { .f_inode = &inode };
+	static struct vm_area_struct found;
+
+	n_lookups++;
+	for (size_t i = 0; i < n_mappings; i++) {
+		if (address < mappings[i].start || address >= mappings[i].end)
+			continue;
+		super_block.s_dev = mappings[i].device;
+		inode.i_ino = mappings[i].inode;
+		found = (struct vm_area_struct){
+			.vm_start = mappings[i].start,
+			.vm_end = mappings[i].end,
+			.vm_flags = mappings[i].executable ? VM_EXEC : 0,
+			.vm_pgoff = mappings[i].offset >> PAGE_SHIFT,
+			.vm_file = mappings[i].inode ? &file : NULL,
+		};
+		*vma = &found;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+struct task_struct *bpf_get_current_task_btf(void)
+{
+	return &twin_task;
+}
+
+__u64 bpf_get_current_pid_tgid(void)
+{
+	return (__u64)twin_task.tgid << 32 | twin_task.pid;
+}
+
+__u64 bpf_get_attach_cookie(void *context)
+{
+	return 0;
+}
+
+__u64 bpf_ktime_get_ns(void)
+{
+	return 0;
+}
+
+void *bpf_ringbuf_reserve(void *map, __u64 size, __u64 flags)
+{
+	return calloc(1, size);
+}
+
+void bpf_ringbuf_submit(void *record, __u64 flags)
+{
+	if (*(__u32 *)record == AP_RECORD_MODULE && meet_module)
+		meet_module(record);
+	free(record);
+}
+
+long bpf_ringbuf_output(void *map, void *data, __u64 size, __u64 flags)
+{
+	return 0;
+}
+
+__u64 bpf_ringbuf_query(void *map, __u64 flags)
+{
+	return 0;
+}
+
+void twin__free(void)
+{
+	for (size_t i = 0; i < N_MAPS; i++)
+		map__clear(&maps[i]);
+	for (size_t i = 0; i < UNWIND_MAX_CHUNKS; i++) {
+		free(chunks[i]);
+		chunks[i] = NULL;
+	}
+}
+
+void twin__reset(void)
+{
+	twin__free();
+	last_module_id = AP_MODULE_VDSO;
+	memory = NULL;
+	mappings = NULL;
+	n_memory = n_mappings = 0;
+	meet_module = NULL;
+	twin_config.max_depth = 127;
+	twin_process.generation = 0;
+	twin_process.exec_pages = 0;
+	twin_mm.exec_vm = 1;
+}
+
+void twin__set_memory(const struct twin_memory *list, size_t n)
+{
+	memory = list;
+	n_memory = n;
+}
+
+void twin__set_mappings(const struct twin_mapping *list, size_t n)
+{
+	mappings = list;
+	n_mappings = n;
+}
+
+void twin__set_max_depth(__u32 max_depth)
+{
+	twin_config.max_depth = max_depth;
+}
+
+void twin__on_module(void (*meet)(const struct ap_module_record *record))
+{
+	meet_module = meet;
+}
+
+void twin__change_code(void)
+{
+	twin_mm.exec_vm++;
+}
+
+int twin__write(void *context, enum unwind_map map, __u32 index, const void *value)
+{
+	switch (map) {
+	case UNWIND_MAP_CHUNKS:
+		if (!value) {
+			chunks[index] = calloc(1, sizeof(*chunks[index]));
+			return chunks[index] ? 0 : -ENOMEM;
+		}
+		memcpy(chunks[index], value, sizeof(*chunks[index]));
+		return 0;
+	case UNWIND_MAP_TABLES:
+		return bpf_map_update_elem(&unwind_tables, &index, value, BPF_ANY);
+	case UNWIND_MAP_SLICES:
+		return bpf_map_update_elem(&unwind_slices, &index, value, BPF_ANY);
+	case UNWIND_MAP_RULES:
+		return bpf_map_update_elem(&unwind_rules, &index, value, BPF_ANY);
+	}
+	return -EINVAL;
+}
+
+static struct scratch *the_scratch(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratches, &zero);
+}
+
+void *twin__memory_of_last(size_t *size)
+{
+	*size = sizeof(struct scratch);
+	return the_scratch();
+}
+
+void twin__forget(void)
+{
+	struct scratch *scratch = the_scratch();
+
+	memset(scratch, 0, sizeof(*scratch));
+}
+
+void twin__walk(const struct twin_hit *at, struct twin_walk *walk)
+{
+	struct hit hit = { .sp = at->sp, .fp = at->fp };
+	struct scratch *scratch = scratch__claim(bpf_get_current_pid_tgid());
+
+	n_lookups = 0;
+	scratch__enter(scratch, bpf_get_current_pid_tgid(), &twin_process);
+	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+		hit.return_address = scratch->window[0];
+	stack__walk(scratch, &twin_process, &hit);
+	walk->n_frames = scratch->record.n_frames;
+	walk->end = scratch->record.end;
+	walk->hash = scratch->record.stack;
+	walk->lookups = n_lookups;
+	stack__lay_out(scratch);
+	memcpy(walk->frames, scratch->frames, sizeof(walk->frames));
+	scratch__release(scratch);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The unwinding programs of bpf/ on the host: a test gives them memory, mappings and tables. */
+#ifndef ALLOCPROF_TESTS_TWIN_H
+#define ALLOCPROF_TESTS_TWIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "abi.h"
+#include "unwind_abi.h"
+#include "unwind_tables.h"
+
+/* What the programs can read of the process's memory. */
+struct twin_memory {
+	__u64 start;
+	size_t size;
+	const void *bytes;
+};
+
+struct twin_mapping {
+	__u64 start, end, offset;
+	__u64 inode; /* 0: anonymous */
+	__u32 device;
+	bool executable;
+};
+
+/* Where the thread stands: at the entry of an allocator's function. */
+struct twin_hit {
+	__u64 sp, fp;
+};
+
+struct twin_walk {
+	__u32 n_frames;
+	__u32 end; /* enum ap_stack_end */
+	__u64 hash;
+	struct ap_frame frames[AP_MAX_DEPTH];
+	__u32 lookups; /* in tables, mappings and of the kernel's mappings */
+};
+
+/* Empty maps. All that was set is gone. */
+void twin__reset(void);
+void twin__free(void);
+
+/* Not copied. */
+void twin__set_memory(const struct twin_memory *memory, size_t n);
+void twin__set_mappings(const struct twin_mapping *mappings, size_t n);
+void twin__set_max_depth(__u32 max_depth);
+
+/* Called with the record of each file that is met first. */
+void twin__on_module(void (*meet)(const struct ap_module_record *record));
+
+/* As unwind_write_t, into the programs' maps. */
+int twin__write(void *context, enum unwind_map map, __u32 index, const void *value);
+void *twin__map_value(enum unwind_map map, __u32 index);
+
+/* Walks as record_call does. */
+void twin__walk(const struct twin_hit *hit, struct twin_walk *walk);
+
+/* Before a walk: the thread's last stack is forgotten. */
+void twin__forget(void);
+
+/* dlopen() or dlclose(): code is mapped elsewhere. */
+void twin__change_code(void);
+
+/* All that is remembered of the thread's last stack; not to be kept over twin__reset(). */
+void *twin__memory_of_last(size_t *size);
+
+#endif
