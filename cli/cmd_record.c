@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "data_file.h"
@@ -106,6 +107,10 @@ static int run_record(int argc, char **argv)
 	if (err) {
 		message__print("%s", error.text);
 		status = EXIT_OURS;
+	} else if (isatty(STDERR_FILENO)) {
+		/* Only to a person: where output is compared, it is the target's alone. */
+		message__print("%llu calls in %s; see `allocprof folded`",
+			       results.events - results.lost_total, options.output);
 	}
 	measure__report_gaps(session, &results);
 	session__close(session);

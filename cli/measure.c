@@ -340,6 +340,14 @@ void measure__report_gaps(const struct session *session, const struct session_re
 		message__print(
 			"not exact: %llu calls are counted under the function that they led to",
 			results->relabelled);
+	if (results->mappings_lost)
+		message__print("not complete: %llu mappings of files went unnoticed, and with them "
+			       "perhaps an allocator",
+			       results->mappings_lost);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);
+	if (results->processes_left)
+		message__print("%llu process%s that the command started go%s on without probes",
+			       results->processes_left, results->processes_left == 1 ? "" : "es",
+			       results->processes_left == 1 ? "es" : "");
 }

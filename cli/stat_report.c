@@ -132,6 +132,11 @@ static void print_completeness(const struct session *session, const struct sessi
 		fprintf(to,
 			"  not exact: %s calls are counted under the function that they led to\n",
 			grouped(text, results->relabelled));
+	if (results->mappings_lost)
+		fprintf(to,
+			"  not complete: %s mappings of files went unnoticed, and with them perhaps "
+			"an allocator\n",
+			grouped(text, results->mappings_lost));
 	fprintf(to, "%20s      lost", grouped(text, results->lost_total));
 	for (int reason = 0, shown = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
@@ -177,6 +182,10 @@ int stat_report__text(const struct session *session, const struct measure *measu
 			results->system_seconds);
 	if (results->target_runs)
 		fprintf(to, "\n Process %d goes on without probes.\n", results->target_pid);
+	if (results->processes_left)
+		fprintf(to,
+			"\n Of the processes that the command started %llu go on without probes.\n",
+			results->processes_left);
 	fputc('\n', to);
 	return fflush(to) ? -errno : 0;
 }
@@ -306,6 +315,8 @@ int stat_report__json(const struct session *session, const struct measure *measu
 	add_totals(root, &totals);
 	add(root, "relabelled", count_of(results->relabelled));
 	add(root, "lost", json_lost(results));
+	add(root, "processes_left", count_of(results->processes_left));
+	add(root, "mappings_lost", count_of(results->mappings_lost));
 	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
 	add(root, "allocators", json_allocators(session));
 	err = json__write(root, to);

@@ -360,7 +360,8 @@ static void mapped_path(struct collector *collector, const struct ap_module_reco
 	mapping = process_maps__find(collector->maps, record->pid, record->start, UINT64_MAX);
 	if (!mapping) {
 		collector->options.refresh_mappings(collector->options.context);
-		mapping = process_maps__find(collector->maps, record->pid, record->start, UINT64_MAX);
+		mapping =
+			process_maps__find(collector->maps, record->pid, record->start, UINT64_MAX);
 	}
 	if (mapping)
 		snprintf(path, size, "%s", mapping->path);
@@ -447,7 +448,8 @@ static int find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias,
 static int resolve_address(struct collector *collector, __u32 pid, __u64 address, __u64 time_ns,
 			   size_t *index, __u64 *offset)
 {
-	const struct code_mapping *mapping = process_maps__find(collector->maps, pid, address, time_ns);
+	const struct code_mapping *mapping =
+		process_maps__find(collector->maps, pid, address, time_ns);
 	int err;
 
 	if (!mapping)
@@ -471,9 +473,9 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	if (index) {
 		index--;
 	} else {
-		err = frame->module ? -ENOENT
-				    : resolve_address(collector, pid, offset, time_ns, &index,
-						      &offset);
+		err = frame->module
+			      ? -ENOENT
+			      : resolve_address(collector, pid, offset, time_ns, &index, &offset);
 		if (err == -ENOENT)
 			return profile__add_frame(collector->profile, 0, frame->offset, id);
 		if (err)
@@ -537,7 +539,8 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 		if (err)
 			return err;
 	}
-	if (!is_good_end(end) && n > 0 && is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
+	if (!is_good_end(end) && n > 0 &&
+	    is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
 		end = AP_END_COMPLETE;
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
 	if (!err)

@@ -12,9 +12,9 @@ struct code_mapping {
 	__u64 start, end, offset; /* addresses; offset in the file */
 	__u64 inode;
 	__u32 generation;
-	__u32 device; /* the kernel's dev_t: major << 20 | minor */
+	__u32 device;  /* the kernel's dev_t: major << 20 | minor */
 	__u64 time_ns; /* CLOCK_MONOTONIC, of when it was mapped; 0: before anything was heard of */
-	char *path;   /* as the kernel names it; owned by the process_maps */
+	char *path;    /* as the kernel names it; owned by the process_maps */
 };
 
 struct process_maps *process_maps__new(void);

@@ -49,6 +49,7 @@ struct session {
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
 	bool multi; /* one uprobe_multi link per allocator, else a perf event per probe */
+	__u64 processes_left;
 	bool finished;
 };
 
@@ -500,12 +501,29 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 	return 0;
 }
 
+/* Processes in the programs' set, the target not counted. */
+static __u64 count_followed(const struct session *session)
+{
+	int fd = bpf_map__fd(session->skeleton->maps.processes);
+	__u32 key, next;
+	bool has_key = false;
+	__u64 n = 0;
+
+	while (!bpf_map_get_next_key(fd, has_key ? &key : NULL, &next)) {
+		key = next;
+		has_key = true;
+		n++;
+	}
+	return n && !session->target.waited ? n - 1 : n;
+}
+
 int session__finish(struct session *session, struct error *error)
 {
 	int err;
 
 	if (!session->target.end_ns)
 		session->target.end_ns = clock_ns(CLOCK_MONOTONIC);
+	session->processes_left = count_followed(session);
 	probes__detach(session->probes);
 	err = read_events(session);
 	if (!err && session->options.stacks)
@@ -622,7 +640,9 @@ void session__results(const struct session *session, struct session_results *res
 					recursion_misses(skeleton->progs.on_exec);
 	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
-	if (results->lost_total || results->processes_unfollowed)
+	results->mappings_lost = mapping_events__lost(session->mapping_events);
+	results->processes_left = session->processes_left;
+	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->target_runs = target->launched ? !target->waited : true;

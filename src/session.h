@@ -60,9 +60,11 @@ struct session_results {
 	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
 	__u64 records_lost;	    /* processes or files without a name */
 	__u64 relabelled;	    /* calls counted under the function they tail-called */
-	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
-	int exit_status;  /* of a launched command, as a shell reports it */
-	bool target_runs; /* it goes on without us */
+	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
+	__u64 processes_left; /* that the command started and that outlive the measurement */
+	bool complete;	      /* nothing lost, no allocator with a gap, no process unfollowed */
+	int exit_status;      /* of a launched command, as a shell reports it */
+	bool target_runs;     /* it goes on without us */
 	pid_t target_pid;
 	double elapsed_seconds, user_seconds, system_seconds; /* user and system 0 with -p */
 };
