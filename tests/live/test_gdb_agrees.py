@@ -19,7 +19,6 @@ from test_truth import Recording
 SCRIPT = support.SOURCE / "tests" / "live" / "gdb_stacks.py"
 
 PROGRAMS = {
-    "jq": ["jq", "-n", "[range(40)] | map({a: ., b: \"x\\(.)\"}) | group_by(.a % 7) | tojson"],
     "sqlite3": ["sqlite3", ":memory:", "CREATE TABLE t (a, b); CREATE INDEX i ON t (b);"
                 "INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); SELECT group_concat(b) FROM t"
                 " GROUP BY a % 2 ORDER BY 1;"],

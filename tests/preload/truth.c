@@ -122,16 +122,21 @@ __attribute__((constructor)) static void start(void)
 	started = true;
 }
 
-/* clang-format off */
-#define DECLARE(name) void __real_##name(void);
-DECLARE(malloc) DECLARE(calloc) DECLARE(realloc) DECLARE(reallocarray) DECLARE(posix_memalign)
-DECLARE(aligned_alloc) DECLARE(memalign) DECLARE(valloc) DECLARE(pvalloc)
-/* clang-format on */
+#define DECLARE(name) void __real_##name(void)
+DECLARE(malloc);
+DECLARE(calloc);
+DECLARE(realloc);
+DECLARE(reallocarray);
+DECLARE(posix_memalign);
+DECLARE(aligned_alloc);
+DECLARE(memalign);
+DECLARE(valloc);
+DECLARE(pvalloc);
 
 static void (*const real[FUNCTIONS])(void) = {
-	__real_malloc,	       __real_calloc,	     __real_realloc,
-	__real_reallocarray,   __real_posix_memalign, __real_aligned_alloc,
-	__real_memalign,       __real_valloc,	     __real_pvalloc,
+	__real_malloc,	     __real_calloc,	    __real_realloc,
+	__real_reallocarray, __real_posix_memalign, __real_aligned_alloc,
+	__real_memalign,     __real_valloc,	    __real_pvalloc,
 };
 
 static void *real_function(enum function f)
@@ -316,8 +321,8 @@ static __attribute__((noinline)) void finish(struct record *r, enum function f, 
 }
 
 /* Records a call, @sp as at its entry; the answer is where the stub goes on. */
-__attribute__((visibility("hidden"), used)) void *
-truth_enter(uintptr_t a, uintptr_t b, uintptr_t c, const uintptr_t *sp, enum function f);
+__attribute__((visibility("hidden"), used)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t c,
+							      const uintptr_t *sp, enum function f);
 
 __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t c,
 					    const uintptr_t *sp, enum function f)
@@ -363,23 +368,23 @@ __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t 
 		".type " PREFIX #name ", @function\n"                                              \
 		".p2align 4\n" PREFIX #name ":\n"                                                  \
 		".cfi_startproc\n"                                                                 \
-		"	endbr64\n"                                                                 \
-		"	mov %rsp, %rcx\n"                                                          \
-		"	push %rdi\n"                                                               \
-		"	.cfi_adjust_cfa_offset 8\n"                                                \
-		"	push %rsi\n"                                                               \
-		"	.cfi_adjust_cfa_offset 8\n"                                                \
-		"	push %rdx\n"                                                               \
-		"	.cfi_adjust_cfa_offset 8\n"                                                \
+		"	endbr64\n"                                                                       \
+		"	mov %rsp, %rcx\n"                                                                \
+		"	push %rdi\n"                                                                     \
+		"	.cfi_adjust_cfa_offset 8\n"                                                      \
+		"	push %rsi\n"                                                                     \
+		"	.cfi_adjust_cfa_offset 8\n"                                                      \
+		"	push %rdx\n"                                                                     \
+		"	.cfi_adjust_cfa_offset 8\n"                                                      \
 		"	mov $" #index ", %r8d\n"                                                   \
-		"	call truth_enter\n"                                                        \
-		"	pop %rdx\n"                                                                \
-		"	.cfi_adjust_cfa_offset -8\n"                                               \
-		"	pop %rsi\n"                                                                \
-		"	.cfi_adjust_cfa_offset -8\n"                                               \
-		"	pop %rdi\n"                                                                \
-		"	.cfi_adjust_cfa_offset -8\n"                                               \
-		"	jmp *%rax\n"                                                               \
+		"	call truth_enter\n"                                                              \
+		"	pop %rdx\n"                                                                      \
+		"	.cfi_adjust_cfa_offset -8\n"                                                     \
+		"	pop %rsi\n"                                                                      \
+		"	.cfi_adjust_cfa_offset -8\n"                                                     \
+		"	pop %rdi\n"                                                                      \
+		"	.cfi_adjust_cfa_offset -8\n"                                                     \
+		"	jmp *%rax\n"                                                                     \
 		".cfi_endproc\n"                                                                   \
 		".size " PREFIX #name ", . - " PREFIX #name "\n"                                   \
 		".popsection\n")

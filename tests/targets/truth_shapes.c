@@ -17,8 +17,9 @@
 
 DEFINE_SINK;
 
-/* In truth_x86.S; both end with NULL. */
+/* In truth_x86.S; all end with NULL. */
 extern void (*const cfi_functions[])(void (*callee)(void));
+extern void (*const cfi_rbx_functions[])(void (*callee)(void));
 extern void (*const trap_functions[])(unsigned long number);
 
 /* Of the instruction that raises SIGILL there. */
@@ -154,8 +155,8 @@ static NOINLINE long nine(long a, long b, long c, long d, long e, long f, long g
 
 static NOINLINE long pushes(long a)
 {
-	return nine(a, 2, 3, 4, 5, 6, nine(1, 2, 3, 4, 5, 6, 7, 8, a), nine(a, a, a, a, a, a, a, a, a),
-		    9) +
+	return nine(a, 2, 3, 4, 5, 6, nine(1, 2, 3, 4, 5, 6, 7, 8, a),
+		    nine(a, a, a, a, a, a, a, a, a), 9) +
 	       a;
 }
 
@@ -218,6 +219,12 @@ static void registers(void)
 {
 	for (size_t i = 0; cfi_functions[i]; i++)
 		cfi_functions[i](allocate);
+}
+
+static void in_rbx(void)
+{
+	for (size_t i = 0; cfi_rbx_functions[i]; i++)
+		cfi_rbx_functions[i](allocate);
 }
 
 static NOINLINE void handler(int sig, siginfo_t *info, void *context)
@@ -448,17 +455,28 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } shapes[] = {
-	{ "variable", variable },	{ "realign", realign },
-	{ "large", large },		{ "deep", deep },
-	{ "deeper", deeper },		{ "arguments", arguments },
-	{ "early_return", early_return }, { "cold", cold },
-	{ "registers", registers },	{ "raised", raised },
-	{ "alternate", alternate },	{ "interrupted", interrupted },
-	{ "callback", callback },	{ "noreturn", noreturn },
-	{ "thread", in_thread },	{ "context", context },
-	{ "child", in_child },		{ "every", every },
-	{ "tail_call", tail_call },	{ "leave", leave },
+	{ "variable", variable },
+	{ "realign", realign },
+	{ "large", large },
+	{ "deep", deep },
+	{ "deeper", deeper },
+	{ "arguments", arguments },
+	{ "early_return", early_return },
+	{ "cold", cold },
+	{ "registers", registers },
+	{ "raised", raised },
+	{ "alternate", alternate },
+	{ "interrupted", interrupted },
+	{ "callback", callback },
+	{ "noreturn", noreturn },
+	{ "thread", in_thread },
+	{ "context", context },
+	{ "child", in_child },
+	{ "every", every },
+	{ "tail_call", tail_call },
+	{ "leave", leave },
 	{ "generated", generated },
+	{ "rbx", in_rbx },
 };
 
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))

@@ -117,7 +117,9 @@ void library()
 {
 	std::map<std::string, std::vector<int>> map;
 	std::ostringstream stream;
-	std::function<void(int)> function = [&](int n) { map[std::string(40, 'a' + n)].push_back(n); };
+	std::function<void(int)> function = [&](int n) {
+		map[std::string(40, 'a' + n)].push_back(n);
+	};
 	std::vector<std::string> words;
 
 	for (int i = 0; i < 20; i++)
