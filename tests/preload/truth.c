@@ -50,6 +50,14 @@ static const char *const names[FUNCTIONS] = {
 	"aligned_alloc", "memalign", "valloc",	"pvalloc",
 };
 
+#ifdef TRUTH_WRAP
+#define IS_PRELOADED false
+#define PREFIX	     "__wrap_"
+#else
+#define IS_PRELOADED true
+#define PREFIX	     ""
+#endif
+
 #define MAX_FRAMES  2048
 #define MAX_MODULES 64
 #define MAX_PATH    4096
@@ -81,7 +89,8 @@ static struct record records[MAX_ACTIVE];
 static const char *output;
 /* libgcc allocates where a static program registers its tables. */
 static __thread bool inside;
-/* Where a reallocarray is about to jump to realloc by name, as glibc's does: that one is no call. */
+/* Where a reallocarray is about to jump to realloc by name, as glibc's does: that one is no call. In a
+ * static program it jumps to a stub, so that nobody can tell it from one. */
 static __thread const uintptr_t *nested_sp;
 
 static _Noreturn void die(const char *why)
@@ -337,7 +346,9 @@ __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t 
 		nested_sp = NULL;
 		return real_function(f);
 	}
-	nested_sp = f == REALLOCARRAY && !__builtin_mul_overflow(b, c, &product) ? sp : NULL;
+	nested_sp = IS_PRELOADED && f == REALLOCARRAY && !__builtin_mul_overflow(b, c, &product)
+			    ? sp
+			    : NULL;
 	if (output && !inside) {
 		inside = true;
 		r = begin();
@@ -352,12 +363,6 @@ __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t 
 
 #ifndef __x86_64__
 #error "the stubs are written for x86-64"
-#endif
-
-#ifdef TRUTH_WRAP
-#define PREFIX "__wrap_"
-#else
-#define PREFIX ""
 #endif
 
 /* No function of the allocator has more than three arguments, so that three pushes save them all
