@@ -203,6 +203,7 @@ struct ap_dump_record {
 	__u32 end;		 /* enum ap_stack_end: why */
 	struct ap_count_key key; /* its stack is 0 */
 	__u64 size_bytes;
+	__u64 time_ns; /* CLOCK_MONOTONIC: the mappings of that time are to be asked */
 	__u64 registers[AP_DUMP_REGISTERS];
 	__u32 n_bytes;
 	__u32 pad; /* 0 */

@@ -166,6 +166,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_k
 	record->key = *key;
 	record->key.stack = 0;
 	record->size_bytes = hit->size_bytes;
+	record->time_ns = bpf_ktime_get_ns();
 	record->pad = 0;
 	arch__dump_registers(regs, record->registers);
 	bytes = (char *)(record + 1);
@@ -189,8 +190,9 @@ static __always_inline bool end__needs_user_space(__u32 end)
 	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
 }
 
-static __always_inline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
-					const struct hit *hit, struct process *process)
+/* Not inlined, so that its stack is not in use while the walk's is. */
+static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
+				   const struct hit *hit, struct process *process)
 {
 	struct ap_count_key key = {
 		.stack = scratch->record.stack,

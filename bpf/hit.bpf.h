@@ -55,7 +55,7 @@ struct hit {
 	__u64 size_bytes;     /* asked for; 0 for a product that overflows */
 	__u64 alignment;      /* of the functions that take one, else 0 */
 	__u32 site;
-	__u32 function;
+	__u8 function;	/* enum ap_function */
 	__u8 overflows; /* a product of sizes that does not fit */
 	__u8 internal;
 	__u8 recorded; /* calls of the site are recorded, not only needed to classify others */

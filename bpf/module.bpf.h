@@ -48,9 +48,11 @@ struct {
 	__type(value, struct vma);
 } vmas SEC(".maps");
 
+/* Of bpf_find_vma(). One object in place of several: the stack of all functions that are active at
+ * once has 512 bytes, of which older kernels count each function's share up to a multiple of 32. */
 struct vma_answer {
+	struct vma vma;
 	struct file_key file;
-	__u64 start, end, offset;
 	__u32 executable;
 	__u32 is_vdso;
 };
@@ -61,13 +63,14 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	struct file *file = vma->vm_file;
 
 	answer->executable = !!(vma->vm_flags & VM_EXEC);
-	answer->start = vma->vm_start;
-	answer->end = vma->vm_end;
+	answer->vma.start = vma->vm_start;
+	answer->vma.end = vma->vm_end;
+	answer->vma.bias = -vma->vm_start;
 	if (!file) {
 		answer->is_vdso = vma->vm_start == (__u64)task->mm->context.vdso;
 		return 0;
 	}
-	answer->offset = vma->vm_pgoff << PAGE_SHIFT;
+	answer->vma.bias += vma->vm_pgoff << PAGE_SHIFT;
 	answer->file.inode = file->f_inode->i_ino;
 	answer->file.device = file->f_inode->i_sb->s_dev;
 	answer->file.generation = file->f_inode->i_generation;
@@ -87,9 +90,9 @@ static __always_inline bool module__report(__u32 id, const struct vma_answer *an
 	record->pid = pid;
 	record->device = answer->file.device;
 	record->inode = answer->file.inode;
-	record->start = answer->start;
-	record->end = answer->end;
-	record->offset = answer->offset;
+	record->start = answer->vma.start;
+	record->end = answer->vma.end;
+	record->offset = answer->vma.bias + answer->vma.start;
 	record->generation = answer->file.generation;
 	record->pad = 0;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
@@ -100,18 +103,17 @@ static __always_inline bool module__report(__u32 id, const struct vma_answer *an
  * user space could not be told. Two CPUs may give a file two ids: user space merges them. */
 static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 pid)
 {
-	struct file_key file = answer->file;
 	__u32 *known, id;
 
 	if (answer->is_vdso)
 		return AP_MODULE_VDSO;
-	known = bpf_map_lookup_elem(&modules, &file);
+	known = bpf_map_lookup_elem(&modules, &answer->file);
 	if (known)
 		return *known;
 	id = __sync_fetch_and_add(&last_module_id, 1) + 1;
 	if (!module__report(id, answer, pid))
 		return 0;
-	bpf_map_update_elem(&modules, &file, &id, BPF_NOEXIST);
+	bpf_map_update_elem(&modules, &answer->file, &id, BPF_NOEXIST);
 	return id;
 }
 
@@ -134,10 +136,10 @@ enum vma_result {
 	VMA_BUSY, /* the kernel or the ring buffer was too busy: ask again at the next hit */
 };
 
-static __always_inline int vma__find(struct vma *vma, __u32 process, __u32 pid, __u64 address,
-				     __u32 generation)
+/* Finds the mapping around @address; @answer, which is zeroed, gets it as its vma. */
+static __always_inline int vma__find(struct vma_answer *answer, __u32 process, __u32 pid,
+				     __u64 address, __u32 generation)
 {
-	struct vma_answer answer = {};
 	struct vma_key key;
 	struct vma *known;
 	long err;
@@ -147,27 +149,22 @@ static __always_inline int vma__find(struct vma *vma, __u32 process, __u32 pid, 
 	key.generation = generation;
 	known = bpf_map_lookup_elem(&vmas, &key);
 	if (known) {
-		*vma = *known;
+		answer->vma = *known;
 		return VMA_FOUND;
 	}
-	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, &answer, 0);
+	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -2 /* ENOENT */)
 		return VMA_NONE;
 	if (err)
 		return VMA_BUSY;
-	if (!answer.executable)
+	if (!answer->executable)
 		return VMA_NONE;
-	vma->start = answer.start;
-	vma->end = answer.end;
-	vma->bias = answer.offset - answer.start;
-	vma->module = 0;
-	vma->pad = 0;
-	if (answer.file.inode || answer.is_vdso) {
-		vma->module = module__id(&answer, pid);
-		if (!vma->module)
+	if (answer->file.inode || answer->is_vdso) {
+		answer->vma.module = module__id(answer, pid);
+		if (!answer->vma.module)
 			return VMA_BUSY;
 	}
-	bpf_map_update_elem(&vmas, &key, vma, BPF_ANY);
+	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
 	return VMA_FOUND;
 }
 

@@ -172,9 +172,13 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8 || (offset & 7)) {
 		if (address & 7)
 			return -1;
-		/* With a large frame its words are far up: begin a little below them. */
-		if (address - sp >= sizeof(scratch->window) / 2)
+		/* With a large frame its words are far up: begin a little below them, but not in the page
+		 * before, which may be an array that the program has never touched. */
+		if (address - sp >= sizeof(scratch->window) / 2) {
 			sp = address - 64;
+			if ((sp ^ address) & ~4095ULL)
+				sp = address & ~4095ULL;
+		}
 		if (window__fill(scratch, sp, sizeof(scratch->window)))
 			return -1;
 		offset = address - scratch->window_start;
@@ -188,10 +192,10 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 /* Where a walk stands. Without pointers, so that the verifier can look at a step by itself. */
 struct walk {
 	__u64 pc, sp, fp;
-	__u32 process, pid; /* image id, and pid in allocprof's namespace */
-	__u32 call;	    /* 1: pc is behind a call, 0: it was interrupted there */
-	__u32 cursor;	    /* in scratch->steps: the next step that may repeat */
-	__u32 matched;	    /* from this step of the walk on all have repeated; n_frames: none */
+	__u32 pid;     /* in allocprof's namespace */
+	__u32 call;    /* 1: pc is behind a call, 0: it was interrupted there */
+	__u32 cursor;  /* in scratch->steps: the next step that may repeat */
+	__u32 matched; /* from this step of the walk on all have repeated; n_frames: none */
 	__u32 matched_cursor;
 	__u32 n_frames;
 	__u32 end;
@@ -212,23 +216,24 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	struct unwind_slice *slice;
 	struct unwind_table *table;
 	__u64 offset;
-	struct vma vma = {};
+	struct vma_answer answer = {};
+	const struct vma *vma = &answer.vma;
 	__u32 module, at;
 	int err;
 
 	if (!scratch)
 		return -VMA_NONE;
-	err = vma__find(&vma, scratch->process, pid, address, scratch->generation);
+	err = vma__find(&answer, scratch->process, pid, address, scratch->generation);
 	if (err)
 		return -err;
 	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);
 	range = &scratch->ranges[at];
-	range->start = vma.start;
-	range->end = vma.end;
-	range->bias = vma.bias;
-	range->module = vma.module;
+	range->start = vma->start;
+	range->end = vma->end;
+	range->bias = vma->bias;
+	range->module = vma->module;
 	range->state = UNWIND_TABLE_NONE;
-	module = vma.module;
+	module = vma->module;
 	if (!module)
 		return at;
 	table = bpf_map_lookup_elem(&unwind_tables, &module);
@@ -241,7 +246,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	}
 	if (range->state != UNWIND_TABLE_READY)
 		return at;
-	offset = address + vma.bias;
+	offset = address + vma->bias;
 	slice = slice__find(table, offset);
 	if (!slice || offset - slice->file_offset >= slice->size) {
 		/* Code outside of all call frame information. */
@@ -251,10 +256,10 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 		return at;
 	}
 	range->slice = *slice;
-	if (slice->file_offset - vma.bias > range->start)
-		range->start = slice->file_offset - vma.bias;
-	if (slice->file_offset + slice->size - vma.bias < range->end)
-		range->end = slice->file_offset + slice->size - vma.bias;
+	if (slice->file_offset - vma->bias > range->start)
+		range->start = slice->file_offset - vma->bias;
+	if (slice->file_offset + slice->size - vma->bias < range->end)
+		range->end = slice->file_offset + slice->size - vma->bias;
 	return at;
 }
 
@@ -379,8 +384,8 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	return 0;
 }
 
-/* Whether the return address, with no code that could have called before it, was put there to be
- * returned to by an outermost function: makecontext(3) does so. */
+/* Whether the return address, with nothing before it that could have called, is where a function
+ * begins: it was put there for the outermost function to return to, as makecontext(3) does. */
 static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 {
 	__u64 offset = pc + range->bias - range->slice.file_offset;
@@ -389,7 +394,7 @@ static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 	if (offset >= range->slice.size)
 		return false;
 	rule = slice__rule(&range->slice, offset);
-	return rule && rule->cfa != UNWIND_CFA_NONE && rule->ra_where == UNWIND_UNDEFINED;
+	return rule && rule->cfa != UNWIND_CFA_NONE;
 }
 
 /* One step by look-ups. 1: the walk is at its end. */
@@ -469,6 +474,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	struct scratch *scratch = context->scratch;
 	struct walk *walk = &context->walk;
 	struct step *fresh, *known;
+	int stop;
 
 	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
 		return 1;
@@ -479,7 +485,10 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	known = walk__remembered(scratch, walk);
 	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
 		walk->matched = ~0U;
-		return !!walk__step(scratch, walk, index);
+		stop = walk__step(scratch, walk, index);
+		/* clang 19 sees that it is 0 or 1 and drops the comparison; the verifier does not. */
+		barrier_var(stop);
+		return stop != 0;
 	}
 	if (walk->matched == ~0U) {
 		walk->matched = index;
@@ -539,7 +548,6 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	struct walk_context context = {
 		.scratch = scratch,
 		.walk = {
-			.process = process->id,
 			.pid = process->pid,
 			.pc = hit->return_address,
 			.sp = arch__caller_sp(hit->sp),

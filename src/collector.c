@@ -188,6 +188,7 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
 		.inode = event->inode,
 		.generation = event->generation,
 		.device = event->major << 20 | event->minor,
+		.time_ns = event->time_ns,
 		.path = event->path,
 	};
 
@@ -356,10 +357,10 @@ static void mapped_path(struct collector *collector, const struct ap_module_reco
 			path[len - strlen(deleted)] = '\0';
 		return;
 	}
-	mapping = process_maps__find(collector->maps, record->pid, record->start);
+	mapping = process_maps__find(collector->maps, record->pid, record->start, UINT64_MAX);
 	if (!mapping) {
 		collector->options.refresh_mappings(collector->options.context);
-		mapping = process_maps__find(collector->maps, record->pid, record->start);
+		mapping = process_maps__find(collector->maps, record->pid, record->start, UINT64_MAX);
 	}
 	if (mapping)
 		snprintf(path, size, "%s", mapping->path);
@@ -443,10 +444,10 @@ static int find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias,
 }
 
 /* The module of an address that the kernel could not resolve, and the file offset. */
-static int resolve_address(struct collector *collector, __u32 pid, __u64 address, size_t *index,
-			   __u64 *offset)
+static int resolve_address(struct collector *collector, __u32 pid, __u64 address, __u64 time_ns,
+			   size_t *index, __u64 *offset)
 {
-	const struct code_mapping *mapping = process_maps__find(collector->maps, pid, address);
+	const struct code_mapping *mapping = process_maps__find(collector->maps, pid, address, time_ns);
 	int err;
 
 	if (!mapping)
@@ -458,7 +459,7 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 }
 
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 pid,
-		     __u32 *id)
+		     __u64 time_ns, __u32 *id)
 {
 	const struct module *module;
 	__u64 offset = frame->offset;
@@ -471,7 +472,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 		index--;
 	} else {
 		err = frame->module ? -ENOENT
-				    : resolve_address(collector, pid, offset, &index, &offset);
+				    : resolve_address(collector, pid, offset, time_ns, &index,
+						      &offset);
 		if (err == -ENOENT)
 			return profile__add_frame(collector->profile, 0, frame->offset, id);
 		if (err)
@@ -505,13 +507,14 @@ static int unwind_dump(struct collector *collector, const struct ap_dump_record 
 }
 
 /* As is_entry() of bpf/stack.bpf.h, of a frame that has only its address. */
-static bool is_entry(struct collector *collector, const struct ap_frame *frame, __u32 pid)
+static bool is_entry(struct collector *collector, const struct ap_frame *frame, __u32 pid,
+		     __u64 time_ns)
 {
 	const struct unwind_place *place;
 	__u64 offset;
 	size_t index;
 
-	if (resolve_address(collector, pid, frame->offset, &index, &offset))
+	if (resolve_address(collector, pid, frame->offset, time_ns, &index, &offset))
 		return false;
 	place = &collector->modules[index].unwind;
 	return offset - place->entry_offset < place->entry_size;
@@ -530,11 +533,11 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 		return -ENOMEM;
 	n = unwind_dump(collector, dump, image->pid, frames, &end);
 	for (int i = 0; i < n; i++) {
-		err = add_frame(collector, &frames[i], image->pid, &ids[i]);
+		err = add_frame(collector, &frames[i], image->pid, dump->time_ns, &ids[i]);
 		if (err)
 			return err;
 	}
-	if (!is_good_end(end) && n > 0 && is_entry(collector, &frames[n - 1], image->pid))
+	if (!is_good_end(end) && n > 0 && is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
 		end = AP_END_COMPLETE;
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
 	if (!err)
@@ -603,7 +606,7 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 	if (!image)
 		return -ENOMEM;
 	for (__u32 i = 0; i < record->n_frames; i++) {
-		err = add_frame(collector, &frames[i], image->pid, &ids[i]);
+		err = add_frame(collector, &frames[i], image->pid, UINT64_MAX, &ids[i]);
 		if (err)
 			return err;
 	}

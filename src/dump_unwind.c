@@ -11,19 +11,8 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "dwarf_ops.h"
 #include "process_maps.h"
-
-/* One dump under way. */
-struct unwinding {
-	const struct ap_dump_record *dump;
-	const __u8 *bytes;
-	__u64 sp;
-	bool ran_out; /* of bytes */
-	bool is_first;
-	bool is_cut;
-	struct ap_frame *frames;
-	size_t n_frames, max_frames;
-};
 
 struct dump_unwinder {
 	const struct process_maps *maps;
@@ -33,76 +22,27 @@ struct dump_unwinder {
 	Dwfl *dwfl;
 	__u32 pid;
 	__u64 version; /* of the process's mappings */
-	struct unwinding now;
 };
 
-/* DWARF's number of the stack pointer on x86-64. */
-#define REGISTER_SP 7
-#define REGISTER_PC 16
+/* The bytes of stack that came along. */
+struct dumped_stack {
+	const __u8 *bytes;
+	__u64 start;
+	__u32 n_bytes;
+	bool ran_out; /* a word further up was asked for */
+};
 
-static pid_t next_thread(Dwfl *dwfl, void *context, void **thread)
+static bool load(void *context, __u64 address, __u64 *value)
 {
-	/* One thread, given once. */
-	if (*thread)
-		return 0;
-	*thread = context;
-	return 1;
-}
+	struct dumped_stack *stack = context;
+	__u64 offset = address - stack->start;
 
-static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **thread)
-{
-	*thread = context;
-	return true;
-}
-
-static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *value, void *context)
-{
-	struct unwinding *unwinding = context;
-	__u64 offset = address - unwinding->sp;
-
-	if (offset >= unwinding->dump->n_bytes ||
-	    unwinding->dump->n_bytes - offset < sizeof(*value)) {
-		if (address > unwinding->sp)
-			unwinding->ran_out = true;
+	if (offset >= stack->n_bytes || stack->n_bytes - offset < sizeof(*value)) {
+		stack->ran_out |= address > stack->start;
 		return false;
 	}
-	memcpy(value, unwinding->bytes + offset, sizeof(*value));
+	memcpy(value, stack->bytes + offset, sizeof(*value));
 	return true;
-}
-
-static bool set_registers(Dwfl_Thread *thread, void *context)
-{
-	const struct unwinding *unwinding = context;
-	Dwarf_Word registers[AP_DUMP_REGISTERS];
-
-	for (int i = 0; i < AP_DUMP_REGISTERS; i++)
-		registers[i] = unwinding->dump->registers[i];
-	dwfl_thread_state_register_pc(thread, unwinding->dump->registers[REGISTER_PC]);
-	return dwfl_thread_state_registers(thread, 0, AP_DUMP_REGISTERS, registers);
-}
-
-static int take_frame(Dwfl_Frame *state, void *context)
-{
-	struct unwinding *unwinding = context;
-	bool is_activation;
-	Dwarf_Addr pc;
-
-	if (!dwfl_frame_pc(state, &pc, &is_activation))
-		return DWARF_CB_ABORT;
-	/* The innermost is the allocator itself. */
-	if (unwinding->is_first) {
-		unwinding->is_first = false;
-		return DWARF_CB_OK;
-	}
-	if (unwinding->n_frames == unwinding->max_frames) {
-		unwinding->is_cut = true;
-		return DWARF_CB_ABORT;
-	}
-	unwinding->frames[unwinding->n_frames++] = (struct ap_frame){
-		.flags = is_activation ? AP_FRAME_INTERRUPTED : 0,
-		.offset = pc,
-	};
-	return DWARF_CB_OK;
 }
 
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
@@ -133,19 +73,13 @@ static void report_mapping(const struct code_mapping *mapping, void *context)
 }
 
 /* Makes libdwfl know the process's files as they are mapped now. */
-static int enter_process(struct dump_unwinder *unwinder, __u32 pid)
+static int enter_process(struct dump_unwinder *unwinder, __u32 pid, __u64 time_ns)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = find_elf,
 		.find_debuginfo = find_debuginfo,
 	};
-	static const Dwfl_Thread_Callbacks thread_callbacks = {
-		.next_thread = next_thread,
-		.get_thread = get_thread,
-		.memory_read = read_memory,
-		.set_initial_registers = set_registers,
-	};
-	__u64 version = process_maps__version(unwinder->maps, pid);
+	__u64 version = process_maps__version(unwinder->maps, pid, time_ns);
 
 	if (unwinder->dwfl && unwinder->pid == pid && unwinder->version == version)
 		return 0;
@@ -157,13 +91,9 @@ static int enter_process(struct dump_unwinder *unwinder, __u32 pid)
 	if (!unwinder->dwfl)
 		return -ENOMEM;
 	dwfl_report_begin(unwinder->dwfl);
-	process_maps__for_each(unwinder->maps, pid, report_mapping, unwinder);
+	process_maps__for_each(unwinder->maps, pid, time_ns, report_mapping, unwinder);
 	dwfl_report_end(unwinder->dwfl, NULL, NULL);
-	if (dwfl_attach_state(unwinder->dwfl, NULL, 1, &thread_callbacks, &unwinder->now))
-		return 0;
-	dwfl_end(unwinder->dwfl);
-	unwinder->dwfl = NULL;
-	return -ENOENT;
+	return 0;
 }
 
 struct dump_unwinder *dump_unwinder__new(const struct process_maps *maps,
@@ -188,55 +118,101 @@ void dump_unwinder__free(struct dump_unwinder *unwinder)
 	free(unwinder);
 }
 
-/* Whether the last frame's rule says that nothing called it: an undefined return address. */
-static bool ends_at_outermost(const struct dump_unwinder *unwinder)
+/* The rules for @address, to be freed; NULL where nothing describes it. */
+static Dwarf_Frame *find_rules(const struct dump_unwinder *unwinder, __u64 address)
 {
-	const struct unwinding *now = &unwinder->now;
-	_cleanup_(free_ptr) Dwarf_Frame *frame = NULL;
-	Dwarf_Op memory[3], *ops = NULL;
-	const struct ap_frame *last;
-	Dwarf_Addr bias, address;
-	Dwfl_Module *module;
+	Dwfl_Module *module = dwfl_addrmodule(unwinder->dwfl, address);
+	Dwarf_Frame *frame;
+	Dwarf_Addr bias;
 	Dwarf_CFI *cfi;
-	size_t n_ops;
 
-	if (!now->n_frames)
-		return false;
-	last = &now->frames[now->n_frames - 1];
-	address = last->offset - !(last->flags & AP_FRAME_INTERRUPTED);
-	module = dwfl_addrmodule(unwinder->dwfl, address);
 	cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
-	if (!cfi || dwarf_cfi_addrframe(cfi, address - bias, &frame))
-		return false;
-	/* No operations stand for "undefined", or, without a place for them, for "the same". */
-	return !dwarf_frame_register(frame, REGISTER_PC, memory, &ops, &n_ops) && !n_ops &&
-	       ops == memory;
+	if (cfi && !dwarf_cfi_addrframe(cfi, address - bias, &frame))
+		return frame;
+	cfi = module ? dwfl_module_dwarf_cfi(module, &bias) : NULL;
+	if (cfi && !dwarf_cfi_addrframe(cfi, address - bias, &frame))
+		return frame;
+	return NULL;
+}
+
+/*
+ * The caller's registers by @frame's rules. Callee-saved ones without a rule are as they were: the
+ * ABI's defaults in libdw (0.188 to date) name rax where they mean rbx, so not even dwfl_frame_*
+ * can leave a frame whose CFA counts from rbx.
+ */
+static int step(Dwarf_Frame *frame, struct dwarf_machine *machine)
+{
+	static const __u32 callee_saved = 1U << DWARF_RBX | 1U << DWARF_RBP | 0xf000;
+	struct dwarf_machine caller = *machine;
+	__u64 cfa;
+	int err;
+
+	err = dwarf_frame__cfa(frame, machine, &cfa);
+	if (err)
+		return err;
+	caller.known = 0;
+	for (int i = 0; i < DWARF_REGISTERS; i++) {
+		err = dwarf_frame__caller_register(frame, machine, i, cfa, &caller.registers[i]);
+		if (!err)
+			caller.known |= 1U << i;
+		else if (err == -ENOENT && (callee_saved & 1U << i))
+			caller.known |= machine->known & 1U << i;
+		else if (i == DWARF_RIP)
+			return err;
+	}
+	if (!(caller.known & 1U << DWARF_RSP)) {
+		caller.registers[DWARF_RSP] = cfa;
+		caller.known |= 1U << DWARF_RSP;
+	}
+	*machine = caller;
+	return 0;
 }
 
 int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,
 			  __u32 pid, struct ap_frame *frames, size_t max_frames,
 			  enum ap_stack_end *end)
 {
+	struct dumped_stack stack = {
+		.bytes = (const __u8 *)(dump + 1),
+		.start = dump->registers[DWARF_RSP],
+		.n_bytes = dump->n_bytes,
+	};
+	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = &stack };
+	bool is_call = false; /* the innermost frame is the allocator's, where it was hit */
+	size_t n = 0;
 	int err;
 
-	err = enter_process(unwinder, pid);
+	err = enter_process(unwinder, pid, dump->time_ns);
 	if (err)
 		return err;
-	unwinder->now = (struct unwinding){
-		.dump = dump,
-		.bytes = (const __u8 *)(dump + 1),
-		.sp = dump->registers[REGISTER_SP],
-		.is_first = true,
-		.frames = frames,
-		.max_frames = max_frames,
-	};
-	/* Its result does not tell the outermost frame from one that it could not leave. */
-	dwfl_getthread_frames(unwinder->dwfl, 1, take_frame, &unwinder->now);
-	if (unwinder->now.is_cut)
-		*end = AP_END_MAX_DEPTH;
-	else if (ends_at_outermost(unwinder))
-		*end = AP_END_COMPLETE;
-	else
-		*end = unwinder->now.ran_out ? AP_END_DUMP_SHORT : dump->end;
-	return unwinder->now.n_frames;
+	memcpy(machine.registers, dump->registers, sizeof(machine.registers));
+	for (;;) {
+		_cleanup_(free_ptr) Dwarf_Frame *frame =
+			find_rules(unwinder, machine.registers[DWARF_RIP] - is_call);
+		bool is_signal = false;
+
+		*end = dump->end;
+		if (!frame)
+			return n;
+		dwarf_frame_info(frame, NULL, NULL, &is_signal);
+		err = step(frame, &machine);
+		if (err == -ENOENT || (!err && !machine.registers[DWARF_RIP])) {
+			*end = AP_END_COMPLETE;
+			return n;
+		}
+		if (err) {
+			if (stack.ran_out)
+				*end = AP_END_DUMP_SHORT;
+			return n;
+		}
+		is_call = !is_signal;
+		if (n == max_frames) {
+			*end = AP_END_MAX_DEPTH;
+			return n;
+		}
+		frames[n++] = (struct ap_frame){
+			.flags = is_signal ? AP_FRAME_INTERRUPTED : 0,
+			.offset = machine.registers[DWARF_RIP],
+		};
+	}
 }

@@ -2,6 +2,7 @@
 #include "process_maps.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,14 @@ struct process_map {
 	__u32 pid;		       /* 0: free to be used again */
 	struct code_mapping *mappings; /* oldest first */
 	size_t n, capacity;
-	__u64 version;
+	__u64 birth; /* differs from that of all other processes, also of the same pid */
 };
 
 struct process_maps {
 	struct process_map *processes;
 	size_t n, capacity;
 	size_t n_free;
-	__u64 last_version;
+	__u64 last_birth;
 	/* By pid. A removed process stays in it under pid 0, which nothing looks for. */
 	struct hash_table index;
 };
@@ -106,7 +107,7 @@ static struct process_map *get_process(struct process_maps *maps, __u32 pid)
 	process = &maps->processes[maps->n];
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
-	process->version = ++maps->last_version;
+	process->birth = ++maps->last_birth;
 	if (hash_table__insert(&maps->index, hash_mix(0, pid), maps->n + 1))
 		return NULL;
 	maps->n++;
@@ -142,7 +143,6 @@ int process_maps__add(struct process_maps *maps, __u32 pid, const struct code_ma
 
 	if (!process)
 		return -ENOMEM;
-	process->version = ++maps->last_version;
 	return add_mapping(process, mapping);
 }
 
@@ -204,7 +204,7 @@ void process_maps__remove(struct process_maps *maps, __u32 pid)
 }
 
 const struct code_mapping *process_maps__find(const struct process_maps *maps, __u32 pid,
-					      __u64 address)
+					      __u64 address, __u64 time_ns)
 {
 	const struct process_map *process = find_process(maps, pid);
 
@@ -213,25 +213,50 @@ const struct code_mapping *process_maps__find(const struct process_maps *maps, _
 	for (size_t i = process->n; i-- > 0;) {
 		const struct code_mapping *mapping = &process->mappings[i];
 
-		if (address >= mapping->start && address < mapping->end)
+		if (mapping->time_ns <= time_ns && address >= mapping->start &&
+		    address < mapping->end)
 			return mapping;
 	}
 	return NULL;
 }
 
-void process_maps__for_each(const struct process_maps *maps, __u32 pid,
+/* How many of the process's mappings there were at @time_ns. */
+static size_t count_at(const struct process_map *process, __u64 time_ns)
+{
+	size_t n = process->n;
+
+	while (n && process->mappings[n - 1].time_ns > time_ns)
+		n--;
+	return n;
+}
+
+__u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns)
+{
+	const struct process_map *process = find_process(maps, pid);
+
+	/* Mappings are only ever added, until the process's others all go with an exec. */
+	return process ? hash_mix(process->birth, count_at(process, time_ns)) : 0;
+}
+
+static bool is_hidden(const struct process_map *process, size_t index, size_t n)
+{
+	const struct code_mapping *mapping = &process->mappings[index];
+
+	for (size_t i = index + 1; i < n; i++)
+		if (process->mappings[i].start < mapping->end &&
+		    mapping->start < process->mappings[i].end)
+			return true;
+	return false;
+}
+
+void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 time_ns,
 			    void (*fn)(const struct code_mapping *mapping, void *context),
 			    void *context)
 {
 	const struct process_map *process = find_process(maps, pid);
+	size_t n = process ? count_at(process, time_ns) : 0;
 
-	for (size_t i = 0; process && i < process->n; i++)
-		fn(&process->mappings[i], context);
-}
-
-__u64 process_maps__version(const struct process_maps *maps, __u32 pid)
-{
-	const struct process_map *process = find_process(maps, pid);
-
-	return process ? process->version : 0;
+	for (size_t i = 0; i < n; i++)
+		if (!is_hidden(process, i, n))
+			fn(&process->mappings[i], context);
 }

@@ -13,6 +13,7 @@ struct code_mapping {
 	__u64 inode;
 	__u32 generation;
 	__u32 device; /* the kernel's dev_t: major << 20 | minor */
+	__u64 time_ns; /* CLOCK_MONOTONIC, of when it was mapped; 0: before anything was heard of */
 	char *path;   /* as the kernel names it; owned by the process_maps */
 };
 
@@ -27,15 +28,15 @@ void process_maps__scan(struct process_maps *maps, __u32 pid);
 void process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child);
 void process_maps__remove(struct process_maps *maps, __u32 pid);
 
-/* NULL where nothing is known to be there. */
+/* What was at @address at @time_ns; NULL where nothing is known to have been there. */
 const struct code_mapping *process_maps__find(const struct process_maps *maps, __u32 pid,
-					      __u64 address);
+					      __u64 address, __u64 time_ns);
 
-/* Differs from what it was if the process's mappings do. */
-__u64 process_maps__version(const struct process_maps *maps, __u32 pid);
+/* Stands for the process's mappings as they were at @time_ns: others have another. */
+__u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns);
 
-/* Every mapping of the process, oldest first. */
-void process_maps__for_each(const struct process_maps *maps, __u32 pid,
+/* Every mapping that the process had at @time_ns, oldest first. */
+void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 time_ns,
 			    void (*fn)(const struct code_mapping *mapping, void *context),
 			    void *context);
 

@@ -14,27 +14,86 @@
 #define BLOCKS_PER_64K (65536 >> UNWIND_BLOCK_SHIFT)
 
 struct unwind_tables {
+	unwind_write_t write;
+	void *context;
 	struct unwind_tables_fds fds;
+	int chunk_fd; /* of the last chunk, -1: none */
 	__u32 n_slices, n_rules;
 	__u32 n_chunks;
-	int chunk_fd;		    /* of the chunk that is being filled, -1: none */
-	__u32 used_words;	    /* of it */
+	__u32 used_words;	    /* of the last chunk */
 	struct unwind_chunk *chunk; /* its copy */
 };
 
-struct unwind_tables *unwind_tables__new(const struct unwind_tables_fds *fds)
+static int open_chunk(struct unwind_tables *tables, __u32 index)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(__u32),
+				sizeof(struct unwind_chunk), 1, NULL);
+
+	if (fd < 0)
+		return fd;
+	if (bpf_map_update_elem(tables->fds.chunks, &index, &fd, BPF_ANY)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	close_fd(&tables->chunk_fd);
+	tables->chunk_fd = fd;
+	return 0;
+}
+
+/* Only the last chunk is ever written, and the programs read what is there already while that
+ * rewrites it with the same bytes. */
+static int write_to_kernel(void *context, enum unwind_map map, __u32 index, const void *value)
+{
+	struct unwind_tables *tables = context;
+	int fd = -1;
+
+	switch (map) {
+	case UNWIND_MAP_CHUNKS:
+		if (!value)
+			return open_chunk(tables, index);
+		fd = tables->chunk_fd;
+		index = 0;
+		break;
+	case UNWIND_MAP_TABLES:
+		fd = tables->fds.tables;
+		break;
+	case UNWIND_MAP_SLICES:
+		fd = tables->fds.slices;
+		break;
+	case UNWIND_MAP_RULES:
+		fd = tables->fds.rules;
+		break;
+	}
+	return bpf_map_update_elem(fd, &index, value, BPF_ANY) ? -errno : 0;
+}
+
+struct unwind_tables *unwind_tables__new_for(unwind_write_t write, void *context)
 {
 	struct unwind_tables *tables = calloc(1, sizeof(*tables));
 
 	if (!tables)
 		return NULL;
-	tables->fds = *fds;
+	tables->write = write;
+	tables->context = context;
 	tables->chunk_fd = -1;
 	tables->chunk = calloc(1, sizeof(*tables->chunk));
 	if (!tables->chunk) {
 		free(tables);
 		return NULL;
 	}
+	return tables;
+}
+
+struct unwind_tables *unwind_tables__new(const struct unwind_tables_fds *fds)
+{
+	struct unwind_tables *tables = unwind_tables__new_for(write_to_kernel, NULL);
+
+	if (!tables)
+		return NULL;
+	tables->context = tables;
+	tables->fds = *fds;
 	return tables;
 }
 
@@ -52,49 +111,39 @@ __u64 unwind_tables__size_bytes(const struct unwind_tables *tables)
 	return (__u64)tables->n_chunks * sizeof(struct unwind_chunk);
 }
 
-static int open_chunk(struct unwind_tables *tables)
+static int add_chunk(struct unwind_tables *tables)
 {
-	__u32 index = tables->n_chunks;
-	int fd;
+	int err;
 
-	if (index == UNWIND_MAX_CHUNKS)
+	if (tables->n_chunks == UNWIND_MAX_CHUNKS)
 		return -ENOSPC;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(__u32),
-			    sizeof(struct unwind_chunk), 1, NULL);
-	if (fd < 0)
-		return fd;
-	if (bpf_map_update_elem(tables->fds.chunks, &index, &fd, BPF_ANY)) {
-		int err = -errno;
-
-		close(fd);
+	err = tables->write(tables->context, UNWIND_MAP_CHUNKS, tables->n_chunks, NULL);
+	if (err)
 		return err;
-	}
-	close_fd(&tables->chunk_fd);
-	tables->chunk_fd = fd;
+	memset(tables->chunk, 0, sizeof(*tables->chunk));
 	tables->n_chunks++;
 	tables->used_words = 0;
-	memset(tables->chunk, 0, sizeof(*tables->chunk));
 	return 0;
 }
 
-/* The programs read what is there already while this rewrites it with the same bytes. */
 static int flush_chunk(struct unwind_tables *tables)
 {
-	__u32 zero = 0;
-
-	return bpf_map_update_elem(tables->chunk_fd, &zero, tables->chunk, BPF_ANY) ? -errno : 0;
+	return tables->write(tables->context, UNWIND_MAP_CHUNKS, tables->n_chunks - 1,
+			     tables->chunk);
 }
 
 static int load_rules(struct unwind_tables *tables, const struct cfi_table *table,
 		      __u32 *first_rule)
 {
+	int err;
+
 	if (table->rule_count > UNWIND_MAX_RULES_LOADED - tables->n_rules)
 		return -ENOSPC;
 	for (__u32 i = 0; i < table->rule_count; i++) {
-		__u32 index = tables->n_rules + i;
-
-		if (bpf_map_update_elem(tables->fds.rules, &index, &table->rules[i], BPF_ANY))
-			return -errno;
+		err = tables->write(tables->context, UNWIND_MAP_RULES, tables->n_rules + i,
+				    &table->rules[i]);
+		if (err)
+			return err;
 	}
 	*first_rule = tables->n_rules;
 	tables->n_rules += table->rule_count;
@@ -183,12 +232,12 @@ static int load_segment(struct unwind_tables *tables, const struct cfi_table *ta
 		struct part part = { 0 };
 		int err;
 
-		if (tables->chunk_fd >= 0)
+		if (tables->n_chunks)
 			part = find_part(table, segment, block,
 					 UNWIND_CHUNK_WORDS - tables->used_words);
 		/* Rather a fresh chunk than two slices, as long as one can hold it all. */
-		if (part.end_block < n_blocks && (tables->used_words || tables->chunk_fd < 0)) {
-			err = open_chunk(tables);
+		if (part.end_block < n_blocks && (tables->used_words || !tables->n_chunks)) {
+			err = add_chunk(tables);
 			if (err)
 				return err;
 			part = find_part(table, segment, block, UNWIND_CHUNK_WORDS);
@@ -199,10 +248,11 @@ static int load_segment(struct unwind_tables *tables, const struct cfi_table *ta
 			return -ENOSPC;
 		write_part(tables, table, segment, &part, &slice);
 		err = flush_chunk(tables);
+		if (!err)
+			err = tables->write(tables->context, UNWIND_MAP_SLICES, tables->n_slices,
+					    &slice);
 		if (err)
 			return err;
-		if (bpf_map_update_elem(tables->fds.slices, &tables->n_slices, &slice, BPF_ANY))
-			return -errno;
 		tables->n_slices++;
 		block = part.end_block;
 	}
@@ -249,11 +299,14 @@ int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 		.entry_offset = place->entry_offset,
 	};
 
+	int err;
+
 	if (module >= UNWIND_MAX_MODULES)
 		return -ENOSPC;
 	/* In two steps: a program must not see the state before it can see the slices. */
-	if (bpf_map_update_elem(tables->fds.tables, &module, &table, BPF_ANY))
-		return -errno;
+	err = tables->write(tables->context, UNWIND_MAP_TABLES, module, &table);
+	if (err)
+		return err;
 	table.state = place->n_slices ? UNWIND_TABLE_READY : UNWIND_TABLE_NONE;
-	return bpf_map_update_elem(tables->fds.tables, &module, &table, BPF_ANY) ? -errno : 0;
+	return tables->write(tables->context, UNWIND_MAP_TABLES, module, &table);
 }

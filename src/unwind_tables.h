@@ -8,9 +8,20 @@
 struct cfi_table;
 struct unwind_tables;
 
+/* The maps of bpf/tables.bpf.h. */
 struct unwind_tables_fds {
-	int chunks, tables, slices, rules; /* the maps of bpf/tables.bpf.h */
+	int chunks, tables, slices, rules;
 };
+
+enum unwind_map {
+	UNWIND_MAP_CHUNKS, /* struct unwind_chunk; NULL makes the next one, all 0 */
+	UNWIND_MAP_TABLES, /* struct unwind_table */
+	UNWIND_MAP_SLICES, /* struct unwind_slice */
+	UNWIND_MAP_RULES,  /* struct unwind_rule */
+};
+
+/* Writes an element that the programs see from then on. 0 or a negative errno. */
+typedef int (*unwind_write_t)(void *context, enum unwind_map map, __u32 index, const void *value);
 
 /* Where a file's tables are; zeroed: it has none. */
 struct unwind_place {
@@ -19,8 +30,12 @@ struct unwind_place {
 	__u64 entry_offset;
 };
 
-/* NULL without memory. */
+/* Writes to the kernel's maps. NULL without memory. */
 struct unwind_tables *unwind_tables__new(const struct unwind_tables_fds *fds);
+
+/* Writes wherever @write puts it; for tests. NULL without memory. */
+struct unwind_tables *unwind_tables__new_for(unwind_write_t write, void *context);
+
 void unwind_tables__free(struct unwind_tables *tables);
 
 /* Loads @table once. -ENOSPC where the maps are full, -ENOMEM, or what bpf(2) said. */

@@ -9,6 +9,7 @@
  * Exits 1 on a mismatch, an error of libdw's that we do not share, or too many unsupported rows.
  */
 #include "cfi.h"
+#include "dwarf_ops.h"
 #include "cleanup.h"
 #include "error.h"
 
@@ -124,194 +125,49 @@ struct answer {
 
 /* ---- libdw's side ---- */
 
-/* Runs @ops; *@is_location says whether the result is an address of the value, or the value. */
-static const char *run_ops(const struct machine *m, const Dwarf_Op *ops, size_t count,
-			   const struct word *cfa, bool *is_location, uint64_t *out)
+static bool load(void *context, __u64 address, __u64 *value)
 {
-	uint64_t stack[64];
-	unsigned int depth = 0;
-
-	*is_location = true;
-	for (size_t i = 0; i < count; i++) {
-		const Dwarf_Op *op = &ops[i];
-		uint64_t a = depth > 0 ? stack[depth - 1] : 0;
-		uint64_t b = depth > 1 ? stack[depth - 2] : 0;
-
-		if (depth == 64)
-			return "expression too deep";
-		if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
-			stack[depth++] = op->atom - DW_OP_lit0;
-			continue;
-		}
-		if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg16) {
-			stack[depth++] = m->regs[op->atom - DW_OP_breg0] + op->number;
-			continue;
-		}
-		if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg16) {
-			stack[depth++] = m->regs[op->atom - DW_OP_reg0];
-			*is_location = false;
-			continue;
-		}
-		switch (op->atom) {
-		case DW_OP_bregx:
-			if (op->number >= REGISTERS)
-				return "register beyond rip";
-			stack[depth++] = m->regs[op->number] + op->number2;
-			continue;
-		case DW_OP_regx:
-			if (op->number >= REGISTERS)
-				return "register beyond rip";
-			stack[depth++] = m->regs[op->number];
-			*is_location = false;
-			continue;
-		case DW_OP_call_frame_cfa:
-			if (!cfa)
-				return "CFA inside of the CFA";
-			stack[depth++] = cfa->value;
-			continue;
-		case DW_OP_const1u:
-		case DW_OP_const1s:
-		case DW_OP_const2u:
-		case DW_OP_const2s:
-		case DW_OP_const4u:
-		case DW_OP_const4s:
-		case DW_OP_const8u:
-		case DW_OP_const8s:
-		case DW_OP_constu:
-		case DW_OP_consts:
-			stack[depth++] = op->number;
-			continue;
-		case DW_OP_nop:
-			continue;
-		}
-
-		if (depth < 1)
-			return "stack underflow";
-		switch (op->atom) {
-		case DW_OP_dup:
-			stack[depth++] = a;
-			continue;
-		case DW_OP_drop:
-			depth--;
-			continue;
-		case DW_OP_deref:
-			stack[depth - 1] = machine__load(m, a);
-			continue;
-		case DW_OP_plus_uconst:
-			stack[depth - 1] = a + op->number;
-			continue;
-		case DW_OP_neg:
-			stack[depth - 1] = -a;
-			continue;
-		case DW_OP_not:
-			stack[depth - 1] = ~a;
-			continue;
-		case DW_OP_stack_value:
-			*is_location = false;
-			continue;
-		}
-
-		if (depth < 2)
-			return "stack underflow";
-		depth--;
-		switch (op->atom) {
-		case DW_OP_plus:
-			stack[depth - 1] = b + a;
-			continue;
-		case DW_OP_minus:
-			stack[depth - 1] = b - a;
-			continue;
-		case DW_OP_mul:
-			stack[depth - 1] = b * a;
-			continue;
-		case DW_OP_and:
-			stack[depth - 1] = b & a;
-			continue;
-		case DW_OP_or:
-			stack[depth - 1] = b | a;
-			continue;
-		case DW_OP_xor:
-			stack[depth - 1] = b ^ a;
-			continue;
-		case DW_OP_shl:
-			stack[depth - 1] = a < 64 ? b << a : 0;
-			continue;
-		case DW_OP_shr:
-			stack[depth - 1] = a < 64 ? b >> a : 0;
-			continue;
-		case DW_OP_eq:
-			stack[depth - 1] = b == a;
-			continue;
-		case DW_OP_ne:
-			stack[depth - 1] = b != a;
-			continue;
-		case DW_OP_ge:
-			stack[depth - 1] = (int64_t)b >= (int64_t)a;
-			continue;
-		case DW_OP_gt:
-			stack[depth - 1] = (int64_t)b > (int64_t)a;
-			continue;
-		case DW_OP_le:
-			stack[depth - 1] = (int64_t)b <= (int64_t)a;
-			continue;
-		case DW_OP_lt:
-			stack[depth - 1] = (int64_t)b < (int64_t)a;
-			continue;
-		default:
-			return "operation that the oracle does not know";
-		}
-	}
-	if (!depth)
-		return "empty expression";
-	*out = stack[depth - 1];
-	return NULL;
+	*value = machine__load(context, address);
+	return true;
 }
 
-static const char *libdw_register(Dwarf_Frame *frame, const struct machine *m, int reg,
-				  const struct word *cfa, struct word *out)
+static const char *failure_of(int err)
 {
-	Dwarf_Op mem[3], *ops = NULL;
-	const char *failure;
-	bool is_location;
-	size_t count = 0;
-	uint64_t value;
+	return err == -EINVAL ? "libdw or its expression is at fault" : strerror(-err);
+}
 
-	if (dwarf_frame_register(frame, reg, mem, &ops, &count))
-		return dwarf_errmsg(-1);
-	if (!count) {
-		out->defined = !ops;
-		out->value = m->regs[reg];
-		return NULL;
-	}
-	failure = run_ops(m, ops, count, cfa, &is_location, &value);
-	if (failure)
-		return failure;
-	out->defined = true;
-	out->value = is_location ? machine__load(m, value) : value;
+static const char *libdw_register(Dwarf_Frame *frame, const struct dwarf_machine *machine, int reg,
+				  uint64_t cfa, struct word *out)
+{
+	__u64 value;
+	int err = dwarf_frame__caller_register(frame, machine, reg, cfa, &value);
+
+	if (err && err != -ENOENT)
+		return failure_of(err);
+	out->defined = !err;
+	out->value = err ? machine->registers[reg] : value;
 	return NULL;
 }
 
 static const char *libdw_values(Dwarf_Frame *frame, const struct machine *m, struct answer *out)
 {
+	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = (void *)m };
 	const char *failure;
-	bool is_location;
-	size_t count = 0;
-	Dwarf_Op *ops;
+	__u64 cfa;
+	int err;
 
+	memcpy(machine.registers, m->regs, sizeof(machine.registers));
 	dwarf_frame_info(frame, NULL, NULL, &out->signal);
-	if (dwarf_frame_cfa(frame, &ops, &count))
-		return dwarf_errmsg(-1);
-	if (!count)
-		return "undefined CFA";
-	failure = run_ops(m, ops, count, NULL, &is_location, &out->cfa.value);
-	if (failure)
-		return failure;
+	err = dwarf_frame__cfa(frame, &machine, &cfa);
+	if (err)
+		return err == -ENOENT ? "undefined CFA" : failure_of(err);
 	out->cfa.defined = true;
-	failure = libdw_register(frame, m, RSP, &out->cfa, &out->sp);
+	out->cfa.value = cfa;
+	failure = libdw_register(frame, &machine, RSP, cfa, &out->sp);
 	if (!failure)
-		failure = libdw_register(frame, m, RBP, &out->cfa, &out->fp);
+		failure = libdw_register(frame, &machine, RBP, cfa, &out->fp);
 	if (!failure)
-		failure = libdw_register(frame, m, RIP, &out->cfa, &out->ra);
+		failure = libdw_register(frame, &machine, RIP, cfa, &out->ra);
 	return failure;
 }
 

@@ -22,7 +22,7 @@ static void chosen(void)
 	allocate(2001);
 }
 
-static void (*choose(void))(void)
+static __attribute__((used)) void (*choose(void))(void)
 {
 	allocate(2002);
 	return chosen;

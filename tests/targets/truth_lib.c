@@ -45,7 +45,7 @@ static void chosen(size_t size)
 	__asm__ volatile("" : : : "memory");
 }
 
-static void (*choose(void))(size_t)
+static __attribute__((used)) void (*choose(void))(size_t)
 {
 	allocate(3005);
 	return chosen;
