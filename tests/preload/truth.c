@@ -5,19 +5,19 @@
  * ALLOCPROF_COUNTER names in its first environment. tests/preload/truth.py reads it.
  *
  * Every stub records and then jumps to the real function with the caller's registers, stack pointer
- * and return address. Whoever unwinds from the real function sees the very addresses that are in the
- * file, from the allocator's caller to the outermost frame.
+ * and return address. Whoever unwinds from the real function sees the very addresses that are in
+ * the file, from the allocator's caller to the outermost frame.
  *
  * Preloaded, it sees every call that goes through the PLT or by name, those of the C library and of
  * ld.so too. For static programs the same file is built with TRUTH_WRAP and linked with
  * -Wl,--wrap=malloc,--wrap=...; it sees the calls from the first constructor on.
  *
- * One line per call, its fields separated by tabs: function, bytes, process id, frames, paths. Frames
- * are separated by spaces, each MODULE+ADDRESS: an index into the paths and the pc as an ELF virtual
- * address in hexadecimal, or -+ADDRESS where nothing is mapped. What libgcc says of the outermost end
- * is taken as follows: the frame whose CFI leaves the return address undefined (_start, clone3) is
- * reported as any other and is the last; behind it libgcc reports one more of address 0, which is
- * dropped. A frame without CFI is the last, too, and is kept.
+ * One line per call, its fields separated by tabs: function, bytes, process id, frames, paths.
+ * Frames are separated by spaces, each MODULE+ADDRESS: an index into the paths and the pc as an ELF
+ * virtual address in hexadecimal, or -+ADDRESS where nothing is mapped. What libgcc says of the
+ * outermost end is taken as follows: the frame whose CFI leaves the return address undefined
+ * (_start, clone3) is reported as any other and is the last; behind it libgcc reports one more of
+ * address 0, which is dropped. A frame without CFI is the last, too, and is kept.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -89,8 +89,8 @@ static struct record records[MAX_ACTIVE];
 static const char *output;
 /* libgcc allocates where a static program registers its tables. */
 static __thread bool inside;
-/* Where a reallocarray is about to jump to realloc by name, as glibc's does: that one is no call. In a
- * static program it jumps to a stub, so that nobody can tell it from one. */
+/* Where a reallocarray is about to jump to realloc by name, as glibc's does: that one is no call. In
+ * a static program it jumps to a stub, so that nobody can tell it from one. */
 static __thread const uintptr_t *nested_sp;
 
 static _Noreturn void die(const char *why)

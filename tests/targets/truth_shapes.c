@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * truth_shapes [SHAPE...]: allocates once or a few times from each of the named shapes of stack, from
- * all without arguments. Each is one that an unwinder can get wrong. Built in many ways. What it
- * allocates is recorded by libtruth. Prints the name of each shape, exit status 0.
+ * truth_shapes [SHAPE...]: allocates once or a few times from each of the named shapes of stack,
+ * from all without arguments. Each is one that an unwinder can get wrong. Built in many ways. What
+ * it allocates is recorded by libtruth. Prints the name of each shape, exit status 0.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -277,7 +277,7 @@ static void step_over(int sig, siginfo_t *info, void *context)
 }
 
 /* Each of the functions is interrupted at several instructions: the first, where the address before
- * is another function's, one right behind a push, one in a leaf that uses the red zone, the last. */
+ * is another function's, right behind a push, in a leaf that uses the red zone, the last. */
 static void interrupted(void)
 {
 	struct sigaction action = { .sa_sigaction = step_over, .sa_flags = SA_SIGINFO };

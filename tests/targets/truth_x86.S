@@ -265,7 +265,7 @@ cfi_last_call_return:
 	ret
 end cfi_last_call_return
 
-/* Interrupted at the first instruction; the row before, in the gap or of another function, differs. */
+/* Interrupted at the first instruction; the row before, which is another function's, differs. */
 begin trap_before
 	sub $1000, %rsp
 	.cfi_adjust_cfa_offset 1000
