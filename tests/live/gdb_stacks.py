@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs inside gdb: executes the program that gdb was given, and writes one line for each hit of the C
-library's malloc that is not realloc's: the size, then its frames from malloc's caller outward, as
+"""Runs inside gdb: executes the program that gdb was given, and writes one line for each hit of the
+C library's malloc that is not realloc's: the size, then its frames from malloc's caller outward, as
 PATH+FILE_OFFSET (or ADDRESS where no file is mapped), separated by tabs. The last frame is gdb's
 last, whatever it is."""
 
@@ -30,8 +30,8 @@ def register(frame, name):
 
 
 class Probe(gdb.Breakpoint):
-    """Stops behind the first instructions of a function, away from its entry: where anyone has a uprobe
-    there, the kernel takes a breakpoint for its own, or gdb stops twice."""
+    """Stops behind the first instructions of a function, away from its entry: where anyone has a
+    uprobe there, the kernel takes a breakpoint for its own, or gdb stops twice."""
 
     def __init__(self, entry):
         instructions = gdb.selected_inferior().architecture().disassemble(entry, count=3)

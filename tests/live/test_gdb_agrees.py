@@ -19,11 +19,11 @@ from test_truth import Recording
 SCRIPT = support.SOURCE / "tests" / "live" / "gdb_stacks.py"
 
 PROGRAMS = {
-    "jq": ["jq", "-n", "[range(40)] | map({a: ., b: \"x\\(.)\"}) | group_by(.a % 7) | tojson"],
     "sqlite3": ["sqlite3", ":memory:", "CREATE TABLE t (a, b); CREATE INDEX i ON t (b);"
                 "INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); SELECT group_concat(b) FROM t"
                 " GROUP BY a % 2 ORDER BY 1;"],
-    "perl": ["perl", "-e", 'my %h; $h{$_ % 5} .= "x$_" for 1 .. 30; print join(",", sort values %h)'],
+    "perl": ["perl", "-e",
+             'my %h; $h{$_ % 5} .= "x$_" for 1 .. 30; print join(",", sort values %h)'],
     "gawk": ["gawk", 'BEGIN { for (i = 0; i < 30; i++) t[i % 7] = t[i % 7] "x" i; print t[3] }'],
     "git": ["git", "--no-pager", "diff", "--no-index", "--stat", support.SOURCE / "meson.build",
             support.SOURCE / "COPYING"],
@@ -67,8 +67,10 @@ def gdb_stacks(run, argv, directory, status):
     program = shutil.which(argv[0])
     offsets = symbol_offsets(libc_path())
     run(["gdb", "-nx", "-nh", "-batch", "-x", SCRIPT, "--args", program, *argv[1:]],
-        env={**ENVIRONMENT, "GDB_STACKS_LIBC": libc_path(), "GDB_STACKS_MALLOC": hex(offsets["malloc"]),
-             "GDB_STACKS_REALLOC": hex(offsets["realloc"]), "GDB_STACKS_OUTPUT": str(output)}, expect=0)
+        env={**ENVIRONMENT, "GDB_STACKS_LIBC": libc_path(),
+             "GDB_STACKS_MALLOC": hex(offsets["malloc"]),
+             "GDB_STACKS_REALLOC": hex(offsets["realloc"]), "GDB_STACKS_OUTPUT": str(output)},
+        expect=0)
     first, last = allocator_code()
     stacks = collections.defaultdict(truth.Sum)
     for line in output.read_text().splitlines():
@@ -101,8 +103,8 @@ def test_same_stacks(run, allocprof, tmp_path, name):
     assert len(expected) > 50
     missing = [f"{known.calls} calls of {known.bytes} bytes in gdb:\n{recording.show(frames)}"
                for frames, known in expected.items() if found.get(frames) != known]
-    more = [f"{known.calls} calls of {known.bytes} bytes in allocprof, end {recording.ends[frames]}:\n"
-            f"{recording.show(frames)}"
+    more = [f"{known.calls} calls of {known.bytes} bytes in allocprof, end "
+            f"{recording.ends[frames]}:\n{recording.show(frames)}"
             for frames, known in found.items() if expected.get(frames) != known]
     assert not missing and not more, "\n".join(
         [f"{len(missing)} of gdb's {len(expected)} stacks and {len(more)} of {len(found)} differ",

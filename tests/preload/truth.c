@@ -5,19 +5,19 @@
  * ALLOCPROF_COUNTER names in its first environment. tests/preload/truth.py reads it.
  *
  * Every stub records and then jumps to the real function with the caller's registers, stack pointer
- * and return address. Whoever unwinds from the real function sees the very addresses that are in the
- * file, from the allocator's caller to the outermost frame.
+ * and return address. Whoever unwinds from the real function sees the very addresses that are in
+ * the file, from the allocator's caller to the outermost frame.
  *
  * Preloaded, it sees every call that goes through the PLT or by name, those of the C library and of
  * ld.so too. For static programs the same file is built with TRUTH_WRAP and linked with
  * -Wl,--wrap=malloc,--wrap=...; it sees the calls from the first constructor on.
  *
- * One line per call, its fields separated by tabs: function, bytes, process id, frames, paths. Frames
- * are separated by spaces, each MODULE+ADDRESS: an index into the paths and the pc as an ELF virtual
- * address in hexadecimal, or -+ADDRESS where nothing is mapped. What libgcc says of the outermost end
- * is taken as follows: the frame whose CFI leaves the return address undefined (_start, clone3) is
- * reported as any other and is the last; behind it libgcc reports one more of address 0, which is
- * dropped. A frame without CFI is the last, too, and is kept.
+ * One line per call, its fields separated by tabs: function, bytes, process id, frames, paths.
+ * Frames are separated by spaces, each MODULE+ADDRESS: an index into the paths and the pc as an ELF
+ * virtual address in hexadecimal, or -+ADDRESS where nothing is mapped. What libgcc says of the
+ * outermost end is taken as follows: the frame whose CFI leaves the return address undefined
+ * (_start, clone3) is reported as any other and is the last; behind it libgcc reports one more of
+ * address 0, which is dropped. A frame without CFI is the last, too, and is kept.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -50,6 +50,14 @@ static const char *const names[FUNCTIONS] = {
 	"aligned_alloc", "memalign", "valloc",	"pvalloc",
 };
 
+#ifdef TRUTH_WRAP
+#define IS_PRELOADED false
+#define PREFIX	     "__wrap_"
+#else
+#define IS_PRELOADED true
+#define PREFIX	     ""
+#endif
+
 #define MAX_FRAMES  2048
 #define MAX_MODULES 64
 #define MAX_PATH    4096
@@ -81,7 +89,8 @@ static struct record records[MAX_ACTIVE];
 static const char *output;
 /* libgcc allocates where a static program registers its tables. */
 static __thread bool inside;
-/* Where a reallocarray is about to jump to realloc by name, as glibc's does: that one is no call. */
+/* Where a reallocarray is about to jump to realloc by name, as glibc's does: that one is no call. In
+ * a static program it jumps to a stub, so that nobody can tell it from one. */
 static __thread const uintptr_t *nested_sp;
 
 static _Noreturn void die(const char *why)
@@ -122,17 +131,22 @@ __attribute__((constructor)) static void start(void)
 	started = true;
 }
 
-/* clang-format off */
-#define DECLARE(name) void __real_##name(void);
-DECLARE(malloc) DECLARE(calloc) DECLARE(realloc) DECLARE(reallocarray) DECLARE(posix_memalign)
-DECLARE(aligned_alloc) DECLARE(memalign) DECLARE(valloc) DECLARE(pvalloc)
-	/* clang-format on */
+#define DECLARE(name) void __real_##name(void)
+DECLARE(malloc);
+DECLARE(calloc);
+DECLARE(realloc);
+DECLARE(reallocarray);
+DECLARE(posix_memalign);
+DECLARE(aligned_alloc);
+DECLARE(memalign);
+DECLARE(valloc);
+DECLARE(pvalloc);
 
-	static void (*const real[FUNCTIONS])(void) = {
-		__real_malloc,	     __real_calloc,	    __real_realloc,
-		__real_reallocarray, __real_posix_memalign, __real_aligned_alloc,
-		__real_memalign,     __real_valloc,	    __real_pvalloc,
-	};
+static void (*const real[FUNCTIONS])(void) = {
+	__real_malloc,	     __real_calloc,	    __real_realloc,
+	__real_reallocarray, __real_posix_memalign, __real_aligned_alloc,
+	__real_memalign,     __real_valloc,	    __real_pvalloc,
+};
 
 static void *real_function(enum function f)
 {
@@ -332,7 +346,9 @@ __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t 
 		nested_sp = NULL;
 		return real_function(f);
 	}
-	nested_sp = f == REALLOCARRAY && !__builtin_mul_overflow(b, c, &product) ? sp : NULL;
+	nested_sp = IS_PRELOADED && f == REALLOCARRAY && !__builtin_mul_overflow(b, c, &product)
+			    ? sp
+			    : NULL;
 	if (output && !inside) {
 		inside = true;
 		r = begin();
@@ -347,12 +363,6 @@ __attribute__((noinline)) void *truth_enter(uintptr_t a, uintptr_t b, uintptr_t 
 
 #ifndef __x86_64__
 #error "the stubs are written for x86-64"
-#endif
-
-#ifdef TRUTH_WRAP
-#define PREFIX "__wrap_"
-#else
-#define PREFIX ""
 #endif
 
 /* No function of the allocator has more than three arguments, so that three pushes save them all

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * truth_shapes [SHAPE...]: allocates once or a few times from each of the named shapes of stack, from
- * all without arguments. Each is one that an unwinder can get wrong. Built in many ways. What it
- * allocates is recorded by libtruth. Prints the name of each shape, exit status 0.
+ * truth_shapes [SHAPE...]: allocates once or a few times from each of the named shapes of stack,
+ * from all without arguments. Each is one that an unwinder can get wrong. Built in many ways. What
+ * it allocates is recorded by libtruth. Prints the name of each shape, exit status 0.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -17,8 +17,9 @@
 
 DEFINE_SINK;
 
-/* In truth_x86.S; both end with NULL. */
+/* In truth_x86.S; all end with NULL. */
 extern void (*const cfi_functions[])(void (*callee)(void));
+extern void (*const cfi_rbx_functions[])(void (*callee)(void));
 extern void (*const trap_functions[])(unsigned long number);
 
 /* Of the instruction that raises SIGILL there. */
@@ -220,6 +221,12 @@ static void registers(void)
 		cfi_functions[i](allocate);
 }
 
+static void in_rbx(void)
+{
+	for (size_t i = 0; cfi_rbx_functions[i]; i++)
+		cfi_rbx_functions[i](allocate);
+}
+
 static NOINLINE void handler(int sig, siginfo_t *info, void *context)
 {
 	allocate();
@@ -270,7 +277,7 @@ static void step_over(int sig, siginfo_t *info, void *context)
 }
 
 /* Each of the functions is interrupted at several instructions: the first, where the address before
- * is another function's, one right behind a push, one in a leaf that uses the red zone, the last. */
+ * is another function's, right behind a push, in a leaf that uses the red zone, the last. */
 static void interrupted(void)
 {
 	struct sigaction action = { .sa_sigaction = step_over, .sa_flags = SA_SIGINFO };
@@ -469,6 +476,7 @@ static const struct {
 	{ "tail_call", tail_call },
 	{ "leave", leave },
 	{ "generated", generated },
+	{ "rbx", in_rbx },
 };
 
 #define SHAPES (sizeof(shapes) / sizeof(*shapes))

@@ -43,22 +43,28 @@
 
 	.text
 
-/* As ld.so's _dl_runtime_resolve: rbx keeps the frame, the stack is realigned; rbp is no pointer. */
-begin cfi_cfa_from_rbx
+/* As ld.so's _dl_runtime_resolve: a register keeps the frame, the stack is realigned; rbp is no
+ * pointer. */
+	.macro cfa_from register
+begin cfi_cfa_from_\register
 	save rbp
-	save rbx
+	save \register
 	mov $1, %ebp
-	mov %rsp, %rbx
-	.cfi_def_cfa_register rbx
+	mov %rsp, %\register
+	.cfi_def_cfa_register \register
 	sub $192, %rsp
 	and $-64, %rsp
 	call *%rdi
-	mov %rbx, %rsp
+	mov %\register, %rsp
 	.cfi_def_cfa_register rsp
-	restore rbx
+	restore \register
 	restore rbp
 	ret
-end cfi_cfa_from_rbx
+end cfi_cfa_from_\register
+	.endm
+
+cfa_from rbx
+cfa_from r13
 
 /* rbp is another function's and a wild pointer; an FP unwinder would believe it. */
 begin cfi_rbp_spoiled
@@ -131,17 +137,22 @@ begin cfi_rbp_in_register
 end cfi_rbp_in_register
 
 /* The return address is, as vfork has it. */
-begin cfi_ra_in_register
-	save rbx
-	mov 8(%rsp), %rbx
-	.cfi_register rip, rbx
+	.macro ra_in register
+begin cfi_ra_in_\register
+	save \register
+	mov 8(%rsp), %\register
+	.cfi_register rip, \register
 	movq $0, 8(%rsp)
 	call *%rdi
-	mov %rbx, 8(%rsp)
-	.cfi_restore rip
-	restore rbx
+	mov %\register, 8(%rsp)
+	.cfi_offset rip, -8
+	restore \register
 	ret
-end cfi_ra_in_register
+end cfi_ra_in_\register
+	.endm
+
+ra_in rbx
+ra_in r14
 
 /* The return address is kept at another place of the stack. */
 begin cfi_ra_elsewhere
@@ -254,7 +265,7 @@ cfi_last_call_return:
 	ret
 end cfi_last_call_return
 
-/* Interrupted at the first instruction; the row before, in the gap or of another function, differs. */
+/* Interrupted at the first instruction; the row before, which is another function's, differs. */
 begin trap_before
 	sub $1000, %rsp
 	.cfi_adjust_cfa_offset 1000
@@ -332,10 +343,17 @@ end trap_last
 	.hidden cfi_functions
 	.type cfi_functions, @object
 cfi_functions:
-	.quad cfi_cfa_from_rbx, cfi_rbp_spoiled, cfi_rbp_elsewhere, cfi_cfa_in_memory
-	.quad cfi_cfa_in_memory_plus, cfi_rbp_in_register, cfi_ra_in_register, cfi_ra_elsewhere
+	.quad cfi_cfa_from_r13, cfi_rbp_spoiled, cfi_rbp_elsewhere, cfi_cfa_in_memory
+	.quad cfi_cfa_in_memory_plus, cfi_rbp_in_register, cfi_ra_in_r14, cfi_ra_elsewhere
 	.quad cfi_expressions, cfi_rbp_is_value, cfi_pushes, cfi_parted, cfi_last_call, 0
 	.size cfi_functions, . - cfi_functions
+
+	.globl cfi_rbx_functions
+	.hidden cfi_rbx_functions
+	.type cfi_rbx_functions, @object
+cfi_rbx_functions:
+	.quad cfi_cfa_from_rbx, cfi_ra_in_rbx, 0
+	.size cfi_rbx_functions, . - cfi_rbx_functions
 
 	.globl trap_functions
 	.hidden trap_functions

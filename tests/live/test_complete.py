@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""At least 99.9 % of the stacks of real programs, as the distribution builds them, are followed to
+their outermost frame: in C, C++, Rust, and two interpreters."""
+
+import shutil
+
+import pytest
+
+import conftest
+import support
+from test_truth import PROGRAMS, Recording
+
+AT_LEAST = 0.999
+
+MORE = {
+    "gdb": (["gdb", "-nx", "-batch", "-ex", "info functions ^a", "-ex", "info line main",
+             support.TARGETS / "throw"], ""),
+}
+LANGUAGES = {"C": "sqlite3", "C too": "jq", "C++": "cmake", "C++ and Python": "gdb", "Rust": "rg",
+             "Python": "python3", "Perl": "perl"}
+
+
+def share(recording, name):
+    recording.assert_no_loss()
+    complete, events = recording.ledger["complete"], recording.ledger["events"]
+    print(f"{name}: {complete} of {events} stacks complete; others: {recording.reasons()}")
+    assert events >= 1000, "too few to tell"
+    return complete / events
+
+
+@pytest.mark.parametrize("name", LANGUAGES.values(), ids=LANGUAGES.keys())
+def test_real_program(run, allocprof, tmp_path, name):
+    argv, text = {**PROGRAMS, **MORE}[name]
+    if not shutil.which(argv[0]):
+        conftest.unavailable(f"{argv[0]} is not installed")
+    # Deeper ones are not asked for.
+    run([allocprof, "record", "--max-depth", "512", "-o", tmp_path / "data", "--", *argv],
+        env={"PYTHONMALLOC": "malloc"}, stdin=text.encode(), expect=0)
+    recording = Recording(tmp_path / "data")
+    assert share(recording, name) >= AT_LEAST, recording.reasons()
+
+
+def test_started_by_another(run, allocprof, tmp_path):
+    """Programs that allocprof learns of only when they are executed."""
+    words = " ".join(f"{program} --version >/dev/null;" for program in ("cmake", "gdb", "rg", "jq")
+                     if shutil.which(program))
+    run([allocprof, "record", "-o", tmp_path / "data", "--", "sh", "-c", words * 3], expect=0)
+    recording = Recording(tmp_path / "data")
+    assert share(recording, words) >= AT_LEAST, recording.reasons()
