@@ -12,8 +12,8 @@
 #include "dump_unwind.h"
 #include "elf_file.h"
 #include "hash_table.h"
+#include "mapped_file.h"
 #include "mapping_events.h"
-#include "probes.h"
 #include "process_maps.h"
 #include "profile.h"
 #include "symbols.h"
@@ -339,69 +339,67 @@ static bool find_module(const struct collector *collector, const struct module *
 	return false;
 }
 
-/* The mapped file's path: as the kernel shows it now, or as it was told when it was mapped. */
-static void mapped_path(struct collector *collector, const struct ap_module_record *record,
-			char *path, size_t size)
+/* Adds the file that @file tells of as a module, with its table, unless it is one already. */
+static int get_module(struct collector *collector, const struct mapped_file *file, size_t *index)
 {
-	static const char deleted[] = " (deleted)";
-	const struct code_mapping *mapping;
-	char link[96];
-	ssize_t len;
-
-	snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", record->pid, record->start,
-		 record->end);
-	len = readlink(link, path, size - 1);
-	if (len > 0) {
-		path[len] = '\0';
-		if ((size_t)len > strlen(deleted) && !strcmp(path + len - strlen(deleted), deleted))
-			path[len - strlen(deleted)] = '\0';
-		return;
-	}
-	mapping = process_maps__find(collector->maps, record->pid, record->start, UINT64_MAX);
-	if (!mapping) {
-		collector->options.refresh_mappings(collector->options.context);
-		mapping =
-			process_maps__find(collector->maps, record->pid, record->start, UINT64_MAX);
-	}
-	if (mapping)
-		snprintf(path, size, "%s", mapping->path);
-	else
-		snprintf(path, size, "[inode %llu of device %u:%u]", record->inode,
-			 record->device >> 20, record->device & 0xfffff);
-}
-
-/* The module of the file that @pid has mapped at [@start, @end), new with its table if need be. */
-static int get_module(struct collector *collector, const struct module *identity, __u32 pid,
-		      __u64 start, __u64 end, const char *path, size_t *index)
-{
+	struct module identity = {
+		.inode = file->inode,
+		.device = file->device,
+		.generation = file->generation,
+	};
+	char path[4096];
 	int fd, err;
 
-	if (find_module(collector, identity, index))
+	if (find_module(collector, &identity, index))
 		return 0;
-	fd = open_mapped_file(pid, start, end, path, identity->inode);
-	err = add_module(collector, fd < 0 ? -1 : fd, path, identity, index);
+	fd = mapped_file__open(file);
+	if (fd >= 0)
+		mapped_file__path(fd, path, sizeof(path));
+	else if (file->path)
+		snprintf(path, sizeof(path), "%s", file->path);
+	else
+		snprintf(path, sizeof(path), "[inode %llu of device %u:%u]", file->inode,
+			 file->device >> 20, file->device & 0xfffff);
+	err = add_module(collector, fd < 0 ? -1 : fd, path, &identity, index);
 	if (!err)
 		load_table(collector, &collector->modules[*index]);
 	return err;
 }
 
+/* What a mapping event said of the file, which is all that is left of it where the process is gone or
+ * has something else there by now. */
+static const char *told_path(struct collector *collector, const struct ap_module_record *record)
+{
+	const struct code_mapping *mapping;
+
+	for (int refreshed = 0; refreshed < 2; refreshed++) {
+		mapping = process_maps__find_file(collector->maps, record->pid, record->device,
+						  record->inode, record->generation);
+		if (mapping)
+			return mapping->path;
+		collector->options.refresh_mappings(collector->options.context);
+	}
+	return NULL;
+}
+
 static int handle_module(struct collector *collector, const struct ap_module_record *record)
 {
-	struct module identity = {
+	struct mapped_file file = {
+		.pid = record->pid,
+		.start = record->start,
+		.end = record->end,
 		.inode = record->inode,
 		.device = record->device,
 		.generation = record->generation,
 	};
-	char path[4096];
 	size_t index;
 	int err;
 
 	if (!record->id || grow(&collector->module_by_kernel_id, &collector->n_kernel_modules,
 				record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
-	mapped_path(collector, record, path, sizeof(path));
-	err = get_module(collector, &identity, record->pid, record->start, record->end, path,
-			 &index);
+	file.path = told_path(collector, record);
+	err = get_module(collector, &file, &index);
 	if (err)
 		return err;
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
@@ -412,17 +410,20 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 static int mapped_module(struct collector *collector, const struct code_mapping *mapping, __u32 pid,
 			 size_t *index)
 {
-	struct module identity = {
+	struct mapped_file file = {
+		.pid = pid,
+		.start = mapping->start,
+		.end = mapping->end,
 		.inode = mapping->inode,
 		.device = mapping->device,
 		.generation = mapping->generation,
+		.path = mapping->path,
 	};
 
 	/* The kernel's "//anon" and "[heap]" are no files. */
 	if (mapping->path[0] != '/' || mapping->path[1] == '/')
 		return -ENOENT;
-	return get_module(collector, &identity, pid, mapping->start, mapping->end, mapping->path,
-			  index);
+	return get_module(collector, &file, index);
 }
 
 /* For the dump unwinder. */
@@ -568,19 +569,25 @@ static int put_off(struct collector *collector, const struct ap_dump_record *dum
 	return 0;
 }
 
-/* A process that ended is still needed by the dumps before it. */
-int collector__settle(struct collector *collector)
+bool collector__has_dumps(const struct collector *collector)
+{
+	return collector->dumps;
+}
+
+int collector__settle(struct collector *collector, size_t most)
 {
 	struct pending_dump *dump;
 	int err = 0;
 
-	while ((dump = collector->dumps)) {
+	for (; (dump = collector->dumps) && most && !err; most--) {
 		collector->dumps = dump->next;
-		if (!err)
-			err = count_dump(collector, (const void *)dump->record);
+		err = count_dump(collector, (const void *)dump->record);
 		free(dump);
 	}
+	if (collector->dumps)
+		return err;
 	collector->dumps_end = &collector->dumps;
+	/* A process that ended was still needed by the dumps before. */
 	for (size_t i = 0; i < collector->n_ended; i++)
 		process_maps__remove(collector->maps, collector->ended[i]);
 	collector->n_ended = 0;

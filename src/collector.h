@@ -35,9 +35,10 @@ void collector__free(struct collector *collector);
  * right any more and the recording must end. */
 int collector__handle_record(struct collector *collector, const void *record, size_t size);
 
-/* To be called when the ring buffer has been read empty: unwinds what the programs could not, and
- * forgets processes that have ended. 0 or -ENOMEM. */
-int collector__settle(struct collector *collector);
+/* To be called when the ring buffer has been read empty: unwinds what the programs could not, @most
+ * stacks of it, and, when none is left, forgets processes that have ended. 0 or -ENOMEM. */
+int collector__settle(struct collector *collector, size_t most);
+bool collector__has_dumps(const struct collector *collector);
 
 /* A mapping of any process; of those that are not followed it is forgotten again when
  * collector__is_followed() has said so. */

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
-#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "error.h"
 #include "hash_table.h"
 #include "libraries.h"
+#include "mapped_file.h"
 #include "mapping_events.h"
 
 /* A file as a mapping event names it. */
@@ -410,33 +410,6 @@ int probes__add_library(struct probes *probes, const char *path, struct error *e
 	return err;
 }
 
-int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 inode)
-{
-	char name[PATH_MAX + 64];
-	struct stat st;
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx", pid, start, end);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	if (!path || path[0] != '/')
-		return -ENOENT;
-	for (int in_root = 1; in_root >= 0; in_root--) {
-		if (in_root)
-			snprintf(name, sizeof(name), "/proc/%d/root%s", pid, path);
-		else
-			snprintf(name, sizeof(name), "%s", path);
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd < 0)
-			continue;
-		if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_ino == inode)
-			return fd;
-		close(fd);
-	}
-	return -ENOENT;
-}
-
 /* A process gives its memory up before it is seen to have ended; a zombie has none either. */
 static bool is_ending(pid_t pid)
 {
@@ -466,15 +439,18 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 				  "cannot read %s: %s; it takes root, or the same user", name,
 				  strerror(errno));
 	while (getline(&line, &capacity, maps) > 0) {
-		unsigned long long start, end, inode;
+		struct mapped_file file = { .pid = pid };
+		unsigned int major, minor;
 		int path_at = 0, fd;
 
-		if (sscanf(line, "%llx-%llx %4s %*x %*s %llu %n", &start, &end, permissions, &inode,
-			   &path_at) < 4 ||
-		    permissions[2] != 'x' || !inode || !path_at)
+		if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu %n", &file.start, &file.end,
+			   permissions, &major, &minor, &file.inode, &path_at) < 6 ||
+		    permissions[2] != 'x' || !file.inode || !path_at)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		fd = open_mapped_file(pid, start, end, line + path_at, inode);
+		file.device = major << 20 | minor;
+		file.path = line + path_at;
+		fd = mapped_file__open(&file);
 		if (fd < 0)
 			continue;
 		err = add_file(probes, fd, line + path_at, &last);
@@ -534,6 +510,15 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 		.major = event->major,
 		.minor = event->minor,
 	};
+	struct mapped_file mapped = {
+		.pid = event->pid,
+		.start = event->start,
+		.end = event->end,
+		.inode = event->inode,
+		.device = event->major << 20 | event->minor,
+		.generation = event->generation,
+		.path = event->path,
+	};
 	_cleanup_(close_fd) int fd = -1;
 	struct error error = { 0 };
 	size_t n_before = probes->n_list;
@@ -541,16 +526,15 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 
 	if (!event->inode || event->path[0] != '/' || !is_new_file(probes, &file))
 		return;
-	fd = open_mapped_file(event->pid, event->start, event->end, event->path, event->inode);
+	fd = mapped_file__open(&mapped);
 	if (fd < 0)
 		return;
 	err = add_file(probes, fd, event->path, &error);
 	if (err == -ENOENT && is_opaque_program(fd, event->path))
 		add_opaque_program(probes, fd, event->path);
 	else if (!err && probes->n_list > n_before)
-		snprintf(
-			probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
-			"probed only from process %u on, after it had mapped it: calls before that "
-			"are missing",
-			event->pid);
+		snprintf(probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
+			 "met only when process %u had mapped it already: calls before that are "
+			 "missing (--expect names such files beforehand)",
+			 event->pid);
 }

@@ -79,8 +79,4 @@ bool probes__uses(const struct probes *probes, const struct site *site);
 /* All allocators, probed or not; valid until the next call that adds. */
 const struct probed_allocator *probes__list(const struct probes *probes, size_t *n);
 
-/* Opens the file that @pid has mapped at [@start, @end) through /proc, or, where the process is gone,
- * by its @path if that still is inode @inode. A descriptor or -ENOENT. */
-int open_mapped_file(pid_t pid, __u64 start, __u64 end, const char *path, __u64 inode);
-
 #endif

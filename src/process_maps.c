@@ -220,6 +220,22 @@ const struct code_mapping *process_maps__find(const struct process_maps *maps, _
 	return NULL;
 }
 
+const struct code_mapping *process_maps__find_file(const struct process_maps *maps, __u32 pid,
+						   __u32 device, __u64 inode, __u32 generation)
+{
+	const struct process_map *process = find_process(maps, pid);
+
+	for (size_t i = process ? process->n : 0; i-- > 0;) {
+		const struct code_mapping *mapping = &process->mappings[i];
+
+		/* /proc/PID/maps, from which the first ones come, tells no generation. */
+		if (mapping->device == device && mapping->inode == inode &&
+		    (!mapping->generation || mapping->generation == generation))
+			return mapping;
+	}
+	return NULL;
+}
+
 /* How many of the process's mappings there were at @time_ns. */
 static size_t count_at(const struct process_map *process, __u64 time_ns)
 {

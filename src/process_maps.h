@@ -32,6 +32,11 @@ void process_maps__remove(struct process_maps *maps, __u32 pid);
 const struct code_mapping *process_maps__find(const struct process_maps *maps, __u32 pid,
 					      __u64 address, __u64 time_ns);
 
+/* The newest mapping of the file with this identity; NULL where the process is not known to have had
+ * one. */
+const struct code_mapping *process_maps__find_file(const struct process_maps *maps, __u32 pid,
+						   __u32 device, __u64 inode, __u32 generation);
+
 /* Stands for the process's mappings as they were at @time_ns: others have another. */
 __u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns);
 

@@ -30,6 +30,10 @@
 /* The ring buffer is read at least this often, also when nothing woke us. */
 #define TICK_MS 100
 
+/* Stacks that are unwound before the ring buffer is looked at again: the record of a new file must not
+ * wait for long, or ever more stacks come that want unwinding for the lack of its table. */
+#define DUMPS_AT_A_TIME 16
+
 /* A mapping whose process may turn out to be followed. */
 struct candidate {
 	struct mapping_event event;
@@ -425,7 +429,7 @@ static int read_events(struct session *session)
 	session->candidates_end = &session->candidates;
 	if (err < 0)
 		return err;
-	err = collector__settle(session->collector);
+	err = collector__settle(session->collector, DUMPS_AT_A_TIME);
 	if (err)
 		return err;
 	if (!collector__wants_drain(session->collector))
@@ -435,7 +439,7 @@ static int read_events(struct session *session)
 		return err;
 	err = ring_buffer__consume(session->ring);
 	if (err >= 0)
-		err = collector__settle(session->collector);
+		err = collector__settle(session->collector, DUMPS_AT_A_TIME);
 	return err < 0 ? err : collector__end_drain(session->collector);
 }
 
@@ -484,11 +488,11 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 
 	while (!target__has_ended(&session->target)) {
 		__u64 now = clock_ns(CLOCK_MONOTONIC);
-		int timeout = TICK_MS;
+		int timeout = collector__has_dumps(session->collector) ? 0 : TICK_MS;
 
 		if (end_ns && now >= end_ns)
 			break;
-		if (end_ns && (end_ns - now) / 1000000 < TICK_MS)
+		if (timeout && end_ns && (end_ns - now) / 1000000 < TICK_MS)
 			timeout = (end_ns - now) / 1000000 + 1;
 		epoll_wait(epoll_fd, ready, 4, timeout);
 		err = read_events(session);
@@ -526,6 +530,8 @@ int session__finish(struct session *session, struct error *error)
 	session->processes_left = count_followed(session);
 	probes__detach(session->probes);
 	err = read_events(session);
+	if (!err)
+		err = collector__settle(session->collector, SIZE_MAX);
 	if (!err && session->options.stacks)
 		err = collector__drain_all(session->collector);
 	session->finished = true;
