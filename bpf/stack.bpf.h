@@ -585,8 +585,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	else
 		walk->end = AP_END_UNREADABLE;
 	/* Not all of it repeated, and what did was not copied. */
-	if (walk->again ||
-	    (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
+	if (walk->again || (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
 		walk__begin(walk, scratch, process, hit);
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	}

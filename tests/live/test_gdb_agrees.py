@@ -31,7 +31,9 @@ PROGRAMS = {
 
 # What these programs do must not depend on chance.
 ENVIRONMENT = {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0", "GIT_CONFIG_NOSYSTEM": "1",
-               "HOME": "/nonexistent", "SHELL": "/bin/sh"}
+               "HOME": "/nonexistent", "SHELL": "/bin/sh",
+               # The shell that gdb starts programs with would correct it.
+               "PWD": os.getcwd()}
 
 
 def segments(path, known={}):
