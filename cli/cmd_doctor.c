@@ -12,6 +12,7 @@
 #include "options.h"
 #include "probes.h"
 #include "profile.h"
+#include "session.h"
 
 static const struct argp_option doctor_options[] = {
 	{ "pid", 'p', "PID", 0, "Look at the process PID instead of a program", 0 },
@@ -47,6 +48,25 @@ static void print_privileged(const struct kernel *kernel, const char *name, bool
 		print_facility(name, there, use);
 }
 
+/* Loads the program as a measurement would. */
+static bool print_program(const char *name, bool stacks, struct error *error)
+{
+	struct session_options options = {
+		.stacks = stacks,
+		.follow = true,
+		.max_depth = AP_MAX_DEPTH,
+		.stack_dump_bytes = AP_MAX_STACK_DUMP,
+	};
+	struct session *session;
+
+	if (session__open(&options, &session, error))
+		return false;
+	printf("  %-22s yes  accepted by the verifier after %u instructions of 1000000\n", name,
+	       session__verified_instructions(session));
+	session__close(session);
+	return true;
+}
+
 /* Returns whether recording can work. */
 static bool print_kernel(const struct kernel *kernel)
 {
@@ -69,6 +89,11 @@ static bool print_kernel(const struct kernel *kernel)
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	if (kernel__require(kernel, &error)) {
+		printf("\nRecording does not work here: %s.\n", error.text);
+		return false;
+	}
+	if (!print_program("stat's program", false, &error) ||
+	    !print_program("record's program", true, &error)) {
 		printf("\nRecording does not work here: %s.\n", error.text);
 		return false;
 	}

@@ -565,6 +565,16 @@ static __u64 recursion_misses(const struct bpf_program *program)
 	return info.recursion_misses;
 }
 
+__u32 session__verified_instructions(const struct session *session)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(probe_program(session)), &info, &size))
+		return 0;
+	return info.verified_insns;
+}
+
 static void sum_site(const struct session *session, __u32 site, struct ap_site_counts *sum)
 {
 	int n_cpus = libbpf_num_possible_cpus();

@@ -92,6 +92,10 @@ int session__finish(struct session *session, struct error *error);
 /* After session__finish(). */
 void session__results(const struct session *session, struct session_results *results);
 
+/* Instructions that the kernel's verifier went through to accept the program at the probes; its limit is
+ * a million. 0 before Linux 5.16. */
+__u32 session__verified_instructions(const struct session *session);
+
 /* The allocators that were probed, or not. */
 const struct probed_allocator *session__allocators(const struct session *session, size_t *n);
 
