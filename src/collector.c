@@ -2,10 +2,12 @@
 #include "collector.h"
 
 #include <bpf/bpf.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "cfi.h"
 #include "cleanup.h"
@@ -17,6 +19,9 @@
 #include "process_maps.h"
 #include "profile.h"
 #include "symbols.h"
+
+/* Real ones have one or two pages. */
+#define VDSO_MAX_BYTES 65536
 
 /* Counters per system call; a hash bucket must fit in. */
 #define READ_BATCH 8192
@@ -405,6 +410,42 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
 	unwind_tables__assign(collector->tables, record->id, &collector->modules[index].unwind);
 	return 0;
+}
+
+/* The vDSO is the same in every process that runs on this kernel, our own among them; what is no
+ * longer than its mapping is bounded by its section headers, which end it. */
+static size_t vdso_size(const Elf64_Ehdr *header)
+{
+	size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+
+	return size < VDSO_MAX_BYTES ? size : 0;
+}
+
+int collector__add_vdso(struct collector *collector)
+{
+	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	/* No file has this identity. */
+	struct module identity = { .device = ~0U, .inode = ~0ULL };
+	struct cfi_table *table;
+	struct module *module;
+	size_t index;
+	int err;
+
+	if (!header || !vdso_size(header))
+		return 0;
+	err = add_module(collector, -1, "[vdso]", &identity, &index);
+	if (!err)
+		err = grow(&collector->module_by_kernel_id, &collector->n_kernel_modules,
+			   AP_MODULE_VDSO, sizeof(*collector->module_by_kernel_id));
+	if (err)
+		return err;
+	module = &collector->modules[index];
+	if (!cfi_table__build_image(header, vdso_size(header), "[vdso]", &table, NULL)) {
+		unwind_tables__load(collector->tables, table, &module->unwind);
+		cfi_table__free(table);
+	}
+	collector->module_by_kernel_id[AP_MODULE_VDSO - 1] = index + 1;
+	return unwind_tables__assign(collector->tables, AP_MODULE_VDSO, &module->unwind);
 }
 
 static int mapped_module(struct collector *collector, const struct code_mapping *mapping, __u32 pid,

@@ -31,6 +31,9 @@ struct collector_options {
 struct collector *collector__new(const struct collector_options *options);
 void collector__free(struct collector *collector);
 
+/* Makes the kernel's vDSO known, which is no file that a record could tell of. */
+int collector__add_vdso(struct collector *collector);
+
 /* One record of the ring buffer (enum ap_record_type). 0, or -ENOMEM: then the profile is not
  * right any more and the recording must end. */
 int collector__handle_record(struct collector *collector, const void *record, size_t size);

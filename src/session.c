@@ -256,6 +256,13 @@ int session__open(const struct session_options *options, struct session **out, s
 		err = -ENOMEM;
 		goto fail;
 	}
+	if (options->stacks) {
+		err = collector__add_vdso(session->collector);
+		if (err) {
+			error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err));
+			goto fail;
+		}
+	}
 	session->ring = ring_buffer__new(bpf_map__fd(session->skeleton->maps.ring), handle_record,
 					 session->collector, NULL);
 	if (!session->ring) {

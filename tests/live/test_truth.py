@@ -167,7 +167,7 @@ def assert_complete(recording):
     assert recording.ledger["complete"] == recording.ledger["events"], recording.reasons()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, "vdso"])
 def test_shape(own, shape):
     recording, stacks = own.record([built("truth_O2"), shape])
     assert stacks

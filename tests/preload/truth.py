@@ -35,6 +35,8 @@ def read(path):
     with open(path, encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             function, size, _, frames, *modules = line.rstrip("\n").split("\t")
+            # The dynamic linker's name of it is no file's.
+            modules = ["[vdso]" if name == "linux-vdso.so.1" else name for name in modules]
             frames = tuple(frame_of(word, modules) for word in frames.split())
             stacks[function, frames].add(1, int(size))
     return dict(stacks)

@@ -278,6 +278,26 @@ static void step_over(int sig, siginfo_t *info, void *context)
 
 /* Each of the functions is interrupted at several instructions: the first, where the address before
  * is another function's, right behind a push, in a leaf that uses the red zone, the last. */
+static sigjmp_buf out_of_vdso;
+
+static void leave_vdso(int signal)
+{
+	allocate();
+	siglongjmp(out_of_vdso, signal);
+}
+
+/* Interrupted in the kernel's own code: the vDSO's clock_gettime() faults where it writes its result.
+ * The coarse clock is read there whatever the machine's clock source is. */
+static void in_vdso(void)
+{
+	struct sigaction action = { .sa_handler = leave_vdso };
+	struct timespec *volatile nowhere = (struct timespec *)8;
+
+	sigaction(SIGSEGV, &action, NULL);
+	if (!sigsetjmp(out_of_vdso, 1))
+		clock_gettime(CLOCK_MONOTONIC_COARSE, nowhere);
+}
+
 static void interrupted(void)
 {
 	struct sigaction action = { .sa_sigaction = step_over, .sa_flags = SA_SIGINFO };
@@ -467,6 +487,7 @@ static const struct {
 	{ "raised", raised },
 	{ "alternate", alternate },
 	{ "interrupted", interrupted },
+	{ "vdso", in_vdso },
 	{ "callback", callback },
 	{ "noreturn", noreturn },
 	{ "thread", in_thread },
