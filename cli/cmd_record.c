@@ -54,8 +54,19 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static void print_summary(const struct profile *profile, const char *path)
+{
+	__u64 attributed = profile__ledger(profile, "attributed");
+	__u64 complete = profile__ledger(profile, "complete");
+
+	message__print(
+		"%llu calls in %s, %.1f %% of them with complete stacks; see `allocprof folded`",
+		attributed, path, attributed ? 100.0 * complete / attributed : 100.0);
+}
+
+/* *@out is the session's. */
 static int write_profile(const struct session *session, const struct record_options *options,
-			 struct error *error)
+			 const struct profile **out, struct error *error)
 {
 	struct profile *profile;
 	int err = session__profile(session, options->measure.argv, &profile);
@@ -63,6 +74,7 @@ static int write_profile(const struct session *session, const struct record_opti
 	if (err)
 		return error__set(error, err, "cannot make a profile of the recording: %s",
 				  strerror(-err));
+	*out = profile;
 	return data_file__write(profile, options->output, error);
 }
 
@@ -80,6 +92,7 @@ static int run_record(int argc, char **argv)
 	};
 	struct session_results results;
 	struct error error = { 0 };
+	const struct profile *profile;
 	struct session *session;
 	int err, status;
 
@@ -103,14 +116,13 @@ static int run_record(int argc, char **argv)
 	}
 	session__results(session, &results);
 	status = results.exit_status;
-	err = write_profile(session, &options, &error);
+	err = write_profile(session, &options, &profile, &error);
 	if (err) {
 		message__print("%s", error.text);
 		status = EXIT_OURS;
 	} else if (isatty(STDERR_FILENO)) {
 		/* Only to a person: where output is compared, it is the target's alone. */
-		message__print("%llu calls in %s; see `allocprof folded`",
-			       results.events - results.lost_total, options.output);
+		print_summary(profile, options.output);
 	}
 	measure__report_gaps(session, &results);
 	session__close(session);
