@@ -68,7 +68,7 @@ static void print_summary(const struct profile *profile, const char *path)
 static int write_profile(const struct session *session, const struct record_options *options,
 			 const struct profile **out, struct error *error)
 {
-	struct profile *profile;
+	struct profile *profile = NULL;
 	int err = session__profile(session, options->measure.argv, &profile);
 
 	if (err)
@@ -92,7 +92,7 @@ static int run_record(int argc, char **argv)
 	};
 	struct session_results results;
 	struct error error = { 0 };
-	const struct profile *profile;
+	const struct profile *profile = NULL;
 	struct session *session;
 	int err, status;
 
