@@ -35,7 +35,7 @@ struct image {
 struct module {
 	__u64 inode;
 	__u32 device, generation;
-	__u32 id; /* profile id */
+	__u32 id; /* profile id, 0 until a frame is in it */
 	int fd;	  /* of the file; -1: it could not be opened */
 	char *path;
 	struct elf_file *elf; /* NULL where it could not be read */
@@ -267,8 +267,6 @@ static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct module *identity, size_t *index)
 {
 	struct module *modules, *module;
-	const char *build_id = "";
-	int err;
 
 	modules = realloc(collector->modules, (collector->n_modules + 1) * sizeof(*modules));
 	if (!modules) {
@@ -286,12 +284,23 @@ static int add_module(struct collector *collector, int fd, const char *path,
 		close_fd(&fd);
 		return -ENOMEM;
 	}
-	collector->n_modules++;
-	if (fd >= 0 && !elf_file__open(fd, path, &module->elf, NULL))
-		build_id = elf_file__build_id(module->elf);
-	err = profile__add_module(collector->profile, path, build_id, &module->id);
+	if (fd >= 0)
+		elf_file__open(fd, path, &module->elf, NULL);
+	*index = collector->n_modules++;
+	return 0;
+}
+
+/* The profile has only those modules that frames are in. */
+static int module_id(struct collector *collector, struct module *module, __u32 *id)
+{
+	int err = 0;
+
+	if (!module->id)
+		err = profile__add_module(collector->profile, module->path,
+					  module->elf ? elf_file__build_id(module->elf) : "",
+					  &module->id);
 	if (!err)
-		*index = collector->n_modules - 1;
+		*id = module->id;
 	return err;
 }
 
@@ -505,8 +514,9 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		     __u64 time_ns, __u32 *id)
 {
-	const struct module *module;
+	struct module *module;
 	__u64 offset = frame->offset;
+	__u32 module_number;
 	size_t index = 0;
 	int err;
 
@@ -526,7 +536,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	module = &collector->modules[index];
 	if (module->elf)
 		elf_file__offset_to_vaddr(module->elf, offset, &offset);
-	return profile__add_frame(collector->profile, module->id, offset, id);
+	err = module_id(collector, module, &module_number);
+	return err ? err : profile__add_frame(collector->profile, module_number, offset, id);
 }
 
 static bool is_good_end(enum ap_stack_end end)
@@ -789,7 +800,9 @@ int collector__add_modules(const struct collector *collector, struct symbols *sy
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
-		int err = symbols__add_module(symbols, module->id, module->fd, module->path);
+		int err = module->id ? symbols__add_module(symbols, module->id, module->fd,
+							   module->path)
+				     : 0;
 
 		if (err && err != -EEXIST)
 			return err;
