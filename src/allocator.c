@@ -11,6 +11,7 @@
 #include "disasm.h"
 #include "elf_file.h"
 #include "flow.h"
+#include "profile.h"
 
 #define MAX_ALIASES	64
 #define MAX_SYMBOL_NAME 256
@@ -21,19 +22,6 @@
 
 /* The code of glibc's malloc.o has 12 KiB. */
 #define MAX_CORE (64u << 10)
-
-static const char *const function_names[AP_FUNCTIONS] = {
-	[AP_MALLOC] = "malloc",
-	[AP_CALLOC] = "calloc",
-	[AP_REALLOC] = "realloc",
-	[AP_REALLOCARRAY] = "reallocarray",
-	[AP_POSIX_MEMALIGN] = "posix_memalign",
-	[AP_ALIGNED_ALLOC] = "aligned_alloc",
-	[AP_MEMALIGN] = "memalign",
-	[AP_VALLOC] = "valloc",
-	[AP_PVALLOC] = "pvalloc",
-	[AP_FREE] = "free",
-};
 
 struct addresses {
 	__u64 *at;
@@ -120,7 +108,7 @@ static enum ap_function function_of(const char *name)
 	int function;
 
 	for (function = 0; function < AP_FUNCTIONS; function++)
-		if (strcmp(function_names[function], name) == 0)
+		if (strcmp(profile__function_name(function), name) == 0)
 			break;
 	return (enum ap_function)function;
 }
@@ -173,7 +161,7 @@ static int add_sites(struct reader *reader, struct error *error)
 				error, -ENOTSUP,
 				"%s chooses its %s when it is loaded (STT_GNU_IFUNC), which "
 				"cannot be probed: use a build of it without that",
-				allocator->path, function_names[function]);
+				allocator->path, profile__function_name(function));
 		site = site_at(allocator, choice->vaddr);
 		if (!site) {
 			site = &allocator->sites[allocator->n_sites++];
@@ -186,7 +174,7 @@ static int add_sites(struct reader *reader, struct error *error)
 					error, -ENOEXEC,
 					"%s has its %s outside of the file (0x%llx): it is "
 					"damaged",
-					allocator->path, function_names[function],
+					allocator->path, profile__function_name(function),
 					(unsigned long long)choice->vaddr);
 			if (choice->vaddr < reader->lowest_entry)
 				reader->lowest_entry = choice->vaddr;
@@ -214,7 +202,7 @@ static int add_alias(const struct elf_symbol *symbol, void *arg)
 
 	if (!site || symbol->type != STT_FUNC || site->n_aliases == MAX_ALIASES ||
 	    strlen(symbol->name) > MAX_SYMBOL_NAME ||
-	    strcmp(symbol->name, function_names[site->function]) == 0 ||
+	    strcmp(symbol->name, profile__function_name(site->function)) == 0 ||
 	    site__has_alias(site, symbol->name))
 		return 0;
 	name = strdup(symbol->name);
@@ -618,9 +606,10 @@ static int check_entries(const struct reader *reader, struct error *error)
 
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		if (!text_at(reader, allocator->sites[i].entry_vaddr))
-			return error__set(
-				error, -ENOEXEC, "%s has its %s outside of its code: it is damaged",
-				allocator->path, function_names[allocator->sites[i].function]);
+			return error__set(error, -ENOEXEC,
+					  "%s has its %s outside of its code: it is damaged",
+					  allocator->path,
+					  profile__function_name(allocator->sites[i].function));
 	return 0;
 }
 

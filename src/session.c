@@ -54,7 +54,6 @@ struct session {
 	unsigned int n_signals;
 	bool multi; /* one uprobe_multi link per allocator, else a perf event per probe */
 	__u64 processes_left;
-	bool finished;
 };
 
 static __u64 clock_ns(clockid_t clock)
@@ -541,7 +540,6 @@ int session__finish(struct session *session, struct error *error)
 		err = collector__settle(session->collector, SIZE_MAX);
 	if (!err && session->options.stacks)
 		err = collector__drain_all(session->collector);
-	session->finished = true;
 	if (err)
 		return error__set(error, err, "cannot collect the counts: %s", strerror(-err));
 	return 0;
