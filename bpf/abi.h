@@ -133,9 +133,9 @@ enum ap_stat {
 
 /* Key and value of the counters that `record` aggregates in the kernel. */
 struct ap_count_key {
-	__u64 stack;	/* hash over the frames' (module, offset) and the end */
-	__u32 process;	/* process image id */
-	__u32 function; /* enum ap_function */
+	__u64 stack;		  /* hash over the frames' (module, offset) and the end */
+	__u32 process;		  /* process image id */
+	__u32 function;		  /* enum ap_function */
 	char thread[AP_COMM_LEN]; /* the calling thread's name at the call, padded with zeros */
 };
 
