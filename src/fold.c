@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "folded_name.h"
 #include "profile.h"
 
 /*
@@ -41,83 +42,6 @@ static size_t function_name(const struct fold *fold, enum ap_function function)
 	return fold->profile->n_frames + fold->profile->n_processes + function;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at @at, or 0. */
-static size_t utf8_sequence(const unsigned char *at)
-{
-	size_t size;
-
-	if (at[0] >= 0xc2 && at[0] <= 0xdf)
-		size = 2;
-	else if (at[0] >= 0xe0 && at[0] <= 0xef)
-		size = 3;
-	else if (at[0] >= 0xf0 && at[0] <= 0xf4)
-		size = 4;
-	else
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* Overlong forms, surrogates, beyond U+10FFFF, and the C1 controls. */
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f) ||
-	    (at[0] == 0xc2 && at[1] < 0xa0))
-		return 0;
-	return size;
-}
-
-/* Makes @name safe in place, as allocprof-folded(1) tells, and ends it with @terminator, for which
- * there must be room. */
-static void make_safe(char *name, char terminator)
-{
-	unsigned char *to = (unsigned char *)name;
-	const unsigned char *at = to;
-
-	while (*at) {
-		size_t size = utf8_sequence(at);
-
-		if (size) {
-			memmove(to, at, size);
-			to += size;
-			at += size;
-			continue;
-		}
-		if (*at == ' ' && to != (unsigned char *)name && to[-1] == ',') {
-			at++;
-			continue;
-		}
-		if (*at == ';')
-			*to = ':';
-		else if (strchr(" \t\n\v\f\r", *at))
-			*to = '_';
-		else if (*at < 0x20 || *at >= 0x7f)
-			*to = '?';
-		else
-			*to = *at;
-		to++;
-		at++;
-	}
-	*to++ = terminator;
-	*to = '\0';
-}
-
-/* A safe copy with its terminator; to be freed. */
-static char *safe_name(const char *name, char terminator)
-{
-	size_t len;
-	char *copy;
-
-	if (!*name)
-		name = "[unknown]";
-	len = strlen(name);
-	copy = malloc(len + 2);
-	if (!copy)
-		return NULL;
-	memcpy(copy, name, len + 1);
-	make_safe(copy, terminator);
-	return copy;
-}
-
 static char *frame_name(const struct fold *fold, const struct profile_frame *frame)
 {
 	_cleanup_(free_ptr) char *place = NULL;
@@ -125,16 +49,16 @@ static char *frame_name(const struct fold *fold, const struct profile_frame *fra
 	const struct profile_module *module;
 
 	if (function && *function->name && !fold->options->addresses)
-		return safe_name(function->name, ';');
+		return folded_name__new(function->name, ';');
 	if (!frame->module)
-		return safe_name("[unknown]", ';');
+		return folded_name__new("[unknown]", ';');
 	module = &fold->profile->modules[frame->module - 1];
 	if (asprintf(&place, fold->options->addresses ? "%s+0x%llx" : "[%s+0x%llx]",
 		     profile_module__basename(module), frame->offset) < 0) {
 		place = NULL;
 		return NULL;
 	}
-	return safe_name(place, ';');
+	return folded_name__new(place, ';');
 }
 
 static int name_all(struct fold *fold)
@@ -149,14 +73,14 @@ static int name_all(struct fold *fold)
 	for (size_t i = 0; i < profile->n_processes; i++) {
 		size_t at = process_name(fold, i + 1);
 
-		fold->names[at] = safe_name(profile->processes[i].comm, ';');
+		fold->names[at] = folded_name__new(profile->processes[i].comm, ';');
 		if (!fold->names[at])
 			return -ENOMEM;
 	}
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
 		size_t at = function_name(fold, i);
 
-		fold->names[at] = safe_name(profile__function_name(i), ' ');
+		fold->names[at] = folded_name__new(profile__function_name(i), ' ');
 		if (!fold->names[at])
 			return -ENOMEM;
 	}

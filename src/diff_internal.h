@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Between the files of diff. */
+#ifndef ALLOCPROF_DIFF_INTERNAL_H
+#define ALLOCPROF_DIFF_INTERNAL_H
+
+#include "diff.h"
+
+static inline const __u32 *diff_stack__frames(const struct diff *diff,
+					      const struct diff_stack *stack)
+{
+	return diff->frames + stack->first;
+}
+
+/* By their names' texts: <0, 0 or >0. Does not depend on which side a stack is from. */
+int diff__compare_stacks(const struct diff *diff, __u32 a, __u32 b);
+
+/* diff_stacks.c: fills names, stacks and profiles of @diff. 0 or -ENOMEM. */
+int diff__read_stacks(struct diff *diff, const struct profile *const profiles[DIFF_SIDES],
+		      bool requests);
+
+/* diff_name.c: the length of what is left of @name without what compilers add; @text has room for it
+ * all. */
+size_t diff_name__canonical(const char *name, char *text);
+/* Longer names are compared by their beginnings. */
+#define DIFF_NAME_PAIRS 256
+
+/* The pairs of neighbouring characters in @name, sorted, and how many. */
+size_t diff_name__pairs(const struct diff_name *name, __u16 pairs[DIFF_NAME_PAIRS]);
+/* Twice the pairs that two names share, of all that they have, in thousandths. */
+unsigned int diff_name__shared_pairs(const __u16 *a, size_t n_a, const __u16 *b, size_t n_b);
+/* Whether the texts of two names say how alike they are. */
+bool diff_name__is_comparable(const struct diff_name *a, const struct diff_name *b);
+
+#endif
