@@ -144,8 +144,12 @@ static int start(struct exchange *exchange)
 	exchange->child = fork();
 	if (exchange->child < 0)
 		return -errno;
-	if (!exchange->child)
+	if (!exchange->child) {
+		/* Without exec they stay open, and it would wait for its own end of input. */
+		close(exchange->to);
+		close(exchange->from);
 		run_child(exchange->coprocess, child_in, child_out);
+	}
 	/* Both sides, as either may be the first that needs it. */
 	setpgid(exchange->child, exchange->child);
 	if (fcntl(exchange->to, F_SETFL, O_NONBLOCK) || fcntl(exchange->from, F_SETFL, O_NONBLOCK))

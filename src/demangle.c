@@ -19,6 +19,7 @@
 /* Longer names are of no use to anyone; a mangled name of 100 bytes can stand for gigabytes. */
 #define MAX_NAME_SIZE	   8192
 #define COMMAND_TIMEOUT_MS 30000
+#define MAX_ANSWER_SIZE	   (64UL << 20)
 /* Without DMGL_NO_RECURSE_LIMIT, so that a deeply nested name cannot overflow the stack. */
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
 
@@ -186,7 +187,7 @@ static struct isolated_name *find(const struct demangler *demangler, const char 
 
 bool demangle__looks_mangled(const char *symbol)
 {
-	static const char *const prefixes[] = { "_Z", "__Z", "___Z", "_R", "?", "_T" };
+	static const char *const prefixes[] = { "_Z", "__Z", "___Z", "_R", "_T" };
 
 	if (demangle_isolated__knows(symbol))
 		return true;
@@ -320,7 +321,7 @@ static int run_command(const struct demangler *demangler, struct isolated_name *
 		return -ENOMEM;
 	if (!n_lines)
 		return 0;
-	coprocess.max_output = n_lines * MAX_NAME_SIZE;
+	coprocess.max_output = MAX_ANSWER_SIZE;
 	err = coprocess__run(&coprocess, input, input_size, &output, &output_size, error);
 	if (err == -ENOMEM)
 		return err;

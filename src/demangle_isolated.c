@@ -123,6 +123,7 @@ static void serve(FILE *in, FILE *out)
 			answer_swift(&swift, line, out);
 		else
 			answer_d(line, out);
+		alarm(0);
 		/* So that of what comes next only that is lost which it dies of. */
 		if (fflush(out))
 			break;

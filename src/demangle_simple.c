@@ -184,12 +184,14 @@ static bool parse_parameters(struct simplifier *s, struct position *position)
 	return true;
 }
 
-/* In place of a function's name: that of one that returns a pointer to a function, in parentheses
- * and between that function's return type and parameters, none of which is of interest. */
+/* In place of a function's name: that of one that returns a pointer to a function (or array), in
+ * parentheses and between that function's return type and parameters, which nobody wants to see. */
 static bool enter_declarator(struct simplifier *s, struct position *position, const char *group,
 			     const char *group_end)
 {
-	if (position->place != FUNCTION || group_end == s->end || *group_end != '(')
+	const char *after = group_end < s->end && *group_end == ' ' ? group_end + 1 : group_end;
+
+	if (position->place != FUNCTION || after == s->end || (*after != '(' && *after != '['))
 		return false;
 	group++;
 	while (group < group_end && strchr("*& ", *group))
@@ -265,8 +267,8 @@ static bool parse_operator(struct simplifier *s)
 			take(s, peek(s, 0) == ' ');
 			take(s, name_length(s));
 		}
-		/* libiberty keeps these two apart: "operator< <int>". */
-		if (s->at[-1] == '<' && looking_at(s, " <"))
+		/* libiberty keeps these apart: "operator< <int>". */
+		if (looking_at(s, " <"))
 			take(s, 1);
 		return true;
 	}
