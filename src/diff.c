@@ -10,6 +10,7 @@
 #include "diff_internal.h"
 #include "diff_pair.h"
 #include "error.h"
+#include "filter.h"
 #include "profile.h"
 
 static const char *const section_names[DIFF_SECTIONS] = {
@@ -183,7 +184,7 @@ static int check_cost(const struct profile *const profiles[DIFF_SIDES], enum cos
 	static const char *const names[DIFF_SIDES] = { "BEFORE", "AFTER" };
 
 	for (int side = 0; side < DIFF_SIDES && cost__needs_live(cost); side++) {
-		if (!cost__has_live(profiles[side]))
+		if (!filter__has_live(profiles[side]))
 			return error__set(error, -ENODATA,
 					  "cannot compare %s: %s does not say what became of "
 					  "memory; record with --live",
@@ -206,7 +207,7 @@ int diff__new(const struct profile *before, const struct profile *after,
 		created->options = *options;
 		/* Blocks and requests are not the same; what both files have is compared. */
 		err = diff__read_stacks(created, profiles,
-					!cost__has_live(before) || !cost__has_live(after));
+					!filter__has_live(before) || !filter__has_live(after));
 		if (!err)
 			err = make_entries(created);
 		if (!err) {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "cost.h"
+#include "selection.h"
 
 struct diff_aligner;
 struct error;

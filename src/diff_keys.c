@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "diff_align.h"
 #include "diff_internal.h"
 #include "hash_table.h"
@@ -77,15 +78,10 @@ void diff_keys__release(struct diff_keys *keys)
 
 static int add_key(struct diff_keys *keys, __u64 hash, __u32 n_frames, __u32 rank)
 {
-	if (keys->n_keys == keys->room) {
-		size_t room = keys->room ? keys->room * 2 : 65536;
-		void *grown = realloc(keys->keys, room * sizeof(*keys->keys));
+	int err = array__reserve(&keys->keys, &keys->room, keys->n_keys + 1, sizeof(*keys->keys));
 
-		if (!grown)
-			return -ENOMEM;
-		keys->keys = grown;
-		keys->room = room;
-	}
+	if (err)
+		return err;
 	keys->keys[keys->n_keys++] = (struct diff_key){ hash_mix(hash, n_frames) >> 32, rank };
 	return 0;
 }

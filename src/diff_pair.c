@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "diff_align.h"
 #include "diff_internal.h"
 #include "diff_keys.h"
@@ -137,18 +138,14 @@ static int add_candidate(struct pairing *pairing, __u32 before, __u32 after)
 {
 	struct candidate candidate;
 	bool is_sure;
+	int err;
 
 	if (!judge(pairing, before, after, &candidate, &is_sure))
 		return 0;
-	if (pairing->n_candidates == pairing->candidates_room) {
-		size_t room = pairing->candidates_room ? pairing->candidates_room * 2 : 1024;
-		void *grown = realloc(pairing->candidates, room * sizeof(candidate));
-
-		if (!grown)
-			return -ENOMEM;
-		pairing->candidates = grown;
-		pairing->candidates_room = room;
-	}
+	err = array__reserve(&pairing->candidates, &pairing->candidates_room,
+			     pairing->n_candidates + 1, sizeof(candidate));
+	if (err)
+		return err;
 	pairing->candidates[pairing->n_candidates++] = candidate;
 	return 0;
 }

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "diff_internal.h"
+#include "filter.h"
 #include "hash_table.h"
 #include "profile.h"
 
@@ -38,25 +40,10 @@ struct reading {
 	size_t n_runs;
 };
 
-/* Makes room for @more elements at the end of an array. */
-static int make_room(void *array, size_t *room, size_t n, size_t more, size_t element)
+/* Makes room for @more elements at the end of an array. Indexes have 32 bits, and some count from 1. */
+static int make_room(void *array, size_t *room, size_t n, size_t more, size_t size)
 {
-	size_t wanted = *room ? *room : 1024;
-	void *grown;
-
-	if (n + more <= *room)
-		return 0;
-	/* Indexes have 32 bits, and some of them count from 1. */
-	if (more >= UINT32_MAX - n)
-		return -ENOMEM;
-	while (wanted < n + more)
-		wanted *= 2;
-	grown = realloc(*(void **)array, wanted * element);
-	if (!grown)
-		return -ENOMEM;
-	*(void **)array = grown;
-	*room = wanted;
-	return 0;
+	return more >= UINT32_MAX - n ? -ENOMEM : array__reserve(array, room, n + more, size);
 }
 
 struct name_key {
@@ -209,6 +196,17 @@ static int count_stack(struct reading *reading, const struct profile_count *coun
 	return add_stack(reading->reader, frames, n + 1, id);
 }
 
+static __u64 cost_of(const struct reading *reading, const struct profile_count *count)
+{
+	enum cost cost = reading->reader->diff->options.cost;
+	struct selection selection;
+
+	if (reading->reader->requests && !cost__needs_live(cost))
+		return cost__is_bytes(cost) ? count->size_bytes : count->calls;
+	filter__whole(reading->profile, count, &selection);
+	return cost__of(cost, &selection);
+}
+
 static int collect_samples(struct reading *reading)
 {
 	const struct profile *profile = reading->profile;
@@ -234,8 +232,7 @@ static int collect_samples(struct reading *reading)
 		reading->samples[reading->n_samples++] = (struct sample){
 			.stack = id,
 			.run = profile->processes[count->process - 1].run,
-			.cost = cost__of_count(profile, count, diff->options.cost,
-					       reading->reader->requests),
+			.cost = cost_of(reading, count),
 		};
 	}
 	return 0;

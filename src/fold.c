@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "filter.h"
 #include "folded_name.h"
 #include "profile.h"
 
@@ -144,7 +145,14 @@ static void collect_lines(struct fold *fold)
 
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
-		__u64 cost = fold->options->cost == FOLD_BYTES ? count->size_bytes : count->calls;
+		struct selection selection;
+		__u64 cost;
+
+		if (fold->options->counts)
+			selection = fold->options->counts[i];
+		else
+			filter__whole(profile, count, &selection);
+		cost = cost__of(fold->options->cost, &selection);
 
 		if (count->function == AP_FREE || !cost)
 			continue;
