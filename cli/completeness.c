@@ -24,7 +24,7 @@ static void list_reasons(const struct profile *profile, const char *prefix, char
 	}
 }
 
-static bool report_lost(const struct profile *profile)
+static bool report_lost(const struct profile *profile, const char *prefix)
 {
 	__u64 lost = profile__ledger(profile, "lost");
 	char reasons[256];
@@ -32,12 +32,13 @@ static bool report_lost(const struct profile *profile)
 	if (!lost)
 		return false;
 	list_reasons(profile, "lost_", reasons, sizeof(reasons));
-	message__print("%llu of %llu calls were lost (%s); this profile is not complete", lost,
-		       profile__ledger(profile, "events"), *reasons ? reasons : "no reason given");
+	message__print("%s%llu of %llu calls were lost (%s); this profile is not complete", prefix,
+		       lost, profile__ledger(profile, "events"),
+		       *reasons ? reasons : "no reason given");
 	return true;
 }
 
-static bool report_incomplete(const struct profile *profile, bool say_so)
+static bool report_incomplete(const struct profile *profile, const char *prefix, bool say_so)
 {
 	__u64 incomplete = profile__ledger(profile, "incomplete");
 	__u64 attributed = profile__ledger(profile, "attributed");
@@ -48,8 +49,8 @@ static bool report_incomplete(const struct profile *profile, bool say_so)
 	list_reasons(profile, "incomplete_", reasons, sizeof(reasons));
 	/* Where it is most of them nobody should have to ask. */
 	if (say_so || incomplete > attributed / 2)
-		message__print("the stacks of %llu of %llu calls end early (%s)%s", incomplete,
-			       attributed, *reasons ? reasons : "no reason given",
+		message__print("%sthe stacks of %llu of %llu calls end early (%s)%s", prefix,
+			       incomplete, attributed, *reasons ? reasons : "no reason given",
 			       profile__ledger(profile, "incomplete_max_depth")
 				       ? "; record with a greater --max-depth"
 				       : "");
@@ -64,7 +65,7 @@ bool completeness__has_all_calls(const struct profile *profile)
 	       !profile__meta(profile, "processes_unfollowed") && profile__ledger_adds_up(profile);
 }
 
-static bool report_unprobed(const struct profile *profile)
+static bool report_unprobed(const struct profile *profile, const char *prefix)
 {
 	const char *paths = profile__meta(profile, "unprobed_allocators");
 	char list[1024];
@@ -83,34 +84,48 @@ static bool report_unprobed(const struct profile *profile)
 	}
 	if (!n)
 		return false;
-	message__print("%zu allocator%s of the target %s probed late or not at all: %s; this "
+	message__print("%s%zu allocator%s of the target %s probed late or not at all: %s; this "
 		       "profile is not complete",
-		       n, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
+		       prefix, n, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
 	return true;
 }
 
-static bool report_unfollowed(const struct profile *profile)
+static bool report_unfollowed(const struct profile *profile, const char *prefix)
 {
 	const char *processes = profile__meta(profile, "processes_unfollowed");
 
 	if (!processes)
 		return false;
-	message__print("%.32s processes could not be followed; this profile is not complete",
-		       processes);
+	message__print("%s%.32s processes could not be followed; this profile is not complete",
+		       prefix, processes);
 	return true;
+}
+
+static int report(const struct profile *profile, const char *prefix, bool strict)
+{
+	bool lacks = report_lost(profile, prefix);
+
+	lacks |= report_unprobed(profile, prefix);
+	lacks |= report_unfollowed(profile, prefix);
+	lacks |= report_incomplete(profile, prefix, strict);
+	if (!profile__ledger_adds_up(profile)) {
+		message__print("%sthe ledger of this data file does not add up; do not rely on its "
+			       "totals",
+			       prefix);
+		lacks = true;
+	}
+	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
 int completeness__report(const struct profile *profile, bool strict)
 {
-	bool lacks = report_lost(profile);
+	return report(profile, "", strict);
+}
 
-	lacks |= report_unprobed(profile);
-	lacks |= report_unfollowed(profile);
-	lacks |= report_incomplete(profile, strict);
-	if (!profile__ledger_adds_up(profile)) {
-		message__print("the ledger of this data file does not add up; do not rely on its "
-			       "totals");
-		lacks = true;
-	}
-	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
+int completeness__report_as(const struct profile *profile, const char *name, bool strict)
+{
+	char prefix[512];
+
+	snprintf(prefix, sizeof(prefix), "%.500s: ", name);
+	return report(profile, prefix, strict);
 }

@@ -12,6 +12,8 @@ struct profile;
  * stacks where @strict. Returns the exit status: EXIT_INCOMPLETE where @strict and it lacks any.
  */
 int completeness__report(const struct profile *profile, bool strict);
+/* The same of one of several: @name, that of its file, goes before each sentence. */
+int completeness__report_as(const struct profile *profile, const char *name, bool strict);
 
 /* Whether no call is missing in @profile; stacks may end early. */
 bool completeness__has_all_calls(const struct profile *profile);

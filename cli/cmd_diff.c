@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "completeness.h"
+#include "data_file.h"
+#include "diff.h"
+#include "diff_output.h"
+#include "error.h"
+#include "message.h"
+#include "number.h"
+#include "options.h"
+#include "output.h"
+#include "profile.h"
+
+#define DEFAULT_TOP 10
+
+enum {
+	OPT_COST = 256,
+	OPT_DEPTH,
+	OPT_MIN,
+	OPT_TOP,
+	OPT_ALIKE,
+	OPT_NO_PAIRING,
+	OPT_JSON,
+	OPT_FOLDED,
+	OPT_STRICT,
+};
+
+static const struct argp_option diff_options[] = {
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	{ "cost", OPT_COST, "KEY", 0,
+	  "What is compared: allocations (default), bytes, live, live-bytes, temporary or peak" },
+	{ "depth", OPT_DEPTH, "N", 0, "Compare only the N innermost frames of stacks" },
+	{ "min", OPT_MIN, "N", 0, "Add up stacks whose difference is less than N" },
+	{ "top", OPT_TOP, "N", 0, "List N stacks of each section (default 10); 0 for all" },
+	{ "alike", OPT_ALIKE, NULL, 0, "List stacks that did not change, too" },
+	{ "no-pairing", OPT_NO_PAIRING, NULL, 0, "Do not pair stacks whose frames differ" },
+	{ "json", OPT_JSON, NULL, 0, "Print JSON; all stacks, unless --top is given" },
+	{ "folded", OPT_FOLDED, NULL, 0,
+	  "Print folded stacks with both numbers, for differential flame graphs" },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Exit with status 1 where calls were lost or stacks end early" },
+	{ 0 },
+};
+
+struct diff_command {
+	const char *inputs[DIFF_SIDES];
+	size_t n_inputs;
+	const char *output;
+	struct diff_options diff;
+	__u64 top;
+	bool top_is_given, alike, json, folded, strict;
+};
+
+static int parse_cost(const char *name, struct diff_options *options, struct error *error)
+{
+	int cost = cost__by_name(name);
+
+	if (cost >= 0) {
+		options->cost = cost;
+		return 0;
+	}
+	error__set(error, -EINVAL,
+		   "unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary "
+		   "or peak",
+		   name);
+	return EINVAL;
+}
+
+static int parse_depth(const char *text, struct diff_options *options, struct error *error)
+{
+	__u64 depth;
+	int err = number__parse_count(text, &depth, error);
+
+	if (err)
+		return err;
+	if (!depth || depth > UINT32_MAX) {
+		error__set(error, -EINVAL, "'%s' frames make no stack; --depth is 1 or more", text);
+		return EINVAL;
+	}
+	options->depth = depth;
+	return 0;
+}
+
+static error_t parse_diff(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct diff_command *options = input->options;
+
+	switch (key) {
+	case 'o':
+		options->output = arg;
+		return 0;
+	case OPT_COST:
+		return parse_cost(arg, &options->diff, input->error);
+	case OPT_DEPTH:
+		return parse_depth(arg, &options->diff, input->error);
+	case OPT_MIN:
+		return number__parse_count(arg, &options->diff.min, input->error);
+	case OPT_TOP:
+		options->top_is_given = true;
+		return number__parse_count(arg, &options->top, input->error);
+	case OPT_ALIKE:
+		options->alike = true;
+		return 0;
+	case OPT_NO_PAIRING:
+		options->diff.no_pairing = true;
+		return 0;
+	case OPT_JSON:
+		options->json = true;
+		return 0;
+	case OPT_FOLDED:
+		options->folded = true;
+		return 0;
+	case OPT_STRICT:
+		options->strict = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->n_inputs == DIFF_SIDES)
+			return options__reject_argument(input, arg);
+		options->inputs[options->n_inputs++] = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int check_options(const struct diff_command *options, struct error *error)
+{
+	if (options->n_inputs < DIFF_SIDES)
+		return error__set(error, -EINVAL,
+				  "two data files are compared; write allocprof diff BEFORE AFTER");
+	if (options->json && options->folded)
+		return error__set(error, -EINVAL,
+				  "--json and --folded are two outputs; leave one out");
+	if (options->folded && (options->diff.min || options->top_is_given || options->alike))
+		return error__set(error, -EINVAL,
+				  "--folded has all stacks; leave out --min, --top and --alike");
+	return 0;
+}
+
+static int print_diff(const struct diff_command *options, const struct diff *diff,
+		      struct profile *const profiles[DIFF_SIDES], FILE *to)
+{
+	struct diff_output output = {
+		.diff = diff,
+		.profiles = { profiles[DIFF_BEFORE], profiles[DIFF_AFTER] },
+		.inputs = { options->inputs[DIFF_BEFORE], options->inputs[DIFF_AFTER] },
+		.top = options->json && !options->top_is_given ? 0 : options->top,
+		.alike = options->alike,
+		.terminal = terminal__of(to),
+	};
+
+	if (options->folded)
+		return diff__write_folded(diff, to);
+	return options->json ? diff_output__json(&output) : diff_output__text(&output);
+}
+
+static int write_diff(const struct diff_command *options, const struct diff *diff,
+		      struct profile *const profiles[DIFF_SIDES], struct error *error)
+{
+	FILE *output;
+	int err = output__check(options->output, options->inputs[DIFF_BEFORE], error);
+
+	if (!err)
+		err = output__open(options->output, options->inputs[DIFF_AFTER], &output, error);
+	if (err)
+		return err;
+	err = print_diff(options, diff, profiles, output);
+	return output__close(output, options->output, err, error);
+}
+
+static void free_profile(struct profile **profile)
+{
+	profile__free(*profile);
+}
+
+static void free_diff(struct diff **diff)
+{
+	diff__free(*diff);
+}
+
+static int report_completeness(const struct diff_command *options,
+			       struct profile *const profiles[DIFF_SIDES])
+{
+	int status = EXIT_GOOD;
+
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		int lacks = completeness__report_as(profiles[side], options->inputs[side],
+						    options->strict);
+
+		if (lacks)
+			status = lacks;
+	}
+	return status;
+}
+
+static int run_diff(int argc, char **argv)
+{
+	_cleanup_(free_profile) struct profile *before = NULL;
+	_cleanup_(free_profile) struct profile *after = NULL;
+	_cleanup_(free_diff) struct diff *diff = NULL;
+	struct diff_command options = { .top = DEFAULT_TOP };
+	struct error error = { 0 };
+	struct profile *profiles[DIFF_SIDES];
+	int err;
+
+	err = options__parse(&cmd_diff, parse_diff, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (!err)
+		err = check_options(&options, &error);
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	err = data_file__read(options.inputs[DIFF_BEFORE], &before, &error);
+	if (!err)
+		err = data_file__read(options.inputs[DIFF_AFTER], &after, &error);
+	if (!err)
+		err = diff__new(before, after, &options.diff, &diff, &error);
+	profiles[DIFF_BEFORE] = before;
+	profiles[DIFF_AFTER] = after;
+	if (!err)
+		err = write_diff(&options, diff, profiles, &error);
+	/* A reader such as head(1) took what it wanted. */
+	if (err == -EPIPE)
+		return EXIT_GOOD;
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_FAILED;
+	}
+	return report_completeness(&options, profiles);
+}
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.summary = "Print what changed between two recordings, by stack",
+	.args_doc = "BEFORE AFTER",
+	.doc = "Print what changed between two recordings, by stack.\v"
+	       "For example: allocprof diff allocprof.data.old allocprof.data",
+	.options = diff_options,
+	.run = run_diff,
+};
