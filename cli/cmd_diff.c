@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -143,6 +144,45 @@ static int check_options(const struct diff_command *options, struct error *error
 	return 0;
 }
 
+struct reading {
+	const char *path;
+	struct profile *profile;
+	struct error error;
+	int err;
+};
+
+static void *read_profile(void *context)
+{
+	struct reading *reading = context;
+
+	reading->err = data_file__read(reading->path, &reading->profile, &reading->error);
+	return NULL;
+}
+
+/* Both at once, as reading is half of the work. What was read is the caller's in any case. */
+static int read_profiles(const struct diff_command *options, struct profile *profiles[DIFF_SIDES],
+			 struct error *error)
+{
+	struct reading readings[DIFF_SIDES] = {
+		{ .path = options->inputs[DIFF_BEFORE] },
+		{ .path = options->inputs[DIFF_AFTER] },
+	};
+	pthread_t thread;
+	bool is_threaded = !pthread_create(&thread, NULL, read_profile, &readings[DIFF_AFTER]);
+
+	read_profile(&readings[DIFF_BEFORE]);
+	if (is_threaded)
+		pthread_join(thread, NULL);
+	else
+		read_profile(&readings[DIFF_AFTER]);
+	for (int side = DIFF_SIDES - 1; side >= 0; side--) {
+		profiles[side] = readings[side].profile;
+		if (readings[side].err)
+			*error = readings[side].error;
+	}
+	return readings[DIFF_BEFORE].err ? readings[DIFF_BEFORE].err : readings[DIFF_AFTER].err;
+}
+
 static int print_diff(const struct diff_command *options, const struct diff *diff,
 		      struct profile *const profiles[DIFF_SIDES], FILE *to)
 {
@@ -206,7 +246,7 @@ static int run_diff(int argc, char **argv)
 	_cleanup_(free_diff) struct diff *diff = NULL;
 	struct diff_command options = { .top = DEFAULT_TOP };
 	struct error error = { 0 };
-	struct profile *profiles[DIFF_SIDES];
+	struct profile *profiles[DIFF_SIDES] = { NULL };
 	int err;
 
 	err = options__parse(&cmd_diff, parse_diff, &options, argc, argv, &error);
@@ -218,13 +258,11 @@ static int run_diff(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_USAGE;
 	}
-	err = data_file__read(options.inputs[DIFF_BEFORE], &before, &error);
-	if (!err)
-		err = data_file__read(options.inputs[DIFF_AFTER], &after, &error);
+	err = read_profiles(&options, profiles, &error);
+	before = profiles[DIFF_BEFORE];
+	after = profiles[DIFF_AFTER];
 	if (!err)
 		err = diff__new(before, after, &options.diff, &diff, &error);
-	profiles[DIFF_BEFORE] = before;
-	profiles[DIFF_AFTER] = after;
 	if (!err)
 		err = write_diff(&options, diff, profiles, &error);
 	/* A reader such as head(1) took what it wanted. */

@@ -11,7 +11,7 @@
 /* A frame that is only in one of the stacks costs this. */
 #define GAP	   1000
 #define IMPOSSIBLE (4 * GAP)
-#define CACHE_SIZE 65536
+#define CACHE_SIZE (1U << 18)
 
 /* Names that are less alike, in thousandths, are other names. */
 #define NAMES_ALIKE 500
@@ -157,22 +157,29 @@ static __u32 min(__u32 a, __u32 b)
 	return a < b ? a : b;
 }
 
-static void fill_cells(struct diff_aligner *aligner, const struct region *region)
+/* False where the last cell would have more than @most. */
+static bool fill_cells(struct diff_aligner *aligner, const struct region *region, __u32 most)
 {
 	for (__u32 j = 0; j <= region->n_b; j++)
 		*cell(aligner, region, 0, j) = j * GAP;
 	for (__u32 i = 1; i <= region->n_a; i++) {
-		*cell(aligner, region, i, 0) = i * GAP;
+		__u32 least = i * GAP;
+
+		*cell(aligner, region, i, 0) = least;
 		for (__u32 j = 1; j <= region->n_b; j++) {
 			__u32 gap = min(*cell(aligner, region, i - 1, j),
 					*cell(aligner, region, i, j - 1)) +
 				    GAP;
 			__u32 change = cost_of_change(aligner, region->a[i - 1], region->b[j - 1]);
+			__u32 cost = min(gap, *cell(aligner, region, i - 1, j - 1) + change);
 
-			*cell(aligner, region, i, j) =
-				min(gap, *cell(aligner, region, i - 1, j - 1) + change);
+			*cell(aligner, region, i, j) = cost;
+			least = min(least, cost);
 		}
+		if (least > most)
+			return false;
 	}
+	return *cell(aligner, region, region->n_a, region->n_b) <= most;
 }
 
 /* Frames of both stacks side by side that are nobody's new name. */
@@ -268,10 +275,10 @@ bool diff_aligner__align(struct diff_aligner *aligner, __u32 a, __u32 b,
 	if ((__u64)(region.n_a + 1) * (region.n_b + 1) > DIFF_ALIGN_CELLS)
 		return false;
 	aligner->work += 8ULL * (region.n_a + 1) * (region.n_b + 1);
-	fill_cells(aligner, &region);
+	if (!fill_cells(aligner, &region, (1000 - DIFF_ALIGN_LEAST) * longer))
+		return false;
 	*alignment = (struct diff_alignment){
-		.similarity =
-			1000 - min(1000, *cell(aligner, &region, region.n_a, region.n_b) / longer),
+		.similarity = 1000 - *cell(aligner, &region, region.n_a, region.n_b) / longer,
 		.is_by_name = true,
 	};
 	trace_back(aligner, &region, alignment, edits ? edits + head : NULL, &n);

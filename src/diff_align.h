@@ -9,6 +9,9 @@
  * with more are not alike. */
 #define DIFF_ALIGN_CELLS 65536
 
+/* In thousandths. Stacks that are less alike are not looked at to the end. */
+#define DIFF_ALIGN_LEAST 550
+
 /* What is remembered of names that were compared. Zeroed is empty. */
 struct diff_align_cache_entry {
 	__u32 names[2]; /* index + 1 */

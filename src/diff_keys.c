@@ -45,9 +45,8 @@ int diff_keys__init(struct diff_keys *keys, const struct diff *diff,
 			return -ENOMEM;
 		keys->stacks[side] = stacks[side];
 		keys->n_stacks[side] = n[side];
-		keys->whole[side] = calloc(n[side] + 1, sizeof(__u32));
 		keys->ranks[side] = calloc(n[side] + 1, sizeof(__u32));
-		if (!keys->whole[side] || !keys->ranks[side])
+		if (!keys->ranks[side])
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < diff->n_stacks; i++) {
@@ -67,10 +66,8 @@ int diff_keys__init(struct diff_keys *keys, const struct diff *diff,
 void diff_keys__release(struct diff_keys *keys)
 {
 	free((void *)keys->is_stable);
-	for (int side = 0; side < DIFF_SIDES; side++) {
-		free(keys->whole[side]);
+	for (int side = 0; side < DIFF_SIDES; side++)
 		free(keys->ranks[side]);
-	}
 	free(keys->sums);
 	free(keys->inverses);
 	free(keys->keys);
@@ -149,10 +146,9 @@ static int add_stack(struct diff_keys *keys, enum diff_side side, __u32 rank)
 	if (keys->kind == DIFF_KEYS_ENDS)
 		return add_ends(keys, n, marked);
 	err = add_key(keys, keys->sums[n], n, marked);
-	if (err)
-		return err;
-	keys->whole[side][rank] = keys->keys[keys->n_keys - 1].key;
-	return keys->kind == DIFF_KEYS_BUT_ONE ? add_but_one(keys, n, marked) : 0;
+	if (!err && keys->kind == DIFF_KEYS_BUT_ONE)
+		err = add_but_one(keys, n, marked);
+	return err;
 }
 
 /* By key; equal ones stay in the order that they are in. */
@@ -225,13 +221,4 @@ int diff_keys__for_each_group(struct diff_keys *keys,
 			err = visit(context, &group);
 	}
 	return err;
-}
-
-bool diff_keys__is_repeated(const struct diff_keys *keys, const struct diff_key_group *group,
-			    __u32 before, __u32 after)
-{
-	__u32 whole = keys->whole[DIFF_BEFORE][before];
-
-	return keys->kind == DIFF_KEYS_BUT_ONE && whole == keys->whole[DIFF_AFTER][after] &&
-	       whole != group->key;
 }

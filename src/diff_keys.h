@@ -26,7 +26,6 @@ struct diff_keys {
 	const __u32 *stacks[DIFF_SIDES];
 	size_t n_stacks[DIFF_SIDES];
 	enum diff_key_kind kind;
-	__u32 *whole[DIFF_SIDES]; /* by rank: the key of all its frames */
 	__u32 *ranks[DIFF_SIDES]; /* of a group */
 	__u64 *sums;		  /* of the first frames of a stack */
 	__u64 *inverses;
@@ -51,9 +50,5 @@ int diff_keys__fill(struct diff_keys *keys, enum diff_key_kind kind,
 int diff_keys__for_each_group(struct diff_keys *keys,
 			      int (*visit)(void *context, const struct diff_key_group *group),
 			      void *context);
-
-/* Whether @before and @after meet in another group too, and that one is to look at them. */
-bool diff_keys__is_repeated(const struct diff_keys *keys, const struct diff_key_group *group,
-			    __u32 before, __u32 after);
 
 #endif

@@ -9,11 +9,11 @@
 #include "diff_align.h"
 #include "diff_internal.h"
 #include "diff_keys.h"
+#include "hash_table.h"
 
-/* In thousandths. From the first on stacks are one, below the second they are two; between them something
- * else has to speak for it. */
-#define SURE	 900
-#define POSSIBLE 550
+/* In thousandths. From here on stacks are one; below, something else has to speak for it, and below
+ * DIFF_ALIGN_LEAST they are two. */
+#define SURE 900
 /* Costs that differ by no more than a tenth are about the same. */
 #define SAME_COST 10
 
@@ -21,8 +21,9 @@
 #define WINDOW	  4
 #define ALL_PAIRS 64
 
-/* About a second of comparing. */
-#define MOST_WORK 150000000ULL
+/* Less than a second of comparing. */
+#define MOST_WORK    50000000ULL
+#define LOOK_UP_WORK 8
 
 struct candidate {
 	__u32 ranks[DIFF_SIDES];
@@ -38,6 +39,9 @@ struct pairing {
 	bool *is_taken[DIFF_SIDES];
 	size_t n[DIFF_SIDES];
 	struct diff_keys keys;
+	__u32 (*weighed)[DIFF_SIDES]; /* ranks of stacks that were compared */
+	size_t n_weighed, weighed_room;
+	struct hash_table weighed_index; /* index + 1 */
 	struct candidate *candidates;
 	size_t n_candidates, candidates_room;
 	struct diff_pair *pairs;
@@ -89,8 +93,6 @@ static int list_stacks(struct pairing *pairing, enum diff_side side)
 
 static bool is_pair(const struct diff_alignment *alignment, bool same_cost)
 {
-	if (alignment->similarity < POSSIBLE)
-		return false;
 	if (same_cost)
 		return true;
 	if (alignment->is_doubtful)
@@ -173,17 +175,44 @@ static int take_sure(void *context, const struct diff_key_group *group)
 	return 0;
 }
 
+static bool match_weighed(const void *owner, __u32 id, const void *key)
+{
+	const struct pairing *pairing = owner;
+
+	return !memcmp(pairing->weighed[id - 1], key, sizeof(*pairing->weighed));
+}
+
+/* Stacks have more than one key in common. 1 where these two were not weighed yet, or 0 or -ENOMEM. */
+static int note_weighed(struct pairing *pairing, __u32 before, __u32 after)
+{
+	const __u32 ranks[DIFF_SIDES] = { before, after };
+	__u64 hash = hash_mix(hash_mix(0, before), after);
+	int err;
+
+	if (hash_table__find(&pairing->weighed_index, hash, match_weighed, pairing, ranks))
+		return 0;
+	err = array__reserve(&pairing->weighed, &pairing->weighed_room, pairing->n_weighed + 1,
+			     sizeof(*pairing->weighed));
+	if (!err)
+		err = hash_table__insert(&pairing->weighed_index, hash, pairing->n_weighed + 1);
+	if (err)
+		return err;
+	memcpy(pairing->weighed[pairing->n_weighed++], ranks, sizeof(ranks));
+	return 1;
+}
+
 static int weigh(struct pairing *pairing, const struct diff_key_group *group, __u32 i, __u32 j)
 {
 	__u32 before, after;
+	int err;
 
 	if (i >= group->n[DIFF_BEFORE] || j >= group->n[DIFF_AFTER])
 		return 0;
 	before = group->ranks[DIFF_BEFORE][i];
 	after = group->ranks[DIFF_AFTER][j];
-	if (diff_keys__is_repeated(&pairing->keys, group, before, after))
-		return 0;
-	return add_candidate(pairing, before, after);
+	pairing->diff->aligner->work += LOOK_UP_WORK;
+	err = note_weighed(pairing, before, after);
+	return err <= 0 ? err : add_candidate(pairing, before, after);
 }
 
 /* Those that have about the same place among many. Stops only where both sides have had the same. */
@@ -316,6 +345,8 @@ out:
 		free(pairing.stacks[side]);
 		free(pairing.is_taken[side]);
 	}
+	hash_table__release(&pairing.weighed_index);
+	free(pairing.weighed);
 	free(pairing.candidates);
 	free(pairing.pairs);
 	return err;
