@@ -105,8 +105,8 @@ static int demangle(const struct view_choice *choice, struct profile *profile, s
 	return 0;
 }
 
-int view_choice__open(const struct view_choice *choice, struct profile *profile,
-		      struct stack_view **view, struct error *error)
+static int make_view(const struct view_choice *choice, struct profile *profile,
+		     struct stack_view **view, struct error *error)
 {
 	struct stack_view_options options = choice->options;
 	_cleanup_(free_wrappers) struct wrappers *wrappers = NULL;
@@ -121,4 +121,14 @@ int view_choice__open(const struct view_choice *choice, struct profile *profile,
 	/* Wrappers are known by their demangled names, whichever are printed. */
 	err = demangle(choice, profile, error);
 	return err ? err : stack_view__new(profile, &options, view);
+}
+
+int view_choice__open(const struct view_choice *choice, struct profile *profile,
+		      struct stack_view **view, struct error *error)
+{
+	int err = make_view(choice, profile, view, error);
+
+	if (err == -ENOMEM)
+		return error__set(error, err, "cannot make out the stacks: out of memory");
+	return err;
 }

@@ -33,7 +33,7 @@ enum {
 	{ "lines", OPT_LINES, NULL, 0, "Tell source lines apart and print them", 2 },              \
 	{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 },       \
 	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers too", 2 },        \
-	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "Functions that are wrappers, more of them", 2 }
+	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "More functions to leave out, as FILE lists them", 2 }
 
 /* Zeroed is the default. Strings are the caller's. */
 struct view_choice {
@@ -48,7 +48,7 @@ error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struc
 
 /*
  * Demangles in @profile what is not, and makes the view of its stacks, to be freed. A filter that
- * fails is only told about on stderr. 0, -ENOMEM, or a negative errno with @error set.
+ * fails is only told about on stderr. 0 or a negative errno with @error set.
  */
 int view_choice__open(const struct view_choice *choice, struct profile *profile,
 		      struct stack_view **view, struct error *error);
