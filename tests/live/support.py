@@ -22,6 +22,7 @@ BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolv
 TARGETS = BUILD / "tests" / "targets"
 COUNTER_LIBRARY = BUILD / "tests" / "preload" / "libcounter.so"
 TRUTH_LIBRARY = BUILD / "tests" / "preload" / "libtruth.so"
+EVENTS_LIBRARY = BUILD / "tests" / "preload" / "libevents.so"
 
 sys.path.insert(0, str(SOURCE / "tests" / "preload"))
 
@@ -51,6 +52,33 @@ def stated(name):
     if not any(slot.calls for slot in slots.values()):
         raise ValueError(f"{name}.c states no calls")
     return slots
+
+
+def figures(text):
+    """The dictionary that "name=value name=value" stands for; a value of "any" is None."""
+    return {name: None if value == "any" else int(value)
+            for name, value in (word.split("=") for word in text.split())}
+
+
+def stated_cases(name):
+    """The figures that the first comment of a target states for each of its cases. The comment is
+    " *   CASE: name=value ...", and goes on where a line is indented by two more."""
+    (path,) = (SOURCE / "tests" / "targets").glob(f"{name}.c*")
+    cases = {}
+    case = None
+    for line in path.read_text().split("*/")[0].splitlines():
+        begins = re.fullmatch(r" \*   (\w+): (\w+=.*)", line)
+        goes_on = re.fullmatch(r" \*     (\w+=.*)", line)
+        if begins:
+            case = begins[1]
+            cases[case] = figures(begins[2])
+        elif goes_on and case:
+            cases[case].update(figures(goes_on[1]))
+        else:
+            case = None
+    if not cases:
+        raise ValueError(f"{path.name} states no cases")
+    return cases
 
 
 def clean_environment(extra=None):
