@@ -27,6 +27,7 @@ EVENTS_LIBRARY = BUILD / "tests" / "preload" / "libevents.so"
 sys.path.insert(0, str(SOURCE / "tests" / "preload"))
 
 import counter as counter_module  # noqa: E402
+import truth  # noqa: E402
 from counter import FUNCTIONS, Slot  # noqa: E402
 
 # Long enough for a loaded machine: a test waits for a condition, and this only ends a hang.
@@ -514,6 +515,23 @@ class Recording:
         if counted != ledger["attributed"]:
             wrong.append(f"{counted} calls in counts, {ledger['attributed']} attributed")
         return wrong
+
+
+def stack_places(database):
+    """What a data file says of places in code: ({stack: ((path, ELF virtual address), ...)} with the
+    allocator's caller first, {(path, address): name of the function that has the code})."""
+    paths = {0: None}
+    paths.update((number, truth.real(path))
+                 for number, path in database.execute("SELECT id, path FROM modules"))
+    names = dict(database.execute("SELECT frame, name FROM frame_names WHERE inlined = 0"))
+    places = {number: (paths[module], offset & (1 << 64) - 1) for number, module, offset in
+              database.execute("SELECT id, module, offset FROM frames")}
+    stacks = {number: [] for number, in database.execute("SELECT id FROM stacks")}
+    for stack, frame in database.execute(
+            "SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
+        stacks[stack].append(places[frame])
+    return ({stack: tuple(frames) for stack, frames in stacks.items()},
+            {place: names[number] for number, place in places.items()})
 
 
 def folded(run, allocprof, data, *options):

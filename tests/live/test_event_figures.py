@@ -67,6 +67,10 @@ class Story:
         assert blocks.peak_bytes >= blocks.live_bytes
         assert totals.bytes_allocated - totals.bytes_deallocated == \
             blocks.live_bytes + blocks.discarded_bytes
+        lives = figures.lives
+        assert len(lives) == blocks.allocations
+        assert sum(life.bytes for life in lives if life.died_ns is None) == blocks.live_bytes
+        assert sum(life.is_discarded for life in lives) == blocks.discarded
         return figures
 
     def stated(self, **options):
@@ -298,6 +302,21 @@ def test_exec_discards(story):
         "discarded_bytes": 20, "peak": 2, "peak_bytes": 30}
     # Each image by itself.
     assert [t.allocations for t in figures.totals.values()] == [2, 1]
+
+
+def test_lives(story):
+    """Of a realloc's old block from return to entry, and discarded ones."""
+    for ns, act in enumerate([
+            lambda: story.malloc(0x10, 1), lambda: story.malloc(0x20, 2),
+            lambda: story.realloc(0x10, 4, 0x10), lambda: story.free(0x20),
+            lambda: story.image(PROGRAM), lambda: story.malloc(0x10, 8)]):
+        before = len(story.events)
+        act()
+        story.events[before:] = [event._replace(ns=10 * ns + i) for i, event in
+                                 enumerate(story.events[before:])]
+    assert [(life.bytes, life.born_ns, life.died_ns, life.is_discarded)
+            for life in story.figures().lives] == [
+        (1, 1, 20, False), (2, 11, 30, False), (4, 21, 40, True), (8, 51, None, False)]
 
 
 def test_exec_in_a_forked_child_discards_its_own_only(story):

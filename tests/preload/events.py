@@ -238,13 +238,22 @@ def total(sums, kind):
     return functools.reduce(operator.iadd, sums, kind())
 
 
+class Life(typing.NamedTuple):
+    """Of one block, from the allocator's return to the entry of what ended it."""
+    key: Key
+    bytes: int
+    born_ns: int
+    died_ns: int  # None where it is live
+    is_discarded: bool = False
+
+
 @dataclasses.dataclass
 class Figures:
     """All that a log comes to."""
     counts: dict  # {Key: Calls}
     blocks: dict  # {Key: Blocks}
     totals: dict  # {Process: Totals}
-    parents: dict  # {space: space}
+    lives: list  # of Life, in the order of their ends
     peak_at: int  # the number of the event by which the peak is reached, None if nothing ever lived
     unfinished: int  # calls that did not return
 
@@ -286,6 +295,10 @@ class Block(typing.NamedTuple):
     bytes: int
     thread: int
     number: int  # how many the thread had made, with this one
+    born_ns: int
+
+    def life(self, died_ns, is_discarded=False):
+        return Life(self.key, self.bytes, self.born_ns, died_ns, is_discarded)
 
 
 class Replay:
@@ -297,6 +310,7 @@ class Replay:
         self.counts = collections.defaultdict(Calls)
         self.blocks = collections.defaultdict(Blocks)
         self.totals = collections.defaultdict(Totals)
+        self.lives = []
         self.enters = {}  # {number of the event: Event}, not returned yet
         self.ended = {}  # {number of a realloc's event: its old block}
         self.spaces = collections.defaultdict(dict)  # {space: {pointer: Block}}
@@ -323,10 +337,10 @@ class Replay:
             self.images[event.process] += 1
             for space, owner in self.owners.items():
                 if owner == event.process:
-                    self.discard(space)
+                    self.discard(space, event)
         self.owners.setdefault(event.space, event.process)
 
-    def discard(self, space):
+    def discard(self, space, event):
         # A thread was within realloc when another called exec.
         for number in [n for n in self.ended if self.enters[n].space == space]:
             self.restore(self.enters.pop(number), self.ended.pop(number))
@@ -335,6 +349,7 @@ class Replay:
                 sums = self.blocks[block.key]
                 sums.discarded += 1
                 sums.discarded_bytes += block.bytes
+                self.lives.append(block.life(event.ns, is_discarded=True))
                 self.live_bytes -= block.bytes
 
     def enter(self, event):
@@ -397,6 +412,7 @@ class Replay:
         sums = self.blocks[block.key]
         sums.frees += 1
         sums.freed_bytes += block.bytes
+        self.lives.append(block.life(event.ns))
         if event.thread == block.thread and self.made[event.thread] == block.number:
             sums.temporary += 1
             sums.temporary_bytes += block.bytes
@@ -438,7 +454,7 @@ class Replay:
             totals.bytes_allocated += enter.bytes
         self.made[enter.thread] += 1
         block = Block(key if selected else None, enter.bytes, enter.thread,
-                      self.made[enter.thread])
+                      self.made[enter.thread], event.ns)
         self.spaces[event.space][event.pointer] = block
         self.ever[event.space].add(event.pointer)
         if not selected:
@@ -457,6 +473,8 @@ class Replay:
         for number, block in self.ended.items():
             self.restore(self.enters[number], block)
         self.ended.clear()
+        self.lives.extend(block.life(None) for blocks in self.spaces.values()
+                          for block in blocks.values() if block.key)
         return len(self.enters)
 
 
@@ -478,7 +496,7 @@ def analyse(events, selected=lambda event: True):
             if block.key:
                 replay.blocks[block.key].peak += 1
                 replay.blocks[block.key].peak_bytes += block.bytes
-    return Figures(dict(replay.counts), dict(replay.blocks), dict(replay.totals), replay.parents,
+    return Figures(dict(replay.counts), dict(replay.blocks), dict(replay.totals), replay.lives,
                    replay.peak_at, unfinished)
 
 
