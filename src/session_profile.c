@@ -22,7 +22,7 @@ static void free_symbols(struct symbols **symbols)
 
 static int name_frames(const struct session *session, struct profile *profile)
 {
-	_cleanup_(free_symbols) struct symbols *symbols = symbols__new();
+	_cleanup_(free_symbols) struct symbols *symbols = symbols__new(NULL);
 	int err;
 
 	if (!symbols)
