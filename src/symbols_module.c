@@ -186,7 +186,7 @@ static void write_text(struct module_job *job, const struct sources *sources,
 		       const struct debug_file *dwarf)
 {
 	const char *problem = sources->problem.text;
-	char from[MODULE_TEXT_SIZE / 2];
+	char from[MODULE_TEXT_SIZE - sizeof(sources->problem.text) - 2];
 
 	if (dwarf == &sources->file)
 		snprintf(from, sizeof(from), "its DWARF");
