@@ -1,73 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
-#include <libiberty/demangle.h>
-#include <setjmp.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cleanup.h"
 #include "profile.h"
 #include "symbols.h"
-
-/* Longer names are of no use to anyone; a mangled name of 100 bytes can stand for gigabytes. */
-#define MAX_NAME_SIZE 8192
-
-struct demangled {
-	jmp_buf full;
-	size_t size;
-	char text[MAX_NAME_SIZE];
-};
-
-static void take_demangled(const char *text, size_t size, void *opaque)
-{
-	struct demangled *demangled = opaque;
-
-	/* The demanglers' callback forms own no memory, so it is safe to leave them here; there is
-	 * no other way to stop one whose output doubles with every few bytes of input. */
-	if (size >= sizeof(demangled->text) - demangled->size)
-		longjmp(demangled->full, 1);
-	memcpy(demangled->text + demangled->size, text, size);
-	demangled->size += size;
-}
-
-static bool demangle(const char *symbol, struct demangled *demangled)
-{
-	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
-
-	demangled->size = 0;
-	if (setjmp(demangled->full))
-		return false;
-	if (rust_demangle_callback(symbol, options, take_demangled, demangled))
-		return true;
-	demangled->size = 0;
-	return !strncmp(symbol, "_Z", 2) &&
-	       cplus_demangle_v3_callback(symbol, options, take_demangled, demangled);
-}
-
-char *symbols__demangle(const char *symbol)
-{
-	struct demangled *demangled;
-	const char *version;
-	char *plain, *name;
-
-	/* .symtab spells versions out: memcpy@@GLIBC_2.14. */
-	version = *symbol ? strchr(symbol + 1, '@') : NULL;
-	plain = strndup(symbol, version ? (size_t)(version - symbol) : MAX_NAME_SIZE);
-	demangled = malloc(sizeof(*demangled));
-	if (!plain || !demangled) {
-		free(plain);
-		free(demangled);
-		return NULL;
-	}
-	if (!demangle(plain, demangled) || !demangled->size) {
-		free(demangled);
-		return plain;
-	}
-	name = strndup(demangled->text, demangled->size);
-	free(demangled);
-	free(plain);
-	return name;
-}
 
 /* A frame of which the lines are wanted. */
 struct wanted {
@@ -91,13 +27,6 @@ static int compare_wanted(const void *left, const void *right)
 	if (a->module != b->module)
 		return a->module < b->module ? -1 : 1;
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
-}
-
-static int add_function(struct profile *profile, const char *symbol, __u32 *id)
-{
-	_cleanup_(free_ptr) char *name = symbols__demangle(symbol);
-
-	return name ? profile__add_function(profile, symbol, name, name, id) : -ENOMEM;
 }
 
 /* Inlined functions without a name are left out. *@n is 0 where the function itself has none. */
@@ -125,7 +54,8 @@ static int convert_lines(struct naming *naming, const struct symbols_line *lines
 		if (!lines[i].symbol)
 			continue;
 		*to = (struct profile_line){ .line = lines[i].line, .inlined = lines[i].inlined };
-		err = add_function(profile, lines[i].symbol, &to->function);
+		err = profile__add_function(profile, lines[i].symbol, lines[i].symbol,
+					    lines[i].symbol, &to->function);
 		if (!err && lines[i].file)
 			err = profile__add_file(profile, lines[i].file, &to->file);
 		++*n;

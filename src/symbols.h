@@ -73,12 +73,8 @@ int symbols__look_up(struct symbols *symbols, const struct symbols_query *querie
  * before anything was looked up in it. */
 const char *symbols__module_text(const struct symbols *symbols, __u32 id);
 
-/* Gives every frame that has no lines yet those that are known, and every module of such a frame its
- * text. 0 or -ENOMEM. */
+/* Gives every frame that has no lines yet those that are known, its functions by the linker's names
+ * (profile__demangle() does the rest), and every module of such a frame its text. 0 or -ENOMEM. */
 int profile__symbolize(struct profile *profile, struct symbols *symbols);
-
-/* A readable form of a linker's symbol name, C++ and Rust demangled; to be freed, NULL without
- * memory. */
-char *symbols__demangle(const char *symbol);
 
 #endif
