@@ -93,7 +93,7 @@ int debug_file__open(int fd, const char *path, struct debug_file *out, struct er
 	mapped = !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
 	file.elf = elf_begin(fd, mapped ? ELF_C_READ_MMAP_PRIVATE : ELF_C_READ, NULL);
 	if (!file.elf || elf_kind(file.elf) != ELF_K_ELF || !gelf_getehdr(file.elf, &header) ||
-	    (header.e_type != ET_DYN && header.e_type != ET_EXEC)) {
+	    (header.e_type != ET_DYN && header.e_type != ET_EXEC && header.e_type != ET_REL)) {
 		error__set(error, 0, "%s is not an ELF file of code", path);
 		goto fail;
 	}

@@ -39,7 +39,7 @@ int debug_file__open_path(const char *path);
 /*
  * Opens the ELF file behind @fd, which is taken over, errors included. The file is read; mapped is
  * only what root owns and nobody else may write to, as a file that shrinks while it is mapped would
- * end us. -ENOEXEC: no ELF file to execute or link with; -EFBIG: it would need too much memory;
+ * end us. -ENOEXEC: no ELF file, or a core; -EFBIG: it would need too much memory;
  * -ENOMEM.
  */
 int debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error);

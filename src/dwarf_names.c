@@ -120,7 +120,7 @@ static bool has_scopes(Dwarf_Die *unit)
 	return false;
 }
 
-static const char *scope_name(Dwarf_Die *die)
+static const char *scope_name(Dwarf_Die *die, const char *of)
 {
 	const char *name;
 
@@ -134,7 +134,9 @@ static const char *scope_name(Dwarf_Die *die)
 	case DW_TAG_interface_type:
 	case DW_TAG_enumeration_type:
 		name = string_attribute(die, DW_AT_name);
-		return name ? name : "{unnamed}";
+		if (name)
+			return name;
+		return strcmp(of, "operator()") ? "{unnamed}" : "{lambda}";
 	case DW_TAG_module:
 		return string_attribute(die, DW_AT_name);
 	case DW_TAG_subprogram: {
@@ -146,9 +148,10 @@ static const char *scope_name(Dwarf_Die *die)
 	return NULL;
 }
 
-/* Writes "scope::scope::" of what encloses @die; without parent links they are found from above. */
+/* Writes "scope::scope::" of what encloses @die, whose own name is @of; without parent links they are
+ * found from above. */
 static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwarf_Die *die,
-			   char *text, size_t room)
+			   const char *of, char *text, size_t room)
 {
 	Dwarf_Die outer = *unit, at;
 	size_t size = 0;
@@ -166,7 +169,7 @@ static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwa
 		} while (dwarf_die__next(&at, names->budget));
 		if (!found || outer.addr == die->addr)
 			break;
-		name = scope_name(&outer);
+		name = scope_name(&outer, of);
 		len = name ? strlen(name) : 0;
 		if (!len || len + 3 > room - size)
 			continue;
@@ -191,7 +194,7 @@ static const char *make_symbol(struct dwarf_names *names, Dwarf_Die die)
 		return "";
 	if (!dwarf_diecu(&die, &unit, NULL, NULL) || !has_scopes(&unit))
 		return arena__string(names->arena, name, MAX_NAME_SIZE);
-	size = write_scopes(names, &unit, &die, text, sizeof(text) / 2);
+	size = write_scopes(names, &unit, &die, name, text, sizeof(text) / 2);
 	len = strnlen(name, sizeof(text) - size);
 	memcpy(text + size, name, len);
 	return arena__string(names->arena, text, size + len);

@@ -52,7 +52,9 @@ class Symbols:
         if ours == theirs or ours.endswith('::' + theirs):
             return True
         # Where the DWARF has no mangled name we take the symbol table's.
-        if ours.startswith('_') and f'{len(theirs)}{theirs}' in ours:
+        bare = theirs.split('<')[0]
+        part = 'clE' if theirs == 'operator()' else f'{len(bare)}{bare}'
+        if ours.startswith('_') and part in ours:
             return True
         # addr2line says foo.cold or foo.part.0 where we and eu-addr2line say foo.
         if theirs.split('.')[0] == ours.split('.')[0]:
@@ -106,9 +108,15 @@ def same_file(a, b):
 def agrees(symbols, mine, other):
     if not mine:
         return not other or other[0][0] == '??'
-    return len(mine) == len(other) and all(
-        (symbols.same(m[0], o[0]) and same_file(m[1], o[1]) and (m[2] == o[2] or m[1] == '??'))
-        for m, o in zip(mine, other))
+    if len(mine) != len(other):
+        return False
+    for i, (m, o) in enumerate(zip(mine, other)):
+        # Of what was inlined and is known by no mangled name addr2line says the outer function's.
+        named = symbols.same(m[0], o[0]) or (
+            i == 0 and not m[0].startswith('_') and symbols.same(mine[-1][0], o[0]))
+        if not named or not same_file(m[1], o[1]) or (m[2] != o[2] and m[1] != '??'):
+            return False
+    return True
 
 
 def check(places, path, n, verbose):
