@@ -15,7 +15,7 @@
 #include "number.h"
 #include "options.h"
 #include "output.h"
-#include "profile.h"
+#include "selected.h"
 
 #define DEFAULT_TOP 10
 
@@ -45,6 +45,8 @@ static const struct argp_option diff_options[] = {
 	  "Print folded stacks with both numbers, for differential flame graphs" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_OPTIONS,
+	FILTER_OPTIONS,
 	{ 0 },
 };
 
@@ -53,6 +55,8 @@ struct diff_command {
 	size_t n_inputs;
 	const char *output;
 	struct diff_options diff;
+	struct view_choice view;
+	struct filter_choice filter;
 	__u64 top;
 	bool top_is_given, alike, json, folded, strict;
 };
@@ -125,13 +129,22 @@ static error_t parse_diff(int key, char *arg, struct argp_state *state)
 			return options__reject_argument(input, arg);
 		options->inputs[options->n_inputs++] = arg;
 		return 0;
+	case OPT_STACK:
+	case OPT_NOT_STACK:
+		error__set(input->error, -EINVAL,
+			   "a stack has another number in each file; give --through or --module");
+		return EINVAL;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return selected__parse(&options->view, &options->filter, key, arg, input->error);
 	}
 }
 
 static int check_options(const struct diff_command *options, struct error *error)
 {
+	int err = filter__check_options(&options->filter.options, options->diff.cost, error);
+
+	if (err)
+		return err;
 	if (options->n_inputs < DIFF_SIDES)
 		return error__set(error, -EINVAL,
 				  "two data files are compared; write allocprof diff BEFORE AFTER");
@@ -159,8 +172,8 @@ static void *read_profile(void *context)
 	return NULL;
 }
 
-/* Both at once, as reading is half of the work. What was read is the caller's in any case. */
-static int read_profiles(const struct diff_command *options, struct profile *profiles[DIFF_SIDES],
+/* Both at once, as reading is half of the work. */
+static int read_profiles(const struct diff_command *options, struct selected selected[DIFF_SIDES],
 			 struct error *error)
 {
 	struct reading readings[DIFF_SIDES] = {
@@ -176,7 +189,7 @@ static int read_profiles(const struct diff_command *options, struct profile *pro
 	else
 		read_profile(&readings[DIFF_AFTER]);
 	for (int side = DIFF_SIDES - 1; side >= 0; side--) {
-		profiles[side] = readings[side].profile;
+		selected[side].profile = readings[side].profile;
 		if (readings[side].err)
 			*error = readings[side].error;
 	}
@@ -184,11 +197,11 @@ static int read_profiles(const struct diff_command *options, struct profile *pro
 }
 
 static int print_diff(const struct diff_command *options, const struct diff *diff,
-		      struct profile *const profiles[DIFF_SIDES], FILE *to)
+		      const struct selected selected[DIFF_SIDES], FILE *to)
 {
 	struct diff_output output = {
 		.diff = diff,
-		.profiles = { profiles[DIFF_BEFORE], profiles[DIFF_AFTER] },
+		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
 		.inputs = { options->inputs[DIFF_BEFORE], options->inputs[DIFF_AFTER] },
 		.top = options->json && !options->top_is_given ? 0 : options->top,
 		.alike = options->alike,
@@ -201,7 +214,7 @@ static int print_diff(const struct diff_command *options, const struct diff *dif
 }
 
 static int write_diff(const struct diff_command *options, const struct diff *diff,
-		      struct profile *const profiles[DIFF_SIDES], struct error *error)
+		      const struct selected selected[DIFF_SIDES], struct error *error)
 {
 	FILE *output;
 	int err = output__check(options->output, options->inputs[DIFF_BEFORE], error);
@@ -210,13 +223,31 @@ static int write_diff(const struct diff_command *options, const struct diff *dif
 		err = output__open(options->output, options->inputs[DIFF_AFTER], &output, error);
 	if (err)
 		return err;
-	err = print_diff(options, diff, profiles, output);
+	err = print_diff(options, diff, selected, output);
 	return output__close(output, options->output, err, error);
 }
 
-static void free_profile(struct profile **profile)
+/* The diff of what @selected gets. */
+static int compare(struct diff_command *options, struct selected selected[DIFF_SIDES],
+		   struct diff **diff, struct error *error)
 {
-	profile__free(*profile);
+	struct diff_input inputs[DIFF_SIDES];
+	int err = read_profiles(options, selected, error);
+
+	for (int side = 0; side < DIFF_SIDES && !err; side++) {
+		err = selected__choose(&selected[side], &options->view, &options->filter,
+				       options->diff.cost, error);
+		if (err)
+			return error__wrap(error, err, "%.256s", options->inputs[side]);
+		inputs[side] = (struct diff_input){
+			.profile = selected[side].profile,
+			.view = selected[side].view,
+			.counts = selected[side].filtered.counts,
+		};
+	}
+	options->diff.by_process = options->view.by_process;
+	options->diff.by_thread = options->view.by_thread;
+	return err ? err : diff__new(inputs, &options->diff, diff, error);
 }
 
 static void free_diff(struct diff **diff)
@@ -224,13 +255,24 @@ static void free_diff(struct diff **diff)
 	diff__free(*diff);
 }
 
+static void release_selected(struct selected (*selected)[DIFF_SIDES])
+{
+	for (int side = 0; side < DIFF_SIDES; side++)
+		selected__release(&(*selected)[side]);
+}
+
+static void release_filter(struct diff_command *options)
+{
+	filter_choice__release(&options->filter);
+}
+
 static int report_completeness(const struct diff_command *options,
-			       struct profile *const profiles[DIFF_SIDES])
+			       const struct selected selected[DIFF_SIDES])
 {
 	int status = EXIT_GOOD;
 
 	for (int side = 0; side < DIFF_SIDES; side++) {
-		int lacks = completeness__report_as(profiles[side], options->inputs[side],
+		int lacks = completeness__report_as(selected[side].profile, options->inputs[side],
 						    options->strict);
 
 		if (lacks)
@@ -241,12 +283,10 @@ static int report_completeness(const struct diff_command *options,
 
 static int run_diff(int argc, char **argv)
 {
-	_cleanup_(free_profile) struct profile *before = NULL;
-	_cleanup_(free_profile) struct profile *after = NULL;
+	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
+	_cleanup_(release_filter) struct diff_command options = { .top = DEFAULT_TOP };
 	_cleanup_(free_diff) struct diff *diff = NULL;
-	struct diff_command options = { .top = DEFAULT_TOP };
 	struct error error = { 0 };
-	struct profile *profiles[DIFF_SIDES] = { NULL };
 	int err;
 
 	err = options__parse(&cmd_diff, parse_diff, &options, argc, argv, &error);
@@ -258,13 +298,9 @@ static int run_diff(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_USAGE;
 	}
-	err = read_profiles(&options, profiles, &error);
-	before = profiles[DIFF_BEFORE];
-	after = profiles[DIFF_AFTER];
+	err = compare(&options, selected, &diff, &error);
 	if (!err)
-		err = diff__new(before, after, &options.diff, &diff, &error);
-	if (!err)
-		err = write_diff(&options, diff, profiles, &error);
+		err = write_diff(&options, diff, selected, &error);
 	/* A reader such as head(1) took what it wanted. */
 	if (err == -EPIPE)
 		return EXIT_GOOD;
@@ -272,7 +308,8 @@ static int run_diff(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	return report_completeness(&options, profiles);
+	filter_choice__tell_unmet(&options.filter);
+	return report_completeness(&options, selected);
 }
 
 const struct command cmd_diff = {

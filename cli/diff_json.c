@@ -4,6 +4,7 @@
 #include "cleanup.h"
 #include "completeness.h"
 #include "diff_output.h"
+#include "filter.h"
 #include "json.h"
 #include "profile.h"
 
@@ -26,6 +27,8 @@ static json_object *json_side(const struct diff_output *output, enum diff_side s
 
 	add(object, "file", json__string(output->inputs[side]));
 	add(object, "command", command ? json__string(command) : NULL);
+	add(object, "basis",
+	    json_object_new_string(filter__has_live(profile) ? "allocations" : "requests"));
 	add(object, "complete", json_object_new_boolean(completeness__has_all_calls(profile)));
 	add(object, "lost", count_of(profile__ledger(profile, "lost")));
 	add(object, "stacks", count_of(of->n_stacks));

@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "completeness.h"
 #include "diff_output.h"
+#include "filter.h"
 #include "number.h"
 #include "profile.h"
 #include "table.h"
@@ -298,6 +299,11 @@ static void print_notes(const struct diff_output *output)
 	const struct diff *diff = output->diff;
 	FILE *to = output->terminal.to;
 
+	if (filter__has_live(output->profiles[DIFF_BEFORE]) !=
+	    filter__has_live(output->profiles[DIFF_AFTER]))
+		fputs("\nOnly one of the recordings was made with --live: the other one counts "
+		      "calls that got no\nmemory, too.\n",
+		      to);
 	if (diff->between_runs[DIFF_BEFORE] || diff->between_runs[DIFF_AFTER])
 		fputs("\nEach stack's cost is its median over the runs; \"between runs\" is what "
 		      "the median\nof the totals has over their sum.\n",

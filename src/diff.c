@@ -178,36 +178,21 @@ static int make_entries(struct diff *diff)
 	return 0;
 }
 
-static int check_cost(const struct profile *const profiles[DIFF_SIDES], enum cost cost,
-		      struct error *error)
+int diff__new(const struct diff_input inputs[DIFF_SIDES], const struct diff_options *options,
+	      struct diff **diff, struct error *error)
 {
-	static const char *const names[DIFF_SIDES] = { "BEFORE", "AFTER" };
-
-	for (int side = 0; side < DIFF_SIDES && cost__needs_live(cost); side++) {
-		if (!filter__has_live(profiles[side]))
-			return error__set(error, -ENODATA,
-					  "cannot compare %s: %s does not say what became of "
-					  "memory; record with --live",
-					  cost__name(cost), names[side]);
-	}
-	return 0;
-}
-
-int diff__new(const struct profile *before, const struct profile *after,
-	      const struct diff_options *options, struct diff **diff, struct error *error)
-{
-	const struct profile *const profiles[DIFF_SIDES] = { before, after };
 	struct diff *created;
-	int err = check_cost(profiles, options->cost, error);
+	int err;
 
-	if (err)
-		return err;
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		err = filter__check_cost(inputs[side].profile, options->cost, error);
+		if (err)
+			return err;
+	}
 	created = calloc(1, sizeof(*created));
 	if (created) {
 		created->options = *options;
-		/* Blocks and requests are not the same; what both files have is compared. */
-		err = diff__read_stacks(created, profiles,
-					!filter__has_live(before) || !filter__has_live(after));
+		err = diff__read_stacks(created, inputs);
 		if (!err)
 			err = make_entries(created);
 		if (!err) {

@@ -16,6 +16,7 @@
 struct diff_aligner;
 struct error;
 struct profile;
+struct stack_view;
 
 enum diff_side {
 	DIFF_BEFORE,
@@ -39,6 +40,14 @@ struct diff_options {
 	__u32 depth; /* so many innermost frames make a stack; 0: all */
 	__u64 min;   /* differences below it are not listed */
 	bool no_pairing;
+	bool by_process, by_thread; /* their names are the outermost frames */
+};
+
+/* A profile to compare. */
+struct diff_input {
+	const struct profile *profile;
+	const struct stack_view *view;	/* of its stacks */
+	const struct selection *counts; /* by count's id - 1: what to compare; NULL: all */
 };
 
 /* A frame as it is compared. */
@@ -103,11 +112,11 @@ struct diff {
 };
 
 /*
- * Compares @before with @after, neither of which is needed any longer afterwards. 0, and *@diff is to
- * be freed; -ENODATA where a profile does not know the cost, or -ENOMEM, with @error set.
+ * Compares two profiles, which the diff does not refer to afterwards. 0, and *@diff is to be freed;
+ * -ENODATA where a profile does not know the cost, or -ENOMEM, with @error set.
  */
-int diff__new(const struct profile *before, const struct profile *after,
-	      const struct diff_options *options, struct diff **diff, struct error *error);
+int diff__new(const struct diff_input inputs[DIFF_SIDES], const struct diff_options *options,
+	      struct diff **diff, struct error *error);
 void diff__free(struct diff *diff);
 
 /* The cost of @entry on @side. */

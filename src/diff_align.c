@@ -2,16 +2,21 @@
 #include "diff_align.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "diff_internal.h"
-#include "hash_table.h"
 
 /* A frame that is only in one of the stacks costs this. */
 #define GAP	   1000
 #define IMPOSSIBLE (4 * GAP)
-#define CACHE_SIZE (1U << 18)
+#define NOT_FILLED (UINT32_MAX / 2)
+
+/* A cell takes some nanoseconds, and this is how many cells the others take as long as. */
+#define WORK_ALIGN   32
+#define WORK_COMPARE 64
 
 /* Names that are less alike, in thousandths, are other names. */
 #define NAMES_ALIKE 500
@@ -24,6 +29,7 @@
 struct region {
 	const __u32 *a, *b;
 	__u32 n_a, n_b;
+	__u32 band;
 };
 
 struct diff_aligner *diff_aligner__new(const struct diff *diff)
@@ -40,10 +46,9 @@ struct diff_aligner *diff_aligner__new(const struct diff *diff)
 	for (int side = 0; side < DIFF_SIDES; side++)
 		aligner->is_known[side] = calloc(aligner->n_canonical + 1, sizeof(bool));
 	aligner->cells = calloc(DIFF_ALIGN_CELLS, sizeof(*aligner->cells));
-	aligner->cache = calloc(CACHE_SIZE, sizeof(*aligner->cache));
 	aligner->names = calloc(diff->n_names + 1, sizeof(*aligner->names));
 	if (!aligner->is_known[DIFF_BEFORE] || !aligner->is_known[DIFF_AFTER] || !aligner->cells ||
-	    !aligner->cache || !aligner->names) {
+	    !aligner->names) {
 		diff_aligner__free(aligner);
 		return NULL;
 	}
@@ -62,7 +67,8 @@ void diff_aligner__free(struct diff_aligner *aligner)
 	free(aligner->is_known[DIFF_BEFORE]);
 	free(aligner->is_known[DIFF_AFTER]);
 	free(aligner->cells);
-	free(aligner->cache);
+	free(aligner->known);
+	hash_table__release(&aligner->known_index);
 	for (size_t i = 0; aligner->names && i < aligner->diff->n_names; i++)
 		free(aligner->names[i].pairs);
 	free(aligner->names);
@@ -108,19 +114,30 @@ static unsigned int compare_names(struct diff_aligner *aligner, __u32 a, __u32 b
 						      : similarity;
 }
 
+static bool match_known(const void *owner, __u32 id, const void *key)
+{
+	const struct diff_aligner *aligner = owner;
+
+	return !memcmp(aligner->known[id - 1].names, key, sizeof(aligner->known->names));
+}
+
+/* Each two names are compared once. */
 static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b)
 {
-	__u32 low = a < b ? a : b, high = a < b ? b : a;
-	__u64 hash = hash_mix(hash_mix(0, low), high);
-	struct diff_align_cache_entry *entry = &aligner->cache[hash % CACHE_SIZE];
+	struct diff_align_known known = { .names = { a < b ? a : b, a < b ? b : a } };
+	__u64 hash = hash_mix(hash_mix(0, known.names[0]), known.names[1]);
+	__u32 id = hash_table__find(&aligner->known_index, hash, match_known, aligner, known.names);
 
-	if (entry->names[0] != low + 1 || entry->names[1] != high + 1) {
-		*entry = (struct diff_align_cache_entry){
-			.names = { low + 1, high + 1 },
-			.similarity = compare_names(aligner, low, high),
-		};
-	}
-	return entry->similarity;
+	if (id)
+		return aligner->known[id - 1].similarity;
+	known.similarity = compare_names(aligner, known.names[0], known.names[1]);
+	aligner->work += WORK_COMPARE;
+	/* Without memory they are compared again. */
+	if (!array__reserve(&aligner->known, &aligner->known_room, aligner->n_known + 1,
+			    sizeof(known)) &&
+	    !hash_table__insert(&aligner->known_index, hash, aligner->n_known + 1))
+		aligner->known[aligner->n_known++] = known;
+	return known.similarity;
 }
 
 /* Whether one is gone and the other is new. */
@@ -146,40 +163,79 @@ static __u32 cost_of_change(struct diff_aligner *aligner, __u32 a, __u32 b)
 	return 1000 - similarity;
 }
 
+static __u32 min(__u32 a, __u32 b)
+{
+	return a < b ? a : b;
+}
+
 static __u32 *cell(const struct diff_aligner *aligner, const struct region *region, __u32 i,
 		   __u32 j)
 {
 	return &aligner->cells[(size_t)i * (region->n_b + 1) + j];
 }
 
-static __u32 min(__u32 a, __u32 b)
+/* Only so many cells left and right of the diagonal are filled. */
+static __u32 cost_at(const struct diff_aligner *aligner, const struct region *region, __u32 i,
+		     __u32 j)
 {
-	return a < b ? a : b;
+	if (i > j + region->band || j > i + region->band)
+		return NOT_FILLED;
+	return *cell(aligner, region, i, j);
 }
 
-/* False where the last cell would have more than @most. */
-static bool fill_cells(struct diff_aligner *aligner, const struct region *region, __u32 most)
+static __u32 cheapest(struct diff_aligner *aligner, const struct region *region, __u32 i, __u32 j)
 {
-	for (__u32 j = 0; j <= region->n_b; j++)
-		*cell(aligner, region, 0, j) = j * GAP;
-	for (__u32 i = 1; i <= region->n_a; i++) {
-		__u32 least = i * GAP;
+	__u32 cost = NOT_FILLED;
 
-		*cell(aligner, region, i, 0) = least;
-		for (__u32 j = 1; j <= region->n_b; j++) {
-			__u32 gap = min(*cell(aligner, region, i - 1, j),
-					*cell(aligner, region, i, j - 1)) +
-				    GAP;
-			__u32 change = cost_of_change(aligner, region->a[i - 1], region->b[j - 1]);
-			__u32 cost = min(gap, *cell(aligner, region, i - 1, j - 1) + change);
+	if (!i && !j)
+		return 0;
+	if (i)
+		cost = min(cost, cost_at(aligner, region, i - 1, j) + GAP);
+	if (j)
+		cost = min(cost, cost_at(aligner, region, i, j - 1) + GAP);
+	if (i && j)
+		cost = min(cost,
+			   cost_at(aligner, region, i - 1, j - 1) +
+				   cost_of_change(aligner, region->a[i - 1], region->b[j - 1]));
+	return cost;
+}
+
+/* The last cell's cost; or some that is more than @most, if it is. */
+static __u32 fill_cells(struct diff_aligner *aligner, const struct region *region, __u32 most)
+{
+	__u32 least = 0;
+
+	for (__u32 i = 0; i <= region->n_a; i++) {
+		__u32 from = i > region->band ? i - region->band : 0;
+		__u32 to = min(i + region->band, region->n_b);
+
+		least = NOT_FILLED;
+		for (__u32 j = from; j <= to; j++) {
+			__u32 cost = cheapest(aligner, region, i, j);
 
 			*cell(aligner, region, i, j) = cost;
 			least = min(least, cost);
 		}
+		aligner->work += 2 * region->band + 1;
 		if (least > most)
-			return false;
+			return least;
 	}
-	return *cell(aligner, region, region->n_a, region->n_b) <= most;
+	return cost_at(aligner, region, region->n_a, region->n_b);
+}
+
+/* Most frames are near the diagonal. What leaves the band has more gaps than that is wide, so a sum that is
+ * not greater is the least there is. False where it is more than @most. */
+static bool widen_band(struct diff_aligner *aligner, struct region *region, __u32 most)
+{
+	__u32 longer = region->n_a > region->n_b ? region->n_a : region->n_b;
+	__u32 cost;
+
+	for (region->band = longer - min(region->n_a, region->n_b) + 1;; region->band *= 2) {
+		cost = fill_cells(aligner, region, most);
+		if (cost <= (region->band + 1) * GAP || (region->band + 1) * GAP > most ||
+		    region->band >= longer)
+			return cost <= most;
+	}
 }
 
 /* Frames of both stacks side by side that are nobody's new name. */
@@ -208,18 +264,18 @@ static void trace_back(struct diff_aligner *aligner, const struct region *region
 	size_t n = 0;
 
 	for (__u32 i = region->n_a, j = region->n_b; i || j;) {
-		__u32 cost = *cell(aligner, region, i, j);
+		__u32 cost = cost_at(aligner, region, i, j);
 		enum diff_edit edit;
 
 		if (i && j &&
-		    cost == *cell(aligner, region, i - 1, j - 1) +
+		    cost == cost_at(aligner, region, i - 1, j - 1) +
 				    cost_of_change(aligner, region->a[i - 1], region->b[j - 1])) {
 			edit = DIFF_EDIT_SAME;
 			i--;
 			j--;
 			note_change(aligner, region->a[i], region->b[j], alignment);
 			gaps = (struct gaps){ 0 };
-		} else if (i && cost == *cell(aligner, region, i - 1, j) + GAP) {
+		} else if (i && cost == cost_at(aligner, region, i - 1, j) + GAP) {
 			edit = DIFF_EDIT_A_ONLY;
 			i--;
 			gaps.a = true;
@@ -269,16 +325,19 @@ bool diff_aligner__align(struct diff_aligner *aligner, __u32 a, __u32 b,
 	while (tail < shorter - head &&
 	       frames_a[stack_a->n_frames - 1 - tail] == frames_b[stack_b->n_frames - 1 - tail])
 		tail++;
-	region = (struct region){ frames_a + head, frames_b + head, stack_a->n_frames - head - tail,
-				  stack_b->n_frames - head - tail };
-	aligner->work += 32 + head + tail;
+	region = (struct region){
+		.a = frames_a + head,
+		.b = frames_b + head,
+		.n_a = stack_a->n_frames - head - tail,
+		.n_b = stack_b->n_frames - head - tail,
+	};
+	aligner->work += WORK_ALIGN + head + tail;
 	if ((__u64)(region.n_a + 1) * (region.n_b + 1) > DIFF_ALIGN_CELLS)
 		return false;
-	aligner->work += 8ULL * (region.n_a + 1) * (region.n_b + 1);
-	if (!fill_cells(aligner, &region, (1000 - DIFF_ALIGN_LEAST) * longer))
+	if (!widen_band(aligner, &region, (1000 - DIFF_ALIGN_LEAST) * longer))
 		return false;
 	*alignment = (struct diff_alignment){
-		.similarity = 1000 - *cell(aligner, &region, region.n_a, region.n_b) / longer,
+		.similarity = 1000 - cost_at(aligner, &region, region.n_a, region.n_b) / longer,
 		.is_by_name = true,
 	};
 	trace_back(aligner, &region, alignment, edits ? edits + head : NULL, &n);

@@ -4,6 +4,7 @@
 #define ALLOCPROF_DIFF_ALIGN_H
 
 #include "diff.h"
+#include "hash_table.h"
 
 /* What may lie between the first and the last frame that differ, of one stack times of the other. Stacks
  * with more are not alike. */
@@ -12,10 +13,10 @@
 /* In thousandths. Stacks that are less alike are not looked at to the end. */
 #define DIFF_ALIGN_LEAST 550
 
-/* What is remembered of names that were compared. Zeroed is empty. */
-struct diff_align_cache_entry {
-	__u32 names[2]; /* index + 1 */
-	__u32 similarity;
+/* Two names that were compared. */
+struct diff_align_known {
+	__u32 names[2];
+	__u32 similarity; /* thousandths */
 };
 
 /* A name's pairs of neighbouring characters. */
@@ -28,10 +29,12 @@ struct diff_aligner {
 	const struct diff *diff;
 	bool *is_known[DIFF_SIDES]; /* by canonical id: some name of it is on that side */
 	__u32 *cells;
-	struct diff_align_cache_entry *cache;
+	struct diff_align_known *known;
+	size_t n_known, known_room;
+	struct hash_table known_index; /* index + 1 */
 	struct diff_align_name *names;
 	size_t n_canonical;
-	__u64 work; /* grows with the cells and frames looked at */
+	__u64 work; /* grows with what was looked at; does not depend on which side is which */
 };
 
 struct diff_alignment {

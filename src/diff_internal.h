@@ -15,8 +15,7 @@ static inline const __u32 *diff_stack__frames(const struct diff *diff,
 int diff__compare_stacks(const struct diff *diff, __u32 a, __u32 b);
 
 /* diff_stacks.c: fills names, stacks and profiles of @diff. 0 or -ENOMEM. */
-int diff__read_stacks(struct diff *diff, const struct profile *const profiles[DIFF_SIDES],
-		      bool requests);
+int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SIDES]);
 
 /* diff_name.c: the length of what is left of @name without what compilers add; @text has room for it
  * all. */

@@ -21,8 +21,8 @@
 #define WINDOW	  4
 #define ALL_PAIRS 64
 
-/* Less than a second of comparing. */
-#define MOST_WORK    50000000ULL
+/* A second of comparing, about. */
+#define MOST_WORK    100000000ULL
 #define LOOK_UP_WORK 8
 
 struct candidate {

@@ -10,11 +10,11 @@
 #include "filter.h"
 #include "hash_table.h"
 #include "profile.h"
+#include "stack_view.h"
 
 struct reader {
 	struct diff *diff;
-	const struct profile *const *profiles;
-	bool requests;
+	const struct diff_input *inputs;
 	struct hash_table name_index, stack_index; /* index + 1 */
 	__u64 seed;
 	size_t names_room, frames_room, stacks_room;
@@ -29,11 +29,16 @@ struct sample {
 /* A profile while it is read. */
 struct reading {
 	struct reader *reader;
+	const struct diff_input *input;
 	const struct profile *profile;
 	enum diff_side side;
 	bool *is_same_build; /* by module: the other profile has the very same file */
-	__u32 *names;	     /* of the frames, index + 1, 0 until asked for */
+	/* Names, index + 1, 0 until asked for: of the view's labels, the allocator's functions, and by
+	 * their ids of processes and threads. */
+	__u32 *labels, *processes, *threads;
 	__u32 functions[AP_FUNCTIONS];
+	__u32 *frames; /* of the stack that is read */
+	size_t frames_room;
 	struct sample *samples; /* by stack and run */
 	size_t n_samples;
 	__u32 *runs; /* ascending */
@@ -82,48 +87,41 @@ static int add_name(struct reader *reader, const char *module, const char *funct
 }
 
 /* A place without a name is its module, or exactly that place where both sides have the same file. */
-static int add_place(struct reading *reading, const struct profile_frame *frame, __u32 *id)
+static int add_place(struct reading *reading, const struct stack_label *label, __u32 *id)
 {
 	_cleanup_(free_ptr) char *text = NULL;
-	const struct profile_module *module;
 	const char *base;
-	int len;
 
-	if (!frame->module)
-		return add_name(reading->reader, "", "[unknown]", id);
-	module = &reading->profile->modules[frame->module - 1];
-	base = profile_module__basename(module);
-	if (reading->is_same_build[frame->module - 1])
-		len = asprintf(&text, "[%s+0x%llx]", base, frame->offset);
-	else
-		len = asprintf(&text, "[%s]", base);
-	if (len < 0) {
+	if (!label->module)
+		return add_name(reading->reader, "", label->text, id);
+	base = profile_module__basename(&reading->profile->modules[label->module - 1]);
+	if (reading->is_same_build[label->module - 1])
+		return add_name(reading->reader, base, label->text, id);
+	if (asprintf(&text, "[%s]", base) < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
 	return add_name(reading->reader, base, text, id);
 }
 
-static int frame_name(struct reading *reading, __u32 frame_id, __u32 *id)
+static int label_name(struct reading *reading, __u32 index, __u32 *id)
 {
-	const struct profile_frame *frame = &reading->profile->frames[frame_id - 1];
-	const struct profile_function *function;
+	const struct stack_label *label = &reading->input->view->labels[index];
 	const char *module = "";
 	int err;
 
-	if (reading->names[frame_id - 1]) {
-		*id = reading->names[frame_id - 1];
+	if (reading->labels[index]) {
+		*id = reading->labels[index];
 		return 0;
 	}
-	function = profile__frame_function(reading->profile, frame);
-	if (frame->module)
-		module = profile_module__basename(&reading->profile->modules[frame->module - 1]);
-	if (function && *function->name)
-		err = add_name(reading->reader, module, function->name, id);
+	if (label->module)
+		module = profile_module__basename(&reading->profile->modules[label->module - 1]);
+	if (label->function)
+		err = add_name(reading->reader, module, label->text, id);
 	else
-		err = add_place(reading, frame, id);
+		err = add_place(reading, label, id);
 	if (!err)
-		reading->names[frame_id - 1] = *id;
+		reading->labels[index] = *id;
 	return err;
 }
 
@@ -172,39 +170,62 @@ static int add_stack(struct reader *reader, const __u32 *frames, __u32 n_frames,
 	return 0;
 }
 
-/* The stack of @count, with the allocator's function as its innermost frame. */
-static int count_stack(struct reading *reading, const struct profile_count *count, __u32 *id)
+/* What belongs to no file. *@id stays where it is known already. */
+static int plain_name(struct reading *reading, const char *name, __u32 *id)
 {
-	const struct profile_stack *stack = &reading->profile->stacks[count->stack - 1];
-	__u32 depth = reading->reader->diff->options.depth, frames[AP_MAX_DEPTH + 1];
-	__u32 n = depth && depth < stack->n_frames ? depth : stack->n_frames;
-	int err;
-
-	frames[0] = reading->functions[count->function];
-	if (!frames[0]) {
-		err = add_name(reading->reader, "", profile__function_name(count->function),
-			       &frames[0]);
-		if (err)
-			return err;
-		reading->functions[count->function] = frames[0];
-	}
-	for (__u32 i = 0; i < n; i++) {
-		err = frame_name(reading, stack->frames[i], &frames[i + 1]);
-		if (err)
-			return err;
-	}
-	return add_stack(reading->reader, frames, n + 1, id);
+	return *id ? 0 : add_name(reading->reader, "", name, id);
 }
 
-static __u64 cost_of(const struct reading *reading, const struct profile_count *count)
+/* The stack of @count, from the allocator's function to the process. */
+static int count_stack(struct reading *reading, const struct profile_count *count, __u32 *id)
 {
-	enum cost cost = reading->reader->diff->options.cost;
+	const struct diff_options *options = &reading->reader->diff->options;
+	const struct profile *profile = reading->profile;
+	size_t n, at = 0;
+	const __u32 *labels = stack_view__frames(reading->input->view, count->stack, &n);
+	__u32 *names[] = { &reading->functions[count->function],
+			   &reading->threads[count->thread - 1],
+			   &reading->processes[count->process - 1] };
+	int err;
+
+	if (options->depth && options->depth < n)
+		n = options->depth;
+	err = array__reserve(&reading->frames, &reading->frames_room, n + 3, sizeof(*names[0]));
+	if (!err)
+		err = plain_name(reading, profile__function_name(count->function), names[0]);
+	if (!err && options->by_thread)
+		err = plain_name(reading, profile->threads[count->thread - 1].name, names[1]);
+	if (!err && options->by_process)
+		err = plain_name(reading, profile->processes[count->process - 1].comm, names[2]);
+	if (err)
+		return err;
+	reading->frames[at++] = *names[0];
+	for (size_t i = 0; i < n; i++) {
+		err = label_name(reading, labels[i], &reading->frames[at++]);
+		if (err)
+			return err;
+	}
+	if (options->by_thread)
+		reading->frames[at++] = *names[1];
+	if (options->by_process)
+		reading->frames[at++] = *names[2];
+	return add_stack(reading->reader, reading->frames, at, id);
+}
+
+/* What of @count is compared. False where nothing is. */
+static bool select_cost(const struct reading *reading, const struct profile_count *count,
+			__u64 *cost)
+{
 	struct selection selection;
 
-	if (reading->reader->requests && !cost__needs_live(cost))
-		return cost__is_bytes(cost) ? count->size_bytes : count->calls;
-	filter__whole(reading->profile, count, &selection);
-	return cost__of(cost, &selection);
+	if (count->function == AP_FREE)
+		return false;
+	if (reading->input->counts)
+		selection = reading->input->counts[count->id - 1];
+	else
+		filter__whole(reading->profile, count, &selection);
+	*cost = cost__of(reading->reader->diff->options.cost, &selection);
+	return *cost || selection.allocations;
 }
 
 static int collect_samples(struct reading *reading)
@@ -214,14 +235,17 @@ static int collect_samples(struct reading *reading)
 	int err;
 
 	reading->samples = calloc(profile->n_counts + 1, sizeof(*reading->samples));
-	reading->names = calloc(profile->n_frames + 1, sizeof(*reading->names));
-	if (!reading->samples || !reading->names)
+	reading->labels = calloc(reading->input->view->n_labels + 1, sizeof(*reading->labels));
+	reading->processes = calloc(profile->n_processes + 1, sizeof(*reading->processes));
+	reading->threads = calloc(profile->n_threads + 1, sizeof(*reading->threads));
+	if (!reading->samples || !reading->labels || !reading->processes || !reading->threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
+		__u64 cost;
 		__u32 id;
 
-		if (count->function == AP_FREE || !count->calls)
+		if (!select_cost(reading, count, &cost))
 			continue;
 		err = count_stack(reading, count, &id);
 		if (err)
@@ -232,7 +256,7 @@ static int collect_samples(struct reading *reading)
 		reading->samples[reading->n_samples++] = (struct sample){
 			.stack = id,
 			.run = profile->processes[count->process - 1].run,
-			.cost = cost_of(reading, count),
+			.cost = cost,
 		};
 	}
 	return 0;
@@ -371,7 +395,7 @@ static __u64 hash_module(const struct reader *reader, const struct profile_modul
 static int find_same_builds(struct reading *reading)
 {
 	const struct reader *reader = reading->reader;
-	const struct profile *other = reader->profiles[!reading->side];
+	const struct profile *other = reader->inputs[!reading->side].profile;
 	struct hash_table index = { 0 };
 	int err = 0;
 
@@ -399,7 +423,8 @@ static int read_profile(struct reader *reader, enum diff_side side)
 {
 	struct reading reading = {
 		.reader = reader,
-		.profile = reader->profiles[side],
+		.input = &reader->inputs[side],
+		.profile = reader->inputs[side].profile,
 		.side = side,
 	};
 	int err = find_same_builds(&reading);
@@ -411,7 +436,10 @@ static int read_profile(struct reader *reader, enum diff_side side)
 	if (!err)
 		err = sum_samples(&reading);
 	free(reading.is_same_build);
-	free(reading.names);
+	free(reading.labels);
+	free(reading.processes);
+	free(reading.threads);
+	free(reading.frames);
 	free(reading.samples);
 	free(reading.runs);
 	return err;
@@ -506,13 +534,11 @@ static void note_sides(struct diff *diff)
 	}
 }
 
-int diff__read_stacks(struct diff *diff, const struct profile *const profiles[DIFF_SIDES],
-		      bool requests)
+int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SIDES])
 {
 	struct reader reader = {
 		.diff = diff,
-		.profiles = profiles,
-		.requests = requests,
+		.inputs = inputs,
 		.seed = hash_seed(),
 	};
 	int err = read_profile(&reader, DIFF_BEFORE);
