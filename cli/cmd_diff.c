@@ -17,7 +17,8 @@
 #include "output.h"
 #include "selected.h"
 
-#define DEFAULT_TOP 10
+#define DEFAULT_TOP	 10
+#define DEFAULT_JSON_TOP 1000
 
 enum {
 	OPT_COST = 256,
@@ -37,10 +38,11 @@ static const struct argp_option diff_options[] = {
 	  "What is compared: allocations (default), bytes, live, live-bytes, temporary or peak" },
 	{ "depth", OPT_DEPTH, "N", 0, "Compare only the N innermost frames of stacks" },
 	{ "min", OPT_MIN, "N", 0, "Add up stacks whose difference is less than N" },
-	{ "top", OPT_TOP, "N", 0, "List N stacks of each section (default 10); 0 for all" },
+	{ "top", OPT_TOP, "N", 0,
+	  "List N stacks of each section (default 10, 1000 with --json); 0 for all" },
 	{ "alike", OPT_ALIKE, NULL, 0, "List stacks that did not change, too" },
 	{ "no-pairing", OPT_NO_PAIRING, NULL, 0, "Do not pair stacks whose frames differ" },
-	{ "json", OPT_JSON, NULL, 0, "Print JSON; all stacks, unless --top is given" },
+	{ "json", OPT_JSON, NULL, 0, "Print JSON" },
 	{ "folded", OPT_FOLDED, NULL, 0,
 	  "Print folded stacks with both numbers, for differential flame graphs" },
 	{ "strict", OPT_STRICT, NULL, 0,
@@ -203,7 +205,9 @@ static int print_diff(const struct diff_command *options, const struct diff *dif
 		.diff = diff,
 		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
 		.inputs = { options->inputs[DIFF_BEFORE], options->inputs[DIFF_AFTER] },
-		.top = options->json && !options->top_is_given ? 0 : options->top,
+		.top = options->top_is_given ? options->top
+		       : options->json	     ? DEFAULT_JSON_TOP
+					     : DEFAULT_TOP,
 		.alike = options->alike,
 		.terminal = terminal__of(to),
 	};
@@ -284,7 +288,7 @@ static int report_completeness(const struct diff_command *options,
 static int run_diff(int argc, char **argv)
 {
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
-	_cleanup_(release_filter) struct diff_command options = { .top = DEFAULT_TOP };
+	_cleanup_(release_filter) struct diff_command options = { 0 };
 	_cleanup_(free_diff) struct diff *diff = NULL;
 	struct error error = { 0 };
 	int err;

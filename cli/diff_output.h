@@ -22,7 +22,8 @@ int diff_output__text(const struct diff_output *output);
 /* allocprof-diff/1. 0, -ENOMEM or the negative errno of the write. */
 int diff_output__json(const struct diff_output *output);
 
-/* How many stacks of @section are to be listed. */
+/* How many stacks of @section there are to list, which is all that cost anything, and how many will be. */
+size_t diff_output__listable(const struct diff_output *output, enum diff_section section);
 size_t diff_output__listed(const struct diff_output *output, enum diff_section section);
 
 #endif

@@ -18,7 +18,7 @@ static const char *const titles[DIFF_SECTIONS] = {
 	[DIFF_ONLY_BEFORE] = "only in BEFORE",
 	[DIFF_ONLY_AFTER] = "only in AFTER",
 	[DIFF_CHANGED] = "changed",
-	[DIFF_PAIRED] = "paired: frames differ",
+	[DIFF_PAIRED] = "paired, frames differ",
 	[DIFF_ALIKE] = "alike",
 	[DIFF_BELOW_MIN] = "below --min",
 };
@@ -29,12 +29,28 @@ static const char *const cost_titles[COSTS] = {
 	[COST_TEMPORARY] = "temporary",	    [COST_PEAK] = "bytes at the peak",
 };
 
-size_t diff_output__listed(const struct diff_output *output, enum diff_section section)
+size_t diff_output__listable(const struct diff_output *output, enum diff_section section)
 {
-	size_t n = output->diff->sections[section].n;
+	const struct diff *diff = output->diff;
+	const struct diff_sum *sum = &diff->sections[section];
+	size_t n = sum->n;
 
 	if (section == DIFF_BELOW_MIN || (section == DIFF_ALIKE && !output->alike))
 		return 0;
+	for (; n; n--) {
+		const struct diff_entry *last = &diff->entries[sum->first + n - 1];
+
+		if (diff_entry__cost(diff, last, DIFF_BEFORE).max ||
+		    diff_entry__cost(diff, last, DIFF_AFTER).max)
+			break;
+	}
+	return n;
+}
+
+size_t diff_output__listed(const struct diff_output *output, enum diff_section section)
+{
+	size_t n = diff_output__listable(output, section);
+
 	return output->top && output->top < n ? output->top : n;
 }
 
@@ -272,6 +288,7 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 {
 	const struct diff_sum *sum = &output->diff->sections[section];
 	size_t n = diff_output__listed(output, section);
+	size_t more = diff_output__listable(output, section) - n;
 	__s64 rest = diff__difference(sum->costs);
 	int err = 0;
 
@@ -287,10 +304,9 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 		err = print_entry(output, entry);
 		rest -= entry->difference;
 	}
-	if (n < sum->n)
+	if (more)
 		fprintf(output->terminal.to, "\n  %s  %s more stack%s; --top 0 lists all\n",
-			signed_text(rest).text, number__count(sum->n - n).text,
-			sum->n - n == 1 ? "" : "s");
+			signed_text(rest).text, number__count(more).text, more == 1 ? "" : "s");
 	return err;
 }
 

@@ -6,8 +6,8 @@
 
 static const char *const prefixes[] = { "specialized ", "merged ", "outlined " };
 /* Clones that GCC and LLVM make of a function. */
-static const char *const suffixes[] = { ".isra.", ".constprop.", ".part.",   ".cold",
-					".llvm.", ".lto_priv.",	 " [clone ." };
+static const char *const suffixes[] = { " [clone .", ".isra.", ".constprop.", ".part.",
+					".cold",     ".llvm.", ".lto_priv." };
 
 static bool is_operator(const char *name, const char *at)
 {

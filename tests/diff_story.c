@@ -17,7 +17,13 @@ struct call {
 static const struct call calls_before[] = {
 	{ { "parse_headers(Buffer&)", "handle_request" }, AP_MALLOC, 1000, 64000, 0, 0, false },
 	{ { "respond", "handle_request" }, AP_MALLOC, 2000, 256000, 2000, 0, true },
-	{ { "read_body", "read_request", "handle_request" }, AP_REALLOC, 1000, 512000, 0, 0, false },
+	{ { "read_body", "read_request", "handle_request" },
+	  AP_REALLOC,
+	  1000,
+	  512000,
+	  0,
+	  0,
+	  false },
 	{ { "read_request", "accept_one" }, AP_MALLOC, 4, 4096, 0, 4, false },
 	{ { "load_config" }, AP_CALLOC, 5, 500, 0, 5, false },
 	{ { "open_log" }, AP_MALLOC, 1, 4096, 0, 1, false },
@@ -29,12 +35,17 @@ static const struct call calls_after[] = {
 	{ { "read_body", "handle_request" }, AP_REALLOC, 1000, 512000, 0, 0, false },
 	{ { "read_request", "accept_one" }, AP_MALLOC, 4, 4096, 0, 4, false },
 	{ { "operator new(unsigned long)", "add_trace", "handle_request" },
-	  AP_MALLOC, 3000, 96000, 3000, 0, false },
+	  AP_MALLOC,
+	  3000,
+	  96000,
+	  3000,
+	  0,
+	  false },
 	{ { "open_log" }, AP_MALLOC, 1, 4096, 0, 1, false },
 };
 
-static const char *const roots[] = { "serve", "main", "__libc_start_call_main",
-				     "__libc_start_main", "_start" };
+static const char *const roots[] = { "serve", "main", "__libc_start_call_main", "__libc_start_main",
+				     "_start" };
 
 #define N_ROOTS (sizeof(roots) / sizeof(roots[0]))
 
