@@ -190,12 +190,20 @@ static int read_profiles(const struct diff_command *options, struct selected sel
 		pthread_join(thread, NULL);
 	else
 		read_profile(&readings[DIFF_AFTER]);
-	for (int side = DIFF_SIDES - 1; side >= 0; side--) {
+	for (int side = 0; side < DIFF_SIDES; side++)
 		selected[side].profile = readings[side].profile;
-		if (readings[side].err)
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		if (readings[side].err == -ENOENT)
+			return error__set(
+				error, -ENOENT,
+				"no such file %.256s; name two that allocprof record wrote",
+				readings[side].path);
+		if (readings[side].err) {
 			*error = readings[side].error;
+			return readings[side].err;
+		}
 	}
-	return readings[DIFF_BEFORE].err ? readings[DIFF_BEFORE].err : readings[DIFF_AFTER].err;
+	return 0;
 }
 
 static int print_diff(const struct diff_command *options, const struct diff *diff,

@@ -112,10 +112,10 @@ static void print_sums(const struct diff_output *output)
 {
 	struct table_column columns[COLUMNS] = {
 		{ .title = "stacks", .gap = 1 },
-		{ .title = "before", .gap = 2, .width = 13 },
-		{ .title = "after", .gap = 2, .width = 13 },
-		{ .title = "difference", .gap = 2, .width = 13 },
-		{ .title = "change", .gap = 2, .width = 9 },
+		{ .title = "before", .gap = 2, .width = 11 },
+		{ .title = "after", .gap = 2, .width = 11 },
+		{ .title = "difference", .gap = 2, .width = 11 },
+		{ .title = "change", .gap = 2, .width = 8 },
 		{ .title = "", .gap = 2, .left = true },
 	};
 	struct table_cell rows[DIFF_SECTIONS + 2][COLUMNS];

@@ -15,7 +15,7 @@ struct call {
 };
 
 static const struct call calls_before[] = {
-	{ { "parse_headers(Buffer&)", "handle_request" }, AP_MALLOC, 1000, 64000, 0, 0, false },
+	{ { "parse_headers", "handle_request" }, AP_MALLOC, 1000, 64000, 0, 0, false },
 	{ { "respond", "handle_request" }, AP_MALLOC, 2000, 256000, 2000, 0, true },
 	{ { "read_body", "read_request", "handle_request" },
 	  AP_REALLOC,
@@ -30,11 +30,11 @@ static const struct call calls_before[] = {
 };
 
 static const struct call calls_after[] = {
-	{ { "decode_headers(Buffer&)", "handle_request" }, AP_MALLOC, 1000, 64000, 0, 0, false },
+	{ { "decode_headers", "handle_request" }, AP_MALLOC, 1000, 64000, 0, 0, false },
 	{ { "respond", "handle_request" }, AP_MALLOC, 2010, 257280, 2010, 0, true },
 	{ { "read_body", "handle_request" }, AP_REALLOC, 1000, 512000, 0, 0, false },
 	{ { "read_request", "accept_one" }, AP_MALLOC, 4, 4096, 0, 4, false },
-	{ { "operator new(unsigned long)", "add_trace", "handle_request" },
+	{ { "operator new", "add_trace", "handle_request" },
 	  AP_MALLOC,
 	  3000,
 	  96000,
