@@ -244,13 +244,6 @@ static struct subject profile_of(const struct program *program, const char *buil
 	return view_of(profile);
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-	const char *left = *(char *const *)a, *right = *(char *const *)b;
-
-	return strcmp(left, right);
-}
-
 /* What must come out for one side, straight from the program: "malloc|f@app|... = cost". */
 static void expect_side(const struct program *program, bool same_build, __u32 depth,
 			struct lines *expected)
@@ -280,7 +273,7 @@ static void expect_side(const struct program *program, bool same_build, __u32 de
 		snprintf(key + len, sizeof(key) - len, " = %010llu", program->calls[i]);
 		add_line(&keys, strdup(key));
 	}
-	qsort(keys.lines, keys.n, sizeof(*keys.lines), compare_keys);
+	sort_lines(&keys);
 	for (size_t i = 0; i < keys.n;) {
 		size_t len = strrchr(keys.lines[i], '=') - keys.lines[i], first = i;
 		__u64 cost = 0;
