@@ -18,8 +18,6 @@
 #define WORK_ALIGN   32
 #define WORK_COMPARE 64
 
-/* Names that are less alike, in thousandths, are other names. */
-#define NAMES_ALIKE 500
 /* Another module, or what compilers add to a name. */
 #define ALMOST_ALIKE 950
 /* What is left of likeness in another module. */
@@ -83,7 +81,7 @@ static const struct diff_align_name *pairs_of(struct diff_aligner *aligner, __u3
 
 	if (to->pairs)
 		return to;
-	to->n_pairs = diff_name__pairs(&aligner->diff->names[name], pairs);
+	to->n_pairs = diff_name__pairs(aligner->diff->names[name].function, pairs);
 	to->pairs = malloc((to->n_pairs + 1) * sizeof(*pairs));
 	if (to->pairs)
 		memcpy(to->pairs, pairs, to->n_pairs * sizeof(*pairs));
@@ -158,7 +156,7 @@ static __u32 cost_of_change(struct diff_aligner *aligner, __u32 a, __u32 b)
 	if (a == b)
 		return 0;
 	similarity = similarity_of(aligner, a, b);
-	if (similarity < NAMES_ALIKE && !may_be_renamed(aligner, a, b))
+	if (similarity < DIFF_NAMES_ALIKE && !may_be_renamed(aligner, a, b))
 		return IMPOSSIBLE;
 	return 1000 - similarity;
 }
@@ -252,7 +250,7 @@ static void note_change(struct diff_aligner *aligner, __u32 a, __u32 b,
 		return;
 	if (!may_be_renamed(aligner, a, b))
 		alignment->is_doubtful = true;
-	if (similarity_of(aligner, a, b) < NAMES_ALIKE)
+	if (similarity_of(aligner, a, b) < DIFF_NAMES_ALIKE)
 		alignment->is_by_name = false;
 }
 

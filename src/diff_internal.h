@@ -23,8 +23,11 @@ size_t diff_name__canonical(const char *name, char *text);
 /* Longer names are compared by their beginnings. */
 #define DIFF_NAME_PAIRS 256
 
+/* Names that are less alike, in thousandths, are other names. */
+#define DIFF_NAMES_ALIKE 500
+
 /* The pairs of neighbouring characters in @name, sorted, and how many. */
-size_t diff_name__pairs(const struct diff_name *name, __u16 pairs[DIFF_NAME_PAIRS]);
+size_t diff_name__pairs(const char *name, __u16 pairs[DIFF_NAME_PAIRS]);
 /* Twice the pairs that two names share, of all that they have, in thousandths. */
 unsigned int diff_name__shared_pairs(const __u16 *a, size_t n_a, const __u16 *b, size_t n_b);
 /* Whether the texts of two names say how alike they are. */

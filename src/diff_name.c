@@ -84,11 +84,11 @@ static int compare_pairs(const void *a, const void *b)
 	return (int)*(const __u16 *)a - *(const __u16 *)b;
 }
 
-size_t diff_name__pairs(const struct diff_name *name, __u16 pairs[DIFF_NAME_PAIRS])
+size_t diff_name__pairs(const char *name, __u16 pairs[DIFF_NAME_PAIRS])
 {
 	size_t n = 0;
 
-	for (const unsigned char *at = (const unsigned char *)name->function; *at && at[1]; at++) {
+	for (const unsigned char *at = (const unsigned char *)name; *at && at[1]; at++) {
 		if (n == DIFF_NAME_PAIRS)
 			break;
 		pairs[n++] = at[0] << 8 | at[1];

@@ -7,6 +7,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "diff_internal.h"
+#include "diff_modules.h"
 #include "filter.h"
 #include "hash_table.h"
 #include "profile.h"
@@ -15,6 +16,7 @@
 struct reader {
 	struct diff *diff;
 	const struct diff_input *inputs;
+	struct diff_modules modules;
 	struct hash_table name_index, stack_index; /* index + 1 */
 	__u64 seed;
 	size_t names_room, frames_room, stacks_room;
@@ -86,6 +88,13 @@ static int add_name(struct reader *reader, const char *module, const char *funct
 	return name->function && name->module ? 0 : -ENOMEM;
 }
 
+static const char *module_name(const struct reading *reading, __u32 module)
+{
+	const struct diff_modules *modules = &reading->reader->modules;
+
+	return modules->modules[reading->side][modules->by_id[reading->side][module - 1]].name;
+}
+
 /* A place without a name is its module, or exactly that place where both sides have the same file. */
 static int add_place(struct reading *reading, const struct stack_label *label, __u32 *id)
 {
@@ -94,7 +103,7 @@ static int add_place(struct reading *reading, const struct stack_label *label, _
 
 	if (!label->module)
 		return add_name(reading->reader, "", label->text, id);
-	base = profile_module__basename(&reading->profile->modules[label->module - 1]);
+	base = module_name(reading, label->module);
 	if (reading->is_same_build[label->module - 1])
 		return add_name(reading->reader, base, label->text, id);
 	if (asprintf(&text, "[%s]", base) < 0) {
@@ -115,7 +124,7 @@ static int label_name(struct reading *reading, __u32 index, __u32 *id)
 		return 0;
 	}
 	if (label->module)
-		module = profile_module__basename(&reading->profile->modules[label->module - 1]);
+		module = module_name(reading, label->module);
 	if (label->function)
 		err = add_name(reading->reader, module, label->text, id);
 	else
@@ -541,16 +550,17 @@ int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SID
 		.inputs = inputs,
 		.seed = hash_seed(),
 	};
-	int err = read_profile(&reader, DIFF_BEFORE);
+	int err = diff_modules__match(&reader.modules, inputs);
 
-	if (!err)
-		err = read_profile(&reader, DIFF_AFTER);
+	for (int side = 0; side < DIFF_SIDES && !err; side++)
+		err = read_profile(&reader, side);
 	if (!err)
 		err = sort_names(diff);
 	if (!err)
 		err = set_canonical(diff, reader.seed);
 	if (!err)
 		note_sides(diff);
+	diff_modules__release(&reader.modules);
 	hash_table__release(&reader.name_index);
 	hash_table__release(&reader.stack_index);
 	return err;

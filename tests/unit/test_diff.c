@@ -509,6 +509,27 @@ static void test_story(void **state)
 	free_subject(&after);
 }
 
+/* Another version of the program, of another name: nothing else is new. */
+static void test_renamed_file(void **state)
+{
+	struct profile *renamed = diff_story__new(true, 1);
+	struct subject before = view_of(diff_story__new(false, 1)), after;
+	struct diff *diff;
+
+	free(renamed->modules[0].path);
+	renamed->modules[0].path = strdup("/opt/new/server-2.0");
+	after = view_of(renamed);
+	diff = compare(&before, &after, (struct diff_options){ 0 });
+	assert_int_equal(diff->sections[DIFF_ONLY_AFTER].n, 1);
+	assert_int_equal(diff->sections[DIFF_PAIRED].n, 2);
+	assert_int_equal(diff->sections[DIFF_ALIKE].n, 2);
+	assert_entry(diff, first_of(diff, DIFF_CHANGED), DIFF_AFTER,
+		     "malloc|respond@server|server-2.0|", 10);
+	diff__free(diff);
+	free_subject(&before);
+	free_subject(&after);
+}
+
 static void test_runs(void **state)
 {
 	/* respond: 2000, 2001, 2002 in BEFORE; 2010, 2011, 2012, 2013 in AFTER. */
@@ -735,6 +756,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_properties),
 		cmocka_unit_test(test_story),
+		cmocka_unit_test(test_renamed_file),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_medians_that_do_not_add_up),
 		cmocka_unit_test(test_what_is_paired),
