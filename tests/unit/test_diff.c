@@ -123,8 +123,11 @@ struct program {
 	__u32 n;
 };
 
-static void make_program(struct program *program, __u64 *state)
+/* Of a crowded one many stacks are equally alike, and cost the same. */
+static void make_program(struct program *program, bool is_crowded, __u64 *state)
 {
+	__u32 functions = is_crowded ? 5 : FUNCTIONS, most_calls = is_crowded ? 2 : 200;
+
 	for (__u32 i = 0; i < FUNCTIONS; i++)
 		snprintf(program->names[i], sizeof(program->names[i]), "%s_%s", words[i / 4 % 6],
 			 things[i % 4]);
@@ -132,9 +135,9 @@ static void make_program(struct program *program, __u64 *state)
 	for (__u32 i = 0; i < program->n; i++) {
 		program->depth[i] = draw(state, DEPTH + 1);
 		program->function[i] = draw(state, 3);
-		program->calls[i] = 1 + draw(state, 200);
+		program->calls[i] = 1 + draw(state, most_calls);
 		for (__u32 at = 0; at < program->depth[i]; at++)
-			program->stacks[i][at] = draw(state, at < 4 ? FUNCTIONS : 3);
+			program->stacks[i][at] = draw(state, at < 4 ? functions : 3);
 	}
 }
 
@@ -159,6 +162,10 @@ static void change_stack(struct program *program, __u32 i, __u64 *state)
 	case 3:
 		if (*depth)
 			frames[draw(state, *depth)] = draw(state, FUNCTIONS);
+		break;
+	case 5:
+		for (at = 0; at < *depth; at++)
+			frames[at] = draw(state, 4) ? frames[at] : draw(state, 5);
 		break;
 	case 4:
 		program->function[i] = draw(state, 3);
@@ -428,18 +435,18 @@ static void test_properties(void **state)
 	size_t paired = 0;
 
 	for (__u64 seed = 1; seed <= PAIRS_OF_PROFILES; seed++) {
-		bool same_build = seed % 2;
+		bool same_build = seed % 2, is_crowded = seed % 4 < 2;
 		__u64 numbers = seed;
 		struct program programs[DIFF_SIDES];
 		struct subject subjects[DIFF_SIDES];
 		struct diff *diff;
 
-		make_program(&programs[0], &numbers);
+		make_program(&programs[0], is_crowded, &numbers);
 		programs[1] = programs[0];
 		if (seed % 20)
 			change_program(&programs[1], &numbers);
 		else
-			make_program(&programs[1], &numbers);
+			make_program(&programs[1], is_crowded, &numbers);
 		subjects[0] = profile_of(&programs[0], "aa", &numbers);
 		subjects[1] = profile_of(&programs[1], same_build ? "aa" : "bb", &numbers);
 		check_pair(programs, subjects, same_build, variants[seed % ARRAY_SIZE(variants)],
@@ -637,8 +644,12 @@ static void test_what_is_paired(void **state)
 		{ "foo,a,b,c,d,e,f,g,h,main", "bar,a,b,c,d,e,f,g,h,main", 10, 99, true },
 		/* Inlined, and called by one function more. */
 		{ "alloc,read,a,b,c,d,e,f,g,main", "alloc,a,b,c,d,e,f,g,main", 10, 99, true },
+		{ "alloc,a,b,c,d,e,f,g,main", "alloc,read,a,b,c,d,e,f,g,main", 10, 99, true },
+		{ "alloc,a,b,c,d,e,f,g,main", "alloc,Z,a,b,c,d,e,f,g,main", 10, 99, true },
 		{ "alloc,read,main", "alloc,main", 10, 99, false },
 		{ "alloc,read,main", "alloc,main", 10, 10, true },
+		/* Two frames fewer, which both know. */
+		{ "alloc,one,two,a,b,c,main", "alloc,a,b,c,main", 10, 10, true },
 		/* What compilers add. */
 		{ "f(int),serve,main", "f(int) [clone .isra.0],serve,main", 10, 99, true },
 		{ "specialized Q<A>.pop(),serve,main", "Q<B>.pop(),serve,main", 10, 99, true },
@@ -686,6 +697,40 @@ static void test_best_pair(void **state)
 	diff__free(diff);
 	free_subject(&subjects[0]);
 	free_subject(&subjects[1]);
+}
+
+#define MANY 200
+
+/* All of them could be partners of all; only some are compared, from both sides the same. */
+static void test_many_candidates(void **state)
+{
+	char names[DIFF_SIDES][MANY][32];
+	const char *stacks[DIFF_SIDES][MANY];
+	__u64 calls[MANY];
+	struct subject subjects[DIFF_SIDES];
+
+	for (int i = 0; i < MANY; i++) {
+		for (int side = 0; side < DIFF_SIDES; side++) {
+			snprintf(names[side][i], sizeof(names[side][i]), "%c%d%c,serve,main",
+				 side ? 'a' + i % 26 : 'A' + i % 26, i, side ? 'x' : 'Y');
+			stacks[side][i] = names[side][i];
+		}
+		calls[i] = 1000000 - 1000 * i;
+	}
+	/* Two are only in AFTER, and the most expensive. */
+	subjects[DIFF_BEFORE] = stacks_of(stacks[DIFF_BEFORE] + 2, calls + 2, MANY - 2);
+	subjects[DIFF_AFTER] = stacks_of(stacks[DIFF_AFTER], calls, MANY);
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		struct diff *diff =
+			compare(&subjects[side], &subjects[!side], (struct diff_options){ 0 });
+
+		assert_int_equal(diff->sections[DIFF_PAIRED].n, MANY - 2);
+		assert_int_equal(diff->sections[side ? DIFF_ONLY_BEFORE : DIFF_ONLY_AFTER].n, 2);
+		assert_int_equal(diff__difference(diff->sections[DIFF_PAIRED].costs), 0);
+		diff__free(diff);
+	}
+	free_subject(&subjects[DIFF_BEFORE]);
+	free_subject(&subjects[DIFF_AFTER]);
 }
 
 static char *folded(const struct diff *diff)
@@ -761,6 +806,7 @@ int main(void)
 		cmocka_unit_test(test_medians_that_do_not_add_up),
 		cmocka_unit_test(test_what_is_paired),
 		cmocka_unit_test(test_best_pair),
+		cmocka_unit_test(test_many_candidates),
 		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_no_live),
 		cmocka_unit_test(test_empty),
