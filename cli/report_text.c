@@ -65,7 +65,7 @@ const char *report_output__what(const struct report_output *output)
 	if (output->cost == COST_TEMPORARY)
 		return "temporary";
 	if (output->cost == COST_PEAK)
-		return "there at the peak";
+		return "at the peak";
 	return "allocated";
 }
 
