@@ -66,6 +66,9 @@ int collector__drain_all(struct collector *collector);
 /* Opens what is needed to name the profile's frames. -ENOMEM. */
 int collector__add_modules(const struct collector *collector, struct symbols *symbols);
 
+/* Names frames in code that a process made itself, where it wrote the names down. -ENOMEM. */
+int collector__name_jit_frames(struct collector *collector);
+
 /* The profile, still owned by the collector. */
 struct profile *collector__profile(struct collector *collector);
 

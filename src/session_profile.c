@@ -44,6 +44,8 @@ static int name_frames(const struct session *session, struct profile *profile)
 	err = collector__add_modules(session__collector(session), symbols);
 	if (!err)
 		err = profile__symbolize(profile, symbols);
+	if (!err)
+		err = collector__name_jit_frames(session__collector(session));
 	return err ? err : demangle(profile);
 }
 
