@@ -14,12 +14,13 @@ static inline const __u32 *diff_stack__frames(const struct diff *diff,
 /* By their names' texts: <0, 0 or >0. Does not depend on which side a stack is from. */
 int diff__compare_stacks(const struct diff *diff, __u32 a, __u32 b);
 
-/* diff_stacks.c: fills names, stacks and profiles of @diff. 0 or -ENOMEM. */
+/* Fills names, stacks and profiles of @diff. 0 or -ENOMEM. */
 int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SIDES]);
 
-/* diff_name.c: the length of what is left of @name without what compilers add; @text has room for it
- * all. */
-size_t diff_name__canonical(const char *name, char *text);
+/* Sorts the names, which frames refer to by index + 1 before and by index afterwards, and fills in the rest
+ * of them. 0 or -ENOMEM. */
+int diff__order_names(struct diff *diff);
+
 /* Longer names are compared by their beginnings. */
 #define DIFF_NAME_PAIRS 256
 

@@ -454,95 +454,6 @@ static int read_profile(struct reader *reader, enum diff_side side)
 	return err;
 }
 
-static int compare_names(const void *left, const void *right)
-{
-	const struct diff_name *a = left, *b = right;
-	int order = strcmp(a->function, b->function);
-
-	return order ? order : strcmp(a->module, b->module);
-}
-
-/* Puts the names in the order of their texts, so that nothing later depends on which file was first. Index +
- * 1 in frames becomes the index. */
-static int sort_names(struct diff *diff)
-{
-	_cleanup_(free_ptr) __u32 *ranks = calloc(diff->n_names + 1, sizeof(*ranks));
-
-	if (!ranks)
-		return -ENOMEM;
-	/* Where each was is kept in a field that is set only later. */
-	for (size_t i = 0; i < diff->n_names; i++)
-		diff->names[i].canonical = i;
-	if (diff->n_names)
-		qsort(diff->names, diff->n_names, sizeof(*diff->names), compare_names);
-	for (size_t i = 0; i < diff->n_names; i++)
-		ranks[diff->names[i].canonical] = i;
-	for (size_t i = 0; i < diff->n_frames; i++)
-		diff->frames[i] = ranks[diff->frames[i] - 1];
-	return 0;
-}
-
-struct canonical_names {
-	char **texts;
-	size_t n;
-};
-
-static bool match_canonical(const void *owner, __u32 id, const void *key)
-{
-	const struct canonical_names *names = owner;
-
-	return !strcmp(names->texts[id - 1], key);
-}
-
-static int set_canonical(struct diff *diff, __u64 seed)
-{
-	struct canonical_names names = { calloc(diff->n_names + 1, sizeof(*names.texts)), 0 };
-	struct hash_table index = { 0 };
-	int err = names.texts ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < diff->n_names && !err; i++) {
-		_cleanup_(free_ptr) char *text = malloc(strlen(diff->names[i].function) + 1);
-		__u32 id;
-
-		if (!text) {
-			err = -ENOMEM;
-			break;
-		}
-		diff_name__canonical(diff->names[i].function, text);
-		id = hash_table__find(&index, hash_string(seed, text), match_canonical, &names,
-				      text);
-		if (!id) {
-			err = hash_table__insert(&index, hash_string(seed, text), names.n + 1);
-			if (err)
-				break;
-			names.texts[names.n++] = text;
-			text = NULL;
-			id = names.n;
-		}
-		diff->names[i].canonical = id;
-	}
-	for (size_t i = 0; i < names.n; i++)
-		free(names.texts[i]);
-	free(names.texts);
-	hash_table__release(&index);
-	return err;
-}
-
-static void note_sides(struct diff *diff)
-{
-	for (size_t i = 0; i < diff->n_stacks; i++) {
-		const struct diff_stack *stack = &diff->stacks[i];
-		const __u32 *frames = diff_stack__frames(diff, stack);
-
-		for (__u32 at = 0; at < stack->n_frames; at++) {
-			struct diff_name *name = &diff->names[frames[at]];
-
-			name->is_in[DIFF_BEFORE] |= stack->is_in[DIFF_BEFORE];
-			name->is_in[DIFF_AFTER] |= stack->is_in[DIFF_AFTER];
-		}
-	}
-}
-
 int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SIDES])
 {
 	struct reader reader = {
@@ -555,11 +466,7 @@ int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SID
 	for (int side = 0; side < DIFF_SIDES && !err; side++)
 		err = read_profile(&reader, side);
 	if (!err)
-		err = sort_names(diff);
-	if (!err)
-		err = set_canonical(diff, reader.seed);
-	if (!err)
-		note_sides(diff);
+		err = diff__order_names(diff);
 	diff_modules__release(&reader.modules);
 	hash_table__release(&reader.name_index);
 	hash_table__release(&reader.stack_index);
