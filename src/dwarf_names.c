@@ -180,19 +180,38 @@ static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwa
 	return size;
 }
 
+/* In C a linkage name is an alias that the source asked for, such as __GI_strlen for strlen. */
+static bool is_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case 0x2c: /* C17, as DWARF 6 numbers it */
+		return true;
+	}
+	return false;
+}
+
 static const char *make_symbol(struct dwarf_names *names, Dwarf_Die die)
 {
-	const char *name = linkage_name(die);
 	char text[MAX_NAME_SIZE];
+	const char *name = NULL;
+	bool has_unit;
 	Dwarf_Die unit;
 	size_t size, len;
 
+	has_unit = dwarf_diecu(&die, &unit, NULL, NULL);
+	if (!has_unit || !is_c(&unit))
+		name = linkage_name(die);
 	if (name)
 		return arena__string(names->arena, name, MAX_NAME_SIZE);
 	name = plain_name(&die);
 	if (!name || !*name)
 		return "";
-	if (!dwarf_diecu(&die, &unit, NULL, NULL) || !has_scopes(&unit))
+	/* The declaration may be in another unit. */
+	if (!has_unit || !dwarf_diecu(&die, &unit, NULL, NULL) || !has_scopes(&unit))
 		return arena__string(names->arena, name, MAX_NAME_SIZE);
 	size = write_scopes(names, &unit, &die, name, text, sizeof(text) / 2);
 	len = strnlen(name, sizeof(text) - size);
