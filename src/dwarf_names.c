@@ -12,6 +12,9 @@
 
 #define MAX_SCOPES 64
 
+/* That are read in the time that it takes to look at one. */
+#define BYTES_PER_DIE 32
+
 /* Longer names are of no use to anyone. */
 #define MAX_NAME_SIZE 8192
 
@@ -45,8 +48,14 @@ bool dwarf_die__child(Dwarf_Die *die, Dwarf_Die *child, struct dwarf_budget *bud
 bool dwarf_die__next(Dwarf_Die *die, struct dwarf_budget *budget)
 {
 	const char *was = die->addr;
+	size_t skipped;
 
-	return spend(budget) && !dwarf_siblingof(die, die) && (const char *)die->addr > was;
+	if (!spend(budget) || dwarf_siblingof(die, die) || (const char *)die->addr <= was)
+		return false;
+	/* Without DW_AT_sibling libdw has read all that is between. */
+	skipped = ((const char *)die->addr - was) / BYTES_PER_DIE;
+	budget->dies -= skipped < budget->dies ? skipped : budget->dies;
+	return true;
 }
 
 /* The DIE that @die completes or is made from. */
