@@ -100,12 +100,12 @@ static char *read_self(off_t *size)
 static void test_inlined(void **state)
 {
 	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct found found = look_up(exe, target_vaddr(), 12, 1, NULL);
 
+	assert_string_equal(look_up(exe, target_vaddr(), 1, 1, NULL).last_symbol,
+			    "places_test_outer");
+	/* Checks of a sanitizer may come first. */
+	assert_true(look_up(exe, target_vaddr(), 256, 1, NULL).has_inner);
 	close(exe);
-	assert_string_equal(found.last_symbol, "places_test_outer");
-	/* Without optimization the compiler may have lines only. */
-	assert_true(found.has_inner);
 }
 
 struct part {
