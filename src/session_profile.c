@@ -20,7 +20,9 @@ int session__symbolize(const struct session *session, struct symbols *symbols, b
 	struct collector *collector = session__collector(session);
 	int err = collector__add_modules(collector, symbols, files);
 
-	return err ? err : profile__symbolize(collector__profile(collector), symbols);
+	if (!err)
+		err = profile__symbolize(collector__profile(collector), symbols);
+	return err ? err : collector__name_jit_frames(collector);
 }
 
 /* The words as a shell would take them. */
