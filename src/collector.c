@@ -850,15 +850,16 @@ int collector__name_jit_frames(struct collector *collector)
 	return jit_names__apply(collector->jit_names, collector->profile);
 }
 
-int collector__add_modules(const struct collector *collector, struct symbols *symbols)
+int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files)
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
-		int err = module->id ? symbols__add_module(
-					       symbols, module->id, module->fd, module->path,
-					       module->elf ? elf_file__build_id(module->elf) : "")
-				     : 0;
+		int err;
 
+		if (!module->id || (!files && *module->path == '/'))
+			continue;
+		err = symbols__add_module(symbols, module->id, module->fd, module->path,
+					  module->elf ? elf_file__build_id(module->elf) : "");
 		if (err && err != -EEXIST)
 			return err;
 	}
