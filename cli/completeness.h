@@ -13,4 +13,7 @@ struct profile;
  */
 int completeness__report(const struct profile *profile, bool strict);
 
+/* Whether no call is missing in @profile; stacks may end early. */
+bool completeness__has_all_calls(const struct profile *profile);
+
 #endif

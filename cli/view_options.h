@@ -38,7 +38,7 @@ enum {
 /* Zeroed is the default. Strings are the caller's. */
 struct view_choice {
 	struct stack_view_options options; /* but for the wrappers */
-	bool by_thread;
+	bool by_process, by_thread;	   /* asked for; folded has the process always */
 	bool raw_stacks;
 	const char *wrappers_path, *demangle_command;
 };
