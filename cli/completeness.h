@@ -13,4 +13,7 @@ struct profile;
  */
 int completeness__report(const struct profile *profile, bool strict);
 
+/* The same sentences as text, a line each and to be freed; "" where nothing is lacking. 0 or -ENOMEM. */
+int completeness__lines(const struct profile *profile, bool strict, char **text);
+
 #endif

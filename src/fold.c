@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "profile.h"
+#include "utf8.h"
 
 /*
  * Lines are never built to be compared: each is a list of ranks, and a million lines cost 24 MB.
@@ -41,31 +42,6 @@ static size_t function_name(const struct fold *fold, enum ap_function function)
 	return fold->profile->n_frames + fold->profile->n_processes + function;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at @at, or 0. */
-static size_t utf8_sequence(const unsigned char *at)
-{
-	size_t size;
-
-	if (at[0] >= 0xc2 && at[0] <= 0xdf)
-		size = 2;
-	else if (at[0] >= 0xe0 && at[0] <= 0xef)
-		size = 3;
-	else if (at[0] >= 0xf0 && at[0] <= 0xf4)
-		size = 4;
-	else
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* Overlong forms, surrogates, beyond U+10FFFF, and the C1 controls. */
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f) ||
-	    (at[0] == 0xc2 && at[1] < 0xa0))
-		return 0;
-	return size;
-}
-
 /* Makes @name safe in place, as allocprof-folded(1) tells, and ends it with @terminator, for which
  * there must be room. */
 static void make_safe(char *name, char terminator)
@@ -74,7 +50,7 @@ static void make_safe(char *name, char terminator)
 	const unsigned char *at = to;
 
 	while (*at) {
-		size_t size = utf8_sequence(at);
+		size_t size = utf8__sequence((const char *)at);
 
 		if (size) {
 			memmove(to, at, size);
