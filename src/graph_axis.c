@@ -117,8 +117,11 @@ size_t graph_axis__ticks(const struct graph_axis *axis)
 
 void graph_axis__label(const struct graph_axis *axis, size_t tick, char *text, size_t size)
 {
-	snprintf(text, size, "%.10g%s%s", tick * axis->step / axis->unit,
-		 *axis->unit_name && tick ? " " : "", tick ? axis->unit_name : "");
+	if (axis->unit == 1 && !*axis->unit_name && axis->step >= 1)
+		graph_axis__print_count(tick * axis->step, text, size);
+	else
+		snprintf(text, size, "%.10g%s%s", tick * axis->step / axis->unit,
+			 *axis->unit_name && tick ? " " : "", tick ? axis->unit_name : "");
 }
 
 void graph_axis__print_bytes(__u64 bytes, char *text, size_t size)

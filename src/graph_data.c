@@ -122,7 +122,7 @@ static void set_time(const struct profile *profile, struct graph *graph, struct 
 	epochs->n = graph->end_ns / graph->epoch_ns + !!(graph->end_ns % graph->epoch_ns);
 	if (epochs->n <= last)
 		epochs->n = last + 1;
-	epochs->per_point = (epochs->n - 1) / (GRAPH_MAX_POINTS - 1) + 1;
+	epochs->per_point = (epochs->n - 1) / GRAPH_MAX_POINTS + 1;
 	epochs->per_span = (epochs->n - 1) / MAX_SPANS + 1;
 	graph->n_points = (epochs->n - 1) / epochs->per_point + 2;
 	graph->n_spans = (epochs->n - 1) / epochs->per_span + 1;

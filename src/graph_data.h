@@ -13,7 +13,7 @@ struct profile_moment;
 #define GRAPH_DEFAULT_TOP 8
 /* More bands than this cannot be told apart. */
 #define GRAPH_MAX_TOP 16
-/* So many points of time at most; of longer time lines several epochs make one. */
+/* So many points of time at most, besides the start; of longer time lines several epochs make one. */
 #define GRAPH_MAX_POINTS 1000
 
 /* What was live of one stack, or of all that have no series of their own. */

@@ -18,7 +18,7 @@
 /* In pixels; a PNG has twice as many in each direction. */
 #define WIDTH	     1000
 #define LEFT	     82
-#define RIGHT	     24
+#define RIGHT	     30
 #define PANELS_TOP   92
 #define BANDS_HEIGHT 360
 #define SMALL_HEIGHT 80
@@ -109,6 +109,23 @@ static struct graph_panel next_panel(struct page *page, double height)
 	return panel;
 }
 
+/* Why there is no band. */
+static void draw_absence(struct page *page, const struct graph_panel *panel)
+{
+	char epoch[32], text[128];
+
+	graph_axis__print_time(page->graph->epoch_ns, epoch, sizeof(epoch));
+	if (page->graph->n_stacks)
+		snprintf(text, sizeof(text),
+			 "every block was freed in the same %s that it was allocated in", epoch);
+	else
+		snprintf(text, sizeof(text), "no block was allocated");
+	ink__set(page->cr, INK_DIM);
+	ink__font(page->cr, 14, false);
+	ink__text(page->cr, panel->left + panel->width / 2, panel->top + panel->height * 0.45,
+		  INK_CENTRE, text);
+}
+
 static void draw_bands(struct page *page)
 {
 	struct graph_panel panel = next_panel(page, BANDS_HEIGHT);
@@ -126,14 +143,8 @@ static void draw_bands(struct page *page)
 		page->err = err;
 	if (with_rss)
 		graph_panel__rss(page->cr, &panel, page->graph);
-	if (!page->graph->n_series) {
-		ink__set(page->cr, INK_DIM);
-		ink__font(page->cr, 14, false);
-		ink__text(page->cr, panel.left + panel.width / 2, panel.top + panel.height / 2,
-			  INK_CENTRE,
-			  page->graph->n_stacks ? "no block outlived the epoch of its birth"
-						: "no block was allocated");
-	}
+	if (!page->graph->n_series)
+		draw_absence(page, &panel);
 }
 
 static void draw_rss(struct page *page)
@@ -251,19 +262,28 @@ static void draw_rss_row(struct page *page)
 	page->y += ROW - 14;
 }
 
+/* What fills mean. */
+static void draw_key(struct page *page)
+{
+	draw_swatch(page, LEFT - 44, 0x555555, true);
+	ink__set(page->cr, INK_TEXT);
+	ink__text(page->cr, LEFT - 20, page->y, INK_LEFT, "live at the end");
+	draw_swatch(page, LEFT + 100, 0x555555, false);
+	ink__set(page->cr, INK_TEXT);
+	ink__text(page->cr, LEFT + 124, page->y, INK_LEFT, "freed before the end");
+}
+
 static void draw_legend(struct page *page)
 {
 	page->y += LINE;
 	ink__set(page->cr, INK_TEXT);
 	ink__font(page->cr, 11, true);
-	draw_swatch(page, LEFT - 44, 0x555555, true);
-	ink__set(page->cr, INK_TEXT);
-	fit(page, LEFT - 20, 200, "live at the end");
-	draw_swatch(page, LEFT + 100, 0x555555, false);
-	ink__set(page->cr, INK_TEXT);
-	fit(page, LEFT + 124, 300, "freed before the end");
-	ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
-	ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, "at the end");
+	if (page->graph->n_series)
+		draw_key(page);
+	if (page->graph->n_series || page->rss_bytes) {
+		ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
+		ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, "at the end");
+	}
 	cairo_move_to(page->cr, LEFT - 58, page->y + 8);
 	cairo_line_to(page->cr, END_RIGHT, page->y + 8);
 	ink__set(page->cr, INK_GRID);

@@ -89,7 +89,7 @@ static struct profile *end(struct maker *maker, __u64 lost_events)
 	char epoch_ns[32];
 
 	snprintf(epoch_ns, sizeof(epoch_ns), "%llu", maker->epoch_ns);
-	if (!maker->err)
+	if (!maker->err && maker->epoch_ns)
 		maker->err |= profile__set_meta(maker->profile, "epoch_ns", epoch_ns);
 	if (!maker->err)
 		maker->err |= profile__settle_ledger(maker->profile,
@@ -135,6 +135,14 @@ static struct profile *make_empty(void)
 	struct maker maker = { 0 };
 
 	begin(&maker, "true", 100000, "0.001500");
+	return end(&maker, 0);
+}
+
+static struct profile *make_no_live(void)
+{
+	struct maker maker = { 0 };
+
+	begin(&maker, "true", 0, "0.001500");
 	return end(&maker, 0);
 }
 
@@ -222,6 +230,7 @@ struct profile *fixture__live(const char *name)
 	} makers[] = {
 		{ "case_study", make_case_study },
 		{ "empty", make_empty },
+		{ "no_live", make_no_live },
 		{ "short_lived", make_short_lived },
 		{ "one", make_one },
 		{ "many", make_many },

@@ -41,6 +41,18 @@ def sql_examples(man_dir):
     return re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", section, re.S | re.M)
 
 
+GRAPH_ERRORS = [
+    ["-i", "no_live.data", "-o", "graph.svg"],
+    ["-o", "allocprof.data.svg/x.svg"],
+    ["-o", "graph.gif"],
+    ["-i", "graph.svg", "-o", "graph.svg"],
+    ["--top=0"],
+    ["--top=17"],
+    ["--top", "8x"],
+    ["word"],
+]
+
+
 def output_of(case, allocprof, man_dir, cwd):
     if case in FOLDED:
         text = run([allocprof, "folded", *FOLDED[case]], cwd)
@@ -48,6 +60,11 @@ def output_of(case, allocprof, man_dir, cwd):
         if read(os.path.join(cwd, "out")) + to_file != text:
             sys.exit("-o FILE gave something else than standard output")
         return text
+    if case == "graph":
+        return run([allocprof, "graph", "--json", "--strict"], cwd)
+    if case == "graph_errors":
+        return "".join(f"$ graph {' '.join(words)}\n" + run([allocprof, "graph", *words], cwd)
+                       for words in GRAPH_ERRORS)
     if case == "sql":
         return "".join(
             statement + run(["sqlite3", "-readonly", "allocprof.data", statement], cwd)
@@ -70,6 +87,8 @@ def main():
     expected_path = os.path.join(os.path.dirname(os.path.abspath(__file__)), case + ".expected")
     with tempfile.TemporaryDirectory() as cwd:
         subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data")], check=True)
+        subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
+        shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
         if case == "sql" and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
