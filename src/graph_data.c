@@ -104,7 +104,7 @@ static __u64 elapsed_ns(const struct profile *profile)
 	const char *text = profile__meta(profile, "elapsed_seconds");
 	double ns = text ? strtod(text, NULL) * 1e9 : 0;
 
-	return ns > 0 && ns < PROFILE_MAX ? ns : 0;
+	return ns > 0 && ns < (double)PROFILE_MAX ? ns : 0;
 }
 
 static void set_time(const struct profile *profile, struct graph *graph, struct epochs *epochs)
