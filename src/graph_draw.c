@@ -276,14 +276,14 @@ static void draw_key(struct page *page)
 static void draw_legend(struct page *page)
 {
 	page->y += LINE;
+	if (!page->graph->n_series && !page->rss_bytes)
+		return;
 	ink__set(page->cr, INK_TEXT);
 	ink__font(page->cr, 11, true);
 	if (page->graph->n_series)
 		draw_key(page);
-	if (page->graph->n_series || page->rss_bytes) {
-		ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
-		ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, "at the end");
-	}
+	ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
+	ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, "at the end");
 	cairo_move_to(page->cr, LEFT - 58, page->y + 8);
 	cairo_line_to(page->cr, END_RIGHT, page->y + 8);
 	ink__set(page->cr, INK_GRID);
