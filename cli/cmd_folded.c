@@ -7,11 +7,13 @@
 #include "completeness.h"
 #include "data_file.h"
 #include "error.h"
+#include "filter_options.h"
 #include "fold.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
+#include "stack_groups.h"
 
 enum {
 	OPT_ADDRESSES = 256,
@@ -23,37 +25,38 @@ enum {
 static const struct argp_option folded_options[] = {
 	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data" },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
-	{ "cost", OPT_COST, "KEY", 0, "What the numbers count: allocations (default) or bytes" },
+	{ "cost", OPT_COST, "KEY", 0,
+	  "What the numbers count: allocations (default), bytes, live, live-bytes, temporary or "
+	  "peak" },
 	{ "addresses", OPT_ADDRESSES, NULL, 0, "Print module+0xoffset in place of names" },
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	FILTER_OPTIONS,
 	{ 0 },
 };
 
 struct folded_options {
 	const char *input, *output;
+	struct filter_choice choice;
 	struct fold_options fold;
 	bool strict;
 };
 
 static int parse_cost(const char *name, struct options_input *input)
 {
-	static const char *const names[] = {
-		[FOLD_ALLOCATIONS] = "allocations",
-		[FOLD_BYTES] = "bytes",
-		NULL,
-	};
 	struct folded_options *options = input->options;
+	int cost = cost__by_name(name);
 
-	for (int i = 0; names[i]; i++) {
-		if (!strcmp(names[i], name)) {
-			options->fold.cost = i;
-			return 0;
-		}
+	if (cost >= 0) {
+		options->fold.cost = cost;
+		return 0;
 	}
-	error__set(input->error, -EINVAL, "unknown cost '%s'; --cost is allocations or bytes",
-		   name);
+	error__set(
+		input->error, -EINVAL,
+		"unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary or "
+		"peak",
+		name);
 	return EINVAL;
 }
 
@@ -83,19 +86,49 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return options__reject_argument(input, arg);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return filter_choice__parse(&options->choice, key, arg, input->error);
 	}
 }
 
-static void free_profile(struct profile **profile)
+struct held {
+	struct profile *profile;
+	struct stack_groups *groups;
+	struct filtered filtered;
+};
+
+static void release(struct held *held)
 {
-	profile__free(*profile);
+	filtered__release(&held->filtered);
+	stack_groups__free(held->groups);
+	profile__free(held->profile);
+}
+
+static void release_choice(struct folded_options *options)
+{
+	filter_choice__release(&options->choice);
+}
+
+static int prepare(struct folded_options *options, struct held *held, struct error *error)
+{
+	struct filter_options *filter = &options->choice.options;
+	int err = data_file__read(options->input, &held->profile, error);
+
+	if (!err)
+		err = filter__check_cost(held->profile, filter, options->fold.cost, error);
+	if (err)
+		return err;
+	held->groups = stack_groups__new(held->profile, &(struct stack_view_options){ 0 });
+	if (!held->groups)
+		return error__set(error, -ENOMEM, "cannot fold the stacks: out of memory");
+	err = filter__apply(held->profile, held->groups, filter, &held->filtered, error);
+	options->fold.counts = held->filtered.counts;
+	return err;
 }
 
 static int run_folded(int argc, char **argv)
 {
-	_cleanup_(free_profile) struct profile *profile = NULL;
-	struct folded_options options = { .input = DATA_FILE_DEFAULT };
+	_cleanup_(release) struct held held = { 0 };
+	_cleanup_(release_choice) struct folded_options options = { .input = DATA_FILE_DEFAULT };
 	struct error error = { 0 };
 	FILE *output;
 	int err;
@@ -107,11 +140,11 @@ static int run_folded(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_USAGE;
 	}
-	err = data_file__read(options.input, &profile, &error);
+	err = prepare(&options, &held, &error);
 	if (!err)
 		err = output__open(options.output, options.input, &output, &error);
 	if (!err) {
-		err = fold__write(profile, &options.fold, output);
+		err = fold__write(held.profile, &options.fold, output);
 		err = output__close(output, options.output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
@@ -121,7 +154,8 @@ static int run_folded(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	return completeness__report(profile, options.strict);
+	filter_choice__tell_unmet(&options.choice);
+	return completeness__report(held.profile, options.strict);
 }
 
 const struct command cmd_folded = {

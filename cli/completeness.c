@@ -76,6 +76,14 @@ static bool report_incomplete(const struct profile *profile, bool say_so, FILE *
 	return true;
 }
 
+bool completeness__has_all_calls(const struct profile *profile)
+{
+	const char *unprobed = profile__meta(profile, "unprobed_allocators");
+
+	return !profile__ledger(profile, "lost") && !(unprobed && *unprobed) &&
+	       !profile__meta(profile, "processes_unfollowed") && profile__ledger_adds_up(profile);
+}
+
 static bool report_unprobed(const struct profile *profile, FILE *lines)
 {
 	const char *paths = profile__meta(profile, "unprobed_allocators");

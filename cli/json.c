@@ -7,37 +7,14 @@
 #include <string.h>
 
 #include "cleanup.h"
-
-/* Bytes of the sequence at @text, 0 where it is no UTF-8. */
-static size_t sequence_bytes(const unsigned char *text)
-{
-	static const unsigned int smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned int code;
-	size_t n;
-
-	if (*text < 0x80)
-		return 1;
-	n = *text >= 0xf8 ? 0 : *text >= 0xf0 ? 4 : *text >= 0xe0 ? 3 : *text >= 0xc0 ? 2 : 0;
-	if (!n)
-		return 0;
-	code = *text & (0x7f >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (text[i] & 0x3f);
-	}
-	if (code < smallest[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return n;
-}
+#include "utf8.h"
 
 static bool is_utf8(const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
 	size_t n;
 
-	for (; *at; at += n) {
-		n = sequence_bytes(at);
+	for (; *text; text += n) {
+		n = utf8__sequence(text);
 		if (!n)
 			return false;
 	}

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "error.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "probes.h"
 #include "profile.h"
@@ -66,30 +67,6 @@ static int parse_functions(struct measure *measure, const char *list, struct err
 		if (!*word)
 			return 0;
 	}
-}
-
-static int parse_duration(struct measure *measure, const char *text, struct error *error)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 } };
-	double value;
-	char *end;
-
-	errno = 0;
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (end == text || strcmp(end, units[i].unit))
-			continue;
-		/* Not what is no number, and not what would not fit in 64 bits. */
-		if (!(value > 0) || value * units[i].ns > 1e18)
-			break;
-		measure->duration_ns = value * units[i].ns;
-		return 0;
-	}
-	error__set(error, -EINVAL, "'%s' is no duration; write for example 500ms, 10s or 5m", text);
-	return EINVAL;
 }
 
 static int parse_depth(struct measure *measure, const char *text, struct error *error)
@@ -204,7 +181,7 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		measure->session.follow = false;
 		return 0;
 	case OPT_DURATION:
-		return parse_duration(measure, arg, input->error);
+		return number__parse_duration(arg, &measure->duration_ns, input->error);
 	case OPT_MAX_DEPTH:
 		return parse_depth(measure, arg, input->error);
 	case OPT_EXPECT:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "filter.h"
 #include "profile.h"
 #include "utf8.h"
 
@@ -50,7 +51,7 @@ static void make_safe(char *name, char terminator)
 	const unsigned char *at = to;
 
 	while (*at) {
-		size_t size = utf8__sequence((const char *)at);
+		size_t size = *at < 0x80 ? 0 : utf8__printable((const char *)at);
 
 		if (size) {
 			memmove(to, at, size);
@@ -196,7 +197,14 @@ static void collect_lines(struct fold *fold)
 
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
-		__u64 cost = fold->options->cost == FOLD_BYTES ? count->size_bytes : count->calls;
+		struct selection selection;
+		__u64 cost;
+
+		if (fold->options->counts)
+			selection = fold->options->counts[i];
+		else
+			filter__whole(profile, count, &selection);
+		cost = cost__of(fold->options->cost, &selection);
 
 		if (count->function == AP_FREE || !cost)
 			continue;

@@ -6,17 +6,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "selection.h"
+
 struct profile;
 
-enum fold_cost {
-	FOLD_ALLOCATIONS, /* calls of everything but free */
-	FOLD_BYTES,	  /* bytes that these calls asked for */
-};
-
 struct fold_options {
-	enum fold_cost cost;
-	bool addresses; /* module+0xoffset in place of names */
-	bool no_comm;	/* without the process's name as the root */
+	enum cost cost;
+	const struct selection *counts; /* by count id - 1, as filtered; NULL: everything */
+	bool addresses;			/* module+0xoffset in place of names */
+	bool no_comm;			/* without the process's name as the root */
 };
 
 /*

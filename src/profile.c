@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "hash_table.h"
 #include "profile_index.h"
 
@@ -88,21 +89,9 @@ void profile__free(struct profile *profile)
 /* Ids are 32 bits wide. */
 int profile_index__reserve(void *array, size_t *room, size_t n, size_t size)
 {
-	void **at = array;
-	size_t wanted;
-	void *grown;
-
-	if (n < *room)
-		return 0;
 	if (n >= UINT32_MAX)
 		return -ENOMEM;
-	wanted = *room ? *room + *room / 2 : 16;
-	grown = reallocarray(*at, wanted, size);
-	if (!grown)
-		return -ENOMEM;
-	*at = grown;
-	*room = wanted;
-	return 0;
+	return array__reserve(array, room, n + 1, size);
 }
 
 static bool match_module(const void *owner, __u32 id, const void *key)

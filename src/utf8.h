@@ -4,10 +4,11 @@
 
 #include <stddef.h>
 
-/* Bytes of the well-formed sequence at @at that is no ASCII and no control character, or 0. */
-size_t utf8__sequence(const char *at);
-
-/* Puts '?' where @text (in place) is not UTF-8 and for each control character. */
+/* Bytes of the well-formed UTF-8 sequence at @text, 0 where it is none. A '\0' is one of 1. */
+size_t utf8__sequence(const char *text);
+/* The same, and 0 too for control characters: what can be shown to a person as it is. */
+size_t utf8__printable(const char *text);
+/* Puts '?' in @text for each byte that can not. */
 void utf8__clean(char *text);
 
 #endif

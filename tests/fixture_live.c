@@ -101,14 +101,14 @@ static struct profile *end(struct maker *maker, __u64 lost_events)
 	return maker->profile;
 }
 
-static struct profile *make_case_study(void)
+static struct profile *make_behaviours(void)
 {
 	static const char *const by_main[] = { "run", "main", "_start", NULL };
 	static const char *const by_new[] = { "cache_insert", "serve", "main", "_start", NULL };
 	struct maker maker = { .random = 1 };
 	__u32 leak, end_only, cache, mixture;
 
-	begin(&maker, "case-study --seconds 2", 2000000, "2.000000");
+	begin(&maker, "behaviours --seconds 2", 2000000, "2.000000");
 	leak = add_count(&maker, "leak_linearly", by_main);
 	end_only = add_count(&maker, "free_at_the_end", by_main);
 	cache = add_count(&maker, "operator new(unsigned long)", by_new);
@@ -228,7 +228,7 @@ struct profile *fixture__live(const char *name)
 		const char *name;
 		struct profile *(*make)(void);
 	} makers[] = {
-		{ "case_study", make_case_study },
+		{ "behaviours", make_behaviours },
 		{ "empty", make_empty },
 		{ "no_live", make_no_live },
 		{ "short_lived", make_short_lived },

@@ -6,7 +6,7 @@
 #include "profile.h"
 
 /*
- * By name, or NULL: "case_study" (2 s: a leak, what is freed at the very end only, a bounded cache and a
+ * By name, or NULL: "behaviours" (2 s: a leak, what is freed at the very end only, a bounded cache and a
  * mixture), "empty" (no call), "no_live" (recorded without --live), "short_lived" (no block outlives its epoch), "one" (one stack, 5 ms), "many"
  * (100 stacks with names as C++ has them, 10 hours), "rss" (resident memory far above what is live).
  */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* write_fixture FILE [NAME]: writes the fixture, or that of fixture_live.h called NAME, to FILE. */
+/* write_fixture FILE [NAME]: writes the fixture, the case study or that of fixture_live.h called NAME. */
 #include <stdio.h>
+#include <string.h>
 
+#include "case_study.h"
 #include "data_file.h"
 #include "error.h"
 #include "fixture.h"
@@ -9,7 +11,9 @@
 
 int main(int argc, char **argv)
 {
-	struct profile *profile = argc == 3 ? fixture__live(argv[2]) : fixture__new();
+	struct profile *profile = argc < 3			   ? fixture__new()
+				  : !strcmp(argv[2], "case_study") ? case_study__new()
+								   : fixture__live(argv[2]);
 	struct error error = { 0 };
 	int err;
 

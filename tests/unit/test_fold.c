@@ -46,7 +46,7 @@ static void test_sums(void **state)
 		/* 9 of the 42 attributed calls are free's. */
 		assert_int_equal(sum(text), 42 - 9);
 		free(text);
-		options.cost = FOLD_BYTES;
+		options.cost = COST_BYTES;
 		text = fold(profile, options);
 		assert_int_equal(sum(text), 1000 + 500 + 7777 + 64 + 300 + 4096 + 8);
 		free(text);

@@ -56,7 +56,7 @@ static __u64 sum_at(const struct graph *graph, size_t point)
 	return sum;
 }
 
-static void test_case_study(void **state)
+static void test_behaviours(void **state)
 {
 	enum {
 		END_ONLY,
@@ -64,7 +64,7 @@ static void test_case_study(void **state)
 		MIXTURE,
 		CACHE
 	};
-	struct profile *profile = fixture__live("case_study");
+	struct profile *profile = fixture__live("behaviours");
 	struct graph *graph = make(profile, GRAPH_DEFAULT_TOP);
 	const struct graph_series *series = graph->series;
 
@@ -434,7 +434,7 @@ static void test_quantities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_case_study),    cmocka_unit_test(test_against_plain_sums),
+		cmocka_unit_test(test_behaviours),    cmocka_unit_test(test_against_plain_sums),
 		cmocka_unit_test(test_spans),	      cmocka_unit_test(test_no_live_data),
 		cmocka_unit_test(test_nothing_live),  cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_full_device),
