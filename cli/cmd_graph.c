@@ -9,14 +9,17 @@
 #include "completeness.h"
 #include "data_file.h"
 #include "error.h"
+#include "filter_options.h"
 #include "graph_data.h"
 #include "graph_draw.h"
 #include "graph_json.h"
 #include "graph_label.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
+#include "stack_groups.h"
 
 #define MAX_NOTES 8
 
@@ -36,11 +39,13 @@ static const struct argp_option graph_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Write the numbers that would be drawn" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	FILTER_OPTIONS,
 	{ 0 },
 };
 
 struct graph_options {
 	const char *input, *output;
+	struct filter_choice choice;
 	size_t top;
 	bool json, strict;
 };
@@ -83,7 +88,7 @@ static error_t parse_graph(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return options__reject_argument(input, arg);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return filter_choice__parse(&options->choice, key, arg, input->error);
 	}
 }
 
@@ -125,14 +130,46 @@ static int choose_format(const struct graph_options *options, enum graph_format 
 			  options->output);
 }
 
-static void free_profile(struct profile **profile)
+struct held {
+	struct profile *profile;
+	struct stack_groups *groups;
+	struct filtered filtered;
+	bool *selected;
+	struct graph *graph;
+};
+
+static void release(struct held *held)
 {
-	profile__free(*profile);
+	graph__free(held->graph);
+	free(held->selected);
+	filtered__release(&held->filtered);
+	stack_groups__free(held->groups);
+	profile__free(held->profile);
 }
 
-static void free_graph(struct graph **graph)
+static void release_choice(struct graph_options *options)
 {
-	graph__free(*graph);
+	filter_choice__release(&options->choice);
+}
+
+static int prepare(struct graph_options *options, struct held *held, struct error *error)
+{
+	struct filter_options *filter = &options->choice.options;
+	int err = data_file__read(options->input, &held->profile, error);
+
+	if (err)
+		return err;
+	held->groups = stack_groups__new(held->profile, &(struct stack_view_options){ 0 });
+	if (!held->groups)
+		return error__set(error, -ENOMEM, "cannot draw: out of memory");
+	err = filter__apply(held->profile, held->groups, filter, &held->filtered, error);
+	if (!err)
+		err = filter__select_lifetimes(held->profile, held->groups, filter, &held->selected,
+					       error);
+	if (!err)
+		err = graph__new(held->profile, held->groups, held->selected, options->top,
+				 &held->graph, error);
+	return err;
 }
 
 /* To be freed, or NULL without memory. */
@@ -149,6 +186,16 @@ static char *title_of(const struct profile *profile)
 	return asprintf(&title, "process %s", pid) < 0 ? NULL : title;
 }
 
+/* What filters left, or "" where that is all. */
+static void print_selection(const struct filtered *filtered, char *text, size_t size)
+{
+	*text = '\0';
+	if (filtered->total.allocations != filtered->whole.allocations)
+		snprintf(text, size, "%s of %s blocks selected",
+			 number__count(filtered->total.allocations).text,
+			 number__count(filtered->whole.allocations).text);
+}
+
 /* Cuts @lines into @notes. */
 static size_t split_lines(char *lines, const char **notes, size_t max)
 {
@@ -160,38 +207,55 @@ static size_t split_lines(char *lines, const char **notes, size_t max)
 	return n;
 }
 
-static int write_graph(const struct profile *profile, const struct graph *graph,
-		       const struct graph_options *options, enum graph_format format, FILE *to)
+static void print_unsure(const struct filtered *filtered, char *text, size_t size)
 {
-	_cleanup_(free_ptr) char *title = title_of(profile);
+	*text = '\0';
+	if (filtered->total.unsure)
+		snprintf(text, size, "%s more blocks may belong here: times are known to %s",
+			 number__count(filtered->total.unsure).text,
+			 number__time(filtered->epoch_ns).text);
+}
+
+static int write_graph(const struct held *held, const struct graph_options *options,
+		       enum graph_format format, FILE *to)
+{
+	_cleanup_(free_ptr) char *title = title_of(held->profile);
 	_cleanup_(free_ptr) char *lines = NULL;
 	struct graph_label *labels = NULL;
 	const char *notes[MAX_NOTES];
+	char selection[128], unsure[128];
 	struct graph_words words = {
 		.title = title,
-		.start_time = profile__meta(profile, "start_time"),
+		.start_time = profile__meta(held->profile, "start_time"),
 		.notes = notes,
 	};
 	int err;
 
-	err = title ? completeness__lines(profile, options->strict, &lines) : -ENOMEM;
+	err = title ? completeness__lines(held->profile, options->strict, &lines) : -ENOMEM;
 	if (!err)
-		err = graph_label__new(profile, graph, &labels);
+		err = graph_label__new(held->groups, held->graph, &labels);
 	if (err)
 		return err;
 	words.labels = labels;
-	words.n_notes = split_lines(lines, notes, MAX_NOTES);
-	err = options->json ? graph_json__write(graph, &words, to)
-			    : graph__draw(graph, &words, format, to);
-	graph_label__free(labels, graph->n_series);
+	print_selection(&held->filtered, selection, sizeof(selection));
+	words.selection = *selection ? selection : NULL;
+	words.n_notes = split_lines(lines, notes, MAX_NOTES - 1);
+	print_unsure(&held->filtered, unsure, sizeof(unsure));
+	if (*unsure)
+		notes[words.n_notes++] = unsure;
+	err = options->json ? graph_json__write(held->graph, &words, to)
+			    : graph__draw(held->graph, &words, format, to);
+	graph_label__free(labels, held->graph->n_series);
 	return err;
 }
 
 static int run_graph(int argc, char **argv)
 {
-	_cleanup_(free_profile) struct profile *profile = NULL;
-	_cleanup_(free_graph) struct graph *graph = NULL;
-	struct graph_options options = { .input = DATA_FILE_DEFAULT, .top = GRAPH_DEFAULT_TOP };
+	_cleanup_(release) struct held held = { 0 };
+	_cleanup_(release_choice) struct graph_options options = {
+		.input = DATA_FILE_DEFAULT,
+		.top = GRAPH_DEFAULT_TOP,
+	};
 	enum graph_format format = GRAPH_SVG;
 	struct error error = { 0 };
 	FILE *output;
@@ -206,14 +270,13 @@ static int run_graph(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_USAGE;
 	}
-	err = data_file__read(options.input, &profile, &error);
-	if (!err)
-		err = graph__new(profile, options.top, &graph, &error);
+	err = prepare(&options, &held, &error);
 	if (!err)
 		err = output__open(options.output, options.input, &output, &error);
 	if (!err) {
-		err = write_graph(profile, graph, &options, format, output);
+		err = write_graph(&held, &options, format, output);
 		err = output__close(output, options.output, err, &error);
+		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
 	}
@@ -221,7 +284,8 @@ static int run_graph(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	return completeness__report(profile, options.strict);
+	filter_choice__tell_unmet(&options.choice);
+	return completeness__report(held.profile, options.strict);
 }
 
 const struct command cmd_graph = {

@@ -101,6 +101,7 @@ int graph_json__write(const struct graph *graph, const struct graph_words *words
 		return -ENOMEM;
 	add(root, "schema", json_object_new_string("allocprof-graph/1"));
 	add(root, "title", json__string(words->title));
+	add(root, "selection", words->selection ? json__string(words->selection) : NULL);
 	add(root, "notes", notes_of(words));
 	add(root, "end_ns", json_object_new_uint64(graph->end_ns));
 	add(root, "epoch_ns", json_object_new_uint64(graph->epoch_ns));

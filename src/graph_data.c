@@ -2,26 +2,33 @@
 #include "graph_data.h"
 
 #include <errno.h>
-#include <stdbool.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "error.h"
 #include "profile.h"
+#include "stack_groups.h"
 
 /* As many spans as there are bars that can be seen. */
 #define MAX_SPANS 200
 
 /* A birth or a death. Sums are modulo 2^64 on the way and right where what is live is less. */
 struct event {
-	__u32 stack, epoch;
+	__u32 group, epoch;
 	__u64 delta_bytes;
 };
 
 struct peak {
-	__u32 stack;
+	__u32 group;
 	__u64 bytes;
+};
+
+struct source {
+	const struct profile *profile;
+	const struct stack_groups *groups;
+	const bool *selected; /* NULL: all */
 };
 
 struct epochs {
@@ -57,9 +64,14 @@ static __u64 multiply(__u64 a, __u64 b)
 									       : product;
 }
 
-static __u32 stack_of(const struct profile *profile, const struct profile_lifetime *lifetime)
+static bool is_selected(const struct source *source, size_t lifetime)
 {
-	return profile->counts[lifetime->count - 1].stack;
+	return !source->selected || source->selected[lifetime];
+}
+
+static __u32 group_of(const struct source *source, const struct profile_lifetime *lifetime)
+{
+	return source->groups->by_stack[source->profile->counts[lifetime->count - 1].stack - 1];
 }
 
 static int read_epoch_ns(const struct profile *profile, __u64 *epoch_ns, struct error *error)
@@ -146,9 +158,10 @@ static int fill_times(struct graph *graph, const struct epochs *epochs)
 	return 0;
 }
 
-static int fill_spans(const struct profile *profile, struct graph *graph,
-		      const struct epochs *epochs)
+static int fill_spans(const struct source *source, struct graph *graph, const struct epochs *epochs)
 {
+	const struct profile *profile = source->profile;
+
 	graph->allocations = calloc(graph->n_spans, sizeof(*graph->allocations));
 	if (!graph->allocations)
 		return -ENOMEM;
@@ -156,6 +169,8 @@ static int fill_spans(const struct profile *profile, struct graph *graph,
 		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
 		size_t span = lifetime->born / epochs->per_span;
 
+		if (!is_selected(source, i))
+			continue;
 		if (span >= graph->n_spans)
 			span = graph->n_spans - 1;
 		graph->allocations[span] =
@@ -177,8 +192,8 @@ static int compare_events(const void *left, const void *right)
 {
 	const struct event *a = left, *b = right;
 
-	if (a->stack != b->stack)
-		return a->stack < b->stack ? -1 : 1;
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
 	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
@@ -195,21 +210,24 @@ static int compare_peaks(const void *left, const void *right)
 
 	if (a->bytes != b->bytes)
 		return a->bytes > b->bytes ? -1 : 1;
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
+	return a->group < b->group ? -1 : a->group > b->group;
 }
 
-static size_t collect_events(const struct profile *profile, struct event *events)
+static size_t collect_events(const struct source *source, struct event *events)
 {
+	const struct profile *profile = source->profile;
 	size_t n = 0;
 
 	for (size_t i = 0; i < profile->n_lifetimes; i++) {
 		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
-		__u32 stack = stack_of(profile, lifetime);
+		__u32 group = group_of(source, lifetime);
 
-		events[n++] = (struct event){ stack, lifetime->born, lifetime->size_bytes };
+		if (!is_selected(source, i))
+			continue;
+		events[n++] = (struct event){ group, lifetime->born, lifetime->size_bytes };
 		if (lifetime->died != PROFILE_LIVE)
 			events[n++] =
-				(struct event){ stack, lifetime->died, -lifetime->size_bytes };
+				(struct event){ group, lifetime->died, -lifetime->size_bytes };
 	}
 	return n;
 }
@@ -231,7 +249,7 @@ static __u64 find_peak(const struct event *events, size_t n, __u32 *epoch)
 	return peak_bytes < PROFILE_MAX ? peak_bytes : PROFILE_MAX;
 }
 
-/* One peak for each stack that has an event. */
+/* One peak for each group that has an event. */
 static size_t find_peaks(struct event *events, size_t n_events, struct peak *peaks)
 {
 	size_t n = 0, first = 0;
@@ -239,10 +257,10 @@ static size_t find_peaks(struct event *events, size_t n_events, struct peak *pea
 
 	qsort(events, n_events, sizeof(*events), compare_events);
 	for (size_t i = 0; i < n_events; i++) {
-		if (i + 1 < n_events && events[i + 1].stack == events[i].stack)
+		if (i + 1 < n_events && events[i + 1].group == events[i].group)
 			continue;
 		peaks[n++] = (struct peak){
-			.stack = events[i].stack,
+			.group = events[i].group,
 			.bytes = find_peak(events + first, i + 1 - first, &epoch),
 		};
 		first = i + 1;
@@ -251,12 +269,16 @@ static size_t find_peaks(struct event *events, size_t n_events, struct peak *pea
 	return n;
 }
 
-static int add_series(struct graph *graph, const struct peak *peak, size_t n_stacks)
+static int add_series(struct graph *graph, const struct stack_groups *groups,
+		      const struct peak *peak, size_t n_stacks)
 {
 	struct graph_series *series = &graph->series[graph->n_series++];
 
-	series->stack = peak ? peak->stack : 0;
-	series->peak_bytes = peak ? peak->bytes : 0;
+	if (peak) {
+		series->group = peak->group;
+		series->stack = groups->groups[peak->group].id;
+		series->peak_bytes = peak->bytes;
+	}
 	series->n_stacks = n_stacks;
 	series->stays_bytes = calloc(graph->n_points, sizeof(*series->stays_bytes));
 	series->freed_bytes = calloc(graph->n_points, sizeof(*series->freed_bytes));
@@ -301,15 +323,16 @@ static __u64 find_others_peak(struct event *events, size_t n_events, const __u32
 	__u32 epoch;
 
 	for (size_t i = 0; i < n_events; i++) {
-		if (!series_of[events[i].stack - 1])
+		if (!series_of[events[i].group])
 			events[n++] = events[i];
 	}
 	return find_peak(events, n, &epoch);
 }
 
-static int fill_series(const struct profile *profile, size_t top, struct graph *graph,
+static int fill_series(const struct source *source, size_t top, struct graph *graph,
 		       const struct epochs *epochs)
 {
+	const struct profile *profile = source->profile;
 	_cleanup_(free_ptr) struct event *events = NULL;
 	_cleanup_(free_ptr) struct peak *peaks = NULL;
 	_cleanup_(free_ptr) __u32 *series_of = NULL; /* index + 1; 0: one of the others */
@@ -319,25 +342,25 @@ static int fill_series(const struct profile *profile, size_t top, struct graph *
 
 	events = calloc(2 * profile->n_lifetimes + 1, sizeof(*events));
 	peaks = calloc(profile->n_lifetimes + 1, sizeof(*peaks));
-	series_of = calloc(profile->n_stacks + 1, sizeof(*series_of));
+	series_of = calloc(source->groups->n_groups + 1, sizeof(*series_of));
 	graph->series = calloc(top + 1, sizeof(*graph->series));
 	if (!events || !peaks || !series_of || !graph->series)
 		return -ENOMEM;
-	n_events = collect_events(profile, events);
+	n_events = collect_events(source, events);
 	graph->n_stacks = find_peaks(events, n_events, peaks);
 	for (; n_top < top && n_top < graph->n_stacks && peaks[n_top].bytes && !err; n_top++) {
-		err = add_series(graph, &peaks[n_top], 1);
-		series_of[peaks[n_top].stack - 1] = n_top + 1;
+		err = add_series(graph, source->groups, &peaks[n_top], 1);
+		series_of[peaks[n_top].group] = n_top + 1;
 	}
 	/* Stacks without a byte when any epoch ended need no band. */
 	if (n_top < graph->n_stacks && peaks[n_top].bytes && !err)
-		err = add_series(graph, NULL, graph->n_stacks - n_top);
+		err = add_series(graph, source->groups, NULL, graph->n_stacks - n_top);
 	if (err)
 		return err;
 	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		__u32 series = series_of[stack_of(profile, &profile->lifetimes[i]) - 1];
+		__u32 series = series_of[group_of(source, &profile->lifetimes[i])];
 
-		if (series || graph->n_series > n_top)
+		if (is_selected(source, i) && (series || graph->n_series > n_top))
 			add_lifetime(graph, &graph->series[series ? series - 1 : n_top],
 				     &profile->lifetimes[i], epochs);
 	}
@@ -353,8 +376,10 @@ static int fill_series(const struct profile *profile, size_t top, struct graph *
 	return 0;
 }
 
-int graph__new(const struct profile *profile, size_t top, struct graph **graph, struct error *error)
+int graph__new(const struct profile *profile, const struct stack_groups *groups,
+	       const bool *selected, size_t top, struct graph **graph, struct error *error)
 {
+	const struct source source = { profile, groups, selected };
 	_cleanup_(free_graph) struct graph *made = calloc(1, sizeof(*made));
 	struct epochs epochs;
 	int err;
@@ -367,9 +392,9 @@ int graph__new(const struct profile *profile, size_t top, struct graph **graph, 
 	set_time(profile, made, &epochs);
 	err = fill_times(made, &epochs);
 	if (!err)
-		err = fill_spans(profile, made, &epochs);
+		err = fill_spans(&source, made, &epochs);
 	if (!err)
-		err = fill_series(profile, top, made, &epochs);
+		err = fill_series(&source, top, made, &epochs);
 	if (err)
 		return error__set(error, err, "no memory for the time line; free some");
 	*graph = made;

@@ -88,6 +88,11 @@ static void draw_title(struct page *page)
 			 end, peak, when, live, blocks, graph->live == 1 ? "" : "s");
 	else
 		snprintf(text, sizeof(text), "%s; no live bytes", end);
+	if (page->words->selection) {
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len, "; %s", page->words->selection);
+	}
 	page->y = 52;
 	ink__set(page->cr, INK_DIM);
 	ink__font(page->cr, 12, false);
@@ -119,7 +124,9 @@ static void draw_absence(struct page *page, const struct graph_panel *panel)
 		snprintf(text, sizeof(text),
 			 "every block was freed in the same %s that it was allocated in", epoch);
 	else
-		snprintf(text, sizeof(text), "no block was allocated");
+		snprintf(text, sizeof(text), "%s",
+			 page->words->selection ? "no block is selected"
+						: "no block was allocated");
 	ink__set(page->cr, INK_DIM);
 	ink__font(page->cr, 14, false);
 	ink__text(page->cr, panel->left + panel->width / 2, panel->top + panel->height * 0.45,

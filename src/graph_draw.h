@@ -18,6 +18,7 @@ enum graph_format {
 /* The words in the picture; all is the caller's, and may be any bytes. */
 struct graph_words {
 	const char *title;
+	const char *selection;	/* what is shown of it; NULL: all */
 	const char *start_time; /* as meta has it, for the PDF's date; NULL where it is unknown */
 	const struct graph_label *labels; /* by series */
 	const char *const *notes;	  /* what the reader must know; a line each */

@@ -9,7 +9,7 @@
 #define GRAPH_LABEL_CALLERS 6
 
 struct graph;
-struct profile;
+struct stack_groups;
 
 struct graph_label {
 	char *name; /* the innermost function that is no allocator's wrapper; owned */
@@ -17,9 +17,9 @@ struct graph_label {
 	size_t n_callers;
 };
 
-/* Labels for the series of @graph, which was made of @profile. To be given to graph_label__free().
+/* Labels for the series of @graph, which was made with @groups. To be given to graph_label__free().
  * 0 or -ENOMEM. */
-int graph_label__new(const struct profile *profile, const struct graph *graph,
+int graph_label__new(const struct stack_groups *groups, const struct graph *graph,
 		     struct graph_label **labels);
 void graph_label__free(struct graph_label *labels, size_t n);
 

@@ -13,16 +13,29 @@
 #include "graph_data.h"
 #include "graph_draw.h"
 #include "graph_label.h"
+#include "stack_groups.h"
 
-static struct graph *make(const struct profile *profile, size_t top)
+static struct stack_groups *group(const struct profile *profile)
 {
+	return stack_groups__new(profile, &(struct stack_view_options){ 0 });
+}
+
+static struct graph *make_selected(const struct profile *profile, const bool *selected, size_t top)
+{
+	struct stack_groups *groups = group(profile);
 	struct error error = { 0 };
 	struct graph *graph = NULL;
-	int err = graph__new(profile, top, &graph, &error);
+	int err = graph__new(profile, groups, selected, top, &graph, &error);
 
+	stack_groups__free(groups);
 	if (err)
 		fail_msg("%s (%d)", error.text, err);
 	return graph;
+}
+
+static struct graph *make(const struct profile *profile, size_t top)
+{
+	return make_selected(profile, NULL, top);
 }
 
 /* A profile of @n_stacks counts, each of a stack of its own; lifetimes are for the caller. */
@@ -33,8 +46,9 @@ static struct profile *with_stacks(__u32 n_stacks, const char *epoch_ns)
 
 	assert_int_equal(profile__add_process(profile, 0, 1, 0, "c", &id), 0);
 	assert_int_equal(profile__add_thread(profile, 1, "c", &id), 0);
+	assert_int_equal(profile__add_module(profile, "/app", "", &id), 0);
 	for (__u32 i = 0; i < n_stacks; i++) {
-		assert_int_equal(profile__add_frame(profile, 0, i, false, &id), 0);
+		assert_int_equal(profile__add_frame(profile, 1, i, false, &id), 0);
 		assert_int_equal(profile__add_stack(profile, &id, 1, AP_END_COMPLETE, &stack), 0);
 		assert_int_equal(profile__add_count(profile, 1, stack, AP_MALLOC, 1, 1, &id), 0);
 	}
@@ -158,6 +172,33 @@ static void test_against_plain_sums(void **state)
 	}
 }
 
+/* Stacks that print alike are one, and what is not selected is nowhere. */
+static void test_groups_and_selection(void **state)
+{
+	struct profile *profile = with_stacks(4, "1000");
+	const bool selected[] = { true, true, true, false };
+	struct graph *graph;
+
+	fixture__name_frame(profile, 1, "f");
+	fixture__name_frame(profile, 3, "f");
+	add(profile, 1, 0, PROFILE_LIVE, 100);
+	add(profile, 2, 1, 3, 150);
+	add(profile, 3, 2, 4, 70);
+	add(profile, 4, 0, PROFILE_LIVE, 1000);
+	graph = make_selected(profile, selected, 8);
+	assert_int_equal(graph->n_series, 2);
+	assert_int_equal(graph->n_stacks, 2);
+	assert_int_equal(graph->series[0].stack, 1);
+	assert_int_equal(graph->series[0].peak_bytes, 170);
+	assert_int_equal(graph->series[0].live_bytes, 100);
+	assert_int_equal(graph->series[1].stack, 2);
+	assert_int_equal(graph->peak_bytes, 320);
+	assert_int_equal(graph->live_bytes, 100);
+	assert_int_equal(graph->allocations[0], 1);
+	graph__free(graph);
+	profile__free(profile);
+}
+
 static void test_spans(void **state)
 {
 	static const __u32 epochs[] = { 1, 2, 199, 200, 201, 399, 401, 1000, 100000 };
@@ -194,16 +235,18 @@ static void test_no_live_data(void **state)
 {
 	static const char *const bad[] = { "", "0", "-1", "x", "1x", "99999999999999999999" };
 	struct profile *profile = fixture__live("no_live");
+	struct stack_groups *groups = group(profile);
 	struct error error = { 0 };
 	struct graph *graph = NULL;
 
-	assert_int_equal(graph__new(profile, 8, &graph, &error), -ENODATA);
+	assert_int_equal(graph__new(profile, groups, NULL, 8, &graph, &error), -ENODATA);
 	assert_non_null(strstr(error.text, "--live"));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		profile__set_meta(profile, "epoch_ns", bad[i]);
-		assert_int_equal(graph__new(profile, 8, &graph, &error), -EINVAL);
+		assert_int_equal(graph__new(profile, groups, NULL, 8, &graph, &error), -EINVAL);
 	}
 	assert_null(graph);
+	stack_groups__free(groups);
 	profile__free(profile);
 }
 
@@ -228,15 +271,17 @@ static void test_nothing_live(void **state)
 static int draw(const struct profile *profile, enum graph_format format, FILE *to)
 {
 	struct graph *graph = make(profile, GRAPH_MAX_TOP);
+	struct stack_groups *groups = group(profile);
 	struct graph_words words = { .title = "t\x01\xff \xe2\x82\xac", .start_time = "never" };
 	struct graph_label *labels;
 	int err;
 
-	assert_int_equal(graph_label__new(profile, graph, &labels), 0);
+	assert_int_equal(graph_label__new(groups, graph, &labels), 0);
 	words.labels = labels;
 	err = graph__draw(graph, &words, format, to);
 	graph_label__free(labels, graph->n_series);
 	graph__free(graph);
+	stack_groups__free(groups);
 	return err;
 }
 
@@ -317,6 +362,7 @@ static void test_labels(void **state)
 		struct profile *profile = with_stacks(4, "1000");
 		__u32 frames[4], n = 0, stack, count;
 		struct graph_label *labels;
+		struct stack_groups *groups;
 		struct graph *graph;
 		char text[256];
 
@@ -324,12 +370,13 @@ static void test_labels(void **state)
 			frames[n] = n + 1;
 			fixture__name_frame(profile, n + 1, cases[i].frames[n]);
 		}
-		assert_int_equal(profile__add_stack(profile, frames, n, AP_END_MAX_DEPTH, &stack),
+		assert_int_equal(profile__add_stack(profile, frames, n, AP_END_COMPLETE, &stack),
 				 0);
 		assert_int_equal(profile__add_count(profile, 1, stack, AP_MALLOC, 1, 1, &count), 0);
 		add(profile, count, 0, PROFILE_LIVE, 1);
 		graph = make(profile, 1);
-		assert_int_equal(graph_label__new(profile, graph, &labels), 0);
+		groups = group(profile);
+		assert_int_equal(graph_label__new(groups, graph, &labels), 0);
 		snprintf(text, sizeof(text), "%s", labels->name);
 		for (size_t j = 0; j < labels->n_callers; j++)
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "<%s",
@@ -337,6 +384,7 @@ static void test_labels(void **state)
 		assert_string_equal(text, cases[i].label);
 		graph_label__free(labels, graph->n_series);
 		graph__free(graph);
+		stack_groups__free(groups);
 		profile__free(profile);
 	}
 }
@@ -434,12 +482,12 @@ static void test_quantities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_behaviours),    cmocka_unit_test(test_against_plain_sums),
-		cmocka_unit_test(test_spans),	      cmocka_unit_test(test_no_live_data),
-		cmocka_unit_test(test_nothing_live),  cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_full_device),
-		cmocka_unit_test(test_labels),	      cmocka_unit_test(test_ticks),
-		cmocka_unit_test(test_quantities),
+		cmocka_unit_test(test_behaviours),   cmocka_unit_test(test_against_plain_sums),
+		cmocka_unit_test(test_spans),	     cmocka_unit_test(test_groups_and_selection),
+		cmocka_unit_test(test_no_live_data), cmocka_unit_test(test_nothing_live),
+		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_full_device),  cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_ticks),	     cmocka_unit_test(test_quantities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
