@@ -35,7 +35,7 @@
 #define CALLER_WIDTH 250
 #define CALLER_LEAST 60
 /* Resident memory this many times higher than all bands would press them flat. */
-#define RSS_WITH_BANDS 3
+#define RSS_WITH_BANDS 2
 
 struct page {
 	cairo_t *cr;

@@ -90,6 +90,8 @@ def main():
                 # A PDF has places, not spaces.
                 if "".join(words.split()) not in "".join(text.split()):
                     fail(f"{name}: '{words}' is expected in the picture, which has:\n{text}")
+            none, _ = draw(allocprof, cwd, name, ".pdf", "--leaks", "--max-size=1")
+            check_places(name + ", next to nothing selected", none)
             many, _ = draw(allocprof, cwd, name, ".pdf", "--top=16")
             check_places(name + " --top=16", many)
 
