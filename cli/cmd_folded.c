@@ -114,7 +114,7 @@ static int prepare(struct folded_options *options, struct held *held, struct err
 	int err = data_file__read(options->input, &held->profile, error);
 
 	if (!err)
-		err = filter__check_cost(held->profile, filter, options->fold.cost, error);
+		err = filter__check_cost(held->profile, options->fold.cost, error);
 	if (err)
 		return err;
 	held->groups = stack_groups__new(held->profile, &(struct stack_view_options){ 0 });
@@ -136,6 +136,8 @@ static int run_folded(int argc, char **argv)
 	err = options__parse(&cmd_folded, parse_folded, &options, argc, argv, &error);
 	if (err > 0)
 		return EXIT_GOOD;
+	if (!err)
+		err = filter__check_options(&options.choice.options, options.fold.cost, &error);
 	if (err) {
 		message__print("%s", error.text);
 		return EXIT_USAGE;

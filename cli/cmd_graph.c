@@ -266,6 +266,8 @@ static int run_graph(int argc, char **argv)
 		return EXIT_GOOD;
 	if (!err)
 		err = choose_format(&options, &format, &error);
+	if (!err)
+		err = filter__check_options(&options.choice.options, COST_LIVE_BYTES, &error);
 	if (err) {
 		message__print("%s", error.text);
 		return EXIT_USAGE;

@@ -64,21 +64,17 @@ struct report_options {
 
 static int parse_sort(const char *name, int *sort, struct error *error)
 {
-	static const char *const names[] = { "allocations", "bytes", "live",   "live-bytes",
-					     "temporary",   "peak",  "oldest", NULL };
 	int cost = strcmp(name, "oldest") ? cost__by_name(name) : REPORT_OLDEST;
-	const char *nearest;
 
 	if (cost >= 0) {
 		*sort = cost;
 		return 0;
 	}
-	nearest = options__nearest(name, names);
-	error__set(error, -EINVAL,
-		   "unknown key '%s'%s%s%s; --sort is allocations, bytes, live, live-bytes, "
-		   "temporary, peak or oldest",
-		   name, nearest ? ", did you mean '" : "", nearest ? nearest : "",
-		   nearest ? "'?" : "");
+	error__set(
+		error, -EINVAL,
+		"unknown key '%s'; --sort is allocations, bytes, live, live-bytes, temporary, peak "
+		"or oldest",
+		name);
 	return EINVAL;
 }
 
@@ -126,6 +122,23 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static int choose_sort(const struct report_options *options)
+{
+	const struct filter_options *filter = &options->choice.options;
+
+	if (options->sort != SORT_UNSET)
+		return options->sort;
+	return filter->leaks || filter->older.is_given ? COST_LIVE_BYTES : COST_BYTES;
+}
+
+/* What the shares are of. */
+static enum cost choose_cost(const struct report_options *options)
+{
+	int sort = choose_sort(options);
+
+	return sort == REPORT_OLDEST ? COST_LIVE_BYTES : (enum cost)sort;
+}
+
 static int check_options(const struct report_options *options, struct error *error)
 {
 	if (options->tree && options->bottom_up)
@@ -139,16 +152,7 @@ static int check_options(const struct report_options *options, struct error *err
 		return error__set(error, -EINVAL,
 				  "a tree adds up what its branches have, and ages do not; give "
 				  "another --sort");
-	return 0;
-}
-
-static int choose_sort(const struct report_options *options)
-{
-	const struct filter_options *filter = &options->choice.options;
-
-	if (options->sort != SORT_UNSET)
-		return options->sort;
-	return filter->leaks || filter->older.is_given ? COST_LIVE_BYTES : COST_BYTES;
+	return filter__check_options(&options->choice.options, choose_cost(options), error);
 }
 
 static int asks_for_one_stack(const struct filter_options *filter)
@@ -217,8 +221,8 @@ static int prepare(struct report_options *options, struct held *held, struct rep
 	if (err)
 		return err;
 	output->sort = choose_sort(options);
-	output->cost = output->sort == REPORT_OLDEST ? COST_LIVE_BYTES : output->sort;
-	err = filter__check_cost(held->profile, filter, output->cost, error);
+	output->cost = choose_cost(options);
+	err = filter__check_cost(held->profile, output->cost, error);
 	if (err)
 		return err;
 	held->report = report__new(held->profile, held->groups, &held->filtered, output->sort);

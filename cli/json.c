@@ -47,16 +47,42 @@ json_object *json__seconds(double seconds)
 	return json_object_new_double_s(seconds, text);
 }
 
+#define FLAGS (JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+
 int json__write(json_object *root, FILE *to)
 {
-	const char *text = json_object_to_json_string_ext(
-		root,
-		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(root, FLAGS);
 
 	if (!text)
 		return -ENOMEM;
 	errno = 0;
 	if (fprintf(to, "%s\n", text) < 0 || fflush(to))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
+		     void *context, FILE *to)
+{
+	const char *text = json_object_to_json_string_ext(root, FLAGS);
+	size_t len = text ? strlen(text) : 0;
+	json_object *item;
+
+	/* Up to the bracket that ends it, and the line before that. */
+	if (len < 2)
+		return -ENOMEM;
+	errno = 0;
+	fprintf(to, "%.*s,\n  \"%s\": [", (int)len - 2, text, key);
+	for (bool first = true; !ferror(to) && (item = next(context)); first = false) {
+		text = json_object_to_json_string_ext(item, JSON_C_TO_STRING_NOSLASHESCAPE);
+		if (text)
+			fprintf(to, "%s\n    %s", first ? "" : ",", text);
+		json_object_put(item);
+		if (!text)
+			return -ENOMEM;
+	}
+	fputs("\n  ]\n}\n", to);
+	if (fflush(to) || ferror(to))
 		return errno ? -errno : -EIO;
 	return 0;
 }

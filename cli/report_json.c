@@ -51,18 +51,26 @@ static json_object *json_selection(const struct report_output *output,
 	return object;
 }
 
-static json_object *json_frame(const struct printed_frame *printed)
+static json_object *json_frame(const struct report_output *output,
+			       const struct printed_frame *printed)
 {
 	json_object *frame = json_object_new_object();
 
-	add(frame, "name", json__string(printed->name));
-	if (printed->file) {
-		add(frame, "file", json__string(printed->file));
-		add(frame, "line", printed->line ? count_of(printed->line) : NULL);
-	}
-	if (printed->inlined)
-		add(frame, "inlined", json_object_new_boolean(true));
+	add(frame, "name", json__string(printed->text));
+	add(frame, "module",
+	    printed->module ? json__string(output->profile->modules[printed->module - 1].path)
+			    : NULL);
+	add(frame, "inlined", json_object_new_boolean(printed->inlined));
 	return frame;
+}
+
+static json_object *json_frames(const struct report_output *output)
+{
+	json_object *frames = json_object_new_array();
+
+	for (size_t i = 0; i < output->groups->n_frames; i++)
+		json_object_array_add(frames, json_frame(output, &output->groups->frames[i]));
+	return frames;
 }
 
 static json_object *json_entry(const struct report_output *output, const struct report_entry *entry)
@@ -71,14 +79,28 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	json_object *object = json_object_new_object(), *frames = json_object_new_array();
 
 	for (__u32 i = 0; i < group->n_frames; i++)
-		json_object_array_add(frames,
-				      json_frame(&output->groups->frames[group->frames[i]]));
+		json_object_array_add(frames, count_of(group->frames[i]));
 	add(object, "stack", count_of(group->id));
 	add(object, "function", json__string(profile__function_name(entry->function)));
 	add(object, "selected", json_selection(output, &entry->selected, false));
 	add(object, "all", json_selection(output, &entry->whole, true));
 	add(object, "frames", frames);
 	return object;
+}
+
+struct cursor {
+	const struct report_output *output;
+	size_t at;
+};
+
+static json_object *next_entry(void *context)
+{
+	struct cursor *cursor = context;
+	const struct report_output *output = cursor->output;
+
+	if (cursor->at >= output->report->n_entries || cursor->at >= output->top)
+		return NULL;
+	return json_entry(output, &output->report->entries[cursor->at++]);
 }
 
 static json_object *json_histogram(const __u64 *buckets)
@@ -123,18 +145,10 @@ static json_object *json_ledger(const struct profile *profile)
 	return ledger;
 }
 
-static json_object *json_stacks(const struct report_output *output)
-{
-	json_object *stacks = json_object_new_array();
-
-	for (size_t i = 0; i < output->report->n_entries && i < output->top; i++)
-		json_object_array_add(stacks, json_entry(output, &output->report->entries[i]));
-	return stacks;
-}
-
 int report_output__json(const struct report_output *output)
 {
 	json_object *root = json_object_new_object();
+	struct cursor cursor = { output, 0 };
 	__u64 sizes[PROFILE_BUCKETS], lifetimes[PROFILE_BUCKETS];
 	int err;
 
@@ -158,11 +172,11 @@ int report_output__json(const struct report_output *output)
 	add(root, "n_stacks", count_of(output->report->n_entries));
 	add(root, "selected", json_selection(output, &output->report->total, false));
 	add(root, "all", json_selection(output, &output->report->whole, true));
-	add(root, "stacks", json_stacks(output));
 	add(root, "size_histogram", json_histogram(sizes));
 	add(root, "lifetime_histogram_ns", json_histogram(lifetimes));
 	add(root, "suppressions", json_suppressions(output));
-	err = json__write(root, output->terminal.to);
+	add(root, "frames", json_frames(output));
+	err = json__write_list(root, "stacks", next_entry, &cursor, output->terminal.to);
 	json_object_put(root);
 	return err;
 }

@@ -198,9 +198,12 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	__u64 bytes = cost__bytes(output->cost, selected);
 	__u64 part = cost__of(output->cost, selected), all = cost__of(output->cost, &report->whole);
 	bool has_live = filter__has_live(output->profile);
+	struct number_text id;
 
 	row->n = 0;
-	add_cell(row, "stack", number__count(report->groups->groups[entry->group].id), COLOUR_NONE);
+	/* As --stack reads it. */
+	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
+	add_cell(row, "stack", id, COLOUR_NONE);
 	add_cell(row, "share", number__share(part, all), share_colour(part, all));
 	add_cell(row, "bytes", bytes_text(output, bytes), COLOUR_NONE);
 	add_cell(row, has_live ? "blocks" : "calls", number__count(blocks), COLOUR_NONE);
@@ -222,47 +225,24 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		 COLOUR_NONE);
 }
 
-/* "  file.c:12", where it is known and asked for; a path is for files, its end is enough for people. */
-static const char *get_location(const struct report_output *output,
-				const struct printed_frame *printed, char *line, size_t size)
-{
-	const char *file = printed->file ? printed->file : "";
-
-	snprintf(line, size, printed->file && printed->line ? ":%u" : "", printed->line);
-	if (output->terminal.is_terminal && strrchr(file, '/'))
-		file = strrchr(file, '/') + 1;
-	return file;
-}
-
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame)
 {
 	const struct printed_frame *printed = &output->groups->frames[frame];
-	char line[32];
-	const char *file = get_location(output, printed, line, sizeof(line));
 
-	return strlen(printed->name) + (printed->inlined ? strlen(INLINED) : 0) +
-	       (*file ? 2 + strlen(file) + strlen(line) : 0);
+	return terminal__columns_of(printed->text) + (printed->inlined ? strlen(INLINED) : 0);
 }
 
 void report_output__frame(const struct report_output *output, __u32 frame, size_t columns)
 {
 	const struct terminal *terminal = &output->terminal;
 	const struct printed_frame *printed = &output->groups->frames[frame];
-	bool is_short = columns && report_output__frame_columns(output, frame) > columns;
-	char line[32];
-	const char *file = get_location(output, printed, line, sizeof(line));
+	size_t used = terminal__print(terminal, printed->text, columns);
 
 	/* Where there is no room for all of it the name is what counts. */
-	terminal__print(terminal, printed->name, columns);
-	if (is_short || (!printed->inlined && !*file))
+	if (!printed->inlined || (columns && used + strlen(INLINED) > columns))
 		return;
 	terminal__set_colour(terminal, COLOUR_DIM);
-	if (printed->inlined)
-		fputs(INLINED, terminal->to);
-	if (*file)
-		fputs("  ", terminal->to);
-	terminal__print(terminal, file, 0);
-	fputs(line, terminal->to);
+	fputs(INLINED, terminal->to);
 	terminal__set_colour(terminal, COLOUR_NONE);
 }
 

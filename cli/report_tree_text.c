@@ -31,6 +31,29 @@ static void fill_cells(const struct report_output *output, const struct report_n
 	cells[2] = (struct table_cell){ number__count(node->blocks) };
 }
 
+/* The one frame of a chain that has to be there where hardly anything finds room. */
+static void print_core(const struct report_output *output, const struct report_node *node,
+		       size_t columns)
+{
+	__u32 last = node->n_frames - 1, core = output->bottom_up || !last ? 0 : last - 1;
+	size_t tail = 0;
+
+	/* Top down the allocator's function comes last and its caller is what is looked for. */
+	if (!output->bottom_up && last)
+		tail = report_output__frame_columns(output, node->frames[last]) + 3;
+	if (tail + 8 > columns)
+		tail = 0;
+	if (tail && last > 1 && columns > tail + 14) {
+		fputs("... > ", output->terminal.to);
+		columns -= 6;
+	}
+	report_output__frame(output, node->frames[core], columns - tail);
+	if (tail) {
+		fputs(" > ", output->terminal.to);
+		report_output__frame(output, node->frames[last], 0);
+	}
+}
+
 /* A chain in @columns (0: no limit): where it is too long its middle is left out. */
 static void print_chain(const struct report_output *output, const struct report_node *node,
 			size_t columns)
@@ -41,27 +64,26 @@ static void print_chain(const struct report_output *output, const struct report_
 
 	for (__u32 i = 0; i < node->n_frames; i++)
 		total += report_output__frame_columns(output, node->frames[i]) + 3;
-	if (!columns || total <= columns + 3) {
+	if (!columns || total <= columns + 3)
 		head = node->n_frames;
-	} else if (node->n_frames == 1) {
-		report_output__frame(output, node->frames[0], columns);
-		return;
-	}
-	/* The last, which tells most, then the first, and so on inwards. */
-	for (bool at_end = true; head < tail; at_end = !at_end) {
+	/* Where the allocation is tells most: two frames from there, one from the other end, and so on
+	 * inwards. */
+	for (int turn = output->bottom_up ? 1 : 0; head < tail; turn++) {
+		bool at_end = output->bottom_up ? turn % 3 == 0 : turn % 3 != 2;
 		__u32 at = at_end ? tail - 1 : head;
 		size_t more = report_output__frame_columns(output, node->frames[at]) + 3;
 
-		if (used + more > columns) {
-			if (tail < node->n_frames)
-				break;
-			more = columns - used;
-		}
+		if (used + more > columns)
+			break;
 		used += more;
 		if (at_end)
 			tail--;
 		else
 			head++;
+	}
+	if (head < tail && head + node->n_frames - tail < (output->bottom_up ? 1 : 2)) {
+		print_core(output, node, columns);
+		return;
 	}
 	for (__u32 i = 0; i < head; i++) {
 		fputs(i ? " > " : "", terminal->to);
@@ -71,9 +93,7 @@ static void print_chain(const struct report_output *output, const struct report_
 		fputs(head ? " > ..." : "...", terminal->to);
 	for (__u32 i = tail; i < node->n_frames && head < node->n_frames; i++) {
 		fputs(" > ", terminal->to);
-		/* The only one that may be too long by itself. */
-		report_output__frame(output, node->frames[i],
-				     i + 1 == node->n_frames ? columns - 6 : 0);
+		report_output__frame(output, node->frames[i], 0);
 	}
 }
 

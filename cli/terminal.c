@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "terminal.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -60,7 +61,7 @@ void terminal__set_colour(const struct terminal *terminal, enum colour colour)
 		fputs(codes[colour], terminal->to);
 }
 
-static size_t count_columns(const char *text)
+size_t terminal__columns_of(const char *text)
 {
 	size_t columns = 0;
 
@@ -72,21 +73,36 @@ static size_t count_columns(const char *text)
 	return columns;
 }
 
+/* How much of @text is plain ASCII, up to @columns: most names as a whole. */
+static size_t find_run(const char *text, size_t columns)
+{
+	size_t n = 0;
+
+	while (n < columns && text[n] >= ' ' && text[n] < 0x7f)
+		n++;
+	return n;
+}
+
 size_t terminal__print(const struct terminal *terminal, const char *text, size_t columns)
 {
-	size_t used = 0, room = columns;
-	bool cut = columns && count_columns(text) > columns;
+	bool cut = columns && terminal__columns_of(text) > columns;
+	size_t used = 0, room = !cut ? SIZE_MAX : columns > 3 ? columns - 3 : 0;
 
-	if (cut)
-		room = columns > 3 ? columns - 3 : 0;
-	for (; *text && (!cut || used < room); used++) {
-		size_t n = utf8__printable(text);
+	while (*text && used < room) {
+		size_t run = find_run(text, room - used), n = utf8__printable(text);
 
+		if (run) {
+			fwrite_unlocked(text, 1, run, terminal->to);
+			text += run;
+			used += run;
+			continue;
+		}
 		if (n)
 			fwrite_unlocked(text, 1, n, terminal->to);
 		else
 			putc_unlocked('?', terminal->to);
 		text += n ? n : 1;
+		used++;
 	}
 	for (; cut && used < columns; used++)
 		putc_unlocked('.', terminal->to);

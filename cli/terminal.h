@@ -33,4 +33,7 @@ void terminal__set_colour(const struct terminal *terminal, enum colour colour);
  */
 size_t terminal__print(const struct terminal *terminal, const char *text, size_t columns);
 
+/* The columns that all of @text takes. */
+size_t terminal__columns_of(const char *text);
+
 #endif

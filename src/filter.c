@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "filter_internal.h"
+#include "pattern.h"
 #include "profile.h"
 #include "suppressions.h"
 
@@ -36,11 +37,24 @@ static int fail_without_live(const char *what, struct error *error)
 			  "this recording does not know %s; record with --live for that", what);
 }
 
-static int check(const struct profile *profile, const struct filter_options *options,
-		 struct error *error)
+static int check_patterns(const struct filter_options *options, struct error *error)
 {
-	if (asks_for_blocks(options) && !filter__has_live(profile))
-		return fail_without_live("what became of the blocks", error);
+	for (size_t i = 0; i < options->n_rules; i++) {
+		struct pattern pattern;
+		int err;
+
+		if (options->rules[i].kind == FILTER_STACK)
+			continue;
+		err = pattern__parse(&pattern, options->rules[i].text, error);
+		if (err)
+			return err;
+		pattern__release(&pattern);
+	}
+	return 0;
+}
+
+int filter__check_options(const struct filter_options *options, enum cost cost, struct error *error)
+{
 	if (asks_for_live(options) && asks_for_freed(options))
 		return error__set(
 			error, -EINVAL,
@@ -49,23 +63,18 @@ static int check(const struct profile *profile, const struct filter_options *opt
 			"those that are not; leave one out");
 	if (options->suppressions && !asks_for_live(options))
 		return error__set(error, -EINVAL, "suppressions hide leaks; add --leaks");
-	return 0;
+	if ((cost == COST_PEAK || cost == COST_TEMPORARY) && asks_for_blocks(options))
+		return error__set(error, -EINVAL,
+				  "which blocks were %s is known for whole stacks only; ask for "
+				  "another number, or leave out what selects blocks by their fate",
+				  cost == COST_PEAK ? "there at the peak" : "temporary");
+	return check_patterns(options, error);
 }
 
-int filter__check_cost(const struct profile *profile, const struct filter_options *options,
-		       enum cost cost, struct error *error)
+int filter__check_cost(const struct profile *profile, enum cost cost, struct error *error)
 {
 	if (cost__needs_live(cost) && !filter__has_live(profile))
 		return fail_without_live("when blocks were freed", error);
-	if (cost == COST_PEAK && asks_for_blocks(options))
-		return error__set(error, -EINVAL,
-				  "which blocks were there at the peak is known for whole stacks "
-				  "only; leave out peak or what selects blocks by their fate");
-	if (cost == COST_TEMPORARY && asks_for_blocks(options))
-		return error__set(
-			error, -EINVAL,
-			"which blocks were temporary is known for whole stacks only; leave "
-			"out temporary or what selects blocks by their fate");
 	return 0;
 }
 
@@ -116,9 +125,8 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 	struct block_filter blocks = { 0 };
 	int err;
 
-	err = check(profile, options, error);
-	if (err)
-		return err;
+	if (asks_for_blocks(options) && !filter__has_live(profile))
+		return fail_without_live("what became of the blocks", error);
 	err = block_filter__init(&blocks, profile, options, error);
 	if (err)
 		goto out;
@@ -176,9 +184,6 @@ int filter__select_lifetimes(const struct profile *profile, const struct stack_g
 	struct block_filter blocks = { 0 };
 	int err;
 
-	err = check(profile, options, error);
-	if (err)
-		return err;
 	err = block_filter__init(&blocks, profile, options, error);
 	if (!err)
 		err = count_filter__init(&counts, profile, groups, options, error);

@@ -72,17 +72,16 @@ bool filter__has_live(const struct profile *profile);
 
 /*
  * Applies @options, whose rules it marks as found and whose suppressions count what they hid. Calls of
- * free are in nothing. 0, or a negative errno with @error set: -EINVAL for a pattern that is none, a
- * stack that does not exist, conditions that exclude each other, -ENODATA where @profile does not know.
- * Otherwise @filtered is to be released.
+ * free are in nothing. 0, or a negative errno with @error set: -EINVAL for a stack that does not exist,
+ * -ENODATA where @profile does not know. @filtered is to be released.
  */
 int filter__apply(const struct profile *profile, const struct stack_groups *groups,
 		  struct filter_options *options, struct filtered *filtered, struct error *error);
 void filtered__release(struct filtered *filtered);
 
 /*
- * The same by lifetime: whether what passes has those blocks, by index in the profile's lifetimes.
- * Suppressions count nothing. 0 or a negative errno with @error set; *@selected is to be freed.
+ * The same by lifetime, for options that filter__apply() took: whether those blocks are in, by index in
+ * the profile's lifetimes. Suppressions count nothing. 0 or a negative errno with @error set; *@selected is to be freed.
  */
 int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
 			     struct filter_options *options, bool **selected, struct error *error);
@@ -91,9 +90,11 @@ int filter__select_lifetimes(const struct profile *profile, const struct stack_g
 void filter__whole(const struct profile *profile, const struct profile_count *count,
 		   struct selection *selection);
 
-/* Whether what is left under @options still has @cost: temporary blocks and the peak are not known by
- * epoch. 0, or -EINVAL or -ENODATA with @error set. */
-int filter__check_cost(const struct profile *profile, const struct filter_options *options,
-		       enum cost cost, struct error *error);
+/* Whether the conditions make sense together, and leave @cost known: temporary blocks and the peak are not
+ * known by epoch. To be asked before there is a profile. 0 or -EINVAL with @error set. */
+int filter__check_options(const struct filter_options *options, enum cost cost,
+			  struct error *error);
+/* Whether @profile has @cost. 0 or -ENODATA with @error set. */
+int filter__check_cost(const struct profile *profile, enum cost cost, struct error *error);
 
 #endif

@@ -34,7 +34,7 @@ static int label_group(const struct stack_groups *groups, const struct stack_gro
 		       bool wrappers, struct graph_label *label)
 {
 	for (__u32 i = 0; i < group->n_frames && label->n_callers < GRAPH_LABEL_CALLERS; i++) {
-		const char *text = groups->frames[group->frames[i]].name;
+		const char *text = groups->frames[group->frames[i]].text;
 		char *name;
 
 		if (!wrappers && is_wrapper(text))

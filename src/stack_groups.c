@@ -32,14 +32,14 @@ static bool match_frame(const void *owner, __u32 at, const void *key)
 	const struct printed_frame *frame = &((const struct stack_groups *)owner)->frames[at - 1];
 	const struct printed_frame *wanted = key;
 
-	return frame->line == wanted->line && frame->file == wanted->file &&
-	       frame->inlined == wanted->inlined && !strcmp(frame->name, wanted->name);
+	return frame->module == wanted->module && frame->inlined == wanted->inlined &&
+	       !strcmp(frame->text, wanted->text);
 }
 
 static int intern(struct stack_groups *groups, const struct printed_frame *wanted, __u32 *index)
 {
-	__u64 hash = hash_mix(hash_string(groups->seed, wanted->name),
-			      (__u64)(uintptr_t)wanted->file + wanted->line);
+	__u64 hash = hash_mix(hash_string(groups->seed, wanted->text),
+			      wanted->module << 1 | wanted->inlined);
 	__u32 at = hash_table__find(&groups->frame_index, hash, match_frame, groups, wanted);
 	struct printed_frame frame = *wanted;
 	int err;
@@ -52,8 +52,8 @@ static int intern(struct stack_groups *groups, const struct printed_frame *wante
 			     sizeof(frame));
 	if (err)
 		return err;
-	frame.name = strdup(wanted->name);
-	if (!frame.name)
+	frame.text = strdup(wanted->text);
+	if (!frame.text)
 		return -ENOMEM;
 	groups->frames[groups->n_frames] = frame;
 	*index = groups->n_frames++;
@@ -62,24 +62,33 @@ static int intern(struct stack_groups *groups, const struct printed_frame *wante
 
 int stack_groups__add_frame(struct stack_groups *groups, const char *name, __u32 *frame)
 {
-	return intern(groups, &(struct printed_frame){ .name = (char *)name }, frame);
+	return intern(groups, &(struct printed_frame){ .text = (char *)name }, frame);
 }
 
-static int expand_line(struct builder *builder, const struct profile_line *line)
+static int expand_line(struct builder *builder, __u32 module, const struct profile_line *line)
 {
 	const struct profile *profile = builder->groups->profile;
+	_cleanup_(free_ptr) char *text = NULL;
 	struct printed_frame frame = {
-		.name = profile->functions[line->function - 1].name,
+		.text = profile->functions[line->function - 1].name,
+		.module = module,
+		.inlined = line->inlined,
 	};
 	int err;
 
-	if (builder->options->lines) {
-		frame.inlined = line->inlined;
-		frame.line = line->line;
-		frame.file = line->file ? profile->files[line->file - 1].path : NULL;
+	if (builder->options->lines && line->file) {
+		const char *path = profile->files[line->file - 1].path;
+		const char *slash = strrchr(path, '/');
+
+		if (asprintf(&text, "%s (%s:%u)", frame.text, slash ? slash + 1 : path,
+			     line->line) < 0) {
+			text = NULL;
+			return -ENOMEM;
+		}
+		frame.text = text;
 	}
-	if (!*frame.name)
-		frame.name = (char *)"[unknown]";
+	if (!*frame.text)
+		frame.text = (char *)"[unknown]";
 	err = array__reserve(&builder->list, &builder->list_room, builder->n_list + 1,
 			     sizeof(*builder->list));
 	return err ? err : intern(builder->groups, &frame, &builder->list[builder->n_list++]);
@@ -117,7 +126,7 @@ static int expand_frames(struct builder *builder)
 
 		to->start = builder->n_list;
 		for (__u32 j = 0; j < frame->n_lines && !err; j++)
-			err = expand_line(builder, &frame->lines[j]);
+			err = expand_line(builder, frame->module, &frame->lines[j]);
 		if (!frame->n_lines)
 			err = expand_unnamed(builder, frame);
 		if (err)
@@ -266,7 +275,7 @@ void stack_groups__free(struct stack_groups *groups)
 	if (!groups)
 		return;
 	for (size_t i = 0; i < groups->n_frames; i++)
-		free(groups->frames[i].name);
+		free(groups->frames[i].text);
 	free(groups->frames);
 	free(groups->groups);
 	free(groups->by_stack);

@@ -20,9 +20,8 @@ struct stack_view_options {
 
 /* A frame as it is printed. */
 struct printed_frame {
-	char *name;	  /* owned */
-	const char *file; /* NULL: unknown, or lines are not asked for */
-	__u32 line;
+	char *text;   /* "name", "name (file.c:12)" with lines, "[libfoo.so.1+0x1234]"; owned */
+	__u32 module; /* id; 0: none or unknown */
 	bool inlined;
 };
 

@@ -122,7 +122,7 @@ static int add_blocks(struct profile *profile, __u32 count, __u32 born, __u32 di
 static int add_epoch(struct profile *profile, __u32 epoch)
 {
 	__u32 evicted = epoch + 10 + epoch % 5, end = LAST;
-	__u64 to_end_ns = (LAST - epoch) * EPOCH_NS + 1;
+	__u64 to_end_ns = (LAST - epoch) * EPOCH_NS + EPOCH_NS / 2;
 	struct profile_blocks *parsed;
 	int err = 0;
 

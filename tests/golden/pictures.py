@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 
 # Each with words that the picture must have.
 RECORDINGS = {
-    "case_study": ["leak_session", "cache_insert", "load_plugin"],
+    "case-study": ["leak_session", "cache_insert", "load_plugin"],
     "behaviours": ["free_at_the_end", "leak_linearly", "cache_insert", "1000 KiB", "4 MiB",
                    "resident memory", "live at the end", "freed before the end", "0.2 s",
                    "allocations per second", "behaviours --seconds 2"],

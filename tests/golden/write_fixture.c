@@ -12,7 +12,7 @@
 int main(int argc, char **argv)
 {
 	struct profile *profile = argc < 3			   ? fixture__new()
-				  : !strcmp(argv[2], "case_study") ? case_study__new()
+				  : !strcmp(argv[2], "case-study") ? case_study__new()
 								   : fixture__live(argv[2]);
 	struct error error = { 0 };
 	int err;

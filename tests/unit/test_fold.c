@@ -43,12 +43,12 @@ static void test_sums(void **state)
 		struct fold_options options = variants[i];
 		char *text = fold(profile, options);
 
-		/* 9 of the 42 attributed calls are free's. */
-		assert_int_equal(sum(text), 42 - 9);
+		/* 9 of the 42 attributed calls are free's, and one got no memory. */
+		assert_int_equal(sum(text), 42 - 9 - 1);
 		free(text);
 		options.cost = COST_BYTES;
 		text = fold(profile, options);
-		assert_int_equal(sum(text), 1000 + 500 + 7777 + 64 + 300 + 4096 + 8);
+		assert_int_equal(sum(text), 900 + 500 + 7777 + 64 + 300 + 4096 + 8);
 		free(text);
 	}
 	profile__free(profile);
