@@ -13,7 +13,8 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
-#include "stack_groups.h"
+#include "selected.h"
+#include "view_options.h"
 
 enum {
 	OPT_ADDRESSES = 256,
@@ -32,6 +33,7 @@ static const struct argp_option folded_options[] = {
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_OPTIONS,
 	FILTER_OPTIONS,
 	{ 0 },
 };
@@ -40,6 +42,7 @@ struct folded_options {
 	const char *input, *output;
 	struct filter_choice choice;
 	struct fold_options fold;
+	struct view_choice view;
 	bool strict;
 };
 
@@ -75,7 +78,7 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	case OPT_COST:
 		return parse_cost(arg, input);
 	case OPT_ADDRESSES:
-		options->fold.addresses = true;
+		options->view.options.addresses = true;
 		return 0;
 	case OPT_NO_COMM:
 		options->fold.no_comm = true;
@@ -86,21 +89,8 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return options__reject_argument(input, arg);
 	default:
-		return filter_choice__parse(&options->choice, key, arg, input->error);
+		return selected__parse(&options->view, &options->choice, key, arg, input->error);
 	}
-}
-
-struct held {
-	struct profile *profile;
-	struct stack_groups *groups;
-	struct filtered filtered;
-};
-
-static void release(struct held *held)
-{
-	filtered__release(&held->filtered);
-	stack_groups__free(held->groups);
-	profile__free(held->profile);
 }
 
 static void release_choice(struct folded_options *options)
@@ -108,26 +98,9 @@ static void release_choice(struct folded_options *options)
 	filter_choice__release(&options->choice);
 }
 
-static int prepare(struct folded_options *options, struct held *held, struct error *error)
-{
-	struct filter_options *filter = &options->choice.options;
-	int err = data_file__read(options->input, &held->profile, error);
-
-	if (!err)
-		err = filter__check_cost(held->profile, options->fold.cost, error);
-	if (err)
-		return err;
-	held->groups = stack_groups__new(held->profile, &(struct stack_view_options){ 0 });
-	if (!held->groups)
-		return error__set(error, -ENOMEM, "cannot fold the stacks: out of memory");
-	err = filter__apply(held->profile, held->groups, filter, &held->filtered, error);
-	options->fold.counts = held->filtered.counts;
-	return err;
-}
-
 static int run_folded(int argc, char **argv)
 {
-	_cleanup_(release) struct held held = { 0 };
+	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct folded_options options = { .input = DATA_FILE_DEFAULT };
 	struct error error = { 0 };
 	FILE *output;
@@ -142,11 +115,14 @@ static int run_folded(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_USAGE;
 	}
-	err = prepare(&options, &held, &error);
+	options.fold.by_thread = options.view.by_thread;
+	err = selected__open(&selected, options.input, &options.view, &options.choice,
+			     options.fold.cost, &error);
 	if (!err)
 		err = output__open(options.output, options.input, &output, &error);
 	if (!err) {
-		err = fold__write(held.profile, &options.fold, output);
+		options.fold.counts = selected.filtered.counts;
+		err = fold__write(selected.profile, selected.view, &options.fold, output);
 		err = output__close(output, options.output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
@@ -157,7 +133,7 @@ static int run_folded(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	filter_choice__tell_unmet(&options.choice);
-	return completeness__report(held.profile, options.strict);
+	return completeness__report(selected.profile, options.strict);
 }
 
 const struct command cmd_folded = {

@@ -9,7 +9,6 @@
 #include "completeness.h"
 #include "data_file.h"
 #include "error.h"
-#include "filter_options.h"
 #include "graph_data.h"
 #include "graph_draw.h"
 #include "graph_json.h"
@@ -19,7 +18,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
-#include "stack_groups.h"
+#include "selected.h"
 
 #define MAX_NOTES 8
 
@@ -39,12 +38,14 @@ static const struct argp_option graph_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Write the numbers that would be drawn" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_FRAME_OPTIONS,
 	FILTER_OPTIONS,
 	{ 0 },
 };
 
 struct graph_options {
 	const char *input, *output;
+	struct view_choice view;
 	struct filter_choice choice;
 	size_t top;
 	bool json, strict;
@@ -88,7 +89,7 @@ static error_t parse_graph(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return options__reject_argument(input, arg);
 	default:
-		return filter_choice__parse(&options->choice, key, arg, input->error);
+		return selected__parse(&options->view, &options->choice, key, arg, input->error);
 	}
 }
 
@@ -131,20 +132,16 @@ static int choose_format(const struct graph_options *options, enum graph_format 
 }
 
 struct held {
-	struct profile *profile;
-	struct stack_groups *groups;
-	struct filtered filtered;
-	bool *selected;
+	struct selected selected;
+	bool *lifetimes; /* those that are selected */
 	struct graph *graph;
 };
 
 static void release(struct held *held)
 {
 	graph__free(held->graph);
-	free(held->selected);
-	filtered__release(&held->filtered);
-	stack_groups__free(held->groups);
-	profile__free(held->profile);
+	free(held->lifetimes);
+	selected__release(&held->selected);
 }
 
 static void release_choice(struct graph_options *options)
@@ -154,20 +151,15 @@ static void release_choice(struct graph_options *options)
 
 static int prepare(struct graph_options *options, struct held *held, struct error *error)
 {
-	struct filter_options *filter = &options->choice.options;
-	int err = data_file__read(options->input, &held->profile, error);
+	struct selected *selected = &held->selected;
+	int err = selected__open(selected, options->input, &options->view, &options->choice,
+				 COST_LIVE_BYTES, error);
 
-	if (err)
-		return err;
-	held->groups = stack_groups__new(held->profile, &(struct stack_view_options){ 0 });
-	if (!held->groups)
-		return error__set(error, -ENOMEM, "cannot draw: out of memory");
-	err = filter__apply(held->profile, held->groups, filter, &held->filtered, error);
 	if (!err)
-		err = filter__select_lifetimes(held->profile, held->groups, filter, &held->selected,
-					       error);
+		err = filter__select_lifetimes(selected->profile, selected->groups,
+					       &options->choice.options, &held->lifetimes, error);
 	if (!err)
-		err = graph__new(held->profile, held->groups, held->selected, options->top,
+		err = graph__new(selected->profile, selected->groups, held->lifetimes, options->top,
 				 &held->graph, error);
 	return err;
 }
@@ -219,28 +211,30 @@ static void print_unsure(const struct filtered *filtered, char *text, size_t siz
 static int write_graph(const struct held *held, const struct graph_options *options,
 		       enum graph_format format, FILE *to)
 {
-	_cleanup_(free_ptr) char *title = title_of(held->profile);
+	const struct profile *profile = held->selected.profile;
+	const struct filtered *filtered = &held->selected.filtered;
+	_cleanup_(free_ptr) char *title = title_of(profile);
 	_cleanup_(free_ptr) char *lines = NULL;
 	struct graph_label *labels = NULL;
 	const char *notes[MAX_NOTES];
 	char selection[128], unsure[128];
 	struct graph_words words = {
 		.title = title,
-		.start_time = profile__meta(held->profile, "start_time"),
+		.start_time = profile__meta(profile, "start_time"),
 		.notes = notes,
 	};
 	int err;
 
-	err = title ? completeness__lines(held->profile, options->strict, &lines) : -ENOMEM;
+	err = title ? completeness__lines(profile, options->strict, &lines) : -ENOMEM;
 	if (!err)
-		err = graph_label__new(held->groups, held->graph, &labels);
+		err = graph_label__new(held->selected.groups, held->graph, &labels);
 	if (err)
 		return err;
 	words.labels = labels;
-	print_selection(&held->filtered, selection, sizeof(selection));
+	print_selection(filtered, selection, sizeof(selection));
 	words.selection = *selection ? selection : NULL;
 	words.n_notes = split_lines(lines, notes, MAX_NOTES - 1);
-	print_unsure(&held->filtered, unsure, sizeof(unsure));
+	print_unsure(filtered, unsure, sizeof(unsure));
 	if (*unsure)
 		notes[words.n_notes++] = unsure;
 	err = options->json ? graph_json__write(held->graph, &words, to)
@@ -287,7 +281,7 @@ static int run_graph(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	filter_choice__tell_unmet(&options.choice);
-	return completeness__report(held.profile, options.strict);
+	return completeness__report(held.selected.profile, options.strict);
 }
 
 const struct command cmd_graph = {

@@ -15,8 +15,7 @@
 #include "output.h"
 #include "profile.h"
 #include "report_output.h"
-#include "stack_groups.h"
-#include "view_options.h"
+#include "selected.h"
 
 #define DEFAULT_TOP	  10
 #define DEFAULT_MIN_SHARE 0.01
@@ -44,17 +43,17 @@ static const struct argp_option report_options[] = {
 	{ "min-share", OPT_MIN_SHARE, "P%", 0,
 	  "Add up what is less in --tree and --bottom-up (default 1%)" },
 	{ "histogram", OPT_HISTOGRAM, NULL, 0, "Print sizes and lifetimes" },
-	VIEW_OPTIONS,
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_OPTIONS,
 	FILTER_OPTIONS,
 	{ 0 },
 };
 
 struct report_options {
 	const char *input, *output;
-	struct stack_view_options view;
+	struct view_choice view;
 	struct filter_choice choice;
 	int sort;
 	__u64 top;
@@ -106,9 +105,6 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 	case OPT_HISTOGRAM:
 		options->histogram = true;
 		return 0;
-	case OPT_LINES:
-		options->view.lines = true;
-		return 0;
 	case OPT_JSON:
 		options->json = true;
 		return 0;
@@ -118,7 +114,7 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return options__reject_argument(input, arg);
 	default:
-		return filter_choice__parse(&options->choice, key, arg, input->error);
+		return selected__parse(&options->view, &options->choice, key, arg, input->error);
 	}
 }
 
@@ -191,47 +187,31 @@ static int print(const struct report_output *output, bool json)
 	return err;
 }
 
-struct held {
-	struct profile *profile;
-	struct stack_groups *groups;
-	struct filtered filtered;
-	struct report *report;
-};
-
-static void release(struct held *held)
+static enum report_by choose_roots(const struct view_choice *view)
 {
-	report__free(held->report);
-	filtered__release(&held->filtered);
-	stack_groups__free(held->groups);
-	profile__free(held->profile);
+	return view->by_thread	  ? REPORT_BY_THREAD
+	       : view->by_process ? REPORT_BY_PROCESS
+				  : REPORT_BY_STACK;
 }
 
-static int prepare(struct report_options *options, struct held *held, struct report_output *output,
-		   struct error *error)
+static int prepare(struct report_options *options, struct selected *selected,
+		   struct report_output *output, struct error *error)
 {
-	struct filter_options *filter = &options->choice.options;
-	int err = data_file__read(options->input, &held->profile, error);
+	int err;
 
-	if (err)
-		return err;
-	held->groups = stack_groups__new(held->profile, &options->view);
-	if (!held->groups)
-		return error__set(error, -ENOMEM, "cannot report: out of memory");
-	err = filter__apply(held->profile, held->groups, filter, &held->filtered, error);
-	if (err)
-		return err;
 	output->sort = choose_sort(options);
 	output->cost = choose_cost(options);
-	err = filter__check_cost(held->profile, output->cost, error);
+	err = selected__open(selected, options->input, &options->view, &options->choice,
+			     output->cost, error);
 	if (err)
 		return err;
-	held->report = report__new(held->profile, held->groups, &held->filtered, output->sort);
-	if (!held->report)
+	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
+				     choose_roots(&options->view), output->sort);
+	if (!output->report)
 		return error__set(error, -ENOMEM, "cannot report: out of memory");
-	output->profile = held->profile;
-	output->groups = held->groups;
-	output->filtered = &held->filtered;
-	output->report = held->report;
+	output->profile = selected->profile;
+	output->groups = selected->groups;
+	output->filtered = &selected->filtered;
 	output->choice = &options->choice;
 	output->input = options->input;
 	/* All of it, unless less was asked for. */
@@ -240,8 +220,13 @@ static int prepare(struct report_options *options, struct held *held, struct rep
 	output->min_share = options->min_share;
 	output->tree = options->tree || options->bottom_up;
 	output->bottom_up = options->bottom_up;
-	output->histogram = options->histogram || asks_for_one_stack(filter);
+	output->histogram = options->histogram || asks_for_one_stack(&options->choice.options);
 	return 0;
+}
+
+static void free_report(struct report_output *output)
+{
+	report__free(output->report);
 }
 
 static void release_choice(struct report_options *options)
@@ -251,14 +236,14 @@ static void release_choice(struct report_options *options)
 
 static int run_report(int argc, char **argv)
 {
-	_cleanup_(release) struct held held = { 0 };
+	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct report_options options = {
 		.input = DATA_FILE_DEFAULT,
 		.sort = SORT_UNSET,
 		.top = DEFAULT_TOP,
 		.min_share = DEFAULT_MIN_SHARE,
 	};
-	struct report_output output = { 0 };
+	_cleanup_(free_report) struct report_output output = { 0 };
 	struct error error = { 0 };
 	FILE *to;
 	int err;
@@ -272,7 +257,7 @@ static int run_report(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_USAGE;
 	}
-	err = prepare(&options, &held, &output, &error);
+	err = prepare(&options, &selected, &output, &error);
 	if (!err)
 		err = output__open(options.output, options.input, &to, &error);
 	if (!err) {
@@ -288,7 +273,7 @@ static int run_report(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	filter_choice__tell_unmet(&options.choice);
-	return completeness__report(held.profile, options.strict);
+	return completeness__report(selected.profile, options.strict);
 }
 
 const struct command cmd_report = {

@@ -52,7 +52,7 @@ static json_object *json_selection(const struct report_output *output,
 }
 
 static json_object *json_frame(const struct report_output *output,
-			       const struct printed_frame *printed)
+			       const struct stack_label *printed)
 {
 	json_object *frame = json_object_new_object();
 
@@ -68,8 +68,8 @@ static json_object *json_frames(const struct report_output *output)
 {
 	json_object *frames = json_object_new_array();
 
-	for (size_t i = 0; i < output->groups->n_frames; i++)
-		json_object_array_add(frames, json_frame(output, &output->groups->frames[i]));
+	for (size_t i = 0; i < output->groups->n_labels; i++)
+		json_object_array_add(frames, json_frame(output, &output->groups->labels[i]));
 	return frames;
 }
 
@@ -80,6 +80,8 @@ static json_object *json_entry(const struct report_output *output, const struct 
 
 	for (__u32 i = 0; i < group->n_frames; i++)
 		json_object_array_add(frames, count_of(group->frames[i]));
+	if (entry->root != REPORT_NO_ROOT)
+		json_object_array_add(frames, count_of(entry->root));
 	add(object, "stack", count_of(group->id));
 	add(object, "function", json__string(profile__function_name(entry->function)));
 	add(object, "selected", json_selection(output, &entry->selected, false));

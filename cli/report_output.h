@@ -17,14 +17,14 @@ struct report_output {
 	const struct profile *profile;
 	struct stack_groups *groups;
 	const struct filtered *filtered;
-	const struct report *report;
+	struct report *report;
 	const struct filter_choice *choice;
 	const char *input; /* the data file's name */
 	int sort;	   /* an enum cost or REPORT_OLDEST */
 	enum cost cost;	   /* what shares are of */
 	size_t top;	   /* stacks to print */
 	double min_share;
-	bool tree, bottom_up, histogram, lines;
+	bool tree, bottom_up, histogram;
 	struct terminal terminal;
 };
 

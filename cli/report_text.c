@@ -227,7 +227,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame)
 {
-	const struct printed_frame *printed = &output->groups->frames[frame];
+	const struct stack_label *printed = &output->groups->labels[frame];
 
 	return terminal__columns_of(printed->text) + (printed->inlined ? strlen(INLINED) : 0);
 }
@@ -235,7 +235,7 @@ size_t report_output__frame_columns(const struct report_output *output, __u32 fr
 void report_output__frame(const struct report_output *output, __u32 frame, size_t columns)
 {
 	const struct terminal *terminal = &output->terminal;
-	const struct printed_frame *printed = &output->groups->frames[frame];
+	const struct stack_label *printed = &output->groups->labels[frame];
 	size_t used = terminal__print(terminal, printed->text, columns);
 
 	/* Where there is no room for all of it the name is what counts. */
@@ -258,6 +258,11 @@ static void print_frames(const struct report_output *output, const struct report
 		report_output__frame(output, group->frames[i], columns);
 		fputc('\n', terminal->to);
 	}
+	if (entry->root == REPORT_NO_ROOT)
+		return;
+	fprintf(terminal->to, "%*s", FRAME_INDENT, "");
+	report_output__frame(output, entry->root, columns);
+	fputc('\n', terminal->to);
 }
 
 static void print_rest(const struct report_output *output, size_t shown)

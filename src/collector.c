@@ -816,8 +816,9 @@ int collector__add_modules(const struct collector *collector, struct symbols *sy
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
-		int err = module->id ? symbols__add_module(symbols, module->id, module->fd,
-							   module->path)
+		int err = module->id ? symbols__add_module(
+					       symbols, module->id, module->fd, module->path,
+					       module->elf ? elf_file__build_id(module->elf) : "")
 				     : 0;
 
 		if (err && err != -EEXIST)

@@ -2,7 +2,6 @@
 #include "graph_label.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,39 +9,15 @@
 #include "graph_data.h"
 #include "stack_groups.h"
 
-/* Functions that tell nothing about who wanted the memory: these names and what begins so. */
-static bool is_wrapper(const char *name)
-{
-	static const char *const prefixes[] = { "operator new", "std::",      "__gnu_cxx::",
-						"alloc::",	"core::",     "__rust_",
-						"__rdl_",	"hashbrown::" };
-	static const char *const names[] = { "xmalloc",	 "xcalloc",   "xrealloc",  "xzalloc",
-					     "g_malloc", "g_malloc0", "g_realloc", "g_malloc_n" };
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-			return true;
-	}
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(name, names[i]))
-			return true;
-	}
-	return false;
-}
-
 static int label_group(const struct stack_groups *groups, const struct stack_group *group,
-		       bool wrappers, struct graph_label *label)
+		       struct graph_label *label)
 {
 	for (__u32 i = 0; i < group->n_frames && label->n_callers < GRAPH_LABEL_CALLERS; i++) {
-		const char *text = groups->frames[group->frames[i]].text;
-		char *name;
+		char *name = strdup(groups->labels[group->frames[i]].text);
 
-		if (!wrappers && is_wrapper(text))
-			continue;
-		name = strdup(text);
 		if (!name)
 			return -ENOMEM;
-		if (label->name)
+		if (i)
 			label->callers[label->n_callers++] = name;
 		else
 			label->name = name;
@@ -53,18 +28,12 @@ static int label_group(const struct stack_groups *groups, const struct stack_gro
 static int label_series(const struct stack_groups *groups, const struct graph_series *series,
 			struct graph_label *label)
 {
-	const struct stack_group *group;
-	int err;
-
-	if (!series->stack) {
-		if (asprintf(&label->name, "%zu other stack%s", series->n_stacks,
-			     series->n_stacks == 1 ? "" : "s") < 0)
-			label->name = NULL;
-		return label->name ? 0 : -ENOMEM;
-	}
-	group = &groups->groups[series->group];
-	err = label_group(groups, group, false, label);
-	return err || label->name ? err : label_group(groups, group, true, label);
+	if (series->stack)
+		return label_group(groups, &groups->groups[series->group], label);
+	if (asprintf(&label->name, "%zu other stack%s", series->n_stacks,
+		     series->n_stacks == 1 ? "" : "s") < 0)
+		label->name = NULL;
+	return label->name ? 0 : -ENOMEM;
 }
 
 int graph_label__new(const struct stack_groups *groups, const struct graph *graph,

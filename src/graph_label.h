@@ -12,8 +12,8 @@ struct graph;
 struct stack_groups;
 
 struct graph_label {
-	char *name; /* the innermost function that is no allocator's wrapper; owned */
-	char *callers[GRAPH_LABEL_CALLERS]; /* the functions from there on outwards; owned */
+	char *name;			    /* the innermost frame that is printed; owned */
+	char *callers[GRAPH_LABEL_CALLERS]; /* the frames from there on outwards; owned */
 	size_t n_callers;
 };
 

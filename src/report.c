@@ -2,15 +2,13 @@
 #include "report.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "profile.h"
 #include "stack_groups.h"
-
-/* Where the entry of each function of a group is, + 1. */
-typedef __u32 slots_t[AP_FUNCTIONS];
 
 static bool ran_to_exit(const struct profile *profile, const struct profile_count *count)
 {
@@ -24,51 +22,146 @@ static bool is_empty(const struct selection *selection)
 	return !selection->allocations && !selection->unsure;
 }
 
-/* One entry per group and function that has counts, in the order of the counts. */
-static int add_up(struct report *report, const struct filtered *filtered)
+static bool match_entry(const void *owner, __u32 at, const void *key)
+{
+	const struct report_entry *entry = &((const struct report *)owner)->entries[at - 1];
+	const struct report_entry *wanted = key;
+
+	return entry->group == wanted->group && entry->function == wanted->function &&
+	       entry->root == wanted->root;
+}
+
+/* The entry of @count, which is made where there is none. NULL without memory. */
+static struct report_entry *get_entry(struct report *report, struct hash_table *index, __u64 seed,
+				      const struct profile_count *count, const __u32 *roots)
+{
+	struct report_entry entry = {
+		.group = report->groups->by_stack[count->stack - 1],
+		.root = roots[count->thread - 1],
+		.function = count->function,
+		.selected = selection_none,
+		.whole = selection_none,
+		.at_exit = true,
+	};
+	__u64 hash =
+		hash_mix(hash_mix(seed, (__u64)entry.group << 32 | entry.root), entry.function);
+	__u32 at = hash_table__find(index, hash, match_entry, report, &entry);
+
+	if (!at) {
+		/* There is room for as many as there are counts. */
+		report->entries[report->n_entries] = entry;
+		at = ++report->n_entries;
+		if (hash_table__insert(index, hash, at))
+			return NULL;
+	}
+	return &report->entries[at - 1];
+}
+
+static int add_up(struct report *report, const struct filtered *filtered, const __u32 *roots)
 {
 	const struct profile *profile = report->profile;
-	_cleanup_(free_ptr) slots_t *slots = calloc(report->groups->n_groups + 1, sizeof(*slots));
+	struct hash_table index = { 0 };
+	__u64 seed = hash_seed();
+	int err = 0;
 
 	report->entries = calloc(profile->n_counts + 1, sizeof(*report->entries));
-	if (!slots || !report->entries)
+	if (!report->entries)
 		return -ENOMEM;
 	report->at_exit = true;
-	for (size_t i = 0; i < profile->n_counts; i++) {
+	for (size_t i = 0; i < profile->n_counts && !err; i++) {
 		const struct profile_count *count = &profile->counts[i];
-		const struct selection *selected = &filtered->counts[i];
-		__u32 group = report->groups->by_stack[count->stack - 1];
-		__u32 *slot = &slots[group][count->function];
 		struct report_entry *entry;
 		struct selection whole;
 
 		if (count->function == AP_FREE)
 			continue;
-		if (!*slot) {
-			report->entries[report->n_entries] = (struct report_entry){
-				.group = group,
-				.function = count->function,
-				.selected = selection_none,
-				.whole = selection_none,
-				.at_exit = true,
-			};
-			*slot = ++report->n_entries;
+		entry = get_entry(report, &index, seed, count, roots);
+		if (!entry) {
+			err = -ENOMEM;
+			break;
 		}
-		entry = &report->entries[*slot - 1];
 		filter__whole(profile, count, &whole);
 		selection__add(&entry->whole, &whole);
-		selection__add(&entry->selected, selected);
-		if (selected->live && !ran_to_exit(profile, count))
+		selection__add(&entry->selected, &filtered->counts[i]);
+		if (filtered->counts[i].live && !ran_to_exit(profile, count))
 			entry->at_exit = report->at_exit = false;
 	}
-	return 0;
+	hash_table__release(&index);
+	return err;
+}
+
+static char *root_text(const struct profile *profile, const struct profile_thread *thread,
+		       enum report_by by)
+{
+	const char *comm = profile->processes[thread->process - 1].comm;
+	char *text;
+	int len;
+
+	if (by == REPORT_BY_PROCESS)
+		len = asprintf(&text, "process %s", comm);
+	else
+		len = asprintf(&text, "process %s, thread %s", comm, thread->name);
+	return len < 0 ? NULL : text;
+}
+
+struct root {
+	char *text;
+	__u32 thread; /* index */
+};
+
+static int compare_roots(const void *a, const void *b)
+{
+	return strcmp(((const struct root *)a)->text, ((const struct root *)b)->text);
+}
+
+/* Gives each thread, by id - 1, the label that it is told apart by. */
+static int label_roots(const struct profile *profile, struct stack_groups *groups,
+		       enum report_by by, __u32 *labels)
+{
+	struct root *roots = calloc(profile->n_threads + 1, sizeof(*roots));
+	__u32 label = 0;
+	size_t n = 0;
+	int err = roots ? 0 : -ENOMEM;
+
+	for (; n < profile->n_threads && !err; n++) {
+		roots[n].thread = n;
+		roots[n].text = root_text(profile, &profile->threads[n], by);
+		if (!roots[n].text)
+			err = -ENOMEM;
+	}
+	if (!err)
+		qsort(roots, n, sizeof(*roots), compare_roots);
+	for (size_t i = 0; i < n && !err; i++) {
+		if (!i || strcmp(roots[i].text, roots[i - 1].text))
+			err = stack_groups__add_label(groups, roots[i].text, &label);
+		labels[roots[i].thread] = label;
+	}
+	while (n)
+		free(roots[--n].text);
+	free(roots);
+	return err;
+}
+
+static int fill(struct report *report, struct stack_groups *groups, const struct filtered *filtered,
+		enum report_by by)
+{
+	const struct profile *profile = report->profile;
+	_cleanup_(free_ptr) __u32 *roots = calloc(profile->n_threads + 1, sizeof(*roots));
+	int err = 0;
+
+	if (!roots)
+		return -ENOMEM;
+	if (by == REPORT_BY_STACK)
+		memset(roots, 0xff, profile->n_threads * sizeof(*roots));
+	else
+		err = label_roots(profile, groups, by, roots);
+	return err ? err : add_up(report, filtered, roots);
 }
 
 static void drop_empty(struct report *report)
 {
 	size_t n = 0;
 
-	report->n_whole = report->n_entries;
 	for (size_t i = 0; i < report->n_entries; i++) {
 		if (!is_empty(&report->entries[i].selected))
 			report->entries[n++] = report->entries[i];
@@ -112,11 +205,13 @@ static int compare_entries(const void *left, const void *right, void *context)
 	if (!difference)
 		difference = compare(order->groups->groups[a->group].id,
 				     order->groups->groups[b->group].id);
+	if (!difference)
+		difference = compare(a->root, b->root);
 	return difference ? difference : (int)a->function - (int)b->function;
 }
 
-struct report *report__new(const struct profile *profile, const struct stack_groups *groups,
-			   const struct filtered *filtered, int sort)
+struct report *report__new(const struct profile *profile, struct stack_groups *groups,
+			   const struct filtered *filtered, enum report_by by, int sort)
 {
 	struct report *report = calloc(1, sizeof(*report));
 	struct order order = { groups, sort };
@@ -129,7 +224,7 @@ struct report *report__new(const struct profile *profile, const struct stack_gro
 	report->whole = filtered->whole;
 	report->end_ns = filtered->end_ns;
 	report->epoch_ns = filtered->epoch_ns;
-	if (add_up(report, filtered)) {
+	if (fill(report, groups, filtered, by)) {
 		report__free(report);
 		return NULL;
 	}

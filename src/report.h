@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "abi.h"
 #include "filter.h"
@@ -14,9 +15,12 @@
 struct profile;
 struct stack_groups;
 
+#define REPORT_NO_ROOT UINT32_MAX
+
 /* Calls of one function of the allocator from stacks that print alike. */
 struct report_entry {
 	__u32 group; /* index of the stack group */
+	__u32 root;  /* label of the process or thread, or REPORT_NO_ROOT */
 	enum ap_function function;
 	struct selection selected, whole; /* what passed the filter, and all there is */
 	bool at_exit; /* every live block selected is of a process that ran to its exit */
@@ -38,10 +42,17 @@ enum report_sort {
 	REPORT_OLDEST = COSTS,
 };
 
-/* Adds up @filtered by stack and sorts by @sort (an enum cost or REPORT_OLDEST). All arguments must
- * outlive the report. NULL without memory. */
-struct report *report__new(const struct profile *profile, const struct stack_groups *groups,
-			   const struct filtered *filtered, int sort);
+/* What to tell apart besides stacks, by its name. */
+enum report_by {
+	REPORT_BY_STACK,
+	REPORT_BY_PROCESS,
+	REPORT_BY_THREAD, /* and by process */
+};
+
+/* Adds up @filtered by stack and @by and sorts by @sort (an enum cost or REPORT_OLDEST). All arguments
+ * must outlive the report. NULL without memory. */
+struct report *report__new(const struct profile *profile, struct stack_groups *groups,
+			   const struct filtered *filtered, enum report_by by, int sort);
 void report__free(struct report *report);
 
 /* Blocks by size and, freed ones, by lifetime, in PROFILE_BUCKETS each: all blocks of the counts of which
@@ -53,7 +64,7 @@ void report__histograms(const struct report *report, const struct filtered *filt
 struct report_node {
 	__u32 depth; /* 0: no parent. Nodes come parent first, the greatest child first */
 	__u32 n_frames;
-	__u32 *frames; /* indexes of printed frames, from the parent on; owned by the tree */
+	__u32 *frames; /* labels, from the parent on; owned by the tree */
 	__u64 blocks, size_bytes;
 	__u32 n_hidden; /* not 0: these siblings together, which are too small; no frames */
 	bool is_last;	/* of its siblings */

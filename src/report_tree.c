@@ -14,7 +14,8 @@
  */
 struct item {
 	const struct stack_group *group;
-	__u32 leaf; /* printed frame of the allocator's function; top-down only */
+	__u32 root; /* label, or REPORT_NO_ROOT */
+	__u32 leaf; /* label of the allocator's function; top-down only */
 	__u64 blocks, size_bytes;
 };
 
@@ -35,16 +36,20 @@ struct builder {
 
 static __u32 item_length(const struct builder *builder, const struct item *item)
 {
-	return item->group->n_frames + !builder->options->bottom_up;
+	return item->group->n_frames + (item->root != REPORT_NO_ROOT) +
+	       !builder->options->bottom_up;
 }
 
-/* The frame at @at, which must be there, from the root. */
+/* The label at @at, which must be there, from the root of the tree. */
 static __u32 item_frame(const struct builder *builder, const struct item *item, __u32 at)
 {
+	__u32 n = item->group->n_frames;
+
 	if (builder->options->bottom_up)
-		return item->group->frames[at];
-	return at == item->group->n_frames ? item->leaf
-					   : item->group->frames[item->group->n_frames - 1 - at];
+		return at == n ? item->root : item->group->frames[at];
+	if (item->root != REPORT_NO_ROOT && !at--)
+		return item->root;
+	return at == n ? item->leaf : item->group->frames[n - 1 - at];
 }
 
 static int compare_items(const void *left, const void *right, void *context)
@@ -241,7 +246,7 @@ static int prepare(struct builder *builder, const struct report *report,
 	double least = builder->options->min_share * cost__of(cost, &report->whole);
 
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		if (stack_groups__add_frame(groups, profile__function_name(i), &leaves[i]))
+		if (stack_groups__add_label(groups, profile__function_name(i), &leaves[i]))
 			return -ENOMEM;
 	}
 	builder->items = calloc(report->n_entries + 1, sizeof(*builder->items));
@@ -256,6 +261,7 @@ static int prepare(struct builder *builder, const struct report *report,
 			continue;
 		builder->items[builder->n_items++] = (struct item){
 			.group = &groups->groups[entry->group],
+			.root = entry->root,
 			.leaf = leaves[entry->function],
 			.blocks = cost__blocks(cost, &entry->selected),
 			.size_bytes = cost__bytes(cost, &entry->selected),

@@ -36,7 +36,7 @@ static int demangle(struct profile *profile)
 
 static int name_frames(const struct session *session, struct profile *profile)
 {
-	_cleanup_(free_symbols) struct symbols *symbols = symbols__new();
+	_cleanup_(free_symbols) struct symbols *symbols = symbols__new(NULL);
 	int err;
 
 	if (!symbols)

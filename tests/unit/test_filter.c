@@ -20,6 +20,7 @@
 struct view {
 	struct profile *profile;
 	struct stack_groups *groups;
+	struct stack_view *stacks;
 };
 
 static int open_view(void **state)
@@ -28,7 +29,9 @@ static int open_view(void **state)
 
 	view.profile = case_study__new();
 	assert_non_null(view.profile);
-	view.groups = stack_groups__new(view.profile, &(struct stack_view_options){ 0 });
+	assert_int_equal(
+		stack_view__new(view.profile, &(struct stack_view_options){ 0 }, &view.stacks), 0);
+	view.groups = stack_groups__new(view.profile, view.stacks);
 	assert_non_null(view.groups);
 	*state = &view;
 	return 0;
@@ -39,6 +42,7 @@ static int close_view(void **state)
 	struct view *view = *state;
 
 	stack_groups__free(view->groups);
+	stack_view__free(view->stacks);
 	profile__free(view->profile);
 	return 0;
 }
@@ -295,11 +299,13 @@ static void test_needs_live(void **state)
 {
 	struct profile *profile = profile__new();
 	struct stack_groups *groups;
+	struct stack_view *stacks;
 	struct filter_options options = { .freed = true };
 	struct filtered filtered;
 	struct error error;
 
-	groups = stack_groups__new(profile, &(struct stack_view_options){ 0 });
+	assert_int_equal(stack_view__new(profile, &(struct stack_view_options){ 0 }, &stacks), 0);
+	groups = stack_groups__new(profile, stacks);
 	assert_int_equal(filter__apply(profile, groups, &options, &filtered, &error), -ENODATA);
 	assert_int_equal(filter__check_cost(profile, COST_LIVE, &error), -ENODATA);
 	assert_int_equal(filter__check_cost(profile, COST_BYTES, &error), 0);
@@ -308,6 +314,7 @@ static void test_needs_live(void **state)
 	assert_int_equal(filtered.total.allocations, 0);
 	filtered__release(&filtered);
 	stack_groups__free(groups);
+	stack_view__free(stacks);
 	profile__free(profile);
 }
 

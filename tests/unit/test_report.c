@@ -13,6 +13,7 @@
 struct view {
 	struct profile *profile;
 	struct stack_groups *groups;
+	struct stack_view *stacks;
 	struct filtered filtered;
 	struct report *report;
 };
@@ -22,10 +23,12 @@ static struct view open_view(struct profile *profile, struct filter_options opti
 	struct view view = { .profile = profile };
 
 	assert_non_null(profile);
-	view.groups = stack_groups__new(profile, &(struct stack_view_options){ 0 });
+	assert_int_equal(stack_view__new(profile, &(struct stack_view_options){ 0 }, &view.stacks),
+			 0);
+	view.groups = stack_groups__new(profile, view.stacks);
 	assert_non_null(view.groups);
 	assert_int_equal(filter__apply(profile, view.groups, &options, &view.filtered, NULL), 0);
-	view.report = report__new(profile, view.groups, &view.filtered, sort);
+	view.report = report__new(profile, view.groups, &view.filtered, REPORT_BY_THREAD, sort);
 	assert_non_null(view.report);
 	return view;
 }
@@ -35,6 +38,7 @@ static void close_view(struct view *view)
 	report__free(view->report);
 	filtered__release(&view->filtered);
 	stack_groups__free(view->groups);
+	stack_view__free(view->stacks);
 	profile__free(view->profile);
 }
 
@@ -63,8 +67,9 @@ static void test_functions_are_apart(void **state)
 {
 	struct view view = open_view(fixture__new(), (struct filter_options){ 0 }, COST_BYTES);
 
-	/* Of stacks 1 and 2 one entry, of stack 3 one for malloc and one for calloc. */
-	assert_int_equal(view.report->n_entries, 6);
+	/* Of stacks 1 and 2 one entry and of 1 one in another process, of stack 3 one for malloc and
+	 * one for calloc. */
+	assert_int_equal(view.report->n_entries, 7);
 	assert_false(view.report->at_exit);
 	close_view(&view);
 }
