@@ -57,6 +57,8 @@ CASE_STUDY = {
     "report_peak": ["report", "--sort=peak", "--top=2"],
     "report_temporary": ["report", "--sort=temporary", "--top=1"],
     "report_tree_lines": ["report", "--tree", "--lines", "--leaks"],
+    "report_by_thread": ["report", "--by=thread", "--tree", "--raw-stacks"],
+    "report_by_process": ["report", "--by=process", "--top=1"],
     "report_nothing": ["report", "--through=nowhere"],
     "report_unsure": ["report", "--older=50s", "--top=1"],
     "folded_live_bytes": ["folded", "--cost=live-bytes", "--not-through=/config/"],
