@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "demangle.h"
+#include "demangling.h"
 #include "error.h"
 #include "message.h"
 #include "profile.h"
@@ -79,32 +79,9 @@ error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struc
 	}
 }
 
-static void free_demangler(struct demangler **demangler)
-{
-	demangler__free(*demangler);
-}
-
 static void free_wrappers(struct wrappers **wrappers)
 {
 	wrappers__free(*wrappers);
-}
-
-/* The recording has names from the machine that it was made on; here may be more demanglers. */
-static int demangle(const struct view_choice *choice, struct profile *profile, struct error *error)
-{
-	const struct demangle_options options = { .command = choice->demangle_command };
-	_cleanup_(free_demangler) struct demangler *demangler = NULL;
-	struct error filter_error = { 0 };
-	int err = demangler__new(&options, &demangler, error);
-
-	if (err)
-		return err;
-	err = profile__demangle(profile, demangler, &filter_error);
-	if (err == -ENOMEM)
-		return err;
-	if (err)
-		message__print("%s", filter_error.text);
-	return 0;
 }
 
 static int make_view(const struct view_choice *choice, struct profile *profile,
@@ -120,8 +97,9 @@ static int make_view(const struct view_choice *choice, struct profile *profile,
 			return err;
 		options.wrappers = wrappers;
 	}
-	/* Wrappers are known by their demangled names, whichever are printed. */
-	err = demangle(choice, profile, error);
+	/* The recording has names from the machine that it was made on; here may be more demanglers.
+	 * Wrappers are known by their demangled names, whichever are printed. */
+	err = demangling__apply(choice->demangle_command, profile, error);
 	return err ? err : stack_view__new(profile, &options, view);
 }
 

@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
+#include "demangling.h"
 #include "stack_view.h"
 
 struct error;
@@ -16,7 +17,6 @@ enum {
 	OPT_LINES = OPT_VIEW_FIRST,
 	OPT_BY,
 	OPT_DEMANGLE,
-	OPT_DEMANGLE_COMMAND,
 	OPT_NO_INLINE,
 	OPT_RAW_STACKS,
 	OPT_WRAPPERS,
@@ -32,12 +32,7 @@ enum {
 		  0,                                                                                 \
 		  "Names of functions: simple (default), full, none",                                \
 		  2 },                                                                               \
-		{ "demangle-command",                                                                \
-		  OPT_DEMANGLE_COMMAND,                                                              \
-		  "COMMAND",                                                                         \
-		  0,                                                                                 \
-		  "Filter for names that look mangled still, such as 'swift demangle --simplified'", \
-		  2 },                                                                               \
+		DEMANGLING_OPTION_COMMAND(2),                                                        \
 		{ "lines", OPT_LINES, NULL, 0, "Tell source lines apart and print them", 2 },        \
 		{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
 		{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers too", 2 },  \

@@ -337,6 +337,9 @@ int debug_file__find(const struct debug_search *search, struct debug_file *out, 
 	if (fstat(search->fd, &wanted.not_this))
 		return -ENOENT;
 	err = try_build_id(search, &wanted);
+	/* What is no file, such as [vdso], has nothing beside it. */
+	if (*search->path != '/')
+		return err;
 	if (err == -ENOENT && link && *link && !strchr(link, '/')) {
 		wanted.has_crc = true;
 		err = try_link(search, &wanted, link);
