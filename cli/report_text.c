@@ -65,20 +65,8 @@ const char *report_output__what(const struct report_output *output)
 	if (output->cost == COST_TEMPORARY)
 		return "temporary";
 	if (output->cost == COST_PEAK)
-		return "there at the peak";
+		return "at the peak";
 	return "allocated";
-}
-
-static void print_meta(const struct report_output *output, const char *before, const char *key,
-		       const char *after)
-{
-	const char *value = profile__meta(output->profile, key);
-
-	if (!value)
-		return;
-	fputs(before, output->terminal.to);
-	terminal__print(&output->terminal, value, 0);
-	fputs(after, output->terminal.to);
 }
 
 static void print_ledger(const struct report_output *output)
@@ -96,7 +84,7 @@ static void print_ledger(const struct report_output *output)
 	else
 		fputs("not complete", output->terminal.to);
 	if (incomplete)
-		fprintf(output->terminal.to, "; %s of the stacks end early",
+		fprintf(output->terminal.to, "\nthe stacks of %s end early",
 			number__share(incomplete, attributed).text);
 	fputc('\n', output->terminal.to);
 }
@@ -115,23 +103,49 @@ static void print_memory(const struct report_output *output)
 		phrase_bytes(output, whole->live_bytes).text);
 }
 
+/* What was recorded, when, and for how long; on a terminal as much of the command as fits. */
+static void print_subject(const struct report_output *output)
+{
+	const struct profile *profile = output->profile;
+	const struct terminal *terminal = &output->terminal;
+	const char *command = profile__meta(profile, "command");
+	const char *pid = profile__meta(profile, "attached_pid");
+	const char *start = profile__meta(profile, "start_time");
+	size_t used = strlen(output->input) + (start ? strlen(start) : 0) + 16;
+
+	terminal__set_colour(terminal, COLOUR_BOLD);
+	terminal__print(terminal, output->input, 0);
+	terminal__set_colour(terminal, COLOUR_NONE);
+	if (command || pid) {
+		fputs(command ? ": " : ": process ", terminal->to);
+		terminal__print(terminal, command ? command : pid,
+				!terminal->columns		? 0
+				: terminal->columns > used + 16 ? terminal->columns - used
+								: 16);
+	}
+	if (start) {
+		fputs(", ", terminal->to);
+		terminal__print(terminal, start, 0);
+	}
+	if (output->report->end_ns)
+		fprintf(terminal->to, ", %s", number__time(output->report->end_ns).text);
+	fputc('\n', terminal->to);
+}
+
 void report_output__header(const struct report_output *output)
 {
-	FILE *to = output->terminal.to;
-	const char *end = "";
-
-	terminal__set_colour(&output->terminal, COLOUR_BOLD);
-	terminal__print(&output->terminal, output->input, 0);
-	terminal__set_colour(&output->terminal, COLOUR_NONE);
-	print_meta(output, ": ", "command", end);
-	print_meta(output, ": process ", "attached_pid", end);
-	print_meta(output, ", ", "start_time", end);
-	if (output->report->end_ns)
-		fprintf(to, ", %s", number__time(output->report->end_ns).text);
-	fputc('\n', to);
+	print_subject(output);
 	print_ledger(output);
 	if (output->report->epoch_ns)
 		print_memory(output);
+}
+
+/* What shares are of, in words. */
+static const char *name_unit(const struct report_output *output)
+{
+	if (cost__is_bytes(output->cost))
+		return "bytes";
+	return filter__has_live(output->profile) ? "blocks" : "calls";
 }
 
 /* "Leaked: 12.3 MB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
@@ -157,8 +171,7 @@ void report_output__title(const struct report_output *output)
 		number__count(blocks).text, unit, blocks == 1 ? "" : "s",
 		number__count(report->n_entries).text, report->n_entries == 1 ? "" : "s");
 	if (part < all)
-		fprintf(to, ", %s of all %s", number__share(part, all).text,
-			cost__is_bytes(output->cost) ? "bytes" : "blocks");
+		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
 }
 
@@ -277,7 +290,7 @@ static void print_rest(const struct report_output *output, size_t shown)
 	fprintf(output->terminal.to, "\n%s more stacks, %s of all %s; --top=0 prints them too\n",
 		number__count(report->n_entries - shown).text,
 		number__share(rest, cost__of(output->cost, &report->whole)).text,
-		cost__is_bytes(output->cost) ? "bytes" : "blocks");
+		name_unit(output));
 }
 
 void report_output__table(const struct report_output *output)

@@ -17,11 +17,6 @@ static bool ran_to_exit(const struct profile *profile, const struct profile_coun
 	return process->end_ns && !process->execed && !profile__meta(profile, "attached_pid");
 }
 
-static bool is_empty(const struct selection *selection)
-{
-	return !selection->allocations && !selection->unsure;
-}
-
 static bool match_entry(const void *owner, __u32 at, const void *key)
 {
 	const struct report_entry *entry = &((const struct report *)owner)->entries[at - 1];
@@ -158,12 +153,12 @@ static int fill(struct report *report, struct stack_groups *groups, const struct
 	return err ? err : add_up(report, filtered, roots);
 }
 
-static void drop_empty(struct report *report)
+static void drop_empty(struct report *report, enum cost cost)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < report->n_entries; i++) {
-		if (!is_empty(&report->entries[i].selected))
+		if (cost__blocks(cost, &report->entries[i].selected))
 			report->entries[n++] = report->entries[i];
 	}
 	report->n_entries = n;
@@ -228,7 +223,7 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 		report__free(report);
 		return NULL;
 	}
-	drop_empty(report);
+	drop_empty(report, sort == REPORT_OLDEST ? COST_LIVE : (enum cost)sort);
 	qsort_r(report->entries, report->n_entries, sizeof(*report->entries), compare_entries,
 		&order);
 	return report;
@@ -253,7 +248,7 @@ void report__histograms(const struct report *report, const struct filtered *filt
 		const struct profile_blocks *blocks =
 			profile__count_blocks(profile, &profile->counts[i]);
 
-		if (!blocks || is_empty(&filtered->counts[i]))
+		if (!blocks || !filtered->counts[i].allocations)
 			continue;
 		for (int j = 0; j < PROFILE_BUCKETS; j++) {
 			sizes[j] = profile__add_up(sizes[j], blocks->sizes[j]);

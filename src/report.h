@@ -29,7 +29,7 @@ struct report_entry {
 struct report {
 	const struct profile *profile;
 	const struct stack_groups *groups;
-	struct report_entry *entries; /* with something selected; by cost, the greatest first */
+	struct report_entry *entries; /* with blocks of what is sorted by; the greatest first */
 	size_t n_entries;
 	size_t n_whole; /* entries that there are without a filter */
 	struct selection total, whole;

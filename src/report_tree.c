@@ -212,7 +212,8 @@ static int build(struct builder *builder)
 		if (level->next == level->n) {
 			node.n_hidden = level->n_rest;
 			node.is_last = true;
-			if (node.n_hidden)
+			/* Alone they would only repeat their parent. */
+			if (node.n_hidden && (level->n || depth == 1))
 				err = add_node(builder, &node, &level->rest);
 			free(level->children);
 			depth--;

@@ -27,7 +27,12 @@ REPORT = {
     "report_json": ["--json", "--leaks"],
 }
 SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP"}
-ABOUT_CASE_STUDY = ["sql_leaks", "report_examples", "report_refused"]
+ABOUT_CASE_STUDY = ["sql_leaks", "report_examples", "report_refused", "report_without_live"]
+# What a recording has that was made without --live.
+WITHOUT_LIVE = """
+DELETE FROM blocks; DELETE FROM lifetimes; DELETE FROM timeline; DELETE FROM size_histogram;
+DELETE FROM lifetime_histogram; DELETE FROM meta WHERE key = 'epoch_ns';
+"""
 REFUSED = [
     ["--sort=size"],
     ["--sort=live-byte"],
@@ -136,6 +141,12 @@ def output_of(case, allocprof, man_dir, cwd):
             for command in command_examples(man_dir))
     if case == "help":
         return run([allocprof, "folded", "--help"], cwd)
+    if case == "report_without_live":
+        subprocess.run(["sqlite3", "allocprof.data", WITHOUT_LIVE], cwd=cwd, check=True)
+        return "".join(run([allocprof, *words], cwd) for words in (
+            ["report", "--not-through=parse_request"], ["report", "--tree"], ["report", "--leaks"],
+            ["report", "--sort=oldest"], ["folded", "--cost=live"], ["folded", "--cost=bytes"],
+            ["report", "--json", "--top=1", "--function=calloc"]))
     if case == "report_refused":
         return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
     if case == "stdout":
@@ -157,7 +168,7 @@ def main():
         subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data"), *kind], check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
         shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
-        if case in SQL and not shutil.which("sqlite3"):
+        if (case in SQL or case == "report_without_live") and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
         got = output_of(case, allocprof, man_dir, cwd)

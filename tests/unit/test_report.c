@@ -45,11 +45,13 @@ static void close_view(struct view *view)
 /* Entries sum up to the total, and come in order. */
 static void test_sums(void **state)
 {
+	static const size_t n_entries[COSTS] = { 5, 5, 3, 3, 1, 5 };
+
 	for (int sort = 0; sort < COSTS; sort++) {
 		struct view view = open_view(case_study__new(), (struct filter_options){ 0 }, sort);
 		__u64 sum = 0, last = UINT64_MAX;
 
-		assert_int_equal(view.report->n_entries, 5);
+		assert_int_equal(view.report->n_entries, n_entries[sort]);
 		for (size_t i = 0; i < view.report->n_entries; i++) {
 			__u64 cost = cost__of(sort, &view.report->entries[i].selected);
 
