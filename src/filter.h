@@ -47,7 +47,7 @@ struct filter_rule {
 
 struct filter_options {
 	bool leaks;			 /* live blocks only */
-	bool freed;			 /* freed ones only */
+	bool freed;			 /* the others; here and below an exec frees too */
 	struct filter_time older;	 /* live, and born this long before the end */
 	struct filter_time min_lifetime; /* also live ones, by their age */
 	struct filter_time max_lifetime; /* freed ones only */

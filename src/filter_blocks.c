@@ -159,8 +159,9 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 		selection->size_bytes = whole.live_bytes;
 		selection->temporary = selection->temporary_bytes = 0;
 	} else if (filter->options->freed) {
-		selection->allocations = blocks ? blocks->frees : 0;
-		selection->size_bytes = blocks ? blocks->freed_bytes : 0;
+		/* What an exec discarded is among them, as it is in the epochs. */
+		selection->allocations = blocks ? whole.allocations - whole.live : 0;
+		selection->size_bytes = blocks ? whole.size_bytes - whole.live_bytes : 0;
 		selection->live = selection->live_bytes = 0;
 		selection->oldest_ns = UINT64_MAX;
 	}

@@ -318,6 +318,25 @@ static void test_needs_live(void **state)
 	profile__free(profile);
 }
 
+/* One block of the fixture's first count went at an exec. */
+static void test_exec_frees(void **state)
+{
+	struct view view = { .profile = fixture__new() };
+	struct filter_options options = { .freed = true };
+	struct filtered filtered;
+
+	assert_int_equal(
+		stack_view__new(view.profile, &(struct stack_view_options){ 0 }, &view.stacks), 0);
+	view.groups = stack_groups__new(view.profile, view.stacks);
+	assert_int_equal(filter__apply(view.profile, view.groups, &options, &filtered, NULL), 0);
+	assert_int_equal(filtered.total.allocations, 5 + 1);
+	assert_int_equal(filtered.total.size_bytes, 500 + 100);
+	filtered__release(&filtered);
+	stack_groups__free(view.groups);
+	stack_view__free(view.stacks);
+	profile__free(view.profile);
+}
+
 /* Whatever a file says of time, nothing overflows and nothing is divided by. */
 static void test_hostile_times(void **state)
 {
@@ -441,6 +460,7 @@ int main(void)
 		WITH_VIEW(test_rules),
 		WITH_VIEW(test_suppressions),
 		WITH_VIEW(test_hostile_times),
+		cmocka_unit_test(test_exec_frees),
 		cmocka_unit_test(test_bad_options),
 		cmocka_unit_test(test_needs_live),
 		cmocka_unit_test(test_suppression_templates),
