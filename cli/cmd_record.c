@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +19,12 @@
 /* What counts as an allocation: everything but free, which has the stack of another story. */
 #define ALLOCATING ((1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE))
 
+enum {
+	OPT_LIVE = 256,
+	OPT_MAX_LIVE,
+	OPT_INTERVAL,
+};
+
 static const struct argp_option record_options[] = {
 	MEASURE_OPTION_PID,
 	MEASURE_OPTION_EVENTS,
@@ -27,6 +34,13 @@ static const struct argp_option record_options[] = {
 	  0 },
 	{ "stack-dump", OPT_STACK_DUMP, "BYTES", 0,
 	  "Send up to BYTES of stack where unwind tables do not suffice (default 16384)", 0 },
+	{ "live", OPT_LIVE, NULL, 0, "Follow memory until it is freed", 0 },
+	{ "max-live", OPT_MAX_LIVE, "N", 0,
+	  "With --live, follow N blocks at a time at the most (default: what a quarter of the "
+	  "memory holds)",
+	  0 },
+	{ "interval", OPT_INTERVAL, "TIME", 0,
+	  "With --live, look at the memory every TIME instead of some hundred times", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_INJECT,
@@ -38,6 +52,22 @@ struct record_options {
 	const char *output;
 };
 
+static int parse_max_live(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long long blocks;
+
+	errno = 0;
+	blocks = strtoll(text, &end, 10);
+	if (errno || end == text || *end || blocks < 1) {
+		error__set(error, -EINVAL, "'%s' is no number of blocks; --max-live takes 1 or more",
+			   text);
+		return EINVAL;
+	}
+	measure->session.max_live = blocks;
+	return 0;
+}
+
 static error_t parse_record(int key, char *arg, struct argp_state *state)
 {
 	struct options_input *input = state->input;
@@ -47,7 +77,21 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	case 'o':
 		options->output = arg;
 		return 0;
+	case OPT_LIVE:
+		options->measure.session.live = true;
+		return 0;
+	case OPT_MAX_LIVE:
+		return parse_max_live(&options->measure, arg, input->error);
+	case OPT_INTERVAL:
+		return measure__parse_time(arg, &options->measure.session.interval_ns,
+					   input->error);
 	case ARGP_KEY_END:
+		if (!options->measure.session.live &&
+		    (options->measure.session.max_live || options->measure.session.interval_ns)) {
+			error__set(input->error, -EINVAL,
+				   "--max-live and --interval mean nothing without --live");
+			return EINVAL;
+		}
 		return measure__check(&options->measure, "record", input->error);
 	default:
 		return measure__parse(&options->measure, key, arg, state);

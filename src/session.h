@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "live.h"
 #include "target.h"
 
 struct collector;
@@ -28,12 +29,16 @@ struct session_limits {
 	__u32 stacks_sent; /* stacks that are known to have been sent */
 	__u32 tail_calls;  /* threads that may stand before a forced tail call */
 	__u32 processes;   /* followed at a time */
+	__u32 threads;	   /* whose calls are followed, with live */
 	bool no_scratch;   /* nothing to build stacks in */
 };
 
 struct session_options {
 	bool stacks;		/* count by stack into a profile; else by function only */
 	__u32 functions;	/* mask of enum ap_function to report */
+	bool live;		/* follow blocks from their birth to their end; needs all functions */
+	__u64 max_live;		/* blocks at a time that are followed, 0: as the memory allows */
+	__u64 interval_ns;	/* between moments of the time line, 0: as the run grows */
 	bool follow;		/* children too; only with a launched command */
 	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
@@ -51,6 +56,20 @@ struct session_function {
 	size_t n_aliases;
 };
 
+/* What became of the memory, with live. */
+struct session_live {
+	/* By leading function; without stacks only. */
+	struct ap_blocks functions[AP_FUNCTIONS];
+	__u64 stats[AP_STATS]; /* by enum ap_stat */
+	__u64 unfinished;
+	__u64 untracked; /* all reasons */
+	__u64 discarded, discarded_bytes;
+	__u64 blocks, size_bytes; /* live, of processes that have ended too */
+	__u64 peak_bytes;
+	__u64 epoch_ns;
+	struct live_memory memory;
+};
+
 struct session_results {
 	struct session_function functions[AP_FUNCTIONS];
 	__u64 events; /* calls that happened, counted or lost; only with stacks, else 0 */
@@ -62,6 +81,8 @@ struct session_results {
 	__u64 relabelled;	    /* calls counted under the function they tail-called */
 	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
+	bool has_live;
+	struct session_live live;
 	bool complete;	      /* nothing lost, no allocator with a gap, no process unfollowed */
 	int exit_status;      /* of a launched command, as a shell reports it */
 	bool target_runs;     /* it goes on without us */
