@@ -151,6 +151,10 @@ enum ap_stat {
 	AP_STAT_UNFINISHED,  /* calls that never returned */
 	AP_STAT_FREES,	     /* blocks that ended, by whatever function */
 	AP_STAT_FREED_BYTES, /* theirs */
+	AP_STAT_DEALLOCATIONS, /* those of them that no other block came in the place of */
+	AP_STAT_DEALLOCATED_BYTES,
+	AP_STAT_TEMPORARY,
+	AP_STAT_TEMPORARY_BYTES,
 	AP_STAT_FREES_NULL,
 	AP_STAT_FREES_UNKNOWN,	 /* of a block whose birth was not seen */
 	AP_STAT_FREES_INHERITED, /* by a forked process, of a block from before the fork */
@@ -193,8 +197,8 @@ struct ap_blocks {
 	__u64 freed_bytes;
 	__u64 temporary;
 	__u64 temporary_bytes;
-	/* Live when the peak's generation began that is @generation; where that is not the last
-	 * one, nothing has changed since before it. */
+	/* What was live when the peak's generation @generation began; where that is not the last
+	 * one, nothing has changed since before the last. */
 	__u64 generation;
 	__u64 peak;
 	__u64 peak_bytes;

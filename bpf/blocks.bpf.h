@@ -261,10 +261,15 @@ static __noinline void block__begin(struct process *process, const struct ap_blo
 		__sync_fetch_and_add(&live.generation, 1);
 }
 
-/* A block that is out of the table has ended. @seen: at @now, by the thread that runs; else its end
- * was not seen. */
+enum block_end {
+	BLOCK_FREED,
+	BLOCK_MOVED,  /* by realloc, which has given another one for it */
+	BLOCK_UNSEEN, /* found out when its address was handed out again */
+};
+
+/* A block that is out of the tables has ended: at @now, by the thread that runs, if that was seen. */
 static __noinline void block__end(struct process *process, const struct ap_block *block, __u64 now,
-				  bool seen)
+				  enum block_end how)
 {
 	__u64 id = bpf_get_current_pid_tgid(), size_bytes = block->size_bytes;
 	struct ap_blocks *record = record__get(block->record);
@@ -277,16 +282,22 @@ static __noinline void block__end(struct process *process, const struct ap_block
 	__sync_fetch_and_add(&record->freed_bytes, size_bytes);
 	stat__add(AP_STAT_FREES);
 	stat__add_many(AP_STAT_FREED_BYTES, size_bytes);
+	if (how != BLOCK_MOVED) {
+		stat__add(AP_STAT_DEALLOCATIONS);
+		stat__add_many(AP_STAT_DEALLOCATED_BYTES, size_bytes);
+	}
 	__sync_fetch_and_add(&process->live_blocks, -1);
 	__sync_fetch_and_add(&process->live_bytes, -size_bytes);
 	__sync_fetch_and_add(&live.blocks, -1);
 	__sync_fetch_and_add(&live.size_bytes, -size_bytes);
-	if (!seen)
+	if (how == BLOCK_UNSEEN)
 		return;
 	thread = bpf_map_lookup_elem(&threads, &id);
 	if (thread && thread->number == block->thread && thread->sequence == block->sequence) {
 		__sync_fetch_and_add(&record->temporary, 1);
 		__sync_fetch_and_add(&record->temporary_bytes, size_bytes);
+		stat__add(AP_STAT_TEMPORARY);
+		stat__add_many(AP_STAT_TEMPORARY_BYTES, size_bytes);
 	}
 	histogram__add(record->lifetimes, now - block->birth_ns);
 	if (config.live_stacks)
@@ -358,12 +369,12 @@ static __noinline bool blocks__add(struct process *process, const struct ap_bloc
 	/* With one table the attempt to put it in tells. */
 	if (LOAD(live.n_tables) > 1 && blocks__take(key, &stale)) {
 		stat__add(AP_STAT_UNMATCHED);
-		block__end(process, &stale, 0, false);
+		block__end(process, &stale, 0, BLOCK_UNSEEN);
 	}
 	err = blocks__put(key, block);
 	if (err == -17 && blocks__take(key, &stale)) {
 		stat__add(AP_STAT_UNMATCHED);
-		block__end(process, &stale, 0, false);
+		block__end(process, &stale, 0, BLOCK_UNSEEN);
 		err = blocks__put(key, block);
 	}
 	if (!err)

@@ -119,30 +119,31 @@ static __always_inline void call__fail(struct ap_pending *pending)
 	pending__restore(pending);
 }
 
-/* The end of a realloc's old block: @size_bytes of it went on, or it was freed where @freed. */
-static __noinline void call__end_old(struct process *process, struct ap_pending *pending, bool freed)
+/* The old block of a realloc that has succeeded, by @how. */
+static __noinline void call__end_old(struct process *process, struct ap_pending *pending,
+				     enum block_end how)
 {
-	__u64 old = pending->old.size_bytes, size = pending->size_bytes;
+	__u64 old = 0, size = pending->size_bytes;
 
-	if (!freed)
-		stat__add(AP_STAT_REALLOCATIONS);
-	if (!pending->has_old) {
+	if (pending->has_old) {
+		old = pending->old.size_bytes;
+		block__end(process, &pending->old, pending->entry_ns, how);
+	} else {
 		count_foreign_free(process);
-		if (!freed)
-			stat__add_many(AP_STAT_GROWN_BYTES, size);
-		return;
 	}
-	if (!freed && size > old)
+	if (how != BLOCK_MOVED)
+		return;
+	stat__add(AP_STAT_REALLOCATIONS);
+	if (size > old)
 		stat__add_many(AP_STAT_GROWN_BYTES, size - old);
-	else if (!freed)
+	else
 		stat__add_many(AP_STAT_SHRUNK_BYTES, old - size);
-	block__end(process, &pending->old, pending->entry_ns, true);
 }
 
 static __noinline void call__return(struct process *process, struct ap_thread *thread,
 				    struct ap_pending *pending, __u64 result)
 {
-	bool moves = reallocates(pending->function) && !pending->is_null;
+	bool moves = reallocates(pending->function) && !pending->is_null, added = false;
 	struct ap_block_key key = { .space = pending->space };
 	struct ap_block block = { .size_bytes = pending->size_bytes, .record = pending->record };
 
@@ -156,23 +157,24 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	if (!result && moves && !pending->size_bytes && !pending->overflows) {
 		if (pending->record != AP_NO_RECORD)
 			stat__add(AP_STAT_RELEASED);
-		call__end_old(process, pending, true);
+		call__end_old(process, pending, BLOCK_FREED);
 		return;
 	}
 	if (!result) {
 		call__fail(pending);
 		return;
 	}
-	if (moves)
-		call__end_old(process, pending, false);
-	thread->sequence++;
-	if (pending->record == AP_NO_RECORD)
-		return;
-	key.address = result;
-	block.birth_ns = bpf_ktime_get_ns();
 	block.thread = thread->number;
-	block.sequence = thread->sequence;
-	if (blocks__add(process, &key, &block))
+	block.sequence = thread->sequence + 1;
+	if (pending->record != AP_NO_RECORD) {
+		key.address = result;
+		block.birth_ns = bpf_ktime_get_ns();
+		added = blocks__add(process, &key, &block);
+	}
+	if (moves)
+		call__end_old(process, pending, added ? BLOCK_MOVED : BLOCK_FREED);
+	thread->sequence++;
+	if (added)
 		block__begin(process, &block);
 }
 
@@ -217,7 +219,7 @@ static __always_inline void call__free(struct process *process, __u64 pointer)
 	if (!pointer)
 		stat__add(AP_STAT_FREES_NULL);
 	else if (blocks__take(&key, &block))
-		block__end(process, &block, bpf_ktime_get_ns(), true);
+		block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
 	else
 		count_foreign_free(process);
 }

@@ -540,10 +540,10 @@ int live__timeout_ms(const struct live *live, int most)
 	return ms < (__u64)most ? (int)ms : most;
 }
 
-int live__stop(struct live *live)
+int live__stop(struct live *live, __u64 end_ns)
 {
 	__atomic_store_n(&live->options.shared->stopped, 1, __ATOMIC_RELEASE);
-	return live->options.stacks ? sample(live, now_ns() - live->options.shared->start_ns) : 0;
+	return live->options.stacks ? sample(live, end_ns - live->options.shared->start_ns) : 0;
 }
 
 /* Calls that have not returned, and the old blocks that their reallocs hold. */

@@ -47,8 +47,9 @@ int live__attend(struct live *live);
 /* Milliseconds until live__attend() wants to be called again at the latest, no more than @most. */
 int live__timeout_ms(const struct live *live, int most);
 
-/* The last moment: programs count nothing from here on. */
-int live__stop(struct live *live);
+/* Programs count nothing from here on; the recording ended at @end_ns of CLOCK_MONOTONIC, which is the
+ * time line's last moment. */
+int live__stop(struct live *live, __u64 end_ns);
 
 /* What is left, when no program runs any more: blocks, lifetimes and time line into the profile of
  * @collector. */

@@ -647,7 +647,7 @@ int session__finish(struct session *session, struct error *error)
 	if (session->live) {
 		/* So that all processes that have ended by now are known to. */
 		read_events(session);
-		err = live__stop(session->live);
+		err = live__stop(session->live, session->target.end_ns);
 	}
 	probes__detach(session->probes);
 	if (!err)
