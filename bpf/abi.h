@@ -183,6 +183,9 @@ struct ap_count {
 /* In a key's function, with live: its stack is no hash but the number of the dump that has it. */
 #define AP_FUNCTION_DUMPED 0x80000000U
 
+/* Where sums of bytes asked for stop. */
+#define AP_MAX_SUM 0x7fffffffffffffffULL
+
 /* Histogram buckets, as PROFILE_BUCKETS: values of that many significant bits. */
 #define AP_BUCKETS 65
 

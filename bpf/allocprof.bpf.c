@@ -340,11 +340,15 @@ new_record:
 static __always_inline void record__count(__u32 index, __u64 size_bytes)
 {
 	struct ap_blocks *record = record__get(index);
+	__u64 before;
 
 	if (!record)
 		return;
 	__sync_fetch_and_add(&record->calls, 1);
-	__sync_fetch_and_add(&record->asked_bytes, size_bytes);
+	before = __sync_fetch_and_add(&record->asked_bytes, size_bytes);
+	/* Failing calls may ask for nearly 2^64 bytes each. */
+	if (before + size_bytes < before || before + size_bytes > AP_MAX_SUM)
+		record->asked_bytes = AP_MAX_SUM;
 }
 
 /* Whether the probed allocator's returns are seen at all. */

@@ -141,7 +141,9 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		TAIL_CALLS,
 		PROCESSES,
 		SCRATCH,
-		THREADS
+		THREADS,
+		MULTI,
+		SESSIONS
 	};
 	static char *const names[] = {
 		[COUNTS] = (char *)"counts",
@@ -151,6 +153,8 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		[PROCESSES] = (char *)"processes",
 		[SCRATCH] = (char *)"scratch",
 		[THREADS] = (char *)"threads",
+		[MULTI] = (char *)"multi",
+		[SESSIONS] = (char *)"sessions",
 		NULL,
 	};
 	struct session_limits *limits = &measure->session.limits;
@@ -181,6 +185,12 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 			break;
 		case PROCESSES:
 			limits->processes = number;
+			break;
+		case MULTI:
+			limits->no_multi = !number;
+			break;
+		case SESSIONS:
+			limits->no_sessions = !number;
 			break;
 		case THREADS:
 			limits->threads = number;

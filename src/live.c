@@ -24,6 +24,10 @@
 /* Records that are kept ready at least. */
 #define RECORDS_AHEAD 8192
 
+/* Of the time at the most one part in so many goes into looking at the processes' memory: where there
+ * are many processes, the first moments come less often. */
+#define SAMPLE_SHARE 50
+
 #define READ_BATCH 8192
 
 /* An address space, by its number. */
@@ -490,6 +494,8 @@ static __u64 not_negative(__s64 value)
 static int sample(struct live *live, __u64 time_ns)
 {
 	const struct ap_live *shared = live->options.shared;
+	__u64 begin_ns = now_ns();
+	int err;
 	struct profile_moment moment = {
 		.time_ns = time_ns,
 		.live = not_negative(shared->blocks),
@@ -505,7 +511,9 @@ static int sample(struct live *live, __u64 time_ns)
 	}
 	for (size_t i = 0; i < live->n_running; i++)
 		moment.rss_bytes += rss_bytes(live->images[live->running[i]].pid);
-	return timeline__add(&live->timeline, &moment);
+	err = timeline__add(&live->timeline, &moment);
+	timeline__pause(&live->timeline, SAMPLE_SHARE * (now_ns() - begin_ns));
+	return err;
 }
 
 void live__start(struct live *live, __u64 now_ns)

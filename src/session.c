@@ -310,9 +310,9 @@ int session__open(const struct session_options *options, struct session **out, s
 	session->candidates_end = &session->candidates;
 	kernel__probe(&session->kernel);
 	err = kernel__require(&session->kernel, error);
-	session->multi = session->kernel.uprobe_multi &&
+	session->multi = !options->limits.no_multi && session->kernel.uprobe_multi &&
 			 (options->follow || session->kernel.uprobe_multi_pid);
-	session->sessions = session->multi && session->kernel.uprobe_session;
+	session->sessions = session->multi && !options->limits.no_sessions && session->kernel.uprobe_session;
 	if (!err)
 		err = load(session, error);
 	if (!err)

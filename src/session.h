@@ -31,6 +31,7 @@ struct session_limits {
 	__u32 processes;   /* followed at a time */
 	__u32 threads;	   /* whose calls are followed, with live */
 	bool no_scratch;   /* nothing to build stacks in */
+	bool no_multi, no_sessions; /* as on kernels that lack these links */
 };
 
 struct session_options {

@@ -50,6 +50,17 @@ int timeline__add(struct timeline *timeline, const struct profile_moment *moment
 	return 0;
 }
 
+void timeline__pause(struct timeline *timeline, __u64 pause_ns)
+{
+	__u64 earliest_ns;
+
+	if (!timeline->n)
+		return;
+	earliest_ns = timeline->moments[timeline->n - 1].time_ns + pause_ns;
+	if (timeline->next_ns < earliest_ns)
+		timeline->next_ns = earliest_ns;
+}
+
 void timeline__release(struct timeline *timeline)
 {
 	free(timeline->moments);

@@ -23,6 +23,9 @@ struct timeline {
 /* Nanoseconds from @time_ns on, since the start, to when the next moment is due; 0: it is. */
 __u64 timeline__due_ns(const struct timeline *timeline, __u64 time_ns);
 
+/* The next moment may come only @pause_ns after the last one. */
+void timeline__pause(struct timeline *timeline, __u64 pause_ns);
+
 /* Adds a moment; one that is not later than the last takes its place. -ENOMEM. */
 int timeline__add(struct timeline *timeline, const struct profile_moment *moment);
 void timeline__release(struct timeline *timeline);
