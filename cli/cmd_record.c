@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +99,51 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* "1.5 MB": as people read it. */
+static const char *readable(char *text, size_t size, __u64 bytes)
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	double value = bytes;
+	size_t unit = 0;
+
+	while (value >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1000;
+		unit++;
+	}
+	snprintf(text, size, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
+	return text;
+}
+
+static double percent(__u64 part, __u64 of)
+{
+	return of ? 100.0 * part / of : 0;
+}
+
+/* Kernel memory that is worth telling of. */
+#define MUCH_KERNEL_MEMORY (256ULL << 20)
+
+static void print_live(const struct session_live *live, const char *target)
+{
+	__u64 allocations = live->stats[AP_STAT_ALLOCATIONS];
+	__u64 size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES];
+	__u64 temporary = live->stats[AP_STAT_TEMPORARY];
+	char a[32], b[32];
+
+	message__print("allocations: %llu of %s, at most %s at a time", allocations,
+		       readable(a, sizeof(a), size_bytes),
+		       readable(b, sizeof(b), live->peak_bytes));
+	message__print("still live:  %llu of %s (%.1f %% of the allocations)%s", live->blocks,
+		       readable(a, sizeof(a), live->size_bytes), percent(live->blocks, allocations),
+		       target);
+	message__print("temporary:   %llu of %s (%.1f %% of the allocations)", temporary,
+		       readable(a, sizeof(a), live->stats[AP_STAT_TEMPORARY_BYTES]),
+		       percent(temporary, allocations));
+	if (live->memory.bytes >= MUCH_KERNEL_MEMORY)
+		message__print("the kernel kept %s for it, %llu bytes a live block",
+			       readable(a, sizeof(a), live->memory.bytes),
+			       live->memory.entries ? live->memory.bytes / live->memory.entries : 0);
+}
+
 static void print_summary(const struct profile *profile, const char *path)
 {
 	__u64 attributed = profile__ledger(profile, "attributed");
@@ -166,6 +212,8 @@ static int run_record(int argc, char **argv)
 		status = EXIT_OURS;
 	} else if (isatty(STDERR_FILENO)) {
 		/* Only to a person: where output is compared, it is the target's alone. */
+		if (results.has_live)
+			print_live(&results.live, results.target_runs ? ", and may be freed yet" : "");
 		print_summary(profile, options.output);
 	}
 	measure__report_gaps(session, &results);

@@ -357,6 +357,11 @@ void measure__report_gaps(const struct session *session, const struct session_re
 		if (results->lost[reason])
 			message__print("not complete: %llu calls lost (%s)", results->lost[reason],
 				       profile__lost_name(reason));
+	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
+		if (results->has_live && results->live.stats[AP_STAT_UNTRACKED + reason])
+			message__print("not complete: the blocks of %llu calls are not followed (%s)",
+				       results->live.stats[AP_STAT_UNTRACKED + reason],
+				       profile__untracked_name(reason));
 	if (results->processes_unfollowed)
 		message__print("not complete: %llu processes could not be followed",
 			       results->processes_unfollowed);
