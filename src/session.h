@@ -114,8 +114,8 @@ int session__finish(struct session *session, struct error *error);
 /* After session__finish(). */
 void session__results(const struct session *session, struct session_results *results);
 
-/* Instructions that the kernel's verifier went through to accept the program at the probes; its limit is
- * a million. 0 before Linux 5.16. */
+/* Instructions that the kernel's verifier went through to accept the program at the probes, with live the
+ * one at the entries; its limit is a million. 0 before Linux 5.16. */
 __u32 session__verified_instructions(const struct session *session);
 
 /* The allocators that were probed, or not. */
