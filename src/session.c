@@ -383,7 +383,7 @@ int session__launch(struct session *session, char *const argv[],
 	if (!err)
 		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
 	if (!err)
-		err = probes__add_command(session->probes, argv[0], error);
+		err = probes__add_command(session->probes, argv, error);
 	if (!err)
 		err = add_expected(session, error);
 	if (err)
