@@ -133,9 +133,10 @@ enum ap_stat {
 
 /* Key and value of the counters that `record` aggregates in the kernel. */
 struct ap_count_key {
-	__u64 stack;	/* hash over the frames' (module, offset) and the end */
-	__u32 process;	/* process image id */
-	__u32 function; /* enum ap_function */
+	__u64 stack;		  /* hash over the frames' (module, offset) and the end */
+	__u32 process;		  /* process image id */
+	__u32 function;		  /* enum ap_function */
+	char thread[AP_COMM_LEN]; /* the calling thread's name at the call, padded with zeros */
 };
 
 struct ap_count {
@@ -218,7 +219,7 @@ struct ap_count_record {
 };
 
 _Static_assert(sizeof(struct ap_frame) == 16, "frames are copied as they are");
-_Static_assert(sizeof(struct ap_count_key) == 16, "keys have no padding");
+_Static_assert(sizeof(struct ap_count_key) == 32, "keys have no padding");
 _Static_assert(sizeof(struct ap_internal_return) == 16, "keys have no padding");
 
 #endif

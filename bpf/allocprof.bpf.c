@@ -203,6 +203,7 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 	__u32 zero = 0;
 	void *current;
 
+	bpf_get_current_comm(key.thread, sizeof(key.thread));
 	if (end__needs_user_space(scratch->record.end) &&
 	    stack__dump(ctx, &key, scratch->record.end, hit))
 		return;

@@ -262,6 +262,19 @@ static int image_process(struct collector *collector, __u32 id, __u32 *process)
 	return err;
 }
 
+static int key_thread(struct collector *collector, const struct ap_count_key *key, __u32 *thread)
+{
+	char name[AP_COMM_LEN + 1];
+	__u32 process;
+	int err = image_process(collector, key->process, &process);
+
+	if (err)
+		return err;
+	memcpy(name, key->thread, AP_COMM_LEN);
+	name[AP_COMM_LEN] = '\0';
+	return profile__add_thread(collector->profile, process, name, thread);
+}
+
 /* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct module *identity, size_t *index)
@@ -514,6 +527,7 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		     __u64 time_ns, __u32 *id)
 {
+	bool interrupted = frame->flags & AP_FRAME_INTERRUPTED;
 	struct module *module;
 	__u64 offset = frame->offset;
 	__u32 module_number;
@@ -529,7 +543,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 			      ? -ENOENT
 			      : resolve_address(collector, pid, offset, time_ns, &index, &offset);
 		if (err == -ENOENT)
-			return profile__add_frame(collector->profile, 0, frame->offset, id);
+			return profile__add_frame(collector->profile, 0, frame->offset, interrupted,
+						  id);
 		if (err)
 			return err;
 	}
@@ -537,7 +552,8 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	if (module->elf)
 		elf_file__offset_to_vaddr(module->elf, offset, &offset);
 	err = module_id(collector, module, &module_number);
-	return err ? err : profile__add_frame(collector->profile, module_number, offset, id);
+	return err ? err
+		   : profile__add_frame(collector->profile, module_number, offset, interrupted, id);
 }
 
 static bool is_good_end(enum ap_stack_end end)
@@ -580,7 +596,7 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 {
 	struct ap_frame frames[AP_MAX_DEPTH];
 	struct image *image = get_image(collector, dump->key.process);
-	__u32 ids[AP_MAX_DEPTH], stack, process;
+	__u32 ids[AP_MAX_DEPTH], stack, thread, count;
 	enum ap_stack_end end;
 	int n, err;
 
@@ -597,10 +613,10 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 		end = AP_END_COMPLETE;
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
 	if (!err)
-		err = image_process(collector, dump->key.process, &process);
+		err = key_thread(collector, &dump->key, &thread);
 	if (!err)
-		err = profile__add_count(collector->profile, process, stack, dump->key.function, 1,
-					 dump->size_bytes);
+		err = profile__add_count(collector->profile, thread, stack, dump->key.function, 1,
+					 dump->size_bytes, &count);
 	if (!err)
 		collector->attributed++;
 	return err;
@@ -689,18 +705,18 @@ static int add_count(struct collector *collector, const struct ap_count_key *key
 {
 	__u32 index = hash_table__find(&collector->stack_index, key->stack, stack_has_hash,
 				       collector, &key->stack);
-	__u32 process, id;
+	__u32 thread, count;
 	int err;
 
 	/* Frames are sent before their counter exists and read before it is. Should that ever be
 	 * wrong, the calls are missing from what is attributed and the ledger says so. */
 	if (!index)
 		return 0;
-	id = collector->stacks[index - 1].id;
-	err = image_process(collector, key->process, &process);
+	err = key_thread(collector, key, &thread);
 	if (err)
 		return err;
-	err = profile__add_count(collector->profile, process, id, key->function, calls, size_bytes);
+	err = profile__add_count(collector->profile, thread, collector->stacks[index - 1].id,
+				 key->function, calls, size_bytes, &count);
 	if (err)
 		return err;
 	collector->attributed += calls;

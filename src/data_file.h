@@ -14,7 +14,7 @@ struct profile;
 
 /* "aprf" at bytes 68 to 71: what makes an SQLite database one of ours. */
 #define DATA_FILE_APPLICATION_ID 0x61707266
-#define DATA_FILE_SCHEMA_VERSION 1
+#define DATA_FILE_SCHEMA_VERSION 2
 
 /*
  * Whether data_file__write() to @path could succeed, to be asked before a long recording: creates
@@ -30,7 +30,8 @@ int data_file__write(const struct profile *profile, const char *path, struct err
 
 /*
  * Reads @path into a new profile that the caller frees. Trusts nothing in it and leaves no file
- * beside it. -ENOENT missing, -EINVAL not ours or damaged, -EPROTONOSUPPORT from a newer allocprof,
+ * beside it. -ENOENT missing, -EINVAL not ours or damaged, -EPROTONOSUPPORT from a newer or an older
+ * allocprof,
  * or another negative errno; @error is set.
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);

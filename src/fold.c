@@ -121,10 +121,11 @@ static char *safe_name(const char *name, char terminator)
 static char *frame_name(const struct fold *fold, const struct profile_frame *frame)
 {
 	_cleanup_(free_ptr) char *place = NULL;
+	const struct profile_function *function = profile__frame_function(fold->profile, frame);
 	const struct profile_module *module;
 
-	if (frame->function && *frame->function && !fold->options->addresses)
-		return safe_name(frame->function, ';');
+	if (function && *function->name && !fold->options->addresses)
+		return safe_name(function->name, ';');
 	if (!frame->module)
 		return safe_name("[unknown]", ';');
 	module = &fold->profile->modules[frame->module - 1];

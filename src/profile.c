@@ -7,41 +7,7 @@
 #include <string.h>
 
 #include "hash_table.h"
-
-/* Tables hold index + 1 of the array of the same name. */
-struct profile_index {
-	__u64 seed;
-	struct hash_table modules, frames, stacks, counts, meta, ledger;
-	size_t modules_room, processes_room, frames_room, stacks_room, counts_room, meta_room,
-		ledger_room;
-};
-
-static const char *const function_names[AP_FUNCTIONS] = {
-	[AP_MALLOC] = "malloc",
-	[AP_CALLOC] = "calloc",
-	[AP_REALLOC] = "realloc",
-	[AP_REALLOCARRAY] = "reallocarray",
-	[AP_POSIX_MEMALIGN] = "posix_memalign",
-	[AP_ALIGNED_ALLOC] = "aligned_alloc",
-	[AP_MEMALIGN] = "memalign",
-	[AP_VALLOC] = "valloc",
-	[AP_PVALLOC] = "pvalloc",
-	[AP_FREE] = "free",
-};
-
-static const char *const lost_names[AP_LOST_REASONS] = {
-	[AP_LOST_RECURSION] = "recursion",     [AP_LOST_NO_SCRATCH] = "no_scratch",
-	[AP_LOST_RING_FULL] = "ring_full",     [AP_LOST_COUNTS_FULL] = "counts_full",
-	[AP_LOST_UNACCOUNTED] = "unaccounted",
-};
-
-static const char *const end_names[AP_STACK_ENDS] = {
-	[AP_END_COMPLETE] = "complete",	      [AP_END_MAX_DEPTH] = "max_depth",
-	[AP_END_NO_MAPPING] = "no_mapping",   [AP_END_BAD_FRAME] = "bad_frame",
-	[AP_END_UNREADABLE] = "unreadable",   [AP_END_NO_TABLE] = "no_table",
-	[AP_END_UNSUPPORTED] = "unsupported", [AP_END_FRAME_POINTERS] = "frame_pointers",
-	[AP_END_DUMP_SHORT] = "dump_short",
-};
+#include "profile_index.h"
 
 struct profile *profile__new(void)
 {
@@ -58,6 +24,13 @@ struct profile *profile__new(void)
 	return profile;
 }
 
+static void release_function(struct profile_function *function)
+{
+	free(function->symbol);
+	free(function->name);
+	free(function->full_name);
+}
+
 void profile__free(struct profile *profile)
 {
 	if (!profile)
@@ -65,11 +38,18 @@ void profile__free(struct profile *profile)
 	for (size_t i = 0; i < profile->n_modules; i++) {
 		free(profile->modules[i].path);
 		free(profile->modules[i].build_id);
+		free(profile->modules[i].symbols);
 	}
 	for (size_t i = 0; i < profile->n_processes; i++)
 		free(profile->processes[i].comm);
+	for (size_t i = 0; i < profile->n_threads; i++)
+		free(profile->threads[i].name);
+	for (size_t i = 0; i < profile->n_functions; i++)
+		release_function(&profile->functions[i]);
+	for (size_t i = 0; i < profile->n_files; i++)
+		free(profile->files[i].path);
 	for (size_t i = 0; i < profile->n_frames; i++)
-		free(profile->frames[i].function);
+		free(profile->frames[i].lines);
 	for (size_t i = 0; i < profile->n_stacks; i++)
 		free(profile->stacks[i].frames);
 	for (size_t i = 0; i < profile->n_meta; i++) {
@@ -80,23 +60,33 @@ void profile__free(struct profile *profile)
 		free(profile->ledger[i].name);
 	free(profile->modules);
 	free(profile->processes);
+	free(profile->threads);
+	free(profile->functions);
+	free(profile->files);
 	free(profile->frames);
 	free(profile->stacks);
 	free(profile->counts);
+	free(profile->blocks);
+	free(profile->lifetimes);
+	free(profile->timeline);
 	free(profile->meta);
 	free(profile->ledger);
 	hash_table__release(&profile->index->modules);
+	hash_table__release(&profile->index->threads);
+	hash_table__release(&profile->index->functions);
+	hash_table__release(&profile->index->files);
 	hash_table__release(&profile->index->frames);
 	hash_table__release(&profile->index->stacks);
 	hash_table__release(&profile->index->counts);
+	hash_table__release(&profile->index->lifetimes);
 	hash_table__release(&profile->index->meta);
 	hash_table__release(&profile->index->ledger);
 	free(profile->index);
 	free(profile);
 }
 
-/* Room for one more element of @size bytes after @n. Ids are 32 bits wide. */
-static int reserve(void *array, size_t *room, size_t n, size_t size)
+/* Ids are 32 bits wide. */
+int profile_index__reserve(void *array, size_t *room, size_t n, size_t size)
 {
 	void **at = array;
 	size_t wanted;
@@ -137,16 +127,19 @@ int profile__add_module(struct profile *profile, const char *path, const char *b
 		*id = found;
 		return 0;
 	}
-	err = reserve(&profile->modules, &index->modules_room, profile->n_modules, sizeof(module));
+	err = profile_index__reserve(&profile->modules, &index->modules_room, profile->n_modules,
+				     sizeof(module));
 	if (err)
 		return err;
 	module.id = profile->n_modules + 1;
 	module.path = strdup(path);
 	module.build_id = strdup(build_id);
-	if (!module.path || !module.build_id ||
+	module.symbols = strdup("");
+	if (!module.path || !module.build_id || !module.symbols ||
 	    hash_table__insert(&index->modules, hash, module.id)) {
 		free(module.path);
 		free(module.build_id);
+		free(module.symbols);
 		return -ENOMEM;
 	}
 	profile->modules[profile->n_modules++] = module;
@@ -154,16 +147,35 @@ int profile__add_module(struct profile *profile, const char *path, const char *b
 	return 0;
 }
 
+int profile__set_module_symbols(struct profile *profile, __u32 module, const char *symbols)
+{
+	char *copy;
+
+	if (!module || module > profile->n_modules)
+		return -EINVAL;
+	copy = strdup(symbols);
+	if (!copy)
+		return -ENOMEM;
+	free(profile->modules[module - 1].symbols);
+	profile->modules[module - 1].symbols = copy;
+	return 0;
+}
+
 int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64 start_ns,
 			 const char *comm, __u32 *id)
 {
-	struct profile_process process = { .parent = parent, .pid = pid, .start_ns = start_ns };
+	struct profile_process process = {
+		.parent = parent,
+		.pid = pid,
+		.start_ns = start_ns,
+		.run = 1,
+	};
 	int err;
 
 	if (parent > profile->n_processes)
 		return -EINVAL;
-	err = reserve(&profile->processes, &profile->index->processes_room, profile->n_processes,
-		      sizeof(process));
+	err = profile_index__reserve(&profile->processes, &profile->index->processes_room,
+				     profile->n_processes, sizeof(process));
 	if (err)
 		return err;
 	process.id = profile->n_processes + 1;
@@ -175,19 +187,142 @@ int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64
 	return 0;
 }
 
+static bool match_thread(const void *owner, __u32 id, const void *key)
+{
+	const struct profile_thread *thread = &((const struct profile *)owner)->threads[id - 1];
+	const struct profile_thread *wanted = key;
+
+	return thread->process == wanted->process && !strcmp(thread->name, wanted->name);
+}
+
+int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id)
+{
+	struct profile_index *index = profile->index;
+	__u64 hash = hash_string(hash_mix(index->seed, process), name);
+	struct profile_thread thread = { .process = process, .name = (char *)name };
+	__u32 found;
+	int err;
+
+	if (!process || process > profile->n_processes)
+		return -EINVAL;
+	found = hash_table__find(&index->threads, hash, match_thread, profile, &thread);
+	if (found) {
+		*id = found;
+		return 0;
+	}
+	err = profile_index__reserve(&profile->threads, &index->threads_room, profile->n_threads,
+				     sizeof(thread));
+	if (err)
+		return err;
+	thread.id = profile->n_threads + 1;
+	thread.name = strdup(name);
+	if (!thread.name || hash_table__insert(&index->threads, hash, thread.id)) {
+		free(thread.name);
+		return -ENOMEM;
+	}
+	profile->threads[profile->n_threads++] = thread;
+	*id = thread.id;
+	return 0;
+}
+
+static bool match_function(const void *owner, __u32 id, const void *key)
+{
+	const struct profile_function *function =
+		&((const struct profile *)owner)->functions[id - 1];
+	const struct profile_function *wanted = key;
+
+	return !strcmp(function->symbol, wanted->symbol) && !strcmp(function->name, wanted->name) &&
+	       !strcmp(function->full_name, wanted->full_name);
+}
+
+int profile__add_function(struct profile *profile, const char *symbol, const char *name,
+			  const char *full_name, __u32 *id)
+{
+	struct profile_index *index = profile->index;
+	__u64 hash = hash_string(hash_string(hash_string(index->seed, symbol), name), full_name);
+	struct profile_function function = {
+		.symbol = (char *)symbol,
+		.name = (char *)name,
+		.full_name = (char *)full_name,
+	};
+	__u32 found;
+	int err;
+
+	found = hash_table__find(&index->functions, hash, match_function, profile, &function);
+	if (found) {
+		*id = found;
+		return 0;
+	}
+	err = profile_index__reserve(&profile->functions, &index->functions_room,
+				     profile->n_functions, sizeof(function));
+	if (err)
+		return err;
+	function.id = profile->n_functions + 1;
+	function.symbol = strdup(symbol);
+	function.name = strdup(name);
+	function.full_name = strdup(full_name);
+	if (!function.symbol || !function.name || !function.full_name ||
+	    hash_table__insert(&index->functions, hash, function.id)) {
+		release_function(&function);
+		return -ENOMEM;
+	}
+	profile->functions[profile->n_functions++] = function;
+	*id = function.id;
+	return 0;
+}
+
+static bool match_file(const void *owner, __u32 id, const void *key)
+{
+	return !strcmp(((const struct profile *)owner)->files[id - 1].path, key);
+}
+
+int profile__add_file(struct profile *profile, const char *path, __u32 *id)
+{
+	struct profile_index *index = profile->index;
+	__u64 hash = hash_string(index->seed, path);
+	struct profile_file file;
+	__u32 found;
+	int err;
+
+	found = hash_table__find(&index->files, hash, match_file, profile, path);
+	if (found) {
+		*id = found;
+		return 0;
+	}
+	err = profile_index__reserve(&profile->files, &index->files_room, profile->n_files,
+				     sizeof(file));
+	if (err)
+		return err;
+	file.id = profile->n_files + 1;
+	file.path = strdup(path);
+	if (!file.path || hash_table__insert(&index->files, hash, file.id)) {
+		free(file.path);
+		return -ENOMEM;
+	}
+	profile->files[profile->n_files++] = file;
+	*id = file.id;
+	return 0;
+}
+
 static bool match_frame(const void *owner, __u32 id, const void *key)
 {
 	const struct profile_frame *frame = &((const struct profile *)owner)->frames[id - 1];
 	const struct profile_frame *wanted = key;
 
-	return frame->module == wanted->module && frame->offset == wanted->offset;
+	return frame->module == wanted->module && frame->offset == wanted->offset &&
+	       frame->interrupted == wanted->interrupted;
 }
 
-int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, __u32 *id)
+int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
+		       __u32 *id)
 {
 	struct profile_index *index = profile->index;
-	__u64 hash = hash_mix(hash_mix(index->seed, module), offset);
-	struct profile_frame frame = { .module = module, .offset = offset };
+	__u64 hash = hash_mix(hash_mix(index->seed, (__u64)module << 1 | interrupted), offset);
+	struct profile_frame frame = {
+		.module = module,
+		.offset = offset,
+		.interrupted = interrupted,
+	};
 	__u32 found;
 	int err;
 
@@ -198,7 +333,8 @@ int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, __u3
 		*id = found;
 		return 0;
 	}
-	err = reserve(&profile->frames, &index->frames_room, profile->n_frames, sizeof(frame));
+	err = profile_index__reserve(&profile->frames, &index->frames_room, profile->n_frames,
+				     sizeof(frame));
 	if (err)
 		return err;
 	frame.id = profile->n_frames + 1;
@@ -210,20 +346,36 @@ int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, __u3
 	return 0;
 }
 
-int profile__set_frame_function(struct profile *profile, __u32 frame, const char *function)
+int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,
+			     __u32 n_lines)
 {
-	char *copy = NULL;
+	struct profile_line *copy = NULL;
 
 	if (!frame || frame > profile->n_frames)
 		return -EINVAL;
-	if (function) {
-		copy = strdup(function);
+	for (__u32 i = 0; i < n_lines; i++) {
+		if (!lines[i].function || lines[i].function > profile->n_functions ||
+		    lines[i].file > profile->n_files || lines[i].inlined != (i + 1 < n_lines))
+			return -EINVAL;
+	}
+	if (n_lines) {
+		copy = malloc(n_lines * sizeof(*copy));
 		if (!copy)
 			return -ENOMEM;
+		memcpy(copy, lines, n_lines * sizeof(*copy));
 	}
-	free(profile->frames[frame - 1].function);
-	profile->frames[frame - 1].function = copy;
+	free(profile->frames[frame - 1].lines);
+	profile->frames[frame - 1].lines = copy;
+	profile->frames[frame - 1].n_lines = n_lines;
 	return 0;
+}
+
+const struct profile_function *profile__frame_function(const struct profile *profile,
+						       const struct profile_frame *frame)
+{
+	if (!frame->n_lines)
+		return NULL;
+	return &profile->functions[frame->lines[frame->n_lines - 1].function - 1];
 }
 
 static bool match_stack(const void *owner, __u32 id, const void *key)
@@ -259,7 +411,8 @@ int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_fr
 		*id = found;
 		return 0;
 	}
-	err = reserve(&profile->stacks, &index->stacks_room, profile->n_stacks, sizeof(stack));
+	err = profile_index__reserve(&profile->stacks, &index->stacks_room, profile->n_stacks,
+				     sizeof(stack));
 	if (err)
 		return err;
 	stack.id = profile->n_stacks + 1;
@@ -280,7 +433,7 @@ int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_fr
 	return 0;
 }
 
-static __u64 add_up(__u64 a, __u64 b)
+__u64 profile__add_up(__u64 a, __u64 b)
 {
 	__u64 sum;
 
@@ -292,37 +445,39 @@ static bool match_count(const void *owner, __u32 id, const void *key)
 	const struct profile_count *count = &((const struct profile *)owner)->counts[id - 1];
 	const struct profile_count *wanted = key;
 
-	return count->process == wanted->process && count->stack == wanted->stack &&
+	return count->thread == wanted->thread && count->stack == wanted->stack &&
 	       count->function == wanted->function;
 }
 
-int profile__add_count(struct profile *profile, __u32 process, __u32 stack,
-		       enum ap_function function, __u64 calls, __u64 size_bytes)
+int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
+		       enum ap_function function, __u64 calls, __u64 size_bytes, __u32 *id)
 {
 	struct profile_index *index = profile->index;
-	struct profile_count count = { .process = process, .stack = stack, .function = function };
-	__u64 hash = hash_mix(hash_mix(hash_mix(index->seed, process), stack), function);
+	struct profile_count count = { .thread = thread, .stack = stack, .function = function };
+	__u64 hash = hash_mix(hash_mix(hash_mix(index->seed, thread), stack), function);
 	__u32 found;
 	int err;
 
-	if (!process || process > profile->n_processes || !stack || stack > profile->n_stacks ||
+	if (!thread || thread > profile->n_threads || !stack || stack > profile->n_stacks ||
 	    (unsigned int)function >= AP_FUNCTIONS)
 		return -EINVAL;
 	found = hash_table__find(&index->counts, hash, match_count, profile, &count);
 	if (!found) {
-		err = reserve(&profile->counts, &index->counts_room, profile->n_counts,
-			      sizeof(count));
+		err = profile_index__reserve(&profile->counts, &index->counts_room,
+					     profile->n_counts, sizeof(count));
 		if (err)
 			return err;
-		err = hash_table__insert(&index->counts, hash, profile->n_counts + 1);
+		count.id = found = profile->n_counts + 1;
+		count.process = profile->threads[thread - 1].process;
+		err = hash_table__insert(&index->counts, hash, found);
 		if (err)
 			return err;
 		profile->counts[profile->n_counts++] = count;
-		found = profile->n_counts;
 	}
-	profile->counts[found - 1].calls = add_up(profile->counts[found - 1].calls, calls);
+	profile->counts[found - 1].calls = profile__add_up(profile->counts[found - 1].calls, calls);
 	profile->counts[found - 1].size_bytes =
-		add_up(profile->counts[found - 1].size_bytes, size_bytes);
+		profile__add_up(profile->counts[found - 1].size_bytes, size_bytes);
+	*id = found;
 	return 0;
 }
 
@@ -355,7 +510,8 @@ int profile__set_meta(struct profile *profile, const char *key, const char *valu
 	entry.key = strdup(key);
 	err = entry.key ? 0 : -ENOMEM;
 	if (!err)
-		err = reserve(&profile->meta, &index->meta_room, profile->n_meta, sizeof(entry));
+		err = profile_index__reserve(&profile->meta, &index->meta_room, profile->n_meta,
+					     sizeof(entry));
 	if (!err)
 		err = hash_table__insert(&index->meta, hash_string(index->seed, key),
 					 profile->n_meta + 1);
@@ -390,14 +546,15 @@ int profile__set_ledger(struct profile *profile, const char *name, __u64 value)
 {
 	struct profile_index *index = profile->index;
 	__u32 found = find_ledger(profile, name);
-	struct profile_ledger_entry entry = { .value = add_up(value, 0) };
+	struct profile_ledger_entry entry = { .value = profile__add_up(value, 0) };
 	int err;
 
 	if (found) {
 		profile->ledger[found - 1].value = entry.value;
 		return 0;
 	}
-	err = reserve(&profile->ledger, &index->ledger_room, profile->n_ledger, sizeof(entry));
+	err = profile_index__reserve(&profile->ledger, &index->ledger_room, profile->n_ledger,
+				     sizeof(entry));
 	if (err)
 		return err;
 	entry.name = strdup(name);
@@ -418,120 +575,6 @@ __u64 profile__ledger(const struct profile *profile, const char *name)
 	__u32 found = find_ledger(profile, name);
 
 	return found ? profile->ledger[found - 1].value : 0;
-}
-
-static void sum_ends(const struct profile *profile, __u64 calls[AP_STACK_ENDS])
-{
-	memset(calls, 0, AP_STACK_ENDS * sizeof(*calls));
-	for (size_t i = 0; i < profile->n_counts; i++) {
-		const struct profile_count *count = &profile->counts[i];
-		enum ap_stack_end end = profile->stacks[count->stack - 1].end;
-
-		calls[end] = add_up(calls[end], count->calls);
-	}
-}
-
-int profile__settle_ledger(struct profile *profile, __u64 events, const __u64 lost[AP_LOST_REASONS])
-{
-	__u64 calls[AP_STACK_ENDS], incomplete = 0, all_lost = 0;
-	char name[64];
-	int err;
-
-	sum_ends(profile, calls);
-	for (int i = 0; i < AP_LOST_REASONS; i++) {
-		snprintf(name, sizeof(name), "lost_%s", lost_names[i]);
-		err = profile__set_ledger(profile, name, lost[i]);
-		if (err)
-			return err;
-		all_lost = add_up(all_lost, lost[i]);
-	}
-	for (int i = AP_END_COMPLETE + 1; i < AP_STACK_ENDS; i++) {
-		snprintf(name, sizeof(name), "incomplete_%s", end_names[i]);
-		err = profile__set_ledger(profile, name, calls[i]);
-		if (err)
-			return err;
-		incomplete = add_up(incomplete, calls[i]);
-	}
-	err = profile__set_ledger(profile, "events", events);
-	if (!err)
-		err = profile__set_ledger(profile, "lost", all_lost);
-	if (!err)
-		err = profile__set_ledger(profile, "complete", calls[AP_END_COMPLETE]);
-	if (!err)
-		err = profile__set_ledger(profile, "incomplete", incomplete);
-	if (!err)
-		err = profile__set_ledger(profile, "attributed",
-					  add_up(calls[AP_END_COMPLETE], incomplete));
-	return err;
-}
-
-/* What all entries whose names begin with @prefix sum up to. */
-static __u64 sum_ledger(const struct profile *profile, const char *prefix)
-{
-	size_t len = strlen(prefix);
-	__u64 sum = 0;
-
-	for (size_t i = 0; i < profile->n_ledger; i++) {
-		if (!strncmp(profile->ledger[i].name, prefix, len))
-			sum = add_up(sum, profile->ledger[i].value);
-	}
-	return sum;
-}
-
-bool profile__ledger_adds_up(const struct profile *profile)
-{
-	__u64 attributed = profile__ledger(profile, "attributed");
-	__u64 complete = profile__ledger(profile, "complete");
-	__u64 incomplete = profile__ledger(profile, "incomplete");
-	__u64 lost = profile__ledger(profile, "lost");
-	__u64 calls[AP_STACK_ENDS], not_complete = 0;
-	char name[64];
-
-	sum_ends(profile, calls);
-	for (int i = AP_END_COMPLETE + 1; i < AP_STACK_ENDS; i++) {
-		snprintf(name, sizeof(name), "incomplete_%s", end_names[i]);
-		if (profile__ledger(profile, name) != calls[i])
-			return false;
-		not_complete = add_up(not_complete, calls[i]);
-	}
-	return calls[AP_END_COMPLETE] == complete && not_complete == incomplete &&
-	       sum_ledger(profile, "incomplete_") == incomplete &&
-	       attributed == add_up(complete, incomplete) && lost == sum_ledger(profile, "lost_") &&
-	       profile__ledger(profile, "events") == add_up(attributed, lost);
-}
-
-const char *profile__function_name(enum ap_function function)
-{
-	return (unsigned int)function < AP_FUNCTIONS ? function_names[function] : "unknown";
-}
-
-const char *profile__lost_name(enum ap_lost reason)
-{
-	return (unsigned int)reason < AP_LOST_REASONS ? lost_names[reason] : "unknown";
-}
-
-const char *profile__stack_end_name(enum ap_stack_end end)
-{
-	return (unsigned int)end < AP_STACK_ENDS ? end_names[end] : "unknown";
-}
-
-static int find_name(const char *const *names, int n_names, const char *name)
-{
-	for (int i = 0; i < n_names; i++) {
-		if (!strcmp(names[i], name))
-			return i;
-	}
-	return -ENOENT;
-}
-
-int profile__function_by_name(const char *name)
-{
-	return find_name(function_names, AP_FUNCTIONS, name);
-}
-
-int profile__stack_end_by_name(const char *name)
-{
-	return find_name(end_names, AP_STACK_ENDS, name);
 }
 
 const char *profile_module__basename(const struct profile_module *module)

@@ -24,6 +24,7 @@ struct profile_module {
 	__u32 id;
 	char *path;	/* as mapped; owned by the profile */
 	char *build_id; /* lower-case hex, "" where the file has none or could not be read; owned */
+	char *symbols; /* where its names came from, or why it has none; "" until asked for; owned */
 };
 
 /* One process image: an exec starts a new one under the same pid. Ids count from 1. */
@@ -32,15 +33,50 @@ struct profile_process {
 	__u32 parent;	/* id of the image that forked or exec'ed this one; 0 for the first */
 	__u32 pid;	/* as allocprof's PID namespace numbers it */
 	__u64 start_ns; /* CLOCK_MONOTONIC, of the fork or exec that began the image */
+	__u64 end_ns;	/* CLOCK_MONOTONIC; 0 where it outlived the recording */
+	bool execed;	/* it ended by an exec: its memory was discarded, not left behind */
+	__u32 run;	/* of several that a recording made one after the other, from 1 */
 	char *comm;	/* owned */
+};
+
+/* All threads of a process image that had one name when they called. Ids count from 1. */
+struct profile_thread {
+	__u32 id;
+	__u32 process;
+	char *name; /* owned */
+};
+
+/* A function's names: as the linker knows it, short for people, and in full. Ids count from 1. */
+struct profile_function {
+	__u32 id;
+	char *symbol;	 /* owned, as the others; all three are equal where nothing is mangled */
+	char *name;	 /* demangled without parameters and default template arguments */
+	char *full_name; /* demangled with everything */
+};
+
+/* A source file. Ids count from 1. */
+struct profile_file {
+	__u32 id;
+	char *path; /* as the debug information has it; owned */
+};
+
+/* What a place in code belongs to. */
+struct profile_line {
+	__u32 function;
+	__u32 file; /* 0: unknown */
+	__u32 line; /* 0: unknown */
+	bool inlined;
 };
 
 /* A distinct place in code. Ids count from 1. */
 struct profile_frame {
 	__u32 id;
-	__u32 module; /* module id; 0 where no mapping is known: then @offset is an address */
-	__u64 offset; /* the module's ELF virtual address; a return address, so look up offset-1 */
-	char *function; /* demangled name; NULL until symbolized or where none is known; owned */
+	__u32 module;	  /* module id; 0 where no mapping is known: then @offset is an address */
+	__u64 offset;	  /* the module's ELF virtual address */
+	bool interrupted; /* a signal came at @offset; else it is a return address, so look up
+			   * @offset - 1 */
+	struct profile_line *lines; /* innermost first; only the last is not inlined; owned */
+	__u32 n_lines;		    /* 0 until symbolized or where no name is known */
 };
 
 /* A distinct list of frames with its end. Ids count from 1. */
@@ -51,13 +87,54 @@ struct profile_stack {
 	__u32 *frames; /* frame ids, innermost (the allocator's caller) first; owned */
 };
 
-/* Calls of one function from one stack in one process image. */
+/* Calls of one function from one stack by one thread name of one process image. Ids count from 1. */
 struct profile_count {
-	__u32 process;
+	__u32 id;
+	__u32 process; /* the thread's */
+	__u32 thread;
 	__u32 stack;
 	enum ap_function function;
 	__u64 calls;
 	__u64 size_bytes; /* requested by these calls, summed; no more than PROFILE_MAX */
+	__u32 blocks;	  /* index + 1 in the profile's blocks; 0: it has none */
+};
+
+/* Buckets of a histogram: bucket n holds values of n significant bits, so 2^(n-1) to 2^n - 1, and
+ * bucket 0 holds 0. */
+#define PROFILE_BUCKETS 65
+
+/* What became of the memory that the calls of one count got; known only with --live. A realloc ends
+ * one block and begins another, of its own stack. live = allocations - frees - discarded. */
+struct profile_blocks {
+	__u32 count;
+	__u64 failed; /* calls that got no memory */
+	__u64 allocations, size_bytes;
+	__u64 frees, freed_bytes;	  /* of these blocks, by whoever and wherever */
+	__u64 discarded, discarded_bytes; /* ended with their address space at an exec */
+	__u64 temporary, temporary_bytes; /* freed before the same thread's next allocation */
+	__u64 peak, peak_bytes; /* live at the high-water mark of all processes together */
+	__u64 oldest_ns; /* from the recording's start to the birth of the oldest that is live */
+	__u64 sizes[PROFILE_BUCKETS];	  /* blocks by bytes asked for */
+	__u64 lifetimes[PROFILE_BUCKETS]; /* blocks that were freed, by nanoseconds from allocator's
+					   * return to free */
+};
+
+/* Died in no epoch: live when the recording ended. */
+#define PROFILE_LIVE UINT32_MAX
+
+/* Blocks of one count by the epochs (meta "epoch_ns" long, the first is 0) of birth and death. */
+struct profile_lifetime {
+	__u32 count;
+	__u32 born, died; /* died may be PROFILE_LIVE */
+	__u64 blocks, size_bytes;
+};
+
+/* One moment of the time line. */
+struct profile_moment {
+	__u64 time_ns; /* since the recording's start */
+	__u64 live, live_bytes;
+	__u64 allocations, size_bytes; /* since the start */
+	__u64 rss_bytes;	       /* anonymous resident memory of all followed processes */
 };
 
 struct profile_meta {
@@ -69,19 +146,31 @@ struct profile_ledger_entry {
 	__u64 value;
 };
 
-/* Each array is owned by the profile and, but for counts, indexed by id - 1. Read freely; add
+/* Each array is owned by the profile and, where its elements have ids, indexed by id - 1. Read freely; add
  * through the functions below, which keep the indexes (hash tables in @index) in step. */
 struct profile {
 	struct profile_module *modules;
 	size_t n_modules;
 	struct profile_process *processes;
 	size_t n_processes;
+	struct profile_thread *threads;
+	size_t n_threads;
+	struct profile_function *functions;
+	size_t n_functions;
+	struct profile_file *files;
+	size_t n_files;
 	struct profile_frame *frames;
 	size_t n_frames;
 	struct profile_stack *stacks;
 	size_t n_stacks;
 	struct profile_count *counts;
 	size_t n_counts;
+	struct profile_blocks *blocks;
+	size_t n_blocks;
+	struct profile_lifetime *lifetimes;
+	size_t n_lifetimes;
+	struct profile_moment *timeline; /* by time */
+	size_t n_timeline;
 	struct profile_meta *meta;
 	size_t n_meta;
 	struct profile_ledger_entry *ledger;
@@ -99,14 +188,28 @@ void profile__free(struct profile *profile);
  */
 int profile__add_module(struct profile *profile, const char *path, const char *build_id, __u32 *id);
 int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64 start_ns,
-			 const char *comm, __u32 *id); /* always a new id */
-int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, __u32 *id);
+			 const char *comm, __u32 *id); /* always a new id, of run 1 */
+int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id);
+int profile__add_function(struct profile *profile, const char *symbol, const char *name,
+			  const char *full_name, __u32 *id);
+int profile__add_file(struct profile *profile, const char *path, __u32 *id);
+int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
+		       __u32 *id);
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id);
-int profile__add_count(struct profile *profile, __u32 process, __u32 stack,
-		       enum ap_function function, __u64 calls, __u64 size_bytes);
-/* Replaces the name of @frame; NULL takes it away. */
-int profile__set_frame_function(struct profile *profile, __u32 frame, const char *function);
+int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
+		       enum ap_function function, __u64 calls, __u64 size_bytes, __u32 *id);
+int profile__set_module_symbols(struct profile *profile, __u32 module, const char *symbols);
+/* Replaces what @frame belongs to. -EINVAL also where not the last line alone is not inlined. */
+int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,
+			     __u32 n_lines);
+/* The blocks of @count, which begin with zeros; valid until the next call of this. */
+int profile__get_blocks(struct profile *profile, __u32 count, struct profile_blocks **blocks);
+/* Adds up what has the same count and epochs. */
+int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
+			  __u64 blocks, __u64 size_bytes);
+/* -EINVAL also where @moment is not later than the one before. */
+int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
 
@@ -120,6 +223,19 @@ int profile__settle_ledger(struct profile *profile, __u64 events,
 /* Whether events = attributed + lost, attributed = complete + incomplete = the sum of all counts,
  * and each sum is that of its reasons. */
 bool profile__ledger_adds_up(const struct profile *profile);
+
+/* The function that has the code of @frame, not one inlined into it; NULL where none is known. */
+const struct profile_function *profile__frame_function(const struct profile *profile,
+						       const struct profile_frame *frame);
+/* The blocks of @count, or NULL. */
+const struct profile_blocks *profile__count_blocks(const struct profile *profile,
+						   const struct profile_count *count);
+__u64 profile_blocks__live(const struct profile_blocks *blocks);
+__u64 profile_blocks__live_bytes(const struct profile_blocks *blocks);
+/* The bucket of a histogram that @value belongs to. */
+unsigned int profile__bucket(__u64 value);
+/* @a + @b, or PROFILE_MAX where that is more. */
+__u64 profile__add_up(__u64 a, __u64 b);
 
 /* NULL where the key is not there. */
 const char *profile__meta(const struct profile *profile, const char *key);

@@ -489,19 +489,23 @@ int profile__symbolize(struct profile *profile, struct symbols *symbols)
 {
 	for (size_t i = 0; i < profile->n_frames; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
+		struct profile_line line = { 0 };
 		char *name;
 		int err;
 
-		if (frame->function || !frame->module || !frame->offset)
+		if (frame->n_lines || !frame->module || !frame->offset)
 			continue;
 		/* A return address may be the first byte of the next function. */
-		err = symbols__name(symbols, frame->module, frame->offset - 1, &name);
+		err = symbols__name(symbols, frame->module, frame->offset - !frame->interrupted,
+				    &name);
 		if (err == -ENOENT)
 			continue;
 		if (err)
 			return err;
-		err = profile__set_frame_function(profile, frame->id, name);
+		err = profile__add_function(profile, name, name, name, &line.function);
 		free(name);
+		if (!err)
+			err = profile__set_frame_lines(profile, frame->id, &line, 1);
 		if (err)
 			return err;
 	}

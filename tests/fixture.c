@@ -29,13 +29,63 @@ static const struct {
 	{ { 0 }, 0, AP_END_UNREADABLE },	/* 6 */
 };
 
-static const struct profile_count counts[] = {
+static const struct {
+	__u32 thread, stack;
+	enum ap_function function;
+	__u64 calls, size_bytes;
+} counts[] = {
 	{ 1, 1, AP_MALLOC, 10, 1000 }, { 1, 2, AP_MALLOC, 5, 500 },
 	{ 1, 3, AP_MALLOC, 7, 7777 },  { 1, 3, AP_CALLOC, 1, 64 },
 	{ 1, 1, AP_FREE, 9, 0 },       { 2, 4, AP_REALLOC, 3, 300 },
-	{ 2, 5, AP_MALLOC, 2, 0 },     { 2, 6, AP_POSIX_MEMALIGN, 4, 4096 },
+	{ 2, 5, AP_MALLOC, 2, 0 },     { 3, 6, AP_POSIX_MEMALIGN, 4, 4096 },
 	{ 2, 1, AP_MALLOC, 1, 8 },
 };
+
+/* What became of the first count's blocks. */
+static const struct profile_blocks blocks = {
+	.count = 1,
+	.failed = 1,
+	.allocations = 9,
+	.size_bytes = 900,
+	.frees = 5,
+	.freed_bytes = 500,
+	.discarded = 1,
+	.discarded_bytes = 100,
+	.temporary = 2,
+	.temporary_bytes = 200,
+	.peak = 4,
+	.peak_bytes = 400,
+	.oldest_ns = 1500000000,
+	.sizes = { [7] = 9 },
+	.lifetimes = { [10] = 2, [30] = 3 },
+};
+
+int fixture__name_frame(struct profile *profile, __u32 frame, const char *name)
+{
+	struct profile_line line = { 0 };
+	int err = profile__add_function(profile, name, name, name, &line.function);
+
+	return err ? err : profile__set_frame_lines(profile, frame, &line, 1);
+}
+
+static int add_live(struct profile *profile)
+{
+	static const struct profile_moment moments[] = {
+		{ 1000000000, 3, 300, 3, 300, 1048576 },
+		{ 2000000000, 3, 300, 9, 900, 2097152 },
+	};
+	struct profile_blocks *to;
+	int err = profile__get_blocks(profile, blocks.count, &to);
+
+	if (!err)
+		*to = blocks;
+	err |= profile__add_lifetime(profile, 1, 0, 0, 2, 200);
+	err |= profile__add_lifetime(profile, 1, 0, 7, 3, 300);
+	err |= profile__add_lifetime(profile, 1, 3, PROFILE_LIVE, 3, 300);
+	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++)
+		err |= profile__add_moment(profile, &moments[i]);
+	return err | profile__set_meta(profile, "epoch_ns", "500000000");
+}
 
 static int fill(struct profile *profile)
 {
@@ -48,17 +98,24 @@ static int fill(struct profile *profile)
 	err |= profile__add_module(profile, "/tmp/my lib;1", "", &id);
 	err |= profile__add_process(profile, 0, 100, 5000000000, "app", &id);
 	err |= profile__add_process(profile, 1, 101, 5000001000, "wor ker;2", &id);
+	profile->processes[1].end_ns = 7000000000;
+	profile->processes[1].execed = true;
+	err |= profile__add_thread(profile, 1, "app", &id);
+	err |= profile__add_thread(profile, 2, "wor ker;2", &id);
+	err |= profile__add_thread(profile, 2, "pool", &id);
 	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-		err |= profile__add_frame(profile, frames[i].module, frames[i].offset, &id);
-		err |= profile__set_frame_function(profile, id, frames[i].function);
+		err |= profile__add_frame(profile, frames[i].module, frames[i].offset, false, &id);
+		if (frames[i].function)
+			err |= fixture__name_frame(profile, id, frames[i].function);
 	}
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++)
 		err |= profile__add_stack(profile, stacks[i].frames, stacks[i].n_frames,
 					  stacks[i].end, &id);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		err |= profile__add_count(profile, counts[i].process, counts[i].stack,
-					  counts[i].function, counts[i].calls,
-					  counts[i].size_bytes);
+		err |= profile__add_count(profile, counts[i].thread, counts[i].stack,
+					  counts[i].function, counts[i].calls, counts[i].size_bytes,
+					  &id);
+	err |= add_live(profile);
 	err |= profile__set_meta(profile, "command", "app --flag");
 	err |= profile__set_meta(profile, "kernel", "6.18.0");
 	err |= profile__settle_ledger(profile, 45, lost);

@@ -8,4 +8,7 @@
 /* NULL where anything failed. */
 struct profile *fixture__new(void);
 
+/* Says that @frame is in the function called @name in every form. 0 or a negative errno. */
+int fixture__name_frame(struct profile *profile, __u32 frame, const char *name);
+
 #endif

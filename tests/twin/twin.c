@@ -233,6 +233,12 @@ __u64 bpf_get_current_pid_tgid(void)
 	return (__u64)twin_task.tgid << 32 | twin_task.pid;
 }
 
+long bpf_get_current_comm(void *buffer, __u32 size)
+{
+	memset(buffer, 0, size);
+	return 0;
+}
+
 __u64 bpf_get_attach_cookie(void *context)
 {
 	return 0;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,22 +74,41 @@ static void assert_same(const struct profile *a, const struct profile *b)
 	for (size_t i = 0; i < a->n_modules; i++) {
 		assert_string_equal(a->modules[i].path, b->modules[i].path);
 		assert_string_equal(a->modules[i].build_id, b->modules[i].build_id);
+		assert_string_equal(a->modules[i].symbols, b->modules[i].symbols);
 	}
 	assert_int_equal(a->n_processes, b->n_processes);
 	for (size_t i = 0; i < a->n_processes; i++) {
 		assert_int_equal(a->processes[i].parent, b->processes[i].parent);
 		assert_int_equal(a->processes[i].pid, b->processes[i].pid);
 		assert_true(a->processes[i].start_ns == b->processes[i].start_ns);
+		assert_true(a->processes[i].end_ns == b->processes[i].end_ns);
+		assert_int_equal(a->processes[i].execed, b->processes[i].execed);
+		assert_int_equal(a->processes[i].run, b->processes[i].run);
 		assert_string_equal(a->processes[i].comm, b->processes[i].comm);
 	}
 	assert_int_equal(a->n_frames, b->n_frames);
 	for (size_t i = 0; i < a->n_frames; i++) {
 		assert_int_equal(a->frames[i].module, b->frames[i].module);
 		assert_true(a->frames[i].offset == b->frames[i].offset);
-		if (a->frames[i].function)
-			assert_string_equal(a->frames[i].function, b->frames[i].function);
-		else
-			assert_null(b->frames[i].function);
+		assert_int_equal(a->frames[i].interrupted, b->frames[i].interrupted);
+		assert_int_equal(a->frames[i].n_lines, b->frames[i].n_lines);
+		for (__u32 j = 0; j < a->frames[i].n_lines; j++)
+			assert_memory_equal(&a->frames[i].lines[j], &b->frames[i].lines[j],
+					    offsetof(struct profile_line, inlined));
+	}
+	assert_int_equal(a->n_functions, b->n_functions);
+	for (size_t i = 0; i < a->n_functions; i++) {
+		assert_string_equal(a->functions[i].symbol, b->functions[i].symbol);
+		assert_string_equal(a->functions[i].name, b->functions[i].name);
+		assert_string_equal(a->functions[i].full_name, b->functions[i].full_name);
+	}
+	assert_int_equal(a->n_files, b->n_files);
+	for (size_t i = 0; i < a->n_files; i++)
+		assert_string_equal(a->files[i].path, b->files[i].path);
+	assert_int_equal(a->n_threads, b->n_threads);
+	for (size_t i = 0; i < a->n_threads; i++) {
+		assert_int_equal(a->threads[i].process, b->threads[i].process);
+		assert_string_equal(a->threads[i].name, b->threads[i].name);
 	}
 	assert_int_equal(a->n_stacks, b->n_stacks);
 	for (size_t i = 0; i < a->n_stacks; i++) {
@@ -99,6 +119,17 @@ static void assert_same(const struct profile *a, const struct profile *b)
 					    a->stacks[i].n_frames * sizeof(__u32));
 	}
 	assert_int_equal(a->n_counts, b->n_counts);
+	for (size_t i = 0; i < a->n_counts; i++)
+		assert_memory_equal(&a->counts[i], &b->counts[i], sizeof(a->counts[i]));
+	assert_int_equal(a->n_blocks, b->n_blocks);
+	for (size_t i = 0; i < a->n_blocks; i++)
+		assert_memory_equal(&a->blocks[i], &b->blocks[i], sizeof(a->blocks[i]));
+	assert_int_equal(a->n_lifetimes, b->n_lifetimes);
+	for (size_t i = 0; i < a->n_lifetimes; i++)
+		assert_memory_equal(&a->lifetimes[i], &b->lifetimes[i], sizeof(a->lifetimes[i]));
+	assert_int_equal(a->n_timeline, b->n_timeline);
+	for (size_t i = 0; i < a->n_timeline; i++)
+		assert_memory_equal(&a->timeline[i], &b->timeline[i], sizeof(a->timeline[i]));
 	assert_int_equal(a->n_ledger, b->n_ledger);
 	for (size_t i = 0; i < a->n_ledger; i++)
 		assert_true(a->ledger[i].value == profile__ledger(b, a->ledger[i].name));
@@ -323,8 +354,10 @@ static void test_hostile_content(void **state)
 		const char *sql, *words;
 		int err;
 	} cases[] = {
-		{ "UPDATE meta SET value = 2 WHERE key = 'schema_version'",
-		  "written by a newer allocprof: schema 2, this one reads up to 1",
+		{ "UPDATE meta SET value = 1 WHERE key = 'schema_version'",
+		  "written by an older allocprof: schema 1, this one reads 2", -EPROTONOSUPPORT },
+		{ "UPDATE meta SET value = 3 WHERE key = 'schema_version'",
+		  "written by a newer allocprof: schema 3, this one reads up to 2",
 		  -EPROTONOSUPPORT },
 		{ "UPDATE meta SET value = 'x' WHERE key = 'schema_version'", "damaged", -EINVAL },
 		{ "UPDATE meta SET value = 0 WHERE key = 'schema_version'", "damaged", -EINVAL },
@@ -345,7 +378,31 @@ static void test_hostile_content(void **state)
 		{ "UPDATE frames SET module = 4 WHERE id = 1", "frames", -EINVAL },
 		{ "UPDATE frames SET module = -1 WHERE id = 1", "frames", -EINVAL },
 		{ "UPDATE frames SET offset = 'x' WHERE id = 1", "frames", -EINVAL },
-		{ "UPDATE frames SET function = x'41' WHERE id = 1", "frames", -EINVAL },
+		{ "UPDATE frames SET interrupted = 2 WHERE id = 1", "frames", -EINVAL },
+		{ "UPDATE processes SET run = 0", "processes", -EINVAL },
+		{ "UPDATE threads SET process = 0", "threads", -EINVAL },
+		{ "UPDATE threads SET process = 3", "threads", -EINVAL },
+		{ "UPDATE threads SET process = 2, name = 'pool'", "threads", -EINVAL },
+		{ "UPDATE functions SET name = x'41' WHERE id = 1", "functions", -EINVAL },
+		{ "UPDATE functions SET id = 99 WHERE id = 1", "functions", -EINVAL },
+		{ "INSERT INTO files VALUES(2, 'x')", "files", -EINVAL },
+		{ "UPDATE lines SET function = 99 WHERE frame = 1", "lines", -EINVAL },
+		{ "UPDATE lines SET function = 0 WHERE frame = 1", "lines", -EINVAL },
+		{ "UPDATE lines SET file = 1 WHERE frame = 1", "lines", -EINVAL },
+		{ "UPDATE lines SET inlined = 1 WHERE frame = 1", "lines", -EINVAL },
+		{ "UPDATE lines SET depth = 1 WHERE frame = 1", "lines", -EINVAL },
+		{ "UPDATE lines SET frame = 99 WHERE frame = 1", "lines", -EINVAL },
+		{ "UPDATE blocks SET frees = allocations + 1", "blocks", -EINVAL },
+		{ "UPDATE blocks SET temporary = frees + 1", "blocks", -EINVAL },
+		{ "UPDATE blocks SET count = 99", "blocks", -EINVAL },
+		{ "UPDATE blocks SET count = 0", "blocks", -EINVAL },
+		{ "UPDATE size_histogram SET bucket = 65", "histograms", -EINVAL },
+		{ "UPDATE size_histogram SET count = 2", "histograms", -EINVAL },
+		{ "UPDATE lifetime_histogram SET count = -1", "histograms", -EINVAL },
+		{ "UPDATE lifetimes SET count = 99", "lifetimes", -EINVAL },
+		{ "UPDATE lifetimes SET born = 8 WHERE died = 7", "lifetimes", -EINVAL },
+		{ "UPDATE lifetimes SET died = 4294967296", "lifetimes", -EINVAL },
+		{ "UPDATE timeline SET live = -1", "timeline", -EINVAL },
 		{ "UPDATE stacks SET n_frames = 3 WHERE id = 1", "stacks", -EINVAL },
 		{ "UPDATE stacks SET n_frames = 1 WHERE id = 1", "stacks", -EINVAL },
 		{ "UPDATE stacks SET n_frames = 1000000 WHERE id = 6", "stacks", -EINVAL },
@@ -358,8 +415,8 @@ static void test_hostile_content(void **state)
 		{ "INSERT INTO stack_frames VALUES(7, 0, 1)", "stacks", -EINVAL },
 		{ "INSERT INTO stack_frames VALUES(6, 0, 1)", "stacks", -EINVAL },
 		{ "UPDATE counts SET stack = 7 WHERE stack = 6", "counts", -EINVAL },
-		{ "UPDATE counts SET process = 3 WHERE stack = 6", "counts", -EINVAL },
-		{ "UPDATE counts SET process = 0 WHERE stack = 6", "counts", -EINVAL },
+		{ "UPDATE counts SET thread = 4 WHERE stack = 6", "counts", -EINVAL },
+		{ "UPDATE counts SET process = 1 WHERE stack = 6", "counts", -EINVAL },
 		{ "UPDATE counts SET calls = -1", "counts", -EINVAL },
 		{ "UPDATE counts SET bytes = -1", "counts", -EINVAL },
 		{ "UPDATE counts SET bytes = NULL", "", 1 },

@@ -60,12 +60,13 @@ static void test_order_is_bytewise(void **state)
 					     "malloc", "~",  "A",  "\xc3\xa9" };
 	struct profile *profile = profile__new();
 	char *text, *line, *next, *previous = NULL;
-	__u32 id, frames[2];
+	__u32 id, count, frames[2];
 
 	assert_int_equal(profile__add_process(profile, 0, 1, 0, "c", &id), 0);
+	assert_int_equal(profile__add_thread(profile, 1, "c", &id), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		assert_int_equal(profile__add_frame(profile, 0, i, &id), 0);
-		assert_int_equal(profile__set_frame_function(profile, id, names[i]), 0);
+		assert_int_equal(profile__add_frame(profile, 0, i, false, &id), 0);
+		assert_int_equal(fixture__name_frame(profile, id, names[i]), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		for (size_t j = 0; j <= ARRAY_SIZE(names); j++) {
@@ -74,8 +75,10 @@ static void test_order_is_bytewise(void **state)
 			assert_int_equal(profile__add_stack(profile, j ? frames : frames + 1,
 							    j ? 2 : 1, AP_END_COMPLETE, &id),
 					 0);
-			assert_int_equal(profile__add_count(profile, 1, id, AP_MALLOC, 1, 1), 0);
-			assert_int_equal(profile__add_count(profile, 1, id, AP_CALLOC, 1, 1), 0);
+			assert_int_equal(
+				profile__add_count(profile, 1, id, AP_MALLOC, 1, 1, &count), 0);
+			assert_int_equal(
+				profile__add_count(profile, 1, id, AP_CALLOC, 1, 1, &count), 0);
 		}
 	}
 	text = fold(profile, (struct fold_options){ 0 });
@@ -109,14 +112,15 @@ static void test_names_are_safe(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct profile *profile = profile__new();
-		__u32 id;
+		__u32 id, count;
 		char *text;
 
 		profile__add_process(profile, 0, 1, 0, "c", &id);
-		profile__add_frame(profile, 0, 1, &id);
-		profile__set_frame_function(profile, id, cases[i].name);
+		profile__add_thread(profile, 1, "c", &id);
+		profile__add_frame(profile, 0, 1, false, &id);
+		fixture__name_frame(profile, id, cases[i].name);
 		profile__add_stack(profile, &id, 1, AP_END_COMPLETE, &id);
-		profile__add_count(profile, 1, id, AP_MALLOC, 1, 1);
+		profile__add_count(profile, 1, id, AP_MALLOC, 1, 1, &count);
 		text = fold(profile, (struct fold_options){ .no_comm = true });
 		assert_string_equal(text, cases[i].line);
 		free(text);

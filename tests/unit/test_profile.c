@@ -19,9 +19,9 @@ static void test_same_thing_same_id(void **state)
 	assert_int_equal(module, 1);
 	assert_int_equal(other, 2);
 	assert_int_equal(again, 1);
-	assert_int_equal(profile__add_frame(profile, 1, 16, &frame), 0);
-	assert_int_equal(profile__add_frame(profile, 0, 16, &other), 0);
-	assert_int_equal(profile__add_frame(profile, 1, 16, &frame_again), 0);
+	assert_int_equal(profile__add_frame(profile, 1, 16, false, &frame), 0);
+	assert_int_equal(profile__add_frame(profile, 0, 16, false, &other), 0);
+	assert_int_equal(profile__add_frame(profile, 1, 16, false, &frame_again), 0);
 	assert_int_equal(frame, frame_again);
 	assert_int_not_equal(frame, other);
 	assert_int_equal(profile__add_stack(profile, &frame, 1, AP_END_COMPLETE, &stack), 0);
@@ -37,14 +37,19 @@ static void test_same_thing_same_id(void **state)
 static void test_ids_that_do_not_exist(void **state)
 {
 	struct profile *profile = profile__new();
+	struct profile_blocks *blocks;
 	__u32 id = 77, frame = 1;
 
-	assert_int_equal(profile__add_frame(profile, 1, 0, &id), -EINVAL);
+	assert_int_equal(profile__add_frame(profile, 1, 0, false, &id), -EINVAL);
 	assert_int_equal(profile__add_stack(profile, &frame, 1, AP_END_COMPLETE, &id), -EINVAL);
 	assert_int_equal(profile__add_stack(profile, NULL, 0, AP_STACK_ENDS, &id), -EINVAL);
-	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, 1), -EINVAL);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, 1, &id), -EINVAL);
 	assert_int_equal(profile__add_process(profile, 1, 1, 0, "x", &id), -EINVAL);
-	assert_int_equal(profile__set_frame_function(profile, 1, "x"), -EINVAL);
+	assert_int_equal(profile__add_thread(profile, 1, "x", &id), -EINVAL);
+	assert_int_equal(profile__set_frame_lines(profile, 1, NULL, 0), -EINVAL);
+	assert_int_equal(profile__set_module_symbols(profile, 1, "x"), -EINVAL);
+	assert_int_equal(profile__get_blocks(profile, 1, &blocks), -EINVAL);
+	assert_int_equal(profile__add_lifetime(profile, 1, 0, 0, 1, 1), -EINVAL);
 	assert_int_equal(id, 77);
 	profile__free(profile);
 }
@@ -55,21 +60,66 @@ static void test_counts_add_up_and_stop(void **state)
 	__u32 id;
 
 	assert_int_equal(profile__add_process(profile, 0, 1, 0, "x", &id), 0);
+	assert_int_equal(profile__add_thread(profile, 1, "x", &id), 0);
 	assert_int_equal(profile__add_stack(profile, NULL, 0, AP_END_COMPLETE, &id), 0);
-	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 2, 10), 0);
-	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 3, 20), 0);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 2, 10, &id), 0);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 3, 20, &id), 0);
 	assert_int_equal(profile->n_counts, 1);
 	assert_int_equal(profile->counts[0].calls, 5);
 	assert_int_equal(profile->counts[0].size_bytes, 30);
-	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, UINT64_MAX), 0);
-	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, UINT64_MAX), 0);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, UINT64_MAX, &id), 0);
+	assert_int_equal(profile__add_count(profile, 1, 1, AP_MALLOC, 1, UINT64_MAX, &id), 0);
 	assert_true(profile->counts[0].size_bytes == PROFILE_MAX);
+	profile__free(profile);
+}
+
+static void test_lines_of_a_frame(void **state)
+{
+	struct profile *profile = profile__new();
+	struct profile_line lines[2] = { { .file = 1, .line = 7, .inlined = true } };
+	const struct profile_function *function;
+	__u32 id;
+
+	profile__add_frame(profile, 0, 1, false, &id);
+	profile__add_function(profile, "_Z1fv", "f", "f()", &lines[0].function);
+	profile__add_function(profile, "_Z1gv", "g", "g()", &lines[1].function);
+	assert_int_equal(profile__set_frame_lines(profile, 1, lines, 2), -EINVAL);
+	profile__add_file(profile, "/f.cc", &id);
+	assert_null(profile__frame_function(profile, &profile->frames[0]));
+	assert_int_equal(profile__set_frame_lines(profile, 1, lines, 1), -EINVAL);
+	assert_int_equal(profile__set_frame_lines(profile, 1, lines, 2), 0);
+	function = profile__frame_function(profile, &profile->frames[0]);
+	assert_string_equal(function->name, "g");
+	assert_int_equal(profile->frames[0].lines[0].line, 7);
+	profile__free(profile);
+}
+
+static void test_blocks(void **state)
+{
+	struct profile *profile = fixture__new();
+	const struct profile_blocks *blocks = profile__count_blocks(profile, &profile->counts[0]);
+	struct profile_moment earlier = { .time_ns = 2000000000 };
+
+	assert_null(profile__count_blocks(profile, &profile->counts[1]));
+	assert_int_equal(profile_blocks__live(blocks), 3);
+	assert_int_equal(profile_blocks__live_bytes(blocks), 300);
+	assert_int_equal(profile->n_lifetimes, 3);
+	assert_int_equal(profile__add_lifetime(profile, 1, 0, 7, 1, 100), 0);
+	assert_int_equal(profile->n_lifetimes, 3);
+	assert_int_equal(profile->lifetimes[1].blocks, 4);
+	assert_int_equal(profile__add_lifetime(profile, 1, 8, 7, 1, 100), -EINVAL);
+	assert_int_equal(profile__add_moment(profile, &earlier), -EINVAL);
+	assert_int_equal(profile__bucket(0), 0);
+	assert_int_equal(profile__bucket(1), 1);
+	assert_int_equal(profile__bucket(1024), 11);
+	assert_int_equal(profile__bucket(UINT64_MAX), 64);
 	profile__free(profile);
 }
 
 static void test_ledger(void **state)
 {
 	struct profile *profile = fixture__new();
+	__u32 id;
 
 	assert_non_null(profile);
 	assert_int_equal(profile__ledger(profile, "events"), 45);
@@ -84,7 +134,7 @@ static void test_ledger(void **state)
 	profile__set_ledger(profile, "events", 46);
 	assert_false(profile__ledger_adds_up(profile));
 	profile__set_ledger(profile, "events", 45);
-	profile__add_count(profile, 1, 1, AP_MALLOC, 1, 1);
+	profile__add_count(profile, 1, 1, AP_MALLOC, 1, 1, &id);
 	assert_false(profile__ledger_adds_up(profile));
 	profile__free(profile);
 }
@@ -121,7 +171,7 @@ static void test_many_stacks(void **state)
 	__u32 frames[DEPTH], id;
 
 	for (int i = 0; i < FRAMES; i++)
-		assert_int_equal(profile__add_frame(profile, 0, i, &id), 0);
+		assert_int_equal(profile__add_frame(profile, 0, i, false, &id), 0);
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < STACKS; i++) {
 			for (int j = 0; j < DEPTH; j++)
@@ -160,6 +210,8 @@ int main(void)
 		cmocka_unit_test(test_same_thing_same_id),
 		cmocka_unit_test(test_ids_that_do_not_exist),
 		cmocka_unit_test(test_counts_add_up_and_stop),
+		cmocka_unit_test(test_lines_of_a_frame),
+		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_meta_is_replaced),
 		cmocka_unit_test(test_names_go_both_ways),

@@ -52,20 +52,24 @@ static void test_return_address_belongs_to_the_caller(void **state)
 {
 	struct symbols *symbols = symbols__new();
 	struct profile *profile = profile__new();
+	const struct profile_function *function;
 	char path[4096] = { 0 };
 	__u32 module, inside, first, unknown;
 
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
 	assert_int_equal(profile__add_module(profile, path, "", &module), 0);
 	assert_int_equal(symbols__add_module(symbols, module, -1, path), 0);
-	profile__add_frame(profile, module, target_vaddr() + 1, &inside);
-	profile__add_frame(profile, module, target_vaddr(), &first);
-	profile__add_frame(profile, 0, target_vaddr() + 1, &unknown);
+	profile__add_frame(profile, module, target_vaddr() + 1, false, &inside);
+	profile__add_frame(profile, module, target_vaddr(), false, &first);
+	profile__add_frame(profile, 0, target_vaddr() + 1, false, &unknown);
 	assert_int_equal(profile__symbolize(profile, symbols), 0);
-	assert_string_equal(profile->frames[inside - 1].function, "symbols_test_target");
-	if (profile->frames[first - 1].function)
-		assert_string_not_equal(profile->frames[first - 1].function, "symbols_test_target");
-	assert_null(profile->frames[unknown - 1].function);
+	function = profile__frame_function(profile, &profile->frames[inside - 1]);
+	assert_non_null(function);
+	assert_string_equal(function->name, "symbols_test_target");
+	function = profile__frame_function(profile, &profile->frames[first - 1]);
+	if (function)
+		assert_string_not_equal(function->name, "symbols_test_target");
+	assert_null(profile__frame_function(profile, &profile->frames[unknown - 1]));
 	profile__free(profile);
 	symbols__free(symbols);
 }

@@ -40,6 +40,7 @@ long bpf_map_delete_elem(void *map, const void *key);
 long bpf_probe_read_user(void *to, __u32 size, const void *from);
 struct task_struct *bpf_get_current_task_btf(void);
 __u64 bpf_get_current_pid_tgid(void);
+long bpf_get_current_comm(void *buffer, __u32 size);
 __u64 bpf_get_attach_cookie(void *context);
 __u64 bpf_ktime_get_ns(void);
 void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What writing and reading the data file share of SQLite's handles. */
+#ifndef ALLOCPROF_DATA_FILE_DB_H
+#define ALLOCPROF_DATA_FILE_DB_H
+
+#include <errno.h>
+#include <sqlite3.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline void close_db(sqlite3 **db)
+{
+	sqlite3_close_v2(*db);
+}
+
+static inline void finalize(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
+
+/* The negative errno behind what SQLite just returned. */
+static inline int db_errno(sqlite3 *db)
+{
+	int system_errno = sqlite3_system_errno(db);
+
+	switch (sqlite3_errcode(db) & 0xff) {
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_TOOBIG:
+		return -E2BIG;
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		return system_errno > 0 ? -system_errno : -EIO;
+	default:
+		return -EIO;
+	}
+}
+
+static inline int run(sqlite3 *db, const char *sql)
+{
+	return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_errno(db);
+}
+
+static inline int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **statement)
+{
+	return sqlite3_prepare_v2(db, sql, -1, statement, NULL) == SQLITE_OK ? 0 : db_errno(db);
+}
+
+static inline int bind_text(sqlite3_stmt *statement, int at, const char *text)
+{
+	return text ? sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC)
+		    : sqlite3_bind_null(statement, at);
+}
+
+#endif

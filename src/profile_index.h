@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How a profile finds what it has already; for the files that make up profile.h only. */
+#ifndef ALLOCPROF_PROFILE_INDEX_H
+#define ALLOCPROF_PROFILE_INDEX_H
+
+#include "hash_table.h"
+#include "profile.h"
+
+/* Tables hold index + 1 of the array of the same name. */
+struct profile_index {
+	__u64 seed;
+	struct hash_table modules, threads, functions, files, frames, stacks, counts, lifetimes,
+		meta, ledger;
+	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
+		stacks_room, counts_room, blocks_room, lifetimes_room, timeline_room, meta_room,
+		ledger_room;
+};
+
+/* Makes room for one more element of @size bytes after @n in *@array. 0 or -ENOMEM. */
+int profile_index__reserve(void *array, size_t *room, size_t n, size_t size);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void sum_ends(const struct profile *profile, __u64 calls[AP_STACK_ENDS])
+{
+	memset(calls, 0, AP_STACK_ENDS * sizeof(*calls));
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		const struct profile_count *count = &profile->counts[i];
+		enum ap_stack_end end = profile->stacks[count->stack - 1].end;
+
+		calls[end] = profile__add_up(calls[end], count->calls);
+	}
+}
+
+int profile__settle_ledger(struct profile *profile, __u64 events, const __u64 lost[AP_LOST_REASONS])
+{
+	__u64 calls[AP_STACK_ENDS], incomplete = 0, all_lost = 0;
+	char name[64];
+	int err;
+
+	sum_ends(profile, calls);
+	for (int i = 0; i < AP_LOST_REASONS; i++) {
+		snprintf(name, sizeof(name), "lost_%s", profile__lost_name(i));
+		err = profile__set_ledger(profile, name, lost[i]);
+		if (err)
+			return err;
+		all_lost = profile__add_up(all_lost, lost[i]);
+	}
+	for (int i = AP_END_COMPLETE + 1; i < AP_STACK_ENDS; i++) {
+		snprintf(name, sizeof(name), "incomplete_%s", profile__stack_end_name(i));
+		err = profile__set_ledger(profile, name, calls[i]);
+		if (err)
+			return err;
+		incomplete = profile__add_up(incomplete, calls[i]);
+	}
+	err = profile__set_ledger(profile, "events", events);
+	if (!err)
+		err = profile__set_ledger(profile, "lost", all_lost);
+	if (!err)
+		err = profile__set_ledger(profile, "complete", calls[AP_END_COMPLETE]);
+	if (!err)
+		err = profile__set_ledger(profile, "incomplete", incomplete);
+	if (!err)
+		err = profile__set_ledger(profile, "attributed",
+					  profile__add_up(calls[AP_END_COMPLETE], incomplete));
+	return err;
+}
+
+/* What all entries whose names begin with @prefix sum up to. */
+static __u64 sum_ledger(const struct profile *profile, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < profile->n_ledger; i++) {
+		if (!strncmp(profile->ledger[i].name, prefix, len))
+			sum = profile__add_up(sum, profile->ledger[i].value);
+	}
+	return sum;
+}
+
+bool profile__ledger_adds_up(const struct profile *profile)
+{
+	__u64 attributed = profile__ledger(profile, "attributed");
+	__u64 complete = profile__ledger(profile, "complete");
+	__u64 incomplete = profile__ledger(profile, "incomplete");
+	__u64 lost = profile__ledger(profile, "lost");
+	__u64 calls[AP_STACK_ENDS], not_complete = 0;
+	char name[64];
+
+	sum_ends(profile, calls);
+	for (int i = AP_END_COMPLETE + 1; i < AP_STACK_ENDS; i++) {
+		snprintf(name, sizeof(name), "incomplete_%s", profile__stack_end_name(i));
+		if (profile__ledger(profile, name) != calls[i])
+			return false;
+		not_complete = profile__add_up(not_complete, calls[i]);
+	}
+	return calls[AP_END_COMPLETE] == complete && not_complete == incomplete &&
+	       sum_ledger(profile, "incomplete_") == incomplete &&
+	       attributed == profile__add_up(complete, incomplete) &&
+	       lost == sum_ledger(profile, "lost_") &&
+	       profile__ledger(profile, "events") == profile__add_up(attributed, lost);
+}
