@@ -235,10 +235,12 @@ static int add_symbol(struct module *module, Dwfl_Module *dwfl_module, int at, G
 	int type;
 
 	name = dwfl_module_getsym_info(dwfl_module, at, &symbol, &address, &index, &elf, NULL);
-	/* '$' begins the mapping symbols of ARM and RISC-V. */
-	if (!name || !*name || *name == '$' || !elf || index == SHN_UNDEF || index == SHN_ABS)
+	if (!name || !*name || !elf || index == SHN_UNDEF || index == SHN_ABS)
 		return 0;
 	type = GELF_ST_TYPE(symbol.st_info);
+	/* '$' begins the mapping symbols of ARM and RISC-V, and the functions of Swift. */
+	if (type == STT_NOTYPE && *name == '$')
+		return 0;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return 0;
 	if (!gelf_getshdr(elf_getscn(elf, index), &header) || !(header.sh_flags & SHF_EXECINSTR) ||
