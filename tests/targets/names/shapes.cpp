@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Allocations whose stacks have the names that C++ makes: of templates, lambdas, constructors that are
- * inlined, operators, thunks, exceptions, containers that grow. Above start-up each of these calls of
- * malloc is made once, by the functions of this program that follow it, outermost first; in brackets
- * those that an optimising compiler inlines. Those of the C++ library stand between and behind them.
+ * inlined, operators, thunks, exceptions, containers that grow. Above start-up malloc is called once for
+ * each of these sizes, through these functions of the program, outermost first, of templates without
+ * their arguments; what is in brackets is inlined. The C++ library's functions stand between and behind
+ * them.
  *
  *   1001 bytes: main;plain_new
  *   1002 bytes: main;array_new
  *   1104 bytes: main;inlined_constructor;[shapes::Buffer::Buffer;shapes::obtain]
  *   1208 bytes: main;nested_templates;[shapes::Pair::Pair;shapes::Buffer::Buffer;shapes::obtain]
- *   1301 bytes: main;call_function;shapes::(anonymous namespace)::run;[lambda]
+ *   1301 bytes: main;call_function;shapes::(anonymous namespace)::run;[operator()]
  *   1401 bytes: main;virtual_call;shapes::Circle::draw
- *   1402 bytes: main;virtual_call;thunk to shapes::Circle::erase
- *   1501 bytes: main;static_method;shapes::Registry::add;shapes::Registry::add(char const*)
+ *   1402 bytes: main;virtual_call;non-virtual thunk to shapes::Circle::erase
+ *   1501 bytes: main;static_method;shapes::Registry::add;shapes::Registry::add
  *   1601 bytes: main;operators;shapes::operator+;[shapes::obtain]
  *   1602 bytes: main;operators;shapes::Text::operator()
  *   1603 bytes: main;operators;shapes::Text::operator char*
- *   1701 bytes: main;recursion;shapes::descend<2>;shapes::descend<1>;shapes::descend<0>
- *   1801 bytes: shapes::Early::Early, before main
+ *   1701 bytes: main;recursion;shapes::descend;shapes::descend;shapes::descend
+ *   1801 bytes: shapes::(anonymous namespace)::Early::Early
  *   1901 bytes: main;destructor;shapes::Late::~Late
- *   2001 bytes, and what the C++ runtime adds: main;exception;shapes::raise
+ *   2001 to 2999 bytes: main;exception;shapes::raise
  *   3001 bytes: main;string_growth
  *   3200 bytes: main;vector_growth
- *   4096 bytes: main;map_growth;the node of a std::map
- *   4128 bytes: main;hash_growth;the node of a std::unordered_map
+ *   4096 bytes: main;map_growth
+ *   4128 bytes: main;hash_growth
  *
  * Prints nothing, exit status 0.
  */
@@ -38,6 +39,7 @@
 #include <vector>
 
 #define NOINLINE __attribute__((noinline))
+#define INLINE	 inline __attribute__((always_inline))
 /* A call that is the last thing done would leave no frame. */
 #define STAY	 __asm__ volatile("" : : : "memory")
 
@@ -47,7 +49,7 @@ void take(void *block);
 
 namespace shapes
 {
-inline void *obtain(size_t size)
+INLINE void *obtain(size_t size)
 {
 	return ::operator new(size);
 }
@@ -55,7 +57,7 @@ inline void *obtain(size_t size)
 template <typename T, size_t N> struct Buffer {
 	T *data;
 
-	explicit Buffer(size_t extra) : data(static_cast<T *>(obtain(N * sizeof(T) + extra)))
+	INLINE explicit Buffer(size_t extra) : data(static_cast<T *>(obtain(N * sizeof(T) + extra)))
 	{
 	}
 };
@@ -64,7 +66,7 @@ template <typename A, typename B> struct Pair {
 	A first;
 	B second;
 
-	explicit Pair(size_t size) : first{}, second(size)
+	INLINE explicit Pair(size_t size) : first{}, second(size)
 	{
 	}
 };
@@ -101,7 +103,7 @@ struct Solid {
 
 /* erase() is called through a thunk. */
 struct Circle : Shape, Solid {
-	void draw() override
+	NOINLINE void draw() override
 	{
 		take(::operator new(1401));
 		STAY;

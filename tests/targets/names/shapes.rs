@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Allocations whose stacks have the names that Rust makes: of closures, generics, trait objects,
-//! implementations, containers that grow, a panic. Above start-up each of these calls of malloc or
-//! realloc is made once, by the functions of this program that follow it, outermost first; in brackets
-//! those that an optimising compiler inlines. Those of the standard library stand between and behind.
+//! implementations, containers that grow, a panic. Above start-up malloc or realloc is called once for
+//! each of these sizes, through these functions of the program, outermost first, by their last names;
+//! what is in brackets is inlined. The standard library's functions stand between and behind them.
 //!
-//!   1001 bytes: shapes::main;shapes::plain_box
-//!   1100 bytes: shapes::main;shapes::inlined_new;[shapes::Buffer<_>::with_room;shapes::obtain]
-//!   1201 bytes: shapes::main;shapes::call_closure;shapes::run;shapes::call_closure::{closure}
-//!   1202 bytes: shapes::main;shapes::call_closure;shapes::run_boxed;shapes::call_closure::{closure}
-//!   1301 bytes: shapes::main;shapes::generic;shapes::measured<u8>
-//!   1302 bytes: shapes::main;shapes::generic;shapes::measured<u16>
-//!   1401 bytes: shapes::main;shapes::trait_object;<shapes::Circle as shapes::Shape>::draw
-//!   1402 bytes: shapes::main;shapes::trait_object;shapes::Shape::erase
-//!   1501 bytes: shapes::main;shapes::nested::deep::inside
-//!   1600 bytes: malloc, then 3200 bytes: realloc: shapes::main;shapes::vec_growth
-//!   1701 bytes: shapes::main;shapes::string_made
-//!   1801 bytes: shapes::main;shapes::panics;…;shapes::panics::{closure};shapes::fails
-//!   1901 bytes: shapes::main;shapes::dropped;…;<shapes::Late as core::ops::drop::Drop>::drop
-//!   more than 10000 bytes: shapes::main;shapes::map_growth
+//!   1001 bytes: main;plain_box
+//!   1100 bytes: main;inlined_new;[with_room;obtain]
+//!   1201 bytes: main;call_closure;run;{closure};[obtain]
+//!   1202 bytes: main;call_closure;run_boxed;{closure};[obtain]
+//!   1301 bytes: main;generic;measured;[obtain]
+//!   1302 bytes: main;generic;measured;[obtain]
+//!   1401 bytes: main;trait_object;draw;[obtain]
+//!   1402 bytes: main;trait_object;erase;[obtain]
+//!   1501 bytes: main;inside;[obtain]
+//!   1600 bytes: main;vec_growth
+//!   1701 bytes: main;string_made
+//!   1801 bytes: main;panics;fails;[obtain]
+//!   1901 bytes: main;dropped;drop;[obtain]
+//!   3200 bytes: main;vec_growth
+//!   10000 to 20000 bytes: main;map_growth
 //!
 //! Prints nothing, exit status 0.
 use std::collections::HashMap;
@@ -169,7 +170,7 @@ fn fails() {
 #[inline(never)]
 fn panics() {
     panic::set_hook(Box::new(|_| {}));
-    assert!(panic::catch_unwind(|| fails()).is_err());
+    assert!(panic::catch_unwind(fails).is_err());
 }
 
 struct Late;
