@@ -76,26 +76,34 @@ def demangled(names):
     return dict(zip(names, output.split("\n")))
 
 
-def addr2line(path, addresses):
-    """Lines by address, the innermost of each first. eu-addr2line finds no inlined functions where
-    rustc put them."""
-    addresses = list(addresses)
-    output = subprocess.run(["addr2line", "-a", "-f", "-i", "-e", path],
-                            input="".join(f"{address:#x}\n" for address in addresses),
+def lines_of(tool, path, addresses):
+    output = subprocess.run([tool, "-a", "-f", "-i", "-e", path, *[f"{a:#x}" for a in addresses]],
                             stdout=subprocess.PIPE, check=True, text=True).stdout
-    readable = demangled({line for line in output.split("\n")[:-1]})
     found = {}
-    for line in output.split("\n")[:-1]:
+    for line in output.splitlines():
         if re.fullmatch(r"0x[0-9a-f]{16}", line):
             lines = found[int(line, 16)] = []
             name = None
         elif name is None:
-            name = readable[line]
+            name = line.split(" inlined at ")[0]
         else:
-            place = os.path.basename(line.split(" (discriminator")[0])
+            # eu-addr2line tells the column too.
+            place = re.match(r"(.*?:[0-9?]+)(:\d+)?( \(discriminator \d+\))?$", line)[1]
+            place = os.path.basename(place)
             lines.append(Line(name, "" if place.endswith((":?", ":0")) else place))
             name = None
-    return found
+    readable = demangled({line.name for lines in found.values() for line in lines})
+    return {address: [Line(readable[line.name], line.place) for line in lines]
+            for address, lines in found.items()}
+
+
+def addr2line(path, addresses):
+    """Lines by address, the innermost of each first. eu-addr2line finds no inlined functions where
+    rustc put them. addr2line calls the innermost, where DWARF has no linker's name for it, by the name
+    of the symbol."""
+    binutils, elfutils = (lines_of(tool, path, addresses) for tool in ("addr2line", "eu-addr2line"))
+    return {address: other if len(other) == len(lines) else lines
+            for (address, lines), other in zip(binutils.items(), elfutils.values())}
 
 
 @dataclasses.dataclass(frozen=True)
