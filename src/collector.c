@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "cfi.h"
 #include "cleanup.h"
@@ -35,8 +37,10 @@ struct image {
 struct module {
 	__u64 inode;
 	__u32 device, generation;
-	__u32 id; /* profile id, 0 until a frame is in it */
-	int fd;	  /* of the file; -1: it could not be opened */
+	__u32 version; /* as the kernel side has it; 0 where only user space has met the file */
+	__u32 id;      /* profile id, 0 until a frame is in it */
+	int fd;	       /* of the file; -1: it could not be opened */
+	struct timespec modified; /* when it was opened */
 	char *path;
 	struct elf_file *elf; /* NULL where it could not be read */
 	struct unwind_place unwind;
@@ -275,6 +279,13 @@ static int key_thread(struct collector *collector, const struct ap_count_key *ke
 	return profile__add_thread(collector->profile, process, name, thread);
 }
 
+static struct timespec modification_time(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? (struct timespec){ 0 } : st.st_mtim;
+}
+
 /* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct module *identity, size_t *index)
@@ -297,8 +308,10 @@ static int add_module(struct collector *collector, int fd, const char *path,
 		close_fd(&fd);
 		return -ENOMEM;
 	}
-	if (fd >= 0)
+	if (fd >= 0) {
+		module->modified = modification_time(fd);
 		elf_file__open(fd, path, &module->elf, NULL);
+	}
 	*index = collector->n_modules++;
 	return 0;
 }
@@ -350,15 +363,19 @@ static void load_table(struct collector *collector, struct module *module)
 	cfi_table__free(table);
 }
 
-/* Where two kernel ids, or the kernel and user space, found the same file. */
-static bool find_module(const struct collector *collector, const struct module *identity,
-			size_t *index)
+/* Where two kernel ids, or the kernel and user space, found the same file; of several that it was,
+ * written to in between, the last. */
+static bool find_module(struct collector *collector, const struct module *identity, size_t *index)
 {
-	for (size_t i = 0; i < collector->n_modules; i++) {
-		const struct module *module = &collector->modules[i];
+	for (size_t i = collector->n_modules; i-- > 0;) {
+		struct module *module = &collector->modules[i];
 
 		if (module->inode == identity->inode && module->device == identity->device &&
-		    module->generation == identity->generation) {
+		    module->generation == identity->generation &&
+		    (!module->version || !identity->version ||
+		     module->version == identity->version)) {
+			if (!module->version)
+				module->version = identity->version;
 			*index = i;
 			return true;
 		}
@@ -366,13 +383,16 @@ static bool find_module(const struct collector *collector, const struct module *
 	return false;
 }
 
-/* Adds the file that @file tells of as a module, with its table, unless it is one already. */
-static int get_module(struct collector *collector, const struct mapped_file *file, size_t *index)
+/* Adds the file that @file tells of as a module, with its table, unless it is one already. @version is
+ * 0 where only user space has met it. */
+static int get_module(struct collector *collector, const struct mapped_file *file, __u32 version,
+		      size_t *index)
 {
 	struct module identity = {
 		.inode = file->inode,
 		.device = file->device,
 		.generation = file->generation,
+		.version = version,
 	};
 	char path[4096];
 	int fd, err;
@@ -426,7 +446,7 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 				record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
 	file.path = told_path(collector, record);
-	err = get_module(collector, &file, &index);
+	err = get_module(collector, &file, record->version, &index);
 	if (err)
 		return err;
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
@@ -486,7 +506,7 @@ static int mapped_module(struct collector *collector, const struct code_mapping 
 	/* The kernel's "//anon" and "[heap]" are no files. */
 	if (mapping->path[0] != '/' || mapping->path[1] == '/')
 		return -ENOENT;
-	return get_module(collector, &file, index);
+	return get_module(collector, &file, 0, index);
 }
 
 /* For the dump unwinder. */
@@ -812,14 +832,36 @@ int collector__drain_all(struct collector *collector)
 	return err;
 }
 
+/* Whether @module's file still is as it was when its code was met: it may have been written over. */
+static bool is_intact(const struct module *module)
+{
+	struct timespec now = modification_time(module->fd);
+	struct elf_file *elf;
+	bool same;
+
+	if (now.tv_sec == module->modified.tv_sec && now.tv_nsec == module->modified.tv_nsec)
+		return true;
+	/* Or only touched. */
+	if (!module->elf || !elf_file__build_id(module->elf)[0] ||
+	    elf_file__open(module->fd, module->path, &elf, NULL))
+		return false;
+	same = !strcmp(elf_file__build_id(elf), elf_file__build_id(module->elf));
+	elf_file__free(elf);
+	return same;
+}
+
 int collector__add_modules(const struct collector *collector, struct symbols *symbols)
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
-		int err = module->id ? symbols__add_module(symbols, module->id, module->fd,
-							   module->path)
-				     : 0;
+		int err;
 
+		/* Nor is what is at its path now the file that could not be opened. */
+		if (module->fd >= 0 ? !is_intact(module) : module->path[0] == '/')
+			continue;
+		err = module->id
+			      ? symbols__add_module(symbols, module->id, module->fd, module->path)
+			      : 0;
 		if (err && err != -EEXIST)
 			return err;
 	}
