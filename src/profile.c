@@ -271,6 +271,34 @@ int profile__add_function(struct profile *profile, const char *symbol, const cha
 	return 0;
 }
 
+int profile__set_function_names(struct profile *profile, __u32 id, const char *name,
+				const char *full_name)
+{
+	struct profile_index *index = profile->index;
+	struct profile_function *function;
+	char *name_copy, *full_copy;
+	__u64 hash;
+
+	if (!id || id > profile->n_functions)
+		return -EINVAL;
+	function = &profile->functions[id - 1];
+	hash = hash_string(hash_string(hash_string(index->seed, function->symbol), name),
+			   full_name);
+	name_copy = strdup(name);
+	full_copy = strdup(full_name);
+	/* The entry by its old names leads here too, and matches nothing any more. */
+	if (!name_copy || !full_copy || hash_table__insert(&index->functions, hash, id)) {
+		free(name_copy);
+		free(full_copy);
+		return -ENOMEM;
+	}
+	free(function->name);
+	free(function->full_name);
+	function->name = name_copy;
+	function->full_name = full_copy;
+	return 0;
+}
+
 static bool match_file(const void *owner, __u32 id, const void *key)
 {
 	return !strcmp(((const struct profile *)owner)->files[id - 1].path, key);

@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "collector.h"
+#include "demangle.h"
 #include "kernel.h"
 #include "probes.h"
 #include "profile.h"
@@ -20,6 +21,19 @@ static void free_symbols(struct symbols **symbols)
 	symbols__free(*symbols);
 }
 
+static void free_demangler(struct demangler **demangler)
+{
+	demangler__free(*demangler);
+}
+
+static int demangle(struct profile *profile)
+{
+	_cleanup_(free_demangler) struct demangler *demangler = NULL;
+	int err = demangler__new(&(struct demangle_options){ 0 }, &demangler, NULL);
+
+	return err ? err : profile__demangle(profile, demangler, NULL);
+}
+
 static int name_frames(const struct session *session, struct profile *profile)
 {
 	_cleanup_(free_symbols) struct symbols *symbols = symbols__new();
@@ -28,7 +42,9 @@ static int name_frames(const struct session *session, struct profile *profile)
 	if (!symbols)
 		return -ENOMEM;
 	err = collector__add_modules(session__collector(session), symbols);
-	return err ? err : profile__symbolize(profile, symbols);
+	if (!err)
+		err = profile__symbolize(profile, symbols);
+	return err ? err : demangle(profile);
 }
 
 /* The words as a shell would take them. */

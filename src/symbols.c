@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <libiberty/demangle.h>
-#include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +21,7 @@
 #include "hash_table.h"
 #include "profile.h"
 
-/* Longer names are of no use to anyone; a mangled name of 100 bytes can stand for gigabytes. */
+/* Longer names are of no use to anyone. */
 #define MAX_NAME_SIZE 8192
 
 /* [start, start of the next range) belongs to @name, or to nobody where that is NULL. */
@@ -397,63 +395,6 @@ static int load(struct module *module)
 	return err;
 }
 
-struct demangled {
-	jmp_buf full;
-	size_t size;
-	char text[MAX_NAME_SIZE];
-};
-
-static void take_demangled(const char *text, size_t size, void *opaque)
-{
-	struct demangled *demangled = opaque;
-
-	/* The demanglers' callback forms own no memory, so it is safe to leave them here; there is
-	 * no other way to stop one whose output doubles with every few bytes of input. */
-	if (size >= sizeof(demangled->text) - demangled->size)
-		longjmp(demangled->full, 1);
-	memcpy(demangled->text + demangled->size, text, size);
-	demangled->size += size;
-}
-
-static bool demangle(const char *symbol, struct demangled *demangled)
-{
-	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
-
-	demangled->size = 0;
-	if (setjmp(demangled->full))
-		return false;
-	if (rust_demangle_callback(symbol, options, take_demangled, demangled))
-		return true;
-	demangled->size = 0;
-	return !strncmp(symbol, "_Z", 2) &&
-	       cplus_demangle_v3_callback(symbol, options, take_demangled, demangled);
-}
-
-char *symbols__demangle(const char *symbol)
-{
-	struct demangled *demangled;
-	const char *version;
-	char *plain, *name;
-
-	/* .symtab spells versions out: memcpy@@GLIBC_2.14. */
-	version = *symbol ? strchr(symbol + 1, '@') : NULL;
-	plain = strndup(symbol, version ? (size_t)(version - symbol) : MAX_NAME_SIZE);
-	demangled = malloc(sizeof(*demangled));
-	if (!plain || !demangled) {
-		free(plain);
-		free(demangled);
-		return NULL;
-	}
-	if (!demangle(plain, demangled) || !demangled->size) {
-		free(demangled);
-		return plain;
-	}
-	name = strndup(demangled->text, demangled->size);
-	free(demangled);
-	free(plain);
-	return name;
-}
-
 int symbols__name(struct symbols *symbols, __u32 id, __u64 vaddr, char **name)
 {
 	struct module *module = find_module(symbols, id);
@@ -480,7 +421,7 @@ int symbols__name(struct symbols *symbols, __u32 id, __u64 vaddr, char **name)
 	}
 	if (!low || !module->ranges[low - 1].name)
 		return -ENOENT;
-	found = symbols__demangle(module->ranges[low - 1].name);
+	found = strdup(module->ranges[low - 1].name);
 	if (!found)
 		return -ENOMEM;
 	*name = found;

@@ -20,16 +20,13 @@ void symbols__free(struct symbols *symbols);
 int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path);
 
 /*
- * The demangled name of the function that covers ELF virtual address @vaddr; @name is the caller's
- * to free. -ENOENT where none covers it or the file cannot be used, -ENOMEM.
+ * The symbol, as linked, of the function that covers ELF virtual address @vaddr; @name is the
+ * caller's to free. -ENOENT where none covers it or the file cannot be used, -ENOMEM.
  */
 int symbols__name(struct symbols *symbols, __u32 module, __u64 vaddr, char **name);
 
-/* Names every frame that has none yet and can be named. 0 or -ENOMEM. */
+/* Gives every frame that has none yet its function, by the linker's name; profile__demangle() does the
+ * rest. 0 or -ENOMEM. */
 int profile__symbolize(struct profile *profile, struct symbols *symbols);
-
-/* A readable form of a linker's symbol name, C++ and Rust demangled; to be freed, NULL without
- * memory. */
-char *symbols__demangle(const char *symbol);
 
 #endif

@@ -278,57 +278,6 @@ static void test_which_symbol_covers(void **state)
 	symbols__free(symbols);
 }
 
-static void test_demangle(void **state)
-{
-	static const struct {
-		const char *symbol, *name;
-	} cases[] = {
-		{ "main", "main" },
-		{ "_Znwm", "operator new(unsigned long)" },
-		{ "_Z3fooIiEvT_", "foo<int>(int)" },
-		{ "_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write" },
-		{ "_RNvC6_123foo3bar", "123foo::bar" },
-		{ "memcpy@@GLIBC_2.14", "memcpy" },
-		{ "_Zbroken", "_Zbroken" },
-		{ "@", "@" },
-		{ "", "" },
-		{ "_Z3foov.cold", "foo() [clone .cold]" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char *name = symbols__demangle(cases[i].symbol);
-
-		assert_string_equal(name, cases[i].name);
-		free(name);
-	}
-}
-
-/* Parameters of which each is a pair of the one before it twice. */
-static char *doubling_symbol(int n)
-{
-	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-	char *symbol = malloc(1024), *to = stpcpy(symbol, "_Z1fSt4pairIiiE");
-
-	for (int i = 0; i < n; i++)
-		to += sprintf(to, "S_IS%c_S%c_E", digits[i], digits[i]);
-	return symbol;
-}
-
-static void test_demangled_names_are_bounded(void **state)
-{
-	char *shorter = doubling_symbol(3), *longer = doubling_symbol(34);
-	char *name = symbols__demangle(shorter);
-
-	assert_non_null(strstr(name, "std::pair<std::pair<int, int>, std::pair<int, int> >"));
-	free(name);
-	/* 2^34 times "std::pair" would be 150 GB. */
-	name = symbols__demangle(longer);
-	assert_string_equal(name, longer);
-	free(name);
-	free(shorter);
-	free(longer);
-}
-
 static int name_of_target(const char *path, char **name)
 {
 	struct symbols *symbols = symbols__new();
@@ -379,8 +328,6 @@ int main(void)
 		cmocka_unit_test(test_files_without_names),
 		cmocka_unit_test(test_damaged_elf),
 		cmocka_unit_test(test_which_symbol_covers),
-		cmocka_unit_test(test_demangle),
-		cmocka_unit_test(test_demangled_names_are_bounded),
 		cmocka_unit_test(test_separate_debug_file),
 	};
 
