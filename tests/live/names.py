@@ -78,7 +78,7 @@ def demangled(names):
 
 def lines_of(tool, path, addresses):
     output = subprocess.run([tool, "-a", "-f", "-i", "-e", path, *[f"{a:#x}" for a in addresses]],
-                            stdout=subprocess.PIPE, check=True, text=True).stdout
+                            stdout=subprocess.PIPE, text=True).stdout
     found = {}
     for line in output.splitlines():
         if re.fullmatch(r"0x[0-9a-f]{16}", line):
@@ -98,12 +98,16 @@ def lines_of(tool, path, addresses):
 
 
 def addr2line(path, addresses):
-    """Lines by address, the innermost of each first. eu-addr2line finds no inlined functions where
-    rustc put them. addr2line calls the innermost, where DWARF has no linker's name for it, by the name
-    of the symbol."""
+    """Lines by address, the innermost of each first. addr2line calls the innermost, where DWARF has no
+    linker's name for it, by the name of the symbol; there eu-addr2line knows better. That one knows
+    nothing where the compiler made no .debug_aranges, as LLVM's do not."""
     binutils, elfutils = (lines_of(tool, path, addresses) for tool in ("addr2line", "eu-addr2line"))
-    return {address: other if len(other) == len(lines) else lines
+    return {address: other if places(other) == places(lines) else lines
             for (address, lines), other in zip(binutils.items(), elfutils.values())}
+
+
+def places(lines):
+    return [line.place for line in lines]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,9 +157,9 @@ class Named(Recording):
                 for function, calls, size, stack in
                 self.sql("SELECT function, calls, bytes, stack FROM counts")]
 
-    def frames(self, path):
+    def frames(self, path, column="name"):
         """Those in the file @path."""
-        return {frame for stack in self.stacks() for frame in stack.frames
+        return {frame for stack in self.stacks(column) for frame in stack.frames
                 if os.path.realpath(frame.path) == os.path.realpath(path)}
 
 

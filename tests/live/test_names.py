@@ -26,10 +26,10 @@ def record(run, allocprof, tmp_path, argv, *options):
     return recording
 
 
-def assert_as_addr2line(recording, path, described, inlined=True, places=True):
+def assert_as_addr2line(recording, path, described, inlined=True, places=True, column="name"):
     """Each frame in @path has the functions that addr2line finds in @described, and no others: of
     names the last part, which is all that DWARF tells of some."""
-    frames = {frame.address: frame for frame in recording.frames(path)}
+    frames = {frame.address: frame for frame in recording.frames(path, column)}
     expected = addr2line(described, frames)
     wrong = []
     for address, frame in frames.items():
@@ -180,12 +180,60 @@ def test_cpp(run, allocprof, target, tmp_path, variant):
     assert_as_stated(recording, CPP, variants.program, is_own_cpp, plain, has_dwarf)
 
 
+# Written down, from main on, for programs of which only the symbols are there: by the short names.
+SHORT = {
+    1001: "main;plain_new;operator new",
+    1208: "main;nested_templates;operator new",
+    1301: "main;call_function;shapes::(anonymous namespace)::run<std::function<void (int)>&>;"
+          "std::_Function_handler<void (int), call_function::{lambda(int)#1}>::_M_invoke;operator new",
+    1402: "main;virtual_call;non-virtual thunk to shapes::Circle::erase;operator new",
+    1501: "main;static_method;shapes::Registry::add;shapes::Registry::add;operator new",
+    1601: "main;operators;shapes::operator+;operator new",
+    1602: "main;operators;shapes::Text::operator();operator new",
+    1603: "main;operators;shapes::Text::operator char*;operator new",
+    1701: "main;recursion;shapes::descend<2>;shapes::descend<1>;shapes::descend<0>;operator new",
+    1901: "main;destructor;shapes::Late::~Late;operator new",
+    4096: "main;map_growth;operator new",
+}
+# And in full, where that does not depend on which clones the compiler made.
+FULL = {
+    1001: "main;plain_new();operator new(unsigned long)",
+    1402: "main;virtual_call(shapes::Shape&, shapes::Solid&);non-virtual thunk to "
+          "shapes::Circle::erase();operator new(unsigned long)",
+    1601: "main;operators();shapes::operator+(shapes::Text const&, shapes::Text const&);"
+          "operator new(unsigned long)",
+    1701: "main;recursion();shapes::descend<2>(unsigned long);shapes::descend<1>(unsigned long);"
+          "shapes::descend<0>(unsigned long);operator new(unsigned long)",
+}
+
+
+@pytest.mark.parametrize("column, expected", [("name", SHORT), ("full_name", FULL)],
+                         ids=["short", "full"])
+def test_cpp_written_down(run, allocprof, target, tmp_path, column, expected):
+    Variants(target("names_full"), tmp_path).symbols_only()
+    recording = record(run, allocprof, tmp_path, [tmp_path / "program"])
+    found = {stack.bytes: stack.text() for stack in recording.stacks(column) if stack.calls == 1}
+    for size, text in expected.items():
+        assert found[size].endswith(f";{text}"), f"{size} bytes: expected {text}, got {found[size]}"
+
+
 def test_cpp_g1(run, allocprof, target, tmp_path):
     """-g1 has no variables and types, and all that a backtrace needs."""
     path = target("names_g1")
     recording = record(run, allocprof, tmp_path, [path])
     assert_as_addr2line(recording, path, path)
     assert_as_stated(recording, CPP, path, is_own_cpp, plain)
+
+
+def test_cpp_of_clang(run, allocprof, tmp_path):
+    if not (support.TARGETS / "names_clang").exists():
+        conftest.unavailable("names_clang is not built: clang++ is not installed")
+    path = support.target("names_clang")
+    recording = record(run, allocprof, tmp_path, [path])
+    assert_as_addr2line(recording, path, path)
+    named = {stack.bytes: stack.names() for stack in recording.stacks() if stack.calls == 1}
+    for size, name in ((1001, "plain_new"), (1501, "shapes::Registry::add"), (1901, "destructor")):
+        assert name in named[size], named[size]
 
 
 # Rust
