@@ -77,6 +77,7 @@ static int run_archive(int argc, char **argv)
 		options.output = default_output;
 	}
 	packing.debug_dirs = options.symbols.debug_dirs;
+	packing.n_debug_dirs = options.symbols.n_debug_dirs;
 	err = options.output ? data_file__read(options.input, &profile, &error) : -ENOMEM;
 	if (!err)
 		err = profile__archive(profile, &packing, options.output, &result, &error);

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
+#include "view_options.h"
 
 enum {
 	OPT_ADDRESSES = 256,
@@ -28,12 +29,14 @@ static const struct argp_option folded_options[] = {
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_OPTIONS,
 	{ 0 },
 };
 
 struct folded_options {
 	const char *input, *output;
 	struct fold_options fold;
+	struct view_choice view;
 	bool strict;
 };
 
@@ -72,7 +75,7 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	case OPT_COST:
 		return parse_cost(arg, input);
 	case OPT_ADDRESSES:
-		options->fold.addresses = true;
+		options->view.options.addresses = true;
 		return 0;
 	case OPT_NO_COMM:
 		options->fold.no_comm = true;
@@ -83,8 +86,13 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return options__reject_argument(input, arg);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return view_choice__parse(&options->view, key, arg, input->error);
 	}
+}
+
+static void free_view(struct stack_view **view)
+{
+	stack_view__free(*view);
 }
 
 static void free_profile(struct profile **profile)
@@ -95,6 +103,7 @@ static void free_profile(struct profile **profile)
 static int run_folded(int argc, char **argv)
 {
 	_cleanup_(free_profile) struct profile *profile = NULL;
+	_cleanup_(free_view) struct stack_view *view = NULL;
 	struct folded_options options = { .input = DATA_FILE_DEFAULT };
 	struct error error = { 0 };
 	FILE *output;
@@ -107,11 +116,14 @@ static int run_folded(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_USAGE;
 	}
+	options.fold.by_thread = options.view.by_thread;
 	err = data_file__read(options.input, &profile, &error);
+	if (!err)
+		err = view_choice__open(&options.view, profile, &view, &error);
 	if (!err)
 		err = output__open(options.output, options.input, &output, &error);
 	if (!err) {
-		err = fold__write(profile, &options.fold, output);
+		err = fold__write(profile, view, &options.fold, output);
 		err = output__close(output, options.output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)

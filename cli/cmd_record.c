@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
 #include "error.h"
@@ -11,12 +12,18 @@
 #include "options.h"
 #include "profile.h"
 #include "session_profile.h"
+#include "symbol_options.h"
+#include "symbols.h"
 
 /* Deep enough for nearly everything; perf's limit too. */
 #define DEFAULT_DEPTH 127
 
 /* What counts as an allocation: everything but free, which has the stack of another story. */
 #define ALLOCATING ((1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE))
+
+enum {
+	OPT_NO_SYMBOLS = 256,
+};
 
 static const struct argp_option record_options[] = {
 	MEASURE_OPTION_PID,
@@ -28,6 +35,11 @@ static const struct argp_option record_options[] = {
 	{ "stack-dump", OPT_STACK_DUMP, "BYTES", 0,
 	  "Send up to BYTES of stack where unwind tables do not suffice (default 16384)", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
+	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
+	  "Look no names up; `allocprof symbolize` can do it later", 0 },
+	SYMBOL_OPTION_DEBUG_DIR,
+	SYMBOL_OPTION_NO_DEBUGINFOD,
+	DEMANGLING_OPTION_COMMAND(0),
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
@@ -35,6 +47,8 @@ static const struct argp_option record_options[] = {
 
 struct record_options {
 	struct measure measure;
+	struct symbol_options symbols;
+	bool no_symbols;
 	const char *output;
 };
 
@@ -47,11 +61,45 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	case 'o':
 		options->output = arg;
 		return 0;
+	case OPT_NO_SYMBOLS:
+		options->no_symbols = true;
+		return 0;
+	case OPT_DEBUG_DIR:
+	case OPT_NO_DEBUGINFOD:
+	case OPT_DEMANGLE_COMMAND:
+		return symbol_options__parse(&options->symbols, key, arg, input->error);
 	case ARGP_KEY_END:
 		return measure__check(&options->measure, "record", input->error);
 	default:
 		return measure__parse(&options->measure, key, arg, state);
 	}
+}
+
+static void free_symbols(struct symbols **symbols)
+{
+	symbols__free(*symbols);
+}
+
+static void end_lookup(struct symbol_lookup **lookup)
+{
+	symbol_options__end(*lookup);
+}
+
+static int name_frames(const struct session *session, const struct record_options *options,
+		       struct profile *profile, struct error *error)
+{
+	_cleanup_(end_lookup) struct symbol_lookup *lookup =
+		symbol_options__begin(&options->symbols);
+	_cleanup_(free_symbols) struct symbols *symbols = NULL;
+	int err = -ENOMEM;
+
+	if (lookup)
+		symbols = symbols__new(symbol_lookup__options(lookup));
+	if (symbols)
+		err = session__symbolize(session, symbols, !options->no_symbols);
+	if (err)
+		return error__set(error, err, "cannot look names up: %s", strerror(-err));
+	return demangling__apply(options->symbols.demangle_command, profile, error);
 }
 
 static void print_summary(const struct profile *profile, const char *path)
@@ -74,6 +122,9 @@ static int write_profile(const struct session *session, const struct record_opti
 	if (err)
 		return error__set(error, err, "cannot make a profile of the recording: %s",
 				  strerror(-err));
+	err = name_frames(session, options, profile, error);
+	if (err)
+		return err;
 	*out = profile;
 	return data_file__write(profile, options->output, error);
 }

@@ -7,7 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "demangling.h"
+
 struct error;
+struct symbol_lookup;
+struct symbols_options;
 
 #define SYMBOL_OPTIONS_MAX_DIRS 64
 
@@ -22,7 +26,6 @@ struct symbol_options {
 enum {
 	OPT_DEBUG_DIR = 2048,
 	OPT_NO_DEBUGINFOD,
-	OPT_DEMANGLE_COMMAND,
 };
 
 /* Rows of an argp table; each command takes those that it has. */
@@ -33,13 +36,18 @@ enum {
 #define SYMBOL_OPTION_NO_DEBUGINFOD                                                                \
 	{ "no-debuginfod", OPT_NO_DEBUGINFOD, NULL, 0,                                             \
 	  "Ask no debuginfod server, although DEBUGINFOD_URLS names one", 0 }
-#define SYMBOL_OPTION_DEMANGLE_COMMAND                                                             \
-	{ "demangle-command", OPT_DEMANGLE_COMMAND, "COMMAND", 0,                                  \
-	  "Names that stay mangled go through COMMAND, such as 'swift demangle --simplified'", 0 }
 /* clang-format on */
 
 /* Parses one of the above; ARGP_ERR_UNKNOWN for any other key. */
 error_t symbol_options__parse(struct symbol_options *options, int key, char *arg,
 			      struct error *error);
+
+/*
+ * What the library wants to know for @options, with a progress line; to be given back by
+ * symbol_options__end(), which takes the line away. NULL without memory.
+ */
+struct symbol_lookup *symbol_options__begin(const struct symbol_options *options);
+const struct symbols_options *symbol_lookup__options(const struct symbol_lookup *lookup);
+void symbol_options__end(struct symbol_lookup *lookup);
 
 #endif

@@ -63,8 +63,12 @@ int collector__end_drain(struct collector *collector);
 /* Moves the rest, when no program runs any more and the ring buffer has been read. */
 int collector__drain_all(struct collector *collector);
 
-/* Opens what is needed to name the profile's frames. -ENOMEM. */
-int collector__add_modules(const struct collector *collector, struct symbols *symbols);
+/* Opens what is needed to name the profile's frames; without @files only what no file keeps, the
+ * vDSO. -ENOMEM. */
+int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files);
+
+/* Names frames in code that a process made itself, where it wrote the names down. -ENOMEM. */
+int collector__name_jit_frames(struct collector *collector);
 
 /* The profile, still owned by the collector. */
 struct profile *collector__profile(struct collector *collector);

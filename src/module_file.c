@@ -2,31 +2,15 @@
 #include "module_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cleanup.h"
+#include "debug_file.h"
 #include "elf_file.h"
 #include "error.h"
 #include "profile.h"
-
-int module_file__open_regular(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return -EINVAL;
-	}
-	return fd;
-}
 
 char *module_file__build_id_name(const char *build_id)
 {
@@ -40,21 +24,22 @@ char *module_file__build_id_name(const char *build_id)
 /* The file at @path if it is the module's. */
 static int try(const char *path, const struct profile_module *module, struct error *error)
 {
-	_cleanup_(close_fd) int fd = module_file__open_regular(path);
+	_cleanup_(close_fd) int fd = debug_file__open_path(path);
 	struct elf_file *elf;
 	const char *build_id;
 	int err, kept;
 
 	if (fd < 0)
-		return error__set(error, fd, "%s: %s", path, strerror(-fd));
+		return error__set(error, -ENOENT, "%s is not there any more, or cannot be read",
+				  path);
 	err = elf_file__open(fd, path, &elf, error);
 	if (err)
 		return err;
 	build_id = elf_file__build_id(elf);
 	if (strcmp(build_id, module->build_id))
 		err = error__set(error, -EINVAL,
-				 "%s is another file now: its build id is %s, recorded was %s", path,
-				 *build_id ? build_id : "missing",
+				 "%s is another file now: its build id is %s, recorded was %s",
+				 path, *build_id ? build_id : "missing",
 				 *module->build_id ? module->build_id : "none");
 	elf_file__free(elf);
 	if (err)

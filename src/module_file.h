@@ -19,8 +19,4 @@ int module_file__open(const struct profile_module *module, const char *const *de
  * memory or where it is too short to have one. */
 char *module_file__build_id_name(const char *build_id);
 
-/* Opens what can only be a file: no FIFO that waits, no terminal that becomes ours. A negative errno,
- * -EINVAL where it is something else. */
-int module_file__open_regular(const char *path);
-
 #endif

@@ -12,11 +12,18 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "debug_file.h"
 #include "error.h"
 #include "module_file.h"
 #include "profile.h"
 
 #define COPY_BYTES 65536
+
+struct packing {
+	const struct profile_archive_options *options;
+	struct archive *archive;
+	struct profile_archive_result result;
+};
 
 static void free_archive(struct archive **archive)
 {
@@ -58,8 +65,7 @@ static int copy(struct archive *archive, int fd, __u64 size)
 	return 0;
 }
 
-static int add_file(struct archive *archive, const char *name, int fd,
-		    struct profile_archive_result *result)
+static int add_file(struct packing *packing, const char *name, int fd)
 {
 	_cleanup_(free_entry) struct archive_entry *entry = archive_entry_new();
 	struct stat st;
@@ -74,12 +80,12 @@ static int add_file(struct archive *archive, const char *name, int fd,
 	archive_entry_set_filetype(entry, AE_IFREG);
 	archive_entry_set_perm(entry, 0644);
 	archive_entry_set_mtime(entry, st.st_mtime, 0);
-	if (archive_write_header(archive, entry) != ARCHIVE_OK)
+	if (archive_write_header(packing->archive, entry) != ARCHIVE_OK)
 		return -EIO;
-	err = copy(archive, fd, st.st_size);
+	err = copy(packing->archive, fd, st.st_size);
 	if (!err) {
-		result->files++;
-		result->size_bytes += st.st_size;
+		packing->result.files++;
+		packing->result.size_bytes += st.st_size;
 	}
 	return err;
 }
@@ -95,34 +101,90 @@ static char *entry_name(const struct profile_module *module)
 	return strdup(module->path + 1);
 }
 
-static int add_module(struct archive *archive, const struct profile_module *module,
-		      const struct profile_archive_options *options,
-		      struct profile_archive_result *result)
+static void close_debug(struct debug_file *file)
+{
+	debug_file__close(file);
+}
+
+/* @file as the debug file of what has @build_id, unless it is packed already. */
+static int add_debug_file(struct packing *packing, const struct debug_file *file,
+			  const char *build_id)
+{
+	_cleanup_(free_ptr) char *id = module_file__build_id_name(build_id);
+	_cleanup_(free_ptr) char *name = NULL;
+
+	if (!id)
+		return 0;
+	if (asprintf(&name, ".build-id/%s.debug", id) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return add_file(packing, name, file->fd);
+}
+
+/* The debug file of the ELF file behind @fd, and the file with common parts that it refers to, as far
+ * as they are here. */
+static int add_debug_files(struct packing *packing, int fd, const struct profile_module *module)
+{
+	_cleanup_(close_debug) struct debug_file file = DEBUG_FILE_NONE;
+	_cleanup_(close_debug) struct debug_file debug = DEBUG_FILE_NONE;
+	_cleanup_(close_debug) struct debug_file alt = DEBUG_FILE_NONE;
+	struct debug_search search = {
+		.dirs = packing->options->debug_dirs,
+		.n_dirs = packing->options->n_debug_dirs,
+		.fd = fd,
+		.path = module->path,
+		.build_id = module->build_id,
+	};
+	const struct debug_file *dwarf = &file;
+	char alt_id[BUILD_ID_SIZE];
+	const char *alt_name;
+	int err, copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy < 0 || debug_file__open(copy, module->path, &file, NULL))
+		return 0;
+	search.elf = file.elf;
+	if (!debug_file__has_dwarf(file.elf)) {
+		if (debug_file__find(&search, &debug, NULL))
+			return 0;
+		err = add_debug_file(packing, &debug, module->build_id);
+		if (err)
+			return err;
+		dwarf = &debug;
+	}
+	if (!debug_file__alt_name(dwarf, &alt_name, alt_id) ||
+	    debug_file__find_alt(&search, dwarf, alt_name, alt_id, &alt, NULL))
+		return 0;
+	return add_debug_file(packing, &alt, alt_id);
+}
+
+static int add_module(struct packing *packing, const struct profile_module *module)
 {
 	_cleanup_(free_ptr) char *name = NULL;
 	_cleanup_(close_fd) int fd = -1;
 	struct error why = { 0 };
+	int err;
 
 	/* A name of a data file's must not lead out of where the archive is unpacked. */
 	if (strstr(module->path, "/../"))
 		error__set(&why, -EINVAL, "%s is no path that a mapped file has", module->path);
 	else
-		fd = module_file__open(module, options->debug_dirs, &why);
+		fd = module_file__open(module, packing->options->debug_dirs, &why);
 	if (fd < 0) {
-		result->missing++;
-		options->missing(module->path, why.text, options->context);
+		packing->result.missing++;
+		packing->options->missing(module->path, why.text, packing->options->context);
 		return 0;
 	}
 	name = entry_name(module);
 	if (!name)
 		return -ENOMEM;
-	return add_file(archive, name, fd, result);
+	err = add_file(packing, name, fd);
+	return err ? err : add_debug_files(packing, fd, module);
 }
 
-static int write_archive(struct archive *archive, int fd, const struct profile *profile,
-			 const struct profile_archive_options *options,
-			 struct profile_archive_result *result)
+static int write_archive(struct packing *packing, int fd, const struct profile *profile)
 {
+	struct archive *archive = packing->archive;
 	int err = 0;
 
 	if (archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
@@ -134,7 +196,7 @@ static int write_archive(struct archive *archive, int fd, const struct profile *
 	for (size_t i = 0; i < profile->n_modules && !err; i++) {
 		/* [vdso] and its like are no files, and named when they are recorded. */
 		if (*profile->modules[i].path == '/')
-			err = add_module(archive, &profile->modules[i], options, result);
+			err = add_module(packing, &profile->modules[i]);
 	}
 	if (!err && archive_write_close(archive) != ARCHIVE_OK)
 		err = -EIO;
@@ -145,7 +207,7 @@ int profile__archive(const struct profile *profile, const struct profile_archive
 		     const char *path, struct profile_archive_result *result, struct error *error)
 {
 	_cleanup_(free_archive) struct archive *archive = archive_write_new();
-	struct profile_archive_result counted = { 0 };
+	struct packing packing = { .options = options, .archive = archive };
 	_cleanup_(free_ptr) char *temporary = NULL;
 	_cleanup_(close_fd) int fd = -1;
 	int err;
@@ -160,7 +222,7 @@ int profile__archive(const struct profile *profile, const struct profile_archive
 		return error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
 				  strerror(-err));
 	}
-	err = write_archive(archive, fd, profile, options, &counted);
+	err = write_archive(&packing, fd, profile);
 	if (err == -EIO)
 		err = fail(error, archive, path);
 	else if (err)
@@ -173,6 +235,6 @@ int profile__archive(const struct profile *profile, const struct profile_archive
 	if (err)
 		unlink(temporary);
 	else
-		*result = counted;
+		*result = packing.result;
 	return err;
 }

@@ -4,12 +4,14 @@
 #define ALLOCPROF_PROFILE_ARCHIVE_H
 
 #include <linux/types.h>
+#include <stddef.h>
 
 struct error;
 struct profile;
 
 struct profile_archive_options {
 	const char *const *debug_dirs; /* as module_file__open()'s */
+	size_t n_debug_dirs;
 	/* Told of a module whose file is not packed, and why. */
 	void (*missing)(const char *path, const char *why, void *context);
 	void *context;

@@ -9,42 +9,20 @@
 
 #include "cleanup.h"
 #include "collector.h"
-#include "demangle.h"
 #include "kernel.h"
 #include "probes.h"
 #include "profile.h"
 #include "session.h"
 #include "symbols.h"
 
-static void free_symbols(struct symbols **symbols)
+int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
 {
-	symbols__free(*symbols);
-}
+	struct collector *collector = session__collector(session);
+	int err = collector__add_modules(collector, symbols, files);
 
-static void free_demangler(struct demangler **demangler)
-{
-	demangler__free(*demangler);
-}
-
-static int demangle(struct profile *profile)
-{
-	_cleanup_(free_demangler) struct demangler *demangler = NULL;
-	int err = demangler__new(&(struct demangle_options){ 0 }, &demangler, NULL);
-
-	return err ? err : profile__demangle(profile, demangler, NULL);
-}
-
-static int name_frames(const struct session *session, struct profile *profile)
-{
-	_cleanup_(free_symbols) struct symbols *symbols = symbols__new();
-	int err;
-
-	if (!symbols)
-		return -ENOMEM;
-	err = collector__add_modules(session__collector(session), symbols);
 	if (!err)
-		err = profile__symbolize(profile, symbols);
-	return err ? err : demangle(profile);
+		err = profile__symbolize(collector__profile(collector), symbols);
+	return err ? err : collector__name_jit_frames(collector);
 }
 
 /* The words as a shell would take them. */
@@ -125,9 +103,7 @@ int session__profile(const struct session *session, char *const argv[], struct p
 
 	session__results(session, &results);
 	snprintf(elapsed, sizeof(elapsed), "%.6f", results.elapsed_seconds);
-	err = name_frames(session, profile);
-	if (!err && argv)
-		err = set_command(profile, argv);
+	err = argv ? set_command(profile, argv) : 0;
 	if (!err && !argv)
 		err = set_number(profile, "attached_pid", results.target_pid);
 	if (!err && argv && !results.target_runs)

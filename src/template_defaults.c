@@ -26,6 +26,14 @@ struct defaults {
 #define STREAM_ITERATOR "std::istreambuf_iterator<$1>"
 #define STREAM_OUTPUT	"std::ostreambuf_iterator<$1>"
 
+/* libstdc++'s hash tables spell out all of it everywhere. */
+#define EXTRACT		    "std::__detail::_Select1st|std::__detail::_Identity"
+#define RANGES		    "std::__detail::_Mod_range_hashing", "std::__detail::_Default_ranged_hash"
+#define TRAITS_OF_HASHTABLE "std::__detail::_Hashtable_traits<*"
+#define HASHTABLE                                                                                  \
+	"std::allocator<$2>", EXTRACT, EQUAL, HASH, RANGES, "std::__detail::_Prime_rehash_policy", \
+		TRAITS_OF_HASHTABLE
+
 static const struct defaults all_defaults[] = {
 	{ "std::vector", 1, { ALLOCATOR } },
 	{ "std::deque", 1, { ALLOCATOR } },
@@ -83,11 +91,13 @@ static const struct defaults all_defaults[] = {
 	{ "std::_Rb_tree",
 	  2,
 	  { "std::_Select1st<$2>|std::_Identity<$2>", LESS, "std::allocator<$2>" } },
-	{ "std::_Hashtable",
+	{ "std::_Hashtable", 2, { HASHTABLE } },
+	{ "std::__detail::_Map_base", 2, { HASHTABLE, "true|false" } },
+	{ "std::__detail::_Insert", 2, { HASHTABLE, "true|false" } },
+	{ "std::__detail::_Insert_base", 2, { HASHTABLE } },
+	{ "std::__detail::_Hashtable_base",
 	  2,
-	  { "std::allocator<$2>", "std::__detail::_Select1st|std::__detail::_Identity", EQUAL, HASH,
-	    "std::__detail::_Mod_range_hashing", "std::__detail::_Default_ranged_hash",
-	    "std::__detail::_Prime_rehash_policy", "std::__detail::_Hashtable_traits<*" } },
+	  { EXTRACT, EQUAL, HASH, RANGES, TRAITS_OF_HASHTABLE } },
 	{ "std::__shared_ptr", 1, { LOCK_POLICY } },
 	{ "std::__weak_ptr", 1, { LOCK_POLICY } },
 	{ "std::__shared_count", 0, { LOCK_POLICY } },

@@ -17,6 +17,7 @@ FOLDED = {
     "folded_bytes": ["--cost=bytes"],
     "folded_addresses": ["--addresses"],
     "folded_no_comm": ["--no-comm"],
+    "folded_by_thread": ["--by=process,thread", "--raw-stacks", "--demangle=none"],
     "folded_all": ["--cost", "bytes", "--addresses", "--no-comm", "--strict"],
 }
 
@@ -27,8 +28,9 @@ def read(path):
 
 def run(words, cwd, stdout=subprocess.PIPE):
     # SIGPIPE stays ignored, as Python has it, so that a closed pipe is an error to be dealt with.
+    # Nobody's own list of wrappers is read.
     done = subprocess.run(words, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE,
-                          restore_signals=False)
+                          restore_signals=False, env={**os.environ, "XDG_CONFIG_HOME": cwd})
     text = (done.stdout or b"").decode("utf-8", "surrogateescape")
     errors = done.stderr.decode("utf-8", "surrogateescape")
     return f"{text}--- stderr\n{errors}--- exit {done.returncode}\n"

@@ -8,6 +8,7 @@ import pathlib
 import pytest
 
 import support
+import events
 
 
 def obstacle():
@@ -70,6 +71,24 @@ def counter(tmp_path):
         return made[-1]
 
     return make
+
+
+@pytest.fixture
+def log(tmp_path):
+    """log() is a new file to log the events of the allocator to."""
+    if not support.EVENTS_LIBRARY.exists():
+        unavailable(f"{support.EVENTS_LIBRARY} is not built (x86-64 only)")
+    made = []
+
+    def make(**options):
+        path = tmp_path / f"events.{len(made)}"
+        made.append(events.Log(path, support.EVENTS_LIBRARY, **options))
+        return made[-1]
+
+    yield make
+    # pytest keeps directories, and these files are large.
+    for one in made:
+        one.path.unlink()
 
 
 COMMANDS = pytest.StashKey()

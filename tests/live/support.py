@@ -22,10 +22,12 @@ BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolv
 TARGETS = BUILD / "tests" / "targets"
 COUNTER_LIBRARY = BUILD / "tests" / "preload" / "libcounter.so"
 TRUTH_LIBRARY = BUILD / "tests" / "preload" / "libtruth.so"
+EVENTS_LIBRARY = BUILD / "tests" / "preload" / "libevents.so"
 
 sys.path.insert(0, str(SOURCE / "tests" / "preload"))
 
 import counter as counter_module  # noqa: E402
+import truth  # noqa: E402
 from counter import FUNCTIONS, Slot  # noqa: E402
 
 # Long enough for a loaded machine: a test waits for a condition, and this only ends a hang.
@@ -51,6 +53,33 @@ def stated(name):
     if not any(slot.calls for slot in slots.values()):
         raise ValueError(f"{name}.c states no calls")
     return slots
+
+
+def figures(text):
+    """The dictionary that "name=value name=value" stands for; a value of "any" is None."""
+    return {name: None if value == "any" else int(value)
+            for name, value in (word.split("=") for word in text.split())}
+
+
+def stated_cases(name):
+    """The figures that the first comment of a target states for each of its cases. The comment is
+    " *   CASE: name=value ...", and goes on where a line is indented by two more."""
+    (path,) = (SOURCE / "tests" / "targets").glob(f"{name}.c*")
+    cases = {}
+    case = None
+    for line in path.read_text().split("*/")[0].splitlines():
+        begins = re.fullmatch(r" \*   (\w+): (\w+=.*)", line)
+        goes_on = re.fullmatch(r" \*     (\w+=.*)", line)
+        if begins:
+            case = begins[1]
+            cases[case] = figures(begins[2])
+        elif goes_on and case:
+            cases[case].update(figures(goes_on[1]))
+        else:
+            case = None
+    if not cases:
+        raise ValueError(f"{path.name} states no cases")
+    return cases
 
 
 def clean_environment(extra=None):
@@ -486,6 +515,23 @@ class Recording:
         if counted != ledger["attributed"]:
             wrong.append(f"{counted} calls in counts, {ledger['attributed']} attributed")
         return wrong
+
+
+def stack_places(database):
+    """What a data file says of places in code: ({stack: ((path, ELF virtual address), ...)} with the
+    allocator's caller first, {(path, address): name of the function that has the code})."""
+    paths = {0: None}
+    paths.update((number, truth.real(path))
+                 for number, path in database.execute("SELECT id, path FROM modules"))
+    names = dict(database.execute("SELECT frame, name FROM frame_names WHERE inlined = 0"))
+    places = {number: (paths[module], offset & (1 << 64) - 1) for number, module, offset in
+              database.execute("SELECT id, module, offset FROM frames")}
+    stacks = {number: [] for number, in database.execute("SELECT id FROM stacks")}
+    for stack, frame in database.execute(
+            "SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
+        stacks[stack].append(places[frame])
+    return ({stack: tuple(frames) for stack, frames in stacks.items()},
+            {place: names[number] for number, place in places.items()})
 
 
 def folded(run, allocprof, data, *options):

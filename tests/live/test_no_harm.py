@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from support import Obedient, TIMEOUT_SECONDS, second_libc, shell_status
+from support import Obedient, TIMEOUT_SECONDS, second_libc, shell_status, stated_cases
 
 COMMANDS = ["stat", "record"]
 
@@ -52,6 +52,11 @@ def assert_same(run, under, command, argv, **options):
     (["fork_storm"], 0),
     (["threads", "64", "100"], 0),
     (["many_stacks", "-t", "4", "100000", "1000"], 0),
+    (["print_backtrace_in_malloc"], 0),
+    (["print_backtrace_in_malloc", "fault"], 0),
+    (["live_random", "1", "1", "5000"], 0),
+    (["case_study", "100"], 0),
+    *((["return_hazards", case], 0) for case in stated_cases("return_hazards")),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_targets(run, under, target, command, words, status):
     bare = assert_same(run, under, command, [target(words[0]), *words[1:]])

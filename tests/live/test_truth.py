@@ -35,24 +35,12 @@ class Recording:
         self.data = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.ledger = dict(self.data.execute("SELECT name, value FROM ledger"))
         self.ends = {}
-        self.names = {}
-        paths = {0: None}
-        paths.update(self.data.execute("SELECT id, path FROM modules"))
-        places = {}
-        for number, module, offset, name in self.data.execute(
-                "SELECT id, module, offset, function FROM frames"):
-            place = (paths[module] and truth.real(paths[module]), offset & (1 << 64) - 1)
-            places[number] = place
-            self.names[place] = name
-        frames = collections.defaultdict(list)
-        for stack, frame in self.data.execute(
-                "SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
-            frames[stack].append(places[frame])
+        frames, self.names = support.stack_places(self.data)
         ends = dict(self.data.execute("SELECT id, end FROM stacks"))
         self.stacks = collections.defaultdict(truth.Sum)
         for stack, function, calls, size in self.data.execute(
                 "SELECT stack, function, calls, bytes FROM counts"):
-            key = (function, tuple(frames[stack]))
+            key = (function, frames[stack])
             self.stacks[key].add(calls, size)
             self.ends[key[1]] = ends[stack]
 

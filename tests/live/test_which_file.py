@@ -210,6 +210,24 @@ def test_two_versions_of_a_program(recorder, program, target, way):
     assert recorder.makers(PROGRAM_BYTES) == {FIRST[way]: 1, "second_makes": 2}
 
 
+@pytest.mark.parametrize("way", ["renamed", "overwritten"])
+def test_two_versions_without_build_ids(recorder, program, target, tmp_path, way):
+    """The data file knows files by path and build id. Rather no names than those of the other one."""
+    second = tmp_path / "second"
+    for path, of in ((second, "which_second"), (program, "which_first")):
+        subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", target(of), path],
+                       check=True)
+    shell = Shell(recorder, "--expect", program)
+    shell.run(program, "make", holding=[program])
+    replace(program, second, way)
+    shell.run(program, "make", holding=[program])
+    shell.end()
+    assert recorder.makers(PROGRAM_BYTES) == {"no name": 2}
+    why = dict(Recording(recorder.data).sql("SELECT path, symbols FROM modules"))[str(program)]
+    assert why in ("several files without a build id were at this path",
+                   "the file was written over while it was recorded")
+
+
 def test_deleted_after_the_process(recorder, program):
     """By something that runs as part of the recording, and before names are looked up."""
     shell = Shell(recorder)

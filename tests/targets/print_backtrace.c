@@ -9,9 +9,8 @@
  *
  * Prints the frames, exit status 0.
  */
-#include <dlfcn.h>
 #include <execinfo.h>
-#include "raw.h"
+#include "print_frame.h"
 
 DEFINE_SINK;
 
@@ -23,19 +22,8 @@ static void print_frames(void)
 	int n = backtrace(frames, 64);
 
 	say_number("", n, " frames\n");
-	for (int i = 0; i < n; i++) {
-		const char *file;
-		Dl_info info;
-
-		if (!dladdr(frames[i], &info) || !info.dli_fname) {
-			say("  unknown\n");
-			continue;
-		}
-		file = strrchr(info.dli_fname, '/');
-		say("  ");
-		say(file ? file + 1 : info.dli_fname);
-		say_number("+", (char *)frames[i] - (char *)info.dli_fbase, "\n");
-	}
+	for (int i = 0; i < n; i++)
+		print_frame(frames[i]);
 }
 
 __attribute__((noinline)) int descend(int depth)

@@ -4,6 +4,7 @@
  *
  *   alloc N   exactly N times malloc(32) and free, then prints "done"
  *   keep N    exactly N times malloc(48) without free, then prints "done"
+ *   release N exactly N times free of what keep made last, of the last 1000 it made, then "done"
  *   exit      exit status 0, as at the end of the input
  *
  * Other than that it makes no call of the allocator after "ready".
@@ -11,6 +12,27 @@
 #include "raw.h"
 
 DEFINE_SINK;
+
+#define MAX_KEPT 1000
+
+static void *kept[MAX_KEPT];
+static unsigned long n_kept;
+
+static void keep(void)
+{
+	sink = malloc(48);
+	kept[n_kept++ % MAX_KEPT] = sink;
+}
+
+static void release(void)
+{
+	void **place = &kept[--n_kept % MAX_KEPT];
+
+	if (!*place)
+		_exit(2);
+	free(*place);
+	*place = NULL;
+}
 
 int main(void)
 {
@@ -25,7 +47,10 @@ int main(void)
 			}
 		} else if (!strncmp(line, "keep ", 5)) {
 			for (unsigned long n = number_or(line + 5, 0); n; n--)
-				sink = malloc(48);
+				keep();
+		} else if (!strncmp(line, "release ", 8)) {
+			for (unsigned long n = number_or(line + 8, 0); n; n--)
+				release();
 		} else if (!strcmp(line, "exit")) {
 			break;
 		} else {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Allocations whose stacks have the names that C++ makes: of templates, lambdas, constructors that are
- * inlined, operators, thunks, exceptions, containers that grow. Above start-up malloc is called once for
- * each of these sizes, through these functions of the program, outermost first, of templates without
- * their arguments; what is in brackets is inlined. The C++ library's functions stand between and behind
- * them.
+ * Allocations whose stacks have the names that C++ makes: of templates, lambdas, constructors that
+ * are inlined, operators, thunks, exceptions, containers that grow. Above start-up malloc is called
+ * once for each of these sizes, through these functions of the program, outermost first, of
+ * templates without their arguments; what is in brackets is inlined. The C++ library's functions
+ * stand between and behind them.
  *
  *   1001 bytes: main;plain_new
  *   1002 bytes: main;array_new
  *   1104 bytes: main;inlined_constructor;[shapes::Buffer::Buffer;shapes::obtain]
  *   1208 bytes: main;nested_templates;[shapes::Pair::Pair;shapes::Buffer::Buffer;shapes::obtain]
- *   1301 bytes: main;call_function;shapes::(anonymous namespace)::run;[operator()]
+ *   1301 bytes: main;functor;shapes::(anonymous namespace)::run;[functor::{lambda}::operator()]
  *   1401 bytes: main;virtual_call;shapes::Circle::draw
  *   1402 bytes: main;virtual_call;non-virtual thunk to shapes::Circle::erase
  *   1501 bytes: main;static_method;shapes::Registry::add;shapes::Registry::add
@@ -41,7 +41,7 @@
 #define NOINLINE __attribute__((noinline))
 #define INLINE	 inline __attribute__((always_inline))
 /* A call that is the last thing done would leave no frame. */
-#define STAY	 __asm__ volatile("" : : : "memory")
+#define STAY __asm__ volatile("" : : : "memory")
 
 void *volatile sink;
 void show(void *object);
@@ -225,7 +225,7 @@ NOINLINE void nested_templates(size_t extra)
 	STAY;
 }
 
-NOINLINE void call_function(int n)
+NOINLINE void functor(int n)
 {
 	std::function<void(int)> function = [n](int more) {
 		take(::operator new(1300 + n * more));
@@ -326,7 +326,7 @@ int main()
 	array_new();
 	inlined_constructor(4);
 	nested_templates(8);
-	call_function(1);
+	functor(1);
 	virtual_call(circle, circle);
 	static_method();
 	operators();

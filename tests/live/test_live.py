@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Live memory as allocprof has it against the log of events, both in the same run: of every stack
+the blocks, bytes, frees, temporary and failed ones, to the last one; the peak within its bound."""
+
+import collections
+import os
+import signal
+import sqlite3
+import urllib.parse
+
+import pytest
+
+import events
+from events import Blocks, Calls
+from support import (EVENTS_LIBRARY, INPUT, Obedient, TIMEOUT_SECONDS, by_address, in_pid_namespace,
+                     libc_path, patched_functions, programs, read_report, shell_status,
+                     stack_places, stated_cases, wait_until)
+
+# What `record --live` and `stat --live` promise of the peak, which they may see between two drains.
+PEAK_BOUND = 0.01
+# No stack of a target is deeper; so none is cut.
+DEPTH = 512
+MOST_SHOWN = 6
+
+# Of the data file's table blocks, in the order of Blocks' fields, without the peak.
+EXACT = ("allocations", "bytes", "frees", "freed_bytes", "temporary", "temporary_bytes", "failed",
+         "discarded", "discarded_bytes")
+
+
+class Memory:
+    """What one side says: calls and blocks by (process id, image of that, function, stack)."""
+
+    def __init__(self):
+        self.calls = collections.defaultdict(Calls)
+        self.blocks = collections.defaultdict(Blocks)
+        self.names = {}  # of frames, where they are known
+
+    def show(self, key):
+        pid, image, function, frames = key
+        lines = [f"{function} in image {image} of process {pid}:"]
+        lines += [f"    {os.path.basename(path or '-')}+{address:#x} "
+                  f"{self.names.get((path, address), '')}".rstrip() for path, address in frames]
+        if len(lines) > 30:
+            lines[20:-8] = [f"    ... {len(lines) - 28} more"]
+        return "\n".join(lines)
+
+    @property
+    def all_blocks(self):
+        return events.total(self.blocks.values(), Blocks)
+
+
+FIRST_NAMES = {name: names[0] for names in by_address(libc_path()) for name in names}
+
+
+def numbered(processes):
+    """{process: (pid, n)}: of the images of one pid that allocated, in their order, the n-th."""
+    seen = collections.Counter()
+    numbers = {}
+    for process, pid in processes:
+        numbers[process] = (pid, seen[pid])
+        seen[pid] += 1
+    return numbers
+
+
+def memory_of_log(found):
+    """Of events.Figures."""
+    memory = Memory()
+    # free is not recorded unless asked for, so that an image that only frees may be missing there.
+    processes = sorted({key.process for key in found.counts if key.function != "free"})
+    numbers = numbered((process, process.pid) for process in processes)
+    for of_side, of_log in ((memory.calls, found.counts), (memory.blocks, found.blocks)):
+        for key, sums in of_log.items():
+            number = numbers.get(key.process, (key.process.pid, None))
+            of_side[(*number, FIRST_NAMES[key.function], key.stack)] += sums
+    return memory
+
+
+def without_library(frames):
+    """Between the caller and the C library's function there is a stub of libevents.so."""
+    n = 0
+    while n < len(frames) and frames[n][0] == str(EVENTS_LIBRARY):
+        n += 1
+    return frames[n:]
+
+
+def memory_of_data(path):
+    """Of a data file."""
+    memory = Memory()
+    database = sqlite3.connect(f"file:{urllib.parse.quote(str(path))}?mode=ro", uri=True)
+    stacks, memory.names = stack_places(database)
+    pids = dict(database.execute("SELECT id, pid FROM processes"))
+    numbers = numbered(database.execute(
+        "SELECT id, pid FROM processes WHERE id IN (SELECT process FROM counts "
+        "WHERE function <> 'free') ORDER BY id"))
+    keys = {}
+    for count, process, stack, function, calls, size in database.execute(
+            "SELECT id, process, stack, function, calls, bytes FROM counts"):
+        keys[count] = (*numbers.get(process, (pids[process], None)), function, without_library(stacks[stack]))
+        memory.calls[keys[count]] += Calls(calls, size)
+    columns = [*EXACT, "peak", "peak_bytes"]
+    for count, *values in database.execute(f"SELECT count, {', '.join(columns)} FROM blocks"):
+        memory.blocks[keys[count]] += Blocks(**dict(zip(columns, values)))
+    return memory, dict(database.execute("SELECT name, value FROM ledger"))
+
+
+def differing(what, expected, found, shown, fields):
+    """Sentences on what is not the same by key."""
+    wrong = []
+    for key in {**expected, **found}:
+        ours, theirs = (sums[key] if key in sums else None for sums in (expected, found))
+        lines = [f"{name}: the log has {getattr(ours, name, 0)}, allocprof "
+                 f"{getattr(theirs, name, 0)}" for name in fields
+                 if getattr(ours, name, 0) != getattr(theirs, name, 0)]
+        if lines:
+            wrong.append(f"{what}, {'; '.join(lines)}\n{shown.show(key)}")
+    return [f"{len(wrong)} differ in {what}", *wrong[:MOST_SHOWN]] if wrong else []
+
+
+def peak_differences(expected, found):
+    """Sentences on a peak that is not within the bound, or whose parts are not its sum."""
+    peak, got = expected.all_blocks.peak_bytes, found.all_blocks.peak_bytes
+    if not peak * (1 - PEAK_BOUND) <= got <= peak:
+        return [f"peak: the log has {peak} bytes, allocprof {got}"]
+    return []
+
+
+def differences(expected, found, peak=True):
+    """Sentences on all that allocprof says otherwise than the log; @peak is False where it depends
+    on the order of events on different threads, which the two may see differently."""
+    # Which functions were asked for is the recording's business: free is not by default.
+    functions = {key[2] for key in found.calls}
+    calls = {key: sums for key, sums in expected.calls.items() if key[2] in functions}
+    missing = {key[2] for key in expected.calls} - functions - {"free"}
+    return [*(f"{name} is not in the recording" for name in sorted(missing)),
+            *differing("calls", calls, found.calls, found, ("calls", "bytes")),
+            *differing("blocks", expected.blocks, found.blocks, found, EXACT),
+            *(peak_differences(expected, found) if peak else [])]
+
+
+# The members of `stat --live --json` for what events.Totals and events.Blocks have.
+STAT_TOTALS = {name: name for name in (
+    "allocations", "deallocations", "reallocations", "failed", "bytes_allocated",
+    "bytes_deallocated", "bytes_reallocated", "total_allocations", "remaining_allocations",
+    "total_allocated_bytes", "inherited", "unknown")}
+STAT_BLOCKS = {name: name for name in (
+    "live", "live_bytes", "temporary", "temporary_bytes", "discarded", "discarded_bytes")}
+STAT_PEAK = "peak_bytes"
+
+
+def stat_differences(report, found, peak=True):
+    """Sentences on all that a report of `stat --live` says otherwise than the log."""
+    wrong = []
+
+    def expect(what, expected, got):
+        if expected != got:
+            wrong.append(f"{what}: the log has {expected}, allocprof {got}")
+
+    totals, blocks = found.all_totals, found.all_blocks
+    for ours, theirs in STAT_TOTALS.items():
+        expect(theirs, getattr(totals, ours), report.get(theirs))
+    for ours, theirs in STAT_BLOCKS.items():
+        expect(theirs, getattr(blocks, ours), report.get(theirs))
+    expect("lost", 0, report["lost"]["total"])
+    got = report.get(STAT_PEAK)
+    if peak and (got is None or
+                 not blocks.peak_bytes * (1 - PEAK_BOUND) <= got <= blocks.peak_bytes):
+        wrong.append(f"peak: the log has {blocks.peak_bytes} bytes, allocprof {got}")
+    return wrong
+
+
+class Both:
+    """Runs commands under the log and allocprof."""
+
+    def __init__(self, run, log, allocprof, target, directory):
+        self.run = run
+        self.log = log
+        self.allocprof = allocprof
+        self.target = target
+        self.directory = directory
+
+    def _run(self, words, argv, wrap, **options):
+        made = self.log()
+        argv = [str(word) for word in argv]
+        # The static launcher tells allocprof nothing of what it will run.
+        self.run(wrap([self.allocprof, *words, "--expect", argv[0], "--",
+                       self.target("preload_exec"), str(made.path), str(made.library), *argv]),
+                 **options)
+        found = events.analyse(made.read())
+        assert found.counts, "the library was not loaded"
+        return found
+
+    def record(self, argv, live=True, wrap=list, **options):
+        """The log's memory and the recording's."""
+        data = self.directory / "data"
+        found = self._run(["record", "-o", str(data), "--max-depth", str(DEPTH),
+                           *(["--live"] if live else [])], argv, wrap, **options)
+        memory, ledger = memory_of_data(data)
+        assert ledger["lost"] == 0, ledger
+        return memory_of_log(found), memory, found
+
+    def stat(self, argv, live=True, wrap=list, **options):
+        """The log's figures and the report."""
+        output = self.directory / "out.json"
+        found = self._run(["stat", "--json", "-o", str(output), *(["--live"] if live else [])],
+                          argv, wrap, **options)
+        return found, read_report(output)
+
+
+@pytest.fixture
+def both(run, log, allocprof, target, tmp_path):
+    return Both(run, log, allocprof, target, tmp_path)
+
+
+def assert_none(wrong):
+    assert not wrong, "\n".join(wrong)
+
+
+CASES = [(name, case) for name in ("live_shapes", "return_hazards") for case in stated_cases(name)]
+# Whose peak is a matter of which thread was first.
+MANY_AT_ONCE = {"fork", "threads"}
+RANDOM = [(1, 1, 5000), (3, 4, 3000), (5, 64, 100)]
+PROGRAMS = [name for name in programs(str)]
+
+
+def status_of(case):
+    return 128 + signal.SIGKILL if case == "kill" else 0
+
+
+@pytest.mark.parametrize("name, status", [
+    (["live_shapes", "fail"], 0), (["live_shapes", "vfork_exec"], 0), (["every_function"], 3),
+    (["live_random", 3, 4, 3000], 0)], ids=lambda value: value[-1] if isinstance(value, list) else "")
+def test_library_changes_no_call(both, target, name, status):
+    """Without --live too: allocprof sees the calls that the log has, from where it has them."""
+    argv = [target(name[0]), *name[1:]]
+    expected, found, _ = both.record(argv, live=False, expect=status)
+    functions = {key[2] for key in found.calls}
+    calls = {key: sums for key, sums in expected.calls.items() if key[2] in functions}
+    assert_none(differing("calls", calls, found.calls, found, ("calls", "bytes")))
+    found, report = both.stat(argv, live=False, expect=status)
+    calls, _ = found.by(lambda key: FIRST_NAMES[key.function])
+    assert {name: entry["calls"] for name, entry in report["functions"].items()
+            if entry["calls"]} == {name: sums.calls for name, sums in calls.items()}
+
+
+@pytest.mark.parametrize("name, case", CASES)
+def test_record(both, target, name, case):
+    expected, found, _ = both.record([target(name), case], expect=status_of(case))
+    assert_none(differences(expected, found, peak=case not in MANY_AT_ONCE))
+
+
+@pytest.mark.parametrize("name, case", CASES)
+def test_stat(both, target, name, case):
+    expected, report = both.stat([target(name), case], expect=status_of(case))
+    assert_none(stat_differences(report, expected, peak=case not in MANY_AT_ONCE))
+
+
+@pytest.mark.parametrize("arguments", RANDOM)
+def test_random(both, target, arguments):
+    argv = [target("live_random"), *arguments]
+    alone = arguments[1] == 1
+    expected, found, _ = both.record(argv, expect=0)
+    assert_none(differences(expected, found, peak=alone))
+    expected, report = both.stat(argv, expect=0)
+    assert_none(stat_differences(report, expected, peak=alone))
+
+
+@pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(both, target, name, wrap):
+    """Trees of processes and threads. In a PID namespace the log has other process ids."""
+    argv, status = programs(target)[name]
+    if wrap is list:
+        expected, found, _ = both.record(argv, expect=status, stdin=INPUT)
+        assert_none(differences(expected, found, peak=False))
+    expected, report = both.stat(argv, wrap=wrap, expect=status, stdin=INPUT)
+    assert_none(stat_differences(report, expected, peak=False))
+
+
+def test_many_live(both, target):
+    expected, found, _ = both.record([target("many_live"), 200000, 33], expect=0)
+    assert found.all_blocks.live == 200000
+    assert_none(differences(expected, found))
+
+
+def test_case_study(both, target):
+    """Each function's memory, and when it came and went."""
+    expected, found, _ = both.record([target("case_study")], expect=0)
+    assert_none(differences(expected, found))
+    by_caller = collections.defaultdict(Blocks)
+    for (_, _, _, frames), sums in found.blocks.items():
+        by_caller[found.names[frames[0]]] += sums
+    for name, stated in stated_cases("case_study").items():
+        assert {key: getattr(by_caller[name], key) for key in stated} == stated
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+def test_attached(runner, allocprof, log, target, tmp_path, stop):
+    """What was there before is not known; its end is counted apart."""
+    made = log()
+    obedient = Obedient(runner, [target("sleeper")], env=made.env())
+    obedient.ask("keep 10")
+    stat = runner.start([allocprof, "stat", "--live", "--json", "-o", tmp_path / "out.json",
+                         "-p", str(obedient.pid)])
+    every = {names[0] for names in by_address(libc_path())}
+    wait_until(lambda: stat.poll() is not None or patched_functions(obedient.pid) == every,
+               "all functions of libc are probed")
+    assert stat.poll() is None, f"allocprof ended with {stat.returncode}"
+    first = made.position()
+    obedient.ask("keep 5")
+    obedient.ask("alloc 300")
+    obedient.ask("release 12")
+    obedient.ask("keep 1")
+    stat.send_signal(stop)
+    assert shell_status(stat.wait(TIMEOUT_SECONDS)) in (0, 128 + stop)
+    end = made.position()
+    obedient.ask("alloc 100")
+    obedient.exit()
+    found = events.analyse(made.read(first, end))
+    assert found.all_totals.unknown == 7
+    assert_none(stat_differences(read_report(tmp_path / "out.json"), found))
