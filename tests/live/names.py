@@ -32,8 +32,8 @@ def without_brackets(text, opening, closing):
 
 
 def plain(name):
-    """A demangled name without parameters, template arguments, return type, and what the compiler or
-    the ABI adds: that much all demanglers agree on."""
+    """A demangled name without parameters, template arguments, return type, and what the compiler
+    or the ABI adds: that much all demanglers agree on."""
     name = re.sub(r" \[clone [^]]*\]|\[abi:[^]]*\]", "", name)
     name = re.sub(r"(\.(cold|part|isra|constprop|llvm|lto_priv)(\.\d+)?)+$", "", name)
     name = re.sub(r"::h[0-9a-f]{16}$", "", name)
@@ -98,9 +98,9 @@ def lines_of(tool, path, addresses):
 
 
 def addr2line(path, addresses):
-    """Lines by address, the innermost of each first. addr2line calls the innermost, where DWARF has no
-    linker's name for it, by the name of the symbol; there eu-addr2line knows better. That one knows
-    nothing where the compiler made no .debug_aranges, as LLVM's do not."""
+    """Lines by address, the innermost of each first. addr2line calls the innermost, where DWARF has
+    no linker's name for it, by the name of the symbol; there eu-addr2line knows better. That one
+    knows nothing where the compiler made no .debug_aranges, as LLVM's do not."""
     binutils, elfutils = (lines_of(tool, path, addresses) for tool in ("addr2line", "eu-addr2line"))
     return {address: other if places(other) == places(lines) else lines
             for (address, lines), other in zip(binutils.items(), elfutils.values())}

@@ -36,7 +36,8 @@ def assert_as_addr2line(recording, path, described, inlined=True, places=True, c
         wanted = [line for line in expected[address] if line.name != "??"]
         if not inlined:
             wanted = wanted[-1:]
-        names, found = [leaf(line.name) for line in wanted], [leaf(line.name) for line in frame.lines]
+        names = [leaf(line.name) for line in wanted]
+        found = [leaf(line.name) for line in frame.lines]
         if names != found:
             wrong.append(f"{address:#x}: expected {';'.join(reversed(names))}, "
                          f"got {';'.join(reversed(found))}")
@@ -94,8 +95,8 @@ def build_id(path):
 
 
 class Variants:
-    """Copies of a program whose debug information is elsewhere, or in part gone. Each function gives
-    the options that allocprof needs, and whether there is DWARF."""
+    """Copies of a program whose debug information is elsewhere, or in part gone. Each function
+    gives the options that allocprof needs, and whether there is DWARF."""
 
     def __init__(self, full, directory):
         self.full = full
@@ -218,7 +219,7 @@ def test_cpp_written_down(run, allocprof, target, tmp_path, column, expected):
 
 
 def test_cpp_g1(run, allocprof, target, tmp_path):
-    """-g1 has no variables and types, which local classes are found in, and all that a backtrace needs."""
+    """-g1 has no variables and types, so no scopes of local classes, and all that a backtrace needs."""
     path = target("names_g1")
     recording = record(run, allocprof, tmp_path, [path])
     assert_as_addr2line(recording, path, path)
@@ -274,6 +275,7 @@ def test_rust(run, allocprof, tmp_path, rust, mangling, debug):
     tool("objcopy", *([] if debug else ["--strip-debug"]), full, path)
     recording = record(run, allocprof, tmp_path, [path])
     names = {line.name for frame in recording.frames(path) for line in frame.lines}
-    assert not [name for name in names if re.search(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,}\]|\$|^_R", name)]
+    mangled = re.compile(r"::h[0-9a-f]{16}$|\[[0-9a-f]{8,}\]|\$|^_R")
+    assert not [name for name in names if mangled.search(name)]
     assert_as_addr2line(recording, path, full, debug, debug)
     assert_as_stated(recording, RUST, path, is_own_rust, leaf, debug)

@@ -229,12 +229,13 @@ def interpreter_of(path):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_linker_is_named(run, allocprof, target, tmp_path, command):
-    """ld.so --library-path DIRECTORY PROGRAM: nothing of what it makes is in the file that is started."""
+    """ld.so --library-path DIRECTORY PROGRAM: what is started is not what makes the blocks."""
     second_libc(tmp_path / "lib")
     linker = interpreter_of(target("every_function"))
-    run([*argv_of(allocprof, command, tmp_path / "plain"), "--", target("every_function")], expect=3)
-    run([*argv_of(allocprof, command, tmp_path / "x"), "--", linker, "--library-path", tmp_path / "lib",
-         target("every_function")], expect=3)
+    program = target("every_function")
+    run([*argv_of(allocprof, command, tmp_path / "plain"), "--", program], expect=3)
+    run([*argv_of(allocprof, command, tmp_path / "x"), "--", linker, "--library-path",
+         tmp_path / "lib", program], expect=3)
     assert mallocs(command, tmp_path / "x") == mallocs(command, tmp_path / "plain") > 0
     if command == "stat":
         assert read_report(tmp_path / "x")["complete"] is True
@@ -246,8 +247,8 @@ def test_linker_is_named(run, allocprof, target, tmp_path, command):
 
 
 def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
-    """A process maps several files at once, and the last of them is one that should have been probed;
-    also when allocprof is busy with the first meanwhile."""
+    """A process maps several files at once, and the last of them is one that should have been
+    probed; also when allocprof is busy with the first meanwhile."""
     env = second_libc(tmp_path / "lib")
     words = f"LD_LIBRARY_PATH={env['LD_LIBRARY_PATH']} exec {target('names_full')}"
     for _ in range(12):

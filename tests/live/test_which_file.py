@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Functions have the names of the file that was mapped, whatever has become of it since and whatever
-is at its path now. The file that must not be taken differs from the right one in a name only."""
+"""Functions have the names of the file that was mapped, whatever has become of it since and
+whatever is at its path now. The file that must not be taken differs in a name only."""
 
 import contextlib
 import errno
@@ -47,8 +47,8 @@ class Recorder:
         return self.runner.run([*self.argv, *options, "--", *argv], expect=expect)
 
     def makers(self, size):
-        """Who made blocks of a size, and how often, each by a complete stack; "no name" where its file
-        could not be had."""
+        """Who made blocks of a size, and how often, each by a complete stack; "no name" where its
+        file could not be had."""
         recording = Recording(self.data)
         assert recording.unbalanced() == []
         assert recording.ledger["lost"] == 0
@@ -161,7 +161,7 @@ def test_exited(recorder, program):
 
 @pytest.mark.parametrize("after", ["deleted", "renamed"])
 def test_launched(recorder, program, target, after):
-    """What is started is another file by the time that it makes a block, and that names are wanted."""
+    """What was started is another file by the time that it makes a block and names are wanted."""
     obedient = recorder.launch(program)
     if after == "deleted":
         program.unlink()
@@ -212,7 +212,7 @@ def test_two_versions_of_a_program(recorder, program, target, way):
 
 @pytest.mark.parametrize("way", ["renamed", "overwritten"])
 def test_two_versions_without_build_ids(recorder, program, target, tmp_path, way):
-    """The data file knows files by path and build id. Rather no names than those of the other one."""
+    """The data file knows files by path and build id. Rather no names than the other one's."""
     second = tmp_path / "second"
     for path, of in ((second, "which_second"), (program, "which_first")):
         subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", target(of), path],
@@ -257,8 +257,8 @@ def test_loaded(recorder, program, library, target, after):
 
 
 def test_deleted_before_its_first_block(recorder, runner, program, library):
-    """As a program does that unpacks a library, loads it, and leaves nothing behind. Nothing has been
-    asked about the file before it was deleted."""
+    """As a program does that unpacks a library, loads it, and leaves nothing behind. Nothing has
+    been asked about the file before it was deleted."""
     obedient = Obedient(runner, [program])
     obedient.ask(f"load {library}")
     library.unlink()
@@ -307,8 +307,8 @@ def callers(recorder):
 
 @pytest.mark.parametrize("after", ["nothing", "deleted", "renamed"])
 def test_too_late(recorder, program, library, target, tmp_path, after):
-    """allocprof sleeps while a process comes, loads a library and goes. Where that is no longer at its
-    path there is no name to be had; and a wrong one would be worse than none."""
+    """allocprof sleeps while a process comes, loads a library and goes. Where that is no longer at
+    its path there is no name to be had; and a wrong one would be worse than none."""
     shell = Shell(recorder, "--expect", program)
     with shell.asleep():
         shell.run(program, "load", library)
@@ -416,8 +416,8 @@ def test_mount_namespace(recorder, runner, target, place, attached):
 
 
 def test_mount_namespace_too_late(recorder, target, place):
-    """The process and its file system are gone, and at the path is a file of the same size, on a file
-    system of the same kind with the same inode number."""
+    """The process and its file system are gone, and at the path is a file of the same size, on a
+    file system of the same kind with the same inode number."""
     shell = Shell(recorder, inside=["unshare", "--mount", "--propagation", "private"])
     shell.run("mount", "-t", "tmpfs", "none", place)
     shell.run("cp", target("which_second"), place / "program")

@@ -61,6 +61,11 @@ static void test_both_forms(void **state)
 		{ "inner.1234", "inner.1234", "inner.1234" },
 		{ ".cold", ".cold", ".cold" },
 		{ "$stdin", "$stdin", "$stdin" },
+		{ "std::vector<int, std::allocator<int> >::size", "std::vector<int>::size",
+		  "std::vector<int, std::allocator<int> >::size" },
+		{ "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop" },
 	};
 	struct demangler *demangler = new_demangler(NULL);
 
