@@ -219,7 +219,8 @@ def test_cpp_written_down(run, allocprof, target, tmp_path, column, expected):
 
 
 def test_cpp_g1(run, allocprof, target, tmp_path):
-    """-g1 has no variables and types, so no scopes of local classes, and all that a backtrace needs."""
+    """-g1 has no variables and types, hence no scopes of local classes, and all that a backtrace
+    needs."""
     path = target("names_g1")
     recording = record(run, allocprof, tmp_path, [path])
     assert_as_addr2line(recording, path, path)

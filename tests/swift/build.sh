@@ -21,6 +21,7 @@ swift=/usr/libexec/swift
 
 # in_root COMMAND: mounts that nobody else sees, and that end with it.
 in_root() {
+	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c '
 		mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" &&
 		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TMPDIR=/tmp LC_ALL=C \
@@ -63,7 +64,7 @@ copy_with_libraries() {
 	done
 }
 
-rm -rf "$out/lib" "$out/demangle"
+rm -rf "${out:?}/lib" "${out:?}/demangle"
 copy_with_libraries "$out/lib" /tmp/shapes
 copy_with_libraries "$out/demangle" "$swift/lib/libswiftDemangle.so" "$swift/bin/swift-demangle"
 cp "$root$swift/lib/libswiftDemangle.so" "$root$swift/bin/swift-demangle" "$out/demangle/"

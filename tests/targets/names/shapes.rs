@@ -91,6 +91,7 @@ fn call_closure(base: usize) {
         |n| obtain(base + n),
     );
     run_boxed(black_box(Box::new(move |n| obtain(base + n))));
+    stay();
 }
 
 #[inline(never)]
