@@ -43,9 +43,28 @@ typedef struct {
 	void *vdso;
 } mm_context_t;
 
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	mm_context_t context;
 	unsigned long exec_vm;
+	struct uprobes_state uprobes_state;
+};
+
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
 };
 
 struct task_struct {
@@ -55,6 +74,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct pid *thread_pid;
+	struct uprobe_task *utask;
 	char comm[16];
 };
 

@@ -36,7 +36,9 @@ const struct command *command__find(const char *name);
 extern const struct command cmd_archive;
 extern const struct command cmd_doctor;
 extern const struct command cmd_folded;
+extern const struct command cmd_graph;
 extern const struct command cmd_record;
+extern const struct command cmd_report;
 extern const struct command cmd_stat;
 extern const struct command cmd_symbolize;
 

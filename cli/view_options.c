@@ -37,7 +37,9 @@ static error_t parse_by(struct view_choice *choice, const char *list, struct err
 
 		if (len == strlen("thread") && !strncmp(list, "thread", len)) {
 			choice->by_thread = true;
-		} else if (len != strlen("process") || strncmp(list, "process", len)) {
+		} else if (len == strlen("process") && !strncmp(list, "process", len)) {
+			choice->by_process = true;
+		} else {
 			error__set(error, -EINVAL,
 				   "unknown root '%.*s'; --by is process, thread or both with a "
 				   "comma",

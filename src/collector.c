@@ -54,6 +54,11 @@ struct known_stack {
 	__u32 id; /* profile id */
 };
 
+/* Where records of dumps count: by the number of the dump. */
+struct dumped_stack {
+	__u32 stack; /* profile id, 0: not known */
+};
+
 struct pending_dump {
 	struct pending_dump *next;
 	__u64 record[]; /* struct ap_dump_record and the bytes of stack */
@@ -73,6 +78,8 @@ struct collector {
 	struct known_stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct hash_table stack_index;
+	struct dumped_stack *dumped; /* by number - 1 */
+	size_t n_dumped;
 	struct unwind_tables *tables;
 	struct dump_unwinder *unwinder;
 	struct jit_names *jit_names;
@@ -121,6 +128,7 @@ void collector__free(struct collector *collector)
 	free(collector->module_by_kernel_id);
 	free(collector->images);
 	free(collector->stacks);
+	free(collector->dumped);
 	hash_table__release(&collector->followed);
 	hash_table__release(&collector->stack_index);
 	while (collector->dumps) {
@@ -226,12 +234,25 @@ static struct image *get_image(struct collector *collector, __u32 id)
 	return &collector->images[id - 1];
 }
 
+/* An exit ends the record's image, an exec its parent. */
+static void end_image(struct collector *collector, const struct ap_process_record *record)
+{
+	bool execed = record->event == AP_PROCESS_EXECED;
+	__u32 id = execed ? record->parent : record->id;
+
+	if (id && id <= collector->n_images && collector->images[id - 1].process)
+		profile__end_process(collector->profile, collector->images[id - 1].process,
+				     record->time_ns, execed);
+}
+
 static int handle_process(struct collector *collector, const struct ap_process_record *record)
 {
 	struct image *image, *parent;
 	char comm[AP_COMM_LEN + 1];
 	int err;
 
+	if (record->event == AP_PROCESS_EXITED || record->event == AP_PROCESS_EXECED)
+		end_image(collector, record);
 	if (record->event == AP_PROCESS_EXITED) {
 		if (grow(&collector->ended, &collector->ended_capacity, collector->n_ended + 1,
 			 sizeof(*collector->ended)))
@@ -644,6 +665,15 @@ static bool is_entry(struct collector *collector, const struct ap_frame *frame, 
 	return offset - place->entry_offset < place->entry_size;
 }
 
+static int note_dumped(struct collector *collector, __u64 number, __u32 stack)
+{
+	if (!number || number > UINT32_MAX ||
+	    grow(&collector->dumped, &collector->n_dumped, number, sizeof(*collector->dumped)))
+		return -ENOMEM;
+	collector->dumped[number - 1].stack = stack;
+	return 0;
+}
+
 /* The dump's stack, unwound here, as one of the profile's. */
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
@@ -665,6 +695,9 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 	    is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
 		end = AP_END_COMPLETE;
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
+	/* Its calls are in a record of their own. */
+	if (!err && (dump->key.function & AP_FUNCTION_DUMPED))
+		return note_dumped(collector, dump->key.stack, stack);
 	if (!err)
 		err = key_thread(collector, &dump->key, &thread);
 	if (!err)
@@ -753,27 +786,49 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 	return hash_table__insert(&collector->stack_index, record->stack, ++collector->n_stacks);
 }
 
-static int add_count(struct collector *collector, const struct ap_count_key *key, __u64 calls,
-		     __u64 size_bytes)
+/* The profile's stack for the key's, 0 where it is not known. */
+static __u32 key_stack(struct collector *collector, const struct ap_count_key *key)
 {
-	__u32 index = hash_table__find(&collector->stack_index, key->stack, stack_has_hash,
-				       collector, &key->stack);
-	__u32 thread, count;
+	__u32 index;
+
+	if (key->function & AP_FUNCTION_DUMPED)
+		return key->stack && key->stack <= collector->n_dumped
+			       ? collector->dumped[key->stack - 1].stack
+			       : 0;
+	index = hash_table__find(&collector->stack_index, key->stack, stack_has_hash, collector,
+				 &key->stack);
+	return index ? collector->stacks[index - 1].id : 0;
+}
+
+int collector__add_record(struct collector *collector, const struct ap_count_key *key, __u64 calls,
+			  __u64 size_bytes, __u32 *count)
+{
+	__u32 stack = key_stack(collector, key), thread;
 	int err;
 
 	/* Frames are sent before their counter exists and read before it is. Should that ever be
 	 * wrong, the calls are missing from what is attributed and the ledger says so. */
-	if (!index)
+	*count = 0;
+	if (!stack)
 		return 0;
 	err = key_thread(collector, key, &thread);
 	if (err)
 		return err;
-	err = profile__add_count(collector->profile, thread, collector->stacks[index - 1].id,
-				 key->function, calls, size_bytes, &count);
+	err = profile__add_count(collector->profile, thread, stack,
+				 (enum ap_function)(key->function & ~AP_FUNCTION_DUMPED), calls,
+				 size_bytes, count);
 	if (err)
 		return err;
 	collector->attributed += calls;
 	return 0;
+}
+
+static int add_count(struct collector *collector, const struct ap_count_key *key, __u64 calls,
+		     __u64 size_bytes)
+{
+	__u32 count;
+
+	return collector__add_record(collector, key, calls, size_bytes, &count);
 }
 
 int collector__handle_record(struct collector *collector, const void *record, size_t size)

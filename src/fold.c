@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "filter.h"
 #include "profile.h"
 #include "stack_view.h"
+#include "utf8.h"
 
 /*
  * Lines are never built to be compared: each is a list of ranks, and a million lines cost 24 MB.
@@ -50,31 +52,6 @@ static size_t function_name(const struct fold *fold, enum ap_function function)
 	return thread_name(fold, fold->profile->n_threads + 1) + function;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at @at, or 0. */
-static size_t utf8_sequence(const unsigned char *at)
-{
-	size_t size;
-
-	if (at[0] >= 0xc2 && at[0] <= 0xdf)
-		size = 2;
-	else if (at[0] >= 0xe0 && at[0] <= 0xef)
-		size = 3;
-	else if (at[0] >= 0xf0 && at[0] <= 0xf4)
-		size = 4;
-	else
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* Overlong forms, surrogates, beyond U+10FFFF, and the C1 controls. */
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f) ||
-	    (at[0] == 0xc2 && at[1] < 0xa0))
-		return 0;
-	return size;
-}
-
 /* Makes @name safe in place, as allocprof-folded(1) tells, and ends it with @terminator, for which
  * there must be room. */
 static void make_safe(char *name, char terminator)
@@ -83,7 +60,7 @@ static void make_safe(char *name, char terminator)
 	const unsigned char *at = to;
 
 	while (*at) {
-		size_t size = utf8_sequence(at);
+		size_t size = *at < 0x80 ? 0 : utf8__printable((const char *)at);
 
 		if (size) {
 			memmove(to, at, size);
@@ -228,7 +205,14 @@ static void collect_lines(struct fold *fold)
 
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
-		__u64 cost = options->cost == FOLD_BYTES ? count->size_bytes : count->calls;
+		struct selection selection;
+		__u64 cost;
+
+		if (options->counts)
+			selection = options->counts[i];
+		else
+			filter__whole(profile, count, &selection);
+		cost = cost__of(options->cost, &selection);
 
 		if (count->function == AP_FREE || !cost)
 			continue;

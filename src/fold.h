@@ -6,18 +6,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "selection.h"
+
 struct profile;
 struct stack_view;
 
-enum fold_cost {
-	FOLD_ALLOCATIONS, /* calls of everything but free */
-	FOLD_BYTES,	  /* bytes that these calls asked for */
-};
-
 struct fold_options {
-	enum fold_cost cost;
-	bool no_comm;	/* without the process's name as the root */
-	bool by_thread; /* with the thread's name below it */
+	enum cost cost;
+	const struct selection *counts; /* by count id - 1, as filtered; NULL: everything */
+	bool no_comm;			/* without the process's name as the root */
+	bool by_thread;			/* with the thread's name below it */
 };
 
 /*

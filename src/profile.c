@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "hash_table.h"
 #include "profile_index.h"
 
@@ -88,21 +89,9 @@ void profile__free(struct profile *profile)
 /* Ids are 32 bits wide. */
 int profile_index__reserve(void *array, size_t *room, size_t n, size_t size)
 {
-	void **at = array;
-	size_t wanted;
-	void *grown;
-
-	if (n < *room)
-		return 0;
 	if (n >= UINT32_MAX)
 		return -ENOMEM;
-	wanted = *room ? *room + *room / 2 : 16;
-	grown = reallocarray(*at, wanted, size);
-	if (!grown)
-		return -ENOMEM;
-	*at = grown;
-	*room = wanted;
-	return 0;
+	return array__reserve(array, room, n + 1, size);
 }
 
 static bool match_module(const void *owner, __u32 id, const void *key)
@@ -193,6 +182,18 @@ static bool match_thread(const void *owner, __u32 id, const void *key)
 	const struct profile_thread *wanted = key;
 
 	return thread->process == wanted->process && !strcmp(thread->name, wanted->name);
+}
+
+int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed)
+{
+	struct profile_process *process;
+
+	if (!id || id > profile->n_processes || profile->processes[id - 1].end_ns)
+		return -EINVAL;
+	process = &profile->processes[id - 1];
+	process->end_ns = end_ns;
+	process->execed = execed;
+	return 0;
 }
 
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id)
