@@ -146,11 +146,11 @@ enum ap_stat {
 	/* With live; docs/live.md. */
 	AP_STAT_ALLOCATIONS = AP_STAT_LOST + AP_LOST_REASONS, /* calls that returned memory */
 	AP_STAT_ALLOCATED_BYTES,
-	AP_STAT_FAILED,	     /* calls that returned none */
-	AP_STAT_RELEASED,    /* realloc(p, 0) that freed and returned none */
-	AP_STAT_UNFINISHED,  /* calls that never returned */
-	AP_STAT_FREES,	     /* blocks that ended, by whatever function */
-	AP_STAT_FREED_BYTES, /* theirs */
+	AP_STAT_FAILED,	       /* calls that returned none */
+	AP_STAT_RELEASED,      /* realloc(p, 0) that freed and returned none */
+	AP_STAT_UNFINISHED,    /* calls that never returned */
+	AP_STAT_FREES,	       /* blocks that ended, by whatever function */
+	AP_STAT_FREED_BYTES,   /* theirs */
 	AP_STAT_DEALLOCATIONS, /* those of them that no other block came in the place of */
 	AP_STAT_DEALLOCATED_BYTES,
 	AP_STAT_TEMPORARY,
@@ -295,11 +295,11 @@ struct ap_live {
 	/* Of all processes that have not ended. */
 	__s64 size_bytes;
 	__s64 blocks;
-	__s64 entries;	     /* in the tables */
-	__u64 max_bytes;     /* most that size_bytes has been */
-	__u64 mark_bytes;    /* size_bytes when the last generation began */
-	__u64 generation;    /* of the peak */
-	__s64 left_bytes;    /* what was live when the last process ended */
+	__s64 entries;	  /* in the tables */
+	__u64 max_bytes;  /* most that size_bytes has been */
+	__u64 mark_bytes; /* size_bytes when the last generation began */
+	__u64 generation; /* of the peak */
+	__s64 left_bytes; /* what was live when the last process ended */
 	__s64 left_blocks;
 };
 
@@ -332,8 +332,8 @@ struct ap_process_record {
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
 	/* With live, else 0. */
-	__u64 generation; /* EXITED, EXECED: of the peak, when the image that ended did so */
-	__u32 space;	  /* of the image; EXITED: that it had */
+	__u64 generation;  /* EXITED, EXECED: of the peak, when the image that ended did so */
+	__u32 space;	   /* of the image; EXITED: that it had */
 	__u32 ended_space; /* EXITED, EXECED: number of the space that nobody uses now, or 0 */
 };
 

@@ -313,8 +313,7 @@ static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch
 	__u32 *known, index;
 
 	bpf_get_current_comm(key.thread, sizeof(key.thread));
-	if (end__needs_user_space(scratch->record.end) &&
-	    LOAD(live.n_dumps) < config.max_dumped) {
+	if (end__needs_user_space(scratch->record.end) && LOAD(live.n_dumps) < config.max_dumped) {
 		key.stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
 		key.function |= AP_FUNCTION_DUMPED;
 		if (stack__dump(ctx, &key, scratch->record.end, hit))
@@ -385,8 +384,8 @@ static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct pro
 	struct hit hit;
 
 	hit__enter(&hit, ctx);
-	hit.return_address = hit__real_return(&hit, hit__return_address(&hit),
-					      trampoline__address());
+	hit.return_address =
+		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
 	if (!hit__read(&hit, ctx))
 		return false;
 	count_hit(&hit);
@@ -406,8 +405,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	hit__enter(&hit, ctx);
 	scratch = scratch__claim(thread);
 	if (!scratch) {
-		hit.return_address =
-			hit__real_return(&hit, hit__return_address(&hit), trampoline);
+		hit.return_address = hit__real_return(&hit, hit__return_address(&hit), trampoline);
 		if (!hit__read(&hit, ctx) || !hit__is_event(&hit))
 			return false;
 		lose(AP_LOST_NO_SCRATCH);
@@ -485,8 +483,8 @@ int live_free(struct pt_regs *ctx)
 	if (!process || LOAD(live.stopped))
 		return 0;
 	hit__enter(&hit, ctx);
-	hit.return_address = hit__real_return(&hit, hit__return_address(&hit),
-					      trampoline__address());
+	hit.return_address =
+		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
 	if (!hit__read(&hit, ctx))
 		return 0;
 	if (!config.live_stacks)

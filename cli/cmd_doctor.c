@@ -87,10 +87,11 @@ static bool print_kernel(const struct kernel *kernel)
 			 kernel->uprobe_multi_pid
 				 ? "used for -p and --no-follow"
 				 : "(Linux 6.10) -p and --no-follow set probes one by one");
-	print_privileged(kernel, "  with sessions", kernel->uprobe_session,
-			 kernel->uprobe_session
-				 ? "used for --live: entry and return in one program"
-				 : "(Linux 6.13) --live sets return probes beside the entry probes");
+	print_privileged(
+		kernel, "  with sessions", kernel->uprobe_session,
+		kernel->uprobe_session
+			? "used for --live: entry and return in one program"
+			: "(Linux 6.13) --live sets return probes beside the entry probes");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	if (kernel__require(kernel, &error)) {

@@ -5,14 +5,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
 #include "error.h"
+#include "live_summary.h"
 #include "measure.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "profile.h"
 #include "session_profile.h"
+#include "symbol_options.h"
+#include "symbols.h"
 
 /* Deep enough for nearly everything; perf's limit too. */
 #define DEFAULT_DEPTH 127
@@ -21,7 +26,8 @@
 #define ALLOCATING ((1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE))
 
 enum {
-	OPT_LIVE = 256,
+	OPT_NO_SYMBOLS = 256,
+	OPT_LIVE,
 	OPT_MAX_LIVE,
 	OPT_INTERVAL,
 };
@@ -43,6 +49,11 @@ static const struct argp_option record_options[] = {
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, look at the memory every TIME instead of some hundred times", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
+	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
+	  "Look no names up; `allocprof symbolize` can do it later", 0 },
+	SYMBOL_OPTION_DEBUG_DIR,
+	SYMBOL_OPTION_NO_DEBUGINFOD,
+	DEMANGLING_OPTION_COMMAND(0),
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
@@ -50,6 +61,8 @@ static const struct argp_option record_options[] = {
 
 struct record_options {
 	struct measure measure;
+	struct symbol_options symbols;
+	bool no_symbols;
 	const char *output;
 };
 
@@ -61,8 +74,8 @@ static int parse_max_live(struct measure *measure, const char *text, struct erro
 	errno = 0;
 	blocks = strtoll(text, &end, 10);
 	if (errno || end == text || *end || blocks < 1) {
-		error__set(error, -EINVAL, "'%s' is no number of blocks; --max-live takes 1 or more",
-			   text);
+		error__set(error, -EINVAL,
+			   "'%s' is no number of blocks; --max-live takes 1 or more", text);
 		return EINVAL;
 	}
 	measure->session.max_live = blocks;
@@ -78,14 +91,21 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	case 'o':
 		options->output = arg;
 		return 0;
+	case OPT_NO_SYMBOLS:
+		options->no_symbols = true;
+		return 0;
+	case OPT_DEBUG_DIR:
+	case OPT_NO_DEBUGINFOD:
+	case OPT_DEMANGLE_COMMAND:
+		return symbol_options__parse(&options->symbols, key, arg, input->error);
 	case OPT_LIVE:
 		options->measure.session.live = true;
 		return 0;
 	case OPT_MAX_LIVE:
 		return parse_max_live(&options->measure, arg, input->error);
 	case OPT_INTERVAL:
-		return measure__parse_time(arg, &options->measure.session.interval_ns,
-					   input->error);
+		return number__parse_duration(arg, &options->measure.session.interval_ns,
+					      input->error);
 	case ARGP_KEY_END:
 		if (!options->measure.session.live &&
 		    (options->measure.session.max_live || options->measure.session.interval_ns)) {
@@ -99,49 +119,31 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* "1.5 MB": as people read it. */
-static const char *readable(char *text, size_t size, __u64 bytes)
+static void free_symbols(struct symbols **symbols)
 {
-	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-	double value = bytes;
-	size_t unit = 0;
-
-	while (value >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0])) {
-		value /= 1000;
-		unit++;
-	}
-	snprintf(text, size, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
-	return text;
+	symbols__free(*symbols);
 }
 
-static double percent(__u64 part, __u64 of)
+static void end_lookup(struct symbol_lookup **lookup)
 {
-	return of ? 100.0 * part / of : 0;
+	symbol_options__end(*lookup);
 }
 
-/* Kernel memory that is worth telling of. */
-#define MUCH_KERNEL_MEMORY (256ULL << 20)
-
-static void print_live(const struct session_live *live, const char *target)
+static int name_frames(const struct session *session, const struct record_options *options,
+		       struct profile *profile, struct error *error)
 {
-	__u64 allocations = live->stats[AP_STAT_ALLOCATIONS];
-	__u64 size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES];
-	__u64 temporary = live->stats[AP_STAT_TEMPORARY];
-	char a[32], b[32];
+	_cleanup_(end_lookup) struct symbol_lookup *lookup =
+		symbol_options__begin(&options->symbols);
+	_cleanup_(free_symbols) struct symbols *symbols = NULL;
+	int err = -ENOMEM;
 
-	message__print("allocations: %llu of %s, at most %s at a time", allocations,
-		       readable(a, sizeof(a), size_bytes),
-		       readable(b, sizeof(b), live->peak_bytes));
-	message__print("still live:  %llu of %s (%.1f %% of the allocations)%s", live->blocks,
-		       readable(a, sizeof(a), live->size_bytes), percent(live->blocks, allocations),
-		       target);
-	message__print("temporary:   %llu of %s (%.1f %% of the allocations)", temporary,
-		       readable(a, sizeof(a), live->stats[AP_STAT_TEMPORARY_BYTES]),
-		       percent(temporary, allocations));
-	if (live->memory.bytes >= MUCH_KERNEL_MEMORY)
-		message__print("the kernel kept %s for it, %llu bytes a live block",
-			       readable(a, sizeof(a), live->memory.bytes),
-			       live->memory.entries ? live->memory.bytes / live->memory.entries : 0);
+	if (lookup)
+		symbols = symbols__new(symbol_lookup__options(lookup));
+	if (symbols)
+		err = session__symbolize(session, symbols, !options->no_symbols);
+	if (err)
+		return error__set(error, err, "cannot look names up: %s", strerror(-err));
+	return demangling__apply(options->symbols.demangle_command, profile, error);
 }
 
 static void print_summary(const struct profile *profile, const char *path)
@@ -164,6 +166,9 @@ static int write_profile(const struct session *session, const struct record_opti
 	if (err)
 		return error__set(error, err, "cannot make a profile of the recording: %s",
 				  strerror(-err));
+	err = name_frames(session, options, profile, error);
+	if (err)
+		return err;
 	*out = profile;
 	return data_file__write(profile, options->output, error);
 }
@@ -213,7 +218,7 @@ static int run_record(int argc, char **argv)
 	} else if (isatty(STDERR_FILENO)) {
 		/* Only to a person: where output is compared, it is the target's alone. */
 		if (results.has_live)
-			print_live(&results.live, results.target_runs ? ", and may be freed yet" : "");
+			live_summary__print(&results.live, results.target_runs);
 		print_summary(profile, options.output);
 	}
 	measure__report_gaps(session, &results);

@@ -33,9 +33,13 @@ extern const struct command *const commands[];
 /* NULL where there is none of this name. */
 const struct command *command__find(const char *name);
 
+extern const struct command cmd_archive;
 extern const struct command cmd_doctor;
 extern const struct command cmd_folded;
+extern const struct command cmd_graph;
 extern const struct command cmd_record;
+extern const struct command cmd_report;
 extern const struct command cmd_stat;
+extern const struct command cmd_symbolize;
 
 #endif

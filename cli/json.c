@@ -7,37 +7,14 @@
 #include <string.h>
 
 #include "cleanup.h"
-
-/* Bytes of the sequence at @text, 0 where it is no UTF-8. */
-static size_t sequence_bytes(const unsigned char *text)
-{
-	static const unsigned int smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned int code;
-	size_t n;
-
-	if (*text < 0x80)
-		return 1;
-	n = *text >= 0xf8 ? 0 : *text >= 0xf0 ? 4 : *text >= 0xe0 ? 3 : *text >= 0xc0 ? 2 : 0;
-	if (!n)
-		return 0;
-	code = *text & (0x7f >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (text[i] & 0x3f);
-	}
-	if (code < smallest[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return n;
-}
+#include "utf8.h"
 
 static bool is_utf8(const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
 	size_t n;
 
-	for (; *at; at += n) {
-		n = sequence_bytes(at);
+	for (; *text; text += n) {
+		n = utf8__sequence(text);
 		if (!n)
 			return false;
 	}
@@ -70,16 +47,42 @@ json_object *json__seconds(double seconds)
 	return json_object_new_double_s(seconds, text);
 }
 
+#define FLAGS (JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+
 int json__write(json_object *root, FILE *to)
 {
-	const char *text = json_object_to_json_string_ext(
-		root,
-		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(root, FLAGS);
 
 	if (!text)
 		return -ENOMEM;
 	errno = 0;
 	if (fprintf(to, "%s\n", text) < 0 || fflush(to))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
+		     void *context, FILE *to)
+{
+	const char *text = json_object_to_json_string_ext(root, FLAGS);
+	size_t len = text ? strlen(text) : 0;
+	json_object *item;
+
+	/* Up to the bracket that ends it, and the line before that. */
+	if (len < 2)
+		return -ENOMEM;
+	errno = 0;
+	fprintf(to, "%.*s,\n  \"%s\": [", (int)len - 2, text, key);
+	for (bool first = true; !ferror(to) && (item = next(context)); first = false) {
+		text = json_object_to_json_string_ext(item, JSON_C_TO_STRING_NOSLASHESCAPE);
+		if (text)
+			fprintf(to, "%s\n    %s", first ? "" : ",", text);
+		json_object_put(item);
+		if (!text)
+			return -ENOMEM;
+	}
+	fputs("\n  ]\n}\n", to);
+	if (fflush(to) || ferror(to))
 		return errno ? -errno : -EIO;
 	return 0;
 }

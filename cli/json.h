@@ -16,4 +16,11 @@ json_object *json__seconds(double seconds);
 /* Writes @root indented, with a newline, and flushes. 0, -ENOMEM or the negative errno. */
 int json__write(json_object *root, FILE *to);
 
+/*
+ * The same with one more member, the list @key of what @next makes, each freed when it is written:
+ * lists that are too long to be held. @next returns NULL at the end.
+ */
+int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
+		     void *context, FILE *to);
+
 #endif

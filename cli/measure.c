@@ -13,6 +13,7 @@
 #include "command.h"
 #include "error.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "probes.h"
 #include "profile.h"
@@ -66,30 +67,6 @@ static int parse_functions(struct measure *measure, const char *list, struct err
 		if (!*word)
 			return 0;
 	}
-}
-
-int measure__parse_time(const char *text, __u64 *ns, struct error *error)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 } };
-	double value;
-	char *end;
-
-	errno = 0;
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (end == text || strcmp(end, units[i].unit))
-			continue;
-		/* Not what is no number, and not what would not fit in 64 bits. */
-		if (!(value > 0) || value * units[i].ns > 1e18)
-			break;
-		*ns = value * units[i].ns;
-		return 0;
-	}
-	error__set(error, -EINVAL, "'%s' is no duration; write for example 500ms, 10s or 5m", text);
-	return EINVAL;
 }
 
 static int parse_depth(struct measure *measure, const char *text, struct error *error)
@@ -146,16 +123,11 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		SESSIONS
 	};
 	static char *const names[] = {
-		[COUNTS] = (char *)"counts",
-		[RING] = (char *)"ring",
-		[STACKS] = (char *)"stacks",
-		[TAIL_CALLS] = (char *)"tail_calls",
-		[PROCESSES] = (char *)"processes",
-		[SCRATCH] = (char *)"scratch",
-		[THREADS] = (char *)"threads",
-		[MULTI] = (char *)"multi",
-		[SESSIONS] = (char *)"sessions",
-		NULL,
+		[COUNTS] = (char *)"counts",	   [RING] = (char *)"ring",
+		[STACKS] = (char *)"stacks",	   [TAIL_CALLS] = (char *)"tail_calls",
+		[PROCESSES] = (char *)"processes", [SCRATCH] = (char *)"scratch",
+		[THREADS] = (char *)"threads",	   [MULTI] = (char *)"multi",
+		[SESSIONS] = (char *)"sessions",   NULL,
 	};
 	struct session_limits *limits = &measure->session.limits;
 
@@ -220,7 +192,7 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		measure->session.follow = false;
 		return 0;
 	case OPT_DURATION:
-		return measure__parse_time(arg, &measure->duration_ns, input->error);
+		return number__parse_duration(arg, &measure->duration_ns, input->error);
 	case OPT_MAX_DEPTH:
 		return parse_depth(measure, arg, input->error);
 	case OPT_EXPECT:
@@ -359,9 +331,10 @@ void measure__report_gaps(const struct session *session, const struct session_re
 				       profile__lost_name(reason));
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (results->has_live && results->live.stats[AP_STAT_UNTRACKED + reason])
-			message__print("not complete: the blocks of %llu calls are not followed (%s)",
-				       results->live.stats[AP_STAT_UNTRACKED + reason],
-				       profile__untracked_name(reason));
+			message__print(
+				"not complete: the blocks of %llu calls are not followed (%s)",
+				results->live.stats[AP_STAT_UNTRACKED + reason],
+				profile__untracked_name(reason));
 	if (results->processes_unfollowed)
 		message__print("not complete: %llu processes could not be followed",
 			       results->processes_unfollowed);

@@ -57,9 +57,6 @@ enum {
 /* Parses one of the above and the command's words; ARGP_ERR_UNKNOWN for any other key. */
 error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state);
 
-/* A number with ms, s, m or h in nanoseconds. Returns EINVAL with the sentence. */
-int measure__parse_time(const char *text, __u64 *ns, struct error *error);
-
 /* What argp's last call checks: one target, not two. Returns EINVAL with the sentence. */
 error_t measure__check(const struct measure *measure, const char *command, struct error *error);
 

@@ -7,9 +7,11 @@
 
 #include "json.h"
 #include "measure.h"
+#include "number.h"
 #include "probes.h"
 #include "profile.h"
 #include "session.h"
+#include "table.h"
 
 /* What the counts of single functions add up to; docs/semantics.md has the words. */
 struct totals {
@@ -92,44 +94,40 @@ static struct totals add_up(const struct measure *measure, const struct session_
 	return totals;
 }
 
-/* "1,234,567" */
-static const char *grouped(char *text, __u64 value)
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%llu", value), at = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			text[at++] = ',';
-		text[at++] = digits[i];
-	}
-	text[at] = '\0';
-	return text;
-}
-
 static void print_count(FILE *to, __u64 value, const char *what, const char *note)
 {
-	char text[32];
-
-	fprintf(to, "%20s      %s%s%s\n", grouped(text, value), what, *note ? "  # " : "", note);
+	fprintf(to, "%20s      %s%s%s\n", number__count(value).text, what, *note ? "  # " : "",
+		note);
 }
 
 static void print_functions(const struct measure *measure, const struct session_results *results,
 			    FILE *to)
 {
-	char calls[32], bytes[32], internal[32];
+	static const struct table_column columns[] = {
+		{ "calls", .width = 20 },
+		{ "function", .left = true, .gap = 6, .width = 16 },
+		{ "bytes asked for", .gap = 1, .width = 18 },
+		{ "internal", .gap = 1, .width = 12 },
+	};
+	const size_t n = sizeof(columns) / sizeof(columns[0]);
+	const struct terminal plain = { .to = to };
 
-	fprintf(to, "%20s      %-16s %18s %12s\n", "calls", "function", "bytes asked for",
-		"internal");
+	table__print_titles(columns, n, &plain);
+	fputc('\n', to);
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
 		const struct session_function *function = &results->functions[i];
+		const struct table_cell cells[] = {
+			{ number__count(function->counts.calls) },
+			table__word(profile__function_name(i)),
+			i == AP_FREE
+				? table__word("")
+				: (struct table_cell){ number__count(function->counts.size_bytes) },
+			{ number__count(function->counts.internal) },
+		};
 
 		if (!is_shown(measure, results, i))
 			continue;
-		fprintf(to, "%20s      %-16s %18s %12s", grouped(calls, function->counts.calls),
-			profile__function_name(i),
-			i == AP_FREE ? "" : grouped(bytes, function->counts.size_bytes),
-			grouped(internal, function->counts.internal));
+		table__print_row(columns, n, cells, &plain);
 		/* Names with underscores are the C library's own for the same thing. */
 		for (size_t j = 0, shown = 0; j < function->n_aliases; j++)
 			if (function->aliases[j][0] != '_')
@@ -143,7 +141,6 @@ static void print_completeness(const struct session *session, const struct sessi
 			       FILE *to)
 {
 	const struct probed_allocator *allocators;
-	char text[32];
 	size_t n;
 
 	allocators = session__allocators(session, &n);
@@ -153,31 +150,32 @@ static void print_completeness(const struct session *session, const struct sessi
 				allocators[i].gap);
 	if (results->processes_unfollowed)
 		fprintf(to, "  not complete: %s processes could not be followed\n",
-			grouped(text, results->processes_unfollowed));
+			number__count(results->processes_unfollowed).text);
 	if (results->relabelled)
 		fprintf(to,
 			"  not exact: %s calls are counted under the function that they led to\n",
-			grouped(text, results->relabelled));
+			number__count(results->relabelled).text);
 	if (results->mappings_lost)
 		fprintf(to,
 			"  not complete: %s mappings of files went unnoticed, and with them perhaps "
 			"an allocator\n",
-			grouped(text, results->mappings_lost));
-	fprintf(to, "%20s      lost", grouped(text, results->lost_total));
+			number__count(results->mappings_lost).text);
+	fprintf(to, "%20s      lost", number__count(results->lost_total).text);
 	for (int reason = 0, shown = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
 			fprintf(to, "%s%s %s", shown++ ? ", " : "  # ",
-				grouped(text, results->lost[reason]), profile__lost_name(reason));
+				number__count(results->lost[reason]).text,
+				profile__lost_name(reason));
 	fputc('\n', to);
 }
 
 static void print_live(const struct session_live *live, FILE *to)
 {
 	const __u64 *stats = live->stats;
-	char blocks[32], note[64];
+	char note[64];
 
 	print_count(to, stats[AP_STAT_FREED_BYTES], "bytes freed", "by frees and reallocations");
-	snprintf(note, sizeof(note), "in %s blocks", grouped(blocks, live->blocks));
+	snprintf(note, sizeof(note), "in %s blocks", number__count(live->blocks).text);
 	print_count(to, live->size_bytes, "bytes live at the end", note);
 	print_count(to, live->peak_bytes, "bytes live at the peak", "");
 	print_count(to, stats[AP_STAT_TEMPORARY], "temporary allocations",

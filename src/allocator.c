@@ -65,10 +65,10 @@ struct reader {
 	/* Direct calls from here are the allocator's own. */
 	__u64 core_start;
 	__u64 core_end;
-	size_t current; /* the site whose flow is walked */
+	size_t current;	       /* the site whose flow is walked */
 	struct addresses ends; /* return instructions of the allocating functions */
 	bool leaves_unseen;    /* one of them may return by other means too */
-	int err;	/* of a callback that cannot return one */
+	int err;	       /* of a callback that cannot return one */
 };
 
 static int addresses__add(struct addresses *addresses, __u64 vaddr)
@@ -366,7 +366,8 @@ static void note_end(struct reader *reader, const struct disasm_insn *insn)
 	} else if (insn->class == DISASM_JUMP || insn->class == DISASM_JUMP_CONDITIONAL) {
 		target = insn->target;
 		if (!insn->has_target || text_at(reader, target) != text_at(reader, insn->vaddr))
-			reader->leaves_unseen |= !insn->has_target || !names_of_stub(reader, target);
+			reader->leaves_unseen |=
+				!insn->has_target || !names_of_stub(reader, target);
 	}
 }
 
@@ -618,8 +619,8 @@ static int find_known(const struct elf_symbol *symbol, void *arg)
 			return 1;
 	if (!strcmp(symbol->name, "__libc_start_main"))
 		return !elf_file__is_program(reader->elf);
-	return symbol->value == malloc_vaddr && (!strcmp(symbol->name, "__libc_malloc") ||
-						 !strcmp(symbol->name, "default_malloc"));
+	return symbol->value == malloc_vaddr &&
+	       (!strcmp(symbol->name, "__libc_malloc") || !strcmp(symbol->name, "default_malloc"));
 }
 
 /* Decides how returns are to be seen, and where. */

@@ -15,7 +15,7 @@ struct error;
 
 struct attachment_request {
 	struct bpf_program *program;
-	bool multi;	      /* the program was loaded for uprobe_multi */
+	bool multi; /* the program was loaded for uprobe_multi */
 	enum uprobe_kind kind;
 	int fd;		      /* of the file, open for reading */
 	const char *path;     /* for words only */

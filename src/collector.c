@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cfi.h"
 #include "cleanup.h"
 #include "dump_unwind.h"
 #include "elf_file.h"
 #include "hash_table.h"
+#include "jit_names.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
 #include "process_maps.h"
@@ -75,6 +78,7 @@ struct collector {
 	size_t n_dumped;
 	struct unwind_tables *tables;
 	struct dump_unwinder *unwinder;
+	struct jit_names *jit_names;
 	struct pending_dump *dumps, **dumps_end;
 	__u32 *ended; /* pids of processes whose maps may go when the dumps have been unwound */
 	size_t n_ended, ended_capacity;
@@ -96,9 +100,11 @@ struct collector *collector__new(const struct collector_options *options)
 	collector->maps = process_maps__new();
 	collector->tables = unwind_tables__new(&options->tables);
 	collector->dumps_end = &collector->dumps;
+	collector->jit_names = jit_names__new();
 	if (collector->maps)
 		collector->unwinder = dump_unwinder__new(collector->maps, find_file, collector);
-	if (!collector->profile || !collector->maps || !collector->tables || !collector->unwinder) {
+	if (!collector->profile || !collector->maps || !collector->tables ||
+	    !collector->jit_names || !collector->unwinder) {
 		collector__free(collector);
 		return NULL;
 	}
@@ -129,6 +135,7 @@ void collector__free(struct collector *collector)
 	}
 	free(collector->ended);
 	dump_unwinder__free(collector->unwinder);
+	jit_names__free(collector->jit_names);
 	process_maps__free(collector->maps);
 	unwind_tables__free(collector->tables);
 	profile__free(collector->profile);
@@ -464,6 +471,18 @@ static size_t vdso_size(const Elf64_Ehdr *header)
 	return size < VDSO_MAX_BYTES ? size : 0;
 }
 
+/* A file that names can be looked up in. -1: none, which costs only the names. */
+static int vdso_file(const Elf64_Ehdr *header, size_t size)
+{
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+
+	if (fd >= 0 && write(fd, header, size) != (ssize_t)size) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 int collector__add_vdso(struct collector *collector)
 {
 	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -476,7 +495,8 @@ int collector__add_vdso(struct collector *collector)
 
 	if (!header || !vdso_size(header))
 		return 0;
-	err = add_module(collector, -1, "[vdso]", &identity, &index);
+	err = add_module(collector, vdso_file(header, vdso_size(header)), "[vdso]", &identity,
+			 &index);
 	if (!err)
 		err = grow(&collector->module_by_kernel_id, &collector->n_kernel_modules,
 			   AP_MODULE_VDSO, sizeof(*collector->module_by_kernel_id));
@@ -545,10 +565,24 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 	return err;
 }
 
-static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 pid,
+/* A frame in no file: perhaps in code that the process made itself. */
+static int add_unmapped_frame(struct collector *collector, const struct ap_frame *frame,
+			      __u32 image_id, __u32 pid, __u32 *id)
+{
+	int err = profile__add_frame(collector->profile, 0, frame->offset,
+				     frame->flags & AP_FRAME_INTERRUPTED, id);
+
+	if (err || frame->module)
+		return err;
+	return jit_names__add(collector->jit_names, image_id, pid, *id);
+}
+
+/* The image is one that get_image() has made room for. */
+static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 image_id,
 		     __u64 time_ns, __u32 *id)
 {
 	bool interrupted = frame->flags & AP_FRAME_INTERRUPTED;
+	__u32 pid = collector->images[image_id - 1].pid;
 	struct module *module;
 	__u64 offset = frame->offset;
 	__u32 module_number;
@@ -564,8 +598,7 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 			      ? -ENOENT
 			      : resolve_address(collector, pid, offset, time_ns, &index, &offset);
 		if (err == -ENOENT)
-			return profile__add_frame(collector->profile, 0, frame->offset, interrupted,
-						  id);
+			return add_unmapped_frame(collector, frame, image_id, pid, id);
 		if (err)
 			return err;
 	}
@@ -634,7 +667,7 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 		return -ENOMEM;
 	n = unwind_dump(collector, dump, image->pid, frames, &end);
 	for (int i = 0; i < n; i++) {
-		err = add_frame(collector, &frames[i], image->pid, dump->time_ns, &ids[i]);
+		err = add_frame(collector, &frames[i], dump->key.process, dump->time_ns, &ids[i]);
 		if (err)
 			return err;
 	}
@@ -717,7 +750,7 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 	if (!image)
 		return -ENOMEM;
 	for (__u32 i = 0; i < record->n_frames; i++) {
-		err = add_frame(collector, &frames[i], image->pid, UINT64_MAX, &ids[i]);
+		err = add_frame(collector, &frames[i], record->process, UINT64_MAX, &ids[i]);
 		if (err)
 			return err;
 	}
@@ -867,14 +900,21 @@ int collector__drain_all(struct collector *collector)
 	return err;
 }
 
-int collector__add_modules(const struct collector *collector, struct symbols *symbols)
+int collector__name_jit_frames(struct collector *collector)
+{
+	return jit_names__apply(collector->jit_names, collector->profile);
+}
+
+int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files)
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
-		int err = module->id ? symbols__add_module(symbols, module->id, module->fd,
-							   module->path)
-				     : 0;
+		int err;
 
+		if (!module->id || (!files && *module->path == '/'))
+			continue;
+		err = symbols__add_module(symbols, module->id, module->fd, module->path,
+					  module->elf ? elf_file__build_id(module->elf) : "");
 		if (err && err != -EEXIST)
 			return err;
 	}

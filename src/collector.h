@@ -69,8 +69,12 @@ struct ap_count_key;
 int collector__add_record(struct collector *collector, const struct ap_count_key *key, __u64 calls,
 			  __u64 size_bytes, __u32 *count);
 
-/* Opens what is needed to name the profile's frames. -ENOMEM. */
-int collector__add_modules(const struct collector *collector, struct symbols *symbols);
+/* Opens what is needed to name the profile's frames; without @files only what no file keeps, the
+ * vDSO. -ENOMEM. */
+int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files);
+
+/* Names frames in code that a process made itself, where it wrote the names down. -ENOMEM. */
+int collector__name_jit_frames(struct collector *collector);
 
 /* The profile, still owned by the collector. */
 struct profile *collector__profile(struct collector *collector);

@@ -736,7 +736,8 @@ static int open_to_read(const char *path, sqlite3 **db)
 
 	if (!uri)
 		return -ENOMEM;
-	status = sqlite3_open_v2(uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	status = sqlite3_open_v2(
+		uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
 	if (status != SQLITE_OK)
 		return status == SQLITE_NOMEM ? -ENOMEM : -EINVAL;
 	sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

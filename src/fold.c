@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "filter.h"
 #include "profile.h"
+#include "stack_view.h"
+#include "utf8.h"
 
 /*
  * Lines are never built to be compared: each is a list of ranks, and a million lines cost 24 MB.
@@ -15,15 +18,18 @@
  */
 struct line {
 	__u32 comm; /* ranks */
+	__u32 thread;
 	__u32 leaf;
-	const struct profile_stack *stack;
+	__u32 stack; /* id */
 	__u64 cost;
 };
 
 struct fold {
 	const struct profile *profile;
+	const struct stack_view *view;
 	const struct fold_options *options;
-	char **names; /* by index: frames, then processes, then functions; ended by ';' or ' ' */
+	/* By index: the view's labels, then processes, threads, functions; ended by ';' or ' '. */
+	char **names;
 	__u32 *order; /* indexes into names, sorted */
 	__u32 *ranks; /* by index */
 	size_t n_names;
@@ -33,37 +39,17 @@ struct fold {
 
 static size_t process_name(const struct fold *fold, __u32 process)
 {
-	return fold->profile->n_frames + process - 1;
+	return fold->view->n_labels + process - 1;
+}
+
+static size_t thread_name(const struct fold *fold, __u32 thread)
+{
+	return process_name(fold, fold->profile->n_processes + 1) + thread - 1;
 }
 
 static size_t function_name(const struct fold *fold, enum ap_function function)
 {
-	return fold->profile->n_frames + fold->profile->n_processes + function;
-}
-
-/* Bytes of the well-formed UTF-8 sequence at @at, or 0. */
-static size_t utf8_sequence(const unsigned char *at)
-{
-	size_t size;
-
-	if (at[0] >= 0xc2 && at[0] <= 0xdf)
-		size = 2;
-	else if (at[0] >= 0xe0 && at[0] <= 0xef)
-		size = 3;
-	else if (at[0] >= 0xf0 && at[0] <= 0xf4)
-		size = 4;
-	else
-		return 0;
-	for (size_t i = 1; i < size; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* Overlong forms, surrogates, beyond U+10FFFF, and the C1 controls. */
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f) ||
-	    (at[0] == 0xc2 && at[1] < 0xa0))
-		return 0;
-	return size;
+	return thread_name(fold, fold->profile->n_threads + 1) + function;
 }
 
 /* Makes @name safe in place, as allocprof-folded(1) tells, and ends it with @terminator, for which
@@ -74,7 +60,7 @@ static void make_safe(char *name, char terminator)
 	const unsigned char *at = to;
 
 	while (*at) {
-		size_t size = utf8_sequence(at);
+		size_t size = *at < 0x80 ? 0 : utf8__printable((const char *)at);
 
 		if (size) {
 			memmove(to, at, size);
@@ -118,46 +104,35 @@ static char *safe_name(const char *name, char terminator)
 	return copy;
 }
 
-static char *frame_name(const struct fold *fold, const struct profile_frame *frame)
+/* "_[i]" is what stackcollapse-perf.pl puts behind inlined functions and flamegraph.pl knows. */
+static char *label_name(const struct stack_label *label)
 {
-	_cleanup_(free_ptr) char *place = NULL;
-	const struct profile_function *function = profile__frame_function(fold->profile, frame);
-	const struct profile_module *module;
+	_cleanup_(free_ptr) char *marked = NULL;
 
-	if (function && *function->name && !fold->options->addresses)
-		return safe_name(function->name, ';');
-	if (!frame->module)
-		return safe_name("[unknown]", ';');
-	module = &fold->profile->modules[frame->module - 1];
-	if (asprintf(&place, fold->options->addresses ? "%s+0x%llx" : "[%s+0x%llx]",
-		     profile_module__basename(module), frame->offset) < 0) {
-		place = NULL;
+	if (!label->inlined)
+		return safe_name(label->text, ';');
+	if (asprintf(&marked, "%s_[i]", label->text) < 0) {
+		marked = NULL;
 		return NULL;
 	}
-	return safe_name(place, ';');
+	return safe_name(marked, ';');
 }
 
 static int name_all(struct fold *fold)
 {
 	const struct profile *profile = fold->profile;
+	char **to = fold->names;
 
-	for (size_t i = 0; i < profile->n_frames; i++) {
-		fold->names[i] = frame_name(fold, &profile->frames[i]);
+	for (size_t i = 0; i < fold->view->n_labels; i++)
+		*to++ = label_name(&fold->view->labels[i]);
+	for (size_t i = 0; i < profile->n_processes; i++)
+		*to++ = safe_name(profile->processes[i].comm, ';');
+	for (size_t i = 0; i < profile->n_threads; i++)
+		*to++ = safe_name(profile->threads[i].name, ';');
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		*to++ = safe_name(profile__function_name(i), ' ');
+	for (size_t i = 0; i < fold->n_names; i++) {
 		if (!fold->names[i])
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < profile->n_processes; i++) {
-		size_t at = process_name(fold, i + 1);
-
-		fold->names[at] = safe_name(profile->processes[i].comm, ';');
-		if (!fold->names[at])
-			return -ENOMEM;
-	}
-	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		size_t at = function_name(fold, i);
-
-		fold->names[at] = safe_name(profile__function_name(i), ' ');
-		if (!fold->names[at])
 			return -ENOMEM;
 	}
 	return 0;
@@ -190,57 +165,85 @@ static int compare_ranks(__u32 a, __u32 b)
 	return a < b ? -1 : a > b;
 }
 
-/* The rank of the name at @at, counted from the root, and the leaf's behind the last frame. */
-static __u32 rank_at(const struct fold *fold, const struct line *line, __u32 at)
+/* The rank of the name at @at of @n frames, counted from the root, and the leaf's behind the last. */
+static __u32 rank_at(const struct fold *fold, const struct line *line, const __u32 *frames,
+		     size_t n, size_t at)
 {
-	const struct profile_stack *stack = line->stack;
+	return at < n ? fold->ranks[frames[n - 1 - at]] : line->leaf;
+}
 
-	if (at >= stack->n_frames)
-		return line->leaf;
-	return fold->ranks[stack->frames[stack->n_frames - 1 - at] - 1];
+static int compare_stacks(const struct fold *fold, const struct line *a, const struct line *b)
+{
+	size_t n_a, n_b;
+	const __u32 *frames_a = stack_view__frames(fold->view, a->stack, &n_a);
+	const __u32 *frames_b = stack_view__frames(fold->view, b->stack, &n_b);
+	size_t shorter = n_a < n_b ? n_a : n_b;
+	int order = 0;
+
+	/* No frame's name ends like a leaf's, so lines of unequal length differ by then. */
+	for (size_t at = 0; at <= shorter && !order; at++)
+		order = compare_ranks(rank_at(fold, a, frames_a, n_a, at),
+				      rank_at(fold, b, frames_b, n_b, at));
+	return order;
 }
 
 static int compare_lines(const void *left, const void *right, void *context)
 {
 	const struct line *a = left, *b = right;
 	const struct fold *fold = context;
-	__u32 shorter =
-		a->stack->n_frames < b->stack->n_frames ? a->stack->n_frames : b->stack->n_frames;
 	int order = compare_ranks(a->comm, b->comm);
 
-	/* No frame's name ends like a leaf's, so lines of unequal length differ by then. */
-	for (__u32 at = 0; at <= shorter && !order; at++)
-		order = compare_ranks(rank_at(fold, a, at), rank_at(fold, b, at));
-	return order;
+	if (!order)
+		order = compare_ranks(a->thread, b->thread);
+	return order ? order : compare_stacks(fold, a, b);
 }
 
 static void collect_lines(struct fold *fold)
 {
+	const struct fold_options *options = fold->options;
 	const struct profile *profile = fold->profile;
 
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
-		__u64 cost = fold->options->cost == FOLD_BYTES ? count->size_bytes : count->calls;
+		struct selection selection;
+		__u64 cost;
+
+		if (options->counts)
+			selection = options->counts[i];
+		else
+			filter__whole(profile, count, &selection);
+		cost = cost__of(options->cost, &selection);
 
 		if (count->function == AP_FREE || !cost)
 			continue;
 		fold->lines[fold->n_lines++] = (struct line){
-			.comm = fold->options->no_comm
-					? 0
-					: fold->ranks[process_name(fold, count->process)],
+			.comm = options->no_comm ? 0
+						 : fold->ranks[process_name(fold, count->process)],
+			.thread = options->by_thread ? fold->ranks[thread_name(fold, count->thread)]
+						     : 0,
 			.leaf = fold->ranks[function_name(fold, count->function)],
-			.stack = &profile->stacks[count->stack - 1],
+			.stack = count->stack,
 			.cost = cost,
 		};
 	}
 }
 
+static void print_name(const struct fold *fold, __u32 rank, FILE *to)
+{
+	fputs_unlocked(fold->names[fold->order[rank]], to);
+}
+
 static void print_line(const struct fold *fold, const struct line *line, __u64 cost, FILE *to)
 {
+	size_t n;
+	const __u32 *frames = stack_view__frames(fold->view, line->stack, &n);
+
 	if (!fold->options->no_comm)
-		fputs_unlocked(fold->names[fold->order[line->comm]], to);
-	for (__u32 at = 0; at <= line->stack->n_frames; at++)
-		fputs_unlocked(fold->names[fold->order[rank_at(fold, line, at)]], to);
+		print_name(fold, line->comm, to);
+	if (fold->options->by_thread)
+		print_name(fold, line->thread, to);
+	for (size_t at = 0; at <= n; at++)
+		print_name(fold, rank_at(fold, line, frames, n, at), to);
 	fprintf(to, "%llu\n", cost);
 }
 
@@ -263,12 +266,13 @@ static int print_lines(const struct fold *fold, FILE *to)
 	return fflush(to) ? -errno : 0;
 }
 
-int fold__write(const struct profile *profile, const struct fold_options *options, FILE *to)
+int fold__write(const struct profile *profile, const struct stack_view *view,
+		const struct fold_options *options, FILE *to)
 {
-	struct fold fold = { .profile = profile, .options = options };
+	struct fold fold = { .profile = profile, .view = view, .options = options };
 	int err = -ENOMEM;
 
-	fold.n_names = profile->n_frames + profile->n_processes + AP_FUNCTIONS;
+	fold.n_names = function_name(&fold, AP_FUNCTIONS);
 	if (fold.n_names > UINT32_MAX)
 		return -ENOMEM;
 	fold.names = calloc(fold.n_names, sizeof(*fold.names));

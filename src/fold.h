@@ -6,23 +6,24 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct profile;
+#include "selection.h"
 
-enum fold_cost {
-	FOLD_ALLOCATIONS, /* calls of everything but free */
-	FOLD_BYTES,	  /* bytes that these calls asked for */
-};
+struct profile;
+struct stack_view;
 
 struct fold_options {
-	enum fold_cost cost;
-	bool addresses; /* module+0xoffset in place of names */
-	bool no_comm;	/* without the process's name as the root */
+	enum cost cost;
+	const struct selection *counts; /* by count id - 1, as filtered; NULL: everything */
+	bool no_comm;			/* without the process's name as the root */
+	bool by_thread;			/* with the thread's name below it */
 };
 
 /*
- * Writes "comm;outermost;...;innermost;malloc cost" lines to @to and flushes it: equal lines summed,
- * those that cost 0 left out, sorted bytewise. 0, -ENOMEM, or the negative errno of the write.
+ * Writes "comm;outermost;...;innermost;malloc cost" lines of @view, which is @profile's, to @to and
+ * flushes it: equal lines summed, those that cost 0 left out, sorted bytewise. 0, -ENOMEM, or the
+ * negative errno of the write.
  */
-int fold__write(const struct profile *profile, const struct fold_options *options, FILE *to);
+int fold__write(const struct profile *profile, const struct stack_view *view,
+		const struct fold_options *options, FILE *to);
 
 #endif

@@ -49,7 +49,8 @@ static bool is_entry(const void *owner, __u32 id, const void *key)
 
 static int add(struct lifetimes *lifetimes, const struct entry *wanted)
 {
-	__u64 hash = hash_mix(hash_mix(0, wanted->record), (__u64)wanted->born << 32 | wanted->died);
+	__u64 hash =
+		hash_mix(hash_mix(0, wanted->record), (__u64)wanted->born << 32 | wanted->died);
 	__u32 id = hash_table__find(&lifetimes->index, hash, is_entry, lifetimes, wanted);
 	struct entry *entry;
 	int err;

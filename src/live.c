@@ -163,7 +163,8 @@ static int publish_chunks(struct live *live, __u32 first, __u32 n)
 		return -ENOMEM;
 	for (__u32 i = 0; i < n; i++)
 		keys[i] = first + i;
-	if (!bpf_map_update_batch(live->options.records_fd, keys, live->chunks + first, &done, NULL))
+	if (!bpf_map_update_batch(live->options.records_fd, keys, live->chunks + first, &done,
+				  NULL))
 		return 0;
 	for (__u32 i = 0; i < n; i++)
 		if (bpf_map_update_elem(live->options.records_fd, &keys[i],
@@ -182,9 +183,9 @@ static int add_chunks(struct live *live, __u32 wanted)
 		return -ENOMEM;
 	live->chunks = chunks;
 	for (; first + n < wanted; n++) {
-		chunks[first + n] = bpf_map_create(BPF_MAP_TYPE_ARRAY, "record_chunk",
-						   sizeof(__u32), sizeof(struct ap_blocks),
-						   AP_CHUNK, NULL);
+		chunks[first + n] =
+			bpf_map_create(BPF_MAP_TYPE_ARRAY, "record_chunk", sizeof(__u32),
+				       sizeof(struct ap_blocks), AP_CHUNK, NULL);
 		if (chunks[first + n] < 0)
 			break;
 	}
@@ -412,9 +413,8 @@ static int absorb(struct live *live, __u32 space_number, const struct ap_block *
 	} else if (!extra->oldest_ns || block->birth_ns < extra->oldest_ns) {
 		extra->oldest_ns = block->birth_ns;
 	}
-	return live->options.stacks
-		       ? lifetimes__add(live->lifetimes, &key, 1, block->size_bytes)
-		       : 0;
+	return live->options.stacks ? lifetimes__add(live->lifetimes, &key, 1, block->size_bytes)
+				    : 0;
 }
 
 /* Absorbs the blocks of a table: with @purge those of ended spaces, which no program can reach any
@@ -440,8 +440,8 @@ static int read_table(struct live *live, int fd, bool purge)
 		for (__u32 i = 0; i < n && !err; i++) {
 			__u32 space = keys[i].space;
 
-			if (purge && (space >= live->n_spaces ||
-				      live->spaces[space].state == SPACE_USED))
+			if (purge &&
+			    (space >= live->n_spaces || live->spaces[space].state == SPACE_USED))
 				continue;
 			err = absorb(live, space, &blocks[i]);
 			if (!err && purge && !bpf_map_delete_elem(fd, &keys[i]))
@@ -575,7 +575,8 @@ static int read_threads(struct live *live)
 	struct ap_thread thread;
 	int err = 0;
 
-	while (!err && !bpf_map_get_next_key(live->options.threads_fd, has_key ? &key : NULL, &next)) {
+	while (!err &&
+	       !bpf_map_get_next_key(live->options.threads_fd, has_key ? &key : NULL, &next)) {
 		key = next;
 		has_key = true;
 		if (bpf_map_lookup_elem(live->options.threads_fd, &key, &thread))
@@ -641,8 +642,7 @@ static void add_record(const struct live *live, const struct ap_blocks *record, 
 	blocks->discarded += extra->discarded;
 	blocks->discarded_bytes += extra->discarded_bytes;
 	blocks->temporary += record->temporary;
-	blocks->temporary_bytes =
-		profile__add_up(blocks->temporary_bytes, record->temporary_bytes);
+	blocks->temporary_bytes = profile__add_up(blocks->temporary_bytes, record->temporary_bytes);
 	blocks->peak += peak;
 	blocks->peak_bytes = profile__add_up(blocks->peak_bytes, peak_bytes);
 	if (extra->oldest_ns) {
@@ -688,8 +688,8 @@ static int collect_records(struct live *live, struct collector *collector, __u32
 	__u32 index;
 	int err = 0;
 
-	while (!err && !bpf_map_get_next_key(live->options.record_indexes_fd,
-					     has_key ? &key : NULL, &next)) {
+	while (!err && !bpf_map_get_next_key(live->options.record_indexes_fd, has_key ? &key : NULL,
+					     &next)) {
 		key = next;
 		has_key = true;
 		if (bpf_map_lookup_elem(live->options.record_indexes_fd, &key, &index) ||

@@ -155,7 +155,8 @@ static __u32 choose_sites(const struct probes *probes, const struct probed_alloc
 		const struct site *site = &allocator->sites[i];
 		bool is_free = is_live(probes) && site->function == AP_FREE;
 
-		if (is_free != (role == PROBE_FREES) || (!is_live(probes) && !probes__uses(probes, site)))
+		if (is_free != (role == PROBE_FREES) ||
+		    (!is_live(probes) && !probes__uses(probes, site)))
 			continue;
 		offsets[n] = site->probe_offset;
 		cookies[n++] = entry->first_site + i;
@@ -214,9 +215,10 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 	else if (!err && returns == RETURNS_PROBED)
 		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
 	if (returns == RETURNS_UNKNOWN)
-		snprintf(entry->live_gap, sizeof(entry->live_gap),
-			 "not followed: where its functions return cannot be told from its code, and "
-			 "return probes might disturb a malloc of the program's own");
+		snprintf(
+			entry->live_gap, sizeof(entry->live_gap),
+			"not followed: where its functions return cannot be told from its code, and "
+			"return probes might disturb a malloc of the program's own");
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
 }
 

@@ -26,11 +26,11 @@ enum probe_role {
 
 struct probed_allocator {
 	char *path;
-	char *build_id;		       /* "" where the file has none */
-	struct allocator *allocator;   /* NULL: a program whose allocator has no name */
+	char *build_id;		     /* "" where the file has none */
+	struct allocator *allocator; /* NULL: a program whose allocator has no name */
 	struct attachment *attachments[PROBE_ROLES]; /* all NULL where it is not probed */
-	__u32 first_site;	       /* site indexes count from here in the allocator's order */
-	__u64 device, inode;	       /* of stat(2) */
+	__u32 first_site;    /* site indexes count from here in the allocator's order */
+	__u64 device, inode; /* of stat(2) */
 	/* Why calls may have been missed, "" where none can have been: probed from the start. */
 	char gap[256];
 	/* With live: why the blocks that it hands out are not followed, "" where they are. */

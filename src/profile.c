@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "hash_table.h"
 #include "profile_index.h"
 
@@ -88,21 +89,9 @@ void profile__free(struct profile *profile)
 /* Ids are 32 bits wide. */
 int profile_index__reserve(void *array, size_t *room, size_t n, size_t size)
 {
-	void **at = array;
-	size_t wanted;
-	void *grown;
-
-	if (n < *room)
-		return 0;
 	if (n >= UINT32_MAX)
 		return -ENOMEM;
-	wanted = *room ? *room + *room / 2 : 16;
-	grown = reallocarray(*at, wanted, size);
-	if (!grown)
-		return -ENOMEM;
-	*at = grown;
-	*room = wanted;
-	return 0;
+	return array__reserve(array, room, n + 1, size);
 }
 
 static bool match_module(const void *owner, __u32 id, const void *key)
@@ -280,6 +269,34 @@ int profile__add_function(struct profile *profile, const char *symbol, const cha
 	}
 	profile->functions[profile->n_functions++] = function;
 	*id = function.id;
+	return 0;
+}
+
+int profile__set_function_names(struct profile *profile, __u32 id, const char *name,
+				const char *full_name)
+{
+	struct profile_index *index = profile->index;
+	struct profile_function *function;
+	char *name_copy, *full_copy;
+	__u64 hash;
+
+	if (!id || id > profile->n_functions)
+		return -EINVAL;
+	function = &profile->functions[id - 1];
+	hash = hash_string(hash_string(hash_string(index->seed, function->symbol), name),
+			   full_name);
+	name_copy = strdup(name);
+	full_copy = strdup(full_name);
+	/* The entry by its old names leads here too, and matches nothing any more. */
+	if (!name_copy || !full_copy || hash_table__insert(&index->functions, hash, id)) {
+		free(name_copy);
+		free(full_copy);
+		return -ENOMEM;
+	}
+	free(function->name);
+	free(function->full_name);
+	function->name = name_copy;
+	function->full_name = full_copy;
 	return 0;
 }
 

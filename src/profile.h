@@ -13,6 +13,7 @@
 
 #include "abi.h"
 
+struct demangler;
 struct error;
 
 /* The most that a sum can hold: what SQL's signed integers can. Failed calls may ask for nearly 2^64
@@ -201,6 +202,9 @@ int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_fr
 		       enum ap_stack_end end, __u32 *id);
 int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 		       enum ap_function function, __u64 calls, __u64 size_bytes, __u32 *id);
+/* Replaces the two demangled names of @function. */
+int profile__set_function_names(struct profile *profile, __u32 function, const char *name,
+				const char *full_name);
 int profile__set_module_symbols(struct profile *profile, __u32 module, const char *symbols);
 /* Replaces what @frame belongs to. -EINVAL also where not the last line alone is not inlined. */
 int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,
@@ -214,6 +218,12 @@ int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u3
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
+
+/*
+ * Demangles the functions whose name is still the linker's. 0, -ENOMEM, or, where the demangler's
+ * filter failed, a negative errno with @error set: all that could be named is named then too.
+ */
+int profile__demangle(struct profile *profile, struct demangler *demangler, struct error *error);
 
 /*
  * Writes the whole ledger: `attributed`, `complete`, `incomplete` and `incomplete_<reason>` from the

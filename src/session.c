@@ -56,7 +56,7 @@ struct session {
 	struct candidate *candidates, **candidates_end;
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
-	bool multi; /* one uprobe_multi link per allocator, else a perf event per probe */
+	bool multi;    /* one uprobe_multi link per allocator, else a perf event per probe */
 	bool sessions; /* entry and return by one program */
 	__u64 processes_left;
 };
@@ -312,7 +312,8 @@ int session__open(const struct session_options *options, struct session **out, s
 	err = kernel__require(&session->kernel, error);
 	session->multi = !options->limits.no_multi && session->kernel.uprobe_multi &&
 			 (options->follow || session->kernel.uprobe_multi_pid);
-	session->sessions = session->multi && !options->limits.no_sessions && session->kernel.uprobe_session;
+	session->sessions =
+		session->multi && !options->limits.no_sessions && session->kernel.uprobe_session;
 	if (!err)
 		err = load(session, error);
 	if (!err)
@@ -775,9 +776,10 @@ static void collect_live(const struct session *session, struct session_results *
 		live->untracked += live->stats[AP_STAT_UNTRACKED + i];
 	live->unfinished = live->stats[AP_STAT_UNFINISHED] + live__unfinished(session->live);
 	live->discarded = live__discarded(session->live, &live->discarded_bytes);
-	live->blocks = live->stats[AP_STAT_ALLOCATIONS] - live->stats[AP_STAT_FREES] - live->discarded;
-	live->size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES] -
-			   live->stats[AP_STAT_FREED_BYTES] - live->discarded_bytes;
+	live->blocks =
+		live->stats[AP_STAT_ALLOCATIONS] - live->stats[AP_STAT_FREES] - live->discarded;
+	live->size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES] - live->stats[AP_STAT_FREED_BYTES] -
+			   live->discarded_bytes;
 	live->peak_bytes = shared->max_bytes;
 	live->epoch_ns = live__epoch_ns(session->live);
 	live__memory(session->live, &live->memory);

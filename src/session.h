@@ -24,24 +24,24 @@ struct session;
 
 /* Sizes that bound a run, 0 for the default; made small to show that nothing is lost unnoticed. */
 struct session_limits {
-	__u32 counts;	   /* counters per map */
-	__u32 ring_bytes;  /* of the ring buffer, a power of two and of pages */
-	__u32 stacks_sent; /* stacks that are known to have been sent */
-	__u32 tail_calls;  /* threads that may stand before a forced tail call */
-	__u32 processes;   /* followed at a time */
-	__u32 threads;	   /* whose calls are followed, with live */
-	bool no_scratch;   /* nothing to build stacks in */
+	__u32 counts;		    /* counters per map */
+	__u32 ring_bytes;	    /* of the ring buffer, a power of two and of pages */
+	__u32 stacks_sent;	    /* stacks that are known to have been sent */
+	__u32 tail_calls;	    /* threads that may stand before a forced tail call */
+	__u32 processes;	    /* followed at a time */
+	__u32 threads;		    /* whose calls are followed, with live */
+	bool no_scratch;	    /* nothing to build stacks in */
 	bool no_multi, no_sessions; /* as on kernels that lack these links */
 };
 
 struct session_options {
-	bool stacks;		/* count by stack into a profile; else by function only */
-	__u32 functions;	/* mask of enum ap_function to report */
-	bool live;		/* follow blocks from their birth to their end; needs all functions */
-	__u64 max_live;		/* blocks at a time that are followed, 0: as the memory allows */
-	__u64 interval_ns;	/* between moments of the time line, 0: as the run grows */
-	bool follow;		/* children too; only with a launched command */
-	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
+	bool stacks;	   /* count by stack into a profile; else by function only */
+	__u32 functions;   /* mask of enum ap_function to report */
+	bool live;	   /* follow blocks from their birth to their end; needs all functions */
+	__u64 max_live;	   /* blocks at a time that are followed, 0: as the memory allows */
+	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
+	bool follow;	   /* children too; only with a launched command */
+	__u32 max_depth;   /* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * they are looked at, and their allocators probed, before it starts. */
@@ -84,9 +84,9 @@ struct session_results {
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	bool has_live;
 	struct session_live live;
-	bool complete;	      /* nothing lost, no allocator with a gap, no process unfollowed */
-	int exit_status;      /* of a launched command, as a shell reports it */
-	bool target_runs;     /* it goes on without us */
+	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
+	int exit_status;  /* of a launched command, as a shell reports it */
+	bool target_runs; /* it goes on without us */
 	pid_t target_pid;
 	double elapsed_seconds, user_seconds, system_seconds; /* user and system 0 with -p */
 };

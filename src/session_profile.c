@@ -15,20 +15,14 @@
 #include "session.h"
 #include "symbols.h"
 
-static void free_symbols(struct symbols **symbols)
+int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
 {
-	symbols__free(*symbols);
-}
+	struct collector *collector = session__collector(session);
+	int err = collector__add_modules(collector, symbols, files);
 
-static int name_frames(const struct session *session, struct profile *profile)
-{
-	_cleanup_(free_symbols) struct symbols *symbols = symbols__new();
-	int err;
-
-	if (!symbols)
-		return -ENOMEM;
-	err = collector__add_modules(session__collector(session), symbols);
-	return err ? err : profile__symbolize(profile, symbols);
+	if (!err)
+		err = profile__symbolize(collector__profile(collector), symbols);
+	return err ? err : collector__name_jit_frames(collector);
 }
 
 /* The words as a shell would take them. */
@@ -154,9 +148,7 @@ int session__profile(const struct session *session, char *const argv[], struct p
 
 	session__results(session, &results);
 	snprintf(elapsed, sizeof(elapsed), "%.6f", results.elapsed_seconds);
-	err = name_frames(session, profile);
-	if (!err && argv)
-		err = set_command(profile, argv);
+	err = argv ? set_command(profile, argv) : 0;
 	if (!err && !argv)
 		err = set_number(profile, "attached_pid", results.target_pid);
 	if (!err && argv && !results.target_runs)

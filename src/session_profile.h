@@ -3,11 +3,20 @@
 #ifndef ALLOCPROF_SESSION_PROFILE_H
 #define ALLOCPROF_SESSION_PROFILE_H
 
+#include <stdbool.h>
+
 struct profile;
 struct session;
+struct symbols;
 
 /*
- * Names the frames and fills the meta table and the ledger of the finished session's profile.
+ * Names the frames of the finished session's profile, by the linker's names. Without @files only those
+ * of code that no file keeps, the vDSO's and JITs'. @symbols must know no modules yet. 0 or -ENOMEM.
+ */
+int session__symbolize(const struct session *session, struct symbols *symbols, bool files);
+
+/*
+ * Fills the meta table and the ledger of the finished session's profile.
  * @argv is the launched command, or NULL for an attached process. *@profile is owned by the session.
  * 0 or -ENOMEM.
  */

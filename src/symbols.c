@@ -1,85 +1,90 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "symbols.h"
 
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <libiberty/demangle.h>
-#include <setjmp.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-/* bfd.h insists on a config.h. */
-#define PACKAGE		"allocprof"
-#define PACKAGE_VERSION ALLOCPROF_VERSION
-#include <bfd.h>
-
 #include "cleanup.h"
+#include "debuginfod.h"
 #include "hash_table.h"
-#include "profile.h"
+#include "symbols_module.h"
 
-/* Longer names are of no use to anyone; a mangled name of 100 bytes can stand for gigabytes. */
-#define MAX_NAME_SIZE 8192
+#define DEBUGINFOD_SECONDS 300
+#define MAX_THREADS	   64
 
-/* [start, start of the next range) belongs to @name, or to nobody where that is NULL. */
-struct range {
-	__u64 start;
-	char *name; /* as linked; points into the module's symbols */
-};
-
-struct symbol {
-	__u64 start, end; /* end == start: without a size */
-	__u64 limit;	  /* the end of its section */
-	int rank;	  /* of names for one place the lowest is taken */
-	char *name;
-};
+_Static_assert(sizeof(struct symbols_line) == sizeof(struct place_line), "they are the same");
 
 struct module {
 	__u32 id;
 	int fd;
-	char *path;
-	bool loaded;
-	struct symbol *symbols;
-	size_t n_symbols;
-	struct range *ranges;
-	size_t n_ranges;
+	char *path, *build_id;
+	char *text; /* NULL: nothing was looked up */
 };
 
 struct symbols {
+	struct symbols_options options;
 	struct module *modules;
 	size_t n_modules;
 	struct hash_table index;
 };
 
-struct symbols *symbols__new(void)
+/* One module of a look-up. */
+struct job {
+	struct module *module;
+	struct module_job run;
+	struct look_up *look_up;
+	bool is_done;
+	int err;
+};
+
+/* What the threads of a look-up share. */
+struct look_up {
+	struct symbols *symbols;
+	struct job *jobs;
+	size_t n_jobs;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t changed;
+	size_t next_job;
+	bool is_over; /* no more jobs are to be begun */
+	size_t n_done, n_places;
+	pthread_mutex_t fetching; /* held while a file is fetched; taken before @lock */
+	struct debuginfod *debuginfod;
+	bool fetched_before, fetches_no_more;
+	__u64 deadline_ns;
+	const char *fetch_path; /* NULL: the calling thread knows all */
+	long fetch_done, fetch_total;
+};
+
+struct symbols *symbols__new(const struct symbols_options *options)
 {
-	return calloc(1, sizeof(struct symbols));
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+
+	elf_version(EV_CURRENT);
+	if (symbols && options)
+		symbols->options = *options;
+	return symbols;
 }
 
-static void free_symbols(struct module *module)
+static void release_module(struct module *module)
 {
-	for (size_t i = 0; i < module->n_symbols; i++)
-		free(module->symbols[i].name);
-	free(module->symbols);
-	module->symbols = NULL;
-	module->n_symbols = 0;
+	free(module->path);
+	free(module->build_id);
+	free(module->text);
+	close_fd(&module->fd);
 }
 
 void symbols__free(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
-	for (size_t i = 0; i < symbols->n_modules; i++) {
-		free_symbols(&symbols->modules[i]);
-		free(symbols->modules[i].ranges);
-		free(symbols->modules[i].path);
-		close_fd(&symbols->modules[i].fd);
-	}
+	for (size_t i = 0; i < symbols->n_modules; i++)
+		release_module(&symbols->modules[i]);
 	free(symbols->modules);
 	hash_table__release(&symbols->index);
 	free(symbols);
@@ -97,11 +102,12 @@ static struct module *find_module(const struct symbols *symbols, __u32 id)
 	return at ? &symbols->modules[at - 1] : NULL;
 }
 
-int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path)
+int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path,
+			const char *build_id)
 {
 	struct module module = { .id = id, .fd = -1 };
 	struct module *grown;
-	int err;
+	int err = -ENOMEM;
 
 	if (!id)
 		return -EINVAL;
@@ -112,402 +118,327 @@ int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *p
 		return -ENOMEM;
 	symbols->modules = grown;
 	module.path = strdup(path);
-	if (!module.path)
-		return -ENOMEM;
+	module.build_id = strdup(build_id);
+	if (!module.path || !module.build_id)
+		goto fail;
 	if (fd >= 0) {
 		module.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		if (module.fd < 0) {
 			err = -errno;
-			free(module.path);
-			return err;
+			goto fail;
 		}
 	}
 	symbols->modules[symbols->n_modules] = module;
 	err = hash_table__insert(&symbols->index, hash_mix(0, id), symbols->n_modules + 1);
-	if (err) {
-		close_fd(&module.fd);
-		free(module.path);
-		return err;
-	}
+	if (err)
+		goto fail;
 	symbols->n_modules++;
 	return 0;
-}
-
-/* Opens what can only be a file: no FIFO that waits, no terminal that becomes ours. */
-static int open_regular(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static bool crc_matches(int fd, GElf_Word wanted)
-{
-	unsigned char buffer[65536];
-	unsigned long crc = 0;
-	off_t at = 0;
-	ssize_t len;
-
-	while ((len = pread(fd, buffer, sizeof(buffer), at)) > 0) {
-		crc = bfd_calc_gnu_debuglink_crc32(crc, buffer, len);
-		at += len;
-	}
-	return !len && (GElf_Word)crc == wanted;
-}
-
-/* @format with the directory of @module_path and @link filled in. */
-static int try_debuglink(const char *format, const char *module_path, const char *link,
-			 GElf_Word crc, char **debug_path)
-{
-	const char *slash = strrchr(module_path, '/');
-	char *path;
-	int fd;
-
-	if (asprintf(&path, format, slash ? (int)(slash - module_path) : 1,
-		     slash ? module_path : ".", link) < 0)
-		return -1;
-	fd = open_regular(path);
-	if (fd >= 0 && !crc_matches(fd, crc)) {
-		close(fd);
-		fd = -1;
-	}
-	if (fd >= 0)
-		*debug_path = path;
-	else
-		free(path);
-	return fd;
-}
-
-/*
- * dwfl_standard_find_debuginfo() without its last resort: that one asks the servers of
- * DEBUGINFOD_URLS, and nobody asked us to use the network.
- */
-static int find_debuginfo(Dwfl_Module *dwfl_module, void **user_data, const char *name,
-			  Dwarf_Addr base, const char *path, const char *link, GElf_Word crc,
-			  char **debug_path)
-{
-	static const char *const formats[] = {
-		"%.*s/%s",
-		"%.*s/.debug/%s",
-		"/usr/lib/debug%.*s/%s",
-	};
-	int fd = dwfl_build_id_find_debuginfo(dwfl_module, user_data, name, base, path, link, crc,
-					      debug_path);
-
-	if (fd >= 0 || !link || strchr(link, '/') || !path)
-		return fd;
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]) && fd < 0; i++)
-		fd = try_debuglink(formats[i], path, link, crc, debug_path);
-	return fd;
-}
-
-static const Dwfl_Callbacks callbacks = {
-	.section_address = dwfl_offline_section_address,
-	.find_debuginfo = find_debuginfo,
-};
-
-/* Public names before aliases that a library keeps for itself, then fewer underscores. */
-static int name_rank(const GElf_Sym *symbol, const char *name)
-{
-	int binding = GELF_ST_BIND(symbol->st_info);
-	size_t underscores = strspn(name, "_");
-
-	return (binding == STB_LOCAL ? 1000 : 0) +
-	       (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 500 : 0) +
-	       (int)(underscores < 100 ? underscores : 100);
-}
-
-/* Takes symbol @at of @dwfl_module if it is code. 0 or -ENOMEM. */
-static int add_symbol(struct module *module, Dwfl_Module *dwfl_module, int at, GElf_Addr bias)
-{
-	struct symbol *to = &module->symbols[module->n_symbols];
-	GElf_Addr address;
-	GElf_Shdr header;
-	GElf_Word index;
-	GElf_Sym symbol;
-	const char *name;
-	Elf *elf = NULL;
-	int type;
-
-	name = dwfl_module_getsym_info(dwfl_module, at, &symbol, &address, &index, &elf, NULL);
-	/* '$' begins the mapping symbols of ARM and RISC-V. */
-	if (!name || !*name || *name == '$' || !elf || index == SHN_UNDEF || index == SHN_ABS)
-		return 0;
-	type = GELF_ST_TYPE(symbol.st_info);
-	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
-		return 0;
-	if (!gelf_getshdr(elf_getscn(elf, index), &header) || !(header.sh_flags & SHF_EXECINSTR) ||
-	    symbol.st_value < header.sh_addr || symbol.st_value - header.sh_addr >= header.sh_size)
-		return 0;
-	to->start = address - bias;
-	to->limit = to->start + (header.sh_size - (symbol.st_value - header.sh_addr));
-	if (to->limit < to->start)
-		return 0;
-	to->end = symbol.st_size > to->limit - to->start ? to->limit : to->start + symbol.st_size;
-	to->rank = name_rank(&symbol, name);
-	to->name = strndup(name, MAX_NAME_SIZE);
-	if (!to->name)
-		return -ENOMEM;
-	module->n_symbols++;
-	return 0;
-}
-
-static int read_symbols(struct module *module, Dwfl_Module *dwfl_module)
-{
-	GElf_Addr bias;
-	int n_symbols;
-
-	if (!dwfl_module_getelf(dwfl_module, &bias))
-		return -ENOENT;
-	n_symbols = dwfl_module_getsymtab(dwfl_module);
-	if (n_symbols <= 0)
-		return -ENOENT;
-	module->symbols = calloc(n_symbols, sizeof(*module->symbols));
-	if (!module->symbols)
-		return -ENOMEM;
-	for (int i = 0; i < n_symbols; i++) {
-		int err = add_symbol(module, dwfl_module, i, bias);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-/* By start; of several at one place the outer comes first and the name to be taken last. */
-static int compare_symbols(const void *left, const void *right)
-{
-	const struct symbol *a = left, *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if ((a->end == a->start) != (b->end == b->start))
-		return a->end == a->start ? 1 : -1;
-	if (a->end != b->end)
-		return a->end > b->end ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank > b->rank ? -1 : 1;
-	return -strcmp(a->name, b->name);
-}
-
-static void add_range(struct module *module, __u64 start, char *name)
-{
-	if (module->n_ranges && module->ranges[module->n_ranges - 1].start == start)
-		module->n_ranges--;
-	module->ranges[module->n_ranges++] = (struct range){ start, name };
-}
-
-/* Ends what is open on the stack and ends by @until; what lies beneath takes over. */
-static void close_ranges(struct module *module, const struct symbol **open, size_t *n_open,
-			 __u64 until)
-{
-	while (*n_open && open[*n_open - 1]->end <= until) {
-		__u64 end = open[--*n_open]->end;
-
-		while (*n_open && open[*n_open - 1]->end <= end)
-			--*n_open;
-		add_range(module, end, *n_open ? open[*n_open - 1]->name : NULL);
-	}
-}
-
-/*
- * Symbols overlap: aliases, labels inside functions, cold parts. Ranges do not; each place belongs
- * to the symbol with a size that starts last before it, else to the one without.
- */
-static int make_ranges(struct module *module)
-{
-	const struct symbol **open;
-	size_t n_open = 0;
-
-	qsort(module->symbols, module->n_symbols, sizeof(*module->symbols), compare_symbols);
-	open = calloc(module->n_symbols + 1, sizeof(*open));
-	module->ranges = calloc(2 * module->n_symbols + 1, sizeof(*module->ranges));
-	if (!open || !module->ranges) {
-		free(open);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < module->n_symbols; i++) {
-		struct symbol *symbol = &module->symbols[i];
-
-		close_ranges(module, open, &n_open, symbol->start);
-		if (symbol->end == symbol->start) {
-			size_t follower = i + 1;
-
-			if (n_open)
-				continue;
-			while (follower < module->n_symbols &&
-			       module->symbols[follower].start == symbol->start)
-				follower++;
-			symbol = &module->symbols[follower - 1];
-			symbol->end = symbol->limit;
-			if (follower < module->n_symbols &&
-			    module->symbols[follower].start < symbol->end)
-				symbol->end = module->symbols[follower].start;
-			i = follower - 1;
-		}
-		open[n_open++] = symbol;
-		add_range(module, symbol->start, symbol->name);
-	}
-	close_ranges(module, open, &n_open, UINT64_MAX);
-	free(open);
-	return 0;
-}
-
-/* -ENOENT where the file is no ELF file or has no symbols. */
-static int load(struct module *module)
-{
-	Dwfl_Module *dwfl_module;
-	char magic[SELFMAG];
-	Dwfl *dwfl;
-	int err;
-
-	/* A mapping without a file, such as [vdso], has no path from the root. */
-	if (module->fd < 0 && *module->path == '/')
-		module->fd = open_regular(module->path);
-	if (module->fd < 0 || pread(module->fd, magic, SELFMAG, 0) != SELFMAG ||
-	    memcmp(magic, ELFMAG, SELFMAG))
-		return -ENOENT;
-	dwfl = dwfl_begin(&callbacks);
-	if (!dwfl)
-		return -ENOMEM;
-	dwfl_report_begin(dwfl);
-	dwfl_module = dwfl_report_offline(dwfl, module->path, module->path, module->fd);
-	if (dwfl_module)
-		module->fd = -1;
-	dwfl_report_end(dwfl, NULL, NULL);
-	err = dwfl_module ? read_symbols(module, dwfl_module) : -ENOENT;
-	dwfl_end(dwfl);
-	close_fd(&module->fd);
-	module->fd = -1;
-	if (!err)
-		err = make_ranges(module);
-	if (err) {
-		free_symbols(module);
-		free(module->ranges);
-		module->ranges = NULL;
-		module->n_ranges = 0;
-	}
+fail:
+	release_module(&module);
 	return err;
 }
 
-struct demangled {
-	jmp_buf full;
-	size_t size;
-	char text[MAX_NAME_SIZE];
-};
-
-static void take_demangled(const char *text, size_t size, void *opaque)
+const char *symbols__module_text(const struct symbols *symbols, __u32 id)
 {
-	struct demangled *demangled = opaque;
+	const struct module *module = find_module(symbols, id);
 
-	/* The demanglers' callback forms own no memory, so it is safe to leave them here; there is
-	 * no other way to stop one whose output doubles with every few bytes of input. */
-	if (size >= sizeof(demangled->text) - demangled->size)
-		longjmp(demangled->full, 1);
-	memcpy(demangled->text + demangled->size, text, size);
-	demangled->size += size;
+	return module && module->text ? module->text : "";
 }
 
-static bool demangle(const char *symbol, struct demangled *demangled)
+static __u64 now_ns(void)
 {
-	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
+	struct timespec now;
 
-	demangled->size = 0;
-	if (setjmp(demangled->full))
-		return false;
-	if (rust_demangle_callback(symbol, options, take_demangled, demangled))
-		return true;
-	demangled->size = 0;
-	return !strncmp(symbol, "_Z", 2) &&
-	       cplus_demangle_v3_callback(symbol, options, take_demangled, demangled);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-char *symbols__demangle(const char *symbol)
+/* By a thread that fetches. */
+static int note_fetched(void *context, long done_bytes, long total_bytes)
 {
-	struct demangled *demangled;
-	const char *version;
-	char *plain, *name;
+	struct look_up *look_up = context;
+	int stop;
 
-	/* .symtab spells versions out: memcpy@@GLIBC_2.14. */
-	version = *symbol ? strchr(symbol + 1, '@') : NULL;
-	plain = strndup(symbol, version ? (size_t)(version - symbol) : MAX_NAME_SIZE);
-	demangled = malloc(sizeof(*demangled));
-	if (!plain || !demangled) {
-		free(plain);
-		free(demangled);
-		return NULL;
-	}
-	if (!demangle(plain, demangled) || !demangled->size) {
-		free(demangled);
-		return plain;
-	}
-	name = strndup(demangled->text, demangled->size);
-	free(demangled);
-	free(plain);
-	return name;
+	pthread_mutex_lock(&look_up->lock);
+	look_up->fetch_done = done_bytes;
+	look_up->fetch_total = total_bytes;
+	if (now_ns() > look_up->deadline_ns || look_up->is_over)
+		look_up->fetches_no_more = true;
+	stop = look_up->fetches_no_more;
+	pthread_cond_signal(&look_up->changed);
+	pthread_mutex_unlock(&look_up->lock);
+	return stop;
 }
 
-int symbols__name(struct symbols *symbols, __u32 id, __u64 vaddr, char **name)
+/* The client, made for the first that needs it: time runs from then on. */
+static struct debuginfod *get_debuginfod(struct look_up *look_up)
 {
-	struct module *module = find_module(symbols, id);
-	size_t low = 0, high;
-	char *found;
+	unsigned int seconds = look_up->symbols->options.debuginfod_seconds;
 
-	if (!module)
-		return -ENOENT;
-	if (!module->loaded) {
-		int err = load(module);
-
-		if (err == -ENOMEM)
-			return err;
-		module->loaded = true;
+	if (!look_up->fetched_before) {
+		look_up->fetched_before = true;
+		look_up->deadline_ns =
+			now_ns() + (seconds ? seconds : DEBUGINFOD_SECONDS) * 1000000000ULL;
+		look_up->debuginfod = debuginfod__new(note_fetched, look_up);
 	}
-	high = module->n_ranges;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	return look_up->fetches_no_more ? NULL : look_up->debuginfod;
+}
 
-		if (module->ranges[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
+static int fetch(void *context, const char *path, const char *build_id, char **debug_path)
+{
+	struct look_up *look_up = ((struct job *)context)->look_up;
+	struct debuginfod *debuginfod;
+	int fd = -ENOENT;
+
+	pthread_mutex_lock(&look_up->fetching);
+	pthread_mutex_lock(&look_up->lock);
+	debuginfod = get_debuginfod(look_up);
+	if (debuginfod) {
+		look_up->fetch_path = path;
+		look_up->fetch_done = look_up->fetch_total = 0;
 	}
-	if (!low || !module->ranges[low - 1].name)
-		return -ENOENT;
-	found = symbols__demangle(module->ranges[low - 1].name);
-	if (!found)
-		return -ENOMEM;
-	*name = found;
+	pthread_mutex_unlock(&look_up->lock);
+	if (debuginfod)
+		fd = debuginfod__fetch(debuginfod, build_id, debug_path);
+	pthread_mutex_lock(&look_up->lock);
+	look_up->fetch_path = NULL;
+	pthread_mutex_unlock(&look_up->lock);
+	pthread_mutex_unlock(&look_up->fetching);
+	if (fd < 0)
+		return fd;
+	close(fd);
 	return 0;
 }
 
-int profile__symbolize(struct profile *profile, struct symbols *symbols)
+static void note_done(void *context, size_t n_done)
 {
-	for (size_t i = 0; i < profile->n_frames; i++) {
-		const struct profile_frame *frame = &profile->frames[i];
-		struct profile_line line = { 0 };
-		char *name;
+	struct look_up *look_up = ((struct job *)context)->look_up;
+
+	pthread_mutex_lock(&look_up->lock);
+	look_up->n_done += n_done;
+	pthread_cond_signal(&look_up->changed);
+	pthread_mutex_unlock(&look_up->lock);
+}
+
+static void *work(void *context)
+{
+	struct look_up *look_up = context;
+
+	pthread_mutex_lock(&look_up->lock);
+	while (look_up->next_job < look_up->n_jobs && !look_up->is_over) {
+		struct job *job = &look_up->jobs[look_up->next_job++];
 		int err;
 
-		if (frame->n_lines || !frame->module || !frame->offset)
-			continue;
-		/* A return address may be the first byte of the next function. */
-		err = symbols__name(symbols, frame->module, frame->offset - !frame->interrupted,
-				    &name);
-		if (err == -ENOENT)
-			continue;
-		if (err)
-			return err;
-		err = profile__add_function(profile, name, name, name, &line.function);
-		free(name);
-		if (!err)
-			err = profile__set_frame_lines(profile, frame->id, &line, 1);
-		if (err)
-			return err;
+		pthread_mutex_unlock(&look_up->lock);
+		err = module_job__run(&job->run);
+		pthread_mutex_lock(&look_up->lock);
+		job->err = err;
+		job->is_done = true;
+		pthread_cond_signal(&look_up->changed);
 	}
+	pthread_mutex_unlock(&look_up->lock);
+	return NULL;
+}
+
+/* The calls that only the calling thread makes; with @lock held, which is dropped meanwhile. */
+static void report(struct look_up *look_up, size_t *told_done)
+{
+	const struct symbols_options *options = &look_up->symbols->options;
+	const char *path = look_up->fetch_path;
+	long done_bytes = look_up->fetch_done, total_bytes = look_up->fetch_total;
+	size_t done = look_up->n_done < look_up->n_places ? look_up->n_done : look_up->n_places;
+	bool stop = false;
+
+	pthread_mutex_unlock(&look_up->lock);
+	if (options->progress && done != *told_done)
+		options->progress(options->context, done, look_up->n_places);
+	*told_done = done;
+	/* The path is a module's, so it outlives the fetching. */
+	if (options->fetching && path)
+		stop = options->fetching(options->context, path, done_bytes, total_bytes);
+	pthread_mutex_lock(&look_up->lock);
+	look_up->fetches_no_more |= stop;
+}
+
+static int apply(struct job *job, symbols_found_fn found, void *context)
+{
+	struct module_job *run = &job->run;
+	int err = job->err;
+
+	free(job->module->text);
+	job->module->text = strdup(run->text);
+	if (!job->module->text)
+		err = -ENOMEM;
+	for (size_t i = 0; i < run->n_places && !err; i++) {
+		struct symbols_query query = { job->module->id, run->places[i].vaddr };
+
+		if (run->places[i].n_lines)
+			err = found(context, &query, (const void *)run->places[i].lines,
+				    run->places[i].n_lines);
+	}
+	arena__release(&run->arena);
+	free(run->places);
+	run->places = NULL;
+	run->n_places = 0;
+	return err;
+}
+
+/* Waits for the jobs and applies what they found, in their order. */
+static int collect(struct look_up *look_up, symbols_found_fn found, void *context)
+{
+	size_t told_done = 0;
+	int err = 0;
+
+	pthread_mutex_lock(&look_up->lock);
+	for (size_t i = 0; i < look_up->n_jobs && !err; i++) {
+		while (!look_up->jobs[i].is_done) {
+			pthread_cond_wait(&look_up->changed, &look_up->lock);
+			report(look_up, &told_done);
+		}
+		pthread_mutex_unlock(&look_up->lock);
+		err = apply(&look_up->jobs[i], found, context);
+		pthread_mutex_lock(&look_up->lock);
+	}
+	look_up->n_done = look_up->n_places;
+	if (!err)
+		report(look_up, &told_done);
+	look_up->is_over = true;
+	pthread_mutex_unlock(&look_up->lock);
+	return err;
+}
+
+static size_t n_threads(const struct look_up *look_up)
+{
+	unsigned int wanted = look_up->symbols->options.threads;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t n = processors > 0 ? processors : 1;
+
+	if (wanted && wanted < n)
+		n = wanted;
+	if (n > MAX_THREADS)
+		n = MAX_THREADS;
+	return n < look_up->n_jobs ? n : look_up->n_jobs;
+}
+
+static int run_jobs(struct look_up *look_up, symbols_found_fn found, void *context)
+{
+	pthread_t threads[MAX_THREADS];
+	size_t n = 0, wanted = n_threads(look_up);
+	int err;
+
+	while (n < wanted && !pthread_create(&threads[n], NULL, work, look_up))
+		n++;
+	if (!n)
+		work(look_up);
+	err = collect(look_up, found, context);
+	while (n)
+		pthread_join(threads[--n], NULL);
+	debuginfod__free(look_up->debuginfod);
+	return err;
+}
+
+static int compare_queries(const void *left, const void *right)
+{
+	const struct symbols_query *a = left, *b = right;
+
+	if (a->module != b->module)
+		return a->module < b->module ? -1 : 1;
+	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
+}
+
+/* Those that take longest are begun first. */
+static int compare_jobs(const void *left, const void *right)
+{
+	const struct job *a = left, *b = right;
+
+	if (a->run.n_places != b->run.n_places)
+		return a->run.n_places > b->run.n_places ? -1 : 1;
+	return (a->module->id > b->module->id) - (a->module->id < b->module->id);
+}
+
+/* A job for the module of the @n sorted queries. */
+static int make_job(struct look_up *look_up, const struct symbols_query *queries, size_t n)
+{
+	const struct symbols_options *options = &look_up->symbols->options;
+	struct module *module = find_module(look_up->symbols, queries->module);
+	struct job *job = &look_up->jobs[look_up->n_jobs];
+	struct place *places;
+	size_t n_places = 0;
+
+	if (!module)
+		return 0;
+	places = calloc(n, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (!i || queries[i].vaddr != queries[i - 1].vaddr)
+			places[n_places++].vaddr = queries[i].vaddr;
+	job->module = module;
+	job->run = (struct module_job){
+		.fd = module->fd,
+		.path = module->path,
+		.build_id = module->build_id,
+		.debug_dirs = options->debug_dirs,
+		.n_debug_dirs = options->n_debug_dirs,
+		.places = places,
+		.n_places = n_places,
+		.fetch = options->debuginfod ? fetch : NULL,
+		.progress = note_done,
+	};
+	job->look_up = look_up;
+	look_up->n_jobs++;
+	look_up->n_places += n_places;
 	return 0;
+}
+
+static int make_jobs(struct look_up *look_up, const struct symbols_query *queries, size_t n)
+{
+	size_t n_modules = 0, last;
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_modules += !i || queries[i].module != queries[i - 1].module;
+	look_up->jobs = calloc(n_modules + 1, sizeof(*look_up->jobs));
+	if (!look_up->jobs)
+		return -ENOMEM;
+	for (size_t first = 0; first < n && !err; first = last) {
+		last = first + 1;
+		while (last < n && queries[last].module == queries[first].module)
+			last++;
+		err = make_job(look_up, queries + first, last - first);
+	}
+	qsort(look_up->jobs, look_up->n_jobs, sizeof(*look_up->jobs), compare_jobs);
+	for (size_t i = 0; i < look_up->n_jobs; i++)
+		look_up->jobs[i].run.context = &look_up->jobs[i];
+	return err;
+}
+
+int symbols__look_up(struct symbols *symbols, const struct symbols_query *queries, size_t n,
+		     symbols_found_fn found, void *context)
+{
+	struct look_up look_up = {
+		.symbols = symbols,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+		.fetching = PTHREAD_MUTEX_INITIALIZER,
+	};
+	_cleanup_(free_ptr) struct symbols_query *sorted =
+		reallocarray(NULL, n + 1, sizeof(*sorted));
+	int err;
+
+	if (!sorted)
+		return -ENOMEM;
+	if (n)
+		memcpy(sorted, queries, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), compare_queries);
+	err = make_jobs(&look_up, sorted, n);
+	if (!err && look_up.n_jobs)
+		err = run_jobs(&look_up, found, context);
+	for (size_t i = 0; i < look_up.n_jobs; i++) {
+		arena__release(&look_up.jobs[i].run.arena);
+		free(look_up.jobs[i].run.places);
+	}
+	free(look_up.jobs);
+	return err;
 }

@@ -1,35 +1,80 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names for places in code, from ELF symbol tables and separate debug files on this machine. */
+/* Names, files and lines of places in code, from DWARF and ELF symbol tables. */
 #ifndef ALLOCPROF_SYMBOLS_H
 #define ALLOCPROF_SYMBOLS_H
 
 #include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 struct profile;
 struct symbols;
 
-/* NULL without memory. */
-struct symbols *symbols__new(void);
+struct symbols_options {
+	/* Where debug files may be, before /usr/lib/debug: DIR/.build-id/ab/cdef.debug,
+	 * DIR/<path>[.debug] and DIR/<basename>[.debug]. Borrowed. */
+	const char *const *debug_dirs;
+	size_t n_debug_dirs;
+	/* Whether the servers of DEBUGINFOD_URLS are asked for what is not here, and for how many
+	 * seconds at the most, all files together (0: 300). */
+	bool debuginfod;
+	unsigned int debuginfod_seconds;
+	unsigned int threads; /* at the most; 0: as many as there are processors */
+	/* The next two are called by the thread that called us, and may be NULL. Places that have
+	 * been looked up of @total. */
+	void (*progress)(void *context, size_t done, size_t total);
+	/* Bytes of @path's debug file that were fetched of @total_bytes (0: unknown). Nonzero ends
+	 * this fetching and all that would follow. */
+	int (*fetching)(void *context, const char *path, long done_bytes, long total_bytes);
+	void *context;
+};
+
+/* What a place belongs to: the function that was inlined there last first, then the one that it was
+ * inlined into, and at the end, alone with inlined = false, the one that has the code. */
+struct symbols_line {
+	const char *
+		symbol; /* as linked, or, of what has no such name, a qualified one; NULL: unknown */
+	const char *file; /* NULL: unknown */
+	__u32 line;	  /* 0: unknown */
+	bool inlined;
+};
+
+struct symbols_query {
+	__u32 module;
+	__u64 vaddr; /* the ELF virtual address itself, not a return address behind it */
+};
+
+/* The lines of @query, valid during the call. A negative errno ends the look-up. */
+typedef int (*symbols_found_fn)(void *context, const struct symbols_query *query,
+				const struct symbols_line *lines, size_t n_lines);
+
+/* @options, which is copied, may be NULL: all zeros. NULL without memory. */
+struct symbols *symbols__new(const struct symbols_options *options);
 void symbols__free(struct symbols *symbols);
 
 /*
  * Announces the file of module @id (not 0, once each): @fd, which is duplicated, or, where it is -1,
- * @path. @path also tells where to look for the debug file. Nothing is read before the first name is
- * asked for. 0, -EEXIST, -EINVAL, -ENOMEM or what dup() said.
+ * @path. @path also tells where to look for the debug file. A file whose build id is not @build_id
+ * (lower-case hex; "": unknown) is not used. Nothing is read before a place in it is looked up.
+ * 0, -EEXIST, -EINVAL, -ENOMEM or what dup() said.
  */
-int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path);
+int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path,
+			const char *build_id);
 
 /*
- * The demangled name of the function that covers ELF virtual address @vaddr; @name is the caller's
- * to free. -ENOENT where none covers it or the file cannot be used, -ENOMEM.
+ * Looks up the @n @queries, in any order, and calls @found by this thread for each of which anything
+ * is known; for all of one module in order of their addresses. The order of the modules depends on
+ * the queries alone. 0, -ENOMEM or what @found returned. Damaged files harm no other module.
  */
-int symbols__name(struct symbols *symbols, __u32 module, __u64 vaddr, char **name);
+int symbols__look_up(struct symbols *symbols, const struct symbols_query *queries, size_t n,
+		     symbols_found_fn found, void *context);
 
-/* Names every frame that has none yet and can be named. 0 or -ENOMEM. */
+/* Where the names of module @id came from, or why it has none: one sentence without a full stop. ""
+ * before anything was looked up in it. */
+const char *symbols__module_text(const struct symbols *symbols, __u32 id);
+
+/* Gives every frame that has no lines yet those that are known, its functions by the linker's names
+ * (profile__demangle() does the rest), and every module of such a frame its text. 0 or -ENOMEM. */
 int profile__symbolize(struct profile *profile, struct symbols *symbols);
-
-/* A readable form of a linker's symbol name, C++ and Rust demangled; to be freed, NULL without
- * memory. */
-char *symbols__demangle(const char *symbol);
 
 #endif

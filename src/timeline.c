@@ -45,8 +45,8 @@ int timeline__add(struct timeline *timeline, const struct profile_moment *moment
 	}
 	timeline->moments[timeline->n++] = *moment;
 	/* A multiple of the step, so that what thinning leaves is even. */
-	timeline->next_ns = moment->time_ns - moment->time_ns % timeline->step_ns +
-			    timeline->step_ns;
+	timeline->next_ns =
+		moment->time_ns - moment->time_ns % timeline->step_ns + timeline->step_ns;
 	return 0;
 }
 

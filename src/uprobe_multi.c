@@ -63,10 +63,10 @@ static bool knows(enum uprobe_kind kind, int *prog)
 		    .expected_attach_type = uprobe_multi__attach_type(kind));
 	__u64 offset = 0, cookie = 0;
 
-	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2, &options);
+	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2,
+			      &options);
 	/* A directory cannot be probed, and only a kernel that knows the link gets as far as that. */
-	return *prog >= 0 &&
-	       uprobe_multi__link(*prog, kind, "/", &offset, &cookie, 1, 0) == -EBADF;
+	return *prog >= 0 && uprobe_multi__link(*prog, kind, "/", &offset, &cookie, 1, 0) == -EBADF;
 }
 
 bool uprobe_session__supported(void)

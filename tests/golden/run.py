@@ -17,7 +17,59 @@ FOLDED = {
     "folded_bytes": ["--cost=bytes"],
     "folded_addresses": ["--addresses"],
     "folded_no_comm": ["--no-comm"],
+    "folded_by_thread": ["--by=process,thread", "--raw-stacks", "--demangle=none"],
     "folded_all": ["--cost", "bytes", "--addresses", "--no-comm", "--strict"],
+}
+REPORT = {
+    "report": [],
+    "report_all": ["--top=0", "--sort=allocations", "--histogram", "--strict"],
+    "report_tree": ["--tree", "--min-share=0%"],
+    "report_json": ["--json", "--leaks"],
+}
+SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP"}
+ABOUT_CASE_STUDY = ["sql_leaks", "report_examples", "report_refused", "report_without_live"]
+# What a recording has that was made without --live.
+WITHOUT_LIVE = """
+DELETE FROM blocks; DELETE FROM lifetimes; DELETE FROM timeline; DELETE FROM size_histogram;
+DELETE FROM lifetime_histogram; DELETE FROM meta WHERE key = 'epoch_ns';
+"""
+REFUSED = [
+    ["--sort=size"],
+    ["--sort=live-byte"],
+    ["--leaks", "--freed"],
+    ["--tree", "--bottom-up"],
+    ["--tree", "--json"],
+    ["--tree", "--sort=oldest"],
+    ["--freed", "--sort=peak"],
+    ["--min-lifetime=1s", "--sort=temporary"],
+    ["--older=101s"],
+    ["--older=soon"],
+    ["--freed-after=101%"],
+    ["--min-size=4X"],
+    ["--min-share=1"],
+    ["--top=ten"],
+    ["--through=/(/"],
+    ["--stack=7"],
+    ["--stack=0x1"],
+    ["--suppressions=allocprof.data", "--leaks"],
+    ["--suppressions=/dev/null"],
+    ["--suppressions=missing", "--leaks"],
+    ["here"],
+]
+# On the recording that the manual pages talk about.
+CASE_STUDY = {
+    "report_oldest": ["report", "--sort=oldest", "--top=1"],
+    "report_peak": ["report", "--sort=peak", "--top=2"],
+    "report_temporary": ["report", "--sort=temporary", "--top=1"],
+    "report_tree_lines": ["report", "--tree", "--lines", "--leaks"],
+    "report_by_thread": ["report", "--by=thread", "--tree", "--raw-stacks"],
+    "report_by_process": ["report", "--by=process", "--top=1"],
+    "report_nothing": ["report", "--through=nowhere"],
+    "report_unsure": ["report", "--older=50s", "--top=1"],
+    "folded_live_bytes": ["folded", "--cost=live-bytes", "--not-through=/config/"],
+    "folded_freed_after": ["folded", "--cost=bytes", "--freed-after=98%", "--no-comm"],
+    "folded_temporary": ["folded", "--cost=temporary"],
+    "folded_peak": ["folded", "--cost=peak"],
 }
 
 
@@ -27,33 +79,76 @@ def read(path):
 
 def run(words, cwd, stdout=subprocess.PIPE):
     # SIGPIPE stays ignored, as Python has it, so that a closed pipe is an error to be dealt with.
+    # Nobody's own list of wrappers is read.
     done = subprocess.run(words, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE,
-                          restore_signals=False)
+                          restore_signals=False, env={**os.environ, "XDG_CONFIG_HOME": cwd})
     text = (done.stdout or b"").decode("utf-8", "surrogateescape")
     errors = done.stderr.decode("utf-8", "surrogateescape")
     return f"{text}--- stderr\n{errors}--- exit {done.returncode}\n"
 
 
-def sql_examples(man_dir):
-    """The statements of the EXAMPLES section, as a reader would copy them."""
+def sql_examples(man_dir, name):
+    """The statements of a section, as a reader would copy them."""
     page = read(os.path.join(man_dir, "allocprof-data.5"))
-    section = page.split(".Sh EXAMPLES")[1].split(".Sh ")[0]
+    section = page.split(".Sh " + name)[1].split(".Sh ")[0]
     return re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", section, re.S | re.M)
 
 
+GRAPH_ERRORS = [
+    ["-i", "no_live.data", "-o", "graph.svg"],
+    ["-o", "allocprof.data.svg/x.svg"],
+    ["-o", "graph.gif"],
+    ["-i", "graph.svg", "-o", "graph.svg"],
+    ["--top=0"],
+    ["--top=17"],
+    ["--top", "8x"],
+    ["word"],
+    ["--leaks", "--freed"],
+    ["--stack=99"],
+]
+
+
+def command_examples(man_dir):
+    """The commands that allocprof-report(1) shows."""
+    page = read(os.path.join(man_dir, "allocprof-report.1"))
+    return re.findall(r"^\.Dl \$ (allocprof .*)$", page.split(".Sh EXAMPLES")[1], re.M)
+
+
 def output_of(case, allocprof, man_dir, cwd):
-    if case in FOLDED:
-        text = run([allocprof, "folded", *FOLDED[case]], cwd)
-        to_file = run([allocprof, "folded", "-o", "out", *FOLDED[case]], cwd)
+    if case in FOLDED or case in REPORT:
+        words = ["folded", *FOLDED[case]] if case in FOLDED else ["report", *REPORT[case]]
+        text = run([allocprof, *words], cwd)
+        to_file = run([allocprof, words[0], "-o", "out", *words[1:]], cwd)
         if read(os.path.join(cwd, "out")) + to_file != text:
             sys.exit("-o FILE gave something else than standard output")
         return text
-    if case == "sql":
+    if case == "graph":
+        return run([allocprof, "graph", "--json", "--strict"], cwd)
+    if case == "graph_errors":
+        return "".join(f"$ graph {' '.join(words)}\n" + run([allocprof, "graph", *words], cwd)
+                       for words in GRAPH_ERRORS)
+    if case in CASE_STUDY:
+        return run([allocprof, *CASE_STUDY[case]], cwd)
+    if case in SQL:
         return "".join(
             statement + run(["sqlite3", "-readonly", "allocprof.data", statement], cwd)
-            for statement in sql_examples(man_dir))
+            for statement in sql_examples(man_dir, SQL[case]))
+    if case == "report_examples":
+        with open(os.path.join(cwd, "known.txt"), "w") as file:
+            file.write("# known\nleak:^read_config$\n")
+        return "".join(
+            "$ " + command + "\n" + run([allocprof, *command.split()[1:]], cwd)
+            for command in command_examples(man_dir))
     if case == "help":
         return run([allocprof, "folded", "--help"], cwd)
+    if case == "report_without_live":
+        subprocess.run(["sqlite3", "allocprof.data", WITHOUT_LIVE], cwd=cwd, check=True)
+        return "".join(run([allocprof, *words], cwd) for words in (
+            ["report", "--not-through=parse_request"], ["report", "--tree"], ["report", "--leaks"],
+            ["report", "--sort=oldest"], ["folded", "--cost=live"], ["folded", "--cost=bytes"],
+            ["report", "--json", "--top=1", "--function=calloc"]))
+    if case == "report_refused":
+        return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
     if case == "stdout":
         reader, closed = os.pipe()
         os.close(reader)
@@ -69,8 +164,11 @@ def main():
     case = sys.argv[4]
     expected_path = os.path.join(os.path.dirname(os.path.abspath(__file__)), case + ".expected")
     with tempfile.TemporaryDirectory() as cwd:
-        subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data")], check=True)
-        if case == "sql" and not shutil.which("sqlite3"):
+        kind = ["case-study"] if case in CASE_STUDY or case in ABOUT_CASE_STUDY else []
+        subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data"), *kind], check=True)
+        subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
+        shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
+        if (case in SQL or case == "report_without_live") and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
         got = output_of(case, allocprof, man_dir, cwd)

@@ -176,7 +176,7 @@ def test_without_file(run, target):
     run([target("every_function")], env={"LD_PRELOAD": str(COUNTER_LIBRARY)}, expect=3)
 
 
-@pytest.mark.parametrize("content", [None, b"\0" * 4096])
+@pytest.mark.parametrize("content", [None, b"\0" * 4096], ids=["missing", "zeros"])
 def test_bad_file_is_no_zero(run, target, tmp_path, content):
     path = tmp_path / "bad"
     if content is not None:

@@ -271,7 +271,7 @@ def test_killed(runner, log):
     assert 0 <= found.all_blocks.live <= 4
 
 
-@pytest.mark.parametrize("content", [None, b"\0" * 4096])
+@pytest.mark.parametrize("content", [None, b"\0" * 4096], ids=["missing", "zeros"])
 def test_bad_file_is_no_empty_log(run, tmp_path, content):
     path = tmp_path / "bad"
     if content is not None:
@@ -279,6 +279,17 @@ def test_bad_file_is_no_empty_log(run, tmp_path, content):
     result = run([target("nothing")], expect=99, env={
         "LD_PRELOAD": str(EVENTS_LIBRARY), "ALLOCPROF_COUNTER": str(path)})
     assert b"libevents: " in result.stderr
+
+
+def test_images(run, log):
+    """Each begins with an event that names its program, whether it allocates or not."""
+    made = log()
+    run(["sh", "-c", f"{target('nothing')}; exec {target('nothing')}"], env=made.env(), expect=0)
+    images = [event for event in made.read() if event.kind == events.IMAGE]
+    shell = os.path.realpath("/bin/sh")
+    assert [event.stack[0][0] for event in images] == [shell, *2 * [target("nothing")]]
+    assert images[0].process == images[2].process != images[1].process
+    assert len({event.space for event in images}) == 3
 
 
 def test_without_file(run):

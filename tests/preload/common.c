@@ -2,8 +2,10 @@
 #include "common.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -96,6 +98,33 @@ const char *first_environment(const char *name)
 		if (!strncmp(*env, name, length) && (*env)[length] == '=')
 			return *env + length + 1;
 	return NULL;
+}
+
+/* Numbers are long: of a variable argument that goes by the stack, all 64 bits count. */
+void *map_anonymous(size_t size)
+{
+	void *memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1L, 0L);
+
+	if (memory == MAP_FAILED)
+		die("cannot map memory");
+	return memory;
+}
+
+void *map_output(const char *path, size_t size)
+{
+	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+	void *memory;
+
+	if (fd < 0)
+		die("cannot open the file in ALLOCPROF_COUNTER");
+	if (syscall(SYS_lseek, fd, 0L, SEEK_END) < (long)size)
+		die("the file in ALLOCPROF_COUNTER is too short");
+	memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
+	if (memory == MAP_FAILED)
+		die("cannot map the file in ALLOCPROF_COUNTER");
+	syscall(SYS_close, fd);
+	return memory;
 }
 
 size_t requested_bytes(enum function f, uintptr_t a, uintptr_t b, uintptr_t c, bool *overflow)

@@ -41,6 +41,11 @@ _Noreturn void die(const char *why);
 /* A variable of the environment that this program image was started with, or NULL. */
 const char *first_environment(const char *name);
 
+/* Memory of the process's own, and the file that ALLOCPROF_COUNTER names, shared by all processes. By
+ * syscalls, for a library that imports mmap looks like an allocator; end the process on failure. */
+void *map_anonymous(size_t size);
+void *map_output(const char *path, size_t size);
+
 /* Where the call goes that a stub was entered for. */
 void *real_function(enum function f);
 

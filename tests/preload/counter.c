@@ -8,11 +8,7 @@
  * tests/preload/counter.py creates and reads the file.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -40,17 +36,8 @@ static struct counts *_Atomic counts;
 
 static struct counts *map_counts(const char *path)
 {
-	struct counts *c;
-	long fd;
+	struct counts *c = map_output(path, sizeof(*c));
 
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		die("cannot open the file in ALLOCPROF_COUNTER");
-	/* By syscall(): a library that imports mmap looks like an allocator of its own. */
-	c = (void *)syscall(SYS_mmap, NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (c == MAP_FAILED)
-		die("cannot map the file in ALLOCPROF_COUNTER");
-	syscall(SYS_close, fd);
 	if (c->magic != MAGIC)
 		die("the file in ALLOCPROF_COUNTER is not a counter file");
 	return c;

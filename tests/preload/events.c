@@ -20,7 +20,6 @@
  * child takes a new number, whereas vfork and CLONE_VM go on with the one that is there.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -44,6 +43,7 @@ const char library_name[] = "libevents";
 #define MAX_PATH    1020
 #define MAX_FRAMES  8192
 #define MAX_ACTIVE  256
+#define PAGE_BYTES  4096ul
 
 /* A word of a stack: which module, from 1, and the pc as an ELF virtual address; 0 for no module. */
 #define MODULE_SHIFT 48
@@ -206,10 +206,9 @@ static uint64_t append_stack(struct log *log, uintptr_t return_address, uint16_t
 
 static void map_space_page(void)
 {
-	void *page = (void *)syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = map_anonymous(PAGE_BYTES);
 
-	if (page == MAP_FAILED || syscall(SYS_madvise, page, 4096, MADV_WIPEONFORK))
+	if (syscall(SYS_madvise, page, PAGE_BYTES, (long)MADV_WIPEONFORK))
 		die("cannot have a page that a fork wipes");
 	space_page = page;
 }
@@ -221,31 +220,20 @@ static struct log *attach(void)
 	int saved_errno = errno;
 	struct event *image;
 	struct log *log;
-	uintptr_t bias;
-	long fd;
 
 	/* A forked child never comes here. */
 	if (!path) {
 		atomic_store(&is_off, true);
 		return NULL;
 	}
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		die("cannot open the file in ALLOCPROF_COUNTER");
-	/* By syscall(): a library that imports mmap looks like an allocator of its own. */
-	log = (void *)syscall(SYS_mmap, NULL, sizeof(*log), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			      0);
-	if (log == MAP_FAILED)
-		die("cannot map the file in ALLOCPROF_COUNTER");
-	if (syscall(SYS_lseek, fd, 0, SEEK_END) != sizeof(*log) || log->magic != MAGIC)
+	log = map_output(path, sizeof(*log));
+	if (log->magic != MAGIC)
 		die("the file in ALLOCPROF_COUNTER is not a log of events");
-	syscall(SYS_close, fd);
 	map_space_page();
 	atomic_store(space_page, atomic_fetch_add(&log->n_spaces, 1) + 1);
 	atomic_store(&last_space, atomic_load(space_page));
 	image = begin(log, atomic_load(space_page));
-	image->link =
-		module_number(log, frames__module((uintptr_t)__builtin_return_address(0), &bias));
+	image->link = module_number(log, frames__program());
 	finish(image, IMAGE);
 	atomic_store(&the_log, log);
 	errno = saved_errno;

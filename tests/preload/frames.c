@@ -45,7 +45,7 @@ size_t frames__capture(uintptr_t *frames, size_t room, uintptr_t return_address)
 }
 
 /* The same for all threads and forked children: who writes it twice writes it the same. */
-static const char *program(void)
+const char *frames__program(void)
 {
 	static char path[PATH_MAX];
 	static atomic_bool known;
@@ -67,5 +67,5 @@ const char *frames__module(uintptr_t pc, uintptr_t *bias)
 	if (_dl_find_object((void *)pc, &found))
 		return NULL;
 	*bias = found.dlfo_link_map->l_addr;
-	return found.dlfo_link_map->l_name[0] ? found.dlfo_link_map->l_name : program();
+	return found.dlfo_link_map->l_name[0] ? found.dlfo_link_map->l_name : frames__program();
 }

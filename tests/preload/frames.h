@@ -19,4 +19,7 @@ size_t frames__capture(uintptr_t *frames, size_t room, uintptr_t return_address)
  * address; NULL and 0 where there is none. Takes no lock. */
 const char *frames__module(uintptr_t pc, uintptr_t *bias);
 
+/* The path of the program. */
+const char *frames__program(void);
+
 #endif

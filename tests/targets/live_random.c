@@ -367,14 +367,11 @@ WAY(ways, left_2, right_2)
 		NOT_LAST;                                                                          \
 	}
 
-#define EVERY_SITE(X)                                                                              \
-	X(0)                                                                                       \
-	X(1)                                                                                       \
-	X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17)    \
-		X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30)      \
-			X(31) X(32) X(33) X(34) X(35) X(36) X(37) X(38) X(39)
-
 /* clang-format off */
+#define TEN_SITES(X, n)                                                                            \
+	X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9)
+#define EVERY_SITE(X) TEN_SITES(X, 1) TEN_SITES(X, 2) TEN_SITES(X, 3) TEN_SITES(X, 4)
+
 EVERY_SITE(SITE)
 /* clang-format on */
 

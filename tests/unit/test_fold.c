@@ -8,15 +8,24 @@
 
 #include "fixture.h"
 #include "fold.h"
+#include "stack_view.h"
 
-static char *fold(const struct profile *profile, struct fold_options options)
+struct variant {
+	struct stack_view_options view;
+	struct fold_options fold;
+};
+
+static char *fold(const struct profile *profile, struct variant variant)
 {
+	struct stack_view *view;
 	char *text;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
 
-	assert_int_equal(fold__write(profile, &options, file), 0);
+	assert_int_equal(stack_view__new(profile, &variant.view, &view), 0);
+	assert_int_equal(fold__write(profile, view, &variant.fold, file), 0);
 	fclose(file);
+	stack_view__free(view);
 	return text;
 }
 
@@ -35,20 +44,22 @@ static __u64 sum(const char *text)
 static void test_sums(void **state)
 {
 	struct profile *profile = fixture__new();
-	const struct fold_options variants[] = { { 0 },
-						 { .addresses = true },
-						 { .no_comm = true } };
+	const struct variant variants[] = { { .fold = { 0 } },
+					    { .view.addresses = true },
+					    { .fold.no_comm = true },
+					    { .fold.by_thread = true },
+					    { .fold = { .no_comm = true, .by_thread = true } } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(variants); i++) {
-		struct fold_options options = variants[i];
-		char *text = fold(profile, options);
+		struct variant variant = variants[i];
+		char *text = fold(profile, variant);
 
-		/* 9 of the 42 attributed calls are free's. */
-		assert_int_equal(sum(text), 42 - 9);
+		/* 9 of the 42 attributed calls are free's, and one got no memory. */
+		assert_int_equal(sum(text), 42 - 9 - 1);
 		free(text);
-		options.cost = FOLD_BYTES;
-		text = fold(profile, options);
-		assert_int_equal(sum(text), 1000 + 500 + 7777 + 64 + 300 + 4096 + 8);
+		variant.fold.cost = COST_BYTES;
+		text = fold(profile, variant);
+		assert_int_equal(sum(text), 900 + 500 + 7777 + 64 + 300 + 4096 + 8);
 		free(text);
 	}
 	profile__free(profile);
@@ -81,7 +92,7 @@ static void test_order_is_bytewise(void **state)
 				profile__add_count(profile, 1, id, AP_CALLOC, 1, 1, &count), 0);
 		}
 	}
-	text = fold(profile, (struct fold_options){ 0 });
+	text = fold(profile, (struct variant){ .fold = { 0 } });
 	assert_int_equal(sum(text), 2 * 9 * 10);
 	for (line = text; *line; line = next) {
 		next = strchr(line, '\n');
@@ -121,19 +132,59 @@ static void test_names_are_safe(void **state)
 		fixture__name_frame(profile, id, cases[i].name);
 		profile__add_stack(profile, &id, 1, AP_END_COMPLETE, &id);
 		profile__add_count(profile, 1, id, AP_MALLOC, 1, 1, &count);
-		text = fold(profile, (struct fold_options){ .no_comm = true });
+		text = fold(profile, (struct variant){ .fold.no_comm = true });
 		assert_string_equal(text, cases[i].line);
 		free(text);
 		profile__free(profile);
 	}
 }
 
+/* What is inlined is marked as flamegraph.pl has it, and roots are as asked for. */
+static void test_roots_and_marks(void **state)
+{
+	struct profile *profile = profile__new();
+	struct profile_line lines[2] = { { .line = 3, .inlined = true }, { .line = 8 } };
+	__u32 frame, id;
+	char *text;
+
+	profile__add_process(profile, 0, 1, 0, "app", &id);
+	profile__add_thread(profile, 1, "worker 1", &id);
+	profile__add_thread(profile, 1, "worker 2", &id);
+	profile__add_frame(profile, 0, 1, false, &frame);
+	profile__add_function(profile, "inner", "inner", "inner", &lines[0].function);
+	profile__add_function(profile, "_Z5outerv", "outer", "outer()", &lines[1].function);
+	profile__add_file(profile, "/src/my file.c", &lines[0].file);
+	lines[1].file = lines[0].file;
+	assert_int_equal(profile__set_frame_lines(profile, frame, lines, 2), 0);
+	profile__add_stack(profile, &frame, 1, AP_END_COMPLETE, &id);
+	profile__add_count(profile, 1, 1, AP_MALLOC, 1, 1, &id);
+	profile__add_count(profile, 2, 1, AP_MALLOC, 2, 2, &id);
+	text = fold(profile, (struct variant){ .fold = { 0 } });
+	assert_string_equal(text, "app;outer;inner_[i];malloc 3\n");
+	free(text);
+	text = fold(profile,
+		    (struct variant){ .view.names = STACK_NAMES_FULL, .fold.by_thread = true });
+	assert_string_equal(text, "app;worker_1;outer();inner_[i];malloc 1\n"
+				  "app;worker_2;outer();inner_[i];malloc 2\n");
+	free(text);
+	text = fold(profile, (struct variant){ .view.lines = true,
+					       .fold = { .by_thread = true, .no_comm = true } });
+	assert_string_equal(text,
+			    "worker_1;outer_(my_file.c:8);inner_(my_file.c:3)_[i];malloc 1\n"
+			    "worker_2;outer_(my_file.c:8);inner_(my_file.c:3)_[i];malloc 2\n");
+	free(text);
+	profile__free(profile);
+}
+
 static void test_full_device(void **state)
 {
 	struct profile *profile = fixture__new();
 	FILE *file = fopen("/dev/full", "w");
+	struct stack_view *view;
 
-	assert_int_equal(fold__write(profile, &(struct fold_options){ 0 }, file), -ENOSPC);
+	assert_int_equal(stack_view__new(profile, &(struct stack_view_options){ 0 }, &view), 0);
+	assert_int_equal(fold__write(profile, view, &(struct fold_options){ 0 }, file), -ENOSPC);
+	stack_view__free(view);
 	fclose(file);
 	profile__free(profile);
 }
@@ -141,7 +192,7 @@ static void test_full_device(void **state)
 static void test_empty(void **state)
 {
 	struct profile *profile = profile__new();
-	char *text = fold(profile, (struct fold_options){ 0 });
+	char *text = fold(profile, (struct variant){ .fold = { 0 } });
 
 	assert_string_equal(text, "");
 	free(text);
@@ -153,7 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),	       cmocka_unit_test(test_order_is_bytewise),
 		cmocka_unit_test(test_names_are_safe), cmocka_unit_test(test_full_device),
-		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_empty),	       cmocka_unit_test(test_roots_and_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "completeness.h"
+#include "data_file.h"
+#include "error.h"
+#include "filter_options.h"
+#include "message.h"
+#include "number.h"
+#include "options.h"
+#include "output.h"
+#include "profile.h"
+#include "report_output.h"
+#include "selected.h"
+
+#define DEFAULT_TOP	  10
+#define DEFAULT_MIN_SHARE 0.01
+#define SORT_UNSET	  (-1)
+
+enum {
+	OPT_SORT = 256,
+	OPT_TOP,
+	OPT_TREE,
+	OPT_BOTTOM_UP,
+	OPT_MIN_SHARE,
+	OPT_HISTOGRAM,
+	OPT_JSON,
+	OPT_STRICT,
+};
+
+static const struct argp_option report_options[] = {
+	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data" },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	{ "sort", OPT_SORT, "KEY", 0,
+	  "By allocations, bytes, live, live-bytes, temporary, peak or oldest" },
+	{ "top", OPT_TOP, "N", 0, "Print N stacks (default 10); 0 for all" },
+	{ "tree", OPT_TREE, NULL, 0, "Print who calls whom, from main down to the allocator" },
+	{ "bottom-up", OPT_BOTTOM_UP, NULL, 0, "Print who calls the functions that allocate" },
+	{ "min-share", OPT_MIN_SHARE, "P%", 0,
+	  "Add up what is less in --tree and --bottom-up (default 1%)" },
+	{ "histogram", OPT_HISTOGRAM, NULL, 0, "Print sizes and lifetimes" },
+	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_OPTIONS,
+	FILTER_OPTIONS,
+	{ 0 },
+};
+
+struct report_options {
+	const char *input, *output;
+	struct view_choice view;
+	struct filter_choice choice;
+	int sort;
+	__u64 top;
+	double min_share;
+	bool top_is_given, tree, bottom_up, histogram, json, strict;
+};
+
+static int parse_sort(const char *name, int *sort, struct error *error)
+{
+	int cost = strcmp(name, "oldest") ? cost__by_name(name) : REPORT_OLDEST;
+
+	if (cost >= 0) {
+		*sort = cost;
+		return 0;
+	}
+	error__set(
+		error, -EINVAL,
+		"unknown key '%s'; --sort is allocations, bytes, live, live-bytes, temporary, peak "
+		"or oldest",
+		name);
+	return EINVAL;
+}
+
+static error_t parse_report(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct report_options *options = input->options;
+
+	switch (key) {
+	case 'i':
+		options->input = arg;
+		return 0;
+	case 'o':
+		options->output = arg;
+		return 0;
+	case OPT_SORT:
+		return parse_sort(arg, &options->sort, input->error);
+	case OPT_TOP:
+		options->top_is_given = true;
+		return number__parse_count(arg, &options->top, input->error);
+	case OPT_TREE:
+		options->tree = true;
+		return 0;
+	case OPT_BOTTOM_UP:
+		options->bottom_up = true;
+		return 0;
+	case OPT_MIN_SHARE:
+		return number__parse_share(arg, &options->min_share, input->error);
+	case OPT_HISTOGRAM:
+		options->histogram = true;
+		return 0;
+	case OPT_JSON:
+		options->json = true;
+		return 0;
+	case OPT_STRICT:
+		options->strict = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return options__reject_argument(input, arg);
+	default:
+		return selected__parse(&options->view, &options->choice, key, arg, input->error);
+	}
+}
+
+static int choose_sort(const struct report_options *options)
+{
+	const struct filter_options *filter = &options->choice.options;
+
+	if (options->sort != SORT_UNSET)
+		return options->sort;
+	return filter->leaks || filter->older.is_given ? COST_LIVE_BYTES : COST_BYTES;
+}
+
+/* What the shares are of. */
+static enum cost choose_cost(const struct report_options *options)
+{
+	int sort = choose_sort(options);
+
+	return sort == REPORT_OLDEST ? COST_LIVE_BYTES : (enum cost)sort;
+}
+
+static int check_options(const struct report_options *options, struct error *error)
+{
+	if (options->tree && options->bottom_up)
+		return error__set(error, -EINVAL,
+				  "--tree and --bottom-up are two reports; leave one out");
+	if (options->json && (options->tree || options->bottom_up))
+		return error__set(error, -EINVAL,
+				  "--json has whole stacks and no tree; leave out --%s",
+				  options->tree ? "tree" : "bottom-up");
+	if ((options->tree || options->bottom_up) && options->sort == REPORT_OLDEST)
+		return error__set(error, -EINVAL,
+				  "a tree adds up what its branches have, and ages do not; give "
+				  "another --sort");
+	return filter__check_options(&options->choice.options, choose_cost(options), error);
+}
+
+static int asks_for_one_stack(const struct filter_options *filter)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < filter->n_rules; i++)
+		n += filter->rules[i].kind == FILTER_STACK && !filter->rules[i].negated;
+	return n == 1;
+}
+
+static int print_text(const struct report_output *output)
+{
+	int err = 0;
+
+	report_output__header(output);
+	report_output__title(output);
+	if (output->tree)
+		err = report_output__tree(output);
+	else
+		report_output__table(output);
+	if (output->histogram)
+		report_output__histograms(output);
+	report_output__notes(output);
+	return err;
+}
+
+static int print(const struct report_output *output, bool json)
+{
+	int err;
+
+	errno = 0;
+	err = json ? report_output__json(output) : print_text(output);
+	if (!err && ferror(output->terminal.to))
+		err = errno ? -errno : -EIO;
+	return err;
+}
+
+static enum report_by choose_roots(const struct view_choice *view)
+{
+	return view->by_thread	  ? REPORT_BY_THREAD
+	       : view->by_process ? REPORT_BY_PROCESS
+				  : REPORT_BY_STACK;
+}
+
+static int prepare(struct report_options *options, struct selected *selected,
+		   struct report_output *output, struct error *error)
+{
+	int err;
+
+	output->sort = choose_sort(options);
+	output->cost = choose_cost(options);
+	err = selected__open(selected, options->input, &options->view, &options->choice,
+			     output->cost, error);
+	if (err)
+		return err;
+	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
+				     choose_roots(&options->view), output->sort);
+	if (!output->report)
+		return error__set(error, -ENOMEM, "cannot report: out of memory");
+	output->profile = selected->profile;
+	output->groups = selected->groups;
+	output->filtered = &selected->filtered;
+	output->choice = &options->choice;
+	output->input = options->input;
+	/* All of it, unless less was asked for. */
+	output->top =
+		options->top && (options->top_is_given || !options->json) ? options->top : SIZE_MAX;
+	output->min_share = options->min_share;
+	output->tree = options->tree || options->bottom_up;
+	output->bottom_up = options->bottom_up;
+	output->histogram = options->histogram || asks_for_one_stack(&options->choice.options);
+	return 0;
+}
+
+static void free_report(struct report_output *output)
+{
+	report__free(output->report);
+}
+
+static void release_choice(struct report_options *options)
+{
+	filter_choice__release(&options->choice);
+}
+
+static int run_report(int argc, char **argv)
+{
+	_cleanup_(selected__release) struct selected selected = { 0 };
+	_cleanup_(release_choice) struct report_options options = {
+		.input = DATA_FILE_DEFAULT,
+		.sort = SORT_UNSET,
+		.top = DEFAULT_TOP,
+		.min_share = DEFAULT_MIN_SHARE,
+	};
+	_cleanup_(free_report) struct report_output output = { 0 };
+	struct error error = { 0 };
+	FILE *to;
+	int err;
+
+	err = options__parse(&cmd_report, parse_report, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (!err)
+		err = check_options(&options, &error);
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	err = prepare(&options, &selected, &output, &error);
+	if (!err)
+		err = output__open(options.output, options.input, &to, &error);
+	if (!err) {
+		output.terminal = terminal__of(to);
+		err = print(&output, options.json);
+		err = output__close(to, options.output, err, &error);
+		/* A reader such as head(1) took what it wanted. */
+		if (err == -EPIPE)
+			return EXIT_GOOD;
+	}
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_FAILED;
+	}
+	filter_choice__tell_unmet(&options.choice);
+	return completeness__report(selected.profile, options.strict);
+}
+
+const struct command cmd_report = {
+	.name = "report",
+	.summary = "Print which stacks allocate, and what of it stays",
+	.doc = "Print which stacks allocate, and what of it stays.\v"
+	       "For example: allocprof report --leaks",
+	.options = report_options,
+	.run = run_report,
+};

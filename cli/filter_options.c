@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "filter_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "error.h"
+#include "message.h"
+#include "number.h"
+
+static const struct {
+	int option;
+	enum filter_kind kind;
+	bool negated, list; /* of several words with commas between */
+	const char *what;
+} rules[] = {
+	{ OPT_THROUGH, FILTER_THROUGH, false, false, "function" },
+	{ OPT_NOT_THROUGH, FILTER_THROUGH, true, false, "function" },
+	{ OPT_MODULE, FILTER_MODULE, false, false, "module" },
+	{ OPT_STACK, FILTER_STACK, false, true, "stack" },
+	{ OPT_NOT_STACK, FILTER_STACK, true, true, "stack" },
+	{ OPT_THREAD, FILTER_THREAD, false, false, "thread" },
+	{ OPT_PROCESS, FILTER_PROCESS, false, false, "process" },
+	{ OPT_FUNCTION, FILTER_FUNCTION, false, true, "function of the allocator" },
+};
+
+static error_t add_rule(struct filter_choice *choice, const struct filter_rule *rule,
+			struct error *error)
+{
+	struct filter_options *options = &choice->options;
+
+	if (array__reserve(&options->rules, &choice->rules_room, options->n_rules + 1,
+			   sizeof(*rule))) {
+		error__set(error, -ENOMEM, "cannot read the options: out of memory");
+		return EINVAL;
+	}
+	options->rules[options->n_rules++] = *rule;
+	return 0;
+}
+
+static error_t parse_rule(struct filter_choice *choice, int key, char *arg, struct error *error)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		struct filter_rule rule = { .kind = rules[i].kind, .negated = rules[i].negated };
+		char *words = arg;
+		error_t err = 0;
+
+		if (rules[i].option != key)
+			continue;
+		if (!rules[i].list) {
+			rule.text = arg;
+			return add_rule(choice, &rule, error);
+		}
+		while (!err && (rule.text = strsep(&words, ",")))
+			err = add_rule(choice, &rule, error);
+		return err;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t parse_time(struct filter_time *time, const char *text, struct error *error)
+{
+	size_t len = strlen(text);
+	error_t err;
+
+	time->is_share = len && text[len - 1] == '%';
+	err = time->is_share ? number__parse_share(text, &time->share, error)
+			     : number__parse_duration(text, &time->ns, error);
+	time->is_given = !err;
+	return err;
+}
+
+static error_t read_suppressions(struct filter_choice *choice, const char *path,
+				 struct error *error)
+{
+	suppressions__release(&choice->suppressions);
+	if (suppressions__read(path, &choice->suppressions, error))
+		return EINVAL;
+	choice->options.suppressions = &choice->suppressions;
+	return 0;
+}
+
+error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error)
+{
+	struct filter_options *options = &choice->options;
+
+	switch (key) {
+	case OPT_LEAKS:
+		options->leaks = true;
+		return 0;
+	case OPT_FREED:
+		options->freed = true;
+		return 0;
+	case OPT_OLDER:
+		return parse_time(&options->older, arg, error);
+	case OPT_MIN_LIFETIME:
+		return parse_time(&options->min_lifetime, arg, error);
+	case OPT_MAX_LIFETIME:
+		return parse_time(&options->max_lifetime, arg, error);
+	case OPT_FREED_AFTER:
+		return parse_time(&options->freed_after, arg, error);
+	case OPT_MIN_SIZE:
+		return number__parse_size(arg, &options->min_size_bytes, error);
+	case OPT_MAX_SIZE:
+		return number__parse_size(arg, &options->max_size_bytes, error);
+	case OPT_SUPPRESSIONS:
+		return read_suppressions(choice, arg, error);
+	default:
+		return parse_rule(choice, key, arg, error);
+	}
+}
+
+void filter_choice__tell_unmet(const struct filter_choice *choice)
+{
+	for (size_t i = 0; i < choice->options.n_rules; i++) {
+		const struct filter_rule *rule = &choice->options.rules[i];
+
+		for (size_t j = 0; j < sizeof(rules) / sizeof(rules[0]) && !rule->found; j++) {
+			if (rules[j].kind != rule->kind || rules[j].negated != rule->negated)
+				continue;
+			message__print(
+				"no %s in this recording is '%s'%s", rules[j].what, rule->text,
+				rule->text[0] == '/' ? "" : "; /.../ looks for a part of a name");
+		}
+	}
+}
+
+void filter_choice__release(struct filter_choice *choice)
+{
+	free(choice->options.rules);
+	suppressions__release(&choice->suppressions);
+	*choice = (struct filter_choice){ 0 };
+}

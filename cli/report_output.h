@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How `allocprof report` prints a report. */
+#ifndef ALLOCPROF_REPORT_OUTPUT_H
+#define ALLOCPROF_REPORT_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "filter_options.h"
+#include "report.h"
+#include "terminal.h"
+
+struct profile;
+struct stack_groups;
+
+struct report_output {
+	const struct profile *profile;
+	struct stack_groups *groups;
+	const struct filtered *filtered;
+	struct report *report;
+	const struct filter_choice *choice;
+	const char *input; /* the data file's name */
+	int sort;	   /* an enum cost or REPORT_OLDEST */
+	enum cost cost;	   /* what shares are of */
+	size_t top;	   /* stacks to print */
+	double min_share;
+	bool tree, bottom_up, histogram;
+	struct terminal terminal;
+};
+
+/* All write to the terminal's file; write errors are left in it. */
+void report_output__header(const struct report_output *output);
+/* What is selected, in a line. */
+void report_output__title(const struct report_output *output);
+void report_output__table(const struct report_output *output);
+/* 0 or -ENOMEM. */
+int report_output__tree(const struct report_output *output);
+void report_output__histograms(const struct report_output *output);
+/* What the filters could not decide or hid. */
+void report_output__notes(const struct report_output *output);
+/* allocprof-report/1. 0, -ENOMEM or the negative errno of the write. */
+int report_output__json(const struct report_output *output);
+
+/* "leaked", "still allocated", "freed", ...: what the blocks are that the report is about. */
+const char *report_output__what(const struct report_output *output);
+/* Prints a frame in @columns (0: no limit), and the columns that all of it takes. */
+void report_output__frame(const struct report_output *output, __u32 frame, size_t columns);
+size_t report_output__frame_columns(const struct report_output *output, __u32 frame);
+/* Whether blocks are selected by what became of them. */
+bool report_output__selects_blocks(const struct report_output *output);
+
+#endif

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <string.h>
+
+#include "completeness.h"
+#include "number.h"
+#include "profile.h"
+#include "report_output.h"
+#include "stack_groups.h"
+#include "table.h"
+
+#define MAX_COLUMNS  8
+#define FRAME_INDENT 8
+#define INLINED	     " (inlined)"
+
+/* Like perf: what matters is red. */
+static enum colour share_colour(__u64 part, __u64 whole)
+{
+	double share = whole ? (double)part / whole : 0;
+
+	return share >= 0.05 ? COLOUR_RED : share >= 0.005 ? COLOUR_GREEN : COLOUR_NONE;
+}
+
+static struct number_text bytes_text(const struct report_output *output, __u64 bytes)
+{
+	return number__bytes(bytes, !output->terminal.is_terminal);
+}
+
+/* The same in a sentence. */
+static struct number_text phrase_bytes(const struct report_output *output, __u64 bytes)
+{
+	struct number_text text = bytes_text(output, bytes);
+
+	if (!output->terminal.is_terminal)
+		strcat(text.text, bytes == 1 ? " byte" : " bytes");
+	return text;
+}
+
+bool report_output__selects_blocks(const struct report_output *output)
+{
+	const struct filter_options *options = &output->choice->options;
+
+	return options->leaks || options->freed || options->older.is_given ||
+	       options->min_lifetime.is_given || options->max_lifetime.is_given ||
+	       options->freed_after.is_given;
+}
+
+static bool is_about_live(const struct report_output *output)
+{
+	const struct filter_options *options = &output->choice->options;
+
+	return options->leaks || options->older.is_given || output->cost == COST_LIVE ||
+	       output->cost == COST_LIVE_BYTES;
+}
+
+const char *report_output__what(const struct report_output *output)
+{
+	const struct filter_options *options = &output->choice->options;
+
+	if (!output->report->epoch_ns && !filter__has_live(output->profile))
+		return "requested";
+	if (is_about_live(output))
+		return output->report->at_exit ? "leaked" : "still allocated";
+	if (options->freed || options->freed_after.is_given || options->max_lifetime.is_given)
+		return "freed";
+	if (output->cost == COST_TEMPORARY)
+		return "temporary";
+	if (output->cost == COST_PEAK)
+		return "at the peak";
+	return "allocated";
+}
+
+static void print_ledger(const struct report_output *output)
+{
+	const struct profile *profile = output->profile;
+	__u64 incomplete = profile__ledger(profile, "incomplete");
+	__u64 attributed = profile__ledger(profile, "attributed");
+
+	fprintf(output->terminal.to, "%s events = %s attributed + %s lost: ",
+		number__count(profile__ledger(profile, "events")).text,
+		number__count(attributed).text,
+		number__count(profile__ledger(profile, "lost")).text);
+	if (completeness__has_all_calls(profile))
+		fputs("complete", output->terminal.to);
+	else
+		fputs("not complete", output->terminal.to);
+	if (incomplete)
+		fprintf(output->terminal.to, "\nthe stacks of %s end early",
+			number__share(incomplete, attributed).text);
+	fputc('\n', output->terminal.to);
+}
+
+static void print_memory(const struct report_output *output)
+{
+	const struct selection *whole = &output->report->whole;
+	FILE *to = output->terminal.to;
+
+	fprintf(to, "%s allocations, %s", number__count(whole->allocations).text,
+		phrase_bytes(output, whole->size_bytes).text);
+	if (whole->temporary)
+		fprintf(to, "; %s temporary",
+			number__share(whole->temporary, whole->allocations).text);
+	fprintf(to, "; at the end %s left, %s\n", number__count(whole->live).text,
+		phrase_bytes(output, whole->live_bytes).text);
+}
+
+/* What was recorded, when, and for how long; on a terminal as much of the command as fits. */
+static void print_subject(const struct report_output *output)
+{
+	const struct profile *profile = output->profile;
+	const struct terminal *terminal = &output->terminal;
+	const char *command = profile__meta(profile, "command");
+	const char *pid = profile__meta(profile, "attached_pid");
+	const char *start = profile__meta(profile, "start_time");
+	size_t used = strlen(output->input) + (start ? strlen(start) : 0) + 16;
+
+	terminal__set_colour(terminal, COLOUR_BOLD);
+	terminal__print(terminal, output->input, 0);
+	terminal__set_colour(terminal, COLOUR_NONE);
+	if (command || pid) {
+		fputs(command ? ": " : ": process ", terminal->to);
+		terminal__print(terminal, command ? command : pid,
+				!terminal->columns		? 0
+				: terminal->columns > used + 16 ? terminal->columns - used
+								: 16);
+	}
+	if (start) {
+		fputs(", ", terminal->to);
+		terminal__print(terminal, start, 0);
+	}
+	if (output->report->end_ns)
+		fprintf(terminal->to, ", %s", number__time(output->report->end_ns).text);
+	fputc('\n', terminal->to);
+}
+
+void report_output__header(const struct report_output *output)
+{
+	print_subject(output);
+	print_ledger(output);
+	if (output->report->epoch_ns)
+		print_memory(output);
+}
+
+/* What shares are of, in words. */
+static const char *name_unit(const struct report_output *output)
+{
+	if (cost__is_bytes(output->cost))
+		return "bytes";
+	return filter__has_live(output->profile) ? "blocks" : "calls";
+}
+
+/* "Leaked: 12.3 MB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
+void report_output__title(const struct report_output *output)
+{
+	const struct report *report = output->report;
+	const char *what = report_output__what(output);
+	__u64 blocks = cost__blocks(output->cost, &report->total);
+	__u64 part = cost__of(output->cost, &report->total);
+	__u64 all = cost__of(output->cost, &report->whole);
+	const char *unit = filter__has_live(output->profile) ? "block" : "call";
+	FILE *to = output->terminal.to;
+
+	terminal__set_colour(&output->terminal, COLOUR_BOLD);
+	fprintf(to, "\n%c%s", what[0] - 'a' + 'A', what + 1);
+	terminal__set_colour(&output->terminal, COLOUR_NONE);
+	if (!report->n_entries) {
+		fputs(": nothing\n", to);
+		return;
+	}
+	fprintf(to, ": %s in %s %s%s of %s stack%s",
+		phrase_bytes(output, cost__bytes(output->cost, &report->total)).text,
+		number__count(blocks).text, unit, blocks == 1 ? "" : "s",
+		number__count(report->n_entries).text, report->n_entries == 1 ? "" : "s");
+	if (part < all)
+		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
+	fputc('\n', to);
+}
+
+/* What the columns of a row are, left to right. */
+struct row {
+	struct table_column columns[MAX_COLUMNS];
+	struct table_cell cells[MAX_COLUMNS];
+	size_t n;
+};
+
+static void add_cell(struct row *row, const char *title, struct number_text text,
+		     enum colour colour)
+{
+	row->columns[row->n].title = title;
+	row->columns[row->n].gap = row->n ? 2 : 0;
+	row->cells[row->n++] = (struct table_cell){ text, colour };
+}
+
+static void add_age(const struct report_output *output, struct row *row,
+		    const struct report_entry *entry)
+{
+	__u64 oldest_ns = entry->selected.oldest_ns, end_ns = output->report->end_ns;
+	struct number_text age = { "-" };
+
+	if (oldest_ns != UINT64_MAX)
+		age = number__time(end_ns > oldest_ns ? end_ns - oldest_ns : 0);
+	add_cell(row, "oldest", age, COLOUR_NONE);
+}
+
+/* Fills the cells of @row; the titles are the same for all entries. */
+static void fill_row(const struct report_output *output, const struct report_entry *entry,
+		     struct row *row)
+{
+	const struct report *report = output->report;
+	const struct selection *selected = &entry->selected, *whole = &entry->whole;
+	__u64 blocks = cost__blocks(output->cost, selected);
+	__u64 bytes = cost__bytes(output->cost, selected);
+	__u64 part = cost__of(output->cost, selected), all = cost__of(output->cost, &report->whole);
+	bool has_live = filter__has_live(output->profile);
+	struct number_text id;
+
+	row->n = 0;
+	/* As --stack reads it. */
+	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
+	add_cell(row, "stack", id, COLOUR_NONE);
+	add_cell(row, "share", number__share(part, all), share_colour(part, all));
+	add_cell(row, "bytes", bytes_text(output, bytes), COLOUR_NONE);
+	add_cell(row, has_live ? "blocks" : "calls", number__count(blocks), COLOUR_NONE);
+	if (!has_live) {
+		add_cell(row, "average", bytes_text(output, blocks ? bytes / blocks : 0),
+			 COLOUR_NONE);
+		return;
+	}
+	if (report_output__selects_blocks(output) || cost__needs_live(output->cost)) {
+		add_cell(row, "of own", number__share(blocks, whole->allocations), COLOUR_NONE);
+		add_age(output, row, entry);
+		add_cell(row, "allocations", number__count(whole->allocations), COLOUR_NONE);
+	} else {
+		add_cell(row, "alive", number__share(whole->live, whole->allocations), COLOUR_NONE);
+		add_cell(row, "alive bytes", bytes_text(output, whole->live_bytes), COLOUR_NONE);
+		add_age(output, row, entry);
+	}
+	add_cell(row, "temporary", number__share(whole->temporary, whole->allocations),
+		 COLOUR_NONE);
+}
+
+size_t report_output__frame_columns(const struct report_output *output, __u32 frame)
+{
+	const struct stack_label *printed = &output->groups->labels[frame];
+
+	return terminal__columns_of(printed->text) + (printed->inlined ? strlen(INLINED) : 0);
+}
+
+void report_output__frame(const struct report_output *output, __u32 frame, size_t columns)
+{
+	const struct terminal *terminal = &output->terminal;
+	const struct stack_label *printed = &output->groups->labels[frame];
+	size_t used = terminal__print(terminal, printed->text, columns);
+
+	/* Where there is no room for all of it the name is what counts. */
+	if (!printed->inlined || (columns && used + strlen(INLINED) > columns))
+		return;
+	terminal__set_colour(terminal, COLOUR_DIM);
+	fputs(INLINED, terminal->to);
+	terminal__set_colour(terminal, COLOUR_NONE);
+}
+
+static void print_frames(const struct report_output *output, const struct report_entry *entry)
+{
+	const struct terminal *terminal = &output->terminal;
+	const struct stack_group *group = &output->groups->groups[entry->group];
+	size_t columns = terminal->columns ? terminal->columns - FRAME_INDENT : 0;
+
+	fprintf(terminal->to, "%*s%s\n", FRAME_INDENT, "", profile__function_name(entry->function));
+	for (__u32 i = 0; i < group->n_frames; i++) {
+		fprintf(terminal->to, "%*s", FRAME_INDENT, "");
+		report_output__frame(output, group->frames[i], columns);
+		fputc('\n', terminal->to);
+	}
+	if (entry->root == REPORT_NO_ROOT)
+		return;
+	fprintf(terminal->to, "%*s", FRAME_INDENT, "");
+	report_output__frame(output, entry->root, columns);
+	fputc('\n', terminal->to);
+}
+
+static void print_rest(const struct report_output *output, size_t shown)
+{
+	const struct report *report = output->report;
+	__u64 rest = cost__of(output->cost, &report->total);
+
+	if (shown == report->n_entries)
+		return;
+	for (size_t i = 0; i < shown; i++)
+		rest -= cost__of(output->cost, &report->entries[i].selected);
+	fprintf(output->terminal.to, "\n%s more stacks, %s of all %s; --top=0 prints them too\n",
+		number__count(report->n_entries - shown).text,
+		number__share(rest, cost__of(output->cost, &report->whole)).text,
+		name_unit(output));
+}
+
+void report_output__table(const struct report_output *output)
+{
+	const struct report *report = output->report;
+	size_t shown = output->top < report->n_entries ? output->top : report->n_entries;
+	struct row row = { .n = 0 };
+
+	for (size_t i = 0; i < shown; i++) {
+		fill_row(output, &report->entries[i], &row);
+		table__fit(row.columns, row.n, row.cells);
+	}
+	if (!shown)
+		return;
+	fputc('\n', output->terminal.to);
+	table__fit_titles(row.columns, row.n);
+	table__print_titles(row.columns, row.n, &output->terminal);
+	for (size_t i = 0; i < shown && !ferror(output->terminal.to); i++) {
+		fill_row(output, &report->entries[i], &row);
+		fputc('\n', output->terminal.to);
+		table__print_row(row.columns, row.n, row.cells, &output->terminal);
+		fputc('\n', output->terminal.to);
+		print_frames(output, &report->entries[i]);
+	}
+	print_rest(output, shown);
+}
+
+static void print_unsure(const struct report_output *output)
+{
+	const struct selection *total = &output->report->total;
+
+	if (!total->unsure)
+		return;
+	fprintf(output->terminal.to,
+		"\n%s more blocks, %s, may belong here: times are known to %s.\n",
+		number__count(total->unsure).text, phrase_bytes(output, total->unsure_bytes).text,
+		number__time(output->report->epoch_ns).text);
+}
+
+/* In LeakSanitizer's own words. */
+static void print_suppressions(const struct report_output *output)
+{
+	const struct suppressions *suppressions = output->choice->options.suppressions;
+	bool any = false;
+
+	for (size_t i = 0; suppressions && i < suppressions->n; i++) {
+		const struct suppression *suppression = &suppressions->list[i];
+
+		if (!suppression->blocks)
+			continue;
+		if (!any)
+			fprintf(output->terminal.to, "\nSuppressions used:\n%12s %16s  template\n",
+				"blocks", "bytes");
+		any = true;
+		fprintf(output->terminal.to, "%12s %16s  ", number__count(suppression->blocks).text,
+			bytes_text(output, suppression->size_bytes).text);
+		terminal__print(&output->terminal, suppression->template, 0);
+		fputc('\n', output->terminal.to);
+	}
+}
+
+static void print_words(const struct report_output *output)
+{
+	FILE *to = output->terminal.to;
+
+	if (output->report->n_entries && is_about_live(output) && !output->report->at_exit)
+		fputs("\nStill allocated: not freed when the recording ended; the process ran on, or "
+		      "replaced itself.\n",
+		      to);
+}
+
+void report_output__notes(const struct report_output *output)
+{
+	print_words(output);
+	print_unsure(output);
+	print_suppressions(output);
+}

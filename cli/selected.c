@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "selected.h"
+
+#include <errno.h>
+
+#include "data_file.h"
+#include "error.h"
+#include "profile.h"
+#include "stack_groups.h"
+
+error_t selected__parse(struct view_choice *view, struct filter_choice *filter, int key, char *arg,
+			struct error *error)
+{
+	error_t err = view_choice__parse(view, key, arg, error);
+
+	return err == ARGP_ERR_UNKNOWN ? filter_choice__parse(filter, key, arg, error) : err;
+}
+
+int selected__open(struct selected *selected, const char *path, const struct view_choice *view,
+		   struct filter_choice *filter, enum cost cost, struct error *error)
+{
+	int err = data_file__read(path, &selected->profile, error);
+
+	if (!err)
+		err = filter__check_cost(selected->profile, cost, error);
+	if (!err)
+		err = view_choice__open(view, selected->profile, &selected->view, error);
+	if (err)
+		return err;
+	selected->groups = stack_groups__new(selected->profile, selected->view);
+	if (!selected->groups)
+		return error__set(error, -ENOMEM, "cannot group the stacks: out of memory");
+	return filter__apply(selected->profile, selected->groups, &filter->options,
+			     &selected->filtered, error);
+}
+
+void selected__release(struct selected *selected)
+{
+	filtered__release(&selected->filtered);
+	stack_groups__free(selected->groups);
+	stack_view__free(selected->view);
+	profile__free(selected->profile);
+}

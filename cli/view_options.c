@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "view_options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "demangling.h"
+#include "error.h"
+#include "message.h"
+#include "profile.h"
+#include "wrappers.h"
+
+static error_t parse_demangle(struct view_choice *choice, const char *name, struct error *error)
+{
+	static const char *const names[] = {
+		[STACK_NAMES_SIMPLE] = "simple",
+		[STACK_NAMES_FULL] = "full",
+		[STACK_NAMES_LINKED] = "none",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(names[i], name)) {
+			choice->options.names = i;
+			return 0;
+		}
+	}
+	error__set(error, -EINVAL, "unknown form of names '%s'; --demangle is simple, full or none",
+		   name);
+	return EINVAL;
+}
+
+static error_t parse_by(struct view_choice *choice, const char *list, struct error *error)
+{
+	for (;;) {
+		size_t len = strcspn(list, ",");
+
+		if (len == strlen("thread") && !strncmp(list, "thread", len)) {
+			choice->by_thread = true;
+		} else if (len == strlen("process") && !strncmp(list, "process", len)) {
+			choice->by_process = true;
+		} else {
+			error__set(error, -EINVAL,
+				   "unknown root '%.*s'; --by is process, thread or both with a "
+				   "comma",
+				   (int)len, list);
+			return EINVAL;
+		}
+		if (!list[len])
+			return 0;
+		list += len + 1;
+	}
+}
+
+error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error)
+{
+	switch (key) {
+	case OPT_BY:
+		return parse_by(choice, arg, error);
+	case OPT_DEMANGLE:
+		return parse_demangle(choice, arg, error);
+	case OPT_DEMANGLE_COMMAND:
+		choice->demangle_command = arg;
+		return 0;
+	case OPT_LINES:
+		choice->options.lines = true;
+		return 0;
+	case OPT_NO_INLINE:
+		choice->options.no_inline = true;
+		return 0;
+	case OPT_RAW_STACKS:
+		choice->raw_stacks = true;
+		return 0;
+	case OPT_WRAPPERS:
+		choice->wrappers_path = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void free_wrappers(struct wrappers **wrappers)
+{
+	wrappers__free(*wrappers);
+}
+
+static int make_view(const struct view_choice *choice, struct profile *profile,
+		     struct stack_view **view, struct error *error)
+{
+	struct stack_view_options options = choice->options;
+	_cleanup_(free_wrappers) struct wrappers *wrappers = NULL;
+	int err;
+
+	if (!choice->raw_stacks) {
+		err = wrappers__load(choice->wrappers_path, &wrappers, error);
+		if (err)
+			return err;
+		options.wrappers = wrappers;
+	}
+	/* The recording has names from the machine that it was made on; here may be more demanglers.
+	 * Wrappers are known by their demangled names, whichever are printed. */
+	err = demangling__apply(choice->demangle_command, profile, error);
+	return err ? err : stack_view__new(profile, &options, view);
+}
+
+int view_choice__open(const struct view_choice *choice, struct profile *profile,
+		      struct stack_view **view, struct error *error)
+{
+	int err = make_view(choice, profile, view, error);
+
+	if (err == -ENOMEM)
+		return error__set(error, err, "cannot make out the stacks: out of memory");
+	return err;
+}

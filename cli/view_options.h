@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The options that say how stacks are printed, in every command that prints them. */
+#ifndef ALLOCPROF_VIEW_OPTIONS_H
+#define ALLOCPROF_VIEW_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "demangling.h"
+#include "stack_view.h"
+
+struct error;
+struct profile;
+
+enum {
+	OPT_VIEW_FIRST = 0x200,
+	OPT_LINES = OPT_VIEW_FIRST,
+	OPT_BY,
+	OPT_DEMANGLE,
+	OPT_NO_INLINE,
+	OPT_RAW_STACKS,
+	OPT_WRAPPERS,
+};
+
+/* For a command's table; they are a group of their own in its help. Those that say how a frame is
+ * printed, and all. */
+/* clang-format off */
+#define VIEW_FRAME_OPTIONS \
+	{ NULL, 0, NULL, 0, "How stacks are printed:", 2 }, \
+	{ "demangle", OPT_DEMANGLE, "FORM", 0, "Names of functions: simple (default), full, none", 2 }, \
+	DEMANGLING_OPTION_COMMAND(2), \
+	{ "lines", OPT_LINES, NULL, 0, "Tell source lines apart and print them", 2 }, \
+	{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
+	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers too", 2 }, \
+	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "More functions to leave out, as FILE lists them", 2 }
+#define VIEW_OPTIONS \
+	VIEW_FRAME_OPTIONS, \
+	{ "by", OPT_BY, "LIST", 0, "Roots of the stacks: process (default), thread", 2 }
+/* clang-format on */
+
+/* Zeroed is the default. Strings are the caller's. */
+struct view_choice {
+	struct stack_view_options options; /* but for the wrappers */
+	bool by_process, by_thread;	   /* asked for; folded has the process always */
+	bool raw_stacks;
+	const char *wrappers_path, *demangle_command;
+};
+
+/* Takes an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN where it is none. */
+error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error);
+
+/*
+ * Demangles in @profile what is not, and makes the view of its stacks, to be freed. A filter that
+ * fails is only told about on stderr. 0 or a negative errno with @error set.
+ */
+int view_choice__open(const struct view_choice *choice, struct profile *profile,
+		      struct stack_view **view, struct error *error);
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "array.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_ROOM 16
+
+int array__reserve(void *array, size_t *room, size_t n, size_t size)
+{
+	size_t more = *room > MIN_ROOM ? *room : MIN_ROOM;
+	void *old, *grown;
+
+	if (n <= *room)
+		return 0;
+	while (more < n) {
+		if (more > SIZE_MAX / 2)
+			return -ENOMEM;
+		more *= 2;
+	}
+	memcpy(&old, array, sizeof(old));
+	grown = reallocarray(old, more, size);
+	if (!grown)
+		return -ENOMEM;
+	memcpy(array, &grown, sizeof(grown));
+	*room = more;
+	return 0;
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "coprocess.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/types.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "error.h"
+
+/* What code of ours may use in a child beyond what the process had. */
+#define SERVE_MEMORY (256UL << 20)
+#define READ_SIZE    65536
+
+struct exchange {
+	const struct coprocess *coprocess;
+	pid_t child;
+	int to, from; /* -1: closed */
+	const char *input;
+	size_t input_size;
+	char *output;
+	size_t output_size, output_room;
+	__u64 deadline_ms;
+};
+
+static __u64 now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+static void close_once(int *fd)
+{
+	close_fd(fd);
+	*fd = -1;
+}
+
+/* A child starts as one of a shell would. */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void limit_memory(void)
+{
+	struct rlimit limit = { 0 };
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (file && fscanf(file, "%lu", &pages) == 1) {
+		limit.rlim_cur = pages * sysconf(_SC_PAGESIZE) + SERVE_MEMORY;
+		limit.rlim_max = limit.rlim_cur;
+		setrlimit(RLIMIT_AS, &limit);
+	}
+	if (file)
+		fclose(file);
+}
+
+static void __attribute__((noreturn)) serve(void (*serve_fn)(FILE *in, FILE *out))
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	FILE *in = fdopen(STDIN_FILENO, "r"), *out = fdopen(STDOUT_FILENO, "w");
+
+	/* Whoever started us is not to find a core of something that we expected. */
+	prctl(PR_SET_DUMPABLE, 0);
+	limit_memory();
+	if (null < 0 || dup2(null, STDERR_FILENO) < 0 || !in || !out)
+		_exit(1);
+	serve_fn(in, out);
+	_exit(fflush(out) ? 1 : 0);
+}
+
+static void __attribute__((noreturn))
+run_child(const struct coprocess *coprocess, int input, int output)
+{
+	/* Apart from the one that reads the terminal, and to be killed as one. */
+	setpgid(0, 0);
+	reset_signals();
+	/* Neither is 0 or 1, see above_standard(). */
+	if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0)
+		_exit(127);
+	if (!coprocess->command) {
+		close(input);
+		close(output);
+		serve(coprocess->serve);
+	}
+	execl("/bin/sh", "sh", "-c", coprocess->command, (char *)NULL);
+	_exit(127);
+}
+
+/* Moves @fd away from where the child's standard files will be. */
+static int above_standard(int *fd)
+{
+	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (moved < 0)
+		return -errno;
+	close(*fd);
+	*fd = moved;
+	return 0;
+}
+
+static int make_pipe(int ends[2])
+{
+	int err;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	err = above_standard(&ends[0]);
+	return err ? err : above_standard(&ends[1]);
+}
+
+static int start(struct exchange *exchange)
+{
+	_cleanup_(close_fd) int child_in = -1;
+	_cleanup_(close_fd) int child_out = -1;
+	int pipes[2][2] = { { -1, -1 }, { -1, -1 } };
+	int err = make_pipe(pipes[0]);
+
+	if (!err)
+		err = make_pipe(pipes[1]);
+	child_in = pipes[0][0];
+	exchange->to = pipes[0][1];
+	exchange->from = pipes[1][0];
+	child_out = pipes[1][1];
+	if (err)
+		return err;
+	exchange->child = fork();
+	if (exchange->child < 0)
+		return -errno;
+	if (!exchange->child) {
+		/* Without exec they stay open, and it would wait for its own end of input. */
+		close(exchange->to);
+		close(exchange->from);
+		run_child(exchange->coprocess, child_in, child_out);
+	}
+	/* Both sides, as either may be the first that needs it. */
+	setpgid(exchange->child, exchange->child);
+	if (fcntl(exchange->to, F_SETFL, O_NONBLOCK) || fcntl(exchange->from, F_SETFL, O_NONBLOCK))
+		return -errno;
+	return 0;
+}
+
+static void write_some(struct exchange *exchange)
+{
+	ssize_t written = write(exchange->to, exchange->input, exchange->input_size);
+
+	if (written >= 0) {
+		exchange->input += written;
+		exchange->input_size -= written;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		/* It may have read enough; what it answers tells. */
+		exchange->input_size = 0;
+	}
+	if (!exchange->input_size)
+		close_once(&exchange->to);
+}
+
+static int read_some(struct exchange *exchange)
+{
+	ssize_t len;
+
+	if (exchange->output_room - exchange->output_size < READ_SIZE + 1) {
+		size_t room = exchange->output_room * 2 + READ_SIZE + 1;
+		char *grown = realloc(exchange->output, room);
+
+		if (!grown)
+			return -ENOMEM;
+		exchange->output = grown;
+		exchange->output_room = room;
+	}
+	len = read(exchange->from, exchange->output + exchange->output_size, READ_SIZE);
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (!len) {
+		close_once(&exchange->from);
+		return 0;
+	}
+	exchange->output_size += len;
+	return exchange->output_size > exchange->coprocess->max_output ? -EMSGSIZE : 0;
+}
+
+static int talk(struct exchange *exchange)
+{
+	while (exchange->from >= 0) {
+		struct pollfd polled[] = { { .fd = exchange->from, .events = POLLIN },
+					   { .fd = exchange->to, .events = POLLOUT } };
+		__u64 now = now_ms();
+		int err = 0;
+
+		if (now >= exchange->deadline_ms)
+			return -ETIMEDOUT;
+		if (poll(polled, 2, exchange->deadline_ms - now) < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (polled[1].revents)
+			write_some(exchange);
+		if (polled[0].revents)
+			err = read_some(exchange);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Until it has ended, without reaping it: until then its id is nobody else's. -ETIMEDOUT where it
+ * closed its output and goes on. */
+static int await(const struct exchange *exchange)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (;;) {
+		siginfo_t info = { 0 };
+
+		/* Where SIGCHLD is ignored there is nothing to wait for, and nobody learns its status. */
+		if (waitid(P_PID, exchange->child, &info, WEXITED | WNOHANG | WNOWAIT)
+			    ? errno == ECHILD
+			    : info.si_pid)
+			return 0;
+		if (now_ms() >= exchange->deadline_ms)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int explain(const struct exchange *exchange, int err, int status, struct error *error)
+{
+	const char *command = exchange->coprocess->command ?: "the demangler";
+
+	switch (err) {
+	case 0:
+		break;
+	case -ETIMEDOUT:
+		return error__set(error, err, "`%.200s` did not end within %u ms", command,
+				  exchange->coprocess->timeout_ms);
+	case -EMSGSIZE:
+		return error__set(error, err, "`%.200s` printed more than %zu bytes", command,
+				  exchange->coprocess->max_output);
+	default:
+		return error__set(error, err, "cannot run `%.200s`: %s", command, strerror(-err));
+	}
+	if (WIFSIGNALED(status))
+		return error__set(error, -ECHILD, "`%.200s` was killed by signal %d", command,
+				  WTERMSIG(status));
+	if (WEXITSTATUS(status))
+		return error__set(error, -ECHILD, "`%.200s` ended with status %d", command,
+				  WEXITSTATUS(status));
+	return 0;
+}
+
+/* Runs with SIGPIPE blocked, which a child that closes its input early would send us. */
+static int run(struct exchange *exchange, struct error *error)
+{
+	int status = 0, err = start(exchange);
+
+	if (!err)
+		err = talk(exchange);
+	close_once(&exchange->to);
+	if (!err)
+		err = await(exchange);
+	if (exchange->child > 0) {
+		/* Also what it left behind. */
+		kill(-exchange->child, SIGKILL);
+		waitpid(exchange->child, &status, 0);
+	}
+	close_once(&exchange->from);
+	return explain(exchange, err, status, error);
+}
+
+int coprocess__run(const struct coprocess *coprocess, const char *input, size_t input_size,
+		   char **output, size_t *output_size, struct error *error)
+{
+	struct exchange exchange = {
+		.coprocess = coprocess,
+		.child = -1,
+		.to = -1,
+		.from = -1,
+		.input = input,
+		.input_size = input_size,
+		.deadline_ms = now_ms() + coprocess->timeout_ms,
+	};
+	const struct timespec now = { 0 };
+	sigset_t sigpipe, before, pending;
+	bool was_pending;
+	int err;
+
+	sigpending(&pending);
+	was_pending = sigismember(&pending, SIGPIPE);
+	sigemptyset(&sigpipe);
+	sigaddset(&sigpipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+	err = run(&exchange, error);
+	if (!was_pending)
+		sigtimedwait(&sigpipe, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (exchange.output)
+		exchange.output[exchange.output_size] = '\0';
+	*output = exchange.output;
+	*output_size = exchange.output_size;
+	return err;
+}

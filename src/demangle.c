@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "demangle.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "coprocess.h"
+#include "demangle_isolated.h"
+#include "demangle_simple.h"
+#include "error.h"
+#include "hash_table.h"
+
+/* Longer names are of no use to anyone; a mangled name of 100 bytes can stand for gigabytes. */
+#define MAX_NAME_SIZE	   8192
+#define COMMAND_TIMEOUT_MS 30000
+#define MAX_ANSWER_SIZE	   (64UL << 20)
+/* Without DMGL_NO_RECURSE_LIMIT, so that a deeply nested name cannot overflow the stack. */
+#define OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
+
+struct demangler {
+	char *command;
+	unsigned int timeout_ms;
+	/* What takes another process; @symbol is owned too, and is without its clone's mark. */
+	struct isolated_name *names;
+	size_t n_names, names_room;
+	size_t n_run;		 /* of them, the first */
+	struct hash_table index; /* of names by symbol: number + 1 */
+	__u64 seed;
+};
+
+/* A symbol without what was added behind its name. */
+struct parts {
+	char *base;	   /* to be freed */
+	const char *clone; /* in the symbol: ".isra.0", or "" */
+	size_t clone_len;
+};
+
+struct demangled {
+	jmp_buf full;
+	size_t size;
+	char text[MAX_NAME_SIZE];
+};
+
+int demangler__new(const struct demangle_options *options, struct demangler **out,
+		   struct error *error)
+{
+	struct demangler *demangler;
+
+	if (options->command && !options->command[strspn(options->command, " \t\n")])
+		return error__set(
+			error, -EINVAL,
+			"the command that is to demangle names is empty; give one such as "
+			"'swift demangle --simplified'");
+	demangler = calloc(1, sizeof(*demangler));
+	if (!demangler)
+		return -ENOMEM;
+	demangler->seed = hash_seed();
+	demangler->timeout_ms = options->timeout_ms ?: COMMAND_TIMEOUT_MS;
+	if (options->command) {
+		demangler->command = strdup(options->command);
+		if (!demangler->command) {
+			free(demangler);
+			return -ENOMEM;
+		}
+	}
+	*out = demangler;
+	return 0;
+}
+
+void demangler__free(struct demangler *demangler)
+{
+	if (!demangler)
+		return;
+	for (size_t i = 0; i < demangler->n_names; i++) {
+		free((char *)demangler->names[i].symbol);
+		free(demangler->names[i].name);
+		free(demangler->names[i].full_name);
+	}
+	free(demangler->names);
+	hash_table__release(&demangler->index);
+	free(demangler->command);
+	free(demangler);
+}
+
+/* The length of @symbol without marks such as ".isra.0" or ".cold", of which there may be several. */
+static size_t length_without_clones(const char *symbol, size_t len)
+{
+	static const char *const marks[] = { ".cold", ".isra",	   ".constprop",  ".part",
+					     ".llvm", ".lto_priv", ".localalias", ".clone" };
+	size_t end = len;
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]);) {
+		size_t mark_len = strlen(marks[i]), number = end;
+
+		while (number && isxdigit((unsigned char)symbol[number - 1]))
+			number--;
+		number = number && number < end && symbol[number - 1] == '.' ? number - 1 : end;
+		if (number > mark_len && !memcmp(symbol + number - mark_len, marks[i], mark_len)) {
+			end = number - mark_len;
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+	return end;
+}
+
+/* 0 or -ENOMEM. */
+static int split(const char *symbol, struct parts *parts)
+{
+	/* .symtab spells versions out: memcpy@@GLIBC_2.14. Swift has names that begin with '@'. */
+	const char *version = *symbol ? strchr(symbol + 1, '@') : NULL;
+	size_t len = version ? (size_t)(version - symbol) : strnlen(symbol, MAX_NAME_SIZE);
+	size_t base_len = length_without_clones(symbol, len);
+
+	parts->base = strndup(symbol, base_len);
+	parts->clone = symbol + base_len;
+	parts->clone_len = len - base_len;
+	return parts->base ? 0 : -ENOMEM;
+}
+
+/* @name with the clone's mark in @format, to be freed; NULL without memory. */
+static char *with_clone(const char *name, const struct parts *parts, const char *format)
+{
+	char *text;
+
+	/* LLVM only made it unique. */
+	if (!parts->clone_len || !strncmp(parts->clone, ".llvm.", strlen(".llvm.")))
+		return strdup(name);
+	return asprintf(&text, format, name, (int)parts->clone_len, parts->clone) < 0 ? NULL : text;
+}
+
+static void take_demangled(const char *text, size_t size, void *opaque)
+{
+	struct demangled *demangled = opaque;
+
+	/* The demanglers' callback forms own no memory, so it is safe to leave them here; there is
+	 * no other way to stop one whose output doubles with every few bytes of input. */
+	if (size >= sizeof(demangled->text) - demangled->size)
+		longjmp(demangled->full, 1);
+	memcpy(demangled->text + demangled->size, text, size);
+	demangled->size += size;
+}
+
+typedef int (*language_fn)(const char *symbol, int options, demangle_callbackref callback,
+			   void *opaque);
+
+/* 1 where @text was set, to be freed; 0 where @symbol is none of @language's; or -ENOMEM. */
+static int demangle(language_fn language, const char *symbol, char **text)
+{
+	struct demangled *demangled = malloc(sizeof(*demangled));
+	char *copy = NULL;
+	int status = 0;
+
+	if (!demangled)
+		return -ENOMEM;
+	demangled->size = 0;
+	if (!setjmp(demangled->full) && language(symbol, OPTIONS, take_demangled, demangled) &&
+	    demangled->size) {
+		copy = strndup(demangled->text, demangled->size);
+		status = copy ? 1 : -ENOMEM;
+	}
+	free(demangled);
+	if (status > 0)
+		*text = copy;
+	return status;
+}
+
+static bool match_symbol(const void *owner, __u32 id, const void *key)
+{
+	return !strcmp(((const struct demangler *)owner)->names[id - 1].symbol, key);
+}
+
+static struct isolated_name *find(const struct demangler *demangler, const char *base)
+{
+	__u32 id = hash_table__find(&demangler->index, hash_string(demangler->seed, base),
+				    match_symbol, demangler, base);
+
+	return id ? &demangler->names[id - 1] : NULL;
+}
+
+bool demangle__looks_mangled(const char *symbol)
+{
+	static const char *const prefixes[] = { "_Z", "__Z", "___Z", "_R", "_T" };
+
+	if (demangle_isolated__knows(symbol))
+		return true;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (!strncmp(symbol, prefixes[i], len) && symbol[len])
+			return true;
+	}
+	return false;
+}
+
+/* Whether @base needs no other process, 1 or 0, or -ENOMEM. */
+static int is_read_here(const char *base)
+{
+	char *text = NULL;
+	int status = demangle(rust_demangle_callback, base, &text);
+
+	if (!status && !strncmp(base, "_Z", 2))
+		status = demangle(cplus_demangle_v3_callback, base, &text);
+	free(text);
+	return status;
+}
+
+/* 1 where @base is to be handed to another process, 0 where not, or -ENOMEM. */
+static int is_for_others(const struct demangler *demangler, const char *base)
+{
+	int status;
+
+	/* The talk with others is in lines. */
+	if (strpbrk(base, "\n\r") || find(demangler, base))
+		return 0;
+	if (demangle_isolated__knows(base))
+		return 1;
+	if (!demangler->command || !demangle__looks_mangled(base))
+		return 0;
+	status = is_read_here(base);
+	return status < 0 ? status : !status;
+}
+
+static int add_base(struct demangler *demangler, char *base)
+{
+	int err;
+
+	if (demangler->n_names == demangler->names_room) {
+		size_t room = demangler->names_room * 2 + 64;
+		struct isolated_name *grown = reallocarray(demangler->names, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		demangler->names = grown;
+		demangler->names_room = room;
+	}
+	err = hash_table__insert(&demangler->index, hash_string(demangler->seed, base),
+				 demangler->n_names + 1);
+	if (err)
+		return err;
+	demangler->names[demangler->n_names++] = (struct isolated_name){ .symbol = base };
+	return 0;
+}
+
+int demangler__add(struct demangler *demangler, const char *symbol)
+{
+	struct parts parts;
+	int status = split(symbol, &parts);
+
+	if (status)
+		return status;
+	status = is_for_others(demangler, parts.base);
+	if (status > 0)
+		status = add_base(demangler, parts.base);
+	else
+		free(parts.base);
+	return status;
+}
+
+static size_t count_lines(const char *text, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < size; i++)
+		n += text[i] == '\n';
+	return n + (size && text[size - 1] != '\n');
+}
+
+/* Gives each of @names that has none the next line of @output. */
+static int apply_answers(struct isolated_name *names, size_t n, char *output, size_t size)
+{
+	char *end = output + size;
+
+	for (size_t i = 0; i < n && output < end; i++) {
+		char *line = output;
+		size_t len;
+
+		if (names[i].name)
+			continue;
+		output = memchr(line, '\n', end - line) ?: end;
+		*output++ = '\0';
+		len = strlen(line);
+		if (!len || len >= MAX_NAME_SIZE)
+			continue;
+		names[i].name = strdup(line);
+		names[i].full_name = strdup(line);
+		if (!names[i].name || !names[i].full_name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Hands those of @names that have none to the filter. */
+static int run_command(const struct demangler *demangler, struct isolated_name *names, size_t n,
+		       struct error *error)
+{
+	struct coprocess coprocess = { .command = demangler->command,
+				       .timeout_ms = demangler->timeout_ms };
+	_cleanup_(free_ptr) char *input = NULL;
+	_cleanup_(free_ptr) char *output = NULL;
+	size_t input_size, output_size, n_lines = 0, n_answers;
+	FILE *file = open_memstream(&input, &input_size);
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (names[i].name)
+			continue;
+		fprintf(file, "%s\n", names[i].symbol);
+		n_lines++;
+	}
+	if (fclose(file))
+		return -ENOMEM;
+	if (!n_lines)
+		return 0;
+	coprocess.max_output = MAX_ANSWER_SIZE;
+	err = coprocess__run(&coprocess, input, input_size, &output, &output_size, error);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		return error__wrap(error, err, "names stay as they are linked");
+	n_answers = count_lines(output, output_size);
+	if (n_answers != n_lines)
+		return error__set(error, -EPROTO,
+				  "names stay as they are linked: `%.200s` read %zu lines and "
+				  "printed %zu; it has to print one for each",
+				  demangler->command, n_lines, n_answers);
+	return apply_answers(names, n, output, output_size);
+}
+
+int demangler__run(struct demangler *demangler, struct error *error)
+{
+	struct isolated_name *names = demangler->names + demangler->n_run;
+	size_t n = demangler->n_names - demangler->n_run;
+	int err;
+
+	if (!n)
+		return 0;
+	demangler->n_run = demangler->n_names;
+	err = demangle_isolated__run(names, n, MAX_NAME_SIZE - 1);
+	if (!err && demangler->command)
+		err = run_command(demangler, names, n, error);
+	return err;
+}
+
+/* Whether @base is what debug information has in place of a linker's name: in clear, but in C++'s words.
+ * Those of Rust look alike up to what is excluded here. */
+static bool is_cxx_text(const char *base)
+{
+	return *base != '<' && strchr(base, '<') && strstr(base, "::") && !strchr(base, '{') &&
+	       !strstr(base, " as ") && !strstr(base, "<impl ");
+}
+
+/* Both forms of @base: 1, 0 where nothing here can read it, or -ENOMEM. */
+static int name_base(const struct demangler *demangler, const char *base, char **name,
+		     char **full_name)
+{
+	const struct isolated_name *found = find(demangler, base);
+	char *simple = NULL, *full = NULL;
+	int status;
+
+	if (found) {
+		if (!found->name)
+			return 0;
+		simple = strdup(found->name);
+		full = strdup(found->full_name);
+	} else {
+		status = demangle(rust_demangle_callback, base, &full);
+		if (status > 0) {
+			simple = strdup(full);
+		} else if (!status && !strncmp(base, "_Z", 2)) {
+			status = demangle(cplus_demangle_v3_callback, base, &full);
+			if (status > 0)
+				simple = demangle_simple__cxx(full);
+		} else if (!status && is_cxx_text(base)) {
+			status = 1;
+			full = strdup(base);
+			simple = demangle_simple__cxx(base);
+		}
+		if (status <= 0)
+			return status;
+	}
+	if (!simple || !full) {
+		free(simple);
+		free(full);
+		return -ENOMEM;
+	}
+	*name = simple;
+	*full_name = full;
+	return 1;
+}
+
+int demangler__names(const struct demangler *demangler, const char *symbol, char **name,
+		     char **full_name)
+{
+	_cleanup_(free_ptr) char *full = NULL;
+	char *simple = NULL, *marked;
+	struct parts parts;
+	int status = split(symbol, &parts);
+
+	if (status)
+		return status;
+	status = name_base(demangler, parts.base, &simple, &full);
+	if (status < 0) {
+		free(parts.base);
+		return status;
+	}
+	if (status)
+		marked = with_clone(full, &parts, "%s [clone %.*s]");
+	else
+		marked = with_clone(parts.base, &parts, "%s%.*s");
+	if (status)
+		free(parts.base);
+	else
+		simple = parts.base;
+	if (!marked) {
+		free(simple);
+		return -ENOMEM;
+	}
+	*name = simple;
+	*full_name = marked;
+	return 0;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "arena.h"
+#include "dwarf_internal.h"
+
+/* Nesting that nobody writes: of scopes, and of blocks and inlined functions. */
+#define MAX_SCOPES 64
+#define MAX_BLOCKS 256
+
+struct function_search {
+	struct sought *sought;
+	size_t n;
+	const struct code_ranges *code;
+	struct dwarf_budget *budget;
+	bool bodies;
+};
+
+static void take_function(const struct function_search *search, const Dwarf_Die *die, __u64 start,
+			  __u64 end)
+{
+	for (size_t i = sought__first(search->sought, search->n, start);
+	     i < search->n && search->sought[i].place->vaddr < end && search->budget->dies; i++) {
+		struct sought *sought = &search->sought[i];
+
+		search->budget->dies--;
+		if (sought->has_function && sought->function_bytes <= end - start)
+			continue;
+		sought->has_function = true;
+		sought->function = *die;
+		sought->function_bytes = end - start;
+	}
+}
+
+static void try_function(const struct function_search *search, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while (search->budget->dies && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		search->budget->dies--;
+		if (end > start && code_ranges__limit(search->code, start))
+			take_function(search, die, start, end);
+	}
+}
+
+static void search_scope(const struct function_search *search, Dwarf_Die *scope, int depth)
+{
+	Dwarf_Die die;
+
+	if (depth == MAX_SCOPES || !dwarf_die__child(scope, &die, search->budget))
+		return;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_subprogram:
+			try_function(search, &die);
+			if (search->bodies)
+				search_scope(search, &die, depth + 1);
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_inlined_subroutine:
+			if (search->bodies)
+				search_scope(search, &die, depth + 1);
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+		case DW_TAG_enumeration_type:
+		case DW_TAG_interface_type:
+			search_scope(search, &die, depth + 1);
+			break;
+		}
+	} while (dwarf_die__next(&die, search->budget));
+}
+
+void dwarf_functions__find(Dwarf_Die *unit, struct sought *sought, size_t n,
+			   const struct code_ranges *code, struct dwarf_budget *budget, bool bodies)
+{
+	const struct function_search search = { sought, n, code, budget, bodies };
+
+	search_scope(&search, unit, 0);
+}
+
+struct inline_search {
+	struct arena *arena;
+	struct dwarf_budget *budget;
+};
+
+/* Notes that @die is around the place, unless a neighbour of it said so before. */
+static int add_level(const struct inline_search *search, struct sought *sought,
+		     const Dwarf_Die *die, __u32 level)
+{
+	struct inlined_level *added;
+
+	if (sought->n_levels != level)
+		return 0;
+	added = arena__alloc(search->arena, sizeof(*added));
+	if (!added)
+		return -ENOMEM;
+	added->die = *die;
+	added->outer = sought->innermost;
+	sought->innermost = added;
+	sought->n_levels++;
+	return 0;
+}
+
+static int search_block(const struct inline_search *search, Dwarf_Die *block, struct sought *sought,
+			size_t n, __u32 level, int depth);
+
+/* Goes into @die where it is around any of the places. */
+static int try_block(const struct inline_search *search, Dwarf_Die *die, struct sought *sought,
+		     size_t n, __u32 level, int depth)
+{
+	bool is_inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
+	size_t low = n, high = 0;
+	Dwarf_Addr base, start, end;
+	bool has_ranges = false;
+	ptrdiff_t at = 0;
+
+	while (search->budget->dies && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		size_t i = sought__first(sought, n, start);
+
+		search->budget->dies--;
+		has_ranges = true;
+		for (; i < n && sought[i].place->vaddr < end && search->budget->dies; i++) {
+			search->budget->dies--;
+			low = i < low ? i : low;
+			high = i + 1 > high ? i + 1 : high;
+			if (is_inlined && add_level(search, &sought[i], die, level))
+				return -ENOMEM;
+		}
+	}
+	/* A block that does not say where it is may have anything in it. */
+	if (!has_ranges && !is_inlined) {
+		low = 0;
+		high = n;
+	}
+	if (low >= high)
+		return 0;
+	return search_block(search, die, sought + low, high - low, level + is_inlined, depth + 1);
+}
+
+static int search_block(const struct inline_search *search, Dwarf_Die *block, struct sought *sought,
+			size_t n, __u32 level, int depth)
+{
+	Dwarf_Die die;
+	int err = 0;
+
+	if (depth == MAX_BLOCKS || !dwarf_die__child(block, &die, search->budget))
+		return 0;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_inlined_subroutine:
+		case DW_TAG_lexical_block:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+		case DW_TAG_with_stmt:
+			err = try_block(search, &die, sought, n, level, depth);
+			break;
+		}
+	} while (!err && dwarf_die__next(&die, search->budget));
+	return err;
+}
+
+int dwarf_functions__find_inlined(Dwarf_Die *function, struct sought *sought, size_t n,
+				  struct arena *arena, struct dwarf_budget *budget)
+{
+	const struct inline_search search = { arena, budget };
+
+	return search_block(&search, function, sought, n, 0, 0);
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "dwarf_places.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "cleanup.h"
+#include "debug_file.h"
+#include "dwarf_internal.h"
+#include "error.h"
+#include "mapped_file.h"
+#include "symbol_table.h"
+
+/* libdw needs 100 bytes for each row of a line table, and a row takes no less than one. */
+#define MAX_LINE_PROGRAM_BYTES (32ULL << 20)
+
+/* Rows of line tables, which libdw keeps until its handle is closed: some 200 MB of them. */
+#define MAX_KEPT_ROWS (4UL << 20)
+
+/* A split unit's file has only names in its line table. */
+#define MAX_SPLIT_LINE_BYTES (4ULL << 20)
+
+#define MAX_INLINED 256
+
+/* An open Dwarf and what it needs; it keeps what it has read until it is closed. */
+struct dwarf_handle {
+	struct debug_file file, alt_file;
+	Dwarf *dwarf, *alt;
+	size_t kept_rows;
+};
+
+struct finder {
+	const struct dwarf_places_input *input;
+	struct dwarf_handle handle;
+	struct dwarf_budget budget;
+	struct dwarf_names names;
+	struct code_ranges code;
+	bool is_damaged;
+};
+
+/* The unit that is looked at. */
+struct unit {
+	Dwarf_Die die, functions; /* differ where the second is in a .dwo file */
+	Dwarf_Files *files;	  /* what call_file counts in; NULL: none */
+	size_t n_files;
+	bool has_lines;
+	const char *dir; /* the compiler's working directory; NULL: unknown */
+};
+
+static void close_handle(struct dwarf_handle *handle)
+{
+	if (handle->dwarf)
+		dwarf_end(handle->dwarf);
+	if (handle->alt)
+		dwarf_end(handle->alt);
+	debug_file__close(&handle->file);
+	debug_file__close(&handle->alt_file);
+	*handle = (struct dwarf_handle){ .file.fd = -1, .alt_file.fd = -1 };
+}
+
+static int open_handle(struct finder *finder)
+{
+	struct dwarf_handle *handle = &finder->handle;
+	const struct dwarf_places_input *input = finder->input;
+	int err = debug_file__reopen(input->file, &handle->file);
+
+	if (!err && input->alt)
+		err = debug_file__reopen(input->alt, &handle->alt_file);
+	if (err)
+		return err;
+	handle->dwarf = dwarf_begin_elf(handle->file.elf, DWARF_C_READ, NULL);
+	if (!handle->dwarf)
+		return -ENOEXEC;
+	if (input->alt) {
+		handle->alt = dwarf_begin_elf(handle->alt_file.elf, DWARF_C_READ, NULL);
+		if (!handle->alt)
+			return -ENOEXEC;
+		dwarf_setalt(handle->dwarf, handle->alt);
+	}
+	return 0;
+}
+
+/* Bytes that the line program of @unit says it has; too many where it cannot be told. */
+static __u64 line_program_bytes(struct finder *finder, Dwarf_Die *unit)
+{
+	Elf *elf = finder->handle.file.elf;
+	Dwarf_Attribute attribute;
+	Dwarf_Word offset;
+	GElf_Shdr header;
+	Elf_Scn *section;
+	Elf_Data *data;
+	__u64 size = 0;
+
+	if (!dwarf_attr(unit, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &offset))
+		return UINT64_MAX;
+	section = debug_file__section(elf, ".debug_line", &header);
+	if (!section)
+		section = debug_file__section(elf, ".zdebug_line", &header);
+	data = section ? elf_getdata(section, NULL) : NULL;
+	if (!data || !data->d_buf || offset >= data->d_size || data->d_size - offset < 12)
+		return UINT64_MAX;
+	/* As the host has it: other machines' files have no processes here. */
+	memcpy(&size, (char *)data->d_buf + offset, 4);
+	if (size == 0xffffffff)
+		memcpy(&size, (char *)data->d_buf + offset + 4, 8);
+	return size;
+}
+
+/* 1: it may be opened, 0: it may not, -ENOENT. */
+static int check_split_file(const char *path)
+{
+	struct debug_file file = DEBUG_FILE_NONE;
+	GElf_Shdr header;
+	Elf_Scn *section;
+	int fit;
+
+	if (access(path, F_OK))
+		return -ENOENT;
+	file.fd = debug_file__open_path(path);
+	file.elf = file.fd >= 0 ? elf_begin(file.fd, ELF_C_READ, NULL) : NULL;
+	section = file.elf ? debug_file__section(file.elf, ".debug_line.dwo", &header) : NULL;
+	fit = file.elf && (!section || (!(header.sh_flags & SHF_COMPRESSED) &&
+					header.sh_size <= MAX_SPLIT_LINE_BYTES));
+	debug_file__close(&file);
+	return fit;
+}
+
+/* Whether libdw may open the .dwo file that the skeleton names: it opens whatever is there. */
+static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
+{
+	char dirs[2][PATH_MAX] = { "", "" };
+	const char *name, *dir = NULL;
+	Dwarf_Attribute attribute;
+	char *slash;
+	bool fit = false;
+
+	if (!dwarf_attr(skeleton, DW_AT_dwo_name, &attribute) &&
+	    !dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute))
+		return false;
+	name = dwarf_formstring(&attribute);
+	if (!name || !*name)
+		return false;
+	if (*name == '/')
+		return check_split_file(name) == 1;
+	/* libdw looks beside the file and then where the compiler ran. */
+	mapped_file__path(finder->handle.file.fd, dirs[0], sizeof(dirs[0]));
+	slash = strrchr(dirs[0], '/');
+	if (slash)
+		*slash = '\0';
+	if (dwarf_attr(skeleton, DW_AT_comp_dir, &attribute))
+		dir = dwarf_formstring(&attribute);
+	if (dir && *dir == '/')
+		snprintf(dirs[1], sizeof(dirs[1]), "%s", dir);
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(free_ptr) char *path = NULL;
+		int answer;
+
+		if (!*dirs[i])
+			continue;
+		if (asprintf(&path, "%s/%s", dirs[i], name) < 0)
+			path = NULL;
+		answer = path ? check_split_file(path) : 0;
+		if (!answer)
+			return false;
+		fit |= answer > 0;
+	}
+	return fit;
+}
+
+static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *unit)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Lines *lines;
+	Dwarf_Die split;
+	uint8_t type;
+	size_t n_lines;
+
+	memset(unit, 0, sizeof(*unit));
+	if (!dwarf_offdie(finder->handle.dwarf, offset, &unit->die)) {
+		finder->is_damaged = true;
+		return;
+	}
+	unit->functions = unit->die;
+	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
+	    type == DW_UT_skeleton && split_file_is_fit(finder, &unit->die) &&
+	    !dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) && split.addr)
+		unit->functions = split;
+	if (line_program_bytes(finder, &unit->die) <= MAX_LINE_PROGRAM_BYTES &&
+	    !dwarf_getsrclines(&unit->die, &lines, &n_lines)) {
+		unit->has_lines = n_lines > 0;
+		finder->handle.kept_rows += n_lines;
+		if (dwarf_getsrcfiles(&unit->functions, &unit->files, &unit->n_files))
+			unit->files = NULL;
+	}
+	if (dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute))
+		unit->dir = dwarf_formstring(&attribute);
+}
+
+/* The file's whole path, as far as it is known, in the arena. */
+static int set_file(struct finder *finder, const struct unit *unit, const char *file,
+		    struct place_line *line)
+{
+	char path[PATH_MAX];
+
+	if (!file || !*file || !strcmp(file, "???"))
+		return 0;
+	if (*file != '/' && unit->dir) {
+		snprintf(path, sizeof(path), "%s/%s", unit->dir, file);
+		file = path;
+	}
+	line->file = arena__string(finder->input->arena, file, PATH_MAX);
+	return line->file ? 0 : -ENOMEM;
+}
+
+/* Where the place itself is in the source. */
+static int set_own_line(struct finder *finder, struct unit *unit, __u64 vaddr,
+			struct place_line *line)
+{
+	Dwarf_Line *row = unit->has_lines ? dwarf_getsrc_die(&unit->die, vaddr) : NULL;
+	int number;
+
+	if (!row)
+		return 0;
+	if (!dwarf_lineno(row, &number) && number > 0)
+		line->line = number;
+	return set_file(finder, unit, dwarf_linesrc(row, NULL, NULL), line);
+}
+
+/* Where the function that @inlined was inlined into called it. */
+static int set_call_line(struct finder *finder, const struct unit *unit, Dwarf_Die *inlined,
+			 struct place_line *line)
+{
+	Dwarf_Attribute attribute;
+	const char *file = NULL;
+	Dwarf_Word value;
+
+	if (dwarf_attr(inlined, DW_AT_call_line, &attribute) &&
+	    !dwarf_formudata(&attribute, &value) && value <= INT_MAX)
+		line->line = value;
+	if (unit->files && dwarf_attr(inlined, DW_AT_call_file, &attribute) &&
+	    !dwarf_formudata(&attribute, &value) && value < unit->n_files)
+		file = dwarf_filesrc(unit->files, value, NULL, NULL);
+	return set_file(finder, unit, file, line);
+}
+
+static int set_symbol(struct finder *finder, Dwarf_Die *die, struct place_line *line)
+{
+	line->symbol = dwarf_names__symbol(&finder->names, die);
+	if (!line->symbol)
+		return -ENOMEM;
+	if (!*line->symbol)
+		line->symbol = NULL;
+	return 0;
+}
+
+static int take_name(struct finder *finder, struct symbol_name name, struct place_line *line)
+{
+	if (!name.text)
+		return 0;
+	line->symbol = arena__string(finder->input->arena, name.text, name.size);
+	return line->symbol ? 0 : -ENOMEM;
+}
+
+/* The function that the machine code belongs to. */
+static int set_function(struct finder *finder, struct sought *sought, struct place_line *line)
+{
+	const struct symbol_table *table = finder->input->table;
+	Dwarf_Addr entry;
+	int err;
+
+	if (!sought->has_function)
+		return take_name(finder, symbol_table__find(table, sought->place->vaddr), line);
+	err = set_symbol(finder, &sought->function, line);
+	if (err)
+		return err;
+	if (!line->symbol)
+		return take_name(finder, symbol_table__find(table, sought->place->vaddr), line);
+	if (dwarf_entrypc(&sought->function, &entry))
+		return 0;
+	return take_name(finder, symbol_table__entry(table, entry, line->symbol), line);
+}
+
+static int describe(struct finder *finder, struct unit *unit, struct sought *sought)
+{
+	struct place *place = sought->place;
+	const struct inlined_level *level = sought->innermost;
+	__u32 n = (sought->n_levels < MAX_INLINED ? sought->n_levels : MAX_INLINED) + 1;
+	struct place_line *lines = arena__alloc(finder->input->arena, n * sizeof(*lines));
+	int err;
+
+	if (!lines)
+		return -ENOMEM;
+	/* Of too many levels the outermost are those that matter. */
+	for (__u32 extra = sought->n_levels + 1 - n; extra; extra--)
+		level = level->outer;
+	err = set_own_line(finder, unit, place->vaddr, &lines[0]);
+	for (__u32 i = 0; i + 1 < n && !err; i++, level = level->outer) {
+		Dwarf_Die die = level->die;
+
+		lines[i].inlined = true;
+		err = set_symbol(finder, &die, &lines[i]);
+		if (!err)
+			err = set_call_line(finder, unit, &die, &lines[i + 1]);
+	}
+	if (!err)
+		err = set_function(finder, sought, &lines[n - 1]);
+	if (err)
+		return err;
+	if (n == 1 && !lines[0].symbol && !lines[0].file)
+		return 0;
+	place->lines = lines;
+	place->n_lines = n;
+	return 0;
+}
+
+static int compare_functions(const void *left, const void *right)
+{
+	const struct sought *a = left, *b = right;
+	uintptr_t of_a = a->has_function ? (uintptr_t)a->function.addr : 0;
+	uintptr_t of_b = b->has_function ? (uintptr_t)b->function.addr : 0;
+
+	if (of_a != of_b)
+		return of_a < of_b ? -1 : 1;
+	return (a->place->vaddr > b->place->vaddr) - (a->place->vaddr < b->place->vaddr);
+}
+
+static bool lacks_function(const struct sought *sought, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!sought[i].has_function)
+			return true;
+	return false;
+}
+
+/* The @n are sorted by address, and are not afterwards. */
+static int look_into_unit(struct finder *finder, Dwarf_Off offset, struct sought *sought, size_t n)
+{
+	struct unit unit;
+	int err = 0;
+
+	enter_unit(finder, offset, &unit);
+	if (!unit.die.addr)
+		return 0;
+	dwarf_functions__find(&unit.functions, sought, n, &finder->code, &finder->budget, false);
+	if (lacks_function(sought, n))
+		dwarf_functions__find(&unit.functions, sought, n, &finder->code, &finder->budget,
+				      true);
+	qsort(sought, n, sizeof(*sought), compare_functions);
+	for (size_t first = 0, last; first < n && !err; first = last) {
+		last = first + 1;
+		while (last < n && sought[last].has_function == sought[first].has_function &&
+		       sought[last].function.addr == sought[first].function.addr)
+			last++;
+		if (sought[first].has_function)
+			err = dwarf_functions__find_inlined(&sought[first].function, sought + first,
+							    last - first, finder->input->arena,
+							    &finder->budget);
+	}
+	for (size_t i = 0; i < n && !err; i++)
+		err = describe(finder, &unit, &sought[i]);
+	return err;
+}
+
+static int compare_units(const void *left, const void *right)
+{
+	const struct sought *a = left, *b = right;
+
+	if (a->has_unit != b->has_unit)
+		return a->has_unit ? -1 : 1;
+	if (a->unit != b->unit)
+		return a->unit < b->unit ? -1 : 1;
+	return (a->place->vaddr > b->place->vaddr) - (a->place->vaddr < b->place->vaddr);
+}
+
+/* Closes what has grown too large; what is needed again is read again. */
+static int bound_memory(struct finder *finder)
+{
+	if (finder->handle.kept_rows < MAX_KEPT_ROWS)
+		return 0;
+	dwarf_names__release(&finder->names);
+	close_handle(&finder->handle);
+	return open_handle(finder);
+}
+
+static int look_into_units(struct finder *finder, struct sought *sought, size_t n)
+{
+	const struct dwarf_places_input *input = finder->input;
+	int err = 0;
+
+	for (size_t first = 0, last; first < n && sought[first].has_unit && !err; first = last) {
+		last = first + 1;
+		while (last < n && sought[last].has_unit && sought[last].unit == sought[first].unit)
+			last++;
+		err = bound_memory(finder);
+		if (!err)
+			err = look_into_unit(finder, sought[first].unit, sought + first,
+					     last - first);
+		if (input->progress)
+			input->progress(input->context, last - first);
+	}
+	return err;
+}
+
+/* What no unit claims may be in one that does not say where its code is. */
+static int look_into_bare(struct finder *finder, const Dwarf_Off *bare, size_t n_bare,
+			  struct sought *sought, size_t n)
+{
+	for (size_t i = 0; i < n_bare && n; i++) {
+		Dwarf_Die unit;
+
+		if (!dwarf_offdie(finder->handle.dwarf, bare[i], &unit))
+			continue;
+		dwarf_functions__find(&unit, sought, n, &finder->code, &finder->budget, false);
+		for (size_t j = 0; j < n; j++) {
+			if (!sought[j].has_function || sought[j].has_unit)
+				continue;
+			sought[j].has_unit = true;
+			sought[j].unit = bare[i];
+		}
+	}
+	for (size_t j = 0; j < n; j++)
+		sought[j].has_function = false;
+	qsort(sought, n, sizeof(*sought), compare_units);
+	return look_into_units(finder, sought, n);
+}
+
+static int find_all(struct finder *finder, struct sought *sought, size_t n)
+{
+	_cleanup_(free_ptr) Dwarf_Off *bare = NULL;
+	size_t n_bare, n_claimed = 0;
+	int err = dwarf_units__assign(finder->handle.dwarf, &finder->code, sought, n,
+				      &finder->budget, &bare, &n_bare);
+
+	if (err == -ENOMEM)
+		return err;
+	finder->is_damaged |= err < 0;
+	qsort(sought, n, sizeof(*sought), compare_units);
+	err = look_into_units(finder, sought, n);
+	while (n_claimed < n && sought[n_claimed].has_unit)
+		n_claimed++;
+	if (!err)
+		err = look_into_bare(finder, bare, n_bare, sought + n_claimed, n - n_claimed);
+	return err;
+}
+
+int dwarf_places__find(const struct dwarf_places_input *input, struct place *places, size_t n,
+		       struct error *error)
+{
+	struct finder finder = {
+		.input = input,
+		.handle = { .file.fd = -1, .alt_file.fd = -1 },
+	};
+	_cleanup_(free_ptr) struct sought *sought = calloc(n + 1, sizeof(*sought));
+	int err;
+
+	if (!sought)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		sought[i].place = &places[i];
+	finder.names.arena = input->arena;
+	finder.names.budget = &finder.budget;
+	err = open_handle(&finder);
+	if (err == -ENOEXEC)
+		error__set(error, 0, "the debug information of %s is damaged", input->file->path);
+	if (!err)
+		err = code_ranges__read(&finder.code, finder.handle.file.elf);
+	if (!err) {
+		GElf_Shdr header = { 0 };
+
+		if (!debug_file__section(finder.handle.file.elf, ".debug_info", &header))
+			debug_file__section(finder.handle.file.elf, ".zdebug_info", &header);
+		/* Each DIE is met a few times, by its neighbours, and takes some bytes. */
+		finder.budget.dies = 10000000 + 2 * header.sh_size;
+		err = find_all(&finder, sought, n);
+		finder.is_damaged |= !finder.budget.dies;
+	}
+	if (!err && finder.is_damaged)
+		error__set(error, 0, "the debug information of %s is damaged in part",
+			   input->file->path);
+	dwarf_names__release(&finder.names);
+	close_handle(&finder.handle);
+	free(finder.code.ranges);
+	return err;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <dwarf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+
+#include "dwarf_internal.h"
+
+/* Units without ranges that are looked through for what no other has. */
+#define MAX_BARE 65536
+
+int code_ranges__read(struct code_ranges *code, Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t n;
+
+	if (elf_getshdrnum(elf, &n))
+		return 0;
+	code->ranges = calloc(n + 1, sizeof(*code->ranges));
+	if (!code->ranges)
+		return -ENOMEM;
+	while ((section = elf_nextscn(elf, section)) && code->n < n) {
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
+		    header.sh_addr + header.sh_size < header.sh_addr)
+			continue;
+		code->ranges[code->n++] =
+			(struct code_range){ header.sh_addr, header.sh_addr + header.sh_size };
+	}
+	return 0;
+}
+
+__u64 code_ranges__limit(const struct code_ranges *code, __u64 start)
+{
+	for (size_t i = 0; i < code->n; i++)
+		if (start >= code->ranges[i].start && start < code->ranges[i].end)
+			return code->ranges[i].end;
+	return code->n ? 0 : UINT64_MAX;
+}
+
+size_t sought__first(const struct sought *sought, size_t n, __u64 vaddr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (sought[middle].place->vaddr < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void give_unit(struct sought *sought, size_t n, __u64 start, __u64 end, Dwarf_Off unit,
+		      struct dwarf_budget *budget)
+{
+	for (size_t i = sought__first(sought, n, start);
+	     i < n && sought[i].place->vaddr < end && budget->dies; i++) {
+		budget->dies--;
+		if (sought[i].has_unit && sought[i].unit_bytes <= end - start)
+			continue;
+		sought[i].has_unit = true;
+		sought[i].unit = unit;
+		sought[i].unit_bytes = end - start;
+	}
+}
+
+/* Whether the unit says where its code is. */
+static bool assign_unit(Dwarf_Die *unit, const struct code_ranges *code, struct sought *sought,
+			size_t n, struct dwarf_budget *budget)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+	bool has_ranges = false;
+
+	while (budget->dies && (at = dwarf_ranges(unit, at, &base, &start, &end)) > 0) {
+		__u64 limit = code_ranges__limit(code, start);
+
+		budget->dies--;
+		has_ranges = true;
+		if (limit && end > start)
+			give_unit(sought, n, start, end < limit ? end : limit,
+				  dwarf_dieoffset(unit), budget);
+	}
+	return has_ranges;
+}
+
+static int add_bare(Dwarf_Off **bare, size_t *n_bare, size_t *room, Dwarf_Off unit)
+{
+	if (*n_bare >= MAX_BARE)
+		return 0;
+	if (*n_bare == *room) {
+		size_t wanted = *room ? 2 * *room : 64;
+		Dwarf_Off *grown = reallocarray(*bare, wanted, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		*bare = grown;
+		*room = wanted;
+	}
+	(*bare)[(*n_bare)++] = unit;
+	return 0;
+}
+
+int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct sought *sought,
+			size_t n, struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare)
+{
+	Dwarf_CU *cu = NULL;
+	size_t room = 0;
+	uint8_t type;
+	Dwarf_Die unit;
+	int end, err = 0;
+
+	*bare = NULL;
+	*n_bare = 0;
+	while (!err && budget->dies &&
+	       !(end = dwarf_get_units(dwarf, cu, &cu, NULL, &type, &unit, NULL))) {
+		budget->dies--;
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
+		    !assign_unit(&unit, code, sought, n, budget) &&
+		    (dwarf_haschildren(&unit) > 0 || type == DW_UT_skeleton))
+			err = add_bare(bare, n_bare, &room, dwarf_dieoffset(&unit));
+	}
+	if (err)
+		return err;
+	return end < 0 || !budget->dies ? -ENOEXEC : 0;
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "filter_internal.h"
+#include "pattern.h"
+#include "profile.h"
+#include "suppressions.h"
+
+bool filter__has_live(const struct profile *profile)
+{
+	return profile->n_blocks || profile__meta(profile, "epoch_ns");
+}
+
+static bool asks_for_live(const struct filter_options *options)
+{
+	return options->leaks || options->older.is_given;
+}
+
+static bool asks_for_freed(const struct filter_options *options)
+{
+	return options->freed || options->freed_after.is_given || options->max_lifetime.is_given;
+}
+
+static bool asks_for_blocks(const struct filter_options *options)
+{
+	return asks_for_live(options) || asks_for_freed(options) || options->min_lifetime.is_given;
+}
+
+static int fail_without_live(const char *what, struct error *error)
+{
+	return error__set(error, -ENODATA,
+			  "this recording does not know %s; record with --live for that", what);
+}
+
+static int check_patterns(const struct filter_options *options, struct error *error)
+{
+	for (size_t i = 0; i < options->n_rules; i++) {
+		struct pattern pattern;
+		int err;
+
+		if (options->rules[i].kind == FILTER_STACK)
+			continue;
+		err = pattern__parse(&pattern, options->rules[i].text, error);
+		if (err)
+			return err;
+		pattern__release(&pattern);
+	}
+	return 0;
+}
+
+int filter__check_options(const struct filter_options *options, enum cost cost, struct error *error)
+{
+	if (asks_for_live(options) && asks_for_freed(options))
+		return error__set(
+			error, -EINVAL,
+			"no block is both: --leaks and --older are about those that are "
+			"still allocated, --freed, --freed-after and --max-lifetime about "
+			"those that are not; leave one out");
+	if (options->suppressions && !asks_for_live(options))
+		return error__set(error, -EINVAL, "suppressions hide leaks; add --leaks");
+	if ((cost == COST_PEAK || cost == COST_TEMPORARY) && asks_for_blocks(options))
+		return error__set(error, -EINVAL,
+				  "which blocks were %s is known for whole stacks only; ask for "
+				  "another number, or leave out what selects blocks by their fate",
+				  cost == COST_PEAK ? "there at the peak" : "temporary");
+	return check_patterns(options, error);
+}
+
+int filter__check_cost(const struct profile *profile, enum cost cost, struct error *error)
+{
+	if (cost__needs_live(cost) && !filter__has_live(profile))
+		return fail_without_live("when blocks were freed", error);
+	return 0;
+}
+
+static void hide(struct suppressions *suppressions, int by, struct selection *selection)
+{
+	struct suppression *suppression = &suppressions->list[by];
+
+	suppression->blocks = profile__add_up(suppression->blocks, selection->live);
+	suppression->size_bytes = profile__add_up(suppression->size_bytes, selection->live_bytes);
+	*selection = selection_none;
+}
+
+static int select_all(const struct profile *profile, const struct count_filter *counts,
+		      const struct block_filter *blocks, struct suppressions *suppressions,
+		      struct filtered *filtered)
+{
+	_cleanup_(free_ptr) int *suppressed = NULL;
+
+	if (suppressions) {
+		suppressed = filter__suppressed_stacks(profile, suppressions);
+		if (!suppressed)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		const struct profile_count *count = &profile->counts[i];
+		struct selection *selection = &filtered->counts[i], whole;
+
+		*selection = selection_none;
+		if (count->function == AP_FREE)
+			continue;
+		filter__whole(profile, count, &whole);
+		selection__add(&filtered->whole, &whole);
+		if (!count_filter__passes(counts, count))
+			continue;
+		block_filter__select(blocks, count, selection);
+		if (suppressed && suppressed[count->stack - 1] >= 0)
+			hide(suppressions, suppressed[count->stack - 1], selection);
+		selection__add(&filtered->total, selection);
+	}
+	return 0;
+}
+
+int filter__apply(const struct profile *profile, const struct stack_groups *groups,
+		  struct filter_options *options, struct filtered *filtered, struct error *error)
+{
+	struct filtered result = { .total = selection_none, .whole = selection_none };
+	struct count_filter counts = { 0 };
+	struct block_filter blocks = { 0 };
+	int err;
+
+	if (asks_for_blocks(options) && !filter__has_live(profile))
+		return fail_without_live("what became of the blocks", error);
+	err = block_filter__init(&blocks, profile, options, error);
+	if (err)
+		goto out;
+	err = count_filter__init(&counts, profile, groups, options, error);
+	if (err)
+		goto out;
+	result.end_ns = blocks.end_ns;
+	result.epoch_ns = blocks.epoch_ns;
+	result.counts = calloc(profile->n_counts + 1, sizeof(*result.counts));
+	err = result.counts ? select_all(profile, &counts, &blocks, options->suppressions, &result)
+			    : -ENOMEM;
+	if (err)
+		error__set(error, err, "cannot filter: out of memory");
+out:
+	block_filter__release(&blocks);
+	count_filter__release(&counts);
+	if (err)
+		filtered__release(&result);
+	else
+		*filtered = result;
+	return err;
+}
+
+static int select_lifetimes(const struct profile *profile, const struct count_filter *counts,
+			    const struct block_filter *blocks,
+			    const struct suppressions *suppressions, bool **selected)
+{
+	_cleanup_(free_ptr) int *suppressed = NULL;
+	bool *result;
+
+	if (suppressions) {
+		suppressed = filter__suppressed_stacks(profile, suppressions);
+		if (!suppressed)
+			return -ENOMEM;
+	}
+	result = calloc(profile->n_lifetimes + 1, sizeof(*result));
+	if (!result)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
+		const struct profile_count *count = &profile->counts[lifetime->count - 1];
+
+		result[i] = count->function != AP_FREE && count_filter__passes(counts, count) &&
+			    !(suppressed && suppressed[count->stack - 1] >= 0) &&
+			    block_filter__passes(blocks, lifetime);
+	}
+	*selected = result;
+	return 0;
+}
+
+int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
+			     struct filter_options *options, bool **selected, struct error *error)
+{
+	struct count_filter counts = { 0 };
+	struct block_filter blocks = { 0 };
+	int err;
+
+	err = block_filter__init(&blocks, profile, options, error);
+	if (!err)
+		err = count_filter__init(&counts, profile, groups, options, error);
+	if (!err) {
+		err = select_lifetimes(profile, &counts, &blocks, options->suppressions, selected);
+		if (err)
+			error__set(error, err, "cannot filter: out of memory");
+	}
+	block_filter__release(&blocks);
+	count_filter__release(&counts);
+	return err;
+}
+
+void filtered__release(struct filtered *filtered)
+{
+	free(filtered->counts);
+	*filtered = (struct filtered){ 0 };
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "jit_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "perf_map.h"
+#include "profile.h"
+
+/* File descriptors that are held at the most; the maps of further processes are looked for last. */
+#define MAX_OPEN 256
+
+struct process {
+	__u32 image, pid;
+	pid_t own_pid; /* as it numbers itself */
+	uid_t uid;
+	bool is_known; /* own_pid and uid are */
+	int fd;	       /* of the map; -1: not opened yet */
+};
+
+struct frame {
+	__u32 id;
+	size_t process;
+};
+
+struct jit_names {
+	struct process *processes;
+	size_t n_processes, processes_room, n_open;
+	struct frame *frames;
+	size_t n_frames, frames_room;
+	__u32 last_frame; /* ids of new frames grow */
+};
+
+struct jit_names *jit_names__new(void)
+{
+	return calloc(1, sizeof(struct jit_names));
+}
+
+void jit_names__free(struct jit_names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; i < names->n_processes; i++)
+		close_fd(&names->processes[i].fd);
+	free(names->processes);
+	free(names->frames);
+	free(names);
+}
+
+static int reserve(void *array, size_t *room, size_t n, size_t size)
+{
+	void **at = array, *grown;
+	size_t wanted = *room ? 2 * *room : 64;
+
+	if (n < *room)
+		return 0;
+	grown = reallocarray(*at, wanted, size);
+	if (!grown)
+		return -ENOMEM;
+	*at = grown;
+	*room = wanted;
+	return 0;
+}
+
+/* The effective user, and the pid in the innermost PID namespace, which is the process's own. */
+static void identify(struct process *process)
+{
+	_cleanup_(close_file) FILE *status = NULL;
+	bool has_uid = false, has_pid = false;
+	char path[64], line[512];
+
+	snprintf(path, sizeof(path), "/proc/%u/status", process->pid);
+	status = fopen(path, "re");
+	while (status && fgets(line, sizeof(line), status)) {
+		unsigned int uid;
+
+		if (sscanf(line, "Uid: %*u %u", &uid) == 1) {
+			process->uid = uid;
+			has_uid = true;
+		} else if (!strncmp(line, "NSpid:", 6)) {
+			char *last = strrchr(line, '\t');
+
+			process->own_pid = last ? atoi(last + 1) : 0;
+			has_pid = process->own_pid > 0;
+		}
+	}
+	process->is_known = has_uid && has_pid;
+}
+
+static void open_map(struct jit_names *names, struct process *process)
+{
+	_cleanup_(close_fd) int root = -1;
+	char path[64];
+
+	if (process->fd >= 0 || names->n_open >= MAX_OPEN)
+		return;
+	if (!process->is_known)
+		identify(process);
+	if (!process->is_known)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/root", process->pid);
+	root = open(path, O_PATH | O_CLOEXEC);
+	if (root < 0)
+		return;
+	process->fd = perf_map__open(root, process->own_pid, process->uid);
+	names->n_open += process->fd >= 0;
+}
+
+static int get_process(struct jit_names *names, __u32 image, __u32 pid, size_t *index)
+{
+	int err;
+
+	for (size_t i = names->n_processes; i--;) {
+		if (names->processes[i].image == image) {
+			*index = i;
+			return 0;
+		}
+	}
+	err = reserve(&names->processes, &names->processes_room, names->n_processes,
+		      sizeof(*names->processes));
+	if (err)
+		return err;
+	names->processes[names->n_processes] =
+		(struct process){ .image = image, .pid = pid, .fd = -1 };
+	*index = names->n_processes++;
+	return 0;
+}
+
+int jit_names__add(struct jit_names *names, __u32 image, __u32 pid, __u32 frame)
+{
+	size_t process;
+	int err;
+
+	if (frame <= names->last_frame)
+		return 0;
+	err = get_process(names, image, pid, &process);
+	if (!err)
+		err = reserve(&names->frames, &names->frames_room, names->n_frames,
+			      sizeof(*names->frames));
+	if (err)
+		return err;
+	names->last_frame = frame;
+	names->frames[names->n_frames++] = (struct frame){ frame, process };
+	open_map(names, &names->processes[process]);
+	return 0;
+}
+
+/* Of a process that was gone before it was looked at, or that wrote its map late. */
+static void open_last(struct jit_names *names, struct process *process)
+{
+	_cleanup_(close_fd) int root = -1;
+
+	open_map(names, process);
+	if (process->fd >= 0)
+		return;
+	root = open("/", O_PATH | O_CLOEXEC);
+	if (root >= 0)
+		process->fd = perf_map__open(
+			root, process->is_known ? process->own_pid : (pid_t)process->pid,
+			process->is_known ? process->uid : geteuid());
+}
+
+struct wanted {
+	struct perf_map_query query;
+	__u32 frame;
+};
+
+static int compare_wanted(const void *left, const void *right)
+{
+	__u64 a = ((const struct wanted *)left)->query.address;
+	__u64 b = ((const struct wanted *)right)->query.address;
+
+	return (a > b) - (a < b);
+}
+
+static int name_frames(struct profile *profile, const struct perf_map *map, struct wanted *wanted,
+		       size_t n)
+{
+	_cleanup_(free_ptr) struct perf_map_query *queries = calloc(n + 1, sizeof(*queries));
+	int err;
+
+	if (!queries)
+		return -ENOMEM;
+	qsort(wanted, n, sizeof(*wanted), compare_wanted);
+	for (size_t i = 0; i < n; i++)
+		queries[i] = wanted[i].query;
+	err = perf_map__look_up(map, queries, n);
+	for (size_t i = 0; i < n && !err; i++) {
+		const char *name = queries[i].name;
+		struct profile_line line = { 0 };
+
+		if (!name)
+			continue;
+		err = profile__add_function(profile, name, name, name, &line.function);
+		if (!err)
+			err = profile__set_frame_lines(profile, wanted[i].frame, &line, 1);
+	}
+	return err;
+}
+
+/* The @n frames are all of the process's. */
+static int apply_process(struct process *process, const struct frame *frames, size_t n_frames,
+			 struct profile *profile)
+{
+	_cleanup_(free_ptr) struct wanted *wanted = calloc(n_frames + 1, sizeof(*wanted));
+	struct perf_map *map;
+	size_t n = 0;
+	int err;
+
+	if (!wanted)
+		return -ENOMEM;
+	err = perf_map__read(process->fd, &map);
+	if (err)
+		return err;
+	for (size_t i = 0; i < n_frames; i++) {
+		const struct profile_frame *frame = &profile->frames[frames[i].id - 1];
+
+		if (!frame->n_lines && frame->offset)
+			wanted[n++] = (struct wanted){
+				.query.address = frame->offset - !frame->interrupted,
+				.frame = frame->id,
+			};
+	}
+	err = name_frames(profile, map, wanted, n);
+	perf_map__free(map);
+	return err;
+}
+
+static int compare_frames(const void *left, const void *right)
+{
+	const struct frame *a = left, *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+int jit_names__apply(struct jit_names *names, struct profile *profile)
+{
+	int err = 0;
+
+	if (names->n_frames)
+		qsort(names->frames, names->n_frames, sizeof(*names->frames), compare_frames);
+	for (size_t first = 0, last; first < names->n_frames && !err; first = last) {
+		struct process *process = &names->processes[names->frames[first].process];
+
+		last = first + 1;
+		while (last < names->n_frames &&
+		       names->frames[last].process == names->frames[first].process)
+			last++;
+		open_last(names, process);
+		if (process->fd >= 0)
+			err = apply_process(process, names->frames + first, last - first, profile);
+	}
+	return err;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "perf_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+
+/* A large node program has some 10 MiB. */
+#define MAX_FILE_BYTES (128UL << 20)
+
+#define MAX_NAME_BYTES 1024
+
+struct entry {
+	__u64 start, end;
+	const char *name;
+};
+
+struct perf_map {
+	char *text;
+	struct entry *entries; /* as in the file */
+	size_t n, room;
+};
+
+int perf_map__open(int root_fd, pid_t pid, uid_t uid)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		/* Links on the way are the process's own, and lead nowhere else. */
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	char path[64];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
+	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd < 0)
+		return errno == ELOOP || errno == ENXIO ? -EPERM : -ENOENT;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH))) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/* Steps over a hexadecimal number and the space behind it. */
+static bool read_number(char **at, __u64 *number)
+{
+	__u64 value = 0;
+	int digits = 0;
+	char *c = *at;
+
+	if (c[0] == '0' && (c[1] == 'x' || c[1] == 'X'))
+		c += 2;
+	for (;; c++, digits++) {
+		int digit;
+
+		if (*c >= '0' && *c <= '9')
+			digit = *c - '0';
+		else if ((*c | 0x20) >= 'a' && (*c | 0x20) <= 'f')
+			digit = (*c | 0x20) - 'a' + 10;
+		else
+			break;
+		if (value >> 60)
+			return false;
+		value = value << 4 | digit;
+	}
+	if (!digits || *c != ' ')
+		return false;
+	*at = c + 1;
+	*number = value;
+	return true;
+}
+
+/* Makes what is not for a terminal harmless. */
+static void clean_name(char *name)
+{
+	if (strlen(name) > MAX_NAME_BYTES)
+		name[MAX_NAME_BYTES] = '\0';
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			*name = '?';
+}
+
+static int add_line(struct perf_map *map, char *line)
+{
+	struct entry entry;
+	__u64 size;
+
+	if (!read_number(&line, &entry.start) || !read_number(&line, &size) || !*line || !size ||
+	    __builtin_add_overflow(entry.start, size, &entry.end))
+		return 0;
+	if (map->n == map->room) {
+		size_t room = map->room ? 2 * map->room : 1024;
+		struct entry *grown = reallocarray(map->entries, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		map->entries = grown;
+		map->room = room;
+	}
+	clean_name(line);
+	entry.name = line;
+	map->entries[map->n++] = entry;
+	return 0;
+}
+
+static int read_text(int fd, char **text, size_t *size)
+{
+	size_t room = 65536;
+	ssize_t len;
+
+	*size = 0;
+	*text = malloc(room + 1);
+	while (*text && *size < MAX_FILE_BYTES &&
+	       (len = pread(fd, *text + *size, room - *size, *size)) > 0) {
+		*size += len;
+		if (*size == room) {
+			char *grown = realloc(*text, 2 * room + 1);
+
+			if (!grown)
+				return -ENOMEM;
+			*text = grown;
+			room *= 2;
+		}
+	}
+	if (!*text)
+		return -ENOMEM;
+	(*text)[*size] = '\0';
+	return 0;
+}
+
+int perf_map__read(int fd, struct perf_map **out)
+{
+	struct perf_map *map = calloc(1, sizeof(*map));
+	size_t size;
+	char *end;
+	int err;
+
+	if (!map)
+		return -ENOMEM;
+	err = read_text(fd, &map->text, &size);
+	/* The last line may be half written: it has no end. */
+	for (char *line = map->text; !err && (end = memchr(line, '\n', size - (line - map->text)));
+	     line = end + 1) {
+		*end = '\0';
+		err = add_line(map, line);
+	}
+	if (err) {
+		perf_map__free(map);
+		return err;
+	}
+	*out = map;
+	return 0;
+}
+
+void perf_map__free(struct perf_map *map)
+{
+	if (!map)
+		return;
+	free(map->entries);
+	free(map->text);
+	free(map);
+}
+
+/* The first query from @i on that has no name; @next shortens the way over those that have one. */
+static size_t find_open(size_t *next, size_t i)
+{
+	size_t open = i;
+
+	while (next[open] != open)
+		open = next[open];
+	while (next[i] != open) {
+		size_t after = next[i];
+
+		next[i] = open;
+		i = after;
+	}
+	return open;
+}
+
+int perf_map__look_up(const struct perf_map *map, struct perf_map_query *queries, size_t n)
+{
+	_cleanup_(free_ptr) size_t *next = calloc(n + 1, sizeof(*next));
+
+	if (!next)
+		return -ENOMEM;
+	for (size_t i = 0; i <= n; i++)
+		next[i] = i;
+	for (size_t i = 0; i < n; i++)
+		queries[i].name = NULL;
+	for (size_t i = map->n; i--;) {
+		const struct entry *entry = &map->entries[i];
+		size_t low = 0, high = n;
+
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (queries[middle].address < entry->start)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		for (low = find_open(next, low); low < n && queries[low].address < entry->end;
+		     low = find_open(next, low)) {
+			queries[low].name = entry->name;
+			next[low] = low + 1;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile_archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "debug_file.h"
+#include "error.h"
+#include "module_file.h"
+#include "profile.h"
+
+#define COPY_BYTES 65536
+
+struct packing {
+	const struct profile_archive_options *options;
+	struct archive *archive;
+	struct profile_archive_result result;
+};
+
+static void free_archive(struct archive **archive)
+{
+	archive_write_free(*archive);
+}
+
+static void free_entry(struct archive_entry **entry)
+{
+	archive_entry_free(*entry);
+}
+
+static int fail(struct error *error, struct archive *archive, const char *path)
+{
+	int err = archive_errno(archive) > 0 ? -archive_errno(archive) : -EIO;
+
+	return error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
+			  strerror(-err));
+}
+
+/* The file is as long in the archive as it was when it was begun, whatever happens to it. */
+static int copy(struct archive *archive, int fd, __u64 size)
+{
+	_cleanup_(free_ptr) char *buffer = calloc(1, COPY_BYTES);
+	ssize_t n = 1;
+
+	if (!buffer)
+		return -ENOMEM;
+	for (__u64 at = 0; at < size; at += n) {
+		size_t wanted = size - at < COPY_BYTES ? size - at : COPY_BYTES;
+
+		n = n > 0 ? pread(fd, buffer, wanted, at) : n;
+		if (n <= 0) {
+			memset(buffer, 0, wanted);
+			n = wanted;
+		}
+		if (archive_write_data(archive, buffer, n) != n)
+			return -EIO;
+	}
+	return 0;
+}
+
+static int add_file(struct packing *packing, const char *name, int fd)
+{
+	_cleanup_(free_entry) struct archive_entry *entry = archive_entry_new();
+	struct stat st;
+	int err;
+
+	if (!entry)
+		return -ENOMEM;
+	if (fstat(fd, &st))
+		return -errno;
+	archive_entry_set_pathname(entry, name);
+	archive_entry_set_size(entry, st.st_size);
+	archive_entry_set_filetype(entry, AE_IFREG);
+	archive_entry_set_perm(entry, 0644);
+	archive_entry_set_mtime(entry, st.st_mtime, 0);
+	if (archive_write_header(packing->archive, entry) != ARCHIVE_OK)
+		return -EIO;
+	err = copy(packing->archive, fd, st.st_size);
+	if (!err) {
+		packing->result.files++;
+		packing->result.size_bytes += st.st_size;
+	}
+	return err;
+}
+
+/* Where a module's file goes; to be freed. */
+static char *entry_name(const struct profile_module *module)
+{
+	_cleanup_(free_ptr) char *id = module_file__build_id_name(module->build_id);
+	char *name;
+
+	if (id)
+		return asprintf(&name, ".build-id/%s", id) < 0 ? NULL : name;
+	return strdup(module->path + 1);
+}
+
+static void close_debug(struct debug_file *file)
+{
+	debug_file__close(file);
+}
+
+/* @file as the debug file of what has @build_id, unless it is packed already. */
+static int add_debug_file(struct packing *packing, const struct debug_file *file,
+			  const char *build_id)
+{
+	_cleanup_(free_ptr) char *id = module_file__build_id_name(build_id);
+	_cleanup_(free_ptr) char *name = NULL;
+
+	if (!id)
+		return 0;
+	if (asprintf(&name, ".build-id/%s.debug", id) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return add_file(packing, name, file->fd);
+}
+
+/* The debug file of the ELF file behind @fd, and the file with common parts that it refers to, as far
+ * as they are here. */
+static int add_debug_files(struct packing *packing, int fd, const struct profile_module *module)
+{
+	_cleanup_(close_debug) struct debug_file file = DEBUG_FILE_NONE;
+	_cleanup_(close_debug) struct debug_file debug = DEBUG_FILE_NONE;
+	_cleanup_(close_debug) struct debug_file alt = DEBUG_FILE_NONE;
+	struct debug_search search = {
+		.dirs = packing->options->debug_dirs,
+		.n_dirs = packing->options->n_debug_dirs,
+		.fd = fd,
+		.path = module->path,
+		.build_id = module->build_id,
+	};
+	const struct debug_file *dwarf = &file;
+	char alt_id[BUILD_ID_SIZE];
+	const char *alt_name;
+	int err, copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy < 0 || debug_file__open(copy, module->path, &file, NULL))
+		return 0;
+	search.elf = file.elf;
+	if (!debug_file__has_dwarf(file.elf)) {
+		if (debug_file__find(&search, &debug, NULL))
+			return 0;
+		err = add_debug_file(packing, &debug, module->build_id);
+		if (err)
+			return err;
+		dwarf = &debug;
+	}
+	if (!debug_file__alt_name(dwarf, &alt_name, alt_id) ||
+	    debug_file__find_alt(&search, dwarf, alt_name, alt_id, &alt, NULL))
+		return 0;
+	return add_debug_file(packing, &alt, alt_id);
+}
+
+static int add_module(struct packing *packing, const struct profile_module *module)
+{
+	_cleanup_(free_ptr) char *name = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	struct error why = { 0 };
+	int err;
+
+	/* A name of a data file's must not lead out of where the archive is unpacked. */
+	if (strstr(module->path, "/../"))
+		error__set(&why, -EINVAL, "%s is no path that a mapped file has", module->path);
+	else
+		fd = module_file__open(module, packing->options->debug_dirs, &why);
+	if (fd < 0) {
+		packing->result.missing++;
+		packing->options->missing(module->path, why.text, packing->options->context);
+		return 0;
+	}
+	name = entry_name(module);
+	if (!name)
+		return -ENOMEM;
+	err = add_file(packing, name, fd);
+	return err ? err : add_debug_files(packing, fd, module);
+}
+
+static int write_archive(struct packing *packing, int fd, const struct profile *profile)
+{
+	struct archive *archive = packing->archive;
+	int err = 0;
+
+	if (archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
+	    archive_write_add_filter_gzip(archive) != ARCHIVE_OK ||
+	    archive_write_set_options(archive, "gzip:compression-level=6,gzip:!timestamp") !=
+		    ARCHIVE_OK ||
+	    archive_write_open_fd(archive, fd) != ARCHIVE_OK)
+		return -EIO;
+	for (size_t i = 0; i < profile->n_modules && !err; i++) {
+		/* [vdso] and its like are no files, and named when they are recorded. */
+		if (*profile->modules[i].path == '/')
+			err = add_module(packing, &profile->modules[i]);
+	}
+	if (!err && archive_write_close(archive) != ARCHIVE_OK)
+		err = -EIO;
+	return err;
+}
+
+int profile__archive(const struct profile *profile, const struct profile_archive_options *options,
+		     const char *path, struct profile_archive_result *result, struct error *error)
+{
+	_cleanup_(free_archive) struct archive *archive = archive_write_new();
+	struct packing packing = { .options = options, .archive = archive };
+	_cleanup_(free_ptr) char *temporary = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	int err;
+
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
+		temporary = NULL;
+	if (!archive || !temporary)
+		return error__set(error, -ENOMEM, "cannot write %s: out of memory", path);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0) {
+		err = -errno;
+		return error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
+				  strerror(-err));
+	}
+	err = write_archive(&packing, fd, profile);
+	if (err == -EIO)
+		err = fail(error, archive, path);
+	else if (err)
+		error__set(error, err, "cannot write %s: %s", path, strerror(-err));
+	if (!err && rename(temporary, path)) {
+		err = -errno;
+		error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
+			   strerror(-err));
+	}
+	if (err)
+		unlink(temporary);
+	else
+		*result = packing.result;
+	return err;
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "profile.h"
+#include "stack_groups.h"
+
+static bool ran_to_exit(const struct profile *profile, const struct profile_count *count)
+{
+	const struct profile_process *process = &profile->processes[count->process - 1];
+
+	return process->end_ns && !process->execed && !profile__meta(profile, "attached_pid");
+}
+
+static bool match_entry(const void *owner, __u32 at, const void *key)
+{
+	const struct report_entry *entry = &((const struct report *)owner)->entries[at - 1];
+	const struct report_entry *wanted = key;
+
+	return entry->group == wanted->group && entry->function == wanted->function &&
+	       entry->root == wanted->root;
+}
+
+/* The entry of @count, which is made where there is none. NULL without memory. */
+static struct report_entry *get_entry(struct report *report, struct hash_table *index, __u64 seed,
+				      const struct profile_count *count, const __u32 *roots)
+{
+	struct report_entry entry = {
+		.group = report->groups->by_stack[count->stack - 1],
+		.root = roots[count->thread - 1],
+		.function = count->function,
+		.selected = selection_none,
+		.whole = selection_none,
+		.at_exit = true,
+	};
+	__u64 hash =
+		hash_mix(hash_mix(seed, (__u64)entry.group << 32 | entry.root), entry.function);
+	__u32 at = hash_table__find(index, hash, match_entry, report, &entry);
+
+	if (!at) {
+		/* There is room for as many as there are counts. */
+		report->entries[report->n_entries] = entry;
+		at = ++report->n_entries;
+		if (hash_table__insert(index, hash, at))
+			return NULL;
+	}
+	return &report->entries[at - 1];
+}
+
+static int add_up(struct report *report, const struct filtered *filtered, const __u32 *roots)
+{
+	const struct profile *profile = report->profile;
+	struct hash_table index = { 0 };
+	__u64 seed = hash_seed();
+	int err = 0;
+
+	report->entries = calloc(profile->n_counts + 1, sizeof(*report->entries));
+	if (!report->entries)
+		return -ENOMEM;
+	report->at_exit = true;
+	for (size_t i = 0; i < profile->n_counts && !err; i++) {
+		const struct profile_count *count = &profile->counts[i];
+		struct report_entry *entry;
+		struct selection whole;
+
+		if (count->function == AP_FREE)
+			continue;
+		entry = get_entry(report, &index, seed, count, roots);
+		if (!entry) {
+			err = -ENOMEM;
+			break;
+		}
+		filter__whole(profile, count, &whole);
+		selection__add(&entry->whole, &whole);
+		selection__add(&entry->selected, &filtered->counts[i]);
+		if (filtered->counts[i].live && !ran_to_exit(profile, count))
+			entry->at_exit = report->at_exit = false;
+	}
+	hash_table__release(&index);
+	return err;
+}
+
+static char *root_text(const struct profile *profile, const struct profile_thread *thread,
+		       enum report_by by)
+{
+	const char *comm = profile->processes[thread->process - 1].comm;
+	char *text;
+	int len;
+
+	if (by == REPORT_BY_PROCESS)
+		len = asprintf(&text, "process %s", comm);
+	else
+		len = asprintf(&text, "process %s, thread %s", comm, thread->name);
+	return len < 0 ? NULL : text;
+}
+
+struct root {
+	char *text;
+	__u32 thread; /* index */
+};
+
+static int compare_roots(const void *a, const void *b)
+{
+	return strcmp(((const struct root *)a)->text, ((const struct root *)b)->text);
+}
+
+/* Gives each thread, by id - 1, the label that it is told apart by. */
+static int label_roots(const struct profile *profile, struct stack_groups *groups,
+		       enum report_by by, __u32 *labels)
+{
+	struct root *roots = calloc(profile->n_threads + 1, sizeof(*roots));
+	__u32 label = 0;
+	size_t n = 0;
+	int err = roots ? 0 : -ENOMEM;
+
+	for (; n < profile->n_threads && !err; n++) {
+		roots[n].thread = n;
+		roots[n].text = root_text(profile, &profile->threads[n], by);
+		if (!roots[n].text)
+			err = -ENOMEM;
+	}
+	if (!err)
+		qsort(roots, n, sizeof(*roots), compare_roots);
+	for (size_t i = 0; i < n && !err; i++) {
+		if (!i || strcmp(roots[i].text, roots[i - 1].text))
+			err = stack_groups__add_label(groups, roots[i].text, &label);
+		labels[roots[i].thread] = label;
+	}
+	while (n)
+		free(roots[--n].text);
+	free(roots);
+	return err;
+}
+
+static int fill(struct report *report, struct stack_groups *groups, const struct filtered *filtered,
+		enum report_by by)
+{
+	const struct profile *profile = report->profile;
+	_cleanup_(free_ptr) __u32 *roots = calloc(profile->n_threads + 1, sizeof(*roots));
+	int err = 0;
+
+	if (!roots)
+		return -ENOMEM;
+	if (by == REPORT_BY_STACK)
+		memset(roots, 0xff, profile->n_threads * sizeof(*roots));
+	else
+		err = label_roots(profile, groups, by, roots);
+	return err ? err : add_up(report, filtered, roots);
+}
+
+static void drop_empty(struct report *report, enum cost cost)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < report->n_entries; i++) {
+		if (cost__blocks(cost, &report->entries[i].selected))
+			report->entries[n++] = report->entries[i];
+	}
+	report->n_entries = n;
+}
+
+struct order {
+	const struct stack_groups *groups;
+	int sort;
+};
+
+static int compare(__u64 a, __u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_entries(const void *left, const void *right, void *context)
+{
+	const struct report_entry *a = left, *b = right;
+	const struct order *order = context;
+	enum cost second = COST_BYTES;
+	int difference;
+
+	if (order->sort == REPORT_OLDEST) {
+		difference = compare(a->selected.oldest_ns, b->selected.oldest_ns);
+	} else {
+		difference = compare(cost__of(order->sort, &b->selected),
+				     cost__of(order->sort, &a->selected));
+		/* Equal bytes by blocks and equal blocks by bytes. */
+		if (!difference && cost__is_bytes(order->sort))
+			difference = compare(cost__blocks(order->sort, &b->selected),
+					     cost__blocks(order->sort, &a->selected));
+		else if (!difference)
+			difference = compare(cost__bytes(order->sort, &b->selected),
+					     cost__bytes(order->sort, &a->selected));
+	}
+	if (!difference)
+		difference =
+			compare(cost__of(second, &b->selected), cost__of(second, &a->selected));
+	if (!difference)
+		difference = compare(order->groups->groups[a->group].id,
+				     order->groups->groups[b->group].id);
+	if (!difference)
+		difference = compare(a->root, b->root);
+	return difference ? difference : (int)a->function - (int)b->function;
+}
+
+struct report *report__new(const struct profile *profile, struct stack_groups *groups,
+			   const struct filtered *filtered, enum report_by by, int sort)
+{
+	struct report *report = calloc(1, sizeof(*report));
+	struct order order = { groups, sort };
+
+	if (!report)
+		return NULL;
+	report->profile = profile;
+	report->groups = groups;
+	report->total = filtered->total;
+	report->whole = filtered->whole;
+	report->end_ns = filtered->end_ns;
+	report->epoch_ns = filtered->epoch_ns;
+	if (fill(report, groups, filtered, by)) {
+		report__free(report);
+		return NULL;
+	}
+	drop_empty(report, sort == REPORT_OLDEST ? COST_LIVE : (enum cost)sort);
+	qsort_r(report->entries, report->n_entries, sizeof(*report->entries), compare_entries,
+		&order);
+	return report;
+}
+
+void report__free(struct report *report)
+{
+	if (!report)
+		return;
+	free(report->entries);
+	free(report);
+}
+
+void report__histograms(const struct report *report, const struct filtered *filtered, __u64 *sizes,
+			__u64 *lifetimes)
+{
+	const struct profile *profile = report->profile;
+
+	memset(sizes, 0, PROFILE_BUCKETS * sizeof(*sizes));
+	memset(lifetimes, 0, PROFILE_BUCKETS * sizeof(*lifetimes));
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		const struct profile_blocks *blocks =
+			profile__count_blocks(profile, &profile->counts[i]);
+
+		if (!blocks || !filtered->counts[i].allocations)
+			continue;
+		for (int j = 0; j < PROFILE_BUCKETS; j++) {
+			sizes[j] = profile__add_up(sizes[j], blocks->sizes[j]);
+			lifetimes[j] = profile__add_up(lifetimes[j], blocks->lifetimes[j]);
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "selection.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "profile.h"
+
+const struct selection selection_none = { .oldest_ns = UINT64_MAX };
+
+static const char *const names[COSTS] = {
+	[COST_ALLOCATIONS] = "allocations", [COST_BYTES] = "bytes",	    [COST_LIVE] = "live",
+	[COST_LIVE_BYTES] = "live-bytes",   [COST_TEMPORARY] = "temporary", [COST_PEAK] = "peak",
+};
+
+static void add(__u64 *to, __u64 more)
+{
+	*to = profile__add_up(*to, more);
+}
+
+void selection__add(struct selection *to, const struct selection *more)
+{
+	add(&to->allocations, more->allocations);
+	add(&to->size_bytes, more->size_bytes);
+	add(&to->live, more->live);
+	add(&to->live_bytes, more->live_bytes);
+	add(&to->temporary, more->temporary);
+	add(&to->temporary_bytes, more->temporary_bytes);
+	add(&to->peak, more->peak);
+	add(&to->peak_bytes, more->peak_bytes);
+	add(&to->unsure, more->unsure);
+	add(&to->unsure_bytes, more->unsure_bytes);
+	if (more->oldest_ns < to->oldest_ns)
+		to->oldest_ns = more->oldest_ns;
+}
+
+__u64 cost__blocks(enum cost cost, const struct selection *selection)
+{
+	switch (cost) {
+	case COST_LIVE:
+	case COST_LIVE_BYTES:
+		return selection->live;
+	case COST_TEMPORARY:
+		return selection->temporary;
+	case COST_PEAK:
+		return selection->peak;
+	default:
+		return selection->allocations;
+	}
+}
+
+__u64 cost__bytes(enum cost cost, const struct selection *selection)
+{
+	switch (cost) {
+	case COST_LIVE:
+	case COST_LIVE_BYTES:
+		return selection->live_bytes;
+	case COST_TEMPORARY:
+		return selection->temporary_bytes;
+	case COST_PEAK:
+		return selection->peak_bytes;
+	default:
+		return selection->size_bytes;
+	}
+}
+
+__u64 cost__of(enum cost cost, const struct selection *selection)
+{
+	return cost__is_bytes(cost) ? cost__bytes(cost, selection) : cost__blocks(cost, selection);
+}
+
+bool cost__is_bytes(enum cost cost)
+{
+	return cost == COST_BYTES || cost == COST_LIVE_BYTES || cost == COST_PEAK;
+}
+
+bool cost__needs_live(enum cost cost)
+{
+	return cost != COST_ALLOCATIONS && cost != COST_BYTES;
+}
+
+const char *cost__name(enum cost cost)
+{
+	return names[cost];
+}
+
+int cost__by_name(const char *name)
+{
+	for (int i = 0; i < COSTS; i++) {
+		if (!strcmp(names[i], name))
+			return i;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stack_groups.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "profile.h"
+
+#define NO_LABEL UINT32_MAX
+
+/* The labels of ends, made when the first stack has one: by enum ap_stack_end. */
+typedef __u32 ends_t[AP_STACK_ENDS];
+
+int stack_groups__add_label(struct stack_groups *groups, const char *text, __u32 *label)
+{
+	struct stack_label added = { 0 };
+	int err;
+
+	err = array__reserve(&groups->labels, &groups->labels_room, groups->n_labels + 1,
+			     sizeof(added));
+	if (err)
+		return err;
+	added.text = strdup(text);
+	if (!added.text)
+		return -ENOMEM;
+	*label = groups->n_labels;
+	groups->labels[groups->n_labels++] = added;
+	return 0;
+}
+
+static int label_end(struct stack_groups *groups, enum ap_stack_end end, ends_t ends)
+{
+	char text[64];
+
+	if (ends[end] != NO_LABEL)
+		return 0;
+	snprintf(text, sizeof(text), "[ends early: %s]", profile__stack_end_name(end));
+	return stack_groups__add_label(groups, end == AP_END_COMPLETE ? "[no frames]" : text,
+				       &ends[end]);
+}
+
+/* The frames of @stack, with one more where it ends early or has none. */
+static int get_frames(struct stack_groups *groups, const struct stack_view *view,
+		      const struct profile_stack *stack, ends_t ends, struct stack_group *group)
+{
+	size_t n;
+	const __u32 *frames = stack_view__frames(view, stack->id, &n);
+	__u32 *longer;
+	int err;
+
+	group->frames = frames;
+	group->n_frames = n;
+	if (stack->end == AP_END_COMPLETE && n)
+		return 0;
+	err = label_end(groups, stack->end, ends);
+	if (!err)
+		err = array__reserve(&groups->chunks, &groups->chunks_room, groups->n_chunks + 1,
+				     sizeof(*groups->chunks));
+	if (err)
+		return err;
+	longer = calloc(n + 1, sizeof(*longer));
+	if (!longer)
+		return -ENOMEM;
+	memcpy(longer, frames, n * sizeof(*longer));
+	longer[n] = ends[stack->end];
+	groups->chunks[groups->n_chunks++] = longer;
+	group->frames = longer;
+	group->n_frames = n + 1;
+	return 0;
+}
+
+static bool match_group(const void *owner, __u32 at, const void *key)
+{
+	const struct stack_group *group = &((const struct stack_groups *)owner)->groups[at - 1];
+	const struct stack_group *wanted = key;
+
+	return group->n_frames == wanted->n_frames &&
+	       !memcmp(group->frames, wanted->frames, wanted->n_frames * sizeof(*wanted->frames));
+}
+
+static int add_stack(struct stack_groups *groups, const struct stack_view *view,
+		     const struct profile_stack *stack, ends_t ends)
+{
+	struct stack_group group = { .id = stack->id };
+	__u64 hash;
+	__u32 at;
+	int err;
+
+	err = get_frames(groups, view, stack, ends, &group);
+	if (err)
+		return err;
+	hash = hash_bytes(groups->seed, group.frames, group.n_frames * sizeof(*group.frames));
+	at = hash_table__find(&groups->index, hash, match_group, groups, &group);
+	if (!at) {
+		err = array__reserve(&groups->groups, &groups->groups_room, groups->n_groups + 1,
+				     sizeof(group));
+		if (err)
+			return err;
+		groups->groups[groups->n_groups] = group;
+		at = ++groups->n_groups;
+		err = hash_table__insert(&groups->index, hash, at);
+		if (err)
+			return err;
+	}
+	groups->by_stack[stack->id - 1] = at - 1;
+	return 0;
+}
+
+static int build(struct stack_groups *groups, const struct profile *profile,
+		 const struct stack_view *view)
+{
+	ends_t ends;
+	int err;
+
+	groups->by_stack = calloc(profile->n_stacks + 1, sizeof(*groups->by_stack));
+	err = array__reserve(&groups->labels, &groups->labels_room, view->n_labels + 1,
+			     sizeof(*groups->labels));
+	if (!groups->by_stack || err)
+		return -ENOMEM;
+	if (view->n_labels)
+		memcpy(groups->labels, view->labels, view->n_labels * sizeof(*groups->labels));
+	groups->n_labels = groups->n_view_labels = view->n_labels;
+	for (int i = 0; i < AP_STACK_ENDS; i++)
+		ends[i] = NO_LABEL;
+	for (size_t i = 0; i < profile->n_stacks && !err; i++)
+		err = add_stack(groups, view, &profile->stacks[i], ends);
+	return err;
+}
+
+struct stack_groups *stack_groups__new(const struct profile *profile, const struct stack_view *view)
+{
+	struct stack_groups *groups = calloc(1, sizeof(*groups));
+
+	if (!groups)
+		return NULL;
+	groups->seed = hash_seed();
+	if (build(groups, profile, view)) {
+		stack_groups__free(groups);
+		return NULL;
+	}
+	return groups;
+}
+
+void stack_groups__free(struct stack_groups *groups)
+{
+	if (!groups)
+		return;
+	for (size_t i = groups->n_view_labels; i < groups->n_labels; i++)
+		free(groups->labels[i].text);
+	free(groups->labels);
+	free(groups->groups);
+	free(groups->by_stack);
+	for (size_t i = 0; i < groups->n_chunks; i++)
+		free(groups->chunks[i]);
+	free(groups->chunks);
+	hash_table__release(&groups->index);
+	free(groups);
+}

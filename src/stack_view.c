@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stack_view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "hash_table.h"
+#include "profile.h"
+#include "wrappers.h"
+
+/* A label of one profile_frame. */
+struct place {
+	__u32 label;
+	bool is_wrapper;
+};
+
+struct builder {
+	const struct profile *profile;
+	const struct stack_view_options *options;
+	struct stack_view *view;
+	size_t labels_room;
+	struct hash_table index; /* of labels: index + 1 */
+	__u64 seed;
+	struct place *places;
+	size_t n_places;
+	size_t *starts; /* by frame id - 1: of its places; one more ends the last */
+};
+
+static bool match_label(const void *owner, __u32 id, const void *key)
+{
+	const struct stack_label *label = &((const struct stack_view *)owner)->labels[id - 1];
+	const struct stack_label *wanted = key;
+
+	return label->module == wanted->module && label->inlined == wanted->inlined &&
+	       !strcmp(label->text, wanted->text);
+}
+
+/* Takes over @wanted's text, which may be NULL: -ENOMEM. */
+static int add_label(struct builder *builder, const struct stack_label *wanted, __u32 *at)
+{
+	struct stack_view *view = builder->view;
+	_cleanup_(free_ptr) char *text = wanted->text;
+	__u64 hash;
+	__u32 found;
+
+	if (!text)
+		return -ENOMEM;
+	hash = hash_mix(hash_string(builder->seed, text), wanted->module << 1 | wanted->inlined);
+	found = hash_table__find(&builder->index, hash, match_label, view, wanted);
+	if (found) {
+		*at = found - 1;
+		return 0;
+	}
+	if (view->n_labels == builder->labels_room) {
+		size_t room = builder->labels_room * 2 + 256;
+		struct stack_label *grown = reallocarray(view->labels, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		view->labels = grown;
+		builder->labels_room = room;
+	}
+	if (hash_table__insert(&builder->index, hash, view->n_labels + 1))
+		return -ENOMEM;
+	*at = view->n_labels;
+	view->labels[view->n_labels++] = *wanted;
+	text = NULL;
+	return 0;
+}
+
+static char *text_of_place(const struct builder *builder, const struct profile_frame *frame)
+{
+	const struct profile_module *module;
+	char *text;
+
+	if (!frame->module)
+		return strdup("[unknown]");
+	module = &builder->profile->modules[frame->module - 1];
+	return asprintf(&text, builder->options->addresses ? "%s+0x%llx" : "[%s+0x%llx]",
+			profile_module__basename(module), frame->offset) < 0
+		       ? NULL
+		       : text;
+}
+
+static char *text_of_line(const struct builder *builder, const char *name,
+			  const struct profile_line *line)
+{
+	const char *file, *slash;
+	char *text;
+	int len;
+
+	if (!builder->options->lines || !line->file)
+		return strdup(name);
+	file = builder->profile->files[line->file - 1].path;
+	slash = strrchr(file, '/');
+	file = slash ? slash + 1 : file;
+	if (line->line)
+		len = asprintf(&text, "%s (%s:%u)", name, file, line->line);
+	else
+		len = asprintf(&text, "%s (%s)", name, file);
+	return len < 0 ? NULL : text;
+}
+
+static const char *name_of(const struct builder *builder, const struct profile_line *line)
+{
+	const struct profile_function *function = &builder->profile->functions[line->function - 1];
+
+	switch (builder->options->names) {
+	case STACK_NAMES_FULL:
+		return function->full_name;
+	case STACK_NAMES_LINKED:
+		return function->symbol;
+	case STACK_NAMES_SIMPLE:
+		break;
+	}
+	return function->name;
+}
+
+static bool is_wrapper(const struct builder *builder, const struct profile_frame *frame,
+		       const struct profile_line *line)
+{
+	const struct profile *profile = builder->profile;
+
+	return builder->options->wrappers && line->function &&
+	       wrappers__hides(builder->options->wrappers,
+			       profile->functions[line->function - 1].name,
+			       frame->module ? profile->modules[frame->module - 1].path : NULL);
+}
+
+static int add_line(struct builder *builder, const struct profile_frame *frame,
+		    const struct profile_line *line)
+{
+	struct place *place = &builder->places[builder->n_places++];
+	struct stack_label label = { .module = frame->module, .inlined = line->inlined };
+	const char *name = line->function ? name_of(builder, line) : "";
+
+	if (!*name || builder->options->addresses) {
+		label.text = text_of_place(builder, frame);
+	} else {
+		label.text = text_of_line(builder, name, line);
+		label.function = line->function;
+	}
+	place->is_wrapper = is_wrapper(builder, frame, line);
+	return add_label(builder, &label, &place->label);
+}
+
+/* How many of @frame's lines are printed, the last ones. */
+static __u32 count_lines(const struct builder *builder, const struct profile_frame *frame)
+{
+	bool one = builder->options->no_inline || builder->options->addresses;
+
+	return one && frame->n_lines ? 1 : frame->n_lines;
+}
+
+static int add_frames(struct builder *builder)
+{
+	static const struct profile_line no_line;
+	const struct profile *profile = builder->profile;
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_frames; i++)
+		n += count_lines(builder, &profile->frames[i]) ?: 1;
+	builder->places = calloc(n + 1, sizeof(*builder->places));
+	builder->starts = calloc(profile->n_frames + 1, sizeof(*builder->starts));
+	if (!builder->places || !builder->starts)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_frames; i++) {
+		const struct profile_frame *frame = &profile->frames[i];
+		__u32 n_lines = count_lines(builder, frame);
+		int err = n_lines ? 0 : add_line(builder, frame, &no_line);
+
+		for (__u32 j = frame->n_lines - n_lines; j < frame->n_lines && !err; j++)
+			err = add_line(builder, frame, &frame->lines[j]);
+		if (err)
+			return err;
+		builder->starts[i + 1] = builder->n_places;
+	}
+	return 0;
+}
+
+static size_t count_places(const struct builder *builder, const struct profile_stack *stack)
+{
+	size_t n = 0;
+
+	for (__u32 i = 0; i < stack->n_frames; i++)
+		n += builder->starts[stack->frames[i]] - builder->starts[stack->frames[i] - 1];
+	return n;
+}
+
+/* Returns the number of labels that were written. */
+static size_t add_stack(const struct builder *builder, const struct profile_stack *stack,
+			__u32 *labels)
+{
+	bool within_wrappers = true;
+	size_t n = 0;
+
+	for (__u32 i = 0; i < stack->n_frames; i++) {
+		size_t at = builder->starts[stack->frames[i] - 1];
+
+		for (; at < builder->starts[stack->frames[i]]; at++) {
+			/* What comes next takes the place of a wrapper; the last one has nothing. */
+			if (within_wrappers)
+				n = 0;
+			within_wrappers = within_wrappers && builder->places[at].is_wrapper;
+			labels[n++] = builder->places[at].label;
+		}
+	}
+	return n;
+}
+
+static int add_stacks(struct builder *builder)
+{
+	const struct profile *profile = builder->profile;
+	struct stack_view *view = builder->view;
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		n += count_places(builder, &profile->stacks[i]);
+	view->frames = calloc(n + 1, sizeof(*view->frames));
+	view->starts = calloc(profile->n_stacks + 1, sizeof(*view->starts));
+	if (!view->frames || !view->starts)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		view->starts[i + 1] = view->starts[i] + add_stack(builder, &profile->stacks[i],
+								  view->frames + view->starts[i]);
+	return 0;
+}
+
+int stack_view__new(const struct profile *profile, const struct stack_view_options *options,
+		    struct stack_view **out)
+{
+	struct builder builder = { .profile = profile, .options = options, .seed = hash_seed() };
+	int err = -ENOMEM;
+
+	builder.view = calloc(1, sizeof(*builder.view));
+	if (builder.view)
+		err = add_frames(&builder);
+	if (!err)
+		err = add_stacks(&builder);
+	hash_table__release(&builder.index);
+	free(builder.places);
+	free(builder.starts);
+	if (err)
+		stack_view__free(builder.view);
+	else
+		*out = builder.view;
+	return err;
+}
+
+void stack_view__free(struct stack_view *view)
+{
+	if (!view)
+		return;
+	for (size_t i = 0; i < view->n_labels; i++)
+		free(view->labels[i].text);
+	free(view->labels);
+	free(view->frames);
+	free(view->starts);
+	free(view);
+}
+
+const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames)
+{
+	*n_frames = view->starts[stack] - view->starts[stack - 1];
+	return view->frames + view->starts[stack - 1];
+}

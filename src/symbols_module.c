@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "symbols_module.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "debug_file.h"
+#include "error.h"
+#include "mini_debug.h"
+#include "symbol_table.h"
+
+/* The files that are open for a job; the names of @table are in them. */
+struct sources {
+	struct debug_file file, debug, alt;
+	struct mini_debug *mini;
+	struct symbol_table *table;
+	char build_id[BUILD_ID_SIZE];
+	const char *symbols;  /* where @table's come from; NULL: nowhere */
+	struct error problem; /* why something better is not used */
+};
+
+static void close_sources(struct sources *sources)
+{
+	symbol_table__free(sources->table);
+	mini_debug__free(sources->mini);
+	debug_file__close(&sources->alt);
+	debug_file__close(&sources->debug);
+	debug_file__close(&sources->file);
+}
+
+/* -ENOENT and the problem where there is no such file or it is another one. */
+static int open_file(const struct module_job *job, struct sources *sources)
+{
+	int fd, err;
+
+	/* A mapping without a file has no path from the root. */
+	if (job->fd >= 0)
+		fd = fcntl(job->fd, F_DUPFD_CLOEXEC, 0);
+	else
+		fd = *job->path == '/' ? debug_file__open_path(job->path) : -1;
+	if (fd < 0)
+		return error__set(&sources->problem, -ENOENT, "%s cannot be read", job->path);
+	err = debug_file__open(fd, job->path, &sources->file, &sources->problem);
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	debug_file__build_id(sources->file.elf, sources->build_id);
+	if (*job->build_id && strcmp(job->build_id, sources->build_id))
+		return error__set(&sources->problem, -ENOENT,
+				  "%s is another file by now: its build id is %s, not %s",
+				  job->path, *sources->build_id ? sources->build_id : "missing",
+				  job->build_id);
+	return 0;
+}
+
+static int fetch(const struct module_job *job, const char *build_id, struct debug_file *out,
+		 struct error *problem)
+{
+	_cleanup_(free_ptr) char *path = NULL;
+	struct debug_file file = DEBUG_FILE_NONE;
+	char has[BUILD_ID_SIZE];
+	int fd, err;
+
+	if (!job->fetch || !*build_id || job->fetch(job->context, job->path, build_id, &path))
+		return -ENOENT;
+	fd = debug_file__open_path(path);
+	if (fd < 0)
+		return -ENOENT;
+	err = debug_file__open(fd, path, &file, problem);
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	debug_file__build_id(file.elf, has);
+	if (strcmp(has, build_id)) {
+		error__set(problem, 0, "%s is not used: its build id is %s, not %s", path, has,
+			   build_id);
+		debug_file__close(&file);
+		return -ENOENT;
+	}
+	*out = file;
+	return 0;
+}
+
+/* The file that has the DWARF, if any has. 0 or -ENOMEM. */
+static int find_dwarf(const struct module_job *job, struct sources *sources,
+		      struct debug_file **dwarf)
+{
+	const struct debug_search search = {
+		.dirs = job->debug_dirs,
+		.n_dirs = job->n_debug_dirs,
+		.elf = sources->file.elf,
+		.fd = sources->file.fd,
+		.path = job->path,
+		.build_id = sources->build_id,
+	};
+	char alt_id[BUILD_ID_SIZE];
+	const char *alt_name;
+	int err;
+
+	*dwarf = &sources->file;
+	if (!debug_file__has_dwarf(sources->file.elf)) {
+		err = debug_file__find(&search, &sources->debug, &sources->problem);
+		if (err == -ENOENT)
+			err = fetch(job, sources->build_id, &sources->debug, &sources->problem);
+		*dwarf = err ? NULL : &sources->debug;
+		if (err)
+			return err == -ENOENT ? 0 : err;
+	}
+	if (!debug_file__has_dwarf((*dwarf)->elf)) {
+		*dwarf = NULL;
+		return 0;
+	}
+	if (!debug_file__alt_name(*dwarf, &alt_name, alt_id))
+		return 0;
+	err = debug_file__find_alt(&search, *dwarf, alt_name, alt_id, &sources->alt,
+				   &sources->problem);
+	if (err == -ENOENT)
+		err = fetch(job, alt_id, &sources->alt, &sources->problem);
+	if (err != -ENOENT)
+		return err;
+	/* Most names would be missing, and libdw would open whatever has that path. */
+	if (!sources->problem.text[0])
+		error__set(
+			&sources->problem, 0,
+			"the debug information of %s needs %s with build id %s, which is not here",
+			(*dwarf)->path, alt_name, alt_id);
+	*dwarf = NULL;
+	return 0;
+}
+
+static int read_symbols(struct sources *sources)
+{
+	bool found = false;
+	int err = symbol_table__add_section(sources->table, sources->file.elf, SHT_SYMTAB, &found);
+
+	if (found)
+		sources->symbols = "its symbol table";
+	if (!err && !found && sources->debug.elf) {
+		err = symbol_table__add_section(sources->table, sources->debug.elf, SHT_SYMTAB,
+						&found);
+		if (found)
+			sources->symbols = "the debug file's symbol table";
+	}
+	if (!err && !found) {
+		err = mini_debug__add(&sources->file, sources->table, &sources->mini);
+		if (sources->mini)
+			sources->symbols = "its .gnu_debugdata and dynamic symbol table";
+		if (!err)
+			err = symbol_table__add_section(sources->table, sources->file.elf,
+							SHT_DYNSYM, &found);
+		if (found && !sources->symbols)
+			sources->symbols = "its dynamic symbol table";
+	}
+	return err ? err : symbol_table__finish(sources->table);
+}
+
+/* One line, without a file, for what only a symbol table knows. */
+static int name_rest(struct module_job *job, const struct symbol_table *table)
+{
+	for (size_t i = 0; i < job->n_places; i++) {
+		struct place *place = &job->places[i];
+		struct symbol_name name;
+		struct place_line *line;
+
+		if (place->n_lines)
+			continue;
+		name = symbol_table__find(table, place->vaddr);
+		if (!name.text)
+			continue;
+		line = arena__alloc(&job->arena, sizeof(*line));
+		if (!line)
+			return -ENOMEM;
+		line->symbol = arena__string(&job->arena, name.text, name.size);
+		if (!line->symbol)
+			return -ENOMEM;
+		place->lines = line;
+		place->n_lines = 1;
+	}
+	return 0;
+}
+
+static void write_text(struct module_job *job, const struct sources *sources,
+		       const struct debug_file *dwarf)
+{
+	const char *problem = sources->problem.text;
+	char from[MODULE_TEXT_SIZE - sizeof(sources->problem.text) - 2];
+
+	if (dwarf == &sources->file)
+		snprintf(from, sizeof(from), "its DWARF");
+	else if (dwarf)
+		snprintf(from, sizeof(from), "the DWARF of %.900s", dwarf->path);
+	else
+		snprintf(from, sizeof(from), "%s",
+			 sources->symbols ? sources->symbols : "it has no symbols");
+	snprintf(job->text, sizeof(job->text), "%s%s%s", from, *problem ? "; " : "", problem);
+}
+
+int module_job__run(struct module_job *job)
+{
+	struct sources sources = {
+		.file = DEBUG_FILE_NONE,
+		.debug = DEBUG_FILE_NONE,
+		.alt = DEBUG_FILE_NONE,
+	};
+	struct debug_file *dwarf = NULL;
+	int err = open_file(job, &sources);
+
+	if (err == -ENOENT) {
+		snprintf(job->text, sizeof(job->text), "%s", sources.problem.text);
+		close_sources(&sources);
+		return 0;
+	}
+	if (!err)
+		sources.table = symbol_table__new();
+	if (!err && !sources.table)
+		err = -ENOMEM;
+	if (!err)
+		err = find_dwarf(job, &sources, &dwarf);
+	if (!err)
+		err = read_symbols(&sources);
+	if (!err && dwarf) {
+		const struct dwarf_places_input input = {
+			.file = dwarf,
+			.alt = sources.alt.elf ? &sources.alt : NULL,
+			.table = sources.table,
+			.arena = &job->arena,
+			.progress = job->progress,
+			.context = job->context,
+		};
+
+		err = dwarf_places__find(&input, job->places, job->n_places, &sources.problem);
+		if (err == -ENOEXEC) {
+			dwarf = NULL;
+			err = 0;
+		}
+	}
+	if (!err)
+		err = name_rest(job, sources.table);
+	if (!err)
+		write_text(job, &sources, dwarf);
+	close_sources(&sources);
+	return err;
+}

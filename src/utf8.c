@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "utf8.h"
+
+size_t utf8__sequence(const char *text)
+{
+	static const unsigned int smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *at = (const unsigned char *)text;
+	unsigned int code;
+	size_t n;
+
+	if (*at < 0x80)
+		return 1;
+	n = *at >= 0xf8 ? 0 : *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc0 ? 2 : 0;
+	if (!n)
+		return 0;
+	code = *at & (0x7f >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	if (code < smallest[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return n;
+}
+
+size_t utf8__printable(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	if (*at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0))
+		return 0;
+	return utf8__sequence(text);
+}
+
+void utf8__clean(char *text)
+{
+	while (*text) {
+		size_t size = utf8__printable(text);
+
+		if (!size)
+			*text = '?';
+		text += size ? size : 1;
+	}
+}

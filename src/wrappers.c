@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "wrappers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "wrappers_data.h"
+
+#define MAX_FILE_SIZE (1UL << 20)
+
+static const char blanks[] = " \t\r";
+
+/* Texts are in @texts. */
+struct pattern {
+	const char *module; /* NULL: any */
+	const char *name;
+	bool shows; /* it takes back what those before it say */
+};
+
+struct wrappers {
+	char **texts; /* of the files, cut into lines */
+	size_t n_texts;
+	struct pattern *patterns;
+	size_t n_patterns, patterns_room;
+};
+
+/* Whether @text is @pattern, in which '*' stands for any text. */
+static bool matches(const char *pattern, const char *text)
+{
+	const char *star = NULL, *retry = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			retry = text;
+		} else if (*pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++retry;
+		} else {
+			return false;
+		}
+	}
+	return !pattern[strspn(pattern, "*")];
+}
+
+static int add_pattern(struct wrappers *wrappers, const struct pattern *pattern)
+{
+	if (wrappers->n_patterns == wrappers->patterns_room) {
+		size_t room = wrappers->patterns_room * 2 + 256;
+		struct pattern *grown = reallocarray(wrappers->patterns, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		wrappers->patterns = grown;
+		wrappers->patterns_room = room;
+	}
+	wrappers->patterns[wrappers->n_patterns++] = *pattern;
+	return 0;
+}
+
+/* 0 also for an empty line and a comment; -EINVAL, -ENOMEM. */
+static int parse_line(struct wrappers *wrappers, char *line)
+{
+	struct pattern pattern = { 0 };
+	size_t len;
+
+	line += strspn(line, blanks);
+	for (len = strlen(line); len && strchr(blanks, line[len - 1]); len--)
+		line[len - 1] = '\0';
+	if (!*line || *line == '#')
+		return 0;
+	if (*line == '!') {
+		pattern.shows = true;
+		line++;
+	}
+	if (*line == '@') {
+		pattern.module = ++line;
+		line += strcspn(line, blanks);
+		if (!*line || line == pattern.module)
+			return -EINVAL;
+		*line++ = '\0';
+	}
+	line += strspn(line, blanks);
+	if (!*line)
+		return -EINVAL;
+	pattern.name = line;
+	return add_pattern(wrappers, &pattern);
+}
+
+/* Takes over @text. @path is what it came from. */
+static int parse(struct wrappers *wrappers, char *text, const char *path, struct error *error)
+{
+	char **grown = reallocarray(wrappers->texts, wrappers->n_texts + 1, sizeof(*grown));
+	unsigned int number = 1;
+
+	if (!grown) {
+		free(text);
+		return -ENOMEM;
+	}
+	wrappers->texts = grown;
+	wrappers->texts[wrappers->n_texts++] = text;
+	for (char *next; text; text = next, number++) {
+		int err;
+
+		next = strchr(text, '\n');
+		if (next)
+			*next++ = '\0';
+		err = parse_line(wrappers, text);
+		if (err == -EINVAL)
+			return error__set(error, err,
+					  "line %u of %s has no pattern; it has to be PATTERN or "
+					  "@MODULE PATTERN",
+					  number, path);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int read_text(FILE *file, char **text)
+{
+	char *bytes = malloc(MAX_FILE_SIZE + 1);
+	size_t size;
+
+	if (!bytes)
+		return -ENOMEM;
+	errno = 0;
+	size = fread(bytes, 1, MAX_FILE_SIZE + 1, file);
+	if (ferror(file) || size > MAX_FILE_SIZE) {
+		int err = ferror(file) ? (errno ? -errno : -EIO) : -EFBIG;
+
+		free(bytes);
+		return err;
+	}
+	bytes[size] = '\0';
+	*text = bytes;
+	return 0;
+}
+
+static int load_file(struct wrappers *wrappers, const char *path, bool may_be_missing,
+		     struct error *error)
+{
+	_cleanup_(close_file) FILE *file = fopen(path, "re");
+	char *text;
+	int err;
+
+	if (!file) {
+		err = -errno;
+		if (may_be_missing && (err == -ENOENT || err == -ENOTDIR))
+			return 0;
+	} else {
+		err = read_text(file, &text);
+		if (!err)
+			return parse(wrappers, text, path, error);
+	}
+	if (err == -EFBIG)
+		return error__set(error, err,
+				  "cannot use the list of wrappers %s: it is larger than 1 MiB",
+				  path);
+	return error__set(error, err, "cannot read the list of wrappers %s: %s", path,
+			  strerror(-err));
+}
+
+static int load_users(struct wrappers *wrappers, struct error *error)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	_cleanup_(free_ptr) char *path = NULL;
+	int len;
+
+	/* Relative ones are invalid, says the XDG Base Directory Specification. */
+	if (config && *config == '/')
+		len = asprintf(&path, "%s/allocprof/wrappers", config);
+	else if (home && *home == '/')
+		len = asprintf(&path, "%s/.config/allocprof/wrappers", home);
+	else
+		return 0;
+	if (len < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return load_file(wrappers, path, true, error);
+}
+
+static int load_all(struct wrappers *wrappers, const char *extra_path, struct error *error)
+{
+	char *text = strdup(WRAPPERS_DATA);
+	int err = text ? parse(wrappers, text, "the built-in list", error) : -ENOMEM;
+
+	if (!err)
+		err = load_users(wrappers, error);
+	if (!err && extra_path)
+		err = load_file(wrappers, extra_path, false, error);
+	return err;
+}
+
+int wrappers__load(const char *extra_path, struct wrappers **out, struct error *error)
+{
+	struct wrappers *wrappers = calloc(1, sizeof(*wrappers));
+	int err;
+
+	if (!wrappers)
+		return -ENOMEM;
+	err = load_all(wrappers, extra_path, error);
+	if (err) {
+		wrappers__free(wrappers);
+		return err;
+	}
+	*out = wrappers;
+	return 0;
+}
+
+void wrappers__free(struct wrappers *wrappers)
+{
+	if (!wrappers)
+		return;
+	for (size_t i = 0; i < wrappers->n_texts; i++)
+		free(wrappers->texts[i]);
+	free(wrappers->texts);
+	free(wrappers->patterns);
+	free(wrappers);
+}
+
+static const char *basename_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool wrappers__hides(const struct wrappers *wrappers, const char *name, const char *module_path)
+{
+	const char *module = module_path ? basename_of(module_path) : "";
+
+	for (size_t i = wrappers->n_patterns; i; i--) {
+		const struct pattern *pattern = &wrappers->patterns[i - 1];
+
+		if (matches(pattern->name, name) &&
+		    (!pattern->module || matches(pattern->module, module)))
+			return !pattern->shows;
+	}
+	return false;
+}

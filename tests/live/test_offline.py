@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names that are looked up later, or on another machine, are those of a recording that looked them up
+at once."""
+
+import shutil
+import subprocess
+
+import pytest
+
+import support
+
+EXIT_STATUS = 3  # every_function's
+
+
+def folded(run, allocprof, data):
+    return run([allocprof, "folded", "-i", data, "--lines"], expect=0).stdout
+
+
+@pytest.fixture
+def recorded(run, allocprof, tmp_path):
+    """A program in a place of its own, and its stacks as a recording with names has them."""
+    program = tmp_path / "bin" / "every_function"
+    program.parent.mkdir()
+    shutil.copy(support.target("every_function"), program)
+    run([allocprof, "record", "-o", tmp_path / "named", "--", program],
+        expect=EXIT_STATUS)
+    run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", "--", program],
+        expect=EXIT_STATUS)
+    return program, folded(run, allocprof, tmp_path / "named")
+
+
+def test_without_symbols_there_are_places(run, allocprof, tmp_path, recorded):
+    lines = folded(run, allocprof, tmp_path / "data").decode().splitlines()
+    frames = [frame for line in lines for frame in line.split(";")[1:-1]]
+    assert frames and all("[" in frame and "+0x" in frame for frame in frames), \
+        f"names in spite of --no-symbols: {lines}"
+
+
+def test_later(run, allocprof, tmp_path, recorded):
+    _, named = recorded
+    run([allocprof, "symbolize", "-i", tmp_path / "data"], expect=0)
+    assert folded(run, allocprof, tmp_path / "data") == named
+    assert (tmp_path / "data.old").exists()
+
+
+def test_twice_changes_nothing(run, allocprof, tmp_path, recorded):
+    _, named = recorded
+    for _ in range(2):
+        run([allocprof, "symbolize", "-i", tmp_path / "named"], expect=0)
+    assert folded(run, allocprof, tmp_path / "named") == named
+
+
+def test_elsewhere(run, allocprof, tmp_path, recorded):
+    """The machine that names are looked up on does not have the program."""
+    program, named = recorded
+    run([allocprof, "archive", "-i", tmp_path / "data"], expect=0)
+    program.unlink()
+    symbols = tmp_path / "symbols"
+    symbols.mkdir()
+    subprocess.run(["tar", "-C", symbols, "-xf", tmp_path / "data.tar.gz"], check=True)
+    run([allocprof, "symbolize", "-i", tmp_path / "data", "-o", tmp_path / "without"], expect=0)
+    assert folded(run, allocprof, tmp_path / "without") != named
+    run([allocprof, "symbolize", "-i", tmp_path / "data", "--debug-dir", symbols], expect=0)
+    assert folded(run, allocprof, tmp_path / "data") == named
+
+
+def test_debug_file_that_comes_later(run, allocprof, tmp_path):
+    """Stripped when it was recorded: names without lines, until the debug file is there."""
+    program = tmp_path / "every_function"
+    debug = tmp_path / "debug" / "every_function.debug"
+    debug.parent.mkdir()
+    shutil.copy(support.target("every_function"), program)
+    run([allocprof, "record", "-o", tmp_path / "named", "--", program],
+        expect=EXIT_STATUS)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    run([allocprof, "record", "-o", tmp_path / "data", "--", program],
+        expect=EXIT_STATUS)
+    named = folded(run, allocprof, tmp_path / "named")
+    assert folded(run, allocprof, tmp_path / "data") != named
+    run([allocprof, "symbolize", "-i", tmp_path / "data", "--debug-dir", debug.parent], expect=0)
+    assert folded(run, allocprof, tmp_path / "data") == named
+
+
+def test_another_file_is_refused(run, allocprof, tmp_path, recorded):
+    """A newer build at the same path would give wrong names that look right."""
+    program, _ = recorded
+    before = folded(run, allocprof, tmp_path / "data")
+    program.unlink()
+    shutil.copy(support.target("threads"), program)
+    done = run([allocprof, "symbolize", "-i", tmp_path / "data"], expect=0)
+    assert b"is another file now: its build id is" in done.stderr, done.stderr
+    own = [line for line in before.splitlines() if b"[every_function+" in line]
+    assert own and all(b"[every_function+" in line for line in folded(
+        run, allocprof, tmp_path / "data").splitlines() if line.startswith(b"every_function;"
+                                                                            b"[every_function"))
+
+
+def test_archive_leaves_out_what_is_gone(run, allocprof, tmp_path, recorded):
+    program, _ = recorded
+    program.unlink()
+    done = run([allocprof, "archive", "-i", tmp_path / "data", "-o", tmp_path / "a.tar.gz"],
+               expect=0)
+    assert b"left out: " in done.stderr and str(program).encode() in done.stderr, done.stderr
+    names = subprocess.run(["tar", "-tf", tmp_path / "a.tar.gz"], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    assert names and all(name.startswith(".build-id/") for name in names), names
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["symbolize", "-i", "none"], "no such file none"),
+    (["symbolize", "--debug-dir", "none"], "none is no directory"),
+    (["archive", "-i", "none"], "no such file none"),
+    (["archive", "-i", "data", "-o", "none/x"], "cannot write none/x: No such file or directory"),
+], ids=lambda value: value if isinstance(value, str) else "-".join(value))
+def test_bad_input(run, allocprof, tmp_path, recorded, words, sentence):
+    words = [str(tmp_path / word) if word == "data" else word for word in words]
+    done = run([allocprof, *words])
+    assert done.status in (2, 64)
+    assert sentence in done.stderr.decode(), done.stderr
+    assert done.stderr.count(b"\n") == 1, done.stderr

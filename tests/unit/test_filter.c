@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "case_study.h"
+#include "error.h"
+#include "filter.h"
+#include "fixture.h"
+#include "pattern.h"
+#include "stack_groups.h"
+#include "suppressions.h"
+
+#define EPOCH_NS 200000000ULL
+
+struct view {
+	struct profile *profile;
+	struct stack_groups *groups;
+	struct stack_view *stacks;
+};
+
+static int open_view(void **state)
+{
+	static struct view view;
+
+	view.profile = case_study__new();
+	assert_non_null(view.profile);
+	assert_int_equal(
+		stack_view__new(view.profile, &(struct stack_view_options){ 0 }, &view.stacks), 0);
+	view.groups = stack_groups__new(view.profile, view.stacks);
+	assert_non_null(view.groups);
+	*state = &view;
+	return 0;
+}
+
+static int close_view(void **state)
+{
+	struct view *view = *state;
+
+	stack_groups__free(view->groups);
+	stack_view__free(view->stacks);
+	profile__free(view->profile);
+	return 0;
+}
+
+/* Lifetimes say the same as counts. */
+static void assert_lifetimes(const struct view *view, struct filter_options *options,
+			     const struct selection *total)
+{
+	__u64 blocks = 0, size_bytes = 0;
+	struct error error = { 0 };
+	bool *selected;
+
+	if (filter__select_lifetimes(view->profile, view->groups, options, &selected, &error))
+		fail_msg("%s", error.text);
+	for (size_t i = 0; i < view->profile->n_lifetimes; i++) {
+		blocks += selected[i] ? view->profile->lifetimes[i].blocks : 0;
+		size_bytes += selected[i] ? view->profile->lifetimes[i].size_bytes : 0;
+	}
+	free(selected);
+	assert_int_equal(blocks, total->allocations);
+	assert_int_equal(size_bytes, total->size_bytes);
+}
+
+/* What is selected of each of the six counts, and in all. */
+static struct selection apply(const struct view *view, struct filter_options options,
+			      struct selection counts[6])
+{
+	struct filtered filtered;
+	struct selection total;
+	struct error error = { 0 };
+
+	if (filter__check_options(&options, COST_BYTES, &error) ||
+	    filter__apply(view->profile, view->groups, &options, &filtered, &error))
+		fail_msg("%s", error.text);
+	if (counts)
+		memcpy(counts, filtered.counts, 6 * sizeof(*counts));
+	assert_int_equal(filtered.whole.allocations, 67001);
+	total = filtered.total;
+	filtered__release(&filtered);
+	assert_lifetimes(view, &options, &total);
+	return total;
+}
+
+static struct filter_time share(double of)
+{
+	return (struct filter_time){ .is_given = true, .is_share = true, .share = of };
+}
+
+static struct filter_time after(__u64 ns)
+{
+	return (struct filter_time){ .is_given = true, .ns = ns };
+}
+
+static void test_everything(void **state)
+{
+	struct selection total = apply(*state, (struct filter_options){ 0 }, NULL);
+
+	assert_int_equal(total.allocations, 67001);
+	assert_int_equal(total.live, 5501);
+	assert_int_equal(total.live_bytes, 348096);
+	assert_int_equal(total.temporary, 45000);
+	assert_int_equal(total.oldest_ns, EPOCH_NS / 2);
+	assert_int_equal(total.unsure, 0);
+}
+
+static void test_leaks(void **state)
+{
+	struct selection counts[6];
+	struct selection total = apply(*state, (struct filter_options){ .leaks = true }, counts);
+
+	assert_int_equal(total.allocations, 5501);
+	assert_int_equal(total.size_bytes, 348096);
+	assert_int_equal(total.live, 5501);
+	assert_int_equal(counts[0].live, 1);
+	assert_int_equal(counts[1].live, 3000);
+	assert_int_equal(counts[2].live, 2000);
+	assert_int_equal(counts[3].allocations + counts[4].allocations, 0);
+	assert_int_equal(counts[5].live, 500);
+}
+
+static void test_leaks_and_freed_are_everything(void **state)
+{
+	struct selection freed = apply(*state, (struct filter_options){ .freed = true }, NULL);
+
+	assert_int_equal(freed.allocations, 67001 - 5501);
+	assert_int_equal(freed.size_bytes, 4516096 - 348096);
+	assert_int_equal(freed.live, 0);
+	assert_true(freed.oldest_ns == UINT64_MAX);
+}
+
+/* Epoch 250 begins at 50 s: older ones are surely 50 s old, and those before that epoch are the last
+ * of which it is known. */
+static void test_older(void **state)
+{
+	struct selection total =
+		apply(*state, (struct filter_options){ .older = share(0.5) }, NULL);
+
+	assert_int_equal(total.live, 250 * 11 + 1);
+	assert_int_equal(total.allocations, total.live);
+	assert_int_equal(total.unsure, 11);
+	assert_int_equal(total.oldest_ns, EPOCH_NS / 2);
+	total = apply(*state, (struct filter_options){ .older = after(50000000000 - 1) }, NULL);
+	assert_int_equal(total.live, 250 * 11 + 1);
+	total = apply(*state, (struct filter_options){ .older = after(100000000000) }, NULL);
+	assert_int_equal(total.live, 0);
+	assert_int_equal(total.unsure, 12);
+}
+
+static void test_freed_after(void **state)
+{
+	struct filter_options options = { .freed_after = share(0.98) };
+	struct selection counts[6];
+
+	apply(*state, options, counts);
+	assert_int_equal(counts[0].allocations + counts[1].allocations + counts[2].allocations, 0);
+	assert_int_equal(counts[3].allocations, 2000);
+	assert_int_equal(counts[4].allocations, 440);
+	/* Of the last ten epochs what was freed at once, and all that was kept to the end. */
+	assert_int_equal(counts[5].allocations, 10 * 98 + 500);
+	assert_int_equal(counts[5].unsure, 0);
+	/* Within an epoch nobody can tell. */
+	options.freed_after = after(490 * EPOCH_NS + 1);
+	apply(*state, options, counts);
+	assert_int_equal(counts[5].allocations, 9 * 98 + 500);
+	assert_int_equal(counts[5].unsure, 98);
+}
+
+static void test_lifetimes(void **state)
+{
+	struct selection counts[6];
+
+	/* 10 epochs from birth to death may be 9 and a bit. */
+	apply(*state, (struct filter_options){ .min_lifetime = after(10 * EPOCH_NS) }, counts);
+	assert_int_equal(counts[1].live, (500 - 10) * 6);
+	assert_int_equal(counts[3].allocations, (500 - 11) * 4);
+	apply(*state, (struct filter_options){ .max_lifetime = after(EPOCH_NS) }, counts);
+	assert_int_equal(counts[1].allocations, 0);
+	/* Those born in the last epoch die in it. */
+	assert_int_equal(counts[3].allocations, 4);
+	assert_int_equal(counts[3].unsure, 4);
+	assert_int_equal(counts[5].allocations, 500 * 98 + 1);
+	assert_int_equal(counts[5].unsure, 1);
+}
+
+static void test_what_is_sure_and_what_is_not_is_all(void **state)
+{
+	for (__u64 ns = 1; ns < 100000000000; ns = ns * 3 + EPOCH_NS / 7) {
+		struct selection longer, shorter, live;
+
+		longer = apply(*state, (struct filter_options){ .min_lifetime = after(ns + 1) },
+			       NULL);
+		shorter = apply(*state, (struct filter_options){ .max_lifetime = after(ns) }, NULL);
+		live = apply(
+			*state,
+			(struct filter_options){ .leaks = true, .min_lifetime = after(ns + 1) },
+			NULL);
+		/* Those live that are too young for the one are not freed for the other. */
+		assert_int_equal(longer.allocations + longer.unsure + shorter.allocations +
+					 (5501 - live.live - live.unsure),
+				 67001);
+		assert_true(shorter.unsure <= longer.unsure);
+	}
+}
+
+static void test_sizes(void **state)
+{
+	struct selection total;
+
+	total = apply(*state, (struct filter_options){ .min_size_bytes = 128 }, NULL);
+	assert_int_equal(total.allocations, 1 + 2000 + 10000);
+	total = apply(*state,
+		      (struct filter_options){ .min_size_bytes = 129, .max_size_bytes = 256 },
+		      NULL);
+	assert_int_equal(total.allocations, 2000);
+	total = apply(*state, (struct filter_options){ .max_size_bytes = 47 }, NULL);
+	assert_int_equal(total.allocations, 0);
+}
+
+static __u64 by_rules(void **state, struct filter_rule first, struct filter_rule second)
+{
+	struct filter_rule rules[] = { first, second };
+
+	return apply(*state,
+		     (struct filter_options){ .rules = rules, .n_rules = second.text ? 2 : 1 },
+		     NULL)
+		.allocations;
+}
+
+static void test_rules(void **state)
+{
+	const struct filter_rule none = { 0 };
+
+#define RULE(...) ((struct filter_rule){ __VA_ARGS__ })
+	assert_int_equal(by_rules(state, RULE(FILTER_THROUGH, .text = "serve"), none), 17000);
+	assert_int_equal(by_rules(state, RULE(FILTER_THROUGH, .text = "serv"), none), 0);
+	assert_int_equal(by_rules(state, RULE(FILTER_THROUGH, true, "serve"), none), 50001);
+	assert_int_equal(by_rules(state, RULE(FILTER_THROUGH, .text = "lru_map*"), none), 10000);
+	assert_int_equal(by_rules(state, RULE(FILTER_THROUGH, .text = "/^(load|leak)_/"), none),
+			 7000);
+	/* Both, on one stack. */
+	assert_int_equal(by_rules(state, RULE(FILTER_THROUGH, .text = "serve"),
+				  RULE(FILTER_THROUGH, .text = "cache_insert")),
+			 10000);
+	assert_int_equal(by_rules(state, RULE(FILTER_THROUGH, .text = "serve"),
+				  RULE(FILTER_THROUGH, true, "cache_insert")),
+			 7000);
+	assert_int_equal(by_rules(state, RULE(FILTER_MODULE, .text = "libc.so.6"), none), 50000);
+	assert_int_equal(by_rules(state, RULE(FILTER_MODULE, .text = "/usr/bin/*"), none), 67001);
+	assert_int_equal(by_rules(state, RULE(FILTER_THREAD, .text = "worker"), none), 50000);
+	assert_int_equal(by_rules(state, RULE(FILTER_PROCESS, .text = "4711"), none), 67001);
+	assert_int_equal(by_rules(state, RULE(FILTER_PROCESS, .text = "4712"), none), 0);
+	assert_int_equal(by_rules(state, RULE(FILTER_PROCESS, .text = "serv?r"), none), 67001);
+	assert_int_equal(by_rules(state, RULE(FILTER_FUNCTION, .text = "calloc"), none), 2000);
+	/* Either: a call is one of them. */
+	assert_int_equal(by_rules(state, RULE(FILTER_FUNCTION, .text = "calloc"),
+				  RULE(FILTER_FUNCTION, .text = "malloc")),
+			 67001);
+	/* Stacks 2 and 3 print alike. */
+	assert_int_equal(by_rules(state, RULE(FILTER_STACK, .text = "3"), none), 5000);
+	assert_int_equal(
+		by_rules(state, RULE(FILTER_STACK, .text = "2"), RULE(FILTER_STACK, .text = "4")),
+		7000);
+	assert_int_equal(
+		by_rules(state, RULE(FILTER_STACK, true, "2"), RULE(FILTER_STACK, true, "6")),
+		12001);
+}
+
+static void test_bad_options(void **state)
+{
+	const struct {
+		struct filter_options options;
+		enum cost cost;
+	} bad[] = {
+		{ { .leaks = true, .freed = true }, COST_BYTES },
+		{ { .older = share(0.1), .max_lifetime = after(1) }, COST_BYTES },
+		{ { .suppressions = &(struct suppressions){ 0 } }, COST_BYTES },
+		{ { .freed = true }, COST_PEAK },
+		{ { .min_lifetime = after(1) }, COST_TEMPORARY },
+		{ { .rules = (struct filter_rule[]){ { FILTER_THROUGH, .text = "/[/" } },
+		    .n_rules = 1 },
+		  COST_BYTES },
+	};
+	struct error error;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		error.text[0] = '\0';
+		assert_int_equal(filter__check_options(&bad[i].options, bad[i].cost, &error),
+				 -EINVAL);
+		assert_true(error.text[0]);
+	}
+}
+
+static void test_needs_live(void **state)
+{
+	struct profile *profile = profile__new();
+	struct stack_groups *groups;
+	struct stack_view *stacks;
+	struct filter_options options = { .freed = true };
+	struct filtered filtered;
+	struct error error;
+
+	assert_int_equal(stack_view__new(profile, &(struct stack_view_options){ 0 }, &stacks), 0);
+	groups = stack_groups__new(profile, stacks);
+	assert_int_equal(filter__apply(profile, groups, &options, &filtered, &error), -ENODATA);
+	assert_int_equal(filter__check_cost(profile, COST_LIVE, &error), -ENODATA);
+	assert_int_equal(filter__check_cost(profile, COST_BYTES, &error), 0);
+	options.freed = false;
+	assert_int_equal(filter__apply(profile, groups, &options, &filtered, &error), 0);
+	assert_int_equal(filtered.total.allocations, 0);
+	filtered__release(&filtered);
+	stack_groups__free(groups);
+	stack_view__free(stacks);
+	profile__free(profile);
+}
+
+/* One block of the fixture's first count went at an exec. */
+static void test_exec_frees(void **state)
+{
+	struct view view = { .profile = fixture__new() };
+	struct filter_options options = { .freed = true };
+	struct filtered filtered;
+
+	assert_int_equal(
+		stack_view__new(view.profile, &(struct stack_view_options){ 0 }, &view.stacks), 0);
+	view.groups = stack_groups__new(view.profile, view.stacks);
+	assert_int_equal(filter__apply(view.profile, view.groups, &options, &filtered, NULL), 0);
+	assert_int_equal(filtered.total.allocations, 5 + 1);
+	assert_int_equal(filtered.total.size_bytes, 500 + 100);
+	filtered__release(&filtered);
+	stack_groups__free(view.groups);
+	stack_view__free(view.stacks);
+	profile__free(view.profile);
+}
+
+/* Whatever a file says of time, nothing overflows and nothing is divided by. */
+static void test_hostile_times(void **state)
+{
+	static const char *const epochs[] = { "18446744073709551615", "1", "99999999999999999999",
+					      "-1" };
+	static const char *const ends[] = { "1e300", "-1", "nan", "", "0.000000001" };
+	struct view *view = *state;
+	struct filter_options options = { .min_lifetime = share(0.5), .freed_after = share(1) };
+	struct filtered filtered;
+	struct error error;
+
+	for (size_t i = 0; i < ARRAY_SIZE(epochs); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(ends); j++) {
+			profile__set_meta(view->profile, "epoch_ns", epochs[i]);
+			profile__set_meta(view->profile, "elapsed_seconds", ends[j]);
+			assert_int_equal(filter__apply(view->profile, view->groups, &options,
+						       &filtered, &error),
+					 0);
+			filtered__release(&filtered);
+		}
+	}
+	profile__set_meta(view->profile, "epoch_ns", "0");
+	assert_int_equal(filter__apply(view->profile, view->groups, &options, &filtered, &error),
+			 -EINVAL);
+}
+
+/* As TemplateMatch() of LLVM's sanitizer_common answers, and its unit test asks. */
+static void test_suppression_templates(void **state)
+{
+	static const struct {
+		const char *template, *text;
+		bool matches;
+	} cases[] = {
+		{ "*", "a", true },	    { "a$", "a", true },
+		{ "a$", "ba", true },	    { "b*", "bbb", true },
+		{ "abc", "abcd", true },    { "dabc", "abc", false },
+		{ "abc", "dabcd", true },   { "^abc", "abc", true },
+		{ "^abc", "abcd", true },   { "^abc", "dabc", false },
+		{ "^abc$", "abcd", false }, { "^a*b", "acb", true },
+		{ "a*b$", "acbd", false },  { "a*b$", "acbb", false },
+		{ "**", "a", true },	    { "a*$", "ab", true },
+		{ "^foo$", "foo", true },   { "^*foo*bar*baz$", "foobaz", false },
+		{ "a*c*", "xabxcx", true }, { "$", "a", false },
+		{ "", "a", true },	    { "a", "", false },
+		{ "*", "", false },	    { "^foo", "barfoo", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (suppression__match(cases[i].template, cases[i].text) != cases[i].matches)
+			fail_msg("'%s' on '%s' should be %d", cases[i].template, cases[i].text,
+				 cases[i].matches);
+	}
+}
+
+static void test_suppressions(void **state)
+{
+	char path[] = "/tmp/allocprof-suppressions-XXXXXX";
+	struct suppressions suppressions;
+	struct filter_options options = { .leaks = true, .suppressions = &suppressions };
+	struct selection total;
+	int fd = mkstemp(path);
+	static const char text[] = "# known\n\nleak:^read_config$\r\n  leak:parse.c\n"
+				   "leak:nowhere\nleak:read_*";
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(suppressions__read(path, &suppressions, NULL), 0);
+	unlink(path);
+	assert_int_equal(suppressions.n, 4);
+	total = apply(*state, options, NULL);
+	assert_int_equal(total.live, 5000);
+	assert_int_equal(suppressions.list[0].blocks, 1);
+	assert_int_equal(suppressions.list[0].size_bytes, 4096);
+	assert_int_equal(suppressions.list[1].blocks, 500);
+	assert_int_equal(suppressions.list[2].blocks, 0);
+	assert_int_equal(suppressions.list[3].blocks, 0);
+	suppressions__release(&suppressions);
+}
+
+static void test_patterns(void **state)
+{
+	static const struct {
+		const char *pattern, *name;
+		bool matches;
+	} cases[] = {
+		{ "malloc", "malloc", true },
+		{ "malloc", "xmalloc", false },
+		{ "x*", "xmalloc", true },
+		{ "operator new[]", "operator new[]", true },
+		{ "/alloc$/", "xmalloc", true },
+		{ "/^alloc/", "xmalloc", false },
+		{ "/", "/", true },
+		{ "//", "anything", true },
+		{ "/usr/lib/x", "/usr/lib/x", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct pattern pattern;
+
+		assert_int_equal(pattern__parse(&pattern, cases[i].pattern, NULL), 0);
+		if (pattern__match(&pattern, cases[i].name) != cases[i].matches)
+			fail_msg("'%s' on '%s' should be %d", cases[i].pattern, cases[i].name,
+				 cases[i].matches);
+		pattern__release(&pattern);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define WITH_VIEW(test) cmocka_unit_test_setup_teardown(test, open_view, close_view)
+		WITH_VIEW(test_everything),
+		WITH_VIEW(test_leaks),
+		WITH_VIEW(test_leaks_and_freed_are_everything),
+		WITH_VIEW(test_older),
+		WITH_VIEW(test_freed_after),
+		WITH_VIEW(test_lifetimes),
+		WITH_VIEW(test_what_is_sure_and_what_is_not_is_all),
+		WITH_VIEW(test_sizes),
+		WITH_VIEW(test_rules),
+		WITH_VIEW(test_suppressions),
+		WITH_VIEW(test_hostile_times),
+		cmocka_unit_test(test_exec_frees),
+		cmocka_unit_test(test_bad_options),
+		cmocka_unit_test(test_needs_live),
+		cmocka_unit_test(test_suppression_templates),
+		cmocka_unit_test(test_patterns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jit_names.h"
+#include "perf_map.h"
+#include "profile.h"
+
+static struct perf_map *read_text(const char *text, size_t size)
+{
+	int fd = memfd_create("map", 0);
+	struct perf_map *map = NULL;
+
+	assert_int_equal(write(fd, text, size), size);
+	assert_int_equal(perf_map__read(fd, &map), 0);
+	close(fd);
+	return map;
+}
+
+static void test_names(void **state)
+{
+	static const char text[] = "1000 100 first\n"
+				   "0x2000 0x10 with spaces and (punctuation)\n"
+				   "1080 40 later\n"
+				   "1090 8 latest\n"
+				   "7fff00000000 1 high\n"
+				   "3000 10 half written";
+	static const struct {
+		__u64 address;
+		const char *name;
+	} cases[] = {
+		{ 0xfff, NULL },
+		{ 0x1000, "first" },
+		{ 0x107f, "first" },
+		{ 0x1080, "later" },
+		{ 0x1090, "latest" },
+		{ 0x1097, "latest" },
+		{ 0x1098, "later" },
+		{ 0x10bf, "later" },
+		{ 0x10c0, "first" },
+		{ 0x10ff, "first" },
+		{ 0x1100, NULL },
+		{ 0x2000, "with spaces and (punctuation)" },
+		{ 0x2010, NULL },
+		{ 0x3000, NULL },
+		{ 0x7fff00000000, "high" },
+	};
+	struct perf_map *map = read_text(text, sizeof(text) - 1);
+	struct perf_map_query queries[ARRAY_SIZE(cases)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		queries[i].address = cases[i].address;
+	assert_int_equal(perf_map__look_up(map, queries, ARRAY_SIZE(cases)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *name = queries[i].name;
+
+		if (cases[i].name ? !name || strcmp(name, cases[i].name) : !!name)
+			fail_msg("%#llx: expected %s, got %s", cases[i].address,
+				 cases[i].name ? cases[i].name : "none", name ? name : "none");
+	}
+	perf_map__free(map);
+}
+
+/* Lines that are none are left out; what is a name is printable. */
+static void test_hostile_lines(void **state)
+{
+	static const char text[] = "\n"
+				   " \n"
+				   "1000\n"
+				   "1000 \n"
+				   "1000 10\n"
+				   "1000 10 \n"
+				   "1000 0 nothing\n"
+				   "-1 10 negative\n"
+				   "fffffffffffffff0 100 past the end\n"
+				   "11112222333344445 10 too long\n"
+				   "1000 11112222333344445 too long\n"
+				   "xyz 10 letters\n"
+				   "1000,10,commas\n"
+				   "2000 10 a\033[31mred\rname\n"
+				   "3000 10 nul\0hidden\n";
+	struct perf_map_query queries[] = {
+		{ 0, NULL }, { 0x1000, NULL }, { 0x2000, NULL }, { 0x3000, NULL }, { ~0ULL, NULL }
+	};
+	struct perf_map *map = read_text(text, sizeof(text) - 1);
+
+	assert_int_equal(perf_map__look_up(map, queries, ARRAY_SIZE(queries)), 0);
+	assert_null(queries[0].name);
+	assert_null(queries[1].name);
+	assert_string_equal(queries[2].name, "a?[31mred?name");
+	assert_string_equal(queries[3].name, "nul");
+	assert_null(queries[4].name);
+	perf_map__free(map);
+}
+
+static void test_nonsense(void **state)
+{
+	unsigned int random = 1;
+	char text[4096];
+
+	for (int i = 0; i < 200; i++) {
+		struct perf_map_query queries[32];
+		struct perf_map *map;
+
+		for (size_t j = 0; j < sizeof(text); j++) {
+			random = random * 1103515245 + 12345;
+			text[j] = "0123456789abcdefx  \n\n\0"[(random >> 16) % 22];
+		}
+		map = read_text(text, sizeof(text));
+		for (size_t j = 0; j < ARRAY_SIZE(queries); j++)
+			queries[j].address = j * j * j * 64;
+		assert_int_equal(perf_map__look_up(map, queries, ARRAY_SIZE(queries)), 0);
+		perf_map__free(map);
+	}
+	{
+		struct perf_map *map = read_text("", 0);
+
+		assert_int_equal(perf_map__look_up(map, NULL, 0), 0);
+		perf_map__free(map);
+	}
+}
+
+/* Only a file that the process's user alone may write to is believed. */
+static void test_which_file(void **state)
+{
+	char dir[] = "/tmp/allocprof-test.XXXXXX", command[256], path[64];
+	int root, fd;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/tmp", dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	root = open(dir, O_PATH | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/tmp/perf-7.map", dir);
+	assert_int_equal(perf_map__open(root, 7, getuid()), -ENOENT);
+	fd = open(path, O_WRONLY | O_CREAT, 0644);
+	assert_true(fd >= 0);
+	close(fd);
+	fd = perf_map__open(root, 7, getuid());
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(perf_map__open(root, 8, getuid()), -ENOENT);
+	assert_int_equal(perf_map__open(root, 7, getuid() + 1), -EPERM);
+	chmod(path, 0664);
+	assert_int_equal(perf_map__open(root, 7, getuid()), -EPERM);
+	chmod(path, 0646);
+	assert_int_equal(perf_map__open(root, 7, getuid()), -EPERM);
+	snprintf(command, sizeof(command),
+		 "cd %s/tmp && chmod 644 *.map && ln -s perf-7.map "
+		 "perf-9.map && mkfifo perf-10.map && mkdir perf-11.map",
+		 dir);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(perf_map__open(root, 9, getuid()), -EPERM);
+	assert_int_equal(perf_map__open(root, 10, getuid()), -EPERM);
+	assert_int_equal(perf_map__open(root, 11, getuid()), -EPERM);
+	close(root);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* This process's own map, and a frame of it. */
+static void test_frames_get_names(void **state)
+{
+	struct jit_names *names = jit_names__new();
+	struct profile *profile = profile__new();
+	__u32 called, interrupted, other;
+	char path[64];
+	FILE *file;
+
+	profile__add_frame(profile, 0, 0x1010, false, &called);
+	profile__add_frame(profile, 0, 0x1010, true, &interrupted);
+	profile__add_frame(profile, 0, 0x5000, false, &other);
+	assert_int_equal(jit_names__add(names, 1, getpid(), called), 0);
+	assert_int_equal(jit_names__add(names, 1, getpid(), interrupted), 0);
+	assert_int_equal(jit_names__add(names, 1, getpid(), interrupted), 0);
+	assert_int_equal(jit_names__add(names, 1, getpid(), other), 0);
+	/* It may be written when all frames are known. */
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fchmod(fileno(file), 0644);
+	fputs("1000 10 before\n1010 10 after\n", file);
+	fclose(file);
+	assert_int_equal(jit_names__apply(names, profile), 0);
+	unlink(path);
+	assert_string_equal(profile__frame_function(profile, &profile->frames[called - 1])->name,
+			    "before");
+	assert_string_equal(
+		profile__frame_function(profile, &profile->frames[interrupted - 1])->name, "after");
+	assert_null(profile__frame_function(profile, &profile->frames[other - 1]));
+	jit_names__free(names);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_hostile_lines),
+		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_which_file),
+		cmocka_unit_test(test_frames_get_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
