@@ -486,7 +486,7 @@ int session__launch(struct session *session, char *const argv[],
 	if (!err)
 		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
 	if (!err)
-		err = probes__add_command(session->probes, argv[0], error);
+		err = probes__add_command(session->probes, argv, error);
 	if (!err)
 		err = add_expected(session, error);
 	if (err)
@@ -533,13 +533,15 @@ static int read_events(struct session *session)
 	err = ring_buffer__consume(session->ring);
 	while ((candidate = session->candidates)) {
 		session->candidates = candidate->next;
+		/* More may come while it is looked at. */
+		if (!session->candidates)
+			session->candidates_end = &session->candidates;
 		if (candidate->event.path &&
 		    collector__is_followed(session->collector, candidate->event.pid))
 			probes__notice_mapping(session->probes, &candidate->event);
 		free(candidate->event.path);
 		free(candidate);
 	}
-	session->candidates_end = &session->candidates;
 	if (err < 0)
 		return err;
 	err = collector__settle(session->collector, DUMPS_AT_A_TIME);

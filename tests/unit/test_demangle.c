@@ -63,6 +63,13 @@ static void test_both_forms(void **state)
 		{ "$stdin", "$stdin", "$stdin" },
 		{ "std::vector<int, std::allocator<int> >::size", "std::vector<int>::size",
 		  "std::vector<int, std::allocator<int> >::size" },
+		{ "A<std::vector<int, std::allocator<int> > >::operator()",
+		  "A<std::vector<int>>::operator()",
+		  "A<std::vector<int, std::allocator<int> > >::operator()" },
+		/* Whoever wrote parameters has demangled it. */
+		{ "std::map<int, a b>::insert(int, char*)",
+		  "std::map<int, a b>::insert(int, char*)",
+		  "std::map<int, a b>::insert(int, char*)" },
 		{ "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
 		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
 		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop" },
