@@ -78,6 +78,9 @@ struct ap_config {
 	__u32 drain_at;		/* new counters after which user space is woken to drain them */
 	__u32 dump_below_bytes; /* unread ring buffer bytes above which no stack bytes are sent */
 	__u32 wake_at_bytes;	/* unread ring buffer bytes at which user space is woken */
+	__u32 live;		/* 1: blocks are followed from their birth to their end */
+	__u32 live_stacks;	/* 1: blocks are kept by stack, 0: by function alone */
+	__u32 max_dumped;	/* dumps that get a record of their own, with live */
 };
 
 /* Slots that a program tries to claim: its thread's own and those behind it. */
@@ -99,6 +102,7 @@ struct ap_site {
 	__u32 tail_calls;  /* bit mask of the functions that this one may jump to */
 	__u32 tail_called; /* 1: another function of the allocator may jump to this one */
 	__u32 recorded;	   /* 1: `record` was asked for this function or one of its other names */
+	__u32 returns;	   /* 1: its returns are probed */
 };
 
 /* Key of the set of return addresses that make a hit internal. */
@@ -119,6 +123,17 @@ struct ap_site_counts {
 	__u64 null;		/* free(NULL) among calls */
 };
 
+/* Why a call that was counted is not known to have got memory or not, or its block is not followed.
+ * Names for people: profile__untracked_name(). */
+enum ap_untracked {
+	AP_UNTRACKED_LIVE_FULL,	   /* as many blocks as are allowed were live */
+	AP_UNTRACKED_NO_MEMORY,	   /* the kernel had no memory for the block's entry */
+	AP_UNTRACKED_NESTED,	   /* within too many others of its thread that had not returned */
+	AP_UNTRACKED_THREADS_FULL, /* no room for its thread */
+	AP_UNTRACKED_NO_RETURN,	   /* the allocator's returns cannot be probed */
+	AP_UNTRACKED_REASONS,
+};
+
 /* Plain counters of a run, per CPU. */
 enum ap_stat {
 	AP_STAT_EVENTS,	      /* calls of recorded functions by followed processes */
@@ -128,7 +143,28 @@ enum ap_stat {
 	AP_STAT_RECORDS_LOST, /* process and module records that found no room in the ring buffer */
 	AP_STAT_PROCESSES_LOST, /* processes that could not be followed: the set was full */
 	AP_STAT_LOST,		/* the first of AP_LOST_REASONS counters */
-	AP_STATS = AP_STAT_LOST + AP_LOST_REASONS,
+	/* With live; docs/live.md. */
+	AP_STAT_ALLOCATIONS = AP_STAT_LOST + AP_LOST_REASONS, /* calls that returned memory */
+	AP_STAT_ALLOCATED_BYTES,
+	AP_STAT_FAILED,	       /* calls that returned none */
+	AP_STAT_RELEASED,      /* realloc(p, 0) that freed and returned none */
+	AP_STAT_UNFINISHED,    /* calls that never returned */
+	AP_STAT_FREES,	       /* blocks that ended, by whatever function */
+	AP_STAT_FREED_BYTES,   /* theirs */
+	AP_STAT_DEALLOCATIONS, /* those of them that no other block came in the place of */
+	AP_STAT_DEALLOCATED_BYTES,
+	AP_STAT_TEMPORARY,
+	AP_STAT_TEMPORARY_BYTES,
+	AP_STAT_FREES_NULL,
+	AP_STAT_FREES_UNKNOWN,	 /* of a block whose birth was not seen */
+	AP_STAT_FREES_INHERITED, /* by a forked process, of a block from before the fork */
+	AP_STAT_UNMATCHED, /* blocks whose address was handed out again: no free of them was seen */
+	AP_STAT_REALLOCATIONS, /* reallocs of a block that returned one */
+	AP_STAT_GROWN_BYTES,   /* by reallocations of known blocks */
+	AP_STAT_SHRUNK_BYTES,
+	AP_STAT_LIFETIMES_LOST, /* ended blocks whose epochs found no room */
+	AP_STAT_UNTRACKED,	/* the first of AP_UNTRACKED_REASONS counters */
+	AP_STATS = AP_STAT_UNTRACKED + AP_UNTRACKED_REASONS,
 };
 
 /* Key and value of the counters that `record` aggregates in the kernel. */
@@ -144,6 +180,129 @@ struct ap_count {
 	__u64 size_bytes;
 };
 
+/* In a key's function, with live: its stack is no hash but the number of the dump that has it. */
+#define AP_FUNCTION_DUMPED 0x80000000U
+
+/* Where sums of bytes asked for stop. */
+#define AP_MAX_SUM 0x7fffffffffffffffULL
+
+/* Histogram buckets, as PROFILE_BUCKETS: values of that many significant bits. */
+#define AP_BUCKETS 65
+
+/* What became of the memory that the calls of one key got. Never removed while programs run. */
+struct ap_blocks {
+	__u64 calls;
+	__u64 asked_bytes;
+	__u64 failed;
+	__u64 allocations;
+	__u64 size_bytes;
+	__u64 frees;
+	__u64 freed_bytes;
+	__u64 temporary;
+	__u64 temporary_bytes;
+	/* What was live when the peak's generation @generation began; where that is not the last
+	 * one, nothing has changed since before the last. */
+	__u64 generation;
+	__u64 peak;
+	__u64 peak_bytes;
+	__u64 sizes[AP_BUCKETS];
+	__u64 lifetimes[AP_BUCKETS];
+};
+
+/* Records, struct ap_blocks, come in arrays of that many. */
+#define AP_CHUNK_BITS 10
+#define AP_CHUNK      (1 << AP_CHUNK_BITS)
+
+/* Index of a record that there is none of. */
+#define AP_NO_RECORD 0xffffffffU
+
+/* A live block, by where it is. */
+struct ap_block_key {
+	__u64 address;
+	__u32 space; /* number of the address space */
+	__u32 pad;   /* 0 */
+};
+
+struct ap_block {
+	__u64 size_bytes;
+	__u64 birth_ns; /* CLOCK_MONOTONIC */
+	__u32 record;	/* index */
+	__u32 thread;	/* number of the thread that made it, none is used twice */
+	__u32 sequence; /* how many it had made then, this one included */
+	__u32 pad;	/* 0 */
+};
+
+/* Tables of live blocks at the most; each is larger than the one before. */
+#define AP_LIVE_TABLES 8
+
+/* Blocks by the epochs of their birth and death, which are 2^shift nanoseconds long. */
+struct ap_lifetime_key {
+	__u32 record;
+	__u32 shift;
+	__u32 born, died;
+};
+
+struct ap_lifetime {
+	__u64 blocks;
+	__u64 size_bytes;
+};
+
+/* The length of the first epochs, as a shift: 16 microseconds. */
+#define AP_FIRST_EPOCH_SHIFT 14
+/* When there are that many they become twice as long. */
+#define AP_MAX_EPOCHS 1024
+
+/* Calls of one thread that have not returned, at the most. */
+#define AP_MAX_PENDING 4
+
+/* A call between its entry and its return. */
+struct ap_pending {
+	__u64 sp; /* at the entry, where the return address is */
+	__u64 size_bytes;
+	__u64 pointer; /* of realloc, the old block; of posix_memalign, where the new one is put */
+	__u64 entry_ns;
+	struct ap_block old; /* what realloc has taken out */
+	__u32 record;	     /* index or AP_NO_RECORD: the call was lost */
+	__u32 space;
+	__u8 function; /* enum ap_function */
+	__u8 has_old;
+	__u8 is_null; /* realloc of a null pointer */
+	__u8 overflows;
+	__u32 pad;
+};
+
+struct ap_thread {
+	__u32 number;
+	__u32 sequence;
+	__u32 n_pending;
+	__u32 pad;
+	struct ap_pending pending[AP_MAX_PENDING];
+};
+
+/* What all programs share of a run with live; user space reads it any time. */
+struct ap_live {
+	/* Set by user space. */
+	__u64 start_ns;	     /* CLOCK_MONOTONIC; epochs count from here */
+	__u64 grow_at;	     /* entries in the tables at which user space is woken */
+	__u32 n_tables;	     /* of live blocks */
+	__u32 records_ready; /* records that there is room for */
+	__u32 stopped;	     /* 1: nothing is counted any more */
+	__u32 n_records;     /* records begun */
+	__u32 n_dumps;
+	__u32 n_threads;
+	__u32 last_space;
+	__u32 epoch_shift;
+	/* Of all processes that have not ended. */
+	__s64 size_bytes;
+	__s64 blocks;
+	__s64 entries;	  /* in the tables */
+	__u64 max_bytes;  /* most that size_bytes has been */
+	__u64 mark_bytes; /* size_bytes when the last generation began */
+	__u64 generation; /* of the peak */
+	__s64 left_bytes; /* what was live when the last process ended */
+	__s64 left_blocks;
+};
+
 /* Records of the ring buffer; each starts with its type. */
 enum ap_record_type {
 	AP_RECORD_PROCESS,
@@ -152,6 +311,8 @@ enum ap_record_type {
 	AP_RECORD_COUNT,
 	AP_RECORD_DRAIN, /* counters are running full; only the type */
 	AP_RECORD_DUMP,
+	AP_RECORD_GROW,	    /* records or tables are running full; only the type */
+	AP_RECORD_LIFETIME, /* one block whose epochs found no room in the map */
 };
 
 enum ap_process_event {
@@ -170,6 +331,10 @@ struct ap_process_record {
 	__u32 by_thread; /* EXECED: 1 where a thread other than the leader did it, else 0 */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
+	/* With live, else 0. */
+	__u64 generation;  /* EXITED, EXECED: of the peak, when the image that ended did so */
+	__u32 space;	   /* of the image; EXITED: that it had */
+	__u32 ended_space; /* EXITED, EXECED: number of the space that nobody uses now, or 0 */
 };
 
 /* First sight of a mapped file. Identity is (device, inode, generation); the vDSO's are 0. */
@@ -182,7 +347,7 @@ struct ap_module_record {
 	__u64 start, end; /* of the mapping in that process */
 	__u64 offset;	  /* in the file, of start */
 	__u32 generation; /* of the inode number */
-	__u32 pad;	  /* 0 */
+	__u32 version;	  /* differs where a file of the same identity was written to in between */
 };
 
 /* Followed by @n_frames struct ap_frame, the allocator's caller first. */
@@ -202,7 +367,7 @@ struct ap_stack_record {
 struct ap_dump_record {
 	__u32 type;
 	__u32 end;		 /* enum ap_stack_end: why */
-	struct ap_count_key key; /* its stack is 0 */
+	struct ap_count_key key; /* its stack is 0, with live a number that the record has too */
 	__u64 size_bytes;
 	__u64 time_ns; /* CLOCK_MONOTONIC: the mappings of that time are to be asked */
 	__u64 registers[AP_DUMP_REGISTERS];
@@ -218,6 +383,17 @@ struct ap_count_record {
 	__u64 size_bytes;
 };
 
+/* One block that ended. */
+struct ap_lifetime_record {
+	__u32 type;
+	__u32 pad; /* 0 */
+	struct ap_lifetime_key key;
+	__u64 size_bytes;
+};
+
+_Static_assert(sizeof(struct ap_block_key) == 16, "keys have no padding");
+_Static_assert(sizeof(struct ap_lifetime_key) == 16, "keys have no padding");
+_Static_assert(sizeof(struct ap_block) == 32, "an entry of the tables has 96 bytes");
 _Static_assert(sizeof(struct ap_frame) == 16, "frames are copied as they are");
 _Static_assert(sizeof(struct ap_count_key) == 32, "keys have no padding");
 _Static_assert(sizeof(struct ap_internal_return) == 16, "keys have no padding");

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The programs at the probes: count_call for `stat`, record_call for `record`. */
+/*
+ * The programs at the probes: count_call for `stat`, record_call for `record`; with --live those
+ * whose names begin with live_.
+ */
 #include "abi.h"
 #include "hit.bpf.h"
+#include "live.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "stack.bpf.h"
@@ -15,40 +19,45 @@ struct {
 	__type(value, struct ap_site_counts);
 } site_counts SEC(".maps");
 
+static __always_inline void count_hit(const struct hit *hit)
+{
+	struct ap_site_counts *counts;
+
+	counts = bpf_map_lookup_elem(&site_counts, &hit->site);
+	if (!counts)
+		return;
+	if (hit->internal) {
+		__sync_fetch_and_add(&counts->internal, 1);
+		return;
+	}
+	__sync_fetch_and_add(&counts->calls, 1);
+	if (hit->function == AP_FREE) {
+		if (!hit->pointer)
+			__sync_fetch_and_add(&counts->null, 1);
+		return;
+	}
+	__sync_fetch_and_add(&counts->size_bytes, hit->size_bytes);
+	if (hit->function == AP_REALLOC || hit->function == AP_REALLOCARRAY) {
+		if (!hit->pointer) {
+			__sync_fetch_and_add(&counts->fresh, 1);
+			__sync_fetch_and_add(&counts->fresh_size_bytes, hit->size_bytes);
+		} else if (!hit->size_bytes && !hit->overflows) {
+			__sync_fetch_and_add(&counts->released, 1);
+		}
+	}
+}
+
 SEC("uprobe")
 int count_call(struct pt_regs *ctx)
 {
-	struct ap_site_counts *counts;
 	struct hit hit;
 
 	if (!process__current())
 		return 0;
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);
-	if (!hit__read(&hit, ctx))
-		return 0;
-	counts = bpf_map_lookup_elem(&site_counts, &hit.site);
-	if (!counts)
-		return 0;
-	if (hit.internal) {
-		__sync_fetch_and_add(&counts->internal, 1);
-		return 0;
-	}
-	__sync_fetch_and_add(&counts->calls, 1);
-	if (hit.function == AP_FREE) {
-		if (!hit.pointer)
-			__sync_fetch_and_add(&counts->null, 1);
-		return 0;
-	}
-	__sync_fetch_and_add(&counts->size_bytes, hit.size_bytes);
-	if (hit.function == AP_REALLOC || hit.function == AP_REALLOCARRAY) {
-		if (!hit.pointer) {
-			__sync_fetch_and_add(&counts->fresh, 1);
-			__sync_fetch_and_add(&counts->fresh_size_bytes, hit.size_bytes);
-		} else if (!hit.size_bytes && !hit.overflows) {
-			__sync_fetch_and_add(&counts->released, 1);
-		}
-	}
+	if (hit__read(&hit, ctx))
+		count_hit(&hit);
 	return 0;
 }
 
@@ -142,6 +151,22 @@ static __always_inline void count__note_insertion(void)
 		bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
 }
 
+/* Puts return addresses back that return probes have taken the place of. */
+static __always_inline void dump__mend(char *bytes, __u64 sp, __u32 n)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *instance = task->utask->return_instances;
+
+	for (int i = 0; i < AP_MAX_PENDING && instance; i++) {
+		__u64 offset = instance->stack - sp;
+
+		barrier_var(offset);
+		if (offset < n && offset <= AP_MAX_STACK_DUMP && !(offset & 7))
+			*(__u64 *)(bytes + offset) = instance->orig_ret_vaddr;
+		instance = instance->next;
+	}
+}
+
 /*
  * Sends the registers and the bytes of stack, for user space to unwind, where the tables did not
  * suffice. Bounded: a library whose table is not ready yet must not flood the ring buffer, in which
@@ -164,7 +189,6 @@ static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_k
 	record->type = AP_RECORD_DUMP;
 	record->end = end;
 	record->key = *key;
-	record->key.stack = 0;
 	record->size_bytes = hit->size_bytes;
 	record->time_ns = bpf_ktime_get_ns();
 	record->pad = 0;
@@ -180,6 +204,8 @@ static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_k
 			break;
 		n += wanted;
 	}
+	if (config.live)
+		dump__mend(bytes, sp, n);
 	record->n_bytes = n;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return true;
@@ -204,9 +230,12 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 	void *current;
 
 	bpf_get_current_comm(key.thread, sizeof(key.thread));
-	if (end__needs_user_space(scratch->record.end) &&
-	    stack__dump(ctx, &key, scratch->record.end, hit))
-		return;
+	if (end__needs_user_space(scratch->record.end)) {
+		key.stack = 0;
+		if (stack__dump(ctx, &key, scratch->record.end, hit))
+			return;
+		key.stack = scratch->record.stack;
+	}
 	current = bpf_map_lookup_elem(&counts, &zero);
 	if (!current)
 		return; /* never: the slot is filled at load and only ever replaced */
@@ -273,5 +302,194 @@ int record_call(struct pt_regs *ctx)
 		count_stack(ctx, scratch, &hit, process);
 	}
 	scratch__release(scratch);
+	return 0;
+}
+
+/* The index of the record that the hit's stack counts into, or AP_NO_RECORD: it is lost. */
+static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch,
+				    const struct hit *hit, const struct process *process)
+{
+	struct ap_count_key key = { .process = process->id, .function = hit->function };
+	__u32 *known, index;
+
+	bpf_get_current_comm(key.thread, sizeof(key.thread));
+	if (end__needs_user_space(scratch->record.end) && LOAD(live.n_dumps) < config.max_dumped) {
+		key.stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
+		key.function |= AP_FUNCTION_DUMPED;
+		if (stack__dump(ctx, &key, scratch->record.end, hit))
+			goto new_record;
+		key.function = hit->function;
+	}
+	key.stack = scratch->record.stack;
+	known = bpf_map_lookup_elem(&record_indexes, &key);
+	if (known)
+		return *known;
+	if (!stack__send(scratch)) {
+		lose(AP_LOST_RING_FULL);
+		return AP_NO_RECORD;
+	}
+new_record:
+	index = record__find(&key);
+	if (index == AP_NO_RECORD)
+		lose(AP_LOST_COUNTS_FULL);
+	return index;
+}
+
+/* Counts the call under its record. */
+static __always_inline void record__count(__u32 index, __u64 size_bytes)
+{
+	struct ap_blocks *record = record__get(index);
+	__u64 before;
+
+	if (!record)
+		return;
+	__sync_fetch_and_add(&record->calls, 1);
+	before = __sync_fetch_and_add(&record->asked_bytes, size_bytes);
+	/* Failing calls may ask for nearly 2^64 bytes each. */
+	if (before + size_bytes < before || before + size_bytes > AP_MAX_SUM)
+		record->asked_bytes = AP_MAX_SUM;
+}
+
+/* Whether the probed allocator's returns are seen at all. */
+static __always_inline bool site__returns(__u32 index)
+{
+	struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
+
+	return site && site->returns;
+}
+
+static __always_inline bool live__follow(struct pt_regs *ctx, struct process *process,
+					 const struct hit *hit, __u32 record)
+{
+	if (record != AP_NO_RECORD)
+		record__count(record, hit->size_bytes);
+	if (!site__returns(hit->site)) {
+		count_untracked(record, AP_UNTRACKED_NO_RETURN);
+		return false;
+	}
+	return call__enter(process, hit, arch__arg1(ctx), record);
+}
+
+/* What is a return address now was one before a return probe came. */
+static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 address,
+					      __u64 trampoline)
+{
+	return address && address == trampoline ? trampoline__real(arch__return_slot(hit->sp))
+						: address;
+}
+
+/* By function alone, for stat. */
+static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct process *process)
+{
+	struct hit hit;
+
+	hit__enter(&hit, ctx);
+	hit.return_address =
+		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
+	if (!hit__read(&hit, ctx))
+		return false;
+	count_hit(&hit);
+	if (hit.internal)
+		return false;
+	return live__follow(ctx, process, &hit, hit.function);
+}
+
+static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct process *process)
+{
+	__u64 thread = bpf_get_current_pid_tgid(), trampoline = trampoline__address();
+	struct scratch *scratch;
+	bool follow = false;
+	struct hit hit;
+	__u32 record;
+
+	hit__enter(&hit, ctx);
+	scratch = scratch__claim(thread);
+	if (!scratch) {
+		hit.return_address = hit__real_return(&hit, hit__return_address(&hit), trampoline);
+		if (!hit__read(&hit, ctx) || !hit__is_event(&hit))
+			return false;
+		lose(AP_LOST_NO_SCRATCH);
+		return live__follow(ctx, process, &hit, AP_NO_RECORD);
+	}
+	scratch__enter(scratch, thread, process);
+	scratch->trampoline = trampoline;
+	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+		hit.return_address = hit__real_return(&hit, scratch->window[0], trampoline);
+	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
+		stack__walk(scratch, process, &hit);
+		record = find_record(ctx, scratch, &hit, process);
+		follow = live__follow(ctx, process, &hit, record);
+	}
+	scratch__release(scratch);
+	return follow;
+}
+
+/* An allocating function is entered; whether its return is to be seen. */
+static __always_inline bool live__enter(struct pt_regs *ctx)
+{
+	struct process *process = process__current();
+
+	if (!process || LOAD(live.stopped))
+		return false;
+	return config.live_stacks ? live__enter_recording(ctx, process)
+				  : live__enter_counting(ctx, process);
+}
+
+SEC("uprobe")
+int live_entry(struct pt_regs *ctx)
+{
+	live__enter(ctx);
+	return 0;
+}
+
+/* At the return probe: the return instruction has been executed. */
+SEC("uretprobe")
+int live_return(struct pt_regs *ctx)
+{
+	call__leave(ctx, arch__sp(ctx));
+	return 0;
+}
+
+/* At the return instruction itself, where a return probe might be noticed. */
+SEC("uprobe")
+int live_return_instruction(struct pt_regs *ctx)
+{
+	call__leave(ctx, arch__caller_sp(arch__sp(ctx)));
+	return 0;
+}
+
+#ifndef ALLOCPROF_TWIN_BPF_HELPERS_H
+extern bool bpf_session_is_return(void) __ksym __weak;
+
+/* Entry and return in one, where the kernel has sessions (Linux 6.13): 1 at the entry keeps the return
+ * from being probed. */
+SEC("uprobe")
+int live_session(struct pt_regs *ctx)
+{
+	if (bpf_session_is_return()) {
+		call__leave(ctx, arch__sp(ctx));
+		return 0;
+	}
+	return live__enter(ctx) ? 0 : 1;
+}
+#endif
+
+SEC("uprobe")
+int live_free(struct pt_regs *ctx)
+{
+	struct process *process = process__current();
+	struct hit hit;
+
+	if (!process || LOAD(live.stopped))
+		return 0;
+	hit__enter(&hit, ctx);
+	hit.return_address =
+		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
+	if (!hit__read(&hit, ctx))
+		return 0;
+	if (!config.live_stacks)
+		count_hit(&hit);
+	if (!hit.internal)
+		call__free(process, hit.pointer);
 	return 0;
 }

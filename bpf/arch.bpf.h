@@ -56,6 +56,12 @@ static __always_inline __u64 arch__caller_sp(__u64 sp)
 	return sp + 8;
 }
 
+/* What a function returned. */
+static __always_inline __u64 arch__result(const struct pt_regs *regs)
+{
+	return regs->rax;
+}
+
 /* PLT entries push 8 bytes at this alignment of the pc; the low bits that a rule compares. */
 #define ARCH_PLT_MASK 15
 

@@ -43,9 +43,28 @@ typedef struct {
 	void *vdso;
 } mm_context_t;
 
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	mm_context_t context;
 	unsigned long exec_vm;
+	struct uprobes_state uprobes_state;
+};
+
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
 };
 
 struct task_struct {
@@ -55,6 +74,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct pid *thread_pid;
+	struct uprobe_task *utask;
 	char comm[16];
 };
 
@@ -62,10 +82,26 @@ struct super_block {
 	unsigned int s_dev;
 };
 
+struct timespec64 {
+	long long tv_sec;
+	long tv_nsec;
+};
+
 struct inode {
 	unsigned long i_ino;
 	struct super_block *i_sb;
 	unsigned int i_generation;
+	struct timespec64 i_mtime;
+};
+
+/* Linux 6.7 has it under another name, 6.11 in two parts. */
+struct inode___6_7 {
+	struct timespec64 __i_mtime;
+};
+
+struct inode___6_11 {
+	long long i_mtime_sec;
+	unsigned int i_mtime_nsec;
 };
 
 struct file {

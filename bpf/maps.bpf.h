@@ -21,6 +21,14 @@ struct {
 	__type(value, __u64);
 } stats SEC(".maps");
 
+static __always_inline void stat__add_many(__u32 which, __u64 n)
+{
+	__u64 *value = bpf_map_lookup_elem(&stats, &which);
+
+	if (value)
+		__sync_fetch_and_add(value, n);
+}
+
 /* Atomic although per CPU: uprobe programs are preemptible, and a plain ++ loses counts. */
 static __always_inline void stat__add(__u32 which)
 {

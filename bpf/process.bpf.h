@@ -22,6 +22,12 @@ struct process {
 	 * before it changed are not trusted. */
 	__u32 generation;
 	__u64 exec_pages;
+	/* With live. */
+	__u32 space;	/* number of the address space */
+	__u32 owner;	/* tgid of the process whose space it shares (vfork), or 0 */
+	__u32 sharers;	/* processes that share this one's */
+	__u32 inherits; /* 1: forked, it has copies of blocks that another space was given */
+	__s64 live_bytes, live_blocks; /* part of the run's that go when it ends */
 };
 
 struct {
@@ -42,6 +48,14 @@ __u32 seed_found;
 __u32 last_process_id;
 /* Processes (not images) that were followed. */
 __u64 processes_seen;
+
+/* With live, live.bpf.h: */
+static __noinline void live__end_thread(__u64 id);
+static __noinline __u32 live__end_image(struct process *process);
+static __always_inline __u32 live__new_space(void);
+static __always_inline void live__fork(struct process *child, struct process *parent,
+				       __u32 parent_tgid, bool shares);
+static __always_inline __u64 live__generation(void);
 
 /* The id of @task's process in the PID namespace of @namespace_level, 0 where it has none there. */
 static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namespace_level)
@@ -64,7 +78,8 @@ static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namesp
 __u32 launcher_namespace_level;
 
 static __always_inline void process__report(const struct process *process, __u32 event,
-					    __u32 parent, __u32 by_thread, struct task_struct *task)
+					    __u32 parent, __u32 by_thread, struct task_struct *task,
+					    __u32 ended_space)
 {
 	struct ap_process_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 
@@ -80,11 +95,14 @@ static __always_inline void process__report(const struct process *process, __u32
 	record->by_thread = by_thread;
 	record->time_ns = bpf_ktime_get_ns();
 	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
+	record->generation = config.live ? live__generation() : 0;
+	record->space = process->space;
+	record->ended_space = ended_space;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
 static __always_inline void process__add(struct task_struct *task, __u32 state, __u32 event,
-					 __u32 parent)
+					 struct process *parent, __u32 parent_tgid, bool shares)
 {
 	struct process process = {
 		.id = __sync_fetch_and_add(&last_process_id, 1) + 1,
@@ -93,6 +111,10 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	};
 	__u32 tgid = task->tgid;
 
+	if (config.live && parent)
+		live__fork(&process, parent, parent_tgid, shares);
+	else if (config.live)
+		process.space = live__new_space();
 	if (bpf_map_update_elem(&processes, &tgid, &process, BPF_ANY)) {
 		stat__add(AP_STAT_PROCESSES_LOST);
 		return;
@@ -100,7 +122,7 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	if (state != PROCESS_COUNTED)
 		return;
 	__sync_fetch_and_add(&processes_seen, 1);
-	process__report(&process, event, parent, 0, task);
+	process__report(&process, event, parent ? parent->id : 0, 0, task, 0);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -112,14 +134,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if ((__u32)child->tgid == parent_tgid)
 		return 0;
 	if (launcher_armed && parent_tgid == launcher_tgid) {
-		process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, 0);
+		process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, 0, false);
 		return 0;
 	}
 	if (!config.follow)
 		return 0;
 	process = bpf_map_lookup_elem(&processes, &parent_tgid);
 	if (process)
-		process__add(child, process->state, AP_PROCESS_FORKED, process->id);
+		process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
+			     child->mm == parent->mm);
 	return 0;
 }
 
@@ -128,10 +151,17 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 {
 	__u32 tgid = task->tgid;
 	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
-	__u32 parent;
+	__u32 parent, ended_space = 0;
 
 	if (!process)
 		return 0;
+	if (config.live) {
+		live__end_thread((__u64)tgid << 32 | (__u32)old_pid);
+		live__end_thread((__u64)tgid << 32 | tgid);
+		ended_space = live__end_image(process);
+		process->space = live__new_space();
+		process->inherits = 0;
+	}
 	/* All other threads are gone: nobody else looks at this entry now. */
 	parent = process->state == PROCESS_COUNTED ? process->id : 0;
 	process->id = __sync_fetch_and_add(&last_process_id, 1) + 1;
@@ -141,7 +171,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 		process->state = PROCESS_COUNTED;
 		__sync_fetch_and_add(&processes_seen, 1);
 	}
-	process__report(process, AP_PROCESS_EXECED, parent, (__u32)old_pid != tgid, task);
+	process__report(process, AP_PROCESS_EXECED, parent, (__u32)old_pid != tgid, task,
+			ended_space);
 	return 0;
 }
 
@@ -150,7 +181,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	struct process *process;
+	__u32 ended_space = 0;
 
+	if (config.live && bpf_map_lookup_elem(&processes, &tgid))
+		live__end_thread((__u64)tgid << 32 | (__u32)task->pid);
 	/* do_exit() has taken this thread off the count before the tracepoint: at 0 none of the
 	 * process will be in user space again. Two last threads may both see it, the second finds
 	 * nothing. */
@@ -159,8 +193,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return 0;
+	if (config.live)
+		ended_space = live__end_image(process);
 	if (process->state == PROCESS_COUNTED)
-		process__report(process, AP_PROCESS_EXITED, 0, 0, task);
+		process__report(process, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 	bpf_map_delete_elem(&processes, &tgid);
 	return 0;
 }
@@ -183,7 +219,7 @@ int seed_process(struct bpf_iter__task *ctx)
 	if (seed_is_launcher)
 		launcher_tgid = task->tgid;
 	else
-		process__add(task, PROCESS_COUNTED, AP_PROCESS_SEEDED, 0);
+		process__add(task, PROCESS_COUNTED, AP_PROCESS_SEEDED, NULL, 0, false);
 	seed_found = 1;
 	return 0;
 }

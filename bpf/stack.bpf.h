@@ -15,6 +15,7 @@
 #include "hit.bpf.h"
 #include "module.bpf.h"
 #include "tables.bpf.h"
+#include "trampoline.bpf.h"
 
 #define WINDOW_WORDS 1024
 
@@ -51,6 +52,7 @@ struct scratch {
 	/* The last walk: steps[first] is the innermost frame, steps[AP_MAX_DEPTH - 1] the outermost. */
 	__u32 first;
 	__u64 thread;
+	__u64 trampoline; /* of this process's return probes, with live */
 	__u32 process, generation;
 	__u32 end;	  /* enum ap_stack_end */
 	__u32 end_once;	  /* 1: the end was not decided by the last frame's rule alone */
@@ -189,6 +191,17 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	return 0;
 }
 
+/* As window__read(), of a return address: without what a return probe has put there. */
+static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __u64 address,
+					   __u64 *pc)
+{
+	if (window__read(scratch, sp, address, pc))
+		return -1;
+	if (config.live && *pc && *pc == scratch->trampoline)
+		*pc = trampoline__real(address);
+	return 0;
+}
+
 /* Where a walk stands. Without pointers, so that the verifier can look at a step by itself. */
 struct walk {
 	__u64 pc, sp, fp;
@@ -309,7 +322,7 @@ static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *
 	if (fp < walk->sp || (fp & 7) || fp - walk->sp > (1 << 20))
 		return walk__stop(walk, AP_END_BAD_FRAME, true);
 	if (window__read(scratch, walk->sp, fp, &next_fp) ||
-	    window__read(scratch, walk->sp, fp + 8, &pc))
+	    window__read_pc(scratch, walk->sp, fp + 8, &pc))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
 	if (!pc)
 		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
@@ -376,7 +389,7 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 			return walk__stop(walk, AP_END_UNREADABLE, true);
 	}
 	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
-	if (window__read(scratch, sp, step->ra_slot, &pc))
+	if (window__read_pc(scratch, sp, step->ra_slot, &pc))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
 	if (once)
 		step->fp_slot = STEP_ONCE;
@@ -515,7 +528,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	walk->cursor++;
 	if (known->fp_slot && window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (window__read(scratch, walk->sp, known->ra_slot, &walk->pc))
+	if (window__read_pc(scratch, walk->sp, known->ra_slot, &walk->pc))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
 	/* The step's rule placed the caller's frame there. */
 	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;

@@ -49,10 +49,11 @@ static void print_privileged(const struct kernel *kernel, const char *name, bool
 }
 
 /* Loads the program as a measurement would. */
-static bool print_program(const char *name, bool stacks, struct error *error)
+static bool print_program(const char *name, bool stacks, bool live, struct error *error)
 {
 	struct session_options options = {
 		.stacks = stacks,
+		.live = live,
 		.follow = true,
 		.max_depth = AP_MAX_DEPTH,
 		.stack_dump_bytes = AP_MAX_STACK_DUMP,
@@ -86,14 +87,21 @@ static bool print_kernel(const struct kernel *kernel)
 			 kernel->uprobe_multi_pid
 				 ? "used for -p and --no-follow"
 				 : "(Linux 6.10) -p and --no-follow set probes one by one");
+	print_privileged(
+		kernel, "  with sessions", kernel->uprobe_session,
+		kernel->uprobe_session
+			? "used for --live: entry and return in one program"
+			: "(Linux 6.13) --live sets return probes beside the entry probes");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	if (kernel__require(kernel, &error)) {
 		printf("\nRecording does not work here: %s.\n", error.text);
 		return false;
 	}
-	if (!print_program("stat's program", false, &error) ||
-	    !print_program("record's program", true, &error)) {
+	if (!print_program("stat's program", false, false, &error) ||
+	    !print_program("record's program", true, false, &error) ||
+	    !print_program("stat --live's", false, true, &error) ||
+	    !print_program("record --live's", true, true, &error)) {
 		printf("\nRecording does not work here: %s.\n", error.text);
 		return false;
 	}
@@ -138,7 +146,7 @@ static int find_allocators(struct probes *probes, const struct measure *measure,
 
 	if (measure->pid)
 		return probes__add_process(probes, measure->pid, error);
-	err = probes__add_command(probes, measure->argv[0], error);
+	err = probes__add_command(probes, measure->argv, error);
 	if (err == -EACCES && strchr(measure->argv[0], '/'))
 		err = probes__add_library(probes, measure->argv[0], error);
 	return err;

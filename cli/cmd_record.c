@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -7,8 +9,10 @@
 #include "command.h"
 #include "data_file.h"
 #include "error.h"
+#include "live_summary.h"
 #include "measure.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "profile.h"
 #include "session_profile.h"
@@ -23,6 +27,9 @@
 
 enum {
 	OPT_NO_SYMBOLS = 256,
+	OPT_LIVE,
+	OPT_MAX_LIVE,
+	OPT_INTERVAL,
 };
 
 static const struct argp_option record_options[] = {
@@ -34,6 +41,13 @@ static const struct argp_option record_options[] = {
 	  0 },
 	{ "stack-dump", OPT_STACK_DUMP, "BYTES", 0,
 	  "Send up to BYTES of stack where unwind tables do not suffice (default 16384)", 0 },
+	{ "live", OPT_LIVE, NULL, 0, "Follow memory until it is freed", 0 },
+	{ "max-live", OPT_MAX_LIVE, "N", 0,
+	  "With --live, follow N blocks at a time at the most (default: what a quarter of the "
+	  "memory holds)",
+	  0 },
+	{ "interval", OPT_INTERVAL, "TIME", 0,
+	  "With --live, look at the memory every TIME instead of some hundred times", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
 	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
 	  "Look no names up; `allocprof symbolize` can do it later", 0 },
@@ -52,6 +66,22 @@ struct record_options {
 	const char *output;
 };
 
+static int parse_max_live(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long long blocks;
+
+	errno = 0;
+	blocks = strtoll(text, &end, 10);
+	if (errno || end == text || *end || blocks < 1) {
+		error__set(error, -EINVAL,
+			   "'%s' is no number of blocks; --max-live takes 1 or more", text);
+		return EINVAL;
+	}
+	measure->session.max_live = blocks;
+	return 0;
+}
+
 static error_t parse_record(int key, char *arg, struct argp_state *state)
 {
 	struct options_input *input = state->input;
@@ -68,7 +98,21 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	case OPT_NO_DEBUGINFOD:
 	case OPT_DEMANGLE_COMMAND:
 		return symbol_options__parse(&options->symbols, key, arg, input->error);
+	case OPT_LIVE:
+		options->measure.session.live = true;
+		return 0;
+	case OPT_MAX_LIVE:
+		return parse_max_live(&options->measure, arg, input->error);
+	case OPT_INTERVAL:
+		return number__parse_duration(arg, &options->measure.session.interval_ns,
+					      input->error);
 	case ARGP_KEY_END:
+		if (!options->measure.session.live &&
+		    (options->measure.session.max_live || options->measure.session.interval_ns)) {
+			error__set(input->error, -EINVAL,
+				   "--max-live and --interval mean nothing without --live");
+			return EINVAL;
+		}
 		return measure__check(&options->measure, "record", input->error);
 	default:
 		return measure__parse(&options->measure, key, arg, state);
@@ -173,6 +217,8 @@ static int run_record(int argc, char **argv)
 		status = EXIT_OURS;
 	} else if (isatty(STDERR_FILENO)) {
 		/* Only to a person: where output is compared, it is the target's alone. */
+		if (results.has_live)
+			live_summary__print(&results.live, results.target_runs);
 		print_summary(profile, options.output);
 	}
 	measure__report_gaps(session, &results);

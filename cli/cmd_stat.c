@@ -14,7 +14,8 @@
 #include "stat_report.h"
 
 enum {
-	OPT_JSON = 256
+	OPT_JSON = 256,
+	OPT_LIVE,
 };
 
 static const struct argp_option stat_options[] = {
@@ -22,6 +23,8 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTION_NO_FOLLOW,
 	MEASURE_OPTION_DURATION,
+	{ "live", OPT_LIVE, NULL, 0,
+	  "Follow memory until it is freed: bytes, failures, what is live", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object instead of text", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
 	MEASURE_OPTION_EXPECT,
@@ -46,6 +49,9 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_JSON:
 		options->json = true;
+		return 0;
+	case OPT_LIVE:
+		options->measure.session.live = true;
 		return 0;
 	case ARGP_KEY_END:
 		return measure__check(&options->measure, "stat", input->error);

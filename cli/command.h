@@ -37,6 +37,7 @@ extern const struct command cmd_archive;
 extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
 extern const struct command cmd_folded;
+extern const struct command cmd_graph;
 extern const struct command cmd_record;
 extern const struct command cmd_report;
 extern const struct command cmd_stat;

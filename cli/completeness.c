@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "completeness.h"
 
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "command.h"
 #include "message.h"
 #include "profile.h"
+
+/* A line of @lines, or a message where that is NULL. */
+static void say(FILE *lines, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(FILE *lines, const char *fmt, ...)
+{
+	char text[2048];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (lines)
+		fprintf(lines, "%s\n", text);
+	else
+		message__print("%s", text);
+}
 
 /* "1 ring_full, 2 recursion" of the ledger's entries that begin with @prefix. */
 static void list_reasons(const struct profile *profile, const char *prefix, char *text, size_t size)
@@ -24,7 +45,7 @@ static void list_reasons(const struct profile *profile, const char *prefix, char
 	}
 }
 
-static bool report_lost(const struct profile *profile, const char *prefix)
+static bool report_lost(const struct profile *profile, FILE *lines)
 {
 	__u64 lost = profile__ledger(profile, "lost");
 	char reasons[256];
@@ -32,13 +53,12 @@ static bool report_lost(const struct profile *profile, const char *prefix)
 	if (!lost)
 		return false;
 	list_reasons(profile, "lost_", reasons, sizeof(reasons));
-	message__print("%s%llu of %llu calls were lost (%s); this profile is not complete", prefix,
-		       lost, profile__ledger(profile, "events"),
-		       *reasons ? reasons : "no reason given");
+	say(lines, "%llu of %llu calls were lost (%s); this profile is not complete", lost,
+	    profile__ledger(profile, "events"), *reasons ? reasons : "no reason given");
 	return true;
 }
 
-static bool report_incomplete(const struct profile *profile, const char *prefix, bool say_so)
+static bool report_incomplete(const struct profile *profile, bool say_so, FILE *lines)
 {
 	__u64 incomplete = profile__ledger(profile, "incomplete");
 	__u64 attributed = profile__ledger(profile, "attributed");
@@ -49,11 +69,11 @@ static bool report_incomplete(const struct profile *profile, const char *prefix,
 	list_reasons(profile, "incomplete_", reasons, sizeof(reasons));
 	/* Where it is most of them nobody should have to ask. */
 	if (say_so || incomplete > attributed / 2)
-		message__print("%sthe stacks of %llu of %llu calls end early (%s)%s", prefix,
-			       incomplete, attributed, *reasons ? reasons : "no reason given",
-			       profile__ledger(profile, "incomplete_max_depth")
-				       ? "; record with a greater --max-depth"
-				       : "");
+		say(lines, "the stacks of %llu of %llu calls end early (%s)%s", incomplete,
+		    attributed, *reasons ? reasons : "no reason given",
+		    profile__ledger(profile, "incomplete_max_depth")
+			    ? "; record with a greater --max-depth"
+			    : "");
 	return true;
 }
 
@@ -65,7 +85,7 @@ bool completeness__has_all_calls(const struct profile *profile)
 	       !profile__meta(profile, "processes_unfollowed") && profile__ledger_adds_up(profile);
 }
 
-static bool report_unprobed(const struct profile *profile, const char *prefix)
+static bool report_unprobed(const struct profile *profile, FILE *lines)
 {
 	const char *paths = profile__meta(profile, "unprobed_allocators");
 	char list[1024];
@@ -84,48 +104,75 @@ static bool report_unprobed(const struct profile *profile, const char *prefix)
 	}
 	if (!n)
 		return false;
-	message__print("%s%zu allocator%s of the target %s probed late or not at all: %s; this "
-		       "profile is not complete",
-		       prefix, n, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
+	say(lines,
+	    "%zu allocator%s of the target %s probed late or not at all: %s; this "
+	    "profile is not complete",
+	    n, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
 	return true;
 }
 
-static bool report_unfollowed(const struct profile *profile, const char *prefix)
+static bool report_unfollowed(const struct profile *profile, FILE *lines)
 {
 	const char *processes = profile__meta(profile, "processes_unfollowed");
 
 	if (!processes)
 		return false;
-	message__print("%s%.32s processes could not be followed; this profile is not complete",
-		       prefix, processes);
+	say(lines, "%.32s processes could not be followed; this profile is not complete",
+	    processes);
 	return true;
 }
 
-static int report(const struct profile *profile, const char *prefix, bool strict)
+/* Whether @profile lacks anything. */
+static bool report_all(const struct profile *profile, bool strict, FILE *lines)
 {
-	bool lacks = report_lost(profile, prefix);
+	bool lacks = report_lost(profile, lines);
 
-	lacks |= report_unprobed(profile, prefix);
-	lacks |= report_unfollowed(profile, prefix);
-	lacks |= report_incomplete(profile, prefix, strict);
+	lacks |= report_unprobed(profile, lines);
+	lacks |= report_unfollowed(profile, lines);
+	lacks |= report_incomplete(profile, strict, lines);
 	if (!profile__ledger_adds_up(profile)) {
-		message__print("%sthe ledger of this data file does not add up; do not rely on its "
-			       "totals",
-			       prefix);
+		say(lines, "the ledger of this data file does not add up; do not rely on its "
+			   "totals");
 		lacks = true;
 	}
-	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
+	return lacks;
 }
 
 int completeness__report(const struct profile *profile, bool strict)
 {
-	return report(profile, "", strict);
+	return report_all(profile, strict, NULL) && strict ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+int completeness__lines(const struct profile *profile, bool strict, char **text)
+{
+	char *made = NULL;
+	size_t size;
+	FILE *lines = open_memstream(&made, &size);
+
+	if (!lines)
+		return -ENOMEM;
+	report_all(profile, strict, lines);
+	if (fclose(lines)) {
+		free(made);
+		return -ENOMEM;
+	}
+	*text = made;
+	return 0;
 }
 
 int completeness__report_as(const struct profile *profile, const char *name, bool strict)
 {
-	char prefix[512];
+	_cleanup_(free_ptr) char *text = NULL;
+	char *rest, *line;
+	bool lacks = false;
 
-	snprintf(prefix, sizeof(prefix), "%.500s: ", name);
-	return report(profile, prefix, strict);
+	/* Without memory for the names: without them. */
+	if (completeness__lines(profile, strict, &text))
+		return completeness__report(profile, strict);
+	rest = text;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		message__print("%s: %s", name, line);
+		lacks = true;
+	}
+	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
 }

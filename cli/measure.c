@@ -117,16 +117,17 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		STACKS,
 		TAIL_CALLS,
 		PROCESSES,
-		SCRATCH
+		SCRATCH,
+		THREADS,
+		MULTI,
+		SESSIONS
 	};
 	static char *const names[] = {
-		[COUNTS] = (char *)"counts",
-		[RING] = (char *)"ring",
-		[STACKS] = (char *)"stacks",
-		[TAIL_CALLS] = (char *)"tail_calls",
-		[PROCESSES] = (char *)"processes",
-		[SCRATCH] = (char *)"scratch",
-		NULL,
+		[COUNTS] = (char *)"counts",	   [RING] = (char *)"ring",
+		[STACKS] = (char *)"stacks",	   [TAIL_CALLS] = (char *)"tail_calls",
+		[PROCESSES] = (char *)"processes", [SCRATCH] = (char *)"scratch",
+		[THREADS] = (char *)"threads",	   [MULTI] = (char *)"multi",
+		[SESSIONS] = (char *)"sessions",   NULL,
 	};
 	struct session_limits *limits = &measure->session.limits;
 
@@ -157,6 +158,15 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		case PROCESSES:
 			limits->processes = number;
 			break;
+		case MULTI:
+			limits->no_multi = !number;
+			break;
+		case SESSIONS:
+			limits->no_sessions = !number;
+			break;
+		case THREADS:
+			limits->threads = number;
+			break;
 		case SCRATCH:
 			limits->no_scratch = !number;
 			break;
@@ -176,6 +186,7 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 	case 'p':
 		return parse_pid(measure, arg, input->error);
 	case 'e':
+		measure->selects = true;
 		return parse_functions(measure, arg, input->error);
 	case OPT_NO_FOLLOW:
 		measure->session.follow = false;
@@ -208,6 +219,10 @@ error_t measure__check(const struct measure *measure, const char *command, struc
 		error__set(error, -EINVAL,
 			   "no target; give a command (allocprof %s ./app) or a process (-p PID)",
 			   command);
+	else if (measure->session.live && measure->selects)
+		error__set(error, -EINVAL,
+			   "-e and --live together; --live has to see every function to know what "
+			   "becomes of a block");
 	else
 		return 0;
 	return EINVAL;
@@ -302,14 +317,24 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	size_t n;
 
 	allocators = session__allocators(session, &n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (allocators[i].gap[0])
 			message__print("not complete: allocator %s was %s", allocators[i].path,
 				       allocators[i].gap);
+		if (allocators[i].live_gap[0])
+			message__print("not complete: the blocks of allocator %s were %s",
+				       allocators[i].path, allocators[i].live_gap);
+	}
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
 			message__print("not complete: %llu calls lost (%s)", results->lost[reason],
 				       profile__lost_name(reason));
+	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
+		if (results->has_live && results->live.stats[AP_STAT_UNTRACKED + reason])
+			message__print(
+				"not complete: the blocks of %llu calls are not followed (%s)",
+				results->live.stats[AP_STAT_UNTRACKED + reason],
+				profile__untracked_name(reason));
 	if (results->processes_unfollowed)
 		message__print("not complete: %llu processes could not be followed",
 			       results->processes_unfollowed);

@@ -20,6 +20,7 @@ struct measure {
 	__u64 duration_ns; /* 0: until the target ends */
 	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
 	size_t n_expected;
+	bool selects; /* -e was given */
 };
 
 /* Keys of the options in measure_options, and where a command's own may begin. */

@@ -17,6 +17,9 @@
 struct totals {
 	__u64 allocations, reallocations, deallocations;
 	__u64 allocations_size_bytes, reallocations_size_bytes;
+	/* With live; those of reallocations are in them. */
+	__u64 bytes_allocated, bytes_deallocated;
+	__s64 bytes_reallocated;
 	__u64 internal;
 	bool knows_frees; /* free was among the functions asked for */
 };
@@ -38,6 +41,27 @@ static bool is_selected(const struct measure *measure, const struct session_func
 static bool is_shown(const struct measure *measure, const struct session_results *results, int i)
 {
 	return results->functions[i].probed && is_selected(measure, &results->functions[i], i);
+}
+
+/* As stats_alloc counts: a reallocation is neither an allocation nor a deallocation, but what it adds or
+ * takes away is part of their bytes. */
+static void add_up_live(const struct session_live *live, struct totals *totals)
+{
+	const __u64 *stats = live->stats;
+	__u64 shrunk = stats[AP_STAT_SHRUNK_BYTES], grown = stats[AP_STAT_GROWN_BYTES];
+	/* Of the blocks that reallocations began; what these ended is not deallocated. */
+	__u64 moved = stats[AP_STAT_FREED_BYTES] - stats[AP_STAT_DEALLOCATED_BYTES];
+
+	totals->knows_frees = true;
+	totals->reallocations = stats[AP_STAT_REALLOCATIONS];
+	totals->allocations = stats[AP_STAT_ALLOCATIONS] - totals->reallocations;
+	totals->deallocations = stats[AP_STAT_DEALLOCATIONS];
+	totals->reallocations_size_bytes = moved + grown - shrunk;
+	totals->allocations_size_bytes =
+		stats[AP_STAT_ALLOCATED_BYTES] - totals->reallocations_size_bytes;
+	totals->bytes_allocated = totals->allocations_size_bytes + grown;
+	totals->bytes_deallocated = stats[AP_STAT_DEALLOCATED_BYTES] + shrunk;
+	totals->bytes_reallocated = grown - shrunk;
 }
 
 static struct totals add_up(const struct measure *measure, const struct session_results *results)
@@ -65,6 +89,8 @@ static struct totals add_up(const struct measure *measure, const struct session_
 			totals.allocations_size_bytes += counts->size_bytes;
 		}
 	}
+	if (results->has_live)
+		add_up_live(&results->live, &totals);
 	return totals;
 }
 
@@ -143,6 +169,38 @@ static void print_completeness(const struct session *session, const struct sessi
 	fputc('\n', to);
 }
 
+static void print_live(const struct session_live *live, FILE *to)
+{
+	const __u64 *stats = live->stats;
+	char note[64];
+
+	print_count(to, stats[AP_STAT_FREED_BYTES], "bytes freed", "by frees and reallocations");
+	snprintf(note, sizeof(note), "in %s blocks", number__count(live->blocks).text);
+	print_count(to, live->size_bytes, "bytes live at the end", note);
+	print_count(to, live->peak_bytes, "bytes live at the peak", "");
+	print_count(to, stats[AP_STAT_TEMPORARY], "temporary allocations",
+		    "freed before the thread's next one");
+	print_count(to, stats[AP_STAT_FAILED], "failed requests", "");
+	if (live->discarded)
+		print_count(to, live->discarded, "blocks discarded", "by exec");
+	if (stats[AP_STAT_FREES_UNKNOWN])
+		print_count(to, stats[AP_STAT_FREES_UNKNOWN], "frees of unknown blocks",
+			    "allocated before the start, or unseen");
+	if (stats[AP_STAT_FREES_INHERITED])
+		print_count(to, stats[AP_STAT_FREES_INHERITED], "frees of inherited blocks",
+			    "allocated before a fork");
+	if (live->unfinished)
+		print_count(to, live->unfinished, "calls did not return", "");
+	if (stats[AP_STAT_UNMATCHED])
+		print_count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
+			    "of blocks whose address was handed out again");
+	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
+		if (stats[AP_STAT_UNTRACKED + reason])
+			print_count(to, stats[AP_STAT_UNTRACKED + reason],
+				    "calls whose blocks are not followed",
+				    profile__untracked_name(reason));
+}
+
 int stat_report__text(const struct session *session, const struct measure *measure,
 		      const struct session_results *results, FILE *to)
 {
@@ -158,7 +216,8 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	}
 	print_functions(measure, results, to);
 	fputc('\n', to);
-	print_count(to, totals.allocations, "allocations", "requests; failed ones are among them");
+	print_count(to, totals.allocations, "allocations",
+		    results->has_live ? "" : "requests; failed ones are among them");
 	print_count(to, totals.reallocations, "reallocations", "");
 	if (totals.knows_frees) {
 		print_count(to, totals.deallocations, "deallocations", "without free(NULL)");
@@ -171,7 +230,10 @@ int stat_report__text(const struct session *session, const struct measure *measu
 				    "of blocks from before the start");
 	}
 	print_count(to, totals.allocations_size_bytes + totals.reallocations_size_bytes,
-		    "bytes asked for", "");
+		    results->has_live ? "bytes allocated" : "bytes asked for",
+		    results->has_live ? "by allocations and reallocations" : "");
+	if (results->has_live)
+		print_live(&results->live, to);
 	print_count(to, results->processes, results->processes == 1 ? "process" : "processes", "");
 	print_completeness(session, results, to);
 	fprintf(to, "\n%20.6f seconds elapsed\n", results->elapsed_seconds);
@@ -245,6 +307,8 @@ static json_object *json_allocators(const struct session *session)
 		add(entry, "path", json__string(list[i].path));
 		add(entry, "build_id", json__string(list[i].build_id));
 		add(entry, "gap", list[i].gap[0] ? json__string(list[i].gap) : NULL);
+		if (list[i].live_gap[0])
+			add(entry, "live_gap", json__string(list[i].live_gap));
 		json_object_array_add(allocators, entry);
 	}
 	return allocators;
@@ -277,7 +341,35 @@ static void add_run(json_object *root, const struct measure *measure,
 	add(root, "processes", count_of(results->processes));
 }
 
-static void add_totals(json_object *root, const struct totals *totals)
+static void add_live(json_object *root, const struct session_live *live)
+{
+	const __u64 *stats = live->stats;
+	json_object *untracked = json_object_new_object(), *kernel = json_object_new_object();
+
+	add(root, "released", count_of(stats[AP_STAT_RELEASED]));
+	add(root, "unfinished", count_of(live->unfinished));
+	add(root, "live", count_of(live->blocks));
+	add(root, "live_bytes", count_of(live->size_bytes));
+	add(root, "peak_bytes", count_of(live->peak_bytes));
+	add(root, "temporary", count_of(stats[AP_STAT_TEMPORARY]));
+	add(root, "temporary_bytes", count_of(stats[AP_STAT_TEMPORARY_BYTES]));
+	add(root, "discarded", count_of(live->discarded));
+	add(root, "discarded_bytes", count_of(live->discarded_bytes));
+	add(root, "inherited", count_of(stats[AP_STAT_FREES_INHERITED]));
+	add(root, "unknown", count_of(stats[AP_STAT_FREES_UNKNOWN]));
+	add(root, "unseen", count_of(stats[AP_STAT_UNMATCHED]));
+	add(untracked, "total", count_of(live->untracked));
+	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
+		add(untracked, profile__untracked_name(reason),
+		    count_of(stats[AP_STAT_UNTRACKED + reason]));
+	add(root, "untracked", untracked);
+	add(kernel, "bytes", count_of(live->memory.bytes));
+	add(kernel, "blocks", count_of(live->memory.entries));
+	add(kernel, "max_live", count_of(live->memory.max_blocks));
+	add(root, "kernel_memory", kernel);
+}
+
+static void add_totals(json_object *root, const struct totals *totals, bool live, __u64 failed)
 {
 	__s64 remaining = totals->allocations - totals->deallocations;
 	bool knows_frees = totals->knows_frees;
@@ -285,10 +377,12 @@ static void add_totals(json_object *root, const struct totals *totals)
 	add(root, "allocations", count_of(totals->allocations));
 	add(root, "reallocations", count_of(totals->reallocations));
 	add(root, "deallocations", knows_frees ? count_of(totals->deallocations) : NULL);
-	add(root, "bytes_allocated", count_of(totals->allocations_size_bytes));
-	add(root, "bytes_deallocated", NULL);
-	add(root, "bytes_reallocated", NULL);
-	add(root, "failed", NULL);
+	add(root, "bytes_allocated",
+	    count_of(live ? totals->bytes_allocated : totals->allocations_size_bytes));
+	add(root, "bytes_deallocated", live ? count_of(totals->bytes_deallocated) : NULL);
+	add(root, "bytes_reallocated",
+	    live ? json_object_new_int64(totals->bytes_reallocated) : NULL);
+	add(root, "failed", live ? count_of(failed) : NULL);
 	add(root, "total_allocations", count_of(totals->allocations + totals->reallocations));
 	add(root, "remaining_allocations", knows_frees ? json_object_new_int64(remaining) : NULL);
 	add(root, "total_allocated_bytes",
@@ -307,10 +401,12 @@ int stat_report__json(const struct session *session, const struct measure *measu
 		return -ENOMEM;
 	add(root, "schema", json_object_new_string("allocprof-stat/1"));
 	add_run(root, measure, results);
-	add(root, "basis", json_object_new_string("requests"));
+	add(root, "basis", json_object_new_string(results->has_live ? "allocations" : "requests"));
 	add(root, "complete", json_object_new_boolean(results->complete));
 	add(root, "functions", json_functions(measure, results));
-	add_totals(root, &totals);
+	add_totals(root, &totals, results->has_live, results->live.stats[AP_STAT_FAILED]);
+	if (results->has_live)
+		add_live(root, &results->live);
 	add(root, "relabelled", count_of(results->relabelled));
 	add(root, "lost", json_lost(results));
 	add(root, "processes_left", count_of(results->processes_left));

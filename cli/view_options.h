@@ -22,24 +22,21 @@ enum {
 	OPT_WRAPPERS,
 };
 
-/* For a command's table; they are a group of their own in its help. */
-#define VIEW_OPTIONS                                                                                 \
-	{ NULL, 0, NULL, 0, "How stacks are printed:", 2 },                                          \
-		{ "by", OPT_BY, "LIST", 0, "Roots of the stacks: process (default), thread", 2 },    \
-		{ "demangle",                                                                        \
-		  OPT_DEMANGLE,                                                                      \
-		  "FORM",                                                                            \
-		  0,                                                                                 \
-		  "Names of functions: simple (default), full, none",                                \
-		  2 },                                                                               \
-		DEMANGLING_OPTION_COMMAND(2),                                                        \
-		{ "lines", OPT_LINES, NULL, 0, "Tell source lines apart and print them", 2 },        \
-		{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
-		{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers too", 2 },  \
-	{                                                                                            \
-		"wrappers", OPT_WRAPPERS, "FILE", 0,                                                 \
-			"More functions to leave out, as FILE lists them", 2                         \
-	}
+/* For a command's table; they are a group of their own in its help. Those that say how a frame is
+ * printed, and all. */
+/* clang-format off */
+#define VIEW_FRAME_OPTIONS \
+	{ NULL, 0, NULL, 0, "How stacks are printed:", 2 }, \
+	{ "demangle", OPT_DEMANGLE, "FORM", 0, "Names of functions: simple (default), full, none", 2 }, \
+	DEMANGLING_OPTION_COMMAND(2), \
+	{ "lines", OPT_LINES, NULL, 0, "Tell source lines apart and print them", 2 }, \
+	{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
+	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers too", 2 }, \
+	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "More functions to leave out, as FILE lists them", 2 }
+#define VIEW_OPTIONS \
+	VIEW_FRAME_OPTIONS, \
+	{ "by", OPT_BY, "LIST", 0, "Roots of the stacks: process (default), thread", 2 }
+/* clang-format on */
 
 /* Zeroed is the default. Strings are the caller's. */
 struct view_choice {

@@ -16,6 +16,8 @@
 #define MAX_ALIASES	64
 #define MAX_SYMBOL_NAME 256
 #define MAX_TEXTS	64
+/* Return instructions of one allocator at the most that are probed. */
+#define MAX_ENDS 64
 
 /* jemalloc has 528. */
 #define MAX_RETURNS (1u << 16)
@@ -63,8 +65,10 @@ struct reader {
 	/* Direct calls from here are the allocator's own. */
 	__u64 core_start;
 	__u64 core_end;
-	size_t current; /* the site whose flow is walked */
-	int err;	/* of a callback that cannot return one */
+	size_t current;	       /* the site whose flow is walked */
+	struct addresses ends; /* return instructions of the allocating functions */
+	bool leaves_unseen;    /* one of them may return by other means too */
+	int err;	       /* of a callback that cannot return one */
 };
 
 static int addresses__add(struct addresses *addresses, __u64 vaddr)
@@ -343,6 +347,30 @@ static void note_return(struct reader *reader, __u64 vaddr)
 		reader->err = addresses__add(&reader->returns, vaddr);
 }
 
+/* How the function may be left. A jump to another function is followed if that is in the same text; what
+ * it jumps to through a table or a stub is not known, unless it is a function that is probed too. */
+static void note_end(struct reader *reader, const struct disasm_insn *insn)
+{
+	__u64 target;
+
+	if (reader->allocator->sites[reader->current].function == AP_FREE || reader->err)
+		return;
+	if (insn->class == DISASM_RET) {
+		if (reader->ends.n >= MAX_ENDS)
+			reader->leaves_unseen = true;
+		else
+			reader->err = addresses__add(&reader->ends, insn->vaddr);
+	} else if (insn->class == DISASM_JUMP_INDIRECT) {
+		if (!insn->has_slot || !names_of_slot(reader, insn->slot))
+			reader->leaves_unseen = true;
+	} else if (insn->class == DISASM_JUMP || insn->class == DISASM_JUMP_CONDITIONAL) {
+		target = insn->target;
+		if (!insn->has_target || text_at(reader, target) != text_at(reader, insn->vaddr))
+			reader->leaves_unseen |=
+				!insn->has_target || !names_of_stub(reader, target);
+	}
+}
+
 static bool visit(const struct disasm_insn *insn, void *arg)
 {
 	struct reader *reader = arg;
@@ -350,6 +378,7 @@ static bool visit(const struct disasm_insn *insn, void *arg)
 	const struct site *other;
 	__u32 names = 0;
 
+	note_end(reader, insn);
 	switch (insn->class) {
 	case DISASM_CALL:
 	case DISASM_CALL_INDIRECT:
@@ -576,6 +605,47 @@ static int read_starts(struct reader *reader)
 	return err;
 }
 
+/* What only C libraries and well-known allocators define. A program that brings a malloc of its own
+ * defines none of these but __libc_start_main, where it is static. */
+static int find_known(const struct elf_symbol *symbol, void *arg)
+{
+	static const char *const names[] = { "mallctl", "je_mallctl", "mi_version", "tc_version",
+					     "__libc_malloc_impl" };
+	struct reader *reader = arg;
+	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(symbol->name, names[i]))
+			return 1;
+	if (!strcmp(symbol->name, "__libc_start_main"))
+		return !elf_file__is_program(reader->elf);
+	return symbol->value == malloc_vaddr &&
+	       (!strcmp(symbol->name, "__libc_malloc") || !strcmp(symbol->name, "default_malloc"));
+}
+
+/* Decides how returns are to be seen, and where. */
+static int find_ends(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+
+	allocator->returns = RETURNS_UNKNOWN;
+	if (elf_file__for_each_symbol(reader->elf, find_known, reader) > 0) {
+		allocator->returns = RETURNS_PROBED;
+		return 0;
+	}
+	if (reader->leaves_unseen || !reader->ends.n)
+		return 0;
+	addresses__sort(&reader->ends);
+	for (size_t i = 0; i < reader->ends.n; i++)
+		if (elf_file__vaddr_to_offset(reader->elf, reader->ends.at[i], &reader->ends.at[i]))
+			return -ENOEXEC;
+	allocator->returns = RETURNS_AT_INSTRUCTIONS;
+	allocator->return_offsets = reader->ends.at;
+	allocator->n_return_offsets = reader->ends.n;
+	reader->ends = (struct addresses){ 0 };
+	return 0;
+}
+
 static int defines_source(const struct elf_symbol *symbol, void *arg)
 {
 	const char *const *names = arg;
@@ -632,6 +702,9 @@ static int read_code(struct reader *reader, enum site_policy policy)
 		return err;
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		place(reader, &allocator->sites[i], reader->branched_to[i], policy);
+	err = find_ends(reader);
+	if (err)
+		return err;
 	addresses__sort(&reader->returns);
 	allocator->internal_returns = reader->returns.at;
 	allocator->n_internal_returns = reader->returns.n;
@@ -697,6 +770,7 @@ out:
 	free(reader.slots);
 	free(reader.starts.at);
 	free(reader.returns.at);
+	free(reader.ends.at);
 	disasm__free(reader.disasm);
 	elf_file__free(reader.elf);
 	allocator__free(reader.allocator);
@@ -713,6 +787,7 @@ void allocator__free(struct allocator *allocator)
 		free(allocator->sites[i].aliases);
 	}
 	free(allocator->internal_returns);
+	free(allocator->return_offsets);
 	free(allocator->path);
 	free(allocator);
 }

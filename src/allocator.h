@@ -21,6 +21,16 @@ enum site_policy {
 	SITE_ENTRY, /* at the entry whatever it costs */
 };
 
+/* How it is found out what an allocator's functions return. */
+enum allocator_returns {
+	/* By return probes: it is a C library's or another well-known one, so nothing unwinds through its
+	 * functions, nor does an exception or a longjmp pass them. */
+	RETURNS_PROBED,
+	/* By probes at their return instructions, which are all known. */
+	RETURNS_AT_INSTRUCTIONS,
+	RETURNS_UNKNOWN,
+};
+
 /*
  * Where one function is probed. At @probe_vaddr the argument registers, the stack pointer and all
  * memory are as at the entry, and each call of the function passes there exactly once.
@@ -56,6 +66,11 @@ struct allocator {
 	/* Only forwards to another allocator: it looks symbols up and has no means to get memory
 	 * from the kernel. Its calls would be counted twice. */
 	bool is_wrapper;
+	enum allocator_returns returns;
+	/* File offsets of all return instructions of the allocating functions, sorted; with
+	 * RETURNS_AT_INSTRUCTIONS, else none. */
+	__u64 *return_offsets;
+	size_t n_return_offsets;
 };
 
 /*

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "error.h"
-#include "uprobe_multi.h"
 
 struct attachment {
 	int multi_fd; /* -1: single links */
@@ -26,7 +25,8 @@ static int attach_single(const struct attachment_request *request, const char *p
 			 struct attachment *attachment)
 {
 	for (__u32 i = 0; i < request->n; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = request->cookies[i]);
+		LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = request->cookies[i],
+			    .retprobe = request->kind == UPROBE_RETURN);
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
 			request->program, request->pid ? request->pid : -1, path,
 			request->offsets[i], &options);
@@ -52,8 +52,9 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 	/* The file that was read is the file that is probed, whatever its name leads to by now. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
 	if (request->multi) {
-		err = uprobe_multi__link(bpf_program__fd(request->program), path, request->offsets,
-					 request->cookies, request->n, request->pid);
+		err = uprobe_multi__link(bpf_program__fd(request->program), request->kind, path,
+					 request->offsets, request->cookies, request->n,
+					 request->pid);
 		if (err >= 0) {
 			attachment->multi_fd = err;
 			err = 0;

@@ -7,13 +7,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "uprobe_multi.h"
+
 struct attachment;
 struct bpf_program;
 struct error;
 
 struct attachment_request {
 	struct bpf_program *program;
-	bool multi;	      /* the program was loaded for uprobe_multi */
+	bool multi; /* the program was loaded for uprobe_multi */
+	enum uprobe_kind kind;
 	int fd;		      /* of the file, open for reading */
 	const char *path;     /* for words only */
 	pid_t pid;	      /* only this process pays and hits; 0: every process */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cfi.h"
@@ -38,8 +40,10 @@ struct image {
 struct module {
 	__u64 inode;
 	__u32 device, generation;
-	__u32 id; /* profile id, 0 until a frame is in it */
-	int fd;	  /* of the file; -1: it could not be opened */
+	__u32 version; /* as the kernel side has it; 0 where only user space has met the file */
+	__u32 id;      /* profile id, 0 until a frame is in it */
+	int fd;	       /* of the file; -1: it could not be opened */
+	struct timespec modified; /* when it was opened */
 	char *path;
 	struct elf_file *elf; /* NULL where it could not be read */
 	struct unwind_place unwind;
@@ -48,6 +52,11 @@ struct module {
 struct known_stack {
 	__u64 hash;
 	__u32 id; /* profile id */
+};
+
+/* Where records of dumps count: by the number of the dump. */
+struct dumped_stack {
+	__u32 stack; /* profile id, 0: not known */
 };
 
 struct pending_dump {
@@ -69,6 +78,8 @@ struct collector {
 	struct known_stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct hash_table stack_index;
+	struct dumped_stack *dumped; /* by number - 1 */
+	size_t n_dumped;
 	struct unwind_tables *tables;
 	struct dump_unwinder *unwinder;
 	struct jit_names *jit_names;
@@ -117,6 +128,7 @@ void collector__free(struct collector *collector)
 	free(collector->module_by_kernel_id);
 	free(collector->images);
 	free(collector->stacks);
+	free(collector->dumped);
 	hash_table__release(&collector->followed);
 	hash_table__release(&collector->stack_index);
 	while (collector->dumps) {
@@ -222,12 +234,25 @@ static struct image *get_image(struct collector *collector, __u32 id)
 	return &collector->images[id - 1];
 }
 
+/* An exit ends the record's image, an exec its parent. */
+static void end_image(struct collector *collector, const struct ap_process_record *record)
+{
+	bool execed = record->event == AP_PROCESS_EXECED;
+	__u32 id = execed ? record->parent : record->id;
+
+	if (id && id <= collector->n_images && collector->images[id - 1].process)
+		profile__end_process(collector->profile, collector->images[id - 1].process,
+				     record->time_ns, execed);
+}
+
 static int handle_process(struct collector *collector, const struct ap_process_record *record)
 {
 	struct image *image, *parent;
 	char comm[AP_COMM_LEN + 1];
 	int err;
 
+	if (record->event == AP_PROCESS_EXITED || record->event == AP_PROCESS_EXECED)
+		end_image(collector, record);
 	if (record->event == AP_PROCESS_EXITED) {
 		if (grow(&collector->ended, &collector->ended_capacity, collector->n_ended + 1,
 			 sizeof(*collector->ended)))
@@ -282,6 +307,13 @@ static int key_thread(struct collector *collector, const struct ap_count_key *ke
 	return profile__add_thread(collector->profile, process, name, thread);
 }
 
+static struct timespec modification_time(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? (struct timespec){ 0 } : st.st_mtim;
+}
+
 /* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct module *identity, size_t *index)
@@ -304,8 +336,10 @@ static int add_module(struct collector *collector, int fd, const char *path,
 		close_fd(&fd);
 		return -ENOMEM;
 	}
-	if (fd >= 0)
+	if (fd >= 0) {
+		module->modified = modification_time(fd);
 		elf_file__open(fd, path, &module->elf, NULL);
+	}
 	*index = collector->n_modules++;
 	return 0;
 }
@@ -357,15 +391,19 @@ static void load_table(struct collector *collector, struct module *module)
 	cfi_table__free(table);
 }
 
-/* Where two kernel ids, or the kernel and user space, found the same file. */
-static bool find_module(const struct collector *collector, const struct module *identity,
-			size_t *index)
+/* Where two kernel ids, or the kernel and user space, found the same file; of several that it was,
+ * written to in between, the last. */
+static bool find_module(struct collector *collector, const struct module *identity, size_t *index)
 {
-	for (size_t i = 0; i < collector->n_modules; i++) {
-		const struct module *module = &collector->modules[i];
+	for (size_t i = collector->n_modules; i-- > 0;) {
+		struct module *module = &collector->modules[i];
 
 		if (module->inode == identity->inode && module->device == identity->device &&
-		    module->generation == identity->generation) {
+		    module->generation == identity->generation &&
+		    (!module->version || !identity->version ||
+		     module->version == identity->version)) {
+			if (!module->version)
+				module->version = identity->version;
 			*index = i;
 			return true;
 		}
@@ -373,13 +411,16 @@ static bool find_module(const struct collector *collector, const struct module *
 	return false;
 }
 
-/* Adds the file that @file tells of as a module, with its table, unless it is one already. */
-static int get_module(struct collector *collector, const struct mapped_file *file, size_t *index)
+/* Adds the file that @file tells of as a module, with its table, unless it is one already. @version is
+ * 0 where only user space has met it. */
+static int get_module(struct collector *collector, const struct mapped_file *file, __u32 version,
+		      size_t *index)
 {
 	struct module identity = {
 		.inode = file->inode,
 		.device = file->device,
 		.generation = file->generation,
+		.version = version,
 	};
 	char path[4096];
 	int fd, err;
@@ -433,7 +474,7 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 				record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
 	file.path = told_path(collector, record);
-	err = get_module(collector, &file, &index);
+	err = get_module(collector, &file, record->version, &index);
 	if (err)
 		return err;
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
@@ -506,7 +547,7 @@ static int mapped_module(struct collector *collector, const struct code_mapping 
 	/* The kernel's "//anon" and "[heap]" are no files. */
 	if (mapping->path[0] != '/' || mapping->path[1] == '/')
 		return -ENOENT;
-	return get_module(collector, &file, index);
+	return get_module(collector, &file, 0, index);
 }
 
 /* For the dump unwinder. */
@@ -624,6 +665,15 @@ static bool is_entry(struct collector *collector, const struct ap_frame *frame, 
 	return offset - place->entry_offset < place->entry_size;
 }
 
+static int note_dumped(struct collector *collector, __u64 number, __u32 stack)
+{
+	if (!number || number > UINT32_MAX ||
+	    grow(&collector->dumped, &collector->n_dumped, number, sizeof(*collector->dumped)))
+		return -ENOMEM;
+	collector->dumped[number - 1].stack = stack;
+	return 0;
+}
+
 /* The dump's stack, unwound here, as one of the profile's. */
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
@@ -645,6 +695,9 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 	    is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
 		end = AP_END_COMPLETE;
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
+	/* Its calls are in a record of their own. */
+	if (!err && (dump->key.function & AP_FUNCTION_DUMPED))
+		return note_dumped(collector, dump->key.stack, stack);
 	if (!err)
 		err = key_thread(collector, &dump->key, &thread);
 	if (!err)
@@ -733,27 +786,49 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 	return hash_table__insert(&collector->stack_index, record->stack, ++collector->n_stacks);
 }
 
-static int add_count(struct collector *collector, const struct ap_count_key *key, __u64 calls,
-		     __u64 size_bytes)
+/* The profile's stack for the key's, 0 where it is not known. */
+static __u32 key_stack(struct collector *collector, const struct ap_count_key *key)
 {
-	__u32 index = hash_table__find(&collector->stack_index, key->stack, stack_has_hash,
-				       collector, &key->stack);
-	__u32 thread, count;
+	__u32 index;
+
+	if (key->function & AP_FUNCTION_DUMPED)
+		return key->stack && key->stack <= collector->n_dumped
+			       ? collector->dumped[key->stack - 1].stack
+			       : 0;
+	index = hash_table__find(&collector->stack_index, key->stack, stack_has_hash, collector,
+				 &key->stack);
+	return index ? collector->stacks[index - 1].id : 0;
+}
+
+int collector__add_record(struct collector *collector, const struct ap_count_key *key, __u64 calls,
+			  __u64 size_bytes, __u32 *count)
+{
+	__u32 stack = key_stack(collector, key), thread;
 	int err;
 
 	/* Frames are sent before their counter exists and read before it is. Should that ever be
 	 * wrong, the calls are missing from what is attributed and the ledger says so. */
-	if (!index)
+	*count = 0;
+	if (!stack)
 		return 0;
 	err = key_thread(collector, key, &thread);
 	if (err)
 		return err;
-	err = profile__add_count(collector->profile, thread, collector->stacks[index - 1].id,
-				 key->function, calls, size_bytes, &count);
+	err = profile__add_count(collector->profile, thread, stack,
+				 (enum ap_function)(key->function & ~AP_FUNCTION_DUMPED), calls,
+				 size_bytes, count);
 	if (err)
 		return err;
 	collector->attributed += calls;
 	return 0;
+}
+
+static int add_count(struct collector *collector, const struct ap_count_key *key, __u64 calls,
+		     __u64 size_bytes)
+{
+	__u32 count;
+
+	return collector__add_record(collector, key, calls, size_bytes, &count);
 }
 
 int collector__handle_record(struct collector *collector, const void *record, size_t size)
@@ -850,16 +925,68 @@ int collector__name_jit_frames(struct collector *collector)
 	return jit_names__apply(collector->jit_names, collector->profile);
 }
 
+/* Whether @module's file still is as it was when its code was met: it may have been written over. */
+static bool is_intact(const struct module *module)
+{
+	struct timespec now = modification_time(module->fd);
+	struct elf_file *elf;
+	bool same;
+
+	if (now.tv_sec == module->modified.tv_sec && now.tv_nsec == module->modified.tv_nsec)
+		return true;
+	/* Or only touched. */
+	if (!module->elf || !elf_file__build_id(module->elf)[0] ||
+	    elf_file__open(module->fd, module->path, &elf, NULL))
+		return false;
+	same = !strcmp(elf_file__build_id(elf), elf_file__build_id(module->elf));
+	elf_file__free(elf);
+	return same;
+}
+
+static const char *build_id(const struct module *module)
+{
+	return module->elf ? elf_file__build_id(module->elf) : "";
+}
+
+/* Whether the profile, which knows files by path and build id, takes another one for @module. */
+static bool is_ambiguous(const struct collector *collector, const struct module *module)
+{
+	if (*build_id(module))
+		return false;
+	for (size_t i = 0; i < collector->n_modules; i++)
+		if (collector->modules[i].id == module->id && &collector->modules[i] != module)
+			return true;
+	return false;
+}
+
+/* Why there can be no names for @module, NULL where there may be. */
+static const char *why_unnamed(const struct collector *collector, const struct module *module)
+{
+	/* What is at the path by now need not be the file that could not be opened. */
+	if (module->fd < 0 && *module->path == '/')
+		return "the file was gone before it could be opened";
+	if (module->fd >= 0 && !is_intact(module))
+		return "the file was written over while it was recorded";
+	if (is_ambiguous(collector, module))
+		return "several files without a build id were at this path";
+	return NULL;
+}
+
 int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files)
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
+		const char *why;
 		int err;
 
 		if (!module->id || (!files && *module->path == '/'))
 			continue;
-		err = symbols__add_module(symbols, module->id, module->fd, module->path,
-					  module->elf ? elf_file__build_id(module->elf) : "");
+		why = why_unnamed(collector, module);
+		if (why)
+			err = profile__set_module_symbols(collector->profile, module->id, why);
+		else
+			err = symbols__add_module(symbols, module->id, module->fd, module->path,
+						  build_id(module));
 		if (err && err != -EEXIST)
 			return err;
 	}

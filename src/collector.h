@@ -63,6 +63,12 @@ int collector__end_drain(struct collector *collector);
 /* Moves the rest, when no program runs any more and the ring buffer has been read. */
 int collector__drain_all(struct collector *collector);
 
+/* Adds calls that the programs kept a record of, with live; *@count is the profile's, or 0 where the
+ * stack is not known: then they are not attributed. -ENOMEM. */
+struct ap_count_key;
+int collector__add_record(struct collector *collector, const struct ap_count_key *key, __u64 calls,
+			  __u64 size_bytes, __u32 *count);
+
 /* Opens what is needed to name the profile's frames; without @files only what no file keeps, the
  * vDSO. -ENOMEM. */
 int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files);

@@ -351,6 +351,18 @@ int demangler__run(struct demangler *demangler, struct error *error)
 	return err;
 }
 
+/* Whether @base is what debug information has in place of a linker's name: in clear, in C++'s words and
+ * without parameters. Names of Rust look alike up to what is excluded here. */
+static bool is_cxx_text(const char *base)
+{
+	size_t len = strlen(base), call_len = strlen("operator()");
+	bool is_call = len >= call_len && !strcmp(base + len - call_len, "operator()");
+
+	return *base != '<' && strchr(base, '<') && strstr(base, "::") && !strchr(base, '{') &&
+	       !strstr(base, " as ") && !strstr(base, "<impl ") &&
+	       (base[len - 1] != ')' || is_call);
+}
+
 /* Both forms of @base: 1, 0 where nothing here can read it, or -ENOMEM. */
 static int name_base(const struct demangler *demangler, const char *base, char **name,
 		     char **full_name)
@@ -372,6 +384,10 @@ static int name_base(const struct demangler *demangler, const char *base, char *
 			status = demangle(cplus_demangle_v3_callback, base, &full);
 			if (status > 0)
 				simple = demangle_simple__cxx(full);
+		} else if (!status && is_cxx_text(base)) {
+			status = 1;
+			full = strdup(base);
+			simple = demangle_simple__cxx(base);
 		}
 		if (status <= 0)
 			return status;

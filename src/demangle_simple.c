@@ -145,6 +145,18 @@ static bool parse_arguments(struct simplifier *s, size_t name)
 	return true;
 }
 
+/* "<lambda(int, char)>" and "<unnamed struct>", as GCC has them in debug information. */
+static bool parse_unnamed(struct simplifier *s)
+{
+	take(s, 1);
+	while (parse(s, TYPE, '>') && peek(s, 0) == ',')
+		take(s, 1);
+	if (peek(s, 0) != '>')
+		return false;
+	take(s, 1);
+	return true;
+}
+
 /* What can stand between a function's parameters and its end or the "::" of what is local to it. */
 static void skip_qualifiers(struct simplifier *s)
 {
@@ -327,6 +339,10 @@ static bool parse_token(struct simplifier *s, struct position *position)
 	case '<':
 		if (position->named)
 			return parse_arguments(s, position->name);
+		if (looking_at(s, "<lambda") || looking_at(s, "<unnamed")) {
+			position->named = true;
+			return parse_unnamed(s);
+		}
 		break;
 	case '{':
 		position->named = true;

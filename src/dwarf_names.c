@@ -12,6 +12,9 @@
 
 #define MAX_SCOPES 64
 
+/* That are read in the time that it takes to look at one. */
+#define BYTES_PER_DIE 32
+
 /* Longer names are of no use to anyone. */
 #define MAX_NAME_SIZE 8192
 
@@ -45,8 +48,14 @@ bool dwarf_die__child(Dwarf_Die *die, Dwarf_Die *child, struct dwarf_budget *bud
 bool dwarf_die__next(Dwarf_Die *die, struct dwarf_budget *budget)
 {
 	const char *was = die->addr;
+	size_t skipped;
 
-	return spend(budget) && !dwarf_siblingof(die, die) && (const char *)die->addr > was;
+	if (!spend(budget) || dwarf_siblingof(die, die) || (const char *)die->addr <= was)
+		return false;
+	/* Without DW_AT_sibling libdw has read all that is between. */
+	skipped = ((const char *)die->addr - was) / BYTES_PER_DIE;
+	budget->dies -= skipped < budget->dies ? skipped : budget->dies;
+	return true;
 }
 
 /* The DIE that @die completes or is made from. */
@@ -180,19 +189,38 @@ static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwa
 	return size;
 }
 
+/* In C a linkage name is an alias that the source asked for, such as __GI_strlen for strlen. */
+static bool is_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case 0x2c: /* C17, as DWARF 6 numbers it */
+		return true;
+	}
+	return false;
+}
+
 static const char *make_symbol(struct dwarf_names *names, Dwarf_Die die)
 {
-	const char *name = linkage_name(die);
 	char text[MAX_NAME_SIZE];
+	const char *name = NULL;
+	bool has_unit;
 	Dwarf_Die unit;
 	size_t size, len;
 
+	has_unit = dwarf_diecu(&die, &unit, NULL, NULL);
+	if (!has_unit || !is_c(&unit))
+		name = linkage_name(die);
 	if (name)
 		return arena__string(names->arena, name, MAX_NAME_SIZE);
 	name = plain_name(&die);
 	if (!name || !*name)
 		return "";
-	if (!dwarf_diecu(&die, &unit, NULL, NULL) || !has_scopes(&unit))
+	/* The declaration may be in another unit. */
+	if (!has_unit || !dwarf_diecu(&die, &unit, NULL, NULL) || !has_scopes(&unit))
 		return arena__string(names->arena, name, MAX_NAME_SIZE);
 	size = write_scopes(names, &unit, &die, name, text, sizeof(text) / 2);
 	len = strnlen(name, sizeof(text) - size);

@@ -150,6 +150,53 @@ out:
 	return err;
 }
 
+static int select_lifetimes(const struct profile *profile, const struct count_filter *counts,
+			    const struct block_filter *blocks,
+			    const struct suppressions *suppressions, bool **selected)
+{
+	_cleanup_(free_ptr) int *suppressed = NULL;
+	bool *result;
+
+	if (suppressions) {
+		suppressed = filter__suppressed_stacks(profile, suppressions);
+		if (!suppressed)
+			return -ENOMEM;
+	}
+	result = calloc(profile->n_lifetimes + 1, sizeof(*result));
+	if (!result)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
+		const struct profile_count *count = &profile->counts[lifetime->count - 1];
+
+		result[i] = count->function != AP_FREE && count_filter__passes(counts, count) &&
+			    !(suppressed && suppressed[count->stack - 1] >= 0) &&
+			    block_filter__passes(blocks, lifetime);
+	}
+	*selected = result;
+	return 0;
+}
+
+int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
+			     struct filter_options *options, bool **selected, struct error *error)
+{
+	struct count_filter counts = { 0 };
+	struct block_filter blocks = { 0 };
+	int err;
+
+	err = block_filter__init(&blocks, profile, options, error);
+	if (!err)
+		err = count_filter__init(&counts, profile, groups, options, error);
+	if (!err) {
+		err = select_lifetimes(profile, &counts, &blocks, options->suppressions, selected);
+		if (err)
+			error__set(error, err, "cannot filter: out of memory");
+	}
+	block_filter__release(&blocks);
+	count_filter__release(&counts);
+	return err;
+}
+
 void filtered__release(struct filtered *filtered)
 {
 	free(filtered->counts);

@@ -79,6 +79,13 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 		  struct filter_options *options, struct filtered *filtered, struct error *error);
 void filtered__release(struct filtered *filtered);
 
+/*
+ * The same by lifetime, for options that filter__apply() took: whether those blocks are in, by index in
+ * the profile's lifetimes. Suppressions count nothing. 0 or a negative errno with @error set; *@selected is to be freed.
+ */
+int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
+			     struct filter_options *options, bool **selected, struct error *error);
+
 /* All blocks of @count, where nothing is filtered. */
 void filter__whole(const struct profile *profile, const struct profile_count *count,
 		   struct selection *selection);

@@ -169,6 +169,15 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 		selection->peak = selection->peak_bytes = 0;
 }
 
+bool block_filter__passes(const struct block_filter *filter,
+			  const struct profile_lifetime *lifetime)
+{
+	struct selection whole;
+
+	filter__whole(filter->profile, &filter->profile->counts[lifetime->count - 1], &whole);
+	return has_size(filter->options, &whole) && judge(filter, lifetime) == YES;
+}
+
 static int sort_by_count(struct block_filter *filter)
 {
 	const struct profile *profile = filter->profile;

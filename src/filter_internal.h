@@ -6,6 +6,7 @@
 #include "filter.h"
 
 struct profile_count;
+struct profile_lifetime;
 
 /* Which counts: by stack, thread, process and function. */
 struct count_filter {
@@ -45,4 +46,7 @@ void block_filter__release(struct block_filter *filter);
 /* What of @count is selected, unsure blocks apart. */
 void block_filter__select(const struct block_filter *filter, const struct profile_count *count,
 			  struct selection *selection);
+/* Whether blocks of @lifetime are, without a doubt. */
+bool block_filter__passes(const struct block_filter *filter,
+			  const struct profile_lifetime *lifetime);
 #endif

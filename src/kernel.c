@@ -67,8 +67,10 @@ void kernel__probe(struct kernel *kernel)
 	kernel->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
 	kernel->uprobe_pmu = !access("/sys/bus/event_source/devices/uprobe/type", R_OK);
 	kernel->bpf = bpf_works();
-	if (kernel->bpf)
-		kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
+	if (!kernel->bpf)
+		return;
+	kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
+	kernel->uprobe_session = uprobe_session__supported();
 }
 
 int kernel__require(const struct kernel *kernel, struct error *error)

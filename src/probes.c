@@ -53,10 +53,19 @@ int probes__new(const struct probes_options *options, struct probes **out)
 
 void probes__detach(struct probes *probes)
 {
-	for (size_t i = 0; i < probes->n_list; i++) {
-		attachment__free(probes->list[i].attachment);
-		probes->list[i].attachment = NULL;
-	}
+	for (int role = 0; role < PROBE_ROLES; role++)
+		for (size_t i = 0; i < probes->n_list; i++) {
+			attachment__free(probes->list[i].attachments[role]);
+			probes->list[i].attachments[role] = NULL;
+		}
+}
+
+static bool is_probed(const struct probed_allocator *entry)
+{
+	for (int role = 0; role < PROBE_ROLES; role++)
+		if (entry->attachments[role])
+			return true;
+	return false;
 }
 
 void probes__free(struct probes *probes)
@@ -94,12 +103,15 @@ static bool is_tail_called(const struct allocator *allocator, enum ap_function f
 	return false;
 }
 
-/* Tells the programs of the sites; returns the number of probes or a negative errno. */
-static int describe_sites(struct probes *probes, const struct allocator *allocator,
-			  __u32 allocator_index, __u64 *offsets, __u64 *cookies)
+static bool is_live(const struct probes *probes)
 {
-	int n = 0;
+	return probes->options.free_program;
+}
 
+/* Tells the programs of the sites. */
+static int describe_sites(struct probes *probes, const struct allocator *allocator,
+			  __u32 allocator_index)
+{
 	for (size_t i = 0; i < allocator->n_internal_returns; i++) {
 		struct ap_internal_return key = {
 			.vaddr = allocator->internal_returns[i],
@@ -123,48 +135,120 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.tail_calls = site->tail_calls,
 			.tail_called = is_tail_called(allocator, site->function),
 			.recorded = !!(site->names & probes->options.functions),
+			.returns = allocator->returns != RETURNS_UNKNOWN,
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
 			return -errno;
-		if (!probes__uses(probes, site))
+	}
+	return 0;
+}
+
+/* The sites that are probed by @role's program; returns how many. */
+static __u32 choose_sites(const struct probes *probes, const struct probed_allocator *entry,
+			  enum probe_role role, __u64 *offsets, __u64 *cookies)
+{
+	const struct allocator *allocator = entry->allocator;
+	__u32 n = 0;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+		bool is_free = is_live(probes) && site->function == AP_FREE;
+
+		if (is_free != (role == PROBE_FREES) ||
+		    (!is_live(probes) && !probes__uses(probes, site)))
 			continue;
 		offsets[n] = site->probe_offset;
-		cookies[n++] = index;
+		cookies[n++] = entry->first_site + i;
 	}
 	return n;
+}
+
+static int attach_role(struct probes *probes, struct probed_allocator *entry, int fd,
+		       enum probe_role role, struct bpf_program *program, struct error *error)
+{
+	__u64 offsets[AP_FUNCTIONS], cookies[AP_FUNCTIONS];
+	const struct probes_options *options = &probes->options;
+	struct attachment_request request = {
+		.program = program,
+		.multi = options->multi,
+		.fd = fd,
+		.path = entry->path,
+		.pid = options->pid,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
+	_cleanup_(free_ptr) __u64 *no_cookies = NULL;
+
+	if (role == PROBE_RETURN_INSTRUCTIONS) {
+		request.n = entry->allocator->n_return_offsets;
+		request.offsets = entry->allocator->return_offsets;
+		no_cookies = calloc(request.n + 1, sizeof(*no_cookies));
+		if (!no_cookies)
+			return -ENOMEM;
+		request.cookies = no_cookies;
+	} else {
+		request.n = choose_sites(probes, entry, role, offsets, cookies);
+	}
+	if (role == PROBE_RETURNS)
+		request.kind = UPROBE_RETURN;
+	else if (program == options->session_program)
+		request.kind = UPROBE_SESSION;
+	return request.n ? attachment__new(&request, &entry->attachments[role], error) : 0;
+}
+
+/* Returns before entries and frees before returns, so that what is seen to begin is seen to end. */
+static int attach_live(struct probes *probes, struct probed_allocator *entry, int fd,
+		       struct error *error)
+{
+	const struct probes_options *options = &probes->options;
+	enum allocator_returns returns = entry->allocator->returns;
+	struct bpf_program *entries = options->program;
+	int err;
+
+	err = attach_role(probes, entry, fd, PROBE_FREES, options->free_program, error);
+	if (!err && returns == RETURNS_AT_INSTRUCTIONS)
+		err = attach_role(probes, entry, fd, PROBE_RETURN_INSTRUCTIONS,
+				  options->return_instruction_program, error);
+	if (!err && returns == RETURNS_PROBED && options->session_program)
+		entries = options->session_program;
+	else if (!err && returns == RETURNS_PROBED)
+		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
+	if (returns == RETURNS_UNKNOWN)
+		snprintf(
+			entry->live_gap, sizeof(entry->live_gap),
+			"not followed: where its functions return cannot be told from its code, and "
+			"return probes might disturb a malloc of the program's own");
+	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
 }
 
 static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		  struct error *error)
 {
-	__u64 offsets[AP_FUNCTIONS], cookies[AP_FUNCTIONS];
-	struct attachment_request request = {
-		.program = probes->options.program,
-		.multi = probes->options.multi,
-		.fd = fd,
-		.path = entry->path,
-		.pid = probes->options.pid,
-		.offsets = offsets,
-		.cookies = cookies,
-	};
-	int n;
+	int err;
 
 	if (!probes->options.program)
 		return 0;
 	if (probes->n_sites + entry->allocator->n_sites > AP_MAX_SITES)
 		return error__set(error, -E2BIG, "%s is one allocator more than can be probed",
 				  entry->path);
-	n = describe_sites(probes, entry->allocator, entry - probes->list, offsets, cookies);
-	if (n < 0)
-		return error__set(error, n, "cannot tell the kernel of the probes in %s: %s",
-				  entry->path, strerror(-n));
+	err = describe_sites(probes, entry->allocator, entry - probes->list);
+	if (err)
+		return error__set(error, err, "cannot tell the kernel of the probes in %s: %s",
+				  entry->path, strerror(-err));
 	entry->first_site = probes->n_sites;
-	request.n = n;
-	n = n ? attachment__new(&request, &entry->attachment, error) : 0;
-	if (!n)
+	err = is_live(probes) ? attach_live(probes, entry, fd, error)
+			      : attach_role(probes, entry, fd, PROBE_ENTRIES,
+					    probes->options.program, error);
+	if (!err) {
 		probes->n_sites += entry->allocator->n_sites;
-	return n;
+		return 0;
+	}
+	for (int role = 0; role < PROBE_ROLES; role++) {
+		attachment__free(entry->attachments[role]);
+		entry->attachments[role] = NULL;
+	}
+	return err;
 }
 
 static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st)
@@ -347,7 +431,7 @@ static void add_listed(const char *path, void *context)
 		listing->err = err;
 }
 
-int probes__add_command(struct probes *probes, const char *argv0, struct error *error)
+int probes__add_command(struct probes *probes, char *const argv[], struct error *error)
 {
 	_cleanup_(free_ptr) char *path = NULL;
 	_cleanup_(close_fd) int fd = -1;
@@ -356,7 +440,7 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 	bool is_static = false;
 	int err;
 
-	err = open_command(argv0, &path, error);
+	err = open_command(argv[0], &path, error);
 	if (err == -ENOEXEC)
 		return add_system_libc(probes, error);
 	if (err)
@@ -368,7 +452,11 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 		if (!is_failure(err) && elf_file__interpreter(elf)[0])
 			err = add_path(probes, elf_file__interpreter(elf), error);
 		if (!is_failure(err)) {
-			libraries__list(elf_file__interpreter(elf), path, add_listed, &listing);
+			if (elf_file__interpreter(elf)[0])
+				libraries__list(elf_file__interpreter(elf), path, add_listed,
+						&listing);
+			else
+				libraries__list_started(path, argv, add_listed, &listing);
 			err = listing.err;
 		}
 		elf_file__free(elf);
@@ -387,7 +475,8 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 
 int probes__add_expected(struct probes *probes, const char *name, struct error *error)
 {
-	int err = probes__add_command(probes, name, error);
+	char *argv[] = { (char *)name, NULL };
+	int err = probes__add_command(probes, argv, error);
 
 	/* A library need not be executable, nor a static program have an allocator with a name. */
 	if (err == -EACCES && strchr(name, '/')) {
@@ -462,7 +551,7 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 		}
 	}
 	for (size_t i = 0; i < probes->n_list; i++)
-		if (probes->list[i].attachment || !probes->options.program)
+		if (is_probed(&probes->list[i]) || !probes->options.program)
 			return 0;
 	if (last_err)
 		return last_err;

@@ -15,19 +15,37 @@ struct attachment;
 struct bpf_program;
 struct error;
 
+/* What an allocator's probes are for; removed in this order. */
+enum probe_role {
+	PROBE_ENTRIES, /* of the functions, with live of the allocating ones, there with their returns */
+	PROBE_RETURNS,
+	PROBE_RETURN_INSTRUCTIONS,
+	PROBE_FREES, /* with live */
+	PROBE_ROLES,
+};
+
 struct probed_allocator {
 	char *path;
-	char *build_id;		       /* "" where the file has none */
-	struct allocator *allocator;   /* NULL: a program whose allocator has no name */
-	struct attachment *attachment; /* NULL where it is not probed */
-	__u32 first_site;	       /* site indexes count from here in the allocator's order */
-	__u64 device, inode;	       /* of stat(2) */
+	char *build_id;		     /* "" where the file has none */
+	struct allocator *allocator; /* NULL: a program whose allocator has no name */
+	struct attachment *attachments[PROBE_ROLES]; /* all NULL where it is not probed */
+	__u32 first_site;    /* site indexes count from here in the allocator's order */
+	__u64 device, inode; /* of stat(2) */
 	/* Why calls may have been missed, "" where none can have been: probed from the start. */
 	char gap[256];
+	/* With live: why the blocks that it hands out are not followed, "" where they are. */
+	char live_gap[256];
 };
 
 struct probes_options {
 	struct bpf_program *program; /* NULL: only find the sites, probe nothing */
+	/* With live, else NULL: what goes to the return instructions of allocators whose returns must
+	 * not be probed, and to free. */
+	struct bpf_program *return_instruction_program, *free_program;
+	/* What goes to returns, besides @program, which goes to the entries; or NULL and */
+	struct bpf_program *return_program;
+	/* this, which goes to the entries with their returns instead of @program. */
+	struct bpf_program *session_program;
 	bool multi;
 	pid_t pid;    /* 0: every process */
 	int sites_fd; /* maps of the programs */
@@ -49,11 +67,12 @@ void probes__free(struct probes *probes);
 void probes__detach(struct probes *probes);
 
 /*
- * Probes the allocators that the command @argv0 will use: its executable's own, its dynamic
- * linker's (musl), and the libc of this system. -ENOENT, -EACCES: no such command; -ENOTSUP: it is
- * static and brings no allocator that can be found by name.
+ * Probes the allocators that the command @argv will use: its executable's own, those of its
+ * libraries, its dynamic linker's (musl), and the libc of this system; the same of the program that
+ * is an argument where the command is a dynamic linker. -ENOENT, -EACCES: no such command; -ENOTSUP:
+ * it is static and brings no allocator that can be found by name.
  */
-int probes__add_command(struct probes *probes, const char *argv0, struct error *error);
+int probes__add_command(struct probes *probes, char *const argv[], struct error *error);
 
 /* The same for a program that the command will start, or a library that it will load: what has no
  * allocator is as good. */

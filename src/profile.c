@@ -184,6 +184,18 @@ static bool match_thread(const void *owner, __u32 id, const void *key)
 	return thread->process == wanted->process && !strcmp(thread->name, wanted->name);
 }
 
+int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed)
+{
+	struct profile_process *process;
+
+	if (!id || id > profile->n_processes || profile->processes[id - 1].end_ns)
+		return -EINVAL;
+	process = &profile->processes[id - 1];
+	process->end_ns = end_ns;
+	process->execed = execed;
+	return 0;
+}
+
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id)
 {
 	struct profile_index *index = profile->index;

@@ -190,6 +190,8 @@ void profile__free(struct profile *profile);
 int profile__add_module(struct profile *profile, const char *path, const char *build_id, __u32 *id);
 int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64 start_ns,
 			 const char *comm, __u32 *id); /* always a new id, of run 1 */
+/* @execed: by an exec. -EINVAL also where it had ended. */
+int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed);
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id);
 int profile__add_function(struct profile *profile, const char *symbol, const char *name,
 			  const char *full_name, __u32 *id);
@@ -255,6 +257,7 @@ __u64 profile__ledger(const struct profile *profile, const char *name);
 /* Names as reports and the data file spell them: "malloc", "ring_full", "max_depth". */
 const char *profile__function_name(enum ap_function function);
 const char *profile__lost_name(enum ap_lost reason);
+const char *profile__untracked_name(enum ap_untracked reason);
 const char *profile__stack_end_name(enum ap_stack_end end);
 /* The function called @name, or -ENOENT. */
 int profile__function_by_name(const char *name);

@@ -31,6 +31,12 @@ static const char *const end_names[AP_STACK_ENDS] = {
 	[AP_END_DUMP_SHORT] = "dump_short",
 };
 
+static const char *const untracked_names[AP_UNTRACKED_REASONS] = {
+	[AP_UNTRACKED_LIVE_FULL] = "live_full", [AP_UNTRACKED_NO_MEMORY] = "no_memory",
+	[AP_UNTRACKED_NESTED] = "nested",	[AP_UNTRACKED_THREADS_FULL] = "threads_full",
+	[AP_UNTRACKED_NO_RETURN] = "no_return",
+};
+
 const char *profile__function_name(enum ap_function function)
 {
 	return (unsigned int)function < AP_FUNCTIONS ? function_names[function] : "unknown";
@@ -39,6 +45,11 @@ const char *profile__function_name(enum ap_function function)
 const char *profile__lost_name(enum ap_lost reason)
 {
 	return (unsigned int)reason < AP_LOST_REASONS ? lost_names[reason] : "unknown";
+}
+
+const char *profile__untracked_name(enum ap_untracked reason)
+{
+	return (unsigned int)reason < AP_UNTRACKED_REASONS ? untracked_names[reason] : "unknown";
 }
 
 const char *profile__stack_end_name(enum ap_stack_end end)

@@ -30,6 +30,9 @@
 /* The ring buffer is read at least this often, also when nothing woke us. */
 #define TICK_MS 100
 
+/* Records with live at the most. */
+#define MAX_RECORDS 262144
+
 /* Stacks that are unwound before the ring buffer is looked at again: the record of a new file must not
  * wait for long, or ever more stacks come that want unwinding for the lack of its table. */
 #define DUMPS_AT_A_TIME 16
@@ -48,11 +51,13 @@ struct session {
 	struct mapping_events *mapping_events;
 	struct probes *probes;
 	struct collector *collector;
+	struct live *live; /* NULL without */
 	struct target target;
 	struct candidate *candidates, **candidates_end;
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
-	bool multi; /* one uprobe_multi link per allocator, else a perf event per probe */
+	bool multi;    /* one uprobe_multi link per allocator, else a perf event per probe */
+	bool sessions; /* entry and return by one program */
 	__u64 processes_left;
 };
 
@@ -71,7 +76,10 @@ static int be_quiet(enum libbpf_print_level level, const char *format, va_list a
 
 static int handle_record(void *context, void *record, size_t size)
 {
-	return collector__handle_record(context, record, size);
+	struct session *session = context;
+	int err = collector__handle_record(session->collector, record, size);
+
+	return err || !session->live ? err : live__handle_record(session->live, record, size);
 }
 
 static void set_size(struct bpf_map *map, __u32 wanted, bool used)
@@ -93,6 +101,28 @@ static __u32 scratch_slots(int n_cpus)
 	return slots;
 }
 
+static __u32 max_records(const struct session_options *options)
+{
+	return options->limits.counts ? options->limits.counts : MAX_RECORDS;
+}
+
+static void choose_programs(struct session *session)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	const struct session_options *options = &session->options;
+	bool live = options->live;
+
+	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
+	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
+	bpf_program__set_autoload(skeleton->progs.find_module, options->stacks);
+	/* Also beside sessions: for allocators whose returns must not be probed. */
+	bpf_program__set_autoload(skeleton->progs.live_entry, live);
+	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
+	bpf_program__set_autoload(skeleton->progs.live_free, live);
+	bpf_program__set_autoload(skeleton->progs.live_session, live && session->sessions);
+	bpf_program__set_autoload(skeleton->progs.live_return, live && !session->sessions);
+}
+
 static void configure(struct session *session, int n_cpus)
 {
 	const struct session_options *options = &session->options;
@@ -102,8 +132,14 @@ static void configure(struct session *session, int n_cpus)
 
 	set_size(skeleton->maps.processes, limits->processes, true);
 	set_size(skeleton->maps.tail_calls, limits->tail_calls, true);
-	set_size(skeleton->maps.counts_a, limits->counts, options->stacks);
-	set_size(skeleton->maps.counts_b, limits->counts, options->stacks);
+	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
+	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
+	set_size(skeleton->maps.records, (max_records(options) + AP_CHUNK - 1) / AP_CHUNK,
+		 options->live);
+	set_size(skeleton->maps.record_indexes, limits->counts, options->live && options->stacks);
+	set_size(skeleton->maps.threads, limits->threads, options->live);
+	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
+	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);
 	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
 	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), options->stacks);
 	set_size(skeleton->maps.vmas, 0, options->stacks);
@@ -125,16 +161,40 @@ static void configure(struct session *session, int n_cpus)
 		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
 		.wake_at_bytes = ring_bytes / 8,
 		.dump_below_bytes = ring_bytes / 2,
+		.live = options->live,
+		.live_stacks = options->live && options->stacks,
+		.max_dumped = max_records(options) / 2,
 	};
-	bpf_program__set_autoload(skeleton->progs.count_call, !options->stacks);
-	bpf_program__set_autoload(skeleton->progs.record_call, options->stacks);
-	bpf_program__set_autoload(skeleton->progs.find_module, options->stacks);
+	if (options->live)
+		skeleton->rodata->config.drain_at =
+			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
+	choose_programs(session);
 }
 
 static struct bpf_program *probe_program(const struct session *session)
 {
+	if (session->options.live)
+		return session->skeleton->progs.live_entry;
 	return session->options.stacks ? session->skeleton->progs.record_call
 				       : session->skeleton->progs.count_call;
+}
+
+static void choose_attach_types(struct session *session)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	struct bpf_program *programs[] = {
+		skeleton->progs.count_call,
+		skeleton->progs.record_call,
+		skeleton->progs.live_entry,
+		skeleton->progs.live_return,
+		skeleton->progs.live_return_instruction,
+		skeleton->progs.live_free,
+	};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		bpf_program__set_expected_attach_type(programs[i], ATTACH_TYPE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skeleton->progs.live_session,
+					      ATTACH_TYPE_UPROBE_SESSION);
 }
 
 static int load(struct session *session, struct error *error)
@@ -154,8 +214,7 @@ static int load(struct session *session, struct error *error)
 	session->skeleton = skeleton;
 	configure(session, n_cpus);
 	if (session->multi)
-		bpf_program__set_expected_attach_type(probe_program(session),
-						      ATTACH_TYPE_UPROBE_MULTI);
+		choose_attach_types(session);
 	err = allocprof_bpf__load(skeleton);
 	if (err)
 		return error__set(
@@ -214,6 +273,30 @@ static void refresh_mappings(void *context)
 	mapping_events__read(session->mapping_events, handle_mapping, session);
 }
 
+static int open_live(struct session *session)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	const struct session_options *options = &session->options;
+	struct live_options live_options = {
+		.records_fd = bpf_map__fd(skeleton->maps.records),
+		.record_indexes_fd = bpf_map__fd(skeleton->maps.record_indexes),
+		.tables_fd = bpf_map__fd(skeleton->maps.live_tables),
+		.threads_fd = bpf_map__fd(skeleton->maps.threads),
+		.stats_fd = bpf_map__fd(skeleton->maps.stats),
+		.lifetimes_fd = bpf_map__fd(skeleton->maps.lifetimes),
+		.lifetimes_fds = { bpf_map__fd(skeleton->maps.lifetimes_a),
+				   bpf_map__fd(skeleton->maps.lifetimes_b) },
+		.lifetimes_inserted = &skeleton->bss->lifetimes_inserted,
+		.shared = &skeleton->bss->live,
+		.max_records = options->stacks ? max_records(options) : AP_FUNCTIONS,
+		.max_blocks = options->max_live,
+		.interval_ns = options->interval_ns,
+		.stacks = options->stacks,
+	};
+
+	return live__new(&live_options, &session->live);
+}
+
 int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
 	struct collector_options collector_options;
@@ -227,8 +310,10 @@ int session__open(const struct session_options *options, struct session **out, s
 	session->candidates_end = &session->candidates;
 	kernel__probe(&session->kernel);
 	err = kernel__require(&session->kernel, error);
-	session->multi = session->kernel.uprobe_multi &&
+	session->multi = !options->limits.no_multi && session->kernel.uprobe_multi &&
 			 (options->follow || session->kernel.uprobe_multi_pid);
+	session->sessions =
+		session->multi && !options->limits.no_sessions && session->kernel.uprobe_session;
 	if (!err)
 		err = load(session, error);
 	if (!err)
@@ -262,8 +347,16 @@ int session__open(const struct session_options *options, struct session **out, s
 			goto fail;
 		}
 	}
+	if (options->live) {
+		err = open_live(session);
+		if (err) {
+			error__set(error, err, "cannot make room for live memory: %s",
+				   strerror(-err));
+			goto fail;
+		}
+	}
 	session->ring = ring_buffer__new(bpf_map__fd(session->skeleton->maps.ring), handle_record,
-					 session->collector, NULL);
+					 session, NULL);
 	if (!session->ring) {
 		err = error__set(error, -errno, "cannot map the ring buffer: %s", strerror(errno));
 		goto fail;
@@ -355,6 +448,16 @@ static int new_probes(struct session *session, pid_t pid)
 		.use_file = session->options.stacks ? announce_file : NULL,
 		.context = session,
 	};
+	struct allocprof_bpf *skeleton = session->skeleton;
+
+	if (session->live) {
+		options.return_instruction_program = skeleton->progs.live_return_instruction;
+		options.free_program = skeleton->progs.live_free;
+		if (session->sessions)
+			options.session_program = skeleton->progs.live_session;
+		else
+			options.return_program = skeleton->progs.live_return;
+	}
 
 	return probes__new(&options, &session->probes);
 }
@@ -383,12 +486,14 @@ int session__launch(struct session *session, char *const argv[],
 	if (!err)
 		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
 	if (!err)
-		err = probes__add_command(session->probes, argv[0], error);
+		err = probes__add_command(session->probes, argv, error);
 	if (!err)
 		err = add_expected(session, error);
 	if (err)
 		return err;
 	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+	if (session->live)
+		live__start(session->live, clock_ns(CLOCK_MONOTONIC));
 	return target__go(&session->target, argv[0], error);
 }
 
@@ -404,6 +509,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		collector__scan_process(session->collector, pid);
 	if (!err)
 		err = seed(session, pid, false, error);
+	if (!err && session->live)
+		live__start(session->live, clock_ns(CLOCK_MONOTONIC));
 	if (!err)
 		err = probes__add_process(session->probes, pid, error);
 	if (!err && target__has_ended(&session->target))
@@ -426,16 +533,20 @@ static int read_events(struct session *session)
 	err = ring_buffer__consume(session->ring);
 	while ((candidate = session->candidates)) {
 		session->candidates = candidate->next;
+		/* More may come while it is looked at. */
+		if (!session->candidates)
+			session->candidates_end = &session->candidates;
 		if (candidate->event.path &&
 		    collector__is_followed(session->collector, candidate->event.pid))
 			probes__notice_mapping(session->probes, &candidate->event);
 		free(candidate->event.path);
 		free(candidate);
 	}
-	session->candidates_end = &session->candidates;
 	if (err < 0)
 		return err;
 	err = collector__settle(session->collector, DUMPS_AT_A_TIME);
+	if (session->live)
+		return err ? err : live__attend(session->live);
 	if (err)
 		return err;
 	if (!collector__wants_drain(session->collector))
@@ -498,6 +609,8 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 
 		if (end_ns && now >= end_ns)
 			break;
+		if (timeout && session->live)
+			timeout = live__timeout_ms(session->live, timeout);
 		if (timeout && end_ns && (end_ns - now) / 1000000 < TICK_MS)
 			timeout = (end_ns - now) / 1000000 + 1;
 		epoll_wait(epoll_fd, ready, 4, timeout);
@@ -529,16 +642,24 @@ static __u64 count_followed(const struct session *session)
 
 int session__finish(struct session *session, struct error *error)
 {
-	int err;
+	int err = 0;
 
 	if (!session->target.end_ns)
 		session->target.end_ns = clock_ns(CLOCK_MONOTONIC);
 	session->processes_left = count_followed(session);
+	if (session->live) {
+		/* So that all processes that have ended by now are known to. */
+		read_events(session);
+		err = live__stop(session->live, session->target.end_ns);
+	}
 	probes__detach(session->probes);
-	err = read_events(session);
+	if (!err)
+		err = read_events(session);
 	if (!err)
 		err = collector__settle(session->collector, SIZE_MAX);
-	if (!err && session->options.stacks)
+	if (!err && session->live)
+		err = live__collect(session->live, session->collector);
+	else if (!err && session->options.stacks)
 		err = collector__drain_all(session->collector);
 	if (err)
 		return error__set(error, err, "cannot collect the counts: %s", strerror(-err));
@@ -568,6 +689,20 @@ static __u64 recursion_misses(const struct bpf_program *program)
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
 		return 0;
 	return info.recursion_misses;
+}
+
+/* Of all programs at the probes. */
+static __u64 all_recursion_misses(const struct session *session)
+{
+	const struct allocprof_bpf *skeleton = session->skeleton;
+
+	if (!session->live)
+		return recursion_misses(probe_program(session));
+	return recursion_misses(skeleton->progs.live_entry) +
+	       recursion_misses(skeleton->progs.live_return_instruction) +
+	       recursion_misses(skeleton->progs.live_free) +
+	       recursion_misses(session->sessions ? skeleton->progs.live_session
+						  : skeleton->progs.live_return);
 }
 
 __u32 session__verified_instructions(const struct session *session)
@@ -624,9 +759,34 @@ static void collect_functions(const struct session *session, struct session_resu
 				function->n_aliases = site->n_aliases;
 			}
 		}
-		if (list[i].gap[0])
+		if (list[i].gap[0] || list[i].live_gap[0])
 			results->complete = false;
 	}
+}
+
+static void collect_live(const struct session *session, struct session_results *results)
+{
+	const struct ap_live *shared = &session->skeleton->bss->live;
+	struct session_live *live = &results->live;
+
+	results->has_live = true;
+	for (int i = 0; i < AP_STATS; i++)
+		live->stats[i] = stat_sum(session, i);
+	for (int i = 0; i < AP_FUNCTIONS && !session->options.stacks; i++)
+		live__function(session->live, (enum ap_function)i, &live->functions[i]);
+	for (int i = 0; i < AP_UNTRACKED_REASONS; i++)
+		live->untracked += live->stats[AP_STAT_UNTRACKED + i];
+	live->unfinished = live->stats[AP_STAT_UNFINISHED] + live__unfinished(session->live);
+	live->discarded = live__discarded(session->live, &live->discarded_bytes);
+	live->blocks =
+		live->stats[AP_STAT_ALLOCATIONS] - live->stats[AP_STAT_FREES] - live->discarded;
+	live->size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES] - live->stats[AP_STAT_FREED_BYTES] -
+			   live->discarded_bytes;
+	live->peak_bytes = shared->max_bytes;
+	live->epoch_ns = live__epoch_ns(session->live);
+	live__memory(session->live, &live->memory);
+	if (live->untracked)
+		results->complete = false;
 }
 
 static void collect_lost(const struct session *session, struct session_results *results)
@@ -634,7 +794,7 @@ static void collect_lost(const struct session *session, struct session_results *
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++) {
 		results->lost[reason] = stat_sum(session, AP_STAT_LOST + reason);
 		if (reason == AP_LOST_RECURSION)
-			results->lost[reason] += recursion_misses(probe_program(session));
+			results->lost[reason] += all_recursion_misses(session);
 		results->lost_total += results->lost[reason];
 	}
 	if (session->options.stacks) {
@@ -655,6 +815,8 @@ void session__results(const struct session *session, struct session_results *res
 	results->complete = true;
 	collect_functions(session, results);
 	collect_lost(session, results);
+	if (session->live)
+		collect_live(session, results);
 	results->processes = skeleton->bss->processes_seen;
 	results->processes_unfollowed = stat_sum(session, AP_STAT_PROCESSES_LOST) +
 					recursion_misses(skeleton->progs.on_fork) +
@@ -698,6 +860,7 @@ void session__close(struct session *session)
 	ring_buffer__free(session->ring);
 	mapping_events__close(session->mapping_events);
 	collector__free(session->collector);
+	live__free(session->live);
 	allocprof_bpf__destroy(session->skeleton);
 	target__close(&session->target);
 	free(session);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "live.h"
 #include "target.h"
 
 struct collector;
@@ -23,19 +24,24 @@ struct session;
 
 /* Sizes that bound a run, 0 for the default; made small to show that nothing is lost unnoticed. */
 struct session_limits {
-	__u32 counts;	   /* counters per map */
-	__u32 ring_bytes;  /* of the ring buffer, a power of two and of pages */
-	__u32 stacks_sent; /* stacks that are known to have been sent */
-	__u32 tail_calls;  /* threads that may stand before a forced tail call */
-	__u32 processes;   /* followed at a time */
-	bool no_scratch;   /* nothing to build stacks in */
+	__u32 counts;		    /* counters per map */
+	__u32 ring_bytes;	    /* of the ring buffer, a power of two and of pages */
+	__u32 stacks_sent;	    /* stacks that are known to have been sent */
+	__u32 tail_calls;	    /* threads that may stand before a forced tail call */
+	__u32 processes;	    /* followed at a time */
+	__u32 threads;		    /* whose calls are followed, with live */
+	bool no_scratch;	    /* nothing to build stacks in */
+	bool no_multi, no_sessions; /* as on kernels that lack these links */
 };
 
 struct session_options {
-	bool stacks;		/* count by stack into a profile; else by function only */
-	__u32 functions;	/* mask of enum ap_function to report */
-	bool follow;		/* children too; only with a launched command */
-	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
+	bool stacks;	   /* count by stack into a profile; else by function only */
+	__u32 functions;   /* mask of enum ap_function to report */
+	bool live;	   /* follow blocks from their birth to their end; needs all functions */
+	__u64 max_live;	   /* blocks at a time that are followed, 0: as the memory allows */
+	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
+	bool follow;	   /* children too; only with a launched command */
+	__u32 max_depth;   /* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * they are looked at, and their allocators probed, before it starts. */
@@ -51,6 +57,20 @@ struct session_function {
 	size_t n_aliases;
 };
 
+/* What became of the memory, with live. */
+struct session_live {
+	/* By leading function; without stacks only. */
+	struct ap_blocks functions[AP_FUNCTIONS];
+	__u64 stats[AP_STATS]; /* by enum ap_stat */
+	__u64 unfinished;
+	__u64 untracked; /* all reasons */
+	__u64 discarded, discarded_bytes;
+	__u64 blocks, size_bytes; /* live, of processes that have ended too */
+	__u64 peak_bytes;
+	__u64 epoch_ns;
+	struct live_memory memory;
+};
+
 struct session_results {
 	struct session_function functions[AP_FUNCTIONS];
 	__u64 events; /* calls that happened, counted or lost; only with stacks, else 0 */
@@ -62,9 +82,11 @@ struct session_results {
 	__u64 relabelled;	    /* calls counted under the function they tail-called */
 	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
-	bool complete;	      /* nothing lost, no allocator with a gap, no process unfollowed */
-	int exit_status;      /* of a launched command, as a shell reports it */
-	bool target_runs;     /* it goes on without us */
+	bool has_live;
+	struct session_live live;
+	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
+	int exit_status;  /* of a launched command, as a shell reports it */
+	bool target_runs; /* it goes on without us */
 	pid_t target_pid;
 	double elapsed_seconds, user_seconds, system_seconds; /* user and system 0 with -p */
 };
@@ -92,8 +114,8 @@ int session__finish(struct session *session, struct error *error);
 /* After session__finish(). */
 void session__results(const struct session *session, struct session_results *results);
 
-/* Instructions that the kernel's verifier went through to accept the program at the probes; its limit is
- * a million. 0 before Linux 5.16. */
+/* Instructions that the kernel's verifier went through to accept the program at the probes, with live the
+ * one at the entries; its limit is a million. 0 before Linux 5.16. */
 __u32 session__verified_instructions(const struct session *session);
 
 /* The allocators that were probed, or not. */

@@ -94,6 +94,51 @@ static int set_number(struct profile *profile, const char *key, long long value)
 	return profile__set_meta(profile, key, text);
 }
 
+static int set_live_ledger(struct profile *profile, const struct session_live *live)
+{
+	const struct {
+		const char *name;
+		__u64 value;
+	} entries[] = {
+		{ "allocations", live->stats[AP_STAT_ALLOCATIONS] },
+		{ "reallocations", live->stats[AP_STAT_REALLOCATIONS] },
+		{ "failed", live->stats[AP_STAT_FAILED] },
+		{ "released", live->stats[AP_STAT_RELEASED] },
+		{ "unfinished", live->unfinished },
+		{ "untracked", live->untracked },
+		{ "frees", live->stats[AP_STAT_FREES] },
+		{ "frees_null", live->stats[AP_STAT_FREES_NULL] },
+		{ "frees_unknown", live->stats[AP_STAT_FREES_UNKNOWN] },
+		{ "frees_inherited", live->stats[AP_STAT_FREES_INHERITED] },
+		{ "frees_unseen", live->stats[AP_STAT_UNMATCHED] },
+		{ "discarded", live->discarded },
+		{ "lifetimes_missing", live->stats[AP_STAT_LIFETIMES_LOST] },
+	};
+	char name[64];
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++)
+		err = profile__set_ledger(profile, entries[i].name, entries[i].value);
+	for (int i = 0; i < AP_UNTRACKED_REASONS && !err; i++) {
+		snprintf(name, sizeof(name), "untracked_%s", profile__untracked_name(i));
+		err = profile__set_ledger(profile, name, live->stats[AP_STAT_UNTRACKED + i]);
+	}
+	return err;
+}
+
+static int set_live(struct profile *profile, const struct session_live *live)
+{
+	int err = set_number(profile, "epoch_ns", live->epoch_ns);
+
+	if (!err)
+		err = set_number(profile, "peak_bytes", live->peak_bytes);
+	if (!err)
+		err = set_number(profile, "kernel_bytes", live->memory.bytes);
+	if (!err)
+		err = set_number(profile, "max_live", live->memory.max_blocks);
+	return err ? err : set_live_ledger(profile, live);
+}
+
 int session__profile(const struct session *session, char *const argv[], struct profile **out)
 {
 	struct profile *profile = collector__profile(session__collector(session));
@@ -124,6 +169,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
 	if (!err)
 		err = profile__settle_ledger(profile, results.events, results.lost);
+	if (!err && results.has_live)
+		err = set_live(profile, &results.live);
 	if (!err)
 		*out = profile;
 	return err;

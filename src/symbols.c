@@ -39,6 +39,7 @@ struct job {
 	struct module *module;
 	struct module_job run;
 	struct look_up *look_up;
+	size_t n_noted; /* places, in n_done of the look-up */
 	bool is_done;
 	int err;
 };
@@ -213,9 +214,11 @@ static int fetch(void *context, const char *path, const char *build_id, char **d
 
 static void note_done(void *context, size_t n_done)
 {
-	struct look_up *look_up = ((struct job *)context)->look_up;
+	struct job *job = context;
+	struct look_up *look_up = job->look_up;
 
 	pthread_mutex_lock(&look_up->lock);
+	job->n_noted += n_done;
 	look_up->n_done += n_done;
 	pthread_cond_signal(&look_up->changed);
 	pthread_mutex_unlock(&look_up->lock);
@@ -235,6 +238,7 @@ static void *work(void *context)
 		pthread_mutex_lock(&look_up->lock);
 		job->err = err;
 		job->is_done = true;
+		look_up->n_done += job->run.n_places - job->n_noted;
 		pthread_cond_signal(&look_up->changed);
 	}
 	pthread_mutex_unlock(&look_up->lock);
@@ -247,7 +251,7 @@ static void report(struct look_up *look_up, size_t *told_done)
 	const struct symbols_options *options = &look_up->symbols->options;
 	const char *path = look_up->fetch_path;
 	long done_bytes = look_up->fetch_done, total_bytes = look_up->fetch_total;
-	size_t done = look_up->n_done < look_up->n_places ? look_up->n_done : look_up->n_places;
+	size_t done = look_up->n_done;
 	bool stop = false;
 
 	pthread_mutex_unlock(&look_up->lock);
@@ -300,7 +304,6 @@ static int collect(struct look_up *look_up, symbols_found_fn found, void *contex
 		err = apply(&look_up->jobs[i], found, context);
 		pthread_mutex_lock(&look_up->lock);
 	}
-	look_up->n_done = look_up->n_places;
 	if (!err)
 		report(look_up, &told_done);
 	look_up->is_over = true;

@@ -26,12 +26,21 @@ struct link_create {
 	__u32 pad;
 };
 
-int uprobe_multi__link(int prog_fd, const char *path, const __u64 *offsets, const __u64 *cookies,
-		       __u32 n, pid_t pid)
+/* BPF_F_UPROBE_MULTI_RETURN */
+#define MULTI_RETURN 1
+
+int uprobe_multi__attach_type(enum uprobe_kind kind)
+{
+	return kind == UPROBE_SESSION ? ATTACH_TYPE_UPROBE_SESSION : ATTACH_TYPE_UPROBE_MULTI;
+}
+
+int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
+		       const __u64 *cookies, __u32 n, pid_t pid)
 {
 	struct link_create attr = {
 		.prog_fd = prog_fd,
-		.attach_type = ATTACH_TYPE_UPROBE_MULTI,
+		.attach_type = uprobe_multi__attach_type(kind),
+		.multi_flags = kind == UPROBE_RETURN ? MULTI_RETURN : 0,
 		.path = (__u64)(uintptr_t)path,
 		.offsets = (__u64)(uintptr_t)offsets,
 		.cookies = (__u64)(uintptr_t)cookies,
@@ -43,27 +52,41 @@ int uprobe_multi__link(int prog_fd, const char *path, const __u64 *offsets, cons
 	return fd < 0 ? -errno : (int)fd;
 }
 
-bool uprobe_multi__supported(bool *pid_works)
+/* Whether the kernel knows links of @kind, and in *@prog a program for them. */
+static bool knows(enum uprobe_kind kind, int *prog)
 {
 	const struct bpf_insn instructions[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = ATTACH_TYPE_UPROBE_MULTI);
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = uprobe_multi__attach_type(kind));
+	__u64 offset = 0, cookie = 0;
+
+	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2,
+			      &options);
+	/* A directory cannot be probed, and only a kernel that knows the link gets as far as that. */
+	return *prog >= 0 && uprobe_multi__link(*prog, kind, "/", &offset, &cookie, 1, 0) == -EBADF;
+}
+
+bool uprobe_session__supported(void)
+{
+	_cleanup_(close_fd) int prog = -1;
+
+	return knows(UPROBE_SESSION, &prog);
+}
+
+bool uprobe_multi__supported(bool *pid_works)
+{
 	_cleanup_(close_fd) int prog = -1;
 	__u64 offset = 0, cookie = 0;
 	int err;
 
 	*pid_works = false;
-	prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2, &options);
-	if (prog < 0)
-		return false;
-	/* A directory cannot be probed, and only a kernel that knows the link gets as far as that. */
-	err = uprobe_multi__link(prog, "/", &offset, &cookie, 1, 0);
-	if (err != -EBADF)
+	if (!knows(UPROBE_ENTRY, &prog))
 		return false;
 	/* The fix of the pid filter (Linux 6.10) refuses a negative pid before it looks for it. */
-	err = uprobe_multi__link(prog, "/proc/self/exe", &offset, &cookie, 1, -1);
+	err = uprobe_multi__link(prog, UPROBE_ENTRY, "/proc/self/exe", &offset, &cookie, 1, -1);
 	*pid_works = err == -EINVAL;
 	return true;
 }

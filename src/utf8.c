@@ -32,3 +32,14 @@ size_t utf8__printable(const char *text)
 		return 0;
 	return utf8__sequence(text);
 }
+
+void utf8__clean(char *text)
+{
+	while (*text) {
+		size_t size = utf8__printable(text);
+
+		if (!size)
+			*text = '?';
+		text += size ? size : 1;
+	}
+}

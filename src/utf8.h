@@ -8,5 +8,7 @@
 size_t utf8__sequence(const char *text);
 /* The same, and 0 too for control characters: what can be shown to a person as it is. */
 size_t utf8__printable(const char *text);
+/* Puts '?' in @text for each byte that can not. */
+void utf8__clean(char *text);
 
 #endif

@@ -120,6 +120,20 @@ def sql_examples(man_dir, name):
     return re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", section, re.S | re.M)
 
 
+GRAPH_ERRORS = [
+    ["-i", "no_live.data", "-o", "graph.svg"],
+    ["-o", "allocprof.data.svg/x.svg"],
+    ["-o", "graph.gif"],
+    ["-i", "graph.svg", "-o", "graph.svg"],
+    ["--top=0"],
+    ["--top=17"],
+    ["--top", "8x"],
+    ["word"],
+    ["--leaks", "--freed"],
+    ["--stack=99"],
+]
+
+
 def command_examples(man_dir):
     """The commands that allocprof-report(1) shows."""
     page = read(os.path.join(man_dir, "allocprof-report.1"))
@@ -142,6 +156,11 @@ def output_of(case, allocprof, man_dir, cwd):
         return text
     if case == "diff_refused":
         return "".join(run([allocprof, "diff", *words], cwd) for words in DIFF_REFUSED)
+    if case == "graph":
+        return run([allocprof, "graph", "--json", "--strict"], cwd)
+    if case == "graph_errors":
+        return "".join(f"$ graph {' '.join(words)}\n" + run([allocprof, "graph", *words], cwd)
+                       for words in GRAPH_ERRORS)
     if case in CASE_STUDY:
         return run([allocprof, *CASE_STUDY[case]], cwd)
     if case in SQL:
@@ -184,6 +203,8 @@ def main():
         if case.startswith("diff"):
             subprocess.run([os.path.join(os.path.dirname(write_fixture), "write_diff_story"), cwd],
                            check=True)
+        subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
+        shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
         if (case in SQL or case == "report_without_live") and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Writes the fixture profile, or with a second word the case study, to the file named. */
+/* write_fixture FILE [NAME]: writes the fixture, the case study or that of fixture_live.h called NAME. */
 #include <stdio.h>
+#include <string.h>
 
 #include "case_study.h"
 #include "data_file.h"
 #include "error.h"
 #include "fixture.h"
+#include "fixture_live.h"
 
 int main(int argc, char **argv)
 {
-	struct profile *profile = argc > 2 ? case_study__new() : fixture__new();
+	struct profile *profile = argc < 3			   ? fixture__new()
+				  : !strcmp(argv[2], "case-study") ? case_study__new()
+								   : fixture__live(argv[2]);
 	struct error error = { 0 };
 	int err;
 

@@ -218,8 +218,10 @@ def test_options_of_record(refuse, allocprof, words, message):
     (["rcord", "true"], "did you mean 'record'?"),
     (["ls"], "unknown command 'ls'"),
     (["--versoin"], "did you mean '--version'?"),
-    (["folded", "--cost=time"], "unknown cost 'time'; --cost is allocations or bytes"),
+    (["folded", "--cost=time"], "unknown cost 'time'; --cost is allocations, bytes, live, live-bytes, temporary or peak"),
     (["folded", "extra"], "unexpected argument 'extra'"),
+    (["folded", "--by=process,cpu"], "unknown root 'cpu'"),
+    (["folded", "--demangle=short"], "--demangle is simple, full or none"),
 ])
 def test_commands(refuse, allocprof, words, message):
     refuse([allocprof, *words], 64, message)
@@ -258,10 +260,10 @@ def test_data_file(refuse, run, allocprof, tmp_path, data):
     folded(bad, "not a data file of allocprof")
     bad.write_bytes(good)
     database = sqlite3.connect(bad)
-    database.execute("UPDATE meta SET value = '2' WHERE key = 'schema_version'")
+    database.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
     database.commit()
     database.close()
-    folded(bad, "newer allocprof", "schema 2", "update")
+    folded(bad, "newer allocprof", "schema 3", "update")
 
 
 # Where output goes

@@ -4,6 +4,8 @@ the blocks, bytes, frees, temporary and failed ones, to the last one; the peak w
 
 import collections
 import os
+import re
+import shutil
 import signal
 import sqlite3
 import urllib.parse
@@ -18,8 +20,11 @@ from support import (EVENTS_LIBRARY, INPUT, Obedient, TIMEOUT_SECONDS, by_addres
 
 # What `record --live` and `stat --live` promise of the peak, which they may see between two drains.
 PEAK_BOUND = 0.01
-# No stack of a target is deeper; so none is cut.
 DEPTH = 512
+# A deeper stack is cut there; in a recording its first frame is the library's.
+MOST_FRAMES = DEPTH - 1
+# Where sums in the data file stop.
+MOST_BYTES = 2**63 - 1
 MOST_SHOWN = 6
 
 # Of the data file's table blocks, in the order of Blocks' fields, without the peak.
@@ -71,8 +76,14 @@ def memory_of_log(found):
     for of_side, of_log in ((memory.calls, found.counts), (memory.blocks, found.blocks)):
         for key, sums in of_log.items():
             number = numbers.get(key.process, (key.process.pid, None))
-            of_side[(*number, FIRST_NAMES[key.function], key.stack)] += sums
+            of_side[(*number, FIRST_NAMES[key.function], cut(key.stack))] += sums
+    for sums in memory.calls.values():
+        sums.bytes = min(sums.bytes, MOST_BYTES)
     return memory
+
+
+def cut(frames):
+    return frames[:MOST_FRAMES]
 
 
 def without_library(frames):
@@ -80,7 +91,7 @@ def without_library(frames):
     n = 0
     while n < len(frames) and frames[n][0] == str(EVENTS_LIBRARY):
         n += 1
-    return frames[n:]
+    return cut(frames[n:])
 
 
 def memory_of_data(path):
@@ -182,7 +193,9 @@ class Both:
         made = self.log()
         argv = [str(word) for word in argv]
         # The static launcher tells allocprof nothing of what it will run.
-        self.run(wrap([self.allocprof, *words, "--expect", argv[0], "--",
+        named = {shutil.which(name) for word in argv for name in re.split(r"[\s;|()&]+", word)}
+        expected = [word for name in sorted(named - {None}) for word in ("--expect", name)]
+        self.run(wrap([self.allocprof, *words, *expected, "--",
                        self.target("preload_exec"), str(made.path), str(made.library), *argv]),
                  **options)
         found = events.analyse(made.read())
@@ -219,7 +232,8 @@ CASES = [(name, case) for name in ("live_shapes", "return_hazards") for case in 
 # Whose peak is a matter of which thread was first.
 MANY_AT_ONCE = {"fork", "threads"}
 RANDOM = [(1, 1, 5000), (3, 4, 3000), (5, 64, 100)]
-PROGRAMS = [name for name in programs(str)]
+# "nothing" does not even load the library.
+PROGRAMS = [name for name in programs(str) if name != "nothing"]
 
 
 def status_of(case):

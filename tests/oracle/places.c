@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* places [--debug-dir DIR] [--build-id HEX] [--debuginfod] FILE: reads virtual addresses in hex from
+/* places [--debug-dir DIR] [--build-id HEX] [--debuginfod SECONDS] FILE: reads virtual addresses in hex from
  * stdin and prints for each "0xADDRESS" and then its lines, innermost first: "SYMBOL\tFILE:LINE", what
  * is unknown as "??". The last line is "# " and where the names came from. */
 #include <getopt.h>
@@ -23,10 +23,10 @@ int main(int argc, char *argv[])
 	static const struct option long_options[] = {
 		{ "debug-dir", required_argument, NULL, 'd' },
 		{ "build-id", required_argument, NULL, 'b' },
-		{ "debuginfod", no_argument, NULL, 'n' },
+		{ "debuginfod", required_argument, NULL, 'n' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct symbols_options options = { .debuginfod_seconds = 20 };
+	struct symbols_options options = { 0 };
 	struct symbols_query *queries = NULL;
 	const char *dirs[16], *build_id = "";
 	struct symbols *symbols;
@@ -41,9 +41,10 @@ int main(int argc, char *argv[])
 			dirs[options.n_debug_dirs++] = optarg;
 		else if (option == 'b')
 			build_id = optarg;
-		else if (option == 'n')
+		else if (option == 'n') {
 			options.debuginfod = true;
-		else
+			options.debuginfod_seconds = atoi(optarg);
+		} else
 			return 64;
 	}
 	if (optind + 1 != argc)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'places_shapes.cpp')
 LINES = {found[1]: number for number, line in enumerate(open(SOURCE), 1)
@@ -29,7 +30,10 @@ PROBES = ['constructor', 'lambda', 'template', 'anonymous', 'exported']
 
 
 def sh(command, **kwargs):
-    return subprocess.run(command, check=True, capture_output=True, text=True, **kwargs).stdout
+    done = subprocess.run(command, check=False, capture_output=True, text=True, **kwargs)
+    if done.returncode:
+        sys.exit(f'FAILED: {" ".join(command)}: status {done.returncode}\n{done.stderr}')
+    return done.stdout
 
 
 class Program:
@@ -277,11 +281,14 @@ def case_dwz(places):
 
 
 def case_debuginfod(places):
-    asked = []
+    asked, stalls = [], []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def do_GET(self):
             asked.append(self.path)
+            if stalls:
+                stalls[0].wait(60)
+                return
             super().do_GET()
 
         def log_message(self, *_):
@@ -297,8 +304,17 @@ def case_debuginfod(places):
                'DEBUGINFOD_CACHE_PATH': program.dir + '/cache', 'http_proxy': '', 'no_proxy': '*'}
         program.look_up(env=env)
         check('nothing asked without leave', [], asked)
-        check_full('from a server', program, '--debuginfod', env=env)
+        check_full('from a server', program, '--debuginfod=20', env=env)
         check('asked for the build id', [f'/buildid/{program.build_id}/debuginfo'], asked)
+        # One that takes the question and says nothing.
+        stalls.append(threading.Event())
+        env['DEBUGINFOD_CACHE_PATH'] = program.dir + '/second'
+        begun = time.monotonic()
+        _, text = program.look_up('--debuginfod=1', env=env)
+        took = time.monotonic() - begun
+        stalls[0].set()
+        check('a server that says nothing: given up in time', True, took < 30)
+        check_text('a server that says nothing', '^its dynamic symbol table', text)
         server.shutdown()
 
 

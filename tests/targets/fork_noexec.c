@@ -77,7 +77,9 @@ int main(void)
 	pid = fork();
 	if (!pid)
 		become_daemon(done[1]);
-	if (waitpid(pid, NULL, 0) != pid || read(done[0], &c, 1) != 1)
+	close(done[1]);
+	/* Until it has ended, which closes the other end. */
+	if (waitpid(pid, NULL, 0) != pid || read(done[0], &c, 1) != 1 || read(done[0], &c, 1))
 		return 1;
 	for (int i = 0; i < 10; i++)
 		sink = malloc(100);

@@ -61,6 +61,18 @@ static void test_both_forms(void **state)
 		{ "inner.1234", "inner.1234", "inner.1234" },
 		{ ".cold", ".cold", ".cold" },
 		{ "$stdin", "$stdin", "$stdin" },
+		{ "std::vector<int, std::allocator<int> >::size", "std::vector<int>::size",
+		  "std::vector<int, std::allocator<int> >::size" },
+		{ "A<std::vector<int, std::allocator<int> > >::operator()",
+		  "A<std::vector<int>>::operator()",
+		  "A<std::vector<int, std::allocator<int> > >::operator()" },
+		/* Whoever wrote parameters has demangled it. */
+		{ "std::map<int, a b>::insert(int, char*)",
+		  "std::map<int, a b>::insert(int, char*)",
+		  "std::map<int, a b>::insert(int, char*)" },
+		{ "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop",
+		  "<alloc::vec::Vec<T> as core::ops::Drop>::drop" },
 	};
 	struct demangler *demangler = new_demangler(NULL);
 

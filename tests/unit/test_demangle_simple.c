@@ -107,6 +107,11 @@ static const struct text cxx_texts[] = {
 	  "std::allocator, nlohmann::adl_serializer, std::vector<unsigned char, "
 	  "std::allocator<unsigned char> > >::dump(int)",
 	  "nlohmann::json::dump" },
+	/* GCC's way in debug information. */
+	{ "std::_Function_handler<void(int), main(int, char**)::<lambda(int, char)> >::_M_invoke",
+	  "std::_Function_handler<void(int), main::<lambda(int, char)>>::_M_invoke" },
+	{ "A<B::<unnamed struct> >::f", "A<B::<unnamed struct>>::f" },
+	{ "A<B::<lambda(int)", "A<B::<lambda(int)" },
 	/* What makes no sense stays. */
 	{ "", "" },
 	{ "(", "(" },

@@ -47,6 +47,25 @@ static int close_view(void **state)
 	return 0;
 }
 
+/* Lifetimes say the same as counts. */
+static void assert_lifetimes(const struct view *view, struct filter_options *options,
+			     const struct selection *total)
+{
+	__u64 blocks = 0, size_bytes = 0;
+	struct error error = { 0 };
+	bool *selected;
+
+	if (filter__select_lifetimes(view->profile, view->groups, options, &selected, &error))
+		fail_msg("%s", error.text);
+	for (size_t i = 0; i < view->profile->n_lifetimes; i++) {
+		blocks += selected[i] ? view->profile->lifetimes[i].blocks : 0;
+		size_bytes += selected[i] ? view->profile->lifetimes[i].size_bytes : 0;
+	}
+	free(selected);
+	assert_int_equal(blocks, total->allocations);
+	assert_int_equal(size_bytes, total->size_bytes);
+}
+
 /* What is selected of each of the six counts, and in all. */
 static struct selection apply(const struct view *view, struct filter_options options,
 			      struct selection counts[6])
@@ -63,6 +82,7 @@ static struct selection apply(const struct view *view, struct filter_options opt
 	assert_int_equal(filtered.whole.allocations, 67001);
 	total = filtered.total;
 	filtered__release(&filtered);
+	assert_lifetimes(view, &options, &total);
 	return total;
 }
 

@@ -341,6 +341,102 @@ static void test_separate_debug_file(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+struct order {
+	struct symbols_query found[64];
+	size_t n, last_done, total;
+};
+
+static int note_found(void *context, const struct symbols_query *query,
+		      const struct symbols_line *lines, size_t n_lines)
+{
+	struct order *order = context;
+
+	assert_true(order->n < ARRAY_SIZE(order->found));
+	order->found[order->n++] = *query;
+	return 0;
+}
+
+static void note_progress(void *context, size_t done, size_t total)
+{
+	struct order *order = context;
+
+	assert_true(done >= order->last_done && done <= total);
+	order->last_done = done;
+	order->total = total;
+}
+
+static int fail_on_third(void *context, const struct symbols_query *query,
+			 const struct symbols_line *lines, size_t n_lines)
+{
+	return ++*(int *)context == 3 ? -ENOMEM : 0;
+}
+
+/* However many threads there are: the largest module first, and all in order of their addresses. */
+static void test_order(void **state)
+{
+	for (unsigned int threads = 0; threads < 3; threads++) {
+		struct order order = { .n = 0 };
+		struct symbols_options options = {
+			.threads = threads,
+			.progress = note_progress,
+			.context = &order,
+		};
+		struct symbols *symbols = symbols__new(&options);
+		int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), n = 0;
+		struct symbols_query queries[32];
+		size_t n_queries = 0;
+
+		for (__u32 module = 1; module <= 4; module++)
+			assert_int_equal(symbols__add_module(symbols, module, module == 4 ? -1 : fd,
+							     "/nowhere/test", ""),
+					 0);
+		close(fd);
+		assert_string_equal(symbols__module_text(symbols, 1), "");
+		for (__u32 i = 0; i < 9; i++) {
+			/* Module 2 has most, one place of it is there twice. */
+			queries[n_queries++] =
+				(struct symbols_query){ i % 3 ? 2 : 1 + 2 * (i % 2),
+							target_vaddr() + (9 - i) % 8 };
+		}
+		queries[n_queries++] = queries[1];
+		queries[n_queries++] = (struct symbols_query){ 4, target_vaddr() };
+		queries[n_queries++] = (struct symbols_query){ 5, target_vaddr() };
+		assert_int_equal(symbols__look_up(symbols, queries, n_queries, note_found, &order),
+				 0);
+		assert_int_equal(order.n, 9);
+		assert_int_equal(order.total, 10);
+		assert_int_equal(order.last_done, 10);
+		for (size_t i = 0; i < order.n; i++) {
+			if (i < 6)
+				assert_int_equal(order.found[i].module, 2);
+			if (i && order.found[i].module == order.found[i - 1].module)
+				assert_true(order.found[i].vaddr > order.found[i - 1].vaddr);
+		}
+		assert_string_not_equal(symbols__module_text(symbols, 1), "");
+		assert_string_equal(symbols__module_text(symbols, 4),
+				    "/nowhere/test cannot be read");
+		order.last_done = 0;
+		assert_int_equal(symbols__look_up(symbols, queries, n_queries, fail_on_third, &n),
+				 -ENOMEM);
+		assert_int_equal(n, 3);
+		assert_int_equal(symbols__look_up(symbols, NULL, 0, note_found, &order), 0);
+		symbols__free(symbols);
+	}
+}
+
+/* What is not the file that was mapped has no names for it. */
+static void test_another_build_id(void **state)
+{
+	struct symbols *symbols = symbols__new(NULL);
+	char *name;
+
+	assert_int_equal(symbols__add_module(symbols, 1, -1, "/proc/self/exe", "0123456789abcdef"),
+			 0);
+	assert_int_equal(name_of(symbols, 1, target_vaddr(), &name), -ENOENT);
+	assert_non_null(strstr(symbols__module_text(symbols, 1), "is another file by now"));
+	symbols__free(symbols);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +446,8 @@ int main(void)
 		cmocka_unit_test(test_damaged_elf),
 		cmocka_unit_test(test_which_symbol_covers),
 		cmocka_unit_test(test_separate_debug_file),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_another_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

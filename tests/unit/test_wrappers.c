@@ -48,8 +48,7 @@ static void test_built_in(void **state)
 		"alloc::raw_vec::RawVec<T,A>::reserve::do_reserve_and_handle",
 		"<alloc::raw_vec::RawVecInner>::finish_grow",
 		"alloc::raw_vec::finish_grow",
-		"std::sys::unix::alloc::<impl core::alloc::global::GlobalAlloc for "
-		"std::alloc::System>::alloc",
+		"std::sys::unix::alloc::<impl GlobalAlloc for std::alloc::System>::alloc",
 		"<std::alloc::System as core::alloc::global::GlobalAlloc>::alloc_zeroed",
 		"g_malloc0",
 		"xmalloc",

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Live blocks and what became of those that ended (docs/live.md). */
+#ifndef ALLOCPROF_BLOCKS_BPF_H
+#define ALLOCPROF_BLOCKS_BPF_H
+
+#include "maps.bpf.h"
+#include "process.bpf.h"
+
+struct ap_live live;
+
+struct record_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AP_CHUNK);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct ap_blocks));
+};
+
+/* User space puts them in before they are needed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__array(values, struct record_chunk);
+} records SEC(".maps");
+
+/* The index of a key's record. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 262144);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ap_count_key);
+	__type(value, __u32);
+} record_indexes SEC(".maps");
+
+struct live_table {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(key_size, sizeof(struct ap_block_key));
+	__uint(value_size, sizeof(struct ap_block));
+};
+
+/* Each is larger than the one before; user space puts the next one in before the last is full. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, AP_LIVE_TABLES);
+	__type(key, __u32);
+	__array(values, struct live_table);
+} live_tables SEC(".maps");
+
+/* By the kernel's id of the thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct ap_thread);
+} threads SEC(".maps");
+
+/* What a thread's entry begins as: too large for a program's stack. */
+struct ap_thread fresh_thread;
+
+#define LIFETIMES_MAP                                                                              \
+	{                                                                                          \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(max_entries, 131072);                                                       \
+		__type(key, struct ap_lifetime_key);                                               \
+		__type(value, struct ap_lifetime);                                                 \
+	}
+
+/* As the counts: one is counted into while user space reads the other. */
+struct LIFETIMES_MAP lifetimes_a SEC(".maps"), lifetimes_b SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct LIFETIMES_MAP);
+} lifetimes SEC(".maps") = {
+	.values = { (void *)&lifetimes_a },
+};
+
+/* The shared figures change under everybody's hands. */
+#define LOAD(value) (*(volatile __typeof__(value) *)&(value))
+
+static __always_inline void ring__wake(__u32 type)
+{
+	struct {
+		__u32 type;
+		__u32 pad;
+	} record = { .type = type };
+
+	bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline struct ap_blocks *record__get(__u32 index)
+{
+	__u32 chunk = index >> AP_CHUNK_BITS, at = index & (AP_CHUNK - 1);
+	void *array = bpf_map_lookup_elem(&records, &chunk);
+
+	return array ? bpf_map_lookup_elem(array, &at) : NULL;
+}
+
+/* The index of a new record, or AP_NO_RECORD where there is no room yet or any more. */
+static __always_inline __u32 record__claim(void)
+{
+	__u32 index;
+
+	if (LOAD(live.n_records) >= LOAD(live.records_ready))
+		return AP_NO_RECORD;
+	index = __sync_fetch_and_add(&live.n_records, 1);
+	if ((index & (AP_CHUNK - 1)) == AP_CHUNK / 2)
+		ring__wake(AP_RECORD_GROW);
+	return index < LOAD(live.records_ready) ? index : AP_NO_RECORD;
+}
+
+/* The record of @key, a new one where it has none. @is_new: the first time that it is asked for. */
+static __always_inline __u32 record__find(const struct ap_count_key *key)
+{
+	__u32 *known, index = record__claim();
+
+	if (index == AP_NO_RECORD)
+		return index;
+	if (!bpf_map_update_elem(&record_indexes, key, &index, BPF_NOEXIST))
+		return index;
+	/* Another CPU was first, and the index stays unused; or the map is full. */
+	known = bpf_map_lookup_elem(&record_indexes, key);
+	return known ? *known : AP_NO_RECORD;
+}
+
+/* Before a record changes: what it had when the peak's generation began. */
+static __always_inline void record__touch(struct ap_blocks *record)
+{
+	__u64 generation = LOAD(live.generation), before = LOAD(record->generation);
+
+	if (before == generation ||
+	    __sync_val_compare_and_swap(&record->generation, before, generation) != before)
+		return;
+	record->peak = record->allocations - record->frees;
+	record->peak_bytes = record->size_bytes - record->freed_bytes;
+}
+
+/* The bits of @value that are significant. Not static, so that the verifier does not follow each of the
+ * ways through it further on. */
+__noinline int significant_bits(__u64 value)
+{
+	int n = 0;
+
+	for (int step = 32; step; step >>= 1) {
+		if (value >> step) {
+			value >>= step;
+			n += step;
+		}
+	}
+	return n + (value != 0);
+}
+
+static __always_inline void histogram__add(__u64 buckets[AP_BUCKETS], __u64 value)
+{
+	__u32 at = significant_bits(value);
+
+	if (at < AP_BUCKETS)
+		__sync_fetch_and_add(&buckets[at], 1);
+}
+
+/* The epochs' length as a shift, made longer where there are too many of them. */
+static __always_inline __u32 epoch__shift(__u64 elapsed_ns)
+{
+	__u32 shift = LOAD(live.epoch_shift);
+
+	if ((elapsed_ns >> (shift & 63)) < AP_MAX_EPOCHS)
+		return shift & 63;
+	/* Long silence may make it several times as long. */
+	shift = significant_bits(elapsed_ns / AP_MAX_EPOCHS);
+	live.epoch_shift = shift;
+	return shift & 63;
+}
+
+static __always_inline void lifetime__send(const struct ap_lifetime_key *key, __u64 size_bytes)
+{
+	struct ap_lifetime_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record) {
+		stat__add(AP_STAT_LIFETIMES_LOST);
+		return;
+	}
+	record->type = AP_RECORD_LIFETIME;
+	record->pad = 0;
+	record->key = *key;
+	record->size_bytes = size_bytes;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* Lifetimes that were inserted since the maps were swapped; user space sets it back. */
+__u64 lifetimes_inserted;
+
+/* Counts @block by the epochs of its birth and its death at @now. */
+static __noinline void lifetime__count(const struct ap_block *block, __u64 now)
+{
+	__u64 born_ns = block->birth_ns - live.start_ns, died_ns = now - live.start_ns;
+	__u32 shift = epoch__shift(died_ns), zero = 0;
+	struct ap_lifetime_key key = {
+		.record = block->record,
+		.shift = shift,
+		.born = born_ns >> shift,
+		.died = died_ns >> shift,
+	};
+	struct ap_lifetime *lifetime, fresh;
+	void *current;
+
+	current = bpf_map_lookup_elem(&lifetimes, &zero);
+	if (!current)
+		return;
+	lifetime = bpf_map_lookup_elem(current, &key);
+	if (!lifetime) {
+		fresh.blocks = 1;
+		fresh.size_bytes = block->size_bytes;
+		if (!bpf_map_update_elem(current, &key, &fresh, BPF_NOEXIST)) {
+			if (__sync_fetch_and_add(&lifetimes_inserted, 1) + 1 == config.drain_at)
+				ring__wake(AP_RECORD_DRAIN);
+			return;
+		}
+		lifetime = bpf_map_lookup_elem(current, &key);
+		if (!lifetime) {
+			lifetime__send(&key, block->size_bytes);
+			return;
+		}
+	}
+	__sync_fetch_and_add(&lifetime->blocks, 1);
+	__sync_fetch_and_add(&lifetime->size_bytes, block->size_bytes);
+}
+
+/* A block is born; it is in the table already. */
+static __noinline void block__begin(struct process *process, const struct ap_block *block)
+{
+	struct ap_blocks *record = record__get(block->record);
+	__u64 size_bytes = block->size_bytes, mark;
+	__s64 now;
+
+	if (!record)
+		return;
+	record__touch(record);
+	__sync_fetch_and_add(&record->allocations, 1);
+	__sync_fetch_and_add(&record->size_bytes, size_bytes);
+	histogram__add(record->sizes, size_bytes);
+	stat__add(AP_STAT_ALLOCATIONS);
+	stat__add_many(AP_STAT_ALLOCATED_BYTES, size_bytes);
+	__sync_fetch_and_add(&process->live_blocks, 1);
+	__sync_fetch_and_add(&process->live_bytes, size_bytes);
+	__sync_fetch_and_add(&live.blocks, 1);
+	now = __sync_fetch_and_add(&live.size_bytes, size_bytes) + size_bytes;
+	if (now < 0)
+		return;
+	mark = LOAD(live.max_bytes);
+	if ((__u64)now > mark)
+		__sync_val_compare_and_swap(&live.max_bytes, mark, now);
+	/* A generation for every 128th more: the shares that are kept are not further from the peak. */
+	mark = LOAD(live.mark_bytes);
+	if ((__u64)now > mark + (mark >> 7) &&
+	    __sync_val_compare_and_swap(&live.mark_bytes, mark, now) == mark)
+		__sync_fetch_and_add(&live.generation, 1);
+}
+
+enum block_end {
+	BLOCK_FREED,
+	BLOCK_MOVED,  /* by realloc, which has given another one for it */
+	BLOCK_UNSEEN, /* found out when its address was handed out again */
+};
+
+/* A block that is out of the tables has ended: at @now, by the thread that runs, if that was seen. */
+static __noinline void block__end(struct process *process, const struct ap_block *block, __u64 now,
+				  enum block_end how)
+{
+	__u64 id = bpf_get_current_pid_tgid(), size_bytes = block->size_bytes;
+	struct ap_blocks *record = record__get(block->record);
+	struct ap_thread *thread;
+
+	if (!record)
+		return;
+	record__touch(record);
+	__sync_fetch_and_add(&record->frees, 1);
+	__sync_fetch_and_add(&record->freed_bytes, size_bytes);
+	stat__add(AP_STAT_FREES);
+	stat__add_many(AP_STAT_FREED_BYTES, size_bytes);
+	if (how != BLOCK_MOVED) {
+		stat__add(AP_STAT_DEALLOCATIONS);
+		stat__add_many(AP_STAT_DEALLOCATED_BYTES, size_bytes);
+	}
+	__sync_fetch_and_add(&process->live_blocks, -1);
+	__sync_fetch_and_add(&process->live_bytes, -size_bytes);
+	__sync_fetch_and_add(&live.blocks, -1);
+	__sync_fetch_and_add(&live.size_bytes, -size_bytes);
+	if (how == BLOCK_UNSEEN)
+		return;
+	thread = bpf_map_lookup_elem(&threads, &id);
+	if (thread && thread->number == block->thread && thread->sequence == block->sequence) {
+		__sync_fetch_and_add(&record->temporary, 1);
+		__sync_fetch_and_add(&record->temporary_bytes, size_bytes);
+		stat__add(AP_STAT_TEMPORARY);
+		stat__add_many(AP_STAT_TEMPORARY_BYTES, size_bytes);
+	}
+	histogram__add(record->lifetimes, now - block->birth_ns);
+	if (config.live_stacks)
+		lifetime__count(block, now);
+}
+
+/* Takes the block at @key out of the tables. False where there is none. */
+static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_block *out)
+{
+	__u32 n = LOAD(live.n_tables);
+
+	for (__u32 i = 1; i <= AP_LIVE_TABLES; i++) {
+		__u32 at = n - i;
+		struct ap_block *block;
+		void *table;
+
+		if (at >= AP_LIVE_TABLES)
+			return false;
+		table = bpf_map_lookup_elem(&live_tables, &at);
+		if (!table)
+			return false;
+		block = bpf_map_lookup_elem(table, key);
+		if (!block)
+			continue;
+		*out = *block;
+		if (bpf_map_delete_elem(table, key))
+			continue;
+		__sync_fetch_and_add(&live.entries, -1);
+		return true;
+	}
+	return false;
+}
+
+/* Puts the block into the newest table that has room. 0, -EEXIST (17), or why not. */
+static __noinline int blocks__put(const struct ap_block_key *key, const struct ap_block *block)
+{
+	__u32 n = LOAD(live.n_tables);
+	int err = -7; /* E2BIG */
+
+	for (__u32 i = 1; i <= AP_LIVE_TABLES; i++) {
+		__u32 at = n - i;
+		void *table;
+
+		if (at >= AP_LIVE_TABLES)
+			break;
+		table = bpf_map_lookup_elem(&live_tables, &at);
+		if (!table)
+			break;
+		err = bpf_map_update_elem(table, key, block, BPF_NOEXIST);
+		if (err == -17)
+			return err;
+		if (err)
+			continue;
+		if (__sync_fetch_and_add(&live.entries, 1) + 1 == LOAD(live.grow_at))
+			ring__wake(AP_RECORD_GROW);
+		return 0;
+	}
+	return err;
+}
+
+/* The allocator has handed out @key: what is still known there has ended unseen. False where the new
+ * block cannot be followed. */
+static __noinline bool blocks__add(struct process *process, const struct ap_block_key *key,
+				   const struct ap_block *block)
+{
+	struct ap_block stale;
+	int err;
+
+	/* With one table the attempt to put it in tells. */
+	if (LOAD(live.n_tables) > 1 && blocks__take(key, &stale)) {
+		stat__add(AP_STAT_UNMATCHED);
+		block__end(process, &stale, 0, BLOCK_UNSEEN);
+	}
+	err = blocks__put(key, block);
+	if (err == -17 && blocks__take(key, &stale)) {
+		stat__add(AP_STAT_UNMATCHED);
+		block__end(process, &stale, 0, BLOCK_UNSEEN);
+		err = blocks__put(key, block);
+	}
+	if (!err)
+		return true;
+	stat__add(AP_STAT_UNTRACKED +
+		  (err == -12 ? AP_UNTRACKED_NO_MEMORY : AP_UNTRACKED_LIVE_FULL));
+	return false;
+}
+
+#endif

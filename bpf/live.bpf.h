@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Calls from their entry to their return, with live: a block is born when the allocator returns, and
+ * has ended when the function that frees it is entered (docs/live.md).
+ */
+#ifndef ALLOCPROF_LIVE_BPF_H
+#define ALLOCPROF_LIVE_BPF_H
+
+#include "arch.bpf.h"
+#include "blocks.bpf.h"
+#include "hit.bpf.h"
+#include "trampoline.bpf.h"
+
+static __always_inline struct ap_thread *thread__get(__u64 id)
+{
+	struct ap_thread *thread = bpf_map_lookup_elem(&threads, &id);
+
+	if (thread)
+		return thread;
+	if (bpf_map_update_elem(&threads, &id, &fresh_thread, BPF_NOEXIST))
+		return NULL;
+	thread = bpf_map_lookup_elem(&threads, &id);
+	if (thread)
+		thread->number = __sync_fetch_and_add(&live.n_threads, 1) + 1;
+	return thread;
+}
+
+static __always_inline bool reallocates(__u8 function)
+{
+	return function == AP_REALLOC || function == AP_REALLOCARRAY;
+}
+
+/* The old block of a realloc is live after all. */
+static __noinline void pending__restore(struct ap_pending *pending)
+{
+	struct ap_block_key key = { .address = pending->pointer, .space = pending->space };
+
+	if (!pending->has_old)
+		return;
+	pending->has_old = 0;
+	blocks__put(&key, &pending->old);
+}
+
+/* The thread's innermost call will not return. */
+static __always_inline void thread__abandon(struct ap_thread *thread)
+{
+	struct ap_pending *pending;
+
+	thread->n_pending--;
+	pending = &thread->pending[thread->n_pending & (AP_MAX_PENDING - 1)];
+	if (pending->record != AP_NO_RECORD)
+		stat__add(AP_STAT_UNFINISHED);
+	pending__restore(pending);
+}
+
+/* A free of a block that is not in the tables. */
+static __always_inline void count_foreign_free(const struct process *process)
+{
+	stat__add(process->inherits ? AP_STAT_FREES_INHERITED : AP_STAT_FREES_UNKNOWN);
+}
+
+static __always_inline void count_untracked(__u32 record, enum ap_untracked reason)
+{
+	if (record != AP_NO_RECORD)
+		stat__add(AP_STAT_UNTRACKED + reason);
+}
+
+/*
+ * Remembers the call until it returns, and takes a realloc's old block out of the tables until then.
+ * False where its return need not be seen.
+ */
+static __noinline bool call__enter(struct process *process, const struct hit *hit, __u64 out,
+				   __u32 record)
+{
+	struct ap_thread *thread = thread__get(bpf_get_current_pid_tgid());
+	struct ap_block_key key = { .address = hit->pointer, .space = process->space };
+	struct ap_pending *pending;
+
+	if (!thread) {
+		count_untracked(record, AP_UNTRACKED_THREADS_FULL);
+		return false;
+	}
+	/* What is not further up the stack was left by a longjmp. */
+	for (int i = 0; i < AP_MAX_PENDING; i++) {
+		if (!thread->n_pending ||
+		    thread->pending[(thread->n_pending - 1) & (AP_MAX_PENDING - 1)].sp > hit->sp)
+			break;
+		thread__abandon(thread);
+	}
+	if (thread->n_pending >= AP_MAX_PENDING) {
+		count_untracked(record, AP_UNTRACKED_NESTED);
+		return false;
+	}
+	pending = &thread->pending[thread->n_pending & (AP_MAX_PENDING - 1)];
+	pending->sp = hit->sp;
+	pending->size_bytes = hit->size_bytes;
+	pending->pointer = hit->function == AP_POSIX_MEMALIGN ? out : hit->pointer;
+	pending->entry_ns = bpf_ktime_get_ns();
+	pending->record = record;
+	pending->space = process->space;
+	pending->function = hit->function;
+	pending->is_null = !hit->pointer;
+	pending->overflows = hit->overflows;
+	pending->has_old = 0;
+	if (reallocates(hit->function) && hit->pointer && !hit->overflows)
+		pending->has_old = blocks__take(&key, &pending->old);
+	thread->n_pending++;
+	return true;
+}
+
+static __always_inline void call__fail(struct ap_pending *pending)
+{
+	struct ap_blocks *record = record__get(pending->record);
+
+	if (record) {
+		__sync_fetch_and_add(&record->failed, 1);
+		stat__add(AP_STAT_FAILED);
+	}
+	pending__restore(pending);
+}
+
+/* The old block of a realloc that has succeeded, by @how. */
+static __noinline void call__end_old(struct process *process, struct ap_pending *pending,
+				     enum block_end how)
+{
+	__u64 old = 0, size = pending->size_bytes;
+
+	if (pending->has_old) {
+		old = pending->old.size_bytes;
+		block__end(process, &pending->old, pending->entry_ns, how);
+	} else {
+		count_foreign_free(process);
+	}
+	if (how != BLOCK_MOVED)
+		return;
+	stat__add(AP_STAT_REALLOCATIONS);
+	if (size > old)
+		stat__add_many(AP_STAT_GROWN_BYTES, size - old);
+	else
+		stat__add_many(AP_STAT_SHRUNK_BYTES, old - size);
+}
+
+static __noinline void call__return(struct process *process, struct ap_thread *thread,
+				    struct ap_pending *pending, __u64 result)
+{
+	bool moves = reallocates(pending->function) && !pending->is_null, added = false;
+	struct ap_block_key key = { .space = pending->space };
+	struct ap_block block = { .size_bytes = pending->size_bytes, .record = pending->record };
+
+	if (pending->function == AP_POSIX_MEMALIGN) {
+		if ((__u32)result ||
+		    bpf_probe_read_user(&result, sizeof(result), (void *)pending->pointer)) {
+			call__fail(pending);
+			return;
+		}
+	}
+	if (!result && moves && !pending->size_bytes && !pending->overflows) {
+		if (pending->record != AP_NO_RECORD)
+			stat__add(AP_STAT_RELEASED);
+		call__end_old(process, pending, BLOCK_FREED);
+		return;
+	}
+	if (!result) {
+		call__fail(pending);
+		return;
+	}
+	block.thread = thread->number;
+	block.sequence = thread->sequence + 1;
+	if (pending->record != AP_NO_RECORD) {
+		key.address = result;
+		block.birth_ns = bpf_ktime_get_ns();
+		added = blocks__add(process, &key, &block);
+	}
+	if (moves)
+		call__end_old(process, pending, added ? BLOCK_MOVED : BLOCK_FREED);
+	thread->sequence++;
+	if (added)
+		block__begin(process, &block);
+}
+
+/* A return to where SP is @sp then. */
+static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
+{
+	__u64 id = bpf_get_current_pid_tgid(), result = arch__result(regs);
+	struct ap_thread *thread = bpf_map_lookup_elem(&threads, &id);
+	struct ap_pending *pending = NULL;
+	struct process *process;
+
+	if (!thread || LOAD(live.stopped))
+		return;
+	for (int i = 0; i < AP_MAX_PENDING; i++) {
+		__u64 caller_sp;
+
+		if (!thread->n_pending)
+			return;
+		pending = &thread->pending[(thread->n_pending - 1) & (AP_MAX_PENDING - 1)];
+		caller_sp = arch__caller_sp(pending->sp);
+		if (caller_sp == sp)
+			break;
+		/* Not one of ours. */
+		if (caller_sp > sp)
+			return;
+		thread__abandon(thread);
+		pending = NULL;
+	}
+	process = process__current();
+	if (!pending || !process)
+		return;
+	call__return(process, thread, pending, result);
+	thread->n_pending--;
+}
+
+/* free() is entered. */
+static __always_inline void call__free(struct process *process, __u64 pointer)
+{
+	struct ap_block_key key = { .address = pointer, .space = process->space };
+	struct ap_block block;
+
+	if (!pointer)
+		stat__add(AP_STAT_FREES_NULL);
+	else if (blocks__take(&key, &block))
+		block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
+	else
+		count_foreign_free(process);
+}
+
+/* Declared in process.bpf.h. */
+static __noinline void live__end_thread(__u64 id)
+{
+	struct ap_thread *thread = bpf_map_lookup_elem(&threads, &id);
+
+	if (!thread)
+		return;
+	for (int i = 0; i < AP_MAX_PENDING && thread->n_pending && !LOAD(live.stopped); i++)
+		thread__abandon(thread);
+	if (!LOAD(live.stopped))
+		bpf_map_delete_elem(&threads, &id);
+}
+
+static __always_inline __u64 live__generation(void)
+{
+	return LOAD(live.generation);
+}
+
+static __always_inline __u32 live__new_space(void)
+{
+	return __sync_fetch_and_add(&live.last_space, 1) + 1;
+}
+
+/*
+ * The image's end by exit or exec. What is live stays where other processes share its space; otherwise it is
+ * live no more. Returns the number of the space if nobody is left in it, else 0.
+ */
+static __noinline __u32 live__end_image(struct process *process)
+{
+	struct process *owner;
+	__u32 space = process->space, owner_tgid = process->owner;
+
+	if (owner_tgid) {
+		owner = bpf_map_lookup_elem(&processes, &owner_tgid);
+		if (owner && owner->space == space) {
+			__sync_fetch_and_add(&owner->live_bytes, process->live_bytes);
+			__sync_fetch_and_add(&owner->live_blocks, process->live_blocks);
+			__sync_fetch_and_add(&owner->sharers, -1);
+		}
+		space = 0;
+	} else if (process->sharers) {
+		space = 0;
+	} else {
+		live.left_bytes = live.size_bytes;
+		live.left_blocks = live.blocks;
+		__sync_fetch_and_add(&live.size_bytes, -process->live_bytes);
+		__sync_fetch_and_add(&live.blocks, -process->live_blocks);
+	}
+	process->live_bytes = 0;
+	process->live_blocks = 0;
+	process->owner = 0;
+	process->sharers = 0;
+	return space;
+}
+
+/* A child of @parent: in a space of its own, or in the same. */
+static __always_inline void live__fork(struct process *child, struct process *parent,
+				       __u32 parent_tgid, bool shares)
+{
+	if (!shares) {
+		child->space = live__new_space();
+		child->inherits = 1;
+		return;
+	}
+	child->space = parent->space;
+	child->inherits = parent->inherits;
+	child->owner = parent_tgid;
+	if (parent->owner) {
+		child->owner = parent->owner;
+		parent = bpf_map_lookup_elem(&processes, &child->owner);
+	}
+	if (parent)
+		__sync_fetch_and_add(&parent->sharers, 1);
+}
+
+#endif

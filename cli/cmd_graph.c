@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "completeness.h"
+#include "data_file.h"
+#include "error.h"
+#include "graph_data.h"
+#include "graph_draw.h"
+#include "graph_json.h"
+#include "graph_label.h"
+#include "message.h"
+#include "number.h"
+#include "options.h"
+#include "output.h"
+#include "profile.h"
+#include "selected.h"
+
+#define MAX_NOTES 8
+
+enum {
+	OPT_TOP = 256,
+	OPT_JSON,
+	OPT_STRICT,
+};
+
+static const struct argp_option graph_options[] = {
+	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data" },
+	{ "output", 'o', "FILE", 0,
+	  "Write to FILE, whose name ends in .svg, .png or .pdf, instead of SVG to standard "
+	  "output" },
+	{ "top", OPT_TOP, "N", 0,
+	  "Give a band of their own to the N stacks with the greatest peaks (default: 8)" },
+	{ "json", OPT_JSON, NULL, 0, "Write the numbers that would be drawn" },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_FRAME_OPTIONS,
+	FILTER_OPTIONS,
+	{ 0 },
+};
+
+struct graph_options {
+	const char *input, *output;
+	struct view_choice view;
+	struct filter_choice choice;
+	size_t top;
+	bool json, strict;
+};
+
+static int parse_top(const char *text, struct options_input *input)
+{
+	struct graph_options *options = input->options;
+	char *end;
+	unsigned long top = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || !top || top > GRAPH_MAX_TOP) {
+		error__set(input->error, -EINVAL, "--top is a number from 1 to %d, not '%s'",
+			   GRAPH_MAX_TOP, text);
+		return EINVAL;
+	}
+	options->top = top;
+	return 0;
+}
+
+static error_t parse_graph(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct graph_options *options = input->options;
+
+	switch (key) {
+	case 'i':
+		options->input = arg;
+		return 0;
+	case 'o':
+		options->output = arg;
+		return 0;
+	case OPT_TOP:
+		return parse_top(arg, input);
+	case OPT_JSON:
+		options->json = true;
+		return 0;
+	case OPT_STRICT:
+		options->strict = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return options__reject_argument(input, arg);
+	default:
+		return selected__parse(&options->view, &options->choice, key, arg, input->error);
+	}
+}
+
+/* By the end of the file's name; a name without one is an SVG's. */
+static int choose_format(const struct graph_options *options, enum graph_format *format,
+			 struct error *error)
+{
+	static const char *const suffixes[] = {
+		[GRAPH_SVG] = ".svg",
+		[GRAPH_PNG] = ".png",
+		[GRAPH_PDF] = ".pdf",
+	};
+	const char *name = options->output, *suffix;
+
+	*format = GRAPH_SVG;
+	if (options->json)
+		return 0;
+	if (!name) {
+		if (isatty(STDOUT_FILENO))
+			return error__set(error, -EINVAL,
+					  "a terminal cannot show the picture; name a file with "
+					  "-o, such as -o graph.svg");
+		return 0;
+	}
+	if (strrchr(name, '/'))
+		name = strrchr(name, '/') + 1;
+	suffix = strrchr(name, '.');
+	if (!suffix)
+		return 0;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		if (!strcasecmp(suffix, suffixes[i])) {
+			*format = i;
+			return 0;
+		}
+	}
+	return error__set(error, -EINVAL,
+			  "%s is to have an unknown format; give it a name that ends in .svg, .png "
+			  "or .pdf",
+			  options->output);
+}
+
+struct held {
+	struct selected selected;
+	bool *lifetimes; /* those that are selected */
+	struct graph *graph;
+};
+
+static void release(struct held *held)
+{
+	graph__free(held->graph);
+	free(held->lifetimes);
+	selected__release(&held->selected);
+}
+
+static void release_choice(struct graph_options *options)
+{
+	filter_choice__release(&options->choice);
+}
+
+static int prepare(struct graph_options *options, struct held *held, struct error *error)
+{
+	struct selected *selected = &held->selected;
+	int err = selected__open(selected, options->input, &options->view, &options->choice,
+				 COST_LIVE_BYTES, error);
+
+	if (!err)
+		err = filter__select_lifetimes(selected->profile, selected->groups,
+					       &options->choice.options, &held->lifetimes, error);
+	if (!err)
+		err = graph__new(selected->profile, selected->groups, held->lifetimes, options->top,
+				 &held->graph, error);
+	return err;
+}
+
+/* To be freed, or NULL without memory. */
+static char *title_of(const struct profile *profile)
+{
+	const char *command = profile__meta(profile, "command");
+	const char *pid = profile__meta(profile, "attached_pid");
+	char *title;
+
+	if (command)
+		return strdup(command);
+	if (!pid)
+		return strdup("allocprof");
+	return asprintf(&title, "process %s", pid) < 0 ? NULL : title;
+}
+
+/* What filters left, or "" where that is all. */
+static void print_selection(const struct filtered *filtered, char *text, size_t size)
+{
+	*text = '\0';
+	if (filtered->total.allocations != filtered->whole.allocations)
+		snprintf(text, size, "%s of %s blocks selected",
+			 number__count(filtered->total.allocations).text,
+			 number__count(filtered->whole.allocations).text);
+}
+
+/* Cuts @lines into @notes. */
+static size_t split_lines(char *lines, const char **notes, size_t max)
+{
+	size_t n = 0;
+
+	for (char *line = strtok_r(lines, "\n", &lines); line && n < max;
+	     line = strtok_r(NULL, "\n", &lines))
+		notes[n++] = line;
+	return n;
+}
+
+static void print_unsure(const struct filtered *filtered, char *text, size_t size)
+{
+	*text = '\0';
+	if (filtered->total.unsure)
+		snprintf(text, size, "%s more blocks may belong here: times are known to %s",
+			 number__count(filtered->total.unsure).text,
+			 number__time(filtered->epoch_ns).text);
+}
+
+static int write_graph(const struct held *held, const struct graph_options *options,
+		       enum graph_format format, FILE *to)
+{
+	const struct profile *profile = held->selected.profile;
+	const struct filtered *filtered = &held->selected.filtered;
+	_cleanup_(free_ptr) char *title = title_of(profile);
+	_cleanup_(free_ptr) char *lines = NULL;
+	struct graph_label *labels = NULL;
+	const char *notes[MAX_NOTES];
+	char selection[128], unsure[128];
+	struct graph_words words = {
+		.title = title,
+		.start_time = profile__meta(profile, "start_time"),
+		.notes = notes,
+	};
+	int err;
+
+	err = title ? completeness__lines(profile, options->strict, &lines) : -ENOMEM;
+	if (!err)
+		err = graph_label__new(held->selected.groups, held->graph, &labels);
+	if (err)
+		return err;
+	words.labels = labels;
+	print_selection(filtered, selection, sizeof(selection));
+	words.selection = *selection ? selection : NULL;
+	words.n_notes = split_lines(lines, notes, MAX_NOTES - 1);
+	print_unsure(filtered, unsure, sizeof(unsure));
+	if (*unsure)
+		notes[words.n_notes++] = unsure;
+	err = options->json ? graph_json__write(held->graph, &words, to)
+			    : graph__draw(held->graph, &words, format, to);
+	graph_label__free(labels, held->graph->n_series);
+	return err;
+}
+
+static int run_graph(int argc, char **argv)
+{
+	_cleanup_(release) struct held held = { 0 };
+	_cleanup_(release_choice) struct graph_options options = {
+		.input = DATA_FILE_DEFAULT,
+		.top = GRAPH_DEFAULT_TOP,
+	};
+	enum graph_format format = GRAPH_SVG;
+	struct error error = { 0 };
+	FILE *output;
+	int err;
+
+	err = options__parse(&cmd_graph, parse_graph, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (!err)
+		err = choose_format(&options, &format, &error);
+	if (!err)
+		err = filter__check_options(&options.choice.options, COST_LIVE_BYTES, &error);
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	err = prepare(&options, &held, &error);
+	if (!err)
+		err = output__open(options.output, options.input, &output, &error);
+	if (!err) {
+		err = write_graph(&held, &options, format, output);
+		err = output__close(output, options.output, err, &error);
+		/* A reader such as head(1) took what it wanted. */
+		if (err == -EPIPE)
+			return EXIT_GOOD;
+	}
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_FAILED;
+	}
+	filter_choice__tell_unmet(&options.choice);
+	return completeness__report(held.selected.profile, options.strict);
+}
+
+const struct command cmd_graph = {
+	.name = "graph",
+	.summary = "Draw live memory over time, by stack",
+	.doc = "Draw live memory over time, by stack, of what record --live recorded.\v"
+	       "For example: allocprof graph -o graph.svg",
+	.options = graph_options,
+	.run = run_graph,
+};

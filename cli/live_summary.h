@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `record --live` says at its end. */
+#ifndef ALLOCPROF_LIVE_SUMMARY_H
+#define ALLOCPROF_LIVE_SUMMARY_H
+
+#include <stdbool.h>
+
+struct session_live;
+
+/* Three lines on stderr: allocations, what is live, what was temporary. @target_runs: it goes on. */
+void live_summary__print(const struct session_live *live, bool target_runs);
+
+#endif

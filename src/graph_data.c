@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graph_data.h"
+
+#include <errno.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "profile.h"
+#include "stack_groups.h"
+
+/* As many spans as there are bars that can be seen. */
+#define MAX_SPANS 200
+
+/* A birth or a death. Sums are modulo 2^64 on the way and right where what is live is less. */
+struct event {
+	__u32 group, epoch;
+	__u64 delta_bytes;
+};
+
+struct peak {
+	__u32 group;
+	__u64 bytes;
+};
+
+struct source {
+	const struct profile *profile;
+	const struct stack_groups *groups;
+	const bool *selected; /* NULL: all */
+};
+
+struct epochs {
+	__u64 n;
+	__u64 per_point, per_span;
+};
+
+void graph__free(struct graph *graph)
+{
+	if (!graph)
+		return;
+	for (size_t i = 0; i < graph->n_series; i++) {
+		free(graph->series[i].stays_bytes);
+		free(graph->series[i].freed_bytes);
+	}
+	free(graph->series);
+	free(graph->times_ns);
+	free(graph->allocations);
+	free(graph);
+}
+
+static void free_graph(struct graph **graph)
+{
+	graph__free(*graph);
+}
+
+/* @a * @b, or PROFILE_MAX where that is more. */
+static __u64 multiply(__u64 a, __u64 b)
+{
+	__u64 product;
+
+	return __builtin_mul_overflow(a, b, &product) || product > PROFILE_MAX ? PROFILE_MAX
+									       : product;
+}
+
+static bool is_selected(const struct source *source, size_t lifetime)
+{
+	return !source->selected || source->selected[lifetime];
+}
+
+static __u32 group_of(const struct source *source, const struct profile_lifetime *lifetime)
+{
+	return source->groups->by_stack[source->profile->counts[lifetime->count - 1].stack - 1];
+}
+
+static int read_epoch_ns(const struct profile *profile, __u64 *epoch_ns, struct error *error)
+{
+	const char *text = profile__meta(profile, "epoch_ns");
+	char *end;
+	__u64 value;
+
+	if (!text)
+		return error__set(
+			error, -ENODATA,
+			"the recording does not say what was freed, and when; record with "
+			"--live to draw a time line");
+	value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || !value || value > PROFILE_MAX)
+		return error__set(
+			error, -EINVAL,
+			"the data file's epochs are '%.32s' nanoseconds long, which cannot "
+			"be; record again",
+			text);
+	*epoch_ns = value;
+	return 0;
+}
+
+static __u64 last_epoch(const struct profile *profile)
+{
+	__u32 last = 0;
+
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
+
+		if (lifetime->born > last)
+			last = lifetime->born;
+		if (lifetime->died != PROFILE_LIVE && lifetime->died > last)
+			last = lifetime->died;
+	}
+	return last;
+}
+
+static __u64 elapsed_ns(const struct profile *profile)
+{
+	const char *text = profile__meta(profile, "elapsed_seconds");
+	double ns = text ? strtod(text, NULL) * 1e9 : 0;
+
+	return ns > 0 && ns < (double)PROFILE_MAX ? ns : 0;
+}
+
+static void set_time(const struct profile *profile, struct graph *graph, struct epochs *epochs)
+{
+	__u64 last = last_epoch(profile);
+
+	graph->moments = profile->timeline;
+	graph->n_moments = profile->n_timeline;
+	graph->end_ns = elapsed_ns(profile);
+	if (graph->n_moments && graph->moments[graph->n_moments - 1].time_ns > graph->end_ns)
+		graph->end_ns = graph->moments[graph->n_moments - 1].time_ns;
+	/* The last epoch ends with the recording, so it may be shorter than the others. */
+	if (graph->end_ns <= multiply(last, graph->epoch_ns))
+		graph->end_ns = multiply(last + 1, graph->epoch_ns);
+	epochs->n = graph->end_ns / graph->epoch_ns + !!(graph->end_ns % graph->epoch_ns);
+	if (epochs->n <= last)
+		epochs->n = last + 1;
+	epochs->per_point = (epochs->n - 1) / GRAPH_MAX_POINTS + 1;
+	epochs->per_span = (epochs->n - 1) / MAX_SPANS + 1;
+	graph->n_points = (epochs->n - 1) / epochs->per_point + 2;
+	graph->n_spans = (epochs->n - 1) / epochs->per_span + 1;
+	graph->span_ns = multiply(epochs->per_span, graph->epoch_ns);
+	/* A short rest at the end would make a rate out of next to nothing. */
+	if (graph->n_spans > 1 && graph__span_ns(graph, graph->n_spans - 1) < graph->span_ns / 2)
+		graph->n_spans--;
+}
+
+static int fill_times(struct graph *graph, const struct epochs *epochs)
+{
+	graph->times_ns = calloc(graph->n_points, sizeof(*graph->times_ns));
+	if (!graph->times_ns)
+		return -ENOMEM;
+	for (size_t i = 1; i < graph->n_points; i++) {
+		__u64 time_ns = multiply(multiply(i, epochs->per_point), graph->epoch_ns);
+
+		graph->times_ns[i] = time_ns < graph->end_ns ? time_ns : graph->end_ns;
+	}
+	graph->times_ns[graph->n_points - 1] = graph->end_ns;
+	return 0;
+}
+
+static int fill_spans(const struct source *source, struct graph *graph, const struct epochs *epochs)
+{
+	const struct profile *profile = source->profile;
+
+	graph->allocations = calloc(graph->n_spans, sizeof(*graph->allocations));
+	if (!graph->allocations)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
+		size_t span = lifetime->born / epochs->per_span;
+
+		if (!is_selected(source, i))
+			continue;
+		if (span >= graph->n_spans)
+			span = graph->n_spans - 1;
+		graph->allocations[span] =
+			profile__add_up(graph->allocations[span], lifetime->blocks);
+	}
+	return 0;
+}
+
+__u64 graph__span_ns(const struct graph *graph, size_t span)
+{
+	__u64 start_ns = multiply(span, graph->span_ns);
+
+	if (span + 1 < graph->n_spans)
+		return graph->span_ns;
+	return graph->end_ns > start_ns ? graph->end_ns - start_ns : 1;
+}
+
+static int compare_events(const void *left, const void *right)
+{
+	const struct event *a = left, *b = right;
+
+	if (a->group != b->group)
+		return a->group < b->group ? -1 : 1;
+	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+static int compare_epochs(const void *left, const void *right)
+{
+	const struct event *a = left, *b = right;
+
+	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+static int compare_peaks(const void *left, const void *right)
+{
+	const struct peak *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return a->group < b->group ? -1 : a->group > b->group;
+}
+
+static size_t collect_events(const struct source *source, struct event *events)
+{
+	const struct profile *profile = source->profile;
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
+		__u32 group = group_of(source, lifetime);
+
+		if (!is_selected(source, i))
+			continue;
+		events[n++] = (struct event){ group, lifetime->born, lifetime->size_bytes };
+		if (lifetime->died != PROFILE_LIVE)
+			events[n++] =
+				(struct event){ group, lifetime->died, -lifetime->size_bytes };
+	}
+	return n;
+}
+
+/* The greatest sum after all of an epoch of the @n events, which are sorted by it. */
+static __u64 find_peak(const struct event *events, size_t n, __u32 *epoch)
+{
+	__u64 live_bytes = 0, peak_bytes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		live_bytes += events[i].delta_bytes;
+		if (i + 1 < n && events[i + 1].epoch == events[i].epoch)
+			continue;
+		if (live_bytes > peak_bytes) {
+			peak_bytes = live_bytes;
+			*epoch = events[i].epoch;
+		}
+	}
+	return peak_bytes < PROFILE_MAX ? peak_bytes : PROFILE_MAX;
+}
+
+/* One peak for each group that has an event. */
+static size_t find_peaks(struct event *events, size_t n_events, struct peak *peaks)
+{
+	size_t n = 0, first = 0;
+	__u32 epoch;
+
+	qsort(events, n_events, sizeof(*events), compare_events);
+	for (size_t i = 0; i < n_events; i++) {
+		if (i + 1 < n_events && events[i + 1].group == events[i].group)
+			continue;
+		peaks[n++] = (struct peak){
+			.group = events[i].group,
+			.bytes = find_peak(events + first, i + 1 - first, &epoch),
+		};
+		first = i + 1;
+	}
+	qsort(peaks, n, sizeof(*peaks), compare_peaks);
+	return n;
+}
+
+static int add_series(struct graph *graph, const struct stack_groups *groups,
+		      const struct peak *peak, size_t n_stacks)
+{
+	struct graph_series *series = &graph->series[graph->n_series++];
+
+	if (peak) {
+		series->group = peak->group;
+		series->stack = groups->groups[peak->group].id;
+		series->peak_bytes = peak->bytes;
+	}
+	series->n_stacks = n_stacks;
+	series->stays_bytes = calloc(graph->n_points, sizeof(*series->stays_bytes));
+	series->freed_bytes = calloc(graph->n_points, sizeof(*series->freed_bytes));
+	return series->stays_bytes && series->freed_bytes ? 0 : -ENOMEM;
+}
+
+/* Sums up what add_lifetime() left at each point. */
+static void settle_series(struct graph_series *series, size_t n_points)
+{
+	__u64 stays_bytes = 0, freed_bytes = 0;
+
+	for (size_t i = 0; i < n_points; i++) {
+		stays_bytes = profile__add_up(stays_bytes, series->stays_bytes[i]);
+		freed_bytes += series->freed_bytes[i];
+		series->stays_bytes[i] = stays_bytes;
+		series->freed_bytes[i] = freed_bytes < PROFILE_MAX ? freed_bytes : PROFILE_MAX;
+	}
+}
+
+static void add_lifetime(struct graph *graph, struct graph_series *series,
+			 const struct profile_lifetime *lifetime, const struct epochs *epochs)
+{
+	size_t born = lifetime->born / epochs->per_point + 1;
+	__u64 size_bytes = lifetime->size_bytes;
+
+	if (lifetime->died == PROFILE_LIVE) {
+		series->stays_bytes[born] = profile__add_up(series->stays_bytes[born], size_bytes);
+		series->live = profile__add_up(series->live, lifetime->blocks);
+		series->live_bytes = profile__add_up(series->live_bytes, size_bytes);
+		graph->live = profile__add_up(graph->live, lifetime->blocks);
+		graph->live_bytes = profile__add_up(graph->live_bytes, size_bytes);
+	} else {
+		series->freed_bytes[born] += size_bytes;
+		series->freed_bytes[lifetime->died / epochs->per_point + 1] -= size_bytes;
+	}
+}
+
+/* The peak of what has no series of its own: @series_of leads to it by 0. */
+static __u64 find_others_peak(struct event *events, size_t n_events, const __u32 *series_of)
+{
+	size_t n = 0;
+	__u32 epoch;
+
+	for (size_t i = 0; i < n_events; i++) {
+		if (!series_of[events[i].group])
+			events[n++] = events[i];
+	}
+	return find_peak(events, n, &epoch);
+}
+
+static int fill_series(const struct source *source, size_t top, struct graph *graph,
+		       const struct epochs *epochs)
+{
+	const struct profile *profile = source->profile;
+	_cleanup_(free_ptr) struct event *events = NULL;
+	_cleanup_(free_ptr) struct peak *peaks = NULL;
+	_cleanup_(free_ptr) __u32 *series_of = NULL; /* index + 1; 0: one of the others */
+	size_t n_events, n_top = 0;
+	__u32 epoch = 0;
+	int err = 0;
+
+	events = calloc(2 * profile->n_lifetimes + 1, sizeof(*events));
+	peaks = calloc(profile->n_lifetimes + 1, sizeof(*peaks));
+	series_of = calloc(source->groups->n_groups + 1, sizeof(*series_of));
+	graph->series = calloc(top + 1, sizeof(*graph->series));
+	if (!events || !peaks || !series_of || !graph->series)
+		return -ENOMEM;
+	n_events = collect_events(source, events);
+	graph->n_stacks = find_peaks(events, n_events, peaks);
+	for (; n_top < top && n_top < graph->n_stacks && peaks[n_top].bytes && !err; n_top++) {
+		err = add_series(graph, source->groups, &peaks[n_top], 1);
+		series_of[peaks[n_top].group] = n_top + 1;
+	}
+	/* Stacks without a byte when any epoch ended need no band. */
+	if (n_top < graph->n_stacks && peaks[n_top].bytes && !err)
+		err = add_series(graph, source->groups, NULL, graph->n_stacks - n_top);
+	if (err)
+		return err;
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		__u32 series = series_of[group_of(source, &profile->lifetimes[i])];
+
+		if (is_selected(source, i) && (series || graph->n_series > n_top))
+			add_lifetime(graph, &graph->series[series ? series - 1 : n_top],
+				     &profile->lifetimes[i], epochs);
+	}
+	for (size_t i = 0; i < graph->n_series; i++)
+		settle_series(&graph->series[i], graph->n_points);
+	qsort(events, n_events, sizeof(*events), compare_epochs);
+	graph->peak_bytes = find_peak(events, n_events, &epoch);
+	if (graph->n_series > n_top)
+		graph->series[n_top].peak_bytes = find_others_peak(events, n_events, series_of);
+	graph->peak_ns = multiply((__u64)epoch + 1, graph->epoch_ns);
+	if (graph->peak_ns > graph->end_ns)
+		graph->peak_ns = graph->end_ns;
+	return 0;
+}
+
+int graph__new(const struct profile *profile, const struct stack_groups *groups,
+	       const bool *selected, size_t top, struct graph **graph, struct error *error)
+{
+	const struct source source = { profile, groups, selected };
+	_cleanup_(free_graph) struct graph *made = calloc(1, sizeof(*made));
+	struct epochs epochs;
+	int err;
+
+	if (!made)
+		return error__set(error, -ENOMEM, "no memory for the time line; free some");
+	err = read_epoch_ns(profile, &made->epoch_ns, error);
+	if (err)
+		return err;
+	set_time(profile, made, &epochs);
+	err = fill_times(made, &epochs);
+	if (!err)
+		err = fill_spans(&source, made, &epochs);
+	if (!err)
+		err = fill_series(&source, top, made, &epochs);
+	if (err)
+		return error__set(error, err, "no memory for the time line; free some");
+	*graph = made;
+	made = NULL;
+	return 0;
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graph_draw.h"
+
+#include <cairo-pdf.h>
+#include <cairo-svg.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "graph_data.h"
+#include "graph_ink.h"
+#include "graph_label.h"
+#include "graph_panel.h"
+#include "profile.h"
+
+/* In pixels; a PNG has twice as many in each direction. */
+#define WIDTH	     1000
+#define LEFT	     82
+#define RIGHT	     30
+#define PANELS_TOP   92
+#define BANDS_HEIGHT 360
+#define SMALL_HEIGHT 80
+#define PANEL_GAP    34
+#define TIME_AXIS    46
+#define ROW	     34
+#define LINE	     18
+#define PEAK_RIGHT   (WIDTH - 130)
+#define END_RIGHT    (WIDTH - RIGHT)
+#define NAME_LEFT    (LEFT - 4)
+#define NAME_WIDTH   (PEAK_RIGHT - 90 - NAME_LEFT)
+#define PNG_SCALE    2
+/* A caller gets no more room than this, and none where there is not even that. */
+#define CALLER_WIDTH 250
+#define CALLER_LEAST 60
+/* Resident memory this many times higher than all bands would press them flat. */
+#define RSS_WITH_BANDS 2
+
+struct page {
+	cairo_t *cr;
+	const struct graph *graph;
+	const struct graph_words *words;
+	__u64 rss_bytes; /* the most */
+	double y;	 /* what comes next begins here */
+	int err;
+};
+
+static bool has_rss_panel(const struct page *page)
+{
+	return page->rss_bytes / RSS_WITH_BANDS > page->graph->peak_bytes;
+}
+
+static double page_height(const struct page *page)
+{
+	const struct graph *graph = page->graph;
+
+	return PANELS_TOP + BANDS_HEIGHT + (1 + has_rss_panel(page)) * (PANEL_GAP + SMALL_HEIGHT) +
+	       TIME_AXIS + LINE + (graph->n_series + !!page->rss_bytes) * ROW + 3 * LINE +
+	       (page->words->n_notes ? page->words->n_notes + 0.5 : 0) * LINE;
+}
+
+static void fit(struct page *page, double x, double width, const char *text)
+{
+	int err = ink__fit(page->cr, x, page->y, width, text, NULL);
+
+	if (err)
+		page->err = err;
+}
+
+static void draw_title(struct page *page)
+{
+	char peak[32], when[32], live[32], blocks[32], end[32], text[256];
+	const struct graph *graph = page->graph;
+
+	page->y = 30;
+	ink__set(page->cr, INK_TEXT);
+	ink__font(page->cr, 16, true);
+	fit(page, NAME_LEFT - 54, WIDTH - RIGHT - (NAME_LEFT - 54), page->words->title);
+	graph_axis__print_bytes(graph->peak_bytes, peak, sizeof(peak));
+	graph_axis__print_time(graph->peak_ns, when, sizeof(when));
+	graph_axis__print_bytes(graph->live_bytes, live, sizeof(live));
+	graph_axis__print_count(graph->live, blocks, sizeof(blocks));
+	graph_axis__print_time(graph->end_ns, end, sizeof(end));
+	if (graph->peak_bytes)
+		snprintf(text, sizeof(text),
+			 "%s; peak of live bytes: %s after %s; live at the end: %s in %s block%s",
+			 end, peak, when, live, blocks, graph->live == 1 ? "" : "s");
+	else
+		snprintf(text, sizeof(text), "%s; no live bytes", end);
+	if (page->words->selection) {
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len, "; %s", page->words->selection);
+	}
+	page->y = 52;
+	ink__set(page->cr, INK_DIM);
+	ink__font(page->cr, 12, false);
+	fit(page, NAME_LEFT - 54, WIDTH - RIGHT - (NAME_LEFT - 54), text);
+	page->y = PANELS_TOP;
+}
+
+static struct graph_panel next_panel(struct page *page, double height)
+{
+	struct graph_panel panel = {
+		.left = LEFT,
+		.top = page->y,
+		.width = WIDTH - LEFT - RIGHT,
+		.height = height,
+		.x = graph_axis__time(page->graph->end_ns, 10),
+	};
+
+	page->y += height + PANEL_GAP;
+	return panel;
+}
+
+/* Why there is no band. */
+static void draw_absence(struct page *page, const struct graph_panel *panel)
+{
+	char epoch[32], text[128];
+
+	graph_axis__print_time(page->graph->epoch_ns, epoch, sizeof(epoch));
+	if (page->graph->n_stacks)
+		snprintf(text, sizeof(text),
+			 "every block was freed in the same %s that it was allocated in", epoch);
+	else
+		snprintf(text, sizeof(text), "%s",
+			 page->words->selection ? "no block is selected"
+						: "no block was allocated");
+	ink__set(page->cr, INK_DIM);
+	ink__font(page->cr, 14, false);
+	ink__text(page->cr, panel->left + panel->width / 2, panel->top + panel->height * 0.45,
+		  INK_CENTRE, text);
+}
+
+static void draw_bands(struct page *page)
+{
+	struct graph_panel panel = next_panel(page, BANDS_HEIGHT);
+	__u64 max = page->graph->peak_bytes;
+	bool with_rss = page->rss_bytes && !has_rss_panel(page);
+	int err;
+
+	if (with_rss && page->rss_bytes > max)
+		max = page->rss_bytes;
+	panel.y = graph_axis__bytes(max, 6);
+	graph_panel__frame(page->cr, &panel,
+			   with_rss ? "live bytes, and resident memory" : "live bytes", false);
+	err = graph_panel__bands(page->cr, &panel, page->graph);
+	if (err)
+		page->err = err;
+	if (with_rss)
+		graph_panel__rss(page->cr, &panel, page->graph);
+	if (!page->graph->n_series)
+		draw_absence(page, &panel);
+}
+
+static void draw_rss(struct page *page)
+{
+	struct graph_panel panel = next_panel(page, SMALL_HEIGHT);
+
+	panel.y = graph_axis__bytes(page->rss_bytes, 3);
+	graph_panel__frame(page->cr, &panel, "resident memory", false);
+	graph_panel__rss(page->cr, &panel, page->graph);
+}
+
+static void draw_rate(struct page *page)
+{
+	struct graph_panel panel = next_panel(page, SMALL_HEIGHT);
+	double max = 0;
+
+	for (size_t i = 0; i < page->graph->n_spans; i++)
+		max = fmax(max,
+			   page->graph->allocations[i] / (graph__span_ns(page->graph, i) / 1e9));
+	panel.y = graph_axis__count(max, 3);
+	graph_panel__frame(page->cr, &panel, "allocations per second", true);
+	graph_panel__rate(page->cr, &panel, page->graph);
+	page->y += TIME_AXIS - PANEL_GAP + LINE;
+}
+
+static void draw_figures(struct page *page, __u64 peak_bytes, __u64 end_bytes)
+{
+	char text[32];
+
+	ink__set(page->cr, INK_TEXT);
+	ink__font(page->cr, 12, false);
+	graph_axis__print_bytes(peak_bytes, text, sizeof(text));
+	ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, text);
+	graph_axis__print_bytes(end_bytes, text, sizeof(text));
+	ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, text);
+}
+
+static void draw_swatch(struct page *page, double x, unsigned int colour, bool stays)
+{
+	cairo_new_path(page->cr);
+	cairo_rectangle(page->cr, x, page->y - 11, 18, 14);
+	graph_panel__fill(page->cr, colour, stays);
+}
+
+static bool has_freed(const struct graph *graph, const struct graph_series *series)
+{
+	for (size_t i = 0; i < graph->n_points; i++) {
+		if (series->freed_bytes[i])
+			return true;
+	}
+	return false;
+}
+
+static void draw_callers(struct page *page, __u32 stack, const struct graph_label *label)
+{
+	double x = NAME_LEFT + 4, right = x + NAME_WIDTH, y = page->y + 14, used = 0;
+	char text[64];
+	int err = 0;
+
+	ink__set(page->cr, INK_DIM);
+	ink__font(page->cr, 10, false);
+	snprintf(text, sizeof(text), label->n_callers ? "stack %u, called by " : "stack %u", stack);
+	ink__text(page->cr, x, y, INK_LEFT, text);
+	x += ink__width(page->cr, text);
+	for (size_t i = 0; i < label->n_callers && x + CALLER_LEAST < right && !err; i++) {
+		if (i)
+			ink__text(page->cr, x, y, INK_LEFT, ", ");
+		x += i ? ink__width(page->cr, ", ") : 0;
+		err = ink__fit(page->cr, x, y, fmin(CALLER_WIDTH, right - x), label->callers[i],
+			       &used);
+		x += used;
+	}
+	if (err)
+		page->err = err;
+}
+
+static void draw_row(struct page *page, size_t row)
+{
+	const struct graph_series *series = &page->graph->series[row];
+	const struct graph_label *label = &page->words->labels[row];
+	unsigned int colour = ink__band(row, !series->stack);
+	char text[64];
+
+	if (series->stack) {
+		snprintf(text, sizeof(text), "%zu", row + 1);
+		ink__set(page->cr, INK_TEXT);
+		ink__font(page->cr, 11, true);
+		ink__text(page->cr, LEFT - 50, page->y, INK_RIGHT, text);
+	}
+	if (series->live_bytes)
+		draw_swatch(page, LEFT - 44, colour, true);
+	if (has_freed(page->graph, series))
+		draw_swatch(page, LEFT - 25, colour, false);
+	draw_figures(page, series->peak_bytes, series->live_bytes);
+	fit(page, NAME_LEFT + 4, NAME_WIDTH, label->name);
+	if (series->stack)
+		draw_callers(page, series->stack, label);
+	page->y += ROW;
+}
+
+static void draw_rss_row(struct page *page)
+{
+	const struct graph *graph = page->graph;
+
+	cairo_new_path(page->cr);
+	cairo_move_to(page->cr, LEFT - 44, page->y - 4);
+	cairo_line_to(page->cr, LEFT - 7, page->y - 4);
+	graph_panel__dash(page->cr);
+	draw_figures(page, page->rss_bytes, graph->moments[graph->n_moments - 1].rss_bytes);
+	fit(page, NAME_LEFT + 4, NAME_WIDTH, "resident memory");
+	page->y += 14;
+	ink__set(page->cr, INK_DIM);
+	ink__font(page->cr, 10, false);
+	fit(page, NAME_LEFT + 4, NAME_WIDTH, "anonymous pages of all followed processes (RSS)");
+	page->y += ROW - 14;
+}
+
+/* What fills mean. */
+static void draw_key(struct page *page)
+{
+	draw_swatch(page, LEFT - 44, 0x555555, true);
+	ink__set(page->cr, INK_TEXT);
+	ink__text(page->cr, LEFT - 20, page->y, INK_LEFT, "live at the end");
+	draw_swatch(page, LEFT + 100, 0x555555, false);
+	ink__set(page->cr, INK_TEXT);
+	ink__text(page->cr, LEFT + 124, page->y, INK_LEFT, "freed before the end");
+}
+
+static void draw_legend(struct page *page)
+{
+	page->y += LINE;
+	if (!page->graph->n_series && !page->rss_bytes)
+		return;
+	ink__set(page->cr, INK_TEXT);
+	ink__font(page->cr, 11, true);
+	if (page->graph->n_series)
+		draw_key(page);
+	ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
+	ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, "at the end");
+	cairo_move_to(page->cr, LEFT - 58, page->y + 8);
+	cairo_line_to(page->cr, END_RIGHT, page->y + 8);
+	ink__set(page->cr, INK_GRID);
+	cairo_set_line_width(page->cr, 1);
+	cairo_stroke(page->cr);
+	page->y += 26;
+	for (size_t i = 0; i < page->graph->n_series; i++)
+		draw_row(page, i);
+	if (page->rss_bytes)
+		draw_rss_row(page);
+}
+
+static void draw_notes(struct page *page)
+{
+	ink__set(page->cr, INK_WARNING);
+	ink__font(page->cr, 11, true);
+	for (size_t i = 0; i < page->words->n_notes; i++) {
+		fit(page, NAME_LEFT - 54, WIDTH - RIGHT - (NAME_LEFT - 54), page->words->notes[i]);
+		page->y += LINE;
+	}
+}
+
+static void draw_page(struct page *page)
+{
+	cairo_font_options_t *options = cairo_font_options_create();
+
+	/* Letters that fit themselves to the pixels of one picture have no fixed width. */
+	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+	cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+	cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+	cairo_set_font_options(page->cr, options);
+	cairo_font_options_destroy(options);
+	ink__set(page->cr, INK_PAPER);
+	cairo_paint(page->cr);
+	draw_title(page);
+	draw_bands(page);
+	if (has_rss_panel(page))
+		draw_rss(page);
+	draw_rate(page);
+	draw_legend(page);
+	draw_notes(page);
+}
+
+static cairo_status_t write_bytes(void *to, const unsigned char *bytes, unsigned int size)
+{
+	return fwrite(bytes, 1, size, to) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
+}
+
+/* A PDF has a date, which is not to be that of the drawing: that would differ each time. */
+static void set_pdf_date(cairo_surface_t *surface, const char *start_time)
+{
+	const char *date = "1970-01-01T00:00:00Z";
+	struct tm tm;
+
+	if (start_time && strlen(start_time) == strlen(date)) {
+		const char *end = strptime(start_time, "%Y-%m-%dT%H:%M:%SZ", &tm);
+
+		if (end && !*end)
+			date = start_time;
+	}
+	cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, date);
+}
+
+static cairo_surface_t *create_surface(enum graph_format format, const char *start_time,
+				       double height, FILE *to)
+{
+	cairo_surface_t *surface;
+
+	if (format == GRAPH_PNG)
+		return cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH * PNG_SCALE,
+						  (int)ceil(height * PNG_SCALE));
+	if (format == GRAPH_SVG)
+		return cairo_svg_surface_create_for_stream(write_bytes, to, WIDTH, height);
+	surface = cairo_pdf_surface_create_for_stream(write_bytes, to, WIDTH, height);
+	set_pdf_date(surface, start_time);
+	return surface;
+}
+
+static int finish(cairo_surface_t *surface, cairo_t *cr, enum graph_format format, FILE *to)
+{
+	cairo_status_t status = cairo_status(cr);
+
+	errno = 0;
+	if (!status && format == GRAPH_PNG)
+		status = cairo_surface_write_to_png_stream(surface, write_bytes, to);
+	cairo_surface_finish(surface);
+	if (!status)
+		status = cairo_surface_status(surface);
+	if (ferror(to) || fflush(to))
+		return errno ? -errno : -EIO;
+	return !status ? 0 : status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : -EIO;
+}
+
+int graph__draw(const struct graph *graph, const struct graph_words *words,
+		enum graph_format format, FILE *to)
+{
+	struct page page = { .graph = graph, .words = words };
+	cairo_surface_t *surface;
+	int err;
+
+	for (size_t i = 0; i < graph->n_moments; i++) {
+		if (graph->moments[i].rss_bytes > page.rss_bytes)
+			page.rss_bytes = graph->moments[i].rss_bytes;
+	}
+	surface = create_surface(format, words->start_time, page_height(&page), to);
+	page.cr = cairo_create(surface);
+	if (format == GRAPH_PNG)
+		cairo_scale(page.cr, PNG_SCALE, PNG_SCALE);
+	draw_page(&page);
+	err = finish(surface, page.cr, format, to);
+	cairo_destroy(page.cr);
+	cairo_surface_destroy(surface);
+	return page.err ? page.err : err;
+}

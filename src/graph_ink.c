@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graph_ink.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "utf8.h"
+
+/* Nothing of this length fits anywhere; what is longer is not even measured. */
+#define MAX_TEXT 1024
+
+static const char ellipsis[] = "...";
+
+/* Okabe and Ito's colours, and a dark red, in an order that keeps likes apart. */
+static const unsigned int bands[] = {
+	0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xd55e00, 0xf0e442, 0x882255,
+};
+
+#define N_BANDS (sizeof(bands) / sizeof(bands[0]))
+
+void ink__set(cairo_t *cr, unsigned int colour)
+{
+	cairo_set_source_rgb(cr, (colour >> 16 & 0xff) / 255.0, (colour >> 8 & 0xff) / 255.0,
+			     (colour & 0xff) / 255.0);
+}
+
+static unsigned int blend(unsigned int colour, unsigned int other, double share)
+{
+	unsigned int mixed = 0;
+
+	for (int shift = 0; shift <= 16; shift += 8) {
+		double a = colour >> shift & 0xff, b = other >> shift & 0xff;
+
+		mixed |= (unsigned int)(a + (b - a) * share + 0.5) << shift;
+	}
+	return mixed;
+}
+
+unsigned int ink__mix(unsigned int colour, double paper)
+{
+	return blend(colour, INK_PAPER, paper);
+}
+
+unsigned int ink__band(size_t band, bool others)
+{
+	unsigned int colour = bands[band % N_BANDS];
+
+	if (others)
+		return 0x999999;
+	return band / N_BANDS % 2 ? blend(colour, 0, 0.4) : colour;
+}
+
+void ink__font(cairo_t *cr, double size, bool bold)
+{
+	cairo_select_font_face(cr, "sans", CAIRO_FONT_SLANT_NORMAL,
+			       bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+	cairo_set_font_size(cr, size);
+}
+
+double ink__width(cairo_t *cr, const char *text)
+{
+	cairo_text_extents_t extents;
+
+	cairo_text_extents(cr, text, &extents);
+	return extents.x_advance;
+}
+
+void ink__text(cairo_t *cr, double x, double y, enum ink_align align, const char *text)
+{
+	if (align != INK_LEFT)
+		x -= ink__width(cr, text) / (align == INK_CENTRE ? 2 : 1);
+	cairo_move_to(cr, x, y);
+	cairo_show_text(cr, text);
+}
+
+/* The first byte at or behind @at that begins a character. */
+static const char *boundary(const char *at)
+{
+	while ((*at & 0xc0) == 0x80)
+		at++;
+	return at;
+}
+
+/* @text with about @keep bytes of it, half at each end. */
+static void shorten(const char *text, size_t keep, char *shortened, size_t size)
+{
+	size_t len = strlen(text);
+	const char *head = boundary(text + (keep + 1) / 2);
+	const char *tail = boundary(text + len - keep / 2);
+
+	snprintf(shortened, size, "%.*s%s%s", (int)(head - text), text, ellipsis, tail);
+}
+
+int ink__fit(cairo_t *cr, double x, double y, double width, const char *text, double *used)
+{
+	_cleanup_(free_ptr) char *clean = strdup(text);
+	char shortened[MAX_TEXT + 16];
+	size_t low = 0, high;
+	bool fits;
+
+	if (!clean)
+		return -ENOMEM;
+	utf8__clean(clean);
+	high = strlen(clean);
+	fits = high <= MAX_TEXT && ink__width(cr, clean) <= width;
+	if (high > MAX_TEXT)
+		high = MAX_TEXT;
+	while (!fits && low + 1 < high) {
+		size_t middle = (low + high) / 2;
+
+		shorten(clean, middle, shortened, sizeof(shortened));
+		if (ink__width(cr, shortened) <= width)
+			low = middle;
+		else
+			high = middle;
+	}
+	shorten(clean, low, shortened, sizeof(shortened));
+	ink__text(cr, x, y, INK_LEFT, fits ? clean : shortened);
+	if (used)
+		*used = ink__width(cr, fits ? clean : shortened);
+	return 0;
+}

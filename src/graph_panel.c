@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graph_panel.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cleanup.h"
+#include "graph_ink.h"
+#include "profile.h"
+
+#define HATCH_GAP 7
+/* A band's number stands on a disc of this radius. */
+#define DISC 7.5
+
+/* Tenths of a pixel are enough, and keep the file small. */
+static double tenth(double value)
+{
+	return round(value * 10) / 10;
+}
+
+static double x_of(const struct graph_panel *panel, double time_ns)
+{
+	return tenth(panel->left + fmin(time_ns / panel->x.end, 1) * panel->width);
+}
+
+static double y_of(const struct graph_panel *panel, double value)
+{
+	return tenth(panel->top + panel->height * (1 - fmin(value / panel->y.end, 1)));
+}
+
+static void draw_y_ticks(cairo_t *cr, const struct graph_panel *panel)
+{
+	char text[64];
+
+	for (size_t i = 0; i < graph_axis__ticks(&panel->y); i++) {
+		double y = y_of(panel, i * panel->y.step);
+
+		ink__set(cr, INK_GRID);
+		cairo_move_to(cr, panel->left, y);
+		cairo_line_to(cr, panel->left + panel->width, y);
+		cairo_stroke(cr);
+		graph_axis__label(&panel->y, i, text, sizeof(text));
+		ink__set(cr, INK_TEXT);
+		ink__text(cr, panel->left - 6, y + 4, INK_RIGHT, text);
+	}
+}
+
+static void draw_x_ticks(cairo_t *cr, const struct graph_panel *panel, bool labels)
+{
+	double bottom = panel->top + panel->height;
+	char text[64];
+
+	for (size_t i = 0; i < graph_axis__ticks(&panel->x); i++) {
+		double x = x_of(panel, i * panel->x.step);
+
+		ink__set(cr, INK_GRID);
+		cairo_move_to(cr, x, panel->top);
+		cairo_line_to(cr, x, bottom + 4);
+		cairo_stroke(cr);
+		if (!labels)
+			continue;
+		graph_axis__label(&panel->x, i, text, sizeof(text));
+		ink__set(cr, INK_TEXT);
+		ink__text(cr, x, bottom + 17, INK_CENTRE, text);
+	}
+	if (labels)
+		ink__text(cr, panel->left + panel->width / 2, bottom + 34, INK_CENTRE,
+			  "time since the start");
+}
+
+void graph_panel__frame(cairo_t *cr, const struct graph_panel *panel, const char *title,
+			bool x_labels)
+{
+	cairo_set_line_width(cr, 0.8);
+	ink__font(cr, 11, false);
+	draw_x_ticks(cr, panel, x_labels);
+	draw_y_ticks(cr, panel);
+	ink__set(cr, INK_TEXT);
+	cairo_move_to(cr, panel->left, panel->top + panel->height);
+	cairo_line_to(cr, panel->left + panel->width, panel->top + panel->height);
+	cairo_stroke(cr);
+	ink__font(cr, 11, true);
+	ink__text(cr, panel->left, panel->top - 11, INK_LEFT, title);
+}
+
+void graph_panel__fill(cairo_t *cr, unsigned int colour, bool stays)
+{
+	double left, top, right, bottom;
+
+	if (stays) {
+		ink__set(cr, colour);
+		cairo_fill(cr);
+		return;
+	}
+	cairo_save(cr);
+	ink__set(cr, ink__mix(colour, 0.72));
+	cairo_fill_preserve(cr);
+	cairo_path_extents(cr, &left, &top, &right, &bottom);
+	cairo_clip(cr);
+	/* The stripes of all bands are parts of the same lines. */
+	for (double at = floor((left + top) / HATCH_GAP) * HATCH_GAP; at < right + bottom;
+	     at += HATCH_GAP) {
+		cairo_move_to(cr, tenth(at - top), tenth(top));
+		cairo_line_to(cr, tenth(at - bottom), tenth(bottom));
+	}
+	ink__set(cr, ink__mix(colour, 0.25));
+	cairo_set_line_width(cr, 1.1);
+	cairo_stroke(cr);
+	cairo_restore(cr);
+}
+
+void graph_panel__dash(cairo_t *cr)
+{
+	static const double dashes[] = { 7, 3 };
+
+	cairo_save(cr);
+	cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
+	ink__set(cr, INK_PAPER);
+	cairo_set_line_width(cr, 3.6);
+	cairo_stroke_preserve(cr);
+	ink__set(cr, 0x000000);
+	cairo_set_line_width(cr, 1.6);
+	cairo_set_dash(cr, dashes, 2, 0);
+	cairo_stroke(cr);
+	cairo_restore(cr);
+}
+
+/* Goes on along @values, from the left or from the right, leaving out points in level stretches. */
+static void add_edge(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
+		     const double *values, bool backwards)
+{
+	size_t n = graph->n_points;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = backwards ? n - 1 - i : i;
+		double y = y_of(panel, values[at]);
+
+		if (i && i + 1 < n && y == y_of(panel, values[at - 1]) &&
+		    y == y_of(panel, values[at + 1]))
+			continue;
+		cairo_line_to(cr, x_of(panel, graph->times_ns[at]), y);
+	}
+}
+
+/* The middle of the place with most room between two edges, for a disc. Whether there is one. */
+static bool find_room(const struct graph_panel *panel, const struct graph *graph,
+		      const double *lower, const double *upper, double *x, double *y)
+{
+	double best = 2 * DISC + 3;
+	bool found = false;
+
+	for (size_t i = 0; i < graph->n_points; i++) {
+		double centre = x_of(panel, graph->times_ns[i]);
+		double top = y_of(panel, upper[i]), bottom = y_of(panel, lower[i]);
+
+		if (centre < panel->left + DISC + 2 ||
+		    centre > panel->left + panel->width - DISC - 2)
+			continue;
+		for (int direction = -1; direction <= 1; direction += 2) {
+			for (size_t at = i + direction; at < graph->n_points; at += direction) {
+				top = fmax(top, y_of(panel, upper[at]));
+				bottom = fmin(bottom, y_of(panel, lower[at]));
+				if (fabs(x_of(panel, graph->times_ns[at]) - centre) > DISC + 1 ||
+				    bottom - top <= best)
+					break;
+			}
+		}
+		if (bottom - top > best) {
+			best = bottom - top;
+			*x = centre;
+			*y = (top + bottom) / 2;
+			found = true;
+		}
+	}
+	return found;
+}
+
+static void draw_number(cairo_t *cr, double x, double y, size_t number)
+{
+	char text[32];
+
+	cairo_new_path(cr);
+	cairo_arc(cr, x, y, DISC, 0, 2 * M_PI);
+	ink__set(cr, INK_PAPER);
+	cairo_fill(cr);
+	snprintf(text, sizeof(text), "%zu", number);
+	ink__set(cr, INK_TEXT);
+	ink__font(cr, 10, true);
+	ink__text(cr, x, y + 3.6, INK_CENTRE, text);
+}
+
+static void draw_edge(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
+		      const double *values, unsigned int colour, double width)
+{
+	cairo_new_path(cr);
+	add_edge(cr, panel, graph, values, false);
+	ink__set(cr, colour);
+	cairo_set_line_width(cr, width);
+	cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
+	cairo_stroke(cr);
+}
+
+static bool is_visible(const struct graph_panel *panel, const struct graph *graph,
+		       const __u64 *bytes)
+{
+	for (size_t i = 0; i < graph->n_points; i++) {
+		if (bytes[i] / panel->y.end * panel->height > 0.1)
+			return true;
+	}
+	return false;
+}
+
+/* The bands of one kind on top of @lower, which becomes their upper edge. */
+static void draw_bands(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
+		       bool stays, double *lower, double *upper)
+{
+	double x, y;
+
+	for (size_t i = 0; i < graph->n_series; i++) {
+		const struct graph_series *series = &graph->series[i];
+		const __u64 *bytes = stays ? series->stays_bytes : series->freed_bytes;
+		unsigned int colour = ink__band(i, !series->stack);
+
+		if (!is_visible(panel, graph, bytes))
+			continue;
+		for (size_t at = 0; at < graph->n_points; at++)
+			upper[at] = lower[at] + bytes[at];
+		cairo_new_path(cr);
+		add_edge(cr, panel, graph, upper, false);
+		add_edge(cr, panel, graph, lower, true);
+		cairo_close_path(cr);
+		graph_panel__fill(cr, colour, stays);
+		draw_edge(cr, panel, graph, upper, stays ? INK_PAPER : colour, 0.8);
+		if (series->stack && find_room(panel, graph, lower, upper, &x, &y))
+			draw_number(cr, x, y, i + 1);
+		for (size_t at = 0; at < graph->n_points; at++)
+			lower[at] = upper[at];
+	}
+}
+
+int graph_panel__bands(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph)
+{
+	_cleanup_(free_ptr) double *lower = calloc(graph->n_points, sizeof(*lower));
+	_cleanup_(free_ptr) double *upper = calloc(graph->n_points, sizeof(*upper));
+
+	if (!lower || !upper)
+		return -ENOMEM;
+	draw_bands(cr, panel, graph, true, lower, upper);
+	if (graph->live_bytes)
+		draw_edge(cr, panel, graph, lower, INK_TEXT, 1.4);
+	draw_bands(cr, panel, graph, false, lower, upper);
+	return 0;
+}
+
+void graph_panel__rss(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph)
+{
+	cairo_new_path(cr);
+	for (size_t i = 0; i < graph->n_moments; i++)
+		cairo_line_to(cr, x_of(panel, graph->moments[i].time_ns),
+			      y_of(panel, graph->moments[i].rss_bytes));
+	graph_panel__dash(cr);
+}
+
+void graph_panel__rate(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph)
+{
+	double start_ns = 0;
+
+	cairo_new_path(cr);
+	cairo_move_to(cr, x_of(panel, 0), y_of(panel, 0));
+	for (size_t i = 0; i < graph->n_spans; i++) {
+		double span_ns = graph__span_ns(graph, i);
+		double y = y_of(panel, graph->allocations[i] / (span_ns / 1e9));
+
+		cairo_line_to(cr, x_of(panel, start_ns), y);
+		start_ns += span_ns;
+		cairo_line_to(cr, x_of(panel, start_ns), y);
+	}
+	cairo_line_to(cr, x_of(panel, start_ns), y_of(panel, 0));
+	cairo_close_path(cr);
+	ink__set(cr, 0x7a8793);
+	cairo_fill(cr);
+}
