@@ -162,6 +162,20 @@ def test_select_and_live(run, allocprof):
     assert b"--live has to see every function" in result.stderr
 
 
+@pytest.mark.parametrize("inject", [None, "multi=0"])
+def test_own_allocator(run, allocprof, target, tmp_path, inject):
+    """Of an allocator that is not a well-known one no return address is touched."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", *(["--inject", inject] if inject else []), "-o", data,
+         "--", target("own_malloc")], expect=0)
+    book = assert_adds_up(data)
+    assert {name: book[name] for name in ("allocations", "reallocations", "frees", "lost",
+                                          "untracked", "frees_unknown")} == {
+        "allocations": 63, "reallocations": 10, "frees": 51, "lost": 0, "untracked": 0,
+        "frees_unknown": 0}
+    assert query(data, "SELECT sum(temporary), sum(bytes - freed_bytes) FROM blocks") == [(20, 2158)]
+
+
 def test_stat_json(run, allocprof, target, tmp_path):
     output = tmp_path / "out.json"
     run([allocprof, "stat", "--live", "--json", "-o", output, "--", target("every_function")],
