@@ -309,9 +309,10 @@ static int key_thread(struct collector *collector, const struct ap_count_key *ke
 
 static struct timespec modification_time(int fd)
 {
-	struct stat st;
+	struct stat st = { 0 };
 
-	return fstat(fd, &st) ? (struct timespec){ 0 } : st.st_mtim;
+	(void)fstat(fd, &st);
+	return st.st_mtim;
 }
 
 /* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */

@@ -456,12 +456,23 @@ def differences(report, counts):
     return wrong
 
 
+# As the view calls, with the functions that have code of their own: what compilers inline is up to
+# them, and stated stacks are of calls.
+UNINLINED = """CREATE TEMP VIEW uninlined AS
+SELECT c.*, n.name AS called_by, (SELECT group_concat(name, ';') FROM (SELECT n.name AS name
+    FROM stack_frames sf JOIN frame_names n ON n.frame = sf.frame AND NOT n.inlined
+    WHERE sf.stack = c.stack ORDER BY sf.depth DESC)) AS functions
+FROM calls c LEFT JOIN stack_frames sf ON sf.stack = c.stack AND sf.depth = 0
+LEFT JOIN frame_names n ON n.frame = sf.frame AND NOT n.inlined"""
+
+
 class Recording:
     """A data file, read by SQL as anyone may."""
 
     def __init__(self, path):
         self.path = str(path)
         self.database = sqlite3.connect(f"file:{urllib.parse.quote(self.path)}?mode=ro", uri=True)
+        self.database.execute(UNINLINED)
         self.ledger = dict(self.database.execute("SELECT name, value FROM ledger"))
         self.meta = dict(self.database.execute("SELECT key, value FROM meta"))
         self.functions = {}
@@ -474,8 +485,8 @@ class Recording:
         return self.database.execute(query, values).fetchall()
 
     def texts(self):
-        """Calls by the text of their stack."""
-        return dict(self.sql("SELECT frames, sum(calls) FROM calls GROUP BY frames"))
+        """Calls by the text of their stack, without what is inlined."""
+        return dict(self.sql("SELECT functions, sum(calls) FROM uninlined GROUP BY functions"))
 
     def differences(self, counts, functions=FUNCTIONS[:-1]):
         """Sentences on all that is recorded otherwise than the counter has it, and on a ledger that

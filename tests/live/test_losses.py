@@ -82,7 +82,7 @@ def test_under_load(record, target, inject):
     if "ring" not in inject:
         # A full map has the ring buffer behind it, and a forgotten stack is sent again.
         assert recording.ledger["lost"] == 0
-        assert len(recording.sql("SELECT DISTINCT stack FROM calls WHERE caller = 'leaf'")) == 3000
+        assert len(recording.sql("SELECT DISTINCT stack FROM uninlined WHERE called_by = 'leaf'")) == 3000
 
 
 def test_process_tree_without_room(run, allocprof, record, target):

@@ -69,7 +69,7 @@ def assert_spelled(recording, calls, stacks):
     expected = {spelled(number): [calls // stacks + (number < calls % stacks)]
                 for number in range(stacks)}
     assert found == expected
-    distinct, = recording.sql("SELECT count(DISTINCT stack) FROM calls WHERE caller = 'leaf'")
+    distinct, = recording.sql("SELECT count(DISTINCT stack) FROM uninlined WHERE called_by = 'leaf'")
     assert distinct == (stacks,)
 
 
@@ -101,7 +101,7 @@ def test_max_depth(run, allocprof, counter, target, tmp_path):
                                [target("many_stacks"), 10000, 1000], options=["--max-depth", "5"])
     wrong = recording.differences(counts)
     assert not wrong, "\n".join(wrong)
-    cut = recording.sql("SELECT frames, end FROM calls WHERE caller = 'leaf'")
+    cut = recording.sql("SELECT functions, end FROM uninlined WHERE called_by = 'leaf'")
     assert {end for _, end in cut} == {"max_depth"}
     assert {len(text.split(";")) for text, _ in cut} == {5}
     # Of ten bits that vary, the innermost frames show the highest six, which are 0.
@@ -120,8 +120,8 @@ def test_short_lived(run, allocprof, counter, target, tmp_path):
     wrong = recording.differences(counts)
     assert not wrong, "\n".join(wrong)
     for copy in copies:
-        found = recording.sql("SELECT frames, sum(calls) FROM calls WHERE comm = ? AND "
-                              "caller = 'leaf' GROUP BY frames", copy.name)
+        found = recording.sql("SELECT functions, sum(calls) FROM uninlined WHERE comm = ? AND "
+                              "called_by = 'leaf' GROUP BY functions", copy.name)
         assert {";".join(text.split(";")[-17:]): n for text, n in found} == \
             {spelled(number): 2 for number in range(10)}, copy.name
 
@@ -151,7 +151,8 @@ def test_deleted_binary(runner, allocprof, target, tmp_path, attach):
     obedient.exit()
     recording = Recording(data)
     assert recording.functions["malloc"] == (1010, 1000 * 32 + 10 * 48)
-    assert recording.sql("SELECT caller, sum(calls) FROM calls GROUP BY caller") == [("main", 1010)]
+    assert recording.sql("SELECT called_by, sum(calls) FROM uninlined GROUP BY called_by") == \
+        [("main", 1010)]
     modules = [path for path, in recording.sql("SELECT path FROM modules")]
     assert str(program) in modules
     assert not recording.unbalanced()
