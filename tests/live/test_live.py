@@ -290,13 +290,6 @@ def test_program(both, target, name, wrap):
     assert_none(stat_differences(report, expected, peak=False))
 
 
-@pytest.mark.skipif("ALLOCPROF_SLOW" not in os.environ, reason="takes minutes: ALLOCPROF_SLOW=1")
-@pytest.mark.parametrize("seed", range(100))
-def test_many_seeds(both, target, seed):
-    expected, found, _ = both.record([target("live_random"), seed, 8, 1500], expect=0)
-    assert_none(differences(expected, found, peak=False))
-
-
 def test_many_live(both, target):
     expected, found, _ = both.record([target("many_live"), 200000, 33], expect=0)
     assert found.all_blocks.live == 200000

@@ -59,18 +59,19 @@ def assert_same(run, under, command, argv, **options):
     (["threads", "64", "100"], 0),
     (["many_stacks", "-t", "4", "100000", "1000"], 0),
     (["print_backtrace_in_malloc"], 0),
-    (["print_backtrace_in_malloc", "fault"], 0),
     (["own_malloc"], 0),
     (["live_random", "1", "1", "5000"], 0),
     (["case_study", "100"], 0),
     *((["return_hazards", case], 0) for case in stated_cases("return_hazards")),
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_targets(run, under, target, command, words, status):
-    if command == "live" and "fault" in words:
-        pytest.skip("a stack that is looked at from within the C library's realloc ends there; "
-                    "test_backtrace_from_within_the_allocator")
     bare = assert_same(run, under, command, [target(words[0]), *words[1:]])
     assert bare.status == status
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "live"])
+def test_backtrace_from_a_fault(run, under, target, command):
+    assert_same(run, under, command, [target("print_backtrace_in_malloc"), "fault"])
 
 
 def test_backtrace_from_within_the_allocator(run, under, target):
