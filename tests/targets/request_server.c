@@ -9,7 +9,11 @@
  */
 #include <stdlib.h>
 
+#ifdef __clang__
+#define OWN_FRAME __attribute__((noinline))
+#else
 #define OWN_FRAME __attribute__((noinline, noclone))
+#endif
 
 /* A call at the end would be a jump. */
 #define STAY __asm__ volatile("")
