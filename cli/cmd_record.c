@@ -185,6 +185,7 @@ static int run_record(int argc, char **argv)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
+	struct measure_surroundings surroundings = { 0 };
 	struct session_results results;
 	struct error error = { 0 };
 	const struct profile *profile = NULL;
@@ -204,7 +205,7 @@ static int run_record(int argc, char **argv)
 	status = EXIT_OURS;
 	err = data_file__check_writable(options.output, &error);
 	if (!err)
-		err = measure__run(&options.measure, &session, &status, &error);
+		err = measure__run(&options.measure, &surroundings, &session, &status, &error);
 	if (err) {
 		message__print("%s", error.text);
 		return status;
