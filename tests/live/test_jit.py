@@ -61,7 +61,8 @@ function loop(n) {
 }
 for (let i = 0; i < 50; i++) loop(2000);
 """)
-    recording = record(run, allocprof, tmp_path, node, "--perf-basic-prof", script)
+    recording = record(run, allocprof, tmp_path, node, "--perf-basic-prof", script,
+                       cwd=tmp_path)  # V8 leaves a log where it runs
     names = {name for name, in recording.sql(
         "SELECT u.name FROM frames f JOIN lines l ON l.frame = f.id "
         "JOIN functions u ON u.id = l.function WHERE f.module = 0")}
