@@ -197,6 +197,8 @@ static void measure_test(const struct check_context *context, struct budget_test
 		result->figures[i] = figures__range(runs->values[i], end.counted);
 	if (set_failure(result, runs, &end, err))
 		return;
+	/* Of what was tried on the way and is not there on every system. */
+	result->error.text[0] = '\0';
 	if (context->update)
 		update(result, test);
 	if (result->outcome == CHECK_WITHIN)
