@@ -105,7 +105,7 @@ int main()
     assert text == ("its DWARF",)
 
 
-def test_wrong_file(run, allocprof, target, tmp_path):
+def test_wrong_file(run, allocprof, target, tmp_path, clean_maps):
     """Names come from the file that was mapped, not from what is at its path by then."""
     program = tmp_path / "program"
     shutil.copy(target("jit"), program)
