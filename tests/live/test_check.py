@@ -65,7 +65,7 @@ def test_worst_result_wins(run, allocprof, target, tmp_path):
     assert "its command ended with status 3" in said
     budget = write(tmp_path / "budget.json", over=tests["over"])
     # What is not known is not judged.
-    said = check(run, allocprof, budget, "--inject", "counts=1", expect=4)
+    said = check(run, allocprof, budget, "--inject", "counts=2", expect=4)
     assert "incomplete  over:" in said
 
 
