@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
 #include "error.h"
@@ -15,9 +14,9 @@
 #include "number.h"
 #include "options.h"
 #include "profile.h"
-#include "session_profile.h"
+#include "recording.h"
+#include "series.h"
 #include "symbol_options.h"
-#include "symbols.h"
 
 /* Deep enough for nearly everything; perf's limit too. */
 #define DEFAULT_DEPTH 127
@@ -61,6 +60,7 @@ static const struct argp_option record_options[] = {
 
 struct record_options {
 	struct measure measure;
+	struct series series;
 	struct symbol_options symbols;
 	bool no_symbols;
 	const char *output;
@@ -119,33 +119,6 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void free_symbols(struct symbols **symbols)
-{
-	symbols__free(*symbols);
-}
-
-static void end_lookup(struct symbol_lookup **lookup)
-{
-	symbol_options__end(*lookup);
-}
-
-static int name_frames(const struct session *session, const struct record_options *options,
-		       struct profile *profile, struct error *error)
-{
-	_cleanup_(end_lookup) struct symbol_lookup *lookup =
-		symbol_options__begin(&options->symbols);
-	_cleanup_(free_symbols) struct symbols *symbols = NULL;
-	int err = -ENOMEM;
-
-	if (lookup)
-		symbols = symbols__new(symbol_lookup__options(lookup));
-	if (symbols)
-		err = session__symbolize(session, symbols, !options->no_symbols);
-	if (err)
-		return error__set(error, err, "cannot look names up: %s", strerror(-err));
-	return demangling__apply(options->symbols.demangle_command, profile, error);
-}
-
 static void print_summary(const struct profile *profile, const char *path)
 {
 	__u64 attributed = profile__ledger(profile, "attributed");
@@ -156,21 +129,25 @@ static void print_summary(const struct profile *profile, const char *path)
 		attributed, path, attributed ? 100.0 * complete / attributed : 100.0);
 }
 
-/* *@out is the session's. */
-static int write_profile(const struct session *session, const struct record_options *options,
-			 const struct profile **out, struct error *error)
+static int take_only_run(void *context, struct session *session,
+			 const struct session_results *results, size_t number, struct error *error)
 {
-	struct profile *profile = NULL;
-	int err = session__profile(session, options->measure.argv, &profile);
+	const struct record_options *options = context;
+	struct profile *profile;
+	int err;
 
-	if (err)
-		return error__set(error, err, "cannot make a profile of the recording: %s",
-				  strerror(-err));
-	err = name_frames(session, options, profile, error);
-	if (err)
-		return err;
-	*out = profile;
-	return data_file__write(profile, options->output, error);
+	err = recording__profile(session, options->measure.argv, &options->symbols,
+				 !options->no_symbols, &profile, error);
+	if (!err)
+		err = data_file__write(profile, options->output, error);
+	/* Only to a person: where output is compared, it is the target's alone. */
+	if (!err && isatty(STDERR_FILENO)) {
+		if (results->has_live)
+			live_summary__print(&results->live, results->target_runs);
+		print_summary(profile, options->output);
+	}
+	measure__report_gaps(session, results);
+	return err;
 }
 
 static int run_record(int argc, char **argv)
@@ -185,11 +162,10 @@ static int run_record(int argc, char **argv)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
-	struct session_results results;
+	struct measure_surroundings surroundings = { 0 };
+	struct series_end end = { .status = EXIT_OURS };
 	struct error error = { 0 };
-	const struct profile *profile = NULL;
-	struct session *session;
-	int err, status;
+	int err;
 
 	err = options__parse(&cmd_record, parse_record, &options, argc, argv, &error);
 	if (err > 0)
@@ -201,29 +177,14 @@ static int run_record(int argc, char **argv)
 	if (options.measure.pid)
 		options.measure.session.follow = false;
 	/* A long run whose result cannot be kept is a run wasted. */
-	status = EXIT_OURS;
 	err = data_file__check_writable(options.output, &error);
 	if (!err)
-		err = measure__run(&options.measure, &session, &status, &error);
-	if (err) {
+		err = series__run(&options.series, &options.measure, &surroundings, take_only_run,
+				  &options, &end, &error);
+	measure_surroundings__release(&surroundings);
+	if (err)
 		message__print("%s", error.text);
-		return status;
-	}
-	session__results(session, &results);
-	status = results.exit_status;
-	err = write_profile(session, &options, &profile, &error);
-	if (err) {
-		message__print("%s", error.text);
-		status = EXIT_OURS;
-	} else if (isatty(STDERR_FILENO)) {
-		/* Only to a person: where output is compared, it is the target's alone. */
-		if (results.has_live)
-			live_summary__print(&results.live, results.target_runs);
-		print_summary(profile, options.output);
-	}
-	measure__report_gaps(session, &results);
-	session__close(session);
-	return status;
+	return end.status;
 }
 
 const struct command cmd_record = {

@@ -9,13 +9,17 @@
 #include "error.h"
 #include "measure.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "output.h"
+#include "series.h"
 #include "stat_report.h"
+#include "stat_series.h"
 
 enum {
 	OPT_JSON = 256,
 	OPT_LIVE,
+	OPT_PER,
 };
 
 static const struct argp_option stat_options[] = {
@@ -25,6 +29,8 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_DURATION,
 	{ "live", OPT_LIVE, NULL, 0,
 	  "Follow memory until it is freed: bytes, failures, what is live", 0 },
+	SERIES_OPTIONS,
+	{ "per", OPT_PER, "K", 0, "With -r, divide every figure by K", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object instead of text", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
 	MEASURE_OPTION_EXPECT,
@@ -34,9 +40,32 @@ static const struct argp_option stat_options[] = {
 
 struct stat_options {
 	struct measure measure;
+	struct series series;
+	__u64 per; /* 0: not given */
 	const char *output;
 	bool json;
 };
+
+static error_t parse_per(struct stat_options *options, const char *text, struct error *error)
+{
+	if (number__parse_count(text, &options->per, error))
+		return EINVAL;
+	if (options->per)
+		return 0;
+	error__set(error, -EINVAL, "figures cannot be divided by 0; --per takes 1 or more");
+	return EINVAL;
+}
+
+static error_t check_stat(struct stat_options *options, struct error *error)
+{
+	if (options->per && !options->series.runs) {
+		error__set(error, -EINVAL, "--per means nothing without -r");
+		return EINVAL;
+	}
+	if (series__check(&options->series, &options->measure, error))
+		return EINVAL;
+	return measure__check(&options->measure, "stat", error);
+}
 
 static error_t parse_stat(int key, char *arg, struct argp_state *state)
 {
@@ -53,37 +82,111 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 	case OPT_LIVE:
 		options->measure.session.live = true;
 		return 0;
+	case 'r':
+	case OPT_WARMUP:
+		return series__parse(&options->series, key, arg, input->error);
+	case OPT_PER:
+		return parse_per(options, arg, input->error);
 	case ARGP_KEY_END:
-		return measure__check(&options->measure, "stat", input->error);
+		return check_stat(options, input->error);
 	default:
 		return measure__parse(&options->measure, key, arg, state);
 	}
 }
 
-static int print(const struct session *session, const struct stat_options *options,
-		 const struct session_results *results, FILE *to)
+struct stat_run {
+	const struct stat_options *options;
+	struct stat_series runs; /* with -r */
+	FILE *file;		 /* of -o */
+	bool created;
+};
+
+/* To the file of -o all of it or nothing, and so made in memory first. */
+static int write_text(struct stat_run *run, const char *text, size_t size, struct error *error)
 {
-	if (options->json)
-		return stat_report__json(session, &options->measure, results, to);
-	return stat_report__text(session, &options->measure, results, to);
+	const char *path = run->options->output;
+	FILE *file = run->file;
+
+	run->file = NULL;
+	if (path)
+		return output__replace(file, path, run->created, text, size, error);
+	if (fwrite(text, 1, size, stderr) == size && !fflush(stderr))
+		return 0;
+	return -errno;
 }
 
-/* All of it or nothing: made in memory first. */
-static int print_to_file(const struct session *session, const struct stat_options *options,
-			 const struct session_results *results, FILE *file, bool created,
-			 struct error *error)
+static int print_run(struct stat_run *run, const struct session *session,
+		     const struct session_results *results, FILE *to)
+{
+	if (run->options->json)
+		return stat_report__json(session, &run->options->measure, results, to);
+	return stat_report__text(session, &run->options->measure, results, to);
+}
+
+static int take_only_run(void *context, struct session *session,
+			 const struct session_results *results, size_t number, struct error *error)
 {
 	_cleanup_(free_ptr) char *text = NULL;
+	struct stat_run *run = context;
 	size_t size = 0;
 	FILE *memory = open_memstream(&text, &size);
-	int err = memory ? print(session, options, results, memory) : -ENOMEM;
+	int err = memory ? print_run(run, session, results, memory) : -ENOMEM;
 
 	if (memory && fclose(memory) && !err)
 		err = -ENOMEM;
 	if (!err)
-		return output__replace(file, options->output, created, text, size, error);
-	output__discard(file, options->output, created);
-	return err;
+		err = write_text(run, text, size, error);
+	if (run->options->json || run->options->output)
+		measure__report_gaps(session, results);
+	return err == -EPIPE ? 0 : err;
+}
+
+static int take_run(void *context, struct session *session, const struct session_results *results,
+		    size_t number, struct error *error)
+{
+	struct stat_run *run = context;
+
+	measure__report_gaps(session, results);
+	return stat_series__add(&run->runs, session, results);
+}
+
+static int print_series(struct stat_run *run, const struct series_end *end, struct error *error)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	int err = -ENOMEM;
+
+	if (memory && run->options->json)
+		err = stat_series__json(&run->runs, end, memory);
+	else if (memory)
+		err = stat_series__text(&run->runs, end, memory);
+	if (memory && fclose(memory) && !err)
+		err = -ENOMEM;
+	if (!err)
+		err = write_text(run, text, size, error);
+	return err == -EPIPE ? 0 : err;
+}
+
+/* The exit status. */
+static int measure_target(const struct stat_options *options, struct stat_run *run,
+			  struct error *error)
+{
+	struct measure_surroundings surroundings = { 0 };
+	struct series_end end;
+	int err;
+
+	err = series__run(&options->series, &options->measure, &surroundings,
+			  options->series.runs ? take_run : take_only_run, run, &end, error);
+	measure_surroundings__release(&surroundings);
+	if (!err && options->series.runs) {
+		err = print_series(run, &end, error);
+		if (err)
+			end.status = EXIT_OURS;
+	}
+	if (err)
+		message__print("%s", error->text[0] ? error->text : strerror(-err));
+	return end.status;
 }
 
 static int run_stat(int argc, char **argv)
@@ -91,11 +194,8 @@ static int run_stat(int argc, char **argv)
 	struct stat_options options = {
 		.measure.session = { .functions = (1U << AP_FUNCTIONS) - 1, .follow = true },
 	};
-	struct session_results results;
+	struct stat_run run = { .options = &options };
 	struct error error = { 0 };
-	struct session *session;
-	FILE *file = NULL;
-	bool created = false;
 	int err, status;
 
 	err = options__parse(&cmd_stat, parse_stat, &options, argc, argv, &error);
@@ -107,32 +207,20 @@ static int run_stat(int argc, char **argv)
 	}
 	if (options.measure.pid)
 		options.measure.session.follow = false;
-	if (options.output)
-		err = output__reserve(options.output, &file, &created, &error);
-	if (err) {
+	if (options.output && output__reserve(options.output, &run.file, &run.created, &error)) {
 		message__print("%s", error.text);
 		return EXIT_OURS;
 	}
-	err = measure__run(&options.measure, &session, &status, &error);
-	if (err) {
-		message__print("%s", error.text);
-		if (options.output)
-			output__discard(file, options.output, created);
-		return status;
-	}
-	session__results(session, &results);
-	status = results.exit_status;
-	if (options.output)
-		err = print_to_file(session, &options, &results, file, created, &error);
-	else
-		err = print(session, &options, &results, stderr);
-	if (err && err != -EPIPE) {
-		message__print("%s", error.text[0] ? error.text : strerror(-err));
-		status = EXIT_OURS;
-	}
-	if (options.json || options.output)
-		measure__report_gaps(session, &results);
-	session__close(session);
+	run.runs = (struct stat_series){
+		.measure = &options.measure,
+		.series = &options.series,
+		.per = options.per ? options.per : 1,
+		.wants_objects = options.json,
+	};
+	status = measure_target(&options, &run, &error);
+	if (run.file)
+		output__discard(run.file, options.output, run.created);
+	stat_series__release(&run.runs);
 	return status;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "command.h"
@@ -269,35 +270,64 @@ static int status_of_start(const struct measure *measure, int err)
 	return EXIT_OURS;
 }
 
-int measure__run(const struct measure *measure, struct session **out, int *status,
-		 struct error *error)
+/* A session is loaded with default signals, so that Ctrl-C ends us at once then. */
+static int take_surroundings(struct measure_surroundings *surroundings, struct error *error)
 {
-	_cleanup_(close_fd) int signal_fd = -1;
+	int fd;
+
+	if (surroundings->is_taken)
+		return 0;
+	fd = take_signals(&surroundings->inheritance);
+	if (fd < 0)
+		return error__set(error, -errno, "cannot receive signals: %s", strerror(errno));
+	surroundings->signal_fd = fd;
+	surroundings->is_taken = true;
+	return 0;
+}
+
+bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings)
+{
+	struct signalfd_siginfo info;
+	bool was = false;
+
+	while (surroundings->is_taken &&
+	       read(surroundings->signal_fd, &info, sizeof(info)) == sizeof(info))
+		was = true;
+	return was;
+}
+
+void measure_surroundings__release(struct measure_surroundings *surroundings)
+{
+	if (surroundings->is_taken)
+		close(surroundings->signal_fd);
+	surroundings->is_taken = false;
+}
+
+int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
+		 struct session **out, int *status, struct error *error)
+{
 	struct session_options options = measure->session;
-	struct target_inheritance inheritance;
 	struct session *session = NULL;
 	int err;
 
 	*status = EXIT_OURS;
-	allow_many_files(&inheritance);
+	if (!surroundings->is_taken)
+		allow_many_files(&surroundings->inheritance);
 	options.expected = measure->expected;
 	err = session__open(&options, &session, error);
+	if (!err)
+		err = take_surroundings(surroundings, error);
 	if (err)
 		goto fail;
-	signal_fd = take_signals(&inheritance);
-	if (signal_fd < 0) {
-		err = error__set(error, -errno, "cannot receive signals: %s", strerror(errno));
-		goto fail;
-	}
 	if (measure->pid)
 		err = session__attach(session, measure->pid, error);
 	else
-		err = session__launch(session, measure->argv, &inheritance, error);
+		err = session__launch(session, measure->argv, &surroundings->inheritance, error);
 	if (err) {
 		*status = status_of_start(measure, err);
 		goto fail;
 	}
-	err = session__run(session, measure->duration_ns, signal_fd, error);
+	err = session__run(session, measure->duration_ns, surroundings->signal_fd, error);
 	if (!err)
 		err = session__finish(session, error);
 	if (err)

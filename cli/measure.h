@@ -60,12 +60,25 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 /* What argp's last call checks: one target, not two. Returns EINVAL with the sentence. */
 error_t measure__check(const struct measure *measure, const char *command, struct error *error);
 
+/* What measuring changes of our own process, and the command is to find as it was. Zeroed at first; of one
+ * or several runs. */
+struct measure_surroundings {
+	bool is_taken;
+	int signal_fd; /* signals that ask for the end */
+	struct target_inheritance inheritance;
+};
+
 /*
  * Opens a session, runs the target under it and finishes. 0 with *@session open, or a negative
- * errno with @error set, the exit status for that in *@status, and nothing open.
+ * errno with @error set, the exit status for that in *@status, and nothing open. @surroundings are taken
+ * by the first run, and to be released after the last.
  */
-int measure__run(const struct measure *measure, struct session **session, int *status,
-		 struct error *error);
+int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
+		 struct session **session, int *status, struct error *error);
+
+/* Whether a signal that asks for the end has come since a run looked. */
+bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
+void measure_surroundings__release(struct measure_surroundings *surroundings);
 
 /* Says on stderr what keeps the results from being complete, and which process goes on. */
 void measure__report_gaps(const struct session *session, const struct session_results *results);

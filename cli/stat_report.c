@@ -11,88 +11,8 @@
 #include "probes.h"
 #include "profile.h"
 #include "session.h"
+#include "stat_figures.h"
 #include "table.h"
-
-/* What the counts of single functions add up to; docs/semantics.md has the words. */
-struct totals {
-	__u64 allocations, reallocations, deallocations;
-	__u64 allocations_size_bytes, reallocations_size_bytes;
-	/* With live; those of reallocations are in them. */
-	__u64 bytes_allocated, bytes_deallocated;
-	__s64 bytes_reallocated;
-	__u64 internal;
-	bool knows_frees; /* free was among the functions asked for */
-};
-
-static bool is_selected(const struct measure *measure, const struct session_function *function,
-			int leading)
-{
-	if (measure->session.functions & (1U << leading))
-		return true;
-	for (size_t i = 0; i < function->n_aliases; i++) {
-		int alias = profile__function_by_name(function->aliases[i]);
-
-		if (alias >= 0 && (measure->session.functions & (1U << alias)))
-			return true;
-	}
-	return false;
-}
-
-static bool is_shown(const struct measure *measure, const struct session_results *results, int i)
-{
-	return results->functions[i].probed && is_selected(measure, &results->functions[i], i);
-}
-
-/* As stats_alloc counts: a reallocation is neither an allocation nor a deallocation, but what it adds or
- * takes away is part of their bytes. */
-static void add_up_live(const struct session_live *live, struct totals *totals)
-{
-	const __u64 *stats = live->stats;
-	__u64 shrunk = stats[AP_STAT_SHRUNK_BYTES], grown = stats[AP_STAT_GROWN_BYTES];
-	/* Of the blocks that reallocations began; what these ended is not deallocated. */
-	__u64 moved = stats[AP_STAT_FREED_BYTES] - stats[AP_STAT_DEALLOCATED_BYTES];
-
-	totals->knows_frees = true;
-	totals->reallocations = stats[AP_STAT_REALLOCATIONS];
-	totals->allocations = stats[AP_STAT_ALLOCATIONS] - totals->reallocations;
-	totals->deallocations = stats[AP_STAT_DEALLOCATIONS];
-	totals->reallocations_size_bytes = moved + grown - shrunk;
-	totals->allocations_size_bytes =
-		stats[AP_STAT_ALLOCATED_BYTES] - totals->reallocations_size_bytes;
-	totals->bytes_allocated = totals->allocations_size_bytes + grown;
-	totals->bytes_deallocated = stats[AP_STAT_DEALLOCATED_BYTES] + shrunk;
-	totals->bytes_reallocated = grown - shrunk;
-}
-
-static struct totals add_up(const struct measure *measure, const struct session_results *results)
-{
-	struct totals totals = { 0 };
-
-	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		const struct ap_site_counts *counts = &results->functions[i].counts;
-
-		if (!is_shown(measure, results, i))
-			continue;
-		totals.internal += counts->internal;
-		if (i == AP_FREE) {
-			totals.knows_frees = true;
-			totals.deallocations += counts->calls - counts->null;
-		} else if (i == AP_REALLOC || i == AP_REALLOCARRAY) {
-			totals.allocations += counts->fresh;
-			totals.allocations_size_bytes += counts->fresh_size_bytes;
-			totals.deallocations += counts->released;
-			totals.reallocations += counts->calls - counts->fresh - counts->released;
-			totals.reallocations_size_bytes +=
-				counts->size_bytes - counts->fresh_size_bytes;
-		} else {
-			totals.allocations += counts->calls;
-			totals.allocations_size_bytes += counts->size_bytes;
-		}
-	}
-	if (results->has_live)
-		add_up_live(&results->live, &totals);
-	return totals;
-}
 
 static void print_count(FILE *to, __u64 value, const char *what, const char *note)
 {
@@ -125,7 +45,7 @@ static void print_functions(const struct measure *measure, const struct session_
 			{ number__count(function->counts.internal) },
 		};
 
-		if (!is_shown(measure, results, i))
+		if (!stat_totals__shows(measure, results, i))
 			continue;
 		table__print_row(columns, n, cells, &plain);
 		/* Names with underscores are the C library's own for the same thing. */
@@ -204,7 +124,7 @@ static void print_live(const struct session_live *live, FILE *to)
 int stat_report__text(const struct session *session, const struct measure *measure,
 		      const struct session_results *results, FILE *to)
 {
-	struct totals totals = add_up(measure, results);
+	struct stat_totals totals = stat_totals__of(measure, results);
 
 	if (measure->pid) {
 		fprintf(to, "\n Allocation counts for process %d:\n\n", measure->pid);
@@ -269,7 +189,7 @@ static json_object *json_functions(const struct measure *measure,
 		const struct session_function *function = &results->functions[i];
 		json_object *entry, *aliases;
 
-		if (!is_shown(measure, results, i))
+		if (!stat_totals__shows(measure, results, i))
 			continue;
 		entry = json_object_new_object();
 		aliases = json_object_new_array();
@@ -369,7 +289,7 @@ static void add_live(json_object *root, const struct session_live *live)
 	add(root, "kernel_memory", kernel);
 }
 
-static void add_totals(json_object *root, const struct totals *totals, bool live, __u64 failed)
+static void add_totals(json_object *root, const struct stat_totals *totals, bool live, __u64 failed)
 {
 	__s64 remaining = totals->allocations - totals->deallocations;
 	bool knows_frees = totals->knows_frees;
@@ -390,15 +310,14 @@ static void add_totals(json_object *root, const struct totals *totals, bool live
 	add(root, "internal", count_of(totals->internal));
 }
 
-int stat_report__json(const struct session *session, const struct measure *measure,
-		      const struct session_results *results, FILE *to)
+json_object *stat_report__object(const struct session *session, const struct measure *measure,
+				 const struct session_results *results)
 {
-	struct totals totals = add_up(measure, results);
+	struct stat_totals totals = stat_totals__of(measure, results);
 	json_object *root = json_object_new_object();
-	int err;
 
 	if (!root)
-		return -ENOMEM;
+		return NULL;
 	add(root, "schema", json_object_new_string("allocprof-stat/1"));
 	add_run(root, measure, results);
 	add(root, "basis", json_object_new_string(results->has_live ? "allocations" : "requests"));
@@ -413,7 +332,15 @@ int stat_report__json(const struct session *session, const struct measure *measu
 	add(root, "mappings_lost", count_of(results->mappings_lost));
 	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
 	add(root, "allocators", json_allocators(session));
-	err = json__write(root, to);
+	return root;
+}
+
+int stat_report__json(const struct session *session, const struct measure *measure,
+		      const struct session_results *results, FILE *to)
+{
+	json_object *root = stat_report__object(session, measure, results);
+	int err = root ? json__write(root, to) : -ENOMEM;
+
 	json_object_put(root);
 	return err;
 }

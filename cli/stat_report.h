@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_STAT_REPORT_H
 #define ALLOCPROF_STAT_REPORT_H
 
+#include <json-c/json.h>
 #include <stdio.h>
 
 struct measure;
@@ -14,5 +15,9 @@ int stat_report__text(const struct session *session, const struct measure *measu
 		      const struct session_results *results, FILE *to);
 int stat_report__json(const struct session *session, const struct measure *measure,
 		      const struct session_results *results, FILE *to);
+
+/* The object that stat_report__json() writes, allocprof-stat/1; NULL without memory. */
+json_object *stat_report__object(const struct session *session, const struct measure *measure,
+				 const struct session_results *results);
 
 #endif

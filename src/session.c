@@ -812,6 +812,7 @@ void session__results(const struct session *session, struct session_results *res
 	const struct target *target = &session->target;
 
 	memset(results, 0, sizeof(*results));
+	results->interrupted = session->n_signals > 0;
 	results->complete = true;
 	collect_functions(session, results);
 	collect_lost(session, results);

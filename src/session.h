@@ -87,6 +87,7 @@ struct session_results {
 	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
 	int exit_status;  /* of a launched command, as a shell reports it */
 	bool target_runs; /* it goes on without us */
+	bool interrupted; /* a signal asked for the end, of us or of the command */
 	pid_t target_pid;
 	double elapsed_seconds, user_seconds, system_seconds; /* user and system 0 with -p */
 };

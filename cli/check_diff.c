@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "cleanup.h"
+#include "diff.h"
+#include "diff_output.h"
+#include "selected.h"
+
+/* Enough to say where, and a log stays readable. */
+#define MOST_STACKS 5
+
+static const enum cost costs[BUDGET_FIGURES] = {
+	[BUDGET_TOTAL_ALLOCATIONS] = COST_ALLOCATIONS,
+	[BUDGET_TOTAL_ALLOCATED_BYTES] = COST_BYTES,
+	[BUDGET_REMAINING_ALLOCATIONS] = COST_LIVE,
+	[BUDGET_REMAINING_BYTES] = COST_LIVE_BYTES,
+	[BUDGET_PEAK_BYTES] = COST_PEAK,
+};
+
+static void free_diff(struct diff **diff)
+{
+	diff__free(*diff);
+}
+
+static void release_selected(struct selected (*selected)[DIFF_SIDES])
+{
+	for (int side = 0; side < DIFF_SIDES; side++)
+		selected__release(&(*selected)[side]);
+}
+
+static int print_diff(const struct check_result *result, enum cost cost, FILE *to,
+		      struct error *error)
+{
+	const char *const paths[DIFF_SIDES] = { result->baseline, result->profile };
+	const struct diff_options options = { .cost = cost };
+	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
+	_cleanup_(free_diff) struct diff *diff = NULL;
+	struct filter_choice filter = { 0 };
+	/* A changed line in an old function is no change of the stack. */
+	const struct view_choice view = { 0 };
+	struct diff_input inputs[DIFF_SIDES];
+	int err = 0;
+
+	for (int side = 0; side < DIFF_SIDES && !err; side++) {
+		err = selected__open(&selected[side], paths[side], &view, &filter, cost, error);
+		inputs[side] = (struct diff_input){
+			.profile = selected[side].profile,
+			.view = selected[side].view,
+			.counts = selected[side].filtered.counts,
+		};
+	}
+	if (!err)
+		err = diff__new(inputs, &options, &diff, error);
+	if (err)
+		return err;
+	return diff_output__text(&(struct diff_output){
+		.diff = diff,
+		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
+		.inputs = { paths[DIFF_BEFORE], paths[DIFF_AFTER] },
+		.top = MOST_STACKS,
+		.terminal = { .to = to },
+	});
+}
+
+static void print_details(const struct check_result *result, FILE *to)
+{
+	struct error error = { 0 };
+
+	if (!result->profile || access(result->profile, R_OK))
+		return;
+	if (access(result->baseline, R_OK)) {
+		fprintf(to,
+			"No recording of a run that passed to compare with at %s.\n"
+			"allocprof report -i %s shows this one.\n",
+			result->baseline, result->profile);
+		return;
+	}
+	for (int i = 0; i < BUDGET_FIGURES; i++) {
+		if (budget_limit__judge(&result->test->limits[i], i, result->figures[i].min) ==
+		    BUDGET_WITHIN)
+			continue;
+		fprintf(to, "Since the last pass, %s:\n", budget__figure_name(i));
+		if (print_diff(result, costs[i], to, &error))
+			fprintf(to, "cannot be compared: %s\n", error.text);
+		fputc('\n', to);
+	}
+	fprintf(to, "More of it: allocprof diff %s %s\n", result->baseline, result->profile);
+}
+
+void check_result__explain(struct check_result *result)
+{
+	size_t size;
+	FILE *to;
+
+	if (!result->baseline)
+		return;
+	to = open_memstream(&result->details, &size);
+	if (!to)
+		return;
+	print_details(result, to);
+	if (fclose(to) || !size) {
+		free(result->details);
+		result->details = NULL;
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "cleanup.h"
+#include "number.h"
+
+const char *check__outcome_name(enum check_outcome outcome)
+{
+	static const char *const names[CHECK_OUTCOMES] = {
+		[CHECK_WITHIN] = "within",
+		[CHECK_STALE] = "stale",
+		[CHECK_OVER] = "over",
+		[CHECK_INCOMPLETE] = "incomplete",
+		[CHECK_FAILED] = "failed",
+		[CHECK_NOT_RUN] = "not run",
+		[CHECK_INTERRUPTED] = "interrupted",
+	};
+
+	return names[outcome];
+}
+
+static struct number_text signed_count(__s64 value)
+{
+	struct number_text number = number__count(value < 0 ? -(__u64)value : (__u64)value);
+	struct number_text text;
+
+	snprintf(text.text, sizeof(text.text), "%s%.30s", value < 0 ? "-" : "", number.text);
+	return text;
+}
+
+static void print_limits(const struct budget_limit *limit, enum budget_figure figure, __s64 value,
+			 FILE *to)
+{
+	__s64 min;
+	bool has_min = budget_limit__lower(limit, figure, &min);
+
+	switch (budget_limit__judge(limit, figure, value)) {
+	case BUDGET_OVER:
+		fprintf(to, ", over the limit of %s", signed_count(limit->max).text);
+		fprintf(to, " by %s", signed_count(value - limit->max).text);
+		return;
+	case BUDGET_STALE:
+		fprintf(to, ", under the lower limit of %s", signed_count(min).text);
+		fprintf(to, " by %s", signed_count(min - value).text);
+		return;
+	case BUDGET_WITHIN:
+		break;
+	}
+	if (has_min && limit->has_max && min == limit->max)
+		fprintf(to, " (exactly %s)", signed_count(min).text);
+	else if (has_min && limit->has_max)
+		fprintf(to, " (%s to %s)", signed_count(min).text, signed_count(limit->max).text);
+	else if (limit->has_max)
+		fprintf(to, " (at most %s)", signed_count(limit->max).text);
+	else
+		fprintf(to, " (at least %s)", signed_count(min).text);
+}
+
+static void print_figure(const struct check_result *result, int figure, FILE *to)
+{
+	const struct figure_range *range = &result->figures[figure];
+
+	fprintf(to, "%s %s", budget__figure_name(figure), signed_count(range->min).text);
+	if (range->max != range->min)
+		fprintf(to, " to %s in %zu runs", signed_count(range->max).text, result->n_runs);
+	print_limits(&result->test->limits[figure], figure, range->min, to);
+}
+
+char *check_result__summary(const struct check_result *result)
+{
+	char *summary = NULL;
+	size_t size, shown = 0;
+	FILE *to = open_memstream(&summary, &size);
+
+	if (!to)
+		return NULL;
+	if (result->error.text[0])
+		fprintf(to, "%s", result->error.text);
+	for (int i = 0; i < BUDGET_FIGURES && !result->error.text[0]; i++) {
+		const struct budget_limit *limit = &result->test->limits[i];
+
+		if (!limit->has_max && !limit->has_min)
+			continue;
+		fprintf(to, "%s", shown++ ? "; " : "");
+		print_figure(result, i, to);
+	}
+	if (!fclose(to))
+		return summary;
+	free(summary);
+	return NULL;
+}
+
+void check_report__print(const struct check_result *result, FILE *to)
+{
+	_cleanup_(free_ptr) char *summary = check_result__summary(result);
+
+	fprintf(to, "%-11s %s: %s\n",
+		result->is_updated ? "updated" : check__outcome_name(result->outcome),
+		result->test->name, summary ? summary : "");
+	if (result->details)
+		fprintf(to, "\n%s\n", result->details);
+	fflush(to);
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "cleanup.h"
+#include "command.h"
+#include "data_file.h"
+#include "measure.h"
+#include "message.h"
+#include "recording.h"
+#include "session.h"
+#include "stat_figures.h"
+#include "symbol_options.h"
+
+/* What stat calls the figures of a budget. */
+static const enum stat_figure stat_figures[BUDGET_FIGURES] = {
+	[BUDGET_TOTAL_ALLOCATIONS] = STAT_TOTAL_ALLOCATIONS,
+	[BUDGET_TOTAL_ALLOCATED_BYTES] = STAT_TOTAL_ALLOCATED_BYTES,
+	[BUDGET_REMAINING_ALLOCATIONS] = STAT_REMAINING_ALLOCATIONS,
+	[BUDGET_REMAINING_BYTES] = STAT_LIVE_BYTES,
+	[BUDGET_PEAK_BYTES] = STAT_PEAK_BYTES,
+};
+
+struct check_runs {
+	const struct check_context *context;
+	const struct measure *measure;
+	struct check_result *result;
+	__s64 *values[BUDGET_FIGURES]; /* by run */
+	__s64 fewest;
+	bool is_incomplete;
+};
+
+/* Of the run with the fewest allocations, which is the one that is judged. */
+static int keep_profile(const struct check_runs *runs, const struct session *session,
+			struct error *error)
+{
+	const struct symbol_options symbols = { 0 };
+	const char *path = runs->result->profile;
+	struct profile *profile;
+	int err;
+
+	err = recording__profile(session, runs->measure->argv, &symbols, true, &profile, error);
+	if (err)
+		return err;
+	/* There is to be one only. */
+	unlink(path);
+	return data_file__write(profile, path, error);
+}
+
+static int take_run(void *context, struct session *session, const struct session_results *results,
+		    size_t run, struct error *error)
+{
+	struct check_runs *runs = context;
+	struct stat_figures figures = stat_figures__of(runs->measure, results);
+	__s64 allocations = figures.values[STAT_TOTAL_ALLOCATIONS];
+	int err = 0;
+
+	measure__report_gaps(session, results);
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		runs->values[i][run - 1] = figures.values[stat_figures[i]];
+	if (!results->complete || results->live.untracked || results->target_runs)
+		runs->is_incomplete = true;
+	if (runs->result->profile && (run == 1 || allocations < runs->fewest)) {
+		runs->fewest = allocations;
+		err = keep_profile(runs, session, error);
+	}
+	return err;
+}
+
+static void add_paths(const struct check_context *context, struct check_result *result)
+{
+	const char *name = result->test->name;
+
+	if (!context->baseline)
+		return;
+	if (asprintf(&result->profile, "%s/%s.failed.data", context->baseline, name) < 0)
+		result->profile = NULL;
+	if (asprintf(&result->baseline, "%s/%s.data", context->baseline, name) < 0)
+		result->baseline = NULL;
+	/* What an older run left says nothing of this one. */
+	if (result->profile)
+		unlink(result->profile);
+}
+
+static void judge(struct check_result *result)
+{
+	for (int i = 0; i < BUDGET_FIGURES; i++) {
+		enum budget_verdict verdict =
+			budget_limit__judge(&result->test->limits[i], i, result->figures[i].min);
+
+		if (verdict == BUDGET_OVER)
+			result->outcome = CHECK_OVER;
+		else if (verdict == BUDGET_STALE && result->outcome == CHECK_WITHIN)
+			result->outcome = CHECK_STALE;
+	}
+}
+
+static void update(struct check_result *result, struct budget_test *test)
+{
+	__s64 values[BUDGET_FIGURES];
+
+	memcpy(result->old_limits, test->limits, sizeof(test->limits));
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		values[i] = result->figures[i].min;
+	if (!budget_test__update(test, values, &result->is_updated))
+		return;
+	result->outcome = CHECK_NOT_RUN;
+	result->status = EXIT_OURS;
+	error__set(&result->error, -ENOMEM, "cannot update the limits: out of memory");
+}
+
+/* What ended without figures to judge. */
+static bool set_failure(struct check_result *result, const struct check_runs *runs,
+			const struct series_end *end, int err)
+{
+	result->status = end->status;
+	if (end->interrupted) {
+		result->outcome = CHECK_INTERRUPTED;
+		error__set(&result->error, -EINTR, "interrupted");
+	} else if (err) {
+		result->outcome = CHECK_NOT_RUN;
+	} else if (end->status) {
+		result->outcome = CHECK_FAILED;
+		error__set(&result->error, -ECHILD, "its command ended with status %d",
+			   end->status);
+	} else if (runs->is_incomplete) {
+		result->outcome = CHECK_INCOMPLETE;
+		error__set(&result->error, -ENODATA,
+			   "not all of its calls are known, as said above");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static int run_in_directory(const struct check_context *context, struct check_runs *runs,
+			    const struct series *series, struct series_end *end)
+{
+	const char *directory = runs->result->test->directory;
+	_cleanup_(close_fd) int here = -1;
+	struct error *error = &runs->result->error;
+	int err;
+
+	*end = (struct series_end){ .status = EXIT_OURS };
+	if (directory) {
+		here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (here < 0 || fchdir(context->root_fd) || chdir(directory))
+			return error__set(error, -errno, "cannot go to its directory %.256s: %s",
+					  directory, strerror(errno));
+	}
+	err = series__run(series, runs->measure, context->surroundings, take_run, runs, end, error);
+	if (directory && fchdir(here) && !err)
+		err = error__set(error, -errno, "cannot go back from its directory: %s",
+				 strerror(errno));
+	return err;
+}
+
+/* The profile of what passed is what the next failure is compared with. */
+static void keep_baseline(struct check_result *result)
+{
+	if (result->outcome != CHECK_WITHIN || !result->profile || !result->baseline)
+		return;
+	if (rename(result->profile, result->baseline))
+		message__print("cannot keep %s: %s", result->baseline, strerror(errno));
+}
+
+static double now_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static struct series series_of(const struct check_context *context, const struct budget_test *test)
+{
+	return (struct series){
+		.runs = context->series.runs ? context->series.runs : test->runs,
+		.warmup = context->series.has_warmup ? context->series.warmup : test->warmup,
+	};
+}
+
+static void measure_test(const struct check_context *context, struct budget_test *test,
+			 struct check_runs *runs, const struct series *series)
+{
+	struct check_result *result = runs->result;
+	struct series_end end;
+	int err = run_in_directory(context, runs, series, &end);
+
+	result->n_runs = end.counted;
+	for (int i = 0; i < BUDGET_FIGURES && end.counted; i++)
+		result->figures[i] = figures__range(runs->values[i], end.counted);
+	if (set_failure(result, runs, &end, err))
+		return;
+	/* Of what was tried on the way and is not there on every system. */
+	result->error.text[0] = '\0';
+	if (context->update)
+		update(result, test);
+	if (result->outcome == CHECK_WITHIN)
+		judge(result);
+	if (result->outcome == CHECK_OVER || result->outcome == CHECK_STALE)
+		check_result__explain(result);
+	keep_baseline(result);
+}
+
+void check__run(const struct check_context *context, struct budget_test *test,
+		struct check_result *result)
+{
+	struct measure measure = *context->measure;
+	struct check_runs runs = { .context = context, .measure = &measure, .result = result };
+	struct series series = series_of(context, test);
+	double start = now_seconds();
+	bool has_memory = true;
+
+	*result = (struct check_result){ .test = test };
+	measure.argv = (char **)(context->argv ? (void *)context->argv : (void *)test->command);
+	if (!context->update && !budget_test__has_limits(test)) {
+		result->outcome = CHECK_FAILED;
+		error__set(&result->error, -EINVAL,
+			   "it has no limits; --update writes what it needs now");
+		return;
+	}
+	add_paths(context, result);
+	for (int i = 0; i < BUDGET_FIGURES; i++) {
+		runs.values[i] = calloc(series.runs, sizeof(__s64));
+		has_memory &= !!runs.values[i];
+	}
+	if (has_memory) {
+		measure_test(context, test, &runs, &series);
+	} else {
+		result->outcome = CHECK_NOT_RUN;
+		result->status = EXIT_OURS;
+		error__set(&result->error, -ENOMEM, "out of memory");
+	}
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		free(runs.values[i]);
+	result->seconds = now_seconds() - start;
+}
+
+void check_result__release(struct check_result *result)
+{
+	free(result->profile);
+	free(result->baseline);
+	free(result->details);
+}
+
+int check__status(const struct check_result *results, size_t n)
+{
+	static const int statuses[CHECK_OUTCOMES] = {
+		[CHECK_WITHIN] = EXIT_GOOD,
+		[CHECK_STALE] = 3,
+		[CHECK_OVER] = 1,
+		[CHECK_INCOMPLETE] = 4,
+		[CHECK_FAILED] = EXIT_FAILED,
+	};
+	const struct check_result *worst = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (!worst || results[i].outcome > worst->outcome)
+			worst = &results[i];
+	if (!worst)
+		return EXIT_GOOD;
+	if (worst->outcome == CHECK_INTERRUPTED)
+		return 130;
+	return worst->outcome == CHECK_NOT_RUN ? worst->status : statuses[worst->outcome];
+}

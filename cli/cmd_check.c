@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "cleanup.h"
+#include "command.h"
+#include "measure.h"
+#include "message.h"
+#include "options.h"
+#include "output.h"
+
+/* As record has it by itself. */
+#define STACK_DEPTH 127
+
+enum {
+	OPT_UPDATE = 256,
+	OPT_BASELINE_DIR,
+	OPT_JUNIT,
+};
+
+static const struct argp_option check_options[] = {
+	{ "budget", 'b', "FILE", 0, "The tests and their limits", 0 },
+	{ "name", 'n', "TEST", 0, "Only this test of the budget", 0 },
+	SERIES_OPTIONS,
+	{ "update", OPT_UPDATE, NULL, 0, "Write what is measured into the budget as its limits",
+	  0 },
+	{ "baseline-dir", OPT_BASELINE_DIR, "DIR", 0,
+	  "Where recordings of the last pass are (default: FILE.baselines)", 0 },
+	{ "junit", OPT_JUNIT, "FILE", 0, "Write the results to FILE as JUnit's XML", 0 },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
+	MEASURE_OPTION_NO_FOLLOW,
+	MEASURE_OPTION_EXPECT,
+	MEASURE_OPTION_INJECT,
+	{ 0 },
+};
+
+struct check_options {
+	struct measure measure;
+	struct series series;
+	const char *budget, *name, *baseline_dir, *junit, *output;
+	bool update;
+};
+
+static error_t check_words(const struct check_options *options, struct error *error)
+{
+	if (options->budget)
+		return 0;
+	error__set(error, -EINVAL, "no budget; name the file of limits with --budget");
+	return EINVAL;
+}
+
+static error_t parse_check(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct check_options *options = input->options;
+
+	switch (key) {
+	case 'b':
+		options->budget = arg;
+		return 0;
+	case 'n':
+		options->name = arg;
+		return 0;
+	case 'o':
+		options->output = arg;
+		return 0;
+	case 'r':
+	case OPT_WARMUP:
+		return series__parse(&options->series, key, arg, input->error);
+	case OPT_UPDATE:
+		options->update = true;
+		return 0;
+	case OPT_BASELINE_DIR:
+		options->baseline_dir = arg;
+		return 0;
+	case OPT_JUNIT:
+		options->junit = arg;
+		return 0;
+	case ARGP_KEY_END:
+		return check_words(options, input->error);
+	default:
+		return measure__parse(&options->measure, key, arg, state);
+	}
+}
+
+/* A file that is written when all is over. */
+struct later {
+	const char *path; /* NULL: there is none */
+	FILE *file;
+	bool created;
+};
+
+static int later__reserve(struct later *later, struct error *error)
+{
+	return later->path ? output__reserve(later->path, &later->file, &later->created, error) : 0;
+}
+
+static int later__write(struct later *later, const char *text, size_t size, struct error *error)
+{
+	FILE *file = later->file;
+
+	later->file = NULL;
+	return output__replace(file, later->path, later->created, text, size, error);
+}
+
+static void later__release(struct later *later)
+{
+	if (later->file)
+		output__discard(later->file, later->path, later->created);
+}
+
+struct check_run {
+	const struct check_options *options;
+	struct check_context context;
+	struct budget budget;
+	struct budget_test *tests; /* those to run, of the budget */
+	size_t n_tests;
+	struct check_result *results;
+	size_t n_results;
+	char *baseline; /* owned */
+	struct later output, junit;
+	char *text; /* for output */
+	size_t size;
+	FILE *to;
+};
+
+/* Which tests, and of what. EXIT_USAGE in *@status where the words do not fit the file. */
+static int choose_tests(struct check_run *run, int *status, struct error *error)
+{
+	const struct check_options *options = run->options;
+	int err = 0;
+
+	run->tests = run->budget.tests;
+	run->n_tests = run->budget.n_tests;
+	*status = EXIT_USAGE;
+	if (options->name) {
+		run->tests = budget__find(&run->budget, options->name, error);
+		run->n_tests = 1;
+		if (!run->tests)
+			return -ENOENT;
+	}
+	if (options->measure.argv && run->n_tests > 1)
+		return error__set(error, -EINVAL,
+				  "the budget has %zu tests and '%.64s' can be one of them; name "
+				  "it with --name",
+				  run->n_tests, options->measure.argv[0]);
+	for (size_t i = 0; i < run->n_tests; i++)
+		if (!options->measure.argv && !run->tests[i].command)
+			return error__set(error, -EINVAL,
+					  "test '%.64s' has no \"command\"; give one on the "
+					  "command line",
+					  run->tests[i].name);
+	*status = EXIT_FAILED;
+	/* What is written is what the file says of itself. */
+	for (size_t i = 0; i < run->n_tests && !err && !options->update; i++)
+		err = budget_test__read_environment(&run->tests[i], error);
+	return err;
+}
+
+/* Without it no test has less of a result, so it is only said. */
+static void make_baseline_dir(struct check_run *run)
+{
+	_cleanup_(free_ptr) char *path = NULL;
+	const struct check_options *options = run->options;
+
+	if (options->baseline_dir)
+		path = strdup(options->baseline_dir);
+	else if (asprintf(&path, "%s.baselines", options->budget) < 0)
+		path = NULL;
+	if (path && (!mkdir(path, 0777) || errno == EEXIST))
+		run->baseline = realpath(path, NULL);
+	if (run->baseline && access(run->baseline, W_OK)) {
+		free(run->baseline);
+		run->baseline = NULL;
+	}
+	if (!run->baseline)
+		message__print("cannot keep recordings in %s: %s; failures cannot be explained",
+			       path ? path : "", strerror(errno));
+	run->context.baseline = run->baseline;
+}
+
+/* Directories of tests are seen from where the budget is. */
+static int open_root(struct check_run *run, struct error *error)
+{
+	_cleanup_(free_ptr) char *path = strdup(run->options->budget);
+
+	if (!path)
+		return error__set(error, -ENOMEM, "out of memory");
+	run->context.root_fd = open(dirname(path), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (run->context.root_fd < 0)
+		return error__set(error, -errno, "cannot open the directory of %.256s: %s",
+				  run->options->budget, strerror(errno));
+	return 0;
+}
+
+static int open_outputs(struct check_run *run, struct error *error)
+{
+	int err;
+
+	run->output.path = run->options->output;
+	run->junit.path = run->options->junit;
+	err = later__reserve(&run->output, error);
+	if (!err)
+		err = later__reserve(&run->junit, error);
+	if (err)
+		return err;
+	run->to = stderr;
+	if (run->output.path)
+		run->to = open_memstream(&run->text, &run->size);
+	return run->to ? 0 : error__set(error, -ENOMEM, "out of memory");
+}
+
+static int prepare(struct check_run *run, int *status, struct error *error)
+{
+	int err = budget__read(run->options->budget, &run->budget, error);
+
+	*status = EXIT_FAILED;
+	if (!err)
+		err = choose_tests(run, status, error);
+	if (!err) {
+		*status = EXIT_OURS;
+		err = open_root(run, error);
+	}
+	if (!err)
+		err = open_outputs(run, error);
+	if (!err) {
+		run->results = calloc(run->n_tests, sizeof(*run->results));
+		if (!run->results)
+			err = error__set(error, -ENOMEM, "out of memory");
+	}
+	return err;
+}
+
+static int run_tests(struct check_run *run, struct error *error)
+{
+	bool is_updated = false, goes_on = true;
+
+	make_baseline_dir(run);
+	for (size_t i = 0; i < run->n_tests && goes_on; i++) {
+		struct check_result *result = &run->results[run->n_results++];
+
+		check__run(&run->context, &run->tests[i], result);
+		check_report__print(result, run->to);
+		is_updated |= result->is_updated;
+		goes_on = result->outcome != CHECK_INTERRUPTED;
+	}
+	return is_updated ? budget__write(&run->budget, run->options->budget, error) : 0;
+}
+
+static int write_junit(struct check_run *run, struct error *error)
+{
+	_cleanup_(free_ptr) char *path = strdup(run->options->budget);
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size;
+
+	if (!run->junit.path)
+		return 0;
+	if (!path || junit__write(basename(path), run->results, run->n_results, &text, &size))
+		return error__set(error, -ENOMEM, "cannot write %.256s: out of memory",
+				  run->junit.path);
+	return later__write(&run->junit, text, size, error);
+}
+
+static int write_output(struct check_run *run, struct error *error)
+{
+	int err = 0;
+
+	if (!run->output.path)
+		return 0;
+	if (fclose(run->to))
+		err = error__set(error, -ENOMEM, "cannot write %.256s: out of memory",
+				 run->output.path);
+	run->to = NULL;
+	return err ? err : later__write(&run->output, run->text, run->size, error);
+}
+
+static void release(struct check_run *run)
+{
+	for (size_t i = 0; i < run->n_results; i++)
+		check_result__release(&run->results[i]);
+	free(run->results);
+	if (run->output.path && run->to)
+		fclose(run->to);
+	free(run->text);
+	later__release(&run->output);
+	later__release(&run->junit);
+	if (run->context.root_fd >= 0)
+		close(run->context.root_fd);
+	free(run->baseline);
+	budget__release(&run->budget);
+}
+
+static int check_budget(struct check_run *run)
+{
+	struct error error = { 0 };
+	int status, err, failed;
+
+	err = prepare(run, &status, &error);
+	if (err) {
+		message__print("%s", error.text);
+		return status;
+	}
+	err = run_tests(run, &error);
+	if (err)
+		message__print("%s", error.text);
+	failed = err;
+	for (int i = 0; i < 2; i++) {
+		err = i ? write_junit(run, &error) : write_output(run, &error);
+		if (err)
+			message__print("%s", error.text);
+		failed = failed ? failed : err;
+	}
+	return failed ? EXIT_OURS : check__status(run->results, run->n_results);
+}
+
+static int run_check(int argc, char **argv)
+{
+	struct check_options options = {
+		.measure.session = {
+			.stacks = true,
+			.live = true,
+			.functions = (1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE),
+			.follow = true,
+			.max_depth = STACK_DEPTH,
+			.stack_dump_bytes = AP_MAX_STACK_DUMP,
+		},
+	};
+	struct measure_surroundings surroundings = { 0 };
+	struct check_run run = {
+		.options = &options,
+		.context = {
+			.measure = &options.measure,
+			.surroundings = &surroundings,
+			.root_fd = -1,
+		},
+	};
+	struct error error = { 0 };
+	int err, status;
+
+	err = options__parse(&cmd_check, parse_check, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	run.context.series = options.series;
+	run.context.argv = options.measure.argv;
+	run.context.update = options.update;
+	status = check_budget(&run);
+	release(&run);
+	measure_surroundings__release(&surroundings);
+	return status;
+}
+
+const struct command cmd_check = {
+	.name = "check",
+	.summary = "Hold commands to limits of what they may allocate",
+	.args_doc = "--budget FILE [[--] COMMAND [ARGUMENT...]]",
+	.doc = "Run the tests of a budget, and compare what they allocate with their limits.\v"
+	       "For example: allocprof check --budget allocations.json --name parse ./parse-test\n"
+	       "The exit status is 0 where all is within its limits, 1 where something is over, 3 "
+	       "where a limit is stale, 4 where data is incomplete, 2 where a test failed, and 125, "
+	       "126 and 127 where one could not be run.",
+	.options = check_options,
+	.launches = true,
+	.run = run_check,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a session recorded, as a profile with names. */
+#ifndef ALLOCPROF_RECORDING_H
+#define ALLOCPROF_RECORDING_H
+
+#include <stdbool.h>
+
+struct error;
+struct profile;
+struct session;
+struct symbol_options;
+
+/*
+ * Completes and names the profile of the finished @session; *@profile is the session's. @argv is the
+ * launched command or NULL. Without @names only what cannot be named later. 0 or a negative errno with
+ * @error set.
+ */
+int recording__profile(const struct session *session, char *const argv[],
+		       const struct symbol_options *symbols, bool names, struct profile **profile,
+		       struct error *error);
+
+#endif

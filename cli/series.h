@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Runs of one command, one after the other, each measured for itself; a single one too. */
+#ifndef ALLOCPROF_SERIES_H
+#define ALLOCPROF_SERIES_H
+
+#include <argp.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct error;
+struct measure;
+struct measure_surroundings;
+struct session;
+struct session_results;
+
+#define SERIES_MAX_RUNS 10000
+
+enum {
+	OPT_WARMUP = 0x300,
+};
+
+/* Rows of an argp table. */
+/* clang-format off */
+#define SERIES_OPTIONS \
+	{ "repeat", 'r', "N", 0, "Run the command N times, one after the other", 0 }, \
+	{ "warmup", OPT_WARMUP, "N", 0, "Before these, run it N times that do not count (default 1)", 0 }
+/* clang-format on */
+
+/* Zeroed is a single run. */
+struct series {
+	__u64 runs;   /* that count; 0: -r was not given, and there is one */
+	__u64 warmup; /* before them */
+	bool has_warmup;
+};
+
+/* How it ended. */
+struct series_end {
+	int status;	  /* of the first run that failed, else 0; ours where the series failed */
+	size_t counted;	  /* runs */
+	bool interrupted; /* by a signal, before the last run was over */
+};
+
+/* Takes a run that counts, @run from 1; a negative errno with @error set ends the series. */
+typedef int (*series_take)(void *context, struct session *session,
+			   const struct session_results *results, size_t run, struct error *error);
+
+/* Takes an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
+error_t series__parse(struct series *series, int key, const char *arg, struct error *error);
+
+/* Of argp's last call: whether the options go together; completes them. 0, or EINVAL with @error set. */
+error_t series__check(struct series *series, const struct measure *measure, struct error *error);
+
+/*
+ * Runs @measure. In a series an interrupted run does not count; a single run does. A run whose command
+ * fails counts. Each run reads standard input from the same place, where that can be gone back to.
+ * @surroundings are the caller's, for this and other series.
+ * 0, -EINTR where no run counted, or another negative errno with @error set; *@end is set in any case.
+ */
+int series__run(const struct series *series, const struct measure *measure,
+		struct measure_surroundings *surroundings, series_take take, void *context,
+		struct series_end *end, struct error *error);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stat_figures.h"
+
+#include <stddef.h>
+
+#include "measure.h"
+#include "profile.h"
+#include "session.h"
+
+static bool is_selected(const struct measure *measure, const struct session_function *function,
+			int leading)
+{
+	if (measure->session.functions & (1U << leading))
+		return true;
+	for (size_t i = 0; i < function->n_aliases; i++) {
+		int alias = profile__function_by_name(function->aliases[i]);
+
+		if (alias >= 0 && (measure->session.functions & (1U << alias)))
+			return true;
+	}
+	return false;
+}
+
+bool stat_totals__shows(const struct measure *measure, const struct session_results *results, int i)
+{
+	return results->functions[i].probed && is_selected(measure, &results->functions[i], i);
+}
+
+/* As stats_alloc counts: a reallocation is neither an allocation nor a deallocation, but what it adds or
+ * takes away is part of their bytes. */
+static void add_up_live(const struct session_live *live, struct stat_totals *totals)
+{
+	const __u64 *stats = live->stats;
+	__u64 shrunk = stats[AP_STAT_SHRUNK_BYTES], grown = stats[AP_STAT_GROWN_BYTES];
+	/* Of the blocks that reallocations began; what these ended is not deallocated. */
+	__u64 moved = stats[AP_STAT_FREED_BYTES] - stats[AP_STAT_DEALLOCATED_BYTES];
+
+	totals->knows_frees = true;
+	totals->reallocations = stats[AP_STAT_REALLOCATIONS];
+	totals->allocations = stats[AP_STAT_ALLOCATIONS] - totals->reallocations;
+	totals->deallocations = stats[AP_STAT_DEALLOCATIONS];
+	totals->reallocations_size_bytes = moved + grown - shrunk;
+	totals->allocations_size_bytes =
+		stats[AP_STAT_ALLOCATED_BYTES] - totals->reallocations_size_bytes;
+	totals->bytes_allocated = totals->allocations_size_bytes + grown;
+	totals->bytes_deallocated = stats[AP_STAT_DEALLOCATED_BYTES] + shrunk;
+	totals->bytes_reallocated = grown - shrunk;
+}
+
+struct stat_totals stat_totals__of(const struct measure *measure,
+				   const struct session_results *results)
+{
+	struct stat_totals totals = { 0 };
+
+	for (int i = 0; i < AP_FUNCTIONS; i++) {
+		const struct ap_site_counts *counts = &results->functions[i].counts;
+
+		if (!stat_totals__shows(measure, results, i))
+			continue;
+		totals.internal += counts->internal;
+		if (i == AP_FREE) {
+			totals.knows_frees = true;
+			totals.deallocations += counts->calls - counts->null;
+		} else if (i == AP_REALLOC || i == AP_REALLOCARRAY) {
+			totals.allocations += counts->fresh;
+			totals.allocations_size_bytes += counts->fresh_size_bytes;
+			totals.deallocations += counts->released;
+			totals.reallocations += counts->calls - counts->fresh - counts->released;
+			totals.reallocations_size_bytes +=
+				counts->size_bytes - counts->fresh_size_bytes;
+		} else {
+			totals.allocations += counts->calls;
+			totals.allocations_size_bytes += counts->size_bytes;
+		}
+	}
+	if (results->has_live)
+		add_up_live(&results->live, &totals);
+	return totals;
+}
+
+static void set(struct stat_figures *figures, int figure, __s64 value)
+{
+	figures->values[figure] = value;
+	figures->is_known[figure] = true;
+}
+
+static void set_live(struct stat_figures *figures, const struct session_live *live)
+{
+	set(figures, STAT_LIVE_BYTES, live->size_bytes);
+	set(figures, STAT_PEAK_BYTES, live->peak_bytes);
+	set(figures, STAT_TEMPORARY, live->stats[AP_STAT_TEMPORARY]);
+	set(figures, STAT_FAILED, live->stats[AP_STAT_FAILED]);
+}
+
+struct stat_figures stat_figures__of(const struct measure *measure,
+				     const struct session_results *results)
+{
+	struct stat_totals totals = stat_totals__of(measure, results);
+	struct stat_figures figures = { 0 };
+
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		if (stat_totals__shows(measure, results, i))
+			set(&figures, i, results->functions[i].counts.calls);
+	set(&figures, STAT_ALLOCATIONS, totals.allocations);
+	set(&figures, STAT_REALLOCATIONS, totals.reallocations);
+	set(&figures, STAT_TOTAL_ALLOCATIONS, totals.allocations + totals.reallocations);
+	set(&figures, STAT_TOTAL_ALLOCATED_BYTES,
+	    totals.allocations_size_bytes + totals.reallocations_size_bytes);
+	if (totals.knows_frees) {
+		set(&figures, STAT_DEALLOCATIONS, totals.deallocations);
+		set(&figures, STAT_REMAINING_ALLOCATIONS,
+		    totals.allocations - totals.deallocations);
+	}
+	if (results->has_live)
+		set_live(&figures, &results->live);
+	set(&figures, STAT_INTERNAL, totals.internal);
+	set(&figures, STAT_PROCESSES, results->processes);
+	set(&figures, STAT_ELAPSED_SECONDS, results->elapsed_seconds * 1e9);
+	if (!results->target_runs) {
+		set(&figures, STAT_USER_SECONDS, results->user_seconds * 1e9);
+		set(&figures, STAT_SYSTEM_SECONDS, results->system_seconds * 1e9);
+	}
+	return figures;
+}
+
+/* What JSON calls it, and people. */
+static const char *const names[STAT_FIGURES][2] = {
+	[STAT_ALLOCATIONS] = { "allocations", "allocations" },
+	[STAT_REALLOCATIONS] = { "reallocations", "reallocations" },
+	[STAT_DEALLOCATIONS] = { "deallocations", "deallocations" },
+	[STAT_TOTAL_ALLOCATIONS] = { "total_allocations", "allocations + reallocations" },
+	[STAT_REMAINING_ALLOCATIONS] = { "remaining_allocations", "remaining allocations" },
+	[STAT_TOTAL_ALLOCATED_BYTES] = { "total_allocated_bytes", "bytes asked for" },
+	[STAT_LIVE_BYTES] = { "live_bytes", "bytes live at the end" },
+	[STAT_PEAK_BYTES] = { "peak_bytes", "bytes live at the peak" },
+	[STAT_TEMPORARY] = { "temporary", "temporary allocations" },
+	[STAT_FAILED] = { "failed", "failed requests" },
+	[STAT_INTERNAL] = { "internal", "internal hits" },
+	[STAT_PROCESSES] = { "processes", "processes" },
+	[STAT_ELAPSED_SECONDS] = { "elapsed_seconds", "seconds elapsed" },
+	[STAT_USER_SECONDS] = { "user_seconds", "seconds user" },
+	[STAT_SYSTEM_SECONDS] = { "system_seconds", "seconds sys" },
+};
+
+const char *stat_figure__key(int figure)
+{
+	return figure < AP_FUNCTIONS ? profile__function_name(figure) : names[figure][0];
+}
+
+const char *stat_figure__words(int figure, bool has_live)
+{
+	if (figure < AP_FUNCTIONS)
+		return profile__function_name(figure);
+	if (figure == STAT_TOTAL_ALLOCATED_BYTES && has_live)
+		return "bytes allocated";
+	return names[figure][1];
+}
+
+bool stat_figure__is_time(int figure)
+{
+	return figure >= STAT_ELAPSED_SECONDS;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stat_series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "figures.h"
+#include "json.h"
+#include "measure.h"
+#include "number.h"
+#include "session.h"
+#include "stat_report.h"
+#include "table.h"
+
+int stat_series__add(struct stat_series *stat, const struct session *session,
+		     const struct session_results *results)
+{
+	json_object *object;
+	int err = array__reserve(&stat->runs, &stat->room, stat->n_runs + 1, sizeof(*stat->runs));
+
+	if (err)
+		return err;
+	if (stat->wants_objects) {
+		object = stat_report__object(session, stat->measure, results);
+		if (!object || (!stat->objects && !(stat->objects = json_object_new_array())))
+			return -ENOMEM;
+		json_object_array_add(stat->objects, object);
+	}
+	stat->is_complete = (stat->is_complete || !stat->n_runs) && results->complete;
+	stat->has_live = results->has_live;
+	stat->runs[stat->n_runs++] = stat_figures__of(stat->measure, results);
+	return 0;
+}
+
+void stat_series__release(struct stat_series *stat)
+{
+	json_object_put(stat->objects);
+	free(stat->runs);
+}
+
+/* False where no run knows the figure. @values has room for all runs. */
+static bool find_range(const struct stat_series *stat, int figure, __s64 *values,
+		       struct figure_range *range)
+{
+	bool is_known = false;
+
+	for (size_t i = 0; i < stat->n_runs; i++) {
+		is_known |= stat->runs[i].is_known[figure];
+		values[i] = stat->runs[i].values[figure];
+	}
+	if (is_known)
+		*range = figures__range(values, stat->n_runs);
+	return is_known;
+}
+
+static struct table_cell cell_of(const struct stat_series *stat, int figure, __s64 value)
+{
+	struct table_cell cell = { 0 };
+	__u64 size = value < 0 ? -(__u64)value : (__u64)value;
+
+	if (stat_figure__is_time(figure))
+		snprintf(cell.text.text, sizeof(cell.text.text), "%.6f", value / 1e9 / stat->per);
+	else if (stat->per > 1)
+		snprintf(cell.text.text, sizeof(cell.text.text), "%.3f", (double)value / stat->per);
+	else
+		snprintf(cell.text.text, sizeof(cell.text.text), "%s%.30s", value < 0 ? "-" : "",
+			 number__count(size).text);
+	return cell;
+}
+
+static void print_title(const struct stat_series *stat, const struct series_end *end, FILE *to)
+{
+	fprintf(to, "\n Allocation counts for '");
+	for (char **word = stat->measure->argv; *word; word++)
+		fprintf(to, "%s%s", word == stat->measure->argv ? "" : " ", *word);
+	fprintf(to, "', %zu run%s", stat->n_runs, stat->n_runs == 1 ? "" : "s");
+	if (end->interrupted)
+		fprintf(to, " of %llu", stat->series->runs);
+	if (stat->series->warmup)
+		fprintf(to, " after %llu that did not count", stat->series->warmup);
+	if (stat->per > 1)
+		fprintf(to, ", per %s", number__count(stat->per).text);
+	fprintf(to, ":\n\n");
+}
+
+int stat_series__text(const struct stat_series *stat, const struct series_end *end, FILE *to)
+{
+	static const struct table_column columns[] = {
+		{ "min", .width = 16 },		  { "median", .gap = 1, .width = 16 },
+		{ "max", .gap = 1, .width = 16 }, { "spread", .gap = 1, .width = 12 },
+		{ "", .left = true, .gap = 2 },
+	};
+	const size_t n = sizeof(columns) / sizeof(columns[0]);
+	const struct terminal plain = { .to = to };
+	_cleanup_(free_ptr) __s64 *values = calloc(stat->n_runs + 1, sizeof(*values));
+	struct figure_range range;
+
+	if (!values)
+		return -ENOMEM;
+	print_title(stat, end, to);
+	table__print_titles(columns, n, &plain);
+	fputc('\n', to);
+	for (int i = 0; i < STAT_FIGURES; i++) {
+		if (!find_range(stat, i, values, &range))
+			continue;
+		if (i == AP_FUNCTIONS || i == STAT_ELAPSED_SECONDS)
+			fputc('\n', to);
+		table__print_row(columns, n,
+				 (struct table_cell[]){
+					 cell_of(stat, i, range.min),
+					 cell_of(stat, i, range.median),
+					 cell_of(stat, i, range.max),
+					 range.min == range.max
+						 ? table__word("same")
+						 : cell_of(stat, i, range.max - range.min),
+					 table__word(stat_figure__words(i, stat->has_live)),
+				 },
+				 &plain);
+		fputc('\n', to);
+	}
+	if (!stat->is_complete)
+		fputs("\n Not complete: calls are missing in some of the runs.\n", to);
+	fputc('\n', to);
+	return fflush(to) ? -errno : 0;
+}
+
+/* Whole numbers stay so. */
+static json_object *json_value(const struct stat_series *stat, int figure, __s64 value)
+{
+	if (stat_figure__is_time(figure))
+		return json__seconds(value / 1e9 / stat->per);
+	return stat->per > 1 ? json__seconds((double)value / stat->per)
+			     : json_object_new_int64(value);
+}
+
+static json_object *json_range(const struct stat_series *stat, int figure,
+			       const struct figure_range *range)
+{
+	json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "min", json_value(stat, figure, range->min));
+	json_object_object_add(object, "median", json_value(stat, figure, range->median));
+	json_object_object_add(object, "max", json_value(stat, figure, range->max));
+	json_object_object_add(object, "spread", json_value(stat, figure, range->max - range->min));
+	json_object_object_add(object, "same", json_object_new_boolean(range->min == range->max));
+	return object;
+}
+
+int stat_series__json(struct stat_series *stat, const struct series_end *end, FILE *to)
+{
+	_cleanup_(free_ptr) __s64 *values = calloc(stat->n_runs + 1, sizeof(*values));
+	json_object *root = json_object_new_object(), *functions = json_object_new_object();
+	json_object *figures = json_object_new_object(), *command = json_object_new_array();
+	struct figure_range range;
+	int err;
+
+	if (!values || !root || !functions || !figures || !command)
+		return -ENOMEM;
+	for (char **word = stat->measure->argv; *word; word++)
+		json_object_array_add(command, json__string(*word));
+	for (int i = 0; i < STAT_FIGURES; i++)
+		if (find_range(stat, i, values, &range))
+			json_object_object_add(i < AP_FUNCTIONS ? functions : figures,
+					       stat_figure__key(i), json_range(stat, i, &range));
+	json_object_object_add(root, "schema", json_object_new_string("allocprof-stat/2"));
+	json_object_object_add(root, "command", command);
+	json_object_object_add(root, "exit_status", json_object_new_int(end->status));
+	json_object_object_add(root, "warmup", json_object_new_uint64(stat->series->warmup));
+	json_object_object_add(root, "wanted_runs", json_object_new_uint64(stat->series->runs));
+	json_object_object_add(root, "per", json_object_new_uint64(stat->per));
+	json_object_object_add(root, "complete", json_object_new_boolean(stat->is_complete));
+	json_object_object_add(root, "functions", functions);
+	json_object_object_add(root, "figures", figures);
+	json_object_object_add(root, "runs", stat->objects);
+	stat->objects = NULL;
+	err = json__write(root, to);
+	json_object_put(root);
+	return err;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `allocprof stat -r` prints of several runs (allocprof-stat(1)). */
+#ifndef ALLOCPROF_STAT_SERIES_H
+#define ALLOCPROF_STAT_SERIES_H
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+#include "series.h"
+#include "stat_figures.h"
+
+struct error;
+struct measure;
+struct session;
+struct session_results;
+
+/* Zeroed is empty; to be released. */
+struct stat_series {
+	const struct measure *measure;
+	const struct series *series;
+	__u64 per; /* by which every figure is divided */
+	struct stat_figures *runs;
+	size_t n_runs, room;
+	json_object *objects; /* each run's allocprof-stat/1; where it is asked for */
+	bool wants_objects;
+	bool is_complete, has_live;
+};
+
+/* Adds a run that is over. 0 or -ENOMEM. */
+int stat_series__add(struct stat_series *stat, const struct session *session,
+		     const struct session_results *results);
+void stat_series__release(struct stat_series *stat);
+
+/* 0, -ENOMEM or the negative errno of the write. */
+int stat_series__text(const struct stat_series *stat, const struct series_end *end, FILE *to);
+/* allocprof-stat/2; once. */
+int stat_series__json(struct stat_series *stat, const struct series_end *end, FILE *to);
+
+#endif

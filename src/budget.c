@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "budget.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "error.h"
+
+#define MAX_NAME_BYTES 200
+
+static const char *const figure_names[BUDGET_FIGURES] = {
+	[BUDGET_TOTAL_ALLOCATIONS] = "total_allocations",
+	[BUDGET_TOTAL_ALLOCATED_BYTES] = "total_allocated_bytes",
+	[BUDGET_REMAINING_ALLOCATIONS] = "remaining_allocations",
+	[BUDGET_REMAINING_BYTES] = "remaining_bytes",
+	[BUDGET_PEAK_BYTES] = "peak_bytes",
+};
+
+const char *budget__figure_name(enum budget_figure figure)
+{
+	return figure_names[figure];
+}
+
+/* Where in the file something is wrong. */
+struct place {
+	const char *path, *test;
+	const char *key; /* NULL: the test itself */
+	struct error *error;
+};
+
+#define fail(place, ...) fail_at(place, __VA_ARGS__)
+
+__attribute__((format(printf, 2, 3))) static int fail_at(const struct place *place, const char *fmt,
+							 ...)
+{
+	struct error said;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(said.text, sizeof(said.text), fmt, args);
+	va_end(args);
+	return error__set(place->error, -EINVAL, "%.256s, test '%.64s'%s%.64s%s: %.400s",
+			  place->path, place->test, place->key ? ", \"" : "",
+			  place->key ? place->key : "", place->key ? "\"" : "", said.text);
+}
+
+static int read_text(const struct place *place, json_object *value, const char **text)
+{
+	if (!json_object_is_type(value, json_type_string))
+		return fail(place, "it has to be a string");
+	if (strlen(json_object_get_string(value)) != (size_t)json_object_get_string_len(value))
+		return fail(place, "no word of a command and no path can have a zero byte");
+	*text = json_object_get_string(value);
+	return 0;
+}
+
+static int read_command(const struct place *place, json_object *value, struct budget_test *test)
+{
+	size_t n;
+	int err = 0;
+
+	if (!json_object_is_type(value, json_type_array) || !json_object_array_length(value))
+		return fail(place, "it has to be a list of words, such as [\"./test\", \"-v\"]");
+	n = json_object_array_length(value);
+	test->command = calloc(n + 1, sizeof(*test->command));
+	if (!test->command)
+		return error__set(place->error, -ENOMEM, "cannot read %.256s: out of memory",
+				  place->path);
+	for (size_t i = 0; i < n && !err; i++)
+		err = read_text(place, json_object_array_get_idx(value, i), &test->command[i]);
+	return err;
+}
+
+/* Not less than @least. json-c cuts off what is greater than its integers, so that is refused too. */
+static int read_number(const struct place *place, const char *what, json_object *value, __s64 least,
+		       __s64 most, __s64 *number)
+{
+	__s64 read = json_object_get_int64(value);
+
+	if (!json_object_is_type(value, json_type_int))
+		return fail(place, "%s has to be a whole number", what);
+	if (read < 0 && least >= 0)
+		return fail(place, "%s is %lld; it cannot be negative", what, read);
+	if (read < least || read > most || read == INT64_MAX)
+		return fail(place, "%s is %lld; it has to be from %lld to %lld", what, read, least,
+			    most);
+	*number = read;
+	return 0;
+}
+
+static int read_limit(const struct place *place, json_object *value, struct budget_limit *limit)
+{
+	int err = 0;
+
+	if (!json_object_is_type(value, json_type_object))
+		return fail(place, "it has to be an object, such as {\"max\": 1000}");
+	json_object_object_foreach(value, key, number)
+	{
+		if (!strcmp(key, "max")) {
+			limit->has_max = true;
+			err = read_number(place, "max", number, 0, INT64_MAX - 1, &limit->max);
+		} else if (!strcmp(key, "min")) {
+			limit->has_min = true;
+			err = read_number(place, "min", number, 0, INT64_MAX - 1, &limit->min);
+		} else {
+			err = fail(place, "unknown key \"%.64s\"; limits are \"max\" and \"min\"",
+				   key);
+		}
+		if (err)
+			return err;
+	}
+	if (!limit->has_max && !limit->has_min)
+		return fail(place, "it has neither \"max\" nor \"min\"");
+	if (limit->has_max && limit->has_min && limit->max < limit->min)
+		return fail(place, "max %lld is less than min %lld", limit->max, limit->min);
+	return 0;
+}
+
+static int figure_by_name(const char *name)
+{
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		if (!strcmp(figure_names[i], name))
+			return i;
+	return -ENOENT;
+}
+
+static int read_runs(const struct place *place, json_object *value, __s64 least, __u64 *runs)
+{
+	__s64 number;
+	int err = read_number(place, "it", value, least, BUDGET_MAX_RUNS, &number);
+
+	if (!err)
+		*runs = number;
+	return err;
+}
+
+static int read_key(const struct place *place, json_object *value, struct budget_test *test)
+{
+	int figure = figure_by_name(place->key);
+	const char *ignored;
+
+	if (figure >= 0)
+		return read_limit(place, value, &test->limits[figure]);
+	if (!strcmp(place->key, "command"))
+		return read_command(place, value, test);
+	if (!strcmp(place->key, "runs"))
+		return read_runs(place, value, 1, &test->runs);
+	if (!strcmp(place->key, "warmup"))
+		return read_runs(place, value, 0, &test->warmup);
+	if (!strcmp(place->key, "directory"))
+		return read_text(place, value, &test->directory);
+	if (!strcmp(place->key, "comment"))
+		return read_text(place, value, &ignored);
+	return fail(place, "unknown key; a test has command, runs, warmup, directory, comment, "
+			   "total_allocations, total_allocated_bytes, remaining_allocations, "
+			   "remaining_bytes and peak_bytes");
+}
+
+/* It is part of file names. */
+static bool is_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (!n || n > MAX_NAME_BYTES || name[0] == '.')
+		return false;
+	for (const char *c = name; *c; c++)
+		if (*c == '/' || iscntrl((unsigned char)*c))
+			return false;
+	return true;
+}
+
+static int read_test(const char *path, const char *name, json_object *object,
+		     struct budget_test *test, struct error *error)
+{
+	struct place place = { .path = path, .test = name, .error = error };
+	int err;
+
+	*test = (struct budget_test){
+		.name = name,
+		.object = object,
+		.runs = BUDGET_DEFAULT_RUNS,
+		.warmup = BUDGET_DEFAULT_WARMUP,
+	};
+	if (!is_name(name))
+		return fail(&place,
+			    "the name has to be one that files can have: up to %d bytes without "
+			    "'/', and no dot first",
+			    MAX_NAME_BYTES);
+	if (!json_object_is_type(object, json_type_object))
+		return fail(&place, "it has to be an object, such as {\"command\": [\"./test\"]}");
+	json_object_object_foreach(object, key, value)
+	{
+		place.key = key;
+		err = read_key(&place, value, test);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int read_tests(struct budget *budget, json_object *tests, const char *path,
+		      struct error *error)
+{
+	int err;
+
+	if (!json_object_is_type(tests, json_type_object) || !json_object_object_length(tests))
+		return error__set(error, -EINVAL,
+				  "%.256s has no tests; \"tests\" has to be an object with a key "
+				  "for each",
+				  path);
+	budget->tests = calloc(json_object_object_length(tests), sizeof(*budget->tests));
+	if (!budget->tests)
+		return error__set(error, -ENOMEM, "cannot read %.256s: out of memory", path);
+	json_object_object_foreach(tests, name, test)
+	{
+		/* What is read of it is released in any case. */
+		err = read_test(path, name, test, &budget->tests[budget->n_tests++], error);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int read_root(struct budget *budget, const char *path, struct error *error)
+{
+	json_object *tests = NULL;
+
+	if (!json_object_is_type(budget->root, json_type_object))
+		return error__set(error, -EINVAL,
+				  "%.256s is no budget: it has to be {\"tests\": {...}}", path);
+	json_object_object_foreach(budget->root, key, value)
+	{
+		if (!strcmp(key, "tests"))
+			tests = value;
+		else if (strcmp(key, "comment") != 0)
+			return error__set(error, -EINVAL,
+					  "%.256s: unknown key \"%.64s\" beside \"tests\"; only "
+					  "\"comment\" may be there",
+					  path, key);
+	}
+	return read_tests(budget, tests, path, error);
+}
+
+/* The line and the byte in it where @text is no JSON. */
+static int fail_in_text(const char *text, size_t at, const char *path, const char *why,
+			struct error *error)
+{
+	size_t line = 1, column = 1;
+
+	for (size_t i = 0; i < at; i++) {
+		column = text[i] == '\n' ? 1 : column + 1;
+		line += text[i] == '\n';
+	}
+	return error__set(error, -EINVAL, "%.256s is no JSON: line %zu, byte %zu: %s", path, line,
+			  column, why);
+}
+
+static int tokenize(const char *text, size_t size, const char *path, json_object **root,
+		    struct error *error)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	enum json_tokener_error what;
+	int err = 0;
+
+	if (!tokener)
+		return error__set(error, -ENOMEM, "cannot read %.256s: out of memory", path);
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+	if (size > INT_MAX - 1)
+		err = error__set(error, -EFBIG, "%.256s is too large to be a budget", path);
+	/* With the zero at the end, so that a number there is over. */
+	if (!err)
+		*root = json_tokener_parse_ex(tokener, text, size + 1);
+	what = json_tokener_get_error(tokener);
+	if (!err && what != json_tokener_success) {
+		json_object_put(*root);
+		err = fail_in_text(text, json_tokener_get_parse_end(tokener), path,
+				   what == json_tokener_continue ? "it ends too early"
+								 : json_tokener_error_desc(what),
+				   error);
+	}
+	json_tokener_free(tokener);
+	return err;
+}
+
+int budget__parse(const char *text, size_t size, const char *path, struct budget *budget,
+		  struct error *error)
+{
+	struct budget made = { 0 };
+	int err = tokenize(text, size, path, &made.root, error);
+
+	if (err)
+		return err;
+	err = read_root(&made, path, error);
+	if (err)
+		budget__release(&made);
+	else
+		*budget = made;
+	return err;
+}
+
+int budget__read(const char *path, struct budget *budget, struct error *error)
+{
+	enum {
+		MOST = 16 << 20
+	};
+	_cleanup_(close_file) FILE *file = fopen(path, "re");
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size;
+
+	if (!file)
+		return error__set(error, -errno, "cannot read the budget %.256s: %s", path,
+				  strerror(errno));
+	text = malloc(MOST + 1);
+	if (!text)
+		return error__set(error, -ENOMEM, "cannot read %.256s: out of memory", path);
+	size = fread(text, 1, MOST, file);
+	if (ferror(file))
+		return error__set(error, -EIO, "cannot read the budget %.256s: %s", path,
+				  strerror(errno));
+	if (size == MOST)
+		return error__set(error, -EFBIG, "%.256s is too large to be a budget", path);
+	text[size] = '\0';
+	return budget__parse(text, size, path, budget, error);
+}
+
+void budget__release(struct budget *budget)
+{
+	for (size_t i = 0; i < budget->n_tests; i++)
+		free(budget->tests[i].command);
+	free(budget->tests);
+	json_object_put(budget->root);
+	*budget = (struct budget){ 0 };
+}
+
+struct budget_test *budget__find(const struct budget *budget, const char *name, struct error *error)
+{
+	_cleanup_(free_ptr) char *names = NULL;
+	size_t size;
+	FILE *text;
+
+	for (size_t i = 0; i < budget->n_tests; i++)
+		if (!strcmp(budget->tests[i].name, name))
+			return &budget->tests[i];
+	text = open_memstream(&names, &size);
+	for (size_t i = 0; text && i < budget->n_tests; i++)
+		fprintf(text, "%s%s", i ? ", " : "", budget->tests[i].name);
+	if (text)
+		fclose(text);
+	error__set(error, -ENOENT, "no test '%.64s' in the budget; it has %.400s%s", name,
+		   names ? names : "others", names && size > 400 ? "..." : "");
+	return NULL;
+}
+
+bool budget_test__has_limits(const struct budget_test *test)
+{
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		if (test->limits[i].has_max || test->limits[i].has_min)
+			return true;
+	return false;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "budget.h"
+#include "cleanup.h"
+#include "error.h"
+
+/* SwiftNIO's: max - 1000 < total <= max, and limits are multiples of 50 from 1000 on. */
+#define SLACK_BELOW 1000
+#define SLACK_STEP  50
+
+bool budget_limit__lower(const struct budget_limit *limit, enum budget_figure figure, __s64 *min)
+{
+	if (limit->has_min)
+		*min = limit->min;
+	else if (figure == BUDGET_TOTAL_ALLOCATIONS && limit->has_max && limit->max >= SLACK_BELOW)
+		*min = limit->max - SLACK_BELOW + 1;
+	else
+		return false;
+	return true;
+}
+
+enum budget_verdict budget_limit__judge(const struct budget_limit *limit, enum budget_figure figure,
+					__s64 value)
+{
+	__s64 min;
+
+	if (limit->has_max && value > limit->max)
+		return BUDGET_OVER;
+	if (budget_limit__lower(limit, figure, &min) && value < min)
+		return BUDGET_STALE;
+	return BUDGET_WITHIN;
+}
+
+struct budget_limit budget__slack(__s64 value)
+{
+	struct budget_limit limit = { .has_max = true, .has_min = true };
+
+	/* More frees than allocations, as of what was there before. */
+	if (value < 0)
+		return (struct budget_limit){ .has_max = true };
+	limit.max = limit.min = value;
+	if (value >= SLACK_BELOW) {
+		limit.max = (value / SLACK_STEP + 1) * SLACK_STEP;
+		limit.min = limit.max - SLACK_BELOW + 1;
+	}
+	return limit;
+}
+
+int budget_test__read_environment(struct budget_test *test, struct error *error)
+{
+	static const char prefix[] = "MAX_ALLOCS_ALLOWED_";
+	struct budget_limit *limit = &test->limits[BUDGET_TOTAL_ALLOCATIONS];
+	char variable[sizeof(prefix) + 256];
+	const char *text;
+	long long max;
+	char *end;
+
+	snprintf(variable, sizeof(variable), "%s%s", prefix, test->name);
+	for (char *c = variable; *c; c++)
+		if (!isalnum((unsigned char)*c))
+			*c = '_';
+	text = getenv(variable);
+	if (!text)
+		return 0;
+	errno = 0;
+	max = strtoll(text, &end, 10);
+	if (errno || !isdigit((unsigned char)text[0]) || *end)
+		return error__set(error, -EINVAL,
+				  "'%.64s' in the environment variable %s is no number of "
+				  "allocations",
+				  text, variable);
+	*limit = (struct budget_limit){ .has_max = true, .max = max };
+	return 0;
+}
+
+/* The key keeps its place where it is there. */
+static int set_number(json_object *object, const char *key, __s64 value, bool *changed)
+{
+	json_object *old = json_object_object_get(object, key), *fresh;
+
+	if (old && json_object_get_int64(old) == value)
+		return 0;
+	*changed = true;
+	if (old)
+		return json_object_set_int64(old, value) ? 0 : -EINVAL;
+	fresh = json_object_new_int64(value);
+	if (!fresh || json_object_object_add(object, key, fresh)) {
+		json_object_put(fresh);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int update_limit(struct budget_test *test, int figure, __s64 value, bool *changed)
+{
+	const char *name = budget__figure_name(figure);
+	struct budget_limit *old = &test->limits[figure];
+	struct budget_limit fresh = budget__slack(value);
+	bool is_new = !old->has_max && !old->has_min;
+	json_object *object = json_object_object_get(test->object, name);
+	int err = 0;
+
+	if (!object) {
+		object = json_object_new_object();
+		if (!object || json_object_object_add(test->object, name, object)) {
+			json_object_put(object);
+			return -ENOMEM;
+		}
+	}
+	/* What the file does not limit, and what goes without saying, stays unsaid. */
+	fresh.has_max = old->has_max || is_new;
+	if (!old->has_min && (!is_new || value >= SLACK_BELOW))
+		fresh.has_min = false;
+	if (fresh.has_max)
+		err = set_number(object, "max", fresh.max, changed);
+	if (!err && fresh.has_min)
+		err = set_number(object, "min", fresh.min, changed);
+	else if (!err && old->has_min) {
+		*changed = true;
+		json_object_object_del(object, "min");
+	}
+	if (!err)
+		*old = fresh;
+	return err;
+}
+
+int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES], bool *changed)
+{
+	bool has_limits = budget_test__has_limits(test);
+	int err = 0;
+
+	*changed = false;
+	for (int i = 0; i < BUDGET_FIGURES && !err; i++) {
+		const struct budget_limit *limit = &test->limits[i];
+		bool is_default =
+			i == BUDGET_TOTAL_ALLOCATIONS || i == BUDGET_REMAINING_ALLOCATIONS;
+
+		if (has_limits ? limit->has_max || limit->has_min : is_default)
+			err = update_limit(test, i, values[i], changed);
+	}
+	return err;
+}
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			text += n;
+			size -= n;
+		}
+	}
+	return 0;
+}
+
+/* Writes beside @path what is then to take its place, with its mode and owner. */
+static int write_beside(const char *path, char *beside, const char *text, size_t size)
+{
+	_cleanup_(close_fd) int fd = mkostemp(beside, O_CLOEXEC);
+	struct stat st;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, text, size);
+	if (!err)
+		err = write_all(fd, "\n", 1);
+	if (!err && !stat(path, &st)) {
+		/* Only root can give files away. */
+		if (fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
+			err = -errno;
+		if (fchmod(fd, st.st_mode & 0777))
+			err = -errno;
+	}
+	if (!err && fsync(fd))
+		err = -errno;
+	if (!err && rename(beside, path))
+		err = -errno;
+	if (err)
+		unlink(beside);
+	return err;
+}
+
+int budget__write(const struct budget *budget, const char *path, struct error *error)
+{
+	/* The file that a link leads to is the one to replace. */
+	_cleanup_(free_ptr) char *real = realpath(path, NULL);
+	_cleanup_(free_ptr) char *beside = NULL;
+	const char *text;
+	size_t size;
+	int err = -ENOMEM;
+
+	text = json_object_to_json_string_length(budget->root,
+						 JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+							 JSON_C_TO_STRING_NOSLASHESCAPE,
+						 &size);
+	if (text && asprintf(&beside, "%s.XXXXXX", real ? real : path) >= 0)
+		err = write_beside(real ? real : path, beside, text, size);
+	return err ? error__set(error, err, "cannot write the budget %.256s: %s", path,
+				strerror(-err))
+		   : 0;
+}

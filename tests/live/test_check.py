@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""allocprof stat -r and check: series of runs, and the story of a regression that CI finds."""
+
+import json
+import xml.etree.ElementTree
+
+REQUESTS = 1000
+
+
+def check(run, allocprof, budget, *words, expect):
+    result = run([allocprof, "check", "--budget", str(budget), *words], expect=expect)
+    return result.stderr.decode()
+
+
+def write(path, **tests):
+    path.write_text(json.dumps({"tests": tests}, indent=2))
+    return path
+
+
+def test_story(run, allocprof, target, tmp_path):
+    """A build passes, the next one allocates more in each request and has a renamed function."""
+    budget = write(tmp_path / "budget.json", requests={
+        "runs": 2, "total_allocations": {"max": 3050}, "remaining_allocations": {"max": 4, "min": 4}})
+    junit = tmp_path / "junit.xml"
+    before, after = (target(f"request_server_{when}") for when in ("before", "after"))
+    said = check(run, allocprof, budget, before, str(REQUESTS), expect=0)
+    assert "within      requests: total_allocations 3,004 (2,051 to 3,050)" in said
+    assert (tmp_path / "budget.json.baselines" / "requests.data").exists()
+    said = check(run, allocprof, budget, "--junit", str(junit), after, str(REQUESTS), expect=1)
+    assert "over the limit of 3,050 by 2,954" in said
+    only_after = said.split("only in AFTER: +3,000")[1].split("paired, frames differ: 0")[0]
+    assert "+3,000  0 -> 3,000  new" in only_after and "add_trace" in only_after
+    paired = said.split("paired, frames differ: 0")[1]
+    assert "- parse_headers" in paired and "+ decode_headers" in paired
+    suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+    failure = suite.find("testcase/failure")
+    assert failure.get("type") == "over" and "add_trace" in failure.text
+    # Far fewer than the limit, so that it would hide the next one.
+    said = check(run, allocprof, budget, before, "1", expect=3)
+    assert "under the lower limit of 2,051" in said
+    # The new need is accepted, and holds.
+    said = check(run, allocprof, budget, "--update", after, str(REQUESTS), expect=0)
+    assert "updated" in said
+    assert json.loads(budget.read_text())["tests"]["requests"]["total_allocations"] == {"max": 6050}
+    check(run, allocprof, budget, after, str(REQUESTS), expect=0)
+
+
+def test_worst_result_wins(run, allocprof, target, tmp_path):
+    server = target("request_server_before")
+    once = {"runs": 1, "warmup": 0}
+    tests = {
+        "good": {"command": [server, "1"], "total_allocations": {"max": 7, "min": 7}, **once},
+        "stale": {"command": [server, "1"], "total_allocations": {"max": 9, "min": 8}, **once},
+        "over": {"command": [server, "1"], "total_allocations": {"max": 6}, **once},
+        "fails": {"command": ["sh", "-c", "exit 3"], "total_allocations": {"max": 6}, **once},
+        "gone": {"command": ["./gone"], "total_allocations": {"max": 6}, **once},
+    }
+    for names, expect in ((["good"], 0), (["good", "stale"], 3), (["over", "stale", "good"], 1),
+                          (["over", "fails"], 2), (["fails", "gone"], 127)):
+        budget = write(tmp_path / "budget.json", **{name: tests[name] for name in names})
+        said = check(run, allocprof, budget, expect=expect)
+        for name in names:
+            assert f" {name}: " in said
+    assert "its command ended with status 3" in said
+    budget = write(tmp_path / "budget.json", over=tests["over"])
+    # What is not known is not judged.
+    said = check(run, allocprof, budget, "--inject", "counts=2", expect=4)
+    assert "incomplete  over:" in said
+
+
+def test_bad_input(run, allocprof, tmp_path):
+    budget = tmp_path / "budget.json"
+    budget.write_text('{"tests": {"a": {"peak_bytes": {"max": -1}}}}')
+    assert "max is -1; it cannot be negative" in check(run, allocprof, budget, "true", expect=2)
+    write(budget, a={"peak_bytes": {"max": 1}})
+    assert "no test 'b'" in check(run, allocprof, budget, "--name", "b", "true", expect=64)
+    assert 'no "command"' in check(run, allocprof, budget, expect=64)
+
+
+def test_series(run, allocprof, target, tmp_path):
+    output = tmp_path / "out.json"
+    run([allocprof, "stat", "-r", "20", "--per", "10", "--json", "-o", str(output), "--",
+         target("request_server_before"), "10"], expect=0)
+    report = json.loads(output.read_text())
+    assert report["schema"] == "allocprof-stat/2" and report["complete"]
+    assert len(report["runs"]) == 20
+    total = report["figures"]["total_allocations"]
+    assert total == {"min": 3.4, "median": 3.4, "max": 3.4, "spread": 0, "same": True}
+    assert {one["total_allocations"] for one in report["runs"]} == {34}
+
+
+def test_series_differs(run, allocprof, target, tmp_path):
+    """Each run is told apart; the status is that of the first that failed; input is read again."""
+    output, state, text = tmp_path / "out.json", tmp_path / "state", tmp_path / "input"
+    script = f'cat; echo x >> {state}; n=$(wc -l < {state}); ' \
+        f'{target("request_server_before")} $n; [ $n != 3 ]'
+    text.write_text("in\n")
+    command = f'{allocprof} stat -r 3 --warmup 0 --json -o {output} sh -c "$0" < {text}'
+    result = run(["sh", "-c", command, script], expect=1)
+    assert result.stdout == b"in\n" * 3
+    total = json.loads(output.read_text())["figures"]["total_allocations"]
+    assert not total["same"] and total["spread"] >= 6

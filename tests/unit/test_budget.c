@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "budget.h"
+#include "error.h"
+#include "figures.h"
+
+static int parse(const char *text, struct budget *budget, struct error *error)
+{
+	return budget__parse(text, strlen(text), "b.json", budget, error);
+}
+
+static const char whole[] =
+	"{\"comment\": \"all\", \"tests\": {\n"
+	" \"z\": {\"command\": [\"./t\", \"-v\"], \"runs\": 10, \"warmup\": 0, \"directory\": \"d\",\n"
+	"  \"total_allocations\": {\"max\": 7050}, \"peak_bytes\": {\"min\": 5, \"max\": 900}},\n"
+	" \"a\": {\"comment\": \"later\", \"remaining_allocations\": {\"max\": 0}}}}";
+
+static void test_whole(void **state)
+{
+	struct error error = { 0 };
+	struct budget budget;
+
+	assert_int_equal(parse(whole, &budget, &error), 0);
+	assert_int_equal(budget.n_tests, 2);
+	assert_string_equal(budget.tests[0].name, "z");
+	assert_string_equal(budget.tests[0].command[1], "-v");
+	assert_null(budget.tests[0].command[2]);
+	assert_int_equal(budget.tests[0].runs, 10);
+	assert_int_equal(budget.tests[0].warmup, 0);
+	assert_string_equal(budget.tests[0].directory, "d");
+	assert_int_equal(budget.tests[0].limits[BUDGET_TOTAL_ALLOCATIONS].max, 7050);
+	assert_false(budget.tests[0].limits[BUDGET_TOTAL_ALLOCATIONS].has_min);
+	assert_int_equal(budget.tests[0].limits[BUDGET_PEAK_BYTES].min, 5);
+	assert_null(budget.tests[1].command);
+	assert_int_equal(budget.tests[1].runs, BUDGET_DEFAULT_RUNS);
+	assert_int_equal(budget.tests[1].warmup, BUDGET_DEFAULT_WARMUP);
+	assert_ptr_equal(budget__find(&budget, "a", &error), &budget.tests[1]);
+	assert_null(budget__find(&budget, "b", &error));
+	assert_string_equal(error.text, "no test 'b' in the budget; it has z, a");
+	budget__release(&budget);
+}
+
+/* Each is refused, with the place. */
+static void test_bad(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "", "line 1, byte 1" },
+		{ "{\n\"tests\": {,}}", "line 2, byte 11" },
+		{ "{\"tests\": {}", "b.json is no JSON" },
+		{ "{} {}", "b.json is no JSON" },
+		{ "[]", "no budget" },
+		{ "{}", "has no tests" },
+		{ "{\"tests\": {}}", "has no tests" },
+		{ "{\"tests\": 3}", "has no tests" },
+		{ "{\"test\": {\"a\": {}}}", "unknown key \"test\"" },
+		{ "{\"tests\": {\"a\": 3}}", "test 'a': it has to be an object" },
+		{ "{\"tests\": {\"a/b\": {}}}", "test 'a/b': the name" },
+		{ "{\"tests\": {\"..\": {}}}", "test '..': the name" },
+		{ "{\"tests\": {\"\": {}}}", "test '': the name" },
+		{ "{\"tests\": {\"a\": {\"comand\": []}}}", "test 'a', \"comand\": unknown key" },
+		{ "{\"tests\": {\"a\": {\"command\": []}}}", "a list of words" },
+		{ "{\"tests\": {\"a\": {\"command\": \"ls\"}}}", "a list of words" },
+		{ "{\"tests\": {\"a\": {\"command\": [1]}}}", "a string" },
+		{ "{\"tests\": {\"a\": {\"command\": [\"a\\u0000b\"]}}}", "a zero byte" },
+		{ "{\"tests\": {\"a\": {\"runs\": 0}}}", "from 1 to 10000" },
+		{ "{\"tests\": {\"a\": {\"runs\": 10001}}}", "from 1 to 10000" },
+		{ "{\"tests\": {\"a\": {\"runs\": 1.5}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {\"warmup\": -1}}}", "cannot be negative" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": 5}}}", "{\"max\": 1000}" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {}}}}", "neither" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": -1}}}}",
+		  "test 'a', \"peak_bytes\": max is -1; it cannot be negative" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": \"5\"}}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": null}}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"most\": 5}}}}", "unknown key \"most\"" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 5, \"min\": 6}}}}",
+		  "max 5 is less than min 6" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 99999999999999999999}}}}",
+		  "it has to be from 0" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct error error = { 0 };
+		struct budget budget;
+		int err = parse(cases[i].text, &budget, &error);
+
+		if (err != -EINVAL || !strstr(error.text, cases[i].says) ||
+		    !strstr(error.text, "b.json"))
+			fail_msg("%s: %d, '%s' does not say '%s'", cases[i].text, err, error.text,
+				 cases[i].says);
+	}
+}
+
+static void assert_judged(struct budget_limit limit, int figure, __s64 value, int verdict)
+{
+	assert_int_equal(budget_limit__judge(&limit, figure, value), verdict);
+}
+
+static void test_judges(void **state)
+{
+	const struct budget_limit both = { true, true, 100, 90 }, max = { true, false, 7050, 0 };
+	const struct budget_limit small = { true, false, 999, 0 }, min = { false, true, 0, 5 };
+
+	assert_judged(both, BUDGET_PEAK_BYTES, 101, BUDGET_OVER);
+	assert_judged(both, BUDGET_PEAK_BYTES, 100, BUDGET_WITHIN);
+	assert_judged(both, BUDGET_PEAK_BYTES, 90, BUDGET_WITHIN);
+	assert_judged(both, BUDGET_PEAK_BYTES, 89, BUDGET_STALE);
+	/* SwiftNIO's: max - 1000 < total <= max. */
+	assert_judged(max, BUDGET_TOTAL_ALLOCATIONS, 6051, BUDGET_WITHIN);
+	assert_judged(max, BUDGET_TOTAL_ALLOCATIONS, 6050, BUDGET_STALE);
+	assert_judged(max, BUDGET_TOTAL_ALLOCATED_BYTES, 0, BUDGET_WITHIN);
+	assert_judged(small, BUDGET_TOTAL_ALLOCATIONS, 0, BUDGET_WITHIN);
+	assert_judged(small, BUDGET_REMAINING_ALLOCATIONS, -3, BUDGET_WITHIN);
+	assert_judged(min, BUDGET_TOTAL_ALLOCATIONS, 4, BUDGET_STALE);
+	assert_judged(min, BUDGET_TOTAL_ALLOCATIONS, 1 << 30, BUDGET_WITHIN);
+	assert_judged((struct budget_limit){ 0 }, BUDGET_TOTAL_ALLOCATIONS, 1, BUDGET_WITHIN);
+}
+
+static void test_slack(void **state)
+{
+	static const struct {
+		__s64 value, max, min;
+	} cases[] = {
+		{ 0, 0, 0 },	    { 999, 999, 999 },	 { 1000, 1050, 51 },
+		{ 1049, 1050, 51 }, { 1050, 1100, 101 }, { 75001, 75050, 74051 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct budget_limit limit = budget__slack(cases[i].value);
+
+		assert_int_equal(limit.max, cases[i].max);
+		assert_int_equal(limit.min, cases[i].min);
+		assert_judged(limit, BUDGET_TOTAL_ALLOCATIONS, cases[i].value, BUDGET_WITHIN);
+	}
+	assert_judged(budget__slack(-3), BUDGET_REMAINING_ALLOCATIONS, -3, BUDGET_WITHIN);
+}
+
+/* Values change in place; all else, and the order, stays. */
+static void test_update(void **state)
+{
+	static const __s64 values[BUDGET_FIGURES] = { 7004, 9, 0, 9, 800 };
+	char path[] = "/tmp/test_budget.XXXXXX";
+	struct error error = { 0 };
+	struct budget budget, again;
+	struct stat st;
+	bool changed;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, 0640), 0);
+	close(fd);
+	assert_int_equal(parse(whole, &budget, &error), 0);
+	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_true(changed);
+	assert_int_equal(budget_test__update(&budget.tests[1], values, &changed), 0);
+	assert_false(changed);
+	assert_int_equal(budget__write(&budget, path, &error), 0);
+	budget__release(&budget);
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	assert_int_equal(budget__read(path, &again, &error), 0);
+	assert_string_equal(
+		json_object_to_json_string_ext(again.root, JSON_C_TO_STRING_PLAIN),
+		"{\"comment\":\"all\",\"tests\":{"
+		"\"z\":{\"command\":[\".\\/t\",\"-v\"],\"runs\":10,\"warmup\":0,\"directory\":\"d\","
+		"\"total_allocations\":{\"max\":7050},\"peak_bytes\":{\"min\":800,\"max\":800}},"
+		"\"a\":{\"comment\":\"later\",\"remaining_allocations\":{\"max\":0}}}}");
+	budget__release(&again);
+	unlink(path);
+}
+
+/* A test that has no limits yet gets those that SwiftNIO has. */
+static void test_update_adds(void **state)
+{
+	static const __s64 values[BUDGET_FIGURES] = { 7004, 9, 4, 9, 800 };
+	struct error error = { 0 };
+	struct budget budget;
+	bool changed;
+
+	assert_int_equal(parse("{\"tests\": {\"a\": {}}}", &budget, &error), 0);
+	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_true(changed);
+	assert_string_equal(json_object_to_json_string_ext(budget.root, JSON_C_TO_STRING_PLAIN),
+			    "{\"tests\":{\"a\":{\"total_allocations\":{\"max\":7050},"
+			    "\"remaining_allocations\":{\"max\":4,\"min\":4}}}}");
+	budget__release(&budget);
+}
+
+static void test_environment(void **state)
+{
+	struct error error = { 0 };
+	struct budget budget;
+
+	assert_int_equal(parse("{\"tests\": {\"a.b-c\": {\"total_allocations\": "
+			       "{\"max\": 5, \"min\": 5}}}}",
+			       &budget, &error),
+			 0);
+	assert_int_equal(budget_test__read_environment(&budget.tests[0], &error), 0);
+	assert_int_equal(budget.tests[0].limits[BUDGET_TOTAL_ALLOCATIONS].max, 5);
+	setenv("MAX_ALLOCS_ALLOWED_a_b_c", "1200", 1);
+	assert_int_equal(budget_test__read_environment(&budget.tests[0], &error), 0);
+	assert_int_equal(budget.tests[0].limits[BUDGET_TOTAL_ALLOCATIONS].max, 1200);
+	assert_false(budget.tests[0].limits[BUDGET_TOTAL_ALLOCATIONS].has_min);
+	for (const char *const *bad =
+		     (const char *const[]){ "", "-1", "1x", " 1", "99999999999999999999", NULL };
+	     *bad; bad++) {
+		setenv("MAX_ALLOCS_ALLOWED_a_b_c", *bad, 1);
+		assert_int_equal(budget_test__read_environment(&budget.tests[0], &error), -EINVAL);
+	}
+	unsetenv("MAX_ALLOCS_ALLOWED_a_b_c");
+	budget__release(&budget);
+}
+
+static void test_ranges(void **state)
+{
+	struct figure_range range = figures__range((__s64[]){ 5, -1, 9, 7 }, 4);
+
+	assert_int_equal(range.min, -1);
+	assert_int_equal(range.median, 5);
+	assert_int_equal(range.max, 9);
+	range = figures__range((__s64[]){ 3 }, 1);
+	assert_int_equal(range.min, 3);
+	assert_int_equal(range.median, 3);
+	assert_int_equal(range.max, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),	    cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_judges),	    cmocka_unit_test(test_slack),
+		cmocka_unit_test(test_update),	    cmocka_unit_test(test_update_adds),
+		cmocka_unit_test(test_environment), cmocka_unit_test(test_ranges),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
