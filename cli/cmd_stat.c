@@ -12,6 +12,7 @@
 #include "options.h"
 #include "output.h"
 #include "stat_report.h"
+#include "window_options.h"
 
 enum {
 	OPT_JSON = 256,
@@ -23,6 +24,7 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTION_NO_FOLLOW,
 	MEASURE_OPTION_DURATION,
+	WINDOW_OPTIONS,
 	{ "live", OPT_LIVE, NULL, 0,
 	  "Follow memory until it is freed: bytes, failures, what is live", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object instead of text", 0 },
@@ -121,7 +123,7 @@ static int run_stat(int argc, char **argv)
 		return status;
 	}
 	session__results(session, &results);
-	status = results.exit_status;
+	status = window_options__status(&results);
 	if (options.output)
 		err = print_to_file(session, &options, &results, file, created, &error);
 	else
