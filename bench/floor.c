@@ -112,7 +112,7 @@ static int run(struct target *target, char *const argv[], __u32 functions, struc
 	if (!err)
 		err = probes__new(&options, &probes);
 	if (!err)
-		err = probes__add_command(probes, argv[0], error);
+		err = probes__add_command(probes, argv, error);
 	if (!err)
 		err = attach_all(probes, skeleton->progs.do_nothing, kernel.uprobe_multi, error);
 	if (!err)

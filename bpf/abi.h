@@ -382,7 +382,7 @@ struct ap_module_record {
 	__u64 start, end; /* of the mapping in that process */
 	__u64 offset;	  /* in the file, of start */
 	__u32 generation; /* of the inode number */
-	__u32 pad;	  /* 0 */
+	__u32 version;	  /* differs where a file of the same identity was written to in between */
 };
 
 /* Followed by @n_frames struct ap_frame, the allocator's caller first. */

@@ -82,10 +82,26 @@ struct super_block {
 	unsigned int s_dev;
 };
 
+struct timespec64 {
+	long long tv_sec;
+	long tv_nsec;
+};
+
 struct inode {
 	unsigned long i_ino;
 	struct super_block *i_sb;
 	unsigned int i_generation;
+	struct timespec64 i_mtime;
+};
+
+/* Linux 6.7 has it under another name, 6.11 in two parts. */
+struct inode___6_7 {
+	struct timespec64 __i_mtime;
+};
+
+struct inode___6_11 {
+	long long i_mtime_sec;
+	unsigned int i_mtime_nsec;
 };
 
 struct file {

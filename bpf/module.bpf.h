@@ -13,7 +13,7 @@
 struct file_key {
 	__u64 inode;
 	__u32 device;
-	__u32 generation; /* inode numbers are used again */
+	__u32 version; /* inode numbers are used again, and files written over */
 };
 
 struct {
@@ -53,9 +53,32 @@ struct {
 struct vma_answer {
 	struct vma vma;
 	struct file_key file;
-	__u32 executable;
-	__u32 is_vdso;
+	__u8 executable;
+	__u8 is_vdso;
+	__u16 pad;
+	__u32 generation; /* of the inode number */
 };
+
+/* Of the file's contents: a number that is another where the file was written to in between. */
+static __always_inline __u32 contents_version(struct inode *inode)
+{
+	struct inode___6_7 *inode_6_7 = (void *)inode;
+	struct inode___6_11 *inode_6_11 = (void *)inode;
+	__u64 seconds, nanoseconds;
+
+	if (bpf_core_field_exists(inode_6_11->i_mtime_sec)) {
+		seconds = inode_6_11->i_mtime_sec;
+		nanoseconds = inode_6_11->i_mtime_nsec;
+	} else if (bpf_core_field_exists(inode_6_7->__i_mtime)) {
+		seconds = inode_6_7->__i_mtime.tv_sec;
+		nanoseconds = inode_6_7->__i_mtime.tv_nsec;
+	} else {
+		seconds = inode->i_mtime.tv_sec;
+		nanoseconds = inode->i_mtime.tv_nsec;
+	}
+	/* The same for times a multiple of 2^32 ns apart, and no others. */
+	return seconds * 1000000000 + nanoseconds;
+}
 
 static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
@@ -73,7 +96,8 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	answer->vma.bias += vma->vm_pgoff << PAGE_SHIFT;
 	answer->file.inode = file->f_inode->i_ino;
 	answer->file.device = file->f_inode->i_sb->s_dev;
-	answer->file.generation = file->f_inode->i_generation;
+	answer->generation = file->f_inode->i_generation;
+	answer->file.version = contents_version(file->f_inode) ^ answer->generation * 0x9e3779b1;
 	return 0;
 }
 
@@ -93,8 +117,8 @@ static __always_inline bool module__report(__u32 id, const struct vma_answer *an
 	record->start = answer->vma.start;
 	record->end = answer->vma.end;
 	record->offset = answer->vma.bias + answer->vma.start;
-	record->generation = answer->file.generation;
-	record->pad = 0;
+	record->generation = answer->generation;
+	record->version = answer->file.version;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return true;
 }

@@ -146,7 +146,7 @@ static int find_allocators(struct probes *probes, const struct measure *measure,
 
 	if (measure->pid)
 		return probes__add_process(probes, measure->pid, error);
-	err = probes__add_command(probes, measure->argv[0], error);
+	err = probes__add_command(probes, measure->argv, error);
 	if (err == -EACCES && strchr(measure->argv[0], '/'))
 		err = probes__add_library(probes, measure->argv[0], error);
 	return err;

@@ -34,6 +34,7 @@ extern const struct command *const commands[];
 const struct command *command__find(const char *name);
 
 extern const struct command cmd_archive;
+extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
 extern const struct command cmd_folded;
 extern const struct command cmd_graph;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "command.h"
 #include "message.h"
 #include "profile.h"
@@ -175,4 +176,21 @@ int completeness__lines(const struct profile *profile, bool strict, char **text)
 	}
 	*text = made;
 	return 0;
+}
+
+int completeness__report_as(const struct profile *profile, const char *name, bool strict)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	char *rest, *line;
+	bool lacks = false;
+
+	/* Without memory for the names: without them. */
+	if (completeness__lines(profile, strict, &text))
+		return completeness__report(profile, strict);
+	rest = text;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		message__print("%s: %s", name, line);
+		lacks = true;
+	}
+	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
 }

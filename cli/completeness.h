@@ -12,6 +12,8 @@ struct profile;
  * stacks where @strict. Returns the exit status: EXIT_INCOMPLETE where @strict and it lacks any.
  */
 int completeness__report(const struct profile *profile, bool strict);
+/* The same of one of several: @name, that of its file, goes before each sentence. */
+int completeness__report_as(const struct profile *profile, const char *name, bool strict);
 
 /* The same sentences as text, a line each and to be freed; "" where nothing is lacking. 0 or -ENOMEM. */
 int completeness__lines(const struct profile *profile, bool strict, char **text);

@@ -74,9 +74,19 @@ static int empty(FILE *output, const char *path, struct error *error)
 	return fail(-errno, path, error);
 }
 
-int output__open(const char *path, const char *input, FILE **output, struct error *error)
+int output__check(const char *path, const char *input, struct error *error)
 {
 	struct stat in, out;
+
+	if (path && !stat(path, &out) && !stat(input, &in) && in.st_dev == out.st_dev &&
+	    in.st_ino == out.st_ino)
+		return error__set(error, -EINVAL,
+				  "%s is the data file itself; name another file with -o", path);
+	return 0;
+}
+
+int output__open(const char *path, const char *input, FILE **output, struct error *error)
+{
 	bool created;
 	int err;
 
@@ -84,11 +94,9 @@ int output__open(const char *path, const char *input, FILE **output, struct erro
 		*output = stdout;
 		return 0;
 	}
-	if (!stat(path, &out) && !stat(input, &in) && in.st_dev == out.st_dev &&
-	    in.st_ino == out.st_ino)
-		return error__set(error, -EINVAL,
-				  "%s is the data file itself; name another file with -o", path);
-	err = output__reserve(path, output, &created, error);
+	err = output__check(path, input, error);
+	if (!err)
+		err = output__reserve(path, output, &created, error);
 	return err ? err : empty(*output, path, error);
 }
 

@@ -14,6 +14,9 @@ struct error;
  */
 int output__open(const char *path, const char *input, FILE **output, struct error *error);
 
+/* That of it alone: 0, or -EINVAL with @error set where @path (NULL: stdout) is @input. */
+int output__check(const char *path, const char *input, struct error *error);
+
 /*
  * The parts of it for a report that is written after a long run: output__reserve() makes sure
  * that @path can be written and leaves what is in it alone, output__replace() puts @text there and

@@ -21,8 +21,14 @@ int selected__open(struct selected *selected, const char *path, const struct vie
 {
 	int err = data_file__read(path, &selected->profile, error);
 
-	if (!err)
-		err = filter__check_cost(selected->profile, cost, error);
+	return err ? err : selected__choose(selected, view, filter, cost, error);
+}
+
+int selected__choose(struct selected *selected, const struct view_choice *view,
+		     struct filter_choice *filter, enum cost cost, struct error *error)
+{
+	int err = filter__check_cost(selected->profile, cost, error);
+
 	if (!err)
 		err = view_choice__open(view, selected->profile, &selected->view, error);
 	if (err)

@@ -29,6 +29,9 @@ error_t selected__parse(struct view_choice *view, struct filter_choice *filter, 
  */
 int selected__open(struct selected *selected, const char *path, const struct view_choice *view,
 		   struct filter_choice *filter, enum cost cost, struct error *error);
+/* The second half of it: with the profile in @selected. */
+int selected__choose(struct selected *selected, const struct view_choice *view,
+		     struct filter_choice *filter, enum cost cost, struct error *error);
 void selected__release(struct selected *selected);
 
 #endif

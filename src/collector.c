@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cfi.h"
@@ -38,8 +40,10 @@ struct image {
 struct module {
 	__u64 inode;
 	__u32 device, generation;
-	__u32 id; /* profile id, 0 until a frame is in it */
-	int fd;	  /* of the file; -1: it could not be opened */
+	__u32 version; /* as the kernel side has it; 0 where only user space has met the file */
+	__u32 id;      /* profile id, 0 until a frame is in it */
+	int fd;	       /* of the file; -1: it could not be opened */
+	struct timespec modified; /* when it was opened */
 	char *path;
 	struct elf_file *elf;		/* NULL where it could not be read */
 	const struct ap_within *within; /* code that calls are to be within, or NULL */
@@ -315,6 +319,13 @@ static int key_thread(struct collector *collector, const struct ap_count_key *ke
 	return profile__add_thread(collector->profile, process, name, thread);
 }
 
+static struct timespec modification_time(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? (struct timespec){ 0 } : st.st_mtim;
+}
+
 /* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct module *identity, size_t *index)
@@ -338,10 +349,13 @@ static int add_module(struct collector *collector, int fd, const char *path,
 		close_fd(&fd);
 		return -ENOMEM;
 	}
-	if (fd >= 0)
+	if (fd >= 0) {
+		module->modified = modification_time(fd);
 		elf_file__open(fd, path, &module->elf, NULL);
-	if (collector->options.within)
-		module->within = collector->options.within(fd, path, collector->options.context);
+		if (collector->options.within)
+			module->within =
+				collector->options.within(fd, path, collector->options.context);
+	}
 	*index = collector->n_modules++;
 	return 0;
 }
@@ -393,15 +407,19 @@ static void load_table(struct collector *collector, struct module *module)
 	cfi_table__free(table);
 }
 
-/* Where two kernel ids, or the kernel and user space, found the same file. */
-static bool find_module(const struct collector *collector, const struct module *identity,
-			size_t *index)
+/* Where two kernel ids, or the kernel and user space, found the same file; of several that it was,
+ * written to in between, the last. */
+static bool find_module(struct collector *collector, const struct module *identity, size_t *index)
 {
-	for (size_t i = 0; i < collector->n_modules; i++) {
-		const struct module *module = &collector->modules[i];
+	for (size_t i = collector->n_modules; i-- > 0;) {
+		struct module *module = &collector->modules[i];
 
 		if (module->inode == identity->inode && module->device == identity->device &&
-		    module->generation == identity->generation) {
+		    module->generation == identity->generation &&
+		    (!module->version || !identity->version ||
+		     module->version == identity->version)) {
+			if (!module->version)
+				module->version = identity->version;
 			*index = i;
 			return true;
 		}
@@ -409,13 +427,16 @@ static bool find_module(const struct collector *collector, const struct module *
 	return false;
 }
 
-/* Adds the file that @file tells of as a module, with its table, unless it is one already. */
-static int get_module(struct collector *collector, const struct mapped_file *file, size_t *index)
+/* Adds the file that @file tells of as a module, with its table, unless it is one already. @version is
+ * 0 where only user space has met it. */
+static int get_module(struct collector *collector, const struct mapped_file *file, __u32 version,
+		      size_t *index)
 {
 	struct module identity = {
 		.inode = file->inode,
 		.device = file->device,
 		.generation = file->generation,
+		.version = version,
 	};
 	char path[4096];
 	int fd, err;
@@ -469,7 +490,7 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 				record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
 	file.path = told_path(collector, record);
-	err = get_module(collector, &file, &index);
+	err = get_module(collector, &file, record->version, &index);
 	if (err)
 		return err;
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
@@ -547,7 +568,7 @@ static int mapped_module(struct collector *collector, const struct code_mapping 
 	/* The kernel's "//anon" and "[heap]" are no files. */
 	if (mapping->path[0] != '/' || mapping->path[1] == '/')
 		return -ENOENT;
-	return get_module(collector, &file, index);
+	return get_module(collector, &file, 0, index);
 }
 
 /* For the dump unwinder. */
@@ -962,16 +983,68 @@ int collector__name_jit_frames(struct collector *collector)
 	return jit_names__apply(collector->jit_names, collector->profile);
 }
 
+/* Whether @module's file still is as it was when its code was met: it may have been written over. */
+static bool is_intact(const struct module *module)
+{
+	struct timespec now = modification_time(module->fd);
+	struct elf_file *elf;
+	bool same;
+
+	if (now.tv_sec == module->modified.tv_sec && now.tv_nsec == module->modified.tv_nsec)
+		return true;
+	/* Or only touched. */
+	if (!module->elf || !elf_file__build_id(module->elf)[0] ||
+	    elf_file__open(module->fd, module->path, &elf, NULL))
+		return false;
+	same = !strcmp(elf_file__build_id(elf), elf_file__build_id(module->elf));
+	elf_file__free(elf);
+	return same;
+}
+
+static const char *build_id(const struct module *module)
+{
+	return module->elf ? elf_file__build_id(module->elf) : "";
+}
+
+/* Whether the profile, which knows files by path and build id, takes another one for @module. */
+static bool is_ambiguous(const struct collector *collector, const struct module *module)
+{
+	if (*build_id(module))
+		return false;
+	for (size_t i = 0; i < collector->n_modules; i++)
+		if (collector->modules[i].id == module->id && &collector->modules[i] != module)
+			return true;
+	return false;
+}
+
+/* Why there can be no names for @module, NULL where there may be. */
+static const char *why_unnamed(const struct collector *collector, const struct module *module)
+{
+	/* What is at the path by now need not be the file that could not be opened. */
+	if (module->fd < 0 && *module->path == '/')
+		return "the file was gone before it could be opened";
+	if (module->fd >= 0 && !is_intact(module))
+		return "the file was written over while it was recorded";
+	if (is_ambiguous(collector, module))
+		return "several files without a build id were at this path";
+	return NULL;
+}
+
 int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files)
 {
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
+		const char *why;
 		int err;
 
 		if (!module->id || (!files && *module->path == '/'))
 			continue;
-		err = symbols__add_module(symbols, module->id, module->fd, module->path,
-					  module->elf ? elf_file__build_id(module->elf) : "");
+		why = why_unnamed(collector, module);
+		if (why)
+			err = profile__set_module_symbols(collector->profile, module->id, why);
+		else
+			err = symbols__add_module(symbols, module->id, module->fd, module->path,
+						  build_id(module));
 		if (err && err != -EEXIST)
 			return err;
 	}

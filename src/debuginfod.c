@@ -57,7 +57,8 @@ struct debuginfod *debuginfod__new(debuginfod_progress_fn progress, void *contex
 		return NULL;
 	debuginfod->progress = progress;
 	debuginfod->context = context;
-	debuginfod->library = dlopen(LIBRARY, RTLD_LAZY);
+	/* The TLS library that comes along does not survive being unloaded. */
+	debuginfod->library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NODELETE);
 	if (!debuginfod->library ||
 	    !find_function(debuginfod->library, "debuginfod_begin", &begin) ||
 	    !find_function(debuginfod->library, "debuginfod_end", &debuginfod->end) ||

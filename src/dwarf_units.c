@@ -111,7 +111,7 @@ int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct sou
 	size_t room = 0;
 	uint8_t type;
 	Dwarf_Die unit;
-	int end, err = 0;
+	int end = 0, err = 0;
 
 	*bare = NULL;
 	*n_bare = 0;

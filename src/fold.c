@@ -7,9 +7,9 @@
 
 #include "cleanup.h"
 #include "filter.h"
+#include "folded_name.h"
 #include "profile.h"
 #include "stack_view.h"
-#include "utf8.h"
 
 /*
  * Lines are never built to be compared: each is a list of ranks, and a million lines cost 24 MB.
@@ -52,70 +52,18 @@ static size_t function_name(const struct fold *fold, enum ap_function function)
 	return thread_name(fold, fold->profile->n_threads + 1) + function;
 }
 
-/* Makes @name safe in place, as allocprof-folded(1) tells, and ends it with @terminator, for which
- * there must be room. */
-static void make_safe(char *name, char terminator)
-{
-	unsigned char *to = (unsigned char *)name;
-	const unsigned char *at = to;
-
-	while (*at) {
-		size_t size = *at < 0x80 ? 0 : utf8__printable((const char *)at);
-
-		if (size) {
-			memmove(to, at, size);
-			to += size;
-			at += size;
-			continue;
-		}
-		if (*at == ' ' && to != (unsigned char *)name && to[-1] == ',') {
-			at++;
-			continue;
-		}
-		if (*at == ';')
-			*to = ':';
-		else if (strchr(" \t\n\v\f\r", *at))
-			*to = '_';
-		else if (*at < 0x20 || *at >= 0x7f)
-			*to = '?';
-		else
-			*to = *at;
-		to++;
-		at++;
-	}
-	*to++ = terminator;
-	*to = '\0';
-}
-
-/* A safe copy with its terminator; to be freed. */
-static char *safe_name(const char *name, char terminator)
-{
-	size_t len;
-	char *copy;
-
-	if (!*name)
-		name = "[unknown]";
-	len = strlen(name);
-	copy = malloc(len + 2);
-	if (!copy)
-		return NULL;
-	memcpy(copy, name, len + 1);
-	make_safe(copy, terminator);
-	return copy;
-}
-
 /* "_[i]" is what stackcollapse-perf.pl puts behind inlined functions and flamegraph.pl knows. */
 static char *label_name(const struct stack_label *label)
 {
 	_cleanup_(free_ptr) char *marked = NULL;
 
 	if (!label->inlined)
-		return safe_name(label->text, ';');
+		return folded_name__new(label->text, ';');
 	if (asprintf(&marked, "%s_[i]", label->text) < 0) {
 		marked = NULL;
 		return NULL;
 	}
-	return safe_name(marked, ';');
+	return folded_name__new(marked, ';');
 }
 
 static int name_all(struct fold *fold)
@@ -126,11 +74,11 @@ static int name_all(struct fold *fold)
 	for (size_t i = 0; i < fold->view->n_labels; i++)
 		*to++ = label_name(&fold->view->labels[i]);
 	for (size_t i = 0; i < profile->n_processes; i++)
-		*to++ = safe_name(profile->processes[i].comm, ';');
+		*to++ = folded_name__new(profile->processes[i].comm, ';');
 	for (size_t i = 0; i < profile->n_threads; i++)
-		*to++ = safe_name(profile->threads[i].name, ';');
+		*to++ = folded_name__new(profile->threads[i].name, ';');
 	for (int i = 0; i < AP_FUNCTIONS; i++)
-		*to++ = safe_name(profile__function_name(i), ' ');
+		*to++ = folded_name__new(profile__function_name(i), ' ');
 	for (size_t i = 0; i < fold->n_names; i++) {
 		if (!fold->names[i])
 			return -ENOMEM;

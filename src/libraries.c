@@ -6,11 +6,14 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "elf_file.h"
 
 extern char **environ;
 
@@ -23,25 +26,45 @@ static bool has_list_option(const char *interpreter)
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-musl-", 8);
 }
 
-/* "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld-linux-x86-64.so.2 (0x7f…)" */
+/* "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld-linux-x86-64.so.2 (0x7f…)"; a name without a
+ * slash, such as linux-vdso.so.1, is no path. */
 static char *path_in(char *line)
 {
 	char *path = strstr(line, "=> "), *end;
 
 	path = path ? path + 3 : line + strspn(line, " \t");
 	end = strstr(path, " (0x");
-	if (path[0] != '/' || !end)
+	if (!end)
 		return NULL;
 	*end = '\0';
-	return path;
+	return strchr(path, '/') ? path : NULL;
 }
 
-static int start(const char *interpreter, const char *program, int out, pid_t *pid)
+/* @arguments go behind the option. */
+static char **list_command(const char *interpreter, char *const arguments[])
 {
-	char *argv[] = { (char *)interpreter, (char *)"--list", (char *)program, NULL };
+	size_t n = 0;
+	char **argv;
+
+	while (arguments[n])
+		n++;
+	argv = calloc(n + 3, sizeof(*argv));
+	if (!argv)
+		return NULL;
+	argv[0] = (char *)interpreter;
+	argv[1] = (char *)"--list";
+	memcpy(argv + 2, arguments, n * sizeof(*argv));
+	return argv;
+}
+
+static int start(const char *interpreter, char *const arguments[], int out, pid_t *pid)
+{
+	_cleanup_(free_ptr) char **argv = list_command(interpreter, arguments);
 	posix_spawn_file_actions_t actions;
 	int err;
 
+	if (!argv)
+		return -ENOMEM;
 	err = posix_spawn_file_actions_init(&actions);
 	if (err)
 		return -err;
@@ -57,8 +80,8 @@ static int start(const char *interpreter, const char *program, int out, pid_t *p
 	return -err;
 }
 
-int libraries__list(const char *interpreter, const char *program,
-		    void (*fn)(const char *path, void *context), void *context)
+static int list(const char *interpreter, char *const arguments[],
+		void (*fn)(const char *path, void *context), void *context)
 {
 	_cleanup_(free_ptr) char *line = NULL;
 	_cleanup_(close_file) FILE *lines = NULL;
@@ -66,11 +89,9 @@ int libraries__list(const char *interpreter, const char *program,
 	int pipes[2], err;
 	pid_t pid;
 
-	if (!has_list_option(interpreter))
-		return -ENOTSUP;
 	if (pipe2(pipes, O_CLOEXEC))
 		return -errno;
-	err = start(interpreter, program, pipes[1], &pid);
+	err = start(interpreter, arguments, pipes[1], &pid);
 	close(pipes[1]);
 	if (err) {
 		close(pipes[0]);
@@ -88,4 +109,51 @@ int libraries__list(const char *interpreter, const char *program,
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return lines ? 0 : -ENOMEM;
+}
+
+int libraries__list(const char *interpreter, const char *program,
+		    void (*fn)(const char *path, void *context), void *context)
+{
+	char *arguments[] = { (char *)program, NULL };
+
+	if (!has_list_option(interpreter))
+		return -ENOTSUP;
+	return list(interpreter, arguments, fn, context);
+}
+
+/* Whether @path is a program that a dynamic linker loads: not a library named in an option. */
+static bool is_program(const char *path)
+{
+	_cleanup_(close_fd) int fd = -1;
+	struct elf_file *elf;
+	struct stat st;
+	bool is;
+
+	/* What can block when it is opened is none. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || elf_file__open(fd, path, &elf, NULL))
+		return false;
+	is = elf_file__is_program(elf);
+	elf_file__free(elf);
+	return is;
+}
+
+int libraries__list_started(const char *linker, char *const argv[],
+			    void (*fn)(const char *path, void *context), void *context)
+{
+	_cleanup_(free_ptr) char *real = realpath(linker, NULL);
+	size_t program = 1;
+
+	if (!real)
+		return -errno;
+	if (!has_list_option(real))
+		return -ENOTSUP;
+	while (argv[program] && !is_program(argv[program]))
+		program++;
+	if (!argv[program])
+		return -ENOENT;
+	fn(argv[program], context);
+	return list(linker, argv + 1, fn, context);
 }

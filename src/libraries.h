@@ -12,4 +12,12 @@
 int libraries__list(const char *interpreter, const char *program,
 		    void (*fn)(const char *path, void *context), void *context);
 
+/*
+ * The same for a command that names the dynamic linker itself, "ld.so --library-path DIR PROGRAM …":
+ * @argv, of which argv[0] is the file @linker. @fn gets the program too, first. -ENOTSUP where @linker
+ * is no such linker, -ENOENT where no argument is a program.
+ */
+int libraries__list_started(const char *linker, char *const argv[],
+			    void (*fn)(const char *path, void *context), void *context);
+
 #endif

@@ -77,6 +77,7 @@ struct live {
 	int current; /* of the two lifetimes maps */
 	bool wants_drain;
 	struct timeline timeline;
+	__u64 end_ns; /* 0 while it goes on */
 	__u64 unfinished;
 };
 
@@ -366,11 +367,22 @@ static int drain(struct live *live)
 	return read_lifetimes(live, live->options.lifetimes_fds[last]);
 }
 
-static __u32 epoch_at(const struct live *live, __u64 time_ns, __u32 shift)
+static __u64 epoch_at(const struct live *live, __u64 time_ns, __u32 shift)
 {
 	__u64 start_ns = live->options.shared->start_ns;
 
 	return time_ns > start_ns ? (time_ns - start_ns) >> shift : 0;
+}
+
+/* The length of epochs now; where nothing is freed the programs do not look. */
+static __u32 epoch_shift(const struct live *live)
+{
+	__u64 end_ns = live->end_ns ? live->end_ns : now_ns();
+	__u32 shift = live->options.shared->epoch_shift;
+
+	while (epoch_at(live, end_ns, shift) >= AP_MAX_EPOCHS)
+		shift++;
+	return shift;
 }
 
 /* Of a block that no free has ended: what its space's state says of it. */
@@ -379,7 +391,7 @@ static int absorb(struct live *live, __u32 space_number, const struct ap_block *
 	static const struct space unknown = { .state = SPACE_USED };
 	const struct space *space =
 		space_number < live->n_spaces ? &live->spaces[space_number] : &unknown;
-	__u32 shift = live->options.shared->epoch_shift;
+	__u32 shift = epoch_shift(live);
 	struct ap_lifetime_key key = {
 		.record = block->record,
 		.shift = shift,
@@ -551,6 +563,7 @@ int live__timeout_ms(const struct live *live, int most)
 int live__stop(struct live *live, __u64 end_ns)
 {
 	__atomic_store_n(&live->options.shared->stopped, 1, __ATOMIC_RELEASE);
+	live->end_ns = end_ns;
 	return live->options.stacks ? sample(live, end_ns - live->options.shared->start_ns) : 0;
 }
 

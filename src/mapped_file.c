@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Inode numbers are used again at once, by tmpfs and ext4 too: the generation tells. */
@@ -24,9 +26,18 @@ static bool has_generation(int fd, __u32 generation)
 	return (__u32)answer == generation;
 }
 
+/* On overlayfs and btrfs stat(2) tells of another device than the kernel has. */
+static bool hides_device(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) &&
+	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
 /*
- * Whether @fd is the file. On overlayfs and btrfs stat(2) tells of another device than the kernel has,
- * and then the inode's number cannot be compared either: @trusted says whether the file is believed.
+ * Whether @fd is the file. Where the devices cannot be compared the inode's number may differ too:
+ * @trusted says whether the file is believed.
  */
 static bool is_same(int fd, const struct mapped_file *file, bool trusted)
 {
@@ -36,7 +47,7 @@ static bool is_same(int fd, const struct mapped_file *file, bool trusted)
 		return false;
 	if ((major(st.st_dev) << 20 | minor(st.st_dev)) == file->device)
 		return st.st_ino == file->inode && has_generation(fd, file->generation);
-	return trusted || st.st_ino == file->inode;
+	return trusted || (hides_device(fd) && st.st_ino == file->inode);
 }
 
 static int open_if_same(const char *name, const struct mapped_file *file, bool trusted)

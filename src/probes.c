@@ -431,7 +431,7 @@ static void add_listed(const char *path, void *context)
 		listing->err = err;
 }
 
-int probes__add_command(struct probes *probes, const char *argv0, struct error *error)
+int probes__add_command(struct probes *probes, char *const argv[], struct error *error)
 {
 	_cleanup_(free_ptr) char *path = NULL;
 	_cleanup_(close_fd) int fd = -1;
@@ -440,7 +440,7 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 	bool is_static = false;
 	int err;
 
-	err = open_command(argv0, &path, error);
+	err = open_command(argv[0], &path, error);
 	if (err == -ENOEXEC)
 		return add_system_libc(probes, error);
 	if (err)
@@ -452,7 +452,11 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 		if (!is_failure(err) && elf_file__interpreter(elf)[0])
 			err = add_path(probes, elf_file__interpreter(elf), error);
 		if (!is_failure(err)) {
-			libraries__list(elf_file__interpreter(elf), path, add_listed, &listing);
+			if (elf_file__interpreter(elf)[0])
+				libraries__list(elf_file__interpreter(elf), path, add_listed,
+						&listing);
+			else
+				libraries__list_started(path, argv, add_listed, &listing);
 			err = listing.err;
 		}
 		elf_file__free(elf);
@@ -471,7 +475,8 @@ int probes__add_command(struct probes *probes, const char *argv0, struct error *
 
 int probes__add_expected(struct probes *probes, const char *name, struct error *error)
 {
-	int err = probes__add_command(probes, name, error);
+	char *argv[] = { (char *)name, NULL };
+	int err = probes__add_command(probes, argv, error);
 
 	/* A library need not be executable, nor a static program have an allocator with a name. */
 	if (err == -EACCES && strchr(name, '/')) {

@@ -67,11 +67,12 @@ void probes__free(struct probes *probes);
 void probes__detach(struct probes *probes);
 
 /*
- * Probes the allocators that the command @argv0 will use: its executable's own, its dynamic
- * linker's (musl), and the libc of this system. -ENOENT, -EACCES: no such command; -ENOTSUP: it is
- * static and brings no allocator that can be found by name.
+ * Probes the allocators that the command @argv will use: its executable's own, those of its
+ * libraries, its dynamic linker's (musl), and the libc of this system; the same of the program that
+ * is an argument where the command is a dynamic linker. -ENOENT, -EACCES: no such command; -ENOTSUP:
+ * it is static and brings no allocator that can be found by name.
  */
-int probes__add_command(struct probes *probes, const char *argv0, struct error *error);
+int probes__add_command(struct probes *probes, char *const argv[], struct error *error);
 
 /* The same for a program that the command will start, or a library that it will load: what has no
  * allocator is as good. */

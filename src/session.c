@@ -565,7 +565,7 @@ int session__launch(struct session *session, char *const argv[],
 	if (!err)
 		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
 	if (!err)
-		err = probes__add_command(session->probes, argv[0], error);
+		err = probes__add_command(session->probes, argv, error);
 	if (!err)
 		err = add_expected(session, error);
 	if (!err && session->gate)
@@ -622,13 +622,15 @@ static int read_events(struct session *session)
 	err = ring_buffer__consume(session->ring);
 	while ((candidate = session->candidates)) {
 		session->candidates = candidate->next;
+		/* More may come while it is looked at. */
+		if (!session->candidates)
+			session->candidates_end = &session->candidates;
 		if (candidate->event.path &&
 		    collector__is_followed(session->collector, candidate->event.pid))
 			probes__notice_mapping(session->probes, &candidate->event);
 		free(candidate->event.path);
 		free(candidate);
 	}
-	session->candidates_end = &session->candidates;
 	if (session->gate)
 		gate__attend(session->gate);
 	if (err < 0)

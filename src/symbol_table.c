@@ -64,8 +64,10 @@ int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
 	GElf_Shdr header;
 	struct symbol *to;
 
-	/* '$' begins the mapping symbols of ARM and RISC-V. */
-	if (!name || !*name || *name == '$' || section == SHN_UNDEF || section == SHN_ABS)
+	if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS)
+		return 0;
+	/* '$' begins the mapping symbols of ARM and RISC-V, and the functions of Swift. */
+	if (type == STT_NOTYPE && *name == '$')
 		return 0;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return 0;

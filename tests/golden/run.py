@@ -72,6 +72,32 @@ CASE_STUDY = {
     "folded_peak": ["folded", "--cost=peak"],
 }
 
+# On what write_diff_story makes.
+DIFF = {
+    "diff": ["before.data", "after.data"],
+    "diff_plain": ["--no-pairing", "--alike", "--min=11", "before.data", "after.data"],
+    "diff_depth": ["--depth=1", "--top=1", "before.data", "after.data"],
+    "diff_temporary": ["--cost=temporary", "before.data", "after.data"],
+    "diff_runs": ["before.data", "before_runs.data"],
+    "diff_json": ["--json", "before_runs.data", "after_runs.data"],
+    "diff_folded": ["--folded", "before.data", "after.data"],
+    "diff_through": ["--through=handle_request", "--by=process", "before.data", "after.data"],
+    "diff_incomplete": ["--strict", "allocprof.data", "allocprof.data"],
+}
+DIFF_REFUSED = [
+    [],
+    ["before.data"],
+    ["before.data", "after.data", "third.data"],
+    ["--json", "--folded", "before.data", "after.data"],
+    ["--folded", "--top=1", "before.data", "after.data"],
+    ["--cost=weight", "before.data", "after.data"],
+    ["--depth=0", "before.data", "after.data"],
+    ["--stack=1", "before.data", "after.data"],
+    ["before.data", "nowhere.data"],
+    ["-o", "before.data", "before.data", "after.data"],
+    ["-o", "after.data", "before.data", "after.data"],
+]
+
 
 def read(path):
     return open(path, encoding="utf-8", errors="surrogateescape").read()
@@ -122,6 +148,14 @@ def output_of(case, allocprof, man_dir, cwd):
         if read(os.path.join(cwd, "out")) + to_file != text:
             sys.exit("-o FILE gave something else than standard output")
         return text
+    if case in DIFF:
+        text = run([allocprof, "diff", *DIFF[case]], cwd)
+        to_file = run([allocprof, "diff", "-o", "out", *DIFF[case]], cwd)
+        if read(os.path.join(cwd, "out")) + to_file != text:
+            sys.exit("-o FILE gave something else than standard output")
+        return text
+    if case == "diff_refused":
+        return "".join(run([allocprof, "diff", *words], cwd) for words in DIFF_REFUSED)
     if case == "graph":
         return run([allocprof, "graph", "--json", "--strict"], cwd)
     if case == "graph_errors":
@@ -166,6 +200,9 @@ def main():
     with tempfile.TemporaryDirectory() as cwd:
         kind = ["case-study"] if case in CASE_STUDY or case in ABOUT_CASE_STUDY else []
         subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data"), *kind], check=True)
+        if case.startswith("diff"):
+            subprocess.run([os.path.join(os.path.dirname(write_fixture), "write_diff_story"), cwd],
+                           check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
         shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
         if (case in SQL or case == "report_without_live") and not shutil.which("sqlite3"):

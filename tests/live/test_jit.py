@@ -61,7 +61,8 @@ function loop(n) {
 }
 for (let i = 0; i < 50; i++) loop(2000);
 """)
-    recording = record(run, allocprof, tmp_path, node, "--perf-basic-prof", script)
+    recording = record(run, allocprof, tmp_path, node, "--perf-basic-prof", script,
+                       cwd=tmp_path)  # V8 leaves a log where it runs
     names = {name for name, in recording.sql(
         "SELECT u.name FROM frames f JOIN lines l ON l.frame = f.id "
         "JOIN functions u ON u.id = l.function WHERE f.module = 0")}
@@ -104,7 +105,7 @@ int main()
     assert text == ("its DWARF",)
 
 
-def test_wrong_file(run, allocprof, target, tmp_path):
+def test_wrong_file(run, allocprof, target, tmp_path, clean_maps):
     """Names come from the file that was mapped, not from what is at its path by then."""
     program = tmp_path / "program"
     shutil.copy(target("jit"), program)

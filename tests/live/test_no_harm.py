@@ -60,6 +60,7 @@ def assert_same(run, under, command, argv, **options):
     (["many_stacks", "-t", "4", "100000", "1000"], 0),
     (["print_backtrace_in_malloc"], 0),
     (["print_backtrace_in_malloc", "fault"], 0),
+    (["own_malloc"], 0),
     (["live_random", "1", "1", "5000"], 0),
     (["case_study", "100"], 0),
     *((["return_hazards", case], 0) for case in stated_cases("return_hazards")),

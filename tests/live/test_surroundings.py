@@ -3,13 +3,15 @@
 behind, and a root and namespaces of its own as a privileged container has."""
 
 import os
+import re
 import signal
+import subprocess
 
 import pytest
 
 import conftest
 from support import (Obedient, Recording, TIMEOUT_SECONDS, by_address, differences, folded, libc_path,
-                     patched_functions, read_report, shell_status, stated, wait_until)
+                     patched_functions, read_report, second_libc, shell_status, stated, wait_until)
 
 COMMANDS = ["stat", "record"]
 
@@ -218,6 +220,43 @@ def test_daemon_goes_on(runner, run, allocprof, target, tmp_path, command):
             os.close(file)
 
 
+# A dynamic linker of one's own
+
+def interpreter_of(path):
+    output = subprocess.run(["readelf", "-lW", path], check=True, stdout=subprocess.PIPE, text=True)
+    return re.search(r"interpreter: (\S+)\]", output.stdout)[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_linker_is_named(run, allocprof, target, tmp_path, command):
+    """ld.so --library-path DIRECTORY PROGRAM: what is started is not what makes the blocks."""
+    second_libc(tmp_path / "lib")
+    linker = interpreter_of(target("every_function"))
+    program = target("every_function")
+    run([*argv_of(allocprof, command, tmp_path / "plain"), "--", program], expect=3)
+    run([*argv_of(allocprof, command, tmp_path / "x"), "--", linker, "--library-path",
+         tmp_path / "lib", program], expect=3)
+    assert mallocs(command, tmp_path / "x") == mallocs(command, tmp_path / "plain") > 0
+    if command == "stat":
+        assert read_report(tmp_path / "x")["complete"] is True
+    else:
+        recording = Recording(tmp_path / "x")
+        assert "unprobed_allocators" not in recording.meta
+        assert recording.ledger["complete"] == recording.ledger["events"]
+        assert "main" in {name for text in recording.texts() for name in text.split(";")}
+
+
+def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
+    """A process maps several files at once, and the last of them is one that should have been
+    probed; also when allocprof is busy with the first meanwhile."""
+    env = second_libc(tmp_path / "lib")
+    words = f"LD_LIBRARY_PATH={env['LD_LIBRARY_PATH']} exec {target('names_full')}"
+    for _ in range(12):
+        run([*argv_of(allocprof, "record", tmp_path / "x"), "--", "sh", "-c", words], expect=0)
+        assert Recording(tmp_path / "x").meta.get("unprobed_allocators") == str(tmp_path / "lib" /
+                                                                                 "libc.so.6")
+
+
 # A container
 
 CONTAINER = """
@@ -286,7 +325,7 @@ def test_in_a_container(run, allocprof, counter, target, tmp_path, command, word
         lines, _ = folded(run, allocprof, output, "--no-comm")
         assert sum(line.endswith(";leaf;malloc") for line in lines) == 100
     else:
-        assert {"main", "work"} & {text.split(";")[-1] for text in recording.texts()}
+        assert {"main", "work"} & {name for text in recording.texts() for name in text.split(";")}
 
 
 @pytest.mark.usefixtures("container")

@@ -30,7 +30,10 @@ PROBES = ['constructor', 'lambda', 'template', 'anonymous', 'exported']
 
 
 def sh(command, **kwargs):
-    return subprocess.run(command, check=True, capture_output=True, text=True, **kwargs).stdout
+    done = subprocess.run(command, check=False, capture_output=True, text=True, **kwargs)
+    if done.returncode:
+        sys.exit(f'FAILED: {" ".join(command)}: status {done.returncode}\n{done.stderr}')
+    return done.stdout
 
 
 class Program:

@@ -15,5 +15,7 @@
 	})
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #define bpf_core_type_size(type)	   sizeof(type)
+/* What older and newer kernels have instead. */
+#define bpf_core_field_exists(field) 0
 
 #endif

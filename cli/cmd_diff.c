@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "completeness.h"
+#include "data_file.h"
+#include "diff.h"
+#include "diff_output.h"
+#include "error.h"
+#include "message.h"
+#include "number.h"
+#include "options.h"
+#include "output.h"
+#include "selected.h"
+
+#define DEFAULT_TOP	 10
+#define DEFAULT_JSON_TOP 1000
+
+enum {
+	OPT_COST = 256,
+	OPT_DEPTH,
+	OPT_MIN,
+	OPT_TOP,
+	OPT_ALIKE,
+	OPT_NO_PAIRING,
+	OPT_JSON,
+	OPT_FOLDED,
+	OPT_STRICT,
+};
+
+static const struct argp_option diff_options[] = {
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	{ "cost", OPT_COST, "KEY", 0,
+	  "What is compared: allocations (default), bytes, live, live-bytes, temporary or peak" },
+	{ "depth", OPT_DEPTH, "N", 0, "Compare only the N innermost frames of stacks" },
+	{ "min", OPT_MIN, "N", 0, "Add up stacks whose difference is less than N" },
+	{ "top", OPT_TOP, "N", 0,
+	  "List N stacks of each section (default 10, 1000 with --json); 0 for all" },
+	{ "alike", OPT_ALIKE, NULL, 0, "List stacks that did not change, too" },
+	{ "no-pairing", OPT_NO_PAIRING, NULL, 0, "Do not pair stacks whose frames differ" },
+	{ "json", OPT_JSON, NULL, 0, "Print JSON" },
+	{ "folded", OPT_FOLDED, NULL, 0,
+	  "Print folded stacks with both numbers, for differential flame graphs" },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_OPTIONS,
+	FILTER_OPTIONS,
+	{ 0 },
+};
+
+struct diff_command {
+	const char *inputs[DIFF_SIDES];
+	size_t n_inputs;
+	const char *output;
+	struct diff_options diff;
+	struct view_choice view;
+	struct filter_choice filter;
+	__u64 top;
+	bool top_is_given, alike, json, folded, strict;
+};
+
+static int parse_cost(const char *name, struct diff_options *options, struct error *error)
+{
+	int cost = cost__by_name(name);
+
+	if (cost >= 0) {
+		options->cost = cost;
+		return 0;
+	}
+	error__set(error, -EINVAL,
+		   "unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary "
+		   "or peak",
+		   name);
+	return EINVAL;
+}
+
+static int parse_depth(const char *text, struct diff_options *options, struct error *error)
+{
+	__u64 depth;
+	int err = number__parse_count(text, &depth, error);
+
+	if (err)
+		return err;
+	if (!depth || depth > UINT32_MAX) {
+		error__set(error, -EINVAL, "'%s' frames make no stack; --depth is 1 or more", text);
+		return EINVAL;
+	}
+	options->depth = depth;
+	return 0;
+}
+
+static error_t parse_diff(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct diff_command *options = input->options;
+
+	switch (key) {
+	case 'o':
+		options->output = arg;
+		return 0;
+	case OPT_COST:
+		return parse_cost(arg, &options->diff, input->error);
+	case OPT_DEPTH:
+		return parse_depth(arg, &options->diff, input->error);
+	case OPT_MIN:
+		return number__parse_count(arg, &options->diff.min, input->error);
+	case OPT_TOP:
+		options->top_is_given = true;
+		return number__parse_count(arg, &options->top, input->error);
+	case OPT_ALIKE:
+		options->alike = true;
+		return 0;
+	case OPT_NO_PAIRING:
+		options->diff.no_pairing = true;
+		return 0;
+	case OPT_JSON:
+		options->json = true;
+		return 0;
+	case OPT_FOLDED:
+		options->folded = true;
+		return 0;
+	case OPT_STRICT:
+		options->strict = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (options->n_inputs == DIFF_SIDES)
+			return options__reject_argument(input, arg);
+		options->inputs[options->n_inputs++] = arg;
+		return 0;
+	case OPT_STACK:
+	case OPT_NOT_STACK:
+		error__set(input->error, -EINVAL,
+			   "a stack has another number in each file; give --through or --module");
+		return EINVAL;
+	default:
+		return selected__parse(&options->view, &options->filter, key, arg, input->error);
+	}
+}
+
+static int check_options(const struct diff_command *options, struct error *error)
+{
+	int err = filter__check_options(&options->filter.options, options->diff.cost, error);
+
+	if (err)
+		return err;
+	if (options->n_inputs < DIFF_SIDES)
+		return error__set(error, -EINVAL,
+				  "two data files are compared; write allocprof diff BEFORE AFTER");
+	if (options->json && options->folded)
+		return error__set(error, -EINVAL,
+				  "--json and --folded are two outputs; leave one out");
+	if (options->folded && (options->diff.min || options->top_is_given || options->alike))
+		return error__set(error, -EINVAL,
+				  "--folded has all stacks; leave out --min, --top and --alike");
+	return 0;
+}
+
+struct reading {
+	const char *path;
+	struct profile *profile;
+	struct error error;
+	int err;
+};
+
+static void *read_profile(void *context)
+{
+	struct reading *reading = context;
+
+	reading->err = data_file__read(reading->path, &reading->profile, &reading->error);
+	return NULL;
+}
+
+/* Both at once, as reading is half of the work. */
+static int read_profiles(const struct diff_command *options, struct selected selected[DIFF_SIDES],
+			 struct error *error)
+{
+	struct reading readings[DIFF_SIDES] = {
+		{ .path = options->inputs[DIFF_BEFORE] },
+		{ .path = options->inputs[DIFF_AFTER] },
+	};
+	pthread_t thread;
+	bool is_threaded = !pthread_create(&thread, NULL, read_profile, &readings[DIFF_AFTER]);
+
+	read_profile(&readings[DIFF_BEFORE]);
+	if (is_threaded)
+		pthread_join(thread, NULL);
+	else
+		read_profile(&readings[DIFF_AFTER]);
+	for (int side = 0; side < DIFF_SIDES; side++)
+		selected[side].profile = readings[side].profile;
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		if (readings[side].err == -ENOENT)
+			return error__set(
+				error, -ENOENT,
+				"no such file %.256s; name two that allocprof record wrote",
+				readings[side].path);
+		if (readings[side].err) {
+			*error = readings[side].error;
+			return readings[side].err;
+		}
+	}
+	return 0;
+}
+
+static int print_diff(const struct diff_command *options, const struct diff *diff,
+		      const struct selected selected[DIFF_SIDES], FILE *to)
+{
+	struct diff_output output = {
+		.diff = diff,
+		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
+		.inputs = { options->inputs[DIFF_BEFORE], options->inputs[DIFF_AFTER] },
+		.top = options->top_is_given ? options->top
+		       : options->json	     ? DEFAULT_JSON_TOP
+					     : DEFAULT_TOP,
+		.alike = options->alike,
+		.terminal = terminal__of(to),
+	};
+
+	if (options->folded)
+		return diff__write_folded(diff, to);
+	return options->json ? diff_output__json(&output) : diff_output__text(&output);
+}
+
+static int write_diff(const struct diff_command *options, const struct diff *diff,
+		      const struct selected selected[DIFF_SIDES], struct error *error)
+{
+	FILE *output;
+	int err = output__check(options->output, options->inputs[DIFF_BEFORE], error);
+
+	if (!err)
+		err = output__open(options->output, options->inputs[DIFF_AFTER], &output, error);
+	if (err)
+		return err;
+	err = print_diff(options, diff, selected, output);
+	return output__close(output, options->output, err, error);
+}
+
+/* The diff of what @selected gets. */
+static int compare(struct diff_command *options, struct selected selected[DIFF_SIDES],
+		   struct diff **diff, struct error *error)
+{
+	struct diff_input inputs[DIFF_SIDES];
+	int err = read_profiles(options, selected, error);
+
+	for (int side = 0; side < DIFF_SIDES && !err; side++) {
+		err = selected__choose(&selected[side], &options->view, &options->filter,
+				       options->diff.cost, error);
+		if (err)
+			return error__wrap(error, err, "%.256s", options->inputs[side]);
+		inputs[side] = (struct diff_input){
+			.profile = selected[side].profile,
+			.view = selected[side].view,
+			.counts = selected[side].filtered.counts,
+		};
+	}
+	options->diff.by_process = options->view.by_process;
+	options->diff.by_thread = options->view.by_thread;
+	return err ? err : diff__new(inputs, &options->diff, diff, error);
+}
+
+static void free_diff(struct diff **diff)
+{
+	diff__free(*diff);
+}
+
+static void release_selected(struct selected (*selected)[DIFF_SIDES])
+{
+	for (int side = 0; side < DIFF_SIDES; side++)
+		selected__release(&(*selected)[side]);
+}
+
+static void release_filter(struct diff_command *options)
+{
+	filter_choice__release(&options->filter);
+}
+
+static int report_completeness(const struct diff_command *options,
+			       const struct selected selected[DIFF_SIDES])
+{
+	int status = EXIT_GOOD;
+
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		int lacks = completeness__report_as(selected[side].profile, options->inputs[side],
+						    options->strict);
+
+		if (lacks)
+			status = lacks;
+	}
+	return status;
+}
+
+static int run_diff(int argc, char **argv)
+{
+	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
+	_cleanup_(release_filter) struct diff_command options = { 0 };
+	_cleanup_(free_diff) struct diff *diff = NULL;
+	struct error error = { 0 };
+	int err;
+
+	err = options__parse(&cmd_diff, parse_diff, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (!err)
+		err = check_options(&options, &error);
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	err = compare(&options, selected, &diff, &error);
+	if (!err)
+		err = write_diff(&options, diff, selected, &error);
+	/* A reader such as head(1) took what it wanted. */
+	if (err == -EPIPE)
+		return EXIT_GOOD;
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_FAILED;
+	}
+	filter_choice__tell_unmet(&options.filter);
+	return report_completeness(&options, selected);
+}
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.summary = "Print what changed between two recordings, by stack",
+	.args_doc = "BEFORE AFTER",
+	.doc = "Print what changed between two recordings, by stack.\v"
+	       "For example: allocprof diff allocprof.data.old allocprof.data",
+	.options = diff_options,
+	.run = run_diff,
+};

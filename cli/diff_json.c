@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+
+#include "cleanup.h"
+#include "completeness.h"
+#include "diff_output.h"
+#include "filter.h"
+#include "json.h"
+#include "profile.h"
+
+static void add(json_object *object, const char *key, json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
+
+static json_object *count_of(__u64 count)
+{
+	return json_object_new_uint64(count);
+}
+
+static json_object *json_side(const struct diff_output *output, enum diff_side side)
+{
+	const struct diff_profile *of = &output->diff->profiles[side];
+	const struct profile *profile = output->profiles[side];
+	const char *command = profile__meta(profile, "command");
+	json_object *object = json_object_new_object();
+
+	add(object, "file", json__string(output->inputs[side]));
+	add(object, "command", command ? json__string(command) : NULL);
+	add(object, "basis",
+	    json_object_new_string(filter__has_live(profile) ? "allocations" : "requests"));
+	add(object, "complete", json_object_new_boolean(completeness__has_all_calls(profile)));
+	add(object, "lost", count_of(profile__ledger(profile, "lost")));
+	add(object, "stacks", count_of(of->n_stacks));
+	add(object, "runs", count_of(of->n_runs));
+	add(object, "total", count_of(of->total));
+	add(object, "min", count_of(of->min));
+	add(object, "max", count_of(of->max));
+	return object;
+}
+
+static json_object *json_marks(const struct diff_mark *marks, size_t n)
+{
+	json_object *frames = json_object_new_array();
+
+	for (size_t i = 0; i < n; i++) {
+		const struct diff_mark *mark = &marks[i];
+		json_object *frame = json_object_new_object();
+
+		add(frame, "name", json__string(mark->name->function));
+		add(frame, "module", *mark->name->module ? json__string(mark->name->module) : NULL);
+		add(frame, "in",
+		    json_object_new_string(!mark->is_in[DIFF_AFTER]    ? "before"
+					   : !mark->is_in[DIFF_BEFORE] ? "after"
+								       : "both"));
+		json_object_array_add(frames, frame);
+	}
+	return frames;
+}
+
+static void add_ranges(const struct diff_output *output, const struct diff_entry *entry,
+		       json_object *object)
+{
+	static const char *const keys[DIFF_SIDES][2] = { { "before_min", "before_max" },
+							 { "after_min", "after_max" } };
+	const struct diff_profile *profiles = output->diff->profiles;
+
+	if (profiles[DIFF_BEFORE].n_runs <= 1 && profiles[DIFF_AFTER].n_runs <= 1)
+		return;
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		struct diff_cost cost = diff_entry__cost(output->diff, entry, side);
+
+		add(object, keys[side][0], count_of(cost.min));
+		add(object, keys[side][1], count_of(cost.max));
+	}
+	add(object, "noise", json_object_new_boolean(entry->is_noise));
+}
+
+static int json_entry(const struct diff_output *output, const struct diff_entry *entry,
+		      json_object *list)
+{
+	_cleanup_(free_ptr) struct diff_mark *marks = NULL;
+	__u64 before = diff_entry__cost(output->diff, entry, DIFF_BEFORE).median;
+	__u64 after = diff_entry__cost(output->diff, entry, DIFF_AFTER).median;
+	json_object *object;
+	char percent[32];
+	size_t n;
+	int err = diff_entry__marks(output->diff, entry, &marks, &n);
+
+	if (err)
+		return err;
+	object = json_object_new_object();
+	snprintf(percent, sizeof(percent), "%.1f",
+		 before ? 100.0 * entry->difference / before : 0.0);
+	add(object, "before", count_of(before));
+	add(object, "after", count_of(after));
+	add(object, "difference", json_object_new_int64(entry->difference));
+	add(object, "percent",
+	    before ? json_object_new_double_s(100.0 * entry->difference / before, percent) : NULL);
+	add_ranges(output, entry, object);
+	if (entry->section == DIFF_PAIRED)
+		add(object, "similarity_permille", count_of(entry->similarity));
+	add(object, "frames", json_marks(marks, n));
+	return json_object_array_add(list, object) ? -ENOMEM : 0;
+}
+
+static int add_section(const struct diff_output *output, enum diff_section section,
+		       json_object *sections)
+{
+	const struct diff_sum *sum = &output->diff->sections[section];
+	json_object *object = json_object_new_object(), *list = json_object_new_array();
+	size_t n = diff_output__listed(output, section);
+	int err = 0;
+
+	add(object, "stacks", count_of(sum->n));
+	add(object, "before", count_of(sum->costs[DIFF_BEFORE]));
+	add(object, "after", count_of(sum->costs[DIFF_AFTER]));
+	add(object, "difference", json_object_new_int64(diff__difference(sum->costs)));
+	add(object, "listed", list);
+	add(sections, diff__section_name(section), object);
+	for (size_t i = 0; i < n && !err; i++)
+		err = json_entry(output, &output->diff->entries[sum->first + i], list);
+	return err;
+}
+
+static json_object *json_between_runs(const struct diff *diff)
+{
+	json_object *object = json_object_new_object();
+	__s64 before = diff->between_runs[DIFF_BEFORE], after = diff->between_runs[DIFF_AFTER];
+
+	add(object, "before", json_object_new_int64(before));
+	add(object, "after", json_object_new_int64(after));
+	add(object, "difference", json_object_new_int64(after - before));
+	return object;
+}
+
+int diff_output__json(const struct diff_output *output)
+{
+	const struct diff *diff = output->diff;
+	const __u64 totals[] = { diff->profiles[DIFF_BEFORE].total,
+				 diff->profiles[DIFF_AFTER].total };
+	json_object *root = json_object_new_object(), *sections = json_object_new_object();
+	int err = 0;
+
+	if (!root || !sections)
+		return -ENOMEM;
+	add(root, "schema", json_object_new_string("allocprof-diff/1"));
+	add(root, "cost", json_object_new_string(cost__name(diff->options.cost)));
+	add(root, "depth", diff->options.depth ? count_of(diff->options.depth) : NULL);
+	add(root, "min", count_of(diff->options.min));
+	add(root, "pairing", json_object_new_boolean(!diff->options.no_pairing));
+	add(root, "pairing_stopped", json_object_new_boolean(diff->stopped_pairing));
+	add(root, "before", json_side(output, DIFF_BEFORE));
+	add(root, "after", json_side(output, DIFF_AFTER));
+	add(root, "difference", json_object_new_int64(diff__difference(totals)));
+	add(root, "sums_exact", json_object_new_boolean(!diff->is_cut));
+	add(root, "sections", sections);
+	for (int section = 0; section < DIFF_SECTIONS && !err; section++)
+		err = add_section(output, section, sections);
+	add(root, "between_runs", json_between_runs(diff));
+	if (!err)
+		err = json__write(root, output->terminal.to);
+	json_object_put(root);
+	return err;
+}

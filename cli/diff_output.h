@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How `allocprof diff` prints what changed. */
+#ifndef ALLOCPROF_DIFF_OUTPUT_H
+#define ALLOCPROF_DIFF_OUTPUT_H
+
+#include "diff.h"
+#include "terminal.h"
+
+struct profile;
+
+struct diff_output {
+	const struct diff *diff;
+	const struct profile *profiles[DIFF_SIDES];
+	const char *inputs[DIFF_SIDES]; /* the data files' names */
+	__u64 top;			/* stacks to list in each section; 0: all */
+	bool alike;			/* list those that did not change, too */
+	struct terminal terminal;
+};
+
+/* Write errors are left in the terminal's file. 0 or -ENOMEM. */
+int diff_output__text(const struct diff_output *output);
+/* allocprof-diff/1. 0, -ENOMEM or the negative errno of the write. */
+int diff_output__json(const struct diff_output *output);
+
+/* How many stacks of @section there are to list, which is all that cost anything, and how many will be. */
+size_t diff_output__listable(const struct diff_output *output, enum diff_section section);
+size_t diff_output__listed(const struct diff_output *output, enum diff_section section);
+
+#endif

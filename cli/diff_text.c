@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "completeness.h"
+#include "diff_output.h"
+#include "filter.h"
+#include "number.h"
+#include "profile.h"
+#include "table.h"
+
+#define COLUMNS 6
+/* Frames that are shown beside those that differ. */
+#define CONTEXT 2
+
+static const char *const titles[DIFF_SECTIONS] = {
+	[DIFF_ONLY_BEFORE] = "only in BEFORE",
+	[DIFF_ONLY_AFTER] = "only in AFTER",
+	[DIFF_CHANGED] = "changed",
+	[DIFF_PAIRED] = "paired, frames differ",
+	[DIFF_ALIKE] = "alike",
+	[DIFF_BELOW_MIN] = "below --min",
+};
+
+static const char *const cost_titles[COSTS] = {
+	[COST_ALLOCATIONS] = "allocations", [COST_BYTES] = "bytes",
+	[COST_LIVE] = "live blocks",	    [COST_LIVE_BYTES] = "live bytes",
+	[COST_TEMPORARY] = "temporary",	    [COST_PEAK] = "bytes at the peak",
+};
+
+size_t diff_output__listable(const struct diff_output *output, enum diff_section section)
+{
+	const struct diff *diff = output->diff;
+	const struct diff_sum *sum = &diff->sections[section];
+	size_t n = sum->n;
+
+	if (section == DIFF_BELOW_MIN || (section == DIFF_ALIKE && !output->alike))
+		return 0;
+	for (; n; n--) {
+		const struct diff_entry *last = &diff->entries[sum->first + n - 1];
+
+		if (diff_entry__cost(diff, last, DIFF_BEFORE).max ||
+		    diff_entry__cost(diff, last, DIFF_AFTER).max)
+			break;
+	}
+	return n;
+}
+
+size_t diff_output__listed(const struct diff_output *output, enum diff_section section)
+{
+	size_t n = diff_output__listable(output, section);
+
+	return output->top && output->top < n ? output->top : n;
+}
+
+/* "+1,234" */
+static struct number_text signed_text(__s64 value)
+{
+	struct number_text number = number__count(value < 0 ? -(__u64)value : (__u64)value);
+	struct number_text text;
+
+	snprintf(text.text, sizeof(text.text), "%s%.30s",
+		 value < 0 ? "-"
+		 : value   ? "+"
+			   : "",
+		 number.text);
+	return text;
+}
+
+/* "+12.3 %" */
+static struct number_text change_text(__u64 before, __s64 difference)
+{
+	struct number_text text;
+
+	if (!difference)
+		return table__word("").text;
+	if (!before)
+		return table__word("new").text;
+	snprintf(text.text, sizeof(text.text), "%+.1f %%", 100.0 * difference / before);
+	return text;
+}
+
+/* More is red, less is green. */
+static enum colour change_colour(__s64 difference)
+{
+	return difference > 0 ? COLOUR_RED : difference < 0 ? COLOUR_GREEN : COLOUR_NONE;
+}
+
+static void fill_row(struct table_cell cells[COLUMNS], const char *n, const char *title,
+		     const struct number_text values[DIFF_SIDES], __u64 before, __s64 difference)
+{
+	cells[0] = table__word(n);
+	cells[1] = (struct table_cell){ .text = values[DIFF_BEFORE] };
+	cells[2] = (struct table_cell){ .text = values[DIFF_AFTER] };
+	cells[3] = (struct table_cell){ signed_text(difference), change_colour(difference) };
+	cells[4] = (struct table_cell){ .text = change_text(before, difference) };
+	cells[5] = table__word(title);
+}
+
+static void fill_sum(struct table_cell cells[COLUMNS], size_t n, const char *title,
+		     const __u64 costs[DIFF_SIDES])
+{
+	const struct number_text values[] = { number__count(costs[DIFF_BEFORE]),
+					      number__count(costs[DIFF_AFTER]) };
+
+	fill_row(cells, number__count(n).text, title, values, costs[DIFF_BEFORE],
+		 diff__difference(costs));
+}
+
+static void print_sums(const struct diff_output *output)
+{
+	struct table_column columns[COLUMNS] = {
+		{ .title = "stacks", .gap = 1 },
+		{ .title = "before", .gap = 2, .width = 11 },
+		{ .title = "after", .gap = 2, .width = 11 },
+		{ .title = "difference", .gap = 2, .width = 11 },
+		{ .title = "change", .gap = 2, .width = 8 },
+		{ .title = "", .gap = 2, .left = true },
+	};
+	struct table_cell rows[DIFF_SECTIONS + 2][COLUMNS];
+	const struct diff *diff = output->diff;
+	const __u64 totals[] = { diff->profiles[DIFF_BEFORE].total,
+				 diff->profiles[DIFF_AFTER].total };
+	const __s64 *between = diff->between_runs;
+	size_t n = 0;
+
+	for (int i = 0; i < DIFF_SECTIONS; i++) {
+		const struct diff_sum *sum = &diff->sections[i];
+
+		if (i == DIFF_BELOW_MIN ? diff->options.min > 0
+					: i != DIFF_PAIRED || !diff->options.no_pairing)
+			fill_sum(rows[n++], sum->n, titles[i], sum->costs);
+	}
+	if (between[DIFF_BEFORE] || between[DIFF_AFTER]) {
+		const struct number_text values[] = { signed_text(between[DIFF_BEFORE]),
+						      signed_text(between[DIFF_AFTER]) };
+
+		fill_row(rows[n++], "", "between runs", values, 0,
+			 between[DIFF_AFTER] - between[DIFF_BEFORE]);
+		rows[n - 1][4] = table__word("");
+	}
+	fill_sum(rows[n++], diff->n_entries, "total", totals);
+	table__fit_titles(columns, COLUMNS);
+	for (size_t i = 0; i < n; i++)
+		table__fit(columns, COLUMNS, rows[i]);
+	/* The last one is words, and nothing is behind them. */
+	columns[COLUMNS - 1].width = 0;
+	table__print_titles(columns, COLUMNS - 1, &output->terminal);
+	fputc('\n', output->terminal.to);
+	for (size_t i = 0; i < n; i++) {
+		table__print_row(columns, COLUMNS, rows[i], &output->terminal);
+		fputc('\n', output->terminal.to);
+	}
+}
+
+static void print_header(const struct diff_output *output)
+{
+	static const char *const names[DIFF_SIDES] = { "BEFORE", "AFTER" };
+	const struct diff *diff = output->diff;
+	FILE *to = output->terminal.to;
+
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		const char *command = profile__meta(output->profiles[side], "command");
+		const struct diff_profile *profile = &diff->profiles[side];
+
+		fprintf(to, "%-6s  ", names[side]);
+		terminal__set_colour(&output->terminal, COLOUR_BOLD);
+		terminal__print(&output->terminal, output->inputs[side], 0);
+		terminal__set_colour(&output->terminal, COLOUR_NONE);
+		if (command) {
+			fputs(": ", to);
+			terminal__print(&output->terminal, command, 0);
+		}
+		if (profile->n_runs > 1)
+			fprintf(to, "; %zu runs, %s to %s", profile->n_runs,
+				number__count(profile->min).text, number__count(profile->max).text);
+		if (!completeness__has_all_calls(output->profiles[side]))
+			fputs("; NOT COMPLETE, differences may come from that", to);
+		fputc('\n', to);
+	}
+	fprintf(to, "\n%s", cost_titles[diff->options.cost]);
+	if (diff->options.depth)
+		fprintf(to, ", by the innermost %u frames", diff->options.depth);
+	fputs("\n\n", to);
+}
+
+static void print_frame(const struct diff_output *output, const struct diff_mark *mark)
+{
+	const struct terminal *terminal = &output->terminal;
+	bool removed = !mark->is_in[DIFF_AFTER], added = !mark->is_in[DIFF_BEFORE];
+
+	fprintf(terminal->to, "      %c ", removed ? '-' : added ? '+' : ' ');
+	terminal__print(terminal, mark->name->function, 0);
+	if (*mark->name->module && *mark->name->function != '[') {
+		fputs(" (", terminal->to);
+		terminal__print(terminal, mark->name->module, 0);
+		fputc(')', terminal->to);
+	}
+	fputc('\n', terminal->to);
+}
+
+static bool differs(const struct diff_mark *mark)
+{
+	return !mark->is_in[DIFF_BEFORE] || !mark->is_in[DIFF_AFTER];
+}
+
+/* The frames that differ with some around them. */
+static void print_pair(const struct diff_output *output, const struct diff_mark *marks, size_t n)
+{
+	size_t skipped = 0;
+
+	for (size_t i = 0; i <= n; i++) {
+		size_t from = i > CONTEXT ? i - CONTEXT : 0, to = i + CONTEXT;
+		bool near = false;
+
+		for (size_t j = from; j <= to && j < n && i < n; j++)
+			near |= differs(&marks[j]);
+		if (skipped && (near || i == n)) {
+			fprintf(output->terminal.to, "        ... %zu frame%s alike\n", skipped,
+				skipped == 1 ? "" : "s");
+			skipped = 0;
+		}
+		if (!near) {
+			skipped++;
+			continue;
+		}
+		terminal__set_colour(&output->terminal, !marks[i].is_in[DIFF_AFTER] ? COLOUR_RED
+							: !marks[i].is_in[DIFF_BEFORE]
+								? COLOUR_GREEN
+								: COLOUR_NONE);
+		print_frame(output, &marks[i]);
+		terminal__set_colour(&output->terminal, COLOUR_NONE);
+	}
+}
+
+static void print_cost(const struct diff_output *output, const struct diff_entry *entry,
+		       enum diff_side side)
+{
+	struct diff_cost cost = diff_entry__cost(output->diff, entry, side);
+
+	fputs(number__count(cost.median).text, output->terminal.to);
+	if (output->diff->profiles[side].n_runs > 1 && cost.min != cost.max)
+		fprintf(output->terminal.to, " (%s to %s)", number__count(cost.min).text,
+			number__count(cost.max).text);
+}
+
+static int print_entry(const struct diff_output *output, const struct diff_entry *entry)
+{
+	_cleanup_(free_ptr) struct diff_mark *marks = NULL;
+	const struct terminal *terminal = &output->terminal;
+	__u64 before = diff_entry__cost(output->diff, entry, DIFF_BEFORE).median;
+	struct number_text change = change_text(before, entry->difference);
+	size_t n;
+	int err = diff_entry__marks(output->diff, entry, &marks, &n);
+
+	if (err)
+		return err;
+	fputs("\n  ", terminal->to);
+	terminal__set_colour(terminal, change_colour(entry->difference));
+	fputs(signed_text(entry->difference).text, terminal->to);
+	terminal__set_colour(terminal, COLOUR_NONE);
+	fputs("  ", terminal->to);
+	print_cost(output, entry, DIFF_BEFORE);
+	fputs(" -> ", terminal->to);
+	print_cost(output, entry, DIFF_AFTER);
+	if (*change.text)
+		fprintf(terminal->to, "  %s", change.text);
+	if (entry->section == DIFF_PAIRED)
+		fprintf(terminal->to, "  paired, %u.%u %% alike", entry->similarity / 10,
+			entry->similarity % 10);
+	if (entry->is_noise)
+		fputs("  within the noise", terminal->to);
+	fputc('\n', terminal->to);
+	if (entry->section == DIFF_PAIRED) {
+		print_pair(output, marks, n);
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		/* That it is on one side only is what the section says. */
+		marks[i].is_in[DIFF_BEFORE] = marks[i].is_in[DIFF_AFTER] = true;
+		print_frame(output, &marks[i]);
+	}
+	return 0;
+}
+
+static int print_section(const struct diff_output *output, enum diff_section section)
+{
+	const struct diff_sum *sum = &output->diff->sections[section];
+	size_t n = diff_output__listed(output, section);
+	size_t more = diff_output__listable(output, section) - n;
+	__s64 rest = diff__difference(sum->costs);
+	int err = 0;
+
+	if (!n)
+		return 0;
+	fputc('\n', output->terminal.to);
+	terminal__set_colour(&output->terminal, COLOUR_BOLD);
+	fprintf(output->terminal.to, "%s: %s\n", titles[section], signed_text(rest).text);
+	terminal__set_colour(&output->terminal, COLOUR_NONE);
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct diff_entry *entry = &output->diff->entries[sum->first + i];
+
+		err = print_entry(output, entry);
+		rest -= entry->difference;
+	}
+	if (more)
+		fprintf(output->terminal.to, "\n  %s  %s more stack%s; --top 0 lists all\n",
+			signed_text(rest).text, number__count(more).text, more == 1 ? "" : "s");
+	return err;
+}
+
+static void print_notes(const struct diff_output *output)
+{
+	const struct diff *diff = output->diff;
+	FILE *to = output->terminal.to;
+
+	if (filter__has_live(output->profiles[DIFF_BEFORE]) !=
+	    filter__has_live(output->profiles[DIFF_AFTER]))
+		fputs("\nOnly one of the recordings was made with --live: the other one counts "
+		      "calls that got no\nmemory, too.\n",
+		      to);
+	if (diff->between_runs[DIFF_BEFORE] || diff->between_runs[DIFF_AFTER])
+		fputs("\nEach stack's cost is its median over the runs; \"between runs\" is what "
+		      "the median\nof the totals has over their sum.\n",
+		      to);
+	if (diff->stopped_pairing)
+		fputs("\nSo many stacks differ that not all of them were looked at for pairs.\n",
+		      to);
+	if (diff->is_cut)
+		fputs("\nSums stop at 9,223,372,036,854,775,807, and do not add up here.\n", to);
+}
+
+static __u64 effect(const struct diff *diff, enum diff_section section)
+{
+	__s64 difference = diff__difference(diff->sections[section].costs);
+
+	return difference < 0 ? -(__u64)difference : (__u64)difference;
+}
+
+int diff_output__text(const struct diff_output *output)
+{
+	enum diff_section order[] = { DIFF_ONLY_AFTER, DIFF_CHANGED, DIFF_PAIRED, DIFF_ONLY_BEFORE,
+				      DIFF_ALIKE };
+	size_t n = sizeof(order) / sizeof(order[0]);
+	int err = 0;
+
+	print_header(output);
+	print_sums(output);
+	/* The greatest effect first; the last has none. */
+	for (size_t i = 1; i + 1 < n; i++) {
+		for (size_t j = i;
+		     j && effect(output->diff, order[j]) > effect(output->diff, order[j - 1]);
+		     j--) {
+			enum diff_section section = order[j];
+
+			order[j] = order[j - 1];
+			order[j - 1] = section;
+		}
+	}
+	for (size_t i = 0; i < n && !err; i++)
+		err = print_section(output, order[i]);
+	if (!err)
+		print_notes(output);
+	return err;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "diff_modules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "diff_internal.h"
+#include "profile.h"
+#include "stack_view.h"
+
+/* So many files that have no namesake are compared with those of the other side. */
+#define MOST_COMPARED 512
+
+struct likeness {
+	__u32 modules[DIFF_SIDES];
+	unsigned int similarity; /* thousandths */
+};
+
+static int compare_bases(const void *left, const void *right)
+{
+	const struct diff_module *a = left, *b = right;
+
+	return strcmp(a->base, b->base);
+}
+
+/* The base names of the files that printed frames are in. */
+static int list_modules(struct diff_modules *modules, const struct diff_input *input,
+			enum diff_side side)
+{
+	const struct profile *profile = input->profile;
+	_cleanup_(free_ptr) bool *is_used = calloc(profile->n_modules + 1, sizeof(*is_used));
+	struct diff_module *list = calloc(profile->n_modules + 1, sizeof(*list));
+	size_t n = 0, n_different = 0;
+
+	modules->modules[side] = list;
+	modules->by_id[side] = calloc(profile->n_modules + 1, sizeof(__u32));
+	if (!is_used || !list || !modules->by_id[side])
+		return -ENOMEM;
+	for (size_t i = 0; i < input->view->n_labels; i++) {
+		if (input->view->labels[i].module)
+			is_used[input->view->labels[i].module - 1] = true;
+	}
+	for (size_t i = 0; i < profile->n_modules; i++) {
+		if (is_used[i])
+			list[n++].base = profile_module__basename(&profile->modules[i]);
+	}
+	qsort(list, n, sizeof(*list), compare_bases);
+	for (size_t i = 0; i < n; i++) {
+		if (!i || strcmp(list[i].base, list[n_different - 1].base))
+			list[n_different++] = list[i];
+	}
+	modules->n[side] = n_different;
+	for (size_t i = 0; i < profile->n_modules; i++) {
+		const struct diff_module key = { profile_module__basename(&profile->modules[i]) };
+		const struct diff_module *found =
+			bsearch(&key, list, n_different, sizeof(*list), compare_bases);
+
+		if (found)
+			modules->by_id[side][i] = found - list;
+	}
+	return 0;
+}
+
+static void match_namesakes(struct diff_modules *modules)
+{
+	for (size_t i = 0; i < modules->n[DIFF_BEFORE]; i++) {
+		struct diff_module *module = &modules->modules[DIFF_BEFORE][i];
+		struct diff_module *other =
+			bsearch(module, modules->modules[DIFF_AFTER], modules->n[DIFF_AFTER],
+				sizeof(*module), compare_bases);
+
+		if (other)
+			module->is_matched = other->is_matched = true;
+	}
+}
+
+static unsigned int likeness_of(const char *a, const char *b)
+{
+	__u16 pairs_a[DIFF_NAME_PAIRS], pairs_b[DIFF_NAME_PAIRS];
+	size_t n_a = diff_name__pairs(a, pairs_a), n_b = diff_name__pairs(b, pairs_b);
+
+	return diff_name__shared_pairs(pairs_a, n_a, pairs_b, n_b);
+}
+
+/* The names of two files in the order of the alphabet, so that it is the same from both sides. */
+static void sort_bases(const struct diff_modules *modules, const __u32 ids[DIFF_SIDES],
+		       const char *bases[DIFF_SIDES])
+{
+	const char *before = modules->modules[DIFF_BEFORE][ids[DIFF_BEFORE]].base;
+	const char *after = modules->modules[DIFF_AFTER][ids[DIFF_AFTER]].base;
+	bool in_order = strcmp(before, after) < 0;
+
+	bases[0] = in_order ? before : after;
+	bases[1] = in_order ? after : before;
+}
+
+static int compare_likeness(const void *left, const void *right, void *modules)
+{
+	const struct likeness *a = left, *b = right;
+	const char *bases_a[DIFF_SIDES], *bases_b[DIFF_SIDES];
+	int order;
+
+	if (a->similarity != b->similarity)
+		return a->similarity > b->similarity ? -1 : 1;
+	sort_bases(modules, a->modules, bases_a);
+	sort_bases(modules, b->modules, bases_b);
+	order = strcmp(bases_a[0], bases_b[0]);
+	return order ? order : strcmp(bases_a[1], bases_b[1]);
+}
+
+static size_t count_unmatched(const struct diff_modules *modules, enum diff_side side)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < modules->n[side]; i++)
+		n += !modules->modules[side][i].is_matched;
+	return n;
+}
+
+static int list_likenesses(const struct diff_modules *modules, struct likeness **list, size_t *n)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < modules->n[DIFF_BEFORE]; i++) {
+		const struct diff_module *before = &modules->modules[DIFF_BEFORE][i];
+
+		for (size_t j = 0; j < modules->n[DIFF_AFTER] && !before->is_matched; j++) {
+			const struct diff_module *after = &modules->modules[DIFF_AFTER][j];
+			struct likeness likeness = { .modules = { i, j } };
+
+			if (after->is_matched)
+				continue;
+			likeness.similarity = likeness_of(before->base, after->base);
+			if (likeness.similarity < DIFF_NAMES_ALIKE)
+				continue;
+			if (array__reserve(list, &room, *n + 1, sizeof(**list)))
+				return -ENOMEM;
+			(*list)[(*n)++] = likeness;
+		}
+	}
+	return 0;
+}
+
+static int match_alike(struct diff_modules *modules)
+{
+	_cleanup_(free_ptr) struct likeness *list = NULL;
+	size_t n = 0;
+
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		if (count_unmatched(modules, side) > MOST_COMPARED)
+			return 0;
+	}
+	if (list_likenesses(modules, &list, &n))
+		return -ENOMEM;
+	if (n)
+		qsort_r(list, n, sizeof(*list), compare_likeness, modules);
+	for (size_t i = 0; i < n; i++) {
+		struct diff_module *before =
+			&modules->modules[DIFF_BEFORE][list[i].modules[DIFF_BEFORE]];
+		struct diff_module *after =
+			&modules->modules[DIFF_AFTER][list[i].modules[DIFF_AFTER]];
+		const char *bases[DIFF_SIDES];
+
+		if (before->is_matched || after->is_matched)
+			continue;
+		before->is_matched = after->is_matched = true;
+		sort_bases(modules, list[i].modules, bases);
+		if (asprintf(&before->name, "%s|%s", bases[0], bases[1]) < 0) {
+			before->name = NULL;
+			return -ENOMEM;
+		}
+		after->name = strdup(before->name);
+		if (!after->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int diff_modules__match(struct diff_modules *modules, const struct diff_input inputs[DIFF_SIDES])
+{
+	int err = 0;
+
+	*modules = (struct diff_modules){ 0 };
+	for (int side = 0; side < DIFF_SIDES && !err; side++)
+		err = list_modules(modules, &inputs[side], side);
+	if (err)
+		return err;
+	match_namesakes(modules);
+	err = match_alike(modules);
+	for (int side = 0; side < DIFF_SIDES && !err; side++) {
+		for (size_t i = 0; i < modules->n[side] && !err; i++) {
+			struct diff_module *module = &modules->modules[side][i];
+
+			if (!module->name)
+				module->name = strdup(module->base);
+			err = module->name ? 0 : -ENOMEM;
+		}
+	}
+	return err;
+}
+
+void diff_modules__release(struct diff_modules *modules)
+{
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		for (size_t i = 0; i < modules->n[side]; i++)
+			free(modules->modules[side][i].name);
+		free(modules->modules[side]);
+		free(modules->by_id[side]);
+	}
+}

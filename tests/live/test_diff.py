@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""allocprof diff on two builds of one program: an allocation was added and a function renamed."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+REQUESTS = 1000
+SECTIONS = ["only_in_before", "only_in_after", "changed", "paired", "alike", "below_min"]
+
+
+@pytest.fixture
+def recordings(run, allocprof, target, tmp_path):
+    paths = []
+    for when in ["before", "after"]:
+        paths.append(str(tmp_path / f"{when}.data"))
+        run([allocprof, "record", "-o", paths[-1], "--", target(f"request_server_{when}"),
+             str(REQUESTS)])
+    return paths
+
+
+def diff(allocprof, *words):
+    done = subprocess.run([allocprof, "diff", "--json", "--raw-stacks", *words],
+                          stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def listed(result, section, side):
+    """The functions of each stack of a section as they are on one side, and its difference."""
+    return [([frame["name"] for frame in stack["frames"] if frame["in"] in (side, "both")],
+             stack["difference"]) for stack in result["sections"][section]["listed"]]
+
+
+def assert_sums(result):
+    for key in ["before", "after"]:
+        assert sum(result["sections"][name][key] for name in SECTIONS) + \
+            result["between_runs"][key] == result[key]["total"]
+    assert sum(result["sections"][name]["difference"] for name in SECTIONS) == \
+        result["difference"]
+
+
+def test_story(allocprof, recordings):
+    result = diff(allocprof, *recordings)
+    assert_sums(result)
+    assert result["before"]["complete"] and result["after"]["complete"]
+    assert result["difference"] == 3 * REQUESTS
+    new, = listed(result, "only_in_after", "after")
+    assert new[0][:4] == ["malloc", "use", "add_trace", "handle_request"], new
+    assert new[1] == 3 * REQUESTS
+    before, = listed(result, "paired", "before")
+    after, = listed(result, "paired", "after")
+    assert before[0][:4] == ["malloc", "use", "parse_headers", "handle_request"], before
+    assert after[0][:4] == ["malloc", "use", "decode_headers", "handle_request"], after
+    assert before[1] == 0
+    assert not result["sections"]["only_in_before"]["stacks"]
+    assert not result["sections"]["changed"]["stacks"]
+
+
+def test_swapped_and_same(allocprof, recordings):
+    there, back = diff(allocprof, *recordings), diff(allocprof, *reversed(recordings))
+    assert there["difference"] == -back["difference"]
+    assert [(stack, -n) for stack, n in listed(there, "only_in_after", "after")] == \
+        listed(back, "only_in_before", "before")
+    same = diff(allocprof, recordings[0], recordings[0])
+    assert same["sections"]["alike"]["stacks"] == same["before"]["stacks"]
+
+
+@pytest.mark.skipif(not shutil.which("heaptrack_print"), reason="heaptrack is not installed")
+def test_heaptrack_agrees(run, allocprof, target, recordings, tmp_path):
+    for when in ["before", "after"]:
+        run(["heaptrack", "-o", str(tmp_path / when), target(f"request_server_{when}"),
+             str(REQUESTS)])
+    logs = {when: str(next(tmp_path.glob(f"{when}.*[tz]"))) for when in ["before", "after"]}
+    folded = tmp_path / "folded"
+    run(["heaptrack_print", "-f", logs["after"], "-d", logs["before"], "-F", str(folded),
+         "--flamegraph-cost-type", "allocations"])
+    theirs = [line.rsplit(" ", 1) for line in folded.read_text().splitlines()]
+    added, = [int(n) for stack, n in theirs if "add_trace" in stack]
+    (_, ours), = listed(diff(allocprof, *recordings), "only_in_after", "after")
+    assert ours == added

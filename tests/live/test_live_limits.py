@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""--live where something ends early or does not fit: what is missing is said, and nothing else is."""
+
+import json
+import signal
+import sqlite3
+
+import pytest
+
+from support import (Obedient, TIMEOUT_SECONDS, by_address, libc_path, patched_functions,
+                     shell_status, wait_until)
+
+
+def ledger(path):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return dict(database.execute("SELECT name, value FROM ledger"))
+
+
+def query(path, sql):
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        return database.execute(sql).fetchall()
+
+
+def assert_adds_up(path):
+    """Each call is in one of the ledger's entries, each block in the tables of blocks."""
+    book = ledger(path)
+    assert book["events"] == book["attributed"] + book["lost"]
+    assert book["attributed"] == book["allocations"] + book["failed"] + book["released"] + \
+        book["unfinished"] + book["untracked"]
+    assert book["untracked"] == sum(value for name, value in book.items()
+                                    if name.startswith("untracked_"))
+    ((allocations, size, frees, discarded, failed),) = query(
+        path, "SELECT " + ", ".join(f"coalesce(sum({name}), 0)" for name in (
+            "allocations", "bytes", "frees", "discarded", "failed")) + " FROM blocks")
+    assert (allocations, frees, discarded, failed) == tuple(
+        book[name] for name in ("allocations", "frees", "discarded", "failed"))
+    ((in_histogram,),) = query(path, "SELECT coalesce(sum(blocks), 0) FROM size_histogram")
+    assert in_histogram == allocations
+    ((in_epochs, bytes_in_epochs),) = query(
+        path, "SELECT coalesce(sum(blocks), 0), coalesce(sum(bytes), 0) FROM lifetimes")
+    if not book["lifetimes_missing"] and not book["frees_unseen"]:
+        assert (in_epochs, bytes_in_epochs) == (allocations, size)
+    ((live,),) = query(path, "SELECT coalesce(sum(blocks), 0) FROM lifetimes WHERE died IS NULL")
+    assert live == allocations - frees - discarded
+    return book
+
+
+@pytest.mark.parametrize("words", [["live_random", "9", "4", "4000"], ["return_hazards", "jump"],
+                                   ["live_shapes", "exec"], ["live_shapes", "fork_free"]],
+                         ids=lambda words: words[-1])
+@pytest.mark.parametrize("inject", [None, "sessions=0", "multi=0"])
+def test_ledger_adds_up(run, allocprof, target, tmp_path, words, inject):
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", *(["--inject", inject] if inject else []), "-o", data,
+         "--", target(words[0]), *words[1:]], expect=0)
+    book = assert_adds_up(data)
+    assert book["lost"] == book["untracked"] == 0
+
+
+def test_max_live(run, allocprof, target, tmp_path):
+    """What does not fit is counted, and of what does fit nothing is lost."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "--max-live", "1000", "-o", data,
+         "--", target("many_live"), "5000", "24"], expect=0)
+    book = assert_adds_up(data)
+    assert book["allocations"] == 1000
+    assert book["untracked_live_full"] == book["untracked"] >= 4000
+
+
+def test_tables_grow(run, allocprof, target, tmp_path):
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("many_live"), "1000000", "24"],
+        expect=0)
+    book = assert_adds_up(data)
+    assert book["untracked"] == book["lost"] == 0
+    assert book["allocations"] >= 1000000
+
+
+@pytest.mark.parametrize("inject, reason", [("counts=2", "lost_counts_full"),
+                                            ("scratch=0", "lost_no_scratch"),
+                                            ("threads=1", "untracked_threads_full")])
+def test_losses_are_told(run, allocprof, target, tmp_path, inject, reason):
+    data = tmp_path / "data"
+    result = run([allocprof, "record", "--live", "--inject", inject, "-o", data,
+                  "--", target("threads"), "4", "500"], expect=0)
+    assert ledger(data)[reason] > 0
+    assert_adds_up(data)
+    assert b"not complete" in result.stderr
+
+
+def test_killed_target(run, allocprof, target, tmp_path):
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("live_shapes"), "kill"],
+        expect=128 + signal.SIGKILL)
+    book = assert_adds_up(data)
+    assert book["allocations"] - book["frees"] >= 4
+    (ended,) = query(data, "SELECT count(*) FROM processes WHERE end_ns = 0")
+    assert ended == (0,)
+
+
+def test_interrupted_recording(runner, run, allocprof, target, tmp_path):
+    """Ctrl-C on allocprof where a process is attached to."""
+    data = tmp_path / "data"
+    obedient = Obedient(runner, [target("sleeper")])
+    process = runner.start([allocprof, "record", "--live", "-o", data, "-p", str(obedient.pid)])
+    every = {names[0] for names in by_address(libc_path())}
+    wait_until(lambda: process.poll() is not None or patched_functions(obedient.pid) == every,
+               "all functions of libc are probed")
+    obedient.ask("keep 5")
+    obedient.ask("release 2")
+    process.send_signal(signal.SIGINT)
+    assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
+    book = assert_adds_up(data)
+    assert (book["allocations"], book["frees"]) == (5, 2)
+    obedient.exit()
+
+
+def test_attach_and_leave(runner, run, allocprof, target, tmp_path):
+    """50 times, at a busy process with threads, which notices nothing."""
+    obedient = Obedient(runner, [target("busy_threads"), "4"])
+    # Without probes this takes some 10 s.
+    obedient.send("alloc 200000000")
+    seen = 0
+    for _ in range(50):
+        data = tmp_path / "data"
+        run([allocprof, "record", "--live", "--duration", "50ms", "-o", data,
+             "-p", str(obedient.pid)], expect=0)
+        book = assert_adds_up(data)
+        assert book["lost"] == book["untracked"] == 0
+        seen += book["allocations"]
+    obedient.expect_line("done")
+    assert seen
+    obedient.exit()
+
+
+def test_timeline(run, allocprof, target, tmp_path):
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("many_live"), "1000000", "100"],
+        expect=0)
+    moments = query(data, "SELECT time_ns, live, live_bytes, allocations, bytes, rss_bytes "
+                          "FROM timeline ORDER BY time_ns")
+    assert 50 <= len(moments) <= 202
+    assert moments[0] == (0,) * 6
+    assert moments[-1][1] >= 1000000 and moments[-1][2] >= 100000000
+    assert all(a[3] <= b[3] and a[4] <= b[4] for a, b in zip(moments, moments[1:]))
+    assert max(moment[5] for moment in moments) >= 50000000
+    ((epochs,),) = query(data, "SELECT max(born) FROM lifetimes")
+    assert 500 <= epochs < 1024
+
+
+def test_interval(run, allocprof, target, tmp_path):
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "--interval", "5ms", "-o", data, "--",
+         target("many_live"), "500000", "100"], expect=0)
+    times = [time for (time,) in query(data, "SELECT time_ns FROM timeline ORDER BY time_ns")]
+    # A late one does not make the next ones late.
+    assert all(b - a > 2000000 or b == times[-1] for a, b in zip(times, times[2:]))
+
+
+def test_select_and_live(run, allocprof):
+    result = run([allocprof, "record", "--live", "-e", "malloc", "--", "true"], expect=64)
+    assert b"--live has to see every function" in result.stderr
+
+
+@pytest.mark.parametrize("inject", [None, "multi=0"])
+def test_own_allocator(run, allocprof, target, tmp_path, inject):
+    """Of an allocator that is not a well-known one no return address is touched."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", *(["--inject", inject] if inject else []), "-o", data,
+         "--", target("own_malloc")], expect=0)
+    book = assert_adds_up(data)
+    assert {name: book[name] for name in ("allocations", "reallocations", "frees", "lost",
+                                          "untracked", "frees_unknown")} == {
+        "allocations": 63, "reallocations": 10, "frees": 51, "lost": 0, "untracked": 0,
+        "frees_unknown": 0}
+    assert query(data, "SELECT sum(temporary), sum(bytes - freed_bytes) FROM blocks") == [(20, 2158)]
+
+
+def test_stat_json(run, allocprof, target, tmp_path):
+    output = tmp_path / "out.json"
+    run([allocprof, "stat", "--live", "--json", "-o", output, "--", target("every_function")],
+        expect=3)
+    report = json.loads(output.read_text())
+    assert report["basis"] == "allocations"
+    assert report["complete"] is True
+    assert report["live_bytes"] == report["bytes_allocated"] - report["bytes_deallocated"]
+    assert report["bytes_reallocated"] is not None
+    assert report["kernel_memory"]["bytes"] > 0

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A program in Swift, with the libraries of Debian 13 on whatever Debian this is: a dynamic linker
+is what is started, the C library is another than the system's."""
+
+import os
+import shlex
+import subprocess
+
+import pytest
+
+import conftest
+import support
+from names import Named
+from test_names import assert_as_addr2line
+
+SWIFT = support.SOURCE / "tests" / "swift"
+
+
+@pytest.fixture(scope="module")
+def swift():
+    """Where the program was built. What that takes stays in the build directory: the second time is
+    fast."""
+    directory = support.BUILD / "tests" / "swift"
+    result = subprocess.run([SWIFT / "build.sh", directory], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+    if result.returncode:
+        conftest.unavailable(f"{SWIFT / 'build.sh'} failed, which needs root, debootstrap, the "
+                             f"network and 4 GB of disk: {result.stdout[-1000:]}")
+    return directory
+
+
+@pytest.fixture
+def recording(run, allocprof, swift, tmp_path):
+    return record(run, allocprof, swift, tmp_path)
+
+
+def record(run, allocprof, swift, tmp_path, *options):
+    result = run([allocprof, "record", "-o", tmp_path / "data", *options, "--",
+                  swift / "lib" / "ld-linux-x86-64.so.2", "--library-path", swift / "lib",
+                  swift / "shapes"], expect=0)
+    assert result.stdout == b"done\n"
+    return Named(tmp_path / "data")
+
+
+def demangler(swift):
+    directory = swift / "demangle"
+    return [str(directory / "ld-linux-x86-64.so.2"), "--library-path", str(directory),
+            str(directory / "swift-demangle"), "--compact", "--simplified"]
+
+
+def readable(swift, symbols):
+    """Names by symbol, as the toolchain's demangler has them."""
+    symbols = sorted(symbols)
+    output = subprocess.run(demangler(swift),
+                            input="".join(f"{symbol}\n" for symbol in symbols),
+                            stdout=subprocess.PIPE, check=True, text=True).stdout
+    return dict(zip(symbols, output.split("\n")))
+
+
+def test_everything_is_recorded(recording, swift):
+    assert recording.unbalanced() == []
+    assert recording.ledger["lost"] == 0 and recording.ledger["events"] > 100
+    assert "unprobed_allocators" not in recording.meta
+    paths = {path for path, in recording.sql("SELECT path FROM modules")}
+    libraries = ("libswiftCore.so", "libc.so.6", "ld-linux-x86-64.so.2")
+    assert {str(swift / "shapes"), *(str(swift / "lib" / name) for name in libraries)} <= paths
+    assert all(path.startswith(str(swift)) or path[0] != "/" for path in paths)
+    # The compiler's helpers, such as __swift_instantiateGenericMetadata in libswiftCore, have a
+    # frame pointer and no call frame information: that a stack goes over one of them is told.
+    assert recording.ledger["incomplete"] == recording.ledger["incomplete_frame_pointers"]
+    # The linker's own start has no name.
+    ends = {os.path.basename(stack.frames[-1].path) for stack in recording.stacks()}
+    assert ends == {"shapes", "ld-linux-x86-64.so.2"}
+
+
+def test_stacks(recording, swift):
+    """Those that are committed, as often."""
+    found = {}
+    for stack in recording.stacks("symbol"):
+        names = [frame.lines[-1].name if frame.lines else
+                 f"[{os.path.basename(frame.path)}+{frame.address + 1:#x}]"
+                 for frame in reversed(stack.frames)]
+        if "main" in names:
+            text = ";".join([*names[names.index("main"):], stack.function])
+            found[text] = found.get(text, 0) + stack.calls
+    wrong = []
+    for line in (SWIFT / "shapes.folded").read_text().splitlines():
+        text, _, calls = line.rpartition(" ")
+        if found.get(text) != int(calls):
+            wrong.append(f"{text}: expected {calls} calls, got {found.get(text)}")
+    assert not wrong, "\n".join(wrong + [f"recorded: {text} {found[text]}" for text in found])
+
+
+def test_demangled(run, allocprof, swift, tmp_path):
+    """By the filter, which is used where the library of Swift's demangler is not installed."""
+    recording = record(run, allocprof, swift, tmp_path, "--demangle-command",
+                       shlex.join(demangler(swift)))
+    symbols = dict(recording.sql("SELECT symbol, name FROM functions WHERE symbol LIKE '$s%'"))
+    assert len(symbols) > 20
+    assert symbols == readable(swift, symbols)
+
+
+def test_demangler_says_what_is_committed(swift):
+    """The unit tests go by it, where there is no Swift."""
+    committed = {}
+    for line in (SWIFT / "names.tsv").read_text().splitlines():
+        symbol, name, _ = line.split("\t")
+        committed[symbol] = name
+    assert readable(swift, committed) == committed
+
+
+def test_inlined(recording, swift):
+    assert_as_addr2line(recording, swift / "shapes", swift / "shapes", column="symbol")

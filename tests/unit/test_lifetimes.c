@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "unit.h"
+
+#include "lifetimes.h"
+#include "profile.h"
+#include "timeline.h"
+
+static __u64 blocks_of(const struct lifetimes *lifetimes, __u32 record, __u32 born, __u32 died)
+{
+	const struct ap_lifetime *sum;
+	struct ap_lifetime_key key;
+	__u64 blocks = 0;
+
+	for (size_t i = 0; (sum = lifetimes__get(lifetimes, i, &key)); i++)
+		if (key.record == record && key.born == born && key.died == died)
+			blocks += sum->blocks;
+	return blocks;
+}
+
+static void test_folds(void **state)
+{
+	struct lifetimes *lifetimes = lifetimes__new();
+	struct ap_lifetime_key key = { .record = 7, .shift = AP_FIRST_EPOCH_SHIFT };
+	const struct ap_lifetime *sum;
+
+	for (key.born = 0; key.born < 8; key.born++) {
+		key.died = key.born + 1;
+		assert_int_equal(lifetimes__add(lifetimes, &key, 1, 10), 0);
+	}
+	key.born = 5;
+	key.died = PROFILE_LIVE;
+	assert_int_equal(lifetimes__add(lifetimes, &key, 3, 30), 0);
+	assert_int_equal(blocks_of(lifetimes, 7, 5, 6), 1);
+	assert_int_equal(blocks_of(lifetimes, 7, 5, PROFILE_LIVE), 3);
+
+	/* Of epochs that are four times as long; what comes late in shorter ones is folded, too. */
+	key = (struct ap_lifetime_key){ 7, AP_FIRST_EPOCH_SHIFT + 2, 1, 2 };
+	assert_int_equal(lifetimes__add(lifetimes, &key, 100, 1), 0);
+	key = (struct ap_lifetime_key){ 7, AP_FIRST_EPOCH_SHIFT + 1, 2, 4 };
+	assert_int_equal(lifetimes__add(lifetimes, &key, 1000, 1), 0);
+	assert_int_equal(lifetimes__shift(lifetimes), AP_FIRST_EPOCH_SHIFT + 2);
+	assert_int_equal(blocks_of(lifetimes, 7, 0, 0), 3);
+	assert_int_equal(blocks_of(lifetimes, 7, 0, 1), 1);
+	assert_int_equal(blocks_of(lifetimes, 7, 1, 1), 3);
+	assert_int_equal(blocks_of(lifetimes, 7, 1, 2), 1 + 100 + 1000);
+	assert_int_equal(blocks_of(lifetimes, 7, 1, PROFILE_LIVE), 3);
+	assert_int_equal(blocks_of(lifetimes, 8, 1, 2), 0);
+	sum = lifetimes__get(lifetimes, 0, &key);
+	assert_int_equal(key.shift, AP_FIRST_EPOCH_SHIFT + 2);
+	assert_int_equal(sum->blocks, 3);
+	lifetimes__free(lifetimes);
+}
+
+static void test_absurd_shift(void **state)
+{
+	struct lifetimes *lifetimes = lifetimes__new();
+	struct ap_lifetime_key key = { 1, AP_FIRST_EPOCH_SHIFT, 1023, 1023 };
+
+	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 1), 0);
+	key.shift = 63;
+	key.born = key.died = 0;
+	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 1), 0);
+	assert_int_equal(blocks_of(lifetimes, 1, 0, 0), 2);
+	lifetimes__free(lifetimes);
+}
+
+/* As a recording does: a moment whenever one is due. */
+static void record(struct timeline *timeline, __u64 end_ns)
+{
+	struct profile_moment moment = { 0 };
+
+	while (moment.time_ns < end_ns) {
+		assert_int_equal(timeline__add(timeline, &moment), 0);
+		moment.time_ns += timeline__due_ns(timeline, moment.time_ns);
+	}
+}
+
+static void test_timeline_grows(void **state)
+{
+	static const __u64 lengths_ms[] = { 200, 1000, 60000, 3600000 };
+
+	for (size_t i = 0; i < sizeof(lengths_ms) / sizeof(lengths_ms[0]); i++) {
+		struct timeline timeline = { 0 };
+
+		record(&timeline, lengths_ms[i] * 1000000);
+		assert_in_range(timeline.n, TIMELINE_MOMENTS / 2, TIMELINE_MOMENTS);
+		assert_int_equal(timeline.moments[0].time_ns, 0);
+		for (size_t j = 1; j < timeline.n; j++)
+			assert_int_equal(timeline.moments[j].time_ns -
+						 timeline.moments[j - 1].time_ns,
+					 timeline.step_ns);
+		timeline__release(&timeline);
+	}
+}
+
+static void test_timeline_interval(void **state)
+{
+	struct timeline timeline = { .interval_ns = 1000000 };
+	struct profile_moment late = { .time_ns = 1000000000, .live = 3 };
+
+	record(&timeline, 1000000000);
+	assert_int_equal(timeline.n, 1000);
+	assert_int_equal(timeline__add(&timeline, &late), 0);
+	/* The last one's own successor at the same time. */
+	late.live = 4;
+	assert_int_equal(timeline__add(&timeline, &late), 0);
+	assert_int_equal(timeline.n, 1001);
+	assert_int_equal(timeline.moments[1000].live, 4);
+	timeline__pause(&timeline, 50000000);
+	assert_int_equal(timeline__due_ns(&timeline, late.time_ns), 50000000);
+	timeline__release(&timeline);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_folds),
+		cmocka_unit_test(test_absurd_shift),
+		cmocka_unit_test(test_timeline_grows),
+		cmocka_unit_test(test_timeline_interval),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
