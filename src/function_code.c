@@ -15,6 +15,7 @@
 #include "disasm.h"
 #include "elf_file.h"
 #include "error.h"
+#include "usdt.h"
 
 /* Functions that a sentence names at the most. */
 #define MAX_NAMED 10
@@ -445,5 +446,79 @@ int function_code__find(int fd, const char *path, const char *name, struct funct
 		debug_file__close(&file);
 	}
 	elf_file__free(elf);
+	return err;
+}
+
+struct usdt_search {
+	const char *provider_name;
+	struct elf_file *elf;
+	struct function_code *code;
+	char others[512];
+	size_t n_others;
+	bool has_semaphore, too_many;
+};
+
+static int consider_probe(const struct usdt_probe *probe, void *arg)
+{
+	struct usdt_search *search = arg;
+	struct function_code *code = search->code;
+	char name[256];
+	__u64 offset;
+
+	snprintf(name, sizeof(name), "%s:%s", probe->provider, probe->name);
+	if (strcmp(name, search->provider_name) != 0) {
+		if (search->n_others < MAX_NAMED && !strstr(search->others, name))
+			append(search->others, sizeof(search->others), name, search->n_others++);
+		return 0;
+	}
+	search->has_semaphore |= probe->semaphore != 0;
+	if (elf_file__vaddr_to_offset(search->elf, probe->vaddr, &offset))
+		return 0;
+	search->too_many |= code->n_entries == AP_MAX_WITHIN_RANGES;
+	if (!search->too_many)
+		code->entries[code->n_entries++] = offset;
+	return 0;
+}
+
+static int judge(const struct usdt_search *search, const char *path, struct error *error)
+{
+	if (search->has_semaphore)
+		return error__set(
+			error, -ENOTSUP,
+			"the USDT probe %s of %s is on only while a tracer has counted up "
+			"its semaphore, which is not supported; name a function instead",
+			search->provider_name, path);
+	if (search->too_many)
+		return error__set(error, -E2BIG, "%s has the USDT probe %s at more than %d places",
+				  path, search->provider_name, AP_MAX_WITHIN_RANGES);
+	if (!search->code->n_entries)
+		return error__set(error, -ENOENT, "there is no USDT probe %s in %s%s%s",
+				  search->provider_name, path, search->others[0] ? "; it has " : "",
+				  search->others);
+	return 0;
+}
+
+int function_code__find_usdt(int fd, const char *path, const char *provider_name,
+			     struct function_code *out, struct error *error)
+{
+	struct usdt_search search = { .provider_name = provider_name };
+	struct debug_file file = DEBUG_FILE_NONE;
+	struct function_code code = { 0 };
+	int err, own;
+
+	search.code = &code;
+	err = elf_file__open(fd, path, &search.elf, error);
+	if (err)
+		return err;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	err = own < 0 ? -errno : debug_file__open(own, path, &file, error);
+	if (!err) {
+		usdt__for_each(file.elf, consider_probe, &search);
+		err = judge(&search, path, error);
+		debug_file__close(&file);
+	}
+	elf_file__free(search.elf);
+	if (!err)
+		*out = code;
 	return err;
 }

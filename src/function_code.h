@@ -21,6 +21,13 @@ struct function_code {
 };
 
 /*
+ * The same for a USDT probe, all its places of that name, in @provider_name (provider:name): only
+ * entries. -ENOENT, -ENOTSUP: it is on only while a counter says so.
+ */
+int function_code__find_usdt(int fd, const char *path, const char *provider_name,
+			     struct function_code *out, struct error *error);
+
+/*
  * Finds @name in the file behind @fd, which stays the caller's and is called @path in sentences. @name
  * is as the linker has it, as it is demangled, in the short form of reports, or an address (0x…).
  * -ENOENT: there is no such function; -ENOTUNIQ: there are several; both sentences name some.

@@ -61,6 +61,13 @@ bool window_options__any(const struct window_options *options)
 	return options->within || options->start_on || options->stop_on || options->delay_ns;
 }
 
+static const char usdt_prefix[] = "sdt:";
+
+static bool is_usdt(const char *symbol)
+{
+	return !strncmp(symbol, usdt_prefix, strlen(usdt_prefix));
+}
+
 static int parse(struct wanted *wanted, const char *text, const char *option, struct error *error)
 {
 	const char *at = text ? strchr(text, '@') : NULL;
@@ -71,6 +78,11 @@ static int parse(struct wanted *wanted, const char *text, const char *option, st
 		return error__set(error, -EINVAL,
 				  "'%s' is no function; %s takes SYMBOL or SYMBOL@FILE", text,
 				  option);
+	if (is_usdt(text) && !strcmp(option, roles[ROLE_WITHIN].option))
+		return error__set(error, -EINVAL,
+				  "'%s' is a place, which nothing can be within; --within takes a "
+				  "function, --start-on and --stop-on take USDT probes",
+				  text);
 	wanted->symbol = at ? strndup(text, at - text) : strdup(text);
 	wanted->file = at ? strdup(at + 1) : NULL;
 	return wanted->symbol && (!at || wanted->file) ? 0 : -ENOMEM;
@@ -191,6 +203,16 @@ static int check_apart(const struct place *place, struct error *error)
 	return 0;
 }
 
+/* A function, or the places that have a USDT probe. */
+static int find_code(int fd, const char *path, const char *symbol, struct function_code *code,
+		     struct error *error)
+{
+	if (is_usdt(symbol))
+		return function_code__find_usdt(fd, path, symbol + strlen(usdt_prefix), code,
+						error);
+	return function_code__find(fd, path, symbol, code, error);
+}
+
 static int look_up(struct gate *gate, int fd, const char *path, enum role role, struct error *error)
 {
 	struct wanted *wanted = &gate->wanted[role];
@@ -206,7 +228,7 @@ static int look_up(struct gate *gate, int fd, const char *path, enum role role, 
 	if (place->tried[role])
 		return 0;
 	place->tried[role] = true;
-	err = function_code__find(fd, path, wanted->symbol, &place->code[role], error);
+	err = find_code(fd, path, wanted->symbol, &place->code[role], error);
 	/* A command that is not there is another thing. */
 	if (err == -ENOENT)
 		err = -ESRCH;

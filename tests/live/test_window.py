@@ -107,6 +107,21 @@ def test_record_between(run, allocprof, target, tmp_path, live):
         assert recording.ledger["frees"] == recording.ledger["events"]
 
 
+MARKS = {
+    "part": {"calls": 4 + 2, "frees": 4},  # of two of the four passes an exception is thrown
+    "plain": {"calls": 1, "frees": 1, "bytes": 300},
+}
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_usdt(run, allocprof, target, tmp_path, name):
+    """Regions that the program marks with include/allocprof.h."""
+    report, _ = stat(run, allocprof, tmp_path,
+                     ["--start-on", f"sdt:allocprof_begin:{name}",
+                      "--stop-on", f"sdt:allocprof_end:{name}"], [target("window"), "marked"])
+    assert_stat(report, MARKS[name], "throw" if name == "part" else None)
+
+
 def test_forked_child_is_where_its_parent_was(run, allocprof, target, tmp_path):
     """The parent's window is open: the child's too; and that of a program it runs is not."""
     report, result = stat(run, allocprof, tmp_path, ["--start-on", "window_opens"],
@@ -177,7 +192,10 @@ def test_status_of_the_command_stays(run, allocprof, target, tmp_path):
     (["--within", "nothing_like_it@libc.so.6"], ["no function", "libc.so.6"]),
     (["--start-on", "main", "--stop-on", "main"], ["the same function"]),
     (["--within", "@file"], ["SYMBOL@FILE"]),
-], ids=["ambiguous", "misspelt", "missing", "no-file", "missing-in-library", "same", "empty"])
+    (["--start-on", "sdt:allocprof_begin:prat"], ["no USDT probe", "allocprof_begin:part"]),
+    (["--within", "sdt:allocprof_begin:part"], ["takes a function"]),
+], ids=["ambiguous", "misspelt", "missing", "no-file", "missing-in-library", "same", "empty",
+        "usdt", "within-usdt"])
 @pytest.mark.parametrize("command", ["stat", "record"])
 def test_refused(run, allocprof, target, tmp_path, command, options, words):
     """The command does not run; one sentence says why."""

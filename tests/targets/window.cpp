@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "allocprof.h"
+
 #define NOINLINE __attribute__((noinline))
 
 static unsigned long calls, bytes, frees;
@@ -40,7 +42,12 @@ NOINLINE static void give(void *block)
 
 static jmp_buf out;
 
-enum way { RETURN, RECURSE, THROW, JUMP };
+enum way {
+	RETURN,
+	RECURSE,
+	THROW,
+	JUMP
+};
 
 extern "C" {
 NOINLINE void window_opens(void)
@@ -97,7 +104,7 @@ NOINLINE void measured(way how, int depth)
 	asm volatile("" : : "r"(frame[0]) : "memory");
 	inside--;
 }
-}
+} // namespace service
 
 static void run(way how, int depth)
 {
@@ -152,6 +159,32 @@ static void between()
 	}
 }
 
+/* The same by USDT probes: the region ends however it is left. */
+static void marked()
+{
+	give(take(1));
+	for (int i = 0; i < 4; i++) {
+		try {
+			ALLOCPROF_REGION("part");
+			inside = 1;
+			give(take(100));
+			if (i & 1) {
+				calls++;
+				throw i;
+			}
+			inside = 0;
+		} catch (int) {
+			inside = 0;
+		}
+		give(take(200));
+	}
+	ALLOCPROF_BEGIN("plain");
+	inside = 1;
+	give(take(300));
+	inside = 0;
+	ALLOCPROF_END("plain");
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "return";
@@ -172,6 +205,8 @@ int main(int argc, char **argv)
 		threads();
 	else if (!strcmp(how, "between"))
 		between();
+	else if (!strcmp(how, "marked"))
+		marked();
 	else if (!strcmp(how, "fork")) {
 		run(RETURN, 2);
 		window_opens();
