@@ -20,6 +20,8 @@
 
 #if defined(__linux__) && defined(__LP64__) && defined(__GNUC__)
 
+/* Versions of clang-format do not agree on it. */
+/* clang-format off */
 /* As SystemTap's sdt.h writes them, version 3 of the note. The name is a literal, quotes included. */
 #define ALLOCPROF_MARK_(provider, name)                                                            \
 	__asm__ __volatile__(                                                                      \
@@ -46,6 +48,7 @@
 		".popsection\n"                                                                    \
 		".endif\n" ::                                                                      \
 			: "memory")
+/* clang-format on */
 
 #define ALLOCPROF_JOIN_(a, b)	a##b
 #define ALLOCPROF_UNIQUE_(a, b) ALLOCPROF_JOIN_(a, b)
