@@ -67,6 +67,8 @@ struct ap_frame {
 /* The thread was interrupted here by a signal: the address is the next instruction itself, not the
  * one behind a call. */
 #define AP_FRAME_INTERRUPTED 1
+/* The place lies in code that calls are to be within. */
+#define AP_FRAME_WITHIN 2
 
 /* Settings that the programs see as read-only data; all fixed before they are loaded. */
 struct ap_config {
@@ -81,6 +83,36 @@ struct ap_config {
 	__u32 live;		/* 1: blocks are followed from their birth to their end */
 	__u32 live_stacks;	/* 1: blocks are kept by stack, 0: by function alone */
 	__u32 max_dumped;	/* dumps that get a record of their own, with live */
+	__u32 gate;		/* 1: only what happens in the measured window is counted */
+	__u32 starts_closed;	/* 1: a process's window opens when it calls a function */
+	__u32 within;		/* 1: only calls with a function on their stack count */
+};
+
+/* Cookies of the probes that tell of the measured window. */
+enum ap_gate_event {
+	AP_GATE_START = 1, /* the window of the process opens */
+	AP_GATE_STOP,	   /* it closes */
+	AP_GATE_ENTER,	   /* the function that calls are to be within is entered */
+};
+
+/* The measured window, as far as it is one of all processes. */
+struct ap_gate {
+	__u32 open;    /* set by user space: 0 shuts it for all */
+	__u32 started; /* 1: some process's window has been opened */
+	__u32 entered; /* 1: the function was called while the window was open */
+	__u32 pad;     /* 0 */
+};
+
+#define AP_MAX_WITHIN_RANGES 16
+
+/* Code of one file that calls are to be within. */
+struct ap_within {
+	__u32 n;
+	__u32 pad; /* 0 */
+	struct ap_within_range {
+		__u64 start; /* file offset */
+		__u64 size;  /* bytes */
+	} ranges[AP_MAX_WITHIN_RANGES];
 };
 
 /* Slots that a program tries to claim: its thread's own and those behind it. */
@@ -142,6 +174,7 @@ enum ap_stat {
 			     * note of the tail call found no room */
 	AP_STAT_RECORDS_LOST, /* process and module records that found no room in the ring buffer */
 	AP_STAT_PROCESSES_LOST, /* processes that could not be followed: the set was full */
+	AP_STAT_UNDECIDED,	/* calls whose stack ends before it tells whether they are within */
 	AP_STAT_LOST,		/* the first of AP_LOST_REASONS counters */
 	/* With live; docs/live.md. */
 	AP_STAT_ALLOCATIONS = AP_STAT_LOST + AP_LOST_REASONS, /* calls that returned memory */
@@ -182,6 +215,8 @@ struct ap_count {
 
 /* In a key's function, with live: its stack is no hash but the number of the dump that has it. */
 #define AP_FUNCTION_DUMPED 0x80000000U
+/* In a dump's function: its call is no event until the stack has told whether it is within. */
+#define AP_FUNCTION_UNDECIDED 0x40000000U
 
 /* Where sums of bytes asked for stop. */
 #define AP_MAX_SUM 0x7fffffffffffffffULL

@@ -4,11 +4,13 @@
  * whose names begin with live_.
  */
 #include "abi.h"
+#include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "live.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "stack.bpf.h"
+#include "within.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -50,13 +52,14 @@ static __always_inline void count_hit(const struct hit *hit)
 SEC("uprobe")
 int count_call(struct pt_regs *ctx)
 {
+	struct process *process = process__current();
 	struct hit hit;
 
-	if (!process__current())
+	if (!process)
 		return 0;
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);
-	if (hit__read(&hit, ctx))
+	if (hit__read(&hit, ctx) && hit__is_measured(&hit, process))
 		count_hit(&hit);
 	return 0;
 }
@@ -92,11 +95,6 @@ struct {
 	__type(key, __u64);
 	__type(value, __u8);
 } stacks_sent SEC(".maps");
-
-static __always_inline void lose(enum ap_lost reason)
-{
-	stat__add(AP_STAT_LOST + reason);
-}
 
 /* Wakes user space only when there is something to do: a wake-up costs more than a record. */
 static __always_inline __u64 ring__flags(void)
@@ -216,6 +214,22 @@ static __always_inline bool end__needs_user_space(__u32 end)
 	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
 }
 
+/* A call that may be within, for user space to decide. With live it would be too late: the block is
+ * followed from now on, or not at all. */
+static __noinline bool send_undecided(struct pt_regs *ctx, struct scratch *scratch,
+				      const struct hit *hit, const struct process *process)
+{
+	struct ap_count_key key = {
+		.process = process->id,
+		.function = hit->function | AP_FUNCTION_UNDECIDED,
+	};
+
+	if (config.live || !end__needs_user_space(scratch->record.end))
+		return false;
+	bpf_get_current_comm(key.thread, sizeof(key.thread));
+	return stack__dump(ctx, &key, scratch->record.end, hit);
+}
+
 /* Not inlined, so that its stack is not in use while the walk's is. */
 static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 				   const struct hit *hit, struct process *process)
@@ -271,8 +285,48 @@ static __always_inline bool hit__is_event(const struct hit *hit)
 {
 	if (!hit->recorded)
 		return false;
-	stat__add(hit->internal ? AP_STAT_INTERNAL : AP_STAT_EVENTS);
+	if (hit->internal)
+		stat__add(AP_STAT_INTERNAL);
+	else if (!config.within) /* else the stack decides */
+		stat__add(AP_STAT_EVENTS);
 	return !hit->internal;
+}
+
+/* A call without anything to build its stack in; with @within nobody knows whether it counts. */
+static __always_inline void lose_unwalked(void)
+{
+	if (config.within)
+		stat__add(AP_STAT_EVENTS);
+	lose(AP_LOST_NO_SCRATCH);
+}
+
+/* Whether the call whose stack was walked is to be counted here and now. Where the tables did not
+ * suffice to tell, user space may find out. */
+static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,
+					   const struct hit *hit, const struct process *process)
+{
+	enum verdict verdict = scratch__verdict(scratch);
+
+	if (!config.within)
+		return true;
+	if (verdict == VERDICT_INSIDE) {
+		stat__add(AP_STAT_EVENTS);
+		return true;
+	}
+	if (verdict == VERDICT_UNDECIDED && !send_undecided(ctx, scratch, hit, process))
+		stat__add(AP_STAT_UNDECIDED);
+	return false;
+}
+
+/* What happens outside of the window is only looked at for what it says of calls inside. */
+static __noinline int pass_by(struct pt_regs *ctx)
+{
+	struct hit hit;
+
+	hit__enter(&hit, ctx);
+	hit.return_address = hit__return_address(&hit);
+	hit__read(&hit, ctx);
+	return 0;
 }
 
 SEC("uprobe")
@@ -285,12 +339,14 @@ int record_call(struct pt_regs *ctx)
 
 	if (!process)
 		return 0;
+	if (!gate__is_open(process))
+		return pass_by(ctx);
 	hit__enter(&hit, ctx);
 	scratch = scratch__claim(thread);
 	if (!scratch) {
 		hit.return_address = hit__return_address(&hit);
 		if (hit__read(&hit, ctx) && hit__is_event(&hit))
-			lose(AP_LOST_NO_SCRATCH);
+			lose_unwalked();
 		return 0;
 	}
 	scratch__enter(scratch, thread, process);
@@ -299,7 +355,8 @@ int record_call(struct pt_regs *ctx)
 		hit.return_address = scratch->window[0];
 	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
 		stack__walk(scratch, process, &hit);
-		count_stack(ctx, scratch, &hit, process);
+		if (walked__counts(ctx, scratch, &hit, process))
+			count_stack(ctx, scratch, &hit, process);
 	}
 	scratch__release(scratch);
 	return 0;
@@ -382,16 +439,32 @@ static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 addre
 static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct process *process)
 {
 	struct hit hit;
+	bool measured;
 
 	hit__enter(&hit, ctx);
 	hit.return_address =
 		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
 	if (!hit__read(&hit, ctx))
 		return false;
-	count_hit(&hit);
+	measured = hit__is_measured(&hit, process);
+	if (measured)
+		count_hit(&hit);
 	if (hit.internal)
 		return false;
-	return live__follow(ctx, process, &hit, hit.function);
+	return live__follow(ctx, process, &hit, measured ? hit.function : AP_NO_RECORD);
+}
+
+/* Outside of the window: it may end a block of inside. */
+static __noinline bool live__enter_outside(struct pt_regs *ctx, struct process *process)
+{
+	struct hit hit;
+
+	hit__enter(&hit, ctx);
+	hit.return_address =
+		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
+	if (!hit__read(&hit, ctx) || hit.internal)
+		return false;
+	return live__follow(ctx, process, &hit, AP_NO_RECORD);
 }
 
 static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct process *process)
@@ -408,7 +481,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 		hit.return_address = hit__real_return(&hit, hit__return_address(&hit), trampoline);
 		if (!hit__read(&hit, ctx) || !hit__is_event(&hit))
 			return false;
-		lose(AP_LOST_NO_SCRATCH);
+		lose_unwalked();
 		return live__follow(ctx, process, &hit, AP_NO_RECORD);
 	}
 	scratch__enter(scratch, thread, process);
@@ -417,7 +490,9 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 		hit.return_address = hit__real_return(&hit, scratch->window[0], trampoline);
 	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
 		stack__walk(scratch, process, &hit);
-		record = find_record(ctx, scratch, &hit, process);
+		record = walked__counts(ctx, scratch, &hit, process)
+				 ? find_record(ctx, scratch, &hit, process)
+				 : AP_NO_RECORD;
 		follow = live__follow(ctx, process, &hit, record);
 	}
 	scratch__release(scratch);
@@ -431,6 +506,8 @@ static __always_inline bool live__enter(struct pt_regs *ctx)
 
 	if (!process || LOAD(live.stopped))
 		return false;
+	if (config.live_stacks && !gate__is_open(process))
+		return live__enter_outside(ctx, process);
 	return config.live_stacks ? live__enter_recording(ctx, process)
 				  : live__enter_counting(ctx, process);
 }
@@ -479,6 +556,7 @@ int live_free(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 	struct hit hit;
+	bool measured;
 
 	if (!process || LOAD(live.stopped))
 		return 0;
@@ -487,9 +565,11 @@ int live_free(struct pt_regs *ctx)
 		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
 	if (!hit__read(&hit, ctx))
 		return 0;
-	if (!config.live_stacks)
+	measured = config.live_stacks ? gate__is_open(process) && !config.within
+				      : hit__is_measured(&hit, process);
+	if (!config.live_stacks && measured)
 		count_hit(&hit);
 	if (!hit.internal)
-		call__free(process, hit.pointer);
+		call__free(process, hit.pointer, measured);
 	return 0;
 }

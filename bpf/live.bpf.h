@@ -128,7 +128,7 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 	if (pending->has_old) {
 		old = pending->old.size_bytes;
 		block__end(process, &pending->old, pending->entry_ns, how);
-	} else {
+	} else if (!config.gate || pending->record != AP_NO_RECORD) {
 		count_foreign_free(process);
 	}
 	if (how != BLOCK_MOVED)
@@ -210,17 +210,17 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 	thread->n_pending--;
 }
 
-/* free() is entered. */
-static __always_inline void call__free(struct process *process, __u64 pointer)
+/* free() is entered; @counts: what ends no known block counts as well. */
+static __always_inline void call__free(struct process *process, __u64 pointer, bool counts)
 {
 	struct ap_block_key key = { .address = pointer, .space = process->space };
 	struct ap_block block;
 
-	if (!pointer)
-		stat__add(AP_STAT_FREES_NULL);
-	else if (blocks__take(&key, &block))
+	if (pointer && blocks__take(&key, &block))
 		block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
-	else
+	else if (counts && !pointer)
+		stat__add(AP_STAT_FREES_NULL);
+	else if (counts)
 		count_foreign_free(process);
 }
 

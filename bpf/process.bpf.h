@@ -22,6 +22,8 @@ struct process {
 	 * before it changed are not trusted. */
 	__u32 generation;
 	__u64 exec_pages;
+	__u32 closed; /* 1: what it calls is not counted now */
+	__u32 pad;
 	/* With live. */
 	__u32 space;	/* number of the address space */
 	__u32 owner;	/* tgid of the process whose space it shares (vfork), or 0 */
@@ -108,6 +110,7 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 		.id = __sync_fetch_and_add(&last_process_id, 1) + 1,
 		.state = state,
 		.pid = task__pid_at(task, launcher_namespace_level),
+		.closed = parent ? parent->closed : config.starts_closed,
 	};
 	__u32 tgid = task->tgid;
 
@@ -167,6 +170,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	process->id = __sync_fetch_and_add(&last_process_id, 1) + 1;
 	process->generation = 0;
 	process->exec_pages = 0;
+	process->closed = config.starts_closed;
 	if (process->state == PROCESS_WAITING) {
 		process->state = PROCESS_COUNTED;
 		__sync_fetch_and_add(&processes_seen, 1);

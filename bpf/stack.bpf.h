@@ -12,6 +12,7 @@
 #define ALLOCPROF_STACK_BPF_H
 
 #include "arch.bpf.h"
+#include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "module.bpf.h"
 #include "tables.bpf.h"
@@ -30,7 +31,9 @@ struct code_range {
 	__u64 start, end;
 	__u64 bias; /* file offset minus address */
 	__u32 module;
-	__u32 state; /* enum unwind_table_state */
+	__u32 state;  /* enum unwind_table_state */
+	__u32 within; /* 1: code of the module is such that calls may be within */
+	__u32 pad;
 	struct unwind_slice slice;
 };
 
@@ -58,6 +61,8 @@ struct scratch {
 	__u32 end_once;	  /* 1: the end was not decided by the last frame's rule alone */
 	__u32 span_bytes; /* of stack that the walk read */
 	__u32 next_range;
+	__u32 within; /* 1: a frame of the last walk is in code that calls are to be within */
+	__u32 pad;
 	struct code_range ranges[SCRATCH_MAPPINGS];
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the walk under way, innermost first */
@@ -218,6 +223,7 @@ struct walk {
 	__u32 sparing, again;
 	__u32 over_fp; /* 1: a step went over the frame pointer where there was no rule */
 	__u32 range;   /* of scratch->ranges, used last */
+	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in code that calls are to be within */
 };
 
 static __always_inline bool range__holds(const struct code_range *range, __u64 address)
@@ -248,6 +254,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	range->end = vma->end;
 	range->bias = vma->bias;
 	range->module = vma->module;
+	range->within = within__has(vma->module);
 	range->state = UNWIND_TABLE_NONE;
 	module = vma->module;
 	if (!module)
@@ -445,6 +452,11 @@ __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 inde
 	range = &scratch->ranges[at & (SCRATCH_MAPPINGS - 1)];
 	step->frame.module = range->module;
 	step->frame.offset = walk->pc + (range->module ? range->bias : 0);
+	if (config.within && range->within &&
+	    within__holds(range->module, step->frame.offset - walk->call)) {
+		step->frame.flags |= AP_FRAME_WITHIN;
+		walk->within = AP_FRAME_WITHIN;
+	}
 	if (range->state == UNWIND_TABLE_AWAITED)
 		return walk__stop(walk, AP_END_NO_TABLE, true);
 	if (range->state == UNWIND_TABLE_NONE)
@@ -478,7 +490,7 @@ static __always_inline struct step *walk__remembered(struct scratch *scratch, st
 	step = &scratch->steps[depth_index(walk->cursor)];
 	/* Where a thread was interrupted, the same state means another place. */
 	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
-	    step->frame.flags || step->fp_slot == STEP_ONCE)
+	    (step->frame.flags & AP_FRAME_INTERRUPTED) || step->fp_slot == STEP_ONCE)
 		return NULL;
 	return step;
 }
@@ -518,6 +530,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 		walk->matched_cursor = walk->cursor;
 	}
 	walk->n_frames = index + 1;
+	walk->within |= known->frame.flags & AP_FRAME_WITHIN;
 	if (!walk->sparing || walk->matched != 0) {
 		fresh = &scratch->fresh[depth_index(index)];
 		*fresh = *known;
@@ -622,6 +635,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	scratch->first = remember.first;
 	scratch->end = walk->end;
 	scratch->end_once = walk->end_once;
+	scratch->within = walk->within;
 	span = walk->sp - hit->sp;
 	scratch->span_bytes = span < sizeof(scratch->window) ? span : sizeof(scratch->window);
 	scratch->record.type = AP_RECORD_STACK;

@@ -17,6 +17,7 @@
 #include "recording.h"
 #include "series.h"
 #include "symbol_options.h"
+#include "window_options.h"
 
 /* Deep enough for nearly everything; perf's limit too. */
 #define DEFAULT_DEPTH 127
@@ -36,6 +37,7 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTION_NO_FOLLOW,
 	MEASURE_OPTION_DURATION,
+	WINDOW_OPTIONS,
 	{ "max-depth", OPT_MAX_DEPTH, "N", 0, "Keep N frames of a stack, 1 to 512 (default 127)",
 	  0 },
 	{ "stack-dump", OPT_STACK_DUMP, "BYTES", 0,
@@ -157,7 +159,6 @@ static int run_record(int argc, char **argv)
 			.stacks = true,
 			.functions = ALLOCATING,
 			.follow = true,
-			.max_depth = DEFAULT_DEPTH,
 			.stack_dump_bytes = AP_MAX_STACK_DUMP,
 		},
 		.output = DATA_FILE_DEFAULT,
@@ -176,6 +177,10 @@ static int run_record(int argc, char **argv)
 	}
 	if (options.measure.pid)
 		options.measure.session.follow = false;
+	/* What calls are to be within may be far out. */
+	if (!options.measure.session.max_depth)
+		options.measure.session.max_depth =
+			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
 	/* A long run whose result cannot be kept is a run wasted. */
 	err = data_file__check_writable(options.output, &error);
 	if (!err)

@@ -15,6 +15,7 @@
 #include "series.h"
 #include "stat_report.h"
 #include "stat_series.h"
+#include "window_options.h"
 
 enum {
 	OPT_JSON = 256,
@@ -27,6 +28,7 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTION_NO_FOLLOW,
 	MEASURE_OPTION_DURATION,
+	WINDOW_OPTIONS,
 	{ "live", OPT_LIVE, NULL, 0,
 	  "Follow memory until it is freed: bytes, failures, what is live", 0 },
 	SERIES_OPTIONS,

@@ -122,6 +122,23 @@ static bool report_unfollowed(const struct profile *profile, FILE *lines)
 	return true;
 }
 
+static bool report_window(const struct profile *profile, FILE *lines)
+{
+	const char *opened = profile__meta(profile, "window_opened");
+	__u64 undecided = profile__ledger(profile, "undecided");
+
+	if (!opened)
+		return false;
+	if (*opened == '0')
+		say(lines, "nothing was measured: the window of the recording never opened");
+	if (undecided)
+		say(lines,
+		    "the stacks of %llu calls do not tell whether they are within the window; "
+		    "this profile is not complete",
+		    undecided);
+	return *opened == '0' || undecided;
+}
+
 /* Whether @profile lacks anything. */
 static bool report_all(const struct profile *profile, bool strict, FILE *lines)
 {
@@ -129,6 +146,7 @@ static bool report_all(const struct profile *profile, bool strict, FILE *lines)
 
 	lacks |= report_unprobed(profile, lines);
 	lacks |= report_unfollowed(profile, lines);
+	lacks |= report_window(profile, lines);
 	lacks |= report_incomplete(profile, strict, lines);
 	if (!profile__ledger_adds_up(profile)) {
 		say(lines, "the ledger of this data file does not add up; do not rely on its "

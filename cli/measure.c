@@ -18,6 +18,7 @@
 #include "options.h"
 #include "probes.h"
 #include "profile.h"
+#include "window_options.h"
 
 static int parse_pid(struct measure *measure, const char *text, struct error *error)
 {
@@ -206,7 +207,7 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		measure->argv = state->argv + state->next;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return window_options__parse(&measure->session.window, key, arg, input->error);
 	}
 }
 
@@ -225,7 +226,7 @@ error_t measure__check(const struct measure *measure, const char *command, struc
 			   "-e and --live together; --live has to see every function to know what "
 			   "becomes of a block");
 	else
-		return 0;
+		return window_options__check(&measure->session.window, error);
 	return EINVAL;
 }
 
@@ -376,6 +377,7 @@ void measure__report_gaps(const struct session *session, const struct session_re
 		message__print("not complete: %llu mappings of files went unnoticed, and with them "
 			       "perhaps an allocator",
 			       results->mappings_lost);
+	window_options__report_gaps(&results->window);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);
 	if (results->processes_left)

@@ -11,6 +11,7 @@
 #include "measure.h"
 #include "number.h"
 #include "session.h"
+#include "window_options.h"
 
 static error_t parse_runs(const char *text, const char *option, __u64 least, __u64 *runs,
 			  struct error *error)
@@ -78,7 +79,7 @@ static int run_once(const struct measure *measure, struct measure_surroundings *
 	if (measure_surroundings__was_interrupted(surroundings))
 		end->interrupted = true;
 	if (!end->status)
-		end->status = results.exit_status;
+		end->status = window_options__status(&results);
 	if (is_single || (!is_warmup && !end->interrupted)) {
 		err = take(context, session, &results, end->counted + 1, error);
 		if (err)

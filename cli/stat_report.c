@@ -89,6 +89,20 @@ static void print_completeness(const struct session *session, const struct sessi
 	fputc('\n', to);
 }
 
+static void print_window(const struct session_window *window, FILE *to)
+{
+	if (!window->asked_for)
+		return;
+	if (!window->opened)
+		fprintf(to, "  nothing was measured: %s\n", window->why);
+	if (window->undecided)
+		print_count(to, window->undecided, "calls undecided",
+			    "their stacks did not tell whether they were within");
+	if (window->unnoticed)
+		print_count(to, window->unnoticed, "beginnings or ends of the window unnoticed",
+			    "");
+}
+
 static void print_live(const struct session_live *live, FILE *to)
 {
 	const __u64 *stats = live->stats;
@@ -156,6 +170,7 @@ int stat_report__text(const struct session *session, const struct measure *measu
 		print_live(&results->live, to);
 	print_count(to, results->processes, results->processes == 1 ? "process" : "processes", "");
 	print_completeness(session, results, to);
+	print_window(&results->window, to);
 	fprintf(to, "\n%20.6f seconds elapsed\n", results->elapsed_seconds);
 	if (!measure->pid && !results->target_runs)
 		fprintf(to, "%20.6f seconds user\n%20.6f seconds sys\n", results->user_seconds,
@@ -289,6 +304,31 @@ static void add_live(json_object *root, const struct session_live *live)
 	add(root, "kernel_memory", kernel);
 }
 
+static json_object *string_or_null(const char *text)
+{
+	return text ? json__string(text) : NULL;
+}
+
+static void add_window(json_object *root, const struct measure *measure,
+		       const struct session_window *window)
+{
+	const struct window_options *asked = &measure->session.window;
+	json_object *object;
+
+	if (!window->asked_for)
+		return;
+	object = json_object_new_object();
+	add(object, "within", string_or_null(asked->within));
+	add(object, "start_on", string_or_null(asked->start_on));
+	add(object, "stop_on", string_or_null(asked->stop_on));
+	add(object, "delay_seconds", json__seconds(asked->delay_ns / 1e9));
+	add(object, "why_not_opened", string_or_null(window->why));
+	add(object, "unnoticed", count_of(window->unnoticed));
+	add(root, "window", object);
+	add(root, "window_opened", json_object_new_boolean(window->opened));
+	add(root, "undecided", count_of(window->undecided));
+}
+
 static void add_totals(json_object *root, const struct stat_totals *totals, bool live, __u64 failed)
 {
 	__s64 remaining = totals->allocations - totals->deallocations;
@@ -326,6 +366,7 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add_totals(root, &totals, results->has_live, results->live.stats[AP_STAT_FAILED]);
 	if (results->has_live)
 		add_live(root, &results->live);
+	add_window(root, measure, &results->window);
 	add(root, "relabelled", count_of(results->relabelled));
 	add(root, "lost", json_lost(results));
 	add(root, "processes_left", count_of(results->processes_left));

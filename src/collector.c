@@ -45,7 +45,8 @@ struct module {
 	int fd;	       /* of the file; -1: it could not be opened */
 	struct timespec modified; /* when it was opened */
 	char *path;
-	struct elf_file *elf; /* NULL where it could not be read */
+	struct elf_file *elf;		/* NULL where it could not be read */
+	const struct ap_within *within; /* code that calls are to be within, or NULL */
 	struct unwind_place unwind;
 };
 
@@ -88,7 +89,8 @@ struct collector {
 	size_t n_ended, ended_capacity;
 	int current; /* of the two counter maps */
 	bool wants_drain;
-	__u64 attributed; /* calls */
+	__u64 attributed;	       /* calls */
+	__u64 found_within, undecided; /* of the calls of dumps */
 };
 
 static int find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias, void *context);
@@ -154,6 +156,16 @@ struct profile *collector__profile(struct collector *collector)
 __u64 collector__attributed(const struct collector *collector)
 {
 	return collector->attributed;
+}
+
+__u64 collector__found_within(const struct collector *collector)
+{
+	return collector->found_within;
+}
+
+__u64 collector__undecided(const struct collector *collector)
+{
+	return collector->undecided;
 }
 
 bool collector__wants_drain(const struct collector *collector)
@@ -331,6 +343,7 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	*module = *identity;
 	module->fd = fd;
 	module->elf = NULL;
+	module->within = NULL;
 	module->unwind = (struct unwind_place){ 0 };
 	module->path = strdup(path);
 	if (!module->path) {
@@ -340,6 +353,9 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	if (fd >= 0) {
 		module->modified = modification_time(fd);
 		elf_file__open(fd, path, &module->elf, NULL);
+		if (collector->options.within)
+			module->within =
+				collector->options.within(fd, path, collector->options.context);
 	}
 	*index = collector->n_modules++;
 	return 0;
@@ -479,6 +495,11 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 	if (err)
 		return err;
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
+	/* Before the table: until then no stack through the file is taken for complete. */
+	if (collector->modules[index].within &&
+	    bpf_map_update_elem(collector->options.within_fd, &record->id,
+				collector->modules[index].within, BPF_ANY))
+		return -errno;
 	unwind_tables__assign(collector->tables, record->id, &collector->modules[index].unwind);
 	return 0;
 }
@@ -675,6 +696,39 @@ static int note_dumped(struct collector *collector, __u64 number, __u32 stack)
 	return 0;
 }
 
+/* Whether the frame, which has only its address, is in code that calls are to be within. */
+static bool is_within(struct collector *collector, const struct ap_frame *frame, __u32 pid,
+		      __u64 time_ns)
+{
+	const struct ap_within *within;
+	__u64 offset;
+	size_t index;
+
+	if (resolve_address(collector, pid, frame->offset, time_ns, &index, &offset))
+		return false;
+	within = collector->modules[index].within;
+	offset -= !(frame->flags & AP_FRAME_INTERRUPTED);
+	for (__u32 i = 0; within && i < within->n; i++)
+		if (offset - within->ranges[i].start < within->ranges[i].size)
+			return true;
+	return false;
+}
+
+/* Whether the call of an undecided dump counts, now that its stack is known. */
+static bool decide(struct collector *collector, const struct ap_dump_record *dump, __u32 pid,
+		   const struct ap_frame *frames, int n, enum ap_stack_end end)
+{
+	for (int i = 0; i < n; i++) {
+		if (!is_within(collector, &frames[i], pid, dump->time_ns))
+			continue;
+		collector->found_within++;
+		return true;
+	}
+	if (end != AP_END_COMPLETE)
+		collector->undecided++;
+	return false;
+}
+
 /* The dump's stack, unwound here, as one of the profile's. */
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
@@ -687,14 +741,17 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 	if (!image)
 		return -ENOMEM;
 	n = unwind_dump(collector, dump, image->pid, frames, &end);
+	if (!is_good_end(end) && n > 0 &&
+	    is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
+		end = AP_END_COMPLETE;
+	if ((dump->key.function & AP_FUNCTION_UNDECIDED) &&
+	    !decide(collector, dump, image->pid, frames, n, end))
+		return 0;
 	for (int i = 0; i < n; i++) {
 		err = add_frame(collector, &frames[i], dump->key.process, dump->time_ns, &ids[i]);
 		if (err)
 			return err;
 	}
-	if (!is_good_end(end) && n > 0 &&
-	    is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
-		end = AP_END_COMPLETE;
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
 	/* Its calls are in a record of their own. */
 	if (!err && (dump->key.function & AP_FUNCTION_DUMPED))
@@ -702,7 +759,8 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 	if (!err)
 		err = key_thread(collector, &dump->key, &thread);
 	if (!err)
-		err = profile__add_count(collector->profile, thread, stack, dump->key.function, 1,
+		err = profile__add_count(collector->profile, thread, stack,
+					 dump->key.function & ~AP_FUNCTION_UNDECIDED, 1,
 					 dump->size_bytes, &count);
 	if (!err)
 		collector->attributed++;

@@ -10,6 +10,7 @@
 
 #include "unwind_tables.h"
 
+struct ap_within;
 struct collector;
 struct mapping_event;
 struct profile;
@@ -24,6 +25,9 @@ struct collector_options {
 	/* Reads the mapping events that are there now into the collector: a stack may have been
 	 * seen before the mapping that its addresses are in. */
 	void (*refresh_mappings)(void *context);
+	/* The code of a file that calls are to be within, or NULL; what is given stays. NULL: none. */
+	const struct ap_within *(*within)(int fd, const char *path, void *context);
+	int within_fd; /* map that the programs have it from */
 	void *context;
 };
 
@@ -78,6 +82,11 @@ int collector__name_jit_frames(struct collector *collector);
 
 /* The profile, still owned by the collector. */
 struct profile *collector__profile(struct collector *collector);
+
+/* Of calls that only a dump's stack could decide, those that were within, and those of which not even
+ * that could tell. */
+__u64 collector__found_within(const struct collector *collector);
+__u64 collector__undecided(const struct collector *collector);
 
 /* Calls that are in the profile. */
 __u64 collector__attributed(const struct collector *collector);

@@ -310,6 +310,18 @@ static __u64 dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 m
 	return missing;
 }
 
+const char *elf_file__soname(const struct elf_file *file)
+{
+	__u64 at = dynamic_value(file, DT_SONAME, UINT64_MAX);
+	const char *name = NULL;
+	Elf_Data *data;
+	GElf_Shdr shdr;
+
+	if (at != UINT64_MAX && find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
+		name = elf_strptr(file->elf, shdr.sh_link, at);
+	return name ? name : "";
+}
+
 static bool is_pie(const struct elf_file *file)
 {
 	return file->ehdr.e_type == ET_DYN && dynamic_value(file, DT_FLAGS_1, 0) & DF_1_PIE;

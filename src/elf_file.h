@@ -53,6 +53,9 @@ const char *elf_file__build_id(const struct elf_file *file);
 /* The dynamic linker that the kernel starts for it, "" where it names none. */
 const char *elf_file__interpreter(const struct elf_file *file);
 
+/* The name that a library is linked by, "" where it has none. Valid as long as @file. */
+const char *elf_file__soname(const struct elf_file *file);
+
 /* The vaddr where execution begins, 0 in a file that is not for executing. */
 __u64 elf_file__entry(const struct elf_file *file);
 

@@ -18,6 +18,7 @@
 #include "allocprof.skel.h"
 #include "cleanup.h"
 #include "collector.h"
+#include "command_path.h"
 #include "elf_file.h"
 #include "error.h"
 #include "kernel.h"
@@ -52,6 +53,7 @@ struct session {
 	struct probes *probes;
 	struct collector *collector;
 	struct live *live; /* NULL without */
+	struct gate *gate; /* NULL: all of the run is measured */
 	struct target target;
 	struct candidate *candidates, **candidates_end;
 	__u64 start_realtime_ns;
@@ -106,6 +108,19 @@ static __u32 max_records(const struct session_options *options)
 	return options->limits.counts ? options->limits.counts : MAX_RECORDS;
 }
 
+/* Stacks are walked to be kept, or to see what a call is within. */
+static bool walks(const struct session_options *options)
+{
+	return options->stacks || options->window.within;
+}
+
+static bool has_window_functions(const struct session_options *options)
+{
+	const struct window_options *window = &options->window;
+
+	return window->within || window->start_on || window->stop_on;
+}
+
 static void choose_programs(struct session *session)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -114,7 +129,8 @@ static void choose_programs(struct session *session)
 
 	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
-	bpf_program__set_autoload(skeleton->progs.find_module, options->stacks);
+	bpf_program__set_autoload(skeleton->progs.find_module, walks(options));
+	bpf_program__set_autoload(skeleton->progs.gate_event, has_window_functions(options));
 	/* Also beside sessions: for allocators whose returns must not be probed. */
 	bpf_program__set_autoload(skeleton->progs.live_entry, live);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
@@ -141,11 +157,12 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
 	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);
 	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
-	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), options->stacks);
-	set_size(skeleton->maps.vmas, 0, options->stacks);
-	set_size(skeleton->maps.unwind_tables, 0, options->stacks);
-	set_size(skeleton->maps.unwind_slices, 0, options->stacks);
-	set_size(skeleton->maps.unwind_rules, 0, options->stacks);
+	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), walks(options));
+	set_size(skeleton->maps.vmas, 0, walks(options));
+	set_size(skeleton->maps.unwind_tables, 0, walks(options));
+	set_size(skeleton->maps.unwind_slices, 0, walks(options));
+	set_size(skeleton->maps.unwind_rules, 0, walks(options));
+	set_size(skeleton->maps.within_ranges, 0, options->window.within);
 	if (limits->ring_bytes)
 		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
 	else if (!options->stacks)
@@ -153,7 +170,7 @@ static void configure(struct session *session, int n_cpus)
 	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
 
 	skeleton->rodata->config = (struct ap_config){
-		.max_depth = options->max_depth,
+		.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
 		.no_scratch = limits->no_scratch,
 		.stack_dump = options->stack_dump_bytes,
@@ -164,6 +181,9 @@ static void configure(struct session *session, int n_cpus)
 		.live = options->live,
 		.live_stacks = options->live && options->stacks,
 		.max_dumped = max_records(options) / 2,
+		.gate = window_options__any(&options->window),
+		.starts_closed = options->window.start_on != NULL,
+		.within = options->window.within != NULL,
 	};
 	if (options->live)
 		skeleton->rodata->config.drain_at =
@@ -189,6 +209,7 @@ static void choose_attach_types(struct session *session)
 		skeleton->progs.live_return,
 		skeleton->progs.live_return_instruction,
 		skeleton->progs.live_free,
+		skeleton->progs.gate_event,
 	};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
@@ -273,6 +294,13 @@ static void refresh_mappings(void *context)
 	mapping_events__read(session->mapping_events, handle_mapping, session);
 }
 
+static const struct ap_within *code_within(int fd, const char *path, void *context)
+{
+	const struct session *session = context;
+
+	return session->gate ? gate__within(session->gate, fd, path) : NULL;
+}
+
 static int open_live(struct session *session)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -329,6 +357,8 @@ int session__open(const struct session_options *options, struct session **out, s
 			    .rules = bpf_map__fd(session->skeleton->maps.unwind_rules) },
 		.max_depth = options->max_depth,
 		.refresh_mappings = refresh_mappings,
+		.within = options->window.within ? code_within : NULL,
+		.within_fd = bpf_map__fd(session->skeleton->maps.within_ranges),
 		.context = session,
 		.counts_fd = bpf_map__fd(session->skeleton->maps.counts),
 		.counts_fds = { bpf_map__fd(session->skeleton->maps.counts_a),
@@ -340,7 +370,7 @@ int session__open(const struct session_options *options, struct session **out, s
 		err = -ENOMEM;
 		goto fail;
 	}
-	if (options->stacks) {
+	if (walks(options)) {
 		err = collector__add_vdso(session->collector);
 		if (err) {
 			error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err));
@@ -436,6 +466,52 @@ static void announce_file(int fd, const char *path, void *context)
 	munmap(code, page);
 }
 
+static void use_file(int fd, const char *path, void *context)
+{
+	struct session *session = context;
+
+	if (session->gate)
+		gate__meet(session->gate, fd, path);
+	if (walks(&session->options))
+		announce_file(fd, path, session);
+}
+
+/* The gate, with the functions that it is told by in files that are known: @program, and paths below
+ * @root. */
+static int open_gate(struct session *session, const char *program, const char *root, pid_t pid,
+		     struct error *error)
+{
+	struct gate_options options = {
+		.window = session->options.window,
+		.program = session->skeleton->progs.gate_event,
+		.multi = session->multi,
+		.pid = pid,
+		.shared = &session->skeleton->bss->gate,
+		.use_file = use_file,
+		.context = session,
+	};
+	int err;
+
+	if (!window_options__any(&options.window))
+		return 0;
+	err = gate__new(&options, &session->gate, error);
+	return err ? err : gate__prepare(session->gate, program, root, error);
+}
+
+/* What a script runs is its interpreter; what exec cannot run has no functions. */
+static int open_command_gate(struct session *session, const char *argv0, pid_t pid,
+			     struct error *error)
+{
+	_cleanup_(free_ptr) char *found = NULL, *program = NULL;
+
+	/* What is wrong with the command is told by those who look for its allocators. */
+	if (command_path__find(argv0, getenv("PATH"), &found))
+		return 0;
+	if (command_path__elf(found, getenv("PATH"), &program))
+		return open_gate(session, found, "", pid, error);
+	return open_gate(session, program, "", pid, error);
+}
+
 static int new_probes(struct session *session, pid_t pid)
 {
 	struct probes_options options = {
@@ -445,7 +521,7 @@ static int new_probes(struct session *session, pid_t pid)
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
-		.use_file = session->options.stacks ? announce_file : NULL,
+		.use_file = walks(&session->options) || session->gate ? use_file : NULL,
 		.context = session,
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -484,11 +560,16 @@ int session__launch(struct session *session, char *const argv[],
 	err = target__hold(&session->target, argv, inheritance, error);
 	skeleton->bss->launcher_armed = 0;
 	if (!err)
+		err = open_command_gate(session, argv[0],
+					session->options.follow ? 0 : session->target.pid, error);
+	if (!err)
 		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
 	if (!err)
 		err = probes__add_command(session->probes, argv, error);
 	if (!err)
 		err = add_expected(session, error);
+	if (!err && session->gate)
+		err = gate__check(session->gate, error);
 	if (err)
 		return err;
 	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
@@ -501,7 +582,13 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 {
 	int err;
 
+	char program[64], root[64];
+
+	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
 	err = target__attach(&session->target, pid, error);
+	if (!err)
+		err = open_gate(session, program, root, pid, error);
 	if (!err)
 		err = new_probes(session, pid);
 	/* The maps first: what is mapped after the scan comes as an event. */
@@ -513,6 +600,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		live__start(session->live, clock_ns(CLOCK_MONOTONIC));
 	if (!err)
 		err = probes__add_process(session->probes, pid, error);
+	if (!err && session->gate)
+		err = gate__check(session->gate, error);
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
@@ -542,6 +631,8 @@ static int read_events(struct session *session)
 		free(candidate->event.path);
 		free(candidate);
 	}
+	if (session->gate)
+		gate__attend(session->gate);
 	if (err < 0)
 		return err;
 	err = collector__settle(session->collector, DUMPS_AT_A_TIME);
@@ -593,6 +684,8 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 {
 	_cleanup_(close_fd) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	__u64 end_ns = duration_ns ? session->target.start_ns + duration_ns : 0;
+	__u64 open_ns = session->target.start_ns + session->options.window.delay_ns;
+	struct ap_gate *gate = &session->skeleton->bss->gate;
 	struct epoll_event ready[4];
 	int err = 0;
 
@@ -613,6 +706,10 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 			timeout = live__timeout_ms(session->live, timeout);
 		if (timeout && end_ns && (end_ns - now) / 1000000 < TICK_MS)
 			timeout = (end_ns - now) / 1000000 + 1;
+		if (now >= open_ns)
+			gate->open = 1;
+		else if (timeout && (open_ns - now) / 1000000 < (__u64)timeout)
+			timeout = (open_ns - now) / 1000000 + 1;
 		epoll_wait(epoll_fd, ready, 4, timeout);
 		err = read_events(session);
 		if (err)
@@ -653,6 +750,7 @@ int session__finish(struct session *session, struct error *error)
 		err = live__stop(session->live, session->target.end_ns);
 	}
 	probes__detach(session->probes);
+	gate__detach(session->gate);
 	if (!err)
 		err = read_events(session);
 	if (!err)
@@ -798,12 +896,39 @@ static void collect_lost(const struct session *session, struct session_results *
 		results->lost_total += results->lost[reason];
 	}
 	if (session->options.stacks) {
-		results->events =
-			stat_sum(session, AP_STAT_EVENTS) + results->lost[AP_LOST_RECURSION];
+		results->events = stat_sum(session, AP_STAT_EVENTS) +
+				  results->lost[AP_LOST_RECURSION] +
+				  collector__found_within(session->collector);
 		results->lost[AP_LOST_UNACCOUNTED] = results->events - results->lost_total -
 						     collector__attributed(session->collector);
 		results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
 	}
+}
+
+static bool is_anything_counted(const struct session_results *results)
+{
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		if (results->functions[i].counts.calls || results->functions[i].counts.internal)
+			return true;
+	return results->events > results->lost_total;
+}
+
+static void collect_window(const struct session *session, struct session_results *results)
+{
+	struct session_window *window = &results->window;
+
+	if (!session->gate)
+		return;
+	window->asked_for = true;
+	window->undecided =
+		stat_sum(session, AP_STAT_UNDECIDED) + collector__undecided(session->collector);
+	window->why = gate__never_opened(session->gate, is_anything_counted(results));
+	window->opened = !window->why;
+	if (has_window_functions(&session->options))
+		window->unnoticed = recursion_misses(session->skeleton->progs.gate_event);
+	if (!window->opened || window->undecided || window->unnoticed ||
+	    gate__check(session->gate, NULL))
+		results->complete = false;
 }
 
 void session__results(const struct session *session, struct session_results *results)
@@ -818,6 +943,7 @@ void session__results(const struct session *session, struct session_results *res
 	collect_lost(session, results);
 	if (session->live)
 		collect_live(session, results);
+	collect_window(session, results);
 	results->processes = skeleton->bss->processes_seen;
 	results->processes_unfollowed = stat_sum(session, AP_STAT_PROCESSES_LOST) +
 					recursion_misses(skeleton->progs.on_fork) +
@@ -843,6 +969,11 @@ const struct kernel *session__kernel(const struct session *session)
 	return &session->kernel;
 }
 
+const struct window_options *session__window(const struct session *session)
+{
+	return &session->options.window;
+}
+
 struct collector *session__collector(const struct session *session)
 {
 	return session->collector;
@@ -858,6 +989,7 @@ void session__close(struct session *session)
 	if (!session)
 		return;
 	probes__free(session->probes);
+	gate__free(session->gate);
 	ring_buffer__free(session->ring);
 	mapping_events__close(session->mapping_events);
 	collector__free(session->collector);

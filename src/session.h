@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "gate.h"
 #include "live.h"
 #include "target.h"
 
@@ -46,6 +47,7 @@ struct session_options {
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * they are looked at, and their allocators probed, before it starts. */
 	const char *const *expected;
+	struct window_options window; /* what is counted of the run */
 	struct session_limits limits;
 };
 
@@ -71,6 +73,15 @@ struct session_live {
 	struct live_memory memory;
 };
 
+/* The measured window. */
+struct session_window {
+	bool asked_for;	 /* else all of the run is measured */
+	bool opened;	 /* at least once */
+	const char *why; /* it never opened, a clause; NULL where it did. The session's. */
+	__u64 undecided; /* calls whose stack did not tell whether they were within */
+	__u64 unnoticed; /* times that the kernel left the program out that opens and closes it */
+};
+
 struct session_results {
 	struct session_function functions[AP_FUNCTIONS];
 	__u64 events; /* calls that happened, counted or lost; only with stacks, else 0 */
@@ -84,6 +95,7 @@ struct session_results {
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	bool has_live;
 	struct session_live live;
+	struct session_window window;
 	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
 	int exit_status;  /* of a launched command, as a shell reports it */
 	bool target_runs; /* it goes on without us */
@@ -125,6 +137,7 @@ const struct probed_allocator *session__allocators(const struct session *session
 /* Parts of it for those who turn it into a profile; owned by the session. */
 struct collector *session__collector(const struct session *session);
 const struct kernel *session__kernel(const struct session *session);
+const struct window_options *session__window(const struct session *session);
 __u64 session__start_realtime_ns(const struct session *session);
 
 void session__close(struct session *session);

@@ -126,6 +126,28 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 	return err;
 }
 
+/* Only where there is one, so that files of whole runs stay what they were. */
+static int set_window(struct profile *profile, const struct window_options *asked,
+		      const struct session_window *window)
+{
+	const struct {
+		const char *key, *value;
+	} entries[] = {
+		{ "window_within", asked->within },
+		{ "window_start_on", asked->start_on },
+		{ "window_stop_on", asked->stop_on },
+		{ "window_opened", window->opened ? "1" : "0" },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++)
+		if (entries[i].value)
+			err = profile__set_meta(profile, entries[i].key, entries[i].value);
+	if (!err && asked->delay_ns)
+		err = set_number(profile, "window_delay_ns", asked->delay_ns);
+	return err ? err : profile__set_ledger(profile, "undecided", window->undecided);
+}
+
 static int set_live(struct profile *profile, const struct session_live *live)
 {
 	int err = set_number(profile, "epoch_ns", live->epoch_ns);
@@ -171,6 +193,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = profile__settle_ledger(profile, results.events, results.lost);
 	if (!err && results.has_live)
 		err = set_live(profile, &results.live);
+	if (!err && results.window.asked_for)
+		err = set_window(profile, session__window(session), &results.window);
 	if (!err)
 		*out = profile;
 	return err;

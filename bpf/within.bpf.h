@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a call was made within a function: whether that one's frame stands on the stack. What enters
+ * and leaves the function is not looked at, so recursion, exceptions and longjmp need no care.
+ */
+#ifndef ALLOCPROF_WITHIN_BPF_H
+#define ALLOCPROF_WITHIN_BPF_H
+
+#include "gate.bpf.h"
+#include "hit.bpf.h"
+#include "stack.bpf.h"
+
+static __always_inline void lose(enum ap_lost reason)
+{
+	stat__add(AP_STAT_LOST + reason);
+}
+
+enum verdict {
+	VERDICT_OUTSIDE,
+	VERDICT_INSIDE,
+	VERDICT_UNDECIDED, /* the stack ends before it tells */
+};
+
+/* Of the stack that the scratch has just walked. */
+static __always_inline enum verdict scratch__verdict(const struct scratch *scratch)
+{
+	if (!config.within || scratch->within)
+		return VERDICT_INSIDE;
+	return scratch->record.end == AP_END_COMPLETE ? VERDICT_OUTSIDE : VERDICT_UNDECIDED;
+}
+
+/* For those who want no stack but to know that. */
+static __noinline bool hit__is_within(const struct hit *hit, struct process *process)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct scratch *scratch = scratch__claim(thread);
+	enum verdict verdict;
+
+	if (!scratch) {
+		if (hit->recorded && !hit->internal)
+			lose(AP_LOST_NO_SCRATCH);
+		return false;
+	}
+	scratch__enter(scratch, thread, process);
+	scratch->trampoline = config.live ? trampoline__address() : 0;
+	window__fill(scratch, arch__return_slot(hit->sp), stack__expected_bytes(scratch));
+	stack__walk(scratch, process, hit);
+	verdict = scratch__verdict(scratch);
+	scratch__release(scratch);
+	if (verdict == VERDICT_UNDECIDED && hit->recorded && !hit->internal)
+		stat__add(AP_STAT_UNDECIDED);
+	return verdict == VERDICT_INSIDE;
+}
+
+/* Whether the hit is in the measured window, for those who count by function. */
+static __always_inline bool hit__is_measured(const struct hit *hit, struct process *process)
+{
+	if (!gate__is_open(process))
+		return false;
+	return !config.within || hit__is_within(hit, process);
+}
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "window_options.h"
+
+#include <errno.h>
+
+#include "command.h"
+#include "error.h"
+#include "message.h"
+#include "number.h"
+#include "session.h"
+
+error_t window_options__parse(struct window_options *options, int key, char *arg,
+			      struct error *error)
+{
+	switch (key) {
+	case OPT_WITHIN:
+		options->within = arg;
+		return 0;
+	case OPT_START_ON:
+		options->start_on = arg;
+		return 0;
+	case OPT_STOP_ON:
+		options->stop_on = arg;
+		return 0;
+	case OPT_DELAY:
+		return number__parse_duration(arg, &options->delay_ns, error);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+error_t window_options__check(const struct window_options *options, struct error *error)
+{
+	if (!options->delay_ns || !options->start_on)
+		return 0;
+	error__set(error, -EINVAL,
+		   "--delay and --start-on together; give one beginning or the other");
+	return EINVAL;
+}
+
+void window_options__report_gaps(const struct session_window *window)
+{
+	if (!window->asked_for)
+		return;
+	if (!window->opened)
+		message__print("nothing was measured: %s", window->why);
+	if (window->undecided)
+		message__print("not complete: the stacks of %llu calls ended before they told "
+			       "whether they were within",
+			       window->undecided);
+	if (window->unnoticed)
+		message__print("not complete: %llu beginnings or ends of the window went unnoticed",
+			       window->unnoticed);
+}
+
+int window_options__status(const struct session_results *results)
+{
+	const struct session_window *window = &results->window;
+
+	if (window->asked_for && !window->opened && results->exit_status == EXIT_GOOD)
+		return EXIT_OURS;
+	return results->exit_status;
+}

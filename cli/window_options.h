@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The options by which only a part of a run is measured, of all commands that measure. */
+#ifndef ALLOCPROF_WINDOW_OPTIONS_H
+#define ALLOCPROF_WINDOW_OPTIONS_H
+
+#include <argp.h>
+#include <stdio.h>
+
+struct error;
+struct session_results;
+struct session_window;
+struct window_options;
+
+enum {
+	OPT_WITHIN = 1100,
+	OPT_START_ON,
+	OPT_STOP_ON,
+	OPT_DELAY,
+};
+
+/* Rows of an argp table. */
+/* clang-format off */
+#define WINDOW_OPTIONS                                                                             \
+	{ "within", OPT_WITHIN, "FUNCTION", 0,                                                     \
+	  "Only calls made while FUNCTION, SYMBOL or SYMBOL@FILE, is on the thread's stack", 0 },  \
+	{ "start-on", OPT_START_ON, "FUNCTION", 0,                                                 \
+	  "Begin in each process when it calls FUNCTION", 0 },                                     \
+	{ "stop-on", OPT_STOP_ON, "FUNCTION", 0,                                                   \
+	  "Stop in each process when it calls FUNCTION", 0 },                                      \
+	{ "delay", OPT_DELAY, "TIME", 0,                                                           \
+	  "Begin after TIME: a number with ms, s, m or h", 0 }
+/* clang-format on */
+
+/* Parses one of them; ARGP_ERR_UNKNOWN for any other key. */
+error_t window_options__parse(struct window_options *options, int key, char *arg,
+			      struct error *error);
+
+/* Whether they go together. Returns EINVAL with the sentence. */
+error_t window_options__check(const struct window_options *options, struct error *error);
+
+/* Says on stderr why the window did not show all that there was. */
+void window_options__report_gaps(const struct session_window *window);
+
+/* The exit status of a command that measured: a target that ended well is no success where nothing
+ * was measured. */
+int window_options__status(const struct session_results *results);
+
+#endif

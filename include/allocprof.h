@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Regions of a program that `allocprof` can measure: allocprof(1), --start-on and --stop-on. For C and
+ * C++; there is no library to link with. Untraced a mark is one nop, and a note in the file that is
+ * not loaded.
+ *
+ *	ALLOCPROF_BEGIN("parse");
+ *	...
+ *	ALLOCPROF_END("parse");
+ *
+ * or, in C++, to the end of the scope, however that is left,
+ *
+ *	ALLOCPROF_REGION("parse");
+ *
+ * are the USDT probes allocprof_begin:parse and allocprof_end:parse. Names are string literals
+ * without a colon. A longjmp passes an end by.
+ */
+#ifndef ALLOCPROF_H
+#define ALLOCPROF_H
+
+#if defined(__linux__) && defined(__LP64__) && defined(__GNUC__)
+
+/* Versions of clang-format do not agree on it. */
+/* clang-format off */
+/* As SystemTap's sdt.h writes them, version 3 of the note. The name is a literal, quotes included. */
+#define ALLOCPROF_MARK_(provider, name)                                                            \
+	__asm__ __volatile__(                                                                      \
+		"990:	nop\n"                                                                       \
+		".pushsection .note.stapsdt,\"?\",\"note\"\n"                                      \
+		".balign 4\n"                                                                      \
+		".4byte 992f-991f, 994f-993f, 3\n"                                                 \
+		"991:	.asciz \"stapsdt\"\n"                                                        \
+		"992:	.balign 4\n"                                                                 \
+		"993:	.8byte 990b\n"                                                               \
+		"	.8byte _.stapsdt.base\n"                                                         \
+		"	.8byte 0\n"                                                                      \
+		"	.asciz \"" provider "\"\n"                                                      \
+		"	.asciz " #name "\n"                                                             \
+		"	.asciz \"\"\n"                                                                   \
+		"994:	.balign 4\n"                                                                 \
+		".popsection\n"                                                                    \
+		".ifndef _.stapsdt.base\n"                                                         \
+		".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"            \
+		".weak _.stapsdt.base\n"                                                           \
+		".hidden _.stapsdt.base\n"                                                         \
+		"_.stapsdt.base: .space 1\n"                                                       \
+		".size _.stapsdt.base, 1\n"                                                        \
+		".popsection\n"                                                                    \
+		".endif\n" ::                                                                      \
+			: "memory")
+/* clang-format on */
+
+#define ALLOCPROF_JOIN_(a, b)	a##b
+#define ALLOCPROF_UNIQUE_(a, b) ALLOCPROF_JOIN_(a, b)
+
+#define ALLOCPROF_BEGIN(name) ALLOCPROF_MARK_("allocprof_begin", name)
+#define ALLOCPROF_END(name)   ALLOCPROF_MARK_("allocprof_end", name)
+
+#ifdef __cplusplus
+#define ALLOCPROF_REGION(name)                                                                     \
+	struct ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__) {                                    \
+		ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)()                                   \
+		{                                                                                  \
+			ALLOCPROF_BEGIN(name);                                                     \
+		}                                                                                  \
+		~ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)()                                  \
+		{                                                                                  \
+			ALLOCPROF_END(name);                                                       \
+		}                                                                                  \
+	} ALLOCPROF_UNIQUE_(allocprof_in_, __LINE__)
+#endif
+
+#else
+
+#define ALLOCPROF_BEGIN(name) ((void)0)
+#define ALLOCPROF_END(name)   ((void)0)
+#ifdef __cplusplus
+#define ALLOCPROF_REGION(name) ((void)0)
+#endif
+
+#endif
+
+#endif

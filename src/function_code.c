@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "function_code.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cleanup.h"
+#include "debug_file.h"
+#include "demangle.h"
+#include "disasm.h"
+#include "elf_file.h"
+#include "error.h"
+#include "usdt.h"
+
+/* Functions that a sentence names at the most. */
+#define MAX_NAMED 10
+
+/* Symbols that are looked at for names that are near. */
+#define MAX_LOOKED_AT 500000
+
+/* How far from the entry an instruction that the kernel emulates is looked for. */
+#define MAX_DISTANCE 32
+
+struct part {
+	char *linkage; /* with what marks a clone or a part, without a version */
+	char *full;    /* demangled, without those marks */
+	__u64 vaddr;
+	__u64 size;    /* 0: unknown */
+	bool is_exact; /* the linkage or the full name is what was asked for */
+};
+
+struct search {
+	const char *name;
+	char word
+		[128]; /* that the linkage name must have in it, "" where nothing is known of that */
+	__u64 address; /* asked for in place of a name, else 0 */
+	struct demangler *demangler;
+	struct part *parts;
+	size_t n_parts;
+	/* For the sentence where there is none. */
+	bool looks_for_near;
+	char *near[MAX_NAMED];
+	size_t n_near, n_looked_at;
+	int err;
+};
+
+/* What compilers put behind the name of a function that they have made out of another. */
+static const char *const marks[] = { ".cold",  ".part.",     ".constprop.",
+				     ".isra.", ".lto_priv.", ".llvm." };
+
+static size_t unmarked_size(const char *linkage)
+{
+	size_t size = strlen(linkage);
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		const char *mark = strstr(linkage, marks[i]);
+
+		if (mark && mark != linkage && (size_t)(mark - linkage) < size)
+			size = mark - linkage;
+	}
+	return size;
+}
+
+/* Code that is jumped to from inside of the function, so no call begins there. */
+static bool is_split_off(const char *linkage)
+{
+	return strstr(linkage, ".cold") || strstr(linkage, ".part.");
+}
+
+static bool is_word_character(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The last identifier of a name: foo of (anonymous namespace)::foo(int) const. */
+static void find_word(const char *name, char *word, size_t size)
+{
+	const char *end = name + strlen(name), *begin;
+	const char *close = strrchr(name, ')');
+	int depth = 0;
+
+	*word = '\0';
+	if (strstr(name, "operator"))
+		return;
+	if (close && (!close[1] || close[1] == ' ')) {
+		for (end = close; end > name; end--) {
+			depth += (*end == ')') - (*end == '(');
+			if (!depth)
+				break;
+		}
+	}
+	/* Template arguments are spelled in many ways. */
+	depth = 0;
+	while (end > name && (depth || !is_word_character(end[-1]))) {
+		depth += (end[-1] == '>') - (end[-1] == '<');
+		end--;
+	}
+	for (begin = end; begin > name && is_word_character(begin[-1]); begin--)
+		;
+	if ((size_t)(end - begin) < size)
+		snprintf(word, size, "%.*s", (int)(end - begin), begin);
+}
+
+static int add_part(struct search *search, const char *linkage, const char *full,
+		    const GElf_Sym *symbol, bool is_exact)
+{
+	struct part *parts, *part;
+
+	for (size_t i = 0; i < search->n_parts; i++)
+		if (search->parts[i].vaddr == symbol->st_value &&
+		    !strcmp(search->parts[i].linkage, linkage))
+			return 0;
+	parts = realloc(search->parts, (search->n_parts + 1) * sizeof(*parts));
+	if (!parts)
+		return -ENOMEM;
+	search->parts = parts;
+	part = &parts[search->n_parts];
+	*part = (struct part){
+		.linkage = strdup(linkage),
+		.full = strdup(full),
+		.vaddr = symbol->st_value,
+		.size = symbol->st_size,
+		.is_exact = is_exact,
+	};
+	search->n_parts++;
+	return part->linkage && part->full ? 0 : -ENOMEM;
+}
+
+/* Apart by a letter or two, or the one in the other. */
+static bool is_near(const char *wanted, const char *name)
+{
+	size_t a = strlen(wanted), b = strlen(name), head = 0, tail = 0;
+
+	if (a >= 3 && strcasestr(name, wanted))
+		return true;
+	while (head < a && head < b && wanted[head] == name[head])
+		head++;
+	while (tail < a - head && tail < b - head && wanted[a - 1 - tail] == name[b - 1 - tail])
+		tail++;
+	return head + tail > 1 && a - head - tail <= 2 && b - head - tail <= 2;
+}
+
+static int note_near(struct search *search, const char *name)
+{
+	if (search->n_near == MAX_NAMED || !is_near(search->name, name))
+		return 0;
+	for (size_t i = 0; i < search->n_near; i++)
+		if (!strcmp(search->near[i], name))
+			return 0;
+	search->near[search->n_near] = strdup(name);
+	return search->near[search->n_near++] ? 0 : -ENOMEM;
+}
+
+static int consider(struct search *search, const GElf_Sym *symbol, const char *name)
+{
+	_cleanup_(free_ptr) char *linkage = strndup(name, 1 + strcspn(name + 1, "@"));
+	_cleanup_(free_ptr) char *bare = linkage ? strndup(linkage, unmarked_size(linkage)) : NULL;
+	_cleanup_(free_ptr) char *simple = NULL, *full = NULL;
+	bool is_exact;
+	int err;
+
+	if (!linkage || !bare)
+		return -ENOMEM;
+	if (!search->looks_for_near && !search->address && search->word[0] &&
+	    !strstr(bare, search->word) && strcmp(bare, search->name) != 0)
+		return 0;
+	err = demangler__names(search->demangler, bare, &simple, &full);
+	if (err)
+		return err;
+	if (search->looks_for_near)
+		return search->n_looked_at++ < MAX_LOOKED_AT ? note_near(search, simple) : 0;
+	if (search->address)
+		return symbol->st_value == search->address
+			       ? add_part(search, linkage, full, symbol, true)
+			       : 0;
+	is_exact = !strcmp(bare, search->name) || !strcmp(full, search->name);
+	if (!is_exact && strcmp(simple, search->name) != 0)
+		return 0;
+	return add_part(search, linkage, full, symbol, is_exact);
+}
+
+static void visit_section(struct search *search, Elf *elf, Elf_Scn *section,
+			  const GElf_Shdr *header)
+{
+	size_t entry_size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t n = data && data->d_buf && entry_size ? data->d_size / entry_size : 0;
+
+	for (size_t i = 1; i < n && i < INT32_MAX && !search->err; i++) {
+		const char *name;
+		GElf_Sym symbol;
+
+		if (!gelf_getsym(data, i, &symbol) || symbol.st_shndx == SHN_UNDEF ||
+		    symbol.st_shndx == SHN_ABS || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+			continue;
+		name = elf_strptr(elf, header->sh_link, symbol.st_name);
+		if (name && *name)
+			search->err = consider(search, &symbol, name);
+	}
+}
+
+/* All functions of the file; whether it has a full table of them. */
+static bool visit(struct search *search, Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	bool has_table = false;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, &header) ||
+		    (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+			continue;
+		has_table |= header.sh_type == SHT_SYMTAB;
+		visit_section(search, elf, section, &header);
+	}
+	return has_table;
+}
+
+static void visit_file(struct search *search, struct debug_file *file, const char *path)
+{
+	struct debug_file debug = DEBUG_FILE_NONE;
+	char build_id[BUILD_ID_SIZE];
+	struct debug_search where = {
+		.elf = file->elf,
+		.fd = file->fd,
+		.path = path,
+		.build_id = build_id,
+	};
+
+	if (visit(search, file->elf) || search->err)
+		return;
+	debug_file__build_id(file->elf, build_id);
+	if (debug_file__find(&where, &debug, NULL))
+		return;
+	visit(search, debug.elf);
+	debug_file__close(&debug);
+}
+
+static void append(char *text, size_t size, const char *item, size_t index)
+{
+	size_t len = strlen(text);
+
+	snprintf(text + len, size - len, "%s%.200s", index ? ", " : "", item);
+}
+
+static int none_found(struct search *search, struct debug_file *file, const char *path,
+		      struct error *error)
+{
+	char near[1024] = "";
+
+	if (search->address)
+		return error__set(error, -ENOENT, "no function begins at %s in %s", search->name,
+				  path);
+	search->looks_for_near = true;
+	visit_file(search, file, path);
+	for (size_t i = 0; i < search->n_near; i++)
+		append(near, sizeof(near), search->near[i], i);
+	return error__set(error, -ENOENT,
+			  "there is no function '%s' in %s: it is in another file (NAME@FILE), or "
+			  "inlined wherever it is used, or its symbol is stripped%s%s",
+			  search->name, path, near[0] ? "; similar names: " : "", near);
+}
+
+/* Parts of one function have one full name. Where several linkage names are one, as those of a
+ * constructor are, it is one function; where one linkage name stands at two places, it is two. */
+static bool is_ambiguous(const struct search *search, const struct part **first,
+			 const struct part **second)
+{
+	for (size_t i = 0; i < search->n_parts; i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct part *a = &search->parts[j], *b = &search->parts[i];
+
+			if (!strcmp(a->full, b->full) &&
+			    (strcmp(a->linkage, b->linkage) != 0 || a->vaddr == b->vaddr))
+				continue;
+			*first = a;
+			*second = b;
+			return true;
+		}
+	return false;
+}
+
+static int several_found(const struct search *search, const char *path, struct error *error)
+{
+	char named[2048] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < search->n_parts; i++) {
+		const struct part *part = &search->parts[i];
+		char item[256];
+
+		if (is_split_off(part->linkage))
+			continue;
+		snprintf(item, sizeof(item), "%.200s at 0x%llx", part->full, part->vaddr);
+		if (n < MAX_NAMED)
+			append(named, sizeof(named), item, n);
+		n++;
+	}
+	return error__set(error, -ENOTUNIQ,
+			  "'%s' is the name of several functions of %s; give the full name or the "
+			  "address of one: %s%s",
+			  search->name, path, named, n > MAX_NAMED ? ", …" : "");
+}
+
+/* Leaves only what is called exactly so, where anything is. */
+static void prefer_exact(struct search *search)
+{
+	bool has_exact = false;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < search->n_parts; i++)
+		has_exact |= search->parts[i].is_exact;
+	for (size_t i = 0; i < search->n_parts && has_exact; i++) {
+		if (search->parts[i].is_exact) {
+			search->parts[kept++] = search->parts[i];
+			continue;
+		}
+		free(search->parts[i].linkage);
+		free(search->parts[i].full);
+	}
+	if (has_exact)
+		search->n_parts = kept;
+}
+
+/* The address, from the entry on, of the first instruction that the kernel can emulate. */
+static __u64 probe_address(struct elf_file *elf, struct disasm *disasm, __u64 entry)
+{
+	struct disasm_insn insn;
+	struct elf_text text;
+
+	for (size_t i = 0; !elf_file__text(elf, i, &text); i++) {
+		__u64 at = entry - text.vaddr;
+
+		while (at < text.size && at - (entry - text.vaddr) <= MAX_DISTANCE) {
+			if (disasm__decode(disasm, text.code + at, text.size - at, text.vaddr + at,
+					   &insn))
+				return entry;
+			if (insn.emulated)
+				return insn.vaddr;
+			if (insn.class != DISASM_OTHER && insn.class != DISASM_NOP)
+				return entry;
+			at += insn.length;
+		}
+	}
+	return entry;
+}
+
+static int describe(const struct search *search, struct elf_file *elf, const char *path,
+		    struct function_code *out, struct error *error)
+{
+	struct disasm *disasm = NULL;
+	int err = disasm__new(&disasm);
+
+	*out = (struct function_code){ 0 };
+	for (size_t i = 0; i < search->n_parts && !err; i++) {
+		const struct part *part = &search->parts[i];
+		struct ap_within_range *range = &out->within.ranges[out->within.n];
+		__u64 offset;
+
+		if (elf_file__vaddr_to_offset(elf, part->vaddr, &offset))
+			continue;
+		for (__u32 j = 0; j < out->within.n; j++)
+			if (out->within.ranges[j].start == offset)
+				range = NULL;
+		if (!range)
+			continue;
+		if (out->within.n == AP_MAX_WITHIN_RANGES) {
+			err = error__set(error, -E2BIG, "%s has '%s' in more than %d parts", path,
+					 search->name, AP_MAX_WITHIN_RANGES);
+			break;
+		}
+		/* Code of unknown size: at least the frame that is in its first call. */
+		range->start = offset;
+		range->size = part->size ? part->size : 1;
+		out->within.n++;
+		if (is_split_off(part->linkage))
+			continue;
+		if (!elf_file__vaddr_to_offset(elf, probe_address(elf, disasm, part->vaddr),
+					       &offset))
+			out->entries[out->n_entries++] = offset;
+	}
+	disasm__free(disasm);
+	if (!err && !out->n_entries)
+		return error__set(error, -ENOENT, "'%s' of %s has no code in the file",
+				  search->name, path);
+	return err;
+}
+
+static int find(struct search *search, struct debug_file *file, const char *path,
+		struct error *error)
+{
+	const struct part *first, *second;
+
+	visit_file(search, file, path);
+	if (search->err)
+		return search->err;
+	prefer_exact(search);
+	if (!search->n_parts)
+		return none_found(search, file, path, error);
+	if (!search->address && is_ambiguous(search, &first, &second))
+		return several_found(search, path, error);
+	return 0;
+}
+
+static void search__release(struct search *search)
+{
+	for (size_t i = 0; i < search->n_parts; i++) {
+		free(search->parts[i].linkage);
+		free(search->parts[i].full);
+	}
+	for (size_t i = 0; i < search->n_near; i++)
+		free(search->near[i]);
+	free(search->parts);
+	demangler__free(search->demangler);
+}
+
+int function_code__find(int fd, const char *path, const char *name, struct function_code *out,
+			struct error *error)
+{
+	struct demangle_options demangling = { 0 };
+	struct search search = { .name = name };
+	struct debug_file file = DEBUG_FILE_NONE;
+	struct elf_file *elf = NULL;
+	int err, own;
+
+	if (!strncmp(name, "0x", 2))
+		search.address = strtoull(name, NULL, 16);
+	find_word(name, search.word, sizeof(search.word));
+	err = elf_file__open(fd, path, &elf, error);
+	if (err)
+		return err;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	err = own < 0 ? -errno : debug_file__open(own, path, &file, error);
+	if (!err) {
+		err = demangler__new(&demangling, &search.demangler, error);
+		if (!err)
+			err = find(&search, &file, path, error);
+		if (!err)
+			err = describe(&search, elf, path, out, error);
+		search__release(&search);
+		debug_file__close(&file);
+	}
+	elf_file__free(elf);
+	return err;
+}
+
+struct usdt_search {
+	const char *provider_name;
+	struct elf_file *elf;
+	struct function_code *code;
+	char others[512];
+	size_t n_others;
+	bool has_semaphore, too_many;
+};
+
+static int consider_probe(const struct usdt_probe *probe, void *arg)
+{
+	struct usdt_search *search = arg;
+	struct function_code *code = search->code;
+	char name[256];
+	__u64 offset;
+
+	snprintf(name, sizeof(name), "%s:%s", probe->provider, probe->name);
+	if (strcmp(name, search->provider_name) != 0) {
+		if (search->n_others < MAX_NAMED && !strstr(search->others, name))
+			append(search->others, sizeof(search->others), name, search->n_others++);
+		return 0;
+	}
+	search->has_semaphore |= probe->semaphore != 0;
+	if (elf_file__vaddr_to_offset(search->elf, probe->vaddr, &offset))
+		return 0;
+	search->too_many |= code->n_entries == AP_MAX_WITHIN_RANGES;
+	if (!search->too_many)
+		code->entries[code->n_entries++] = offset;
+	return 0;
+}
+
+static int judge(const struct usdt_search *search, const char *path, struct error *error)
+{
+	if (search->has_semaphore)
+		return error__set(
+			error, -ENOTSUP,
+			"the USDT probe %s of %s is on only while a tracer has counted up "
+			"its semaphore, which is not supported; name a function instead",
+			search->provider_name, path);
+	if (search->too_many)
+		return error__set(error, -E2BIG, "%s has the USDT probe %s at more than %d places",
+				  path, search->provider_name, AP_MAX_WITHIN_RANGES);
+	if (!search->code->n_entries)
+		return error__set(error, -ENOENT, "there is no USDT probe %s in %s%s%s",
+				  search->provider_name, path, search->others[0] ? "; it has " : "",
+				  search->others);
+	return 0;
+}
+
+int function_code__find_usdt(int fd, const char *path, const char *provider_name,
+			     struct function_code *out, struct error *error)
+{
+	struct usdt_search search = { .provider_name = provider_name };
+	struct debug_file file = DEBUG_FILE_NONE;
+	struct function_code code = { 0 };
+	int err, own;
+
+	search.code = &code;
+	err = elf_file__open(fd, path, &search.elf, error);
+	if (err)
+		return err;
+	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	err = own < 0 ? -errno : debug_file__open(own, path, &file, error);
+	if (!err) {
+		usdt__for_each(file.elf, consider_probe, &search);
+		err = judge(&search, path, error);
+		debug_file__close(&file);
+	}
+	elf_file__free(search.elf);
+	if (!err)
+		*out = code;
+	return err;
+}

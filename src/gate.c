@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attachment.h"
+#include "cleanup.h"
+#include "elf_file.h"
+#include "error.h"
+#include "function_code.h"
+
+enum role {
+	ROLE_WITHIN,
+	ROLE_START,
+	ROLE_STOP,
+	ROLES,
+};
+
+static const struct {
+	const char *option;
+	enum ap_gate_event event;
+} roles[ROLES] = {
+	[ROLE_WITHIN] = { "--within", AP_GATE_ENTER },
+	[ROLE_START] = { "--start-on", AP_GATE_START },
+	[ROLE_STOP] = { "--stop-on", AP_GATE_STOP },
+};
+
+/* A function that is asked for. */
+struct wanted {
+	char *symbol; /* NULL: none */
+	char *file;   /* a path, a soname, or NULL: the command's program */
+	bool found;
+};
+
+/* A file that has some of them. */
+struct place {
+	dev_t device;
+	ino_t inode;
+	bool tried[ROLES];
+	struct function_code code[ROLES];
+	struct attachment *attachments[ROLES];
+	struct place *next;
+};
+
+struct gate {
+	struct gate_options options;
+	struct wanted wanted[ROLES];
+	struct place *places;
+	struct error error;
+	int err;
+};
+
+bool window_options__any(const struct window_options *options)
+{
+	return options->within || options->start_on || options->stop_on || options->delay_ns;
+}
+
+static const char usdt_prefix[] = "sdt:";
+
+static bool is_usdt(const char *symbol)
+{
+	return !strncmp(symbol, usdt_prefix, strlen(usdt_prefix));
+}
+
+static int parse(struct wanted *wanted, const char *text, const char *option, struct error *error)
+{
+	const char *at = text ? strchr(text, '@') : NULL;
+
+	if (!text)
+		return 0;
+	if (!*text || at == text || (at && !at[1]))
+		return error__set(error, -EINVAL,
+				  "'%s' is no function; %s takes SYMBOL or SYMBOL@FILE", text,
+				  option);
+	if (is_usdt(text) && !strcmp(option, roles[ROLE_WITHIN].option))
+		return error__set(error, -EINVAL,
+				  "'%s' is a place, which nothing can be within; --within takes a "
+				  "function, --start-on and --stop-on take USDT probes",
+				  text);
+	wanted->symbol = at ? strndup(text, at - text) : strdup(text);
+	wanted->file = at ? strdup(at + 1) : NULL;
+	return wanted->symbol && (!at || wanted->file) ? 0 : -ENOMEM;
+}
+
+int gate__new(const struct gate_options *options, struct gate **out, struct error *error)
+{
+	const char *texts[ROLES] = {
+		[ROLE_WITHIN] = options->window.within,
+		[ROLE_START] = options->window.start_on,
+		[ROLE_STOP] = options->window.stop_on,
+	};
+	struct gate *gate = calloc(1, sizeof(*gate));
+	int err = 0;
+
+	if (!gate)
+		return -ENOMEM;
+	gate->options = *options;
+	for (int i = 0; i < ROLES && !err; i++)
+		err = parse(&gate->wanted[i], texts[i], roles[i].option, error);
+	if (err) {
+		gate__free(gate);
+		return err;
+	}
+	options->shared->open = !options->window.delay_ns;
+	*out = gate;
+	return 0;
+}
+
+void gate__detach(struct gate *gate)
+{
+	if (!gate)
+		return;
+	for (struct place *place = gate->places; place; place = place->next)
+		for (int i = 0; i < ROLES; i++) {
+			attachment__free(place->attachments[i]);
+			place->attachments[i] = NULL;
+		}
+}
+
+void gate__free(struct gate *gate)
+{
+	struct place *place;
+
+	if (!gate)
+		return;
+	gate__detach(gate);
+	while ((place = gate->places)) {
+		gate->places = place->next;
+		free(place);
+	}
+	for (int i = 0; i < ROLES; i++) {
+		free(gate->wanted[i].symbol);
+		free(gate->wanted[i].file);
+	}
+	free(gate);
+}
+
+static struct place *find_place(struct gate *gate, const struct stat *st)
+{
+	struct place *place = gate->places;
+
+	while (place && (place->device != st->st_dev || place->inode != st->st_ino))
+		place = place->next;
+	return place;
+}
+
+static struct place *get_place(struct gate *gate, const struct stat *st)
+{
+	struct place *place = find_place(gate, st);
+
+	if (place)
+		return place;
+	place = calloc(1, sizeof(*place));
+	if (!place)
+		return NULL;
+	place->device = st->st_dev;
+	place->inode = st->st_ino;
+	place->next = gate->places;
+	gate->places = place;
+	return place;
+}
+
+static int attach(struct gate *gate, struct place *place, int fd, const char *path, enum role role,
+		  struct error *error)
+{
+	struct function_code *code = &place->code[role];
+	__u64 cookies[AP_MAX_WITHIN_RANGES];
+	struct attachment_request request = {
+		.program = gate->options.program,
+		.multi = gate->options.multi,
+		.fd = fd,
+		.path = path,
+		.pid = gate->options.pid,
+		.n = code->n_entries,
+		.offsets = code->entries,
+		.cookies = cookies,
+	};
+
+	for (size_t i = 0; i < code->n_entries; i++)
+		cookies[i] = roles[role].event;
+	return attachment__new(&request, &place->attachments[role], error);
+}
+
+/* Two probes at one place would be run in no order that is known. */
+static int check_apart(const struct place *place, struct error *error)
+{
+	const struct function_code *start = &place->code[ROLE_START];
+	const struct function_code *stop = &place->code[ROLE_STOP];
+
+	for (size_t i = 0; i < start->n_entries; i++)
+		for (size_t j = 0; j < stop->n_entries; j++)
+			if (start->entries[i] == stop->entries[j])
+				return error__set(
+					error, -EINVAL,
+					"--start-on and --stop-on name the same function; "
+					"--within counts what is called in one");
+	return 0;
+}
+
+/* A function, or the places that have a USDT probe. */
+static int find_code(int fd, const char *path, const char *symbol, struct function_code *code,
+		     struct error *error)
+{
+	if (is_usdt(symbol))
+		return function_code__find_usdt(fd, path, symbol + strlen(usdt_prefix), code,
+						error);
+	return function_code__find(fd, path, symbol, code, error);
+}
+
+static int look_up(struct gate *gate, int fd, const char *path, enum role role, struct error *error)
+{
+	struct wanted *wanted = &gate->wanted[role];
+	struct place *place;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	place = get_place(gate, &st);
+	if (!place)
+		return -ENOMEM;
+	if (place->tried[role])
+		return 0;
+	place->tried[role] = true;
+	err = find_code(fd, path, wanted->symbol, &place->code[role], error);
+	/* A command that is not there is another thing. */
+	if (err == -ENOENT)
+		err = -ESRCH;
+	if (err)
+		return error && error->text[0] ? error__wrap(error, err, "%s", roles[role].option)
+					       : err;
+	err = check_apart(place, error);
+	if (!err)
+		err = attach(gate, place, fd, path, role, error);
+	if (!err)
+		wanted->found = true;
+	return err;
+}
+
+static bool is_path(const struct wanted *wanted)
+{
+	return !wanted->file || strchr(wanted->file, '/');
+}
+
+static int open_wanted(const struct wanted *wanted, const char *program, const char *root,
+		       char **path)
+{
+	int fd;
+
+	if (!wanted->file)
+		*path = strdup(program);
+	else if (asprintf(path, "%s%s", wanted->file[0] == '/' ? root : "", wanted->file) < 0)
+		*path = NULL;
+	if (!*path)
+		return -ENOMEM;
+	fd = open(*path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int gate__prepare(struct gate *gate, const char *program, const char *root, struct error *error)
+{
+	for (int i = 0; i < ROLES; i++) {
+		const struct wanted *wanted = &gate->wanted[i];
+		_cleanup_(free_ptr) char *path = NULL;
+		_cleanup_(close_fd) int fd = -1;
+		int err;
+
+		if (!wanted->symbol || !is_path(wanted))
+			continue;
+		fd = open_wanted(wanted, program, root, &path);
+		if (fd < 0)
+			return error__set(error, fd == -ENOENT ? -ESRCH : fd,
+					  "%s: cannot read %s: %s", roles[i].option,
+					  path ? path : "it", strerror(-fd));
+		err = look_up(gate, fd, path, (enum role)i, error);
+		if (err)
+			return err;
+		if (gate->options.use_file)
+			gate->options.use_file(fd, path, gate->options.context);
+	}
+	return 0;
+}
+
+static bool is_called(int fd, const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	struct elf_file *elf;
+	bool is;
+
+	if (!strcmp(slash ? slash + 1 : path, name))
+		return true;
+	if (elf_file__open(fd, path, &elf, NULL))
+		return false;
+	is = !strcmp(elf_file__soname(elf), name);
+	elf_file__free(elf);
+	return is;
+}
+
+void gate__meet(struct gate *gate, int fd, const char *path)
+{
+	struct error error = { 0 };
+
+	for (int i = 0; i < ROLES; i++) {
+		const struct wanted *wanted = &gate->wanted[i];
+		int err;
+
+		if (!wanted->symbol || is_path(wanted) || !is_called(fd, path, wanted->file))
+			continue;
+		err = look_up(gate, fd, path, (enum role)i, &error);
+		if (err && !gate->err) {
+			gate->err = err;
+			gate->error = error;
+		}
+	}
+}
+
+const struct ap_within *gate__within(struct gate *gate, int fd, const char *path)
+{
+	struct place *place;
+	struct stat st;
+
+	if (!gate->wanted[ROLE_WITHIN].symbol || fstat(fd, &st))
+		return NULL;
+	gate__meet(gate, fd, path);
+	place = find_place(gate, &st);
+	return place && place->code[ROLE_WITHIN].within.n ? &place->code[ROLE_WITHIN].within : NULL;
+}
+
+int gate__check(const struct gate *gate, struct error *error)
+{
+	if (gate->err && error)
+		*error = gate->error;
+	return gate->err;
+}
+
+void gate__attend(struct gate *gate)
+{
+	if (!__atomic_load_n(&gate->options.shared->entered, __ATOMIC_RELAXED))
+		return;
+	for (struct place *place = gate->places; place; place = place->next) {
+		attachment__free(place->attachments[ROLE_WITHIN]);
+		place->attachments[ROLE_WITHIN] = NULL;
+	}
+}
+
+const char *gate__never_opened(const struct gate *gate, bool matched)
+{
+	const struct ap_gate *shared = gate->options.shared;
+
+	if (gate->err)
+		return gate->error.text;
+	if (!shared->open)
+		return "the target ended before the delay was over";
+	for (int i = 0; i < ROLE_STOP; i++) {
+		const struct wanted *wanted = &gate->wanted[i];
+
+		if (!wanted->symbol || (i == ROLE_START && shared->started) ||
+		    (i == ROLE_WITHIN && (shared->entered || matched)))
+			continue;
+		if (!wanted->found)
+			return "the target did not load the file that its function is to be in";
+		return i == ROLE_START ? "the function of --start-on was not called"
+				       : "the function of --within was not called";
+	}
+	return NULL;
+}

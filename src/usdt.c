@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "usdt.h"
+
+#include <string.h>
+
+#include "debug_file.h"
+
+#define NOTE_STAPSDT 3
+
+/* The note's addresses: pc, base, semaphore. */
+#define ADDRESSES_SIZE (3 * sizeof(__u64))
+
+/* Prelinking moves code without changing the notes: this section tells by how much. */
+static __u64 base_address(Elf *elf)
+{
+	GElf_Shdr header;
+
+	return debug_file__section(elf, ".stapsdt.base", &header) ? header.sh_addr : 0;
+}
+
+static bool read_probe(const char *bytes, size_t size, __u64 base, struct usdt_probe *out)
+{
+	__u64 addresses[3];
+	size_t len;
+
+	if (size < ADDRESSES_SIZE)
+		return false;
+	memcpy(addresses, bytes, ADDRESSES_SIZE);
+	bytes += ADDRESSES_SIZE;
+	size -= ADDRESSES_SIZE;
+	len = strnlen(bytes, size);
+	if (len == size)
+		return false;
+	out->provider = bytes;
+	out->name = bytes + len + 1;
+	size -= len + 1;
+	if (strnlen(out->name, size) == size)
+		return false;
+	out->vaddr = addresses[0];
+	out->semaphore = addresses[2];
+	if (base && addresses[1]) {
+		out->vaddr += base - addresses[1];
+		if (out->semaphore)
+			out->semaphore += base - addresses[1];
+	}
+	return true;
+}
+
+static int visit_notes(Elf_Data *data, __u64 base, usdt_fn fn, void *arg)
+{
+	const char *bytes = data->d_buf;
+	size_t at = 0, next, name_at, desc_at;
+	GElf_Nhdr note;
+
+	while (at < data->d_size &&
+	       (next = gelf_getnote(data, at, &note, &name_at, &desc_at)) > at) {
+		struct usdt_probe probe;
+		int ret;
+
+		at = next;
+		if (note.n_type != NOTE_STAPSDT || note.n_namesz != sizeof("stapsdt") ||
+		    memcmp(bytes + name_at, "stapsdt", sizeof("stapsdt")) != 0 ||
+		    !read_probe(bytes + desc_at, note.n_descsz, base, &probe))
+			continue;
+		ret = fn(&probe, arg);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int usdt__for_each(Elf *elf, usdt_fn fn, void *arg)
+{
+	__u64 base = base_address(elf);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	int ret = 0;
+
+	while (!ret && (section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
+			continue;
+		data = elf_getdata(section, NULL);
+		if (data && data->d_buf)
+			ret = visit_notes(data, base, fn, arg);
+	}
+	return ret;
+}
