@@ -142,18 +142,23 @@ static const char *const names[STAT_FIGURES][2] = {
 	[STAT_SYSTEM_SECONDS] = { "system_seconds", "seconds sys" },
 };
 
+static const char *name_of(int figure, int form)
+{
+	if (figure < AP_FUNCTIONS)
+		return profile__function_name(figure);
+	return figure < STAT_FIGURES ? names[figure][form] : "unknown";
+}
+
 const char *stat_figure__key(int figure)
 {
-	return figure < AP_FUNCTIONS ? profile__function_name(figure) : names[figure][0];
+	return name_of(figure, 0);
 }
 
 const char *stat_figure__words(int figure, bool has_live)
 {
-	if (figure < AP_FUNCTIONS)
-		return profile__function_name(figure);
 	if (figure == STAT_TOTAL_ALLOCATED_BYTES && has_live)
 		return "bytes allocated";
-	return names[figure][1];
+	return name_of(figure, 1);
 }
 
 bool stat_figure__is_time(int figure)

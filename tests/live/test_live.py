@@ -8,7 +8,7 @@ import pytest
 
 import events
 from memory import *
-from support import Obedient, TIMEOUT_SECONDS, shell_status, wait_until
+from support import Obedient, TIMEOUT_SECONDS, patched_functions, shell_status, wait_until
 
 
 @pytest.mark.parametrize("name, case", CASES)
