@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+import conftest
+
 REQUESTS = 1000
 SECTIONS = ["only_in_before", "only_in_after", "changed", "paired", "alike", "below_min"]
 
@@ -67,8 +69,9 @@ def test_swapped_and_same(allocprof, recordings):
     assert same["sections"]["alike"]["stacks"] == same["before"]["stacks"]
 
 
-@pytest.mark.skipif(not shutil.which("heaptrack_print"), reason="heaptrack is not installed")
 def test_heaptrack_agrees(run, allocprof, target, recordings, tmp_path):
+    if not shutil.which("heaptrack_print"):
+        conftest.unavailable("heaptrack is not installed")
     for when in ["before", "after"]:
         run(["heaptrack", "-o", str(tmp_path / when), target(f"request_server_{when}"),
              str(REQUESTS)])

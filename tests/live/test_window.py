@@ -223,7 +223,6 @@ def test_address(run, allocprof, target, tmp_path):
     assert report["window_opened"]
 
 
-@pytest.mark.skipif(not shutil.which("strip"), reason="no strip")
 def test_stripped(run, allocprof, target, tmp_path):
     """Without symbols it is refused, and says so; with those of a debug file it works."""
     program = tmp_path / "window"
