@@ -3,7 +3,6 @@
 itself, as stats_alloc does (tests/targets/window.cpp)."""
 
 import re
-import shutil
 
 import pytest
 
