@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * floor stat|record COMMAND [ARGUMENT...]: runs COMMAND with an empty program at the sites that
- * `allocprof stat` or `allocprof record` would probe, in every process as they do. Nothing can cost
- * less than this. Exit status: the command's; 125, 126 and 127 as allocprof's.
+ * floor stat|record|live COMMAND [ARGUMENT...]: runs COMMAND with an empty program at the sites that
+ * `allocprof stat`, `record` or `record --live` would probe, in every process as they do. Nothing can
+ * cost less than this. Exit status: the command's; 125, 126 and 127 as allocprof's.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "allocator.h"
-#include "attachment.h"
-#include "cleanup.h"
+#include "abi.h"
 #include "error.h"
 #include "floor.skel.h"
 #include "kernel.h"
@@ -31,7 +28,7 @@
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND  127
 
-static int load(bool multi, struct floor_bpf **out, struct error *error)
+static int load(const struct kernel *kernel, struct floor_bpf **out, struct error *error)
 {
 	struct floor_bpf *skeleton;
 	int err;
@@ -39,9 +36,13 @@ static int load(bool multi, struct floor_bpf **out, struct error *error)
 	skeleton = floor_bpf__open();
 	if (!skeleton)
 		return error__set(error, -errno, "cannot read the program: %s", strerror(errno));
-	if (multi)
+	if (kernel->uprobe_multi)
 		bpf_program__set_expected_attach_type(skeleton->progs.do_nothing,
 						      ATTACH_TYPE_UPROBE_MULTI);
+	if (kernel->uprobe_session)
+		bpf_program__set_expected_attach_type(skeleton->progs.do_nothing_twice,
+						      ATTACH_TYPE_UPROBE_SESSION);
+	bpf_program__set_autoload(skeleton->progs.do_nothing_twice, kernel->uprobe_session);
 	err = floor_bpf__load(skeleton);
 	if (err) {
 		floor_bpf__destroy(skeleton);
@@ -51,46 +52,27 @@ static int load(bool multi, struct floor_bpf **out, struct error *error)
 	return 0;
 }
 
-static int attach_allocator(const struct probes *probes, const struct probed_allocator *entry,
-			    struct bpf_program *program, bool multi, struct attachment **out,
-			    struct error *error)
+/* The same roles as the session's, all empty. */
+static void choose_programs(const struct floor_bpf *skeleton, const struct kernel *kernel,
+			    bool live, struct probes_options *options)
 {
-	_cleanup_(close_fd) int fd = open(entry->path, O_RDONLY | O_CLOEXEC);
-	__u64 offsets[AP_FUNCTIONS], cookies[AP_FUNCTIONS] = { 0 };
-	struct attachment_request request = {
-		.program = program,
-		.multi = multi,
-		.fd = fd,
-		.path = entry->path,
-		.offsets = offsets,
-		.cookies = cookies,
-	};
-
-	if (fd < 0)
-		return error__set(error, -errno, "cannot open %s: %s", entry->path,
-				  strerror(errno));
-	for (size_t i = 0; entry->allocator && i < entry->allocator->n_sites; i++)
-		if (probes__uses(probes, &entry->allocator->sites[i]))
-			offsets[request.n++] = entry->allocator->sites[i].probe_offset;
-	return request.n ? attachment__new(&request, out, error) : 0;
+	options->program = skeleton->progs.do_nothing;
+	options->multi = kernel->uprobe_multi;
+	options->sites_fd = bpf_map__fd(skeleton->maps.sites);
+	options->internal_returns_fd = bpf_map__fd(skeleton->maps.internal_returns);
+	if (!live)
+		return;
+	options->free_program = skeleton->progs.do_nothing;
+	options->return_instruction_program = skeleton->progs.do_nothing;
+	if (kernel->uprobe_session)
+		options->session_program = skeleton->progs.do_nothing_twice;
+	else
+		options->return_program = skeleton->progs.do_nothing;
 }
 
 /* Probes are left to the exit of this program to remove: it follows at once. */
-static int attach_all(const struct probes *probes, struct bpf_program *program, bool multi,
-		      struct error *error)
-{
-	const struct probed_allocator *list;
-	struct attachment *attachment;
-	size_t n;
-	int err = 0;
-
-	list = probes__list(probes, &n);
-	for (size_t i = 0; i < n && !err; i++)
-		err = attach_allocator(probes, &list[i], program, multi, &attachment, error);
-	return err;
-}
-
-static int run(struct target *target, char *const argv[], __u32 functions, struct error *error)
+static int run(struct target *target, char *const argv[], __u32 functions, bool live,
+	       struct error *error)
 {
 	struct probes_options options = { .functions = functions };
 	struct target_inheritance inheritance;
@@ -103,9 +85,10 @@ static int run(struct target *target, char *const argv[], __u32 functions, struc
 	kernel__probe(&kernel);
 	err = kernel__require(&kernel, error);
 	if (!err)
-		err = load(kernel.uprobe_multi, &skeleton, error);
+		err = load(&kernel, &skeleton, error);
 	if (err)
 		return err;
+	choose_programs(skeleton, &kernel, live, &options);
 	getrlimit(RLIMIT_NOFILE, &inheritance.files);
 	sigprocmask(SIG_SETMASK, NULL, &inheritance.signal_mask);
 	err = target__hold(target, argv, &inheritance, error);
@@ -113,8 +96,6 @@ static int run(struct target *target, char *const argv[], __u32 functions, struc
 		err = probes__new(&options, &probes);
 	if (!err)
 		err = probes__add_command(probes, argv, error);
-	if (!err)
-		err = attach_all(probes, skeleton->progs.do_nothing, kernel.uprobe_multi, error);
 	if (!err)
 		err = target__go(target, argv[0], error);
 	if (err)
@@ -125,23 +106,29 @@ static int run(struct target *target, char *const argv[], __u32 functions, struc
 	return 0;
 }
 
+static bool is_way(const char *word, bool *live, __u32 *functions)
+{
+	*live = !strcmp(word, "live");
+	*functions = EVERY_FUNCTION;
+	if (!strcmp(word, "record"))
+		*functions &= ~(1U << AP_FREE);
+	return *live || !strcmp(word, "record") || !strcmp(word, "stat");
+}
+
 int main(int argc, char **argv)
 {
 	struct error error = { 0 };
 	struct target target;
 	__u32 functions;
+	bool live;
 	int err;
 
-	if (argc > 2 && !strcmp(argv[1], "stat")) {
-		functions = EVERY_FUNCTION;
-	} else if (argc > 2 && !strcmp(argv[1], "record")) {
-		functions = EVERY_FUNCTION & ~(1U << AP_FREE);
-	} else {
-		fprintf(stderr, "usage: floor stat|record COMMAND [ARGUMENT...]\n");
+	if (argc < 3 || !is_way(argv[1], &live, &functions)) {
+		fprintf(stderr, "usage: floor stat|record|live COMMAND [ARGUMENT...]\n");
 		return STATUS_OURS;
 	}
 	libbpf_set_print(NULL);
-	err = run(&target, argv + 2, functions, &error);
+	err = run(&target, argv + 2, functions, live, &error);
 	if (!err)
 		return target__exit_status(&target);
 	fprintf(stderr, "floor: %s\n", error.text[0] ? error.text : strerror(-err));

@@ -121,10 +121,11 @@ COLUMNS = ["under", "wall s", "× bare", "× floor", "ns/hit", "ns/hit × floor"
            "once ms", "lost", "file", "whole stacks"]
 
 LEGEND = """\
-- *floor-stat*, *floor-record*: an empty BPF program at the sites that `stat` (with free) and
-  `record` (without) probe. *× floor* is (t − bare) / (floor − bare) over whole runs, start and end
-  included; *stat* and *heaptrack*, which take frees too, are held against floor-stat, the others
-  against floor-record.
+- *floor-stat*, *floor-record*, *floor-live*: an empty BPF program at the sites that `stat` (with
+  free), `record` (without) and `record --live` (with free, and at the returns) probe. *× floor* is
+  (t − bare) / (floor − bare) over whole runs, start and end included. *live* is `record --live`,
+  *live-stat* `stat --live`; they and *heaptrack* are held against floor-live, *stat* against
+  floor-stat, the others against floor-record.
 - *ns/hit*: by slope, that is the time above bare of a full run less that of a third of it, by hit;
   *once*: the rest, which does not depend on the number of calls. *inside*: by the target's own
   clock around its calls, so that work after its end does not count.
@@ -145,19 +146,19 @@ def markdown_table(header, rows):
 def depth_lines(results):
     """What a hit costs, by depth."""
     header = ["stack", "floor (stat)", "stat", "stat / floor", "floor (record)", "record",
-              "record / floor", "inside: floor", "record", "record / floor"]
+              "record / floor", "floor (live)", "live", "live / floor", "inside: floor (record)",
+              "record", "record / floor", "inside: floor (live)", "live", "live / floor"]
     names = [name for name in results.data["targets"] if name.startswith("depth-")]
     rows = []
     for name in names:
-        slopes = {tool: results.slope_ns(name, tool)
-                  for tool in ("floor-stat", "stat", "floor-record", "record")
-                  if tool in results.data["tools"]}
-        inside = {tool: results.inside_ns(name, tool) for tool in ("floor-record", "record")
-                  if tool in results.data["tools"]}
+        slopes = {tool: results.slope_ns(name, tool) for tool in results.data["tools"]}
+        inside = {tool: results.inside_ns(name, tool) for tool in results.data["tools"]}
         cells = [name]
         for figures, floor, tool in ((slopes, "floor-stat", "stat"),
                                      (slopes, "floor-record", "record"),
-                                     (inside, "floor-record", "record")):
+                                     (slopes, "floor-live", "live"),
+                                     (inside, "floor-record", "record"),
+                                     (inside, "floor-live", "live")):
             ours, least = figures.get(tool), figures.get(floor)
             cells += [show(least, "{:,.0f}"), show(ours, "{:,.0f}"),
                       show(results.ratio(ours, least))]

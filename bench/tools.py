@@ -94,6 +94,7 @@ class Stat(Tool):
     name = "stat"
     floor = "floor-stat"
     ours = True
+    options = []
 
     def __init__(self, build):
         super().__init__()
@@ -101,7 +102,8 @@ class Stat(Tool):
         self.version = first_line([self.path, "--version"])
 
     def argv(self, command, directory):
-        return [str(self.path), "stat", "--json", "-o", f"{directory}/stat.json", "--", *command]
+        return [str(self.path), "stat", *self.options, "--json", "-o", f"{directory}/stat.json", "--",
+                *command]
 
     def counts(self, directory):
         """What a target does, by which all tools are judged."""
@@ -122,13 +124,15 @@ class Stat(Tool):
 class Record(Tool):
     name = "record"
     ours = True
+    options = []
 
     def __init__(self, build):
         super().__init__()
         self.path = build / "cli" / "allocprof"
 
     def argv(self, command, directory):
-        return [str(self.path), "record", "-o", f"{directory}/allocprof.data", "--", *command]
+        return [str(self.path), "record", *self.options, "-o", f"{directory}/allocprof.data", "--",
+                *command]
 
     def ledger(self, directory):
         with sqlite3.connect(f"file:{directory}/allocprof.data?mode=ro", uri=True) as data:
@@ -144,6 +148,18 @@ class Record(Tool):
     def share_complete(self, directory):
         ledger = self.ledger(directory)
         return ledger["complete"] / max(ledger["events"], 1)
+
+
+class Live(Record):
+    name = "live"
+    floor = "floor-live"
+    options = ["--live"]
+
+
+class LiveStat(Stat):
+    name = "live-stat"
+    floor = "floor-live"
+    options = ["--live"]
 
 
 class Perf(Tool):
@@ -268,7 +284,7 @@ class Bpftrace(Tool):
 class Heaptrack(Tool):
     name = "heaptrack"
     program = "heaptrack"
-    floor = "floor-stat"  # it takes the frees too
+    floor = "floor-live"  # it follows blocks to their ends
     options = []
 
     def __init__(self):
@@ -364,5 +380,5 @@ def write_probes(lines):
 
 
 def all_tools(build):
-    return [Bare(), Floor("stat", build), Floor("record", build), Stat(build), Record(build),
-            PerfStat(), Bpftrace(), Heaptrack(), HeaptrackRaw(), PerfRecord()]
+    return [Bare(), Floor("stat", build), Floor("record", build), Floor("live", build),
+            Stat(build), Record(build), LiveStat(build), Live(build), PerfStat(), Bpftrace(), Heaptrack(), HeaptrackRaw(), PerfRecord()]
