@@ -155,7 +155,7 @@ static __always_inline void dump__mend(char *bytes, __u64 sp, __u32 n)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct return_instance *instance = task->utask->return_instances;
 
-	for (int i = 0; i < AP_MAX_PENDING && instance; i++) {
+	for (int i = 0; i < TRAMPOLINE_MAX_CALLS && instance; i++) {
 		__u64 offset = instance->stack - sp;
 
 		barrier_var(offset);
@@ -202,8 +202,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_k
 			break;
 		n += wanted;
 	}
-	if (config.live)
-		dump__mend(bytes, sp, n);
+	dump__mend(bytes, sp, n);
 	record->n_bytes = n;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return true;
@@ -352,7 +351,8 @@ int record_call(struct pt_regs *ctx)
 	scratch__enter(scratch, thread, process);
 	/* One read for the return address and what the walk will want. */
 	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
-		hit.return_address = scratch->window[0];
+		hit.return_address =
+			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
 	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
 		stack__walk(scratch, process, &hit);
 		if (walked__counts(ctx, scratch, &hit, process))
@@ -427,14 +427,6 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 	return call__enter(process, hit, arch__arg1(ctx), record);
 }
 
-/* What is a return address now was one before a return probe came. */
-static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 address,
-					      __u64 trampoline)
-{
-	return address && address == trampoline ? trampoline__real(arch__return_slot(hit->sp))
-						: address;
-}
-
 /* By function alone, for stat. */
 static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct process *process)
 {
@@ -442,8 +434,7 @@ static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct pro
 	bool measured;
 
 	hit__enter(&hit, ctx);
-	hit.return_address =
-		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
+	hit.return_address = hit__return_address(&hit);
 	if (!hit__read(&hit, ctx))
 		return false;
 	measured = hit__is_measured(&hit, process);
@@ -460,8 +451,7 @@ static __noinline bool live__enter_outside(struct pt_regs *ctx, struct process *
 	struct hit hit;
 
 	hit__enter(&hit, ctx);
-	hit.return_address =
-		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
+	hit.return_address = hit__return_address(&hit);
 	if (!hit__read(&hit, ctx) || hit.internal)
 		return false;
 	return live__follow(ctx, process, &hit, AP_NO_RECORD);
@@ -469,7 +459,7 @@ static __noinline bool live__enter_outside(struct pt_regs *ctx, struct process *
 
 static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct process *process)
 {
-	__u64 thread = bpf_get_current_pid_tgid(), trampoline = trampoline__address();
+	__u64 thread = bpf_get_current_pid_tgid();
 	struct scratch *scratch;
 	bool follow = false;
 	struct hit hit;
@@ -478,16 +468,16 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	hit__enter(&hit, ctx);
 	scratch = scratch__claim(thread);
 	if (!scratch) {
-		hit.return_address = hit__real_return(&hit, hit__return_address(&hit), trampoline);
+		hit.return_address = hit__return_address(&hit);
 		if (!hit__read(&hit, ctx) || !hit__is_event(&hit))
 			return false;
 		lose_unwalked();
 		return live__follow(ctx, process, &hit, AP_NO_RECORD);
 	}
 	scratch__enter(scratch, thread, process);
-	scratch->trampoline = trampoline;
 	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
-		hit.return_address = hit__real_return(&hit, scratch->window[0], trampoline);
+		hit.return_address =
+			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
 	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
 		stack__walk(scratch, process, &hit);
 		record = walked__counts(ctx, scratch, &hit, process)
@@ -561,8 +551,7 @@ int live_free(struct pt_regs *ctx)
 	if (!process || LOAD(live.stopped))
 		return 0;
 	hit__enter(&hit, ctx);
-	hit.return_address =
-		hit__real_return(&hit, hit__return_address(&hit), trampoline__address());
+	hit.return_address = hit__return_address(&hit);
 	if (!hit__read(&hit, ctx))
 		return 0;
 	measured = config.live_stacks ? gate__is_open(process) && !config.within

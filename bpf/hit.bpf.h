@@ -9,6 +9,7 @@
 #include "arch.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "trampoline.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -180,13 +181,22 @@ static __always_inline void hit__classify(struct hit *hit, const struct ap_site 
 	}
 }
 
+/* The return address that is @address now, which a return probe may have put there: one of ours, or of
+ * whoever else looks at the process. */
+static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 address,
+					      __u64 trampoline)
+{
+	return address && address == trampoline ? trampoline__real(arch__return_slot(hit->sp))
+						: address;
+}
+
 /* Reads the return address by itself, for those who read no more of the stack. */
 static __always_inline __u64 hit__return_address(const struct hit *hit)
 {
 	__u64 address = 0;
 
 	bpf_probe_read_user(&address, sizeof(address), (void *)arch__return_slot(hit->sp));
-	return address;
+	return hit__real_return(hit, address, trampoline__address());
 }
 
 /* Begins @hit with the registers that tell where the thread stands. */

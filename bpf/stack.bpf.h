@@ -55,7 +55,7 @@ struct scratch {
 	/* The last walk: steps[first] is the innermost frame, steps[AP_MAX_DEPTH - 1] the outermost. */
 	__u32 first;
 	__u64 thread;
-	__u64 trampoline; /* of this process's return probes, with live */
+	__u64 trampoline; /* of this process's return probes, whoever set them */
 	__u32 process, generation;
 	__u32 end;	  /* enum ap_stack_end */
 	__u32 end_once;	  /* 1: the end was not decided by the last frame's rule alone */
@@ -133,6 +133,7 @@ static __always_inline void scratch__enter(struct scratch *scratch, __u64 thread
 					   struct process *process)
 {
 	process__refresh(process);
+	scratch->trampoline = trampoline__address();
 	if (scratch->thread == thread && scratch->process == process->id &&
 	    scratch->generation == process->generation)
 		return;
@@ -202,7 +203,7 @@ static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __
 {
 	if (window__read(scratch, sp, address, pc))
 		return -1;
-	if (config.live && *pc && *pc == scratch->trampoline)
+	if (*pc && *pc == scratch->trampoline)
 		*pc = trampoline__real(address);
 	return 0;
 }

@@ -42,7 +42,6 @@ static __noinline bool hit__is_within(const struct hit *hit, struct process *pro
 		return false;
 	}
 	scratch__enter(scratch, thread, process);
-	scratch->trampoline = config.live ? trampoline__address() : 0;
 	window__fill(scratch, arch__return_slot(hit->sp), stack__expected_bytes(scratch));
 	stack__walk(scratch, process, hit);
 	verdict = scratch__verdict(scratch);

@@ -271,8 +271,8 @@ def programs(target):
     }
 
 
-def symbol_offsets(path, names=FUNCTIONS):
-    """File offsets of exported functions."""
+def symbol_offsets(path, names=FUNCTIONS, exported=True):
+    """File offsets of functions, exported ones or all."""
     tool = {"check": True, "stdout": subprocess.PIPE, "text": True}
     segments = []
     for line in subprocess.run(["readelf", "-lW", path], **tool).stdout.splitlines():
@@ -280,7 +280,7 @@ def symbol_offsets(path, names=FUNCTIONS):
         if words and words[0] == "LOAD":
             segments.append([int(word, 16) for word in (words[1], words[2], words[4])])
     offsets = {}
-    for line in subprocess.run(["nm", "-D", path], **tool).stdout.splitlines():
+    for line in subprocess.run(["nm", *(["-D"] if exported else []), path], **tool).stdout.splitlines():
         words = line.split()
         name = words[-1].split("@")[0]
         if name not in names or len(words) != 3:
