@@ -52,13 +52,21 @@ static int keep_profile(const struct check_runs *runs, const struct session *ses
 	return data_file__write(profile, path, error);
 }
 
+/* Without it the figures are judged all the same. */
+static void forget_profile(struct check_result *result, const struct error *why)
+{
+	message__print("%s; a failure of test '%s' cannot be explained", why->text,
+		       result->test->name);
+	free(result->profile);
+	result->profile = NULL;
+}
+
 static int take_run(void *context, struct session *session, const struct session_results *results,
 		    size_t run, struct error *error)
 {
 	struct check_runs *runs = context;
 	struct stat_figures figures = stat_figures__of(runs->measure, results);
 	__s64 allocations = figures.values[STAT_TOTAL_ALLOCATIONS];
-	int err = 0;
 
 	measure__report_gaps(session, results);
 	for (int i = 0; i < BUDGET_FIGURES; i++)
@@ -67,9 +75,10 @@ static int take_run(void *context, struct session *session, const struct session
 		runs->is_incomplete = true;
 	if (runs->result->profile && (run == 1 || allocations < runs->fewest)) {
 		runs->fewest = allocations;
-		err = keep_profile(runs, session, error);
+		if (keep_profile(runs, session, error))
+			forget_profile(runs->result, error);
 	}
-	return err;
+	return 0;
 }
 
 static void add_paths(const struct check_context *context, struct check_result *result)
