@@ -77,6 +77,16 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	});
 }
 
+/* @name may have anything in it. */
+static void print_words(FILE *to, const char *before, const char *name, const char *after)
+{
+	const struct terminal terminal = { .to = to };
+
+	fputs(before, to);
+	terminal__print(&terminal, name, 0);
+	fputs(after, to);
+}
+
 static void print_details(const struct check_result *result, FILE *to)
 {
 	struct error error = { 0 };
@@ -84,10 +94,9 @@ static void print_details(const struct check_result *result, FILE *to)
 	if (!result->profile || access(result->profile, R_OK))
 		return;
 	if (access(result->baseline, R_OK)) {
-		fprintf(to,
-			"No recording of a run that passed to compare with at %s.\n"
-			"allocprof report -i %s shows this one.\n",
-			result->baseline, result->profile);
+		print_words(to, "No recording of a run that passed to compare with at ",
+			    result->baseline, ".\n");
+		print_words(to, "allocprof report -i ", result->profile, " shows this one.\n");
 		return;
 	}
 	for (int i = 0; i < BUDGET_FIGURES; i++) {
@@ -96,10 +105,11 @@ static void print_details(const struct check_result *result, FILE *to)
 			continue;
 		fprintf(to, "Since the last pass, %s:\n", budget__figure_name(i));
 		if (print_diff(result, costs[i], to, &error))
-			fprintf(to, "cannot be compared: %s\n", error.text);
+			print_words(to, "cannot be compared: ", error.text, "\n");
 		fputc('\n', to);
 	}
-	fprintf(to, "More of it: allocprof diff %s %s\n", result->baseline, result->profile);
+	print_words(to, "More of it: allocprof diff ", result->baseline, " ");
+	print_words(to, "", result->profile, "\n");
 }
 
 void check_result__explain(struct check_result *result)

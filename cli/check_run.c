@@ -123,6 +123,19 @@ static void update(struct check_result *result, struct budget_test *test)
 	error__set(&result->error, -ENOMEM, "cannot update the limits: out of memory");
 }
 
+/* As shells have it, a status above 128 is a signal's. */
+static void set_status_error(struct check_result *result, int status)
+{
+	const char *name = status > 128 ? sigdescr_np(status - 128) : NULL;
+
+	if (name)
+		error__set(&result->error, -ECHILD,
+			   "its command ended with status %d, as of signal %d (%s)", status,
+			   status - 128, name);
+	else
+		error__set(&result->error, -ECHILD, "its command ended with status %d", status);
+}
+
 /* What ended without figures to judge. */
 static bool set_failure(struct check_result *result, const struct check_runs *runs,
 			const struct series_end *end, int err)
@@ -135,8 +148,7 @@ static bool set_failure(struct check_result *result, const struct check_runs *ru
 		result->outcome = CHECK_NOT_RUN;
 	} else if (end->status) {
 		result->outcome = CHECK_FAILED;
-		error__set(&result->error, -ECHILD, "its command ended with status %d",
-			   end->status);
+		set_status_error(result, end->status);
 	} else if (runs->is_incomplete) {
 		result->outcome = CHECK_INCOMPLETE;
 		error__set(&result->error, -ENODATA,
