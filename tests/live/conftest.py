@@ -4,7 +4,6 @@ ALLOCPROF the program to test where it is not the build's."""
 
 import os
 import pathlib
-
 import signal
 
 import pytest
