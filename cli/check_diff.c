@@ -8,6 +8,7 @@
 #include "diff.h"
 #include "diff_output.h"
 #include "selected.h"
+#include "stack_view.h"
 
 /* Enough to say where, and a log stays readable. */
 #define MOST_STACKS 5
@@ -25,6 +26,12 @@ static void free_diff(struct diff **diff)
 	diff__free(*diff);
 }
 
+static void free_views(struct stack_view *(*views)[DIFF_SIDES])
+{
+	for (int side = 0; side < DIFF_SIDES; side++)
+		stack_view__free((*views)[side]);
+}
+
 static void release_selected(struct selected (*selected)[DIFF_SIDES])
 {
 	for (int side = 0; side < DIFF_SIDES; side++)
@@ -37,15 +44,19 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	const char *const paths[DIFF_SIDES] = { result->baseline, result->profile };
 	const struct diff_options options = { .cost = cost };
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
+	_cleanup_(free_views) struct stack_view *lines[DIFF_SIDES] = { NULL };
 	_cleanup_(free_diff) struct diff *diff = NULL;
 	struct filter_choice filter = { 0 };
-	/* A changed line in an old function is no change of the stack. */
-	const struct view_choice view = { 0 };
+	/* A changed line in an old function is no change of the stack; lines are only told. */
+	const struct view_choice view = { 0 }, with_lines = { .options.lines = true };
 	struct diff_input inputs[DIFF_SIDES];
 	int err = 0;
 
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
 		err = selected__open(&selected[side], paths[side], &view, &filter, cost, error);
+		if (!err)
+			err = view_choice__open(&with_lines, selected[side].profile, &lines[side],
+						error);
 		inputs[side] = (struct diff_input){
 			.profile = selected[side].profile,
 			.view = selected[side].view,
@@ -60,9 +71,20 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 		.diff = diff,
 		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
 		.inputs = { paths[DIFF_BEFORE], paths[DIFF_AFTER] },
+		.lines = { lines[DIFF_BEFORE], lines[DIFF_AFTER] },
 		.top = MOST_STACKS,
 		.terminal = { .to = to },
 	});
+}
+
+/* @name may have anything in it. */
+static void print_words(FILE *to, const char *before, const char *name, const char *after)
+{
+	const struct terminal terminal = { .to = to };
+
+	fputs(before, to);
+	terminal__print(&terminal, name, 0);
+	fputs(after, to);
 }
 
 static void print_details(const struct check_result *result, FILE *to)
@@ -72,10 +94,9 @@ static void print_details(const struct check_result *result, FILE *to)
 	if (!result->profile || access(result->profile, R_OK))
 		return;
 	if (access(result->baseline, R_OK)) {
-		fprintf(to,
-			"No recording of a run that passed to compare with at %s.\n"
-			"allocprof report -i %s shows this one.\n",
-			result->baseline, result->profile);
+		print_words(to, "No recording of a run that passed to compare with at ",
+			    result->baseline, ".\n");
+		print_words(to, "allocprof report -i ", result->profile, " shows this one.\n");
 		return;
 	}
 	for (int i = 0; i < BUDGET_FIGURES; i++) {
@@ -84,10 +105,11 @@ static void print_details(const struct check_result *result, FILE *to)
 			continue;
 		fprintf(to, "Since the last pass, %s:\n", budget__figure_name(i));
 		if (print_diff(result, costs[i], to, &error))
-			fprintf(to, "cannot be compared: %s\n", error.text);
+			print_words(to, "cannot be compared: ", error.text, "\n");
 		fputc('\n', to);
 	}
-	fprintf(to, "More of it: allocprof diff %s %s\n", result->baseline, result->profile);
+	print_words(to, "More of it: allocprof diff ", result->baseline, " ");
+	print_words(to, "", result->profile, "\n");
 }
 
 void check_result__explain(struct check_result *result)

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "cleanup.h"
 #include "number.h"
+#include "terminal.h"
 
 const char *check__outcome_name(enum check_outcome outcome)
 {
@@ -96,9 +97,14 @@ void check_report__print(const struct check_result *result, FILE *to)
 {
 	_cleanup_(free_ptr) char *summary = check_result__summary(result);
 
-	fprintf(to, "%-11s %s: %s\n",
-		result->is_updated ? "updated" : check__outcome_name(result->outcome),
-		result->test->name, summary ? summary : "");
+	const struct terminal terminal = { .to = to };
+
+	fprintf(to, "%-11s ",
+		result->is_updated ? "updated" : check__outcome_name(result->outcome));
+	terminal__print(&terminal, result->test->name, 0);
+	fputs(": ", to);
+	terminal__print(&terminal, summary ? summary : "", 0);
+	fputc('\n', to);
 	if (result->details)
 		fprintf(to, "\n%s\n", result->details);
 	fflush(to);

@@ -52,13 +52,21 @@ static int keep_profile(const struct check_runs *runs, const struct session *ses
 	return data_file__write(profile, path, error);
 }
 
+/* Without it the figures are judged all the same. */
+static void forget_profile(struct check_result *result, const struct error *why)
+{
+	message__print("%s; a failure of test '%s' cannot be explained", why->text,
+		       result->test->name);
+	free(result->profile);
+	result->profile = NULL;
+}
+
 static int take_run(void *context, struct session *session, const struct session_results *results,
 		    size_t run, struct error *error)
 {
 	struct check_runs *runs = context;
 	struct stat_figures figures = stat_figures__of(runs->measure, results);
 	__s64 allocations = figures.values[STAT_TOTAL_ALLOCATIONS];
-	int err = 0;
 
 	measure__report_gaps(session, results);
 	for (int i = 0; i < BUDGET_FIGURES; i++)
@@ -67,9 +75,10 @@ static int take_run(void *context, struct session *session, const struct session
 		runs->is_incomplete = true;
 	if (runs->result->profile && (run == 1 || allocations < runs->fewest)) {
 		runs->fewest = allocations;
-		err = keep_profile(runs, session, error);
+		if (keep_profile(runs, session, error))
+			forget_profile(runs->result, error);
 	}
-	return err;
+	return 0;
 }
 
 static void add_paths(const struct check_context *context, struct check_result *result)
@@ -114,6 +123,19 @@ static void update(struct check_result *result, struct budget_test *test)
 	error__set(&result->error, -ENOMEM, "cannot update the limits: out of memory");
 }
 
+/* As shells have it, a status above 128 is a signal's. */
+static void set_status_error(struct check_result *result, int status)
+{
+	const char *name = status > 128 ? sigdescr_np(status - 128) : NULL;
+
+	if (name)
+		error__set(&result->error, -ECHILD,
+			   "its command ended with status %d, as of signal %d (%s)", status,
+			   status - 128, name);
+	else
+		error__set(&result->error, -ECHILD, "its command ended with status %d", status);
+}
+
 /* What ended without figures to judge. */
 static bool set_failure(struct check_result *result, const struct check_runs *runs,
 			const struct series_end *end, int err)
@@ -126,8 +148,7 @@ static bool set_failure(struct check_result *result, const struct check_runs *ru
 		result->outcome = CHECK_NOT_RUN;
 	} else if (end->status) {
 		result->outcome = CHECK_FAILED;
-		error__set(&result->error, -ECHILD, "its command ended with status %d",
-			   end->status);
+		set_status_error(result, end->status);
 	} else if (runs->is_incomplete) {
 		result->outcome = CHECK_INCOMPLETE;
 		error__set(&result->error, -ENODATA,

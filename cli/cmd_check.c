@@ -65,6 +65,12 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
 		options->budget = arg;
 		return 0;
 	case 'n':
+		if (options->name) {
+			error__set(input->error, -EINVAL,
+				   "--name is given twice; it chooses one test, and without it all "
+				   "are run");
+			return EINVAL;
+		}
 		options->name = arg;
 		return 0;
 	case 'o':
@@ -173,15 +179,17 @@ static void make_baseline_dir(struct check_run *run)
 		path = strdup(options->baseline_dir);
 	else if (asprintf(&path, "%s.baselines", options->budget) < 0)
 		path = NULL;
-	if (path && (!mkdir(path, 0777) || errno == EEXIST))
-		run->baseline = realpath(path, NULL);
-	if (run->baseline && access(run->baseline, W_OK)) {
-		free(run->baseline);
-		run->baseline = NULL;
+	if (!path) {
+		errno = ENOMEM;
+	} else if (!mkdir(path, 0777) || errno == EEXIST) {
+		_cleanup_(close_fd) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd >= 0 && !faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))
+			run->baseline = realpath(path, NULL);
 	}
 	if (!run->baseline)
-		message__print("cannot keep recordings in %s: %s; failures cannot be explained",
-			       path ? path : "", strerror(errno));
+		message__print("cannot keep recordings in %.256s: %s; failures cannot be explained",
+			       path ? path : "a directory", strerror(errno));
 	run->context.baseline = run->baseline;
 }
 
@@ -227,6 +235,8 @@ static int prepare(struct check_run *run, int *status, struct error *error)
 		*status = EXIT_OURS;
 		err = open_root(run, error);
 	}
+	if (!err && run->options->update)
+		err = budget__check_writable(run->options->budget, error);
 	if (!err)
 		err = open_outputs(run, error);
 	if (!err) {

@@ -7,13 +7,17 @@
 #include "terminal.h"
 
 struct profile;
+struct stack_view;
 
 struct diff_output {
 	const struct diff *diff;
 	const struct profile *profiles[DIFF_SIDES];
 	const char *inputs[DIFF_SIDES]; /* the data files' names */
-	__u64 top;			/* stacks to list in each section; 0: all */
-	bool alike;			/* list those that did not change, too */
+	/* As the views that were compared, but with lines of the source, which the text then has for
+	 * stacks that are not paired; or NULL. */
+	const struct stack_view *lines[DIFF_SIDES];
+	__u64 top;  /* stacks to list in each section; 0: all */
+	bool alike; /* list those that did not change, too */
 	struct terminal terminal;
 };
 

@@ -4,6 +4,7 @@
 
 #include "cleanup.h"
 #include "completeness.h"
+#include "diff_lines.h"
 #include "diff_output.h"
 #include "filter.h"
 #include "number.h"
@@ -185,13 +186,16 @@ static void print_header(const struct diff_output *output)
 	fputs("\n\n", to);
 }
 
-static void print_frame(const struct diff_output *output, const struct diff_mark *mark)
+static void print_frame(const struct diff_output *output, const struct diff_mark *mark,
+			const struct diff_frame_lines *lines)
 {
 	const struct terminal *terminal = &output->terminal;
 	bool removed = !mark->is_in[DIFF_AFTER], added = !mark->is_in[DIFF_BEFORE];
 
 	fprintf(terminal->to, "      %c ", removed ? '-' : added ? '+' : ' ');
 	terminal__print(terminal, mark->name->function, 0);
+	if (lines)
+		diff_frame_lines__print(lines, terminal);
 	if (*mark->name->module && *mark->name->function != '[') {
 		fputs(" (", terminal->to);
 		terminal__print(terminal, mark->name->module, 0);
@@ -229,7 +233,7 @@ static void print_pair(const struct diff_output *output, const struct diff_mark 
 							: !marks[i].is_in[DIFF_BEFORE]
 								? COLOUR_GREEN
 								: COLOUR_NONE);
-		print_frame(output, &marks[i]);
+		print_frame(output, &marks[i], NULL);
 		terminal__set_colour(&output->terminal, COLOUR_NONE);
 	}
 }
@@ -248,12 +252,15 @@ static void print_cost(const struct diff_output *output, const struct diff_entry
 static int print_entry(const struct diff_output *output, const struct diff_entry *entry)
 {
 	_cleanup_(free_ptr) struct diff_mark *marks = NULL;
+	_cleanup_(free_ptr) struct diff_frame_lines *lines = NULL;
 	const struct terminal *terminal = &output->terminal;
 	__u64 before = diff_entry__cost(output->diff, entry, DIFF_BEFORE).median;
 	struct number_text change = change_text(before, entry->difference);
 	size_t n;
 	int err = diff_entry__marks(output->diff, entry, &marks, &n);
 
+	if (!err && entry->section != DIFF_PAIRED)
+		err = diff_lines__of(output, entry, marks, n, &lines);
 	if (err)
 		return err;
 	fputs("\n  ", terminal->to);
@@ -279,7 +286,7 @@ static int print_entry(const struct diff_output *output, const struct diff_entry
 	for (size_t i = 0; i < n; i++) {
 		/* That it is on one side only is what the section says. */
 		marks[i].is_in[DIFF_BEFORE] = marks[i].is_in[DIFF_AFTER] = true;
-		print_frame(output, &marks[i]);
+		print_frame(output, &marks[i], lines ? &lines[i] : NULL);
 	}
 	return 0;
 }

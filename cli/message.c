@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "utf8.h"
+
 void message__print(const char *fmt, ...)
 {
 	char text[2048];
@@ -12,9 +14,6 @@ void message__print(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	for (char *at = text; *at; at++) {
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			*at = '?';
-	}
+	utf8__clean(text);
 	fprintf(stderr, "allocprof: %s\n", text);
 }

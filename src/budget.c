@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "json_keys.h"
 
 #define MAX_NAME_BYTES 200
 
@@ -247,18 +248,42 @@ static int read_root(struct budget *budget, const char *path, struct error *erro
 	return read_tests(budget, tests, path, error);
 }
 
-/* The line and the byte in it where @text is no JSON. */
+/* @at as people count: lines and the bytes in them. */
+static void find_place(const char *text, size_t at, size_t *line, size_t *byte)
+{
+	*line = *byte = 1;
+	for (size_t i = 0; i < at; i++) {
+		*byte = text[i] == '\n' ? 1 : *byte + 1;
+		*line += text[i] == '\n';
+	}
+}
+
 static int fail_in_text(const char *text, size_t at, const char *path, const char *why,
 			struct error *error)
 {
-	size_t line = 1, column = 1;
+	size_t line, byte;
 
-	for (size_t i = 0; i < at; i++) {
-		column = text[i] == '\n' ? 1 : column + 1;
-		line += text[i] == '\n';
-	}
+	find_place(text, at, &line, &byte);
 	return error__set(error, -EINVAL, "%.256s is no JSON: line %zu, byte %zu: %s", path, line,
-			  column, why);
+			  byte, why);
+}
+
+/* Of two tests of one name, as merges leave them, one would go without a word. */
+static int refuse_repeated(const char *text, size_t size, const char *path, struct error *error)
+{
+	_cleanup_(free_ptr) char *key = NULL;
+	size_t at, line, byte;
+	int err = json_keys__find_repeated(text, size, &at, &key);
+
+	if (!err)
+		return 0;
+	if (err < 0)
+		return error__set(error, err, "cannot read %.256s: %s", path, strerror(-err));
+	find_place(text, at, &line, &byte);
+	return error__set(error, -EINVAL,
+			  "%.256s has the key \"%.64s\" twice, again at line %zu, byte %zu; "
+			  "only one of them can hold",
+			  path, key, line, byte);
 }
 
 static int tokenize(const char *text, size_t size, const char *path, json_object **root,
@@ -296,7 +321,9 @@ int budget__parse(const char *text, size_t size, const char *path, struct budget
 
 	if (err)
 		return err;
-	err = read_root(&made, path, error);
+	err = refuse_repeated(text, size, path, error);
+	if (!err)
+		err = read_root(&made, path, error);
 	if (err)
 		budget__release(&made);
 	else

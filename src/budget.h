@@ -89,6 +89,9 @@ int budget_test__read_environment(struct budget_test *test, struct error *error)
  */
 int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES],
 			bool *changed);
+/* Whether budget__write() to @path could succeed, to be asked before long runs. 0 or a negative errno with
+ * @error set. */
+int budget__check_writable(const char *path, struct error *error);
 /* Writes the file anew, whole or not at all. 0 or a negative errno with @error set. */
 int budget__write(const struct budget *budget, const char *path, struct error *error);
 

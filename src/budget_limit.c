@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,20 @@ static int write_beside(const char *path, char *beside, const char *text, size_t
 	if (err)
 		unlink(beside);
 	return err;
+}
+
+int budget__check_writable(const char *path, struct error *error)
+{
+	_cleanup_(free_ptr) char *real = realpath(path, NULL);
+	int err = real ? 0 : -errno;
+
+	if (!err && faccessat(AT_FDCWD, real, W_OK, AT_EACCESS))
+		err = -errno;
+	if (!err && faccessat(AT_FDCWD, dirname(real), W_OK | X_OK, AT_EACCESS))
+		err = -errno;
+	return err ? error__set(error, err, "cannot write the budget %.256s: %s", path,
+				strerror(-err))
+		   : 0;
 }
 
 int budget__write(const struct budget *budget, const char *path, struct error *error)

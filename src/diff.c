@@ -212,6 +212,8 @@ void diff__free(struct diff *diff)
 		free(diff->names[i].function);
 		free(diff->names[i].module);
 	}
+	for (int side = 0; side < DIFF_SIDES; side++)
+		free(diff->count_stacks[side]);
 	free(diff->names);
 	free(diff->frames);
 	free(diff->stacks);

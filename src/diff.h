@@ -103,6 +103,8 @@ struct diff {
 	struct diff_entry *entries; /* by section, and there the greatest difference first */
 	size_t n_entries;
 	struct diff_sum sections[DIFF_SECTIONS];
+	/* By count's id - 1 of each profile: index + 1 of its stack; 0: it is not compared. */
+	__u32 *count_stacks[DIFF_SIDES];
 	/* What the totals have over the sections: medians of single stacks need not add up to that of
 	 * the whole. 0 where there was one run. */
 	__s64 between_runs[DIFF_SIDES];

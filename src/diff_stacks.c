@@ -243,11 +243,14 @@ static int collect_samples(struct reading *reading)
 	struct diff *diff = reading->reader->diff;
 	int err;
 
+	diff->count_stacks[reading->side] =
+		calloc(profile->n_counts + 1, sizeof(*diff->count_stacks[0]));
 	reading->samples = calloc(profile->n_counts + 1, sizeof(*reading->samples));
 	reading->labels = calloc(reading->input->view->n_labels + 1, sizeof(*reading->labels));
 	reading->processes = calloc(profile->n_processes + 1, sizeof(*reading->processes));
 	reading->threads = calloc(profile->n_threads + 1, sizeof(*reading->threads));
-	if (!reading->samples || !reading->labels || !reading->processes || !reading->threads)
+	if (!diff->count_stacks[reading->side] || !reading->samples || !reading->labels ||
+	    !reading->processes || !reading->threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
@@ -262,6 +265,7 @@ static int collect_samples(struct reading *reading)
 		diff->profiles[reading->side].n_stacks +=
 			!diff->stacks[id - 1].is_in[reading->side];
 		diff->stacks[id - 1].is_in[reading->side] = true;
+		diff->count_stacks[reading->side][i] = id;
 		reading->samples[reading->n_samples++] = (struct sample){
 			.stack = id,
 			.run = profile->processes[count->process - 1].run,

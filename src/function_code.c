@@ -20,6 +20,9 @@
 /* Functions that a sentence names at the most. */
 #define MAX_NAMED 10
 
+/* Symbols of one name that are told apart. More than that are too many parts, and too many functions. */
+#define MAX_PARTS 1024
+
 /* Symbols that are looked at for names that are near. */
 #define MAX_LOOKED_AT 500000
 
@@ -41,7 +44,7 @@ struct search {
 	__u64 address; /* asked for in place of a name, else 0 */
 	struct demangler *demangler;
 	struct part *parts;
-	size_t n_parts;
+	size_t n_parts, n_exact;
 	/* For the sentence where there is none. */
 	bool looks_for_near;
 	char *near[MAX_NAMED];
@@ -111,6 +114,8 @@ static int add_part(struct search *search, const char *linkage, const char *full
 {
 	struct part *parts, *part;
 
+	if ((is_exact ? search->n_exact : search->n_parts - search->n_exact) == MAX_PARTS)
+		return 0;
 	for (size_t i = 0; i < search->n_parts; i++)
 		if (search->parts[i].vaddr == symbol->st_value &&
 		    !strcmp(search->parts[i].linkage, linkage))
@@ -128,6 +133,7 @@ static int add_part(struct search *search, const char *linkage, const char *full
 		.is_exact = is_exact,
 	};
 	search->n_parts++;
+	search->n_exact += is_exact;
 	return part->linkage && part->full ? 0 : -ENOMEM;
 }
 
@@ -350,6 +356,26 @@ static __u64 probe_address(struct elf_file *elf, struct disasm *disasm, __u64 en
 	return entry;
 }
 
+/* What there is to run from @vaddr on, in its segment. */
+static __u64 code_left(struct elf_file *elf, __u64 vaddr)
+{
+	struct elf_text text;
+
+	for (size_t i = 0; !elf_file__text(elf, i, &text); i++)
+		if (vaddr - text.vaddr < text.size)
+			return text.size - (vaddr - text.vaddr);
+	return 0;
+}
+
+/* Of two that begin at one place, the longer one. */
+static struct ap_within_range *range_at(struct ap_within *within, __u64 start)
+{
+	for (__u32 i = 0; i < within->n; i++)
+		if (within->ranges[i].start == start)
+			return &within->ranges[i];
+	return NULL;
+}
+
 static int describe(const struct search *search, struct elf_file *elf, const char *path,
 		    struct function_code *out, struct error *error)
 {
@@ -359,25 +385,26 @@ static int describe(const struct search *search, struct elf_file *elf, const cha
 	*out = (struct function_code){ 0 };
 	for (size_t i = 0; i < search->n_parts && !err; i++) {
 		const struct part *part = &search->parts[i];
-		struct ap_within_range *range = &out->within.ranges[out->within.n];
-		__u64 offset;
+		struct ap_within_range *range;
+		__u64 offset, left = code_left(elf, part->vaddr), size = part->size;
 
-		if (elf_file__vaddr_to_offset(elf, part->vaddr, &offset))
+		/* Code of unknown size: at least the frame that is in its first call. */
+		size = size < left ? size : left;
+		size = size ? size : 1;
+		if (!left || elf_file__vaddr_to_offset(elf, part->vaddr, &offset))
 			continue;
-		for (__u32 j = 0; j < out->within.n; j++)
-			if (out->within.ranges[j].start == offset)
-				range = NULL;
-		if (!range)
+		range = range_at(&out->within, offset);
+		if (range) {
+			range->size = range->size > size ? range->size : size;
 			continue;
+		}
 		if (out->within.n == AP_MAX_WITHIN_RANGES) {
 			err = error__set(error, -E2BIG, "%s has '%s' in more than %d parts", path,
 					 search->name, AP_MAX_WITHIN_RANGES);
 			break;
 		}
-		/* Code of unknown size: at least the frame that is in its first call. */
-		range->start = offset;
-		range->size = part->size ? part->size : 1;
-		out->within.n++;
+		out->within.ranges[out->within.n++] =
+			(struct ap_within_range){ .start = offset, .size = size };
 		if (is_split_off(part->linkage))
 			continue;
 		if (!elf_file__vaddr_to_offset(elf, probe_address(elf, disasm, part->vaddr),

@@ -4,11 +4,15 @@ ALLOCPROF the program to test where it is not the build's."""
 
 import os
 import pathlib
+import signal
 
 import pytest
 
 import support
 import events
+
+# Under nohup it is ignored, and would be in all that is started.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def obstacle():

@@ -2,9 +2,30 @@
 """allocprof stat -r and check: series of runs, and the story of a regression that CI finds."""
 
 import json
+import re
 import xml.etree.ElementTree
 
+from support import SOURCE
+
 REQUESTS = 1000
+
+
+def line_of(text):
+    """The line of request_server.c that has @text."""
+    lines = (SOURCE / "tests" / "targets" / "request_server.c").read_text().splitlines()
+    number, = [i for i, line in enumerate(lines, 1) if line.strip() == text]
+    return number
+
+
+def sums(said):
+    """The rows of the table that a failure is explained by: stacks, before, after, difference."""
+    table = re.search(r"\n +stacks .*\n(( .*\n)+)", said)[1]
+    rows = {}
+    for line in table.splitlines():
+        words = line.split()
+        title = re.search(r"[a-z].*", line.replace(" new ", " "))[0]
+        rows[title] = [int(word.replace(",", "")) for word in words[:4]]
+    return rows
 
 
 def check(run, allocprof, budget, *words, expect):
@@ -29,13 +50,24 @@ def test_story(run, allocprof, target, tmp_path):
     said = check(run, allocprof, budget, "--junit", str(junit), after, str(REQUESTS), expect=1)
     assert "over the limit of 3,050 by 2,954" in said
     only_after = said.split("only in AFTER: +3,000")[1].split("paired, frames differ: 0")[0]
-    assert "+3,000  0 -> 3,000  new" in only_after and "add_trace" in only_after
+    # The one stack that is new, with its lines.
+    assert only_after.count("->") == 1 and "+3,000  0 -> 3,000  new" in only_after
+    assert f"add_trace (request_server.c:{line_of('use(32);')}) (request_server_after" in only_after
+    assert f"handle_request (request_server.c:{line_of('add_trace();')})" in only_after
+    rows = sums(said)
+    assert rows["only in AFTER"] == [1, 0, 3000, 3000]
+    assert rows["paired, frames differ"] == [1, 1000, 1000, 0]
+    assert rows["only in BEFORE"][0] == rows["changed"][0] == 0
+    assert rows["total"] == [sum(row[i] for name, row in rows.items() if name != "total")
+                             for i in range(4)] == [rows["total"][0], 3004, 6004, 3000]
     paired = said.split("paired, frames differ: 0")[1]
+    assert paired.count("->") == 1 and "0  1,000 -> 1,000  paired" in paired
     assert "- parse_headers" in paired and "+ decode_headers" in paired
     suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
     failure = suite.find("testcase/failure")
-    assert failure.get("type") == "over" and "add_trace" in failure.text
+    assert failure.get("type") == "over"
+    assert f"add_trace (request_server.c:{line_of('use(32);')})" in failure.text
     # Far fewer than the limit, so that it would hide the next one.
     said = check(run, allocprof, budget, before, "1", expect=3)
     assert "under the lower limit of 2,051" in said

@@ -42,13 +42,15 @@ def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name)
 
 
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
-def test_ten_programs_twenty_times(run, allocprof, counter, target, tmp_path, wrap):
-    for _ in range(20):
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_ten_programs_many_times(run, allocprof, counter, target, tmp_path, wrap, times):
+    for _ in range(times):
         compare(run, allocprof, counter, target, tmp_path,
                 [target("launcher"), 10, target("threads"), 8, 1000], wrap)
 
 
-@pytest.mark.parametrize("repeat", range(5))
+@pytest.mark.parametrize("repeat", [0, *(pytest.param(n, marks=pytest.mark.slow)
+                                         for n in range(1, 5))])
 def test_ten_mixed_trees(run, allocprof, counter, target, tmp_path, repeat):
     """Ten shells, each a tree of fork, vfork, spawn, threads and exec by a non-leader."""
     script = "; ".join(f"{target(name)} >/dev/null" for name in

@@ -3,10 +3,13 @@
 itself, as stats_alloc does (tests/targets/window.cpp)."""
 
 import re
+import signal
+import subprocess
 
 import pytest
 
-from support import Recording, figures, read_report
+from support import (TIMEOUT_SECONDS, Obedient, Recording, by_address, figures, libc_path, mapped_code,
+                     patched_functions, read_report, shell_status, wait_until)
 
 WAYS = ["return", "recurse", "throw", "jump", "threads"]
 MEASURED = "service::measured"
@@ -35,8 +38,9 @@ def assert_stat(report, own, way=None):
     # How large an exception is is the C++ library's business.
     if way != "throw":
         got["bytes"], expected["bytes"] = report["total_allocated_bytes"], own["bytes"]
+    assert report["window_opened"] and not report["lost"]["total"], report
+    assert report["complete"] and not report["undecided"], report
     assert got == expected
-    assert report["window_opened"] and not report["undecided"] and report["complete"], report
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -233,12 +237,160 @@ def test_stripped(run, allocprof, target, tmp_path):
          target("window"), program], expect=0)
     report, result = stat(run, allocprof, tmp_path, ["--within", MEASURED], [program, "recurse"])
     assert_stat(report, own_figures(result))
+    # A debug file with a table of symbols, and nothing else that debuggers read.
+    run(["objcopy", "--only-keep-debug", "--strip-debug", target("window"),
+         tmp_path / "window.debug"], expect=0)
+    run(["objcopy", "--strip-all", f"--add-gnu-debuglink={tmp_path / 'window.debug'}",
+         target("window"), program], expect=0)
+    sections = run(["readelf", "-SW", tmp_path / "window.debug"], expect=0).stdout
+    assert b".symtab" in sections and b".debug_info" not in sections
+    report, result = stat(run, allocprof, tmp_path, ["--within", MEASURED], [program, "recurse"])
+    assert_stat(report, own_figures(result))
+
+
+def has_probe(pid, program, symbol):
+    """Whether there is a breakpoint in the function's first bytes."""
+    line, = [line for line in subprocess.run(["nm", program], check=True, stdout=subprocess.PIPE,
+                                             text=True).stdout.splitlines()
+             if line.split()[-1] == symbol]
+    start, mapped_offset = mapped_code(pid, program)
+    segments = subprocess.run(["readelf", "-lW", program], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+    for words in (line.split() for line in segments.splitlines() if " LOAD " in line):
+        offset, vaddr, size = (int(words[i], 16) for i in (1, 2, 4))
+        address = int(line.split()[0], 16)
+        if vaddr <= address < vaddr + size:
+            offset += address - vaddr
+            break
+    with open(program, "rb") as file, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        file.seek(offset)
+        memory.seek(start + offset - mapped_offset)
+        return file.read(8) != memory.read(8)
+
+
+# Each with what tells that it is on: where the probes are.
+ATTACHED = {
+    "within": ("recurse", ["--within", MEASURED], ["_ZN7service8measuredE3wayi"]),
+    "threads": ("threads", ["--within", MEASURED], ["_ZN7service8measuredE3wayi"]),
+    "start-on": ("between", ["--start-on", "window_opens"], ["window_opens"]),
+    "between": ("between", ["--start-on", "window_opens", "--stop-on", "window_closes"],
+                ["window_opens", "window_closes"]),
+    "stop-on": ("between", ["--stop-on", "window_closes"], ["window_closes"]),
+}
+
+
+@pytest.mark.parametrize("command", ["stat", "record"])
+@pytest.mark.parametrize("kind", ATTACHED)
+def test_attached(runner, allocprof, target, tmp_path, command, kind):
+    """Of a process that runs; names are those of its program."""
+    way, options, symbols = ATTACHED[kind]
+    obedient = Obedient(runner, [target("window"), way, "wait"])
+    out = tmp_path / "out"
+    words = ["--json"] if command == "stat" else []
+    process = runner.start([allocprof, command, *words, "-o", out, *options, "-p", obedient.pid])
+    # record leaves free alone.
+    every = {names[0] for names in by_address(libc_path())} - (
+        {"free"} if command == "record" else set())
+    wait_until(lambda: process.poll() is not None or
+               (every <= patched_functions(obedient.pid) and
+                all(has_probe(obedient.pid, target("window"), name) for name in symbols)),
+               "all functions are probed")
+    assert process.poll() is None, f"allocprof ended with {process.returncode}"
+    obedient.send("go")
+    own = figures(obedient.read_line())
+    process.send_signal(signal.SIGINT)
+    assert shell_status(process.wait(TIMEOUT_SECONDS)) in (0, 130)
+    obedient.exit()
+    if kind == "start-on":
+        # Never shut again: with what comes between, of 200 bytes each.
+        own = {name: own[name] + more for name, more in (("calls", 3), ("bytes", 600), ("frees", 3))}
+    elif kind == "stop-on":
+        # What comes before the first end.
+        own = {"calls": 2, "bytes": 101, "frees": 2}
+    if command == "stat":
+        assert_stat(read_report(out), own)
+        return
+    recording = Recording(out)
+    assert recording.ledger["events"] == own["calls"]
+    assert (recording.ledger["lost"], recording.ledger["undecided"]) == (0, 0)
+    assert not recording.unbalanced()
+
+
+@pytest.mark.parametrize("options, why", [
+    (["--within", "service::mesured"], "service::measured"),
+    (["--start-on", "service::other"], "several functions"),
+], ids=["misspelt", "ambiguous"])
+def test_refused_attached(runner, run, allocprof, target, tmp_path, options, why):
+    """The process goes on as if nothing had been."""
+    obedient = Obedient(runner, [target("window"), "recurse", "wait"])
+    result = run([allocprof, "stat", *options, "-p", obedient.pid], expect=125)
+    assert why in result.stderr.decode() and len(result.stderr.splitlines()) == 1
+    assert not patched_functions(obedient.pid)
+    obedient.send("go")
+    figures(obedient.read_line())
+    obedient.exit()
+
+
+LATER = {"calls": 7, "bytes": 7 * 40, "frees": 7}
+
+
+@pytest.mark.parametrize("command", ["stat", "record"])
+@pytest.mark.parametrize("kind", ["within", "start-on", "usdt"])
+def test_library_loaded_later(run, allocprof, target, tmp_path, command, kind):
+    """By dlopen, and named by its path: it is prepared before the command runs."""
+    library = target("libwindow_later.so")
+    options, own = {
+        "within": (["--within", f"later_measured@{library}"], LATER),
+        # And one after it.
+        "start-on": (["--start-on", f"later_measured@{library}", "--stop-on", "window_opens"],
+                     {"calls": 8, "bytes": 7 * 40 + 41, "frees": 8}),
+        "usdt": (["--start-on", f"sdt:allocprof_begin:later@{library}",
+                  "--stop-on", f"sdt:allocprof_end:later@{library}"],
+                 {"calls": 6, "bytes": 6 * 40, "frees": 6}),
+    }[kind]
+    argv = [target("window"), "later", library]
+    if command == "stat":
+        report, _ = stat(run, allocprof, tmp_path, options, argv)
+        assert_stat(report, own)
+        return
+    recording, _ = record(run, allocprof, tmp_path, options, argv)
+    assert recording.ledger["events"] == own["calls"]
+    assert sum(size for _, size in recording.functions.values()) == own["bytes"]
+    assert all("later_measured" in text or "later_outside" in text for text in recording.texts())
+
+
+@pytest.mark.parametrize("way", ["recurse", "between"])
+def test_program_that_is_run_later(run, allocprof, target, tmp_path, way):
+    """A shell becomes it: named by its path, and told from what the shell allocates. Its libraries are
+    prepared for, as stat cannot look at a stack again."""
+    program = target("window")
+    options = ["--expect", program, "--within", f"{MEASURED}@{program}"] if way == "recurse" else [
+        word if word.startswith("--") else f"{word}@{program}" for word in BETWEEN]
+    report, result = stat(run, allocprof, tmp_path, options,
+                          ["/bin/sh", "-c", f"x=$(echo 1); exec {program} {way}"])
+    assert_stat(report, own_figures(result))
+    recording, result = record(run, allocprof, tmp_path, options,
+                               [target("exec_nonleader"), program, way])
+    assert recording.ledger["events"] == own_figures(result)["calls"]
+
+
+@pytest.mark.parametrize("options", [["--within", MEASURED], BETWEEN], ids=["within", "between"])
+@pytest.mark.parametrize("build", ["no_pie", "static", "static_pie"])
+def test_builds(run, allocprof, target, tmp_path, build, options):
+    way = "between" if options == BETWEEN else "threads"
+    argv = [target(f"window_{build}"), way]
+    report, result = stat(run, allocprof, tmp_path, options, argv)
+    assert_stat(report, own_figures(result))
+    recording, result = record(run, allocprof, tmp_path, options, argv)
+    assert recording.ledger["events"] == own_figures(result)["calls"]
+    assert not recording.unbalanced() and not recording.ledger["undecided"]
 
 
 @pytest.mark.parametrize("options", [
     ["--within", MEASURED], BETWEEN], ids=["within", "between"])
-@pytest.mark.parametrize("command", [["stat"], ["stat", "--live"], ["record"], ["record", "--live"]],
-                         ids=" ".join)
+@pytest.mark.parametrize("command", [
+    ["stat"], pytest.param(["stat", "--live"], marks=pytest.mark.slow),
+    ["record"], pytest.param(["record", "--live"], marks=pytest.mark.slow)], ids=" ".join)
 @pytest.mark.parametrize("way", [*WAYS, "between", "fork"])
 def test_no_harm(run, allocprof, target, tmp_path, command, options, way):
     argv = [target("window"), way]

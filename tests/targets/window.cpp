@@ -3,11 +3,15 @@
  * Allocates inside and outside of one function, measured(), in all the ways to enter and leave it. What
  * is inside is counted by the program itself, as stats_alloc does, and printed at the end:
  * "calls=N bytes=N frees=N", of all threads.
+ *
+ * window WAY [wait | LIBRARY]: with "wait" it says "ready" and begins when a line comes, prints its
+ * figures and waits for the end of its input; with "later" it loads LIBRARY, which is window_later.
  */
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/wait.h>
@@ -185,12 +189,49 @@ static void marked()
 	ALLOCPROF_END("plain");
 }
 
+/* Without the C library's buffer, which is allocated. */
+static bool read_line()
+{
+	char c = 0;
+
+	while (read(STDIN_FILENO, &c, 1) == 1)
+		if (c == '\n')
+			return true;
+	return false;
+}
+
+/* It says itself what it allocates. */
+static int later(const char *library)
+{
+#ifdef NO_DLOPEN
+	(void)library;
+	return 3;
+#else
+	void *handle = library ? dlopen(library, RTLD_NOW) : nullptr;
+	auto call =
+		handle ? reinterpret_cast<void (*)(int)>(dlsym(handle, "later_outside")) : nullptr;
+
+	if (!call)
+		return 3;
+	call(7);
+	calls = frees = 7;
+	bytes = 7 * 40;
+	return 0;
+#endif
+}
+
 int main(int argc, char **argv)
 {
+	bool waits = argc > 2 && !strcmp(argv[2], "wait");
 	const char *how = argc > 1 ? argv[1] : "return";
 	static char buffer[BUFSIZ];
 
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	if (waits) {
+		puts("ready");
+		fflush(stdout);
+		read_line();
+	}
 	if (!strcmp(how, "return"))
 		run(RETURN, 0);
 	else if (!strcmp(how, "recurse"))
@@ -207,6 +248,10 @@ int main(int argc, char **argv)
 		between();
 	else if (!strcmp(how, "marked"))
 		marked();
+	else if (!strcmp(how, "later") && later(argv[2]))
+		return 3;
+	else if (!strcmp(how, "later"))
+		;
 	else if (!strcmp(how, "fork")) {
 		run(RETURN, 2);
 		window_opens();
@@ -230,5 +275,8 @@ int main(int argc, char **argv)
 	if (argc > 100)
 		never_called();
 	printf("calls=%lu bytes=%lu frees=%lu\n", calls, bytes, frees);
+	fflush(stdout);
+	if (waits)
+		read_line();
 	return 0;
 }

@@ -86,6 +86,22 @@ static void test_bad(void **state)
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"most\": 5}}}}", "unknown key \"most\"" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 5, \"min\": 6}}}}",
 		  "max 5 is less than min 6" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": NaN}}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": Infinity}}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 5.0}}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 1e3}}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 0x10}}}}", "b.json is no JSON" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": [5]}}}}", "a whole number" },
+		{ "{\"tests\": {\"a\": {}}, // more\n}", "b.json is no JSON" },
+		{ "\xef\xbb\xbf{\"tests\": {\"a\": {}}}", "line 1, byte 1" },
+		{ "{\"tests\": {\"\xff\": {}}}", "b.json is no JSON" },
+		{ "{\"tests\": {\"a\\u001b\": {}}}", "the name" },
+		{ "{\"tests\": {\"a\": {},\n \"b\": {}, \"a\": {}}}",
+		  "has the key \"a\" twice, again at line 2, byte 11" },
+		{ "{\"tests\": {\"a\": {}, \"\\u0061\": {}}}", "the key \"a\" twice" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 5, \"max\" : 6}}}}",
+		  "the key \"max\" twice" },
+		{ "{\"tests\": {\"a\": {}}, \"tests\": {\"b\": {}}}", "the key \"tests\" twice" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 99999999999999999999}}}}",
 		  "it has to be from 0" },
 	};
@@ -100,6 +116,38 @@ static void test_bad(void **state)
 			fail_msg("%s: %d, '%s' does not say '%s'", cases[i].text, err, error.text,
 				 cases[i].says);
 	}
+}
+
+/* One key in several objects, keys that are values too, and what looks like a key. */
+static void test_not_repeated(void **state)
+{
+	static const char *const texts[] = {
+		"{\"tests\": {\"a\": {\"comment\": \"comment\"}, \"b\": {\"comment\": \"\"}}}",
+		"{\"tests\": {\"comment\": {\"command\": [\"a\", \"a\"]}}, \"comment\": \"x\"}",
+		"{\"tests\": {\"a\": {\"comment\": \"\\\"b\\\": {\\\\\"}, \"b\": {}}}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct error error = { 0 };
+		struct budget budget;
+
+		if (parse(texts[i], &budget, &error))
+			fail_msg("%s: %s", texts[i], error.text);
+		budget__release(&budget);
+	}
+}
+
+/* Too deep for the parser, which says so. */
+static void test_deep(void **state)
+{
+	char text[8192] = "{\"tests\": ";
+	struct error error = { 0 };
+	struct budget budget;
+
+	for (int i = 0; i < 4000; i++)
+		strcat(text, "[");
+	assert_int_equal(parse(text, &budget, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "b.json is no JSON: line 1, byte "));
 }
 
 static void assert_judged(struct budget_limit limit, int figure, __s64 value, int verdict)
@@ -239,10 +287,11 @@ static void test_ranges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),	    cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_judges),	    cmocka_unit_test(test_slack),
-		cmocka_unit_test(test_update),	    cmocka_unit_test(test_update_adds),
-		cmocka_unit_test(test_environment), cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_whole),	     cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_judges),	     cmocka_unit_test(test_slack),
+		cmocka_unit_test(test_update),	     cmocka_unit_test(test_update_adds),
+		cmocka_unit_test(test_environment),  cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_not_repeated), cmocka_unit_test(test_deep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 struct subject {
 	struct profile *profile;
 	struct stack_view *view;
+	struct selection *counts; /* NULL: all */
 };
 
 static struct subject view_of(struct profile *profile)
@@ -35,14 +36,15 @@ static void free_subject(struct subject *subject)
 {
 	stack_view__free(subject->view);
 	profile__free(subject->profile);
+	free(subject->counts);
 }
 
 static struct diff *compare(const struct subject *before, const struct subject *after,
 			    struct diff_options options)
 {
 	const struct diff_input inputs[DIFF_SIDES] = {
-		{ .profile = before->profile, .view = before->view },
-		{ .profile = after->profile, .view = after->view },
+		{ before->profile, before->view, before->counts },
+		{ after->profile, after->view, after->counts },
 	};
 	struct error error = { 0 };
 	struct diff *diff = NULL;
@@ -382,6 +384,11 @@ static void assert_sums(const struct diff *diff, const __u64 totals[DIFF_SIDES],
 			const struct diff_entry *entry = &diff->entries[sum->first + i];
 
 			assert_int_equal(entry->section, section);
+			if (section != DIFF_ALIKE &&
+			    (section == DIFF_BELOW_MIN) !=
+				    ((__u64)llabs(entry->difference) < diff->options.min))
+				fail_msg("seed %llu: a difference of %lld is %s", seed,
+					 entry->difference, diff__section_name(section));
 			difference += entry->difference;
 			if (i && llabs(entry[-1].difference) < llabs(entry->difference))
 				fail_msg("seed %llu: not the greatest difference first", seed);
@@ -392,13 +399,26 @@ static void assert_sums(const struct diff *diff, const __u64 totals[DIFF_SIDES],
 	assert_int_equal(n, diff->n_entries);
 }
 
+/* diff(A, B) = -diff(B, A), by section and stack, and diff(A, A) is empty. */
+static void check_both_ways(const struct diff *diff, const struct subject *subjects, __u64 seed)
+{
+	struct diff *back = compare(&subjects[1], &subjects[0], diff->options);
+	struct diff *same = compare(&subjects[0], &subjects[0], diff->options);
+	struct lines there = { 0 }, again = { 0 };
+
+	if (same->sections[DIFF_ALIKE].n != same->n_entries)
+		fail_msg("seed %llu: a profile differs from itself", seed);
+	collect_entries(diff, false, &there);
+	collect_entries(back, true, &again);
+	assert_same_lines(&there, &again, seed, "swapped");
+	diff__free(back);
+	diff__free(same);
+}
+
 static void check_pair(const struct program *programs, const struct subject *subjects,
 		       bool same_build, struct diff_options options, __u64 seed)
 {
 	struct diff *diff = compare(&subjects[0], &subjects[1], options);
-	struct diff *back = compare(&subjects[1], &subjects[0], options);
-	struct diff *same = compare(&subjects[0], &subjects[0], options);
-	struct lines there = { 0 }, again = { 0 };
 	__u64 totals[DIFF_SIDES] = { 0 };
 
 	for (int side = 0; side < DIFF_SIDES; side++) {
@@ -413,14 +433,49 @@ static void check_pair(const struct program *programs, const struct subject *sub
 	assert_sums(diff, totals, seed);
 	if (options.no_pairing)
 		assert_int_equal(diff->sections[DIFF_PAIRED].n, 0);
-	if (same->sections[DIFF_ALIKE].n != same->n_entries)
-		fail_msg("seed %llu: a profile differs from itself", seed);
-	collect_entries(diff, false, &there);
-	collect_entries(back, true, &again);
-	assert_same_lines(&there, &again, seed, "swapped");
+	check_both_ways(diff, subjects, seed);
 	diff__free(diff);
-	diff__free(back);
-	diff__free(same);
+}
+
+/* As --live and a filter leave them: what became of a count's blocks, and for some that nothing is in. */
+static void select_blocks(struct subject *subject, __u64 *state)
+{
+	const struct profile *profile = subject->profile;
+
+	assert_int_equal(profile__set_meta(subject->profile, "epoch_ns", "1000000000"), 0);
+	subject->counts = calloc(profile->n_counts + 1, sizeof(*subject->counts));
+	assert_non_null(subject->counts);
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		struct selection *counted = &subject->counts[i];
+
+		*counted = selection_none;
+		if (!draw(state, 8))
+			continue;
+		counted->allocations = profile->counts[i].calls;
+		counted->size_bytes = draw(state, 1000);
+		counted->live = draw(state, counted->allocations + 1);
+		counted->live_bytes = counted->live * (1 + draw(state, 4));
+		counted->temporary = draw(state, counted->allocations + 1);
+		counted->peak = draw(state, 2);
+		counted->peak_bytes = counted->peak * draw(state, 100);
+	}
+}
+
+static void check_cost(const struct subject *subjects, struct diff_options options, __u64 seed)
+{
+	struct diff *diff = compare(&subjects[0], &subjects[1], options);
+	__u64 totals[DIFF_SIDES] = { 0 };
+
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		const struct profile *profile = subjects[side].profile;
+
+		for (size_t i = 0; i < profile->n_counts; i++)
+			if (profile->counts[i].function != AP_FREE)
+				totals[side] += cost__of(options.cost, &subjects[side].counts[i]);
+	}
+	assert_sums(diff, totals, seed);
+	check_both_ways(diff, subjects, seed);
+	diff__free(diff);
 }
 
 static void test_properties(void **state)
@@ -432,6 +487,7 @@ static void test_properties(void **state)
 		{ .depth = 3 },
 		{ .depth = 2, .min = 5, .no_pairing = true },
 	};
+	struct diff_options options;
 	size_t paired = 0;
 
 	for (__u64 seed = 1; seed <= PAIRS_OF_PROFILES; seed++) {
@@ -454,6 +510,12 @@ static void test_properties(void **state)
 		diff = compare(&subjects[0], &subjects[1], (struct diff_options){ 0 });
 		paired += diff->sections[DIFF_PAIRED].n;
 		diff__free(diff);
+		/* Each cost with each variant, in turn. */
+		options = variants[seed % ARRAY_SIZE(variants)];
+		options.cost = seed / ARRAY_SIZE(variants) % COSTS;
+		select_blocks(&subjects[0], &numbers);
+		select_blocks(&subjects[1], &numbers);
+		check_cost(subjects, options, seed);
 		free_subject(&subjects[0]);
 		free_subject(&subjects[1]);
 	}
