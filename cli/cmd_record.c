@@ -235,8 +235,7 @@ static int run_record(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_OURS;
 	}
-	return options.series.runs ? record_runs(&options, &error)
-				   : record_once(&options, &error);
+	return options.series.runs ? record_runs(&options, &error) : record_once(&options, &error);
 }
 
 const struct command cmd_record = {

@@ -9,6 +9,17 @@
 #include "number.h"
 #include "profile_runs.h"
 
+bool runs_text__taken(const struct profile *profile, char text[RUNS_TEXT_SIZE])
+{
+	const char *run = profile__meta(profile, "run"), *runs = profile__meta(profile, "runs");
+
+	if (!run || !runs)
+		return false;
+	snprintf(text, RUNS_TEXT_SIZE, "run %llu of %llu", strtoull(run, NULL, 10),
+		 strtoull(runs, NULL, 10));
+	return true;
+}
+
 int runs_text__range(const struct profile *profile, struct figure_range *range)
 {
 	__u32 n = profile__n_runs(profile);
@@ -56,11 +67,11 @@ int runs_text__print(const struct profile *profile, FILE *to)
 
 int runs_text__print_subject(const struct profile *profile, FILE *to)
 {
-	const char *run = profile__meta(profile, "run"), *runs = profile__meta(profile, "runs");
+	char taken[RUNS_TEXT_SIZE];
 	int err;
 
-	if (run && runs) {
-		fprintf(to, "run %.20s of %.20s\n", run, runs);
+	if (runs_text__taken(profile, taken)) {
+		fprintf(to, "%s\n", taken);
 		return 0;
 	}
 	if (profile->n_runs < 2)

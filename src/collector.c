@@ -376,10 +376,9 @@ static int module_id(struct collector *collector, struct module *module, __u32 *
 	int err = 0;
 
 	if (!module->id)
-		err = profile__add_module_file(
-			collector->profile, module->path,
-			module->elf ? elf_file__build_id(module->elf) : "", file_number(module),
-			&module->id);
+		err = profile__add_module_file(collector->profile, module->path,
+					       module->elf ? elf_file__build_id(module->elf) : "",
+					       file_number(module), &module->id);
 	if (!err)
 		*id = module->id;
 	return err;

@@ -321,9 +321,9 @@ static int expect_new(__u64 id, size_t n_before, __u32 added)
 static int read_run_meta(struct reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT run, key, value FROM run_meta NOT INDEXED ORDER BY run",
-			  &statement);
+	int err =
+		prepare(reader->db, "SELECT run, key, value FROM run_meta NOT INDEXED ORDER BY run",
+			&statement);
 	const char *key, *value;
 	__u64 run;
 

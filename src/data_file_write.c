@@ -388,9 +388,9 @@ static int write_timeline(sqlite3 *db, const struct profile *profile)
 static int write_tables(sqlite3 *db, const struct profile *profile)
 {
 	static int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_meta,	 write_ledger, write_runs,	write_modules, write_processes,
-		write_threads,	 write_functions, write_files,	write_frames,  write_stacks,
-		write_counts,	 write_blocks, write_lifetimes, write_timeline,
+		write_meta,    write_ledger,	write_runs,	 write_modules,	 write_processes,
+		write_threads, write_functions, write_files,	 write_frames,	 write_stacks,
+		write_counts,  write_blocks,	write_lifetimes, write_timeline,
 	};
 	int err = 0;
 

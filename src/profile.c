@@ -370,9 +370,9 @@ static bool match_frame(const void *owner, __u32 id, const void *key)
 
 static __u64 hash_frame(const struct profile *profile, const struct profile_frame *frame)
 {
-	return hash_mix(hash_mix(profile->index->seed,
-				 (__u64)frame->module << 1 | frame->interrupted),
-			frame->offset);
+	return hash_mix(
+		hash_mix(profile->index->seed, (__u64)frame->module << 1 | frame->interrupted),
+		frame->offset);
 }
 
 static int append_frame(struct profile *profile, struct profile_frame frame, __u32 *id)

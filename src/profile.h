@@ -26,7 +26,7 @@ struct profile_module {
 	char *path;	/* as mapped; owned by the profile */
 	char *build_id; /* lower-case hex, "" where the file has none or could not be read; owned */
 	char *symbols; /* where its names came from, or why it has none; "" until asked for; owned */
-	__u64 file;    /* tells files of one path without build ids apart: a number of the file's while
+	__u64 file; /* tells files of one path without build ids apart: a number of the file's while
 			* it is recorded, else any */
 };
 
@@ -188,7 +188,7 @@ struct profile {
 	struct profile_ledger_entry *ledger;
 	size_t n_ledger;
 	struct profile_run *runs; /* by number - 1; see profile_runs.h */
-	size_t n_runs;		  /* 0: the recording was of one run, which meta and ledger tell of */
+	size_t n_runs; /* 0: the recording was of one run, which meta and ledger tell of */
 	struct profile_index *index;
 };
 

@@ -93,8 +93,7 @@ int profile__add_moment(struct profile *profile, const struct profile_moment *mo
 	__u32 run = moment->run ? moment->run : 1;
 	int err;
 
-	if (last &&
-	    (last->run > run || (last->run == run && last->time_ns >= moment->time_ns)))
+	if (last && (last->run > run || (last->run == run && last->time_ns >= moment->time_ns)))
 		return -EINVAL;
 	err = profile_index__reserve(&profile->timeline, &profile->index->timeline_room,
 				     profile->n_timeline, sizeof(*moment));

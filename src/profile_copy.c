@@ -86,8 +86,7 @@ static bool has_lines(const struct profile_frame *frame, const struct profile_li
 		return false;
 	for (__u32 i = 0; i < n_lines; i++)
 		if (frame->lines[i].function != lines[i].function ||
-		    frame->lines[i].file != lines[i].file ||
-		    frame->lines[i].line != lines[i].line)
+		    frame->lines[i].file != lines[i].file || frame->lines[i].line != lines[i].line)
 			return false;
 	return true;
 }
@@ -113,10 +112,9 @@ static int copy_frame(struct profile_copy *copy, const struct profile_frame *fra
 
 	if (!lines)
 		return -ENOMEM;
-	err = frame->module
-		      ? profile__add_frame(copy->to, copy->modules[frame->module - 1],
-					   frame->offset, frame->interrupted, id)
-		      : copy_address(copy, frame, lines, id);
+	err = frame->module ? profile__add_frame(copy->to, copy->modules[frame->module - 1],
+						 frame->offset, frame->interrupted, id)
+			    : copy_address(copy, frame, lines, id);
 	if (!err && frame->n_lines && !copy->to->frames[*id - 1].n_lines)
 		err = profile__set_frame_lines(copy->to, *id, lines, frame->n_lines);
 	return err;
@@ -231,10 +229,10 @@ static int make_room(struct profile_copy *copy)
 		__u32 **ids;
 		size_t n;
 	} arrays[] = {
-		{ &copy->modules, from->n_modules },	 { &copy->functions, from->n_functions },
-		{ &copy->files, from->n_files },	 { &copy->frames, from->n_frames },
-		{ &copy->stacks, from->n_stacks },	 { &copy->processes, from->n_processes },
-		{ &copy->threads, from->n_threads },	 { &copy->counts, from->n_counts },
+		{ &copy->modules, from->n_modules }, { &copy->functions, from->n_functions },
+		{ &copy->files, from->n_files },     { &copy->frames, from->n_frames },
+		{ &copy->stacks, from->n_stacks },   { &copy->processes, from->n_processes },
+		{ &copy->threads, from->n_threads }, { &copy->counts, from->n_counts },
 	};
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {

@@ -153,11 +153,11 @@ static enum rule rule_of(const char *key)
 		const char *key;
 		enum rule rule;
 	} rules[] = {
-		{ "elapsed_seconds", RULE_SECONDS },   { "exit_status", RULE_FAILURE },
-		{ "allocators", RULE_LINES },	       { "unprobed_allocators", RULE_LINES },
-		{ "processes_unfollowed", RULE_SUM },  { "epoch_ns", RULE_MOST },
-		{ "peak_bytes", RULE_MOST },	       { "kernel_bytes", RULE_MOST },
-		{ "max_live", RULE_LEAST },	       { "window_opened", RULE_LEAST },
+		{ "elapsed_seconds", RULE_SECONDS },  { "exit_status", RULE_FAILURE },
+		{ "allocators", RULE_LINES },	      { "unprobed_allocators", RULE_LINES },
+		{ "processes_unfollowed", RULE_SUM }, { "epoch_ns", RULE_MOST },
+		{ "peak_bytes", RULE_MOST },	      { "kernel_bytes", RULE_MOST },
+		{ "max_live", RULE_LEAST },	      { "window_opened", RULE_LEAST },
 	};
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
@@ -243,9 +243,9 @@ static int settle_run(struct profile *profile, const struct profile_run *run)
 	for (size_t i = 0; i < run->n_ledger && !err; i++) {
 		const struct profile_ledger_entry *entry = &run->ledger[i];
 
-		err = profile__set_ledger(profile, entry->name,
-					  profile__add_up(profile__ledger(profile, entry->name),
-							  entry->value));
+		err = profile__set_ledger(
+			profile, entry->name,
+			profile__add_up(profile__ledger(profile, entry->name), entry->value));
 	}
 	return err;
 }
