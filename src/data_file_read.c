@@ -765,7 +765,7 @@ static int read_timeline(struct reader *reader)
 			  "SELECT run, time_ns, live, live_bytes, allocations, bytes, rss_bytes "
 			  "FROM timeline NOT INDEXED ORDER BY run, time_ns",
 			  &statement);
-	struct profile_moment moment;
+	struct profile_moment moment = { 0 };
 	__u64 run;
 
 	while (!err && (err = next(reader, statement)) > 0) {

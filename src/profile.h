@@ -134,11 +134,11 @@ struct profile_lifetime {
 
 /* One moment of the time line. */
 struct profile_moment {
-	__u32 run;     /* as a process's; 0 becomes 1 */
 	__u64 time_ns; /* since the start of the recording, or of its run */
 	__u64 live, live_bytes;
 	__u64 allocations, size_bytes; /* since the start */
 	__u64 rss_bytes;	       /* anonymous resident memory of all followed processes */
+	__u32 run;		       /* as a process's; 0 becomes 1 */
 };
 
 struct profile_meta {
