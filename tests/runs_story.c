@@ -25,8 +25,8 @@ static __u32 add_frame(struct profile *profile, const struct place *place, int *
 }
 
 /* Blocks of @size_bytes each, called from main. Those of @n_freed are. */
-static struct profile_blocks *add_blocks(struct profile *profile, const struct place *place, __u64 n,
-					 __u64 size_bytes, __u64 n_freed, int *err)
+static struct profile_blocks *add_blocks(struct profile *profile, const struct place *place,
+					 __u64 n, __u64 size_bytes, __u64 n_freed, int *err)
 {
 	static const struct place main_place = { "main", APP, 0x1010 };
 	struct profile_blocks *blocks = NULL;
@@ -82,15 +82,14 @@ static int add_time(struct profile *profile, unsigned int number)
 	int err = 0;
 
 	for (unsigned int i = 0; i < 4; i++)
-		err |= profile__add_moment(profile,
-					   &(struct profile_moment){
-						   .time_ns = i * number * 2500000000ULL,
-						   .live = i ? 5 : 0,
-						   .live_bytes = i ? 5000 : 0,
-						   .allocations = i ? 1006 : 0,
-						   .size_bytes = i ? 105016 : 0,
-						   .rss_bytes = 1 << 20,
-					   });
+		err |= profile__add_moment(profile, &(struct profile_moment){
+							    .time_ns = i * number * 2500000000ULL,
+							    .live = i ? 5 : 0,
+							    .live_bytes = i ? 5000 : 0,
+							    .allocations = i ? 1006 : 0,
+							    .size_bytes = i ? 105016 : 0,
+							    .rss_bytes = 1 << 20,
+						    });
 	return err;
 }
 

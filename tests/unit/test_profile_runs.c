@@ -204,7 +204,8 @@ static struct filtered apply(const struct profile *profile, struct filter_option
 /* Shares are of each run, times are since its start, and ages count back from its end. */
 static void test_clocks(void **state)
 {
-	const struct filter_time ninety = { true, true, 0, 0.9 }, ten_s = { true, false, 10000000000 };
+	const struct filter_time ninety = { true, true, 0, 0.9 },
+				 ten_s = { true, false, 10000000000 };
 	const struct filter_time five_s = { true, false, 5000000000 };
 	struct profile *profile = runs_story__new();
 	struct filtered filtered = apply(profile, (struct filter_options){ 0 });
@@ -285,10 +286,10 @@ static void test_diff(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_merging), cmocka_unit_test(test_settling),
-		cmocka_unit_test(test_taking),	cmocka_unit_test(test_file),
+		cmocka_unit_test(test_merging),	  cmocka_unit_test(test_settling),
+		cmocka_unit_test(test_taking),	  cmocka_unit_test(test_file),
 		cmocka_unit_test(test_borrowing), cmocka_unit_test(test_clocks),
-		cmocka_unit_test(test_peak),	cmocka_unit_test(test_diff),
+		cmocka_unit_test(test_peak),	  cmocka_unit_test(test_diff),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
