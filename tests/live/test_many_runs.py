@@ -8,12 +8,14 @@ import pytest
 from runs import Runs
 
 RUNS = 100
+TIMEOUT = 900  # seconds, of a loaded machine
 
 
 @pytest.mark.parametrize("name, argument", [("request_server_before", "10"), ("every_function", None)])
 def test_stat_is_the_same(run, allocprof, target, tmp_path, name, argument):
     words = [target(name), *([argument] if argument else [])]
-    run([allocprof, "stat", "-r", RUNS, "--json", "-o", tmp_path / "out", "--", *words])
+    run([allocprof, "stat", "-r", RUNS, "--json", "-o", tmp_path / "out", "--", *words],
+        timeout=TIMEOUT)
     report = json.loads((tmp_path / "out").read_text())
     assert report["complete"] and len(report["runs"]) == RUNS
     total = report["figures"]["total_allocations"]
@@ -25,7 +27,7 @@ def test_stat_is_the_same(run, allocprof, target, tmp_path, name, argument):
 def test_record_is_the_same(run, allocprof, target, tmp_path, options):
     """To the stack and byte."""
     run([allocprof, "record", "-r", RUNS, *options, "-o", tmp_path / "data", "--",
-         target("every_function")], expect=3)
+         target("every_function")], expect=3, timeout=TIMEOUT)
     runs = Runs(tmp_path / "data")
     assert runs.numbers == list(range(1, RUNS + 1))
     assert runs.ledger["lost"] == 0
@@ -36,7 +38,7 @@ def test_record_is_the_same(run, allocprof, target, tmp_path, options):
 def test_what_varies_is_told(run, allocprof, target, tmp_path):
     """By how much, and exactly what each run says of itself."""
     result = run([allocprof, "record", "-r", RUNS, "--warmup", "0", "-o", tmp_path / "data", "--",
-                  target("racing")], expect=0)
+                  target("racing")], expect=0, timeout=TIMEOUT)
     said = [int(line) for line in result.stdout.split()]
     runs = Runs(tmp_path / "data")
     assert [runs.callers(number)["allocate"] for number in runs.numbers] == said
