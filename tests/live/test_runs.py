@@ -148,7 +148,8 @@ def test_run_that_cannot_start(run, allocprof, tmp_path, command):
                   script.path], expect=127)
     check_kept(command, tmp_path / "data", 2, 5)
     lines = result.stderr.decode().splitlines()
-    assert len([line for line in lines if "No such file" in line or "not found" in line]) == 1, lines
+    assert len([line for line in lines if "there is no such file" in line]) == 1, lines
+    assert len(lines) == (2 if command == "record" else 1), lines
 
 
 @pytest.mark.parametrize("command", COMMANDS)
