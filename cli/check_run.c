@@ -44,7 +44,8 @@ static int keep_profile(const struct check_runs *runs, const struct session *ses
 	struct profile *profile;
 	int err;
 
-	err = recording__profile(session, runs->measure->argv, &symbols, true, &profile, error);
+	err = recording__profile(session, runs->measure->argv, &symbols, true, NULL, &profile,
+				 error);
 	if (err)
 		return err;
 	/* There is to be one only. */

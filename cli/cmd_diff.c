@@ -246,6 +246,7 @@ static int compare(struct diff_command *options, struct selected selected[DIFF_S
 	struct diff_input inputs[DIFF_SIDES];
 	int err = read_profiles(options, selected, error);
 
+	options->filter.options.runs_apart = true;
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
 		err = selected__choose(&selected[side], &options->view, &options->filter,
 				       options->diff.cost, error);

@@ -12,7 +12,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
-#include "profile.h"
+#include "profile_runs.h"
 #include "selected.h"
 #include "view_options.h"
 
@@ -98,6 +98,22 @@ static void release_choice(struct folded_options *options)
 	filter_choice__release(&options->choice);
 }
 
+/* There is no head to say it in. */
+static void tell_runs(const struct profile *profile, const struct folded_options *options)
+{
+	if (profile->n_runs < 2 || options->choice.all_runs)
+		return;
+	if (options->fold.cost == COST_PEAK)
+		message__print("the numbers are those of run %u, which has the highest peak of %u "
+			       "runs; --run shows another",
+			       profile__peak_run(profile), profile__n_runs(profile));
+	else
+		message__print(
+			"the numbers are sums of all %u runs; --run shows one, and --run all "
+			"hides this",
+			profile__n_runs(profile));
+}
+
 static int run_folded(int argc, char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
@@ -132,6 +148,7 @@ static int run_folded(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
+	tell_runs(selected.profile, &options);
 	filter_choice__tell_unmet(&options.choice);
 	return completeness__report(selected.profile, options.strict);
 }

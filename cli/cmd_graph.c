@@ -18,6 +18,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
+#include "runs_text.h"
 #include "selected.h"
 
 #define MAX_NOTES 8
@@ -169,8 +170,10 @@ static char *title_of(const struct profile *profile)
 {
 	const char *command = profile__meta(profile, "command");
 	const char *pid = profile__meta(profile, "attached_pid");
-	char *title;
+	char run[RUNS_TEXT_SIZE], *title;
 
+	if (command && runs_text__taken(profile, run))
+		return asprintf(&title, "%s, %s", command, run) < 0 ? NULL : title;
 	if (command)
 		return strdup(command);
 	if (!pid)
@@ -249,6 +252,7 @@ static int run_graph(int argc, char **argv)
 	_cleanup_(release_choice) struct graph_options options = {
 		.input = DATA_FILE_DEFAULT,
 		.top = GRAPH_DEFAULT_TOP,
+		.choice.is_of_one_run = true,
 	};
 	enum graph_format format = GRAPH_SVG;
 	struct error error = { 0 };
@@ -260,6 +264,9 @@ static int run_graph(int argc, char **argv)
 		return EXIT_GOOD;
 	if (!err)
 		err = choose_format(&options, &format, &error);
+	if (!err && options.choice.all_runs)
+		err = error__set(&error, -EINVAL,
+				 "the time line is that of one run; give --run its number");
 	if (!err)
 		err = filter__check_options(&options.choice.options, COST_LIVE_BYTES, &error);
 	if (err) {

@@ -14,6 +14,7 @@
 #include "number.h"
 #include "options.h"
 #include "profile.h"
+#include "record_series.h"
 #include "recording.h"
 #include "series.h"
 #include "symbol_options.h"
@@ -49,6 +50,7 @@ static const struct argp_option record_options[] = {
 	  0 },
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, look at the memory every TIME instead of some hundred times", 0 },
+	SERIES_OPTIONS,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
 	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
 	  "Look no names up; `allocprof symbolize` can do it later", 0 },
@@ -100,6 +102,9 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	case OPT_NO_DEBUGINFOD:
 	case OPT_DEMANGLE_COMMAND:
 		return symbol_options__parse(&options->symbols, key, arg, input->error);
+	case 'r':
+	case OPT_WARMUP:
+		return series__parse(&options->series, key, arg, input->error);
 	case OPT_LIVE:
 		options->measure.session.live = true;
 		return 0;
@@ -115,6 +120,8 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 				   "--max-live and --interval mean nothing without --live");
 			return EINVAL;
 		}
+		if (series__check(&options->series, &options->measure, input->error))
+			return EINVAL;
 		return measure__check(&options->measure, "record", input->error);
 	default:
 		return measure__parse(&options->measure, key, arg, state);
@@ -139,7 +146,7 @@ static int take_only_run(void *context, struct session *session,
 	int err;
 
 	err = recording__profile(session, options->measure.argv, &options->symbols,
-				 !options->no_symbols, &profile, error);
+				 !options->no_symbols, NULL, &profile, error);
 	if (!err)
 		err = data_file__write(profile, options->output, error);
 	/* Only to a person: where output is compared, it is the target's alone. */
@@ -150,6 +157,50 @@ static int take_only_run(void *context, struct session *session,
 	}
 	measure__report_gaps(session, results);
 	return err;
+}
+
+static int take_run(void *context, struct session *session, const struct session_results *results,
+		    size_t number, struct error *error)
+{
+	return record_series__add(context, session, results, error);
+}
+
+/* The exit status. */
+static int record_once(struct record_options *options, struct error *error)
+{
+	struct measure_surroundings surroundings = { 0 };
+	struct series_end end;
+	int err = series__run(&options->series, &options->measure, &surroundings, take_only_run,
+			      options, &end, error);
+
+	measure_surroundings__release(&surroundings);
+	if (err)
+		message__print("%s", error->text);
+	return end.status;
+}
+
+/* The same. What ends a series leaves the runs that were over. */
+static int record_runs(struct record_options *options, struct error *error)
+{
+	struct measure_surroundings surroundings = { 0 };
+	struct record_series record = {
+		.measure = &options->measure,
+		.series = &options->series,
+		.symbols = &options->symbols,
+		.names = !options->no_symbols,
+	};
+	struct series_end end;
+
+	if (series__run(&options->series, &options->measure, &surroundings, take_run, &record, &end,
+			error))
+		message__print("%s", error->text);
+	measure_surroundings__release(&surroundings);
+	if (end.counted && record_series__write(&record, options->output, error)) {
+		message__print("%s", error->text);
+		end.status = EXIT_OURS;
+	}
+	record_series__release(&record);
+	return end.status;
 }
 
 static int run_record(int argc, char **argv)
@@ -163,8 +214,6 @@ static int run_record(int argc, char **argv)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
-	struct measure_surroundings surroundings = { 0 };
-	struct series_end end = { .status = EXIT_OURS };
 	struct error error = { 0 };
 	int err;
 
@@ -182,14 +231,11 @@ static int run_record(int argc, char **argv)
 		options.measure.session.max_depth =
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
 	/* A long run whose result cannot be kept is a run wasted. */
-	err = data_file__check_writable(options.output, &error);
-	if (!err)
-		err = series__run(&options.series, &options.measure, &surroundings, take_only_run,
-				  &options, &end, &error);
-	measure_surroundings__release(&surroundings);
-	if (err)
+	if (data_file__check_writable(options.output, &error)) {
 		message__print("%s", error.text);
-	return end.status;
+		return EXIT_OURS;
+	}
+	return options.series.runs ? record_runs(&options, &error) : record_once(&options, &error);
 }
 
 const struct command cmd_record = {

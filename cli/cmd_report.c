@@ -162,9 +162,10 @@ static int asks_for_one_stack(const struct filter_options *filter)
 
 static int print_text(const struct report_output *output)
 {
-	int err = 0;
+	int err = report_output__header(output);
 
-	report_output__header(output);
+	if (err)
+		return err;
 	report_output__title(output);
 	if (output->tree)
 		err = report_output__tree(output);

@@ -181,13 +181,17 @@ static int measure_target(const struct stat_options *options, struct stat_run *r
 	err = series__run(&options->series, &options->measure, &surroundings,
 			  options->series.runs ? take_run : take_only_run, run, &end, error);
 	measure_surroundings__release(&surroundings);
-	if (!err && options->series.runs) {
-		err = print_series(run, &end, error);
-		if (err)
-			end.status = EXIT_OURS;
-	}
 	if (err)
 		message__print("%s", error->text[0] ? error->text : strerror(-err));
+	/* What ends a series leaves the runs that were over. */
+	if (options->series.runs && end.counted) {
+		*error = (struct error){ 0 };
+		err = print_series(run, &end, error);
+		if (err) {
+			message__print("%s", error->text[0] ? error->text : strerror(-err));
+			end.status = EXIT_OURS;
+		}
+	}
 	return end.status;
 }
 

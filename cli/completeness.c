@@ -130,7 +130,8 @@ static bool report_window(const struct profile *profile, FILE *lines)
 	if (!opened)
 		return false;
 	if (*opened == '0')
-		say(lines, "nothing was measured: the window of the recording never opened");
+		say(lines, "nothing was measured%s: the window of the recording never opened",
+		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
 		say(lines,
 		    "the stacks of %llu calls do not tell whether they are within the window; "

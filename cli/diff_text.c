@@ -9,6 +9,7 @@
 #include "filter.h"
 #include "number.h"
 #include "profile.h"
+#include "runs_text.h"
 #include "table.h"
 
 #define COLUMNS 6
@@ -164,6 +165,7 @@ static void print_header(const struct diff_output *output)
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		const char *command = profile__meta(output->profiles[side], "command");
 		const struct diff_profile *profile = &diff->profiles[side];
+		char run[RUNS_TEXT_SIZE];
 
 		fprintf(to, "%-6s  ", names[side]);
 		terminal__set_colour(&output->terminal, COLOUR_BOLD);
@@ -173,6 +175,8 @@ static void print_header(const struct diff_output *output)
 			fputs(": ", to);
 			terminal__print(&output->terminal, command, 0);
 		}
+		if (runs_text__taken(output->profiles[side], run))
+			fprintf(to, "; %s", run);
 		if (profile->n_runs > 1)
 			fprintf(to, "; %zu runs, %s to %s", profile->n_runs,
 				number__count(profile->min).text, number__count(profile->max).text);

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "message.h"
 #include "number.h"
+#include "profile_runs.h"
 
 static const struct {
 	int option;
@@ -82,6 +83,23 @@ static error_t read_suppressions(struct filter_choice *choice, const char *path,
 	return 0;
 }
 
+static error_t parse_run(struct filter_choice *choice, const char *text, struct error *error)
+{
+	__u64 run = 0;
+
+	choice->all_runs = !strcmp(text, "all");
+	choice->run = 0;
+	if (choice->all_runs)
+		return 0;
+	if (number__parse_count(text, &run, error) || !run || run > PROFILE_MAX_RUNS) {
+		error__set(error, -EINVAL,
+			   "'%.64s' is no run; --run takes its number, from 1, or all", text);
+		return EINVAL;
+	}
+	choice->run = run;
+	return 0;
+}
+
 error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error)
 {
 	struct filter_options *options = &choice->options;
@@ -105,6 +123,8 @@ error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, s
 		return number__parse_size(arg, &options->min_size_bytes, error);
 	case OPT_MAX_SIZE:
 		return number__parse_size(arg, &options->max_size_bytes, error);
+	case OPT_RUN:
+		return parse_run(choice, arg, error);
 	case OPT_SUPPRESSIONS:
 		return read_suppressions(choice, arg, error);
 	default:

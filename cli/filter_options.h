@@ -30,6 +30,7 @@ enum {
 	OPT_PROCESS,
 	OPT_FUNCTION,
 	OPT_SUPPRESSIONS,
+	OPT_RUN,
 };
 
 /* For a command's table; they are a group of their own in its help. */
@@ -82,6 +83,7 @@ enum {
 		{ "thread", OPT_THREAD, "NAME", 0, "Threads of this name", 1 },                        \
 		{ "process", OPT_PROCESS, "NAME|PID", 0, "Processes of this name or number", 1 },      \
 		{ "function", OPT_FUNCTION, "NAME", 0, "Calls of this function of the allocator", 1 }, \
+		{ "run", OPT_RUN, "N", 0, "Run N of a recording of several (record -r), or all", 1 },  \
 	{                                                                                              \
 		"suppressions", OPT_SUPPRESSIONS, "FILE", 0,                                           \
 			"Leave out the leaks that FILE lists as LeakSanitizer has it", 1               \
@@ -92,6 +94,9 @@ struct filter_choice {
 	struct filter_options options;
 	size_t rules_room;
 	struct suppressions suppressions;
+	__u32 run;	    /* 0: not given */
+	bool all_runs;	    /* is what was given */
+	bool is_of_one_run; /* the command knows no sums: the first where none is given */
 };
 
 /* Takes an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN where it is none. */

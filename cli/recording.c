@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "profile_runs.h"
 #include "session_profile.h"
 #include "symbol_options.h"
 #include "symbols.h"
@@ -37,12 +38,14 @@ static int name_frames(const struct session *session, const struct symbol_option
 }
 
 int recording__profile(const struct session *session, char *const argv[],
-		       const struct symbol_options *symbols, bool names, struct profile **out,
-		       struct error *error)
+		       const struct symbol_options *symbols, bool names,
+		       const struct profile *named, struct profile **out, struct error *error)
 {
 	struct profile *profile = NULL;
 	int err = session__profile(session, argv, &profile);
 
+	if (!err && named)
+		err = profile__borrow_names(profile, named);
 	if (err)
 		return error__set(error, err, "cannot make a profile of the recording: %s",
 				  strerror(-err));

@@ -12,11 +12,12 @@ struct symbol_options;
 
 /*
  * Completes and names the profile of the finished @session; *@profile is the session's. @argv is the
- * launched command or NULL. Without @names only what cannot be named later. 0 or a negative errno with
- * @error set.
+ * launched command or NULL. Without @names only what cannot be named later. Names that @named, of an
+ * earlier run or NULL, has of the same places are not looked up again. 0 or a negative errno with @error
+ * set.
  */
 int recording__profile(const struct session *session, char *const argv[],
-		       const struct symbol_options *symbols, bool names, struct profile **profile,
-		       struct error *error);
+		       const struct symbol_options *symbols, bool names,
+		       const struct profile *named, struct profile **profile, struct error *error);
 
 #endif

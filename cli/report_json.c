@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <stdlib.h>
 
 #include "completeness.h"
 #include "json.h"
-#include "profile.h"
+#include "profile_runs.h"
 #include "report_output.h"
+#include "runs_text.h"
 #include "stack_groups.h"
 
 static void add(json_object *object, const char *key, json_object *value)
@@ -147,6 +149,42 @@ static json_object *json_ledger(const struct profile *profile)
 	return ledger;
 }
 
+static json_object *json_range(const struct figure_range *range)
+{
+	json_object *object = json_object_new_object();
+
+	add(object, "min", json_object_new_int64(range->min));
+	add(object, "median", json_object_new_int64(range->median));
+	add(object, "max", json_object_new_int64(range->max));
+	return object;
+}
+
+static json_object *json_number(const char *text)
+{
+	return text ? json_object_new_uint64(strtoull(text, NULL, 10)) : NULL;
+}
+
+/* NULL of a recording that had one. */
+static json_object *json_runs(const struct profile *profile)
+{
+	const char *run = profile__meta(profile, "run");
+	struct figure_range events;
+	json_object *object;
+
+	if ((!run && !profile->n_runs) || runs_text__range(profile, &events))
+		return NULL;
+	object = json_object_new_object();
+	add(object, "run", json_number(run));
+	add(object, "runs", json_number(profile__meta(profile, "runs")));
+	add(object, "wanted_runs", json_number(profile__meta(profile, "wanted_runs")));
+	add(object, "events", json_range(&events));
+	add(object, "peak_of_run",
+	    profile->n_runs && filter__has_live(profile)
+		    ? json_object_new_uint64(profile__peak_run(profile))
+		    : NULL);
+	return object;
+}
+
 int report_output__json(const struct report_output *output)
 {
 	json_object *root = json_object_new_object();
@@ -161,6 +199,7 @@ int report_output__json(const struct report_output *output)
 	add(root, "command", meta_of(output, "command"));
 	add(root, "attached_pid", meta_of(output, "attached_pid"));
 	add(root, "start_time", meta_of(output, "start_time"));
+	add(root, "runs", json_runs(output->profile));
 	add(root, "duration_seconds", json__seconds(output->report->end_ns / 1e9));
 	add(root, "epoch_seconds",
 	    output->report->epoch_ns ? json__seconds(output->report->epoch_ns / 1e9) : NULL);

@@ -29,7 +29,8 @@ struct report_output {
 };
 
 /* All write to the terminal's file; write errors are left in it. */
-void report_output__header(const struct report_output *output);
+/* 0 or -ENOMEM. */
+int report_output__header(const struct report_output *output);
 /* What is selected, in a line. */
 void report_output__title(const struct report_output *output);
 void report_output__table(const struct report_output *output);

@@ -5,6 +5,7 @@
 #include "number.h"
 #include "profile.h"
 #include "report_output.h"
+#include "runs_text.h"
 #include "stack_groups.h"
 #include "table.h"
 
@@ -128,16 +129,23 @@ static void print_subject(const struct report_output *output)
 		terminal__print(terminal, start, 0);
 	}
 	if (output->report->end_ns)
-		fprintf(terminal->to, ", %s", number__time(output->report->end_ns).text);
+		fprintf(terminal->to, ", %s%s", profile->n_runs > 1 ? "the longest run " : "",
+			number__time(output->report->end_ns).text);
 	fputc('\n', terminal->to);
 }
 
-void report_output__header(const struct report_output *output)
+int report_output__header(const struct report_output *output)
 {
+	int err;
+
 	print_subject(output);
+	err = runs_text__print_subject(output->profile, output->terminal.to);
+	if (err)
+		return err;
 	print_ledger(output);
 	if (output->report->epoch_ns)
 		print_memory(output);
+	return 0;
 }
 
 /* What shares are of, in words. */

@@ -2,10 +2,11 @@
 #include "selected.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "data_file.h"
 #include "error.h"
-#include "profile.h"
+#include "profile_runs.h"
 #include "stack_groups.h"
 
 error_t selected__parse(struct view_choice *view, struct filter_choice *filter, int key, char *arg,
@@ -24,11 +25,37 @@ int selected__open(struct selected *selected, const char *path, const struct vie
 	return err ? err : selected__choose(selected, view, filter, cost, error);
 }
 
+/* Leaves only the run that is asked for. */
+static int choose_run(struct selected *selected, const struct filter_choice *filter,
+		      struct error *error)
+{
+	__u32 run = filter->run, n = profile__n_runs(selected->profile);
+	struct profile *taken;
+	int err;
+
+	if (!run && filter->is_of_one_run && n > 1)
+		run = 1;
+	if (run > n)
+		return error__set(error, -EINVAL, "the recording has no run %u, but %u run%s", run,
+				  n, n == 1 ? "" : "s");
+	if (!run || !selected->profile->n_runs)
+		return 0;
+	err = profile__take_run(selected->profile, run, &taken);
+	if (err)
+		return error__set(error, err, "cannot take a run out of the recording: %s",
+				  strerror(-err));
+	profile__free(selected->profile);
+	selected->profile = taken;
+	return 0;
+}
+
 int selected__choose(struct selected *selected, const struct view_choice *view,
 		     struct filter_choice *filter, enum cost cost, struct error *error)
 {
-	int err = filter__check_cost(selected->profile, cost, error);
+	int err = choose_run(selected, filter, error);
 
+	if (!err)
+		err = filter__check_cost(selected->profile, cost, error);
 	if (!err)
 		err = view_choice__open(view, selected->profile, &selected->view, error);
 	if (err)

@@ -109,6 +109,9 @@ int series__run(const struct series *series, const struct measure *measure,
 			break;
 		end->counted += err;
 		err = 0;
+		/* While what came of the run was taken. */
+		if (run + 1 < runs && measure_surroundings__was_interrupted(surroundings))
+			end->interrupted = true;
 	}
 	if (!err && !end->counted) {
 		if (!end->status)

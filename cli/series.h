@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "profile_runs.h"
+
 struct error;
 struct measure;
 struct measure_surroundings;
 struct session;
 struct session_results;
 
-#define SERIES_MAX_RUNS 10000
+#define SERIES_MAX_RUNS PROFILE_MAX_RUNS
 
 enum {
 	OPT_WARMUP = 0x300,

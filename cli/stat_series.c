@@ -76,7 +76,7 @@ static void print_title(const struct stat_series *stat, const struct series_end 
 	for (char **word = stat->measure->argv; *word; word++)
 		fprintf(to, "%s%s", word == stat->measure->argv ? "" : " ", *word);
 	fprintf(to, "', %zu run%s", stat->n_runs, stat->n_runs == 1 ? "" : "s");
-	if (end->interrupted)
+	if (stat->n_runs < stat->series->runs)
 		fprintf(to, " of %llu", stat->series->runs);
 	if (stat->series->warmup)
 		fprintf(to, " after %llu that did not count", stat->series->warmup);

@@ -361,15 +361,24 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	return 0;
 }
 
+/* The same for a file in one recording and the next, as long as nobody writes to it. */
+static __u64 file_number(const struct module *module)
+{
+	__u64 number = hash_mix(module->inode, (__u64)module->device << 32 | module->generation);
+
+	number = hash_mix(number, module->modified.tv_sec);
+	return hash_mix(number, module->modified.tv_nsec);
+}
+
 /* The profile has only those modules that frames are in. */
 static int module_id(struct collector *collector, struct module *module, __u32 *id)
 {
 	int err = 0;
 
 	if (!module->id)
-		err = profile__add_module(collector->profile, module->path,
-					  module->elf ? elf_file__build_id(module->elf) : "",
-					  &module->id);
+		err = profile__add_module_file(collector->profile, module->path,
+					       module->elf ? elf_file__build_id(module->elf) : "",
+					       file_number(module), &module->id);
 	if (!err)
 		*id = module->id;
 	return err;

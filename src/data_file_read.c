@@ -17,6 +17,7 @@
 #include "data_file_schema.h"
 #include "error.h"
 #include "profile.h"
+#include "profile_runs.h"
 
 /* SQLite's file header: https://www.sqlite.org/fileformat2.html section 1.3 */
 #define HEADER_SIZE	      100
@@ -317,6 +318,45 @@ static int expect_new(__u64 id, size_t n_before, __u32 added)
 	return id == n_before + 1 && added == id ? 0 : -EINVAL;
 }
 
+static int read_run_meta(struct reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err =
+		prepare(reader->db, "SELECT run, key, value FROM run_meta NOT INDEXED ORDER BY run",
+			&statement);
+	const char *key, *value;
+	__u64 run;
+
+	while (!err && (err = next(reader, statement)) > 0) {
+		err = get_row(reader, statement, "ntt", &run, &key, &value);
+		if (!err && run > PROFILE_MAX_RUNS)
+			err = -EINVAL;
+		if (!err)
+			err = profile__add_run_meta(reader->profile, run, key, value);
+	}
+	return err;
+}
+
+/* Runs without any meta there are none. */
+static int read_run_ledger(struct reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(reader->db,
+			  "SELECT run, name, value FROM run_ledger NOT INDEXED ORDER BY run",
+			  &statement);
+	__u64 run, value;
+	const char *name;
+
+	while (!err && (err = next(reader, statement)) > 0) {
+		err = get_row(reader, statement, "ntn", &run, &name, &value);
+		if (!err && run > reader->profile->n_runs)
+			err = -EINVAL;
+		if (!err)
+			err = profile__add_run_ledger(reader->profile, run, name, value);
+	}
+	return err;
+}
+
 static int read_modules(struct reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
@@ -334,13 +374,19 @@ static int read_modules(struct reader *reader)
 		if (!err && build_id[strspn(build_id, "0123456789abcdef")])
 			err = -EINVAL;
 		if (!err)
-			err = profile__add_module(reader->profile, path, build_id, &added);
+			err = profile__add_module_file(reader->profile, path, build_id, id, &added);
 		if (!err)
 			err = profile__set_module_symbols(reader->profile, added, symbols);
 		if (!err)
 			err = expect_new(id, n_before, added);
 	}
 	return err;
+}
+
+/* Whoever makes files by hand need not list the runs. */
+static bool is_run(const struct profile *profile, __u64 run)
+{
+	return run && run <= (profile->n_runs ? profile->n_runs : PROFILE_MAX_RUNS);
 }
 
 static int read_processes(struct reader *reader)
@@ -360,8 +406,8 @@ static int read_processes(struct reader *reader)
 
 		err = get_row(reader, statement, "nnnnnnnt", &id, &parent, &pid, &start_ns, &end_ns,
 			      &execed, &run, &comm);
-		if (!err && (parent > n_before || pid > INT32_MAX || execed > 1 || !run ||
-			     run > UINT32_MAX))
+		if (!err && (parent > n_before || pid > INT32_MAX || execed > 1 ||
+			     !is_run(reader->profile, run)))
 			err = -EINVAL;
 		if (!err)
 			err = profile__add_process(reader->profile, parent, pid, start_ns, comm,
@@ -465,8 +511,10 @@ static int read_frames(struct reader *reader)
 		if (!err && (module > reader->profile->n_modules || interrupted > 1))
 			err = -EINVAL;
 		if (!err)
-			err = profile__add_frame(reader->profile, module, offset, interrupted,
-						 &added);
+			err = module ? profile__add_frame(reader->profile, module, offset,
+							  interrupted, &added)
+				     : profile__add_other_frame(reader->profile, offset,
+								interrupted, &added);
 		if (!err)
 			err = expect_new(id, n_before, added);
 	}
@@ -714,15 +762,19 @@ static int read_timeline(struct reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	int err = prepare(reader->db,
-			  "SELECT time_ns, live, live_bytes, allocations, bytes, rss_bytes "
-			  "FROM timeline NOT INDEXED ORDER BY time_ns",
+			  "SELECT run, time_ns, live, live_bytes, allocations, bytes, rss_bytes "
+			  "FROM timeline NOT INDEXED ORDER BY run, time_ns",
 			  &statement);
-	struct profile_moment moment;
+	struct profile_moment moment = { 0 };
+	__u64 run;
 
 	while (!err && (err = next(reader, statement)) > 0) {
-		err = get_row(reader, statement, "nnnnnn", &moment.time_ns, &moment.live,
+		err = get_row(reader, statement, "nnnnnnn", &run, &moment.time_ns, &moment.live,
 			      &moment.live_bytes, &moment.allocations, &moment.size_bytes,
 			      &moment.rss_bytes);
+		if (!err && !is_run(reader->profile, run))
+			err = -EINVAL;
+		moment.run = run;
 		if (!err)
 			err = profile__add_moment(reader->profile, &moment);
 	}
@@ -753,7 +805,8 @@ static int read_tables(struct reader *reader, const char **table)
 		int (*read)(struct reader *reader);
 	} tables[] = {
 		{ "definitions", read_definitions }, { "meta", read_meta },
-		{ "ledger", read_ledger },	     { "modules", read_modules },
+		{ "ledger", read_ledger },	     { "run_meta", read_run_meta },
+		{ "run_ledger", read_run_ledger },   { "modules", read_modules },
 		{ "processes", read_processes },     { "threads", read_threads },
 		{ "functions", read_functions },     { "files", read_files },
 		{ "frames", read_frames },	     { "lines", read_lines },

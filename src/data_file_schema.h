@@ -39,9 +39,14 @@ static const char *const data_file_schema[] = {
 	"blocks INTEGER NOT NULL, PRIMARY KEY(count, bucket)) WITHOUT ROWID",
 	"CREATE TABLE lifetimes(count INTEGER NOT NULL, born INTEGER NOT NULL, died INTEGER, "
 	"blocks INTEGER NOT NULL, bytes INTEGER NOT NULL)",
-	"CREATE TABLE timeline(time_ns INTEGER PRIMARY KEY, live INTEGER NOT NULL, "
-	"live_bytes INTEGER NOT NULL, allocations INTEGER NOT NULL, bytes INTEGER NOT NULL, "
-	"rss_bytes INTEGER NOT NULL)",
+	"CREATE TABLE timeline(run INTEGER NOT NULL, time_ns INTEGER NOT NULL, "
+	"live INTEGER NOT NULL, live_bytes INTEGER NOT NULL, allocations INTEGER NOT NULL, "
+	"bytes INTEGER NOT NULL, rss_bytes INTEGER NOT NULL, PRIMARY KEY(run, time_ns)) "
+	"WITHOUT ROWID",
+	"CREATE TABLE run_meta(run INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, "
+	"PRIMARY KEY(run, key)) WITHOUT ROWID",
+	"CREATE TABLE run_ledger(run INTEGER NOT NULL, name TEXT NOT NULL, "
+	"value INTEGER NOT NULL, PRIMARY KEY(run, name)) WITHOUT ROWID",
 
 	/* rtrim() of all that is no slash leaves the directory. */
 	"CREATE VIEW frame_names AS SELECT f.id AS frame, coalesce(l.depth, 0) AS depth, "

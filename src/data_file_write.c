@@ -165,6 +165,31 @@ static int write_ledger(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_run(sqlite3_stmt *meta, sqlite3_stmt *ledger, sqlite3 *db,
+		     const struct profile_run *run, __u64 number)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->n_meta && !err; i++)
+		err = insert(db, meta, "ntt", number, run->meta[i].key, run->meta[i].value);
+	for (size_t i = 0; i < run->n_ledger && !err; i++)
+		err = insert(db, ledger, "ntn", number, run->ledger[i].name, run->ledger[i].value);
+	return err;
+}
+
+static int write_runs(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(finalize) sqlite3_stmt *meta = NULL;
+	_cleanup_(finalize) sqlite3_stmt *ledger = NULL;
+	int err = prepare(db, "INSERT INTO run_meta VALUES(?, ?, ?)", &meta);
+
+	if (!err)
+		err = prepare(db, "INSERT INTO run_ledger VALUES(?, ?, ?)", &ledger);
+	for (size_t i = 0; i < profile->n_runs && !err; i++)
+		err = write_run(meta, ledger, db, &profile->runs[i], i + 1);
+	return err;
+}
+
 static int write_modules(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
@@ -348,14 +373,14 @@ static int write_lifetimes(sqlite3 *db, const struct profile *profile)
 static int write_timeline(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(db, "INSERT INTO timeline VALUES(?, ?, ?, ?, ?, ?)", &statement);
+	int err = prepare(db, "INSERT INTO timeline VALUES(?, ?, ?, ?, ?, ?, ?)", &statement);
 
 	for (size_t i = 0; i < profile->n_timeline && !err; i++) {
 		const struct profile_moment *moment = &profile->timeline[i];
 
-		err = insert(db, statement, "nnnnnn", moment->time_ns, moment->live,
-			     moment->live_bytes, moment->allocations, moment->size_bytes,
-			     moment->rss_bytes);
+		err = insert(db, statement, "nnnnnnn", (__u64)moment->run, moment->time_ns,
+			     moment->live, moment->live_bytes, moment->allocations,
+			     moment->size_bytes, moment->rss_bytes);
 	}
 	return err;
 }
@@ -363,9 +388,9 @@ static int write_timeline(sqlite3 *db, const struct profile *profile)
 static int write_tables(sqlite3 *db, const struct profile *profile)
 {
 	static int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_meta,	 write_ledger,	  write_modules,  write_processes, write_threads,
-		write_functions, write_files,	  write_frames,	  write_stacks,	   write_counts,
-		write_blocks,	 write_lifetimes, write_timeline,
+		write_meta,    write_ledger,	write_runs,	 write_modules,	 write_processes,
+		write_threads, write_functions, write_files,	 write_frames,	 write_stacks,
+		write_counts,  write_blocks,	write_lifetimes, write_timeline,
 	};
 	int err = 0;
 

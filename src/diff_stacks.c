@@ -232,7 +232,7 @@ static bool select_cost(const struct reading *reading, const struct profile_coun
 	if (reading->input->counts)
 		selection = reading->input->counts[count->id - 1];
 	else
-		filter__whole(reading->profile, count, &selection);
+		filter__whole(reading->profile, NULL, count, &selection);
 	*cost = cost__of(reading->reader->diff->options.cost, &selection);
 	return *cost || selection.allocations;
 }
@@ -303,9 +303,14 @@ static int find_runs(struct reading *reading)
 	const struct profile *profile = reading->profile;
 	size_t n = 0;
 
-	reading->runs = calloc(profile->n_processes + 1, sizeof(*reading->runs));
+	reading->runs = calloc(profile->n_processes + profile->n_runs + 1, sizeof(*reading->runs));
 	if (!reading->runs)
 		return -ENOMEM;
+	/* One may have allocated nothing. */
+	for (size_t i = 0; i < profile->n_runs; i++)
+		reading->runs[reading->n_runs++] = i + 1;
+	if (reading->n_runs)
+		return 0;
 	for (size_t i = 0; i < profile->n_processes; i++)
 		reading->runs[i] = profile->processes[i].run;
 	qsort(reading->runs, profile->n_processes, sizeof(*reading->runs), compare_u32);

@@ -105,7 +105,7 @@ static int select_all(const struct profile *profile, const struct count_filter *
 		*selection = selection_none;
 		if (count->function == AP_FREE)
 			continue;
-		filter__whole(profile, count, &whole);
+		filter__whole(profile, &blocks->runs, count, &whole);
 		selection__add(&filtered->whole, &whole);
 		if (!count_filter__passes(counts, count))
 			continue;
@@ -138,6 +138,8 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 	result.counts = calloc(profile->n_counts + 1, sizeof(*result.counts));
 	err = result.counts ? select_all(profile, &counts, &blocks, options->suppressions, &result)
 			    : -ENOMEM;
+	result.runs = blocks.runs;
+	blocks.runs.late_ns = NULL;
 	if (err)
 		error__set(error, err, "cannot filter: out of memory");
 out:
@@ -200,5 +202,6 @@ int filter__select_lifetimes(const struct profile *profile, const struct stack_g
 void filtered__release(struct filtered *filtered)
 {
 	free(filtered->counts);
+	free(filtered->runs.late_ns);
 	*filtered = (struct filtered){ 0 };
 }

@@ -57,14 +57,22 @@ struct filter_options {
 	struct filter_rule *rules;
 	size_t n_rules;
 	struct suppressions *suppressions; /* NULL, or what to leave out of the leaks */
+	bool runs_apart;		   /* the selections of several runs are not added up */
+};
+
+/* What it takes to add runs up. */
+struct filter_runs {
+	__u32 peak_run; /* the one whose peak counts, as peaks of several are none; 0: that of each */
+	__u64 *late_ns; /* by number - 1: by how much the longest was longer; owned */
 };
 
 struct filtered {
 	struct selection *counts; /* by count's id - 1; owned */
 	struct selection total;	  /* of them all */
 	struct selection whole;	  /* of the profile without any filter */
-	__u64 end_ns;		  /* the recording's duration */
-	__u64 epoch_ns;		  /* 0: without --live */
+	__u64 end_ns;		  /* the recording's duration, of several runs the longest's */
+	__u64 epoch_ns;		  /* of several runs the longest; 0: without --live */
+	struct filter_runs runs;
 };
 
 /* Whether @profile says what became of blocks: it was recorded with --live. */
@@ -86,9 +94,10 @@ void filtered__release(struct filtered *filtered);
 int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
 			     struct filter_options *options, bool **selected, struct error *error);
 
-/* All blocks of @count, where nothing is filtered. */
-void filter__whole(const struct profile *profile, const struct profile_count *count,
-		   struct selection *selection);
+/* All blocks of @count, where nothing is filtered. With @runs births are as if all runs had ended at once;
+ * NULL: as its run has them. */
+void filter__whole(const struct profile *profile, const struct filter_runs *runs,
+		   const struct profile_count *count, struct selection *selection);
 
 /* Whether the conditions make sense together, and leave @cost known: temporary blocks and the peak are not
  * known by epoch. To be asked before there is a profile. 0 or -EINVAL with @error set. */

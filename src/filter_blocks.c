@@ -2,9 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cleanup.h"
 #include "error.h"
 #include "filter_internal.h"
-#include "profile.h"
+#include "profile_runs.h"
 
 enum answer {
 	NO,
@@ -13,19 +14,19 @@ enum answer {
 };
 
 /* The start of an epoch, no later than the end of the recording. */
-static __u64 epoch_start(const struct block_filter *filter, __u64 epoch)
+static __u64 epoch_start(const struct run_clock *clock, __u64 epoch)
 {
 	__u64 start;
 
-	if (__builtin_mul_overflow(epoch, filter->epoch_ns, &start) || start > filter->end_ns)
-		return filter->end_ns;
+	if (__builtin_mul_overflow(epoch, clock->epoch_ns, &start) || start > clock->end_ns)
+		return clock->end_ns;
 	return start;
 }
 
 /* Its last moment. */
-static __u64 epoch_last(const struct block_filter *filter, __u64 epoch)
+static __u64 epoch_last(const struct run_clock *clock, __u64 epoch)
 {
-	__u64 start = epoch_start(filter, epoch), next = epoch_start(filter, epoch + 1);
+	__u64 start = epoch_start(clock, epoch), next = epoch_start(clock, epoch + 1);
 
 	return next > start ? next - 1 : start;
 }
@@ -41,14 +42,23 @@ static enum answer both(enum answer a, enum answer b)
 	return a < b ? a : b;
 }
 
+static const struct block_limits *limits_of(const struct block_filter *filter, __u32 count)
+{
+	const struct profile *profile = filter->profile;
+
+	return &filter->limits[profile__count_run(profile, &profile->counts[count - 1]) - 1];
+}
+
 static enum answer judge(const struct block_filter *filter, const struct profile_lifetime *cell)
 {
 	const struct filter_options *options = filter->options;
+	const struct block_limits *limits = limits_of(filter, cell->count);
+	const struct run_clock *clock = &limits->clock;
 	bool live = cell->died == PROFILE_LIVE;
-	__u64 born = epoch_start(filter, cell->born);
-	__u64 born_until = epoch_last(filter, cell->born);
-	__u64 died = live ? filter->end_ns : epoch_start(filter, cell->died);
-	__u64 died_until = live ? filter->end_ns : epoch_last(filter, cell->died);
+	__u64 born = epoch_start(clock, cell->born);
+	__u64 born_until = epoch_last(clock, cell->born);
+	__u64 died = live ? clock->end_ns : epoch_start(clock, cell->died);
+	__u64 died_until = live ? clock->end_ns : epoch_last(clock, cell->died);
 	__u64 shortest = died > born_until ? died - born_until : 0;
 	__u64 longest = died_until - born;
 	enum answer answer = YES;
@@ -57,20 +67,27 @@ static enum answer judge(const struct block_filter *filter, const struct profile
 		 : options->leaks || options->older.is_given)
 		return NO;
 	if (options->older.is_given)
-		answer = both(answer, YES - is_from(born, born_until, filter->born_until_ns + 1));
+		answer = both(answer, YES - is_from(born, born_until, limits->born_before_ns));
 	if (options->min_lifetime.is_given)
-		answer = both(answer, is_from(shortest, longest, filter->min_ns));
+		answer = both(answer, is_from(shortest, longest, limits->min_ns));
 	if (options->max_lifetime.is_given)
-		answer = both(answer, YES - is_from(shortest, longest, filter->max_ns + 1));
+		answer = both(answer, YES - is_from(shortest, longest, limits->max_ns + 1));
 	if (options->freed_after.is_given)
-		answer = both(answer, is_from(died, died_until, filter->freed_from_ns));
+		answer = both(answer, is_from(died, died_until, limits->freed_from_ns));
 	return answer;
 }
 
-void filter__whole(const struct profile *profile, const struct profile_count *count,
-		   struct selection *selection)
+/* Of a block that was born @time_ns after the start of @run. */
+static __u64 birth_of(const struct filter_runs *runs, __u32 run, __u64 time_ns)
+{
+	return runs ? profile__add_up(time_ns, runs->late_ns[run - 1]) : time_ns;
+}
+
+void filter__whole(const struct profile *profile, const struct filter_runs *runs,
+		   const struct profile_count *count, struct selection *selection)
 {
 	const struct profile_blocks *blocks = profile__count_blocks(profile, count);
+	__u32 run = profile__count_run(profile, count);
 
 	*selection = selection_none;
 	if (!blocks) {
@@ -84,10 +101,12 @@ void filter__whole(const struct profile *profile, const struct profile_count *co
 	selection->live_bytes = profile_blocks__live_bytes(blocks);
 	selection->temporary = blocks->temporary;
 	selection->temporary_bytes = blocks->temporary_bytes;
-	selection->peak = blocks->peak;
-	selection->peak_bytes = blocks->peak_bytes;
+	if (!runs || !runs->peak_run || runs->peak_run == run) {
+		selection->peak = blocks->peak;
+		selection->peak_bytes = blocks->peak_bytes;
+	}
 	if (selection->live)
-		selection->oldest_ns = blocks->oldest_ns;
+		selection->oldest_ns = birth_of(runs, run, blocks->oldest_ns);
 }
 
 static void add_cell(struct selection *selection, const struct profile_lifetime *cell,
@@ -107,6 +126,8 @@ static void select_by_time(const struct block_filter *filter, const struct profi
 			   const struct profile_blocks *blocks, struct selection *selection)
 {
 	const struct profile_lifetime *lifetimes = filter->profile->lifetimes;
+	__u64 oldest_ns = birth_of(&filter->runs, profile__count_run(filter->profile, count),
+				   blocks->oldest_ns);
 
 	for (size_t i = filter->starts[count->id - 1]; i < filter->starts[count->id]; i++) {
 		const struct profile_lifetime *cell = &lifetimes[filter->order[i]];
@@ -114,7 +135,7 @@ static void select_by_time(const struct block_filter *filter, const struct profi
 		switch (judge(filter, cell)) {
 		case YES:
 			/* Whatever asks for age takes the oldest first. */
-			add_cell(selection, cell, blocks->oldest_ns);
+			add_cell(selection, cell, oldest_ns);
 			break;
 		case UNSURE:
 			selection->unsure = profile__add_up(selection->unsure, cell->blocks);
@@ -144,7 +165,7 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 	const struct profile_blocks *blocks = profile__count_blocks(filter->profile, count);
 	struct selection whole;
 
-	filter__whole(filter->profile, count, &whole);
+	filter__whole(filter->profile, &filter->runs, count, &whole);
 	*selection = selection_none;
 	if (!has_size(filter->options, &whole))
 		return;
@@ -174,7 +195,8 @@ bool block_filter__passes(const struct block_filter *filter,
 {
 	struct selection whole;
 
-	filter__whole(filter->profile, &filter->profile->counts[lifetime->count - 1], &whole);
+	filter__whole(filter->profile, &filter->runs, &filter->profile->counts[lifetime->count - 1],
+		      &whole);
 	return has_size(filter->options, &whole) && judge(filter, lifetime) == YES;
 }
 
@@ -207,58 +229,63 @@ static __u64 resolve(const struct filter_time *time, __u64 end_ns)
 	return time->is_share ? (__u64)(time->share * end_ns) : time->ns;
 }
 
-/* How long the recording was, and its epochs; from a file that may say anything. */
-static int read_clock(struct block_filter *filter, struct error *error)
+static void set_limits(const struct filter_options *options, struct block_limits *limits)
 {
-	const char *epoch = profile__meta(filter->profile, "epoch_ns");
-	const char *elapsed = profile__meta(filter->profile, "elapsed_seconds");
-	double seconds = elapsed ? strtod(elapsed, NULL) : 0;
-	__u64 last = 0;
+	__u64 end_ns = limits->clock.end_ns, older_ns = resolve(&options->older, end_ns);
 
-	filter->epoch_ns = epoch ? strtoull(epoch, NULL, 10) : 0;
-	if (epoch && !filter->epoch_ns)
-		return error__set(error, -EINVAL,
-				  "the data file is damaged: its epoch_ns is '%.32s'; record again",
-				  epoch);
-	if (seconds > 0 && seconds < 9e9)
-		filter->end_ns = seconds * 1e9;
-	for (size_t i = 0; i < filter->profile->n_lifetimes; i++) {
-		const struct profile_lifetime *cell = &filter->profile->lifetimes[i];
-		__u64 epochs = cell->died == PROFILE_LIVE ? cell->born : cell->died;
+	limits->born_before_ns = older_ns > end_ns ? 0 : end_ns - older_ns + 1;
+	limits->min_ns = resolve(&options->min_lifetime, end_ns);
+	limits->max_ns = resolve(&options->max_lifetime, end_ns);
+	limits->freed_from_ns = resolve(&options->freed_after, end_ns);
+}
 
-		if (epochs > last)
-			last = epochs;
+static __u64 greater(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* What differs from run to run. */
+static int read_runs(struct block_filter *filter, struct error *error)
+{
+	__u32 n = profile__n_runs(filter->profile);
+	_cleanup_(free_ptr) struct run_clock *clocks = NULL;
+	int err = run_clocks__read(filter->profile, &clocks, error);
+
+	if (err)
+		return err;
+	filter->limits = calloc(n, sizeof(*filter->limits));
+	filter->runs.late_ns = calloc(n, sizeof(*filter->runs.late_ns));
+	if (!filter->limits || !filter->runs.late_ns)
+		return error__set(error, -ENOMEM, "cannot filter: out of memory");
+	for (__u32 i = 0; i < n; i++) {
+		filter->limits[i].clock = clocks[i];
+		filter->end_ns = greater(filter->end_ns, clocks[i].end_ns);
+		filter->epoch_ns = greater(filter->epoch_ns, clocks[i].epoch_ns);
+		set_limits(filter->options, &filter->limits[i]);
 	}
-	/* Nothing happens after the end: where that is not known, or rounded, it is the last epoch's. */
-	if (__builtin_mul_overflow(last + !filter->end_ns, filter->epoch_ns, &last))
-		last = INT64_MAX;
-	if (last > filter->end_ns)
-		filter->end_ns = last;
+	for (__u32 i = 0; i < n; i++)
+		filter->runs.late_ns[i] = filter->end_ns - clocks[i].end_ns;
+	if (n > 1 && !filter->options->runs_apart)
+		filter->runs.peak_run = profile__peak_run(filter->profile);
 	return 0;
 }
 
 int block_filter__init(struct block_filter *filter, const struct profile *profile,
 		       const struct filter_options *options, struct error *error)
 {
-	__u64 older;
 	int err;
 
 	*filter = (struct block_filter){ .profile = profile, .options = options };
-	err = read_clock(filter, error);
+	err = read_runs(filter, error);
 	if (err)
 		return err;
 	filter->by_time = options->older.is_given || options->min_lifetime.is_given ||
 			  options->max_lifetime.is_given || options->freed_after.is_given;
-	older = resolve(&options->older, filter->end_ns);
-	filter->min_ns = resolve(&options->min_lifetime, filter->end_ns);
-	filter->max_ns = resolve(&options->max_lifetime, filter->end_ns);
-	filter->freed_from_ns = resolve(&options->freed_after, filter->end_ns);
-	if (options->older.is_given && older > filter->end_ns)
+	if (options->older.is_given && resolve(&options->older, filter->end_ns) > filter->end_ns)
 		return error__set(
 			error, -EINVAL,
 			"nothing is that old: the recording took %.3f s; give --older less",
 			filter->end_ns / 1e9);
-	filter->born_until_ns = filter->end_ns - older;
 	if (filter->by_time && sort_by_count(filter))
 		return error__set(error, -ENOMEM, "cannot filter: out of memory");
 	return 0;
@@ -266,6 +293,8 @@ int block_filter__init(struct block_filter *filter, const struct profile *profil
 
 void block_filter__release(struct block_filter *filter)
 {
+	free(filter->limits);
+	free(filter->runs.late_ns);
 	free(filter->order);
 	free(filter->starts);
 }

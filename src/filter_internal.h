@@ -4,6 +4,7 @@
 #define ALLOCPROF_FILTER_INTERNAL_H
 
 #include "filter.h"
+#include "run_clocks.h"
 
 struct profile_count;
 struct profile_lifetime;
@@ -27,15 +28,22 @@ bool count_filter__passes(const struct count_filter *filter, const struct profil
 int *filter__suppressed_stacks(const struct profile *profile,
 			       const struct suppressions *suppressions);
 
+/* Shares of a run are different times in each. */
+struct block_limits {
+	struct run_clock clock;
+	__u64 born_before_ns; /* --older */
+	__u64 min_ns, max_ns; /* lifetimes */
+	__u64 freed_from_ns;
+};
+
 /* Which blocks of a count: by what became of them, and when. */
 struct block_filter {
 	const struct profile *profile;
 	const struct filter_options *options;
-	bool by_time; /* asks for what only the epochs tell */
-	__u64 end_ns, epoch_ns;
-	__u64 born_until_ns;  /* --older */
-	__u64 min_ns, max_ns; /* lifetimes */
-	__u64 freed_from_ns;
+	bool by_time;		     /* asks for what only the epochs tell */
+	__u64 end_ns, epoch_ns;	     /* the greatest of the runs */
+	struct block_limits *limits; /* by number of the run - 1; owned */
+	struct filter_runs runs;
 	__u32 *order;	/* of the profile's lifetimes, by count */
 	size_t *starts; /* in order, by count's id - 1; and their end */
 };

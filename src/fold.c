@@ -159,7 +159,7 @@ static void collect_lines(struct fold *fold)
 		if (options->counts)
 			selection = options->counts[i];
 		else
-			filter__whole(profile, count, &selection);
+			filter__whole(profile, NULL, count, &selection);
 		cost = cost__of(options->cost, &selection);
 
 		if (count->function == AP_FREE || !cost)

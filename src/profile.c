@@ -32,6 +32,22 @@ static void release_function(struct profile_function *function)
 	free(function->full_name);
 }
 
+static void free_meta(struct profile_meta *meta, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(meta[i].key);
+		free(meta[i].value);
+	}
+	free(meta);
+}
+
+static void free_ledger(struct profile_ledger_entry *ledger, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(ledger[i].name);
+	free(ledger);
+}
+
 void profile__free(struct profile *profile)
 {
 	if (!profile)
@@ -53,12 +69,13 @@ void profile__free(struct profile *profile)
 		free(profile->frames[i].lines);
 	for (size_t i = 0; i < profile->n_stacks; i++)
 		free(profile->stacks[i].frames);
-	for (size_t i = 0; i < profile->n_meta; i++) {
-		free(profile->meta[i].key);
-		free(profile->meta[i].value);
+	free_meta(profile->meta, profile->n_meta);
+	free_ledger(profile->ledger, profile->n_ledger);
+	for (size_t i = 0; i < profile->n_runs; i++) {
+		free_meta(profile->runs[i].meta, profile->runs[i].n_meta);
+		free_ledger(profile->runs[i].ledger, profile->runs[i].n_ledger);
 	}
-	for (size_t i = 0; i < profile->n_ledger; i++)
-		free(profile->ledger[i].name);
+	free(profile->runs);
 	free(profile->modules);
 	free(profile->processes);
 	free(profile->threads);
@@ -70,8 +87,6 @@ void profile__free(struct profile *profile)
 	free(profile->blocks);
 	free(profile->lifetimes);
 	free(profile->timeline);
-	free(profile->meta);
-	free(profile->ledger);
 	hash_table__release(&profile->index->modules);
 	hash_table__release(&profile->index->threads);
 	hash_table__release(&profile->index->functions);
@@ -99,15 +114,26 @@ static bool match_module(const void *owner, __u32 id, const void *key)
 	const struct profile_module *module = &((const struct profile *)owner)->modules[id - 1];
 	const struct profile_module *wanted = key;
 
-	return !strcmp(module->path, wanted->path) && !strcmp(module->build_id, wanted->build_id);
+	return !strcmp(module->path, wanted->path) && !strcmp(module->build_id, wanted->build_id) &&
+	       (*wanted->build_id || module->file == wanted->file);
 }
 
 int profile__add_module(struct profile *profile, const char *path, const char *build_id, __u32 *id)
 {
+	return profile__add_module_file(profile, path, build_id, 0, id);
+}
+
+int profile__add_module_file(struct profile *profile, const char *path, const char *build_id,
+			     __u64 file, __u32 *id)
+{
 	struct profile_index *index = profile->index;
 	__u64 hash = hash_string(hash_string(index->seed, path), build_id);
-	struct profile_module wanted = { .path = (char *)path, .build_id = (char *)build_id };
-	struct profile_module module;
+	struct profile_module wanted = {
+		.path = (char *)path,
+		.build_id = (char *)build_id,
+		.file = file,
+	};
+	struct profile_module module = { .file = file };
 	__u32 found;
 	int err;
 
@@ -342,37 +368,68 @@ static bool match_frame(const void *owner, __u32 id, const void *key)
 	       frame->interrupted == wanted->interrupted;
 }
 
-int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
-		       __u32 *id)
+static __u64 hash_frame(const struct profile *profile, const struct profile_frame *frame)
+{
+	return hash_mix(
+		hash_mix(profile->index->seed, (__u64)frame->module << 1 | frame->interrupted),
+		frame->offset);
+}
+
+static int append_frame(struct profile *profile, struct profile_frame frame, __u32 *id)
 {
 	struct profile_index *index = profile->index;
-	__u64 hash = hash_mix(hash_mix(index->seed, (__u64)module << 1 | interrupted), offset);
-	struct profile_frame frame = {
-		.module = module,
-		.offset = offset,
-		.interrupted = interrupted,
-	};
-	__u32 found;
-	int err;
+	int err = profile_index__reserve(&profile->frames, &index->frames_room, profile->n_frames,
+					 sizeof(frame));
 
-	if (module > profile->n_modules)
-		return -EINVAL;
-	found = hash_table__find(&index->frames, hash, match_frame, profile, &frame);
-	if (found) {
-		*id = found;
-		return 0;
-	}
-	err = profile_index__reserve(&profile->frames, &index->frames_room, profile->n_frames,
-				     sizeof(frame));
 	if (err)
 		return err;
 	frame.id = profile->n_frames + 1;
-	err = hash_table__insert(&index->frames, hash, frame.id);
+	err = hash_table__insert(&index->frames, hash_frame(profile, &frame), frame.id);
 	if (err)
 		return err;
 	profile->frames[profile->n_frames++] = frame;
 	*id = frame.id;
 	return 0;
+}
+
+const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
+						__u64 offset, bool interrupted)
+{
+	const struct profile_frame frame = {
+		.module = module,
+		.offset = offset,
+		.interrupted = interrupted,
+	};
+	__u32 found = hash_table__find(&profile->index->frames, hash_frame(profile, &frame),
+				       match_frame, profile, &frame);
+
+	return found ? &profile->frames[found - 1] : NULL;
+}
+
+int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
+		       __u32 *id)
+{
+	const struct profile_frame frame = {
+		.module = module,
+		.offset = offset,
+		.interrupted = interrupted,
+	};
+	const struct profile_frame *found;
+
+	if (module > profile->n_modules)
+		return -EINVAL;
+	found = profile__find_frame(profile, module, offset, interrupted);
+	if (!found)
+		return append_frame(profile, frame, id);
+	*id = found->id;
+	return 0;
+}
+
+int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id)
+{
+	const struct profile_frame frame = { .offset = address, .interrupted = interrupted };
+
+	return append_frame(profile, frame, id);
 }
 
 int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,

@@ -26,6 +26,8 @@ struct profile_module {
 	char *path;	/* as mapped; owned by the profile */
 	char *build_id; /* lower-case hex, "" where the file has none or could not be read; owned */
 	char *symbols; /* where its names came from, or why it has none; "" until asked for; owned */
+	__u64 file; /* tells files of one path without build ids apart: a number of the file's while
+			* it is recorded, else any */
 };
 
 /* One process image: an exec starts a new one under the same pid. Ids count from 1. */
@@ -132,10 +134,11 @@ struct profile_lifetime {
 
 /* One moment of the time line. */
 struct profile_moment {
-	__u64 time_ns; /* since the recording's start */
+	__u64 time_ns; /* since the start of the recording, or of its run */
 	__u64 live, live_bytes;
 	__u64 allocations, size_bytes; /* since the start */
 	__u64 rss_bytes;	       /* anonymous resident memory of all followed processes */
+	__u32 run;		       /* as a process's; 0 becomes 1 */
 };
 
 struct profile_meta {
@@ -145,6 +148,14 @@ struct profile_meta {
 struct profile_ledger_entry {
 	char *name;
 	__u64 value;
+};
+
+/* What meta and ledger said when a run was alone. */
+struct profile_run {
+	struct profile_meta *meta;
+	size_t n_meta;
+	struct profile_ledger_entry *ledger;
+	size_t n_ledger;
 };
 
 /* Each array is owned by the profile and, where its elements have ids, indexed by id - 1. Read freely; add
@@ -170,12 +181,14 @@ struct profile {
 	size_t n_blocks;
 	struct profile_lifetime *lifetimes;
 	size_t n_lifetimes;
-	struct profile_moment *timeline; /* by time */
+	struct profile_moment *timeline; /* by run and time */
 	size_t n_timeline;
 	struct profile_meta *meta;
 	size_t n_meta;
 	struct profile_ledger_entry *ledger;
 	size_t n_ledger;
+	struct profile_run *runs; /* by number - 1; see profile_runs.h */
+	size_t n_runs; /* 0: the recording was of one run, which meta and ledger tell of */
 	struct profile_index *index;
 };
 
@@ -188,6 +201,9 @@ void profile__free(struct profile *profile);
  * given. Adding what is there already yields the old id; counts are added up.
  */
 int profile__add_module(struct profile *profile, const char *path, const char *build_id, __u32 *id);
+/* The same, where only those without a build id are told apart by @file as well. */
+int profile__add_module_file(struct profile *profile, const char *path, const char *build_id,
+			     __u64 file, __u32 *id);
 int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64 start_ns,
 			 const char *comm, __u32 *id); /* always a new id, of run 1 */
 /* @execed: by an exec. -EINVAL also where it had ended. */
@@ -198,6 +214,8 @@ int profile__add_function(struct profile *profile, const char *symbol, const cha
 int profile__add_file(struct profile *profile, const char *path, __u32 *id);
 int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
 		       __u32 *id);
+/* Always a new id: of an address, in code that no file has, where other code was before. */
+int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id);
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id);
 int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
@@ -214,7 +232,7 @@ int profile__get_blocks(struct profile *profile, __u32 count, struct profile_blo
 /* Adds up what has the same count and epochs. */
 int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
 			  __u64 blocks, __u64 size_bytes);
-/* -EINVAL also where @moment is not later than the one before. */
+/* -EINVAL also where @moment is not later than the one before, or of an earlier run. */
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
@@ -236,6 +254,9 @@ int profile__settle_ledger(struct profile *profile, __u64 events,
  * and each sum is that of its reasons. */
 bool profile__ledger_adds_up(const struct profile *profile);
 
+/* The frame that profile__add_frame() would find, or NULL. */
+const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
+						__u64 offset, bool interrupted);
 /* The function that has the code of @frame, not one inlined into it; NULL where none is known. */
 const struct profile_function *profile__frame_function(const struct profile *profile,
 						       const struct profile_frame *frame);

@@ -88,15 +88,18 @@ int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u3
 
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment)
 {
+	const struct profile_moment *last =
+		profile->n_timeline ? &profile->timeline[profile->n_timeline - 1] : NULL;
+	__u32 run = moment->run ? moment->run : 1;
 	int err;
 
-	if (profile->n_timeline &&
-	    profile->timeline[profile->n_timeline - 1].time_ns >= moment->time_ns)
+	if (last && (last->run > run || (last->run == run && last->time_ns >= moment->time_ns)))
 		return -EINVAL;
 	err = profile_index__reserve(&profile->timeline, &profile->index->timeline_room,
 				     profile->n_timeline, sizeof(*moment));
 	if (err)
 		return err;
-	profile->timeline[profile->n_timeline++] = *moment;
+	profile->timeline[profile->n_timeline] = *moment;
+	profile->timeline[profile->n_timeline++].run = run;
 	return 0;
 }

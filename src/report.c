@@ -75,7 +75,7 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 			err = -ENOMEM;
 			break;
 		}
-		filter__whole(profile, count, &whole);
+		filter__whole(profile, &filtered->runs, count, &whole);
 		selection__add(&entry->whole, &whole);
 		selection__add(&entry->selected, &filtered->counts[i]);
 		if (filtered->counts[i].live && !ran_to_exit(profile, count))

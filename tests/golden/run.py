@@ -26,7 +26,7 @@ REPORT = {
     "report_tree": ["--tree", "--min-share=0%"],
     "report_json": ["--json", "--leaks"],
 }
-SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP"}
+SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP", "sql_runs": "SEVERAL RUNS"}
 ABOUT_CASE_STUDY = ["sql_leaks", "report_examples", "report_refused", "report_without_live"]
 # What a recording has that was made without --live.
 WITHOUT_LIVE = """
@@ -70,6 +70,43 @@ CASE_STUDY = {
     "folded_freed_after": ["folded", "--cost=bytes", "--freed-after=98%", "--no-comm"],
     "folded_temporary": ["folded", "--cost=temporary"],
     "folded_peak": ["folded", "--cost=peak"],
+}
+
+# On a recording of several runs.
+RUNS = {
+    "runs_report": [
+        ["report", "--top=0"],
+        ["report", "--run=2", "--sort=oldest"],
+        ["report", "--sort=peak"],
+        ["report", "--freed-after=98%"],
+        ["report", "--older=10s", "--tree"],
+        ["report", "--run=3", "--stack=4"],
+        ["report", "--json", "--stack=1"],
+        ["report", "--json", "--stack=1", "--run=3"],
+    ],
+    "runs_folded": [
+        ["folded"],
+        ["folded", "--run=all", "--cost=live"],
+        ["folded", "--run=3"],
+        ["folded", "--cost=peak"],
+        ["graph", "--json", "--run=2", "--leaks"],
+        ["diff", "--alike", "allocprof.data", "allocprof.data"],
+        ["diff", "--run=3", "--through=main", "allocprof.data", "allocprof.data"],
+    ],
+    "runs_refused": [
+        ["report", "--run=4"],
+        ["report", "--run=0"],
+        ["report", "--run=last"],
+        ["report", "--older=31s"],
+        ["report", "--older=21s", "--run=2"],
+        ["graph", "--run=all", "-o", "x.svg"],
+        ["report", "--run=2", "-i", "no_live.data"],
+        ["folded", "--run=1", "-i", "no_live.data"],
+        ["record", "-r", "0", "true"],
+        ["record", "-r", "2", "-p", "1"],
+        ["record", "--warmup=1", "true"],
+        ["record", "-r", "2", "--duration=1s", "true"],
+    ],
 }
 
 # On what write_diff_story makes.
@@ -167,6 +204,11 @@ def output_of(case, allocprof, man_dir, cwd):
         return "".join(
             statement + run(["sqlite3", "-readonly", "allocprof.data", statement], cwd)
             for statement in sql_examples(man_dir, SQL[case]))
+    if case in RUNS:
+        text = "".join(f"$ {' '.join(words)}\n" + run([allocprof, *words], cwd)
+                       for words in RUNS[case])
+        # That it is the right run is enough.
+        return re.sub(r'  "times_ns": \[.*?^}\n', "...\n", text, flags=re.S | re.M)
     if case == "report_examples":
         with open(os.path.join(cwd, "known.txt"), "w") as file:
             file.write("# known\nleak:^read_config$\n")
@@ -198,7 +240,8 @@ def main():
     case = sys.argv[4]
     expected_path = os.path.join(os.path.dirname(os.path.abspath(__file__)), case + ".expected")
     with tempfile.TemporaryDirectory() as cwd:
-        kind = ["case-study"] if case in CASE_STUDY or case in ABOUT_CASE_STUDY else []
+        kind = ["case-study"] if case in CASE_STUDY or case in ABOUT_CASE_STUDY else \
+            ["runs"] if case in RUNS or case == "sql_runs" else []
         subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data"), *kind], check=True)
         if case.startswith("diff"):
             subprocess.run([os.path.join(os.path.dirname(write_fixture), "write_diff_story"), cwd],

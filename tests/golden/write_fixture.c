@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* write_fixture FILE [NAME]: writes the fixture, the case study or that of fixture_live.h called NAME. */
+/* write_fixture FILE [NAME]: writes the fixture, the case study, the runs or that of fixture_live.h called
+ * NAME. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,11 +9,13 @@
 #include "error.h"
 #include "fixture.h"
 #include "fixture_live.h"
+#include "runs_story.h"
 
 int main(int argc, char **argv)
 {
 	struct profile *profile = argc < 3			   ? fixture__new()
 				  : !strcmp(argv[2], "case-study") ? case_study__new()
+				  : !strcmp(argv[2], "runs")	   ? runs_story__new()
 								   : fixture__live(argv[2]);
 	struct error error = { 0 };
 	int err;

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile_runs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "profile_copy.h"
+
+__u32 profile__n_runs(const struct profile *profile)
+{
+	return profile->n_runs ? profile->n_runs : 1;
+}
+
+__u32 profile__count_run(const struct profile *profile, const struct profile_count *count)
+{
+	return profile->n_runs ? profile->processes[count->process - 1].run : 1;
+}
+
+static const char *find_meta(const struct profile_run *run, const char *key)
+{
+	for (size_t i = 0; i < run->n_meta; i++)
+		if (!strcmp(run->meta[i].key, key))
+			return run->meta[i].value;
+	return NULL;
+}
+
+static const struct profile_ledger_entry *find_entry(const struct profile_run *run,
+						     const char *name)
+{
+	for (size_t i = 0; i < run->n_ledger; i++)
+		if (!strcmp(run->ledger[i].name, name))
+			return &run->ledger[i];
+	return NULL;
+}
+
+const char *profile__run_meta(const struct profile *profile, __u32 run, const char *key)
+{
+	return profile->n_runs ? find_meta(&profile->runs[run - 1], key)
+			       : profile__meta(profile, key);
+}
+
+__u64 profile__run_ledger(const struct profile *profile, __u32 run, const char *name)
+{
+	const struct profile_ledger_entry *entry;
+
+	if (!profile->n_runs)
+		return profile__ledger(profile, name);
+	entry = find_entry(&profile->runs[run - 1], name);
+	return entry ? entry->value : 0;
+}
+
+static __u64 number_of(const char *text)
+{
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+__u32 profile__peak_run(const struct profile *profile)
+{
+	__u64 most = 0;
+	__u32 found = 1;
+
+	for (__u32 run = 1; run <= profile__n_runs(profile); run++) {
+		__u64 peak = number_of(profile__run_meta(profile, run, "peak_bytes"));
+
+		if (peak > most) {
+			most = peak;
+			found = run;
+		}
+	}
+	return found;
+}
+
+static int get_run(struct profile *profile, __u32 number, struct profile_run **run)
+{
+	struct profile_run *runs;
+
+	if (!number || number > profile->n_runs + 1 || number > PROFILE_MAX_RUNS)
+		return -EINVAL;
+	if (number > profile->n_runs) {
+		runs = reallocarray(profile->runs, number, sizeof(*runs));
+		if (!runs)
+			return -ENOMEM;
+		profile->runs = runs;
+		runs[profile->n_runs++] = (struct profile_run){ 0 };
+	}
+	*run = &profile->runs[number - 1];
+	return 0;
+}
+
+int profile__add_run_meta(struct profile *profile, __u32 number, const char *key, const char *value)
+{
+	struct profile_meta entry, *entries;
+	struct profile_run *run;
+	int err = get_run(profile, number, &run);
+
+	if (!err && find_meta(run, key))
+		err = -EINVAL;
+	if (err)
+		return err;
+	entries = reallocarray(run->meta, run->n_meta + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	run->meta = entries;
+	entry.key = strdup(key);
+	entry.value = strdup(value);
+	if (!entry.key || !entry.value) {
+		free(entry.key);
+		free(entry.value);
+		return -ENOMEM;
+	}
+	entries[run->n_meta++] = entry;
+	return 0;
+}
+
+int profile__add_run_ledger(struct profile *profile, __u32 number, const char *name, __u64 value)
+{
+	struct profile_ledger_entry entry = { .value = value }, *entries;
+	struct profile_run *run;
+	int err = get_run(profile, number, &run);
+
+	if (!err && find_entry(run, name))
+		err = -EINVAL;
+	if (err)
+		return err;
+	entries = reallocarray(run->ledger, run->n_ledger + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	run->ledger = entries;
+	entry.name = strdup(name);
+	if (!entry.name)
+		return -ENOMEM;
+	entries[run->n_ledger++] = entry;
+	return 0;
+}
+
+/* How a meta entry of several runs comes from that of each; of others the first run's stands for all. */
+enum rule {
+	RULE_FIRST,
+	RULE_SUM,
+	RULE_SECONDS,
+	RULE_LEAST,
+	RULE_MOST,
+	RULE_FAILURE, /* the first that is not 0 */
+	RULE_LINES,   /* of all, each once */
+};
+
+static enum rule rule_of(const char *key)
+{
+	static const struct {
+		const char *key;
+		enum rule rule;
+	} rules[] = {
+		{ "elapsed_seconds", RULE_SECONDS },  { "exit_status", RULE_FAILURE },
+		{ "allocators", RULE_LINES },	      { "unprobed_allocators", RULE_LINES },
+		{ "processes_unfollowed", RULE_SUM }, { "epoch_ns", RULE_MOST },
+		{ "peak_bytes", RULE_MOST },	      { "kernel_bytes", RULE_MOST },
+		{ "max_live", RULE_LEAST },	      { "window_opened", RULE_LEAST },
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!strcmp(rules[i].key, key))
+			return rules[i].rule;
+	return RULE_FIRST;
+}
+
+static bool has_line(const char *text, const char *line, size_t len)
+{
+	while (*text) {
+		size_t text_len = strcspn(text, "\n");
+
+		if (text_len == len && !memcmp(text, line, len))
+			return true;
+		text += text_len + (text[text_len] == '\n');
+	}
+	return false;
+}
+
+/* The lines of @old and those of @more that it has not. To be freed; NULL without memory. */
+static char *add_lines(const char *old, const char *more)
+{
+	char *text = malloc(strlen(old) + strlen(more) + 2), *to;
+
+	if (!text)
+		return NULL;
+	to = stpcpy(text, old);
+	while (*more) {
+		size_t len = strcspn(more, "\n");
+
+		if (len && !has_line(text, more, len)) {
+			if (to > text)
+				*to++ = '\n';
+			to = mempcpy(to, more, len);
+			*to = '\0';
+		}
+		more += len + (more[len] == '\n');
+	}
+	return text;
+}
+
+static int combine(struct profile *profile, const char *key, const char *old, const char *more)
+{
+	_cleanup_(free_ptr) char *lines = NULL;
+	enum rule rule = rule_of(key);
+	__u64 a = number_of(old), b = number_of(more);
+	char text[64];
+
+	switch (rule) {
+	case RULE_FIRST:
+		return 0;
+	case RULE_LINES:
+		lines = add_lines(old, more);
+		return lines ? profile__set_meta(profile, key, lines) : -ENOMEM;
+	case RULE_SECONDS:
+		snprintf(text, sizeof(text), "%.6f", strtod(old, NULL) + strtod(more, NULL));
+		return profile__set_meta(profile, key, text);
+	case RULE_SUM:
+		snprintf(text, sizeof(text), "%llu", profile__add_up(a, b));
+		return profile__set_meta(profile, key, text);
+	case RULE_FAILURE:
+		return a ? 0 : profile__set_meta(profile, key, more);
+	case RULE_LEAST:
+		return b < a ? profile__set_meta(profile, key, more) : 0;
+	case RULE_MOST:
+		return b > a ? profile__set_meta(profile, key, more) : 0;
+	}
+	return -EINVAL;
+}
+
+static int settle_run(struct profile *profile, const struct profile_run *run)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->n_meta && !err; i++) {
+		const struct profile_meta *entry = &run->meta[i];
+		const char *old = profile__meta(profile, entry->key);
+
+		err = old ? combine(profile, entry->key, old, entry->value)
+			  : profile__set_meta(profile, entry->key, entry->value);
+	}
+	for (size_t i = 0; i < run->n_ledger && !err; i++) {
+		const struct profile_ledger_entry *entry = &run->ledger[i];
+
+		err = profile__set_ledger(
+			profile, entry->name,
+			profile__add_up(profile__ledger(profile, entry->name), entry->value));
+	}
+	return err;
+}
+
+static int set_number(struct profile *profile, const char *key, __u64 value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", value);
+	return profile__set_meta(profile, key, text);
+}
+
+int profile__settle_runs(struct profile *profile, __u64 wanted, __u64 warmup)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_runs && !err; i++)
+		err = settle_run(profile, &profile->runs[i]);
+	if (!err)
+		err = set_number(profile, "runs", profile->n_runs);
+	if (!err)
+		err = set_number(profile, "wanted_runs", wanted);
+	return err ? err : set_number(profile, "warmup_runs", warmup);
+}
+
+static int add_meta(struct profile *profile, __u32 number, const struct profile *run)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->n_meta && !err; i++)
+		err = profile__add_run_meta(profile, number, run->meta[i].key, run->meta[i].value);
+	for (size_t i = 0; i < run->n_ledger && !err; i++)
+		err = profile__add_run_ledger(profile, number, run->ledger[i].name,
+					      run->ledger[i].value);
+	return err;
+}
+
+int profile__add_run(struct profile *profile, const struct profile *run)
+{
+	struct profile_copy copy = {
+		.from = run,
+		.to = profile,
+		.from_run = 1,
+		.to_run = profile->n_runs + 1,
+	};
+	int err;
+
+	if (run->n_runs)
+		return -EINVAL;
+	err = profile_copy__run(&copy);
+	profile_copy__release(&copy);
+	return err ? err : add_meta(profile, copy.to_run, run);
+}
+
+static int take_meta(struct profile *to, const struct profile *from, __u32 number)
+{
+	const struct profile_run *run = &from->runs[number - 1];
+	int err = 0;
+
+	for (size_t i = 0; i < run->n_meta && !err; i++)
+		err = profile__set_meta(to, run->meta[i].key, run->meta[i].value);
+	for (size_t i = 0; i < run->n_ledger && !err; i++)
+		err = profile__set_ledger(to, run->ledger[i].name, run->ledger[i].value);
+	if (!err)
+		err = set_number(to, "run", number);
+	return err ? err : set_number(to, "runs", from->n_runs);
+}
+
+int profile__take_run(const struct profile *profile, __u32 run, struct profile **taken)
+{
+	struct profile_copy copy = {
+		.from = profile,
+		.from_run = run,
+		.to_run = 1,
+		.keeps_ids = true,
+	};
+	int err;
+
+	if (!run || run > profile->n_runs)
+		return -ENOENT;
+	copy.to = profile__new();
+	if (!copy.to)
+		return -ENOMEM;
+	err = profile_copy__run(&copy);
+	profile_copy__release(&copy);
+	if (!err)
+		err = take_meta(copy.to, profile, run);
+	if (err)
+		profile__free(copy.to);
+	else
+		*taken = copy.to;
+	return err;
+}
+
+int profile__borrow_names(struct profile *profile, const struct profile *named)
+{
+	_cleanup_(free_ptr) __u32 *modules = calloc(profile->n_modules + 1, sizeof(*modules));
+	int err = 0;
+
+	if (!modules)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_modules; i++)
+		modules[i] = profile_copy__find_module(named, &profile->modules[i]);
+	for (size_t i = 0; i < profile->n_frames && !err; i++) {
+		const struct profile_frame *frame = &profile->frames[i], *found;
+
+		if (!frame->module || !modules[frame->module - 1] || frame->n_lines)
+			continue;
+		found = profile__find_frame(named, modules[frame->module - 1], frame->offset,
+					    frame->interrupted);
+		if (found && found->n_lines)
+			err = profile_copy__lines(profile, frame->id, named, found);
+	}
+	return err;
+}

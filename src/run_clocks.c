@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "run_clocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "profile_runs.h"
+
+/* From a file that may say anything. */
+static int read_clock(const struct profile *profile, __u32 run, struct run_clock *clock,
+		      struct error *error)
+{
+	const char *epoch = profile__run_meta(profile, run, "epoch_ns");
+	const char *elapsed = profile__run_meta(profile, run, "elapsed_seconds");
+	double seconds = elapsed ? strtod(elapsed, NULL) : 0;
+
+	clock->epoch_ns = epoch ? strtoull(epoch, NULL, 10) : 0;
+	if (epoch && !clock->epoch_ns)
+		return error__set(error, -EINVAL,
+				  "the data file is damaged: its epoch_ns is '%.32s'; record again",
+				  epoch);
+	if (seconds > 0 && seconds < 9e9)
+		clock->end_ns = seconds * 1e9;
+	return 0;
+}
+
+/* The last epochs of the runs, by number - 1. */
+static void find_last(const struct profile *profile, __u64 *last)
+{
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		const struct profile_lifetime *cell = &profile->lifetimes[i];
+		__u32 run = profile__count_run(profile, &profile->counts[cell->count - 1]);
+		__u64 epoch = cell->died == PROFILE_LIVE ? cell->born : cell->died;
+
+		if (epoch > last[run - 1])
+			last[run - 1] = epoch;
+	}
+}
+
+int run_clocks__read(const struct profile *profile, struct run_clock **out, struct error *error)
+{
+	__u32 n = profile__n_runs(profile);
+	_cleanup_(free_ptr) struct run_clock *clocks = calloc(n, sizeof(*clocks));
+	_cleanup_(free_ptr) __u64 *last = calloc(n, sizeof(*last));
+
+	if (!clocks || !last)
+		return error__set(error, -ENOMEM, "cannot read the runs: out of memory");
+	find_last(profile, last);
+	for (__u32 i = 0; i < n; i++) {
+		struct run_clock *clock = &clocks[i];
+		__u64 end;
+		int err = read_clock(profile, i + 1, clock, error);
+
+		if (err)
+			return err;
+		/* Nothing happens after the end: where that is not known, or rounded, it is the last
+		 * epoch's. */
+		if (__builtin_mul_overflow(last[i] + !clock->end_ns, clock->epoch_ns, &end))
+			end = INT64_MAX;
+		if (end > clock->end_ns)
+			clock->end_ns = end;
+	}
+	*out = clocks;
+	clocks = NULL;
+	return 0;
+}
