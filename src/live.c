@@ -559,7 +559,8 @@ int live__attend(struct live *live)
 		err = add_table(live);
 	if (!err && live->wants_drain)
 		err = drain(live);
-	if (!err && live->options.stacks && !timeline__due_ns(&live->timeline, time_ns))
+	if (!err && live->options.stacks && !live->end_ns &&
+	    !timeline__due_ns(&live->timeline, time_ns))
 		err = sample(live, time_ns);
 	return err;
 }
