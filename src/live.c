@@ -24,7 +24,7 @@
 #define ENTRY_BYTES  128
 #define BUCKET_BYTES 16
 /* Buckets are a power of two, so there are up to two of them for each block. */
-#define BLOCK_BYTES  (ENTRY_BYTES + 2 * BUCKET_BYTES)
+#define BLOCK_BYTES (ENTRY_BYTES + 2 * BUCKET_BYTES)
 /* Records that are kept ready at least. */
 #define RECORDS_AHEAD 8192
 
