@@ -149,12 +149,11 @@ static int take_only_run(void *context, struct session *session,
 				 !options->no_symbols, NULL, &profile, error);
 	if (!err)
 		err = data_file__write(profile, options->output, error);
-	/* Only to a person: where output is compared, it is the target's alone. */
-	if (!err && isatty(STDERR_FILENO)) {
-		if (results->has_live)
-			live_summary__print(&results->live, results->target_runs);
+	if (!err && results->has_live)
+		live_summary__print(&results->live, results->target_runs);
+	/* A person wants to know what to do next; a log is better without. */
+	if (!err && isatty(STDERR_FILENO))
 		print_summary(profile, options->output);
-	}
 	measure__report_gaps(session, results);
 	return err;
 }

@@ -167,8 +167,9 @@ void report_output__title(const struct report_output *output)
 	const char *unit = filter__has_live(output->profile) ? "block" : "call";
 	FILE *to = output->terminal.to;
 
+	fputc('\n', to);
 	terminal__set_colour(&output->terminal, COLOUR_BOLD);
-	fprintf(to, "\n%c%s", what[0] - 'a' + 'A', what + 1);
+	fprintf(to, "%c%s", what[0] - 'a' + 'A', what + 1);
 	terminal__set_colour(&output->terminal, COLOUR_NONE);
 	if (!report->n_entries) {
 		fputs(": nothing\n", to);

@@ -19,8 +19,12 @@
 
 /* Blocks of the first table; each further one has four times as many. */
 #define FIRST_TABLE 65536
-/* Bytes of the kernel that a block takes: an entry of 96, its bucket, and room ahead. */
-#define BLOCK_BYTES 128
+/* Bytes of the kernel that an entry of a table takes: of a key, a block and 48 of the kernel's own, which
+ * is 96, and since Linux 6.1 a link of 8, its allocator makes 128. */
+#define ENTRY_BYTES  128
+#define BUCKET_BYTES 16
+/* Buckets are a power of two, so there are up to two of them for each block. */
+#define BLOCK_BYTES (ENTRY_BYTES + 2 * BUCKET_BYTES)
 /* Records that are kept ready at least. */
 #define RECORDS_AHEAD 8192
 
@@ -62,6 +66,7 @@ struct live {
 		__u32 capacity;
 	} tables[AP_LIVE_TABLES];
 	__u64 capacity;
+	__u64 most_entries; /* that were seen in the tables */
 	int *chunks;
 	__u32 n_chunks;
 	struct space *spaces;
@@ -464,6 +469,19 @@ static int purge(struct live *live)
 	return err;
 }
 
+static __u64 not_negative(__s64 value)
+{
+	return value > 0 ? value : 0;
+}
+
+static void note_entries(struct live *live)
+{
+	__s64 entries = __atomic_load_n(&live->options.shared->entries, __ATOMIC_RELAXED);
+
+	if (not_negative(entries) > live->most_entries)
+		live->most_entries = entries;
+}
+
 static bool tables_run_full(const struct live *live)
 {
 	const struct ap_live *shared = live->options.shared;
@@ -496,11 +514,6 @@ static __u64 rss_bytes(pid_t pid)
 	if (!file || fscanf(file, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
 		return 0;
 	return (resident - shared) * sysconf(_SC_PAGESIZE);
-}
-
-static __u64 not_negative(__s64 value)
-{
-	return value > 0 ? value : 0;
 }
 
 static int sample(struct live *live, __u64 time_ns)
@@ -539,13 +552,15 @@ int live__attend(struct live *live)
 	__u64 time_ns = now_ns() - live->options.shared->start_ns;
 	int err = keep_records_ready(live);
 
+	note_entries(live);
 	if (!err && live->has_ended_spaces && tables_run_full(live))
 		err = purge(live);
 	if (!err && tables_run_full(live))
 		err = add_table(live);
 	if (!err && live->wants_drain)
 		err = drain(live);
-	if (!err && live->options.stacks && !timeline__due_ns(&live->timeline, time_ns))
+	if (!err && live->options.stacks && !live->end_ns &&
+	    !timeline__due_ns(&live->timeline, time_ns))
 		err = sample(live, time_ns);
 	return err;
 }
@@ -564,6 +579,7 @@ int live__stop(struct live *live, __u64 end_ns)
 {
 	__atomic_store_n(&live->options.shared->stopped, 1, __ATOMIC_RELEASE);
 	live->end_ns = end_ns;
+	note_entries(live);
 	return live->options.stacks ? sample(live, end_ns - live->options.shared->start_ns) : 0;
 }
 
@@ -759,7 +775,6 @@ __u64 live__epoch_ns(const struct live *live)
 	return 1ULL << lifetimes__shift(live->lifetimes);
 }
 
-/* A hash table of the kernel: 16 bytes a bucket, and 96 an entry. */
 void live__memory(const struct live *live, struct live_memory *out)
 {
 	__u64 buckets = 0;
@@ -771,8 +786,8 @@ void live__memory(const struct live *live, struct live_memory *out)
 			n *= 2;
 		buckets += n;
 	}
-	out->entries = not_negative(live->options.shared->entries);
-	out->bytes = 16 * buckets + 96 * out->entries +
+	out->entries = live->most_entries;
+	out->bytes = BUCKET_BYTES * buckets + ENTRY_BYTES * out->entries +
 		     (__u64)live->n_chunks * AP_CHUNK * sizeof(struct ap_blocks);
 	out->max_blocks = live->options.max_blocks;
 }

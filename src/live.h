@@ -68,8 +68,8 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 __u64 live__epoch_ns(const struct live *live);
 
 struct live_memory {
-	__u64 bytes;	  /* of the kernel, for records and tables */
-	__u64 entries;	  /* blocks in the tables */
+	__u64 bytes;	  /* of the kernel, for records and tables, at the most */
+	__u64 entries;	  /* blocks in the tables then, as often as it was looked */
 	__u64 max_blocks; /* that fit */
 };
 
