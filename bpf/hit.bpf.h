@@ -60,6 +60,7 @@ struct hit {
 	__u8 overflows; /* a product of sizes that does not fit */
 	__u8 internal;
 	__u8 recorded; /* calls of the site are recorded, not only needed to classify others */
+	__u32 regions; /* set of regions that it is in, once that was asked for */
 };
 
 /* @count * @size, or 0 and *@overflows = 1. */
