@@ -237,7 +237,7 @@ static int load(struct session *session, struct error *error)
 	if (n_cpus < 0)
 		return error__set(error, n_cpus, "cannot tell the number of CPUs: %s",
 				  strerror(-n_cpus));
-	if (!getenv("REGDBG")) libbpf_set_print(be_quiet);
+	libbpf_set_print(be_quiet);
 	skeleton = allocprof_bpf__open();
 	if (!skeleton)
 		return error__set(error, -errno, "cannot read the built-in BPF programs: %s",
