@@ -278,16 +278,17 @@ void regions__meet(struct regions *regions, int fd, const char *path, pid_t late
 	file = add_file(regions, &st);
 	if (!file)
 		return;
+	elf_version(EV_CURRENT);
 	marks = calloc(1, sizeof(*marks));
 	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (!marks || own < 0)
+	err = own < 0 ? -errno : debug_file__open(own, path, &debug, NULL);
+	if (!err && !marks)
 		err = -ENOMEM;
-	else
-		err = debug_file__open(own, path, &debug, NULL);
 	if (err) {
 		if (err != -ENOEXEC)
 			add_gap(regions, "whether %s has regions is not known: %s", path,
 				strerror(-err));
+		debug_file__close(&debug);
 		return;
 	}
 	*marks = (struct marks){ .regions = regions, .path = path, .fd = fd };
