@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from support import Obedient, TIMEOUT_SECONDS, figures, patched_functions, read_report, wait_until
+from support import SOURCE, Obedient, TIMEOUT_SECONDS, figures, patched_functions, read_report, wait_until
 
 WAYS = ["nest", "recurse", "leave", "jump", "overlap", "threads", "fork", "exec", "alternate",
         "alternate_above"]
@@ -53,6 +53,54 @@ def assert_regions(report, own, live, knows_bytes=True):
         assert {key: region[key] for key in expected} == expected, name
     assert report["regions_complete"], report["regions_gaps"]
     assert report["complete"]
+
+
+SOURCE_TEXT = """
+#include "allocprof.h"
+#ifdef PLAIN
+#undef ALLOCPROF_MARK_
+#define ALLOCPROF_MARK_(provider, name, arguments) __asm__ __volatile__("nop" ::: "memory")
+#endif
+int work(int n);
+int work(int n)
+{
+	ALLOCPROF_REGION("work");
+	if (n > 2)
+		return work(n - 1);
+	for (int i = 0; i < n; i++) {
+		ALLOCPROF_REGION("loop");
+		if (i == 1)
+			break;
+	}
+	ALLOCPROF_BEGIN("rest");
+	n++;
+	ALLOCPROF_END("rest");
+	return n;
+}
+"""
+COMPILERS = {
+    "c": ("gcc", "clang", ["c99", "c11", "c17", "c2x"]),
+    "cc": ("g++", "clang++", ["c++11", "c++14", "c++17", "c++20"]),
+}
+
+
+@pytest.mark.parametrize("suffix, compiler, standard", [
+    (suffix, compiler, standard) for suffix, (*compilers, standards) in COMPILERS.items()
+    for compiler in compilers for standard in standards])
+def test_header(run, tmp_path, suffix, compiler, standard):
+    """It compiles without a warning, and a mark is nothing but a nop."""
+    source = tmp_path / f"work.{suffix}"
+    source.write_text(SOURCE_TEXT)
+    for level in ("-O0", "-O2"):
+        code = []
+        for define in ("-UPLAIN", "-DPLAIN"):
+            run([compiler, f"-std={standard}", level, "-Wall", "-Wextra", "-Wpedantic", "-Wshadow",
+                 "-Werror", define, "-I", SOURCE / "include", "-c", source,
+                 "-o", tmp_path / "work.o"], expect=0)
+            run(["objcopy", "-O", "binary", "-j", ".text", tmp_path / "work.o",
+                 tmp_path / "code"], expect=0)
+            code.append((tmp_path / "code").read_bytes())
+        assert code[0] == code[1] and code[0]
 
 
 @LIVE
