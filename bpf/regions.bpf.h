@@ -36,7 +36,7 @@ struct {
 /* By set and function. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AP_MAX_REGION_SETS * AP_FUNCTIONS);
+	__uint(max_entries, AP_MAX_REGION_SETS *AP_FUNCTIONS);
 	__type(key, __u32);
 	__type(value, struct ap_site_counts);
 } region_counts SEC(".maps");
@@ -44,7 +44,7 @@ struct {
 /* With live, by set and enum ap_stat: what became of calls, and which blocks were freed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AP_MAX_REGION_SETS * AP_STATS);
+	__uint(max_entries, AP_MAX_REGION_SETS *AP_STATS);
 	__type(key, __u32);
 	__type(value, __u64);
 } region_stats SEC(".maps");

@@ -40,9 +40,8 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 		const struct table_cell cells[] = {
 			{ number__count(counts->calls) },
 			table__word(profile__function_name(i)),
-			i == AP_FREE
-				? table__word("")
-				: (struct table_cell){ number__count(counts->size_bytes) },
+			i == AP_FREE ? table__word("")
+				     : (struct table_cell){ number__count(counts->size_bytes) },
 			{ number__count(counts->internal) },
 		};
 
@@ -61,21 +60,21 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 void stat_print__totals(const struct stat_totals *totals, bool has_live, FILE *to)
 {
 	stat_print__count(to, totals->allocations, "allocations",
-		    has_live ? "" : "requests; failed ones are among them");
+			  has_live ? "" : "requests; failed ones are among them");
 	stat_print__count(to, totals->reallocations, "reallocations", "");
 	if (totals->knows_frees) {
 		stat_print__count(to, totals->deallocations, "deallocations", "without free(NULL)");
 		if (totals->allocations >= totals->deallocations)
 			stat_print__count(to, totals->allocations - totals->deallocations,
-				    "remaining allocations", "allocations - deallocations");
+					  "remaining allocations", "allocations - deallocations");
 		else
 			stat_print__count(to, totals->deallocations - totals->allocations,
-				    "more deallocations than allocations",
-				    "of blocks from before the start");
+					  "more deallocations than allocations",
+					  "of blocks from before the start");
 	}
 	stat_print__count(to, totals->allocations_size_bytes + totals->reallocations_size_bytes,
-		    has_live ? "bytes allocated" : "bytes asked for",
-		    has_live ? "by allocations and reallocations" : "");
+			  has_live ? "bytes allocated" : "bytes asked for",
+			  has_live ? "by allocations and reallocations" : "");
 }
 
 static void add(json_object *object, const char *key, json_object *value)

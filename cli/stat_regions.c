@@ -52,7 +52,8 @@ void stat_regions__print(const struct session *session, const struct measure *me
 			print_region(measure, results, &regions->list[i], to);
 	for (size_t i = 0; i < regions->n; i++)
 		if (!regions->list[i].entered)
-			fprintf(to, "%s%s", n_others++ ? ", " : "\n Regions that were not entered: ",
+			fprintf(to, "%s%s",
+				n_others++ ? ", " : "\n Regions that were not entered: ",
 				regions->list[i].name);
 	if (n_others || !regions->complete)
 		fputc('\n', to);

@@ -55,10 +55,10 @@ static void print_window(const struct session_window *window, FILE *to)
 		fprintf(to, "  nothing was measured: %s\n", window->why);
 	if (window->undecided)
 		stat_print__count(to, window->undecided, "calls undecided",
-			    "their stacks did not tell whether they were within");
+				  "their stacks did not tell whether they were within");
 	if (window->unnoticed)
-		stat_print__count(to, window->unnoticed, "beginnings or ends of the window unnoticed",
-			    "");
+		stat_print__count(to, window->unnoticed,
+				  "beginnings or ends of the window unnoticed", "");
 }
 
 static void print_live(const struct session_live *live, FILE *to)
@@ -66,31 +66,32 @@ static void print_live(const struct session_live *live, FILE *to)
 	const __u64 *stats = live->stats;
 	char note[64];
 
-	stat_print__count(to, stats[AP_STAT_FREED_BYTES], "bytes freed", "by frees and reallocations");
+	stat_print__count(to, stats[AP_STAT_FREED_BYTES], "bytes freed",
+			  "by frees and reallocations");
 	snprintf(note, sizeof(note), "in %s blocks", number__count(live->blocks).text);
 	stat_print__count(to, live->size_bytes, "bytes live at the end", note);
 	stat_print__count(to, live->peak_bytes, "bytes live at the peak", "");
 	stat_print__count(to, stats[AP_STAT_TEMPORARY], "temporary allocations",
-		    "freed before the thread's next one");
+			  "freed before the thread's next one");
 	stat_print__count(to, stats[AP_STAT_FAILED], "failed requests", "");
 	if (live->discarded)
 		stat_print__count(to, live->discarded, "blocks discarded", "by exec");
 	if (stats[AP_STAT_FREES_UNKNOWN])
 		stat_print__count(to, stats[AP_STAT_FREES_UNKNOWN], "frees of unknown blocks",
-			    "allocated before the start, or unseen");
+				  "allocated before the start, or unseen");
 	if (stats[AP_STAT_FREES_INHERITED])
 		stat_print__count(to, stats[AP_STAT_FREES_INHERITED], "frees of inherited blocks",
-			    "allocated before a fork");
+				  "allocated before a fork");
 	if (live->unfinished)
 		stat_print__count(to, live->unfinished, "calls did not return", "");
 	if (stats[AP_STAT_UNMATCHED])
 		stat_print__count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
-			    "of blocks whose address was handed out again");
+				  "of blocks whose address was handed out again");
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (stats[AP_STAT_UNTRACKED + reason])
 			stat_print__count(to, stats[AP_STAT_UNTRACKED + reason],
-				    "calls whose blocks are not followed",
-				    profile__untracked_name(reason));
+					  "calls whose blocks are not followed",
+					  profile__untracked_name(reason));
 }
 
 int stat_report__text(const struct session *session, const struct measure *measure,
@@ -111,7 +112,8 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	stat_print__totals(&totals, results->has_live, to);
 	if (results->has_live)
 		print_live(&results->live, to);
-	stat_print__count(to, results->processes, results->processes == 1 ? "process" : "processes", "");
+	stat_print__count(to, results->processes, results->processes == 1 ? "process" : "processes",
+			  "");
 	print_completeness(session, results, to);
 	print_window(&results->window, to);
 	stat_regions__print(session, measure, results, to);

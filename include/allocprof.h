@@ -55,8 +55,8 @@
 #define ALLOCPROF_JOIN_(a, b)	a##b
 #define ALLOCPROF_UNIQUE_(a, b) ALLOCPROF_JOIN_(a, b)
 
-#define ALLOCPROF_BEGIN(name) ALLOCPROF_MARK_("allocprof_begin", name, "")
-#define ALLOCPROF_END(name)   ALLOCPROF_MARK_("allocprof_end", name, "")
+#define ALLOCPROF_BEGIN(name)  ALLOCPROF_MARK_("allocprof_begin", name, "")
+#define ALLOCPROF_END(name)    ALLOCPROF_MARK_("allocprof_end", name, "")
 #define ALLOCPROF_ENTER_(name) ALLOCPROF_MARK_("allocprof_begin", name, "-4@$1")
 
 /* Marks of a scope are in the function's own frame, also where nothing else is inlined: so a call above it is
@@ -83,12 +83,11 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 }
 
 #define ALLOCPROF_REGION(name)                                                                     \
-	__attribute__((__cleanup__(allocprof_leave_),                                              \
-		       __unused__)) const char ALLOCPROF_UNIQUE_(allocprof_in_, __LINE__) =        \
-		__extension__({                                                                    \
-			ALLOCPROF_ENTER_(name);                                                    \
-			(char)0;                                                                   \
-		})
+	__attribute__((__cleanup__(allocprof_leave_), __unused__)) const char ALLOCPROF_UNIQUE_(   \
+		allocprof_in_, __LINE__) = __extension__({                                         \
+		ALLOCPROF_ENTER_(name);                                                            \
+		(char)0;                                                                           \
+	})
 #endif
 
 #else
@@ -96,11 +95,10 @@ static inline __attribute__((__always_inline__)) void allocprof_leave_(const cha
 #define ALLOCPROF_JOIN_(a, b)	a##b
 #define ALLOCPROF_UNIQUE_(a, b) ALLOCPROF_JOIN_(a, b)
 
-#define ALLOCPROF_BEGIN(name) ((void)0)
-#define ALLOCPROF_END(name)   ((void)0)
+#define ALLOCPROF_BEGIN(name)  ((void)0)
+#define ALLOCPROF_END(name)    ((void)0)
 /* A declaration here too. */
-#define ALLOCPROF_REGION(name)                                                                     \
-	struct ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)
+#define ALLOCPROF_REGION(name) struct ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)
 
 #endif
 

@@ -49,8 +49,8 @@ __attribute__((format(printf, 2, 3))) static int fail_at(const struct place *pla
 	return error__set(place->error, -EINVAL, "%.256s, test '%.64s'%s%.64s%s%s%.64s%s: %.400s",
 			  place->path, place->test, place->region ? ", region '" : "",
 			  place->region ? place->region : "", place->region ? "'" : "",
-			  place->key ? ", \"" : "",
-			  place->key ? place->key : "", place->key ? "\"" : "", said.text);
+			  place->key ? ", \"" : "", place->key ? place->key : "",
+			  place->key ? "\"" : "", said.text);
 }
 
 static int read_text(const struct place *place, json_object *value, const char **text)
@@ -152,8 +152,9 @@ static int read_region(const struct place *at, json_object *object, struct budge
 	place.region = region->name;
 	place.key = NULL;
 	if (!json_object_is_type(object, json_type_object))
-		return fail(&place,
-			    "it has to be an object, such as {\"total_allocations\": {\"max\": 1000}}");
+		return fail(
+			&place,
+			"it has to be an object, such as {\"total_allocations\": {\"max\": 1000}}");
 	json_object_object_foreach(object, key, value)
 	{
 		int figure = figure_by_name(key);
@@ -215,9 +216,10 @@ static int read_key(const struct place *place, json_object *value, struct budget
 		return read_regions(place, value, test);
 	if (!strcmp(place->key, "comment"))
 		return read_text(place, value, &ignored);
-	return fail(place, "unknown key; a test has command, runs, warmup, directory, regions, comment, "
-			   "total_allocations, total_allocated_bytes, remaining_allocations, "
-			   "remaining_bytes and peak_bytes");
+	return fail(place,
+		    "unknown key; a test has command, runs, warmup, directory, regions, comment, "
+		    "total_allocations, total_allocated_bytes, remaining_allocations, "
+		    "remaining_bytes and peak_bytes");
 }
 
 /* It is part of file names. */

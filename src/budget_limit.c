@@ -164,8 +164,8 @@ int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGU
 int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
 			  bool *changed)
 {
-	return update_limits(region->object, region->limits, values,
-			     1U << BUDGET_TOTAL_ALLOCATIONS, changed);
+	return update_limits(region->object, region->limits, values, 1U << BUDGET_TOTAL_ALLOCATIONS,
+			     changed);
 }
 
 static int write_all(int fd, const char *text, size_t size)

@@ -53,8 +53,8 @@ struct session {
 	struct mapping_events *mapping_events;
 	struct probes *probes;
 	struct collector *collector;
-	struct live *live; /* NULL without */
-	struct gate *gate; /* NULL: all of the run is measured */
+	struct live *live;	 /* NULL without */
+	struct gate *gate;	 /* NULL: all of the run is measured */
 	struct regions *regions; /* NULL: they are not looked for */
 	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */
 	struct target target;
@@ -549,9 +549,8 @@ static int new_probes(struct session *session, pid_t pid)
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
-		.use_file = walks(&session->options) || session->gate || session->regions
-				    ? use_file
-				    : NULL,
+		.use_file = walks(&session->options) || session->gate || session->regions ? use_file
+											  : NULL,
 		.context = session,
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;

@@ -67,7 +67,8 @@ static bool knows(enum uprobe_kind kind, int *prog)
 	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2,
 			      &options);
 	/* A directory cannot be probed, and only a kernel that knows the link gets as far as that. */
-	return *prog >= 0 && uprobe_multi__link(*prog, kind, "/", &offset, &cookie, NULL, 1, 0) == -EBADF;
+	return *prog >= 0 &&
+	       uprobe_multi__link(*prog, kind, "/", &offset, &cookie, NULL, 1, 0) == -EBADF;
 }
 
 bool uprobe_session__supported(void)
@@ -87,7 +88,8 @@ bool uprobe_multi__supported(bool *pid_works)
 	if (!knows(UPROBE_ENTRY, &prog))
 		return false;
 	/* The fix of the pid filter (Linux 6.10) refuses a negative pid before it looks for it. */
-	err = uprobe_multi__link(prog, UPROBE_ENTRY, "/proc/self/exe", &offset, &cookie, NULL, 1, -1);
+	err = uprobe_multi__link(prog, UPROBE_ENTRY, "/proc/self/exe", &offset, &cookie, NULL, 1,
+				 -1);
 	*pid_works = err == -EINVAL;
 	return true;
 }

@@ -89,8 +89,8 @@ static inline void leave(const int *region)
 /* A scope, and what is known of it without marks. */
 #define SCOPE(name, number)                                                                        \
 	ALLOCPROF_REGION(name);                                                                    \
-	const int ALLOCPROF_UNIQUE_(scope_, __LINE__)                                              \
-		__attribute__((cleanup(leave), unused)) = enter(number)
+	const int ALLOCPROF_UNIQUE_(scope_, __LINE__) __attribute__((cleanup(leave), unused)) =    \
+		enter(number)
 #define BEGIN(name, number)                                                                        \
 	ALLOCPROF_BEGIN(name);                                                                     \
 	enter(number)

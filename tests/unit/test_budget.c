@@ -216,25 +216,25 @@ static void test_regions(void **state)
 	struct budget budget;
 	bool changed;
 
-	assert_int_equal(parse("{\"tests\": {\"a\": {\"regions\": {\"r\": {}, \"s\": {\"comment\": \"c\", "
-			       "\"remaining_bytes\": {\"max\": 1}}}}, \"b\": {\"regions\": {\"r\": {}}}}}",
-			       &budget, &error),
-			 0);
+	assert_int_equal(
+		parse("{\"tests\": {\"a\": {\"regions\": {\"r\": {}, \"s\": {\"comment\": \"c\", "
+		      "\"remaining_bytes\": {\"max\": 1}}}}, \"b\": {\"regions\": {\"r\": {}}}}}",
+		      &budget, &error),
+		0);
 	assert_int_equal(budget.tests[0].n_regions, 2);
 	assert_true(budget_test__has_limits(&budget.tests[0]));
 	assert_false(budget_test__has_limits(&budget.tests[1]));
 	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
 	assert_false(changed);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(budget_region__update(&budget.tests[0].regions[i], values,
-						       &changed),
-				 0);
+		assert_int_equal(
+			budget_region__update(&budget.tests[0].regions[i], values, &changed), 0);
 		assert_true(changed);
 	}
-	assert_string_equal(json_object_to_json_string_ext(budget.tests[0].object,
-							   JSON_C_TO_STRING_PLAIN),
-			    "{\"regions\":{\"r\":{\"total_allocations\":{\"max\":7050}},"
-			    "\"s\":{\"comment\":\"c\",\"remaining_bytes\":{\"max\":9}}}}");
+	assert_string_equal(
+		json_object_to_json_string_ext(budget.tests[0].object, JSON_C_TO_STRING_PLAIN),
+		"{\"regions\":{\"r\":{\"total_allocations\":{\"max\":7050}},"
+		"\"s\":{\"comment\":\"c\",\"remaining_bytes\":{\"max\":9}}}}");
 	budget__release(&budget);
 }
 

@@ -156,8 +156,8 @@ static void test_functions(void **state)
 	assert_int_equal(find("ns::twice", &code, &error), -ENOTUNIQ);
 	assert_non_null(strstr(error.text, "ns::twice(int) at 0x"));
 	assert_non_null(strstr(error.text, "ns::twice(long) at 0x"));
-	assert_int_equal(sscanf(strstr(error.text, "(long) at "), "(long) at %31[0-9a-fx]", address),
-			 1);
+	assert_int_equal(
+		sscanf(strstr(error.text, "(long) at "), "(long) at %31[0-9a-fx]", address), 1);
 	assert_int_equal(find(address, &code, &error), 0);
 	assert_int_equal(code.entries[0], twice.entries[0]);
 
@@ -180,9 +180,9 @@ static void test_no_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes),	       cmocka_unit_test(test_damaged_files),
-		cmocka_unit_test(test_probes),	       cmocka_unit_test(test_refused_probes),
-		cmocka_unit_test(test_functions),      cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_notes),	  cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_probes),	  cmocka_unit_test(test_refused_probes),
+		cmocka_unit_test(test_functions), cmocka_unit_test(test_no_file),
 	};
 
 	elf_version(EV_CURRENT);
