@@ -13,6 +13,8 @@
 
 struct ap_regions regions;
 
+_Static_assert(AP_MAX_REGION_SETS <= 256, "struct hit has a byte for it");
+
 /* By thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
