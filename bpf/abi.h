@@ -159,7 +159,7 @@ struct ap_region_thread {
 
 struct ap_regions {
 	__u32 active; /* set by user space: 1 where a file with regions is probed */
-	__u32 pad;    /* 0 */
+	__u32 zero;   /* stays so */
 	/* The sets that were met, as bit masks; 0 where none was yet. */
 	__u64 masks[AP_MAX_REGION_SETS];
 };

@@ -75,6 +75,12 @@ __noinline int set__number(__u64 mask)
 	return (int)AP_NO_REGION_SET;
 }
 
+/* Zero, which the verifier does not know: it would go through a loop with each value of a count apart. */
+static __always_inline __u32 some_zero(void)
+{
+	return *(volatile __u32 *)&regions.zero;
+}
+
 /* A signal's handler may run above all frames of its thread, and below what it interrupted. */
 static __always_inline bool is_alternate_stack(__u64 sp)
 {
@@ -127,7 +133,7 @@ __noinline int region_thread__settle(struct ap_region_thread *thread)
 /* Takes out what the thread has left without a mark. */
 __noinline int region_thread__sweep(struct ap_region_thread *thread, const struct sweep *sweep)
 {
-	__u32 kept = 0;
+	__u32 kept = some_zero();
 
 	if (!thread || !sweep)
 		return 0;
@@ -136,8 +142,7 @@ __noinline int region_thread__sweep(struct ap_region_thread *thread, const struc
 			break;
 		if (open__is_gone(&thread->open[i], sweep))
 			continue;
-		if (kept != i)
-			thread->open[kept & (AP_MAX_OPEN_REGIONS - 1)] = thread->open[i];
+		thread->open[kept & (AP_MAX_OPEN_REGIONS - 1)] = thread->open[i];
 		kept++;
 	}
 	if (kept == thread->n)
@@ -210,7 +215,7 @@ static __noinline int regions__begin(__u64 sp, __u64 ip, __u32 region, __u32 mar
 __noinline int region_thread__find(const struct ap_region_thread *thread, __u64 sp, __u32 region,
 				   __u32 mark)
 {
-	__u32 found = AP_MAX_OPEN_REGIONS;
+	__u32 zero = some_zero(), found = zero + AP_MAX_OPEN_REGIONS;
 	bool is_there = false;
 
 	if (!thread)
@@ -224,7 +229,7 @@ __noinline int region_thread__find(const struct ap_region_thread *thread, __u64 
 			continue;
 		if (is_there && open->sp < sp)
 			continue;
-		found = i;
+		found = zero + i;
 		is_there = open->sp >= sp;
 	}
 	return found;
@@ -234,7 +239,7 @@ __noinline int region_thread__find(const struct ap_region_thread *thread, __u64 
 __noinline int region_thread__remove(struct ap_region_thread *thread, const struct sweep *sweep,
 				     __u32 at)
 {
-	__u32 kept = 0;
+	__u32 kept = some_zero();
 
 	if (!thread || !sweep)
 		return 0;
@@ -246,8 +251,7 @@ __noinline int region_thread__remove(struct ap_region_thread *thread, const stru
 		if (i == at ||
 		    (i > at && open->sp < sweep->floor && open->alternate == sweep->alternate))
 			continue;
-		if (kept != i)
-			thread->open[kept & (AP_MAX_OPEN_REGIONS - 1)] = *open;
+		thread->open[kept & (AP_MAX_OPEN_REGIONS - 1)] = *open;
 		kept++;
 	}
 	thread->n = kept;
