@@ -86,6 +86,7 @@ struct ap_config {
 	__u32 gate;		/* 1: only what happens in the measured window is counted */
 	__u32 starts_closed;	/* 1: a process's window opens when it calls a function */
 	__u32 within;		/* 1: only calls with a function on their stack count */
+	__u32 regions;		/* 1: calls are counted by the regions that they are in */
 };
 
 /* Cookies of the probes that tell of the measured window. */
@@ -113,6 +114,54 @@ struct ap_within {
 		__u64 start; /* file offset */
 		__u64 size;  /* bytes */
 	} ranges[AP_MAX_WITHIN_RANGES];
+};
+
+/* Regions of a program (docs/regions.md): names, sets of open ones that are counted apart, the empty
+ * one being 0, and those that a thread can have open, each time that one recurs counted. */
+#define AP_MAX_REGIONS	    64
+#define AP_MAX_REGION_SETS  64
+#define AP_MAX_OPEN_REGIONS 16
+
+/* Set of a thread whose regions are more sets than there is room for. */
+#define AP_NO_REGION_SET 0xffffffffU
+
+/* What a mark does. The cookie of its probe is this, times AP_MAX_REGIONS, plus the region. */
+enum ap_region_mark {
+	AP_REGION_BEGIN, /* opens the region, to a mark of its end */
+	AP_REGION_ENTER, /* the same; it ends with the frame at the latest */
+	AP_REGION_END,
+	AP_REGION_LEAVE, /* ends what AP_REGION_ENTER opened last, whatever the region */
+};
+
+/* Why regions are not known. Names for people: profile__region_gap_name(). */
+enum ap_region_gap {
+	AP_REGION_GAP_DEPTH,   /* begins within AP_MAX_OPEN_REGIONS others */
+	AP_REGION_GAP_THREADS, /* begins by threads that there was no room for */
+	AP_REGION_GAP_SETS,    /* calls in a set of regions that there was no room for */
+	AP_REGION_GAPS,
+};
+
+/* A region that a thread has open. */
+struct ap_open_region {
+	__u64 sp, ip; /* at its beginning */
+	__u32 region;
+	__u8 scoped;	/* ends with the frame */
+	__u8 alternate; /* begun by a signal's handler, on a stack of its own */
+	__u16 pad;	/* 0 */
+};
+
+struct ap_region_thread {
+	__u32 n;
+	__u32 set;   /* of those that are open, or AP_NO_REGION_SET */
+	__u64 floor; /* the lowest SP of those that end with a frame, all ones without */
+	struct ap_open_region open[AP_MAX_OPEN_REGIONS];
+};
+
+struct ap_regions {
+	__u32 active; /* set by user space: 1 where a file with regions is probed */
+	__u32 zero;   /* stays so */
+	/* The sets that were met, as bit masks; 0 where none was yet. */
+	__u64 masks[AP_MAX_REGION_SETS];
 };
 
 /* Slots that a program tries to claim: its thread's own and those behind it. */
@@ -197,7 +246,9 @@ enum ap_stat {
 	AP_STAT_SHRUNK_BYTES,
 	AP_STAT_LIFETIMES_LOST, /* ended blocks whose epochs found no room */
 	AP_STAT_UNTRACKED,	/* the first of AP_UNTRACKED_REASONS counters */
-	AP_STATS = AP_STAT_UNTRACKED + AP_UNTRACKED_REASONS,
+	AP_STAT_REGION_GAP =
+		AP_STAT_UNTRACKED + AP_UNTRACKED_REASONS, /* the first of AP_REGION_GAPS */
+	AP_STATS = AP_STAT_REGION_GAP + AP_REGION_GAPS,
 };
 
 /* Key and value of the counters that `record` aggregates in the kernel. */
@@ -303,7 +354,7 @@ struct ap_pending {
 	__u8 has_old;
 	__u8 is_null; /* realloc of a null pointer */
 	__u8 overflows;
-	__u32 pad;
+	__u32 regions; /* set of regions that it is in */
 };
 
 struct ap_thread {

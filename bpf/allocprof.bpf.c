@@ -9,6 +9,7 @@
 #include "live.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "regions.bpf.h"
 #include "stack.bpf.h"
 #include "within.bpf.h"
 
@@ -32,21 +33,7 @@ static __always_inline void count_hit(const struct hit *hit)
 		__sync_fetch_and_add(&counts->internal, 1);
 		return;
 	}
-	__sync_fetch_and_add(&counts->calls, 1);
-	if (hit->function == AP_FREE) {
-		if (!hit->pointer)
-			__sync_fetch_and_add(&counts->null, 1);
-		return;
-	}
-	__sync_fetch_and_add(&counts->size_bytes, hit->size_bytes);
-	if (hit->function == AP_REALLOC || hit->function == AP_REALLOCARRAY) {
-		if (!hit->pointer) {
-			__sync_fetch_and_add(&counts->fresh, 1);
-			__sync_fetch_and_add(&counts->fresh_size_bytes, hit->size_bytes);
-		} else if (!hit->size_bytes && !hit->overflows) {
-			__sync_fetch_and_add(&counts->released, 1);
-		}
-	}
+	counts__add(counts, hit);
 }
 
 SEC("uprobe")
@@ -59,8 +46,10 @@ int count_call(struct pt_regs *ctx)
 		return 0;
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);
-	if (hit__read(&hit, ctx) && hit__is_measured(&hit, process))
+	if (hit__read(&hit, ctx) && hit__is_measured(&hit, process)) {
 		count_hit(&hit);
+		regions__count(&hit);
+	}
 	return 0;
 }
 
@@ -416,10 +405,12 @@ static __always_inline bool site__returns(__u32 index)
 }
 
 static __always_inline bool live__follow(struct pt_regs *ctx, struct process *process,
-					 const struct hit *hit, __u32 record)
+					 struct hit *hit, __u32 record)
 {
-	if (record != AP_NO_RECORD)
+	if (record != AP_NO_RECORD) {
 		record__count(record, hit->size_bytes);
+		regions__count(hit);
+	}
 	if (!site__returns(hit->site)) {
 		count_untracked(record, AP_UNTRACKED_NO_RETURN);
 		return false;
@@ -558,7 +549,9 @@ int live_free(struct pt_regs *ctx)
 				      : hit__is_measured(&hit, process);
 	if (!config.live_stacks && measured)
 		count_hit(&hit);
+	if (measured)
+		regions__count(&hit);
 	if (!hit.internal)
-		call__free(process, hit.pointer, measured);
+		call__free(process, &hit, measured);
 	return 0;
 }

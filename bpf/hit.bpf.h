@@ -58,8 +58,9 @@ struct hit {
 	__u32 site;
 	__u8 function;	/* enum ap_function */
 	__u8 overflows; /* a product of sizes that does not fit */
-	__u8 internal;
-	__u8 recorded; /* calls of the site are recorded, not only needed to classify others */
+	__u8 internal : 1;
+	__u8 recorded : 1; /* calls of the site are recorded, not only needed to classify others */
+	__u8 regions;	   /* set of regions that it is in, once that was asked for */
 };
 
 /* @count * @size, or 0 and *@overflows = 1. */

@@ -75,6 +75,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct pid *thread_pid;
 	struct uprobe_task *utask;
+	unsigned long sas_ss_sp;
+	unsigned long sas_ss_size;
 	char comm[16];
 };
 

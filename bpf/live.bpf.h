@@ -9,6 +9,7 @@
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
 #include "hit.bpf.h"
+#include "regions.bpf.h"
 #include "trampoline.bpf.h"
 
 static __always_inline struct ap_thread *thread__get(__u64 id)
@@ -101,6 +102,7 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	pending->function = hit->function;
 	pending->is_null = !hit->pointer;
 	pending->overflows = hit->overflows;
+	pending->regions = hit->regions;
 	pending->has_old = 0;
 	if (reallocates(hit->function) && hit->pointer && !hit->overflows)
 		pending->has_old = blocks__take(&key, &pending->old);
@@ -115,6 +117,7 @@ static __always_inline void call__fail(struct ap_pending *pending)
 	if (record) {
 		__sync_fetch_and_add(&record->failed, 1);
 		stat__add(AP_STAT_FAILED);
+		regions__add(pending->regions, AP_STAT_FAILED, 1);
 	}
 	pending__restore(pending);
 }
@@ -128,16 +131,21 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 	if (pending->has_old) {
 		old = pending->old.size_bytes;
 		block__end(process, &pending->old, pending->entry_ns, how);
+		regions__add_end(pending->regions, old, how != BLOCK_MOVED);
 	} else if (!config.gate || pending->record != AP_NO_RECORD) {
 		count_foreign_free(process);
 	}
 	if (how != BLOCK_MOVED)
 		return;
 	stat__add(AP_STAT_REALLOCATIONS);
-	if (size > old)
+	regions__add(pending->regions, AP_STAT_REALLOCATIONS, 1);
+	if (size > old) {
 		stat__add_many(AP_STAT_GROWN_BYTES, size - old);
-	else
+		regions__add(pending->regions, AP_STAT_GROWN_BYTES, size - old);
+	} else {
 		stat__add_many(AP_STAT_SHRUNK_BYTES, old - size);
+		regions__add(pending->regions, AP_STAT_SHRUNK_BYTES, old - size);
+	}
 }
 
 static __noinline void call__return(struct process *process, struct ap_thread *thread,
@@ -174,8 +182,11 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	if (moves)
 		call__end_old(process, pending, added ? BLOCK_MOVED : BLOCK_FREED);
 	thread->sequence++;
-	if (added)
-		block__begin(process, &block);
+	if (!added)
+		return;
+	block__begin(process, &block);
+	regions__add(pending->regions, AP_STAT_ALLOCATIONS, 1);
+	regions__add(pending->regions, AP_STAT_ALLOCATED_BYTES, block.size_bytes);
 }
 
 /* A return to where SP is @sp then. */
@@ -211,17 +222,19 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 }
 
 /* free() is entered; @counts: what ends no known block counts as well. */
-static __always_inline void call__free(struct process *process, __u64 pointer, bool counts)
+static __always_inline void call__free(struct process *process, const struct hit *hit, bool counts)
 {
-	struct ap_block_key key = { .address = pointer, .space = process->space };
+	struct ap_block_key key = { .address = hit->pointer, .space = process->space };
 	struct ap_block block;
 
-	if (pointer && blocks__take(&key, &block))
+	if (hit->pointer && blocks__take(&key, &block)) {
 		block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
-	else if (counts && !pointer)
+		regions__add_end(hit->regions, block.size_bytes, true);
+	} else if (counts && !hit->pointer) {
 		stat__add(AP_STAT_FREES_NULL);
-	else if (counts)
+	} else if (counts) {
 		count_foreign_free(process);
+	}
 }
 
 /* Declared in process.bpf.h. */

@@ -59,6 +59,11 @@ static __always_inline void live__fork(struct process *child, struct process *pa
 				       __u32 parent_tgid, bool shares);
 static __always_inline __u64 live__generation(void);
 
+/* With regions, regions.bpf.h: */
+static __always_inline bool regions__are_active(void);
+static __noinline int regions__fork(__u64 parent, __u64 child);
+static __always_inline void regions__end_thread(__u64 id);
+
 /* The id of @task's process in the PID namespace of @namespace_level, 0 where it has none there. */
 static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namespace_level)
 {
@@ -143,9 +148,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!config.follow)
 		return 0;
 	process = bpf_map_lookup_elem(&processes, &parent_tgid);
-	if (process)
-		process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
-			     child->mm == parent->mm);
+	if (!process)
+		return 0;
+	if (regions__are_active())
+		regions__fork(bpf_get_current_pid_tgid(), (__u64)child->tgid << 32 | child->pid);
+	process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
+		     child->mm == parent->mm);
 	return 0;
 }
 
@@ -165,6 +173,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 		process->space = live__new_space();
 		process->inherits = 0;
 	}
+	regions__end_thread((__u64)tgid << 32 | (__u32)old_pid);
+	regions__end_thread((__u64)tgid << 32 | tgid);
 	/* All other threads are gone: nobody else looks at this entry now. */
 	parent = process->state == PROCESS_COUNTED ? process->id : 0;
 	process->id = __sync_fetch_and_add(&last_process_id, 1) + 1;
@@ -189,6 +199,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 
 	if (config.live && bpf_map_lookup_elem(&processes, &tgid))
 		live__end_thread((__u64)tgid << 32 | (__u32)task->pid);
+	regions__end_thread((__u64)tgid << 32 | (__u32)task->pid);
 	/* do_exit() has taken this thread off the count before the tracepoint: at 0 none of the
 	 * process will be in user space again. Two last threads may both see it, the second finds
 	 * nothing. */

@@ -13,6 +13,7 @@
 
 struct measure;
 struct measure_surroundings;
+struct session_results;
 
 /* The worse the greater: the worst of all tests is the status. */
 enum check_outcome {
@@ -26,13 +27,23 @@ enum check_outcome {
 	CHECK_OUTCOMES,
 };
 
+/* A region that the test limits. */
+struct check_region {
+	struct budget_region *region;
+	struct figure_range figures[BUDGET_FIGURES];
+	struct error missing; /* that some run did not enter it */
+	/* By figure and run; while it is measured. */
+	__s64 *values[BUDGET_FIGURES];
+};
+
 struct check_result {
 	const struct budget_test *test;
 	enum check_outcome outcome;
 	int status;	    /* of the command, or why it was not run */
 	struct error error; /* of what is neither within nor over nor stale */
 	struct figure_range figures[BUDGET_FIGURES];
-	size_t n_runs; /* that counted; 0: figures are not known */
+	struct check_region *regions; /* as many as the test has; owned */
+	size_t n_runs;		      /* that counted; 0: figures are not known */
 	double seconds;
 	bool is_updated;
 	struct budget_limit old_limits[BUDGET_FIGURES]; /* where it is */
@@ -59,6 +70,21 @@ void check_result__release(struct check_result *result);
 
 /* The exit status for the worst of @n results. */
 int check__status(const struct check_result *results, size_t n);
+
+/* How @figure of the test, and of its regions, stands to its limits: the worst of it. */
+enum budget_verdict check_result__verdict(const struct check_result *result,
+					  enum budget_figure figure);
+
+/* Makes room for the regions of @test in @runs runs. 0 or -ENOMEM. */
+int check_regions__prepare(struct check_result *result, const struct budget_test *test,
+			   size_t runs);
+/* Takes down what run @run, from 0, did in them. */
+void check_regions__take(struct check_result *result, const struct measure *measure,
+			 const struct session_results *results, size_t run);
+/* All runs are over. -ENOENT, with a sentence in the result, where one is not known to the target. */
+int check_regions__settle(struct check_result *result);
+int check_regions__update(struct check_result *result, bool *is_updated);
+void check_regions__release(struct check_result *result);
 
 /* "within", "over" and so on. */
 const char *check__outcome_name(enum check_outcome outcome);

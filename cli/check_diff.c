@@ -100,8 +100,7 @@ static void print_details(const struct check_result *result, FILE *to)
 		return;
 	}
 	for (int i = 0; i < BUDGET_FIGURES; i++) {
-		if (budget_limit__judge(&result->test->limits[i], i, result->figures[i].min) ==
-		    BUDGET_WITHIN)
+		if (check_result__verdict(result, i) == BUDGET_WITHIN)
 			continue;
 		fprintf(to, "Since the last pass, %s:\n", budget__figure_name(i));
 		if (print_diff(result, costs[i], to, &error))

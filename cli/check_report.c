@@ -59,14 +59,30 @@ static void print_limits(const struct budget_limit *limit, enum budget_figure fi
 		fprintf(to, " (at least %s)", signed_count(min).text);
 }
 
-static void print_figure(const struct check_result *result, int figure, FILE *to)
+static void print_figure(const struct check_result *result, const struct figure_range *range,
+			 const struct budget_limit *limit, int figure, FILE *to)
 {
-	const struct figure_range *range = &result->figures[figure];
-
 	fprintf(to, "%s %s", budget__figure_name(figure), signed_count(range->min).text);
 	if (range->max != range->min)
 		fprintf(to, " to %s in %zu runs", signed_count(range->max).text, result->n_runs);
-	print_limits(&result->test->limits[figure], figure, range->min, to);
+	print_limits(limit, figure, range->min, to);
+}
+
+/* Those that are limited, of the test or of @region. */
+static void print_figures(const struct check_result *result, const struct check_region *region,
+			  size_t *shown, FILE *to)
+{
+	const struct budget_limit *limits = region ? region->region->limits : result->test->limits;
+	const struct figure_range *ranges = region ? region->figures : result->figures;
+
+	for (int i = 0; i < BUDGET_FIGURES; i++) {
+		if (!limits[i].has_max && !limits[i].has_min)
+			continue;
+		fprintf(to, "%s", (*shown)++ ? "; " : "");
+		if (region)
+			fprintf(to, "in region '%s' ", region->region->name);
+		print_figure(result, &ranges[i], &limits[i], i, to);
+	}
 }
 
 char *check_result__summary(const struct check_result *result)
@@ -77,15 +93,12 @@ char *check_result__summary(const struct check_result *result)
 
 	if (!to)
 		return NULL;
-	if (result->error.text[0])
+	if (result->error.text[0]) {
 		fprintf(to, "%s", result->error.text);
-	for (int i = 0; i < BUDGET_FIGURES && !result->error.text[0]; i++) {
-		const struct budget_limit *limit = &result->test->limits[i];
-
-		if (!limit->has_max && !limit->has_min)
-			continue;
-		fprintf(to, "%s", shown++ ? "; " : "");
-		print_figure(result, i, to);
+	} else {
+		print_figures(result, NULL, &shown, to);
+		for (size_t i = 0; i < result->test->n_regions; i++)
+			print_figures(result, &result->regions[i], &shown, to);
 	}
 	if (!fclose(to))
 		return summary;

@@ -72,7 +72,9 @@ static int take_run(void *context, struct session *session, const struct session
 	measure__report_gaps(session, results);
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		runs->values[i][run - 1] = figures.values[stat_figures[i]];
-	if (!results->complete || results->live.untracked || results->target_runs)
+	check_regions__take(runs->result, runs->measure, results, run - 1);
+	if (!results->complete || results->live.untracked || results->target_runs ||
+	    (runs->result->test->n_regions && !results->regions.complete))
 		runs->is_incomplete = true;
 	if (runs->result->profile && (run == 1 || allocations < runs->fewest)) {
 		runs->fewest = allocations;
@@ -97,11 +99,27 @@ static void add_paths(const struct check_context *context, struct check_result *
 		unlink(result->profile);
 }
 
+enum budget_verdict check_result__verdict(const struct check_result *result,
+					  enum budget_figure figure)
+{
+	enum budget_verdict worst = budget_limit__judge(&result->test->limits[figure], figure,
+							result->figures[figure].min);
+
+	for (size_t i = 0; i < result->test->n_regions; i++) {
+		const struct check_region *check = &result->regions[i];
+		enum budget_verdict verdict = budget_limit__judge(
+			&check->region->limits[figure], figure, check->figures[figure].min);
+
+		if (verdict > worst)
+			worst = verdict;
+	}
+	return worst;
+}
+
 static void judge(struct check_result *result)
 {
 	for (int i = 0; i < BUDGET_FIGURES; i++) {
-		enum budget_verdict verdict =
-			budget_limit__judge(&result->test->limits[i], i, result->figures[i].min);
+		enum budget_verdict verdict = check_result__verdict(result, i);
 
 		if (verdict == BUDGET_OVER)
 			result->outcome = CHECK_OVER;
@@ -117,7 +135,8 @@ static void update(struct check_result *result, struct budget_test *test)
 	memcpy(result->old_limits, test->limits, sizeof(test->limits));
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		values[i] = result->figures[i].min;
-	if (!budget_test__update(test, values, &result->is_updated))
+	if (!budget_test__update(test, values, &result->is_updated) &&
+	    !check_regions__update(result, &result->is_updated))
 		return;
 	result->outcome = CHECK_NOT_RUN;
 	result->status = EXIT_OURS;
@@ -219,6 +238,10 @@ static void measure_test(const struct check_context *context, struct budget_test
 		result->figures[i] = figures__range(runs->values[i], end.counted);
 	if (set_failure(result, runs, &end, err))
 		return;
+	if (check_regions__settle(result)) {
+		result->outcome = CHECK_FAILED;
+		return;
+	}
 	/* Of what was tried on the way and is not there on every system. */
 	result->error.text[0] = '\0';
 	if (context->update)
@@ -237,7 +260,7 @@ void check__run(const struct check_context *context, struct budget_test *test,
 	struct check_runs runs = { .context = context, .measure = &measure, .result = result };
 	struct series series = series_of(context, test);
 	double start = now_seconds();
-	bool has_memory = true;
+	bool has_memory;
 
 	*result = (struct check_result){ .test = test };
 	measure.argv = (char **)(context->argv ? (void *)context->argv : (void *)test->command);
@@ -248,6 +271,7 @@ void check__run(const struct check_context *context, struct budget_test *test,
 		return;
 	}
 	add_paths(context, result);
+	has_memory = !check_regions__prepare(result, test, series.runs);
 	for (int i = 0; i < BUDGET_FIGURES; i++) {
 		runs.values[i] = calloc(series.runs, sizeof(__s64));
 		has_memory &= !!runs.values[i];
@@ -269,6 +293,7 @@ void check_result__release(struct check_result *result)
 	free(result->profile);
 	free(result->baseline);
 	free(result->details);
+	check_regions__release(result);
 }
 
 int check__status(const struct check_result *results, size_t n)

@@ -335,6 +335,7 @@ static int run_check(int argc, char **argv)
 		.measure.session = {
 			.stacks = true,
 			.live = true,
+			.regions = true,
 			.functions = (1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE),
 			.follow = true,
 			.max_depth = STACK_DEPTH,

@@ -54,6 +54,8 @@ static bool print_program(const char *name, bool stacks, bool live, struct error
 	struct session_options options = {
 		.stacks = stacks,
 		.live = live,
+		/* Of stat and of check, which records with live. */
+		.regions = !stacks || live,
 		.follow = true,
 		.max_depth = AP_MAX_DEPTH,
 		.stack_dump_bytes = AP_MAX_STACK_DUMP,

@@ -198,7 +198,11 @@ static int measure_target(const struct stat_options *options, struct stat_run *r
 static int run_stat(int argc, char **argv)
 {
 	struct stat_options options = {
-		.measure.session = { .functions = (1U << AP_FUNCTIONS) - 1, .follow = true },
+		.measure.session = {
+			.functions = (1U << AP_FUNCTIONS) - 1,
+			.regions = true,
+			.follow = true,
+		},
 	};
 	struct stat_run run = { .options = &options };
 	struct error error = { 0 };

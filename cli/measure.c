@@ -18,6 +18,7 @@
 #include "options.h"
 #include "probes.h"
 #include "profile.h"
+#include "stat_regions.h"
 #include "window_options.h"
 
 static int parse_pid(struct measure *measure, const char *text, struct error *error)
@@ -378,6 +379,7 @@ void measure__report_gaps(const struct session *session, const struct session_re
 			       "perhaps an allocator",
 			       results->mappings_lost);
 	window_options__report_gaps(&results->window);
+	stat_regions__report_gaps(session, results);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);
 	if (results->processes_left)

@@ -28,9 +28,8 @@ bool stat_totals__shows(const struct measure *measure, const struct session_resu
 
 /* As stats_alloc counts: a reallocation is neither an allocation nor a deallocation, but what it adds or
  * takes away is part of their bytes. */
-static void add_up_live(const struct session_live *live, struct stat_totals *totals)
+static void add_up_live(const __u64 stats[AP_STATS], struct stat_totals *totals)
 {
-	const __u64 *stats = live->stats;
 	__u64 shrunk = stats[AP_STAT_SHRUNK_BYTES], grown = stats[AP_STAT_GROWN_BYTES];
 	/* Of the blocks that reallocations began; what these ended is not deallocated. */
 	__u64 moved = stats[AP_STAT_FREED_BYTES] - stats[AP_STAT_DEALLOCATED_BYTES];
@@ -47,13 +46,15 @@ static void add_up_live(const struct session_live *live, struct stat_totals *tot
 	totals->bytes_reallocated = grown - shrunk;
 }
 
-struct stat_totals stat_totals__of(const struct measure *measure,
-				   const struct session_results *results)
+/* Of the run, or of @region. */
+static struct stat_totals add_up(const struct measure *measure,
+				 const struct session_results *results, const struct region *region)
 {
 	struct stat_totals totals = { 0 };
 
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		const struct ap_site_counts *counts = &results->functions[i].counts;
+		const struct ap_site_counts *counts =
+			region ? &region->counts[i] : &results->functions[i].counts;
 
 		if (!stat_totals__shows(measure, results, i))
 			continue;
@@ -74,8 +75,21 @@ struct stat_totals stat_totals__of(const struct measure *measure,
 		}
 	}
 	if (results->has_live)
-		add_up_live(&results->live, &totals);
+		add_up_live(region ? region->stats : results->live.stats, &totals);
 	return totals;
+}
+
+struct stat_totals stat_totals__of(const struct measure *measure,
+				   const struct session_results *results)
+{
+	return add_up(measure, results, NULL);
+}
+
+struct stat_totals stat_totals__of_region(const struct measure *measure,
+					  const struct session_results *results,
+					  const struct region *region)
+{
+	return add_up(measure, results, region);
 }
 
 static void set(struct stat_figures *figures, int figure, __s64 value)
@@ -92,6 +106,36 @@ static void set_live(struct stat_figures *figures, const struct session_live *li
 	set(figures, STAT_FAILED, live->stats[AP_STAT_FAILED]);
 }
 
+static void set_totals(struct stat_figures *figures, const struct stat_totals *totals)
+{
+	set(figures, STAT_ALLOCATIONS, totals->allocations);
+	set(figures, STAT_REALLOCATIONS, totals->reallocations);
+	set(figures, STAT_TOTAL_ALLOCATIONS, totals->allocations + totals->reallocations);
+	set(figures, STAT_TOTAL_ALLOCATED_BYTES,
+	    totals->allocations_size_bytes + totals->reallocations_size_bytes);
+	if (!totals->knows_frees)
+		return;
+	set(figures, STAT_DEALLOCATIONS, totals->deallocations);
+	set(figures, STAT_REMAINING_ALLOCATIONS, totals->allocations - totals->deallocations);
+}
+
+struct stat_figures stat_figures__of_region(const struct measure *measure,
+					    const struct session_results *results,
+					    const struct region *region)
+{
+	struct stat_totals totals = stat_totals__of_region(measure, results, region);
+	struct stat_figures figures = { 0 };
+
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		if (stat_totals__shows(measure, results, i) && region->counts[i].calls)
+			set(&figures, i, region->counts[i].calls);
+	set_totals(&figures, &totals);
+	if (results->has_live)
+		set(&figures, STAT_FAILED, region->stats[AP_STAT_FAILED]);
+	set(&figures, STAT_ENTERED, region->entered);
+	return figures;
+}
+
 struct stat_figures stat_figures__of(const struct measure *measure,
 				     const struct session_results *results)
 {
@@ -101,16 +145,7 @@ struct stat_figures stat_figures__of(const struct measure *measure,
 	for (int i = 0; i < AP_FUNCTIONS; i++)
 		if (stat_totals__shows(measure, results, i))
 			set(&figures, i, results->functions[i].counts.calls);
-	set(&figures, STAT_ALLOCATIONS, totals.allocations);
-	set(&figures, STAT_REALLOCATIONS, totals.reallocations);
-	set(&figures, STAT_TOTAL_ALLOCATIONS, totals.allocations + totals.reallocations);
-	set(&figures, STAT_TOTAL_ALLOCATED_BYTES,
-	    totals.allocations_size_bytes + totals.reallocations_size_bytes);
-	if (totals.knows_frees) {
-		set(&figures, STAT_DEALLOCATIONS, totals.deallocations);
-		set(&figures, STAT_REMAINING_ALLOCATIONS,
-		    totals.allocations - totals.deallocations);
-	}
+	set_totals(&figures, &totals);
 	if (results->has_live)
 		set_live(&figures, &results->live);
 	set(&figures, STAT_INTERNAL, totals.internal);
@@ -135,6 +170,7 @@ static const char *const names[STAT_FIGURES][2] = {
 	[STAT_PEAK_BYTES] = { "peak_bytes", "bytes live at the peak" },
 	[STAT_TEMPORARY] = { "temporary", "temporary allocations" },
 	[STAT_FAILED] = { "failed", "failed requests" },
+	[STAT_ENTERED] = { "entered", "times entered" },
 	[STAT_INTERNAL] = { "internal", "internal hits" },
 	[STAT_PROCESSES] = { "processes", "processes" },
 	[STAT_ELAPSED_SECONDS] = { "elapsed_seconds", "seconds elapsed" },

@@ -9,6 +9,7 @@
 #include "abi.h"
 
 struct measure;
+struct region;
 struct session_results;
 
 /* What the counts of single functions add up to; docs/semantics.md has the words. */
@@ -27,6 +28,10 @@ bool stat_totals__shows(const struct measure *measure, const struct session_resu
 			int i);
 struct stat_totals stat_totals__of(const struct measure *measure,
 				   const struct session_results *results);
+/* The same of one of its regions. */
+struct stat_totals stat_totals__of_region(const struct measure *measure,
+					  const struct session_results *results,
+					  const struct region *region);
 
 /* Figures that runs are compared by. The calls of the functions come first, by enum ap_function. */
 enum stat_figure {
@@ -40,6 +45,7 @@ enum stat_figure {
 	STAT_PEAK_BYTES,
 	STAT_TEMPORARY,
 	STAT_FAILED,
+	STAT_ENTERED, /* of regions only */
 	STAT_INTERNAL,
 	STAT_PROCESSES,
 	STAT_ELAPSED_SECONDS, /* these are kept in nanoseconds */
@@ -55,6 +61,9 @@ struct stat_figures {
 
 struct stat_figures stat_figures__of(const struct measure *measure,
 				     const struct session_results *results);
+struct stat_figures stat_figures__of_region(const struct measure *measure,
+					    const struct session_results *results,
+					    const struct region *region);
 /* "total_allocations": the key in JSON. */
 const char *stat_figure__key(int figure);
 /* "total allocations": for people. */

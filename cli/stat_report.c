@@ -12,50 +12,8 @@
 #include "profile.h"
 #include "session.h"
 #include "stat_figures.h"
-#include "table.h"
-
-static void print_count(FILE *to, __u64 value, const char *what, const char *note)
-{
-	fprintf(to, "%20s      %s%s%s\n", number__count(value).text, what, *note ? "  # " : "",
-		note);
-}
-
-static void print_functions(const struct measure *measure, const struct session_results *results,
-			    FILE *to)
-{
-	static const struct table_column columns[] = {
-		{ "calls", .width = 20 },
-		{ "function", .left = true, .gap = 6, .width = 16 },
-		{ "bytes asked for", .gap = 1, .width = 18 },
-		{ "internal", .gap = 1, .width = 12 },
-	};
-	const size_t n = sizeof(columns) / sizeof(columns[0]);
-	const struct terminal plain = { .to = to };
-
-	table__print_titles(columns, n, &plain);
-	fputc('\n', to);
-	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		const struct session_function *function = &results->functions[i];
-		const struct table_cell cells[] = {
-			{ number__count(function->counts.calls) },
-			table__word(profile__function_name(i)),
-			i == AP_FREE
-				? table__word("")
-				: (struct table_cell){ number__count(function->counts.size_bytes) },
-			{ number__count(function->counts.internal) },
-		};
-
-		if (!stat_totals__shows(measure, results, i))
-			continue;
-		table__print_row(columns, n, cells, &plain);
-		/* Names with underscores are the C library's own for the same thing. */
-		for (size_t j = 0, shown = 0; j < function->n_aliases; j++)
-			if (function->aliases[j][0] != '_')
-				fprintf(to, "%s%s", shown++ ? ", " : "  # with ",
-					function->aliases[j]);
-		fputc('\n', to);
-	}
-}
+#include "stat_print.h"
+#include "stat_regions.h"
 
 static void print_completeness(const struct session *session, const struct session_results *results,
 			       FILE *to)
@@ -96,11 +54,11 @@ static void print_window(const struct session_window *window, FILE *to)
 	if (!window->opened)
 		fprintf(to, "  nothing was measured: %s\n", window->why);
 	if (window->undecided)
-		print_count(to, window->undecided, "calls undecided",
-			    "their stacks did not tell whether they were within");
+		stat_print__count(to, window->undecided, "calls undecided",
+				  "their stacks did not tell whether they were within");
 	if (window->unnoticed)
-		print_count(to, window->unnoticed, "beginnings or ends of the window unnoticed",
-			    "");
+		stat_print__count(to, window->unnoticed,
+				  "beginnings or ends of the window unnoticed", "");
 }
 
 static void print_live(const struct session_live *live, FILE *to)
@@ -108,31 +66,32 @@ static void print_live(const struct session_live *live, FILE *to)
 	const __u64 *stats = live->stats;
 	char note[64];
 
-	print_count(to, stats[AP_STAT_FREED_BYTES], "bytes freed", "by frees and reallocations");
+	stat_print__count(to, stats[AP_STAT_FREED_BYTES], "bytes freed",
+			  "by frees and reallocations");
 	snprintf(note, sizeof(note), "in %s blocks", number__count(live->blocks).text);
-	print_count(to, live->size_bytes, "bytes live at the end", note);
-	print_count(to, live->peak_bytes, "bytes live at the peak", "");
-	print_count(to, stats[AP_STAT_TEMPORARY], "temporary allocations",
-		    "freed before the thread's next one");
-	print_count(to, stats[AP_STAT_FAILED], "failed requests", "");
+	stat_print__count(to, live->size_bytes, "bytes live at the end", note);
+	stat_print__count(to, live->peak_bytes, "bytes live at the peak", "");
+	stat_print__count(to, stats[AP_STAT_TEMPORARY], "temporary allocations",
+			  "freed before the thread's next one");
+	stat_print__count(to, stats[AP_STAT_FAILED], "failed requests", "");
 	if (live->discarded)
-		print_count(to, live->discarded, "blocks discarded", "by exec");
+		stat_print__count(to, live->discarded, "blocks discarded", "by exec");
 	if (stats[AP_STAT_FREES_UNKNOWN])
-		print_count(to, stats[AP_STAT_FREES_UNKNOWN], "frees of unknown blocks",
-			    "allocated before the start, or unseen");
+		stat_print__count(to, stats[AP_STAT_FREES_UNKNOWN], "frees of unknown blocks",
+				  "allocated before the start, or unseen");
 	if (stats[AP_STAT_FREES_INHERITED])
-		print_count(to, stats[AP_STAT_FREES_INHERITED], "frees of inherited blocks",
-			    "allocated before a fork");
+		stat_print__count(to, stats[AP_STAT_FREES_INHERITED], "frees of inherited blocks",
+				  "allocated before a fork");
 	if (live->unfinished)
-		print_count(to, live->unfinished, "calls did not return", "");
+		stat_print__count(to, live->unfinished, "calls did not return", "");
 	if (stats[AP_STAT_UNMATCHED])
-		print_count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
-			    "of blocks whose address was handed out again");
+		stat_print__count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
+				  "of blocks whose address was handed out again");
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (stats[AP_STAT_UNTRACKED + reason])
-			print_count(to, stats[AP_STAT_UNTRACKED + reason],
-				    "calls whose blocks are not followed",
-				    profile__untracked_name(reason));
+			stat_print__count(to, stats[AP_STAT_UNTRACKED + reason],
+					  "calls whose blocks are not followed",
+					  profile__untracked_name(reason));
 }
 
 int stat_report__text(const struct session *session, const struct measure *measure,
@@ -148,29 +107,16 @@ int stat_report__text(const struct session *session, const struct measure *measu
 			fprintf(to, "%s%s", word == measure->argv ? "" : " ", *word);
 		fprintf(to, "':\n\n");
 	}
-	print_functions(measure, results, to);
+	stat_print__functions(measure, results, NULL, to);
 	fputc('\n', to);
-	print_count(to, totals.allocations, "allocations",
-		    results->has_live ? "" : "requests; failed ones are among them");
-	print_count(to, totals.reallocations, "reallocations", "");
-	if (totals.knows_frees) {
-		print_count(to, totals.deallocations, "deallocations", "without free(NULL)");
-		if (totals.allocations >= totals.deallocations)
-			print_count(to, totals.allocations - totals.deallocations,
-				    "remaining allocations", "allocations - deallocations");
-		else
-			print_count(to, totals.deallocations - totals.allocations,
-				    "more deallocations than allocations",
-				    "of blocks from before the start");
-	}
-	print_count(to, totals.allocations_size_bytes + totals.reallocations_size_bytes,
-		    results->has_live ? "bytes allocated" : "bytes asked for",
-		    results->has_live ? "by allocations and reallocations" : "");
+	stat_print__totals(&totals, results->has_live, to);
 	if (results->has_live)
 		print_live(&results->live, to);
-	print_count(to, results->processes, results->processes == 1 ? "process" : "processes", "");
+	stat_print__count(to, results->processes, results->processes == 1 ? "process" : "processes",
+			  "");
 	print_completeness(session, results, to);
 	print_window(&results->window, to);
+	stat_regions__print(session, measure, results, to);
 	fprintf(to, "\n%20.6f seconds elapsed\n", results->elapsed_seconds);
 	if (!measure->pid && !results->target_runs)
 		fprintf(to, "%20.6f seconds user\n%20.6f seconds sys\n", results->user_seconds,
@@ -193,30 +139,6 @@ static void add(json_object *object, const char *key, json_object *value)
 static json_object *count_of(__u64 count)
 {
 	return json_object_new_uint64(count);
-}
-
-static json_object *json_functions(const struct measure *measure,
-				   const struct session_results *results)
-{
-	json_object *functions = json_object_new_object();
-
-	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		const struct session_function *function = &results->functions[i];
-		json_object *entry, *aliases;
-
-		if (!stat_totals__shows(measure, results, i))
-			continue;
-		entry = json_object_new_object();
-		aliases = json_object_new_array();
-		for (size_t j = 0; j < function->n_aliases; j++)
-			json_object_array_add(aliases, json__string(function->aliases[j]));
-		add(entry, "calls", count_of(function->counts.calls));
-		add(entry, "internal", count_of(function->counts.internal));
-		add(entry, "bytes", count_of(function->counts.size_bytes));
-		add(entry, "aliases", aliases);
-		add(functions, profile__function_name(i), entry);
-	}
-	return functions;
 }
 
 static json_object *json_lost(const struct session_results *results)
@@ -329,27 +251,6 @@ static void add_window(json_object *root, const struct measure *measure,
 	add(root, "undecided", count_of(window->undecided));
 }
 
-static void add_totals(json_object *root, const struct stat_totals *totals, bool live, __u64 failed)
-{
-	__s64 remaining = totals->allocations - totals->deallocations;
-	bool knows_frees = totals->knows_frees;
-
-	add(root, "allocations", count_of(totals->allocations));
-	add(root, "reallocations", count_of(totals->reallocations));
-	add(root, "deallocations", knows_frees ? count_of(totals->deallocations) : NULL);
-	add(root, "bytes_allocated",
-	    count_of(live ? totals->bytes_allocated : totals->allocations_size_bytes));
-	add(root, "bytes_deallocated", live ? count_of(totals->bytes_deallocated) : NULL);
-	add(root, "bytes_reallocated",
-	    live ? json_object_new_int64(totals->bytes_reallocated) : NULL);
-	add(root, "failed", live ? count_of(failed) : NULL);
-	add(root, "total_allocations", count_of(totals->allocations + totals->reallocations));
-	add(root, "remaining_allocations", knows_frees ? json_object_new_int64(remaining) : NULL);
-	add(root, "total_allocated_bytes",
-	    count_of(totals->allocations_size_bytes + totals->reallocations_size_bytes));
-	add(root, "internal", count_of(totals->internal));
-}
-
 json_object *stat_report__object(const struct session *session, const struct measure *measure,
 				 const struct session_results *results)
 {
@@ -362,11 +263,14 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add_run(root, measure, results);
 	add(root, "basis", json_object_new_string(results->has_live ? "allocations" : "requests"));
 	add(root, "complete", json_object_new_boolean(results->complete));
-	add(root, "functions", json_functions(measure, results));
-	add_totals(root, &totals, results->has_live, results->live.stats[AP_STAT_FAILED]);
+	add(root, "functions", stat_print__functions_object(measure, results, NULL));
+	stat_print__add_totals(root, &totals, results->has_live,
+			       results->live.stats[AP_STAT_FAILED]);
+	add(root, "internal", count_of(totals.internal));
 	if (results->has_live)
 		add_live(root, &results->live);
 	add_window(root, measure, &results->window);
+	stat_regions__add(root, session, measure, results);
 	add(root, "relabelled", count_of(results->relabelled));
 	add(root, "lost", json_lost(results));
 	add(root, "processes_left", count_of(results->processes_left));

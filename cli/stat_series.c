@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "array.h"
 #include "cleanup.h"
@@ -13,6 +14,40 @@
 #include "session.h"
 #include "stat_report.h"
 #include "table.h"
+
+static struct stat_series_region *find_region(struct stat_series *stat, const char *name)
+{
+	struct stat_series_region *region;
+
+	for (size_t i = 0; i < stat->n_regions; i++)
+		if (!strcmp(stat->regions[i].name, name))
+			return &stat->regions[i];
+	if (array__reserve(&stat->regions, &stat->regions_room, stat->n_regions + 1,
+			   sizeof(*stat->regions)))
+		return NULL;
+	region = &stat->regions[stat->n_regions];
+	*region = (struct stat_series_region){
+		.name = strdup(name),
+		.runs = calloc(stat->series->runs, sizeof(*region->runs)),
+	};
+	stat->n_regions++;
+	return region->name && region->runs ? region : NULL;
+}
+
+/* The regions of the run that is the last one. */
+static int add_regions(struct stat_series *stat, const struct session_results *results)
+{
+	for (size_t i = 0; i < results->regions.n; i++) {
+		const struct region *region = &results->regions.list[i];
+		struct stat_series_region *known = find_region(stat, region->name);
+
+		if (!known)
+			return -ENOMEM;
+		known->runs[stat->n_runs - 1] =
+			stat_figures__of_region(stat->measure, results, region);
+	}
+	return 0;
+}
 
 int stat_series__add(struct stat_series *stat, const struct session *session,
 		     const struct session_results *results)
@@ -29,29 +64,36 @@ int stat_series__add(struct stat_series *stat, const struct session *session,
 		json_object_array_add(stat->objects, object);
 	}
 	stat->is_complete = (stat->is_complete || !stat->n_runs) && results->complete;
+	stat->are_regions_complete =
+		(stat->are_regions_complete || !stat->n_runs) && results->regions.complete;
 	stat->has_live = results->has_live;
 	stat->runs[stat->n_runs++] = stat_figures__of(stat->measure, results);
-	return 0;
+	return add_regions(stat, results);
 }
 
 void stat_series__release(struct stat_series *stat)
 {
 	json_object_put(stat->objects);
+	for (size_t i = 0; i < stat->n_regions; i++) {
+		free(stat->regions[i].name);
+		free(stat->regions[i].runs);
+	}
+	free(stat->regions);
 	free(stat->runs);
 }
 
 /* False where no run knows the figure. @values has room for all runs. */
-static bool find_range(const struct stat_series *stat, int figure, __s64 *values,
+static bool find_range(const struct stat_figures *runs, size_t n, int figure, __s64 *values,
 		       struct figure_range *range)
 {
 	bool is_known = false;
 
-	for (size_t i = 0; i < stat->n_runs; i++) {
-		is_known |= stat->runs[i].is_known[figure];
-		values[i] = stat->runs[i].values[figure];
+	for (size_t i = 0; i < n; i++) {
+		is_known |= runs[i].is_known[figure];
+		values[i] = runs[i].values[figure];
 	}
 	if (is_known)
-		*range = figures__range(values, stat->n_runs);
+		*range = figures__range(values, n);
 	return is_known;
 }
 
@@ -85,7 +127,9 @@ static void print_title(const struct stat_series *stat, const struct series_end 
 	fprintf(to, ":\n\n");
 }
 
-int stat_series__text(const struct stat_series *stat, const struct series_end *end, FILE *to)
+/* The figures of all runs, as a table. @values has room for all of them. */
+static void print_figures(const struct stat_series *stat, const struct stat_figures *runs,
+			  __s64 *values, FILE *to)
 {
 	static const struct table_column columns[] = {
 		{ "min", .width = 16 },		  { "median", .gap = 1, .width = 16 },
@@ -94,16 +138,12 @@ int stat_series__text(const struct stat_series *stat, const struct series_end *e
 	};
 	const size_t n = sizeof(columns) / sizeof(columns[0]);
 	const struct terminal plain = { .to = to };
-	_cleanup_(free_ptr) __s64 *values = calloc(stat->n_runs + 1, sizeof(*values));
 	struct figure_range range;
 
-	if (!values)
-		return -ENOMEM;
-	print_title(stat, end, to);
 	table__print_titles(columns, n, &plain);
 	fputc('\n', to);
 	for (int i = 0; i < STAT_FIGURES; i++) {
-		if (!find_range(stat, i, values, &range))
+		if (!find_range(runs, stat->n_runs, i, values, &range))
 			continue;
 		if (i == AP_FUNCTIONS || i == STAT_ELAPSED_SECONDS)
 			fputc('\n', to);
@@ -120,6 +160,23 @@ int stat_series__text(const struct stat_series *stat, const struct series_end *e
 				 &plain);
 		fputc('\n', to);
 	}
+}
+
+int stat_series__text(const struct stat_series *stat, const struct series_end *end, FILE *to)
+{
+	_cleanup_(free_ptr) __s64 *values = calloc(stat->n_runs + 1, sizeof(*values));
+
+	if (!values)
+		return -ENOMEM;
+	print_title(stat, end, to);
+	print_figures(stat, stat->runs, values, to);
+	for (size_t i = 0; i < stat->n_regions; i++) {
+		fprintf(to, "\n Region '%s':\n\n", stat->regions[i].name);
+		print_figures(stat, stat->regions[i].runs, values, to);
+	}
+	if (!stat->are_regions_complete)
+		fputs("\n Regions not complete: calls in them are missing in some of the runs.\n",
+		      to);
 	if (!stat->is_complete)
 		fputs("\n Not complete: calls are missing in some of the runs.\n", to);
 	fputc('\n', to);
@@ -148,22 +205,47 @@ static json_object *json_range(const struct stat_series *stat, int figure,
 	return object;
 }
 
+/* Those of functions and the others into two objects. @values has room for all runs. */
+static void add_figures(const struct stat_series *stat, const struct stat_figures *runs,
+			__s64 *values, json_object *functions, json_object *figures)
+{
+	struct figure_range range;
+
+	for (int i = 0; i < STAT_FIGURES; i++)
+		if (find_range(runs, stat->n_runs, i, values, &range))
+			json_object_object_add(i < AP_FUNCTIONS ? functions : figures,
+					       stat_figure__key(i), json_range(stat, i, &range));
+}
+
+static json_object *json_regions(const struct stat_series *stat, __s64 *values)
+{
+	json_object *regions = json_object_new_object();
+
+	for (size_t i = 0; i < stat->n_regions; i++) {
+		json_object *functions = json_object_new_object();
+		json_object *figures = json_object_new_object();
+		json_object *region = json_object_new_object();
+
+		add_figures(stat, stat->regions[i].runs, values, functions, figures);
+		json_object_object_add(region, "functions", functions);
+		json_object_object_add(region, "figures", figures);
+		json_object_object_add(regions, stat->regions[i].name, region);
+	}
+	return regions;
+}
+
 int stat_series__json(struct stat_series *stat, const struct series_end *end, FILE *to)
 {
 	_cleanup_(free_ptr) __s64 *values = calloc(stat->n_runs + 1, sizeof(*values));
 	json_object *root = json_object_new_object(), *functions = json_object_new_object();
 	json_object *figures = json_object_new_object(), *command = json_object_new_array();
-	struct figure_range range;
 	int err;
 
 	if (!values || !root || !functions || !figures || !command)
 		return -ENOMEM;
 	for (char **word = stat->measure->argv; *word; word++)
 		json_object_array_add(command, json__string(*word));
-	for (int i = 0; i < STAT_FIGURES; i++)
-		if (find_range(stat, i, values, &range))
-			json_object_object_add(i < AP_FUNCTIONS ? functions : figures,
-					       stat_figure__key(i), json_range(stat, i, &range));
+	add_figures(stat, stat->runs, values, functions, figures);
 	json_object_object_add(root, "schema", json_object_new_string("allocprof-stat/2"));
 	json_object_object_add(root, "command", command);
 	json_object_object_add(root, "exit_status", json_object_new_int(end->status));
@@ -173,6 +255,11 @@ int stat_series__json(struct stat_series *stat, const struct series_end *end, FI
 	json_object_object_add(root, "complete", json_object_new_boolean(stat->is_complete));
 	json_object_object_add(root, "functions", functions);
 	json_object_object_add(root, "figures", figures);
+	if (stat->n_regions || !stat->are_regions_complete) {
+		json_object_object_add(root, "regions", json_regions(stat, values));
+		json_object_object_add(root, "regions_complete",
+				       json_object_new_boolean(stat->are_regions_complete));
+	}
 	json_object_object_add(root, "runs", stat->objects);
 	stat->objects = NULL;
 	err = json__write(root, to);

@@ -14,6 +14,12 @@ struct measure;
 struct session;
 struct session_results;
 
+/* A region in all runs, zeros where a run had none of that name. */
+struct stat_series_region {
+	char *name;
+	struct stat_figures *runs;
+};
+
 /* Zeroed is empty; to be released. */
 struct stat_series {
 	const struct measure *measure;
@@ -21,9 +27,11 @@ struct stat_series {
 	__u64 per; /* by which every figure is divided */
 	struct stat_figures *runs;
 	size_t n_runs, room;
+	struct stat_series_region *regions;
+	size_t n_regions, regions_room;
 	json_object *objects; /* each run's allocprof-stat/1; where it is asked for */
 	bool wants_objects;
-	bool is_complete, has_live;
+	bool is_complete, has_live, are_regions_complete;
 };
 
 /* Adds a run that is over. 0 or -ENOMEM. */

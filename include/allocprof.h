@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Regions of a program that `allocprof` can measure: allocprof(1), --start-on and --stop-on. For C and
- * C++; there is no library to link with. Untraced a mark is one nop, and a note in the file that is
- * not loaded.
+ * Regions of a program whose allocations `allocprof stat` and `allocprof check` count apart: allocprof-stat(1),
+ * Regions. For C (C99 and later) and C++; there is no library to link with. Untraced a mark is one nop, and a
+ * note in the file that is not loaded.
+ *
+ *	ALLOCPROF_REGION("parse");
+ *
+ * is a declaration: from there to the end of the scope, however that is left.
  *
  *	ALLOCPROF_BEGIN("parse");
  *	...
  *	ALLOCPROF_END("parse");
  *
- * or, in C++, to the end of the scope, however that is left,
- *
- *	ALLOCPROF_REGION("parse");
- *
- * are the USDT probes allocprof_begin:parse and allocprof_end:parse. Names are string literals
- * without a colon. A longjmp passes an end by.
+ * are statements, both to be passed by the same function. Names are string literals without a colon. The marks
+ * are the USDT probes allocprof_begin:parse and allocprof_end:parse, for --start-on and --stop-on; in C the end
+ * of an ALLOCPROF_REGION is allocprof_leave:scope, whatever the region.
  */
 #ifndef ALLOCPROF_H
 #define ALLOCPROF_H
@@ -22,8 +23,9 @@
 
 /* Versions of clang-format do not agree on it. */
 /* clang-format off */
-/* As SystemTap's sdt.h writes them, version 3 of the note. The name is a literal, quotes included. */
-#define ALLOCPROF_MARK_(provider, name)                                                            \
+/* As SystemTap's sdt.h writes them, version 3 of the note. The name is a literal, quotes included. An argument
+ * of 1 tells the beginning of what ends with its scope. */
+#define ALLOCPROF_MARK_(provider, name, arguments)                                                          \
 	__asm__ __volatile__(                                                                      \
 		"990:	nop\n"                                                                       \
 		".pushsection .note.stapsdt,\"?\",\"note\"\n"                                      \
@@ -36,7 +38,7 @@
 		"	.8byte 0\n"                                                                      \
 		"	.asciz \"" provider "\"\n"                                                      \
 		"	.asciz " #name "\n"                                                             \
-		"	.asciz \"\"\n"                                                                   \
+		"	.asciz \"" arguments "\"\n"                                                     \
 		"994:	.balign 4\n"                                                                 \
 		".popsection\n"                                                                    \
 		".ifndef _.stapsdt.base\n"                                                         \
@@ -53,30 +55,50 @@
 #define ALLOCPROF_JOIN_(a, b)	a##b
 #define ALLOCPROF_UNIQUE_(a, b) ALLOCPROF_JOIN_(a, b)
 
-#define ALLOCPROF_BEGIN(name) ALLOCPROF_MARK_("allocprof_begin", name)
-#define ALLOCPROF_END(name)   ALLOCPROF_MARK_("allocprof_end", name)
+#define ALLOCPROF_BEGIN(name)  ALLOCPROF_MARK_("allocprof_begin", name, "")
+#define ALLOCPROF_END(name)    ALLOCPROF_MARK_("allocprof_end", name, "")
+#define ALLOCPROF_ENTER_(name) ALLOCPROF_MARK_("allocprof_begin", name, "-4@$1")
 
+/* Marks of a scope are in the function's own frame, also where nothing else is inlined: so a call above it is
+ * known to be outside of the region. */
 #ifdef __cplusplus
 #define ALLOCPROF_REGION(name)                                                                     \
 	struct ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__) {                                    \
+		__attribute__((__always_inline__))                                                 \
 		ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)()                                   \
 		{                                                                                  \
-			ALLOCPROF_BEGIN(name);                                                     \
+			ALLOCPROF_ENTER_(name);                                                    \
 		}                                                                                  \
-		~ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)()                                  \
+		__attribute__((__always_inline__)) ~ALLOCPROF_UNIQUE_(allocprof_region_,           \
+								      __LINE__)()                  \
 		{                                                                                  \
 			ALLOCPROF_END(name);                                                       \
 		}                                                                                  \
 	} ALLOCPROF_UNIQUE_(allocprof_in_, __LINE__)
+#else
+static inline __attribute__((__always_inline__)) void allocprof_leave_(const char *scope)
+{
+	(void)scope;
+	ALLOCPROF_MARK_("allocprof_leave", "scope", "");
+}
+
+#define ALLOCPROF_REGION(name)                                                                     \
+	__attribute__((__cleanup__(allocprof_leave_), __unused__)) const char ALLOCPROF_UNIQUE_(   \
+		allocprof_in_, __LINE__) = __extension__({                                         \
+		ALLOCPROF_ENTER_(name);                                                            \
+		(char)0;                                                                           \
+	})
 #endif
 
 #else
 
-#define ALLOCPROF_BEGIN(name) ((void)0)
-#define ALLOCPROF_END(name)   ((void)0)
-#ifdef __cplusplus
-#define ALLOCPROF_REGION(name) ((void)0)
-#endif
+#define ALLOCPROF_JOIN_(a, b)	a##b
+#define ALLOCPROF_UNIQUE_(a, b) ALLOCPROF_JOIN_(a, b)
+
+#define ALLOCPROF_BEGIN(name)  ((void)0)
+#define ALLOCPROF_END(name)    ((void)0)
+/* A declaration here too. */
+#define ALLOCPROF_REGION(name) struct ALLOCPROF_UNIQUE_(allocprof_region_, __LINE__)
 
 #endif
 

@@ -26,7 +26,8 @@ static int attach_single(const struct attachment_request *request, const char *p
 {
 	for (__u32 i = 0; i < request->n; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = request->cookies[i],
-			    .retprobe = request->kind == UPROBE_RETURN);
+			    .retprobe = request->kind == UPROBE_RETURN,
+			    .ref_ctr_offset = request->semaphores ? request->semaphores[i] : 0);
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
 			request->program, request->pid ? request->pid : -1, path,
 			request->offsets[i], &options);
@@ -53,8 +54,8 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
 	if (request->multi) {
 		err = uprobe_multi__link(bpf_program__fd(request->program), request->kind, path,
-					 request->offsets, request->cookies, request->n,
-					 request->pid);
+					 request->offsets, request->cookies, request->semaphores,
+					 request->n, request->pid);
 		if (err >= 0) {
 			attachment->multi_fd = err;
 			err = 0;

@@ -23,6 +23,8 @@ struct attachment_request {
 	__u32 n;	      /* probes */
 	const __u64 *offsets; /* in the file */
 	const __u64 *cookies;
+	const __u64
+		*semaphores; /* in the file, of counters to count up meanwhile, 0: none; or NULL */
 };
 
 /* -EPERM, -EINVAL, … with a sentence; nothing stays attached then. */

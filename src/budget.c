@@ -31,7 +31,8 @@ const char *budget__figure_name(enum budget_figure figure)
 /* Where in the file something is wrong. */
 struct place {
 	const char *path, *test;
-	const char *key; /* NULL: the test itself */
+	const char *region; /* NULL: it is in none */
+	const char *key;    /* NULL: the test itself */
 	struct error *error;
 };
 
@@ -46,9 +47,11 @@ __attribute__((format(printf, 2, 3))) static int fail_at(const struct place *pla
 	va_start(args, fmt);
 	vsnprintf(said.text, sizeof(said.text), fmt, args);
 	va_end(args);
-	return error__set(place->error, -EINVAL, "%.256s, test '%.64s'%s%.64s%s: %.400s",
-			  place->path, place->test, place->key ? ", \"" : "",
-			  place->key ? place->key : "", place->key ? "\"" : "", said.text);
+	return error__set(place->error, -EINVAL, "%.256s, test '%.64s'%s%.64s%s%s%.64s%s: %.400s",
+			  place->path, place->test, place->region ? ", region '" : "",
+			  place->region ? place->region : "", place->region ? "'" : "",
+			  place->key ? ", \"" : "", place->key ? place->key : "",
+			  place->key ? "\"" : "", said.text);
 }
 
 static int read_text(const struct place *place, json_object *value, const char **text)
@@ -141,6 +144,60 @@ static int read_runs(const struct place *place, json_object *value, __s64 least,
 	return err;
 }
 
+static int read_region(const struct place *at, json_object *object, struct budget_region *region)
+{
+	struct place place = *at;
+	const char *ignored;
+	int err = 0;
+
+	place.region = region->name;
+	place.key = NULL;
+	if (!json_object_is_type(object, json_type_object))
+		return fail(
+			&place,
+			"it has to be an object, such as {\"total_allocations\": {\"max\": 1000}}");
+	json_object_object_foreach(object, key, value)
+	{
+		int figure = figure_by_name(key);
+
+		place.key = key;
+		if (figure >= 0 && figure != BUDGET_PEAK_BYTES)
+			err = read_limit(&place, value, &region->limits[figure]);
+		else if (!strcmp(key, "comment"))
+			err = read_text(&place, value, &ignored);
+		else
+			err = fail(&place,
+				   "unknown key; a region has total_allocations, "
+				   "total_allocated_bytes, remaining_allocations, remaining_bytes "
+				   "and comment");
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int read_regions(const struct place *place, json_object *value, struct budget_test *test)
+{
+	int err;
+
+	if (!json_object_is_type(value, json_type_object) || !json_object_object_length(value))
+		return fail(place, "it has to be an object with a key for each region");
+	test->regions = calloc(json_object_object_length(value), sizeof(*test->regions));
+	if (!test->regions)
+		return error__set(place->error, -ENOMEM, "cannot read %.256s: out of memory",
+				  place->path);
+	json_object_object_foreach(value, name, object)
+	{
+		struct budget_region *region = &test->regions[test->n_regions++];
+
+		*region = (struct budget_region){ .name = name, .object = object };
+		err = read_region(place, object, region);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int read_key(const struct place *place, json_object *value, struct budget_test *test)
 {
 	int figure = figure_by_name(place->key);
@@ -156,11 +213,14 @@ static int read_key(const struct place *place, json_object *value, struct budget
 		return read_runs(place, value, 0, &test->warmup);
 	if (!strcmp(place->key, "directory"))
 		return read_text(place, value, &test->directory);
+	if (!strcmp(place->key, "regions"))
+		return read_regions(place, value, test);
 	if (!strcmp(place->key, "comment"))
 		return read_text(place, value, &ignored);
-	return fail(place, "unknown key; a test has command, runs, warmup, directory, comment, "
-			   "total_allocations, total_allocated_bytes, remaining_allocations, "
-			   "remaining_bytes and peak_bytes");
+	return fail(place,
+		    "unknown key; a test has command, runs, warmup, directory, regions, comment, "
+		    "total_allocations, total_allocated_bytes, remaining_allocations, "
+		    "remaining_bytes and peak_bytes");
 }
 
 /* It is part of file names. */
@@ -358,8 +418,10 @@ int budget__read(const char *path, struct budget *budget, struct error *error)
 
 void budget__release(struct budget *budget)
 {
-	for (size_t i = 0; i < budget->n_tests; i++)
+	for (size_t i = 0; i < budget->n_tests; i++) {
 		free(budget->tests[i].command);
+		free(budget->tests[i].regions);
+	}
 	free(budget->tests);
 	json_object_put(budget->root);
 	*budget = (struct budget){ 0 };
@@ -384,10 +446,18 @@ struct budget_test *budget__find(const struct budget *budget, const char *name, 
 	return NULL;
 }
 
-bool budget_test__has_limits(const struct budget_test *test)
+static bool has_limits(const struct budget_limit limits[BUDGET_FIGURES])
 {
 	for (int i = 0; i < BUDGET_FIGURES; i++)
-		if (test->limits[i].has_max || test->limits[i].has_min)
+		if (limits[i].has_max || limits[i].has_min)
 			return true;
 	return false;
+}
+
+bool budget_test__has_limits(const struct budget_test *test)
+{
+	for (size_t i = 0; i < test->n_regions; i++)
+		if (has_limits(test->regions[i].limits))
+			return true;
+	return has_limits(test->limits);
 }

@@ -25,12 +25,22 @@ struct budget_limit {
 	__s64 max, min;
 };
 
+/* Limits of what is allocated within a region that the program marks, allocprof-stat(1). There is no
+ * BUDGET_PEAK_BYTES among them. */
+struct budget_region {
+	const char *name;
+	struct budget_limit limits[BUDGET_FIGURES];
+	struct json_object *object; /* the region in the file */
+};
+
 struct budget_test {
 	const char *name;      /* the budget's, as the other strings */
 	const char **command;  /* ends with NULL; NULL where the file has none */
 	const char *directory; /* NULL: none was given */
 	__u64 runs, warmup;
 	struct budget_limit limits[BUDGET_FIGURES];
+	struct budget_region *regions;
+	size_t n_regions;
 	struct json_object *object; /* the test in the file */
 };
 
@@ -64,7 +74,7 @@ void budget__release(struct budget *budget);
 /* The test called @name, or NULL with @error naming the nearest. */
 struct budget_test *budget__find(const struct budget *budget, const char *name,
 				 struct error *error);
-/* Whether any figure of @test has a limit. */
+/* Whether any figure of @test, or of a region of it, has a limit. */
 bool budget_test__has_limits(const struct budget_test *test);
 
 /* The lower limit that holds: the file's, or SwiftNIO's for allocations, which are fewer by less than 1000
@@ -85,10 +95,13 @@ int budget_test__read_environment(struct budget_test *test, struct error *error)
 
 /*
  * Puts limits for @values into the test's object, for the figures that have some, or, where none has,
- * for total_allocations and remaining_allocations. Whether anything changed in *@changed. 0 or -ENOMEM.
+ * for total_allocations and remaining_allocations, unless the test is about regions. Whether anything changed in *@changed. 0 or -ENOMEM.
  */
 int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES],
 			bool *changed);
+/* The same of a region, by default for total_allocations only. */
+int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
+			  bool *changed);
 /* Whether budget__write() to @path could succeed, to be asked before long runs. 0 or a negative errno with
  * @error set. */
 int budget__check_writable(const char *path, struct error *error);

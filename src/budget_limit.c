@@ -101,18 +101,19 @@ static int set_number(json_object *object, const char *key, __s64 value, bool *c
 	return 0;
 }
 
-static int update_limit(struct budget_test *test, int figure, __s64 value, bool *changed)
+/* The limit @old of the figure that is in @parent, a test or a region. */
+static int update_limit(json_object *parent, struct budget_limit *old, int figure, __s64 value,
+			bool *changed)
 {
 	const char *name = budget__figure_name(figure);
-	struct budget_limit *old = &test->limits[figure];
 	struct budget_limit fresh = budget__slack(value);
 	bool is_new = !old->has_max && !old->has_min;
-	json_object *object = json_object_object_get(test->object, name);
+	json_object *object = json_object_object_get(parent, name);
 	int err = 0;
 
 	if (!object) {
 		object = json_object_new_object();
-		if (!object || json_object_object_add(test->object, name, object)) {
+		if (!object || json_object_object_add(parent, name, object)) {
 			json_object_put(object);
 			return -ENOMEM;
 		}
@@ -134,21 +135,38 @@ static int update_limit(struct budget_test *test, int figure, __s64 value, bool 
 	return err;
 }
 
-int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES], bool *changed)
+/* @defaults: a mask of the figures that are limited where none is. */
+static int update_limits(json_object *parent, struct budget_limit limits[BUDGET_FIGURES],
+			 const __s64 values[BUDGET_FIGURES], unsigned int defaults, bool *changed)
 {
-	bool has_limits = budget_test__has_limits(test);
+	unsigned int wanted = 0;
 	int err = 0;
 
 	*changed = false;
-	for (int i = 0; i < BUDGET_FIGURES && !err; i++) {
-		const struct budget_limit *limit = &test->limits[i];
-		bool is_default =
-			i == BUDGET_TOTAL_ALLOCATIONS || i == BUDGET_REMAINING_ALLOCATIONS;
-
-		if (has_limits ? limit->has_max || limit->has_min : is_default)
-			err = update_limit(test, i, values[i], changed);
-	}
+	for (int i = 0; i < BUDGET_FIGURES; i++)
+		if (limits[i].has_max || limits[i].has_min)
+			wanted |= 1U << i;
+	if (!wanted)
+		wanted = defaults;
+	for (int i = 0; i < BUDGET_FIGURES && !err; i++)
+		if (wanted >> i & 1)
+			err = update_limit(parent, &limits[i], i, values[i], changed);
 	return err;
+}
+
+int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES], bool *changed)
+{
+	unsigned int defaults = 1U << BUDGET_TOTAL_ALLOCATIONS | 1U << BUDGET_REMAINING_ALLOCATIONS;
+
+	return update_limits(test->object, test->limits, values, test->n_regions ? 0 : defaults,
+			     changed);
+}
+
+int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
+			  bool *changed)
+{
+	return update_limits(region->object, region->limits, values, 1U << BUDGET_TOTAL_ALLOCATIONS,
+			     changed);
 }
 
 static int write_all(int fd, const char *text, size_t size)

@@ -476,13 +476,35 @@ int function_code__find(int fd, const char *path, const char *name, struct funct
 	return err;
 }
 
+int function_code__nop_offset(struct elf_file *elf, __u64 vaddr, __u64 *offset)
+{
+	struct disasm *disasm = NULL;
+	struct disasm_insn insn;
+	struct elf_text text;
+	int err = disasm__new(&disasm);
+
+	if (err)
+		return err;
+	err = -ENOENT;
+	for (size_t i = 0; err && !elf_file__text(elf, i, &text); i++) {
+		__u64 at = vaddr - text.vaddr;
+
+		if (at < text.size &&
+		    !disasm__decode(disasm, text.code + at, text.size - at, vaddr, &insn) &&
+		    insn.class == DISASM_NOP)
+			err = elf_file__vaddr_to_offset(elf, vaddr, offset);
+	}
+	disasm__free(disasm);
+	return err;
+}
+
 struct usdt_search {
 	const char *provider_name;
 	struct elf_file *elf;
 	struct function_code *code;
 	char others[512];
 	size_t n_others;
-	bool has_semaphore, too_many;
+	bool is_damaged, too_many;
 };
 
 static int consider_probe(const struct usdt_probe *probe, void *arg)
@@ -490,7 +512,7 @@ static int consider_probe(const struct usdt_probe *probe, void *arg)
 	struct usdt_search *search = arg;
 	struct function_code *code = search->code;
 	char name[256];
-	__u64 offset;
+	__u64 offset, semaphore = 0;
 
 	snprintf(name, sizeof(name), "%s:%s", probe->provider, probe->name);
 	if (strcmp(name, search->provider_name) != 0) {
@@ -498,23 +520,27 @@ static int consider_probe(const struct usdt_probe *probe, void *arg)
 			append(search->others, sizeof(search->others), name, search->n_others++);
 		return 0;
 	}
-	search->has_semaphore |= probe->semaphore != 0;
-	if (elf_file__vaddr_to_offset(search->elf, probe->vaddr, &offset))
+	if (function_code__nop_offset(search->elf, probe->vaddr, &offset) ||
+	    (probe->semaphore &&
+	     elf_file__vaddr_to_offset(search->elf, probe->semaphore, &semaphore))) {
+		search->is_damaged = true;
 		return 0;
+	}
 	search->too_many |= code->n_entries == AP_MAX_WITHIN_RANGES;
-	if (!search->too_many)
-		code->entries[code->n_entries++] = offset;
+	if (search->too_many)
+		return 0;
+	code->semaphores[code->n_entries] = semaphore;
+	code->entries[code->n_entries++] = offset;
 	return 0;
 }
 
 static int judge(const struct usdt_search *search, const char *path, struct error *error)
 {
-	if (search->has_semaphore)
-		return error__set(
-			error, -ENOTSUP,
-			"the USDT probe %s of %s is on only while a tracer has counted up "
-			"its semaphore, which is not supported; name a function instead",
-			search->provider_name, path);
+	if (search->is_damaged)
+		return error__set(error, -ENOENT,
+				  "the note of the USDT probe %s of %s is damaged: it names no nop "
+				  "in code",
+				  search->provider_name, path);
 	if (search->too_many)
 		return error__set(error, -E2BIG, "%s has the USDT probe %s at more than %d places",
 				  path, search->provider_name, AP_MAX_WITHIN_RANGES);

@@ -18,14 +18,22 @@ struct function_code {
 	 * emulate where there is one at the beginning. A loop may pass there again. */
 	__u64 entries[AP_MAX_WITHIN_RANGES];
 	size_t n_entries;
+	/* Of USDT probes, by entry: the file offset of the counter that turns it on, or 0. */
+	__u64 semaphores[AP_MAX_WITHIN_RANGES];
 };
 
 /*
  * The same for a USDT probe, all its places of that name, in @provider_name (provider:name): only
- * entries. -ENOENT, -ENOTSUP: it is on only while a counter says so.
+ * entries. -ENOENT, -E2BIG.
  */
 int function_code__find_usdt(int fd, const char *path, const char *provider_name,
 			     struct function_code *out, struct error *error);
+
+struct elf_file;
+
+/* Where in the file the instruction at @vaddr is, which has to be a nop in code: anything else is no place
+ * for a USDT probe. -ENOENT, -ENOMEM, -ENOTSUP. */
+int function_code__nop_offset(struct elf_file *elf, __u64 vaddr, __u64 *offset);
 
 /*
  * Finds @name in the file behind @fd, which stays the caller's and is called @path in sentences. @name

@@ -179,6 +179,7 @@ static int attach(struct gate *gate, struct place *place, int fd, const char *pa
 		.pid = gate->options.pid,
 		.n = code->n_entries,
 		.offsets = code->entries,
+		.semaphores = code->semaphores,
 		.cookies = cookies,
 	};
 

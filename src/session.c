@@ -25,6 +25,7 @@
 #include "mapping_events.h"
 #include "probes.h"
 #include "profile.h"
+#include "regions.h"
 #include "symbols.h"
 #include "uprobe_multi.h"
 
@@ -52,8 +53,10 @@ struct session {
 	struct mapping_events *mapping_events;
 	struct probes *probes;
 	struct collector *collector;
-	struct live *live; /* NULL without */
-	struct gate *gate; /* NULL: all of the run is measured */
+	struct live *live;	 /* NULL without */
+	struct gate *gate;	 /* NULL: all of the run is measured */
+	struct regions *regions; /* NULL: they are not looked for */
+	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */
 	struct target target;
 	struct candidate *candidates, **candidates_end;
 	__u64 start_realtime_ns;
@@ -131,6 +134,7 @@ static void choose_programs(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
 	bpf_program__set_autoload(skeleton->progs.find_module, walks(options));
 	bpf_program__set_autoload(skeleton->progs.gate_event, has_window_functions(options));
+	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
 	/* Also beside sessions: for allocators whose returns must not be probed. */
 	bpf_program__set_autoload(skeleton->progs.live_entry, live);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
@@ -163,6 +167,10 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.unwind_slices, 0, walks(options));
 	set_size(skeleton->maps.unwind_rules, 0, walks(options));
 	set_size(skeleton->maps.within_ranges, 0, options->window.within);
+	set_size(skeleton->maps.region_threads, limits->threads, options->regions);
+	set_size(skeleton->maps.region_begins, 0, options->regions);
+	set_size(skeleton->maps.region_counts, 0, options->regions);
+	set_size(skeleton->maps.region_stats, 0, options->regions);
 	if (limits->ring_bytes)
 		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
 	else if (!options->stacks)
@@ -184,6 +192,7 @@ static void configure(struct session *session, int n_cpus)
 		.gate = window_options__any(&options->window),
 		.starts_closed = options->window.start_on != NULL,
 		.within = options->window.within != NULL,
+		.regions = options->regions,
 	};
 	if (options->live)
 		skeleton->rodata->config.drain_at =
@@ -210,6 +219,7 @@ static void choose_attach_types(struct session *session)
 		skeleton->progs.live_return_instruction,
 		skeleton->progs.live_free,
 		skeleton->progs.gate_event,
+		skeleton->progs.region_event,
 	};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
@@ -472,8 +482,26 @@ static void use_file(int fd, const char *path, void *context)
 
 	if (session->gate)
 		gate__meet(session->gate, fd, path);
+	if (session->regions)
+		regions__meet(session->regions, fd, path, session->late_pid);
 	if (walks(&session->options))
 		announce_file(fd, path, session);
+}
+
+static int open_regions(struct session *session, pid_t pid)
+{
+	const struct allocprof_bpf *skeleton = session->skeleton;
+	struct regions_options options = {
+		.program = skeleton->progs.region_event,
+		.multi = session->multi,
+		.pid = pid,
+		.shared = &skeleton->bss->regions,
+		.begins_fd = bpf_map__fd(skeleton->maps.region_begins),
+		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
+		.stats_fd = bpf_map__fd(skeleton->maps.region_stats),
+	};
+
+	return session->options.regions ? regions__new(&options, &session->regions) : 0;
 }
 
 /* The gate, with the functions that it is told by in files that are known: @program, and paths below
@@ -521,7 +549,8 @@ static int new_probes(struct session *session, pid_t pid)
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
-		.use_file = walks(&session->options) || session->gate ? use_file : NULL,
+		.use_file = walks(&session->options) || session->gate || session->regions ? use_file
+											  : NULL,
 		.context = session,
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -551,6 +580,7 @@ int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
+	pid_t pid;
 	int err;
 
 	err = seed(session, getpid(), true, error);
@@ -559,11 +589,13 @@ int session__launch(struct session *session, char *const argv[],
 	skeleton->bss->launcher_armed = 1;
 	err = target__hold(&session->target, argv, inheritance, error);
 	skeleton->bss->launcher_armed = 0;
+	pid = session->options.follow ? 0 : session->target.pid;
 	if (!err)
-		err = open_command_gate(session, argv[0],
-					session->options.follow ? 0 : session->target.pid, error);
+		err = open_regions(session, pid);
 	if (!err)
-		err = new_probes(session, session->options.follow ? 0 : session->target.pid);
+		err = open_command_gate(session, argv[0], pid, error);
+	if (!err)
+		err = new_probes(session, pid);
 	if (!err)
 		err = probes__add_command(session->probes, argv, error);
 	if (!err)
@@ -587,6 +619,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
 	err = target__attach(&session->target, pid, error);
+	if (!err)
+		err = open_regions(session, pid);
 	if (!err)
 		err = open_gate(session, program, root, pid, error);
 	if (!err)
@@ -626,8 +660,11 @@ static int read_events(struct session *session)
 		if (!session->candidates)
 			session->candidates_end = &session->candidates;
 		if (candidate->event.path &&
-		    collector__is_followed(session->collector, candidate->event.pid))
+		    collector__is_followed(session->collector, candidate->event.pid)) {
+			session->late_pid = candidate->event.pid;
 			probes__notice_mapping(session->probes, &candidate->event);
+			session->late_pid = 0;
+		}
 		free(candidate->event.path);
 		free(candidate);
 	}
@@ -751,8 +788,11 @@ int session__finish(struct session *session, struct error *error)
 	}
 	probes__detach(session->probes);
 	gate__detach(session->gate);
+	regions__detach(session->regions);
 	if (!err)
 		err = read_events(session);
+	if (!err && session->regions)
+		err = regions__collect(session->regions);
 	if (!err)
 		err = collector__settle(session->collector, SIZE_MAX);
 	if (!err && session->live)
@@ -931,6 +971,29 @@ static void collect_window(const struct session *session, struct session_results
 		results->complete = false;
 }
 
+static void collect_regions(const struct session *session, struct session_results *results)
+{
+	struct session_regions *regions = &results->regions;
+
+	regions->complete = true;
+	if (!session->regions)
+		return;
+	regions->list = regions__list(session->regions, &regions->n);
+	regions->unnoticed = recursion_misses(session->skeleton->progs.region_event);
+	if (regions->unnoticed || session__region_gap(session, 0))
+		regions->complete = false;
+	for (int i = 0; i < AP_REGION_GAPS; i++) {
+		regions->gaps[i] = stat_sum(session, AP_STAT_REGION_GAP + i);
+		if (regions->gaps[i])
+			regions->complete = false;
+	}
+}
+
+const char *session__region_gap(const struct session *session, size_t index)
+{
+	return session->regions ? regions__gap(session->regions, index) : NULL;
+}
+
 void session__results(const struct session *session, struct session_results *results)
 {
 	const struct allocprof_bpf *skeleton = session->skeleton;
@@ -944,6 +1007,7 @@ void session__results(const struct session *session, struct session_results *res
 	if (session->live)
 		collect_live(session, results);
 	collect_window(session, results);
+	collect_regions(session, results);
 	results->processes = skeleton->bss->processes_seen;
 	results->processes_unfollowed = stat_sum(session, AP_STAT_PROCESSES_LOST) +
 					recursion_misses(skeleton->progs.on_fork) +
@@ -990,6 +1054,7 @@ void session__close(struct session *session)
 		return;
 	probes__free(session->probes);
 	gate__free(session->gate);
+	regions__free(session->regions);
 	ring_buffer__free(session->ring);
 	mapping_events__close(session->mapping_events);
 	collector__free(session->collector);

@@ -15,6 +15,7 @@
 #include "abi.h"
 #include "gate.h"
 #include "live.h"
+#include "regions.h"
 #include "target.h"
 
 struct collector;
@@ -41,6 +42,7 @@ struct session_options {
 	bool live;	   /* follow blocks from their birth to their end; needs all functions */
 	__u64 max_live;	   /* blocks at a time that are followed, 0: as the memory allows */
 	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
+	bool regions;	   /* count by the regions that the program marks, too */
 	bool follow;	   /* children too; only with a launched command */
 	__u32 max_depth;   /* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
@@ -82,6 +84,15 @@ struct session_window {
 	__u64 unnoticed; /* times that the kernel left the program out that opens and closes it */
 };
 
+/* The regions that files of the target mark. */
+struct session_regions {
+	const struct region *list; /* the session's, in the order of their names */
+	size_t n;
+	__u64 gaps[AP_REGION_GAPS];
+	__u64 unnoticed; /* times that the kernel left the program out that opens and closes them */
+	bool complete;	 /* none of these, and no sentence of session__region_gap() */
+};
+
 struct session_results {
 	struct session_function functions[AP_FUNCTIONS];
 	__u64 events; /* calls that happened, counted or lost; only with stacks, else 0 */
@@ -96,6 +107,7 @@ struct session_results {
 	bool has_live;
 	struct session_live live;
 	struct session_window window;
+	struct session_regions regions;
 	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
 	int exit_status;  /* of a launched command, as a shell reports it */
 	bool target_runs; /* it goes on without us */
@@ -133,6 +145,9 @@ __u32 session__verified_instructions(const struct session *session);
 
 /* The allocators that were probed, or not. */
 const struct probed_allocator *session__allocators(const struct session *session, size_t *n);
+
+/* The @index-th sentence that says what is not known of regions, or NULL. */
+const char *session__region_gap(const struct session *session, size_t index);
 
 /* Parts of it for those who turn it into a profile; owned by the session. */
 struct collector *session__collector(const struct session *session);

@@ -35,7 +35,7 @@ int uprobe_multi__attach_type(enum uprobe_kind kind)
 }
 
 int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
-		       const __u64 *cookies, __u32 n, pid_t pid)
+		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid)
 {
 	struct link_create attr = {
 		.prog_fd = prog_fd,
@@ -43,6 +43,7 @@ int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, con
 		.multi_flags = kind == UPROBE_RETURN ? MULTI_RETURN : 0,
 		.path = (__u64)(uintptr_t)path,
 		.offsets = (__u64)(uintptr_t)offsets,
+		.ref_ctr_offsets = (__u64)(uintptr_t)semaphores,
 		.cookies = (__u64)(uintptr_t)cookies,
 		.n = n,
 		.pid = pid,
@@ -66,7 +67,8 @@ static bool knows(enum uprobe_kind kind, int *prog)
 	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2,
 			      &options);
 	/* A directory cannot be probed, and only a kernel that knows the link gets as far as that. */
-	return *prog >= 0 && uprobe_multi__link(*prog, kind, "/", &offset, &cookie, 1, 0) == -EBADF;
+	return *prog >= 0 &&
+	       uprobe_multi__link(*prog, kind, "/", &offset, &cookie, NULL, 1, 0) == -EBADF;
 }
 
 bool uprobe_session__supported(void)
@@ -86,7 +88,8 @@ bool uprobe_multi__supported(bool *pid_works)
 	if (!knows(UPROBE_ENTRY, &prog))
 		return false;
 	/* The fix of the pid filter (Linux 6.10) refuses a negative pid before it looks for it. */
-	err = uprobe_multi__link(prog, UPROBE_ENTRY, "/proc/self/exe", &offset, &cookie, 1, -1);
+	err = uprobe_multi__link(prog, UPROBE_ENTRY, "/proc/self/exe", &offset, &cookie, NULL, 1,
+				 -1);
 	*pid_works = err == -EINVAL;
 	return true;
 }

@@ -22,12 +22,13 @@ enum uprobe_kind {
 };
 
 /*
- * A link that holds @n probes at @offsets (in the file at @path) with @cookies, for the process @pid
+ * A link that holds @n probes at @offsets (in the file at @path) with @cookies and, unless
+ * it is NULL, @semaphores (counters in the file to count up, 0: none), for the process @pid
  * or, where it is 0, for all. The program was loaded with the kind's attach type. Returns a file
  * descriptor, which the caller closes to remove the probes, or a negative errno.
  */
 int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
-		       const __u64 *cookies, __u32 n, pid_t pid);
+		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid);
 
 /* The attach type that programs for such a link are loaded with. */
 int uprobe_multi__attach_type(enum uprobe_kind kind);

@@ -18,23 +18,32 @@ static __u64 base_address(Elf *elf)
 	return debug_file__section(elf, ".stapsdt.base", &header) ? header.sh_addr : 0;
 }
 
+/* The string at *@bytes, which is passed by; NULL where it does not end. */
+static const char *read_string(const char **bytes, size_t *size)
+{
+	const char *string = *bytes;
+	size_t len = strnlen(string, *size);
+
+	if (len == *size)
+		return NULL;
+	*bytes += len + 1;
+	*size -= len + 1;
+	return string;
+}
+
 static bool read_probe(const char *bytes, size_t size, __u64 base, struct usdt_probe *out)
 {
 	__u64 addresses[3];
-	size_t len;
 
 	if (size < ADDRESSES_SIZE)
 		return false;
 	memcpy(addresses, bytes, ADDRESSES_SIZE);
 	bytes += ADDRESSES_SIZE;
 	size -= ADDRESSES_SIZE;
-	len = strnlen(bytes, size);
-	if (len == size)
-		return false;
-	out->provider = bytes;
-	out->name = bytes + len + 1;
-	size -= len + 1;
-	if (strnlen(out->name, size) == size)
+	out->provider = read_string(&bytes, &size);
+	out->name = out->provider ? read_string(&bytes, &size) : NULL;
+	out->arguments = out->name ? read_string(&bytes, &size) : NULL;
+	if (!out->arguments)
 		return false;
 	out->vaddr = addresses[0];
 	out->semaphore = addresses[2];

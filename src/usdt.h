@@ -11,6 +11,7 @@ struct usdt_probe {
 	const char *provider, *name; /* borrowed from the Elf */
 	__u64 vaddr;		     /* of the probe's instruction, a nop */
 	__u64 semaphore;	     /* vaddr of the counter that turns it on, 0: it is always on */
+	const char *arguments;	     /* where they are, "" where it has none; borrowed too */
 };
 
 /* A function that returns nonzero ends the iteration, which then returns the same. */

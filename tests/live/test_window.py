@@ -226,6 +226,17 @@ def test_address(run, allocprof, target, tmp_path):
     assert report["window_opened"]
 
 
+@pytest.mark.parametrize("inject", [[], ["--inject", "multi=0"]], ids=["multi", "single"])
+def test_semaphore(run, allocprof, target, tmp_path, inject):
+    """A probe that is passed only while somebody counts."""
+    assert run([target("semaphore")], expect=0).stdout == b"0\n"
+    report, result = stat(run, allocprof, tmp_path, ["--start-on", "sdt:app:request", *inject],
+                          [target("semaphore")])
+    assert result.stdout == b"1\n"
+    assert (report["total_allocations"], report["total_allocated_bytes"]) == (2, 5)
+    assert run([target("semaphore")], expect=0).stdout == b"0\n"
+
+
 def test_stripped(run, allocprof, target, tmp_path):
     """Without symbols it is refused, and says so; with those of a debug file it works."""
     program = tmp_path / "window"

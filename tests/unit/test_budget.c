@@ -78,6 +78,16 @@ static void test_bad(void **state)
 		{ "{\"tests\": {\"a\": {\"runs\": 1.5}}}", "a whole number" },
 		{ "{\"tests\": {\"a\": {\"warmup\": -1}}}", "cannot be negative" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": 5}}}", "{\"max\": 1000}" },
+		{ "{\"tests\": {\"a\": {\"regions\": 5}}}", "a key for each region" },
+		{ "{\"tests\": {\"a\": {\"regions\": {}}}}", "a key for each region" },
+		{ "{\"tests\": {\"a\": {\"regions\": {\"r\": 5}}}}",
+		  "test 'a', region 'r': it has to be an object" },
+		{ "{\"tests\": {\"a\": {\"regions\": {\"r\": {\"runs\": 5}}}}}",
+		  "test 'a', region 'r', \"runs\": unknown key; a region has" },
+		{ "{\"tests\": {\"a\": {\"regions\": {\"r\": {\"peak_bytes\": {\"max\": 5}}}}}}",
+		  "region 'r', \"peak_bytes\": unknown key" },
+		{ "{\"tests\": {\"a\": {\"regions\": {\"r\": {\"total_allocations\": {\"max\": -5}}}}}}",
+		  "region 'r', \"total_allocations\": max is -5" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {}}}}", "neither" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": -1}}}}",
 		  "test 'a', \"peak_bytes\": max is -1; it cannot be negative" },
@@ -246,6 +256,36 @@ static void test_update_adds(void **state)
 	budget__release(&budget);
 }
 
+/* Regions have limits of their own, and a test that is about regions needs no others. */
+static void test_regions(void **state)
+{
+	static const __s64 values[BUDGET_FIGURES] = { 7004, 9, 4, 9, 800 };
+	struct error error = { 0 };
+	struct budget budget;
+	bool changed;
+
+	assert_int_equal(
+		parse("{\"tests\": {\"a\": {\"regions\": {\"r\": {}, \"s\": {\"comment\": \"c\", "
+		      "\"remaining_bytes\": {\"max\": 1}}}}, \"b\": {\"regions\": {\"r\": {}}}}}",
+		      &budget, &error),
+		0);
+	assert_int_equal(budget.tests[0].n_regions, 2);
+	assert_true(budget_test__has_limits(&budget.tests[0]));
+	assert_false(budget_test__has_limits(&budget.tests[1]));
+	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_false(changed);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+			budget_region__update(&budget.tests[0].regions[i], values, &changed), 0);
+		assert_true(changed);
+	}
+	assert_string_equal(
+		json_object_to_json_string_ext(budget.tests[0].object, JSON_C_TO_STRING_PLAIN),
+		"{\"regions\":{\"r\":{\"total_allocations\":{\"max\":7050}},"
+		"\"s\":{\"comment\":\"c\",\"remaining_bytes\":{\"max\":9}}}}");
+	budget__release(&budget);
+}
+
 static void test_environment(void **state)
 {
 	struct error error = { 0 };
@@ -292,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_update),	     cmocka_unit_test(test_update_adds),
 		cmocka_unit_test(test_environment),  cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_not_repeated), cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stat_regions.h"
+
+#include "json.h"
+#include "message.h"
+#include "number.h"
+#include "session.h"
+#include "stat_figures.h"
+#include "stat_print.h"
+
+static void print_gaps(const struct session *session, const struct session_regions *regions,
+		       FILE *to)
+{
+	const char *gap;
+
+	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
+		fprintf(to, "  regions not complete: %s\n", gap);
+	for (int i = 0; i < AP_REGION_GAPS; i++)
+		if (regions->gaps[i])
+			fprintf(to, "  regions not complete: %s %s\n",
+				number__count(regions->gaps[i]).text, region_gap__words(i));
+	if (regions->unnoticed)
+		fprintf(to, "  regions not complete: %s beginnings or ends went unnoticed\n",
+			number__count(regions->unnoticed).text);
+}
+
+static void print_region(const struct measure *measure, const struct session_results *results,
+			 const struct region *region, FILE *to)
+{
+	struct stat_totals totals = stat_totals__of_region(measure, results, region);
+
+	fprintf(to, "\n Region '%s', entered %s time%s:\n\n", region->name,
+		number__count(region->entered).text, region->entered == 1 ? "" : "s");
+	stat_print__functions(measure, results, region, to);
+	fputc('\n', to);
+	stat_print__totals(&totals, results->has_live, to);
+	if (!results->has_live)
+		return;
+	stat_print__count(to, region->stats[AP_STAT_FREED_BYTES], "bytes freed",
+			  "by frees and reallocations");
+	stat_print__count(to, region->stats[AP_STAT_FAILED], "failed requests", "");
+}
+
+void stat_regions__print(const struct session *session, const struct measure *measure,
+			 const struct session_results *results, FILE *to)
+{
+	const struct session_regions *regions = &results->regions;
+	size_t n_others = 0;
+
+	for (size_t i = 0; i < regions->n; i++)
+		if (regions->list[i].entered)
+			print_region(measure, results, &regions->list[i], to);
+	for (size_t i = 0; i < regions->n; i++)
+		if (!regions->list[i].entered)
+			fprintf(to, "%s%s",
+				n_others++ ? ", " : "\n Regions that were not entered: ",
+				regions->list[i].name);
+	if (n_others || !regions->complete)
+		fputc('\n', to);
+	print_gaps(session, regions, to);
+}
+
+void stat_regions__report_gaps(const struct session *session, const struct session_results *results)
+{
+	const struct session_regions *regions = &results->regions;
+	const char *gap;
+
+	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
+		message__print("regions not complete: %s", gap);
+	for (int i = 0; i < AP_REGION_GAPS; i++)
+		if (regions->gaps[i])
+			message__print("regions not complete: %llu %s", regions->gaps[i],
+				       region_gap__words(i));
+	if (regions->unnoticed)
+		message__print(
+			"regions not complete: %llu beginnings or ends of regions went unnoticed",
+			regions->unnoticed);
+}
+
+static void add(json_object *object, const char *key, json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
+
+static json_object *region_object(const struct measure *measure,
+				  const struct session_results *results,
+				  const struct region *region)
+{
+	struct stat_totals totals = stat_totals__of_region(measure, results, region);
+	json_object *object = json_object_new_object();
+
+	add(object, "entered", json_object_new_uint64(region->entered));
+	add(object, "functions", stat_print__functions_object(measure, results, region));
+	stat_print__add_totals(object, &totals, results->has_live, region->stats[AP_STAT_FAILED]);
+	return object;
+}
+
+static json_object *gaps_object(const struct session *session,
+				const struct session_regions *regions)
+{
+	json_object *object = json_object_new_object(), *files = json_object_new_array();
+	const char *gap;
+
+	for (int i = 0; i < AP_REGION_GAPS; i++)
+		add(object, region_gap__name(i), json_object_new_uint64(regions->gaps[i]));
+	add(object, "unnoticed", json_object_new_uint64(regions->unnoticed));
+	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
+		json_object_array_add(files, json__string(gap));
+	add(object, "files", files);
+	return object;
+}
+
+void stat_regions__add(json_object *root, const struct session *session,
+		       const struct measure *measure, const struct session_results *results)
+{
+	const struct session_regions *regions = &results->regions;
+	json_object *object;
+
+	if (!regions->n && regions->complete)
+		return;
+	object = json_object_new_object();
+	for (size_t i = 0; i < regions->n; i++)
+		add(object, regions->list[i].name,
+		    region_object(measure, results, &regions->list[i]));
+	add(root, "regions", object);
+	add(root, "regions_complete", json_object_new_boolean(regions->complete));
+	add(root, "regions_gaps", gaps_object(session, regions));
+}
