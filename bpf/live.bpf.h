@@ -8,6 +8,7 @@
 
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
+#include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "trampoline.bpf.h"
 
@@ -101,6 +102,8 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	pending->function = hit->function;
 	pending->is_null = !hit->pointer;
 	pending->overflows = hit->overflows;
+	/* A call that was lost has no record either. */
+	pending->outside = record == AP_NO_RECORD && (config.within || !gate__is_open(process));
 	pending->has_old = 0;
 	if (reallocates(hit->function) && hit->pointer && !hit->overflows)
 		pending->has_old = blocks__take(&key, &pending->old);
@@ -128,7 +131,7 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 	if (pending->has_old) {
 		old = pending->old.size_bytes;
 		block__end(process, &pending->old, pending->entry_ns, how);
-	} else if (!config.gate || pending->record != AP_NO_RECORD) {
+	} else if (!pending->outside) {
 		count_foreign_free(process);
 	}
 	if (how != BLOCK_MOVED)

@@ -152,6 +152,24 @@ static int take_only_run(void *context, struct session *session,
 	return err;
 }
 
+static int write_dump(void *context, struct session *session, const char *path, __u64 *calls,
+		      struct error *error)
+{
+	const struct record_options *options = context;
+	struct profile *profile;
+	int err;
+
+	err = data_file__check_writable(path, error);
+	if (!err)
+		err = recording__profile(session, options->measure.argv, &options->symbols,
+					 !options->no_symbols, &profile, error);
+	if (!err)
+		err = data_file__write(profile, path, error);
+	if (!err)
+		*calls = profile__ledger(profile, "attributed");
+	return err;
+}
+
 static int run_record(int argc, char **argv)
 {
 	struct record_options options = {
@@ -181,6 +199,9 @@ static int run_record(int argc, char **argv)
 	if (!options.measure.session.max_depth)
 		options.measure.session.max_depth =
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
+	options.measure.dump = write_dump;
+	options.measure.dump_context = &options;
+	options.measure.dump_path = options.output;
 	/* A long run whose result cannot be kept is a run wasted. */
 	err = data_file__check_writable(options.output, &error);
 	if (!err)

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What can be done with a session while it runs. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "abi.h"
+#include "allocprof.skel.h"
+#include "cleanup.h"
+#include "collector.h"
+#include "error.h"
+#include "session_internal.h"
+
+/* A program may hold a place in the ring buffer before the records that are waited for. */
+#define RING_TRIES   200
+#define RING_WAIT_US 1000
+
+int session__open_gate(struct session *session, bool open)
+{
+	struct ap_gate *gate = &session->skeleton->bss->gate;
+
+	if (gate->open && !open)
+		session->marks.stops++;
+	if (gate->open != open)
+		session->gate_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+	session->opens_at_ns = 0;
+	if (open)
+		gate->opened = 1;
+	__atomic_store_n(&gate->open, open, __ATOMIC_RELAXED);
+	return open ? 0 : collector__wait_for_programs(session->collector);
+}
+
+bool session__is_gate_open(const struct session *session)
+{
+	return session->skeleton->bss->gate.open;
+}
+
+static void read_counters(struct session *session)
+{
+	struct session_counters *counters = &session->at_cut;
+	__u64 running = session__count_followed(session) + !session->target.waited;
+
+	for (int i = 0; i < AP_STATS; i++)
+		counters->stats[i] = session__raw_stat(session, i);
+	counters->recursion = session__recursion_misses(session);
+	counters->gate_recursion = session__gate_recursion_misses(session);
+	counters->mappings_lost = mapping_events__lost(session->mapping_events);
+	counters->processes = session->skeleton->bss->processes_seen;
+	counters->processes -= running < counters->processes ? running : counters->processes;
+	session->cut_ns = session__clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Calls that were not forgotten and, at the cut, were in the profile, going to be, or known to be
+ * lost. */
+static __u64 known_events(const struct session *session)
+{
+	const struct session_counters *now = &session->at_cut, *before = &session->forgotten;
+	__u64 lost = now->recursion - before->recursion;
+
+	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
+		lost += now->stats[AP_STAT_LOST + reason] - before->stats[AP_STAT_LOST + reason];
+	return lost + collector__accounted(session->collector);
+}
+
+/* The counters that are in use now are read, and the records that belong to them. */
+static int cut_counts(struct session *session)
+{
+	int err = session__read_events(session);
+
+	if (err)
+		return err;
+	session->events_at_cut = session__count_events(session);
+	err = collector__begin_drain(session->collector);
+	if (!err)
+		err = ring_buffer__consume(session->ring);
+	if (err >= 0)
+		err = collector__end_drain(session->collector);
+	read_counters(session);
+	for (int i = 0; !err && i < RING_TRIES && known_events(session) < session->events_at_cut;
+	     i++) {
+		usleep(RING_WAIT_US);
+		err = ring_buffer__consume(session->ring);
+		err = err < 0 ? err : 0;
+		read_counters(session);
+	}
+	return err;
+}
+
+int session__cut(struct session *session, struct error *error)
+{
+	int err;
+
+	if (!session->options.stacks)
+		return error__set(error, -EOPNOTSUPP,
+				  "stat keeps no stacks that could be written; allocprof record "
+				  "does");
+	if (session->options.live)
+		return error__set(error, -EOPNOTSUPP,
+				  "a recording with --live is written when it ends, not before");
+	err = cut_counts(session);
+	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
+}
+
+/* Programs stay at their probes as long as any process has the link, and who listens at a socket waits for
+ * all who have it. */
+static void close_links(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	char link[64];
+
+	while (directory && (entry = readdir(directory))) {
+		int fd = atoi(entry->d_name);
+		ssize_t len = readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
+
+		if (len < 0)
+			continue;
+		link[len] = '\0';
+		if ((!strncmp(link, "anon_inode:", 11) && strcmp(link, "anon_inode:bpf-map") &&
+		     strcmp(link, "anon_inode:bpf-prog")) ||
+		    !strncmp(link, "socket:", 7))
+			close(fd);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+void session__become_snapshot(struct session *session)
+{
+	close_links();
+	session->is_snapshot = true;
+	session->marks.is_dump = true;
+}
+
+void session__forget(struct session *session)
+{
+	__u64 known = known_events(session);
+
+	session->forgotten_events +=
+		known > session->events_at_cut ? known : session->events_at_cut;
+	session->forgotten = session->at_cut;
+	collector__forget(session->collector);
+	session->since_ns = session->cut_ns;
+	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+	session->marks.resets++;
+	session->skeleton->bss->gate.opened = session->skeleton->bss->gate.open;
+}
+
+/* With the gate shut no program counts; the calls of that moment are forgotten as well. */
+static int reset_figures(struct session *session)
+{
+	_cleanup_(free_ptr) struct ap_site_counts *none = NULL;
+	int fd = bpf_map__fd(session->skeleton->maps.site_counts);
+	struct ap_gate *gate = &session->skeleton->bss->gate;
+	__u32 open = gate->open;
+	int err;
+
+	none = calloc(libbpf_num_possible_cpus(), sizeof(*none));
+	if (!none)
+		return -ENOMEM;
+	__atomic_store_n(&gate->open, 0, __ATOMIC_RELAXED);
+	err = collector__wait_for_programs(session->collector);
+	for (__u32 site = 0; site < AP_MAX_SITES && !err; site++)
+		if (bpf_map_update_elem(fd, &site, none, BPF_ANY))
+			err = -errno;
+	if (!err) {
+		read_counters(session);
+		session__forget(session);
+	}
+	__atomic_store_n(&gate->open, open, __ATOMIC_RELAXED);
+	return err;
+}
+
+int session__reset(struct session *session, struct error *error)
+{
+	int err;
+
+	if (session->options.live)
+		return error__set(error, -EOPNOTSUPP,
+				  "what is live cannot be forgotten; a recording with --live counts "
+				  "from its beginning to its end");
+	if (session->options.stacks) {
+		err = session__cut(session, error);
+		if (!err)
+			session__forget(session);
+		return err;
+	}
+	err = reset_figures(session);
+	return err ? error__set(error, err, "cannot begin anew: %s", strerror(-err)) : 0;
+}
