@@ -18,11 +18,16 @@
 #include "error.h"
 #include "measure.h"
 
+/* Times that a moment is looked for at which nothing is allocated. */
+#define DUMP_TRIES 20
+
 /* A child that writes what was counted at the moment of its birth. */
 struct dump {
 	pid_t pid;    /* 0: none */
 	int fd;	      /* it says here how it ended */
 	__u64 client; /* who wants to know */
+	char *path;
+	unsigned int tries;
 	char text[CONTROL_MAX_REPLY];
 	size_t len;
 };
@@ -95,10 +100,9 @@ static void reset(struct controlled *controlled, __u64 client)
 	if (session__reset(controlled->session, &error))
 		control__reply(controlled->control, client, false, "%s", error.text);
 	else
-		control__reply(
-			controlled->control, client, true, "begun anew at %s, %s",
-			local_time(session__start_realtime_ns(controlled->session)).text,
-			state_name(controlled->session));
+		control__reply(controlled->control, client, true, "begun anew at %s, %s",
+			       local_time(session__start_realtime_ns(controlled->session)).text,
+			       state_name(controlled->session));
 }
 
 /* What a child does: it has no more of the recording than a copy. */
@@ -118,7 +122,9 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 	if (!err)
 		err = measure->dump(measure->dump_context, controlled->session, path, &calls,
 				    &error);
-	if (err)
+	if (err == -EAGAIN)
+		len = snprintf(text, sizeof(text), "2");
+	else if (err)
 		len = snprintf(text, sizeof(text), "1%s",
 			       error.text[0] ? error.text : strerror(-err));
 	else
@@ -129,7 +135,7 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 }
 
 /* 0 when the child has let go of all that the recording's end depends on. */
-static int start_dump(struct controlled *controlled, const char *path)
+static int start_dump(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
 	int fds[2], err;
@@ -140,7 +146,7 @@ static int start_dump(struct controlled *controlled, const char *path)
 	dump->pid = fork();
 	if (!dump->pid) {
 		close(fds[0]);
-		write_dump(controlled, path, fds[1]);
+		write_dump(controlled, dump->path, fds[1]);
 	}
 	err = dump->pid < 0 ? -errno : 0;
 	close(fds[1]);
@@ -172,32 +178,44 @@ static int dump_path(struct controlled *controlled, const char *asked, char **pa
 	return *path ? 0 : -ENOMEM;
 }
 
+static int begin_dump(struct controlled *controlled, const char *asked, bool resets,
+		      struct error *error)
+{
+	struct dump *dump = &controlled->dump;
+	int err;
+
+	if (dump->pid)
+		return error__set(error, -EBUSY,
+				  "another dump is being written; ask again when it is");
+	err = resets ? session__check_forget(controlled->session, error) : 0;
+	if (!err)
+		err = session__cut(controlled->session, error);
+	if (!err)
+		err = dump_path(controlled, asked, &dump->path);
+	if (err)
+		return err;
+	dump->tries = DUMP_TRIES;
+	err = start_dump(controlled);
+	if (err) {
+		free(dump->path);
+		return error__set(error, err, "cannot start the process that writes a dump: %s",
+				  strerror(-err));
+	}
+	if (resets)
+		session__forget(controlled->session);
+	return 0;
+}
+
 static void dump(struct controlled *controlled, __u64 client, const char *asked, bool resets)
 {
 	struct error error = { 0 };
-	char *path;
-	int err;
+	int err = begin_dump(controlled, asked, resets, &error);
 
-	if (controlled->dump.pid) {
-		control__reply(controlled->control, client, false,
-			       "another dump is being written; ask again later");
-		return;
-	}
-	err = session__cut(controlled->session, &error);
-	if (!err)
-		err = dump_path(controlled, asked, &path);
-	if (!err) {
-		err = start_dump(controlled, path);
-		free(path);
-	}
-	if (err) {
+	if (err)
 		control__reply(controlled->control, client, false, "%s",
 			       error.text[0] ? error.text : strerror(-err));
-		return;
-	}
-	controlled->dump.client = client;
-	if (resets)
-		session__forget(controlled->session);
+	else
+		controlled->dump.client = client;
 }
 
 static void handle(void *context, __u64 client, const char *request)
@@ -224,17 +242,31 @@ static void handle(void *context, __u64 client, const char *request)
 			       "this recording knows no such request");
 }
 
+/* With --live the target must have let us. */
+static bool try_again(struct controlled *controlled)
+{
+	return controlled->dump.text[0] == '2' && --controlled->dump.tries &&
+	       !session__cut(controlled->session, NULL) && !start_dump(controlled);
+}
+
 static void end_dump(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
+	const char *said = dump->text + 1;
 
 	close(dump->fd);
 	waitpid(dump->pid, NULL, 0);
 	dump->pid = 0;
 	dump->text[dump->len] = '\0';
-	control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s",
-		       dump->len ? dump->text + 1
-				 : "the process that was to write the dump has died");
+	if (try_again(controlled))
+		return;
+	if (!dump->len)
+		said = "the process that was to write the dump has died";
+	else if (dump->text[0] == '2')
+		said = "the target allocated whenever its blocks were looked at; with --live ask when "
+		       "it rests";
+	control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s", said);
+	free(dump->path);
 }
 
 static void attend_dump(struct controlled *controlled)

@@ -196,6 +196,9 @@ static void read_request(struct control *control, struct client *client)
 		return;
 	}
 	request[len] = '\0';
+	/* Text has no zeros; what follows one must not go unread. */
+	if (strlen(request) != (size_t)len)
+		request[0] = '\0';
 	control->handle(control->context, client->number, request);
 }
 

@@ -46,7 +46,8 @@ int control_directory__open(bool make, struct error *error)
 		return fd;
 	close(fd);
 	return error__set(error, -EPERM,
-			  "%s is not used: it is another user's, or open to others; remove it", path);
+			  "%s is not used: it is another user's, or open to others; remove it",
+			  path);
 }
 
 void control_directory__address(int directory, const char *name, struct sockaddr_un *address)

@@ -58,8 +58,8 @@ struct gate {
 
 bool window_options__any(const struct window_options *options)
 {
-	return options->within || options->start_on || options->stop_on ||
-	       options->delay_ns || options->paused;
+	return options->within || options->start_on || options->stop_on || options->delay_ns ||
+	       options->paused;
 }
 
 static const char usdt_prefix[] = "sdt:";
@@ -356,9 +356,8 @@ const char *gate__never_opened(const struct gate *gate, bool matched)
 	if (gate->err)
 		return gate->error.text;
 	if (!shared->opened)
-		return gate->options.window.paused
-			       ? "`allocprof ctl start` was not called"
-			       : "the target ended before the delay was over";
+		return gate->options.window.paused ? "`allocprof ctl start` was not called"
+						   : "the target ended before the delay was over";
 	for (int i = 0; i < ROLE_STOP; i++) {
 		const struct wanted *wanted = &gate->wanted[i];
 

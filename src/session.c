@@ -692,13 +692,11 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		return -errno;
 	if ((err = watch(epoll_fd, ring_buffer__epoll_fd(session->ring))) ||
 	    (err = watch(epoll_fd, mapping_events__fd(session->mapping_events))) ||
-	    (err = watch(epoll_fd, session->target.pidfd)) ||
-	    (err = watch(epoll_fd, signal_fd)) ||
+	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)) ||
 	    (attendant && (err = watch(epoll_fd, attendant->fd))))
 		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
 	if (session->options.window.delay_ns)
-		session->opens_at_ns =
-			session->target.start_ns + session->options.window.delay_ns;
+		session->opens_at_ns = session->target.start_ns + session->options.window.delay_ns;
 
 	while (!target__has_ended(&session->target)) {
 		__u64 now = session__clock_ns(CLOCK_MONOTONIC);
@@ -736,19 +734,14 @@ __u64 session__count_followed(const struct session *session)
 	return n && !session->target.waited ? n - 1 : n;
 }
 
-static int finish_snapshot(struct session *session, struct error *error)
-{
-	int err = collector__settle(session->collector, SIZE_MAX);
-
-	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
-}
-
 int session__finish(struct session *session, struct error *error)
 {
 	int err = 0;
 
-	if (session->is_snapshot)
-		return finish_snapshot(session, error);
+	if (session->is_snapshot) {
+		err = session__collect_snapshot(session);
+		goto out;
+	}
 	if (!session->target.end_ns)
 		session->target.end_ns = session__clock_ns(CLOCK_MONOTONIC);
 	session->processes_left = session__count_followed(session);
@@ -767,6 +760,7 @@ int session__finish(struct session *session, struct error *error)
 		err = live__collect(session->live, session->collector);
 	else if (!err && session->options.stacks)
 		err = collector__drain_all(session->collector);
+out:
 	if (err)
 		return error__set(error, err, "cannot collect the counts: %s", strerror(-err));
 	return 0;
@@ -926,8 +920,8 @@ static void collect_lost(const struct session *session, struct session_results *
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++) {
 		results->lost[reason] = stat_sum(session, AP_STAT_LOST + reason);
 		if (reason == AP_LOST_RECURSION)
-			results->lost[reason] += session__recursion_misses(session) -
-						 session->forgotten.recursion;
+			results->lost[reason] +=
+				session__recursion_misses(session) - session->forgotten.recursion;
 		results->lost_total += results->lost[reason];
 	}
 	if (!session->options.stacks)
@@ -988,8 +982,8 @@ void session__results(const struct session *session, struct session_results *res
 					recursion_misses(skeleton->progs.on_exec);
 	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
-	results->mappings_lost = mapping_events__lost(session->mapping_events) -
-				 session->forgotten.mappings_lost;
+	results->mappings_lost =
+		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
 	results->processes_left = session->processes_left;
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
 		results->complete = false;

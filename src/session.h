@@ -155,12 +155,15 @@ int session__reset(struct session *session, struct error *error);
  * For a profile of what was counted so far: session__cut() brings it into this process, where it stays
  * part of the session; then, in a forked child, session__become_snapshot() makes the copy of the session
  * there one that ended then: to be finished and reported. When it has returned, no probe depends on the
- * child. session__forget() makes the next profile begin at
+ * child. With live session__finish() gives -EAGAIN there if the target allocated or freed meanwhile: then
+ * try again. session__forget() makes the next profile begin at
  * the last cut.
  */
 int session__cut(struct session *session, struct error *error);
 void session__become_snapshot(struct session *session);
 void session__forget(struct session *session);
+/* Whether session__forget() and session__reset() can be; -EOPNOTSUPP with the sentence. */
+int session__check_forget(const struct session *session, struct error *error);
 
 /* Removes the probes and collects what is left. The target goes on if it has not ended. */
 int session__finish(struct session *session, struct error *error);
@@ -180,7 +183,7 @@ struct collector *session__collector(const struct session *session);
 const struct kernel *session__kernel(const struct session *session);
 const struct window_options *session__window(const struct session *session);
 __u64 session__start_realtime_ns(const struct session *session); /* of the last reset, if any */
-__u64 session__gate_realtime_ns(const struct session *session); /* when the run's gate was moved */
+__u64 session__gate_realtime_ns(const struct session *session);	 /* when the run's gate was moved */
 pid_t session__target_pid(const struct session *session);
 
 void session__close(struct session *session);

@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "error.h"
+#include "live.h"
 #include "session_internal.h"
 
 /* A program may hold a place in the ring buffer before the records that are waited for. */
@@ -91,6 +92,39 @@ static int cut_counts(struct session *session)
 	return err;
 }
 
+/* What is live is in too many places to be read at once while programs run, so this hopes that none
+ * does: session__collect_snapshot() sees. */
+static int cut_live(struct session *session)
+{
+	int err = session__read_events(session);
+
+	if (err)
+		return err;
+	session->live_activity = live__activity(session->live);
+	session->events_at_cut = session__count_events(session);
+	err = collector__wait_for_programs(session->collector);
+	if (!err)
+		err = ring_buffer__consume(session->ring);
+	if (err >= 0)
+		err = live__cut(session->live);
+	read_counters(session);
+	return err;
+}
+
+int session__collect_snapshot(struct session *session)
+{
+	int err = collector__settle(session->collector, SIZE_MAX);
+
+	if (err || !session->live)
+		return err;
+	err = live__collect_snapshot(session->live, session->collector, session->cut_ns);
+	if (!err)
+		err = collector__wait_for_programs(session->collector);
+	if (err)
+		return err;
+	return live__activity(session->live) == session->live_activity ? 0 : -EAGAIN;
+}
+
 int session__cut(struct session *session, struct error *error)
 {
 	int err;
@@ -99,10 +133,7 @@ int session__cut(struct session *session, struct error *error)
 		return error__set(error, -EOPNOTSUPP,
 				  "stat keeps no stacks that could be written; allocprof record "
 				  "does");
-	if (session->options.live)
-		return error__set(error, -EOPNOTSUPP,
-				  "a recording with --live is written when it ends, not before");
-	err = cut_counts(session);
+	err = session->live ? cut_live(session) : cut_counts(session);
 	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
 }
 
@@ -135,6 +166,15 @@ void session__become_snapshot(struct session *session)
 	close_links();
 	session->is_snapshot = true;
 	session->marks.is_dump = true;
+}
+
+int session__check_forget(const struct session *session, struct error *error)
+{
+	if (!session->live)
+		return 0;
+	return error__set(error, -EOPNOTSUPP,
+			  "a recording with --live cannot be reset: blocks are followed from its "
+			  "beginning to its end");
 }
 
 void session__forget(struct session *session)
@@ -180,10 +220,9 @@ int session__reset(struct session *session, struct error *error)
 {
 	int err;
 
-	if (session->options.live)
-		return error__set(error, -EOPNOTSUPP,
-				  "what is live cannot be forgotten; a recording with --live counts "
-				  "from its beginning to its end");
+	err = session__check_forget(session, error);
+	if (err)
+		return err;
 	if (session->options.stacks) {
 		err = session__cut(session, error);
 		if (!err)

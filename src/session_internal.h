@@ -47,7 +47,7 @@ struct session {
 	bool multi;    /* one uprobe_multi link per allocator, else a perf event per probe */
 	bool sessions; /* entry and return by one program */
 	__u64 processes_left;
-	__u64 since_ns;	   /* CLOCK_MONOTONIC, of the last reset; 0: there was none */
+	__u64 since_ns; /* CLOCK_MONOTONIC, of the last reset; 0: there was none */
 	__u64 gate_realtime_ns;
 	__u64 opens_at_ns; /* CLOCK_MONOTONIC, the run's gate by itself; 0: never, or it was moved */
 	struct session_marks marks;
@@ -57,6 +57,7 @@ struct session {
 	struct session_counters at_cut;
 	__u64 events_at_cut; /* that a snapshot has to account for at least */
 	__u64 cut_ns;	     /* CLOCK_MONOTONIC */
+	__u64 live_activity; /* before the cut, with live */
 };
 
 __u64 session__clock_ns(clockid_t clock);
@@ -68,6 +69,8 @@ __u64 session__recursion_misses(const struct session *session);
 __u64 session__gate_recursion_misses(const struct session *session);
 /* Calls that happened and were not forgotten, by the programs' own counter. */
 __u64 session__count_events(const struct session *session);
+/* In the child. -EAGAIN with live: something happened meanwhile. */
+int session__collect_snapshot(struct session *session);
 __u64 session__count_followed(const struct session *session);
 
 #endif

@@ -119,17 +119,21 @@ def test_stop_ends_a_delay(controlled):
     assert one.calls() == 6
 
 
-def test_gate_and_functions(controlled, runner, allocprof, target, tmp_path):
-    """A call counts where the gate of the run and that of the process are both open."""
-    one = controlled("record", "--within", "keep")
-    one.target.ask("keep 5")
+def test_gate_and_stack(controlled):
+    """A call counts where the gate of the run is open and its stack says that it is within."""
+    one = controlled("record", "--within", "main")
     one.alloc(5)
+    one.say("dump")
     one.say("stop")
-    one.target.ask("keep 100")
+    one.alloc(100)
     one.say("start")
-    one.target.ask("keep 7")
+    one.alloc(7)
+    one.say("dump", "--reset")
+    one.alloc(2)
     one.end()
-    assert one.calls() == 12
+    output = one.output.name
+    assert [one.calls(one.output.with_name(f"{output}.{n}")) for n in (1, 2)] == [5, 12]
+    assert one.calls() == 2
 
 
 def test_dump(controlled):
@@ -151,6 +155,51 @@ def test_dump(controlled):
     stacks = dump.texts()
     assert stacks and stacks.keys() == last.texts().keys()
     assert any(text.endswith("main") for text in stacks), "named like any other"
+
+
+def test_dump_with_live(controlled):
+    """What is live at that moment; the last file is as if there had been none."""
+    one = controlled("record", "--live")
+    one.say("dump")
+    started = one.recording(one.output.with_name("record.out.1")).ledger
+    one.alloc(100)
+    one.target.ask("keep 50")
+    one.say("dump")
+    one.target.ask("release 20")
+    one.target.ask("keep 7")
+    one.say("dump")
+    one.end()
+    files = [one.output.with_name("record.out.2"), one.output.with_name("record.out.3"), one.output]
+    for path, calls, frees in zip(files, (150, 157, 157), (100, 120, 120)):
+        recording = one.recording(path)
+        ledger = {name: value - started.get(name, 0) for name, value in recording.ledger.items()}
+        assert ledger["lost"] == ledger["untracked"] == ledger["lifetimes_missing"] == 0
+        assert (ledger["events"], ledger["allocations"], ledger["frees"]) == (calls, calls, frees)
+        ((live,),) = recording.sql("SELECT sum(allocations - frees) FROM blocks")
+        ((lasting,),) = recording.sql("SELECT sum(blocks) FROM lifetimes WHERE died IS NULL")
+        assert live == lasting == recording.ledger["allocations"] - recording.ledger["frees"]
+        ((ended,),) = recording.sql("SELECT sum(blocks) FROM lifetimes WHERE died IS NOT NULL")
+        assert ended == recording.ledger["frees"]
+        ((last,),) = recording.sql("SELECT live FROM timeline ORDER BY time_ns DESC LIMIT 1")
+        assert last == live
+    assert b"cannot be reset" in controlled("record", "--live").ctl("reset", expect=1).stderr
+
+
+def test_live_dump_of_a_busy_target(controlled):
+    """Exact, or not at all."""
+    one = controlled("record", "--live", argv=("busy_threads", "4"))
+    one.target.send("alloc 50000")
+    result = one.run([one.allocprof, "ctl", "-p", one.pid, "dump"])
+    one.target.expect_line("done")
+    if result.status:
+        assert b"with --live ask when it rests" in result.stderr
+    else:
+        ledger = one.recording(one.output.with_name("record.out.1")).ledger
+        assert ledger["allocations"] + ledger["unfinished"] == ledger["attributed"]
+    one.say("dump", "-o", one.output.with_name("rests"))
+    one.end()
+    assert one.recording(one.output.with_name("rests")).ledger == one.recording().ledger
+    assert one.recording().ledger["lost"] == 0
 
 
 def test_dump_to_a_file(controlled, tmp_path):
@@ -306,8 +355,8 @@ def test_options_that_exclude_each_other(run, allocprof, options, sentence):
 
 def connect(pid):
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    client.settimeout(TIMEOUT_SECONDS)
     client.connect(str(RUN / f"{pid}.sock"))
+    client.settimeout(TIMEOUT_SECONDS)
     return client
 
 
@@ -396,7 +445,7 @@ def test_other_users(controlled, run, allocprof):
     """The directory lets nobody in."""
     one = controlled("record")
     assert oct(RUN.stat().st_mode & 0o777) == "0o700"
-    result = run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c",
+    result = run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c",
                   f"import socket; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("
                   f"'{RUN}/{one.pid}.sock')"])
     assert result.status == 1 and b"Permission" in result.stderr
