@@ -328,8 +328,11 @@ const struct session_attendant *controlled__attendant(const struct controlled *c
 
 void controlled__stop(struct controlled *controlled)
 {
-	if (controlled)
-		control__hide(controlled->control);
+	if (!controlled)
+		return;
+	control__hide(controlled->control);
+	/* A session that has been finished cannot be cut. */
+	controlled->dump.tries = 1;
 }
 
 void controlled__end(struct controlled *controlled, int signal_fd)
