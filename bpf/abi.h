@@ -83,7 +83,6 @@ struct ap_config {
 	__u32 live;		/* 1: blocks are followed from their birth to their end */
 	__u32 live_stacks;	/* 1: blocks are kept by stack, 0: by function alone */
 	__u32 max_dumped;	/* dumps that get a record of their own, with live */
-	__u32 gate;		/* 1: only what happens in the measured window is counted */
 	__u32 starts_closed;	/* 1: a process's window opens when it calls a function */
 	__u32 within;		/* 1: only calls with a function on their stack count */
 	__u32 regions;		/* 1: calls are counted by the regions that they are in */
@@ -101,7 +100,7 @@ struct ap_gate {
 	__u32 open;    /* set by user space: 0 shuts it for all */
 	__u32 started; /* 1: some process's window has been opened */
 	__u32 entered; /* 1: the function was called while the window was open */
-	__u32 pad;     /* 0 */
+	__u32 opened;  /* set by user space: it has been open */
 };
 
 #define AP_MAX_WITHIN_RANGES 16
@@ -354,6 +353,8 @@ struct ap_pending {
 	__u8 has_old;
 	__u8 is_null; /* realloc of a null pointer */
 	__u8 overflows;
+	__u8 outside;  /* of the measured window */
+	__u8 pad[3];   /* 0 */
 	__u32 regions; /* set of regions that it is in */
 };
 

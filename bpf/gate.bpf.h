@@ -21,8 +21,6 @@ struct {
 
 static __always_inline bool gate__is_open(const struct process *process)
 {
-	if (!config.gate)
-		return true;
 	return *(volatile __u32 *)&gate.open && !*(const volatile __u32 *)&process->closed;
 }
 

@@ -8,6 +8,7 @@
 
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
+#include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "regions.bpf.h"
 #include "trampoline.bpf.h"
@@ -103,6 +104,8 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	pending->is_null = !hit->pointer;
 	pending->overflows = hit->overflows;
 	pending->regions = hit->regions;
+	/* A call that was lost has no record either. */
+	pending->outside = record == AP_NO_RECORD && (config.within || !gate__is_open(process));
 	pending->has_old = 0;
 	if (reallocates(hit->function) && hit->pointer && !hit->overflows)
 		pending->has_old = blocks__take(&key, &pending->old);
@@ -132,7 +135,7 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 		old = pending->old.size_bytes;
 		block__end(process, &pending->old, pending->entry_ns, how);
 		regions__add_end(pending->regions, old, how != BLOCK_MOVED);
-	} else if (!config.gate || pending->record != AP_NO_RECORD) {
+	} else if (!pending->outside) {
 		count_foreign_free(process);
 	}
 	if (how != BLOCK_MOVED)

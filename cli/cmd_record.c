@@ -202,6 +202,24 @@ static int record_runs(struct record_options *options, struct error *error)
 	return end.status;
 }
 
+static int write_dump(void *context, struct session *session, const char *path, __u64 *calls,
+		      struct error *error)
+{
+	const struct record_options *options = context;
+	struct profile *profile;
+	int err;
+
+	err = data_file__check_writable(path, error);
+	if (!err)
+		err = recording__profile(session, options->measure.argv, &options->symbols,
+					 !options->no_symbols, NULL, &profile, error);
+	if (!err)
+		err = data_file__write(profile, path, error);
+	if (!err)
+		*calls = profile__ledger(profile, "attributed");
+	return err;
+}
+
 static int run_record(int argc, char **argv)
 {
 	struct record_options options = {
@@ -229,6 +247,9 @@ static int run_record(int argc, char **argv)
 	if (!options.measure.session.max_depth)
 		options.measure.session.max_depth =
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
+	options.measure.dump = write_dump;
+	options.measure.dump_context = &options;
+	options.measure.dump_path = options.output;
 	/* A long run whose result cannot be kept is a run wasted. */
 	if (data_file__check_writable(options.output, &error)) {
 		message__print("%s", error.text);

@@ -35,6 +35,7 @@ const struct command *command__find(const char *name);
 
 extern const struct command cmd_archive;
 extern const struct command cmd_check;
+extern const struct command cmd_ctl;
 extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
 extern const struct command cmd_folded;

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "controlled.h"
 #include "error.h"
 #include "message.h"
 #include "number.h"
@@ -309,6 +310,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		 struct session **out, int *status, struct error *error)
 {
 	struct session_options options = measure->session;
+	struct controlled *controlled = NULL;
 	struct session *session = NULL;
 	int err;
 
@@ -319,6 +321,8 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	err = session__open(&options, &session, error);
 	if (!err)
 		err = take_surroundings(surroundings, error);
+	if (!err && !measure->repeats)
+		err = controlled__begin(measure, &controlled, error);
 	if (err)
 		goto fail;
 	if (measure->pid)
@@ -329,14 +333,18 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		*status = status_of_start(measure, err);
 		goto fail;
 	}
-	err = session__run(session, measure->duration_ns, surroundings->signal_fd, error);
+	err = session__run(session, measure->duration_ns, surroundings->signal_fd,
+			   controlled__attendant(controlled), error);
+	controlled__stop(controlled);
 	if (!err)
 		err = session__finish(session, error);
 	if (err)
 		goto fail;
+	controlled__end(controlled, surroundings->signal_fd);
 	*out = session;
 	return 0;
 fail:
+	controlled__end(controlled, surroundings->signal_fd);
 	if (!error->text[0])
 		error__set(error, err, "cannot measure the target: %s", strerror(-err));
 	session__close(session);

@@ -21,6 +21,13 @@ struct measure {
 	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
 	size_t n_expected;
 	bool selects; /* -e was given */
+	bool repeats; /* one of several runs, which cannot be controlled */
+	/* Writes the profile of a @session that is finished to @path, with the calls in it, when asked to
+	 * while it runs; NULL: nothing can be written. @dump_path is where the last one will be. */
+	int (*dump)(void *context, struct session *session, const char *path, __u64 *calls,
+		    struct error *error);
+	void *dump_context;
+	const char *dump_path;
 };
 
 /* Keys of the options in measure_options, and where a command's own may begin. */

@@ -55,6 +55,9 @@ error_t series__check(struct series *series, const struct measure *measure, stru
 		err = error__set(error, -EINVAL,
 				 "-r and --duration together; a command that goes on is not run "
 				 "again beside itself");
+	else if (series->runs && measure->session.window.paused)
+		err = error__set(error, -EINVAL,
+				 "-r and --paused together; only a single run can be controlled");
 	if (series->runs && !series->has_warmup)
 		series->warmup = 1;
 	return err ? EINVAL : 0;
@@ -66,10 +69,12 @@ static int run_once(const struct measure *measure, struct measure_surroundings *
 		    struct series_end *end, struct error *error)
 {
 	struct session_results results;
+	struct measure one = *measure;
 	struct session *session;
 	int status, err;
 
-	err = measure__run(measure, surroundings, &session, &status, error);
+	one.repeats = !is_single;
+	err = measure__run(&one, surroundings, &session, &status, error);
 	if (err) {
 		end->status = status;
 		return err;

@@ -24,6 +24,9 @@ error_t window_options__parse(struct window_options *options, int key, char *arg
 		return 0;
 	case OPT_DELAY:
 		return number__parse_duration(arg, &options->delay_ns, error);
+	case OPT_PAUSED:
+		options->paused = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -31,10 +34,14 @@ error_t window_options__parse(struct window_options *options, int key, char *arg
 
 error_t window_options__check(const struct window_options *options, struct error *error)
 {
-	if (!options->delay_ns || !options->start_on)
+	if (options->delay_ns && options->start_on)
+		error__set(error, -EINVAL,
+			   "--delay and --start-on together; give one beginning or the other");
+	else if (options->delay_ns && options->paused)
+		error__set(error, -EINVAL,
+			   "--delay and --paused together; give one beginning or the other");
+	else
 		return 0;
-	error__set(error, -EINVAL,
-		   "--delay and --start-on together; give one beginning or the other");
 	return EINVAL;
 }
 

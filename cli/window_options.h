@@ -16,6 +16,7 @@ enum {
 	OPT_START_ON,
 	OPT_STOP_ON,
 	OPT_DELAY,
+	OPT_PAUSED,
 };
 
 /* Rows of an argp table. */
@@ -28,7 +29,8 @@ enum {
 	{ "stop-on", OPT_STOP_ON, "FUNCTION", 0,                                                   \
 	  "Stop in each process when it calls FUNCTION", 0 },                                      \
 	{ "delay", OPT_DELAY, "TIME", 0,                                                           \
-	  "Begin after TIME: a number with ms, s, m or h", 0 }
+	  "Begin after TIME: a number with ms, s, m or h", 0 },                                    \
+	{ "paused", OPT_PAUSED, NULL, 0, "Begin when `allocprof ctl start` says so", 0 }
 /* clang-format on */
 
 /* Parses one of them; ARGP_ERR_UNKNOWN for any other key. */

@@ -117,6 +117,17 @@ struct collector *collector__new(const struct collector_options *options)
 	return collector;
 }
 
+static void drop_dumps(struct collector *collector)
+{
+	struct pending_dump *dump;
+
+	while ((dump = collector->dumps)) {
+		collector->dumps = dump->next;
+		free(dump);
+	}
+	collector->dumps_end = &collector->dumps;
+}
+
 void collector__free(struct collector *collector)
 {
 	if (!collector)
@@ -133,12 +144,7 @@ void collector__free(struct collector *collector)
 	free(collector->dumped);
 	hash_table__release(&collector->followed);
 	hash_table__release(&collector->stack_index);
-	while (collector->dumps) {
-		struct pending_dump *dump = collector->dumps;
-
-		collector->dumps = dump->next;
-		free(dump);
-	}
+	drop_dumps(collector);
 	free(collector->ended);
 	dump_unwinder__free(collector->unwinder);
 	jit_names__free(collector->jit_names);
@@ -156,6 +162,26 @@ struct profile *collector__profile(struct collector *collector)
 __u64 collector__attributed(const struct collector *collector)
 {
 	return collector->attributed;
+}
+
+__u64 collector__accounted(const struct collector *collector)
+{
+	__u64 calls = collector->attributed;
+
+	for (const struct pending_dump *dump = collector->dumps; dump; dump = dump->next) {
+		const struct ap_dump_record *record = (const void *)dump->record;
+
+		calls += !(record->key.function & (AP_FUNCTION_UNDECIDED | AP_FUNCTION_DUMPED));
+	}
+	return calls;
+}
+
+void collector__forget(struct collector *collector)
+{
+	drop_dumps(collector);
+	profile__forget_counts(collector->profile);
+	collector->attributed = 0;
+	collector->undecided = 0;
 }
 
 __u64 collector__found_within(const struct collector *collector)
@@ -958,16 +984,30 @@ static int read_counts(struct collector *collector, int fd)
 	return err;
 }
 
+/* Replacing a map inside a map waits for a grace period (Linux 4.20, maybe_wait_bpf_programs()):
+ * afterwards no program has the old one in hand. */
+static int use_map(const struct collector *collector, int which)
+{
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(collector->options.counts_fd, &zero,
+				   &collector->options.counts_fds[which], BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int collector__wait_for_programs(const struct collector *collector)
+{
+	return use_map(collector, collector->current);
+}
+
 int collector__begin_drain(struct collector *collector)
 {
 	int next = !collector->current;
-	__u32 zero = 0;
+	int err = use_map(collector, next);
 
-	/* Replacing a map inside a map waits for a grace period (Linux 4.20,
-	 * maybe_wait_bpf_programs()): afterwards no program has the old one in hand. */
-	if (bpf_map_update_elem(collector->options.counts_fd, &zero,
-				&collector->options.counts_fds[next], BPF_ANY))
-		return -errno;
+	if (err)
+		return err;
 	__atomic_store_n(collector->options.counts_inserted, 0, __ATOMIC_RELAXED);
 	collector->current = next;
 	collector->wants_drain = false;

@@ -53,6 +53,9 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
 void collector__scan_process(struct collector *collector, pid_t pid);
 bool collector__is_followed(struct collector *collector, pid_t pid);
 
+/* When it returns every program has ended that ran before. */
+int collector__wait_for_programs(const struct collector *collector);
+
 /* Whether the programs asked for their counters to be drained. */
 bool collector__wants_drain(const struct collector *collector);
 
@@ -90,5 +93,11 @@ __u64 collector__undecided(const struct collector *collector);
 
 /* Calls that are in the profile. */
 __u64 collector__attributed(const struct collector *collector);
+
+/* Those and the calls that will be when collector__settle() has come to them. */
+__u64 collector__accounted(const struct collector *collector);
+
+/* Takes all calls out of the profile, those that wait to be settled too, and begins to count anew. */
+void collector__forget(struct collector *collector);
 
 #endif

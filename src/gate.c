@@ -58,7 +58,8 @@ struct gate {
 
 bool window_options__any(const struct window_options *options)
 {
-	return options->within || options->start_on || options->stop_on || options->delay_ns;
+	return options->within || options->start_on || options->stop_on || options->delay_ns ||
+	       options->paused;
 }
 
 static const char usdt_prefix[] = "sdt:";
@@ -107,7 +108,6 @@ int gate__new(const struct gate_options *options, struct gate **out, struct erro
 		gate__free(gate);
 		return err;
 	}
-	options->shared->open = !options->window.delay_ns;
 	*out = gate;
 	return 0;
 }
@@ -356,8 +356,9 @@ const char *gate__never_opened(const struct gate *gate, bool matched)
 
 	if (gate->err)
 		return gate->error.text;
-	if (!shared->open)
-		return "the target ended before the delay was over";
+	if (!shared->opened)
+		return gate->options.window.paused ? "`allocprof ctl start` was not called"
+						   : "the target ended before the delay was over";
 	for (int i = 0; i < ROLE_STOP; i++) {
 		const struct wanted *wanted = &gate->wanted[i];
 

@@ -20,6 +20,7 @@ struct window_options {
 	const char *start_on; /* a process's window opens when it calls it, */
 	const char *stop_on;  /* and closes when it calls this one */
 	__u64 delay_ns;	      /* all windows are shut that long, 0: not at all */
+	bool paused;	      /* all windows are shut until the run's gate is opened */
 };
 
 /* Whether anything is asked for. */
@@ -36,7 +37,7 @@ struct gate_options {
 	void *context;
 };
 
-/* Opens the gate, unless there is a delay. -EINVAL with a sentence, -ENOMEM. */
+/* -EINVAL with a sentence, -ENOMEM. */
 int gate__new(const struct gate_options *options, struct gate **out, struct error *error);
 void gate__free(struct gate *gate);
 

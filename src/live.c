@@ -729,18 +729,16 @@ static int collect_lifetimes(struct live *live, struct profile *profile, const _
 	return err;
 }
 
-int live__collect(struct live *live, struct collector *collector)
+/* All but the lifetimes that the programs' maps still have. */
+static int collect_rest(struct live *live, struct collector *collector)
 {
 	_cleanup_(free_ptr) __u32 *counts = calloc(live->options.max_records, sizeof(*counts));
 	struct profile *profile = collector__profile(collector);
-	int err = 0;
+	int err;
 
 	if (!counts)
 		return -ENOMEM;
-	for (int i = 0; i < 2 && !err && live->options.stacks; i++)
-		err = read_lifetimes(live, live->options.lifetimes_fds[i]);
-	if (!err)
-		err = read_threads(live);
+	err = read_threads(live);
 	for (__u32 i = 0; i < live->n_tables && !err; i++)
 		err = read_table(live, live->tables[i].fd, false);
 	if (err || !live->options.stacks)
@@ -751,6 +749,42 @@ int live__collect(struct live *live, struct collector *collector)
 	for (size_t i = 0; i < live->timeline.n && !err; i++)
 		err = profile__add_moment(profile, &live->timeline.moments[i]);
 	return err;
+}
+
+int live__collect(struct live *live, struct collector *collector)
+{
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err && live->options.stacks; i++)
+		err = read_lifetimes(live, live->options.lifetimes_fds[i]);
+	return err ? err : collect_rest(live, collector);
+}
+
+int live__cut(struct live *live)
+{
+	return drain(live);
+}
+
+int live__collect_snapshot(struct live *live, struct collector *collector, __u64 end_ns)
+{
+	int err;
+
+	live->end_ns = end_ns;
+	err = sample(live, end_ns - live->options.shared->start_ns);
+	return err ? err : collect_rest(live, collector);
+}
+
+__u64 live__activity(const struct live *live)
+{
+	const struct ap_live *shared = live->options.shared;
+	__u64 sum = __atomic_load_n(&shared->entries, __ATOMIC_RELAXED) +
+		    __atomic_load_n(&shared->n_records, __ATOMIC_RELAXED) +
+		    __atomic_load_n(&shared->n_dumps, __ATOMIC_RELAXED) +
+		    __atomic_load_n(&shared->last_space, __ATOMIC_RELAXED);
+
+	for (__u32 i = 0; i < AP_STATS; i++)
+		sum += stat_sum(live, i);
+	return sum;
 }
 
 __u64 live__unfinished(const struct live *live)

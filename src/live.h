@@ -55,6 +55,17 @@ int live__stop(struct live *live, __u64 end_ns);
  * @collector. */
 int live__collect(struct live *live, struct collector *collector);
 
+/*
+ * For a snapshot: live__cut() makes ready in this process; in a forked child, and with no program
+ * running since, live__collect_snapshot() does what live__stop() and live__collect() do at the end, and
+ * leaves all as it is for the session that goes on.
+ */
+int live__cut(struct live *live);
+int live__collect_snapshot(struct live *live, struct collector *collector, __u64 end_ns);
+
+/* Changes whenever a program has done something with a call or a block. */
+__u64 live__activity(const struct live *live);
+
 /* Calls that had not returned when the recording ended; after live__collect(). */
 __u64 live__unfinished(const struct live *live);
 

@@ -567,6 +567,16 @@ int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 	return 0;
 }
 
+void profile__forget_counts(struct profile *profile)
+{
+	profile->n_counts = 0;
+	profile->n_blocks = 0;
+	profile->n_lifetimes = 0;
+	profile->n_timeline = 0;
+	hash_table__release(&profile->index->counts);
+	hash_table__release(&profile->index->lifetimes);
+}
+
 static bool match_meta(const void *owner, __u32 id, const void *key)
 {
 	return !strcmp(((const struct profile *)owner)->meta[id - 1].key, key);

@@ -234,6 +234,8 @@ int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u3
 			  __u64 blocks, __u64 size_bytes);
 /* -EINVAL also where @moment is not later than the one before, or of an earlier run. */
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
+/* Removes all counts and what is known of their blocks; processes, stacks and names stay. */
+void profile__forget_counts(struct profile *profile);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
 

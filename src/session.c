@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "session.h"
+#include "session_internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,8 +21,6 @@
 #include "command_path.h"
 #include "elf_file.h"
 #include "error.h"
-#include "kernel.h"
-#include "mapping_events.h"
 #include "probes.h"
 #include "profile.h"
 #include "regions.h"
@@ -39,34 +37,7 @@
  * wait for long, or ever more stacks come that want unwinding for the lack of its table. */
 #define DUMPS_AT_A_TIME 16
 
-/* A mapping whose process may turn out to be followed. */
-struct candidate {
-	struct mapping_event event;
-	struct candidate *next;
-};
-
-struct session {
-	struct session_options options;
-	struct kernel kernel;
-	struct allocprof_bpf *skeleton;
-	struct ring_buffer *ring;
-	struct mapping_events *mapping_events;
-	struct probes *probes;
-	struct collector *collector;
-	struct live *live;	 /* NULL without */
-	struct gate *gate;	 /* NULL: all of the run is measured */
-	struct regions *regions; /* NULL: they are not looked for */
-	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */
-	struct target target;
-	struct candidate *candidates, **candidates_end;
-	__u64 start_realtime_ns;
-	unsigned int n_signals;
-	bool multi;    /* one uprobe_multi link per allocator, else a perf event per probe */
-	bool sessions; /* entry and return by one program */
-	__u64 processes_left;
-};
-
-static __u64 clock_ns(clockid_t clock)
+__u64 session__clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
@@ -189,11 +160,12 @@ static void configure(struct session *session, int n_cpus)
 		.live = options->live,
 		.live_stacks = options->live && options->stacks,
 		.max_dumped = max_records(options) / 2,
-		.gate = window_options__any(&options->window),
 		.starts_closed = options->window.start_on != NULL,
 		.within = options->window.within != NULL,
 		.regions = options->regions,
 	};
+	skeleton->bss->gate.open = !options->window.delay_ns && !options->window.paused;
+	skeleton->bss->gate.opened = skeleton->bss->gate.open;
 	if (options->live)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
@@ -301,6 +273,9 @@ static void refresh_mappings(void *context)
 {
 	struct session *session = context;
 
+	/* They are the session's, of which this is a copy in another process. */
+	if (session->is_snapshot)
+		return;
 	mapping_events__read(session->mapping_events, handle_mapping, session);
 }
 
@@ -604,9 +579,10 @@ int session__launch(struct session *session, char *const argv[],
 		err = gate__check(session->gate, error);
 	if (err)
 		return err;
-	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
+	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+	session->gate_realtime_ns = session->start_realtime_ns;
 	if (session->live)
-		live__start(session->live, clock_ns(CLOCK_MONOTONIC));
+		live__start(session->live, session__clock_ns(CLOCK_MONOTONIC));
 	return target__go(&session->target, argv[0], error);
 }
 
@@ -631,15 +607,16 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	if (!err)
 		err = seed(session, pid, false, error);
 	if (!err && session->live)
-		live__start(session->live, clock_ns(CLOCK_MONOTONIC));
+		live__start(session->live, session__clock_ns(CLOCK_MONOTONIC));
 	if (!err)
 		err = probes__add_process(session->probes, pid, error);
 	if (!err && session->gate)
 		err = gate__check(session->gate, error);
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	session->start_realtime_ns = clock_ns(CLOCK_REALTIME);
-	session->target.start_ns = clock_ns(CLOCK_MONOTONIC);
+	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+	session->gate_realtime_ns = session->start_realtime_ns;
+	session->target.start_ns = session__clock_ns(CLOCK_MONOTONIC);
 	return err;
 }
 
@@ -647,7 +624,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
  * A process's fork record precedes its first mapping. So: first the mappings that are there, then
  * the records, and only then the question which of the mappings are of processes that we follow.
  */
-static int read_events(struct session *session)
+int session__read_events(struct session *session)
 {
 	struct candidate *candidate;
 	int err;
@@ -717,12 +694,32 @@ static int watch(int epoll_fd, int fd)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
 }
 
-int session__run(struct session *session, __u64 duration_ns, int signal_fd, struct error *error)
+/* Milliseconds to wait at the most, no more than @most, for what is due at @at_ns. */
+static int until(__u64 at_ns, __u64 now_ns, int most)
+{
+	__u64 ms = at_ns > now_ns ? (at_ns - now_ns) / 1000000 + 1 : 0;
+
+	return ms < (__u64)most ? (int)ms : most;
+}
+
+static int timeout_ms(struct session *session, __u64 now_ns, __u64 end_ns)
+{
+	int timeout = collector__has_dumps(session->collector) ? 0 : TICK_MS;
+
+	if (timeout && session->live)
+		timeout = live__timeout_ms(session->live, timeout);
+	if (end_ns)
+		timeout = until(end_ns, now_ns, timeout);
+	if (session->opens_at_ns)
+		timeout = until(session->opens_at_ns, now_ns, timeout);
+	return timeout;
+}
+
+int session__run(struct session *session, __u64 duration_ns, int signal_fd,
+		 const struct session_attendant *attendant, struct error *error)
 {
 	_cleanup_(close_fd) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	__u64 end_ns = duration_ns ? session->target.start_ns + duration_ns : 0;
-	__u64 open_ns = session->target.start_ns + session->options.window.delay_ns;
-	struct ap_gate *gate = &session->skeleton->bss->gate;
 	struct epoll_event ready[4];
 	int err = 0;
 
@@ -730,25 +727,23 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 		return -errno;
 	if ((err = watch(epoll_fd, ring_buffer__epoll_fd(session->ring))) ||
 	    (err = watch(epoll_fd, mapping_events__fd(session->mapping_events))) ||
-	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)))
+	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)) ||
+	    (attendant && (err = watch(epoll_fd, attendant->fd))))
 		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
+	if (session->options.window.delay_ns)
+		session->opens_at_ns = session->target.start_ns + session->options.window.delay_ns;
 
 	while (!target__has_ended(&session->target)) {
-		__u64 now = clock_ns(CLOCK_MONOTONIC);
-		int timeout = collector__has_dumps(session->collector) ? 0 : TICK_MS;
+		__u64 now = session__clock_ns(CLOCK_MONOTONIC);
 
 		if (end_ns && now >= end_ns)
 			break;
-		if (timeout && session->live)
-			timeout = live__timeout_ms(session->live, timeout);
-		if (timeout && end_ns && (end_ns - now) / 1000000 < TICK_MS)
-			timeout = (end_ns - now) / 1000000 + 1;
-		if (now >= open_ns)
-			gate->open = 1;
-		else if (timeout && (open_ns - now) / 1000000 < (__u64)timeout)
-			timeout = (open_ns - now) / 1000000 + 1;
-		epoll_wait(epoll_fd, ready, 4, timeout);
-		err = read_events(session);
+		if (session->opens_at_ns && now >= session->opens_at_ns)
+			session__open_gate(session, true);
+		epoll_wait(epoll_fd, ready, 4, timeout_ms(session, now, end_ns));
+		err = session__read_events(session);
+		if (!err && attendant)
+			err = attendant->attend(session, attendant->context);
 		if (err)
 			return error__set(error, err, "the recording cannot go on: %s",
 					  strerror(-err));
@@ -759,7 +754,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd, stru
 }
 
 /* Processes in the programs' set, the target not counted. */
-static __u64 count_followed(const struct session *session)
+__u64 session__count_followed(const struct session *session)
 {
 	int fd = bpf_map__fd(session->skeleton->maps.processes);
 	__u32 key, next;
@@ -778,19 +773,23 @@ int session__finish(struct session *session, struct error *error)
 {
 	int err = 0;
 
+	if (session->is_snapshot) {
+		err = session__collect_snapshot(session);
+		goto out;
+	}
 	if (!session->target.end_ns)
-		session->target.end_ns = clock_ns(CLOCK_MONOTONIC);
-	session->processes_left = count_followed(session);
+		session->target.end_ns = session__clock_ns(CLOCK_MONOTONIC);
+	session->processes_left = session__count_followed(session);
 	if (session->live) {
 		/* So that all processes that have ended by now are known to. */
-		read_events(session);
+		session__read_events(session);
 		err = live__stop(session->live, session->target.end_ns);
 	}
 	probes__detach(session->probes);
 	gate__detach(session->gate);
 	regions__detach(session->regions);
 	if (!err)
-		err = read_events(session);
+		err = session__read_events(session);
 	if (!err && session->regions)
 		err = regions__collect(session->regions);
 	if (!err)
@@ -799,23 +798,31 @@ int session__finish(struct session *session, struct error *error)
 		err = live__collect(session->live, session->collector);
 	else if (!err && session->options.stacks)
 		err = collector__drain_all(session->collector);
+out:
 	if (err)
 		return error__set(error, err, "cannot collect the counts: %s", strerror(-err));
 	return 0;
 }
 
-static __u64 stat_sum(const struct session *session, __u32 which)
+__u64 session__raw_stat(const struct session *session, __u32 which)
 {
 	int n_cpus = libbpf_num_possible_cpus();
 	_cleanup_(free_ptr) __u64 *values = calloc(n_cpus, sizeof(*values));
 	__u64 sum = 0;
 
+	if (session->is_snapshot)
+		return session->at_cut.stats[which];
 	if (!values ||
 	    bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.stats), &which, values))
 		return 0;
 	for (int cpu = 0; cpu < n_cpus; cpu++)
 		sum += values[cpu];
 	return sum;
+}
+
+static __u64 stat_sum(const struct session *session, __u32 which)
+{
+	return session__raw_stat(session, which) - session->forgotten.stats[which];
 }
 
 /* Runs that the kernel left out because the program was running on the CPU already. */
@@ -830,10 +837,12 @@ static __u64 recursion_misses(const struct bpf_program *program)
 }
 
 /* Of all programs at the probes. */
-static __u64 all_recursion_misses(const struct session *session)
+__u64 session__recursion_misses(const struct session *session)
 {
 	const struct allocprof_bpf *skeleton = session->skeleton;
 
+	if (session->is_snapshot)
+		return session->at_cut.recursion;
 	if (!session->live)
 		return recursion_misses(probe_program(session));
 	return recursion_misses(skeleton->progs.live_entry) +
@@ -841,6 +850,15 @@ static __u64 all_recursion_misses(const struct session *session)
 	       recursion_misses(skeleton->progs.live_free) +
 	       recursion_misses(session->sessions ? skeleton->progs.live_session
 						  : skeleton->progs.live_return);
+}
+
+__u64 session__gate_recursion_misses(const struct session *session)
+{
+	if (session->is_snapshot)
+		return session->at_cut.gate_recursion;
+	if (!has_window_functions(&session->options))
+		return 0;
+	return recursion_misses(session->skeleton->progs.gate_event);
 }
 
 __u32 session__verified_instructions(const struct session *session)
@@ -927,22 +945,32 @@ static void collect_live(const struct session *session, struct session_results *
 		results->complete = false;
 }
 
+__u64 session__count_events(const struct session *session)
+{
+	return session__raw_stat(session, AP_STAT_EVENTS) + session__recursion_misses(session) +
+	       collector__found_within(session->collector) - session->forgotten_events;
+}
+
 static void collect_lost(const struct session *session, struct session_results *results)
 {
+	__u64 known;
+
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++) {
 		results->lost[reason] = stat_sum(session, AP_STAT_LOST + reason);
 		if (reason == AP_LOST_RECURSION)
-			results->lost[reason] += all_recursion_misses(session);
+			results->lost[reason] +=
+				session__recursion_misses(session) - session->forgotten.recursion;
 		results->lost_total += results->lost[reason];
 	}
-	if (session->options.stacks) {
-		results->events = stat_sum(session, AP_STAT_EVENTS) +
-				  results->lost[AP_LOST_RECURSION] +
-				  collector__found_within(session->collector);
-		results->lost[AP_LOST_UNACCOUNTED] = results->events - results->lost_total -
-						     collector__attributed(session->collector);
-		results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
-	}
+	if (!session->options.stacks)
+		return;
+	known = results->lost_total + collector__attributed(session->collector);
+	if (session->is_snapshot)
+		results->events = session->events_at_cut > known ? session->events_at_cut : known;
+	else
+		results->events = session__count_events(session);
+	results->lost[AP_LOST_UNACCOUNTED] = results->events - known;
+	results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
 }
 
 static bool is_anything_counted(const struct session_results *results)
@@ -964,8 +992,8 @@ static void collect_window(const struct session *session, struct session_results
 		stat_sum(session, AP_STAT_UNDECIDED) + collector__undecided(session->collector);
 	window->why = gate__never_opened(session->gate, is_anything_counted(results));
 	window->opened = !window->why;
-	if (has_window_functions(&session->options))
-		window->unnoticed = recursion_misses(session->skeleton->progs.gate_event);
+	window->unnoticed =
+		session__gate_recursion_misses(session) - session->forgotten.gate_recursion;
 	if (!window->opened || window->undecided || window->unnoticed ||
 	    gate__check(session->gate, NULL))
 		results->complete = false;
@@ -998,6 +1026,7 @@ void session__results(const struct session *session, struct session_results *res
 {
 	const struct allocprof_bpf *skeleton = session->skeleton;
 	const struct target *target = &session->target;
+	__u64 end_ns;
 
 	memset(results, 0, sizeof(*results));
 	results->interrupted = session->n_signals > 0;
@@ -1008,20 +1037,24 @@ void session__results(const struct session *session, struct session_results *res
 		collect_live(session, results);
 	collect_window(session, results);
 	collect_regions(session, results);
-	results->processes = skeleton->bss->processes_seen;
+	results->marks = session->marks;
+	results->processes = skeleton->bss->processes_seen - session->forgotten.processes;
 	results->processes_unfollowed = stat_sum(session, AP_STAT_PROCESSES_LOST) +
 					recursion_misses(skeleton->progs.on_fork) +
 					recursion_misses(skeleton->progs.on_exec);
 	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
-	results->mappings_lost = mapping_events__lost(session->mapping_events);
+	results->mappings_lost =
+		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
 	results->processes_left = session->processes_left;
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->target_runs = target->launched ? !target->waited : true;
 	results->target_pid = target->pid;
-	results->elapsed_seconds = (target->end_ns - target->start_ns) / 1e9;
+	end_ns = session->is_snapshot ? session->cut_ns : target->end_ns;
+	results->elapsed_seconds =
+		(end_ns - (session->since_ns ? session->since_ns : target->start_ns)) / 1e9;
 	results->user_seconds =
 		target->usage.ru_utime.tv_sec + target->usage.ru_utime.tv_usec / 1e6;
 	results->system_seconds =
@@ -1046,6 +1079,16 @@ struct collector *session__collector(const struct session *session)
 __u64 session__start_realtime_ns(const struct session *session)
 {
 	return session->start_realtime_ns;
+}
+
+__u64 session__gate_realtime_ns(const struct session *session)
+{
+	return session->gate_realtime_ns;
+}
+
+pid_t session__target_pid(const struct session *session)
+{
+	return session->target.pid;
 }
 
 void session__close(struct session *session)

@@ -75,6 +75,21 @@ struct session_live {
 	struct live_memory memory;
 };
 
+/* What was done while it ran, by `allocprof ctl`. */
+struct session_marks {
+	__u64 stops; /* times that the run's gate was shut */
+	__u64 resets;
+	bool is_dump; /* it still ran when this was made */
+};
+
+/* Something else that is waited for while a session runs. */
+struct session_attendant {
+	int fd;
+	/* Called at each turn, whether @fd is readable or not. A negative errno ends the session. */
+	int (*attend)(struct session *session, void *context);
+	void *context;
+};
+
 /* The measured window. */
 struct session_window {
 	bool asked_for;	 /* else all of the run is measured */
@@ -108,6 +123,7 @@ struct session_results {
 	struct session_live live;
 	struct session_window window;
 	struct session_regions regions;
+	struct session_marks marks;
 	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
 	int exit_status;  /* of a launched command, as a shell reports it */
 	bool target_runs; /* it goes on without us */
@@ -130,8 +146,36 @@ int session__attach(struct session *session, pid_t pid, struct error *error);
  * Follows the target until it ends, @duration_ns (0: no limit) are over, or signals on @signal_fd
  * (a signalfd(2)) ask for the end: with an attached target the first does, a launched one gets the
  * first itself and the second ends the recording. -ENOMEM ends it as well, with the sentence.
+ * @attendant may be NULL.
  */
-int session__run(struct session *session, __u64 duration_ns, int signal_fd, struct error *error);
+int session__run(struct session *session, __u64 duration_ns, int signal_fd,
+		 const struct session_attendant *attendant, struct error *error);
+
+/* While it runs, session_control.c: */
+
+/* Opens or shuts the gate of the run (docs/windows.md). When it has been shut no call counts any more. */
+int session__open_gate(struct session *session, bool open);
+bool session__is_gate_open(const struct session *session);
+
+/*
+ * Forgets what was counted, as if the recording began now: what belongs to a process that runs is known
+ * on, calls and blocks are not.
+ */
+int session__reset(struct session *session, struct error *error);
+
+/*
+ * For a profile of what was counted so far: session__cut() brings it into this process, where it stays
+ * part of the session; then, in a forked child, session__become_snapshot() makes the copy of the session
+ * there one that ended then: to be finished and reported. When it has returned, no probe depends on the
+ * child. With live session__finish() gives -EAGAIN there if the target allocated or freed meanwhile: then
+ * try again. session__forget() makes the next profile begin at
+ * the last cut.
+ */
+int session__cut(struct session *session, struct error *error);
+void session__become_snapshot(struct session *session);
+void session__forget(struct session *session);
+/* Whether session__forget() and session__reset() can be; -EOPNOTSUPP with the sentence. */
+int session__check_forget(const struct session *session, struct error *error);
 
 /* Removes the probes and collects what is left. The target goes on if it has not ended. */
 int session__finish(struct session *session, struct error *error);
@@ -153,7 +197,9 @@ const char *session__region_gap(const struct session *session, size_t index);
 struct collector *session__collector(const struct session *session);
 const struct kernel *session__kernel(const struct session *session);
 const struct window_options *session__window(const struct session *session);
-__u64 session__start_realtime_ns(const struct session *session);
+__u64 session__start_realtime_ns(const struct session *session); /* of the last reset, if any */
+__u64 session__gate_realtime_ns(const struct session *session);	 /* when the run's gate was moved */
+pid_t session__target_pid(const struct session *session);
 
 void session__close(struct session *session);
 

@@ -136,6 +136,7 @@ static int set_window(struct profile *profile, const struct window_options *aske
 		{ "window_within", asked->within },
 		{ "window_start_on", asked->start_on },
 		{ "window_stop_on", asked->stop_on },
+		{ "window_paused", asked->paused ? "1" : NULL },
 		{ "window_opened", window->opened ? "1" : "0" },
 	};
 	int err = 0;
@@ -146,6 +147,25 @@ static int set_window(struct profile *profile, const struct window_options *aske
 	if (!err && asked->delay_ns)
 		err = set_number(profile, "window_delay_ns", asked->delay_ns);
 	return err ? err : profile__set_ledger(profile, "undecided", window->undecided);
+}
+
+/* Only of what was done, too. */
+static int set_marks(struct profile *profile, const struct session_marks *marks)
+{
+	const struct {
+		const char *key;
+		__u64 value;
+	} entries[] = {
+		{ "stops", marks->stops },
+		{ "resets", marks->resets },
+		{ "dump", marks->is_dump },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++)
+		if (entries[i].value)
+			err = set_number(profile, entries[i].key, entries[i].value);
+	return err;
 }
 
 static int set_live(struct profile *profile, const struct session_live *live)
@@ -195,6 +215,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_live(profile, &results.live);
 	if (!err && results.window.asked_for)
 		err = set_window(profile, session__window(session), &results.window);
+	if (!err)
+		err = set_marks(profile, &results.marks);
 	if (!err)
 		*out = profile;
 	return err;

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "control_client.h"
+#include "control_directory.h"
+#include "error.h"
+#include "message.h"
+#include "options.h"
+
+enum {
+	OPT_RESET = 256,
+};
+
+static const struct argp_option ctl_options[] = {
+	{ "pid", 'p', "PID", 0,
+	  "The recording, or that of the process PID (default: the only one that runs)", 0 },
+	{ "output", 'o', "FILE", 0,
+	  "dump: write to FILE instead of the recording's file with .1, .2, ... behind it", 0 },
+	{ "reset", OPT_RESET, NULL, 0,
+	  "dump: forget what is written, so that the next one has what comes after", 0 },
+	{ 0 },
+};
+
+static const char *const verbs[] = { "start", "stop", "dump", "reset", "status", NULL };
+
+struct ctl_options {
+	const char *verb;
+	const char *output;
+	pid_t pid;
+	bool resets;
+};
+
+static int parse_pid(const char *text, pid_t *pid, struct error *error)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (end == text || *end || value < 1 || value > INT_MAX) {
+		error__set(error, -EINVAL, "'%s' is no process id; give one number, as ps shows it",
+			   text);
+		return EINVAL;
+	}
+	*pid = value;
+	return 0;
+}
+
+static int parse_verb(struct ctl_options *options, const char *word, struct options_input *input)
+{
+	const char *nearest;
+
+	if (options->verb)
+		return options__reject_argument(input, word);
+	for (size_t i = 0; verbs[i]; i++)
+		if (!strcmp(verbs[i], word))
+			options->verb = verbs[i];
+	if (options->verb)
+		return 0;
+	nearest = options__nearest(word, verbs);
+	if (nearest)
+		error__set(input->error, -EINVAL, "unknown word '%s'; did you mean '%s'?", word,
+			   nearest);
+	else
+		error__set(input->error, -EINVAL,
+			   "unknown word '%s'; ctl takes start, stop, dump, reset or status", word);
+	return EINVAL;
+}
+
+static error_t check(const struct ctl_options *options, struct error *error)
+{
+	if (!options->verb)
+		error__set(error, -EINVAL,
+			   "nothing to do; ctl takes start, stop, dump, reset or status");
+	else if (strcmp(options->verb, "dump") && (options->output || options->resets))
+		error__set(error, -EINVAL, "-o and --reset mean nothing without dump");
+	else
+		return 0;
+	return EINVAL;
+}
+
+static error_t parse_ctl(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct ctl_options *options = input->options;
+
+	switch (key) {
+	case 'p':
+		return parse_pid(arg, &options->pid, input->error);
+	case 'o':
+		options->output = arg;
+		return 0;
+	case OPT_RESET:
+		options->resets = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return parse_verb(options, arg, input);
+	case ARGP_KEY_END:
+		return check(options, input->error);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void list_candidates(const struct control_recordings *recordings)
+{
+	for (size_t i = 0; i < recordings->n; i++) {
+		const struct control_recording *one = &recordings->list[i];
+
+		message__print("%d: %s (process %d), since %s, %s", one->pid, one->command,
+			       one->target, one->since, one->state);
+	}
+}
+
+/* The recording that is meant, or 0 after saying why there is none. */
+static pid_t choose(const struct control_recordings *recordings, pid_t wanted)
+{
+	const struct control_recording *found = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < recordings->n; i++) {
+		const struct control_recording *one = &recordings->list[i];
+
+		if (one->pid == wanted)
+			return wanted;
+		if (wanted && one->target != wanted)
+			continue;
+		found = one;
+		n++;
+	}
+	if (n == 1)
+		return found->pid;
+	if (n)
+		message__print("%zu recordings run; name one by -p", n);
+	else if (wanted)
+		message__print("%d is no recording that runs, and none is of that process%s",
+			       wanted, recordings->n ? "; there are" : "");
+	else
+		message__print("no recording runs; begin one with allocprof record or stat");
+	list_candidates(recordings);
+	return 0;
+}
+
+/* The recording may be in another directory. */
+static int make_request(const struct ctl_options *options, char *request, size_t size,
+			struct error *error)
+{
+	_cleanup_(free_ptr) char *directory = NULL;
+	const char *output = options->output ? options->output : "";
+	int len;
+
+	if (*output && *output != '/') {
+		directory = getcwd(NULL, 0);
+		if (!directory)
+			return error__set(error, -errno, "cannot tell where %s is: %s", output,
+					  strerror(errno));
+	}
+	if (strcmp(options->verb, "dump"))
+		len = snprintf(request, size, "%s", options->verb);
+	else
+		len = snprintf(request, size, "dump%s %s%s%s", options->resets ? "-reset" : "",
+			       directory ? directory : "", directory ? "/" : "", output);
+	if (len < 0 || (size_t)len >= size)
+		return error__set(error, -ENAMETOOLONG, "the name of the file is too long");
+	return 0;
+}
+
+static int control(const struct ctl_options *options, struct error *error)
+{
+	_cleanup_(control_recordings__release) struct control_recordings recordings = { 0 };
+	char request[CONTROL_MAX_REQUEST], reply[CONTROL_MAX_REPLY];
+	bool done;
+	pid_t pid;
+	int err;
+
+	err = make_request(options, request, sizeof(request), error);
+	if (!err)
+		err = control_recordings__find(&recordings, error);
+	if (err)
+		return err;
+	pid = choose(&recordings, options->pid);
+	if (!pid)
+		return -ESRCH;
+	err = control_client__ask(pid, request, &done, reply, error);
+	if (err)
+		return err;
+	if (!done)
+		return error__set(error, -EOPNOTSUPP, "%s", reply);
+	for (char *c = reply; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	printf("%s\n", reply);
+	return 0;
+}
+
+static int run_ctl(int argc, char **argv)
+{
+	struct ctl_options options = { 0 };
+	struct error error = { 0 };
+	int err;
+
+	err = options__parse(&cmd_ctl, parse_ctl, &options, argc, argv, &error);
+	if (err > 0)
+		return EXIT_GOOD;
+	if (err) {
+		message__print("%s", error.text);
+		return EXIT_USAGE;
+	}
+	err = control(&options, &error);
+	if (error.text[0])
+		message__print("%s", error.text);
+	return err ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+const struct command cmd_ctl = {
+	.name = "ctl",
+	.summary = "Start, stop, dump or reset a recording that runs",
+	.args_doc = "start|stop|dump|reset|status",
+	.doc = "Tell an allocprof record or stat that runs to begin or cease counting, to write what it "
+	       "has counted so far, or to forget it.\v"
+	       "For example: allocprof record --paused ./server, and in another terminal: allocprof "
+	       "ctl start && sleep 10 && allocprof ctl dump --reset",
+	.options = ctl_options,
+	.run = run_ctl,
+};

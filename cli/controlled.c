@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "controlled.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "control_directory.h"
+#include "error.h"
+#include "measure.h"
+
+/* Times that a moment is looked for at which nothing is allocated. */
+#define DUMP_TRIES 20
+
+/* A child that writes what was counted at the moment of its birth. */
+struct dump {
+	pid_t pid;    /* 0: none */
+	int fd;	      /* it says here how it ended */
+	__u64 client; /* who wants to know */
+	char *path;
+	unsigned int tries;
+	char text[CONTROL_MAX_REPLY];
+	size_t len;
+};
+
+struct controlled {
+	const struct measure *measure;
+	struct control *control;
+	struct session *session; /* while a request is handled */
+	struct session_attendant attendant;
+	struct dump dump;
+	unsigned int n_dumps;
+};
+
+struct time_text {
+	char text[32];
+};
+
+static struct time_text local_time(__u64 realtime_ns)
+{
+	time_t seconds = realtime_ns / 1000000000;
+	struct time_text text = { "" };
+	struct tm local;
+
+	if (localtime_r(&seconds, &local))
+		strftime(text.text, sizeof(text.text), "%Y-%m-%d %H:%M:%S", &local);
+	return text;
+}
+
+static const char *state_name(const struct session *session)
+{
+	return session__is_gate_open(session) ? "counting" : "not counting";
+}
+
+static void answer_state(struct controlled *controlled, __u64 client)
+{
+	const struct session *session = controlled->session;
+
+	control__reply(controlled->control, client, true, "%s since %s", state_name(session),
+		       local_time(session__gate_realtime_ns(session)).text);
+}
+
+/* For those who look for a recording: process, state, beginning, command. */
+static void answer_who(struct controlled *controlled, __u64 client)
+{
+	const struct session *session = controlled->session;
+	const struct measure *measure = controlled->measure;
+
+	control__reply(controlled->control, client, true, "%d\t%s\t%s\t%s %s",
+		       session__target_pid(session), state_name(session),
+		       local_time(session__start_realtime_ns(session)).text,
+		       measure->session.stacks ? "record" : "stat",
+		       measure->argv ? measure->argv[0] : "-p");
+}
+
+static void move_gate(struct controlled *controlled, __u64 client, bool open)
+{
+	int err = session__open_gate(controlled->session, open);
+
+	if (err)
+		control__reply(controlled->control, client, false, "cannot stop: %s",
+			       strerror(-err));
+	else
+		answer_state(controlled, client);
+}
+
+static void reset(struct controlled *controlled, __u64 client)
+{
+	struct error error = { 0 };
+
+	if (session__reset(controlled->session, &error))
+		control__reply(controlled->control, client, false, "%s", error.text);
+	else
+		control__reply(controlled->control, client, true, "begun anew at %s, %s",
+			       local_time(session__start_realtime_ns(controlled->session)).text,
+			       state_name(controlled->session));
+}
+
+/* What a child does: it has no more of the recording than a copy. */
+static void write_dump(struct controlled *controlled, const char *path, int fd)
+{
+	const struct measure *measure = controlled->measure;
+	char text[CONTROL_MAX_REPLY];
+	struct error error = { 0 };
+	__u64 calls = 0;
+	int err, len;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	session__become_snapshot(controlled->session);
+	if (write(fd, "", 1) != 1)
+		_exit(1);
+	err = session__finish(controlled->session, &error);
+	if (!err)
+		err = measure->dump(measure->dump_context, controlled->session, path, &calls,
+				    &error);
+	if (err == -EAGAIN)
+		len = snprintf(text, sizeof(text), "2");
+	else if (err)
+		len = snprintf(text, sizeof(text), "1%s",
+			       error.text[0] ? error.text : strerror(-err));
+	else
+		len = snprintf(text, sizeof(text), "0%llu calls in %s", calls, path);
+	if (len >= (int)sizeof(text))
+		len = sizeof(text) - 1;
+	_exit(write(fd, text, len) != len);
+}
+
+/* 0 when the child has let go of all that the recording's end depends on. */
+static int start_dump(struct controlled *controlled)
+{
+	struct dump *dump = &controlled->dump;
+	int fds[2], err;
+	char ready;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	dump->pid = fork();
+	if (!dump->pid) {
+		close(fds[0]);
+		write_dump(controlled, dump->path, fds[1]);
+	}
+	err = dump->pid < 0 ? -errno : 0;
+	close(fds[1]);
+	if (!err && read(fds[0], &ready, 1) != 1)
+		err = -ECHILD;
+	if (!err)
+		err = control__watch(controlled->control, fds[0]);
+	if (!err) {
+		fcntl(fds[0], F_SETFL, O_NONBLOCK);
+		dump->fd = fds[0];
+		dump->len = 0;
+		return 0;
+	}
+	close(fds[0]);
+	if (dump->pid > 0) {
+		kill(dump->pid, SIGKILL);
+		waitpid(dump->pid, NULL, 0);
+	}
+	dump->pid = 0;
+	return err;
+}
+
+static int dump_path(struct controlled *controlled, const char *asked, char **path)
+{
+	if (*asked)
+		*path = strdup(asked);
+	else if (asprintf(path, "%s.%u", controlled->measure->dump_path, ++controlled->n_dumps) < 0)
+		*path = NULL;
+	return *path ? 0 : -ENOMEM;
+}
+
+static int begin_dump(struct controlled *controlled, const char *asked, bool resets,
+		      struct error *error)
+{
+	struct dump *dump = &controlled->dump;
+	int err;
+
+	if (dump->pid)
+		return error__set(error, -EBUSY,
+				  "another dump is being written; ask again when it is");
+	err = resets ? session__check_forget(controlled->session, error) : 0;
+	if (!err)
+		err = session__cut(controlled->session, error);
+	if (!err)
+		err = dump_path(controlled, asked, &dump->path);
+	if (err)
+		return err;
+	dump->tries = DUMP_TRIES;
+	err = start_dump(controlled);
+	if (err) {
+		free(dump->path);
+		return error__set(error, err, "cannot start the process that writes a dump: %s",
+				  strerror(-err));
+	}
+	if (resets)
+		session__forget(controlled->session);
+	return 0;
+}
+
+static void dump(struct controlled *controlled, __u64 client, const char *asked, bool resets)
+{
+	struct error error = { 0 };
+	int err = begin_dump(controlled, asked, resets, &error);
+
+	if (err)
+		control__reply(controlled->control, client, false, "%s",
+			       error.text[0] ? error.text : strerror(-err));
+	else
+		controlled->dump.client = client;
+}
+
+static void handle(void *context, __u64 client, const char *request)
+{
+	struct controlled *controlled = context;
+	size_t word = strcspn(request, " ");
+
+	if (!strcmp(request, "who"))
+		answer_who(controlled, client);
+	else if (!strcmp(request, "status"))
+		answer_state(controlled, client);
+	else if (!strcmp(request, "start"))
+		move_gate(controlled, client, true);
+	else if (!strcmp(request, "stop"))
+		move_gate(controlled, client, false);
+	else if (!strcmp(request, "reset"))
+		reset(controlled, client);
+	else if (word == 4 && !strncmp(request, "dump ", 5))
+		dump(controlled, client, request + 5, false);
+	else if (word == 10 && !strncmp(request, "dump-reset ", 11))
+		dump(controlled, client, request + 11, true);
+	else
+		control__reply(controlled->control, client, false,
+			       "this recording knows no such request");
+}
+
+/* With --live the target must have let us. */
+static bool try_again(struct controlled *controlled)
+{
+	return controlled->dump.text[0] == '2' && --controlled->dump.tries &&
+	       !session__cut(controlled->session, NULL) && !start_dump(controlled);
+}
+
+static void end_dump(struct controlled *controlled)
+{
+	struct dump *dump = &controlled->dump;
+	const char *said = dump->text + 1;
+
+	close(dump->fd);
+	waitpid(dump->pid, NULL, 0);
+	dump->pid = 0;
+	dump->text[dump->len] = '\0';
+	if (try_again(controlled))
+		return;
+	if (!dump->len)
+		said = "the process that was to write the dump has died";
+	else if (dump->text[0] == '2')
+		said = "the target allocated whenever its blocks were looked at; with --live ask when "
+		       "it rests";
+	control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s", said);
+	free(dump->path);
+}
+
+static void attend_dump(struct controlled *controlled)
+{
+	struct dump *dump = &controlled->dump;
+	ssize_t len;
+
+	if (!dump->pid)
+		return;
+	len = read(dump->fd, dump->text + dump->len, sizeof(dump->text) - 1 - dump->len);
+	if (len > 0)
+		dump->len += len;
+	else if (!len || errno != EAGAIN)
+		end_dump(controlled);
+}
+
+static int attend(struct session *session, void *context)
+{
+	struct controlled *controlled = context;
+
+	controlled->session = session;
+	attend_dump(controlled);
+	control__attend(controlled->control);
+	return 0;
+}
+
+int controlled__begin(const struct measure *measure, struct controlled **out, struct error *error)
+{
+	struct controlled *controlled = calloc(1, sizeof(*controlled));
+	int err;
+
+	if (!controlled)
+		return -ENOMEM;
+	controlled->measure = measure;
+	err = control__open(handle, controlled, &controlled->control, error);
+	if (err) {
+		free(controlled);
+		if (measure->session.window.paused)
+			return error__wrap(error, err,
+					   "a recording that is --paused could not be started");
+		if (error)
+			error->text[0] = '\0';
+		*out = NULL;
+		return 0;
+	}
+	controlled->attendant = (struct session_attendant){
+		.fd = control__fd(controlled->control),
+		.attend = attend,
+		.context = controlled,
+	};
+	*out = controlled;
+	return 0;
+}
+
+const struct session_attendant *controlled__attendant(const struct controlled *controlled)
+{
+	return controlled ? &controlled->attendant : NULL;
+}
+
+void controlled__stop(struct controlled *controlled)
+{
+	if (!controlled)
+		return;
+	control__hide(controlled->control);
+	/* A session that has been finished cannot be cut. */
+	controlled->dump.tries = 1;
+}
+
+void controlled__end(struct controlled *controlled, int signal_fd)
+{
+	if (!controlled)
+		return;
+	while (controlled->dump.pid) {
+		struct pollfd fds[] = {
+			{ .fd = controlled->dump.fd, .events = POLLIN },
+			{ .fd = signal_fd, .events = POLLIN },
+		};
+
+		poll(fds, 2, -1);
+		if (fds[1].revents)
+			kill(controlled->dump.pid, SIGKILL);
+		attend_dump(controlled);
+	}
+	control__close(controlled->control);
+	free(controlled);
+}

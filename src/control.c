@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "control_directory.h"
+#include "error.h"
+
+/* At a time; another one takes the place of the first that has said nothing. */
+#define MAX_CLIENTS 8
+
+struct client {
+	__u64 number; /* 0: none */
+	int fd;
+	bool has_asked;
+};
+
+struct control {
+	control_handle_fn handle;
+	void *context;
+	int epoll, directory, listener;
+	char name[CONTROL_NAME_SIZE]; /* "" while it is hidden */
+	struct client clients[MAX_CLIENTS];
+	__u64 last_number;
+};
+
+static int listen_at(int directory, const char *name, struct error *error)
+{
+	struct sockaddr_un address;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return error__set(error, -errno, "cannot make a socket: %s", strerror(errno));
+	control_directory__address(directory, name, &address);
+	unlinkat(directory, name, 0);
+	if (!bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
+	    !listen(fd, MAX_CLIENTS))
+		return fd;
+	err = error__set(error, -errno, "cannot listen at a socket: %s", strerror(errno));
+	unlinkat(directory, name, 0);
+	close(fd);
+	return err;
+}
+
+/* Whether a recording of another PID namespace that shares the directory has the name. */
+static bool is_taken(int directory, const char *name)
+{
+	int fd = control_directory__connect(directory, name);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Under its name only when it listens: who finds a socket that does not may remove it. */
+static int listen_as_recording(struct control *control, struct error *error)
+{
+	char name[CONTROL_NAME_SIZE], hidden[CONTROL_NAME_SIZE + 1];
+	int fd;
+
+	control_directory__name(getpid(), name);
+	if (is_taken(control->directory, name))
+		return error__set(error, -EEXIST, "another recording has the socket %s", name);
+	snprintf(hidden, sizeof(hidden), ".%s", name);
+	fd = listen_at(control->directory, hidden, error);
+	if (fd < 0)
+		return fd;
+	control->listener = fd;
+	if (renameat(control->directory, hidden, control->directory, name)) {
+		int err = -errno;
+
+		unlinkat(control->directory, hidden, 0);
+		return error__set(error, err, "cannot name a socket: %s", strerror(-err));
+	}
+	strcpy(control->name, name);
+	return 0;
+}
+
+int control__watch(struct control *control, int fd)
+{
+	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+int control__open(control_handle_fn handle, void *context, struct control **out,
+		  struct error *error)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	int err;
+
+	if (!control)
+		return -ENOMEM;
+	control->handle = handle;
+	control->context = context;
+	control->listener = control->epoll = -1;
+	err = control->directory = control_directory__open(true, error);
+	if (err >= 0)
+		err = listen_as_recording(control, error);
+	if (!err) {
+		control->epoll = epoll_create1(EPOLL_CLOEXEC);
+		err = control->epoll < 0 ? -errno : control__watch(control, control->listener);
+	}
+	if (err) {
+		control__close(control);
+		return err;
+	}
+	*out = control;
+	return 0;
+}
+
+int control__fd(const struct control *control)
+{
+	return control->epoll;
+}
+
+static void drop(struct client *client)
+{
+	close(client->fd);
+	*client = (struct client){ 0 };
+}
+
+/* Room for another one, or NULL where all others have asked for something. */
+static struct client *find_room(struct control *control)
+{
+	struct client *oldest = NULL;
+
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		struct client *client = &control->clients[i];
+
+		if (!client->number)
+			return client;
+		if (!client->has_asked && (!oldest || client->number < oldest->number))
+			oldest = client;
+	}
+	if (oldest)
+		drop(oldest);
+	return oldest;
+}
+
+static bool may_ask(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
+	       (!peer.uid || peer.uid == geteuid());
+}
+
+static void accept_clients(struct control *control)
+{
+	int fd;
+
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		struct client *client;
+
+		fd = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0)
+			return;
+		client = may_ask(fd) ? find_room(control) : NULL;
+		if (!client) {
+			close(fd);
+			continue;
+		}
+		*client = (struct client){ .number = ++control->last_number, .fd = fd };
+		if (control__watch(control, fd))
+			drop(client);
+	}
+}
+
+static void read_request(struct control *control, struct client *client)
+{
+	char request[CONTROL_MAX_REQUEST + 1];
+	ssize_t len = recv(client->fd, request, CONTROL_MAX_REQUEST, MSG_TRUNC);
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* One request each; who asks more, or leaves, is not listened to. */
+	if (len <= 0 || client->has_asked) {
+		drop(client);
+		return;
+	}
+	client->has_asked = true;
+	if (len > CONTROL_MAX_REQUEST) {
+		control__reply(control, client->number, false, "a request of %zd bytes is too long",
+			       len);
+		return;
+	}
+	request[len] = '\0';
+	/* Text has no zeros; what follows one must not go unread. */
+	if (strlen(request) != (size_t)len)
+		request[0] = '\0';
+	control->handle(control->context, client->number, request);
+}
+
+void control__attend(struct control *control)
+{
+	struct epoll_event ready[MAX_CLIENTS + 2];
+	int n = epoll_wait(control->epoll, ready, MAX_CLIENTS + 2, 0);
+
+	for (int i = 0; i < n; i++) {
+		int fd = ready[i].data.fd;
+
+		if (fd == control->listener)
+			continue;
+		for (int j = 0; j < MAX_CLIENTS; j++)
+			if (control->clients[j].number && control->clients[j].fd == fd)
+				read_request(control, &control->clients[j]);
+	}
+	/* Last: a new one may be given the descriptor of one that has just been left. */
+	if (n > 0 && control->listener >= 0)
+		accept_clients(control);
+}
+
+void control__reply(struct control *control, __u64 number, bool is_done, const char *format, ...)
+{
+	char text[CONTROL_MAX_REPLY];
+	va_list args;
+	int len;
+
+	text[0] = is_done ? '0' : '1';
+	text[1] = ' ';
+	va_start(args, format);
+	len = vsnprintf(text + 2, sizeof(text) - 2, format, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	if ((size_t)len > sizeof(text) - 3)
+		len = sizeof(text) - 3;
+	for (int i = 0; i < MAX_CLIENTS; i++) {
+		struct client *client = &control->clients[i];
+
+		if (!number || client->number != number)
+			continue;
+		/* To an empty socket; where it is refused the client has seen to that itself. */
+		send(client->fd, text, 2 + len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		drop(client);
+	}
+}
+
+void control__hide(struct control *control)
+{
+	if (control->name[0])
+		unlinkat(control->directory, control->name, 0);
+	control->name[0] = '\0';
+	if (control->listener >= 0)
+		close(control->listener);
+	control->listener = -1;
+}
+
+void control__close(struct control *control)
+{
+	if (!control)
+		return;
+	if (control->directory >= 0) {
+		control__hide(control);
+		close(control->directory);
+	}
+	for (int i = 0; i < MAX_CLIENTS; i++)
+		if (control->clients[i].number)
+			drop(&control->clients[i]);
+	if (control->epoll >= 0)
+		close(control->epoll);
+	free(control);
+}

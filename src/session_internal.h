@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a session is made of, for the files that implement it. */
+#ifndef ALLOCPROF_SESSION_INTERNAL_H
+#define ALLOCPROF_SESSION_INTERNAL_H
+
+#include <time.h>
+
+#include "kernel.h"
+#include "mapping_events.h"
+#include "session.h"
+#include "target.h"
+
+struct allocprof_bpf;
+struct gate;
+struct regions;
+struct mapping_events;
+struct probes;
+struct ring_buffer;
+
+/* A mapping whose process may turn out to be followed. */
+struct candidate {
+	struct mapping_event event;
+	struct candidate *next;
+};
+
+/* The programs' counters at one moment. */
+struct session_counters {
+	__u64 stats[AP_STATS];
+	__u64 recursion, gate_recursion; /* runs that the kernel left out */
+	__u64 mappings_lost;
+	__u64 processes; /* that had ended */
+};
+
+struct session {
+	struct session_options options;
+	struct kernel kernel;
+	struct allocprof_bpf *skeleton;
+	struct ring_buffer *ring;
+	struct mapping_events *mapping_events;
+	struct probes *probes;
+	struct collector *collector;
+	struct live *live;	 /* NULL without */
+	struct gate *gate;	 /* NULL: all of the run is measured */
+	struct regions *regions; /* NULL: they are not looked for */
+	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */
+	struct target target;
+	struct candidate *candidates, **candidates_end;
+	__u64 start_realtime_ns;
+	unsigned int n_signals;
+	bool multi;    /* one uprobe_multi link per allocator, else a perf event per probe */
+	bool sessions; /* entry and return by one program */
+	__u64 processes_left;
+	__u64 since_ns; /* CLOCK_MONOTONIC, of the last reset; 0: there was none */
+	__u64 gate_realtime_ns;
+	__u64 opens_at_ns; /* CLOCK_MONOTONIC, the run's gate by itself; 0: never, or it was moved */
+	struct session_marks marks;
+	struct session_counters forgotten; /* what of them is not reported any more */
+	__u64 forgotten_events;
+	bool is_snapshot;
+	struct session_counters at_cut;
+	__u64 events_at_cut; /* that a snapshot has to account for at least */
+	__u64 cut_ns;	     /* CLOCK_MONOTONIC */
+	__u64 live_activity; /* before the cut, with live */
+};
+
+__u64 session__clock_ns(clockid_t clock);
+int session__read_events(struct session *session);
+
+/* Sums over CPUs and programs since the session began, whatever was forgotten. */
+__u64 session__raw_stat(const struct session *session, __u32 which);
+__u64 session__recursion_misses(const struct session *session);
+__u64 session__gate_recursion_misses(const struct session *session);
+/* Calls that happened and were not forgotten, by the programs' own counter. */
+__u64 session__count_events(const struct session *session);
+/* In the child. -EAGAIN with live: something happened meanwhile. */
+int session__collect_snapshot(struct session *session);
+__u64 session__count_followed(const struct session *session);
+
+#endif
