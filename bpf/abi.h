@@ -344,8 +344,8 @@ struct ap_lifetime {
 struct ap_pending {
 	__u64 sp; /* at the entry, where the return address is */
 	__u64 size_bytes;
-	__u64 pointer; /* of realloc, the old block; of posix_memalign, where the new one is put */
-	__u64 entry_ns;
+	__u64 pointer;	/* of realloc, the old block; of posix_memalign, where the new one is put */
+	__u64 entry_ns; /* CLOCK_MONOTONIC, with @old */
 	struct ap_block old; /* what realloc has taken out */
 	__u32 record;	     /* index or AP_NO_RECORD: the call was lost */
 	__u32 space;

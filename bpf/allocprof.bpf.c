@@ -202,6 +202,16 @@ static __always_inline bool end__needs_user_space(__u32 end)
 	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
 }
 
+/* The thread's name, padded with zeros as Linux keeps it since 5.17; bpf_get_current_comm() takes 60 ns
+ * for the same, see docs/cost.md. */
+static __always_inline void thread_name__read(char name[AP_COMM_LEN])
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	for (int i = 0; i < AP_COMM_LEN; i++)
+		name[i] = task->comm[i];
+}
+
 /* A call that may be within, for user space to decide. With live it would be too late: the block is
  * followed from now on, or not at all. */
 static __noinline bool send_undecided(struct pt_regs *ctx, struct scratch *scratch,
@@ -214,7 +224,7 @@ static __noinline bool send_undecided(struct pt_regs *ctx, struct scratch *scrat
 
 	if (config.live || !end__needs_user_space(scratch->record.end))
 		return false;
-	bpf_get_current_comm(key.thread, sizeof(key.thread));
+	thread_name__read(key.thread);
 	return stack__dump(ctx, &key, scratch->record.end, hit);
 }
 
@@ -231,7 +241,7 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 	__u32 zero = 0;
 	void *current;
 
-	bpf_get_current_comm(key.thread, sizeof(key.thread));
+	thread_name__read(key.thread);
 	if (end__needs_user_space(scratch->record.end)) {
 		key.stack = 0;
 		if (stack__dump(ctx, &key, scratch->record.end, hit))
@@ -351,14 +361,34 @@ int record_call(struct pt_regs *ctx)
 	return 0;
 }
 
+/* The record that the scratch's memory has for the key, or where it is to be put. */
+static __always_inline struct record_memo *memo__find(struct scratch *scratch,
+						      const struct ap_count_key *key)
+{
+	__u32 at = key->stack;
+
+	barrier_var(at);
+	return &scratch->memos[at & (SCRATCH_MEMOS - 1)];
+}
+
+static __always_inline bool memo__holds(const struct record_memo *memo,
+					const struct ap_count_key *key)
+{
+	const __u64 *known = (const __u64 *)&memo->key, *asked = (const __u64 *)key;
+
+	return known[0] == asked[0] && known[1] == asked[1] && known[2] == asked[2] &&
+	       known[3] == asked[3];
+}
+
 /* The index of the record that the hit's stack counts into, or AP_NO_RECORD: it is lost. */
 static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch,
 				    const struct hit *hit, const struct process *process)
 {
 	struct ap_count_key key = { .process = process->id, .function = hit->function };
+	struct record_memo *memo;
 	__u32 *known, index;
 
-	bpf_get_current_comm(key.thread, sizeof(key.thread));
+	thread_name__read(key.thread);
 	if (end__needs_user_space(scratch->record.end) && LOAD(live.n_dumps) < config.max_dumped) {
 		key.stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
 		key.function |= AP_FUNCTION_DUMPED;
@@ -367,9 +397,15 @@ static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch
 		key.function = hit->function;
 	}
 	key.stack = scratch->record.stack;
+	memo = memo__find(scratch, &key);
+	if (memo__holds(memo, &key))
+		return memo->index;
 	known = bpf_map_lookup_elem(&record_indexes, &key);
-	if (known)
-		return *known;
+	if (known) {
+		memo->key = key;
+		memo->index = *known;
+		return memo->index;
+	}
 	if (!stack__send(scratch)) {
 		lose(AP_LOST_RING_FULL);
 		return AP_NO_RECORD;
@@ -532,26 +568,47 @@ int live_session(struct pt_regs *ctx)
 }
 #endif
 
+static __always_inline void live__free_counting(struct pt_regs *ctx, struct process *process)
+{
+	struct hit hit;
+	bool measured;
+
+	hit__enter(&hit, ctx);
+	hit.return_address = hit__return_address(&hit);
+	if (!hit__read(&hit, ctx))
+		return;
+	measured = hit__is_measured(&hit, process);
+	if (measured) {
+		count_hit(&hit);
+		regions__count(&hit);
+	}
+	if (!hit.internal && !call__free(process, hit.pointer, hit.regions) && measured)
+		count_useless_free(process, hit.pointer);
+}
+
+/* Who calls is asked only where no block ends: to read the return address costs more than all else. */
+static __always_inline void live__free_recording(struct pt_regs *ctx, struct process *process)
+{
+	struct hit hit;
+
+	if (call__free(process, arch__arg1(ctx), 0) || !gate__is_open(process) || config.within)
+		return;
+	hit__enter(&hit, ctx);
+	hit.return_address = hit__return_address(&hit);
+	if (hit__read(&hit, ctx) && !hit.internal)
+		count_useless_free(process, hit.pointer);
+}
+
 SEC("uprobe")
 int live_free(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
-	struct hit hit;
-	bool measured;
 
 	if (!process || LOAD(live.stopped))
 		return 0;
-	hit__enter(&hit, ctx);
-	hit.return_address = hit__return_address(&hit);
-	if (!hit__read(&hit, ctx))
-		return 0;
-	measured = config.live_stacks ? gate__is_open(process) && !config.within
-				      : hit__is_measured(&hit, process);
-	if (!config.live_stacks && measured)
-		count_hit(&hit);
-	if (measured)
-		regions__count(&hit);
-	if (!hit.internal)
-		call__free(process, &hit, measured);
+	if (config.live_stacks)
+		live__free_recording(ctx, process);
+	else
+		live__free_counting(ctx, process);
 	return 0;
 }

@@ -97,7 +97,7 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	pending->sp = hit->sp;
 	pending->size_bytes = hit->size_bytes;
 	pending->pointer = hit->function == AP_POSIX_MEMALIGN ? out : hit->pointer;
-	pending->entry_ns = bpf_ktime_get_ns();
+	pending->entry_ns = 0;
 	pending->record = record;
 	pending->space = process->space;
 	pending->function = hit->function;
@@ -107,8 +107,11 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	/* A call that was lost has no record either. */
 	pending->outside = record == AP_NO_RECORD && (config.within || !gate__is_open(process));
 	pending->has_old = 0;
-	if (reallocates(hit->function) && hit->pointer && !hit->overflows)
-		pending->has_old = blocks__take(&key, &pending->old);
+	if (reallocates(hit->function) && hit->pointer && !hit->overflows &&
+	    blocks__take(&key, &pending->old)) {
+		pending->has_old = 1;
+		pending->entry_ns = bpf_ktime_get_ns();
+	}
 	thread->n_pending++;
 	return true;
 }
@@ -224,20 +227,25 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 	thread->n_pending--;
 }
 
-/* free() is entered; @counts: what ends no known block counts as well. */
-static __always_inline void call__free(struct process *process, const struct hit *hit, bool counts)
+/* free() is entered. False where it ends no block that is known. */
+static __always_inline bool call__free(struct process *process, __u64 pointer, __u32 regions)
 {
-	struct ap_block_key key = { .address = hit->pointer, .space = process->space };
+	struct ap_block_key key = { .address = pointer, .space = process->space };
 	struct ap_block block;
 
-	if (hit->pointer && blocks__take(&key, &block)) {
-		block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
-		regions__add_end(hit->regions, block.size_bytes, true);
-	} else if (counts && !hit->pointer) {
+	if (!pointer || !blocks__take(&key, &block))
+		return false;
+	block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
+	regions__add_end(regions, block.size_bytes, true);
+	return true;
+}
+
+static __always_inline void count_useless_free(const struct process *process, __u64 pointer)
+{
+	if (!pointer)
 		stat__add(AP_STAT_FREES_NULL);
-	} else if (counts) {
+	else
 		count_foreign_free(process);
-	}
 }
 
 /* Declared in process.bpf.h. */

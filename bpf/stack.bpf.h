@@ -49,6 +49,15 @@ struct step {
 /* Marks a step that read more than those two words: it is never repeated from memory. */
 #define STEP_ONCE 1
 
+/* Records that a scratch remembers, with live, by their keys. They never change. */
+#define SCRATCH_MEMOS 64
+
+struct record_memo {
+	struct ap_count_key key; /* its process is 0 where nothing is remembered */
+	__u32 index;
+	__u32 pad;
+};
+
 /* What a walk needs room for, and what is left of the thread's last one. */
 struct scratch {
 	__u32 taken;
@@ -64,6 +73,7 @@ struct scratch {
 	__u32 within; /* 1: a frame of the last walk is in code that calls are to be within */
 	__u32 pad;
 	struct code_range ranges[SCRATCH_MAPPINGS];
+	struct record_memo memos[SCRATCH_MEMOS];
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the walk under way, innermost first */
 	/* A copy of the stack; when the walk is done, the frames of the record to user space. */
