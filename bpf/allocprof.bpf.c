@@ -568,6 +568,7 @@ int live_session(struct pt_regs *ctx)
 }
 #endif
 
+/* Who calls is asked first, for those who count calls by function or by region. */
 static __always_inline void live__free_counting(struct pt_regs *ctx, struct process *process)
 {
 	struct hit hit;
@@ -577,16 +578,17 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 	hit.return_address = hit__return_address(&hit);
 	if (!hit__read(&hit, ctx))
 		return;
-	measured = hit__is_measured(&hit, process);
-	if (measured) {
+	measured = config.live_stacks ? gate__is_open(process) && !config.within
+				      : hit__is_measured(&hit, process);
+	if (measured && !config.live_stacks)
 		count_hit(&hit);
+	if (measured)
 		regions__count(&hit);
-	}
 	if (!hit.internal && !call__free(process, hit.pointer, hit.regions) && measured)
 		count_useless_free(process, hit.pointer);
 }
 
-/* Who calls is asked only where no block ends: to read the return address costs more than all else. */
+/* Only where no block ends: to read the return address costs more than all else. */
 static __always_inline void live__free_recording(struct pt_regs *ctx, struct process *process)
 {
 	struct hit hit;
@@ -606,7 +608,7 @@ int live_free(struct pt_regs *ctx)
 
 	if (!process || LOAD(live.stopped))
 		return 0;
-	if (config.live_stacks)
+	if (config.live_stacks && !config.regions)
 		live__free_recording(ctx, process);
 	else
 		live__free_counting(ctx, process);

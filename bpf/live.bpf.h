@@ -228,7 +228,7 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 }
 
 /* free() is entered. False where it ends no block that is known. */
-static __always_inline bool call__free(struct process *process, __u64 pointer, __u32 regions)
+static __always_inline bool call__free(struct process *process, __u64 pointer, __u32 region_set)
 {
 	struct ap_block_key key = { .address = pointer, .space = process->space };
 	struct ap_block block;
@@ -236,7 +236,7 @@ static __always_inline bool call__free(struct process *process, __u64 pointer, _
 	if (!pointer || !blocks__take(&key, &block))
 		return false;
 	block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
-	regions__add_end(regions, block.size_bytes, true);
+	regions__add_end(region_set, block.size_bytes, true);
 	return true;
 }
 
