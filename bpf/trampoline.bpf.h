@@ -21,8 +21,9 @@ static __always_inline __u64 trampoline__address(void)
 	return area ? area->vaddr : 0;
 }
 
-/* The return address that was at @slot of the stack before a probe took its place, or 0. */
-static __noinline __u64 trampoline__real(__u64 slot)
+/* The return address that was at @slot of the stack before a probe took its place, or 0. Not static, so that
+ * the verifier goes through it once. */
+__noinline __u64 trampoline__real(__u64 slot)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct return_instance *instance = task->utask->return_instances;
