@@ -150,6 +150,25 @@ def test_windows(run, allocprof, target, tmp_path):
         sampling.deviation_of_one(200, 1024) + sampling.deviation_of_one(1500, 1024))
 
 
+@pytest.mark.parametrize("options", [[], ["--live"]], ids=["calls", "live"])
+def test_runs(run, allocprof, target, tmp_path, options):
+    """Of several runs the samples are kept as the counts are: together they are those of each."""
+    run([allocprof, "record", "-r", "3", *options, "--sample", "1K", "-o", tmp_path / "data", "--",
+         target("sample_shapes")], expect=0)
+    recording = Recording(tmp_path / "data")
+    sampling.assert_sampled_ledger(recording.ledger)
+    assert recording.ledger["events"] == 3 * 81000
+    assert recording.sql("SELECT sum(samples) FROM samples WHERE what = 'calls'") == \
+        [(recording.ledger["sampled"],)]
+    sampled = 0
+    for number in ("1", "2", "3"):
+        result = run([allocprof, "report", "--json", "--run", number, "-i", recording.path], expect=0)
+        ledger = json.loads(result.stdout)["ledger"]
+        sampling.assert_sampled_ledger(ledger)
+        sampled += ledger["sampled"]
+    assert sampled == recording.ledger["sampled"]
+
+
 def test_diff_takes_errors_for_noise(run, allocprof, target, tmp_path):
     """The same program twice: what differs are the samples."""
     for name in ("a", "b"):
