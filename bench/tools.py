@@ -162,6 +162,27 @@ class LiveStat(Stat):
     options = ["--live"]
 
 
+class RecordSample(Record):
+    """What is sampled has its stack walked; all others pay for the probe alone."""
+
+    name = "record-sample"
+    options = ["--sample", "512K"]
+
+    def results(self, directory, stderr):
+        ledger = self.ledger(directory)
+        return {"events": ledger["sampled"] + ledger["not_sampled"], "lost": ledger["lost"]}
+
+    def share_complete(self, directory):
+        ledger = self.ledger(directory)
+        return ledger["complete"] / max(ledger["attributed"], 1)
+
+
+class LiveSample(RecordSample):
+    name = "live-sample"
+    floor = "floor-live"
+    options = ["--live", "--sample", "512K"]
+
+
 class Perf(Tool):
     """Its probes are made as perf probe makes them, at the entries of libc's functions."""
 
@@ -381,4 +402,5 @@ def write_probes(lines):
 
 def all_tools(build):
     return [Bare(), Floor("stat", build), Floor("record", build), Floor("live", build),
-            Stat(build), Record(build), LiveStat(build), Live(build), PerfStat(), Bpftrace(), Heaptrack(), HeaptrackRaw(), PerfRecord()]
+            Stat(build), Record(build), RecordSample(build), LiveStat(build), Live(build),
+            LiveSample(build), PerfStat(), Bpftrace(), Heaptrack(), HeaptrackRaw(), PerfRecord()]

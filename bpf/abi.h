@@ -86,7 +86,16 @@ struct ap_config {
 	__u32 starts_closed;	/* 1: a process's window opens when it calls a function */
 	__u32 within;		/* 1: only calls with a function on their stack count */
 	__u32 regions;		/* 1: calls are counted by the regions that they are in */
+	/* Sampling by bytes (docs/sampling.md); made by sampling__configure(). */
+	__u32 sample;		    /* 1: only sampled calls are followed */
+	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */
+	__u64 sample_certain_bytes; /* calls of so many bytes and more are all sampled */
+	__u64 sample_rate;	    /* chance of one byte, in 1/2^64 */
+	__u64 sample_halvings;	    /* how often a byte halves the chance that none is chosen, in
+				* 1/2^(32 + AP_SAMPLE_HALVINGS_SHIFT) */
 };
+
+#define AP_SAMPLE_HALVINGS_SHIFT 25
 
 /* Cookies of the probes that tell of the measured window. */
 enum ap_gate_event {
@@ -223,6 +232,7 @@ enum ap_stat {
 	AP_STAT_RECORDS_LOST, /* process and module records that found no room in the ring buffer */
 	AP_STAT_PROCESSES_LOST, /* processes that could not be followed: the set was full */
 	AP_STAT_UNDECIDED,	/* calls whose stack ends before it tells whether they are within */
+	AP_STAT_NOT_SAMPLED,	/* calls of recorded functions that sampling passed by */
 	AP_STAT_LOST,		/* the first of AP_LOST_REASONS counters */
 	/* With live; docs/live.md. */
 	AP_STAT_ALLOCATIONS = AP_STAT_LOST + AP_LOST_REASONS, /* calls that returned memory */
@@ -258,9 +268,19 @@ struct ap_count_key {
 	char thread[AP_COMM_LEN]; /* the calling thread's name at the call, padded with zeros */
 };
 
+/* With sampling: how many sampled calls or blocks a number is made of, and what they add to its variance. A
+ * sampled one stands for `weight` of the same size, and adds weight * (weight - 1). */
+struct ap_estimate {
+	__u64 samples;
+	__u64 variance;	      /* of the number; no more than AP_MAX_SUM */
+	__u64 bytes_variance; /* of their bytes, in units of 2^(2 * ap_config.sample_unit_shift);
+			       * the same */
+};
+
 struct ap_count {
 	__u64 calls;
 	__u64 size_bytes;
+	struct ap_estimate estimate; /* of calls; zeros without sampling */
 };
 
 /* In a key's function, with live: its stack is no hash but the number of the dump that has it. */
@@ -292,6 +312,8 @@ struct ap_blocks {
 	__u64 peak_bytes;
 	__u64 sizes[AP_BUCKETS];
 	__u64 lifetimes[AP_BUCKETS];
+	/* Of calls, allocations, frees and temporary; zeros without sampling. */
+	struct ap_estimate of_calls, of_allocations, of_frees, of_temporary;
 };
 
 /* Records, struct ap_blocks, come in arrays of that many. */
@@ -314,7 +336,7 @@ struct ap_block {
 	__u32 record;	/* index */
 	__u32 thread;	/* number of the thread that made it, none is used twice */
 	__u32 sequence; /* how many it had made then, this one included */
-	__u32 pad;	/* 0 */
+	__u32 weight;	/* blocks that it stands for; 1 without sampling */
 };
 
 /* Tables of live blocks at the most; each is larger than the one before. */
@@ -356,6 +378,8 @@ struct ap_pending {
 	__u8 outside;  /* of the measured window */
 	__u8 pad[3];   /* 0 */
 	__u32 regions; /* set of regions that it is in */
+	__u32 weight;  /* calls that it stands for; 1 without sampling */
+	__u32 pad2;    /* 0 */
 };
 
 struct ap_thread {
@@ -459,13 +483,13 @@ struct ap_dump_record {
 	__u64 time_ns; /* CLOCK_MONOTONIC: the mappings of that time are to be asked */
 	__u64 registers[AP_DUMP_REGISTERS];
 	__u32 n_bytes;
-	__u32 pad; /* 0 */
+	__u32 weight; /* calls that it stands for; 1 without sampling */
 };
 
 /* One call whose counter found no room in the map. */
 struct ap_count_record {
 	__u32 type;
-	__u32 pad; /* 0 */
+	__u32 weight; /* calls that it stands for; 1 without sampling */
 	struct ap_count_key key;
 	__u64 size_bytes;
 };
@@ -473,7 +497,7 @@ struct ap_count_record {
 /* One block that ended. */
 struct ap_lifetime_record {
 	__u32 type;
-	__u32 pad; /* 0 */
+	__u32 weight; /* blocks that it stands for; 1 without sampling */
 	struct ap_lifetime_key key;
 	__u64 size_bytes;
 };

@@ -10,6 +10,7 @@
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "regions.bpf.h"
+#include "sample.bpf.h"
 #include "stack.bpf.h"
 #include "within.bpf.h"
 
@@ -113,16 +114,16 @@ static __always_inline bool stack__send(struct scratch *scratch)
 	return true;
 }
 
-static __always_inline bool count__send(const struct ap_count_key *key, __u64 size_bytes)
+static __always_inline bool count__send(const struct ap_count_key *key, const struct hit *hit)
 {
 	struct ap_count_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 
 	if (!record)
 		return false;
 	record->type = AP_RECORD_COUNT;
-	record->pad = 0;
+	record->weight = hit->weight;
 	record->key = *key;
-	record->size_bytes = size_bytes;
+	record->size_bytes = hit->size_bytes;
 	bpf_ringbuf_submit(record, ring__flags());
 	return true;
 }
@@ -178,7 +179,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_k
 	record->key = *key;
 	record->size_bytes = hit->size_bytes;
 	record->time_ns = bpf_ktime_get_ns();
-	record->pad = 0;
+	record->weight = hit->weight;
 	arch__dump_registers(regs, record->registers);
 	bytes = (char *)(record + 1);
 	/* Page by page: a read that crosses the stack's top fails as a whole. The last page may end
@@ -228,6 +229,16 @@ static __noinline bool send_undecided(struct pt_regs *ctx, struct scratch *scrat
 	return stack__dump(ctx, &key, scratch->record.end, hit);
 }
 
+static __always_inline void count__add(struct ap_count *count, const struct hit *hit)
+{
+	__u64 n = sample__times(hit->weight);
+
+	__sync_fetch_and_add(&count->calls, n);
+	__sync_fetch_and_add(&count->size_bytes, n * hit->size_bytes);
+	if (config.sample)
+		estimate__add(&count->estimate, hit->weight, hit->size_bytes);
+}
+
 /* Not inlined, so that its stack is not in use while the walk's is. */
 static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 				   const struct hit *hit, struct process *process)
@@ -253,8 +264,7 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 		return; /* never: the slot is filled at load and only ever replaced */
 	count = bpf_map_lookup_elem(current, &key);
 	if (count) {
-		__sync_fetch_and_add(&count->calls, 1);
-		__sync_fetch_and_add(&count->size_bytes, hit->size_bytes);
+		count__add(count, hit);
 		return;
 	}
 	/* Frames first: a counter whose stack nobody knows would be attributed to nothing. */
@@ -262,8 +272,12 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 		lose(AP_LOST_RING_FULL);
 		return;
 	}
-	fresh.calls = 1;
-	fresh.size_bytes = hit->size_bytes;
+	fresh = (struct ap_count){
+		.calls = sample__times(hit->weight),
+		.size_bytes = sample__times(hit->weight) * hit->size_bytes,
+	};
+	if (config.sample)
+		estimate__add(&fresh.estimate, hit->weight, hit->size_bytes);
 	if (!bpf_map_update_elem(current, &key, &fresh, BPF_NOEXIST)) {
 		count__note_insertion();
 		return;
@@ -271,9 +285,8 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 	/* Another CPU was first, or the map is full. */
 	count = bpf_map_lookup_elem(current, &key);
 	if (count) {
-		__sync_fetch_and_add(&count->calls, 1);
-		__sync_fetch_and_add(&count->size_bytes, hit->size_bytes);
-	} else if (!count__send(&key, hit->size_bytes)) {
+		count__add(count, hit);
+	} else if (!count__send(&key, hit)) {
 		lose(AP_LOST_COUNTS_FULL);
 	}
 }
@@ -288,6 +301,24 @@ static __always_inline bool hit__is_event(const struct hit *hit)
 	else if (!config.within) /* else the stack decides */
 		stat__add(AP_STAT_EVENTS);
 	return !hit->internal;
+}
+
+/* Whether the hit, of which all but the stack pointer is to be read, is a call to be recorded, and chosen where
+ * bytes are sampled. */
+static __always_inline bool hit__is_chosen(struct hit *hit, struct pt_regs *ctx)
+{
+	if (!hit__read(hit, ctx) || !hit__is_event(hit))
+		return false;
+	hit->weight = sample__draw(hit->size_bytes);
+	if (!hit->weight && !config.within)
+		stat__add(AP_STAT_NOT_SAMPLED);
+	return hit->weight;
+}
+
+/* The same; with sampling it has been answered already. */
+static __always_inline bool hit__is_recorded(struct hit *hit, struct pt_regs *ctx)
+{
+	return config.sample || (hit__read(hit, ctx) && hit__is_event(hit));
 }
 
 /* A call without anything to build its stack in; with @within nobody knows whether it counts. */
@@ -340,10 +371,15 @@ int record_call(struct pt_regs *ctx)
 	if (!gate__is_open(process))
 		return pass_by(ctx);
 	hit__enter(&hit, ctx);
+	if (config.sample) {
+		hit.return_address = hit__return_address(&hit);
+		if (!hit__is_chosen(&hit, ctx))
+			return 0;
+	}
 	scratch = scratch__claim(thread);
 	if (!scratch) {
 		hit.return_address = hit__return_address(&hit);
-		if (hit__read(&hit, ctx) && hit__is_event(&hit))
+		if (hit__is_recorded(&hit, ctx))
 			lose_unwalked();
 		return 0;
 	}
@@ -352,7 +388,7 @@ int record_call(struct pt_regs *ctx)
 	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
+	if (hit__is_recorded(&hit, ctx)) {
 		stack__walk(scratch, process, &hit);
 		if (walked__counts(ctx, scratch, &hit, process))
 			count_stack(ctx, scratch, &hit, process);
@@ -418,18 +454,18 @@ new_record:
 }
 
 /* Counts the call under its record. */
-static __always_inline void record__count(__u32 index, __u64 size_bytes)
+static __always_inline void record__count(__u32 index, const struct hit *hit)
 {
 	struct ap_blocks *record = record__get(index);
-	__u64 before;
+	__u64 n = sample__times(hit->weight);
 
 	if (!record)
 		return;
-	__sync_fetch_and_add(&record->calls, 1);
-	before = __sync_fetch_and_add(&record->asked_bytes, size_bytes);
+	__sync_fetch_and_add(&record->calls, n);
 	/* Failing calls may ask for nearly 2^64 bytes each. */
-	if (before + size_bytes < before || before + size_bytes > AP_MAX_SUM)
-		record->asked_bytes = AP_MAX_SUM;
+	sum__add(&record->asked_bytes, n * hit->size_bytes);
+	if (config.sample)
+		estimate__add(&record->of_calls, hit->weight, hit->size_bytes);
 }
 
 /* Whether the probed allocator's returns are seen at all. */
@@ -444,11 +480,11 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 					 struct hit *hit, __u32 record)
 {
 	if (record != AP_NO_RECORD) {
-		record__count(record, hit->size_bytes);
+		record__count(record, hit);
 		regions__count(hit);
 	}
 	if (!site__returns(hit->site)) {
-		count_untracked(record, AP_UNTRACKED_NO_RETURN);
+		count_untracked(record, hit, AP_UNTRACKED_NO_RETURN);
 		return false;
 	}
 	return call__enter(process, hit, arch__arg1(ctx), record);
@@ -481,6 +517,8 @@ static __noinline bool live__enter_outside(struct pt_regs *ctx, struct process *
 	hit.return_address = hit__return_address(&hit);
 	if (!hit__read(&hit, ctx) || hit.internal)
 		return false;
+	if (config.sample && !call__may_end(process, &hit))
+		return false;
 	return live__follow(ctx, process, &hit, AP_NO_RECORD);
 }
 
@@ -493,10 +531,16 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	__u32 record;
 
 	hit__enter(&hit, ctx);
+	if (config.sample) {
+		hit.return_address = hit__return_address(&hit);
+		if (!hit__is_chosen(&hit, ctx))
+			return !hit.weight && call__may_end(process, &hit) &&
+			       live__follow(ctx, process, &hit, AP_NO_RECORD);
+	}
 	scratch = scratch__claim(thread);
 	if (!scratch) {
 		hit.return_address = hit__return_address(&hit);
-		if (!hit__read(&hit, ctx) || !hit__is_event(&hit))
+		if (!hit__is_recorded(&hit, ctx))
 			return false;
 		lose_unwalked();
 		return live__follow(ctx, process, &hit, AP_NO_RECORD);
@@ -505,7 +549,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	if (hit__read(&hit, ctx) && hit__is_event(&hit)) {
+	if (hit__is_recorded(&hit, ctx)) {
 		stack__walk(scratch, process, &hit);
 		record = walked__counts(ctx, scratch, &hit, process)
 				 ? find_record(ctx, scratch, &hit, process)
@@ -594,6 +638,9 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 	struct hit hit;
 
 	if (call__free(process, arch__arg1(ctx), 0) || !gate__is_open(process) || config.within)
+		return;
+	/* One that was passed by: of those only null pointers are counted. */
+	if (config.sample && arch__arg1(ctx))
 		return;
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);

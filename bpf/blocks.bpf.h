@@ -5,6 +5,7 @@
 
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "sample.bpf.h"
 
 struct ap_live live;
 
@@ -155,12 +156,12 @@ __noinline int significant_bits(__u64 value)
 	return n + (value != 0);
 }
 
-static __always_inline void histogram__add(__u64 buckets[AP_BUCKETS], __u64 value)
+static __always_inline void histogram__add(__u64 buckets[AP_BUCKETS], __u64 value, __u64 n)
 {
 	__u32 at = significant_bits(value);
 
 	if (at < AP_BUCKETS)
-		__sync_fetch_and_add(&buckets[at], 1);
+		__sync_fetch_and_add(&buckets[at], n);
 }
 
 /* The epochs' length as a shift, made longer where there are too many of them. */
@@ -176,18 +177,19 @@ static __always_inline __u32 epoch__shift(__u64 elapsed_ns)
 	return shift & 63;
 }
 
-static __always_inline void lifetime__send(const struct ap_lifetime_key *key, __u64 size_bytes)
+static __always_inline void lifetime__send(const struct ap_lifetime_key *key,
+					   const struct ap_block *block)
 {
 	struct ap_lifetime_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 
 	if (!record) {
-		stat__add(AP_STAT_LIFETIMES_LOST);
+		stat__add_many(AP_STAT_LIFETIMES_LOST, sample__times(block->weight));
 		return;
 	}
 	record->type = AP_RECORD_LIFETIME;
-	record->pad = 0;
+	record->weight = block->weight;
 	record->key = *key;
-	record->size_bytes = size_bytes;
+	record->size_bytes = block->size_bytes;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -198,6 +200,7 @@ __u64 lifetimes_inserted;
 static __noinline void lifetime__count(const struct ap_block *block, __u64 now)
 {
 	__u64 born_ns = block->birth_ns - live.start_ns, died_ns = now - live.start_ns;
+	__u64 n = sample__times(block->weight), size_bytes = n * block->size_bytes;
 	__u32 shift = epoch__shift(died_ns), zero = 0;
 	struct ap_lifetime_key key = {
 		.record = block->record,
@@ -213,8 +216,8 @@ static __noinline void lifetime__count(const struct ap_block *block, __u64 now)
 		return;
 	lifetime = bpf_map_lookup_elem(current, &key);
 	if (!lifetime) {
-		fresh.blocks = 1;
-		fresh.size_bytes = block->size_bytes;
+		fresh.blocks = n;
+		fresh.size_bytes = size_bytes;
 		if (!bpf_map_update_elem(current, &key, &fresh, BPF_NOEXIST)) {
 			if (__sync_fetch_and_add(&lifetimes_inserted, 1) + 1 == config.drain_at)
 				ring__wake(AP_RECORD_DRAIN);
@@ -222,32 +225,34 @@ static __noinline void lifetime__count(const struct ap_block *block, __u64 now)
 		}
 		lifetime = bpf_map_lookup_elem(current, &key);
 		if (!lifetime) {
-			lifetime__send(&key, block->size_bytes);
+			lifetime__send(&key, block);
 			return;
 		}
 	}
-	__sync_fetch_and_add(&lifetime->blocks, 1);
-	__sync_fetch_and_add(&lifetime->size_bytes, block->size_bytes);
+	__sync_fetch_and_add(&lifetime->blocks, n);
+	__sync_fetch_and_add(&lifetime->size_bytes, size_bytes);
 }
 
 /* A block is born; it is in the table already. */
 static __noinline void block__begin(struct process *process, const struct ap_block *block)
 {
 	struct ap_blocks *record = record__get(block->record);
-	__u64 size_bytes = block->size_bytes, mark;
+	__u64 n = sample__times(block->weight), size_bytes = n * block->size_bytes, mark;
 	__s64 now;
 
 	if (!record)
 		return;
 	record__touch(record);
-	__sync_fetch_and_add(&record->allocations, 1);
+	__sync_fetch_and_add(&record->allocations, n);
 	__sync_fetch_and_add(&record->size_bytes, size_bytes);
-	histogram__add(record->sizes, size_bytes);
-	stat__add(AP_STAT_ALLOCATIONS);
+	if (config.sample)
+		estimate__add(&record->of_allocations, block->weight, block->size_bytes);
+	histogram__add(record->sizes, block->size_bytes, n);
+	stat__add_many(AP_STAT_ALLOCATIONS, n);
 	stat__add_many(AP_STAT_ALLOCATED_BYTES, size_bytes);
-	__sync_fetch_and_add(&process->live_blocks, 1);
+	__sync_fetch_and_add(&process->live_blocks, n);
 	__sync_fetch_and_add(&process->live_bytes, size_bytes);
-	__sync_fetch_and_add(&live.blocks, 1);
+	__sync_fetch_and_add(&live.blocks, n);
 	now = __sync_fetch_and_add(&live.size_bytes, size_bytes) + size_bytes;
 	if (now < 0)
 		return;
@@ -271,35 +276,40 @@ enum block_end {
 static __noinline void block__end(struct process *process, const struct ap_block *block, __u64 now,
 				  enum block_end how)
 {
-	__u64 id = bpf_get_current_pid_tgid(), size_bytes = block->size_bytes;
+	__u64 n = sample__times(block->weight), size_bytes = n * block->size_bytes;
+	__u64 id = bpf_get_current_pid_tgid();
 	struct ap_blocks *record = record__get(block->record);
 	struct ap_thread *thread;
 
 	if (!record)
 		return;
 	record__touch(record);
-	__sync_fetch_and_add(&record->frees, 1);
+	__sync_fetch_and_add(&record->frees, n);
 	__sync_fetch_and_add(&record->freed_bytes, size_bytes);
-	stat__add(AP_STAT_FREES);
+	if (config.sample)
+		estimate__add(&record->of_frees, block->weight, block->size_bytes);
+	stat__add_many(AP_STAT_FREES, n);
 	stat__add_many(AP_STAT_FREED_BYTES, size_bytes);
 	if (how != BLOCK_MOVED) {
-		stat__add(AP_STAT_DEALLOCATIONS);
+		stat__add_many(AP_STAT_DEALLOCATIONS, n);
 		stat__add_many(AP_STAT_DEALLOCATED_BYTES, size_bytes);
 	}
-	__sync_fetch_and_add(&process->live_blocks, -1);
+	__sync_fetch_and_add(&process->live_blocks, -n);
 	__sync_fetch_and_add(&process->live_bytes, -size_bytes);
-	__sync_fetch_and_add(&live.blocks, -1);
+	__sync_fetch_and_add(&live.blocks, -n);
 	__sync_fetch_and_add(&live.size_bytes, -size_bytes);
 	if (how == BLOCK_UNSEEN)
 		return;
 	thread = bpf_map_lookup_elem(&threads, &id);
 	if (thread && thread->number == block->thread && thread->sequence == block->sequence) {
-		__sync_fetch_and_add(&record->temporary, 1);
+		__sync_fetch_and_add(&record->temporary, n);
 		__sync_fetch_and_add(&record->temporary_bytes, size_bytes);
-		stat__add(AP_STAT_TEMPORARY);
+		if (config.sample)
+			estimate__add(&record->of_temporary, block->weight, block->size_bytes);
+		stat__add_many(AP_STAT_TEMPORARY, n);
 		stat__add_many(AP_STAT_TEMPORARY_BYTES, size_bytes);
 	}
-	histogram__add(record->lifetimes, now - block->birth_ns);
+	histogram__add(record->lifetimes, now - block->birth_ns, n);
 	if (config.live_stacks)
 		lifetime__count(block, now);
 }
@@ -327,6 +337,26 @@ static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_bl
 			continue;
 		__sync_fetch_and_add(&live.entries, -1);
 		return true;
+	}
+	return false;
+}
+
+/* Whether there is a block at @key. */
+static __noinline bool blocks__has(const struct ap_block_key *key)
+{
+	__u32 n = LOAD(live.n_tables);
+
+	for (__u32 i = 1; i <= AP_LIVE_TABLES; i++) {
+		__u32 at = n - i;
+		void *table;
+
+		if (at >= AP_LIVE_TABLES)
+			return false;
+		table = bpf_map_lookup_elem(&live_tables, &at);
+		if (!table)
+			return false;
+		if (bpf_map_lookup_elem(table, key))
+			return true;
 	}
 	return false;
 }
@@ -368,19 +398,20 @@ static __noinline bool blocks__add(struct process *process, const struct ap_bloc
 
 	/* With one table the attempt to put it in tells. */
 	if (LOAD(live.n_tables) > 1 && blocks__take(key, &stale)) {
-		stat__add(AP_STAT_UNMATCHED);
+		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
 		block__end(process, &stale, 0, BLOCK_UNSEEN);
 	}
 	err = blocks__put(key, block);
 	if (err == -17 && blocks__take(key, &stale)) {
-		stat__add(AP_STAT_UNMATCHED);
+		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
 		block__end(process, &stale, 0, BLOCK_UNSEEN);
 		err = blocks__put(key, block);
 	}
 	if (!err)
 		return true;
-	stat__add(AP_STAT_UNTRACKED +
-		  (err == -12 ? AP_UNTRACKED_NO_MEMORY : AP_UNTRACKED_LIVE_FULL));
+	stat__add_many(AP_STAT_UNTRACKED +
+			       (err == -12 ? AP_UNTRACKED_NO_MEMORY : AP_UNTRACKED_LIVE_FULL),
+		       sample__times(block->weight));
 	return false;
 }
 

@@ -54,13 +54,14 @@ struct hit {
 	__u64 return_address; /* 0 where it could not be read */
 	__u64 pointer;	      /* realloc's or free's old block */
 	__u64 size_bytes;     /* asked for; 0 for a product that overflows */
-	__u64 alignment;      /* of the functions that take one, else 0 */
 	__u32 site;
+	__u32 weight;	/* calls that it stands for, 1 without sampling */
 	__u8 function;	/* enum ap_function */
 	__u8 overflows; /* a product of sizes that does not fit */
 	__u8 internal : 1;
 	__u8 recorded : 1; /* calls of the site are recorded, not only needed to classify others */
-	__u8 regions;	   /* set of regions that it is in, once that was asked for */
+	__u8 aligned : 1; /* more than every malloc does, of the functions that take an alignment */
+	__u8 regions;	  /* set of regions that it is in, once that was asked for */
 };
 
 /* @count * @size, or 0 and *@overflows = 1. */
@@ -99,12 +100,12 @@ static __always_inline void hit__read_arguments(struct hit *hit, const struct pt
 		hit->size_bytes = product(arch__arg2(regs), arch__arg3(regs), &hit->overflows);
 		break;
 	case AP_POSIX_MEMALIGN:
-		hit->alignment = arch__arg2(regs);
+		hit->aligned = arch__arg2(regs) > MALLOC_ALIGNMENT;
 		hit->size_bytes = arch__arg3(regs);
 		break;
 	case AP_ALIGNED_ALLOC:
 	case AP_MEMALIGN:
-		hit->alignment = arch__arg1(regs);
+		hit->aligned = arch__arg1(regs) > MALLOC_ALIGNMENT;
 		hit->size_bytes = arch__arg2(regs);
 		break;
 	case AP_FREE:
@@ -136,7 +137,7 @@ static __always_inline int hit__forced_tail_call(const struct hit *hit, const st
 		if (hit->function == AP_REALLOC && !hit->pointer)
 			return AP_MALLOC;
 		if ((hit->function == AP_ALIGNED_ALLOC || hit->function == AP_MEMALIGN) &&
-		    hit->alignment <= MALLOC_ALIGNMENT)
+		    !hit->aligned)
 			return AP_MALLOC;
 	}
 	return -1;
@@ -206,6 +207,7 @@ static __always_inline void hit__enter(struct hit *hit, const struct pt_regs *re
 	__builtin_memset(hit, 0, sizeof(*hit));
 	hit->sp = arch__sp(regs);
 	hit->fp = arch__fp(regs);
+	hit->weight = 1;
 }
 
 /* Fills the rest, the return address being set. False where the hit is none of ours. */

@@ -51,20 +51,34 @@ static __always_inline void thread__abandon(struct ap_thread *thread)
 	thread->n_pending--;
 	pending = &thread->pending[thread->n_pending & (AP_MAX_PENDING - 1)];
 	if (pending->record != AP_NO_RECORD)
-		stat__add(AP_STAT_UNFINISHED);
+		stat__add_many(AP_STAT_UNFINISHED, sample__times(pending->weight));
 	pending__restore(pending);
 }
 
-/* A free of a block that is not in the tables. */
+/* What is not further up the stack than @sp was left by a longjmp. */
+static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64 sp)
+{
+	for (int i = 0; i < AP_MAX_PENDING; i++) {
+		if (!thread->n_pending ||
+		    thread->pending[(thread->n_pending - 1) & (AP_MAX_PENDING - 1)].sp > sp)
+			break;
+		thread__abandon(thread);
+	}
+}
+
+/* A free of a block that is not in the tables. With sampling that may be one that was passed by. */
 static __always_inline void count_foreign_free(const struct process *process)
 {
+	if (config.sample)
+		return;
 	stat__add(process->inherits ? AP_STAT_FREES_INHERITED : AP_STAT_FREES_UNKNOWN);
 }
 
-static __always_inline void count_untracked(__u32 record, enum ap_untracked reason)
+static __noinline void count_untracked(__u32 record, const struct hit *hit,
+				       enum ap_untracked reason)
 {
 	if (record != AP_NO_RECORD)
-		stat__add(AP_STAT_UNTRACKED + reason);
+		stat__add_many(AP_STAT_UNTRACKED + reason, sample__times(hit->weight));
 }
 
 /*
@@ -77,28 +91,27 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	struct ap_thread *thread = thread__get(bpf_get_current_pid_tgid());
 	struct ap_block_key key = { .address = hit->pointer, .space = process->space };
 	struct ap_pending *pending;
+	__u32 at;
 
 	if (!thread) {
-		count_untracked(record, AP_UNTRACKED_THREADS_FULL);
+		count_untracked(record, hit, AP_UNTRACKED_THREADS_FULL);
 		return false;
 	}
-	/* What is not further up the stack was left by a longjmp. */
-	for (int i = 0; i < AP_MAX_PENDING; i++) {
-		if (!thread->n_pending ||
-		    thread->pending[(thread->n_pending - 1) & (AP_MAX_PENDING - 1)].sp > hit->sp)
-			break;
-		thread__abandon(thread);
-	}
-	if (thread->n_pending >= AP_MAX_PENDING) {
-		count_untracked(record, AP_UNTRACKED_NESTED);
+	thread__abandon_left(thread, hit->sp);
+	at = thread->n_pending;
+	if (at >= AP_MAX_PENDING) {
+		count_untracked(record, hit, AP_UNTRACKED_NESTED);
 		return false;
 	}
-	pending = &thread->pending[thread->n_pending & (AP_MAX_PENDING - 1)];
+	/* clang knows that it is less, the verifier of 6.1 only where it is masked. */
+	barrier_var(at);
+	pending = &thread->pending[at & (AP_MAX_PENDING - 1)];
 	pending->sp = hit->sp;
 	pending->size_bytes = hit->size_bytes;
 	pending->pointer = hit->function == AP_POSIX_MEMALIGN ? out : hit->pointer;
 	pending->entry_ns = 0;
 	pending->record = record;
+	pending->weight = hit->weight;
 	pending->space = process->space;
 	pending->function = hit->function;
 	pending->is_null = !hit->pointer;
@@ -116,13 +129,39 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	return true;
 }
 
+/*
+ * With sampling, of a call that is passed by or outside of the window: whether it may end a block that is
+ * followed, so that its return is to be seen nevertheless.
+ */
+static __noinline bool call__may_end(struct process *process, const struct hit *hit)
+{
+	struct ap_block_key key = { .address = hit->pointer, .space = process->space };
+	bool moves = reallocates(hit->function) && hit->pointer && !hit->overflows;
+	__u64 id = bpf_get_current_pid_tgid();
+	struct ap_thread *thread;
+
+	if (moves && blocks__has(&key))
+		return true;
+	thread = bpf_map_lookup_elem(&threads, &id);
+	if (!thread)
+		return false;
+	/* Where all returns are probed, its own must not be taken for that of a call that a longjmp left. */
+	thread__abandon_left(thread, hit->sp);
+	/* Blocks from before it are not temporary. That it will get memory is assumed. */
+	if (!moves || hit->size_bytes)
+		thread->sequence++;
+	return false;
+}
+
 static __always_inline void call__fail(struct ap_pending *pending)
 {
 	struct ap_blocks *record = record__get(pending->record);
 
 	if (record) {
-		__sync_fetch_and_add(&record->failed, 1);
-		stat__add(AP_STAT_FAILED);
+		__u64 n = sample__times(pending->weight);
+
+		__sync_fetch_and_add(&record->failed, n);
+		stat__add_many(AP_STAT_FAILED, n);
 		regions__add(pending->regions, AP_STAT_FAILED, 1);
 	}
 	pending__restore(pending);
@@ -143,8 +182,10 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 	}
 	if (how != BLOCK_MOVED)
 		return;
-	stat__add(AP_STAT_REALLOCATIONS);
+	stat__add_many(AP_STAT_REALLOCATIONS, sample__times(pending->weight));
 	regions__add(pending->regions, AP_STAT_REALLOCATIONS, 1);
+	if (config.sample)
+		return; /* what the old one was is not known */
 	if (size > old) {
 		stat__add_many(AP_STAT_GROWN_BYTES, size - old);
 		regions__add(pending->regions, AP_STAT_GROWN_BYTES, size - old);
@@ -159,7 +200,11 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 {
 	bool moves = reallocates(pending->function) && !pending->is_null, added = false;
 	struct ap_block_key key = { .space = pending->space };
-	struct ap_block block = { .size_bytes = pending->size_bytes, .record = pending->record };
+	struct ap_block block = {
+		.size_bytes = pending->size_bytes,
+		.record = pending->record,
+		.weight = pending->weight,
+	};
 
 	if (pending->function == AP_POSIX_MEMALIGN) {
 		if ((__u32)result ||
@@ -170,7 +215,7 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	}
 	if (!result && moves && !pending->size_bytes && !pending->overflows) {
 		if (pending->record != AP_NO_RECORD)
-			stat__add(AP_STAT_RELEASED);
+			stat__add_many(AP_STAT_RELEASED, sample__times(pending->weight));
 		call__end_old(process, pending, BLOCK_FREED);
 		return;
 	}

@@ -288,6 +288,7 @@ static int report_completeness(const struct diff_command *options,
 		int lacks = completeness__report_as(selected[side].profile, options->inputs[side],
 						    options->strict);
 
+		completeness__tell_sampled(selected[side].profile, options->inputs[side]);
 		if (lacks)
 			status = lacks;
 	}

@@ -150,6 +150,7 @@ static int run_folded(int argc, char **argv)
 	}
 	tell_runs(selected.profile, &options);
 	filter_choice__tell_unmet(&options.choice);
+	completeness__tell_sampled(selected.profile, NULL);
 	return completeness__report(selected.profile, options.strict);
 }
 

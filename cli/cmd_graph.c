@@ -218,6 +218,7 @@ static int write_graph(const struct held *held, const struct graph_options *opti
 	const struct filtered *filtered = &held->selected.filtered;
 	_cleanup_(free_ptr) char *title = title_of(profile);
 	_cleanup_(free_ptr) char *lines = NULL;
+	_cleanup_(free_ptr) char *sampled = completeness__sampled(profile);
 	struct graph_label *labels = NULL;
 	const char *notes[MAX_NOTES];
 	char selection[128], unsure[128];
@@ -236,7 +237,9 @@ static int write_graph(const struct held *held, const struct graph_options *opti
 	words.labels = labels;
 	print_selection(filtered, selection, sizeof(selection));
 	words.selection = *selection ? selection : NULL;
-	words.n_notes = split_lines(lines, notes, MAX_NOTES - 1);
+	words.n_notes = split_lines(lines, notes, MAX_NOTES - 2);
+	if (sampled)
+		notes[words.n_notes++] = sampled;
 	print_unsure(filtered, unsure, sizeof(unsure));
 	if (*unsure)
 		notes[words.n_notes++] = unsure;
@@ -288,6 +291,7 @@ static int run_graph(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	filter_choice__tell_unmet(&options.choice);
+	completeness__tell_sampled(held.selected.profile, NULL);
 	return completeness__report(held.selected.profile, options.strict);
 }
 

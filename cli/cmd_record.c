@@ -8,6 +8,7 @@
 #include "command.h"
 #include "data_file.h"
 #include "error.h"
+#include "filter.h"
 #include "live_summary.h"
 #include "measure.h"
 #include "message.h"
@@ -16,6 +17,7 @@
 #include "profile.h"
 #include "record_series.h"
 #include "recording.h"
+#include "sampling.h"
 #include "series.h"
 #include "symbol_options.h"
 #include "window_options.h"
@@ -31,6 +33,7 @@ enum {
 	OPT_LIVE,
 	OPT_MAX_LIVE,
 	OPT_INTERVAL,
+	OPT_SAMPLE,
 };
 
 static const struct argp_option record_options[] = {
@@ -51,6 +54,8 @@ static const struct argp_option record_options[] = {
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, look at the memory every TIME instead of some hundred times", 0 },
 	SERIES_OPTIONS,
+	{ "sample", OPT_SAMPLE, "BYTES", 0,
+	  "Look at one call for about every BYTES asked for, and estimate the rest", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },
 	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
 	  "Look no names up; `allocprof symbolize` can do it later", 0 },
@@ -86,6 +91,22 @@ static int parse_max_live(struct measure *measure, const char *text, struct erro
 	return 0;
 }
 
+static int parse_sample(struct measure *measure, const char *text, struct error *error)
+{
+	__u64 bytes;
+
+	if (number__parse_size(text, &bytes, error))
+		return EINVAL;
+	if (bytes < 1 || bytes > SAMPLING_MAX_BYTES) {
+		error__set(error, -EINVAL,
+			   "'%s' cannot be sampled; --sample takes 1 byte to 1G, 512K for example",
+			   text);
+		return EINVAL;
+	}
+	measure->session.sample_bytes = bytes;
+	return 0;
+}
+
 static error_t parse_record(int key, char *arg, struct argp_state *state)
 {
 	struct options_input *input = state->input;
@@ -113,6 +134,8 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	case OPT_INTERVAL:
 		return number__parse_duration(arg, &options->measure.session.interval_ns,
 					      input->error);
+	case OPT_SAMPLE:
+		return parse_sample(&options->measure, arg, input->error);
 	case ARGP_KEY_END:
 		if (!options->measure.session.live &&
 		    (options->measure.session.max_live || options->measure.session.interval_ns)) {
@@ -126,6 +149,29 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	default:
 		return measure__parse(&options->measure, key, arg, state);
 	}
+}
+
+static struct selection add_up(const struct profile *profile)
+{
+	struct selection totals = selection_none, one;
+
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		filter__whole(profile, NULL, &profile->counts[i], &one);
+		selection__add(&totals, &one);
+	}
+	return totals;
+}
+
+static void print_sampling(const struct profile *profile, const struct selection *totals)
+{
+	__u64 sampled = profile__ledger(profile, "sampled");
+	double margin = profile_estimate__margin(&totals->of_allocations, true);
+
+	message__print("%s of %s calls were sampled, which stand for %s within %s",
+		       number__count(sampled).text,
+		       number__count(profile__ledger(profile, "events")).text,
+		       number__bytes(totals->size_bytes, false).text,
+		       number__margin(margin, totals->size_bytes).text);
 }
 
 static void print_summary(const struct profile *profile, const char *path)
@@ -149,9 +195,17 @@ static int take_only_run(void *context, struct session *session,
 				 !options->no_symbols, NULL, &profile, error);
 	if (!err)
 		err = data_file__write(profile, options->output, error);
-	if (!err && results->has_live)
-		live_summary__print(&results->live, results->target_runs);
-	/* A person wants to know what to do next; a log is better without. */
+	if (!err) {
+		struct selection totals = add_up(profile);
+		bool sampled = profile__sample_bytes(profile);
+
+		if (results->has_live)
+			live_summary__print(&results->live, sampled ? &totals : NULL,
+					    results->target_runs);
+		/* A person wants to know what to do next; a log is better without. */
+		if (sampled && isatty(STDERR_FILENO))
+			print_sampling(profile, &totals);
+	}
 	if (!err && isatty(STDERR_FILENO))
 		print_summary(profile, options->output);
 	measure__report_gaps(session, results);

@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "command.h"
 #include "message.h"
+#include "number.h"
 #include "profile.h"
 
 /* A line of @lines, or a message where that is NULL. */
@@ -177,6 +178,25 @@ int completeness__lines(const struct profile *profile, bool strict, char **text)
 	}
 	*text = made;
 	return 0;
+}
+
+char *completeness__sampled(const struct profile *profile)
+{
+	__u64 bytes = profile__sample_bytes(profile);
+	char *text;
+
+	if (!bytes || asprintf(&text, "one byte of %s was sampled: all numbers are estimates",
+			       number__count(bytes).text) < 0)
+		return NULL;
+	return text;
+}
+
+void completeness__tell_sampled(const struct profile *profile, const char *name)
+{
+	_cleanup_(free_ptr) char *text = completeness__sampled(profile);
+
+	if (text)
+		message__print("%s%s%s", name ? name : "", name ? ": " : "", text);
 }
 
 int completeness__report_as(const struct profile *profile, const char *name, bool strict)

@@ -20,4 +20,9 @@ int completeness__lines(const struct profile *profile, bool strict, char **text)
 /* Whether no call is missing in @profile; stacks may end early. */
 bool completeness__has_all_calls(const struct profile *profile);
 
+/* Where bytes were sampled, a sentence that says so, else NULL. To be freed; NULL without memory too. */
+char *completeness__sampled(const struct profile *profile);
+/* Tells it on stderr, of the file @name where that is not NULL. */
+void completeness__tell_sampled(const struct profile *profile, const char *name);
+
 #endif

@@ -33,6 +33,7 @@ static json_object *json_side(const struct diff_output *output, enum diff_side s
 	add(object, "lost", count_of(profile__ledger(profile, "lost")));
 	add(object, "stacks", count_of(of->n_stacks));
 	add(object, "runs", count_of(of->n_runs));
+	add(object, "sampled", json_object_new_boolean(of->is_sampled));
 	add(object, "total", count_of(of->total));
 	add(object, "min", count_of(of->min));
 	add(object, "max", count_of(of->max));
@@ -65,7 +66,8 @@ static void add_ranges(const struct diff_output *output, const struct diff_entry
 							 { "after_min", "after_max" } };
 	const struct diff_profile *profiles = output->diff->profiles;
 
-	if (profiles[DIFF_BEFORE].n_runs <= 1 && profiles[DIFF_AFTER].n_runs <= 1)
+	if (!diff_profile__has_range(&profiles[DIFF_BEFORE]) &&
+	    !diff_profile__has_range(&profiles[DIFF_AFTER]))
 		return;
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		struct diff_cost cost = diff_entry__cost(output->diff, entry, side);

@@ -180,6 +180,9 @@ static void print_header(const struct diff_output *output)
 		if (profile->n_runs > 1)
 			fprintf(to, "; %zu runs, %s to %s", profile->n_runs,
 				number__count(profile->min).text, number__count(profile->max).text);
+		if (profile->is_sampled)
+			fprintf(to, "; sampled, %s to %s", number__count(profile->min).text,
+				number__count(profile->max).text);
 		if (!completeness__has_all_calls(output->profiles[side]))
 			fputs("; NOT COMPLETE, differences may come from that", to);
 		fputc('\n', to);
@@ -248,7 +251,7 @@ static void print_cost(const struct diff_output *output, const struct diff_entry
 	struct diff_cost cost = diff_entry__cost(output->diff, entry, side);
 
 	fputs(number__count(cost.median).text, output->terminal.to);
-	if (output->diff->profiles[side].n_runs > 1 && cost.min != cost.max)
+	if (diff_profile__has_range(&output->diff->profiles[side]) && cost.min != cost.max)
 		fprintf(output->terminal.to, " (%s to %s)", number__count(cost.min).text,
 			number__count(cost.max).text);
 }

@@ -1,30 +1,56 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "live_summary.h"
 
+#include <stdio.h>
+
 #include "message.h"
 #include "number.h"
+#include "selection.h"
 #include "session.h"
 
 /* Kernel memory that is worth telling of. */
 #define MUCH_KERNEL_MEMORY (256ULL << 20)
 
-void live_summary__print(const struct session_live *live, bool target_runs)
+struct within_text {
+	char text[96];
+};
+
+/* ", within 1.2 % and 0.9 %" of the truth; nothing of what is the truth. */
+static struct within_text within(const struct profile_estimate *estimate, __u64 blocks, __u64 bytes)
 {
+	struct within_text text = { "" };
+
+	if (estimate)
+		snprintf(text.text, sizeof(text.text), ", within %s and %s",
+			 number__margin(profile_estimate__margin(estimate, false), blocks).text,
+			 number__margin(profile_estimate__margin(estimate, true), bytes).text);
+	return text;
+}
+
+void live_summary__print(const struct session_live *live, const struct selection *totals,
+			 bool target_runs)
+{
+	const struct profile_estimate *of_allocations = totals ? &totals->of_allocations : NULL;
+	const struct profile_estimate *of_live = totals ? &totals->of_live : NULL;
+	const struct profile_estimate *of_temporary = totals ? &totals->of_temporary : NULL;
+	__u64 allocated_bytes = live->stats[AP_STAT_ALLOCATED_BYTES];
+	__u64 temporary_bytes = live->stats[AP_STAT_TEMPORARY_BYTES];
 	__u64 allocations = live->stats[AP_STAT_ALLOCATIONS];
 	__u64 temporary = live->stats[AP_STAT_TEMPORARY];
 
-	message__print("allocations: %s of %s, at most %s at a time",
-		       number__count(allocations).text,
-		       number__bytes(live->stats[AP_STAT_ALLOCATED_BYTES], false).text,
+	message__print("allocations: %s of %s%s, at most %s at a time",
+		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,
+		       within(of_allocations, allocations, allocated_bytes).text,
 		       number__bytes(live->peak_bytes, false).text);
-	message__print("still live:  %s of %s (%s of the allocations)%s",
+	message__print("still live:  %s of %s%s (%s of the allocations)%s",
 		       number__count(live->blocks).text,
 		       number__bytes(live->size_bytes, false).text,
+		       within(of_live, live->blocks, live->size_bytes).text,
 		       number__share(live->blocks, allocations).text,
 		       target_runs ? ", and may be freed yet" : "");
-	message__print("temporary:   %s of %s (%s of the allocations)",
-		       number__count(temporary).text,
-		       number__bytes(live->stats[AP_STAT_TEMPORARY_BYTES], false).text,
+	message__print("temporary:   %s of %s%s (%s of the allocations)",
+		       number__count(temporary).text, number__bytes(temporary_bytes, false).text,
+		       within(of_temporary, temporary, temporary_bytes).text,
 		       number__share(temporary, allocations).text);
 	if (live->memory.bytes >= MUCH_KERNEL_MEMORY)
 		message__print("the kernel kept %s for it, %llu bytes a live block",

@@ -61,6 +61,21 @@ struct number_text number__share(__u64 part, __u64 whole)
 	return result;
 }
 
+struct number_text number__margin(double margin, __u64 value)
+{
+	struct number_text result = { "-" };
+	double percent = value ? 100 * margin / value : 0;
+
+	if (!value)
+		return result;
+	if (margin > 0 && percent < 0.05)
+		snprintf(result.text, sizeof(result.text), "<0.1 %%");
+	else
+		snprintf(result.text, sizeof(result.text), "%.*f %%", percent < 9.95 ? 1 : 0,
+			 percent);
+	return result;
+}
+
 struct number_text number__time(__u64 ns)
 {
 	static const struct {

@@ -18,6 +18,8 @@ struct number_text number__count(__u64 value);
 struct number_text number__bytes(__u64 bytes, bool exact);
 /* "61.2 %"; "-" of nothing. What is not nothing is not 0.0 %, and what is not all not 100.0 %. */
 struct number_text number__share(__u64 part, __u64 whole);
+/* "3.9 %": how far an estimate of @value may be off; "-" of nothing. */
+struct number_text number__margin(double margin, __u64 value);
 /* "12.0 s", "850 ms", "3.2 h" */
 struct number_text number__time(__u64 ns);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "completeness.h"
@@ -26,6 +27,30 @@ static json_object *meta_of(const struct report_output *output, const char *key)
 	return value ? json__string(value) : NULL;
 }
 
+static json_object *margin_of(const struct profile_estimate *estimate, bool bytes)
+{
+	return count_of(ceil(fmin(profile_estimate__margin(estimate, bytes), (double)PROFILE_MAX)));
+}
+
+/* Of sampled numbers; as in json_selection(). */
+static json_object *json_error(const struct selection *selection, bool has_live, bool by_stack)
+{
+	const struct profile_estimate *live = &selection->of_live;
+	const struct profile_estimate *temporary = &selection->of_temporary;
+	json_object *object = json_object_new_object();
+
+	add(object, "samples", count_of(selection->of_allocations.samples));
+	add(object, "allocations", margin_of(&selection->of_allocations, false));
+	add(object, "bytes", margin_of(&selection->of_allocations, true));
+	add(object, "live_samples", has_live ? count_of(live->samples) : NULL);
+	add(object, "live", has_live ? margin_of(live, false) : NULL);
+	add(object, "live_bytes", has_live ? margin_of(live, true) : NULL);
+	add(object, "temporary_samples", by_stack ? count_of(temporary->samples) : NULL);
+	add(object, "temporary", by_stack ? margin_of(temporary, false) : NULL);
+	add(object, "temporary_bytes", by_stack ? margin_of(temporary, true) : NULL);
+	return object;
+}
+
 /* What only --live knows is null without, and so is what a filter leaves unknown. */
 static json_object *json_selection(const struct report_output *output,
 				   const struct selection *selection, bool is_whole)
@@ -46,6 +71,8 @@ static json_object *json_selection(const struct report_output *output,
 	add(object, "temporary_bytes", by_stack ? count_of(selection->temporary_bytes) : NULL);
 	add(object, "peak", by_stack ? count_of(selection->peak) : NULL);
 	add(object, "peak_bytes", by_stack ? count_of(selection->peak_bytes) : NULL);
+	if (profile__sample_bytes(output->profile))
+		add(object, "error", json_error(selection, has_live, by_stack));
 	if (!is_whole) {
 		add(object, "unsure", count_of(selection->unsure));
 		add(object, "unsure_bytes", count_of(selection->unsure_bytes));
@@ -203,6 +230,10 @@ int report_output__json(const struct report_output *output)
 	add(root, "duration_seconds", json__seconds(output->report->end_ns / 1e9));
 	add(root, "epoch_seconds",
 	    output->report->epoch_ns ? json__seconds(output->report->epoch_ns / 1e9) : NULL);
+	add(root, "sample_bytes",
+	    profile__sample_bytes(output->profile)
+		    ? count_of(profile__sample_bytes(output->profile))
+		    : NULL);
 	add(root, "complete",
 	    json_object_new_boolean(completeness__has_all_calls(output->profile)));
 	add(root, "ledger", json_ledger(output->profile));

@@ -9,7 +9,7 @@
 #include "stack_groups.h"
 #include "table.h"
 
-#define MAX_COLUMNS  8
+#define MAX_COLUMNS  10
 #define FRAME_INDENT 8
 #define INLINED	     " (inlined)"
 
@@ -76,10 +76,16 @@ static void print_ledger(const struct report_output *output)
 	__u64 incomplete = profile__ledger(profile, "incomplete");
 	__u64 attributed = profile__ledger(profile, "attributed");
 
-	fprintf(output->terminal.to, "%s events = %s attributed + %s lost: ",
-		number__count(profile__ledger(profile, "events")).text,
-		number__count(attributed).text,
-		number__count(profile__ledger(profile, "lost")).text);
+	fprintf(output->terminal.to,
+		"%s events = ", number__count(profile__ledger(profile, "events")).text);
+	if (profile__sample_bytes(profile))
+		fprintf(output->terminal.to, "%s sampled + %s not sampled",
+			number__count(profile__ledger(profile, "sampled")).text,
+			number__count(profile__ledger(profile, "not_sampled")).text);
+	else
+		fprintf(output->terminal.to, "%s attributed", number__count(attributed).text);
+	fprintf(output->terminal.to,
+		" + %s lost: ", number__count(profile__ledger(profile, "lost")).text);
 	if (completeness__has_all_calls(profile))
 		fputs("complete", output->terminal.to);
 	else
@@ -90,18 +96,44 @@ static void print_ledger(const struct report_output *output)
 	fputc('\n', output->terminal.to);
 }
 
+/* " within 3.9 %" of the truth, or nothing where it is the truth. */
+static void print_margin(const struct report_output *output,
+			 const struct profile_estimate *estimate, bool bytes, __u64 value)
+{
+	if (!profile__sample_bytes(output->profile) || !estimate || !value)
+		return;
+	fprintf(output->terminal.to, " within %s",
+		number__margin(profile_estimate__margin(estimate, bytes), value).text);
+}
+
+static void print_sampling(const struct report_output *output)
+{
+	__u64 bytes = profile__sample_bytes(output->profile);
+
+	if (bytes)
+		fprintf(output->terminal.to,
+			"one byte of %s was sampled: all numbers are estimates, most of them (95 %%) "
+			"within what is said\n",
+			number__count(bytes).text);
+}
+
 static void print_memory(const struct report_output *output)
 {
 	const struct selection *whole = &output->report->whole;
 	FILE *to = output->terminal.to;
 
-	fprintf(to, "%s allocations, %s", number__count(whole->allocations).text,
-		phrase_bytes(output, whole->size_bytes).text);
+	fprintf(to, "%s allocations", number__count(whole->allocations).text);
+	print_margin(output, &whole->of_allocations, false, whole->allocations);
+	fprintf(to, ", %s", phrase_bytes(output, whole->size_bytes).text);
+	print_margin(output, &whole->of_allocations, true, whole->size_bytes);
 	if (whole->temporary)
 		fprintf(to, "; %s temporary",
 			number__share(whole->temporary, whole->allocations).text);
-	fprintf(to, "; at the end %s left, %s\n", number__count(whole->live).text,
-		phrase_bytes(output, whole->live_bytes).text);
+	fprintf(to, "; at the end %s left", number__count(whole->live).text);
+	print_margin(output, &whole->of_live, false, whole->live);
+	fprintf(to, ", %s", phrase_bytes(output, whole->live_bytes).text);
+	print_margin(output, &whole->of_live, true, whole->live_bytes);
+	fputc('\n', to);
 }
 
 /* What was recorded, when, and for how long; on a terminal as much of the command as fits. */
@@ -143,6 +175,7 @@ int report_output__header(const struct report_output *output)
 	if (err)
 		return err;
 	print_ledger(output);
+	print_sampling(output);
 	if (output->report->epoch_ns)
 		print_memory(output);
 	return 0;
@@ -162,6 +195,7 @@ void report_output__title(const struct report_output *output)
 	const struct report *report = output->report;
 	const char *what = report_output__what(output);
 	__u64 blocks = cost__blocks(output->cost, &report->total);
+	__u64 bytes = cost__bytes(output->cost, &report->total);
 	__u64 part = cost__of(output->cost, &report->total);
 	__u64 all = cost__of(output->cost, &report->whole);
 	const char *unit = filter__has_live(output->profile) ? "block" : "call";
@@ -175,10 +209,12 @@ void report_output__title(const struct report_output *output)
 		fputs(": nothing\n", to);
 		return;
 	}
-	fprintf(to, ": %s in %s %s%s of %s stack%s",
-		phrase_bytes(output, cost__bytes(output->cost, &report->total)).text,
-		number__count(blocks).text, unit, blocks == 1 ? "" : "s",
-		number__count(report->n_entries).text, report->n_entries == 1 ? "" : "s");
+	fprintf(to, ": %s", phrase_bytes(output, bytes).text);
+	print_margin(output, cost__estimate(output->cost, &report->total), true, bytes);
+	fprintf(to, " in %s %s%s", number__count(blocks).text, unit, blocks == 1 ? "" : "s");
+	print_margin(output, cost__estimate(output->cost, &report->total), false, blocks);
+	fprintf(to, " of %s stack%s", number__count(report->n_entries).text,
+		report->n_entries == 1 ? "" : "s");
 	if (part < all)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
@@ -210,6 +246,21 @@ static void add_age(const struct report_output *output, struct row *row,
 	add_cell(row, "oldest", age, COLOUR_NONE);
 }
 
+/* How good the share is. */
+static void add_estimate(const struct report_output *output, struct row *row,
+			 const struct report_entry *entry)
+{
+	const struct profile_estimate *estimate = cost__estimate(output->cost, &entry->selected);
+	__u64 part = cost__of(output->cost, &entry->selected);
+	double margin;
+
+	if (!profile__sample_bytes(output->profile) || !estimate)
+		return;
+	margin = profile_estimate__margin(estimate, cost__is_bytes(output->cost));
+	add_cell(row, "within", number__margin(margin, part), COLOUR_NONE);
+	add_cell(row, "samples", number__count(estimate->samples), COLOUR_NONE);
+}
+
 /* Fills the cells of @row; the titles are the same for all entries. */
 static void fill_row(const struct report_output *output, const struct report_entry *entry,
 		     struct row *row)
@@ -227,6 +278,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
 	add_cell(row, "stack", id, COLOUR_NONE);
 	add_cell(row, "share", number__share(part, all), share_colour(part, all));
+	add_estimate(output, row, entry);
 	add_cell(row, "bytes", bytes_text(output, bytes), COLOUR_NONE);
 	add_cell(row, has_live ? "blocks" : "calls", number__count(blocks), COLOUR_NONE);
 	if (!has_live) {

@@ -23,6 +23,7 @@
 #include "mapping_events.h"
 #include "process_maps.h"
 #include "profile.h"
+#include "sampling.h"
 #include "symbols.h"
 
 /* Real ones have one or two pages. */
@@ -764,12 +765,40 @@ static bool decide(struct collector *collector, const struct ap_dump_record *dum
 	return false;
 }
 
+/* Adds @sum to the profile's count @id of that thread, stack and function. */
+static int add_calls(struct collector *collector, __u32 thread, __u32 stack, __u32 function,
+		     const struct ap_count *sum, __u32 *id)
+{
+	struct profile_estimate estimate =
+		sampling__estimate(&sum->estimate, collector->options.sample_unit_shift);
+	struct profile_samples *samples;
+	int err = profile__add_count(collector->profile, thread, stack, function, sum->calls,
+				     sum->size_bytes, id);
+
+	if (err || !collector->options.sample) {
+		collector->attributed += err ? 0 : sum->calls;
+		return err;
+	}
+	err = profile__get_samples(collector->profile, *id, &samples);
+	if (err)
+		return err;
+	profile_estimate__add(&samples->of[PROFILE_SAMPLED_CALLS], &estimate);
+	collector->attributed += sum->estimate.samples;
+	return 0;
+}
+
+static struct ap_count count_one(const struct collector *collector, __u32 weight, __u64 size_bytes)
+{
+	return sampling__count_one(weight, size_bytes, collector->options.sample_unit_shift);
+}
+
 /* The dump's stack, unwound here, as one of the profile's. */
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
 	struct ap_frame frames[AP_MAX_DEPTH];
 	struct image *image = get_image(collector, dump->key.process);
 	__u32 ids[AP_MAX_DEPTH], stack, thread, count;
+	struct ap_count one;
 	enum ap_stack_end end;
 	int n, err;
 
@@ -793,13 +822,11 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 		return note_dumped(collector, dump->key.stack, stack);
 	if (!err)
 		err = key_thread(collector, &dump->key, &thread);
-	if (!err)
-		err = profile__add_count(collector->profile, thread, stack,
-					 dump->key.function & ~AP_FUNCTION_UNDECIDED, 1,
-					 dump->size_bytes, &count);
-	if (!err)
-		collector->attributed++;
-	return err;
+	if (err)
+		return err;
+	one = count_one(collector, dump->weight, dump->size_bytes);
+	return add_calls(collector, thread, stack, dump->key.function & ~AP_FUNCTION_UNDECIDED,
+			 &one, &count);
 }
 
 /* Put off until the ring buffer has been read: a new file's record must not wait behind the very
@@ -894,8 +921,8 @@ static __u32 key_stack(struct collector *collector, const struct ap_count_key *k
 	return index ? collector->stacks[index - 1].id : 0;
 }
 
-int collector__add_record(struct collector *collector, const struct ap_count_key *key, __u64 calls,
-			  __u64 size_bytes, __u32 *count)
+int collector__add_record(struct collector *collector, const struct ap_count_key *key,
+			  const struct ap_count *sum, __u32 *count)
 {
 	__u32 stack = key_stack(collector, key), thread;
 	int err;
@@ -908,21 +935,15 @@ int collector__add_record(struct collector *collector, const struct ap_count_key
 	err = key_thread(collector, key, &thread);
 	if (err)
 		return err;
-	err = profile__add_count(collector->profile, thread, stack,
-				 (enum ap_function)(key->function & ~AP_FUNCTION_DUMPED), calls,
-				 size_bytes, count);
-	if (err)
-		return err;
-	collector->attributed += calls;
-	return 0;
+	return add_calls(collector, thread, stack, key->function & ~AP_FUNCTION_DUMPED, sum, count);
 }
 
-static int add_count(struct collector *collector, const struct ap_count_key *key, __u64 calls,
-		     __u64 size_bytes)
+static int add_count(struct collector *collector, const struct ap_count_key *key,
+		     const struct ap_count *sum)
 {
 	__u32 count;
 
-	return collector__add_record(collector, key, calls, size_bytes, &count);
+	return collector__add_record(collector, key, sum, &count);
 }
 
 int collector__handle_record(struct collector *collector, const void *record, size_t size)
@@ -930,6 +951,7 @@ int collector__handle_record(struct collector *collector, const void *record, si
 	const struct ap_stack_record *stack = record;
 	const struct ap_count_record *count = record;
 	const struct ap_dump_record *dump = record;
+	struct ap_count one;
 
 	if (size < sizeof(__u32))
 		return 0;
@@ -944,7 +966,8 @@ int collector__handle_record(struct collector *collector, const void *record, si
 			return 0;
 		return handle_stack(collector, stack);
 	case AP_RECORD_COUNT:
-		return add_count(collector, &count->key, 1, count->size_bytes);
+		one = count_one(collector, count->weight, count->size_bytes);
+		return add_count(collector, &count->key, &one);
 	case AP_RECORD_DUMP:
 		if (dump->n_bytes > AP_MAX_STACK_DUMP + 4096 || dump->end >= AP_STACK_ENDS ||
 		    size < sizeof(*dump) + dump->n_bytes)
@@ -977,7 +1000,7 @@ static int read_counts(struct collector *collector, int fd)
 			return end;
 		is_first = false;
 		for (__u32 i = 0; i < n && !err; i++)
-			err = add_count(collector, &keys[i], counts[i].calls, counts[i].size_bytes);
+			err = add_count(collector, &keys[i], &counts[i]);
 		if (end)
 			break;
 	}

@@ -22,6 +22,8 @@ struct collector_options {
 	__u64 *counts_inserted; /* the programs' counter of new keys */
 	struct unwind_tables_fds tables;
 	__u32 max_depth;
+	bool sample; /* calls are samples, each of which stands for several */
+	__u32 sample_unit_shift;
 	/* Reads the mapping events that are there now into the collector: a stack may have been
 	 * seen before the mapping that its addresses are in. */
 	void (*refresh_mappings)(void *context);
@@ -72,9 +74,10 @@ int collector__drain_all(struct collector *collector);
 
 /* Adds calls that the programs kept a record of, with live; *@count is the profile's, or 0 where the
  * stack is not known: then they are not attributed. -ENOMEM. */
+struct ap_count;
 struct ap_count_key;
-int collector__add_record(struct collector *collector, const struct ap_count_key *key, __u64 calls,
-			  __u64 size_bytes, __u32 *count);
+int collector__add_record(struct collector *collector, const struct ap_count_key *key,
+			  const struct ap_count *sum, __u32 *count);
 
 /* Opens what is needed to name the profile's frames; without @files only what no file keeps, the
  * vDSO. -ENOMEM. */
@@ -91,7 +94,7 @@ struct profile *collector__profile(struct collector *collector);
 __u64 collector__found_within(const struct collector *collector);
 __u64 collector__undecided(const struct collector *collector);
 
-/* Calls that are in the profile. */
+/* Calls that are in the profile; with sampling those that were looked at. */
 __u64 collector__attributed(const struct collector *collector);
 
 /* Those and the calls that will be when collector__settle() has come to them. */

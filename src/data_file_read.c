@@ -163,6 +163,18 @@ static int get_number(sqlite3_stmt *statement, int column, __u64 max, __u64 *val
 	return 0;
 }
 
+static int get_double(sqlite3_stmt *statement, int column, double *value)
+{
+	double number = sqlite3_column_double(statement, column);
+
+	/* No text, and not more than all numbers there may be can add up to. */
+	if (sqlite3_column_type(statement, column) != SQLITE_FLOAT || !(number >= 0) ||
+	    number > 1e100)
+		return -EINVAL;
+	*value = number;
+	return 0;
+}
+
 /* Valid until the next step. */
 static int get_text(struct reader *reader, sqlite3_stmt *statement, int column, const char **text)
 {
@@ -184,7 +196,7 @@ static int get_text(struct reader *reader, sqlite3_stmt *statement, int column, 
 
 /*
  * Takes the first columns of a row: 'n' a number from 0 to PROFILE_MAX into a __u64, 'a' any number,
- * 't' text, which is valid until the next step.
+ * 'd' a double from 0 on, 't' text, which is valid until the next step.
  */
 static int get_row(struct reader *reader, sqlite3_stmt *statement, const char *columns, ...)
 {
@@ -197,6 +209,8 @@ static int get_row(struct reader *reader, sqlite3_stmt *statement, const char *c
 			err = get_text(reader, statement, i, va_arg(outputs, const char **));
 		} else if (columns[i] == 'n') {
 			err = get_number(statement, i, PROFILE_MAX, va_arg(outputs, __u64 *));
+		} else if (columns[i] == 'd') {
+			err = get_double(statement, i, va_arg(outputs, double *));
 		} else {
 			*va_arg(outputs, __u64 *) = sqlite3_column_int64(statement, i);
 			if (sqlite3_column_type(statement, i) != SQLITE_INTEGER)
@@ -702,6 +716,36 @@ static int read_blocks(struct reader *reader)
 	return err;
 }
 
+static int read_samples(struct reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(reader->db,
+			  "SELECT count, what, samples, variance, bytes_variance "
+			  "FROM samples NOT INDEXED",
+			  &statement);
+	struct profile_estimate row;
+	struct profile_samples *samples;
+	const char *name;
+	__u64 count;
+	int what;
+
+	while (!err && (err = next(reader, statement)) > 0) {
+		err = get_row(reader, statement, "ntndd", &count, &name, &row.samples,
+			      &row.variance, &row.bytes_variance);
+		if (err)
+			break;
+		what = profile__sampled_by_name(name);
+		if (what < 0 || !row.samples || count > reader->profile->n_counts)
+			return -EINVAL;
+		err = profile__get_samples(reader->profile, count, &samples);
+		if (!err && samples->of[what].samples)
+			err = -EINVAL;
+		if (!err)
+			samples->of[what] = row;
+	}
+	return err;
+}
+
 static int read_histogram(struct reader *reader, const char *sql, size_t offset)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
@@ -811,8 +855,9 @@ static int read_tables(struct reader *reader, const char **table)
 		{ "functions", read_functions },     { "files", read_files },
 		{ "frames", read_frames },	     { "lines", read_lines },
 		{ "stacks", read_stacks },	     { "counts", read_counts },
-		{ "blocks", read_blocks },	     { "histograms", read_histograms },
-		{ "lifetimes", read_lifetimes },     { "timeline", read_timeline },
+		{ "blocks", read_blocks },	     { "samples", read_samples },
+		{ "histograms", read_histograms },   { "lifetimes", read_lifetimes },
+		{ "timeline", read_timeline },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {

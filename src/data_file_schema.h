@@ -33,6 +33,9 @@ static const char *const data_file_schema[] = {
 	"discarded_bytes INTEGER NOT NULL, temporary INTEGER NOT NULL, "
 	"temporary_bytes INTEGER NOT NULL, peak INTEGER NOT NULL, peak_bytes INTEGER NOT NULL, "
 	"oldest_ns INTEGER NOT NULL)",
+	"CREATE TABLE samples(count INTEGER NOT NULL, what TEXT NOT NULL, "
+	"samples INTEGER NOT NULL, variance REAL NOT NULL, bytes_variance REAL NOT NULL, "
+	"PRIMARY KEY(count, what)) WITHOUT ROWID",
 	"CREATE TABLE size_histogram(count INTEGER NOT NULL, bucket INTEGER NOT NULL, "
 	"blocks INTEGER NOT NULL, PRIMARY KEY(count, bucket)) WITHOUT ROWID",
 	"CREATE TABLE lifetime_histogram(count INTEGER NOT NULL, bucket INTEGER NOT NULL, "

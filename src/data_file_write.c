@@ -112,7 +112,7 @@ int data_file__check_writable(const char *path, struct error *error)
 	return 0;
 }
 
-/* Inserts a row of @columns: 'n' takes a __u64, 't' a text or NULL. */
+/* Inserts a row of @columns: 'n' takes a __u64, 'd' a double, 't' a text or NULL. */
 static int insert(sqlite3 *db, sqlite3_stmt *statement, const char *columns, ...)
 {
 	int bound = SQLITE_OK;
@@ -122,6 +122,8 @@ static int insert(sqlite3 *db, sqlite3_stmt *statement, const char *columns, ...
 	for (int i = 0; columns[i]; i++) {
 		if (columns[i] == 'n')
 			bound |= sqlite3_bind_int64(statement, i + 1, va_arg(values, __u64));
+		else if (columns[i] == 'd')
+			bound |= sqlite3_bind_double(statement, i + 1, va_arg(values, double));
 		else
 			bound |= bind_text(statement, i + 1, va_arg(values, const char *));
 	}
@@ -355,6 +357,24 @@ static int write_blocks(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+static int write_samples(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(db, "INSERT INTO samples VALUES(?, ?, ?, ?, ?)", &statement);
+
+	for (size_t i = 0; i < profile->n_samples * PROFILE_SAMPLED && !err; i++) {
+		const struct profile_samples *samples = &profile->samples[i / PROFILE_SAMPLED];
+		enum profile_sampled what = i % PROFILE_SAMPLED;
+		const struct profile_estimate *estimate = &samples->of[what];
+
+		if (estimate->samples)
+			err = insert(db, statement, "ntndd", (__u64)samples->count,
+				     profile__sampled_name(what), estimate->samples,
+				     estimate->variance, estimate->bytes_variance);
+	}
+	return err;
+}
+
 static int write_lifetimes(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
@@ -388,9 +408,9 @@ static int write_timeline(sqlite3 *db, const struct profile *profile)
 static int write_tables(sqlite3 *db, const struct profile *profile)
 {
 	static int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_meta,    write_ledger,	write_runs,	 write_modules,	 write_processes,
-		write_threads, write_functions, write_files,	 write_frames,	 write_stacks,
-		write_counts,  write_blocks,	write_lifetimes, write_timeline,
+		write_meta,    write_ledger,	write_runs,    write_modules,	write_processes,
+		write_threads, write_functions, write_files,   write_frames,	write_stacks,
+		write_counts,  write_blocks,	write_samples, write_lifetimes, write_timeline,
 	};
 	int err = 0;
 

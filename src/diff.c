@@ -77,13 +77,19 @@ static enum diff_section section_of(const struct diff *diff, const struct diff_e
 	return before == after ? DIFF_CHANGED : DIFF_PAIRED;
 }
 
+bool diff_profile__has_range(const struct diff_profile *profile)
+{
+	return profile->n_runs > 1 || profile->is_sampled;
+}
+
 /* Whether the runs of the two sides do not tell them apart. */
 static bool is_noise(const struct diff *diff, const struct diff_entry *entry)
 {
 	struct diff_cost before = diff_entry__cost(diff, entry, DIFF_BEFORE);
 	struct diff_cost after = diff_entry__cost(diff, entry, DIFF_AFTER);
 
-	if (diff->profiles[DIFF_BEFORE].n_runs <= 1 && diff->profiles[DIFF_AFTER].n_runs <= 1)
+	if (!diff_profile__has_range(&diff->profiles[DIFF_BEFORE]) &&
+	    !diff_profile__has_range(&diff->profiles[DIFF_AFTER]))
 		return false;
 	return before.median != after.median && before.min <= after.max && after.min <= before.max;
 }

@@ -58,7 +58,8 @@ struct diff_name {
 	bool is_in[DIFF_SIDES];
 };
 
-/* A median over runs, and between what it lay. The same three times where there was one run. */
+/* A median over runs, and between what it lay: one run's is the same three times, or where bytes were sampled the
+ * interval that has the truth (profile_estimate__margin()). */
 struct diff_cost {
 	__u64 median, min, max;
 };
@@ -76,7 +77,7 @@ struct diff_entry {
 	enum diff_section section;
 	__s64 difference; /* AFTER - BEFORE */
 	__u16 similarity; /* of the two, in thousandths */
-	bool is_noise;	  /* the ranges of both sides' runs overlap */
+	bool is_noise;	  /* the ranges of both sides overlap */
 };
 
 struct diff_sum {
@@ -88,6 +89,7 @@ struct diff_profile {
 	__u64 total; /* the median of the runs */
 	__u64 min, max;
 	size_t n_runs;
+	bool is_sampled; /* one run, the costs of which are estimates */
 	size_t n_stacks;
 };
 
@@ -121,6 +123,8 @@ int diff__new(const struct diff_input inputs[DIFF_SIDES], const struct diff_opti
 	      struct diff **diff, struct error *error);
 void diff__free(struct diff *diff);
 
+/* Whether costs are known to lie between two values. */
+bool diff_profile__has_range(const struct diff_profile *profile);
 /* The cost of @entry on @side. */
 struct diff_cost diff_entry__cost(const struct diff *diff, const struct diff_entry *entry,
 				  enum diff_side side);

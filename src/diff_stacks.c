@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Profiles as stacks of names with a cost on each side. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ struct reader {
 struct sample {
 	__u32 stack, run;
 	__u64 cost;
+	double margin; /* where the cost is an estimate, else 0 */
 };
 
 /* A profile while it is read. */
@@ -223,8 +225,10 @@ static int count_stack(struct reading *reading, const struct profile_count *coun
 
 /* What of @count is compared. False where nothing is. */
 static bool select_cost(const struct reading *reading, const struct profile_count *count,
-			__u64 *cost)
+			__u64 *cost, double *margin)
 {
+	enum cost kind = reading->reader->diff->options.cost;
+	const struct profile_estimate *estimate;
 	struct selection selection;
 
 	if (count->function == AP_FREE)
@@ -233,7 +237,9 @@ static bool select_cost(const struct reading *reading, const struct profile_coun
 		selection = reading->input->counts[count->id - 1];
 	else
 		filter__whole(reading->profile, NULL, count, &selection);
-	*cost = cost__of(reading->reader->diff->options.cost, &selection);
+	*cost = cost__of(kind, &selection);
+	estimate = cost__estimate(kind, &selection);
+	*margin = estimate ? profile_estimate__margin(estimate, cost__is_bytes(kind)) : 0;
 	return *cost || selection.allocations;
 }
 
@@ -254,10 +260,11 @@ static int collect_samples(struct reading *reading)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
+		double margin;
 		__u64 cost;
 		__u32 id;
 
-		if (!select_cost(reading, count, &cost))
+		if (!select_cost(reading, count, &cost, &margin))
 			continue;
 		err = count_stack(reading, count, &id);
 		if (err)
@@ -270,6 +277,7 @@ static int collect_samples(struct reading *reading)
 			.stack = id,
 			.run = profile->processes[count->process - 1].run,
 			.cost = cost,
+			.margin = margin,
 		};
 	}
 	return 0;
@@ -363,6 +371,19 @@ static struct diff_cost sum_stack(struct reading *reading, const struct sample *
 	return median_of(values, n_values, reading->n_runs - n_values);
 }
 
+/* Where one run was sampled: between what the cost lies, the samples of which have none in common. */
+static void widen(struct diff_cost *cost, const struct sample *samples, size_t n)
+{
+	double squares = 0, margin;
+
+	for (size_t i = 0; i < n; i++)
+		squares += samples[i].margin * samples[i].margin;
+	margin = sqrt(squares);
+	cost->min = margin < cost->median ? cost->median - (__u64)margin : 0;
+	cost->max = profile__add_up(cost->median,
+				    margin < (double)PROFILE_MAX ? (__u64)margin : PROFILE_MAX);
+}
+
 static int sum_samples(struct reading *reading)
 {
 	_cleanup_(free_ptr) __u64 *values = calloc(reading->n_runs + 1, sizeof(*values));
@@ -374,6 +395,7 @@ static int sum_samples(struct reading *reading)
 
 	if (!values || !totals)
 		return -ENOMEM;
+	to->is_sampled = reading->n_runs == 1 && profile__sample_bytes(reading->profile);
 	qsort(reading->samples, reading->n_samples, sizeof(*reading->samples), compare_samples);
 	for (size_t i = 0, n; i < reading->n_samples; i += n) {
 		const struct sample *samples = &reading->samples[i];
@@ -382,11 +404,15 @@ static int sum_samples(struct reading *reading)
 		for (n = 1; i + n < reading->n_samples && samples[n].stack == samples->stack;)
 			n++;
 		*cost = sum_stack(reading, samples, n, values, totals);
+		if (to->is_sampled)
+			widen(cost, samples, n);
 		sum = add_up(diff, sum, cost->median);
 	}
 	qsort(totals, reading->n_runs, sizeof(*totals), compare_u64);
 	if (reading->n_runs)
 		total = median_of(totals, reading->n_runs, 0);
+	if (to->is_sampled)
+		widen(&total, reading->samples, reading->n_samples);
 	to->n_runs = reading->n_runs;
 	to->total = total.median;
 	to->min = total.min;

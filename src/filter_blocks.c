@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cleanup.h"
@@ -77,6 +78,19 @@ static enum answer judge(const struct block_filter *filter, const struct profile
 	return answer;
 }
 
+static void add_estimates(const struct profile *profile, const struct profile_count *count,
+			  struct selection *selection)
+{
+	const struct profile_samples *samples = profile__count_samples(profile, count);
+
+	if (!samples)
+		return;
+	selection->of_allocations =
+		samples->of[count->blocks ? PROFILE_SAMPLED_ALLOCATIONS : PROFILE_SAMPLED_CALLS];
+	selection->of_live = samples->of[PROFILE_SAMPLED_LIVE];
+	selection->of_temporary = samples->of[PROFILE_SAMPLED_TEMPORARY];
+}
+
 /* Of a block that was born @time_ns after the start of @run. */
 static __u64 birth_of(const struct filter_runs *runs, __u32 run, __u64 time_ns)
 {
@@ -90,6 +104,7 @@ void filter__whole(const struct profile *profile, const struct filter_runs *runs
 	__u32 run = profile__count_run(profile, count);
 
 	*selection = selection_none;
+	add_estimates(profile, count, selection);
 	if (!blocks) {
 		selection->allocations = count->calls;
 		selection->size_bytes = count->size_bytes;
@@ -148,6 +163,31 @@ static void select_by_time(const struct block_filter *filter, const struct profi
 	}
 }
 
+static double ratio(__u64 part, __u64 whole)
+{
+	return whole ? (double)part / whole : 0;
+}
+
+/* The parts of @whole that so many of its blocks and bytes have: samples are not kept by epoch. */
+static struct profile_estimate apportion(const struct profile_estimate *whole, double blocks,
+					 double bytes)
+{
+	return (struct profile_estimate){
+		.samples = ceil(whole->samples * blocks),
+		.variance = whole->variance * blocks,
+		.bytes_variance = whole->bytes_variance * bytes,
+	};
+}
+
+static void apportion_samples(struct selection *selection, const struct selection *whole)
+{
+	selection->of_allocations =
+		apportion(&whole->of_allocations, ratio(selection->allocations, whole->allocations),
+			  ratio(selection->size_bytes, whole->size_bytes));
+	selection->of_live = apportion(&whole->of_live, ratio(selection->live, whole->live),
+				       ratio(selection->live_bytes, whole->live_bytes));
+}
+
 /* By the average: of which size each block is only buckets tell. */
 static bool has_size(const struct filter_options *options, const struct selection *whole)
 {
@@ -172,6 +212,7 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 	if (filter->by_time) {
 		if (blocks)
 			select_by_time(filter, count, blocks, selection);
+		apportion_samples(selection, &whole);
 		return;
 	}
 	*selection = whole;
@@ -179,10 +220,14 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 		selection->allocations = whole.live;
 		selection->size_bytes = whole.live_bytes;
 		selection->temporary = selection->temporary_bytes = 0;
+		selection->of_allocations = whole.of_live;
+		selection->of_temporary = (struct profile_estimate){ 0 };
 	} else if (filter->options->freed) {
 		/* What an exec discarded is among them, as it is in the epochs. */
 		selection->allocations = blocks ? whole.allocations - whole.live : 0;
 		selection->size_bytes = blocks ? whole.size_bytes - whole.live_bytes : 0;
+		profile_estimate__subtract(&selection->of_allocations, &whole.of_live);
+		selection->of_live = (struct profile_estimate){ 0 };
 		selection->live = selection->live_bytes = 0;
 		selection->oldest_ns = UINT64_MAX;
 	}

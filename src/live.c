@@ -15,6 +15,7 @@
 #include "collector.h"
 #include "lifetimes.h"
 #include "profile.h"
+#include "sampling.h"
 #include "timeline.h"
 
 /* Blocks of the first table; each further one has four times as many. */
@@ -55,6 +56,7 @@ struct image {
 /* What the programs' record of the same index does not have. */
 struct record_extra {
 	__u64 discarded, discarded_bytes;
+	struct profile_estimate of_discarded; /* with sampling */
 	__u64 oldest_ns; /* birth of the oldest live one, 0 where there is none */
 };
 
@@ -322,7 +324,8 @@ int live__handle_record(struct live *live, const void *record, size_t size)
 	case AP_RECORD_PROCESS:
 		return handle_process(live, record);
 	case AP_RECORD_LIFETIME:
-		return lifetimes__add(live->lifetimes, &lifetime->key, 1, lifetime->size_bytes);
+		return lifetimes__add(live->lifetimes, &lifetime->key, lifetime->weight,
+				      lifetime->weight * lifetime->size_bytes);
 	case AP_RECORD_DRAIN:
 		live->wants_drain = true;
 		return 0;
@@ -403,6 +406,10 @@ static int absorb(struct live *live, __u32 space_number, const struct ap_block *
 		.born = epoch_at(live, block->birth_ns, shift),
 		.died = PROFILE_LIVE,
 	};
+	struct ap_count sum = sampling__count_one(block->weight, block->size_bytes,
+						  live->options.sample_unit_shift);
+	struct profile_estimate estimate =
+		sampling__estimate(&sum.estimate, live->options.sample_unit_shift);
 	struct record_extra *extra;
 
 	if (block->record >= live->options.max_records ||
@@ -410,16 +417,18 @@ static int absorb(struct live *live, __u32 space_number, const struct ap_block *
 		return -ENOMEM;
 	extra = &live->extras[block->record];
 	if (space->state == SPACE_DISCARDED) {
-		extra->discarded++;
-		extra->discarded_bytes = profile__add_up(extra->discarded_bytes, block->size_bytes);
+		extra->discarded += sum.calls;
+		extra->discarded_bytes = profile__add_up(extra->discarded_bytes, sum.size_bytes);
+		profile_estimate__add(&extra->of_discarded, &estimate);
 		key.died = epoch_at(live, space->end_ns, shift);
 		if (key.died < key.born)
 			key.died = key.born;
 	} else if (!extra->oldest_ns || block->birth_ns < extra->oldest_ns) {
 		extra->oldest_ns = block->birth_ns;
 	}
-	return live->options.stacks ? lifetimes__add(live->lifetimes, &key, 1, block->size_bytes)
-				    : 0;
+	return live->options.stacks
+		       ? lifetimes__add(live->lifetimes, &key, sum.calls, sum.size_bytes)
+		       : 0;
 }
 
 /* Absorbs the blocks of a table: with @purge those of ended spaces, which no program can reach any
@@ -601,7 +610,7 @@ static int read_threads(struct live *live)
 			const struct ap_pending *pending = &thread.pending[i];
 
 			if (pending->record != AP_NO_RECORD)
-				live->unfinished++;
+				live->unfinished += pending->weight;
 			if (pending->has_old)
 				err = absorb(live, pending->space, &pending->old);
 		}
@@ -674,6 +683,28 @@ static void add_record(const struct live *live, const struct ap_blocks *record, 
 	}
 }
 
+static int add_samples(const struct live *live, const struct ap_blocks *record, __u32 index,
+		       struct profile *profile, __u32 count)
+{
+	__u32 shift = live->options.sample_unit_shift;
+	struct profile_estimate allocations = sampling__estimate(&record->of_allocations, shift);
+	struct profile_estimate frees = sampling__estimate(&record->of_frees, shift);
+	struct profile_estimate temporary = sampling__estimate(&record->of_temporary, shift);
+	struct profile_estimate remaining = allocations;
+	struct profile_samples *samples;
+	int err = profile__get_samples(profile, count, &samples);
+
+	if (err)
+		return err;
+	profile_estimate__subtract(&remaining, &frees);
+	if (index < live->n_extras)
+		profile_estimate__subtract(&remaining, &live->extras[index].of_discarded);
+	profile_estimate__add(&samples->of[PROFILE_SAMPLED_ALLOCATIONS], &allocations);
+	profile_estimate__add(&samples->of[PROFILE_SAMPLED_LIVE], &remaining);
+	profile_estimate__add(&samples->of[PROFILE_SAMPLED_TEMPORARY], &temporary);
+	return 0;
+}
+
 /* The record's key is known to the profile as count *@count, 0 where its stack is not known. */
 static int collect_record(struct live *live, struct collector *collector,
 			  const struct ap_count_key *key, __u32 index, __u32 *count)
@@ -688,12 +719,20 @@ static int collect_record(struct live *live, struct collector *collector,
 	/* Begun, and then the call was lost. */
 	if (!record.calls)
 		return 0;
-	err = collector__add_record(collector, key, record.calls, record.asked_bytes, count);
+	err = collector__add_record(collector, key,
+				    &(struct ap_count){
+					    .calls = record.calls,
+					    .size_bytes = record.asked_bytes,
+					    .estimate = record.of_calls,
+				    },
+				    count);
 	if (err || !*count)
 		return err;
 	err = profile__get_blocks(profile, *count, &blocks);
 	if (!err)
 		add_record(live, &record, index, key->process, blocks);
+	if (!err && live->options.sample)
+		err = add_samples(live, &record, index, profile, *count);
 	return err;
 }
 

@@ -27,7 +27,9 @@ struct live_options {
 	__u32 max_records;
 	__u64 max_blocks;  /* 0: what a quarter of the memory holds */
 	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
-	bool stacks;	   /* else records are by function alone, and there are no lifetimes */
+	bool sample;	   /* blocks are samples, each of which stands for several */
+	__u32 sample_unit_shift;
+	bool stacks; /* else records are by function alone, and there are no lifetimes */
 };
 
 /* Makes the first maps. -ENOMEM, or what the kernel says. */

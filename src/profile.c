@@ -85,6 +85,7 @@ void profile__free(struct profile *profile)
 	free(profile->stacks);
 	free(profile->counts);
 	free(profile->blocks);
+	free(profile->samples);
 	free(profile->lifetimes);
 	free(profile->timeline);
 	hash_table__release(&profile->index->modules);
@@ -571,6 +572,7 @@ void profile__forget_counts(struct profile *profile)
 {
 	profile->n_counts = 0;
 	profile->n_blocks = 0;
+	profile->n_samples = 0;
 	profile->n_lifetimes = 0;
 	profile->n_timeline = 0;
 	hash_table__release(&profile->index->counts);

@@ -100,6 +100,7 @@ struct profile_count {
 	__u64 calls;
 	__u64 size_bytes; /* requested by these calls, summed; no more than PROFILE_MAX */
 	__u32 blocks;	  /* index + 1 in the profile's blocks; 0: it has none */
+	__u32 samples;	  /* index + 1 in the profile's samples; 0: it has none */
 };
 
 /* Buckets of a histogram: bucket n holds values of n significant bits, so 2^(n-1) to 2^n - 1, and
@@ -120,6 +121,28 @@ struct profile_blocks {
 	__u64 sizes[PROFILE_BUCKETS];	  /* blocks by bytes asked for */
 	__u64 lifetimes[PROFILE_BUCKETS]; /* blocks that were freed, by nanoseconds from allocator's
 					   * return to free */
+};
+
+/* What a number is an estimate from, where bytes were sampled. */
+struct profile_estimate {
+	__u64 samples;	       /* calls or blocks that were looked at */
+	double variance;       /* estimated; of the number */
+	double bytes_variance; /* of its bytes */
+};
+
+/* The numbers of a count that have one. */
+enum profile_sampled {
+	PROFILE_SAMPLED_CALLS,
+	/* With --live. */
+	PROFILE_SAMPLED_ALLOCATIONS,
+	PROFILE_SAMPLED_LIVE,
+	PROFILE_SAMPLED_TEMPORARY,
+	PROFILE_SAMPLED,
+};
+
+struct profile_samples {
+	__u32 count;
+	struct profile_estimate of[PROFILE_SAMPLED];
 };
 
 /* Died in no epoch: live when the recording ended. */
@@ -179,6 +202,8 @@ struct profile {
 	size_t n_counts;
 	struct profile_blocks *blocks;
 	size_t n_blocks;
+	struct profile_samples *samples;
+	size_t n_samples;
 	struct profile_lifetime *lifetimes;
 	size_t n_lifetimes;
 	struct profile_moment *timeline; /* by run and time */
@@ -229,6 +254,8 @@ int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct 
 			     __u32 n_lines);
 /* The blocks of @count, which begin with zeros; valid until the next call of this. */
 int profile__get_blocks(struct profile *profile, __u32 count, struct profile_blocks **blocks);
+/* The same for its samples. */
+int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples);
 /* Adds up what has the same count and epochs. */
 int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
 			  __u64 blocks, __u64 size_bytes);
@@ -252,7 +279,10 @@ int profile__demangle(struct profile *profile, struct demangler *demangler, stru
  */
 int profile__settle_ledger(struct profile *profile, __u64 events,
 			   const __u64 lost[AP_LOST_REASONS]);
-/* Whether events = attributed + lost, attributed = complete + incomplete = the sum of all counts,
+/* With sampling, after it: `sampled` from the samples, and `not_sampled`. The profile knows its
+ * "sample_bytes" by then. 0 or -ENOMEM. */
+int profile__settle_samples(struct profile *profile, __u64 not_sampled);
+/* Whether events = attributed + lost (with sampling sampled + not_sampled + lost), attributed = complete + incomplete = the sum of all counts,
  * and each sum is that of its reasons. */
 bool profile__ledger_adds_up(const struct profile *profile);
 
@@ -265,6 +295,14 @@ const struct profile_function *profile__frame_function(const struct profile *pro
 /* The blocks of @count, or NULL. */
 const struct profile_blocks *profile__count_blocks(const struct profile *profile,
 						   const struct profile_count *count);
+/* The bytes of which one was chosen by sampling, 0: none were sampled. */
+__u64 profile__sample_bytes(const struct profile *profile);
+/* The samples of @count, or NULL. */
+const struct profile_samples *profile__count_samples(const struct profile *profile,
+						     const struct profile_count *count);
+/* Both are of samples that have none in common; nothing becomes less than 0. */
+void profile_estimate__add(struct profile_estimate *to, const struct profile_estimate *more);
+void profile_estimate__subtract(struct profile_estimate *from, const struct profile_estimate *less);
 __u64 profile_blocks__live(const struct profile_blocks *blocks);
 __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks);
 /* The bucket of a histogram that @value belongs to. */
@@ -284,6 +322,9 @@ const char *profile__untracked_name(enum ap_untracked reason);
 const char *profile__stack_end_name(enum ap_stack_end end);
 /* The function called @name, or -ENOENT. */
 int profile__function_by_name(const char *name);
+/* "calls", "live"; and what is called so, or -ENOENT. */
+const char *profile__sampled_name(enum profile_sampled what);
+int profile__sampled_by_name(const char *name);
 /* The stack end called @name, or -ENOENT. */
 int profile__stack_end_by_name(const char *name);
 /* The part of a module's path after its last slash. */

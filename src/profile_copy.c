@@ -180,6 +180,19 @@ static int copy_blocks(struct profile_copy *copy, const struct profile_count *co
 	return 0;
 }
 
+static int copy_samples(struct profile_copy *copy, const struct profile_count *count, __u32 id)
+{
+	const struct profile_samples *from = profile__count_samples(copy->from, count);
+	struct profile_samples *to;
+	int err = from ? profile__get_samples(copy->to, id, &to) : 0;
+
+	if (!from || err)
+		return err;
+	*to = *from;
+	to->count = id;
+	return 0;
+}
+
 static int copy_counts(struct profile_copy *copy)
 {
 	int err = 0;
@@ -195,6 +208,8 @@ static int copy_counts(struct profile_copy *copy)
 					 &copy->counts[i]);
 		if (!err)
 			err = copy_blocks(copy, count, copy->counts[i]);
+		if (!err)
+			err = copy_samples(copy, count, copy->counts[i]);
 	}
 	for (size_t i = 0; i < copy->from->n_lifetimes && !err; i++) {
 		const struct profile_lifetime *lifetime = &copy->from->lifetimes[i];

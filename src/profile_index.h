@@ -12,8 +12,8 @@ struct profile_index {
 	struct hash_table modules, threads, functions, files, frames, stacks, counts, lifetimes,
 		meta, ledger;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
-		stacks_room, counts_room, blocks_room, lifetimes_room, timeline_room, meta_room,
-		ledger_room;
+		stacks_room, counts_room, blocks_room, samples_room, lifetimes_room, timeline_room,
+		meta_room, ledger_room;
 };
 
 /* Makes room for one more element of @size bytes after @n in *@array. 0 or -ENOMEM. */

@@ -62,8 +62,30 @@ static __u64 sum_ledger(const struct profile *profile, const char *prefix)
 	return sum;
 }
 
+/* Calls that are in the counts, each once. */
+static __u64 counted_calls(const struct profile *profile)
+{
+	__u64 samples = 0;
+
+	if (!profile__sample_bytes(profile))
+		return profile__ledger(profile, "attributed");
+	for (size_t i = 0; i < profile->n_samples; i++)
+		samples = profile__add_up(samples,
+					  profile->samples[i].of[PROFILE_SAMPLED_CALLS].samples);
+	return samples;
+}
+
+int profile__settle_samples(struct profile *profile, __u64 not_sampled)
+{
+	int err = profile__set_ledger(profile, "sampled", counted_calls(profile));
+
+	return err ? err : profile__set_ledger(profile, "not_sampled", not_sampled);
+}
+
 bool profile__ledger_adds_up(const struct profile *profile)
 {
+	__u64 counted =
+		profile__add_up(counted_calls(profile), profile__ledger(profile, "not_sampled"));
 	__u64 attributed = profile__ledger(profile, "attributed");
 	__u64 complete = profile__ledger(profile, "complete");
 	__u64 incomplete = profile__ledger(profile, "incomplete");
@@ -82,5 +104,7 @@ bool profile__ledger_adds_up(const struct profile *profile)
 	       sum_ledger(profile, "incomplete_") == incomplete &&
 	       attributed == profile__add_up(complete, incomplete) &&
 	       lost == sum_ledger(profile, "lost_") &&
-	       profile__ledger(profile, "events") == profile__add_up(attributed, lost);
+	       profile__ledger(profile, "events") == profile__add_up(counted, lost) &&
+	       (!profile__sample_bytes(profile) ||
+		profile__ledger(profile, "sampled") == counted_calls(profile));
 }

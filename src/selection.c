@@ -2,10 +2,12 @@
 #include "selection.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "profile.h"
+/* Standard deviations to either side that a normal distribution has 95 % within. */
+#define CONFIDENCE 1.96
 
 const struct selection selection_none = { .oldest_ns = UINT64_MAX };
 
@@ -31,6 +33,9 @@ void selection__add(struct selection *to, const struct selection *more)
 	add(&to->peak_bytes, more->peak_bytes);
 	add(&to->unsure, more->unsure);
 	add(&to->unsure_bytes, more->unsure_bytes);
+	profile_estimate__add(&to->of_allocations, &more->of_allocations);
+	profile_estimate__add(&to->of_live, &more->of_live);
+	profile_estimate__add(&to->of_temporary, &more->of_temporary);
 	if (more->oldest_ns < to->oldest_ns)
 		to->oldest_ns = more->oldest_ns;
 }
@@ -63,6 +68,26 @@ __u64 cost__bytes(enum cost cost, const struct selection *selection)
 	default:
 		return selection->size_bytes;
 	}
+}
+
+const struct profile_estimate *cost__estimate(enum cost cost, const struct selection *selection)
+{
+	switch (cost) {
+	case COST_LIVE:
+	case COST_LIVE_BYTES:
+		return &selection->of_live;
+	case COST_TEMPORARY:
+		return &selection->of_temporary;
+	case COST_PEAK:
+		return NULL;
+	default:
+		return &selection->of_allocations;
+	}
+}
+
+double profile_estimate__margin(const struct profile_estimate *estimate, bool bytes)
+{
+	return CONFIDENCE * sqrt(bytes ? estimate->bytes_variance : estimate->variance);
 }
 
 __u64 cost__of(enum cost cost, const struct selection *selection)

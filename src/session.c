@@ -24,6 +24,7 @@
 #include "probes.h"
 #include "profile.h"
 #include "regions.h"
+#include "sampling.h"
 #include "symbols.h"
 #include "uprobe_multi.h"
 
@@ -169,6 +170,8 @@ static void configure(struct session *session, int n_cpus)
 	if (options->live)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
+	if (options->sample_bytes)
+		sampling__configure(options->sample_bytes, &skeleton->rodata->config);
 	choose_programs(session);
 }
 
@@ -304,6 +307,8 @@ static int open_live(struct session *session)
 		.max_records = options->stacks ? max_records(options) : AP_FUNCTIONS,
 		.max_blocks = options->max_live,
 		.interval_ns = options->interval_ns,
+		.sample = options->sample_bytes,
+		.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
 		.stacks = options->stacks,
 	};
 
@@ -341,6 +346,8 @@ int session__open(const struct session_options *options, struct session **out, s
 			    .slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
 			    .rules = bpf_map__fd(session->skeleton->maps.unwind_rules) },
 		.max_depth = options->max_depth,
+		.sample = options->sample_bytes,
+		.sample_unit_shift = session->skeleton->rodata->config.sample_unit_shift,
 		.refresh_mappings = refresh_mappings,
 		.within = options->window.within ? code_within : NULL,
 		.within_fd = bpf_map__fd(session->skeleton->maps.within_ranges),
@@ -964,7 +971,9 @@ static void collect_lost(const struct session *session, struct session_results *
 	}
 	if (!session->options.stacks)
 		return;
-	known = results->lost_total + collector__attributed(session->collector);
+	results->not_sampled = stat_sum(session, AP_STAT_NOT_SAMPLED);
+	known = results->lost_total + results->not_sampled +
+		collector__attributed(session->collector);
 	if (session->is_snapshot)
 		results->events = session->events_at_cut > known ? session->events_at_cut : known;
 	else
@@ -1064,6 +1073,11 @@ void session__results(const struct session *session, struct session_results *res
 const struct kernel *session__kernel(const struct session *session)
 {
 	return &session->kernel;
+}
+
+__u64 session__sample_bytes(const struct session *session)
+{
+	return session->options.sample_bytes;
 }
 
 const struct window_options *session__window(const struct session *session)

@@ -42,9 +42,11 @@ struct session_options {
 	bool live;	   /* follow blocks from their birth to their end; needs all functions */
 	__u64 max_live;	   /* blocks at a time that are followed, 0: as the memory allows */
 	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
-	bool regions;	   /* count by the regions that the program marks, too */
-	bool follow;	   /* children too; only with a launched command */
-	__u32 max_depth;   /* frames per stack, 1 to AP_MAX_DEPTH */
+	/* Of so many bytes one is chosen, to SAMPLING_MAX_BYTES; 0: every call counts. Needs stacks. */
+	__u64 sample_bytes;
+	bool regions;		/* count by the regions that the program marks, too */
+	bool follow;		/* children too; only with a launched command */
+	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* sent at the most where tables do not suffice, to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * they are looked at, and their allocators probed, before it starts. */
@@ -110,7 +112,8 @@ struct session_regions {
 
 struct session_results {
 	struct session_function functions[AP_FUNCTIONS];
-	__u64 events; /* calls that happened, counted or lost; only with stacks, else 0 */
+	__u64 events;	   /* calls that happened, counted or lost; only with stacks, else 0 */
+	__u64 not_sampled; /* of them, that sampling passed by */
 	__u64 lost[AP_LOST_REASONS];
 	__u64 lost_total;
 	__u64 processes;	    /* followed, of which some may share a pid over time */
@@ -196,6 +199,8 @@ const char *session__region_gap(const struct session *session, size_t index);
 /* Parts of it for those who turn it into a profile; owned by the session. */
 struct collector *session__collector(const struct session *session);
 const struct kernel *session__kernel(const struct session *session);
+/* session_options.sample_bytes. */
+__u64 session__sample_bytes(const struct session *session);
 const struct window_options *session__window(const struct session *session);
 __u64 session__start_realtime_ns(const struct session *session); /* of the last reset, if any */
 __u64 session__gate_realtime_ns(const struct session *session);	 /* when the run's gate was moved */

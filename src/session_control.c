@@ -56,16 +56,17 @@ static void read_counters(struct session *session)
 	session->cut_ns = session__clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Calls that were not forgotten and, at the cut, were in the profile, going to be, or known to be
+/* Calls that were not forgotten and, at the cut, were in the profile, going to be, passed by, or known to be
  * lost. */
 static __u64 known_events(const struct session *session)
 {
 	const struct session_counters *now = &session->at_cut, *before = &session->forgotten;
-	__u64 lost = now->recursion - before->recursion;
+	__u64 known = now->recursion - before->recursion;
 
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
-		lost += now->stats[AP_STAT_LOST + reason] - before->stats[AP_STAT_LOST + reason];
-	return lost + collector__accounted(session->collector);
+		known += now->stats[AP_STAT_LOST + reason] - before->stats[AP_STAT_LOST + reason];
+	known += now->stats[AP_STAT_NOT_SAMPLED] - before->stats[AP_STAT_NOT_SAMPLED];
+	return known + collector__accounted(session->collector);
 }
 
 /* The counters that are in use now are read, and the records that belong to them. */

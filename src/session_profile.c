@@ -94,7 +94,7 @@ static int set_number(struct profile *profile, const char *key, long long value)
 	return profile__set_meta(profile, key, text);
 }
 
-static int set_live_ledger(struct profile *profile, const struct session_live *live)
+static int set_live_ledger(struct profile *profile, const struct session_live *live, bool sampled)
 {
 	const struct {
 		const char *name;
@@ -117,8 +117,13 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 	char name[64];
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++)
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++) {
+		/* With sampling a block may only have been passed by. */
+		if (sampled && (!strcmp(entries[i].name, "frees_unknown") ||
+				!strcmp(entries[i].name, "frees_inherited")))
+			continue;
 		err = profile__set_ledger(profile, entries[i].name, entries[i].value);
+	}
 	for (int i = 0; i < AP_UNTRACKED_REASONS && !err; i++) {
 		snprintf(name, sizeof(name), "untracked_%s", profile__untracked_name(i));
 		err = profile__set_ledger(profile, name, live->stats[AP_STAT_UNTRACKED + i]);
@@ -168,7 +173,7 @@ static int set_marks(struct profile *profile, const struct session_marks *marks)
 	return err;
 }
 
-static int set_live(struct profile *profile, const struct session_live *live)
+static int set_live(struct profile *profile, const struct session_live *live, bool sampled)
 {
 	int err = set_number(profile, "epoch_ns", live->epoch_ns);
 
@@ -178,13 +183,14 @@ static int set_live(struct profile *profile, const struct session_live *live)
 		err = set_number(profile, "kernel_bytes", live->memory.bytes);
 	if (!err)
 		err = set_number(profile, "max_live", live->memory.max_blocks);
-	return err ? err : set_live_ledger(profile, live);
+	return err ? err : set_live_ledger(profile, live, sampled);
 }
 
 int session__profile(const struct session *session, char *const argv[], struct profile **out)
 {
 	struct profile *profile = collector__profile(session__collector(session));
 	struct session_results results;
+	__u64 sample_bytes = session__sample_bytes(session);
 	char elapsed[32];
 	int err;
 
@@ -209,10 +215,14 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_allocators(session, profile, "unprobed_allocators", true);
 	if (!err && results.processes_unfollowed)
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
+	if (!err && sample_bytes)
+		err = set_number(profile, "sample_bytes", sample_bytes);
 	if (!err)
 		err = profile__settle_ledger(profile, results.events, results.lost);
+	if (!err && sample_bytes)
+		err = profile__settle_samples(profile, results.not_sampled);
 	if (!err && results.has_live)
-		err = set_live(profile, &results.live);
+		err = set_live(profile, &results.live, sample_bytes);
 	if (!err && results.window.asked_for)
 		err = set_window(profile, session__window(session), &results.window);
 	if (!err)

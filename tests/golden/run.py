@@ -27,11 +27,26 @@ REPORT = {
     "report_json": ["--json", "--leaks"],
 }
 SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP", "sql_runs": "SEVERAL RUNS"}
-ABOUT_CASE_STUDY = ["sql_leaks", "report_examples", "report_refused", "report_without_live"]
+ABOUT_CASE_STUDY = ["report_sampled", "sql_leaks", "report_examples", "report_refused",
+                    "report_without_live"]
 # What a recording has that was made without --live.
 WITHOUT_LIVE = """
 DELETE FROM blocks; DELETE FROM lifetimes; DELETE FROM timeline; DELETE FROM size_histogram;
 DELETE FROM lifetime_histogram; DELETE FROM meta WHERE key = 'epoch_ns';
+"""
+# What it has where bytes were sampled.
+SAMPLED = """
+INSERT INTO meta VALUES('sample_bytes', '4096');
+INSERT INTO samples SELECT count, 'calls', 1 + allocations / 50, 50.0 * allocations, 4096.0 * bytes
+    FROM blocks;
+INSERT INTO samples SELECT count, 'allocations', samples, variance, bytes_variance FROM samples;
+INSERT INTO samples SELECT count, 'live', 1 + (allocations - frees) / 50, 50.0 * (allocations - frees),
+    4096.0 * (bytes - freed_bytes) FROM blocks WHERE allocations > frees;
+INSERT INTO samples SELECT count, 'temporary', 1 + temporary / 50, 50.0 * temporary,
+    4096.0 * temporary_bytes FROM blocks WHERE temporary;
+INSERT INTO ledger SELECT 'sampled', sum(samples) FROM samples WHERE what = 'calls';
+INSERT INTO ledger SELECT 'not_sampled', (SELECT value FROM ledger WHERE name = 'events') -
+    (SELECT value FROM ledger WHERE name = 'sampled');
 """
 REFUSED = [
     ["--sort=size"],
@@ -223,6 +238,16 @@ def output_of(case, allocprof, man_dir, cwd):
             ["report", "--not-through=parse_request"], ["report", "--tree"], ["report", "--leaks"],
             ["report", "--sort=oldest"], ["folded", "--cost=live"], ["folded", "--cost=bytes"],
             ["report", "--json", "--top=1", "--function=calloc"]))
+    if case == "report_sampled":
+        shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "whole.data"))
+        subprocess.run(["sqlite3", "allocprof.data", SAMPLED], cwd=cwd, check=True)
+        return "".join(run([allocprof, *words], cwd) for words in (
+            ["report", "--top=2"], ["report", "--leaks", "--top=1"],
+            ["report", "--older=50s", "--top=1"], ["report", "--sort=peak", "--top=1"],
+            ["report", "--freed", "--sort=allocations", "--top=1"], ["report", "--tree", "--strict"],
+            ["report", "--json", "--top=1", "--leaks"], ["folded", "--strict", "--cost=temporary"],
+            ["diff", "--cost=live-bytes", "whole.data", "allocprof.data"],
+            ["diff", "--strict", "--through=read_config", "whole.data", "allocprof.data"]))
     if case == "report_refused":
         return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
     if case == "stdout":
@@ -248,7 +273,7 @@ def main():
                            check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
         shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
-        if (case in SQL or case == "report_without_live") and not shutil.which("sqlite3"):
+        if (case in SQL or case in ("report_without_live", "report_sampled")) and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
         got = output_of(case, allocprof, man_dir, cwd)

@@ -199,11 +199,11 @@ class Both:
         assert found.counts, "the library was not loaded"
         return found
 
-    def record(self, argv, live=True, wrap=list, **options):
+    def record(self, argv, live=True, wrap=list, words=(), **options):
         """The log's memory and the recording's."""
         data = self.directory / "data"
         found = self._run(["record", "-o", str(data), "--max-depth", str(DEPTH),
-                           *(["--live"] if live else [])], argv, wrap, **options)
+                           *(["--live"] if live else []), *words], argv, wrap, **options)
         memory, ledger = memory_of_data(data)
         assert ledger["lost"] == 0, ledger
         return memory_of_log(found), memory, found

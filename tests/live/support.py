@@ -511,12 +511,13 @@ class Recording:
         expect("lost", 0, self.ledger["lost"])
         return wrong + self.unbalanced()
 
-    def unbalanced(self):
+    def unbalanced(self, sampled=False):
         """What of the ledger does not add up."""
         ledger = self.ledger
         wrong = []
         for total, parts in (
-                ("events", ["attributed", "lost"]),
+                ("events", [*(["sampled", "not_sampled"] if sampled else ["attributed"]),
+                            "lost"]),
                 ("attributed", ["complete", "incomplete"]),
                 ("lost", [n for n in ledger if n.startswith("lost_")]),
                 ("incomplete", [n for n in ledger if n.startswith("incomplete_")])):

@@ -194,6 +194,7 @@ def test_attached_without_allocator(refuse, runner, allocprof, target, tmp_path,
     (["-e", "malloc,", "true"], "unknown function ''"),
     (["-e", "", "true"], "unknown function ''"),
     (["-e", "x" * 300, "true"], "unknown function"),
+    (["--sample", "1M", "true"], "unknown option '--sample'"),
 ])
 def test_options_of_stat(refuse, allocprof, words, message):
     refuse([allocprof, "stat", *words], 64, message)
@@ -206,6 +207,9 @@ def test_options_of_stat(refuse, allocprof, words, message):
     (["--max-depth", "deep", "true"], "'deep' is no stack depth"),
     (["--max-depth", "18446744073709551617", "true"], "is no stack depth"),
     (["--json", "true"], "unknown option '--json'"),
+    (["--sample", "0", "true"], "'0' cannot be sampled; --sample takes 1 byte to 1G"),
+    (["--sample", "2G", "true"], "'2G' cannot be sampled"),
+    (["--sample", "half", "true"], "'half' is no size"),
     (["--durations", "1", "true"], "did you mean '--duration'?"),
 ])
 def test_options_of_record(refuse, allocprof, words, message):

@@ -249,6 +249,42 @@ __u64 bpf_ktime_get_ns(void)
 	return 0;
 }
 
+__u32 bpf_get_prandom_u32(void)
+{
+	static __u64 state;
+
+	/* splitmix64 */
+	state += 0x9e3779b97f4a7c15;
+	return mix(state) >> 32;
+}
+
+void twin__set_sampling(const struct ap_config *settings)
+{
+	twin_config = *settings;
+}
+
+unsigned __int128 twin__chance(__u64 size_bytes)
+{
+	__u64 chance = sample__chance(size_bytes);
+
+	return chance ?: (unsigned __int128)1 << 64;
+}
+
+__u32 twin__weight(__u64 chance, __u64 draw)
+{
+	return sample__weight(chance, draw);
+}
+
+__u32 twin__draw(__u64 size_bytes)
+{
+	return sample__draw(size_bytes);
+}
+
+void twin__estimate_add(struct ap_estimate *estimate, __u32 weight, __u64 size_bytes)
+{
+	estimate__add(estimate, weight, size_bytes);
+}
+
 void *bpf_ringbuf_reserve(void *map, __u64 size, __u64 flags)
 {
 	return calloc(1, size);

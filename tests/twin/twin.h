@@ -65,4 +65,13 @@ void twin__change_code(void);
 /* All that is remembered of the thread's last stack; not to be kept over twin__reset(). */
 void *twin__memory_of_last(size_t *size);
 
+/* Sampling, by sampling__configure()'s settings. */
+void twin__set_sampling(const struct ap_config *settings);
+/* 2^64 where it is certain. */
+unsigned __int128 twin__chance(__u64 size_bytes);
+__u32 twin__weight(__u64 chance, __u64 draw);
+/* By numbers of its own, the same in every run. */
+__u32 twin__draw(__u64 size_bytes);
+void twin__estimate_add(struct ap_estimate *estimate, __u32 weight, __u64 size_bytes);
+
 #endif

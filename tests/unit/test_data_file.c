@@ -124,6 +124,9 @@ static void assert_same(const struct profile *a, const struct profile *b)
 	assert_int_equal(a->n_blocks, b->n_blocks);
 	for (size_t i = 0; i < a->n_blocks; i++)
 		assert_memory_equal(&a->blocks[i], &b->blocks[i], sizeof(a->blocks[i]));
+	assert_int_equal(a->n_samples, b->n_samples);
+	for (size_t i = 0; i < a->n_samples; i++)
+		assert_memory_equal(&a->samples[i].of, &b->samples[i].of, sizeof(a->samples[i].of));
 	assert_int_equal(a->n_lifetimes, b->n_lifetimes);
 	for (size_t i = 0; i < a->n_lifetimes; i++)
 		assert_memory_equal(&a->lifetimes[i], &b->lifetimes[i], sizeof(a->lifetimes[i]));
@@ -158,6 +161,40 @@ static void test_round_trip(void **state)
 	profile__free(read);
 	assert_int_equal(data_file__read("b.data", &read, &error), 0);
 	assert_same(wrote, read);
+	profile__free(read);
+	profile__free(wrote);
+}
+
+static void test_round_trip_of_samples(void **state)
+{
+	static const struct profile_estimate greatest = { PROFILE_MAX, 1e40, 0.1 };
+	struct profile *wrote = fixture__new(), *read = NULL;
+	struct profile_samples *samples;
+	struct error error = { 0 };
+
+	for (__u32 count = 1; count <= wrote->n_counts; count++) {
+		assert_int_equal(profile__get_samples(wrote, count, &samples), 0);
+		samples->of[PROFILE_SAMPLED_CALLS] = (struct profile_estimate){ count, 2, 0 };
+		if (count == 2)
+			samples->of[PROFILE_SAMPLED_LIVE] = greatest;
+	}
+	assert_int_equal(profile__get_samples(wrote, 0, &samples), -EINVAL);
+	assert_int_equal(profile__get_samples(wrote, wrote->n_counts + 1, &samples), -EINVAL);
+	assert_int_equal(profile__set_meta(wrote, "sample_bytes", "4096"), 0);
+	assert_false(profile__ledger_adds_up(wrote));
+	assert_int_equal(profile__settle_samples(wrote, 0), 0);
+	assert_int_equal(profile__set_ledger(wrote, "events",
+					     profile__ledger(wrote, "sampled") +
+						     profile__ledger(wrote, "lost")),
+			 0);
+	assert_int_equal(data_file__write(wrote, "s.data", &error), 0);
+	if (data_file__read("s.data", &read, &error))
+		fail_msg("%s", error.text);
+	assert_same(wrote, read);
+	assert_int_equal(profile__sample_bytes(read), 4096);
+	assert_true(profile__ledger_adds_up(read));
+	assert_int_equal(profile__settle_samples(read, 1), 0);
+	assert_false(profile__ledger_adds_up(read));
 	profile__free(read);
 	profile__free(wrote);
 }
@@ -410,6 +447,13 @@ static void test_hostile_content(void **state)
 		{ "UPDATE blocks SET temporary = frees + 1", "blocks", -EINVAL },
 		{ "UPDATE blocks SET count = 99", "blocks", -EINVAL },
 		{ "UPDATE blocks SET count = 0", "blocks", -EINVAL },
+		{ "INSERT INTO samples VALUES(99, 'calls', 1, 0.0, 0.0)", "samples", -EINVAL },
+		{ "INSERT INTO samples VALUES(0, 'calls', 1, 0.0, 0.0)", "samples", -EINVAL },
+		{ "INSERT INTO samples VALUES(1, 'free', 1, 0.0, 0.0)", "samples", -EINVAL },
+		{ "INSERT INTO samples VALUES(1, 'calls', 0, 0.0, 0.0)", "samples", -EINVAL },
+		{ "INSERT INTO samples VALUES(1, 'calls', 1, -1.0, 0.0)", "samples", -EINVAL },
+		{ "INSERT INTO samples VALUES(1, 'calls', 1, 0.0, 9e999)", "samples", -EINVAL },
+		{ "INSERT INTO samples VALUES(1, 'calls', 1, 'x', 0.0)", "samples", -EINVAL },
 		{ "UPDATE size_histogram SET bucket = 65", "histograms", -EINVAL },
 		{ "UPDATE size_histogram SET count = 2", "histograms", -EINVAL },
 		{ "UPDATE lifetime_histogram SET count = -1", "histograms", -EINVAL },
@@ -487,6 +531,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_DIRECTORY(test_round_trip),
+		IN_DIRECTORY(test_round_trip_of_samples),
 		IN_DIRECTORY(test_odd_paths),
 		IN_DIRECTORY(test_older_file_is_kept),
 		IN_DIRECTORY(test_places_that_cannot_be_written),

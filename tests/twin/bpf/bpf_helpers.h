@@ -43,6 +43,7 @@ __u64 bpf_get_current_pid_tgid(void);
 long bpf_get_current_comm(void *buffer, __u32 size);
 __u64 bpf_get_attach_cookie(void *context);
 __u64 bpf_ktime_get_ns(void);
+__u32 bpf_get_prandom_u32(void);
 void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags);
 void bpf_ringbuf_submit(void *record, __u64 flags);
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);

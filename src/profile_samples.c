@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile_index.h"
+
+static const char *const names[PROFILE_SAMPLED] = {
+	[PROFILE_SAMPLED_CALLS] = "calls",
+	[PROFILE_SAMPLED_ALLOCATIONS] = "allocations",
+	[PROFILE_SAMPLED_LIVE] = "live",
+	[PROFILE_SAMPLED_TEMPORARY] = "temporary",
+};
+
+__u64 profile__sample_bytes(const struct profile *profile)
+{
+	const char *bytes = profile__meta(profile, "sample_bytes");
+
+	return bytes ? strtoull(bytes, NULL, 10) : 0;
+}
+
+int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples)
+{
+	struct profile_samples fresh = { .count = count };
+	struct profile_count *owner;
+	int err;
+
+	if (!count || count > profile->n_counts)
+		return -EINVAL;
+	owner = &profile->counts[count - 1];
+	if (!owner->samples) {
+		err = profile_index__reserve(&profile->samples, &profile->index->samples_room,
+					     profile->n_samples, sizeof(fresh));
+		if (err)
+			return err;
+		profile->samples[profile->n_samples++] = fresh;
+		owner->samples = profile->n_samples;
+	}
+	*samples = &profile->samples[owner->samples - 1];
+	return 0;
+}
+
+const struct profile_samples *profile__count_samples(const struct profile *profile,
+						     const struct profile_count *count)
+{
+	return count->samples ? &profile->samples[count->samples - 1] : NULL;
+}
+
+void profile_estimate__add(struct profile_estimate *to, const struct profile_estimate *more)
+{
+	to->samples = profile__add_up(to->samples, more->samples);
+	to->variance += more->variance;
+	to->bytes_variance += more->bytes_variance;
+}
+
+void profile_estimate__subtract(struct profile_estimate *from, const struct profile_estimate *less)
+{
+	from->samples -= less->samples < from->samples ? less->samples : from->samples;
+	from->variance -= less->variance < from->variance ? less->variance : from->variance;
+	from->bytes_variance -= less->bytes_variance < from->bytes_variance ? less->bytes_variance
+									    : from->bytes_variance;
+}
+
+const char *profile__sampled_name(enum profile_sampled what)
+{
+	return names[what];
+}
+
+int profile__sampled_by_name(const char *name)
+{
+	for (int i = 0; i < PROFILE_SAMPLED; i++) {
+		if (!strcmp(names[i], name))
+			return i;
+	}
+	return -ENOENT;
+}
