@@ -19,6 +19,7 @@
 #include "elf_file.h"
 #include "hash_table.h"
 #include "jit_names.h"
+#include "map_batch.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
 #include "process_maps.h"
@@ -28,9 +29,6 @@
 
 /* Real ones have one or two pages. */
 #define VDSO_MAX_BYTES 65536
-
-/* Counters per system call; a hash bucket must fit in. */
-#define READ_BATCH 8192
 
 /* What the kernel calls image, module and stack, and the profile's ids for the same. */
 struct image {
@@ -980,31 +978,16 @@ int collector__handle_record(struct collector *collector, const void *record, si
 	return 0;
 }
 
+static int move_count(void *context, const void *key, const void *count)
+{
+	return add_count(context, key, count);
+}
+
 /* No program counts into the map any more: moves all of it into the profile. */
 static int read_counts(struct collector *collector, int fd)
 {
-	_cleanup_(free_ptr) struct ap_count_key *keys = calloc(READ_BATCH, sizeof(*keys));
-	_cleanup_(free_ptr) struct ap_count *counts = calloc(READ_BATCH, sizeof(*counts));
-	__u32 position = 0;
-	bool is_first = true;
-	int err = 0;
-
-	if (!keys || !counts)
-		return -ENOMEM;
-	while (!err) {
-		__u32 n = READ_BATCH;
-		int end = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &position,
-							  &position, keys, counts, &n, NULL);
-
-		if (end && end != -ENOENT)
-			return end;
-		is_first = false;
-		for (__u32 i = 0; i < n && !err; i++)
-			err = add_count(collector, &keys[i], &counts[i]);
-		if (end)
-			break;
-	}
-	return err;
+	return map_batch__each(fd, sizeof(struct ap_count_key), sizeof(struct ap_count), true,
+			       move_count, collector);
 }
 
 /* Replacing a map inside a map waits for a grace period (Linux 4.20, maybe_wait_bpf_programs()):

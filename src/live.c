@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "lifetimes.h"
+#include "map_batch.h"
 #include "profile.h"
 #include "sampling.h"
 #include "timeline.h"
@@ -32,8 +33,6 @@
 /* Of the time at the most one part in so many goes into looking at the processes' memory: where there
  * are many processes, the first moments come less often. */
 #define SAMPLE_SHARE 50
-
-#define READ_BATCH 8192
 
 /* An address space, by its number. */
 struct space {
@@ -333,31 +332,17 @@ int live__handle_record(struct live *live, const void *record, size_t size)
 	return 0;
 }
 
+static int move_lifetime(void *context, const void *key, const void *value)
+{
+	const struct ap_lifetime *sums = value;
+
+	return lifetimes__add(context, key, sums->blocks, sums->size_bytes);
+}
+
 static int read_lifetimes(struct live *live, int fd)
 {
-	_cleanup_(free_ptr) struct ap_lifetime_key *keys = calloc(READ_BATCH, sizeof(*keys));
-	_cleanup_(free_ptr) struct ap_lifetime *sums = calloc(READ_BATCH, sizeof(*sums));
-	__u32 position = 0;
-	bool is_first = true;
-	int err = 0;
-
-	if (!keys || !sums)
-		return -ENOMEM;
-	while (!err) {
-		__u32 n = READ_BATCH;
-		int end = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : &position,
-							  &position, keys, sums, &n, NULL);
-
-		if (end && end != -ENOENT)
-			return end;
-		is_first = false;
-		for (__u32 i = 0; i < n && !err; i++)
-			err = lifetimes__add(live->lifetimes, &keys[i], sums[i].blocks,
-					     sums[i].size_bytes);
-		if (end)
-			break;
-	}
-	return err;
+	return map_batch__each(fd, sizeof(struct ap_lifetime_key), sizeof(struct ap_lifetime), true,
+			       move_lifetime, live->lifetimes);
 }
 
 /* As collector__begin_drain(): the update waits until no program has the old map in hand. */
@@ -431,41 +416,36 @@ static int absorb(struct live *live, __u32 space_number, const struct ap_block *
 		       : 0;
 }
 
+struct absorbing {
+	struct live *live;
+	int fd;
+	bool purge;
+};
+
+static int absorb_entry(void *context, const void *key, const void *value)
+{
+	const struct absorbing *absorbing = context;
+	struct live *live = absorbing->live;
+	const struct ap_block_key *at = key;
+	int err;
+
+	if (absorbing->purge &&
+	    (at->space >= live->n_spaces || live->spaces[at->space].state == SPACE_USED))
+		return 0;
+	err = absorb(live, at->space, value);
+	if (!err && absorbing->purge && !bpf_map_delete_elem(absorbing->fd, key))
+		__atomic_fetch_sub(&live->options.shared->entries, 1, __ATOMIC_RELAXED);
+	return err;
+}
+
 /* Absorbs the blocks of a table: with @purge those of ended spaces, which no program can reach any
  * more, and takes them out of it; else all. */
 static int read_table(struct live *live, int fd, bool purge)
 {
-	_cleanup_(free_ptr) struct ap_block_key *keys = calloc(READ_BATCH, sizeof(*keys));
-	_cleanup_(free_ptr) struct ap_block *blocks = calloc(READ_BATCH, sizeof(*blocks));
-	__u32 position = 0;
-	bool is_first = true;
-	int err = 0;
+	struct absorbing absorbing = { .live = live, .fd = fd, .purge = purge };
 
-	if (!keys || !blocks)
-		return -ENOMEM;
-	while (!err) {
-		__u32 n = READ_BATCH;
-		int end = bpf_map_lookup_batch(fd, is_first ? NULL : &position, &position, keys,
-					       blocks, &n, NULL);
-
-		if (end && end != -ENOENT)
-			return end;
-		is_first = false;
-		for (__u32 i = 0; i < n && !err; i++) {
-			__u32 space = keys[i].space;
-
-			if (purge &&
-			    (space >= live->n_spaces || live->spaces[space].state == SPACE_USED))
-				continue;
-			err = absorb(live, space, &blocks[i]);
-			if (!err && purge && !bpf_map_delete_elem(fd, &keys[i]))
-				__atomic_fetch_sub(&live->options.shared->entries, 1,
-						   __ATOMIC_RELAXED);
-		}
-		if (end)
-			break;
-	}
-	return err;
+	return map_batch__each(fd, sizeof(struct ap_block_key), sizeof(struct ap_block), false,
+			       absorb_entry, &absorbing);
 }
 
 static int purge(struct live *live)
