@@ -139,13 +139,16 @@ static __always_inline void count__note_insertion(void)
 		bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
 }
 
+/* Return probes of one stack whose addresses are put back; each costs the verifier some hundred steps. */
+#define DUMP_MENDED_CALLS 16
+
 /* Puts return addresses back that return probes have taken the place of. */
 static __always_inline void dump__mend(char *bytes, __u64 sp, __u32 n)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct return_instance *instance = task->utask->return_instances;
 
-	for (int i = 0; i < TRAMPOLINE_MAX_CALLS && instance; i++) {
+	for (int i = 0; i < DUMP_MENDED_CALLS && instance; i++) {
 		__u64 offset = instance->stack - sp;
 
 		barrier_var(offset);
