@@ -22,6 +22,7 @@
 #include "libraries.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
+#include "translator.h"
 
 /* A file as a mapping event names it. */
 struct file_id {
@@ -443,6 +444,10 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 	err = open_command(argv[0], &path, error);
 	if (err == -ENOEXEC)
 		return add_system_libc(probes, error);
+	if (!err)
+		err = translator__refuse(argv[0], error);
+	if (!err)
+		err = translator__refuse(path, error);
 	if (err)
 		return err;
 	fd = open(path, O_RDONLY | O_CLOEXEC);

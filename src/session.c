@@ -26,6 +26,7 @@
 #include "regions.h"
 #include "sampling.h"
 #include "symbols.h"
+#include "translator.h"
 #include "uprobe_multi.h"
 
 /* The ring buffer is read at least this often, also when nothing woke us. */
@@ -602,6 +603,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
 	err = target__attach(&session->target, pid, error);
+	if (!err)
+		err = translator__refuse_process(pid, error);
 	if (!err)
 		err = open_regions(session, pid);
 	if (!err)

@@ -8,6 +8,8 @@ import sqlite3
 
 import pytest
 
+import conftest
+
 from support import Obedient, wait_until
 
 COMMANDS = ["stat", "record"]
@@ -166,6 +168,20 @@ def test_attached_without_allocator(refuse, runner, allocprof, target, tmp_path,
     obedient = Obedient(runner, [target("static_stripped")])
     refuse([allocprof, command, "-o", tmp_path / "x", "-p", obedient.pid], 125,
            f"process {obedient.pid} has no allocator", "static", "symbols")
+    obedient.exit()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_translator(refuse, runner, allocprof, target, tmp_path, command):
+    """A breakpoint in code that is copied would end the program."""
+    if not shutil.which("valgrind"):
+        conftest.unavailable("valgrind is not installed")
+    refuse([allocprof, command, "-o", tmp_path / "x", "valgrind", "-q", target("nothing")], 125,
+           "runs copies of its program's code")
+    obedient = Obedient(runner, ["valgrind", "-q", target("sleeper")])
+    refuse([allocprof, command, "-o", tmp_path / "x", "-p", obedient.pid], 125,
+           "runs copies of its program's code")
+    obedient.ask("alloc 10")
     obedient.exit()
 
 
