@@ -546,6 +546,13 @@ def stack_places(database):
             {place: names[number] for number, place in places.items()})
 
 
+def without_summary(stderr):
+    """What is the target's own of @stderr, and the lines that record --live ends with."""
+    summary = re.findall(rb"^allocprof: (?:allocations|still live|temporary): .*\n", stderr,
+                         re.MULTILINE)
+    return stderr.replace(b"".join(summary), b""), summary
+
+
 def folded(run, allocprof, data, *options):
     """The lines of `allocprof folded`: numbers by stack, and its result."""
     result = run([allocprof, "folded", "-i", data, *options], expect=0)

@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from support import Obedient, TIMEOUT_SECONDS, second_libc, shell_status, stated_cases
+from support import (Obedient, TIMEOUT_SECONDS, second_libc, shell_status, stated_cases,
+                     without_summary)
 
 # "live" is `record --live`.
 COMMANDS = ["stat", "record", "live"]
@@ -31,17 +32,10 @@ def under(allocprof, tmp_path):
     return make
 
 
-def told(stderr):
-    """What is the target's own of @stderr, and the lines of the summary."""
-    summary = re.findall(rb"^allocprof: (?:allocations|still live|temporary): .*\n", stderr,
-                         re.MULTILINE)
-    return stderr.replace(b"".join(summary), b""), summary
-
-
 def assert_same(run, under, command, argv, **options):
     bare = run(argv, **options)
     ours = run(under(command, argv), **options)
-    stderr, summary = told(ours.stderr)
+    stderr, summary = without_summary(ours.stderr)
     assert len(summary) == (3 if command == "live" else 0), ours
     assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
     return bare
@@ -124,7 +118,7 @@ def test_data_passes_through(run, under, command):
     data = bytes(range(256)) * 4096
     result = run(under(command, ["cat"]), stdin=data, expect=0)
     assert result.stdout == data
-    assert told(result.stderr)[0] == b""
+    assert without_summary(result.stderr)[0] == b""
 
 
 def test_report_without_file_leaves_stdout_alone(run, allocprof):
