@@ -4,7 +4,6 @@ a process inherits."""
 
 import os
 import pty
-import re
 import select
 import signal
 import time
