@@ -587,21 +587,14 @@ static long remember_step(__u32 index, struct remember *remember)
 	return 0;
 }
 
-/* What a walk begins with. */
-struct walk_start {
-	__u64 return_address; /* of the hit, 0: it could not be read */
-	__u64 sp, fp;
-	__u32 pid, process;
-};
-
 static __always_inline void walk__begin(struct walk *walk, const struct scratch *scratch,
-					const struct walk_start *start)
+					const struct process *process, const struct hit *hit)
 {
 	*walk = (struct walk){
-		.pid = start->pid,
-		.pc = start->return_address,
-		.sp = arch__caller_sp(start->sp),
-		.fp = start->fp,
+		.pid = process->pid,
+		.pc = hit->return_address,
+		.sp = arch__caller_sp(hit->sp),
+		.fp = hit->fp,
 		.call = 1,
 		.cursor = scratch->first,
 		.matched = ~0U,
@@ -610,27 +603,27 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 	};
 }
 
-/* Not static, so that the verifier goes through it once, and not for each way that leads to it. */
-__noinline int walk__run(struct scratch *scratch, const struct walk_start *start)
+/*
+ * Walks the stack of the thread that stands at @hit into the scratch, the allocator's caller first:
+ * frames, end and hash. The window begins at the stack's top already.
+ */
+static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
+					const struct hit *hit)
 {
-	struct walk_context context = {};
+	struct walk_context context = { .scratch = scratch };
 	struct walk *walk = &context.walk;
-	struct remember remember = {};
+	struct remember remember = { .scratch = scratch };
 	__u64 span;
 
-	if (!scratch || !start)
-		return 0;
-	context.scratch = scratch;
-	remember.scratch = scratch;
-	walk__begin(walk, scratch, start);
+	walk__begin(walk, scratch, process, hit);
 	walk->sparing = 1;
-	if (start->return_address)
+	if (hit->return_address)
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	else
 		walk->end = AP_END_UNREADABLE;
 	/* Not all of it repeated, and what did was not copied. */
 	if (walk->again || (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
-		walk__begin(walk, scratch, start);
+		walk__begin(walk, scratch, process, hit);
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	}
 	if (walk->over_fp && walk->end == AP_END_COMPLETE) {
@@ -654,32 +647,13 @@ __noinline int walk__run(struct scratch *scratch, const struct walk_start *start
 	scratch->end = walk->end;
 	scratch->end_once = walk->end_once;
 	scratch->within = walk->within;
-	span = walk->sp - start->sp;
+	span = walk->sp - hit->sp;
 	scratch->span_bytes = span < sizeof(scratch->window) ? span : sizeof(scratch->window);
 	scratch->record.type = AP_RECORD_STACK;
 	scratch->record.n_frames = walk->n_frames;
-	scratch->record.process = start->process;
+	scratch->record.process = process->id;
 	scratch->record.end = walk->end;
 	scratch->record.stack = remember.hash;
-	return 0;
-}
-
-/*
- * Walks the stack of the thread that stands at @hit into the scratch, the allocator's caller first:
- * frames, end and hash. The window begins at the stack's top already.
- */
-static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
-					const struct hit *hit)
-{
-	struct walk_start start = {
-		.return_address = hit->return_address,
-		.sp = hit->sp,
-		.fp = hit->fp,
-		.pid = process->pid,
-		.process = process->id,
-	};
-
-	walk__run(scratch, &start);
 }
 
 /* Bytes of stack to copy at first: what the last walk needed, and a little for what is called next. */
