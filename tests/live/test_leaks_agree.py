@@ -80,10 +80,12 @@ def in_place_of(word):
 
 
 @pytest.fixture
-def placeholders(run, peers):
+def placeholders(run, peers, tmp_path):
     """Variables as long as those that valgrind adds."""
     def environment(argv):
-        return set(run([*argv, "env", "-0"], expect=0).stdout.decode().split("\0"))
+        # With PWD as below, or the shell that begins valgrind would add that.
+        result = run([*argv, "env", "-0"], env={"PWD": str(tmp_path)}, cwd=tmp_path, expect=0)
+        return set(result.stdout.decode().split("\0"))
 
     added = environment(["valgrind", "-q"]) - environment([])
     assert added

@@ -144,9 +144,9 @@ def test_forked_child_is_where_its_parent_was(run, allocprof, target, tmp_path):
 
 def test_library_by_soname(run, allocprof, target, tmp_path):
     """A function of a library that the command starts with."""
-    report, _ = stat(run, allocprof, tmp_path, ["--within", "strdup@libc.so.6"],
-                     ["/bin/sh", "-c", "true"])
-    assert report["complete"]
+    report, _ = stat(run, allocprof, tmp_path, ["--within", "asprintf@libc.so.6"],
+                     [target("every_function"), "asprintf"], status=3)
+    assert report["complete"] and report["total_allocations"] >= 7
 
 
 def never(result, report):
