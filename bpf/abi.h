@@ -141,7 +141,7 @@ enum ap_region_mark {
 	AP_REGION_LEAVE, /* ends what AP_REGION_ENTER opened last, whatever the region */
 };
 
-/* Why regions are not known. Names for people: profile__region_gap_name(). */
+/* Why regions are not known. Names for people: region_gap__name(). */
 enum ap_region_gap {
 	AP_REGION_GAP_DEPTH,   /* begins within AP_MAX_OPEN_REGIONS others */
 	AP_REGION_GAP_THREADS, /* begins by threads that there was no room for */

@@ -206,8 +206,8 @@ static __always_inline bool end__needs_user_space(__u32 end)
 	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
 }
 
-/* The thread's name, padded with zeros as Linux keeps it since 5.17; bpf_get_current_comm() takes 75 ns
- * for the same, see docs/cost.md. */
+/* The thread's name, padded with zeros as the kernel's __set_task_comm() leaves it; bpf_get_current_comm()
+ * takes 75 ns for the same, see docs/cost.md. */
 static __always_inline void thread_name__read(char name[AP_COMM_LEN])
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
