@@ -9,23 +9,8 @@
 #include "arch.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "sites.bpf.h"
 #include "trampoline.bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, AP_MAX_SITES);
-	__type(key, __u32);
-	__type(value, struct ap_site);
-} sites SEC(".maps");
-
-/* Filled by user space from the allocator's code. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct ap_internal_return);
-	__type(value, __u8);
-} internal_returns SEC(".maps");
 
 /* A tail call that the arguments of a thread's hit force: its next hit of @function with this SP
  * and return address is that tail call, not a call. */

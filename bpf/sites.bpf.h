@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What user space tells the programs of the probed sites. */
+#ifndef ALLOCPROF_SITES_BPF_H
+#define ALLOCPROF_SITES_BPF_H
+
+#include "abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AP_MAX_SITES);
+	__type(key, __u32);
+	__type(value, struct ap_site);
+} sites SEC(".maps");
+
+/* Filled by user space from the allocator's code. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ap_internal_return);
+	__type(value, __u8);
+} internal_returns SEC(".maps");
+
+#endif
