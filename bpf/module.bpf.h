@@ -34,9 +34,14 @@ struct vma {
 	__u32 pad;
 };
 
-/* Answers of bpf_find_vma(), which takes about 150 ns and a lock that may be held. */
+/*
+ * Answers of bpf_find_vma(), which takes about 150 ns and a lock that is held while any thread of the
+ * process maps memory, and all of a time slice long where that one was preempted. So each is kept twice:
+ * by the page that was asked for, and among the process's mappings, which are looked through where the
+ * lock is held and the page is a new one.
+ */
 struct vma_key {
-	__u64 page;
+	__u64 page; /* or VMA_LISTED and the place in the list */
 	__u32 process;
 	__u32 generation;
 };
@@ -47,6 +52,15 @@ struct {
 	__type(key, struct vma_key);
 	__type(value, struct vma);
 } vmas SEC(".maps");
+
+/* No page has this number. A mapping's start decides on its place; the later one of two takes it. */
+#define VMA_LISTED	(1ULL << 63)
+#define VMA_LIST_LENGTH 64
+
+static __always_inline __u64 vma__listed_at(const struct vma *vma)
+{
+	return VMA_LISTED | ((vma->start >> PAGE_SHIFT) * 0x9e3779b97f4a7c15ULL >> 58);
+}
 
 /* Of bpf_find_vma(). One object in place of several: the stack of all functions that are active at
  * once has 512 bytes, of which older kernels count each function's share up to a multiple of 32. */
@@ -160,6 +174,28 @@ enum vma_result {
 	VMA_BUSY, /* the kernel or the ring buffer was too busy: ask again at the next hit */
 };
 
+/* The mapping around @address as it was found at another page of it. */
+__noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 process,
+				__u32 generation)
+{
+	struct vma_key key;
+	struct vma *listed;
+
+	if (!answer)
+		return VMA_BUSY;
+	key.process = process;
+	key.generation = generation;
+	for (__u64 i = 0; i < VMA_LIST_LENGTH; i++) {
+		key.page = VMA_LISTED | i;
+		listed = bpf_map_lookup_elem(&vmas, &key);
+		if (listed && address >= listed->start && address < listed->end) {
+			answer->vma = *listed;
+			return VMA_FOUND;
+		}
+	}
+	return VMA_BUSY;
+}
+
 /* Finds the mapping around @address; @answer, which is zeroed, gets it as its vma. */
 static __always_inline int vma__find(struct vma_answer *answer, __u32 process, __u32 pid,
 				     __u64 address, __u32 generation)
@@ -179,8 +215,12 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -2 /* ENOENT */)
 		return VMA_NONE;
-	if (err)
-		return VMA_BUSY;
+	if (err) {
+		if (vma__find_listed(answer, address, process, generation) != VMA_FOUND)
+			return VMA_BUSY;
+		bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
+		return VMA_FOUND;
+	}
 	if (!answer->executable)
 		return VMA_NONE;
 	if (answer->file.inode || answer->is_vdso) {
@@ -188,6 +228,8 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 		if (!answer->vma.module)
 			return VMA_BUSY;
 	}
+	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
+	key.page = vma__listed_at(&answer->vma);
 	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
 	return VMA_FOUND;
 }

@@ -8,8 +8,9 @@ import signal
 
 import pytest
 
-import support
+import support  # first: it knows where the others are
 import events
+import memory
 
 # Under nohup it is ignored, and would be in all that is started.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -110,3 +111,8 @@ def pytest_runtest_makereport(item, call):
     if commands:
         report.sections.append(("commands run", "\n".join(commands)))
     report.sections.append(("run alone", f"/usr/bin/python3 -m pytest '{test}'"))
+
+
+@pytest.fixture
+def both(run, log, allocprof, target, tmp_path):
+    return memory.Both(run, log, allocprof, target, tmp_path)

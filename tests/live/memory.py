@@ -9,8 +9,6 @@ import signal
 import sqlite3
 import urllib.parse
 
-import pytest
-
 import events
 from events import Blocks, Calls
 from support import EVENTS_LIBRARY, by_address, libc_path, read_report, stack_places, stated_cases
@@ -214,11 +212,6 @@ class Both:
         found = self._run(["stat", "--json", "-o", str(output), *(["--live"] if live else [])],
                           argv, wrap, **options)
         return found, read_report(output)
-
-
-@pytest.fixture
-def both(run, log, allocprof, target, tmp_path):
-    return Both(run, log, allocprof, target, tmp_path)
 
 
 def assert_none(wrong):

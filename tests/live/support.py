@@ -28,7 +28,7 @@ sys.path.insert(0, str(SOURCE / "tests" / "preload"))
 
 import counter as counter_module  # noqa: E402
 import truth  # noqa: E402
-from counter import FUNCTIONS, Slot  # noqa: E402
+from counter import FUNCTIONS  # noqa: E402
 
 # Long enough for a loaded machine: a test waits for a condition, and this only ends a hang.
 TIMEOUT_SECONDS = 120

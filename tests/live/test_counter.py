@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from support import COUNTER_LIBRARY, FUNCTIONS, Obedient, Slot, second_libc, stated
+from counter import Slot
+from support import COUNTER_LIBRARY, FUNCTIONS, Obedient, second_libc, stated
 
 
 def count(run, counter, argv, expect=0, **options):

@@ -6,7 +6,6 @@ import struct
 
 import pytest
 
-import support  # noqa: F401, for the path of events
 import events
 from events import ENTER, IMAGE, RETURN, SPACE, Event, analyse
 

@@ -2,13 +2,16 @@
 """Live memory as allocprof has it against the log of events, both in the same run: of every stack
 the blocks, bytes, frees, temporary and failed ones, to the last one; the peak within its bound."""
 
+import collections
 import signal
 
 import pytest
 
 import events
-from memory import *
-from support import Obedient, TIMEOUT_SECONDS, patched_functions, shell_status, wait_until
+from events import Blocks
+from memory import CASES, MANY_AT_ONCE, assert_none, differences, stat_differences, status_of
+from support import (TIMEOUT_SECONDS, Obedient, by_address, libc_path, patched_functions, read_report,
+                     shell_status, stated_cases, wait_until)
 
 
 @pytest.mark.parametrize("name, case", CASES)

@@ -3,7 +3,8 @@
 
 import pytest
 
-from memory import *
+from memory import (CASES, FIRST_NAMES, MANY_AT_ONCE, assert_none, differences, differing,
+                    stat_differences, status_of)
 from support import INPUT, in_pid_namespace, programs
 
 RANDOM = [(1, 1, 5000), (3, 4, 3000), (5, 64, 100)]

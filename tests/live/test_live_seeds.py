@@ -4,7 +4,7 @@ events. Takes minutes."""
 
 import pytest
 
-from memory import assert_none, both, differences
+from memory import assert_none, differences
 
 
 @pytest.mark.parametrize("seed", range(100))

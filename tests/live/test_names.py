@@ -3,7 +3,6 @@
 finds them, as the programs' sources say, and with all ways in which debug information is kept."""
 
 import os
-import pathlib
 import re
 import shutil
 import subprocess

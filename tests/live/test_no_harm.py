@@ -4,6 +4,7 @@ a process inherits."""
 
 import os
 import pty
+import re
 import select
 import signal
 import time

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import sampling
-from memory import *
+from memory import CASES, MANY_AT_ONCE, assert_none, differences, status_of
 from support import Recording, folded, without_summary
 
 
@@ -44,7 +44,10 @@ def test_ledger(both, run, allocprof, target, tmp_path, words, options):
     calls = sum(sums.calls for key, sums in expected.calls.items() if key[2] != "free")
     assert recording.ledger["events"] == calls
     assert recording.ledger["lost"] == 0
-    assert 0 < recording.ledger["sampled"] < calls
+    assert 0 <= recording.ledger["sampled"] <= calls
+    # The others allocate a few hundred bytes: all or nothing of them may be drawn.
+    if words[0] in ("live_random", "sample_shapes"):
+        assert 0 < recording.ledger["sampled"] < calls
     sampling.assert_sampled_ledger(recording.ledger)
     assert "frees_unknown" not in recording.ledger
     ((impossible,),) = recording.sql("SELECT count(*) FROM samples WHERE samples < 1 OR "

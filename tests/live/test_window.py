@@ -83,6 +83,13 @@ def test_live_within(run, allocprof, target, tmp_path, command, way):
     assert (ledger["frees_unknown"], ledger["undecided"]) == (0, 0)
 
 
+def test_while_memory_is_mapped(run, allocprof, target, tmp_path):
+    """Other threads hold the lock that a look-up of a mapping needs, and the callers are in new pages."""
+    report, result = stat(run, allocprof, tmp_path, ["--within", MEASURED],
+                          [target("window"), "pages"])
+    assert_stat(report, own_figures(result))
+
+
 @pytest.mark.parametrize("name", ["service::measured(way, int)", "_ZN7service8measuredE3wayi"])
 def test_names(run, allocprof, target, tmp_path, name):
     report, result = stat(run, allocprof, tmp_path, ["--within", name],

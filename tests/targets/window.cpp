@@ -14,8 +14,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdexcept>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "allocprof.h"
 
@@ -44,13 +46,25 @@ NOINLINE static void give(void *block)
 	asm volatile("");
 }
 
+/* Each lies in a page of its own, which nobody has been in before. */
+template <int N> NOINLINE __attribute__((aligned(4096))) static void on_own_page()
+{
+	give(take(N + 1));
+}
+
+template <int... N> NOINLINE static void on_all_pages(std::integer_sequence<int, N...>)
+{
+	(on_own_page<N>(), ...);
+}
+
 static jmp_buf out;
 
 enum way {
 	RETURN,
 	RECURSE,
 	THROW,
-	JUMP
+	JUMP,
+	PAGES
 };
 
 extern "C" {
@@ -97,6 +111,8 @@ NOINLINE void measured(way how, int depth)
 		throw 1;
 	} else if (how == JUMP) {
 		longjmp(out, 1);
+	} else if (how == PAGES) {
+		on_all_pages(std::make_integer_sequence<int, 100>());
 	}
 	void *kept = take(20);
 	free(realloc(nullptr, 0));
@@ -137,6 +153,34 @@ static void *thread(void *)
 	for (int i = 0; i < 200; i++)
 		run(RETURN, i % 5);
 	return nullptr;
+}
+
+/* Keeps the lock of the process's mappings held, most of the time. */
+static bool mapping_enough;
+
+static void *map_and_unmap(void *)
+{
+	while (!__atomic_load_n(&mapping_enough, __ATOMIC_RELAXED)) {
+		void *memory = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+		if (memory != MAP_FAILED)
+			munmap(memory, 1 << 20);
+	}
+	return nullptr;
+}
+
+static void pages()
+{
+	pthread_t ids[4];
+
+	service::measured(RETURN, 0);
+	for (auto &id : ids)
+		pthread_create(&id, nullptr, map_and_unmap, nullptr);
+	service::measured(PAGES, 0);
+	__atomic_store_n(&mapping_enough, true, __ATOMIC_RELAXED);
+	for (auto id : ids)
+		pthread_join(id, nullptr);
 }
 
 static void threads()
@@ -244,6 +288,8 @@ int main(int argc, char **argv)
 			run(JUMP, i % 4);
 	else if (!strcmp(how, "threads"))
 		threads();
+	else if (!strcmp(how, "pages"))
+		pages();
 	else if (!strcmp(how, "between"))
 		between();
 	else if (!strcmp(how, "marked"))
