@@ -46,14 +46,15 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
 	_cleanup_(free_views) struct stack_view *lines[DIFF_SIDES] = { NULL };
 	_cleanup_(free_diff) struct diff *diff = NULL;
-	struct filter_choice filter = { 0 };
 	/* A changed line in an old function is no change of the stack; lines are only told. */
-	const struct view_choice view = { 0 }, with_lines = { .options.lines = true };
+	const struct view_choice with_lines = { .options.lines = true };
 	struct diff_input inputs[DIFF_SIDES];
 	int err = 0;
 
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
-		err = selected__open(&selected[side], paths[side], &view, &filter, cost, error);
+		struct data_choice choice = { .input = paths[side] };
+
+		err = selected__open(&selected[side], &choice, cost, error);
 		if (!err)
 			err = view_choice__open(&with_lines, selected[side].profile, &lines[side],
 						error);

@@ -62,15 +62,11 @@ static int run_archive(int argc, char **argv)
 	struct profile_archive_options packing = { .missing = say_missing };
 	struct profile_archive_result result;
 	struct error error = { 0 };
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_archive, parse_archive, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_archive, parse_archive, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	if (!options.output) {
 		if (asprintf(&default_output, "%s.tar.gz", options.input) < 0)
 			default_output = NULL;

@@ -351,16 +351,11 @@ static int run_check(int argc, char **argv)
 			.root_fd = -1,
 		},
 	};
-	struct error error = { 0 };
-	int err, status;
+	int status;
 
-	err = options__parse(&cmd_check, parse_check, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_check, parse_check, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	run.context.series = options.series;
 	run.context.argv = options.measure.argv;
 	run.context.update = options.update;

@@ -203,15 +203,11 @@ static int run_ctl(int argc, char **argv)
 {
 	struct ctl_options options = { 0 };
 	struct error error = { 0 };
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_ctl, parse_ctl, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_ctl, parse_ctl, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	err = control(&options, &error);
 	if (error.text[0])
 		message__print("%s", error.text);

@@ -27,9 +27,7 @@ enum {
 	OPT_TOP,
 	OPT_ALIKE,
 	OPT_NO_PAIRING,
-	OPT_JSON,
 	OPT_FOLDED,
-	OPT_STRICT,
 };
 
 static const struct argp_option diff_options[] = {
@@ -55,28 +53,11 @@ static const struct argp_option diff_options[] = {
 struct diff_command {
 	const char *inputs[DIFF_SIDES];
 	size_t n_inputs;
-	const char *output;
+	struct data_choice choice; /* its input is none */
 	struct diff_options diff;
-	struct view_choice view;
-	struct filter_choice filter;
 	__u64 top;
-	bool top_is_given, alike, json, folded, strict;
+	bool top_is_given, alike, folded;
 };
-
-static int parse_cost(const char *name, struct diff_options *options, struct error *error)
-{
-	int cost = cost__by_name(name);
-
-	if (cost >= 0) {
-		options->cost = cost;
-		return 0;
-	}
-	error__set(error, -EINVAL,
-		   "unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary "
-		   "or peak",
-		   name);
-	return EINVAL;
-}
 
 static int parse_depth(const char *text, struct diff_options *options, struct error *error)
 {
@@ -93,17 +74,32 @@ static int parse_depth(const char *text, struct diff_options *options, struct er
 	return 0;
 }
 
+static int check_options(const struct diff_command *options, struct error *error)
+{
+	int err = filter__check_options(&options->choice.filter.options, options->diff.cost, error);
+
+	if (err)
+		return err;
+	if (options->n_inputs < DIFF_SIDES)
+		return error__set(error, -EINVAL,
+				  "two data files are compared; write allocprof diff BEFORE AFTER");
+	if (options->choice.json && options->folded)
+		return error__set(error, -EINVAL,
+				  "--json and --folded are two outputs; leave one out");
+	if (options->folded && (options->diff.min || options->top_is_given || options->alike))
+		return error__set(error, -EINVAL,
+				  "--folded has all stacks; leave out --min, --top and --alike");
+	return 0;
+}
+
 static error_t parse_diff(int key, char *arg, struct argp_state *state)
 {
 	struct options_input *input = state->input;
 	struct diff_command *options = input->options;
 
 	switch (key) {
-	case 'o':
-		options->output = arg;
-		return 0;
 	case OPT_COST:
-		return parse_cost(arg, &options->diff, input->error);
+		return data_choice__parse_cost(arg, &options->diff.cost, input->error);
 	case OPT_DEPTH:
 		return parse_depth(arg, &options->diff, input->error);
 	case OPT_MIN:
@@ -117,14 +113,8 @@ static error_t parse_diff(int key, char *arg, struct argp_state *state)
 	case OPT_NO_PAIRING:
 		options->diff.no_pairing = true;
 		return 0;
-	case OPT_JSON:
-		options->json = true;
-		return 0;
 	case OPT_FOLDED:
 		options->folded = true;
-		return 0;
-	case OPT_STRICT:
-		options->strict = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (options->n_inputs == DIFF_SIDES)
@@ -136,27 +126,11 @@ static error_t parse_diff(int key, char *arg, struct argp_state *state)
 		error__set(input->error, -EINVAL,
 			   "a stack has another number in each file; give --through or --module");
 		return EINVAL;
+	case ARGP_KEY_END:
+		return -check_options(options, input->error);
 	default:
-		return selected__parse(&options->view, &options->filter, key, arg, input->error);
+		return data_choice__parse(&options->choice, key, arg, input->error);
 	}
-}
-
-static int check_options(const struct diff_command *options, struct error *error)
-{
-	int err = filter__check_options(&options->filter.options, options->diff.cost, error);
-
-	if (err)
-		return err;
-	if (options->n_inputs < DIFF_SIDES)
-		return error__set(error, -EINVAL,
-				  "two data files are compared; write allocprof diff BEFORE AFTER");
-	if (options->json && options->folded)
-		return error__set(error, -EINVAL,
-				  "--json and --folded are two outputs; leave one out");
-	if (options->folded && (options->diff.min || options->top_is_given || options->alike))
-		return error__set(error, -EINVAL,
-				  "--folded has all stacks; leave out --min, --top and --alike");
-	return 0;
 }
 
 struct reading {
@@ -213,30 +187,31 @@ static int print_diff(const struct diff_command *options, const struct diff *dif
 		.diff = diff,
 		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
 		.inputs = { options->inputs[DIFF_BEFORE], options->inputs[DIFF_AFTER] },
-		.top = options->top_is_given ? options->top
-		       : options->json	     ? DEFAULT_JSON_TOP
-					     : DEFAULT_TOP,
+		.top = options->top_is_given  ? options->top
+		       : options->choice.json ? DEFAULT_JSON_TOP
+					      : DEFAULT_TOP,
 		.alike = options->alike,
 		.terminal = terminal__of(to),
 	};
 
 	if (options->folded)
 		return diff__write_folded(diff, to);
-	return options->json ? diff_output__json(&output) : diff_output__text(&output);
+	return options->choice.json ? diff_output__json(&output) : diff_output__text(&output);
 }
 
 static int write_diff(const struct diff_command *options, const struct diff *diff,
 		      const struct selected selected[DIFF_SIDES], struct error *error)
 {
 	FILE *output;
-	int err = output__check(options->output, options->inputs[DIFF_BEFORE], error);
+	int err = output__check(options->choice.output, options->inputs[DIFF_BEFORE], error);
 
 	if (!err)
-		err = output__open(options->output, options->inputs[DIFF_AFTER], &output, error);
+		err = output__open(options->choice.output, options->inputs[DIFF_AFTER], &output,
+				   error);
 	if (err)
 		return err;
 	err = print_diff(options, diff, selected, output);
-	return output__close(output, options->output, err, error);
+	return output__close(output, options->choice.output, err, error);
 }
 
 /* The diff of what @selected gets. */
@@ -246,10 +221,10 @@ static int compare(struct diff_command *options, struct selected selected[DIFF_S
 	struct diff_input inputs[DIFF_SIDES];
 	int err = read_profiles(options, selected, error);
 
-	options->filter.options.runs_apart = true;
+	options->choice.filter.options.runs_apart = true;
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
-		err = selected__choose(&selected[side], &options->view, &options->filter,
-				       options->diff.cost, error);
+		err = selected__choose(&selected[side], &options->choice, options->diff.cost,
+				       error);
 		if (err)
 			return error__wrap(error, err, "%.256s", options->inputs[side]);
 		inputs[side] = (struct diff_input){
@@ -258,8 +233,8 @@ static int compare(struct diff_command *options, struct selected selected[DIFF_S
 			.counts = selected[side].filtered.counts,
 		};
 	}
-	options->diff.by_process = options->view.by_process;
-	options->diff.by_thread = options->view.by_thread;
+	options->diff.by_process = options->choice.view.by_process;
+	options->diff.by_thread = options->choice.view.by_thread;
 	return err ? err : diff__new(inputs, &options->diff, diff, error);
 }
 
@@ -274,9 +249,9 @@ static void release_selected(struct selected (*selected)[DIFF_SIDES])
 		selected__release(&(*selected)[side]);
 }
 
-static void release_filter(struct diff_command *options)
+static void release_choice(struct diff_command *options)
 {
-	filter_choice__release(&options->filter);
+	data_choice__release(&options->choice);
 }
 
 static int report_completeness(const struct diff_command *options,
@@ -286,7 +261,7 @@ static int report_completeness(const struct diff_command *options,
 
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		int lacks = completeness__report_as(selected[side].profile, options->inputs[side],
-						    options->strict);
+						    options->choice.strict);
 
 		completeness__tell_sampled(selected[side].profile, options->inputs[side]);
 		if (lacks)
@@ -298,20 +273,14 @@ static int report_completeness(const struct diff_command *options,
 static int run_diff(int argc, char **argv)
 {
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
-	_cleanup_(release_filter) struct diff_command options = { 0 };
+	_cleanup_(release_choice) struct diff_command options = { 0 };
 	_cleanup_(free_diff) struct diff *diff = NULL;
 	struct error error = { 0 };
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_diff, parse_diff, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (!err)
-		err = check_options(&options, &error);
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_diff, parse_diff, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	err = compare(&options, selected, &diff, &error);
 	if (!err)
 		err = write_diff(&options, diff, selected, &error);
@@ -322,7 +291,7 @@ static int run_diff(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	filter_choice__tell_unmet(&options.filter);
+	filter_choice__tell_unmet(&options.choice.filter);
 	return report_completeness(&options, selected);
 }
 

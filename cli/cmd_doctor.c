@@ -162,15 +162,11 @@ static int run_doctor(int argc, char **argv)
 	struct kernel kernel;
 	struct probes *probes = NULL;
 	bool works;
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_doctor, parse_doctor, &measure, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_doctor, parse_doctor, &measure, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	kernel__probe(&kernel);
 	works = print_kernel(&kernel);
 	if (measure.pid || measure.argv) {

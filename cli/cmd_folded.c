@@ -20,7 +20,6 @@ enum {
 	OPT_ADDRESSES = 256,
 	OPT_COST,
 	OPT_NO_COMM,
-	OPT_STRICT,
 };
 
 static const struct argp_option folded_options[] = {
@@ -39,29 +38,9 @@ static const struct argp_option folded_options[] = {
 };
 
 struct folded_options {
-	const char *input, *output;
-	struct filter_choice choice;
+	struct data_choice choice;
 	struct fold_options fold;
-	struct view_choice view;
-	bool strict;
 };
-
-static int parse_cost(const char *name, struct options_input *input)
-{
-	struct folded_options *options = input->options;
-	int cost = cost__by_name(name);
-
-	if (cost >= 0) {
-		options->fold.cost = cost;
-		return 0;
-	}
-	error__set(
-		input->error, -EINVAL,
-		"unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary or "
-		"peak",
-		name);
-	return EINVAL;
-}
 
 static error_t parse_folded(int key, char *arg, struct argp_state *state)
 {
@@ -69,39 +48,33 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	struct folded_options *options = input->options;
 
 	switch (key) {
-	case 'i':
-		options->input = arg;
-		return 0;
-	case 'o':
-		options->output = arg;
-		return 0;
 	case OPT_COST:
-		return parse_cost(arg, input);
+		return data_choice__parse_cost(arg, &options->fold.cost, input->error);
 	case OPT_ADDRESSES:
-		options->view.options.addresses = true;
+		options->choice.view.options.addresses = true;
 		return 0;
 	case OPT_NO_COMM:
 		options->fold.no_comm = true;
 		return 0;
-	case OPT_STRICT:
-		options->strict = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		return options__reject_argument(input, arg);
+	case ARGP_KEY_END:
+		return -filter__check_options(&options->choice.filter.options, options->fold.cost,
+					      input->error);
 	default:
-		return selected__parse(&options->view, &options->choice, key, arg, input->error);
+		return data_choice__parse(&options->choice, key, arg, input->error);
 	}
 }
 
 static void release_choice(struct folded_options *options)
 {
-	filter_choice__release(&options->choice);
+	data_choice__release(&options->choice);
 }
 
 /* There is no head to say it in. */
 static void tell_runs(const struct profile *profile, const struct folded_options *options)
 {
-	if (profile->n_runs < 2 || options->choice.all_runs)
+	if (profile->n_runs < 2 || options->choice.filter.all_runs)
 		return;
 	if (options->fold.cost == COST_PEAK)
 		message__print("the numbers are those of run %u, which has the highest peak of %u "
@@ -117,29 +90,25 @@ static void tell_runs(const struct profile *profile, const struct folded_options
 static int run_folded(int argc, char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
-	_cleanup_(release_choice) struct folded_options options = { .input = DATA_FILE_DEFAULT };
+	_cleanup_(release_choice) struct folded_options options = {
+		.choice.input = DATA_FILE_DEFAULT,
+	};
+	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };
 	FILE *output;
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_folded, parse_folded, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
+	status = options__read(&cmd_folded, parse_folded, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
+	options.fold.by_thread = choice->view.by_thread;
+	err = selected__open(&selected, choice, options.fold.cost, &error);
 	if (!err)
-		err = filter__check_options(&options.choice.options, options.fold.cost, &error);
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
-	options.fold.by_thread = options.view.by_thread;
-	err = selected__open(&selected, options.input, &options.view, &options.choice,
-			     options.fold.cost, &error);
-	if (!err)
-		err = output__open(options.output, options.input, &output, &error);
+		err = output__open(choice->output, choice->input, &output, &error);
 	if (!err) {
 		options.fold.counts = selected.filtered.counts;
 		err = fold__write(selected.profile, selected.view, &options.fold, output);
-		err = output__close(output, options.output, err, &error);
+		err = output__close(output, choice->output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
@@ -149,9 +118,9 @@ static int run_folded(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	tell_runs(selected.profile, &options);
-	filter_choice__tell_unmet(&options.choice);
+	filter_choice__tell_unmet(&choice->filter);
 	completeness__tell_sampled(selected.profile, NULL);
-	return completeness__report(selected.profile, options.strict);
+	return completeness__report(selected.profile, choice->strict);
 }
 
 const struct command cmd_folded = {

@@ -25,8 +25,6 @@
 
 enum {
 	OPT_TOP = 256,
-	OPT_JSON,
-	OPT_STRICT,
 };
 
 static const struct argp_option graph_options[] = {
@@ -45,11 +43,9 @@ static const struct argp_option graph_options[] = {
 };
 
 struct graph_options {
-	const char *input, *output;
-	struct view_choice view;
-	struct filter_choice choice;
+	struct data_choice choice;
 	size_t top;
-	bool json, strict;
+	enum graph_format format;
 };
 
 static int parse_top(const char *text, struct options_input *input)
@@ -67,46 +63,17 @@ static int parse_top(const char *text, struct options_input *input)
 	return 0;
 }
 
-static error_t parse_graph(int key, char *arg, struct argp_state *state)
-{
-	struct options_input *input = state->input;
-	struct graph_options *options = input->options;
-
-	switch (key) {
-	case 'i':
-		options->input = arg;
-		return 0;
-	case 'o':
-		options->output = arg;
-		return 0;
-	case OPT_TOP:
-		return parse_top(arg, input);
-	case OPT_JSON:
-		options->json = true;
-		return 0;
-	case OPT_STRICT:
-		options->strict = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return options__reject_argument(input, arg);
-	default:
-		return selected__parse(&options->view, &options->choice, key, arg, input->error);
-	}
-}
-
 /* By the end of the file's name; a name without one is an SVG's. */
-static int choose_format(const struct graph_options *options, enum graph_format *format,
-			 struct error *error)
+static int choose_format(struct graph_options *options, struct error *error)
 {
 	static const char *const suffixes[] = {
 		[GRAPH_SVG] = ".svg",
 		[GRAPH_PNG] = ".png",
 		[GRAPH_PDF] = ".pdf",
 	};
-	const char *name = options->output, *suffix;
+	const char *name = options->choice.output, *suffix;
 
-	*format = GRAPH_SVG;
-	if (options->json)
+	if (options->choice.json)
 		return 0;
 	if (!name) {
 		if (isatty(STDOUT_FILENO))
@@ -122,14 +89,43 @@ static int choose_format(const struct graph_options *options, enum graph_format 
 		return 0;
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		if (!strcasecmp(suffix, suffixes[i])) {
-			*format = i;
+			options->format = i;
 			return 0;
 		}
 	}
 	return error__set(error, -EINVAL,
 			  "%s is to have an unknown format; give it a name that ends in .svg, .png "
 			  "or .pdf",
-			  options->output);
+			  options->choice.output);
+}
+
+static int check_options(struct graph_options *options, struct error *error)
+{
+	int err = choose_format(options, error);
+
+	if (err)
+		return err;
+	if (options->choice.filter.all_runs)
+		return error__set(error, -EINVAL,
+				  "the time line is that of one run; give --run its number");
+	return filter__check_options(&options->choice.filter.options, COST_LIVE_BYTES, error);
+}
+
+static error_t parse_graph(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct graph_options *options = input->options;
+
+	switch (key) {
+	case OPT_TOP:
+		return parse_top(arg, input);
+	case ARGP_KEY_ARG:
+		return options__reject_argument(input, arg);
+	case ARGP_KEY_END:
+		return -check_options(options, input->error);
+	default:
+		return data_choice__parse(&options->choice, key, arg, input->error);
+	}
 }
 
 struct held {
@@ -147,18 +143,18 @@ static void release(struct held *held)
 
 static void release_choice(struct graph_options *options)
 {
-	filter_choice__release(&options->choice);
+	data_choice__release(&options->choice);
 }
 
 static int prepare(struct graph_options *options, struct held *held, struct error *error)
 {
 	struct selected *selected = &held->selected;
-	int err = selected__open(selected, options->input, &options->view, &options->choice,
-				 COST_LIVE_BYTES, error);
+	int err = selected__open(selected, &options->choice, COST_LIVE_BYTES, error);
 
 	if (!err)
 		err = filter__select_lifetimes(selected->profile, selected->groups,
-					       &options->choice.options, &held->lifetimes, error);
+					       &options->choice.filter.options, &held->lifetimes,
+					       error);
 	if (!err)
 		err = graph__new(selected->profile, selected->groups, held->lifetimes, options->top,
 				 &held->graph, error);
@@ -211,8 +207,7 @@ static void print_unsure(const struct filtered *filtered, char *text, size_t siz
 			 number__time(filtered->epoch_ns).text);
 }
 
-static int write_graph(const struct held *held, const struct graph_options *options,
-		       enum graph_format format, FILE *to)
+static int write_graph(const struct held *held, const struct graph_options *options, FILE *to)
 {
 	const struct profile *profile = held->selected.profile;
 	const struct filtered *filtered = &held->selected.filtered;
@@ -229,7 +224,7 @@ static int write_graph(const struct held *held, const struct graph_options *opti
 	};
 	int err;
 
-	err = title ? completeness__lines(profile, options->strict, &lines) : -ENOMEM;
+	err = title ? completeness__lines(profile, options->choice.strict, &lines) : -ENOMEM;
 	if (!err)
 		err = graph_label__new(held->selected.groups, held->graph, &labels);
 	if (err)
@@ -243,8 +238,8 @@ static int write_graph(const struct held *held, const struct graph_options *opti
 	print_unsure(filtered, unsure, sizeof(unsure));
 	if (*unsure)
 		notes[words.n_notes++] = unsure;
-	err = options->json ? graph_json__write(held->graph, &words, to)
-			    : graph__draw(held->graph, &words, format, to);
+	err = options->choice.json ? graph_json__write(held->graph, &words, to)
+				   : graph__draw(held->graph, &words, options->format, to);
 	graph_label__free(labels, held->graph->n_series);
 	return err;
 }
@@ -253,35 +248,24 @@ static int run_graph(int argc, char **argv)
 {
 	_cleanup_(release) struct held held = { 0 };
 	_cleanup_(release_choice) struct graph_options options = {
-		.input = DATA_FILE_DEFAULT,
+		.choice.input = DATA_FILE_DEFAULT,
+		.choice.filter.is_of_one_run = true,
 		.top = GRAPH_DEFAULT_TOP,
-		.choice.is_of_one_run = true,
 	};
-	enum graph_format format = GRAPH_SVG;
+	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };
 	FILE *output;
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_graph, parse_graph, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (!err)
-		err = choose_format(&options, &format, &error);
-	if (!err && options.choice.all_runs)
-		err = error__set(&error, -EINVAL,
-				 "the time line is that of one run; give --run its number");
-	if (!err)
-		err = filter__check_options(&options.choice.options, COST_LIVE_BYTES, &error);
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_graph, parse_graph, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	err = prepare(&options, &held, &error);
 	if (!err)
-		err = output__open(options.output, options.input, &output, &error);
+		err = output__open(choice->output, choice->input, &output, &error);
 	if (!err) {
-		err = write_graph(&held, &options, format, output);
-		err = output__close(output, options.output, err, &error);
+		err = write_graph(&held, &options, output);
+		err = output__close(output, choice->output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
@@ -290,9 +274,9 @@ static int run_graph(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	filter_choice__tell_unmet(&options.choice);
+	filter_choice__tell_unmet(&choice->filter);
 	completeness__tell_sampled(held.selected.profile, NULL);
-	return completeness__report(held.selected.profile, options.strict);
+	return completeness__report(held.selected.profile, choice->strict);
 }
 
 const struct command cmd_graph = {

@@ -286,15 +286,11 @@ static int run_record(int argc, char **argv)
 		.output = DATA_FILE_DEFAULT,
 	};
 	struct error error = { 0 };
-	int err;
+	int status;
 
-	err = options__parse(&cmd_record, parse_record, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_record, parse_record, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	if (options.measure.pid)
 		options.measure.session.follow = false;
 	/* What calls are to be within may be far out. */

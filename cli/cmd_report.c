@@ -28,8 +28,6 @@ enum {
 	OPT_BOTTOM_UP,
 	OPT_MIN_SHARE,
 	OPT_HISTOGRAM,
-	OPT_JSON,
-	OPT_STRICT,
 };
 
 static const struct argp_option report_options[] = {
@@ -52,13 +50,11 @@ static const struct argp_option report_options[] = {
 };
 
 struct report_options {
-	const char *input, *output;
-	struct view_choice view;
-	struct filter_choice choice;
+	struct data_choice choice;
 	int sort;
 	__u64 top;
 	double min_share;
-	bool top_is_given, tree, bottom_up, histogram, json, strict;
+	bool top_is_given, tree, bottom_up, histogram;
 };
 
 static int parse_sort(const char *name, int *sort, struct error *error)
@@ -77,50 +73,9 @@ static int parse_sort(const char *name, int *sort, struct error *error)
 	return EINVAL;
 }
 
-static error_t parse_report(int key, char *arg, struct argp_state *state)
-{
-	struct options_input *input = state->input;
-	struct report_options *options = input->options;
-
-	switch (key) {
-	case 'i':
-		options->input = arg;
-		return 0;
-	case 'o':
-		options->output = arg;
-		return 0;
-	case OPT_SORT:
-		return parse_sort(arg, &options->sort, input->error);
-	case OPT_TOP:
-		options->top_is_given = true;
-		return number__parse_count(arg, &options->top, input->error);
-	case OPT_TREE:
-		options->tree = true;
-		return 0;
-	case OPT_BOTTOM_UP:
-		options->bottom_up = true;
-		return 0;
-	case OPT_MIN_SHARE:
-		return number__parse_share(arg, &options->min_share, input->error);
-	case OPT_HISTOGRAM:
-		options->histogram = true;
-		return 0;
-	case OPT_JSON:
-		options->json = true;
-		return 0;
-	case OPT_STRICT:
-		options->strict = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return options__reject_argument(input, arg);
-	default:
-		return selected__parse(&options->view, &options->choice, key, arg, input->error);
-	}
-}
-
 static int choose_sort(const struct report_options *options)
 {
-	const struct filter_options *filter = &options->choice.options;
+	const struct filter_options *filter = &options->choice.filter.options;
 
 	if (options->sort != SORT_UNSET)
 		return options->sort;
@@ -140,7 +95,7 @@ static int check_options(const struct report_options *options, struct error *err
 	if (options->tree && options->bottom_up)
 		return error__set(error, -EINVAL,
 				  "--tree and --bottom-up are two reports; leave one out");
-	if (options->json && (options->tree || options->bottom_up))
+	if (options->choice.json && (options->tree || options->bottom_up))
 		return error__set(error, -EINVAL,
 				  "--json has whole stacks and no tree; leave out --%s",
 				  options->tree ? "tree" : "bottom-up");
@@ -148,7 +103,38 @@ static int check_options(const struct report_options *options, struct error *err
 		return error__set(error, -EINVAL,
 				  "a tree adds up what its branches have, and ages do not; give "
 				  "another --sort");
-	return filter__check_options(&options->choice.options, choose_cost(options), error);
+	return filter__check_options(&options->choice.filter.options, choose_cost(options), error);
+}
+
+static error_t parse_report(int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+	struct report_options *options = input->options;
+
+	switch (key) {
+	case OPT_SORT:
+		return parse_sort(arg, &options->sort, input->error);
+	case OPT_TOP:
+		options->top_is_given = true;
+		return number__parse_count(arg, &options->top, input->error);
+	case OPT_TREE:
+		options->tree = true;
+		return 0;
+	case OPT_BOTTOM_UP:
+		options->bottom_up = true;
+		return 0;
+	case OPT_MIN_SHARE:
+		return number__parse_share(arg, &options->min_share, input->error);
+	case OPT_HISTOGRAM:
+		options->histogram = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return options__reject_argument(input, arg);
+	case ARGP_KEY_END:
+		return -check_options(options, input->error);
+	default:
+		return data_choice__parse(&options->choice, key, arg, input->error);
+	}
 }
 
 static int asks_for_one_stack(const struct filter_options *filter)
@@ -202,26 +188,27 @@ static int prepare(struct report_options *options, struct selected *selected,
 
 	output->sort = choose_sort(options);
 	output->cost = choose_cost(options);
-	err = selected__open(selected, options->input, &options->view, &options->choice,
-			     output->cost, error);
+	err = selected__open(selected, &options->choice, output->cost, error);
 	if (err)
 		return err;
 	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
-				     choose_roots(&options->view), output->sort);
+				     choose_roots(&options->choice.view), output->sort);
 	if (!output->report)
 		return error__set(error, -ENOMEM, "cannot report: out of memory");
 	output->profile = selected->profile;
 	output->groups = selected->groups;
 	output->filtered = &selected->filtered;
-	output->choice = &options->choice;
-	output->input = options->input;
+	output->choice = &options->choice.filter;
+	output->input = options->choice.input;
 	/* All of it, unless less was asked for. */
-	output->top =
-		options->top && (options->top_is_given || !options->json) ? options->top : SIZE_MAX;
+	output->top = options->top && (options->top_is_given || !options->choice.json)
+			      ? options->top
+			      : SIZE_MAX;
 	output->min_share = options->min_share;
 	output->tree = options->tree || options->bottom_up;
 	output->bottom_up = options->bottom_up;
-	output->histogram = options->histogram || asks_for_one_stack(&options->choice.options);
+	output->histogram =
+		options->histogram || asks_for_one_stack(&options->choice.filter.options);
 	return 0;
 }
 
@@ -232,39 +219,34 @@ static void free_report(struct report_output *output)
 
 static void release_choice(struct report_options *options)
 {
-	filter_choice__release(&options->choice);
+	data_choice__release(&options->choice);
 }
 
 static int run_report(int argc, char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct report_options options = {
-		.input = DATA_FILE_DEFAULT,
+		.choice.input = DATA_FILE_DEFAULT,
 		.sort = SORT_UNSET,
 		.top = DEFAULT_TOP,
 		.min_share = DEFAULT_MIN_SHARE,
 	};
 	_cleanup_(free_report) struct report_output output = { 0 };
+	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };
 	FILE *to;
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_report, parse_report, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (!err)
-		err = check_options(&options, &error);
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_report, parse_report, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	err = prepare(&options, &selected, &output, &error);
 	if (!err)
-		err = output__open(options.output, options.input, &to, &error);
+		err = output__open(choice->output, choice->input, &to, &error);
 	if (!err) {
 		output.terminal = terminal__of(to);
-		err = print(&output, options.json);
-		err = output__close(to, options.output, err, &error);
+		err = print(&output, choice->json);
+		err = output__close(to, choice->output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
@@ -273,8 +255,8 @@ static int run_report(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	filter_choice__tell_unmet(&options.choice);
-	return completeness__report(selected.profile, options.strict);
+	filter_choice__tell_unmet(&choice->filter);
+	return completeness__report(selected.profile, choice->strict);
 }
 
 const struct command cmd_report = {

@@ -206,15 +206,11 @@ static int run_stat(int argc, char **argv)
 	};
 	struct stat_run run = { .options = &options };
 	struct error error = { 0 };
-	int err, status;
+	int status;
 
-	err = options__parse(&cmd_stat, parse_stat, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_stat, parse_stat, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	if (options.measure.pid)
 		options.measure.session.follow = false;
 	if (options.output && output__reserve(options.output, &run.file, &run.created, &error)) {

@@ -101,15 +101,11 @@ static int run_symbolize(int argc, char **argv)
 	_cleanup_(free_profile) struct profile *profile = NULL;
 	struct symbolize_options options = { .input = DATA_FILE_DEFAULT };
 	struct error error = { 0 };
-	int err;
+	int err, status;
 
-	err = options__parse(&cmd_symbolize, parse_symbolize, &options, argc, argv, &error);
-	if (err > 0)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_USAGE;
-	}
+	status = options__read(&cmd_symbolize, parse_symbolize, &options, argc, argv);
+	if (status != OPTIONS_READ)
+		return status;
 	if (!options.output)
 		options.output = options.input;
 	err = data_file__read(options.input, &profile, &error);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "message.h"
 
 #define MAX_NAMES 128
 #define MAX_WORD  64
@@ -290,4 +291,18 @@ int options__parse(const struct command *command, argp_parser_t parser, void *op
 			   "--help`",
 			   command->name);
 	return err ? -EINVAL : 0;
+}
+
+int options__read(const struct command *command, argp_parser_t parser, void *options, int argc,
+		  char **argv)
+{
+	struct error error = { 0 };
+	int err = options__parse(command, parser, options, argc, argv, &error);
+
+	if (err > 0)
+		return EXIT_GOOD;
+	if (!err)
+		return OPTIONS_READ;
+	message__print("%s", error.text);
+	return EXIT_USAGE;
 }

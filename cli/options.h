@@ -22,6 +22,11 @@ struct options_input {
 int options__parse(const struct command *command, argp_parser_t parser, void *options, int argc,
 		   char **argv, struct error *error);
 
+/* The same, and tells on stderr what is wrong. OPTIONS_READ, or the status to exit with. */
+#define OPTIONS_READ (-1)
+int options__read(const struct command *command, argp_parser_t parser, void *options, int argc,
+		  char **argv);
+
 /* Prints the full help of @command to stdout. */
 void options__print_help(const struct command *command);
 

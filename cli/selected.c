@@ -9,20 +9,57 @@
 #include "profile_runs.h"
 #include "stack_groups.h"
 
-error_t selected__parse(struct view_choice *view, struct filter_choice *filter, int key, char *arg,
-			struct error *error)
+error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error)
 {
-	error_t err = view_choice__parse(view, key, arg, error);
+	error_t err;
 
-	return err == ARGP_ERR_UNKNOWN ? filter_choice__parse(filter, key, arg, error) : err;
+	switch (key) {
+	case 'i':
+		choice->input = arg;
+		return 0;
+	case 'o':
+		choice->output = arg;
+		return 0;
+	case OPT_JSON:
+		choice->json = true;
+		return 0;
+	case OPT_STRICT:
+		choice->strict = true;
+		return 0;
+	default:
+		err = view_choice__parse(&choice->view, key, arg, error);
+		if (err != ARGP_ERR_UNKNOWN)
+			return err;
+		return filter_choice__parse(&choice->filter, key, arg, error);
+	}
 }
 
-int selected__open(struct selected *selected, const char *path, const struct view_choice *view,
-		   struct filter_choice *filter, enum cost cost, struct error *error)
+error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error *error)
 {
-	int err = data_file__read(path, &selected->profile, error);
+	int found = cost__by_name(name);
 
-	return err ? err : selected__choose(selected, view, filter, cost, error);
+	if (found >= 0) {
+		*cost = found;
+		return 0;
+	}
+	error__set(error, -EINVAL,
+		   "unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary "
+		   "or peak",
+		   name);
+	return EINVAL;
+}
+
+void data_choice__release(struct data_choice *choice)
+{
+	filter_choice__release(&choice->filter);
+}
+
+int selected__open(struct selected *selected, struct data_choice *choice, enum cost cost,
+		   struct error *error)
+{
+	int err = data_file__read(choice->input, &selected->profile, error);
+
+	return err ? err : selected__choose(selected, choice, cost, error);
 }
 
 /* Leaves only the run that is asked for. */
@@ -49,15 +86,16 @@ static int choose_run(struct selected *selected, const struct filter_choice *fil
 	return 0;
 }
 
-int selected__choose(struct selected *selected, const struct view_choice *view,
-		     struct filter_choice *filter, enum cost cost, struct error *error)
+int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
+		     struct error *error)
 {
+	struct filter_choice *filter = &choice->filter;
 	int err = choose_run(selected, filter, error);
 
 	if (!err)
 		err = filter__check_cost(selected->profile, cost, error);
 	if (!err)
-		err = view_choice__open(view, selected->profile, &selected->view, error);
+		err = view_choice__open(&choice->view, selected->profile, &selected->view, error);
 	if (err)
 		return err;
 	selected->groups = stack_groups__new(selected->profile, selected->view);

@@ -20,18 +20,37 @@ struct selected {
 	struct filtered filtered;
 };
 
-/* Takes an option of VIEW_OPTIONS or FILTER_OPTIONS; as view_choice__parse(). */
-error_t selected__parse(struct view_choice *view, struct filter_choice *filter, int key, char *arg,
-			struct error *error);
+/* What a command that reads a data file is told of it. Zeroed but for the input is all of it. To be
+ * released. */
+struct data_choice {
+	const char *input, *output; /* NULL: standard output */
+	bool json, strict;
+	struct view_choice view;
+	struct filter_choice filter;
+};
+
+enum {
+	OPT_DATA_FIRST = 0x400,
+	OPT_JSON = OPT_DATA_FIRST,
+	OPT_STRICT,
+};
+
+/* Takes an option of VIEW_OPTIONS or FILTER_OPTIONS, 'i', 'o', or one of these; as
+ * view_choice__parse(). */
+error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
+/* The cost of this name: 0, or EINVAL with @error set. */
+error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
+void data_choice__release(struct data_choice *choice);
+
 /*
- * Reads @path and applies both choices; -ENODATA also where the file does not know of @cost. 0 or a
+ * Reads the input and applies both choices; -ENODATA also where the file does not know of @cost. 0 or a
  * negative errno with @error set. To be released either way.
  */
-int selected__open(struct selected *selected, const char *path, const struct view_choice *view,
-		   struct filter_choice *filter, enum cost cost, struct error *error);
+int selected__open(struct selected *selected, struct data_choice *choice, enum cost cost,
+		   struct error *error);
 /* The second half of it: with the profile in @selected. */
-int selected__choose(struct selected *selected, const struct view_choice *view,
-		     struct filter_choice *filter, enum cost cost, struct error *error);
+int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
+		     struct error *error);
 void selected__release(struct selected *selected);
 
 #endif
