@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "disasm.h"
 #include "elf_file.h"
@@ -73,15 +74,9 @@ struct reader {
 
 static int addresses__add(struct addresses *addresses, __u64 vaddr)
 {
-	if (addresses->n == addresses->room) {
-		size_t room = addresses->room ? 2 * addresses->room : 256;
-		__u64 *at = reallocarray(addresses->at, room, sizeof(*at));
-
-		if (!at)
-			return -ENOMEM;
-		addresses->at = at;
-		addresses->room = room;
-	}
+	if (array__reserve(&addresses->at, &addresses->room, addresses->n + 1,
+			   sizeof(*addresses->at)))
+		return -ENOMEM;
 	addresses->at[addresses->n++] = vaddr;
 	return 0;
 }
@@ -266,15 +261,9 @@ static int add_slot(const struct elf_slot *elf_slot, void *arg)
 
 	if (!slot.names)
 		return 0;
-	if (reader->n_slots == reader->room_slots) {
-		size_t room = reader->room_slots ? 2 * reader->room_slots : 16;
-		struct slot *slots = reallocarray(reader->slots, room, sizeof(*slots));
-
-		if (!slots)
-			return -ENOMEM;
-		reader->slots = slots;
-		reader->room_slots = room;
-	}
+	if (array__reserve(&reader->slots, &reader->room_slots, reader->n_slots + 1,
+			   sizeof(*reader->slots)))
+		return -ENOMEM;
 	reader->slots[reader->n_slots++] = slot;
 	return 0;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 #define BLOCK_BYTES 65536
 
 struct arena_block {
@@ -76,15 +78,9 @@ const char *arena__string(struct arena *arena, const char *text, size_t size)
 	id = hash_table__find(&arena->index, hash, match_string, arena, &piece);
 	if (id)
 		return arena->strings[id - 1];
-	if (arena->n_strings == arena->strings_room) {
-		size_t room = arena->strings_room ? 2 * arena->strings_room : 256;
-		const char **grown = reallocarray(arena->strings, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		arena->strings = grown;
-		arena->strings_room = room;
-	}
+	if (array__reserve(&arena->strings, &arena->strings_room, arena->n_strings + 1,
+			   sizeof(*arena->strings)))
+		return NULL;
 	copy = arena__alloc(arena, piece.size + 1);
 	if (!copy)
 		return NULL;

@@ -28,3 +28,17 @@ int array__reserve(void *array, size_t *room, size_t n, size_t size)
 	*room = more;
 	return 0;
 }
+
+int array__reserve_zeroed(void *array, size_t *room, size_t n, size_t size)
+{
+	size_t old_room = *room;
+	char *elements;
+	int err = array__reserve(array, room, n, size);
+
+	if (err)
+		return err;
+	memcpy(&elements, array, sizeof(elements));
+	if (*room > old_room)
+		memset(elements + old_room * size, 0, (*room - old_room) * size);
+	return 0;
+}

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* The length that says that a 64-bit length follows; everything from 0xfffffff0 up is reserved. */
 #define LENGTH_IS_64  0xffffffffu
 #define LENGTH_LOWEST 0xfffffff0u
@@ -349,26 +351,9 @@ struct scan {
 	struct cfi_entries *entries;
 	struct raw_fde *raw;
 	__u32 raw_count;
-	__u32 raw_room;
-	__u32 cie_room;
+	size_t raw_room;
+	size_t cie_room;
 };
-
-/* Makes room for one more element; sizes are bounded by the section's. */
-static int reserve(void **array, __u32 count, __u32 *room, size_t size)
-{
-	__u32 want;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	want = *room ? *room * 2 : 64;
-	grown = reallocarray(*array, want, size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = want;
-	return 0;
-}
 
 static int add_cie(struct scan *scan, const struct cfi_arch *arch,
 		   const struct cfi_section *section, __u64 offset, struct cfi_cursor body,
@@ -378,7 +363,8 @@ static int add_cie(struct scan *scan, const struct cfi_arch *arch,
 	struct cfi_cie *cie;
 	int err;
 
-	err = reserve((void **)&entries->cies, entries->cie_count, &scan->cie_room, sizeof(*cie));
+	err = array__reserve(&entries->cies, &scan->cie_room, (size_t)entries->cie_count + 1,
+			     sizeof(*cie));
 	if (err)
 		return err;
 	cie = &entries->cies[entries->cie_count++];
@@ -396,7 +382,8 @@ static int add_raw_fde(struct scan *scan, __u64 cie_offset, struct cfi_cursor bo
 {
 	int err;
 
-	err = reserve((void **)&scan->raw, scan->raw_count, &scan->raw_room, sizeof(*scan->raw));
+	err = array__reserve(&scan->raw, &scan->raw_room, (size_t)scan->raw_count + 1,
+			     sizeof(*scan->raw));
 	if (err)
 		return err;
 	scan->raw[scan->raw_count++] = (struct raw_fde){ cie_offset, body };

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* libLLVM has two millions. */
 #define MAX_ROWS (1u << 26)
 
@@ -26,8 +28,8 @@ struct cfi_builder {
 	struct cfi_table *table;
 	struct unwind_segment *segment; /* where rows go now */
 	__u32 next_block;		/* of the segment; those before it are final */
-	__u32 row_room;
-	__u32 rule_room;
+	size_t row_room;
+	size_t rule_room;
 	bool signal_frame;
 	__u16 slots[INTERN_SLOTS]; /* rule index, 0: free (RULE_NONE is never looked up) */
 };
@@ -47,15 +49,9 @@ static int add_rule(struct cfi_builder *b, const struct unwind_rule *rule, __u16
 {
 	struct cfi_table *table = b->table;
 
-	if (table->rule_count == b->rule_room) {
-		__u32 room = b->rule_room ? b->rule_room * 2 : 64;
-		struct unwind_rule *grown = reallocarray(table->rules, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		table->rules = grown;
-		b->rule_room = room;
-	}
+	if (array__reserve(&table->rules, &b->rule_room, (size_t)table->rule_count + 1,
+			   sizeof(*table->rules)))
+		return -ENOMEM;
 	*out = (__u16)table->rule_count;
 	table->rules[table->rule_count++] = *rule;
 	return 0;
@@ -117,18 +113,11 @@ static int add_row(struct cfi_builder *b, __u64 pc, __u16 rule)
 
 	if (offset && table->rows[table->row_count - 1].rule == rule)
 		return 0;
-	if (table->row_count == b->row_room) {
-		__u32 room = b->row_room ? b->row_room * 2 : 1024;
-		struct unwind_row *grown;
-
-		if (room > MAX_ROWS)
-			return -EFBIG;
-		grown = reallocarray(table->rows, room, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		table->rows = grown;
-		b->row_room = room;
-	}
+	if (table->row_count == MAX_ROWS)
+		return -EFBIG;
+	if (array__reserve(&table->rows, &b->row_room, (size_t)table->row_count + 1,
+			   sizeof(*table->rows)))
+		return -ENOMEM;
 	while (b->next_block <= block)
 		table->blocks[segment->first_block + b->next_block++] = table->row_count;
 	table->rows[table->row_count++] = (struct unwind_row){ (__u16)offset, rule };

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cfi.h"
 #include "cleanup.h"
 #include "dump_unwind.h"
@@ -198,25 +199,6 @@ bool collector__wants_drain(const struct collector *collector)
 	return collector->wants_drain;
 }
 
-/* Makes room for @n elements of @size bytes in *@array, zeroing what is new. */
-static int grow(void *array, size_t *capacity, size_t n, size_t size)
-{
-	void **elements = array, *grown;
-	size_t wanted = *capacity ? *capacity : 64;
-
-	if (n <= *capacity)
-		return 0;
-	while (wanted < n)
-		wanted *= 2;
-	grown = realloc(*elements, wanted * size);
-	if (!grown)
-		return -ENOMEM;
-	memset((char *)grown + *capacity * size, 0, (wanted - *capacity) * size);
-	*elements = grown;
-	*capacity = wanted;
-	return 0;
-}
-
 static bool image_has_pid(const void *owner, __u32 id, const void *key)
 {
 	const struct collector *collector = owner;
@@ -263,8 +245,8 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
  * what was forked. */
 static struct image *get_image(struct collector *collector, __u32 id)
 {
-	if (!id ||
-	    grow(&collector->images, &collector->images_capacity, id, sizeof(*collector->images)))
+	if (!id || array__reserve_zeroed(&collector->images, &collector->images_capacity, id,
+					 sizeof(*collector->images)))
 		return NULL;
 	if (id > collector->n_images)
 		collector->n_images = id;
@@ -291,8 +273,8 @@ static int handle_process(struct collector *collector, const struct ap_process_r
 	if (record->event == AP_PROCESS_EXITED || record->event == AP_PROCESS_EXECED)
 		end_image(collector, record);
 	if (record->event == AP_PROCESS_EXITED) {
-		if (grow(&collector->ended, &collector->ended_capacity, collector->n_ended + 1,
-			 sizeof(*collector->ended)))
+		if (array__reserve_zeroed(&collector->ended, &collector->ended_capacity,
+					  collector->n_ended + 1, sizeof(*collector->ended)))
 			return -ENOMEM;
 		collector->ended[collector->n_ended++] = record->pid;
 		return 0;
@@ -521,8 +503,9 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 	size_t index;
 	int err;
 
-	if (!record->id || grow(&collector->module_by_kernel_id, &collector->n_kernel_modules,
-				record->id, sizeof(*collector->module_by_kernel_id)))
+	if (!record->id ||
+	    array__reserve_zeroed(&collector->module_by_kernel_id, &collector->n_kernel_modules,
+				  record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
 	file.path = told_path(collector, record);
 	err = get_module(collector, &file, record->version, &index);
@@ -574,8 +557,9 @@ int collector__add_vdso(struct collector *collector)
 	err = add_module(collector, vdso_file(header, vdso_size(header)), "[vdso]", &identity,
 			 &index);
 	if (!err)
-		err = grow(&collector->module_by_kernel_id, &collector->n_kernel_modules,
-			   AP_MODULE_VDSO, sizeof(*collector->module_by_kernel_id));
+		err = array__reserve_zeroed(&collector->module_by_kernel_id,
+					    &collector->n_kernel_modules, AP_MODULE_VDSO,
+					    sizeof(*collector->module_by_kernel_id));
 	if (err)
 		return err;
 	module = &collector->modules[index];
@@ -724,7 +708,8 @@ static bool is_entry(struct collector *collector, const struct ap_frame *frame, 
 static int note_dumped(struct collector *collector, __u64 number, __u32 stack)
 {
 	if (!number || number > UINT32_MAX ||
-	    grow(&collector->dumped, &collector->n_dumped, number, sizeof(*collector->dumped)))
+	    array__reserve_zeroed(&collector->dumped, &collector->n_dumped, number,
+				  sizeof(*collector->dumped)))
 		return -ENOMEM;
 	collector->dumped[number - 1].stack = stack;
 	return 0;
@@ -893,8 +878,8 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 		if (err)
 			return err;
 	}
-	if (grow(&collector->stacks, &collector->stacks_capacity, collector->n_stacks + 1,
-		 sizeof(*collector->stacks)))
+	if (array__reserve_zeroed(&collector->stacks, &collector->stacks_capacity,
+				  collector->n_stacks + 1, sizeof(*collector->stacks)))
 		return -ENOMEM;
 	stack = &collector->stacks[collector->n_stacks];
 	stack->hash = record->stack;

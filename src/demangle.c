@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "coprocess.h"
 #include "demangle_isolated.h"
@@ -232,15 +233,9 @@ static int add_base(struct demangler *demangler, char *base)
 {
 	int err;
 
-	if (demangler->n_names == demangler->names_room) {
-		size_t room = demangler->names_room * 2 + 64;
-		struct isolated_name *grown = reallocarray(demangler->names, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		demangler->names = grown;
-		demangler->names_room = room;
-	}
+	if (array__reserve(&demangler->names, &demangler->names_room, demangler->n_names + 1,
+			   sizeof(*demangler->names)))
+		return -ENOMEM;
 	err = hash_table__insert(&demangler->index, hash_string(demangler->seed, base),
 				 demangler->n_names + 1);
 	if (err)

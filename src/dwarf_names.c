@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "array.h"
 
 /* From a concrete function over its abstract one to its declaration there are two steps. */
 #define MAX_ORIGINS 16
@@ -244,15 +245,8 @@ const char *dwarf_names__symbol(struct dwarf_names *names, Dwarf_Die *die)
 	symbol = make_symbol(names, *die);
 	if (!symbol)
 		return NULL;
-	if (names->n_known == names->room) {
-		size_t room = names->room ? 2 * names->room : 64;
-		struct known_name *grown = reallocarray(names->known, room, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		names->known = grown;
-		names->room = room;
-	}
+	if (array__reserve(&names->known, &names->room, names->n_known + 1, sizeof(*names->known)))
+		return NULL;
 	names->known[names->n_known] = (struct known_name){ die->addr, symbol };
 	if (hash_table__insert(&names->index, hash, names->n_known + 1))
 		return NULL;

@@ -4,6 +4,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 
+#include "array.h"
 #include "dwarf_internal.h"
 
 /* Units without ranges that are looked through for what no other has. */
@@ -91,15 +92,8 @@ static int add_bare(Dwarf_Off **bare, size_t *n_bare, size_t *room, Dwarf_Off un
 {
 	if (*n_bare >= MAX_BARE)
 		return 0;
-	if (*n_bare == *room) {
-		size_t wanted = *room ? 2 * *room : 64;
-		Dwarf_Off *grown = reallocarray(*bare, wanted, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		*bare = grown;
-		*room = wanted;
-	}
+	if (array__reserve(bare, room, *n_bare + 1, sizeof(**bare)))
+		return -ENOMEM;
 	(*bare)[(*n_bare)++] = unit;
 	return 0;
 }

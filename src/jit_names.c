@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "perf_map.h"
 #include "profile.h"
@@ -51,21 +52,6 @@ void jit_names__free(struct jit_names *names)
 	free(names->processes);
 	free(names->frames);
 	free(names);
-}
-
-static int reserve(void *array, size_t *room, size_t n, size_t size)
-{
-	void **at = array, *grown;
-	size_t wanted = *room ? 2 * *room : 64;
-
-	if (n < *room)
-		return 0;
-	grown = reallocarray(*at, wanted, size);
-	if (!grown)
-		return -ENOMEM;
-	*at = grown;
-	*room = wanted;
-	return 0;
 }
 
 /* The effective user, and the pid in the innermost PID namespace, which is the process's own. */
@@ -122,8 +108,8 @@ static int get_process(struct jit_names *names, __u32 image, __u32 pid, size_t *
 			return 0;
 		}
 	}
-	err = reserve(&names->processes, &names->processes_room, names->n_processes,
-		      sizeof(*names->processes));
+	err = array__reserve(&names->processes, &names->processes_room, names->n_processes + 1,
+			     sizeof(*names->processes));
 	if (err)
 		return err;
 	names->processes[names->n_processes] =
@@ -141,8 +127,8 @@ int jit_names__add(struct jit_names *names, __u32 image, __u32 pid, __u32 frame)
 		return 0;
 	err = get_process(names, image, pid, &process);
 	if (!err)
-		err = reserve(&names->frames, &names->frames_room, names->n_frames,
-			      sizeof(*names->frames));
+		err = array__reserve(&names->frames, &names->frames_room, names->n_frames + 1,
+				     sizeof(*names->frames));
 	if (err)
 		return err;
 	names->last_frame = frame;

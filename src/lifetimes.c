@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "array.h"
 #include "hash_table.h"
 #include "profile.h"
 
@@ -62,15 +63,9 @@ static int add(struct lifetimes *lifetimes, const struct entry *wanted)
 			profile__add_up(entry->sum.size_bytes, wanted->sum.size_bytes);
 		return 0;
 	}
-	if (lifetimes->n == lifetimes->room) {
-		size_t room = lifetimes->room ? 2 * lifetimes->room : 1024;
-		struct entry *entries = reallocarray(lifetimes->entries, room, sizeof(*entries));
-
-		if (!entries)
-			return -ENOMEM;
-		lifetimes->entries = entries;
-		lifetimes->room = room;
-	}
+	if (array__reserve(&lifetimes->entries, &lifetimes->room, lifetimes->n + 1,
+			   sizeof(*lifetimes->entries)))
+		return -ENOMEM;
 	err = hash_table__insert(&lifetimes->index, hash, lifetimes->n + 1);
 	if (!err)
 		lifetimes->entries[lifetimes->n++] = *wanted;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "lifetimes.h"
@@ -93,25 +94,6 @@ static __u64 now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
-/* Makes room for @n elements of @size bytes in *@array, zeroing what is new. */
-static int grow(void *array, size_t *room, size_t n, size_t size)
-{
-	void **elements = array, *grown;
-	size_t wanted = *room ? *room : 64;
-
-	if (n <= *room)
-		return 0;
-	while (wanted < n)
-		wanted *= 2;
-	grown = realloc(*elements, wanted * size);
-	if (!grown)
-		return -ENOMEM;
-	memset((char *)grown + *room * size, 0, (wanted - *room) * size);
-	*elements = grown;
-	*room = wanted;
-	return 0;
 }
 
 static __u64 default_max_blocks(void)
@@ -268,7 +250,8 @@ void live__free(struct live *live)
 
 static struct space *get_space(struct live *live, __u32 number)
 {
-	if (grow(&live->spaces, &live->n_spaces, (size_t)number + 1, sizeof(*live->spaces)))
+	if (array__reserve_zeroed(&live->spaces, &live->n_spaces, (size_t)number + 1,
+				  sizeof(*live->spaces)))
 		return NULL;
 	return &live->spaces[number];
 }
@@ -303,8 +286,10 @@ static int handle_process(struct live *live, const struct ap_process_record *rec
 	}
 	if (record->event == AP_PROCESS_EXECED)
 		stop_running(live, record->parent);
-	if (grow(&live->images, &live->n_images, (size_t)record->id + 1, sizeof(*live->images)) ||
-	    grow(&live->running, &live->running_room, live->n_running + 1, sizeof(*live->running)))
+	if (array__reserve_zeroed(&live->images, &live->n_images, (size_t)record->id + 1,
+				  sizeof(*live->images)) ||
+	    array__reserve_zeroed(&live->running, &live->running_room, live->n_running + 1,
+				  sizeof(*live->running)))
 		return -ENOMEM;
 	image = &live->images[record->id];
 	image->pid = record->pid;
@@ -398,7 +383,8 @@ static int absorb(struct live *live, __u32 space_number, const struct ap_block *
 	struct record_extra *extra;
 
 	if (block->record >= live->options.max_records ||
-	    grow(&live->extras, &live->n_extras, (size_t)block->record + 1, sizeof(*live->extras)))
+	    array__reserve_zeroed(&live->extras, &live->n_extras, (size_t)block->record + 1,
+				  sizeof(*live->extras)))
 		return -ENOMEM;
 	extra = &live->extras[block->record];
 	if (space->state == SPACE_DISCARDED) {

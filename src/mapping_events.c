@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 
@@ -204,17 +205,10 @@ static void add_event(struct mapping_events *events, const struct mapping_event 
 {
 	struct mapping_event *copy;
 
-	if (events->n_events == events->capacity) {
-		size_t capacity = events->capacity ? 2 * events->capacity : 64;
-		struct mapping_event *grown =
-			realloc(events->events, capacity * sizeof(*events->events));
-
-		if (!grown) {
-			events->lost++;
-			return;
-		}
-		events->events = grown;
-		events->capacity = capacity;
+	if (array__reserve(&events->events, &events->capacity, events->n_events + 1,
+			   sizeof(*events->events))) {
+		events->lost++;
+		return;
 	}
 	copy = &events->events[events->n_events];
 	*copy = *event;

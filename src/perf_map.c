@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 
 /* A large node program has some 10 MiB. */
@@ -100,15 +101,8 @@ static int add_line(struct perf_map *map, char *line)
 	if (!read_number(&line, &entry.start) || !read_number(&line, &size) || !*line || !size ||
 	    __builtin_add_overflow(entry.start, size, &entry.end))
 		return 0;
-	if (map->n == map->room) {
-		size_t room = map->room ? 2 * map->room : 1024;
-		struct entry *grown = reallocarray(map->entries, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		map->entries = grown;
-		map->room = room;
-	}
+	if (array__reserve(&map->entries, &map->room, map->n + 1, sizeof(*map->entries)))
+		return -ENOMEM;
 	clean_name(line);
 	entry.name = line;
 	map->entries[map->n++] = entry;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "hash_table.h"
 
@@ -94,16 +95,9 @@ static struct process_map *get_process(struct process_maps *maps, __u32 pid)
 		return process;
 	if (maps->n == maps->capacity && maps->n_free > maps->n / 2)
 		compact(maps);
-	if (maps->n == maps->capacity) {
-		size_t capacity = maps->capacity ? 2 * maps->capacity : 64;
-		struct process_map *grown =
-			realloc(maps->processes, capacity * sizeof(*maps->processes));
-
-		if (!grown)
-			return NULL;
-		maps->processes = grown;
-		maps->capacity = capacity;
-	}
+	if (array__reserve(&maps->processes, &maps->capacity, maps->n + 1,
+			   sizeof(*maps->processes)))
+		return NULL;
 	process = &maps->processes[maps->n];
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
@@ -118,16 +112,9 @@ static int add_mapping(struct process_map *process, const struct code_mapping *m
 {
 	struct code_mapping *copy;
 
-	if (process->n == process->capacity) {
-		size_t capacity = process->capacity ? 2 * process->capacity : 16;
-		struct code_mapping *grown =
-			realloc(process->mappings, capacity * sizeof(*process->mappings));
-
-		if (!grown)
-			return -ENOMEM;
-		process->mappings = grown;
-		process->capacity = capacity;
-	}
+	if (array__reserve(&process->mappings, &process->capacity, process->n + 1,
+			   sizeof(*process->mappings)))
+		return -ENOMEM;
 	copy = &process->mappings[process->n];
 	*copy = *mapping;
 	copy->path = strdup(mapping->path);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "hash_table.h"
 #include "profile.h"
@@ -54,15 +55,9 @@ static int add_label(struct builder *builder, const struct stack_label *wanted, 
 		*at = found - 1;
 		return 0;
 	}
-	if (view->n_labels == builder->labels_room) {
-		size_t room = builder->labels_room * 2 + 256;
-		struct stack_label *grown = reallocarray(view->labels, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		view->labels = grown;
-		builder->labels_room = room;
-	}
+	if (array__reserve(&view->labels, &builder->labels_room, view->n_labels + 1,
+			   sizeof(*view->labels)))
+		return -ENOMEM;
 	if (hash_table__insert(&builder->index, hash, view->n_labels + 1))
 		return -ENOMEM;
 	*at = view->n_labels;

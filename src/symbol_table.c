@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* [start, start of the next range) belongs to @name, or to nobody where that has no text. */
 struct range {
 	__u64 start;
@@ -75,15 +77,9 @@ int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
 	    !(header.sh_flags & SHF_EXECINSTR) || symbol->st_value < header.sh_addr ||
 	    symbol->st_value - header.sh_addr >= header.sh_size)
 		return 0;
-	if (table->n_symbols == table->room) {
-		size_t room = table->room ? 2 * table->room : 256;
-		struct symbol *grown = reallocarray(table->symbols, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		table->symbols = grown;
-		table->room = room;
-	}
+	if (array__reserve(&table->symbols, &table->room, table->n_symbols + 1,
+			   sizeof(*table->symbols)))
+		return -ENOMEM;
 	to = &table->symbols[table->n_symbols];
 	to->start = symbol->st_value - bias;
 	to->limit = to->start + (header.sh_size - (symbol->st_value - header.sh_addr));

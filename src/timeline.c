@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "array.h"
+
 /* Of the first moments, where the recording's length decides. */
 #define FIRST_STEP_NS 1000000
 
@@ -33,16 +35,9 @@ int timeline__add(struct timeline *timeline, const struct profile_moment *moment
 	}
 	if (!timeline->interval_ns && timeline->n == TIMELINE_MOMENTS)
 		thin_out(timeline);
-	if (timeline->n == timeline->room) {
-		size_t room = timeline->room ? 2 * timeline->room : TIMELINE_MOMENTS;
-		struct profile_moment *moments =
-			reallocarray(timeline->moments, room, sizeof(*moments));
-
-		if (!moments)
-			return -ENOMEM;
-		timeline->moments = moments;
-		timeline->room = room;
-	}
+	if (array__reserve(&timeline->moments, &timeline->room, timeline->n + 1,
+			   sizeof(*timeline->moments)))
+		return -ENOMEM;
 	timeline->moments[timeline->n++] = *moment;
 	/* A multiple of the step, so that what thinning leaves is even. */
 	timeline->next_ns =

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 #include "wrappers_data.h"
@@ -52,15 +53,9 @@ static bool matches(const char *pattern, const char *text)
 
 static int add_pattern(struct wrappers *wrappers, const struct pattern *pattern)
 {
-	if (wrappers->n_patterns == wrappers->patterns_room) {
-		size_t room = wrappers->patterns_room * 2 + 256;
-		struct pattern *grown = reallocarray(wrappers->patterns, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		wrappers->patterns = grown;
-		wrappers->patterns_room = room;
-	}
+	if (array__reserve(&wrappers->patterns, &wrappers->patterns_room, wrappers->n_patterns + 1,
+			   sizeof(*wrappers->patterns)))
+		return -ENOMEM;
 	wrappers->patterns[wrappers->n_patterns++] = *pattern;
 	return 0;
 }
