@@ -162,7 +162,7 @@ static int run_doctor(int argc, char **argv)
 	struct kernel kernel;
 	struct probes *probes = NULL;
 	bool works;
-	int err, status;
+	int err = 0, status;
 
 	status = options__read(&cmd_doctor, parse_doctor, &measure, argc, argv);
 	if (status != OPTIONS_READ)

@@ -139,6 +139,7 @@ def test_process_that_cannot_be_attached_to(refuse, runner, allocprof, target, t
     odd.exit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_process_that_ends_meanwhile(runner, allocprof, target, tmp_path, command):
     """It ends while the probes are being set or after: a sentence, or an empty report; never silence

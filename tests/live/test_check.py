@@ -5,6 +5,8 @@ import json
 import re
 import xml.etree.ElementTree
 
+import pytest
+
 from support import SOURCE
 
 REQUESTS = 1000
@@ -38,6 +40,7 @@ def write(path, **tests):
     return path
 
 
+@pytest.mark.slow
 def test_story(run, allocprof, target, tmp_path):
     """A build passes, the next one allocates more in each request and has a renamed function."""
     budget = write(tmp_path / "budget.json", requests={
@@ -78,6 +81,7 @@ def test_story(run, allocprof, target, tmp_path):
     check(run, allocprof, budget, after, str(REQUESTS), expect=0)
 
 
+@pytest.mark.slow
 def test_worst_result_wins(run, allocprof, target, tmp_path):
     server = target("request_server_before")
     once = {"runs": 1, "warmup": 0}

@@ -86,6 +86,7 @@ def test_names(run, allocprof, server, tmp_path):
     assert "can be one of them" in check(run, allocprof, budget, *server, expect=64)
 
 
+@pytest.mark.slow
 def test_baseline_dir(run, allocprof, target, server, tmp_path):
     """It is made, and what failed is compared with what is in it."""
     budget = write(tmp_path / "budget.json", a={"total_allocations": WITHIN, **ONCE})
@@ -101,6 +102,7 @@ def test_baseline_dir(run, allocprof, target, server, tmp_path):
     assert not (tmp_path / "budget.json.baselines").exists()
 
 
+@pytest.mark.slow
 def test_renamed_test(run, allocprof, server, tmp_path):
     """The recording of the old name is none of the new one, and stays."""
     budget = write(tmp_path / "budget.json", old={"total_allocations": WITHIN, **ONCE})
@@ -132,6 +134,7 @@ SPOILS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SPOILS)
 def test_spoilt_baseline(run, allocprof, server, tmp_path, kind):
     budget = write(tmp_path / "budget.json", a={"total_allocations": WITHIN, **ONCE})
@@ -151,6 +154,7 @@ def read_only(run, directory, argv, expect):
     return run(["unshare", "-m", "sh", "-c", script, directory, *argv], expect=expect).stderr.decode()
 
 
+@pytest.mark.slow
 def test_no_place_for_baselines(run, allocprof, server, tmp_path):
     """All is judged, and it is said that failures cannot be explained."""
     directory = tmp_path / "project"
@@ -174,6 +178,7 @@ def test_no_place_for_baselines(run, allocprof, server, tmp_path):
     assert os.listdir(directory) == ["budget.json"]
 
 
+@pytest.mark.slow
 def test_recording_cannot_be_kept(run, allocprof, server, tmp_path):
     """No room for recordings: the same, for each test."""
     room = tmp_path / "room"
@@ -201,6 +206,7 @@ def test_update_where_it_cannot_be_written(run, allocprof, server, tmp_path):
     assert os.listdir(directory) == ["budget.json"]
 
 
+@pytest.mark.slow
 def test_update_leaves_what_failed(run, allocprof, server, tmp_path):
     """Nothing of a test that failed is written; of the others all."""
     budget = write(tmp_path / "budget.json",
@@ -218,6 +224,7 @@ def test_update_leaves_what_failed(run, allocprof, server, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["budget.json", "budget.json.baselines"]
 
 
+@pytest.mark.slow
 def test_commands_that_fail(run, allocprof, server, tmp_path):
     """None is judged, all others are; the worst is the status."""
     plain = tmp_path / "plain"
@@ -248,6 +255,7 @@ HOSTILE = ['"quoted"', "it's", "<b>&amp;", "]]>", "a]]>b<![CDATA[", "<!--", "&#0
            "\ufffe", "\u0085", "%s%n", "name with blanks "]
 
 
+@pytest.mark.slow
 def test_junit_of_hostile_names(run, allocprof, server, tmp_path):
     budget = tmp_path / "bud\x01get & <co>.json"
     write(budget, **{name: {"command": server, "total_allocations": OVER, **ONCE}

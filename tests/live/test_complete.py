@@ -38,6 +38,7 @@ def loaded_later(name):
                           check=True).stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LANGUAGES.values(), ids=LANGUAGES.keys())
 def test_real_program(run, allocprof, tmp_path, name):
     argv, text = {**PROGRAMS, **MORE}[name]

@@ -157,6 +157,7 @@ def test_dump(controlled):
     assert any(text.endswith("main") for text in stacks), "named like any other"
 
 
+@pytest.mark.slow
 def test_dump_with_live(controlled):
     """What is live at that moment; the last file is as if there had been none."""
     one = controlled("record", "--live")
@@ -185,6 +186,7 @@ def test_dump_with_live(controlled):
     assert b"cannot be reset" in controlled("record", "--live").ctl("reset", expect=1).stderr
 
 
+@pytest.mark.slow
 def test_live_dump_of_a_busy_target(controlled):
     """Exact, or not at all."""
     one = controlled("record", "--live", argv=("busy_threads", "4"))
@@ -245,6 +247,7 @@ def test_reset_while_paused(controlled):
     assert one.calls() == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inject", [[], ["--inject", "counts=4"], ["--inject", "multi=0"]],
                          ids=["plain", "full", "single"])
 def test_pieces_make_the_whole(controlled, inject):

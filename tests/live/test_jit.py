@@ -45,6 +45,7 @@ def test_maps_that_are_not_believed(run, allocprof, target, tmp_path, clean_maps
     assert "main;[unknown];allocate" in "".join(recording.texts())
 
 
+@pytest.mark.slow
 def test_node(run, allocprof, tmp_path, clean_maps):
     node = shutil.which("node", path="/usr/bin")
     if not node:

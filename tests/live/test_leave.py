@@ -60,6 +60,7 @@ def test_killed_while_the_target_allocates(runner, allocprof, target, tmp_path):
     obedient.exit()
 
 
+@pytest.mark.slow
 def test_duration(runner, allocprof, target, tmp_path):
     obedient = Obedient(runner, [target("sleeper")])
     process = attach(runner, allocprof, ["record", "-o", "DATA"], obedient.pid, tmp_path,

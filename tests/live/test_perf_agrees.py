@@ -55,6 +55,7 @@ def raw_of(counts, hits):
             for names in by_address(libc_path())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words, status", ONE_PROCESS)
 def test_counter_changes_no_hit(hits, counter, target, words, status):
     """Every hit, internal ones too, is there with the counter as without, and the counter's calls

@@ -120,6 +120,7 @@ def test_cpp(run, allocprof, target, tmp_path, way, level, live):
     assert_regions(report, own_figures(result), live, knows_bytes=way == "lambda")
 
 
+@pytest.mark.slow
 def test_single_probes(run, allocprof, target, tmp_path):
     report, result = stat(run, allocprof, tmp_path, ["--live", "--inject", "multi=0"],
                           [target("regions_O2"), "nest"])
@@ -265,6 +266,7 @@ def check(run, allocprof, tmp_path, test, *options, expect=0):
     return result.stderr.decode(), json.loads(budget.read_text())["tests"]["t"]
 
 
+@pytest.mark.slow
 def test_check(run, allocprof, target, tmp_path):
     command = [target("regions_O2"), "nest"]
     own = own_figures(run(command))
@@ -282,6 +284,7 @@ def test_check(run, allocprof, target, tmp_path):
     assert "in region 'parse'" in (tmp_path / "junit.xml").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit, status, words", [
     ({"parse": {"total_allocations": {"max": 1}}}, 1, "in region 'parse' total_allocations"),
     ({"parse": {"total_allocated_bytes": {"min": 10**6}}}, 3, "under the lower limit"),
@@ -299,6 +302,7 @@ def test_check_judges(run, allocprof, target, tmp_path, limit, status, words):
     assert words in said
 
 
+@pytest.mark.slow
 def test_check_incomplete(run, allocprof, target, tmp_path):
     said, _ = check(run, allocprof, tmp_path, {
         "command": [target("regions_O0"), "deep"],

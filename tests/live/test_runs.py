@@ -38,6 +38,7 @@ class Numbered:
         return len(self.state.read_text().splitlines()) if self.state.exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["here", "pid_namespace"])
 @pytest.mark.parametrize("name", ["every_function", "throw", "fork", "threads", "longjmp"])
@@ -64,6 +65,7 @@ def test_each_run_is_what_one_is(run, allocprof, target, tmp_path, name, wrap, o
         one.sql("SELECT DISTINCT text FROM stack_texts ORDER BY text")
 
 
+@pytest.mark.slow
 def test_reports(run, allocprof, target, tmp_path):
     """Run n keeps n blocks; each report has one run, or says that it has them all."""
     data = tmp_path / "data"
@@ -98,6 +100,7 @@ def test_reports(run, allocprof, target, tmp_path):
     assert difference.stdout.decode().count("; 3 runs, 1 to 3") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_signal_ends_a_series(runner, allocprof, target, tmp_path, command, stop):
@@ -152,6 +155,7 @@ def test_run_that_cannot_start(run, allocprof, tmp_path, command):
     assert len(lines) == (2 if command == "record" else 1), lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_failing_runs_count(run, allocprof, tmp_path, command):
     """Status is that of the first that failed; the warm-up run is none."""
@@ -165,6 +169,7 @@ def test_failing_runs_count(run, allocprof, tmp_path, command):
         assert runs.meta["exit_status"] == "5" and runs.meta["warmup_runs"] == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build_ids", [True, False], ids=["build_ids", "no_build_ids"])
 @pytest.mark.parametrize("way", ["renamed", "overwritten"])
 def test_program_replaced_between_runs(run, allocprof, target, tmp_path, way, build_ids):
@@ -212,6 +217,7 @@ def test_names_later(run, allocprof, target, tmp_path):
     assert [runs.callers(number)["first_makes"] for number in (1, 2)] == [1, 1]
 
 
+@pytest.mark.slow
 def test_input_is_read_again(run, allocprof, target, tmp_path):
     text = tmp_path / "input"
     text.write_text("keep 7\nalloc 5\n")

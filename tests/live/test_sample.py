@@ -30,6 +30,7 @@ def test_one_byte_of_one_without_live(both, target, tmp_path):
         == [(recording.ledger["events"], 0, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["live_random", 9, 4, 4000], ["return_hazards", "jump"],
                                    ["live_shapes", "exec"], ["live_shapes", "fork_free"],
                                    ["sample_shapes"]],
@@ -59,6 +60,7 @@ def test_ledger(both, run, allocprof, target, tmp_path, words, options):
     assert "one byte of 300 was sampled: all numbers are estimates" in result.stderr.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("live", [True, False], ids=["live", "calls"])
 def test_truth_is_near(run, allocprof, target, tmp_path, live):
     """Within 6.5 of the standard deviations that are stated, which is less than 1 in 10^10 for what has as
@@ -86,6 +88,7 @@ def big_blocks(run, allocprof, target, tmp_path, case):
         "SELECT allocations, live, temporary FROM memory WHERE live_bytes + freed_bytes > 99 << 20")
 
 
+@pytest.mark.slow
 def test_end_by_a_realloc_that_is_passed_by(run, allocprof, target, tmp_path):
     assert big_blocks(run, allocprof, target, tmp_path, "shrink") == [(100, 0, 100)]
 
@@ -108,6 +111,7 @@ def test_no_harm(run, allocprof, target, tmp_path, words, live):
     assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options, reason", [
     (["--inject", "counts=1,ring=4096"], None),
     (["--inject", "ring=4096"], None),
@@ -131,6 +135,7 @@ def test_losses(run, allocprof, target, tmp_path, options, reason):
         assert f"not complete: {lost} calls lost ({reason})" in result.stderr.decode()
 
 
+@pytest.mark.slow
 def test_max_live(run, allocprof, target, tmp_path):
     """What does not fit is counted as what it stands for."""
     result = run([allocprof, "record", "--live", "--sample", "1K", "--max-live", "100", "-o",
@@ -155,6 +160,7 @@ def test_windows(run, allocprof, target, tmp_path):
         sampling.deviation_of_one(200, 1024) + sampling.deviation_of_one(1500, 1024))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["calls", "live"])
 def test_runs(run, allocprof, target, tmp_path, options):
     """Of several runs the samples are kept as the counts are: together they are those of each."""

@@ -41,6 +41,7 @@ def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name)
     compare(run, allocprof, counter, target, tmp_path, argv, in_pid_namespace, status, INPUT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
 @pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_ten_programs_many_times(run, allocprof, counter, target, tmp_path, wrap, times):

@@ -163,6 +163,7 @@ def test_no_follow(run, allocprof, counter, target, tmp_path, command, name):
         assert len(pids) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("way", ["attached", "no_follow"])
 def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, way):
@@ -246,6 +247,7 @@ def test_linker_is_named(run, allocprof, target, tmp_path, command):
         assert "main" in {name for text in recording.texts() for name in text.split(";")}
 
 
+@pytest.mark.slow
 def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
     """A process maps several files at once, and the last of them is one that should have been
     probed; also when allocprof is busy with the first meanwhile."""
