@@ -213,6 +213,8 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 				  options->return_instruction_program, error);
 	if (!err && returns == RETURNS_PROBED && options->session_program)
 		entries = options->session_program;
+	else if (!err && options->load_program)
+		err = options->load_program(options->context, &entries, error);
 	else if (!err && returns == RETURNS_PROBED)
 		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
 	if (returns == RETURNS_UNKNOWN)

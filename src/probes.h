@@ -44,8 +44,10 @@ struct probes_options {
 	struct bpf_program *return_instruction_program, *free_program;
 	/* What goes to returns, besides @program, which goes to the entries; or NULL and */
 	struct bpf_program *return_program;
-	/* this, which goes to the entries with their returns instead of @program. */
+	/* this, which goes to the entries with their returns instead of @program, */
 	struct bpf_program *session_program;
+	/* and this, which gets @program loaded when it is needed all the same. */
+	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
 	bool multi;
 	pid_t pid;    /* 0: every process */
 	int sites_fd; /* maps of the programs */

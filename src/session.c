@@ -24,16 +24,11 @@
 #include "probes.h"
 #include "profile.h"
 #include "regions.h"
-#include "sampling.h"
 #include "symbols.h"
 #include "translator.h"
-#include "uprobe_multi.h"
 
 /* The ring buffer is read at least this often, also when nothing woke us. */
 #define TICK_MS 100
-
-/* Records with live at the most. */
-#define MAX_RECORDS 262144
 
 /* Stacks that are unwound before the ring buffer is looked at again: the record of a new file must not
  * wait for long, or ever more stacks come that want unwinding for the lack of its table. */
@@ -47,189 +42,12 @@ __u64 session__clock_ns(clockid_t clock)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	return 0;
-}
-
 static int handle_record(void *context, void *record, size_t size)
 {
 	struct session *session = context;
 	int err = collector__handle_record(session->collector, record, size);
 
 	return err || !session->live ? err : live__handle_record(session->live, record, size);
-}
-
-static void set_size(struct bpf_map *map, __u32 wanted, bool used)
-{
-	if (!used)
-		bpf_map__set_max_entries(map, 1);
-	else if (wanted)
-		bpf_map__set_max_entries(map, wanted);
-}
-
-/* A power of two: slots are taken by the hash of the thread, and what a thread left there saves most
- * of its next walk. */
-static __u32 scratch_slots(int n_cpus)
-{
-	__u32 slots = 64;
-
-	while (slots < 8U * n_cpus && slots < 512)
-		slots *= 2;
-	return slots;
-}
-
-static __u32 max_records(const struct session_options *options)
-{
-	return options->limits.counts ? options->limits.counts : MAX_RECORDS;
-}
-
-/* Stacks are walked to be kept, or to see what a call is within. */
-static bool walks(const struct session_options *options)
-{
-	return options->stacks || options->window.within;
-}
-
-static bool has_window_functions(const struct session_options *options)
-{
-	const struct window_options *window = &options->window;
-
-	return window->within || window->start_on || window->stop_on;
-}
-
-static void choose_programs(struct session *session)
-{
-	struct allocprof_bpf *skeleton = session->skeleton;
-	const struct session_options *options = &session->options;
-	bool live = options->live;
-
-	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
-	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
-	bpf_program__set_autoload(skeleton->progs.find_module, walks(options));
-	bpf_program__set_autoload(skeleton->progs.gate_event, has_window_functions(options));
-	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
-	/* Also beside sessions: for allocators whose returns must not be probed. */
-	bpf_program__set_autoload(skeleton->progs.live_entry, live);
-	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
-	bpf_program__set_autoload(skeleton->progs.live_free, live);
-	bpf_program__set_autoload(skeleton->progs.live_session, live && session->sessions);
-	bpf_program__set_autoload(skeleton->progs.live_return, live && !session->sessions);
-}
-
-static void configure(struct session *session, int n_cpus)
-{
-	const struct session_options *options = &session->options;
-	const struct session_limits *limits = &options->limits;
-	struct allocprof_bpf *skeleton = session->skeleton;
-	__u32 ring_bytes;
-
-	set_size(skeleton->maps.processes, limits->processes, true);
-	set_size(skeleton->maps.tail_calls, limits->tail_calls, true);
-	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
-	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
-	set_size(skeleton->maps.records, (max_records(options) + AP_CHUNK - 1) / AP_CHUNK,
-		 options->live);
-	set_size(skeleton->maps.record_indexes, limits->counts, options->live && options->stacks);
-	set_size(skeleton->maps.threads, limits->threads, options->live);
-	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
-	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);
-	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
-	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), walks(options));
-	set_size(skeleton->maps.vmas, 0, walks(options));
-	set_size(skeleton->maps.unwind_tables, 0, walks(options));
-	set_size(skeleton->maps.unwind_slices, 0, walks(options));
-	set_size(skeleton->maps.unwind_rules, 0, walks(options));
-	set_size(skeleton->maps.within_ranges, 0, options->window.within);
-	set_size(skeleton->maps.region_threads, limits->threads, options->regions);
-	set_size(skeleton->maps.region_begins, 0, options->regions);
-	set_size(skeleton->maps.region_counts, 0, options->regions);
-	set_size(skeleton->maps.region_stats, 0, options->regions);
-	if (limits->ring_bytes)
-		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
-	else if (!options->stacks)
-		bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20);
-	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
-
-	skeleton->rodata->config = (struct ap_config){
-		.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
-		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
-		.no_scratch = limits->no_scratch,
-		.stack_dump = options->stack_dump_bytes,
-		.follow = options->follow,
-		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
-		.wake_at_bytes = ring_bytes / 8,
-		.dump_below_bytes = ring_bytes / 2,
-		.live = options->live,
-		.live_stacks = options->live && options->stacks,
-		.max_dumped = max_records(options) / 2,
-		.starts_closed = options->window.start_on != NULL,
-		.within = options->window.within != NULL,
-		.regions = options->regions,
-	};
-	skeleton->bss->gate.open = !options->window.delay_ns && !options->window.paused;
-	skeleton->bss->gate.opened = skeleton->bss->gate.open;
-	if (options->live)
-		skeleton->rodata->config.drain_at =
-			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
-	if (options->sample_bytes)
-		sampling__configure(options->sample_bytes, &skeleton->rodata->config);
-	choose_programs(session);
-}
-
-static struct bpf_program *probe_program(const struct session *session)
-{
-	if (session->options.live)
-		return session->skeleton->progs.live_entry;
-	return session->options.stacks ? session->skeleton->progs.record_call
-				       : session->skeleton->progs.count_call;
-}
-
-static void choose_attach_types(struct session *session)
-{
-	struct allocprof_bpf *skeleton = session->skeleton;
-	struct bpf_program *programs[] = {
-		skeleton->progs.count_call,
-		skeleton->progs.record_call,
-		skeleton->progs.live_entry,
-		skeleton->progs.live_return,
-		skeleton->progs.live_return_instruction,
-		skeleton->progs.live_free,
-		skeleton->progs.gate_event,
-		skeleton->progs.region_event,
-	};
-
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		bpf_program__set_expected_attach_type(programs[i], ATTACH_TYPE_UPROBE_MULTI);
-	bpf_program__set_expected_attach_type(skeleton->progs.live_session,
-					      ATTACH_TYPE_UPROBE_SESSION);
-}
-
-static int load(struct session *session, struct error *error)
-{
-	struct allocprof_bpf *skeleton;
-	int n_cpus = libbpf_num_possible_cpus();
-	int err;
-
-	if (n_cpus < 0)
-		return error__set(error, n_cpus, "cannot tell the number of CPUs: %s",
-				  strerror(-n_cpus));
-	libbpf_set_print(be_quiet);
-	skeleton = allocprof_bpf__open();
-	if (!skeleton)
-		return error__set(error, -errno, "cannot read the built-in BPF programs: %s",
-				  strerror(errno));
-	session->skeleton = skeleton;
-	configure(session, n_cpus);
-	if (session->multi)
-		choose_attach_types(session);
-	err = allocprof_bpf__load(skeleton);
-	if (err)
-		return error__set(
-			error, err,
-			"kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
-			"or newer, see allocprof doctor",
-			session->kernel.release, strerror(-err));
-	return 0;
 }
 
 /* The uprobe programs' links are made by hand; only these are attached as their sections say. */
@@ -305,7 +123,8 @@ static int open_live(struct session *session)
 				   bpf_map__fd(skeleton->maps.lifetimes_b) },
 		.lifetimes_inserted = &skeleton->bss->lifetimes_inserted,
 		.shared = &skeleton->bss->live,
-		.max_records = options->stacks ? max_records(options) : AP_FUNCTIONS,
+		.max_records =
+			options->stacks ? session_options__max_records(options) : AP_FUNCTIONS,
 		.max_blocks = options->max_live,
 		.interval_ns = options->interval_ns,
 		.sample = options->sample_bytes,
@@ -334,7 +153,7 @@ int session__open(const struct session_options *options, struct session **out, s
 	session->sessions =
 		session->multi && !options->limits.no_sessions && session->kernel.uprobe_session;
 	if (!err)
-		err = load(session, error);
+		err = session__load_programs(session, error);
 	if (!err)
 		err = attach_tracepoints(session, error);
 	if (!err)
@@ -363,7 +182,7 @@ int session__open(const struct session_options *options, struct session **out, s
 		err = -ENOMEM;
 		goto fail;
 	}
-	if (walks(options)) {
+	if (session_options__walk(options)) {
 		err = collector__add_vdso(session->collector);
 		if (err) {
 			error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err));
@@ -467,7 +286,7 @@ static void use_file(int fd, const char *path, void *context)
 		gate__meet(session->gate, fd, path);
 	if (session->regions)
 		regions__meet(session->regions, fd, path, session->late_pid);
-	if (walks(&session->options))
+	if (session_options__walk(&session->options))
 		announce_file(fd, path, session);
 }
 
@@ -523,17 +342,24 @@ static int open_command_gate(struct session *session, const char *argv0, pid_t p
 	return open_gate(session, program, "", pid, error);
 }
 
+static int load_entry(void *context, struct bpf_program **program, struct error *error)
+{
+	return session__load_entry(context, program, error);
+}
+
 static int new_probes(struct session *session, pid_t pid)
 {
 	struct probes_options options = {
-		.program = probe_program(session),
+		.program = session__entry_program(session),
 		.multi = session->multi,
 		.pid = pid,
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
-		.use_file = walks(&session->options) || session->gate || session->regions ? use_file
-											  : NULL,
+		.use_file = session_options__walk(&session->options) || session->gate ||
+					    session->regions
+				    ? use_file
+				    : NULL,
 		.context = session,
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -541,10 +367,12 @@ static int new_probes(struct session *session, pid_t pid)
 	if (session->live) {
 		options.return_instruction_program = skeleton->progs.live_return_instruction;
 		options.free_program = skeleton->progs.live_free;
-		if (session->sessions)
+		if (session->sessions) {
 			options.session_program = skeleton->progs.live_session;
-		else
+			options.load_program = load_entry;
+		} else {
 			options.return_program = skeleton->progs.live_return;
+		}
 	}
 
 	return probes__new(&options, &session->probes);
@@ -854,8 +682,8 @@ __u64 session__recursion_misses(const struct session *session)
 	if (session->is_snapshot)
 		return session->at_cut.recursion;
 	if (!session->live)
-		return recursion_misses(probe_program(session));
-	return recursion_misses(skeleton->progs.live_entry) +
+		return recursion_misses(session__entry_program(session));
+	return recursion_misses(session__entry_program(session)) +
 	       recursion_misses(skeleton->progs.live_return_instruction) +
 	       recursion_misses(skeleton->progs.live_free) +
 	       recursion_misses(session->sessions ? skeleton->progs.live_session
@@ -866,17 +694,20 @@ __u64 session__gate_recursion_misses(const struct session *session)
 {
 	if (session->is_snapshot)
 		return session->at_cut.gate_recursion;
-	if (!has_window_functions(&session->options))
+	if (!session_options__have_functions(&session->options))
 		return 0;
 	return recursion_misses(session->skeleton->progs.gate_event);
 }
 
 __u32 session__verified_instructions(const struct session *session)
 {
+	const struct bpf_program *program = session->live && session->sessions
+						    ? session->skeleton->progs.live_session
+						    : session__entry_program(session);
 	struct bpf_prog_info info = { 0 };
 	__u32 size = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(probe_program(session)), &info, &size))
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
 		return 0;
 	return info.verified_insns;
 }
@@ -1119,6 +950,7 @@ void session__close(struct session *session)
 	mapping_events__close(session->mapping_events);
 	collector__free(session->collector);
 	live__free(session->live);
+	allocprof_bpf__destroy(session->late);
 	allocprof_bpf__destroy(session->skeleton);
 	target__close(&session->target);
 	free(session);

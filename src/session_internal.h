@@ -11,6 +11,7 @@
 #include "target.h"
 
 struct allocprof_bpf;
+struct bpf_program;
 struct gate;
 struct regions;
 struct mapping_events;
@@ -35,6 +36,7 @@ struct session {
 	struct session_options options;
 	struct kernel kernel;
 	struct allocprof_bpf *skeleton;
+	struct allocprof_bpf *late; /* with what was not needed at first, or NULL */
 	struct ring_buffer *ring;
 	struct mapping_events *mapping_events;
 	struct probes *probes;
@@ -62,6 +64,20 @@ struct session {
 	__u64 cut_ns;	     /* CLOCK_MONOTONIC */
 	__u64 live_activity; /* before the cut, with live */
 };
+
+/* Stacks are walked to be kept, or to see what a call is within. */
+bool session_options__walk(const struct session_options *options);
+bool session_options__have_functions(const struct session_options *options);
+/* Records with live at the most. */
+__u32 session_options__max_records(const struct session_options *options);
+
+/* Loads what the session's options need, with maps of their sizes. */
+int session__load_programs(struct session *session, struct error *error);
+/* What goes to the entries of allocating functions; with sessions it may not be loaded. */
+struct bpf_program *session__entry_program(const struct session *session);
+/* With sessions: the program for the entries of allocators whose returns must not be probed. There is
+ * rarely one, and the kernel takes 0.2 s to verify it, so it is loaded when the first is found. */
+int session__load_entry(struct session *session, struct bpf_program **program, struct error *error);
 
 __u64 session__clock_ns(clockid_t clock);
 int session__read_events(struct session *session);

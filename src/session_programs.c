@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "allocprof.skel.h"
+#include "error.h"
+#include "sampling.h"
+#include "uprobe_multi.h"
+
+/* Records with live at the most. */
+#define MAX_RECORDS 262144
+
+static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0;
+}
+
+static void set_size(struct bpf_map *map, __u32 wanted, bool used)
+{
+	if (!used)
+		bpf_map__set_max_entries(map, 1);
+	else if (wanted)
+		bpf_map__set_max_entries(map, wanted);
+}
+
+/* A power of two: slots are taken by the hash of the thread, and what a thread left there saves most
+ * of its next walk. */
+static __u32 scratch_slots(int n_cpus)
+{
+	__u32 slots = 64;
+
+	while (slots < 8U * n_cpus && slots < 512)
+		slots *= 2;
+	return slots;
+}
+
+__u32 session_options__max_records(const struct session_options *options)
+{
+	return options->limits.counts ? options->limits.counts : MAX_RECORDS;
+}
+
+bool session_options__walk(const struct session_options *options)
+{
+	return options->stacks || options->window.within;
+}
+
+bool session_options__have_functions(const struct session_options *options)
+{
+	const struct window_options *window = &options->window;
+
+	return window->within || window->start_on || window->stop_on;
+}
+
+static void choose_programs(struct session *session)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	const struct session_options *options = &session->options;
+	bool live = options->live;
+
+	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
+	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
+	bpf_program__set_autoload(skeleton->progs.find_module, session_options__walk(options));
+	bpf_program__set_autoload(skeleton->progs.gate_event,
+				  session_options__have_functions(options));
+	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
+	bpf_program__set_autoload(skeleton->progs.live_entry, live && !session->sessions);
+	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
+	bpf_program__set_autoload(skeleton->progs.live_free, live);
+	bpf_program__set_autoload(skeleton->progs.live_session, live && session->sessions);
+	bpf_program__set_autoload(skeleton->progs.live_return, live && !session->sessions);
+}
+
+static void configure(struct session *session, int n_cpus)
+{
+	const struct session_options *options = &session->options;
+	const struct session_limits *limits = &options->limits;
+	struct allocprof_bpf *skeleton = session->skeleton;
+	__u32 ring_bytes;
+
+	set_size(skeleton->maps.processes, limits->processes, true);
+	set_size(skeleton->maps.tail_calls, limits->tail_calls, true);
+	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
+	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
+	set_size(skeleton->maps.records,
+		 (session_options__max_records(options) + AP_CHUNK - 1) / AP_CHUNK, options->live);
+	set_size(skeleton->maps.record_indexes, limits->counts, options->live && options->stacks);
+	set_size(skeleton->maps.threads, limits->threads, options->live);
+	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
+	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);
+	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
+	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), session_options__walk(options));
+	set_size(skeleton->maps.vmas, 0, session_options__walk(options));
+	set_size(skeleton->maps.unwind_tables, 0, session_options__walk(options));
+	set_size(skeleton->maps.unwind_slices, 0, session_options__walk(options));
+	set_size(skeleton->maps.unwind_rules, 0, session_options__walk(options));
+	set_size(skeleton->maps.within_ranges, 0, options->window.within);
+	set_size(skeleton->maps.region_threads, limits->threads, options->regions);
+	set_size(skeleton->maps.region_begins, 0, options->regions);
+	set_size(skeleton->maps.region_counts, 0, options->regions);
+	set_size(skeleton->maps.region_stats, 0, options->regions);
+	if (limits->ring_bytes)
+		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
+	else if (!options->stacks)
+		bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20);
+	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
+
+	skeleton->rodata->config = (struct ap_config){
+		.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
+		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
+		.no_scratch = limits->no_scratch,
+		.stack_dump = options->stack_dump_bytes,
+		.follow = options->follow,
+		.drain_at = (bpf_map__max_entries(skeleton->maps.counts_a) + 1) / 2,
+		.wake_at_bytes = ring_bytes / 8,
+		.dump_below_bytes = ring_bytes / 2,
+		.live = options->live,
+		.live_stacks = options->live && options->stacks,
+		.max_dumped = session_options__max_records(options) / 2,
+		.starts_closed = options->window.start_on != NULL,
+		.within = options->window.within != NULL,
+		.regions = options->regions,
+	};
+	skeleton->bss->gate.open = !options->window.delay_ns && !options->window.paused;
+	skeleton->bss->gate.opened = skeleton->bss->gate.open;
+	if (options->live)
+		skeleton->rodata->config.drain_at =
+			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
+	if (options->sample_bytes)
+		sampling__configure(options->sample_bytes, &skeleton->rodata->config);
+	choose_programs(session);
+}
+
+struct bpf_program *session__entry_program(const struct session *session)
+{
+	if (session->late)
+		return session->late->progs.live_entry;
+	if (session->options.live)
+		return session->skeleton->progs.live_entry;
+	return session->options.stacks ? session->skeleton->progs.record_call
+				       : session->skeleton->progs.count_call;
+}
+
+static void choose_attach_types(struct allocprof_bpf *skeleton)
+{
+	struct bpf_program *programs[] = {
+		skeleton->progs.count_call,
+		skeleton->progs.record_call,
+		skeleton->progs.live_entry,
+		skeleton->progs.live_return,
+		skeleton->progs.live_return_instruction,
+		skeleton->progs.live_free,
+		skeleton->progs.gate_event,
+		skeleton->progs.region_event,
+	};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		bpf_program__set_expected_attach_type(programs[i], ATTACH_TYPE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skeleton->progs.live_session,
+					      ATTACH_TYPE_UPROBE_SESSION);
+}
+
+static int refused(const struct session *session, int err, struct error *error)
+{
+	return error__set(error, err,
+			  "kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
+			  "or newer, see allocprof doctor",
+			  session->kernel.release, strerror(-err));
+}
+
+int session__load_programs(struct session *session, struct error *error)
+{
+	struct allocprof_bpf *skeleton;
+	int n_cpus = libbpf_num_possible_cpus();
+	int err;
+
+	if (n_cpus < 0)
+		return error__set(error, n_cpus, "cannot tell the number of CPUs: %s",
+				  strerror(-n_cpus));
+	libbpf_set_print(be_quiet);
+	skeleton = allocprof_bpf__open();
+	if (!skeleton)
+		return error__set(error, -errno, "cannot read the built-in BPF programs: %s",
+				  strerror(errno));
+	session->skeleton = skeleton;
+	configure(session, n_cpus);
+	if (session->multi)
+		choose_attach_types(skeleton);
+	err = allocprof_bpf__load(skeleton);
+	if (err)
+		return refused(session, err, error);
+	return 0;
+}
+
+/* So that both are the same maps, as they are now. */
+static int share_maps(const struct allocprof_bpf *from, struct allocprof_bpf *to)
+{
+	struct bpf_map *map, *shared;
+	int err;
+
+	bpf_object__for_each_map(map, to->obj)
+	{
+		shared = bpf_object__find_map_by_name(from->obj, bpf_map__name(map));
+		if (!shared)
+			return -ENOENT;
+		err = bpf_map__reuse_fd(map, bpf_map__fd(shared));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int load_late(struct session *session, struct allocprof_bpf *late)
+{
+	struct bpf_program *program;
+	int err;
+
+	bpf_object__for_each_program(program, late->obj)
+	{
+		bpf_program__set_autoload(program, program == late->progs.live_entry);
+	}
+	err = share_maps(session->skeleton, late);
+	if (err)
+		return err;
+	choose_attach_types(late);
+	return allocprof_bpf__load(late);
+}
+
+int session__load_entry(struct session *session, struct bpf_program **program, struct error *error)
+{
+	struct allocprof_bpf *late;
+	int err;
+
+	if (!session->late) {
+		late = allocprof_bpf__open();
+		if (!late)
+			return refused(session, -errno, error);
+		err = load_late(session, late);
+		if (err) {
+			allocprof_bpf__destroy(late);
+			return refused(session, err, error);
+		}
+		session->late = late;
+	}
+	*program = session->late->progs.live_entry;
+	return 0;
+}
