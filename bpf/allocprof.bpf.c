@@ -54,23 +54,24 @@ int count_call(struct pt_regs *ctx)
 	return 0;
 }
 
-#define COUNTS_MAP                                                                                 \
+#define COUNTS_MAP(n)                                                                              \
 	{                                                                                          \
 		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
-		__uint(max_entries, 65536);                                                        \
+		__uint(max_entries, n);                                                            \
 		__type(key, struct ap_count_key);                                                  \
 		__type(value, struct ap_count);                                                    \
 	}
 
 /* One is counted into while user space reads the other: a counter that a program can reach is never
  * read and removed. */
-struct COUNTS_MAP counts_a SEC(".maps"), counts_b SEC(".maps");
+struct COUNTS_MAP(65536) counts_a SEC(".maps"), counts_b SEC(".maps");
 
+/* What these two are like is told by a map that libbpf makes for it, with all its entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct COUNTS_MAP);
+	__array(values, struct COUNTS_MAP(1));
 } counts SEC(".maps") = {
 	.values = { (void *)&counts_a },
 };

@@ -61,22 +61,22 @@ struct {
 /* What a thread's entry begins as: too large for a program's stack. */
 struct ap_thread fresh_thread;
 
-#define LIFETIMES_MAP                                                                              \
+#define LIFETIMES_MAP(n)                                                                           \
 	{                                                                                          \
 		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
-		__uint(max_entries, 131072);                                                       \
+		__uint(max_entries, n);                                                            \
 		__type(key, struct ap_lifetime_key);                                               \
 		__type(value, struct ap_lifetime);                                                 \
 	}
 
 /* As the counts: one is counted into while user space reads the other. */
-struct LIFETIMES_MAP lifetimes_a SEC(".maps"), lifetimes_b SEC(".maps");
+struct LIFETIMES_MAP(131072) lifetimes_a SEC(".maps"), lifetimes_b SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct LIFETIMES_MAP);
+	__array(values, struct LIFETIMES_MAP(1));
 } lifetimes SEC(".maps") = {
 	.values = { (void *)&lifetimes_a },
 };

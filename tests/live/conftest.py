@@ -36,13 +36,13 @@ def unavailable(why):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """The fast suite has the first and the last of a test's cases; all of them are the slow suite's."""
+    """The fast suite has the first of a test's cases; the others are the slow suite's."""
     tests = {}
     for item in items:
         if not item.get_closest_marker("slow"):
             tests.setdefault((item.path, item.originalname), []).append(item)
     for cases in tests.values():
-        for item in cases[1:-1]:
+        for item in cases[1:]:
             item.add_marker(pytest.mark.slow)
 
 

@@ -114,6 +114,7 @@ def test_bad_input(run, allocprof, tmp_path):
     assert 'no "command"' in check(run, allocprof, budget, expect=64)
 
 
+@pytest.mark.slow
 def test_series(run, allocprof, target, tmp_path):
     output = tmp_path / "out.json"
     run([allocprof, "stat", "-r", "20", "--per", "10", "--json", "-o", str(output), "--",

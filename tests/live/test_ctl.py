@@ -233,6 +233,7 @@ def test_reset(controlled, command):
         assert (report["total_allocated_bytes"], report["deallocations"]) == (31 * 32, 31)
 
 
+@pytest.mark.slow
 def test_reset_while_paused(controlled):
     one = controlled("record", "--paused")
     one.say("start")
@@ -264,6 +265,7 @@ def test_pieces_make_the_whole(controlled, inject):
     assert sum(one.calls(path) for path in [*paths, one.output]) == 4 * 50000
 
 
+@pytest.mark.slow
 def test_dumps_of_a_busy_target(controlled):
     """Each has what the one before has and more, and the last file has all."""
     one = controlled("record", argv=("busy_threads", "4"))
@@ -280,6 +282,7 @@ def test_dumps_of_a_busy_target(controlled):
     assert one.calls() == 4 * 50000
 
 
+@pytest.mark.slow
 def test_resets_of_a_busy_target(controlled):
     one = controlled("stat", argv=("busy_threads", "4"))
     one.target.send("alloc 30000")
@@ -295,6 +298,7 @@ def test_resets_of_a_busy_target(controlled):
             report["deallocations"]) == (400, 400 * 32, 400)
 
 
+@pytest.mark.slow
 def test_attached(runner, allocprof, target, tmp_path):
     """A recording of a process that runs is found by either's process id, and ends as it would."""
     sleeper = Obedient(runner, [target("sleeper")])
@@ -313,6 +317,7 @@ def test_attached(runner, allocprof, target, tmp_path):
     sleeper.exit()
 
 
+@pytest.mark.slow
 def test_several(controlled, run, allocprof):
     first, second = controlled("record"), controlled("stat")
     result = run([allocprof, "ctl", "stop"], expect=1)
@@ -455,6 +460,7 @@ def test_other_users(controlled, run, allocprof):
     one.end()
 
 
+@pytest.mark.slow
 def test_target_has_nothing_of_it(run, allocprof, tmp_path):
     script = "ls -l /proc/self/fd; cat /proc/self/status | grep ^SigBlk"
     bare = run(["sh", "-c", script], expect=0).stdout

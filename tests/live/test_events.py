@@ -100,6 +100,7 @@ def by_caller(found, name_of):
             for caller, sums in blocks.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], [250, 100]])
 def test_case_study(run, log, arguments):
     program = target("case_study")

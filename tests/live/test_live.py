@@ -20,6 +20,7 @@ def test_record(both, target, name, case):
     assert_none(differences(expected, found, peak=case not in MANY_AT_ONCE))
 
 
+@pytest.mark.slow
 def test_case_study(both, target):
     """Each function's memory, and when it came and went."""
     expected, found, _ = both.record([target("case_study")], expect=0)

@@ -164,6 +164,7 @@ def assert_unprobed(run, allocprof, tmp_path, command, path, status):
     run([allocprof, "folded", "--strict", "-i", data], expect=1)
 
 
+@pytest.mark.slow
 def test_second_libc(run, allocprof, target, tmp_path):
     directory = tmp_path / "libc"
     (name, value), = second_libc(directory).items()
@@ -171,6 +172,7 @@ def test_second_libc(run, allocprof, target, tmp_path):
     assert_unprobed(run, allocprof, tmp_path, command, str(directory / "libc.so.6"), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["libjemalloc.so.2", "libmimalloc.so.*",
                                      "libtcmalloc_minimal.so.4"])
 def test_preloaded_allocator(run, allocprof, target, tmp_path, library):
@@ -182,6 +184,7 @@ def test_preloaded_allocator(run, allocprof, target, tmp_path, library):
     assert_unprobed(run, allocprof, tmp_path, command, str(path.resolve()), 0)
 
 
+@pytest.mark.slow
 def test_complete_otherwise(run, allocprof, target, tmp_path):
     """What these tests look for is not there in normal use."""
     output, data = tmp_path / "stat.json", tmp_path / "data"

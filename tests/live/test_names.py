@@ -267,6 +267,7 @@ def rust(tmp_path_factory):
     return build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debug", [True, False], ids=["debug", "symbols"])
 @pytest.mark.parametrize("mangling", ["legacy", "v0"])
 def test_rust(run, allocprof, tmp_path, rust, mangling, debug):

@@ -43,6 +43,7 @@ def test_later(run, allocprof, tmp_path, recorded):
     assert (tmp_path / "data.old").exists()
 
 
+@pytest.mark.slow
 def test_twice_changes_nothing(run, allocprof, tmp_path, recorded):
     _, named = recorded
     for _ in range(2):
@@ -64,6 +65,7 @@ def test_elsewhere(run, allocprof, tmp_path, recorded):
     assert folded(run, allocprof, tmp_path / "data") == named
 
 
+@pytest.mark.slow
 def test_debug_file_that_comes_later(run, allocprof, tmp_path):
     """Stripped when it was recorded: names without lines, until the debug file is there."""
     program = tmp_path / "every_function"
@@ -96,6 +98,7 @@ def test_another_file_is_refused(run, allocprof, tmp_path, recorded):
                                                                             b"[every_function"))
 
 
+@pytest.mark.slow
 def test_archive_leaves_out_what_is_gone(run, allocprof, tmp_path, recorded):
     program, _ = recorded
     program.unlink()

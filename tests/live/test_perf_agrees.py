@@ -69,6 +69,7 @@ def test_counter_changes_no_hit(hits, counter, target, words, status):
         assert calls <= bare[name], name
 
 
+@pytest.mark.slow
 def test_internal_hits_are_the_known_ones(hits, counter, target):
     """Those that glibc makes by entering malloc and realloc from its other functions."""
     made = counter()
@@ -94,6 +95,7 @@ def test_calls_and_internal_are_all_hits(hits, allocprof, run, target, tmp_path,
     assert {name: entry["calls"] + entry["internal"] for name, entry in functions.items()} == raw
 
 
+@pytest.mark.slow
 def test_breakpoints_are_seen(hits, runner, target):
     """patched_functions(), by which other tests judge what is left behind."""
     obedient = Obedient(runner, [target("sleeper")])

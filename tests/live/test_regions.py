@@ -231,6 +231,7 @@ def test_text(run, allocprof, target):
     assert "Regions that were not entered: a, b, c, d, e, f, g" in text
 
 
+@pytest.mark.slow
 def test_series(run, allocprof, target, tmp_path):
     output = tmp_path / "series.json"
     result = run([allocprof, "stat", "--json", "-o", output, "-r", 3, "--warmup", 0, "--per", 2,

@@ -193,6 +193,7 @@ def test_program_replaced_between_runs(run, allocprof, target, tmp_path, way, bu
     assert len(modules) == 2 and (len(set(modules)) == 2) == build_ids
 
 
+@pytest.mark.slow
 def test_runs_differ(run, allocprof, target, tmp_path):
     script = Numbered(tmp_path, f"exec {target('request_server_before')} $((n * n))")
     result = run([allocprof, "record", "-r", "3", "--warmup", "0", "-o", tmp_path / "data", "--",
@@ -206,6 +207,7 @@ def test_runs_differ(run, allocprof, target, tmp_path):
     assert text in run([allocprof, "report", "-i", tmp_path / "data"], expect=0).stdout.decode()
 
 
+@pytest.mark.slow
 def test_names_later(run, allocprof, target, tmp_path):
     """symbolize keeps the runs apart."""
     words = ["-r", "2", target("which_first"), "make"]

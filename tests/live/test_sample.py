@@ -18,6 +18,7 @@ def test_one_byte_of_one(both, target, name, case):
     assert_none(differences(expected, found, peak=case not in MANY_AT_ONCE))
 
 
+@pytest.mark.slow
 def test_one_byte_of_one_without_live(both, target, tmp_path):
     expected, found, _ = both.record([target("live_random"), 3, 4, 3000], live=False,
                                      words=["--sample", "1"], expect=0)
@@ -93,6 +94,7 @@ def test_end_by_a_realloc_that_is_passed_by(run, allocprof, target, tmp_path):
     assert big_blocks(run, allocprof, target, tmp_path, "shrink") == [(100, 0, 100)]
 
 
+@pytest.mark.slow
 def test_not_temporary_for_one_that_is_passed_by(run, allocprof, target, tmp_path):
     assert big_blocks(run, allocprof, target, tmp_path, "between") == [(100, 0, 0)]
 
@@ -146,6 +148,7 @@ def test_max_live(run, allocprof, target, tmp_path):
     assert "(live_full)" in result.stderr.decode()
 
 
+@pytest.mark.slow
 def test_windows(run, allocprof, target, tmp_path):
     """--within: only sampled calls are looked at, and only those of them that are within are events."""
     run([allocprof, "record", "--live", "--sample", "1K", "--within", "grow", "-o",
@@ -180,6 +183,7 @@ def test_runs(run, allocprof, target, tmp_path, options):
     assert sampled == recording.ledger["sampled"]
 
 
+@pytest.mark.slow
 def test_diff_takes_errors_for_noise(run, allocprof, target, tmp_path):
     """The same program twice: what differs are the samples."""
     for name in ("a", "b"):

@@ -211,6 +211,7 @@ def test_exceptions(own):
     assert_complete(recording)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 10])
 def test_short_lives(own, copies):
     """Processes that end after some milliseconds, of which nothing is known when they start."""

@@ -197,6 +197,7 @@ def test_attached(recorder, runner, program, target, after):
     assert recorder.makers(PROGRAM_BYTES) == {"first_makes": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["renamed", "overwritten"])
 def test_two_versions_of_a_program(recorder, program, target, way):
     """One after the other in the same tree."""
@@ -230,6 +231,7 @@ def test_two_versions_without_build_ids(recorder, program, target, tmp_path, way
         assert ("the file was written over while it was recorded",) in modules
 
 
+@pytest.mark.slow
 def test_deleted_after_the_process(recorder, program):
     """By something that runs as part of the recording, and before names are looked up."""
     shell = Shell(recorder)
@@ -352,6 +354,7 @@ def test_chroot(recorder, target, tmp_path):
     assert {str(root / "program"), str(root / "library.so")} <= paths
 
 
+@pytest.mark.slow
 def test_chroot_is_gone(recorder, target, tmp_path):
     root = tmp_path / "root"
     options = [word for path in make_tree(root, target, "first") for word in ("--expect", path)]
@@ -417,6 +420,7 @@ def test_mount_namespace(recorder, runner, target, place, attached):
     assert {f"{place}/program", f"{place}/library.so"} <= paths
 
 
+@pytest.mark.slow
 def test_mount_namespace_too_late(recorder, target, place):
     """The process and its file system are gone, and at the path is a file of the same size, on a
     file system of the same kind with the same inode number."""

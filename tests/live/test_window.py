@@ -132,6 +132,7 @@ def test_usdt(run, allocprof, target, tmp_path, name):
     assert_stat(report, MARKS[name], "throw" if name == "part" else None)
 
 
+@pytest.mark.slow
 def test_forked_child_is_where_its_parent_was(run, allocprof, target, tmp_path):
     """The parent's window is open: the child's too; and that of a program it runs is not."""
     report, result = stat(run, allocprof, tmp_path, ["--start-on", "window_opens"],
@@ -149,6 +150,7 @@ def test_forked_child_is_where_its_parent_was(run, allocprof, target, tmp_path):
     assert report["window_opened"]
 
 
+@pytest.mark.slow
 def test_library_by_soname(run, allocprof, target, tmp_path):
     """A function of a library that the command starts with."""
     report, _ = stat(run, allocprof, tmp_path, ["--within", "asprintf@libc.so.6"],
@@ -162,6 +164,7 @@ def never(result, report):
     assert report["total_allocations"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options, why", [
     (["--within", "never_called"], "the function of --within was not called"),
     (["--start-on", "never_called"], "the function of --start-on was not called"),
@@ -189,6 +192,7 @@ def test_opened_and_nothing_allocated(run, allocprof, target, tmp_path):
     assert report["total_allocations"] == 0
 
 
+@pytest.mark.slow
 def test_status_of_the_command_stays(run, allocprof, target, tmp_path):
     stat(run, allocprof, tmp_path, ["--within", "never_called"], [target("window"), "what"], 2)
 
@@ -224,6 +228,7 @@ def test_refused_together(run, allocprof, target):
     assert b"one beginning" in result.stderr
 
 
+@pytest.mark.slow
 def test_address(run, allocprof, target, tmp_path):
     """One of several functions is named by its address, as the sentence tells it."""
     refused = run([allocprof, "stat", "--within", "service::other", "--", target("window")])
@@ -233,6 +238,7 @@ def test_address(run, allocprof, target, tmp_path):
     assert report["window_opened"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inject", [[], ["--inject", "multi=0"]], ids=["multi", "single"])
 def test_semaphore(run, allocprof, target, tmp_path, inject):
     """A probe that is passed only while somebody counts."""
@@ -244,6 +250,7 @@ def test_semaphore(run, allocprof, target, tmp_path, inject):
     assert run([target("semaphore")], expect=0).stdout == b"0\n"
 
 
+@pytest.mark.slow
 def test_stripped(run, allocprof, target, tmp_path):
     """Without symbols it is refused, and says so; with those of a debug file it works."""
     program = tmp_path / "window"
@@ -377,6 +384,7 @@ def test_library_loaded_later(run, allocprof, target, tmp_path, command, kind):
     assert all("later_measured" in text or "later_outside" in text for text in recording.texts())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["recurse", "between"])
 def test_program_that_is_run_later(run, allocprof, target, tmp_path, way):
     """A shell becomes it: named by its path, and told from what the shell allocates. Its libraries are
@@ -392,6 +400,7 @@ def test_program_that_is_run_later(run, allocprof, target, tmp_path, way):
     assert recording.ledger["events"] == own_figures(result)["calls"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--within", MEASURED], BETWEEN], ids=["within", "between"])
 @pytest.mark.parametrize("build", ["no_pie", "static", "static_pie"])
 def test_builds(run, allocprof, target, tmp_path, build, options):
