@@ -53,14 +53,10 @@ struct {
 	__type(value, struct vma);
 } vmas SEC(".maps");
 
-/* No page has this number. A mapping's start decides on its place; the later one of two takes it. */
+/* No page has this number. A mapping's start decides on its place, or on those behind it. */
 #define VMA_LISTED	(1ULL << 63)
-#define VMA_LIST_LENGTH 64
-
-static __always_inline __u64 vma__listed_at(const struct vma *vma)
-{
-	return VMA_LISTED | ((vma->start >> PAGE_SHIFT) * 0x9e3779b97f4a7c15ULL >> 58);
-}
+#define VMA_LIST_LENGTH 128
+#define VMA_LIST_TRIES	8
 
 /* Of bpf_find_vma(). One object in place of several: the stack of all functions that are active at
  * once has 512 bytes, of which older kernels count each function's share up to a multiple of 32. */
@@ -196,6 +192,24 @@ __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 
 	return VMA_BUSY;
 }
 
+/* Where in the list the mapping that begins at @start is to be; the last of its places if all are taken. */
+__noinline __u64 vma__place(__u64 start, __u32 process, __u32 generation)
+{
+	__u64 hash = (start >> PAGE_SHIFT) * 0x9e3779b97f4a7c15ULL >> 32;
+	struct vma_key key;
+	struct vma *listed;
+
+	key.process = process;
+	key.generation = generation;
+	for (int i = 0; i < VMA_LIST_TRIES; i++) {
+		key.page = VMA_LISTED | ((hash + i) & (VMA_LIST_LENGTH - 1));
+		listed = bpf_map_lookup_elem(&vmas, &key);
+		if (!listed || listed->start == start)
+			break;
+	}
+	return key.page;
+}
+
 /* Finds the mapping around @address; @answer, which is zeroed, gets it as its vma. */
 static __always_inline int vma__find(struct vma_answer *answer, __u32 process, __u32 pid,
 				     __u64 address, __u32 generation)
@@ -229,7 +243,7 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 			return VMA_BUSY;
 	}
 	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
-	key.page = vma__listed_at(&answer->vma);
+	key.page = vma__place(answer->vma.start, process, generation);
 	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
 	return VMA_FOUND;
 }
