@@ -317,7 +317,7 @@ static __noinline void block__end(struct process *process, const struct ap_block
 /* Takes the block at @key out of the tables. False where there is none. */
 static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_block *out)
 {
-	__u32 n = LOAD(live.n_tables);
+	__u32 n = LOAD(live.n_tables), taken = 1;
 
 	for (__u32 i = 1; i <= AP_LIVE_TABLES; i++) {
 		__u32 at = n - i;
@@ -336,7 +336,10 @@ static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_bl
 		if (bpf_map_delete_elem(table, key))
 			continue;
 		__sync_fetch_and_add(&live.entries, -1);
-		return true;
+		/* Else clang 19 makes one bit of this and of how the loop ended, out of a register that
+		 * may hold a pointer. */
+		barrier_var(taken);
+		return taken;
 	}
 	return false;
 }
