@@ -46,7 +46,7 @@ def test_ledger(both, run, allocprof, target, tmp_path, words, options):
     calls = sum(sums.calls for key, sums in expected.calls.items() if key[2] != "free")
     assert recording.ledger["events"] == calls
     assert recording.ledger["lost"] == 0
-    assert 0 <= recording.ledger["sampled"] <= calls
+    assert recording.ledger["sampled"] <= calls
     # The others allocate a few hundred bytes: all or nothing of them may be drawn.
     if words[0] in ("live_random", "sample_shapes"):
         assert 0 < recording.ledger["sampled"] < calls
