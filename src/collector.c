@@ -60,6 +60,11 @@ struct dumped_stack {
 	__u32 stack; /* profile id, 0: not known */
 };
 
+struct ended_process {
+	__u32 pid;
+	__u64 time_ns;
+};
+
 struct pending_dump {
 	struct pending_dump *next;
 	__u64 record[]; /* struct ap_dump_record and the bytes of stack */
@@ -85,7 +90,8 @@ struct collector {
 	struct dump_unwinder *unwinder;
 	struct jit_names *jit_names;
 	struct pending_dump *dumps, **dumps_end;
-	__u32 *ended; /* pids of processes whose maps may go when the dumps have been unwound */
+	__u64 mappings_known_ns;     /* what was mapped before then has been read */
+	struct ended_process *ended; /* their maps may go when the dumps have been unwound */
 	size_t n_ended, ended_capacity;
 	int current; /* of the two counter maps */
 	bool wants_drain;
@@ -206,15 +212,17 @@ static bool image_has_pid(const void *owner, __u32 id, const void *key)
 	return collector->images[id - 1].pid == *(const __u32 *)key;
 }
 
-bool collector__is_followed(struct collector *collector, pid_t pid)
+bool collector__is_followed(const struct collector *collector, pid_t pid)
 {
 	__u32 key = pid;
 
-	if (hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector,
-			     &key))
-		return true;
-	process_maps__remove(collector->maps, pid);
-	return false;
+	return hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector,
+				&key);
+}
+
+void collector__forget_process(struct collector *collector, pid_t pid)
+{
+	process_maps__forget(collector->maps, pid, UINT64_MAX);
 }
 
 void collector__scan_process(struct collector *collector, pid_t pid)
@@ -236,9 +244,22 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
 	};
 
 	if (event->kind == MAPPING_EXEC)
-		process_maps__remove(collector->maps, event->pid);
+		process_maps__exec(collector->maps, event->pid, event->time_ns);
 	else
 		process_maps__add(collector->maps, event->pid, &mapping);
+}
+
+/* Reads the mapping events of what was there at @time_ns, so that nothing is resolved by what was at its
+ * place before. */
+static void know_mappings(struct collector *collector, __u64 time_ns)
+{
+	struct timespec now;
+
+	if (time_ns < collector->mappings_known_ns)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	collector->mappings_known_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	collector->options.refresh_mappings(collector->options.context);
 }
 
 /* Room for the image that the kernel calls @id; @id comes from a 32-bit counter, so it is bounded by
@@ -276,7 +297,8 @@ static int handle_process(struct collector *collector, const struct ap_process_r
 		if (array__reserve_zeroed(&collector->ended, &collector->ended_capacity,
 					  collector->n_ended + 1, sizeof(*collector->ended)))
 			return -ENOMEM;
-		collector->ended[collector->n_ended++] = record->pid;
+		collector->ended[collector->n_ended++] =
+			(struct ended_process){ record->pid, record->time_ns };
 		return 0;
 	}
 	image = get_image(collector, record->id);
@@ -285,9 +307,14 @@ static int handle_process(struct collector *collector, const struct ap_process_r
 	parent = record->parent && record->parent <= collector->n_images
 			 ? &collector->images[record->parent - 1]
 			 : NULL;
-	if (record->event == AP_PROCESS_FORKED && parent)
-		process_maps__fork(collector->maps, parent->pid, record->pid);
 	image->pid = record->pid;
+	if (record->event == AP_PROCESS_FORKED && parent) {
+		know_mappings(collector, record->time_ns);
+		err = process_maps__fork(collector->maps, parent->pid, record->pid,
+					 record->time_ns);
+		if (err)
+			return err;
+	}
 	err = hash_table__insert(&collector->followed, hash_mix(0, record->pid), record->id);
 	if (err)
 		return err;
@@ -485,7 +512,7 @@ static const char *told_path(struct collector *collector, const struct ap_module
 						  record->inode, record->generation);
 		if (mapping)
 			return mapping->path;
-		collector->options.refresh_mappings(collector->options.context);
+		know_mappings(collector, UINT64_MAX);
 	}
 	return NULL;
 }
@@ -609,13 +636,20 @@ static int find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias,
 	return module->fd;
 }
 
+/* Of an address of which it is not known when the process stood there. */
+#define AT_ANY_TIME UINT64_MAX
+
 /* The module of an address that the kernel could not resolve, and the file offset. */
 static int resolve_address(struct collector *collector, __u32 pid, __u64 address, __u64 time_ns,
 			   size_t *index, __u64 *offset)
 {
-	const struct code_mapping *mapping =
-		process_maps__find(collector->maps, pid, address, time_ns);
+	const struct code_mapping *mapping;
 	int err;
+
+	know_mappings(collector, time_ns);
+	mapping = time_ns == AT_ANY_TIME
+			  ? process_maps__find_lasting(collector->maps, pid, address)
+			  : process_maps__find(collector->maps, pid, address, time_ns);
 
 	if (!mapping)
 		return -ENOENT;
@@ -637,7 +671,8 @@ static int add_unmapped_frame(struct collector *collector, const struct ap_frame
 	return jit_names__add(collector->jit_names, image_id, pid, *id);
 }
 
-/* The image is one that get_image() has made room for. */
+/* One without a module is looked for in what was mapped at @time_ns; 0: it is in no file. The image is
+ * one that get_image() has made room for. */
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 image_id,
 		     __u64 time_ns, __u32 *id)
 {
@@ -654,7 +689,7 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	if (index) {
 		index--;
 	} else {
-		err = frame->module
+		err = frame->module || !time_ns
 			      ? -ENOENT
 			      : resolve_address(collector, pid, offset, time_ns, &index, &offset);
 		if (err == -ENOENT)
@@ -673,22 +708,6 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 static bool is_good_end(enum ap_stack_end end)
 {
 	return end == AP_END_COMPLETE || end == AP_END_MAX_DEPTH;
-}
-
-static int unwind_dump(struct collector *collector, const struct ap_dump_record *dump, __u32 pid,
-		       struct ap_frame *frames, enum ap_stack_end *end)
-{
-	int n;
-
-	*end = dump->end;
-	n = dump_unwinder__unwind(collector->unwinder, dump, pid, frames,
-				  collector->options.max_depth, end);
-	if (is_good_end(*end))
-		return n;
-	/* Perhaps over a library that was mapped a moment ago. */
-	collector->options.refresh_mappings(collector->options.context);
-	return dump_unwinder__unwind(collector->unwinder, dump, pid, frames,
-				     collector->options.max_depth, end);
 }
 
 /* As is_entry() of bpf/stack.bpf.h, of a frame that has only its address. */
@@ -787,7 +806,10 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 
 	if (!image)
 		return -ENOMEM;
-	n = unwind_dump(collector, dump, image->pid, frames, &end);
+	know_mappings(collector, dump->time_ns);
+	end = dump->end;
+	n = dump_unwinder__unwind(collector->unwinder, dump, image->pid, frames,
+				  collector->options.max_depth, &end);
 	if (!is_good_end(end) && n > 0 &&
 	    is_entry(collector, &frames[n - 1], image->pid, dump->time_ns))
 		end = AP_END_COMPLETE;
@@ -847,7 +869,8 @@ int collector__settle(struct collector *collector, size_t most)
 	collector->dumps_end = &collector->dumps;
 	/* A process that ended was still needed by the dumps before. */
 	for (size_t i = 0; i < collector->n_ended; i++)
-		process_maps__remove(collector->maps, collector->ended[i]);
+		process_maps__forget(collector->maps, collector->ended[i].pid,
+				     collector->ended[i].time_ns);
 	collector->n_ended = 0;
 	return err;
 }
@@ -874,7 +897,11 @@ static int handle_stack(struct collector *collector, const struct ap_stack_recor
 	if (!image)
 		return -ENOMEM;
 	for (__u32 i = 0; i < record->n_frames; i++) {
-		err = add_frame(collector, &frames[i], record->process, UINT64_MAX, &ids[i]);
+		/* The kernel knew of all others, and may not have of the one that it ended at. */
+		bool unsure = record->end == AP_END_NO_TABLE && i + 1 == record->n_frames;
+
+		err = add_frame(collector, &frames[i], record->process, unsure ? AT_ANY_TIME : 0,
+				&ids[i]);
 		if (err)
 			return err;
 	}

@@ -49,11 +49,11 @@ int collector__handle_record(struct collector *collector, const void *record, si
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
 
-/* A mapping of any process; of those that are not followed it is forgotten again when
- * collector__is_followed() has said so. */
+/* A mapping of any process, which may turn out to be followed or be forgotten. */
 void collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
 void collector__scan_process(struct collector *collector, pid_t pid);
-bool collector__is_followed(struct collector *collector, pid_t pid);
+bool collector__is_followed(const struct collector *collector, pid_t pid);
+void collector__forget_process(struct collector *collector, pid_t pid);
 
 /* When it returns every program has ended that ran before. */
 int collector__wait_for_programs(const struct collector *collector);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,11 @@
 
 struct process_map {
 	__u32 pid;		       /* 0: free to be used again */
-	struct code_mapping *mappings; /* oldest first */
+	struct code_mapping *mappings; /* by time, oldest first */
 	size_t n, capacity;
-	__u64 birth; /* differs from that of all other processes, also of the same pid */
+	/* Another than of all other processes, also of the same pid, and where mappings became other
+	 * ones than before in another way than by a later one. */
+	__u64 birth;
 };
 
 struct process_maps {
@@ -108,18 +111,30 @@ static struct process_map *get_process(struct process_maps *maps, __u32 pid)
 	return process;
 }
 
-static int add_mapping(struct process_map *process, const struct code_mapping *mapping)
+/* In its place by time: the events of two CPUs come in two sequences, which are not read at once. */
+static int add_mapping(struct process_maps *maps, struct process_map *process,
+		       const struct code_mapping *mapping)
 {
-	struct code_mapping *copy;
+	size_t at = process->n;
+	char *path = NULL;
 
 	if (array__reserve(&process->mappings, &process->capacity, process->n + 1,
 			   sizeof(*process->mappings)))
 		return -ENOMEM;
-	copy = &process->mappings[process->n];
-	*copy = *mapping;
-	copy->path = strdup(mapping->path);
-	if (!copy->path)
-		return -ENOMEM;
+	if (mapping->path) {
+		path = strdup(mapping->path);
+		if (!path)
+			return -ENOMEM;
+	}
+	while (at && process->mappings[at - 1].time_ns > mapping->time_ns)
+		at--;
+	/* So that the number of mappings alone says which they are. */
+	if (at < process->n)
+		process->birth = ++maps->last_birth;
+	memmove(&process->mappings[at + 1], &process->mappings[at],
+		(process->n - at) * sizeof(*process->mappings));
+	process->mappings[at] = *mapping;
+	process->mappings[at].path = path;
 	process->n++;
 	return 0;
 }
@@ -128,9 +143,7 @@ int process_maps__add(struct process_maps *maps, __u32 pid, const struct code_ma
 {
 	struct process_map *process = get_process(maps, pid);
 
-	if (!process)
-		return -ENOMEM;
-	return add_mapping(process, mapping);
+	return process ? add_mapping(maps, process, mapping) : -ENOMEM;
 }
 
 void process_maps__scan(struct process_maps *maps, __u32 pid)
@@ -159,33 +172,57 @@ void process_maps__scan(struct process_maps *maps, __u32 pid)
 	}
 }
 
-void process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child)
+int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns)
 {
-	struct process_map own = { 0 }, *from, *to = get_process(maps, child);
+	struct code_mapping nothing = { .end = UINT64_MAX, .time_ns = time_ns };
 
-	if (!to)
-		return;
-	from = find_process(maps, parent);
-	if (!from)
-		return;
-	own = *to;
-	to->mappings = NULL;
-	to->n = to->capacity = 0;
-	for (size_t i = 0; i < from->n; i++)
-		add_mapping(to, &from->mappings[i]);
-	for (size_t i = 0; i < own.n; i++)
-		add_mapping(to, &own.mappings[i]);
-	clear(&own);
-	free(own.mappings);
+	return process_maps__add(maps, pid, &nothing);
 }
 
-void process_maps__remove(struct process_maps *maps, __u32 pid)
+/* How many of the process's mappings there were at @time_ns. */
+static size_t count_at(const struct process_map *process, __u64 time_ns)
+{
+	size_t n = process->n;
+
+	while (n && process->mappings[n - 1].time_ns > time_ns)
+		n--;
+	return n;
+}
+
+int process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child, __u64 time_ns)
+{
+	struct process_map *from, *to = get_process(maps, child);
+	size_t n;
+	int err;
+
+	if (!to)
+		return -ENOMEM;
+	err = process_maps__exec(maps, child, time_ns);
+	from = find_process(maps, parent);
+	n = from ? count_at(from, time_ns) : 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct code_mapping mapping = from->mappings[i];
+
+		mapping.time_ns = time_ns;
+		err = add_mapping(maps, to, &mapping);
+	}
+	return err;
+}
+
+void process_maps__forget(struct process_maps *maps, __u32 pid, __u64 time_ns)
 {
 	struct process_map *process = find_process(maps, pid);
+	size_t n = process ? count_at(process, time_ns) : 0;
 
 	if (!process)
 		return;
-	clear(process);
+	for (size_t i = 0; i < n; i++)
+		free(process->mappings[i].path);
+	process->n -= n;
+	memmove(process->mappings, process->mappings + n, process->n * sizeof(*process->mappings));
+	process->birth = ++maps->last_birth;
+	if (process->n)
+		return;
 	process->pid = 0;
 	maps->n_free++;
 }
@@ -202,9 +239,33 @@ const struct code_mapping *process_maps__find(const struct process_maps *maps, _
 
 		if (mapping->time_ns <= time_ns && address >= mapping->start &&
 		    address < mapping->end)
-			return mapping;
+			return mapping->path ? mapping : NULL;
 	}
 	return NULL;
+}
+
+static bool is_same_code(const struct code_mapping *a, const struct code_mapping *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->generation == b->generation &&
+	       a->start - a->offset == b->start - b->offset;
+}
+
+const struct code_mapping *process_maps__find_lasting(const struct process_maps *maps, __u32 pid,
+						      __u64 address)
+{
+	const struct process_map *process = find_process(maps, pid);
+	const struct code_mapping *found = NULL;
+
+	for (size_t i = 0; process && i < process->n; i++) {
+		const struct code_mapping *mapping = &process->mappings[i];
+
+		if (!mapping->path || address < mapping->start || address >= mapping->end)
+			continue;
+		if (found && !is_same_code(found, mapping))
+			return NULL;
+		found = mapping;
+	}
+	return found;
 }
 
 const struct code_mapping *process_maps__find_file(const struct process_maps *maps, __u32 pid,
@@ -216,29 +277,18 @@ const struct code_mapping *process_maps__find_file(const struct process_maps *ma
 		const struct code_mapping *mapping = &process->mappings[i];
 
 		/* /proc/PID/maps, from which the first ones come, tells no generation. */
-		if (mapping->device == device && mapping->inode == inode &&
+		if (mapping->path && mapping->device == device && mapping->inode == inode &&
 		    (!mapping->generation || mapping->generation == generation))
 			return mapping;
 	}
 	return NULL;
 }
 
-/* How many of the process's mappings there were at @time_ns. */
-static size_t count_at(const struct process_map *process, __u64 time_ns)
-{
-	size_t n = process->n;
-
-	while (n && process->mappings[n - 1].time_ns > time_ns)
-		n--;
-	return n;
-}
-
 __u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns)
 {
 	const struct process_map *process = find_process(maps, pid);
 
-	/* Mappings are only ever added, until the process's others all go with an exec. */
-	return process ? hash_mix(process->birth, count_at(process, time_ns)) : 0;
+	return process ? process->birth << 32 | count_at(process, time_ns) : 0;
 }
 
 static bool is_hidden(const struct process_map *process, size_t index, size_t n)
@@ -260,6 +310,6 @@ void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 ti
 	size_t n = process ? count_at(process, time_ns) : 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!is_hidden(process, i, n))
+		if (process->mappings[i].path && !is_hidden(process, i, n))
 			fn(&process->mappings[i], context);
 }

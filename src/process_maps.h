@@ -14,23 +14,34 @@ struct code_mapping {
 	__u32 generation;
 	__u32 device;  /* the kernel's dev_t: major << 20 | minor */
 	__u64 time_ns; /* CLOCK_MONOTONIC, of when it was mapped; 0: before anything was heard of */
-	char *path;    /* as the kernel names it; owned by the process_maps */
+	char *path;    /* as the kernel names it; NULL: the end of all earlier ones, by exec */
 };
 
 struct process_maps *process_maps__new(void);
 void process_maps__free(struct process_maps *maps);
 
-/* A later mapping hides an earlier one where they overlap. Copies @mapping. 0 or -ENOMEM. */
+/*
+ * A later mapping hides an earlier one where they overlap; they may be told in any order. Copies
+ * @mapping. 0 or -ENOMEM.
+ */
 int process_maps__add(struct process_maps *maps, __u32 pid, const struct code_mapping *mapping);
 /* All that /proc/PID/maps lists now. */
 void process_maps__scan(struct process_maps *maps, __u32 pid);
-/* The child has what its parent has, and what it is already known to have mapped itself. */
-void process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child);
-void process_maps__remove(struct process_maps *maps, __u32 pid);
+/* Nothing that the process had mapped before @time_ns is there from then on. 0 or -ENOMEM. */
+int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns);
+/* From @time_ns on the child has what its parent had then, and what it maps itself; nothing of what
+ * another process of its pid had. 0 or -ENOMEM. */
+int process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child, __u64 time_ns);
+/* Forgets what was mapped up to @time_ns: nothing before will be asked for. */
+void process_maps__forget(struct process_maps *maps, __u32 pid, __u64 time_ns);
 
 /* What was at @address at @time_ns; NULL where nothing is known to have been there. */
 const struct code_mapping *process_maps__find(const struct process_maps *maps, __u32 pid,
 					      __u64 address, __u64 time_ns);
+
+/* What is at @address whenever something is; NULL where that is not the same at all times. */
+const struct code_mapping *process_maps__find_lasting(const struct process_maps *maps, __u32 pid,
+						      __u64 address);
 
 /* The newest mapping of the file with this identity; NULL where the process is not known to have had
  * one. */

@@ -87,18 +87,25 @@ static void handle_mapping(const struct mapping_event *event, void *context)
 	candidate->event = *event;
 	candidate->next = NULL;
 	candidate->event.path = strdup(event->path);
+	if (!candidate->event.path) {
+		free(candidate);
+		return;
+	}
 	*session->candidates_end = candidate;
 	session->candidates_end = &candidate->next;
 }
 
-static void refresh_mappings(void *context)
+void session__read_mappings(struct session *session)
 {
-	struct session *session = context;
-
 	/* They are the session's, of which this is a copy in another process. */
 	if (session->is_snapshot)
 		return;
 	mapping_events__read(session->mapping_events, handle_mapping, session);
+}
+
+static void refresh_mappings(void *context)
+{
+	session__read_mappings(context);
 }
 
 static const struct ap_within *code_within(int fd, const char *path, void *context)
@@ -458,31 +465,52 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	return err;
 }
 
+/* Looks for allocators in what processes that we follow have mapped. Others' mappings are kept for a
+ * while: a program that holds a place in the ring buffer keeps the records of forks behind it back. */
+static void look_at_candidates(struct session *session)
+{
+	__u64 now = session__clock_ns(CLOCK_MONOTONIC);
+	struct candidate *candidate, *kept = NULL, **kept_end = &kept;
+
+	while ((candidate = session->candidates)) {
+		const struct mapping_event *event = &candidate->event;
+
+		session->candidates = candidate->next;
+		/* More may come while it is looked at. */
+		if (!session->candidates)
+			session->candidates_end = &session->candidates;
+		candidate->next = NULL;
+		if (collector__is_followed(session->collector, event->pid)) {
+			session->late_pid = event->pid;
+			probes__notice_mapping(session->probes, event);
+			session->late_pid = 0;
+		} else if (now < event->time_ns + TICK_MS * 1000000ULL) {
+			*kept_end = candidate;
+			kept_end = &candidate->next;
+			continue;
+		} else {
+			collector__forget_process(session->collector, event->pid);
+		}
+		free(candidate->event.path);
+		free(candidate);
+	}
+	if (!kept)
+		return;
+	session->candidates = kept;
+	session->candidates_end = kept_end;
+}
+
 /*
  * A process's fork record precedes its first mapping. So: first the mappings that are there, then
  * the records, and only then the question which of the mappings are of processes that we follow.
  */
 int session__read_events(struct session *session)
 {
-	struct candidate *candidate;
 	int err;
 
-	mapping_events__read(session->mapping_events, handle_mapping, session);
+	session__read_mappings(session);
 	err = ring_buffer__consume(session->ring);
-	while ((candidate = session->candidates)) {
-		session->candidates = candidate->next;
-		/* More may come while it is looked at. */
-		if (!session->candidates)
-			session->candidates_end = &session->candidates;
-		if (candidate->event.path &&
-		    collector__is_followed(session->collector, candidate->event.pid)) {
-			session->late_pid = candidate->event.pid;
-			probes__notice_mapping(session->probes, &candidate->event);
-			session->late_pid = 0;
-		}
-		free(candidate->event.path);
-		free(candidate);
-	}
+	look_at_candidates(session);
 	if (session->gate)
 		gate__attend(session->gate);
 	if (err < 0)

@@ -90,6 +90,8 @@ static int cut_counts(struct session *session)
 		err = err < 0 ? err : 0;
 		read_counters(session);
 	}
+	/* The snapshot's process cannot read what its stacks are unwound by. */
+	session__read_mappings(session);
 	return err;
 }
 
@@ -106,6 +108,7 @@ static int cut_live(struct session *session)
 	err = collector__wait_for_programs(session->collector);
 	if (!err)
 		err = ring_buffer__consume(session->ring);
+	session__read_mappings(session);
 	if (err >= 0)
 		err = live__cut(session->live);
 	read_counters(session);

@@ -81,6 +81,8 @@ int session__load_entry(struct session *session, struct bpf_program **program, s
 
 __u64 session__clock_ns(clockid_t clock);
 int session__read_events(struct session *session);
+/* Only what processes have mapped: what was mapped before a dump, so that it can be unwound. */
+void session__read_mappings(struct session *session);
 
 /* Sums over CPUs and programs since the session began, whatever was forgotten. */
 __u64 session__raw_stat(const struct session *session, __u32 which);

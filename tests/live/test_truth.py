@@ -193,10 +193,12 @@ def test_before_and_after_main(own):
     assert_complete(recording)
 
 
+@pytest.mark.parametrize("name", ["", "rbx_"], ids=["tables", "dumps"])
 @pytest.mark.parametrize("known", [True, False], ids=["expected", "unexpected"])
-def test_libraries_that_come_and_go(own, known):
-    """Two libraries take turns at the same addresses."""
-    libraries = [built("libtruth_a.so"), built("libtruth_b.so")]
+def test_libraries_that_come_and_go(own, known, name):
+    """Two libraries take turns at the same addresses, with stacks that the kernel side unwinds and
+    with such as are sent: those are unwound later, by what mapping events say."""
+    libraries = [built(f"libtruth_{name}a.so"), built(f"libtruth_{name}b.so")]
     options = [word for name in libraries for word in ("--expect", name)] if known else []
     recording, stacks = own.record([built("truth_load"), *libraries], options)
     assert {3001, 3002, 3003, 3004, 3005, 4001, 4002} <= sizes(stacks)

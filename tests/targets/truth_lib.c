@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * For truth_early and truth_load: allocates in its constructor, in its destructor and in its
- * functions. Built twice, with frames of LOCAL_BYTES each, so that the two differ at every address.
+ * functions. Built twice, with frames of LOCAL_BYTES each, so that the two differ at every address; and
+ * both again with a frame whose CFA is told by rbx, which no table has: FROM_RBX.
  */
 #include "raw.h"
 #include "truth_lib.h"
 
 static void *volatile last;
 
-static __attribute__((noinline)) void allocate(size_t size)
+static __attribute__((noinline)) void allocate_here(size_t size)
 {
 	volatile char local[LOCAL_BYTES];
 
@@ -17,6 +18,31 @@ static __attribute__((noinline)) void allocate(size_t size)
 	free(last);
 	local[1] = local[0];
 }
+
+#ifdef FROM_RBX
+void allocate(size_t size) __asm__("allocate") __attribute__((visibility("hidden")));
+__attribute__((used, visibility("hidden"))) void (*const here)(size_t) = allocate_here;
+
+__asm__(".text\n"
+	".globl allocate\n"
+	".hidden allocate\n"
+	".type allocate, @function\n"
+	"allocate:\n"
+	".cfi_startproc\n"
+	"push %rbx\n"
+	".cfi_def_cfa_offset 16\n"
+	".cfi_offset 3, -16\n"
+	"mov %rsp, %rbx\n"
+	".cfi_def_cfa_register 3\n"
+	"call *here(%rip)\n"
+	"pop %rbx\n"
+	".cfi_def_cfa 7, 8\n"
+	"ret\n"
+	".cfi_endproc\n"
+	".size allocate, . - allocate\n");
+#else
+#define allocate allocate_here
+#endif
 
 __attribute__((constructor)) static void loaded(void)
 {
