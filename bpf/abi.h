@@ -459,6 +459,7 @@ struct ap_module_record {
 	__u64 offset;	  /* in the file, of start */
 	__u32 generation; /* of the inode number */
 	__u32 version;	  /* differs where a file of the same identity was written to in between */
+	__u64 time_ns;	  /* CLOCK_MONOTONIC, of when it was seen */
 };
 
 /* Followed by @n_frames struct ap_frame, the allocator's caller first. */

@@ -129,6 +129,7 @@ static __always_inline bool module__report(__u32 id, const struct vma_answer *an
 	record->offset = answer->vma.bias + answer->vma.start;
 	record->generation = answer->generation;
 	record->version = answer->file.version;
+	record->time_ns = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return true;
 }
@@ -246,6 +247,27 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 	key.page = vma__place(answer->vma.start, process, generation);
 	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
 	return VMA_FOUND;
+}
+
+/* In: an address in allocprof's own memory. Out: the file that is mapped there, as records tell of it. */
+struct identify_file_args {
+	__u64 address;
+	__u64 inode;
+	__u32 device;
+	__u32 generation;
+};
+
+SEC("syscall")
+int identify_file(struct identify_file_args *args)
+{
+	struct vma_answer answer = {};
+
+	if (bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0))
+		return 1;
+	args->inode = answer.file.inode;
+	args->device = answer.file.device;
+	args->generation = answer.generation;
+	return !args->inode;
 }
 
 /* In: an address in allocprof's own memory, where user space has mapped a file that the target will

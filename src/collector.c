@@ -38,8 +38,9 @@ struct image {
 };
 
 struct module {
-	__u64 inode;
-	__u32 device, generation;
+	/* All that it goes by, as far as it was asked; what it was first met by is the first. */
+	struct file_identity identities[FILE_IDENTITIES + 2];
+	size_t n_identities;
 	__u32 version; /* as the kernel side has it; 0 where only user space has met the file */
 	__u32 id;      /* profile id, 0 until a frame is in it */
 	int fd;	       /* of the file; -1: it could not be opened */
@@ -236,9 +237,11 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
 		.start = event->start,
 		.end = event->end,
 		.offset = event->offset,
-		.inode = event->inode,
-		.generation = event->generation,
-		.device = event->major << 20 | event->minor,
+		.identity = {
+			.inode = event->inode,
+			.device = event->major << 20 | event->minor,
+			.generation = event->generation,
+		},
 		.time_ns = event->time_ns,
 		.path = event->path,
 	};
@@ -361,9 +364,24 @@ static struct timespec modification_time(int fd)
 	return st.st_mtim;
 }
 
+static bool module_goes_by(const struct module *module, const struct file_identity *identity)
+{
+	for (size_t i = 0; i < module->n_identities; i++)
+		if (file_identity__is_same(&module->identities[i], identity))
+			return true;
+	return false;
+}
+
+static void add_identity(struct module *module, const struct file_identity *identity)
+{
+	if (!module_goes_by(module, identity) &&
+	    module->n_identities < sizeof(module->identities) / sizeof(module->identities[0]))
+		module->identities[module->n_identities++] = *identity;
+}
+
 /* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
 static int add_module(struct collector *collector, int fd, const char *path,
-		      const struct module *identity, size_t *index)
+		      const struct file_identity *identity, __u32 version, size_t *index)
 {
 	struct module *modules, *module;
 
@@ -374,12 +392,13 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	}
 	collector->modules = modules;
 	module = &modules[collector->n_modules];
-	*module = *identity;
-	module->fd = fd;
-	module->elf = NULL;
-	module->within = NULL;
-	module->unwind = (struct unwind_place){ 0 };
-	module->path = strdup(path);
+	*module = (struct module){
+		.identities = { *identity },
+		.n_identities = 1,
+		.version = version,
+		.fd = fd,
+		.path = strdup(path),
+	};
 	if (!module->path) {
 		close_fd(&fd);
 		return -ENOMEM;
@@ -398,7 +417,13 @@ static int add_module(struct collector *collector, int fd, const char *path,
 /* The same for a file in one recording and the next, as long as nobody writes to it. */
 static __u64 file_number(const struct module *module)
 {
-	__u64 number = hash_mix(module->inode, (__u64)module->device << 32 | module->generation);
+	struct file_identity identity = module->identities[0];
+	__u64 number;
+
+	/* What it was met by may be another thing the next time. */
+	if (module->fd >= 0)
+		file_identity__of(module->fd, &identity);
+	number = hash_mix(identity.inode, (__u64)identity.device << 32 | identity.generation);
 
 	number = hash_mix(number, module->modified.tv_sec);
 	return hash_mix(number, module->modified.tv_nsec);
@@ -453,20 +478,19 @@ static void load_table(struct collector *collector, struct module *module)
 
 /* Where two kernel ids, or the kernel and user space, found the same file; of several that it was,
  * written to in between, the last. */
-static bool find_module(struct collector *collector, const struct module *identity, size_t *index)
+static bool find_module(struct collector *collector, const struct file_identity *identity,
+			__u32 version, size_t *index)
 {
 	for (size_t i = collector->n_modules; i-- > 0;) {
 		struct module *module = &collector->modules[i];
 
-		if (module->inode == identity->inode && module->device == identity->device &&
-		    module->generation == identity->generation &&
-		    (!module->version || !identity->version ||
-		     module->version == identity->version)) {
-			if (!module->version)
-				module->version = identity->version;
-			*index = i;
-			return true;
-		}
+		if (!module_goes_by(module, identity) ||
+		    (module->version && version && module->version != version))
+			continue;
+		if (!module->version)
+			module->version = version;
+		*index = i;
+		return true;
 	}
 	return false;
 }
@@ -476,45 +500,39 @@ static bool find_module(struct collector *collector, const struct module *identi
 static int get_module(struct collector *collector, const struct mapped_file *file, __u32 version,
 		      size_t *index)
 {
-	struct module identity = {
-		.inode = file->inode,
-		.device = file->device,
-		.generation = file->generation,
-		.version = version,
-	};
+	struct file_identities identities = { 0 };
+	bool known = false;
 	char path[4096];
-	int fd, err;
+	int fd, err = 0;
 
-	if (find_module(collector, &identity, index))
+	if (find_module(collector, &file->identity, version, index))
 		return 0;
-	fd = mapped_file__open(file);
-	if (fd >= 0)
-		mapped_file__path(fd, path, sizeof(path));
-	else if (file->path)
-		snprintf(path, sizeof(path), "%s", file->path);
-	else
-		snprintf(path, sizeof(path), "[inode %llu of device %u:%u]", file->inode,
-			 file->device >> 20, file->device & 0xfffff);
-	err = add_module(collector, fd < 0 ? -1 : fd, path, &identity, index);
-	if (!err)
+	fd = mapped_file__open(file, &collector->options.asker, &identities);
+	if (fd < 0)
+		identities.n = 0;
+	for (size_t i = 0; i < identities.n && !known; i++)
+		known = find_module(collector, &identities.of[i], version, index);
+	if (known) {
+		close(fd);
+	} else {
+		if (fd >= 0)
+			mapped_file__path(fd, path, sizeof(path));
+		else if (file->path)
+			snprintf(path, sizeof(path), "%s", file->path);
+		else
+			snprintf(path, sizeof(path), "[inode %llu of device %u:%u]",
+				 file->identity.inode, file->identity.device >> 20,
+				 file->identity.device & 0xfffff);
+		err = add_module(collector, fd < 0 ? -1 : fd, path, &file->identity, version,
+				 index);
+		if (err)
+			return err;
 		load_table(collector, &collector->modules[*index]);
-	return err;
-}
-
-/* What a mapping event said of the file, which is all that is left of it where the process is gone or
- * has something else there by now. */
-static const char *told_path(struct collector *collector, const struct ap_module_record *record)
-{
-	const struct code_mapping *mapping;
-
-	for (int refreshed = 0; refreshed < 2; refreshed++) {
-		mapping = process_maps__find_file(collector->maps, record->pid, record->device,
-						  record->inode, record->generation);
-		if (mapping)
-			return mapping->path;
-		know_mappings(collector, UINT64_MAX);
 	}
-	return NULL;
+	add_identity(&collector->modules[*index], &file->identity);
+	for (size_t i = 0; i < identities.n; i++)
+		add_identity(&collector->modules[*index], &identities.of[i]);
+	return 0;
 }
 
 static int handle_module(struct collector *collector, const struct ap_module_record *record)
@@ -523,10 +541,9 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 		.pid = record->pid,
 		.start = record->start,
 		.end = record->end,
-		.inode = record->inode,
-		.device = record->device,
-		.generation = record->generation,
+		.identity = { record->inode, record->device, record->generation },
 	};
+	const struct code_mapping *mapping;
 	size_t index;
 	int err;
 
@@ -534,10 +551,17 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 	    array__reserve_zeroed(&collector->module_by_kernel_id, &collector->n_kernel_modules,
 				  record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
-	file.path = told_path(collector, record);
+	/* What a mapping event said of the file is all that is left of it where the process is gone, or
+	 * has something else there by now. */
+	know_mappings(collector, record->time_ns);
+	mapping = process_maps__find(collector->maps, record->pid, record->start, record->time_ns);
+	if (mapping)
+		file.path = mapping->path;
 	err = get_module(collector, &file, record->version, &index);
 	if (err)
 		return err;
+	if (mapping && collector->modules[index].fd < 0)
+		add_identity(&collector->modules[index], &mapping->identity);
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
 	/* Before the table: until then no stack through the file is taken for complete. */
 	if (collector->modules[index].within &&
@@ -573,7 +597,7 @@ int collector__add_vdso(struct collector *collector)
 {
 	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
 	/* No file has this identity. */
-	struct module identity = { .device = ~0U, .inode = ~0ULL };
+	const struct file_identity identity = { .device = ~0U, .inode = ~0ULL };
 	struct cfi_table *table;
 	struct module *module;
 	size_t index;
@@ -581,7 +605,7 @@ int collector__add_vdso(struct collector *collector)
 
 	if (!header || !vdso_size(header))
 		return 0;
-	err = add_module(collector, vdso_file(header, vdso_size(header)), "[vdso]", &identity,
+	err = add_module(collector, vdso_file(header, vdso_size(header)), "[vdso]", &identity, 0,
 			 &index);
 	if (!err)
 		err = array__reserve_zeroed(&collector->module_by_kernel_id,
@@ -605,9 +629,7 @@ static int mapped_module(struct collector *collector, const struct code_mapping 
 		.pid = pid,
 		.start = mapping->start,
 		.end = mapping->end,
-		.inode = mapping->inode,
-		.device = mapping->device,
-		.generation = mapping->generation,
+		.identity = mapping->identity,
 		.path = mapping->path,
 	};
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "file_identity.h"
 #include "unwind_tables.h"
 
 struct ap_within;
@@ -31,6 +32,7 @@ struct collector_options {
 	const struct ap_within *(*within)(int fd, const char *path, void *context);
 	int within_fd; /* map that the programs have it from */
 	void *context;
+	struct file_asker asker;
 };
 
 /* NULL without memory. */

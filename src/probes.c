@@ -25,18 +25,13 @@
 #include "translator.h"
 
 /* A file as a mapping event names it. */
-struct file_id {
-	__u64 inode, generation;
-	__u32 major, minor;
-};
-
 struct probes {
 	struct probes_options options;
 	struct probed_allocator *list;
 	size_t n_list;
 	__u32 n_sites;
 	/* Files of mapping events that were looked at, so that each is opened once. */
-	struct file_id *seen;
+	struct file_identity *seen;
 	size_t n_seen;
 	struct hash_table seen_index;
 };
@@ -536,17 +531,18 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 				  strerror(errno));
 	while (getline(&line, &capacity, maps) > 0) {
 		struct mapped_file file = { .pid = pid };
+		struct file_identities identities;
 		unsigned int major, minor;
 		int path_at = 0, fd;
 
 		if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu %n", &file.start, &file.end,
-			   permissions, &major, &minor, &file.inode, &path_at) < 6 ||
-		    permissions[2] != 'x' || !file.inode || !path_at)
+			   permissions, &major, &minor, &file.identity.inode, &path_at) < 6 ||
+		    permissions[2] != 'x' || !file.identity.inode || !path_at)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		file.device = major << 20 | minor;
+		file.identity.device = major << 20 | minor;
 		file.path = line + path_at;
-		fd = mapped_file__open(&file);
+		fd = mapped_file__open(&file, &probes->options.asker, &identities);
 		if (fd < 0)
 			continue;
 		err = add_file(probes, fd, line + path_at, &last);
@@ -574,57 +570,54 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 static bool is_same_file(const void *owner, __u32 id, const void *key)
 {
 	const struct probes *probes = owner;
-	const struct file_id *seen = &probes->seen[id - 1], *file = key;
 
-	return seen->inode == file->inode && seen->generation == file->generation &&
-	       seen->major == file->major && seen->minor == file->minor;
+	return file_identity__is_same(&probes->seen[id - 1], key);
 }
 
-/* True the first time that it is asked about a file. */
-static bool is_new_file(struct probes *probes, const struct file_id *file)
+static __u64 identity_hash(const struct file_identity *file)
 {
-	__u64 hash = hash_mix(hash_mix(file->inode, file->generation),
-			      ((__u64)file->major << 32) | file->minor);
-	struct file_id *seen;
+	return hash_mix(hash_mix(0, file->inode), file->device);
+}
 
-	if (hash_table__find(&probes->seen_index, hash, is_same_file, probes, file))
-		return false;
+static void note_seen(struct probes *probes, const struct file_identity *file)
+{
+	struct file_identity *seen;
+
 	seen = realloc(probes->seen, (probes->n_seen + 1) * sizeof(*seen));
 	if (!seen)
-		return true;
+		return;
 	probes->seen = seen;
 	seen[probes->n_seen++] = *file;
-	hash_table__insert(&probes->seen_index, hash, probes->n_seen);
-	return true;
+	hash_table__insert(&probes->seen_index, identity_hash(file), probes->n_seen);
 }
 
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event)
 {
-	struct file_id file = {
-		.inode = event->inode,
-		.generation = event->generation,
-		.major = event->major,
-		.minor = event->minor,
-	};
 	struct mapped_file mapped = {
 		.pid = event->pid,
 		.start = event->start,
 		.end = event->end,
-		.inode = event->inode,
-		.device = event->major << 20 | event->minor,
-		.generation = event->generation,
+		.identity = {
+			.inode = event->inode,
+			.device = event->major << 20 | event->minor,
+			.generation = event->generation,
+		},
 		.path = event->path,
 	};
+	struct file_identities identities;
 	_cleanup_(close_fd) int fd = -1;
 	struct error error = { 0 };
 	size_t n_before = probes->n_list;
 	int err;
 
-	if (!event->inode || event->path[0] != '/' || !is_new_file(probes, &file))
+	if (!event->inode || event->path[0] != '/' ||
+	    hash_table__find(&probes->seen_index, identity_hash(&mapped.identity), is_same_file,
+			     probes, &mapped.identity))
 		return;
-	fd = mapped_file__open(&mapped);
+	fd = mapped_file__open(&mapped, &probes->options.asker, &identities);
 	if (fd < 0)
-		return;
+		return; /* perhaps at another time */
+	note_seen(probes, &mapped.identity);
 	err = add_file(probes, fd, event->path, &error);
 	if (err == -ENOENT && is_opaque_program(fd, event->path))
 		add_opaque_program(probes, fd, event->path);

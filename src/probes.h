@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "file_identity.h"
 
 struct allocator;
 struct attachment;
@@ -56,6 +57,7 @@ struct probes_options {
 	 * NULL: nobody wants to know. */
 	void (*use_file)(int fd, const char *path, void *context);
 	void *context;
+	struct file_asker asker;
 	__u32 functions; /* mask of enum ap_function that are reported; others are probed only where
 			    * they decide what is internal */
 };

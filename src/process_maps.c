@@ -161,12 +161,12 @@ void process_maps__scan(struct process_maps *maps, __u32 pid)
 		int path_at = 0;
 
 		if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &mapping.start, &mapping.end,
-			   permissions, &mapping.offset, &major, &minor, &mapping.inode,
+			   permissions, &mapping.offset, &major, &minor, &mapping.identity.inode,
 			   &path_at) < 7 ||
 		    permissions[2] != 'x' || !path_at)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		mapping.device = major << 20 | minor;
+		mapping.identity.device = major << 20 | minor;
 		mapping.path = line + path_at;
 		process_maps__add(maps, pid, &mapping);
 	}
@@ -246,7 +246,7 @@ const struct code_mapping *process_maps__find(const struct process_maps *maps, _
 
 static bool is_same_code(const struct code_mapping *a, const struct code_mapping *b)
 {
-	return a->device == b->device && a->inode == b->inode && a->generation == b->generation &&
+	return file_identity__is_same(&a->identity, &b->identity) &&
 	       a->start - a->offset == b->start - b->offset;
 }
 
@@ -266,22 +266,6 @@ const struct code_mapping *process_maps__find_lasting(const struct process_maps 
 		found = mapping;
 	}
 	return found;
-}
-
-const struct code_mapping *process_maps__find_file(const struct process_maps *maps, __u32 pid,
-						   __u32 device, __u64 inode, __u32 generation)
-{
-	const struct process_map *process = find_process(maps, pid);
-
-	for (size_t i = process ? process->n : 0; i-- > 0;) {
-		const struct code_mapping *mapping = &process->mappings[i];
-
-		/* /proc/PID/maps, from which the first ones come, tells no generation. */
-		if (mapping->path && mapping->device == device && mapping->inode == inode &&
-		    (!mapping->generation || mapping->generation == generation))
-			return mapping;
-	}
-	return NULL;
 }
 
 __u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns)

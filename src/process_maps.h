@@ -6,13 +6,13 @@
 
 #include <linux/types.h>
 
+#include "file_identity.h"
+
 struct process_maps;
 
 struct code_mapping {
-	__u64 start, end, offset; /* addresses; offset in the file */
-	__u64 inode;
-	__u32 generation;
-	__u32 device;  /* the kernel's dev_t: major << 20 | minor */
+	__u64 start, end, offset;      /* addresses; offset in the file */
+	struct file_identity identity; /* as events or /proc/PID/maps tell it */
 	__u64 time_ns; /* CLOCK_MONOTONIC, of when it was mapped; 0: before anything was heard of */
 	char *path;    /* as the kernel names it; NULL: the end of all earlier ones, by exec */
 };
@@ -42,11 +42,6 @@ const struct code_mapping *process_maps__find(const struct process_maps *maps, _
 /* What is at @address whenever something is; NULL where that is not the same at all times. */
 const struct code_mapping *process_maps__find_lasting(const struct process_maps *maps, __u32 pid,
 						      __u64 address);
-
-/* The newest mapping of the file with this identity; NULL where the process is not known to have had
- * one. */
-const struct code_mapping *process_maps__find_file(const struct process_maps *maps, __u32 pid,
-						   __u32 device, __u64 inode, __u32 generation);
 
 /* Stands for the process's mappings as they were at @time_ns: others have another. */
 __u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns);

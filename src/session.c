@@ -115,6 +115,32 @@ static const struct ap_within *code_within(int fd, const char *path, void *conte
 	return session->gate ? gate__within(session->gate, fd, path) : NULL;
 }
 
+/* The kernel refuses at once where another thread of ours maps memory. */
+#define ASK_TRIES 100
+
+static int identify_file(const void *address, struct file_identity *identity, void *context)
+{
+	const struct session *session = context;
+	struct identify_file_args {
+		__u64 address, inode;
+		__u32 device, generation;
+	} args = { .address = (__u64)(uintptr_t)address };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &args, .ctx_size_in = sizeof(args));
+	int fd = bpf_program__fd(session->skeleton->progs.identify_file);
+
+	for (int i = 0; i < ASK_TRIES; i++) {
+		int err = bpf_prog_test_run_opts(fd, &options);
+
+		if (err)
+			return err;
+		if (options.retval)
+			continue;
+		*identity = (struct file_identity){ args.inode, args.device, args.generation };
+		return 0;
+	}
+	return -EBUSY;
+}
+
 static int open_live(struct session *session)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -179,6 +205,7 @@ int session__open(const struct session_options *options, struct session **out, s
 		.within = options->window.within ? code_within : NULL,
 		.within_fd = bpf_map__fd(session->skeleton->maps.within_ranges),
 		.context = session,
+		.asker = { identify_file, session },
 		.counts_fd = bpf_map__fd(session->skeleton->maps.counts),
 		.counts_fds = { bpf_map__fd(session->skeleton->maps.counts_a),
 				bpf_map__fd(session->skeleton->maps.counts_b) },
@@ -368,6 +395,7 @@ static int new_probes(struct session *session, pid_t pid)
 				    ? use_file
 				    : NULL,
 		.context = session,
+		.asker = { identify_file, session },
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;
 

@@ -11,6 +11,7 @@ import pytest
 import support  # first: it knows where the others are
 import events
 import memory
+from containers import in_container
 
 # Under nohup it is ignored, and would be in all that is started.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -128,3 +129,11 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture
 def both(run, log, allocprof, target, tmp_path):
     return memory.Both(run, log, allocprof, target, tmp_path)
+
+
+@pytest.fixture
+def container(run, tmp_path):
+    """There can be containers.in_container()."""
+    result = run(in_container(tmp_path, ["true"]))
+    if result.status:
+        unavailable(f"no container can be made here: {result}")

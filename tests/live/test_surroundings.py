@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-import conftest
+from containers import in_container
 from support import (Obedient, Recording, TIMEOUT_SECONDS, by_address, differences, folded, libc_path,
                      patched_functions, read_report, second_libc, shell_status, stated, wait_until)
 
@@ -260,43 +260,6 @@ def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
 
 
 # A container
-
-CONTAINER = """
-set -e
-mount --make-rprivate /
-mount -t tmpfs none "$0"
-mkdir "$0/upper" "$0/work" "$0/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$0/upper,workdir=$0/work" "$0/root"
-mount -t proc proc "$0/root/proc"
-mount --rbind /sys "$0/root/sys"
-mount --rbind /dev "$0/root/dev"
-mkdir -p "$0/root$1"
-mount --bind "$1" "$0/root$1"
-cd "$0/root"
-mkdir -p before
-pivot_root . before
-umount -l /before
-hostname container
-shift
-exec "$@"
-"""
-
-
-def in_container(tmp_path, argv):
-    """Runs with a root of its own, which is an overlay, and namespaces of its own, as a privileged
-    container; @tmp_path is there too."""
-    root = tmp_path / "container"
-    root.mkdir(exist_ok=True)
-    return ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup", "sh", "-c",
-            CONTAINER, str(root), str(tmp_path), *[str(word) for word in argv]]
-
-
-@pytest.fixture
-def container(run, tmp_path):
-    result = run(in_container(tmp_path, ["true"]))
-    if result.status:
-        conftest.unavailable(f"no container can be made here: {result}")
-
 
 @pytest.mark.usefixtures("container")
 @pytest.mark.parametrize("command", COMMANDS)

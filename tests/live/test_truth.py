@@ -12,6 +12,7 @@ import pytest
 import conftest
 import support
 import truth
+from containers import in_container
 from support import by_address, libc_path
 
 SHAPES = ["variable", "realign", "large", "deep", "arguments", "early_return", "cold", "registers",
@@ -71,7 +72,8 @@ class Truth:
         self.directory = directory
         self.first_names = {name: names[0] for names in by_address(libc_path()) for name in names}
 
-    def record(self, argv, options=(), preloaded=True, copies=1, env=None, expect=0, **popen):
+    def record(self, argv, options=(), preloaded=True, copies=1, env=None, expect=0,
+               wrap=lambda argv: argv, **popen):
         """What allocprof has recorded, and the truth."""
         lines, data = self.directory / "truth", self.directory / "data"
         lines.write_bytes(b"")
@@ -83,7 +85,7 @@ class Truth:
             argv = [support.target("launcher"), copies, *argv]
         # The static launcher tells allocprof nothing of what it will run.
         expected = [word for name in program for word in ("--expect", name)]
-        self.run([self.allocprof, "record", "-o", data, *expected, *options, "--", *argv],
+        self.run(wrap([self.allocprof, "record", "-o", data, *expected, *options, "--", *argv]),
                  env={"ALLOCPROF_COUNTER": str(lines), **(env or {})}, expect=expect, **popen)
         stacks = collections.defaultdict(truth.Sum)
         for (function, frames), known in truth.read(lines).items():
@@ -202,6 +204,23 @@ def test_libraries_that_come_and_go(own, known, name):
     options = [word for name in libraries for word in ("--expect", name)] if known else []
     recording, stacks = own.record([built("truth_load"), *libraries], options)
     assert {3001, 3002, 3003, 3004, 3005, 4001, 4002} <= sizes(stacks)
+    own.assert_same(recording, stacks)
+    assert_complete(recording)
+
+
+@pytest.mark.usefixtures("container")
+def test_new_libraries_that_come_and_go_in_a_container(own, tmp_path):
+    """What the kernel calls their files is not what stat(2) does: no other library, which is at the same
+    place a moment later, must be taken for one of them."""
+    libraries = [f"/libtruth_{i}.so" for i in range(60)]
+    copy = "".join(f"cp {built('libtruth_' + 'ab'[i % 2] + '.so')} {name}; "
+                   for i, name in enumerate(libraries))
+
+    def wrap(argv):
+        return in_container(tmp_path, ["sh", "-c", copy + 'exec "$@"', "sh", *argv])
+
+    recording, stacks = own.record([built("truth_load"), *libraries], wrap=wrap)
+    assert len(stacks) > 400
     own.assert_same(recording, stacks)
     assert_complete(recording)
 

@@ -14,7 +14,7 @@ static void add(struct process_maps *maps, __u32 pid, const char *path, __u64 st
 	struct code_mapping mapping = {
 		.start = start,
 		.end = end,
-		.inode = path[1], /* of "/a" and the like, one each */
+		.identity.inode = path[1], /* of "/a" and the like, one each */
 		.time_ns = time_ns,
 		.path = (char *)path,
 	};
