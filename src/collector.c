@@ -28,6 +28,9 @@
 #include "sampling.h"
 #include "symbols.h"
 
+/* A program may be preempted between a dump's time and its sending. */
+#define DUMP_MOST_LATE_NS 1000000000ULL
+
 /* Real ones have one or two pages. */
 #define VDSO_MAX_BYTES 65536
 
@@ -92,6 +95,7 @@ struct collector {
 	struct jit_names *jit_names;
 	struct pending_dump *dumps, **dumps_end;
 	__u64 mappings_known_ns;     /* what was mapped before then has been read */
+	__u64 settled_ns;	     /* when the dumps that had come by then had been unwound */
 	struct ended_process *ended; /* their maps may go when the dumps have been unwound */
 	size_t n_ended, ended_capacity;
 	int current; /* of the two counter maps */
@@ -252,16 +256,21 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
 		process_maps__add(collector->maps, event->pid, &mapping);
 }
 
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
 /* Reads the mapping events of what was there at @time_ns, so that nothing is resolved by what was at its
  * place before. */
 static void know_mappings(struct collector *collector, __u64 time_ns)
 {
-	struct timespec now;
-
 	if (time_ns < collector->mappings_known_ns)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	collector->mappings_known_ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	collector->mappings_known_ns = now_ns();
 	collector->options.refresh_mappings(collector->options.context);
 }
 
@@ -633,9 +642,6 @@ static int mapped_module(struct collector *collector, const struct code_mapping 
 		.path = mapping->path,
 	};
 
-	/* The kernel's "//anon" and "[heap]" are no files. */
-	if (mapping->path[0] != '/' || mapping->path[1] == '/')
-		return -ENOENT;
 	return get_module(collector, &file, 0, index);
 }
 
@@ -889,6 +895,10 @@ int collector__settle(struct collector *collector, size_t most)
 	if (collector->dumps)
 		return err;
 	collector->dumps_end = &collector->dumps;
+	/* What came since has been read by the time of the next call. */
+	if (collector->settled_ns > DUMP_MOST_LATE_NS)
+		process_maps__settle(collector->maps, collector->settled_ns - DUMP_MOST_LATE_NS);
+	collector->settled_ns = now_ns();
 	/* A process that ended was still needed by the dumps before. */
 	for (size_t i = 0; i < collector->n_ended; i++)
 		process_maps__forget(collector->maps, collector->ended[i].pid,

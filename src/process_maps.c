@@ -12,20 +12,24 @@
 #include "cleanup.h"
 #include "hash_table.h"
 
+/* Mappings are pruned when there are this many, and then when there are twice as many again. */
+#define PRUNE_AT 256
+
+/* Events of two CPUs, which are read one after the other, are no further out of order than this. */
+#define MOST_LATE_NS 100000000
+
 struct process_map {
 	__u32 pid;		       /* 0: free to be used again */
 	struct code_mapping *mappings; /* by time, oldest first */
 	size_t n, capacity;
-	/* Another than of all other processes, also of the same pid, and where mappings became other
-	 * ones than before in another way than by a later one. */
-	__u64 birth;
+	size_t prune_at;
 };
 
 struct process_maps {
 	struct process_map *processes;
 	size_t n, capacity;
 	size_t n_free;
-	__u64 last_birth;
+	__u64 settled_ns; /* nothing before is asked for any more */
 	/* By pid. A removed process stays in it under pid 0, which nothing looks for. */
 	struct hash_table index;
 };
@@ -104,33 +108,94 @@ static struct process_map *get_process(struct process_maps *maps, __u32 pid)
 	process = &maps->processes[maps->n];
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
-	process->birth = ++maps->last_birth;
+	process->prune_at = PRUNE_AT;
 	if (hash_table__insert(&maps->index, hash_mix(0, pid), maps->n + 1))
 		return NULL;
 	maps->n++;
 	return process;
 }
 
+/* How many of the process's mappings there were at @time_ns. */
+static size_t count_at(const struct process_map *process, __u64 time_ns)
+{
+	size_t n = process->n;
+
+	while (n && process->mappings[n - 1].time_ns > time_ns)
+		n--;
+	return n;
+}
+
+static bool overlap(const struct code_mapping *a, const struct code_mapping *b)
+{
+	return a->start < b->end && b->start < a->end;
+}
+
+/* Whether another mapping has been in all of its place since before all that is still asked for. */
+static bool is_past(const struct process_maps *maps, const struct process_map *process,
+		    size_t index)
+{
+	const struct code_mapping *mapping = &process->mappings[index];
+
+	for (size_t i = index + 1; i < process->n; i++) {
+		const struct code_mapping *later = &process->mappings[i];
+
+		if (later->time_ns > maps->settled_ns)
+			return false;
+		if (later->start <= mapping->start && later->end >= mapping->end)
+			return true;
+	}
+	return false;
+}
+
+/* Whether what is no file hides none of the first @n mappings, nor one that may be told late. */
+static bool hides_nothing(const struct process_map *process, size_t n, size_t index)
+{
+	const struct code_mapping *mapping = &process->mappings[index];
+
+	if (mapping->time_ns + MOST_LATE_NS > process->mappings[process->n - 1].time_ns)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (process->mappings[i].path && overlap(&process->mappings[i], mapping))
+			return false;
+	return true;
+}
+
+/* Interpreters that compile map code without end, others load and unload the same plugin. */
+static void prune(const struct process_maps *maps, struct process_map *process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < process->n; i++) {
+		struct code_mapping *mapping = &process->mappings[i];
+
+		if (mapping->path ? is_past(maps, process, i) : hides_nothing(process, kept, i))
+			free(mapping->path);
+		else
+			process->mappings[kept++] = *mapping;
+	}
+	process->n = kept;
+	process->prune_at = 2 * kept + PRUNE_AT;
+}
+
 /* In its place by time: the events of two CPUs come in two sequences, which are not read at once. */
 static int add_mapping(struct process_maps *maps, struct process_map *process,
 		       const struct code_mapping *mapping)
 {
-	size_t at = process->n;
+	size_t at;
 	char *path = NULL;
 
+	if (process->n >= process->prune_at)
+		prune(maps, process);
 	if (array__reserve(&process->mappings, &process->capacity, process->n + 1,
 			   sizeof(*process->mappings)))
 		return -ENOMEM;
-	if (mapping->path) {
+	/* The kernel's "//anon" and "[heap]" are no files. */
+	if (mapping->path && mapping->path[0] == '/' && mapping->path[1] != '/') {
 		path = strdup(mapping->path);
 		if (!path)
 			return -ENOMEM;
 	}
-	while (at && process->mappings[at - 1].time_ns > mapping->time_ns)
-		at--;
-	/* So that the number of mappings alone says which they are. */
-	if (at < process->n)
-		process->birth = ++maps->last_birth;
+	at = count_at(process, mapping->time_ns);
 	memmove(&process->mappings[at + 1], &process->mappings[at],
 		(process->n - at) * sizeof(*process->mappings));
 	process->mappings[at] = *mapping;
@@ -179,16 +244,6 @@ int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns)
 	return process_maps__add(maps, pid, &nothing);
 }
 
-/* How many of the process's mappings there were at @time_ns. */
-static size_t count_at(const struct process_map *process, __u64 time_ns)
-{
-	size_t n = process->n;
-
-	while (n && process->mappings[n - 1].time_ns > time_ns)
-		n--;
-	return n;
-}
-
 int process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child, __u64 time_ns)
 {
 	struct process_map *from, *to = get_process(maps, child);
@@ -220,7 +275,6 @@ void process_maps__forget(struct process_maps *maps, __u32 pid, __u64 time_ns)
 		free(process->mappings[i].path);
 	process->n -= n;
 	memmove(process->mappings, process->mappings + n, process->n * sizeof(*process->mappings));
-	process->birth = ++maps->last_birth;
 	if (process->n)
 		return;
 	process->pid = 0;
@@ -268,20 +322,12 @@ const struct code_mapping *process_maps__find_lasting(const struct process_maps 
 	return found;
 }
 
-__u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns)
-{
-	const struct process_map *process = find_process(maps, pid);
-
-	return process ? process->birth << 32 | count_at(process, time_ns) : 0;
-}
-
 static bool is_hidden(const struct process_map *process, size_t index, size_t n)
 {
 	const struct code_mapping *mapping = &process->mappings[index];
 
 	for (size_t i = index + 1; i < n; i++)
-		if (process->mappings[i].start < mapping->end &&
-		    mapping->start < process->mappings[i].end)
+		if (overlap(&process->mappings[i], mapping))
 			return true;
 	return false;
 }
@@ -296,4 +342,29 @@ void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 ti
 	for (size_t i = 0; i < n; i++)
 		if (process->mappings[i].path && !is_hidden(process, i, n))
 			fn(&process->mappings[i], context);
+}
+
+static void add_to_version(const struct code_mapping *mapping, void *context)
+{
+	const struct file_identity *identity = &mapping->identity;
+	__u64 *version = context;
+
+	*version = hash_mix(*version + 1, mapping->start);
+	*version = hash_mix(*version + 1, mapping->end);
+	*version = hash_mix(*version + 1, mapping->offset);
+	*version = hash_mix(*version + 1, identity->inode);
+	*version = hash_mix(*version + 1, (__u64)identity->device << 32 | identity->generation);
+}
+
+__u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns)
+{
+	__u64 version = 0;
+
+	process_maps__for_each(maps, pid, time_ns, add_to_version, &version);
+	return version;
+}
+
+void process_maps__settle(struct process_maps *maps, __u64 time_ns)
+{
+	maps->settled_ns = time_ns;
 }

@@ -14,7 +14,7 @@ struct code_mapping {
 	__u64 start, end, offset;      /* addresses; offset in the file */
 	struct file_identity identity; /* as events or /proc/PID/maps tell it */
 	__u64 time_ns; /* CLOCK_MONOTONIC, of when it was mapped; 0: before anything was heard of */
-	char *path;    /* as the kernel names it; NULL: the end of all earlier ones, by exec */
+	char *path;    /* as the kernel names it; NULL: no file, only the end of earlier ones */
 };
 
 struct process_maps *process_maps__new(void);
@@ -43,12 +43,15 @@ const struct code_mapping *process_maps__find(const struct process_maps *maps, _
 const struct code_mapping *process_maps__find_lasting(const struct process_maps *maps, __u32 pid,
 						      __u64 address);
 
-/* Stands for the process's mappings as they were at @time_ns: others have another. */
-__u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns);
-
-/* Every mapping that the process had at @time_ns, oldest first. */
+/* Every file that the process had mapped at @time_ns, oldest first; none that is overlapped since. */
 void process_maps__for_each(const struct process_maps *maps, __u32 pid, __u64 time_ns,
 			    void (*fn)(const struct code_mapping *mapping, void *context),
 			    void *context);
+
+/* Stands for what process_maps__for_each() tells of: other mappings have another version. */
+__u64 process_maps__version(const struct process_maps *maps, __u32 pid, __u64 time_ns);
+
+/* Nothing before @time_ns will be asked for: mappings that were hidden by then may go. */
+void process_maps__settle(struct process_maps *maps, __u64 time_ns);
 
 #endif

@@ -77,7 +77,7 @@ static void test_order(void **state)
 static void test_version(void **state)
 {
 	struct process_maps *maps = process_maps__new();
-	__u64 before, after;
+	__u64 before;
 
 	add(maps, PARENT, "/b", 0x1000, 0x2000, 20);
 	before = process_maps__version(maps, PARENT, 25);
@@ -88,13 +88,15 @@ static void test_version(void **state)
 
 	/* One that is told late: there is one at 15 now, which is not the one that was at 25. */
 	add(maps, PARENT, "/a", 0x8000, 0x9000, 10);
-	after = process_maps__version(maps, PARENT, 25);
-	assert_int_not_equal(after, before);
+	assert_int_not_equal(process_maps__version(maps, PARENT, 25), before);
 	assert_int_not_equal(process_maps__version(maps, PARENT, 15), before);
 
-	process_maps__forget(maps, PARENT, 10);
-	assert_int_not_equal(process_maps__version(maps, PARENT, 25), before);
-	assert_int_not_equal(process_maps__version(maps, PARENT, 25), after);
+	/* What is no file, and overlaps none, is of no matter. */
+	before = process_maps__version(maps, PARENT, 30);
+	add(maps, PARENT, "//anon", 0x6000, 0x7000, 40);
+	assert_int_equal(process_maps__version(maps, PARENT, 40), before);
+	add(maps, PARENT, "//anon", 0x4000, 0x4800, 50);
+	assert_int_not_equal(process_maps__version(maps, PARENT, 50), before);
 	process_maps__free(maps);
 }
 
@@ -157,6 +159,30 @@ static void test_lasting(void **state)
 	process_maps__free(maps);
 }
 
+/* Files and compiled code take turns at an address, told in pairs of which the later comes first. */
+static void test_pruned(void **state)
+{
+	struct process_maps *maps = process_maps__new();
+	const __u64 second = 1000000000;
+
+	for (__u64 i = 0; i < 20000; i += 2) {
+		const char *path = i % 4 ? "/a" : "/b";
+
+		add(maps, PARENT, "//anon", 0x1000, 0x2000, (i + 1) * second);
+		add(maps, PARENT, path, 0x1000, 0x2000, i * second);
+		add(maps, PARENT, "//anon", 0x5000 + i * 0x1000, 0x6000 + i * 0x1000, i * second);
+		assert_string_equal(at(maps, PARENT, 0x1000, i * second), path);
+		assert_string_equal(at(maps, PARENT, 0x1000, (i + 1) * second), "");
+		assert_string_equal(all(maps, PARENT, i * second), path);
+		/* Ten before, which are kept. */
+		if (i >= 20)
+			assert_string_equal(at(maps, PARENT, 0x1000, (i - 20) * second), path);
+		if (i >= 20)
+			process_maps__settle(maps, (i - 20) * second);
+	}
+	process_maps__free(maps);
+}
+
 /* A run of many short processes. */
 static void test_many(void **state)
 {
@@ -177,7 +203,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),	cmocka_unit_test(test_version),
 		cmocka_unit_test(test_exec),	cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_lasting), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_lasting), cmocka_unit_test(test_pruned),
+		cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
