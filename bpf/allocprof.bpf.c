@@ -372,6 +372,7 @@ int record_call(struct pt_regs *ctx)
 
 	if (!process)
 		return 0;
+	process__refresh(process);
 	if (!gate__is_open(process))
 		return pass_by(ctx);
 	hit__enter(&hit, ctx);
@@ -571,6 +572,8 @@ static __always_inline bool live__enter(struct pt_regs *ctx)
 
 	if (!process || LOAD(live.stopped))
 		return false;
+	if (config.live_stacks)
+		process__refresh(process);
 	if (config.live_stacks && !gate__is_open(process))
 		return live__enter_outside(ctx, process);
 	return config.live_stacks ? live__enter_recording(ctx, process)

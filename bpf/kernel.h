@@ -57,6 +57,19 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
+/* Counts the times that the lock of the mappings was taken to change them. */
+struct mm_struct___6_4 {
+	int mm_lock_seq;
+};
+
+typedef struct seqcount {
+	unsigned int sequence;
+} seqcount_t;
+
+struct mm_struct___6_13 {
+	seqcount_t mm_lock_seq;
+};
+
 struct return_instance {
 	unsigned long stack;
 	unsigned long orig_ret_vaddr;

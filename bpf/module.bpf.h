@@ -31,7 +31,7 @@ struct vma {
 	__u64 start, end;
 	__u64 bias;   /* file offset minus address */
 	__u32 module; /* 0: anonymous memory */
-	__u32 pad;
+	__u32 seq;    /* mappings__seq() when it was seen */
 };
 
 /*
@@ -152,8 +152,25 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
-/* dlopen, dlclose and mmap of code change the number of executable pages, and between a dlclose and
- * the dlopen that fills its place with as many pages lies an allocation: a hit that sees it. */
+/* At the end of each mmap and mprotect, before the process can run what it has mapped: other code may be
+ * where some was, with as many pages. */
+SEC("fentry/perf_event_mmap")
+int BPF_PROG(on_map, struct vm_area_struct *vma)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct process *process;
+
+	if (!(vma->vm_flags & VM_EXEC))
+		return 0;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process)
+		__sync_fetch_and_add(&process->generation, 1);
+	return 0;
+}
+
+/* What on_map() does not see: code that was moved or unmapped. Where it is not there and the kernel counts
+ * no changes either, all that there is: between a dlclose and the dlopen that fills its place with as many
+ * pages lies an allocation, a hit that sees another number of executable pages. */
 static __always_inline void process__refresh(struct process *process)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -163,6 +180,23 @@ static __always_inline void process__refresh(struct process *process)
 		process->exec_pages = exec_pages;
 		__sync_fetch_and_add(&process->generation, 1);
 	}
+}
+
+/* Another number after each change of the process's mappings, growing heaps among them; 0 where that is not
+ * needed, or the kernel has none. */
+static __always_inline __u32 mappings__seq(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct___6_4 *mm_6_4 = (void *)task->mm;
+	struct mm_struct___6_13 *mm_6_13 = (void *)task->mm;
+
+	if (!config.lock_seq)
+		return 0;
+	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
+		return mm_6_13->mm_lock_seq.sequence;
+	if (bpf_core_field_exists(mm_6_4->mm_lock_seq))
+		return mm_6_4->mm_lock_seq;
+	return 0;
 }
 
 enum vma_result {
@@ -213,7 +247,7 @@ __noinline __u64 vma__place(__u64 start, __u32 process, __u32 generation)
 
 /* Finds the mapping around @address; @answer, which is zeroed, gets it as its vma. */
 static __always_inline int vma__find(struct vma_answer *answer, __u32 process, __u32 pid,
-				     __u64 address, __u32 generation)
+				     __u64 address, __u32 generation, __u32 seq)
 {
 	struct vma_key key;
 	struct vma *known;
@@ -223,13 +257,17 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 	key.process = process;
 	key.generation = generation;
 	known = bpf_map_lookup_elem(&vmas, &key);
-	if (known) {
+	if (known && known->seq == seq) {
 		answer->vma = *known;
 		return VMA_FOUND;
 	}
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -2 /* ENOENT */)
 		return VMA_NONE;
+	if (err && known) {
+		answer->vma = *known;
+		return VMA_FOUND;
+	}
 	if (err) {
 		if (vma__find_listed(answer, address, process, generation) != VMA_FOUND)
 			return VMA_BUSY;
@@ -243,6 +281,7 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 		if (!answer->vma.module)
 			return VMA_BUSY;
 	}
+	answer->vma.seq = seq;
 	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
 	key.page = vma__place(answer->vma.start, process, generation);
 	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);

@@ -71,7 +71,7 @@ struct scratch {
 	__u32 span_bytes; /* of stack that the walk read */
 	__u32 next_range;
 	__u32 within; /* 1: a frame of the last walk is in code that calls are to be within */
-	__u32 pad;
+	__u32 seq;    /* mappings__seq() */
 	struct code_range ranges[SCRATCH_MAPPINGS];
 	struct record_memo memos[SCRATCH_MEMOS];
 	struct step steps[AP_MAX_DEPTH];
@@ -142,14 +142,16 @@ static __always_inline void scratch__release(struct scratch *scratch)
 static __always_inline void scratch__enter(struct scratch *scratch, __u64 thread,
 					   struct process *process)
 {
-	process__refresh(process);
+	__u32 seq = mappings__seq();
+
 	scratch->trampoline = trampoline__address();
 	if (scratch->thread == thread && scratch->process == process->id &&
-	    scratch->generation == process->generation)
+	    scratch->generation == process->generation && scratch->seq == seq)
 		return;
 	scratch->thread = thread;
 	scratch->process = process->id;
 	scratch->generation = process->generation;
+	scratch->seq = seq;
 	scratch->first = AP_MAX_DEPTH;
 	scratch->span_bytes = 0;
 	for (int i = 0; i < SCRATCH_MAPPINGS; i++)
@@ -256,7 +258,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 
 	if (!scratch)
 		return -VMA_NONE;
-	err = vma__find(&answer, scratch->process, pid, address, scratch->generation);
+	err = vma__find(&answer, scratch->process, pid, address, scratch->generation, scratch->seq);
 	if (err)
 		return -err;
 	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);

@@ -54,6 +54,8 @@ static __noinline bool hit__is_within(const struct hit *hit, struct process *pro
 /* Whether the hit is in the measured window, for those who count by function. */
 static __always_inline bool hit__is_measured(const struct hit *hit, struct process *process)
 {
+	if (config.within)
+		process__refresh(process);
 	if (!gate__is_open(process))
 		return false;
 	return !config.within || hit__is_within(hit, process);

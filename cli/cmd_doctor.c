@@ -94,6 +94,10 @@ static bool print_kernel(const struct kernel *kernel)
 		kernel->uprobe_session
 			? "used for --live: entry and return in one program"
 			: "(Linux 6.13) --live sets return probes beside the entry probes");
+	print_privileged(kernel, "fentry programs", kernel->mapping_hook,
+			 kernel->mapping_hook
+				 ? "used: code that replaces other code is noticed at once"
+				 : "mappings are asked for again when any has changed");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	if (kernel__require(kernel, &error)) {

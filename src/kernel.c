@@ -2,6 +2,7 @@
 #include "kernel.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -55,6 +56,28 @@ static bool bpf_works(void)
 	return fd >= 0;
 }
 
+/* Not every kernel that has BPF lets its functions be entered by it (CONFIG_FUNCTION_TRACER). */
+static bool fentry_works(const char *function)
+{
+	const struct bpf_insn instructions[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int id = libbpf_find_vmlinux_btf_id(function, BPF_TRACE_FENTRY);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id = id > 0 ? id : 0);
+	_cleanup_(close_fd) int program = -1, link = -1;
+
+	if (id <= 0)
+		return false;
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "probe_fentry", "GPL", instructions, 2,
+				&options);
+	if (program < 0)
+		return false;
+	link = bpf_raw_tracepoint_open(NULL, program);
+	return link >= 0;
+}
+
 void kernel__probe(struct kernel *kernel)
 {
 	struct utsname uts;
@@ -71,6 +94,7 @@ void kernel__probe(struct kernel *kernel)
 		return;
 	kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
 	kernel->uprobe_session = uprobe_session__supported();
+	kernel->mapping_hook = fentry_works("perf_event_mmap");
 }
 
 int kernel__require(const struct kernel *kernel, struct error *error)

@@ -15,6 +15,7 @@ struct kernel {
 	bool uprobe_pmu;		/* probes by perf_event_open(2), 4.17 */
 	bool uprobe_multi;		/* one link for all probes, 6.6 */
 	bool uprobe_session;		/* entry and return in one program, 6.13 */
+	bool mapping_hook;		/* a program can be run where code is mapped: fentry */
 	bool uprobe_multi_pid; /* its pid filter takes all threads of the process, 6.10 and stable */
 };
 

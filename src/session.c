@@ -70,6 +70,9 @@ static int attach_tracepoints(struct session *session, struct error *error)
 					  bpf_program__name(tracepoints[i].program),
 					  strerror(errno));
 	}
+	/* Without it there is still the number of executable pages. */
+	if (bpf_program__autoload(skeleton->progs.on_map))
+		skeleton->links.on_map = bpf_program__attach(skeleton->progs.on_map);
 	return 0;
 }
 

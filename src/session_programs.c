@@ -64,6 +64,8 @@ static void choose_programs(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
 	bpf_program__set_autoload(skeleton->progs.find_module, session_options__walk(options));
+	bpf_program__set_autoload(skeleton->progs.on_map,
+				  session_options__walk(options) && session->kernel.mapping_hook);
 	bpf_program__set_autoload(skeleton->progs.gate_event,
 				  session_options__have_functions(options));
 	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
@@ -120,6 +122,7 @@ static void configure(struct session *session, int n_cpus)
 		.live = options->live,
 		.live_stacks = options->live && options->stacks,
 		.max_dumped = session_options__max_records(options) / 2,
+		.lock_seq = !session->kernel.mapping_hook,
 		.starts_closed = options->window.start_on != NULL,
 		.within = options->window.within != NULL,
 		.regions = options->regions,

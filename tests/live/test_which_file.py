@@ -2,6 +2,7 @@
 """Functions have the names of the file that was mapped, whatever has become of it since and
 whatever is at its path now. The file that must not be taken differs in a name only."""
 
+import collections
 import contextlib
 import errno
 import os
@@ -10,12 +11,13 @@ import re
 import shlex
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 import pytest
 
 from support import (Obedient, Recording, TIMEOUT_SECONDS, by_address, libc_path, patched_functions,
-                     shell_status, wait_until)
+                     shell_status, stack_places, wait_until)
 
 PROGRAM_BYTES = 1111
 LIBRARY_BYTES = 2222
@@ -432,3 +434,31 @@ def test_mount_namespace_too_late(recorder, target, place):
         shell.run(*in_namespace(place, target, "load", f"{place}/library.so"))
     shell.end()
     assert callers(recorder) == {"no name"}
+
+
+@pytest.mark.parametrize("options", [[], ["--live"], ["--sample", "10"], ["--live", "--sample", "10"]],
+                         ids=" ".join)
+def test_code_that_is_replaced(runner, allocprof, target, tmp_path, options):
+    """By as many pages of another file, without an allocation in between that would show it."""
+    recorder = Recorder(runner, allocprof, tmp_path)
+    recorder.run(target("swap_code"), target("libswap_a.so"), target("libswap_b.so"),
+                 options=options)
+    with contextlib.closing(sqlite3.connect(f"file:{recorder.data}?mode=ro", uri=True)) as data:
+        stacks, names = stack_places(data)
+        counts = data.execute("SELECT stack, sum(calls), sum(bytes) FROM counts GROUP BY stack")
+        ends = dict(data.execute("SELECT id, end FROM stacks"))
+        found = collections.defaultdict(collections.Counter)
+        for stack, calls, size in counts.fetchall():
+            frames = [names[place] for place in stacks[stack]]
+            (name,) = {"from_a", "from_b"} & {*frames} or (None,)
+            if not name:
+                continue
+            assert ends[stack] == "complete"
+            assert "main" in frames, frames
+            found[name]["calls"] += calls
+            found[name]["bytes"] += size
+    assert found.keys() == {"from_a", "from_b"}
+    assert found["from_a"]["bytes"] == 11 * found["from_a"]["calls"]
+    assert found["from_b"]["bytes"] == 22 * found["from_b"]["calls"]
+    if "--sample" not in options:
+        assert {calls["calls"] for calls in found.values()} == {100}
