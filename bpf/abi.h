@@ -83,10 +83,9 @@ struct ap_config {
 	__u32 live;		/* 1: blocks are followed from their birth to their end */
 	__u32 live_stacks;	/* 1: blocks are kept by stack, 0: by function alone */
 	__u32 max_dumped;	/* dumps that get a record of their own, with live */
-	__u32 lock_seq; /* 1: on_map() is not there, mappings are asked for again once any changed */
-	__u32 starts_closed; /* 1: a process's window opens when it calls a function */
-	__u32 within;	     /* 1: only calls with a function on their stack count */
-	__u32 regions;	     /* 1: calls are counted by the regions that they are in */
+	__u32 starts_closed;	/* 1: a process's window opens when it calls a function */
+	__u32 within;		/* 1: only calls with a function on their stack count */
+	__u32 regions;		/* 1: calls are counted by the regions that they are in */
 	/* Sampling by bytes (docs/sampling.md); made by sampling__configure(). */
 	__u32 sample;		    /* 1: only sampled calls are followed */
 	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */

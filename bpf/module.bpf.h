@@ -152,6 +152,9 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
+/* 1: on_map() is there. */
+__u32 on_map_is_attached;
+
 /* At the end of each mmap and mprotect, before the process can run what it has mapped: other code may be
  * where some was, with as many pages. */
 SEC("fentry/perf_event_mmap")
@@ -190,7 +193,7 @@ static __always_inline __u32 mappings__seq(void)
 	struct mm_struct___6_4 *mm_6_4 = (void *)task->mm;
 	struct mm_struct___6_13 *mm_6_13 = (void *)task->mm;
 
-	if (!config.lock_seq)
+	if (on_map_is_attached)
 		return 0;
 	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
 		return mm_6_13->mm_lock_seq.sequence;

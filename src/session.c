@@ -70,9 +70,10 @@ static int attach_tracepoints(struct session *session, struct error *error)
 					  bpf_program__name(tracepoints[i].program),
 					  strerror(errno));
 	}
-	/* Without it there is still the number of executable pages. */
+	/* Without it the programs look for changes themselves. */
 	if (bpf_program__autoload(skeleton->progs.on_map))
 		skeleton->links.on_map = bpf_program__attach(skeleton->progs.on_map);
+	skeleton->bss->on_map_is_attached = skeleton->links.on_map != NULL;
 	return 0;
 }
 

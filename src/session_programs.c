@@ -122,7 +122,6 @@ static void configure(struct session *session, int n_cpus)
 		.live = options->live,
 		.live_stacks = options->live && options->stacks,
 		.max_dumped = session_options__max_records(options) / 2,
-		.lock_seq = !session->kernel.mapping_hook,
 		.starts_closed = options->window.start_on != NULL,
 		.within = options->window.within != NULL,
 		.regions = options->regions,
