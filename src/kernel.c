@@ -92,7 +92,7 @@ void kernel__probe(struct kernel *kernel)
 		return;
 	kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
 	kernel->uprobe_session = uprobe_session__supported();
-	kernel->mapping_hook = fentry_works("perf_event_mmap");
+	kernel->mapping_hook = kernel->btf && fentry_works("perf_event_mmap");
 }
 
 int kernel__require(const struct kernel *kernel, struct error *error)

@@ -404,6 +404,7 @@ void twin__walk(const struct twin_hit *at, struct twin_walk *walk)
 	struct scratch *scratch = scratch__claim(bpf_get_current_pid_tgid());
 
 	n_lookups = 0;
+	process__refresh(&twin_process);
 	scratch__enter(scratch, bpf_get_current_pid_tgid(), &twin_process);
 	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
 		hit.return_address = scratch->window[0];
