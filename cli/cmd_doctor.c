@@ -97,7 +97,7 @@ static bool print_kernel(const struct kernel *kernel)
 	print_privileged(kernel, "fentry programs", kernel->mapping_hook,
 			 kernel->mapping_hook
 				 ? "used: code that replaces other code is noticed at once"
-				 : "mappings are asked for again when any has changed");
+				 : "changes of mappings are looked for instead");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	if (kernel__require(kernel, &error)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * swap_code A B: maps the code of the two libraries at one address in turn, a hundred times each, and
- * lets it allocate: 11 bytes from A's from_a(), 22 from B's from_b(). Nothing is allocated in between, and as many pages are
- * mapped as before. Exit status 0.
+ * lets it allocate: 11 bytes from A's from_a(), 22 from B's from_b(). Nothing is allocated in between,
+ * and as many pages are mapped as before. Exit status 0.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -180,6 +180,9 @@ static void test_pruned(void **state)
 		if (i >= 20)
 			process_maps__settle(maps, (i - 20) * second);
 	}
+	/* So long ago that it is forgotten. */
+	assert_string_equal(at(maps, PARENT, 0x1000, 0), "");
+	assert_string_equal(at(maps, PARENT, 0x1000, 10000 * second), "");
 	process_maps__free(maps);
 }
 
