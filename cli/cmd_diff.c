@@ -26,6 +26,7 @@ enum {
 	OPT_MIN,
 	OPT_TOP,
 	OPT_ALIKE,
+	OPT_ALL,
 	OPT_NO_PAIRING,
 	OPT_FOLDED,
 };
@@ -38,7 +39,9 @@ static const struct argp_option diff_options[] = {
 	{ "min", OPT_MIN, "N", 0, "Add up stacks whose difference is less than N" },
 	{ "top", OPT_TOP, "N", 0,
 	  "List N stacks of each section (default 10, 1000 with --json); 0 for all" },
-	{ "alike", OPT_ALIKE, NULL, 0, "List stacks that did not change, too" },
+	{ "alike", OPT_ALIKE, NULL, 0, "List stacks that are alike, too" },
+	{ "all", OPT_ALL, NULL, 0,
+	  "List all that did not change: stacks that are alike, and pairs at the same cost" },
 	{ "no-pairing", OPT_NO_PAIRING, NULL, 0, "Do not pair stacks whose frames differ" },
 	{ "json", OPT_JSON, NULL, 0, "Print JSON" },
 	{ "folded", OPT_FOLDED, NULL, 0,
@@ -56,7 +59,7 @@ struct diff_command {
 	struct data_choice choice; /* its input is none */
 	struct diff_options diff;
 	__u64 top;
-	bool top_is_given, alike, folded;
+	bool top_is_given, alike, all, folded;
 };
 
 static int parse_depth(const char *text, struct diff_options *options, struct error *error)
@@ -86,9 +89,11 @@ static int check_options(const struct diff_command *options, struct error *error
 	if (options->choice.json && options->folded)
 		return error__set(error, -EINVAL,
 				  "--json and --folded are two outputs; leave one out");
-	if (options->folded && (options->diff.min || options->top_is_given || options->alike))
-		return error__set(error, -EINVAL,
-				  "--folded has all stacks; leave out --min, --top and --alike");
+	if (options->folded &&
+	    (options->diff.min || options->top_is_given || options->alike || options->all))
+		return error__set(
+			error, -EINVAL,
+			"--folded has all stacks; leave out --min, --top, --alike and --all");
 	return 0;
 }
 
@@ -109,6 +114,9 @@ static error_t parse_diff(int key, char *arg, struct argp_state *state)
 		return number__parse_count(arg, &options->top, input->error);
 	case OPT_ALIKE:
 		options->alike = true;
+		return 0;
+	case OPT_ALL:
+		options->all = true;
 		return 0;
 	case OPT_NO_PAIRING:
 		options->diff.no_pairing = true;
@@ -190,7 +198,8 @@ static int print_diff(const struct diff_command *options, const struct diff *dif
 		.top = options->top_is_given  ? options->top
 		       : options->choice.json ? DEFAULT_JSON_TOP
 					      : DEFAULT_TOP,
-		.alike = options->alike,
+		.alike = options->alike || options->all,
+		.equal_pairs = options->choice.json || options->all,
 		.terminal = terminal__of(to),
 	};
 

@@ -16,8 +16,9 @@ struct diff_output {
 	/* As the views that were compared, but with lines of the source, which the text then has for
 	 * stacks that are not paired; or NULL. */
 	const struct stack_view *lines[DIFF_SIDES];
-	__u64 top;  /* stacks to list in each section; 0: all */
-	bool alike; /* list those that did not change, too */
+	__u64 top;	  /* stacks to list in each section; 0: all */
+	bool alike;	  /* list those that did not change, too */
+	bool equal_pairs; /* list pairs at the same cost, too */
 	struct terminal terminal;
 };
 

@@ -31,21 +31,37 @@ static const char *const cost_titles[COSTS] = {
 	[COST_TEMPORARY] = "temporary",	    [COST_PEAK] = "bytes at the peak",
 };
 
+static bool cost_anything(const struct diff *diff, const struct diff_entry *entry)
+{
+	return diff_entry__cost(diff, entry, DIFF_BEFORE).max ||
+	       diff_entry__cost(diff, entry, DIFF_AFTER).max;
+}
+
+/* In a section the greatest difference comes first, and the greatest cost where there is none. */
 size_t diff_output__listable(const struct diff_output *output, enum diff_section section)
 {
 	const struct diff *diff = output->diff;
 	const struct diff_sum *sum = &diff->sections[section];
+	const struct diff_entry *entries = &diff->entries[sum->first];
 	size_t n = sum->n;
 
 	if (section == DIFF_BELOW_MIN || (section == DIFF_ALIKE && !output->alike))
 		return 0;
-	for (; n; n--) {
-		const struct diff_entry *last = &diff->entries[sum->first + n - 1];
+	while (n && !cost_anything(diff, &entries[n - 1]))
+		n--;
+	while (n && section == DIFF_PAIRED && !output->equal_pairs && !entries[n - 1].difference)
+		n--;
+	return n;
+}
 
-		if (diff_entry__cost(diff, last, DIFF_BEFORE).max ||
-		    diff_entry__cost(diff, last, DIFF_AFTER).max)
-			break;
-	}
+/* Pairs that are not listed because they cost the same. */
+static size_t count_equal_pairs(const struct diff_output *output)
+{
+	const struct diff_sum *sum = &output->diff->sections[DIFF_PAIRED];
+	size_t n = 0;
+
+	for (size_t i = diff_output__listable(output, DIFF_PAIRED); i < sum->n; i++)
+		n += cost_anything(output->diff, &output->diff->entries[sum->first + i]);
 	return n;
 }
 
@@ -303,15 +319,18 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 	const struct diff_sum *sum = &output->diff->sections[section];
 	size_t n = diff_output__listed(output, section);
 	size_t more = diff_output__listable(output, section) - n;
+	size_t equal = section == DIFF_PAIRED ? count_equal_pairs(output) : 0;
 	__s64 rest = diff__difference(sum->costs);
 	int err = 0;
 
-	if (!n)
+	if (!n && !equal)
 		return 0;
 	fputc('\n', output->terminal.to);
 	terminal__set_colour(&output->terminal, COLOUR_BOLD);
-	fprintf(output->terminal.to, "%s: %s\n", titles[section], signed_text(rest).text);
+	fprintf(output->terminal.to, "%s: %s", titles[section], n ? signed_text(rest).text : "");
 	terminal__set_colour(&output->terminal, COLOUR_NONE);
+	if (n)
+		fputc('\n', output->terminal.to);
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct diff_entry *entry = &output->diff->entries[sum->first + i];
 
@@ -321,6 +340,10 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 	if (more)
 		fprintf(output->terminal.to, "\n  %s  %s more stack%s; --top 0 lists all\n",
 			signed_text(rest).text, number__count(more).text, more == 1 ? "" : "s");
+	if (equal)
+		fprintf(output->terminal.to, "%s%s pair%s at the same cost; --all lists %s\n",
+			n ? "\n  0  " : "", number__count(equal).text, equal == 1 ? "" : "s",
+			equal == 1 ? "it" : "them");
 	return err;
 }
 

@@ -26,6 +26,14 @@ static int compare_bases(const void *left, const void *right)
 	return strcmp(a->base, b->base);
 }
 
+static struct diff_module *find_module(const struct diff_modules *modules, enum diff_side side,
+				       const char *base)
+{
+	const struct diff_module key = { base };
+
+	return bsearch(&key, modules->modules[side], modules->n[side], sizeof(key), compare_bases);
+}
+
 /* The base names of the files that printed frames are in. */
 static int list_modules(struct diff_modules *modules, const struct diff_input *input,
 			enum diff_side side)
@@ -54,9 +62,8 @@ static int list_modules(struct diff_modules *modules, const struct diff_input *i
 	}
 	modules->n[side] = n_different;
 	for (size_t i = 0; i < profile->n_modules; i++) {
-		const struct diff_module key = { profile_module__basename(&profile->modules[i]) };
 		const struct diff_module *found =
-			bsearch(&key, list, n_different, sizeof(*list), compare_bases);
+			find_module(modules, side, profile_module__basename(&profile->modules[i]));
 
 		if (found)
 			modules->by_id[side][i] = found - list;
@@ -68,13 +75,55 @@ static void match_namesakes(struct diff_modules *modules)
 {
 	for (size_t i = 0; i < modules->n[DIFF_BEFORE]; i++) {
 		struct diff_module *module = &modules->modules[DIFF_BEFORE][i];
-		struct diff_module *other =
-			bsearch(module, modules->modules[DIFF_AFTER], modules->n[DIFF_AFTER],
-				sizeof(*module), compare_bases);
+		struct diff_module *other = find_module(modules, DIFF_AFTER, module->base);
 
 		if (other)
 			module->is_matched = other->is_matched = true;
 	}
+}
+
+/* "libm.so", "ld-2.31.so", "libc.so.6". */
+static bool is_library(const char *base)
+{
+	for (const char *at = base; (at = strstr(at, ".so")); at++) {
+		if (!at[3] || at[3] == '.')
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The program that the first process with a file of its own runs: complete stacks begin in the program's
+ * start code, or, of threads, in a library. Processes before it, such as a shell's, run a file that the
+ * other side has as well. NULL where there is none.
+ */
+static struct diff_module *find_program(const struct diff_modules *modules,
+					const struct diff_input *input, enum diff_side side)
+{
+	const struct profile *profile = input->profile;
+	struct diff_module *program = NULL;
+	__u32 process = UINT32_MAX;
+
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		const struct profile_count *count = &profile->counts[i];
+		const struct profile_stack *stack = &profile->stacks[count->stack - 1];
+		struct diff_module *module;
+		const char *base;
+		__u32 id;
+
+		if (count->process >= process || stack->end != AP_END_COMPLETE || !stack->n_frames)
+			continue;
+		id = profile->frames[stack->frames[stack->n_frames - 1] - 1].module;
+		if (!id)
+			continue;
+		base = profile_module__basename(&profile->modules[id - 1]);
+		module = is_library(base) ? NULL : find_module(modules, side, base);
+		if (module && !module->is_matched) {
+			program = module;
+			process = count->process;
+		}
+	}
+	return program;
 }
 
 static unsigned int likeness_of(const char *a, const char *b)
@@ -86,27 +135,51 @@ static unsigned int likeness_of(const char *a, const char *b)
 }
 
 /* The names of two files in the order of the alphabet, so that it is the same from both sides. */
-static void sort_bases(const struct diff_modules *modules, const __u32 ids[DIFF_SIDES],
+static void sort_bases(const struct diff_module *before, const struct diff_module *after,
 		       const char *bases[DIFF_SIDES])
 {
-	const char *before = modules->modules[DIFF_BEFORE][ids[DIFF_BEFORE]].base;
-	const char *after = modules->modules[DIFF_AFTER][ids[DIFF_AFTER]].base;
-	bool in_order = strcmp(before, after) < 0;
+	bool in_order = strcmp(before->base, after->base) < 0;
 
-	bases[0] = in_order ? before : after;
-	bases[1] = in_order ? after : before;
+	bases[0] = in_order ? before->base : after->base;
+	bases[1] = in_order ? after->base : before->base;
 }
 
-static int compare_likeness(const void *left, const void *right, void *modules)
+/* Two files with different names are one. */
+static int match_two(struct diff_module *before, struct diff_module *after)
 {
+	const char *bases[DIFF_SIDES];
+
+	before->is_matched = after->is_matched = true;
+	sort_bases(before, after, bases);
+	if (asprintf(&before->name, "%s|%s", bases[0], bases[1]) < 0) {
+		before->name = NULL;
+		return -ENOMEM;
+	}
+	after->name = strdup(before->name);
+	return after->name ? 0 : -ENOMEM;
+}
+
+static int match_programs(struct diff_modules *modules, const struct diff_input inputs[DIFF_SIDES])
+{
+	struct diff_module *before = find_program(modules, &inputs[DIFF_BEFORE], DIFF_BEFORE);
+	struct diff_module *after = find_program(modules, &inputs[DIFF_AFTER], DIFF_AFTER);
+
+	return before && after ? match_two(before, after) : 0;
+}
+
+static int compare_likeness(const void *left, const void *right, void *context)
+{
+	const struct diff_modules *modules = context;
 	const struct likeness *a = left, *b = right;
 	const char *bases_a[DIFF_SIDES], *bases_b[DIFF_SIDES];
 	int order;
 
 	if (a->similarity != b->similarity)
 		return a->similarity > b->similarity ? -1 : 1;
-	sort_bases(modules, a->modules, bases_a);
-	sort_bases(modules, b->modules, bases_b);
+	sort_bases(&modules->modules[DIFF_BEFORE][a->modules[DIFF_BEFORE]],
+		   &modules->modules[DIFF_AFTER][a->modules[DIFF_AFTER]], bases_a);
+	sort_bases(&modules->modules[DIFF_BEFORE][b->modules[DIFF_BEFORE]],
+		   &modules->modules[DIFF_AFTER][b->modules[DIFF_AFTER]], bases_b);
 	order = strcmp(bases_a[0], bases_b[0]);
 	return order ? order : strcmp(bases_a[1], bases_b[1]);
 }
@@ -162,18 +235,8 @@ static int match_alike(struct diff_modules *modules)
 			&modules->modules[DIFF_BEFORE][list[i].modules[DIFF_BEFORE]];
 		struct diff_module *after =
 			&modules->modules[DIFF_AFTER][list[i].modules[DIFF_AFTER]];
-		const char *bases[DIFF_SIDES];
 
-		if (before->is_matched || after->is_matched)
-			continue;
-		before->is_matched = after->is_matched = true;
-		sort_bases(modules, list[i].modules, bases);
-		if (asprintf(&before->name, "%s|%s", bases[0], bases[1]) < 0) {
-			before->name = NULL;
-			return -ENOMEM;
-		}
-		after->name = strdup(before->name);
-		if (!after->name)
+		if (!before->is_matched && !after->is_matched && match_two(before, after))
 			return -ENOMEM;
 	}
 	return 0;
@@ -189,7 +252,9 @@ int diff_modules__match(struct diff_modules *modules, const struct diff_input in
 	if (err)
 		return err;
 	match_namesakes(modules);
-	err = match_alike(modules);
+	err = match_programs(modules, inputs);
+	if (!err)
+		err = match_alike(modules);
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
 		for (size_t i = 0; i < modules->n[side] && !err; i++) {
 			struct diff_module *module = &modules->modules[side][i];

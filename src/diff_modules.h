@@ -19,8 +19,8 @@ struct diff_modules {
 };
 
 /*
- * Files of one base name are the same. Of the rest those are whose names are at least half alike, the
- * most alike first. 0 or -ENOMEM; release in either case.
+ * Files of one base name are the same. Of the rest the programs that the two commands ran are, and then
+ * those whose names are at least half alike, the most alike first. 0 or -ENOMEM; release in either case.
  */
 int diff_modules__match(struct diff_modules *modules, const struct diff_input inputs[DIFF_SIDES]);
 void diff_modules__release(struct diff_modules *modules);

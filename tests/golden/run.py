@@ -127,6 +127,7 @@ RUNS = {
 # On what write_diff_story makes.
 DIFF = {
     "diff": ["before.data", "after.data"],
+    "diff_all": ["--all", "before.data", "after.data"],
     "diff_plain": ["--no-pairing", "--alike", "--min=11", "before.data", "after.data"],
     "diff_depth": ["--depth=1", "--top=1", "before.data", "after.data"],
     "diff_temporary": ["--cost=temporary", "before.data", "after.data"],

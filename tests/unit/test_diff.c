@@ -599,6 +599,45 @@ static void test_renamed_file(void **state)
 	free_subject(&after);
 }
 
+/* Their names have nothing in common, but each is what its recording's command ran. */
+static void test_other_program(void **state)
+{
+	struct profile *other = diff_story__new(true, 1);
+	struct subject before = view_of(diff_story__new(false, 1)), after;
+	struct diff *diff;
+
+	free(other->modules[0].path);
+	other->modules[0].path = strdup("/tmp/build/quick");
+	after = view_of(other);
+	diff = compare(&before, &after, (struct diff_options){ 0 });
+	assert_int_equal(diff->sections[DIFF_ONLY_AFTER].n, 1);
+	assert_int_equal(diff->sections[DIFF_PAIRED].n, 2);
+	assert_int_equal(diff->sections[DIFF_ALIKE].n, 2);
+	assert_entry(diff, first_of(diff, DIFF_CHANGED), DIFF_AFTER, "malloc|respond@quick|server|",
+		     10);
+	diff__free(diff);
+	free_subject(&before);
+	free_subject(&after);
+}
+
+/* A library on one side only is nobody's partner for its place in the stacks. */
+static void test_library_is_no_program(void **state)
+{
+	struct profile *other = diff_story__new(true, 1);
+	struct subject before = view_of(diff_story__new(false, 1)), after;
+	struct diff *diff;
+
+	free(other->modules[0].path);
+	other->modules[0].path = strdup("/tmp/build/quick.so.1");
+	after = view_of(other);
+	diff = compare(&before, &after, (struct diff_options){ 0 });
+	assert_int_equal(diff->sections[DIFF_ALIKE].n, 0);
+	assert_int_equal(diff->sections[DIFF_CHANGED].n, 0);
+	diff__free(diff);
+	free_subject(&before);
+	free_subject(&after);
+}
+
 static void test_runs(void **state)
 {
 	/* respond: 2000, 2001, 2002 in BEFORE; 2010, 2011, 2012, 2013 in AFTER. */
@@ -864,6 +903,8 @@ int main(void)
 		cmocka_unit_test(test_properties),
 		cmocka_unit_test(test_story),
 		cmocka_unit_test(test_renamed_file),
+		cmocka_unit_test(test_other_program),
+		cmocka_unit_test(test_library_is_no_program),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_medians_that_do_not_add_up),
 		cmocka_unit_test(test_what_is_paired),
