@@ -6,22 +6,24 @@
 #include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
+#include "data_paths.h"
 #include "error.h"
 #include "message.h"
 #include "options.h"
+#include "output.h"
 #include "profile.h"
 #include "profile_archive.h"
 #include "symbol_options.h"
 
 static const struct argp_option archive_options[] = {
-	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data", 0 },
+	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of the input's name with .tar.gz", 0 },
 	SYMBOL_OPTION_DEBUG_DIR,
 	{ 0 },
 };
 
 struct archive_options {
-	const char *input, *output;
+	struct data_paths paths;
 	struct symbol_options symbols;
 };
 
@@ -29,19 +31,11 @@ static error_t parse_archive(int key, char *arg, struct argp_state *state)
 {
 	struct options_input *input = state->input;
 	struct archive_options *options = input->options;
+	error_t err = data_paths__parse(&options->paths, key, arg, input->error);
 
-	switch (key) {
-	case 'i':
-		options->input = arg;
-		return 0;
-	case 'o':
-		options->output = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		return options__reject_argument(input, arg);
-	default:
-		return symbol_options__parse(&options->symbols, key, arg, input->error);
-	}
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
+	return symbol_options__parse(&options->symbols, key, arg, input->error);
 }
 
 static void free_profile(struct profile **profile)
@@ -58,7 +52,7 @@ static int run_archive(int argc, char **argv)
 {
 	_cleanup_(free_profile) struct profile *profile = NULL;
 	_cleanup_(free_ptr) char *default_output = NULL;
-	struct archive_options options = { .input = DATA_FILE_DEFAULT };
+	struct archive_options options = { .paths = DATA_PATHS_DEFAULT };
 	struct profile_archive_options packing = { .missing = say_missing };
 	struct profile_archive_result result;
 	struct error error = { 0 };
@@ -67,29 +61,35 @@ static int run_archive(int argc, char **argv)
 	status = options__read(&cmd_archive, parse_archive, &options, argc, argv);
 	if (status != OPTIONS_READ)
 		return status;
-	if (!options.output) {
-		if (asprintf(&default_output, "%s.tar.gz", options.input) < 0)
+	if (!options.paths.output) {
+		if (asprintf(&default_output, "%s.tar.gz", options.paths.input) < 0)
 			default_output = NULL;
-		options.output = default_output;
+		options.paths.output = default_output;
 	}
 	packing.debug_dirs = options.symbols.debug_dirs;
 	packing.n_debug_dirs = options.symbols.n_debug_dirs;
-	err = options.output ? data_file__read(options.input, &profile, &error) : -ENOMEM;
+	if (!options.paths.output)
+		err = error__set(&error, -ENOMEM, "cannot name the archive: out of memory");
+	else
+		err = output__check(options.paths.output, options.paths.input, &error);
 	if (!err)
-		err = profile__archive(profile, &packing, options.output, &result, &error);
+		err = data_file__read(options.paths.input, &profile, &error);
+	if (!err)
+		err = profile__archive(profile, &packing, options.paths.output, &result, &error);
 	if (err) {
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
 	message__print("%u files, %.1f MB, in %s; unpack it and name the directory with "
 		       "`allocprof symbolize --debug-dir`",
-		       result.files, result.size_bytes / 1e6, options.output);
+		       result.files, result.size_bytes / 1e6, options.paths.output);
 	return EXIT_GOOD;
 }
 
 const struct command cmd_archive = {
 	.name = "archive",
 	.summary = "Pack the files that names come from, for another machine",
+	.args_doc = DATA_PATHS_ARGS,
 	.doc = "Pack the programs and libraries of a recording, and their debug files, so that it can "
 	       "be symbolized on another machine.\v"
 	       "For example: allocprof record --no-symbols ./app && allocprof archive, then elsewhere: "

@@ -212,15 +212,15 @@ static int write_diff(const struct diff_command *options, const struct diff *dif
 		      const struct selected selected[DIFF_SIDES], struct error *error)
 {
 	FILE *output;
-	int err = output__check(options->choice.output, options->inputs[DIFF_BEFORE], error);
+	int err = output__check(options->choice.paths.output, options->inputs[DIFF_BEFORE], error);
 
 	if (!err)
-		err = output__open(options->choice.output, options->inputs[DIFF_AFTER], &output,
-				   error);
+		err = output__open(options->choice.paths.output, options->inputs[DIFF_AFTER],
+				   &output, error);
 	if (err)
 		return err;
 	err = print_diff(options, diff, selected, output);
-	return output__close(output, options->choice.output, err, error);
+	return output__close(output, options->choice.paths.output, err, error);
 }
 
 /* The diff of what @selected gets. */

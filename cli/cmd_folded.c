@@ -5,7 +5,6 @@
 #include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
-#include "data_file.h"
 #include "error.h"
 #include "filter_options.h"
 #include "fold.h"
@@ -23,7 +22,7 @@ enum {
 };
 
 static const struct argp_option folded_options[] = {
-	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data" },
+	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
 	{ "cost", OPT_COST, "KEY", 0,
 	  "What the numbers count: allocations (default), bytes, live, live-bytes, temporary or "
@@ -56,8 +55,6 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	case OPT_NO_COMM:
 		options->fold.no_comm = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		return options__reject_argument(input, arg);
 	case ARGP_KEY_END:
 		return -filter__check_options(&options->choice.filter.options, options->fold.cost,
 					      input->error);
@@ -91,7 +88,7 @@ static int run_folded(int argc, char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct folded_options options = {
-		.choice.input = DATA_FILE_DEFAULT,
+		.choice.paths = DATA_PATHS_DEFAULT,
 	};
 	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };
@@ -104,11 +101,11 @@ static int run_folded(int argc, char **argv)
 	options.fold.by_thread = choice->view.by_thread;
 	err = selected__open(&selected, choice, options.fold.cost, &error);
 	if (!err)
-		err = output__open(choice->output, choice->input, &output, &error);
+		err = output__open(choice->paths.output, choice->paths.input, &output, &error);
 	if (!err) {
 		options.fold.counts = selected.filtered.counts;
 		err = fold__write(selected.profile, selected.view, &options.fold, output);
-		err = output__close(output, choice->output, err, &error);
+		err = output__close(output, choice->paths.output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
@@ -126,6 +123,7 @@ static int run_folded(int argc, char **argv)
 const struct command cmd_folded = {
 	.name = "folded",
 	.summary = "Print a recording as folded stacks, for flame graph tools",
+	.args_doc = DATA_PATHS_ARGS,
 	.doc = "Print a recording as folded stacks, one per line, for flame graph tools.\v"
 	       "For example: allocprof folded | flamegraph.pl > flame.svg",
 	.options = folded_options,

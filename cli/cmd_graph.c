@@ -7,7 +7,6 @@
 #include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
-#include "data_file.h"
 #include "error.h"
 #include "graph_data.h"
 #include "graph_draw.h"
@@ -28,7 +27,7 @@ enum {
 };
 
 static const struct argp_option graph_options[] = {
-	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data" },
+	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0,
 	  "Write to FILE, whose name ends in .svg, .png or .pdf, instead of SVG to standard "
 	  "output" },
@@ -71,7 +70,7 @@ static int choose_format(struct graph_options *options, struct error *error)
 		[GRAPH_PNG] = ".png",
 		[GRAPH_PDF] = ".pdf",
 	};
-	const char *name = options->choice.output, *suffix;
+	const char *name = options->choice.paths.output, *suffix;
 
 	if (options->choice.json)
 		return 0;
@@ -96,7 +95,7 @@ static int choose_format(struct graph_options *options, struct error *error)
 	return error__set(error, -EINVAL,
 			  "%s is to have an unknown format; give it a name that ends in .svg, .png "
 			  "or .pdf",
-			  options->choice.output);
+			  options->choice.paths.output);
 }
 
 static int check_options(struct graph_options *options, struct error *error)
@@ -119,8 +118,6 @@ static error_t parse_graph(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPT_TOP:
 		return parse_top(arg, input);
-	case ARGP_KEY_ARG:
-		return options__reject_argument(input, arg);
 	case ARGP_KEY_END:
 		return -check_options(options, input->error);
 	default:
@@ -248,7 +245,7 @@ static int run_graph(int argc, char **argv)
 {
 	_cleanup_(release) struct held held = { 0 };
 	_cleanup_(release_choice) struct graph_options options = {
-		.choice.input = DATA_FILE_DEFAULT,
+		.choice.paths = DATA_PATHS_DEFAULT,
 		.choice.filter.is_of_one_run = true,
 		.top = GRAPH_DEFAULT_TOP,
 	};
@@ -262,10 +259,10 @@ static int run_graph(int argc, char **argv)
 		return status;
 	err = prepare(&options, &held, &error);
 	if (!err)
-		err = output__open(choice->output, choice->input, &output, &error);
+		err = output__open(choice->paths.output, choice->paths.input, &output, &error);
 	if (!err) {
 		err = write_graph(&held, &options, output);
-		err = output__close(output, choice->output, err, &error);
+		err = output__close(output, choice->paths.output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
@@ -282,6 +279,7 @@ static int run_graph(int argc, char **argv)
 const struct command cmd_graph = {
 	.name = "graph",
 	.summary = "Draw live memory over time, by stack",
+	.args_doc = DATA_PATHS_ARGS,
 	.doc = "Draw live memory over time, by stack, of what record --live recorded.\v"
 	       "For example: allocprof graph -o graph.svg",
 	.options = graph_options,

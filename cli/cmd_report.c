@@ -6,7 +6,6 @@
 #include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
-#include "data_file.h"
 #include "error.h"
 #include "filter_options.h"
 #include "message.h"
@@ -31,7 +30,7 @@ enum {
 };
 
 static const struct argp_option report_options[] = {
-	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data" },
+	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
 	{ "sort", OPT_SORT, "KEY", 0,
 	  "By allocations, bytes, live, live-bytes, temporary, peak or oldest" },
@@ -128,8 +127,6 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 	case OPT_HISTOGRAM:
 		options->histogram = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		return options__reject_argument(input, arg);
 	case ARGP_KEY_END:
 		return -check_options(options, input->error);
 	default:
@@ -199,7 +196,7 @@ static int prepare(struct report_options *options, struct selected *selected,
 	output->groups = selected->groups;
 	output->filtered = &selected->filtered;
 	output->choice = &options->choice.filter;
-	output->input = options->choice.input;
+	output->input = options->choice.paths.input;
 	/* All of it, unless less was asked for. */
 	output->top = options->top && (options->top_is_given || !options->choice.json)
 			      ? options->top
@@ -226,7 +223,7 @@ static int run_report(int argc, char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct report_options options = {
-		.choice.input = DATA_FILE_DEFAULT,
+		.choice.paths = DATA_PATHS_DEFAULT,
 		.sort = SORT_UNSET,
 		.top = DEFAULT_TOP,
 		.min_share = DEFAULT_MIN_SHARE,
@@ -242,11 +239,11 @@ static int run_report(int argc, char **argv)
 		return status;
 	err = prepare(&options, &selected, &output, &error);
 	if (!err)
-		err = output__open(choice->output, choice->input, &to, &error);
+		err = output__open(choice->paths.output, choice->paths.input, &to, &error);
 	if (!err) {
 		output.terminal = terminal__of(to);
 		err = print(&output, choice->json);
-		err = output__close(to, choice->output, err, &error);
+		err = output__close(to, choice->paths.output, err, &error);
 		/* A reader such as head(1) took what it wanted. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
@@ -262,6 +259,7 @@ static int run_report(int argc, char **argv)
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "Print which stacks allocate, and what of it stays",
+	.args_doc = DATA_PATHS_ARGS,
 	.doc = "Print which stacks allocate, and what of it stays.\v"
 	       "For example: allocprof report --leaks",
 	.options = report_options,

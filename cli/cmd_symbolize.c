@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
+#include "data_paths.h"
 #include "error.h"
 #include "message.h"
 #include "options.h"
@@ -14,7 +15,7 @@
 #include "symbols.h"
 
 static const struct argp_option symbolize_options[] = {
-	{ "input", 'i', "FILE", 0, "Read FILE instead of allocprof.data", 0 },
+	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of the one that was read", 0 },
 	SYMBOL_OPTION_DEBUG_DIR,
 	SYMBOL_OPTION_NO_DEBUGINFOD,
@@ -23,7 +24,7 @@ static const struct argp_option symbolize_options[] = {
 };
 
 struct symbolize_options {
-	const char *input, *output;
+	struct data_paths paths;
 	struct symbol_options symbols;
 };
 
@@ -31,19 +32,11 @@ static error_t parse_symbolize(int key, char *arg, struct argp_state *state)
 {
 	struct options_input *input = state->input;
 	struct symbolize_options *options = input->options;
+	error_t err = data_paths__parse(&options->paths, key, arg, input->error);
 
-	switch (key) {
-	case 'i':
-		options->input = arg;
-		return 0;
-	case 'o':
-		options->output = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		return options__reject_argument(input, arg);
-	default:
-		return symbol_options__parse(&options->symbols, key, arg, input->error);
-	}
+	if (err != ARGP_ERR_UNKNOWN)
+		return err;
+	return symbol_options__parse(&options->symbols, key, arg, input->error);
 }
 
 static void free_profile(struct profile **profile)
@@ -99,34 +92,35 @@ static __u64 count_named(const struct profile *profile)
 static int run_symbolize(int argc, char **argv)
 {
 	_cleanup_(free_profile) struct profile *profile = NULL;
-	struct symbolize_options options = { .input = DATA_FILE_DEFAULT };
+	struct symbolize_options options = { .paths = DATA_PATHS_DEFAULT };
 	struct error error = { 0 };
 	int err, status;
 
 	status = options__read(&cmd_symbolize, parse_symbolize, &options, argc, argv);
 	if (status != OPTIONS_READ)
 		return status;
-	if (!options.output)
-		options.output = options.input;
-	err = data_file__read(options.input, &profile, &error);
+	if (!options.paths.output)
+		options.paths.output = options.paths.input;
+	err = data_file__read(options.paths.input, &profile, &error);
 	if (!err)
-		err = data_file__check_writable(options.output, &error);
+		err = data_file__check_writable(options.paths.output, &error);
 	if (!err)
 		err = name_frames(profile, &options, &error);
 	if (!err)
-		err = data_file__write(profile, options.output, &error);
+		err = data_file__write(profile, options.paths.output, &error);
 	if (err) {
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
 	message__print("%llu of %zu places in code have a name in %s", count_named(profile),
-		       profile->n_frames, options.output);
+		       profile->n_frames, options.paths.output);
 	return EXIT_GOOD;
 }
 
 const struct command cmd_symbolize = {
 	.name = "symbolize",
 	.summary = "Look up the names in a recording that was made without",
+	.args_doc = DATA_PATHS_ARGS,
 	.doc = "Look up the names of functions, source files and lines in a recording that was made "
 	       "with --no-symbols or where debug files were missing.\v"
 	       "A program or library is used only if it has the build id that was recorded. The older "

@@ -14,12 +14,6 @@ error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struc
 	error_t err;
 
 	switch (key) {
-	case 'i':
-		choice->input = arg;
-		return 0;
-	case 'o':
-		choice->output = arg;
-		return 0;
 	case OPT_JSON:
 		choice->json = true;
 		return 0;
@@ -27,6 +21,9 @@ error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struc
 		choice->strict = true;
 		return 0;
 	default:
+		err = data_paths__parse(&choice->paths, key, arg, error);
+		if (err != ARGP_ERR_UNKNOWN)
+			return err;
 		err = view_choice__parse(&choice->view, key, arg, error);
 		if (err != ARGP_ERR_UNKNOWN)
 			return err;
@@ -57,7 +54,7 @@ void data_choice__release(struct data_choice *choice)
 int selected__open(struct selected *selected, struct data_choice *choice, enum cost cost,
 		   struct error *error)
 {
-	int err = data_file__read(choice->input, &selected->profile, error);
+	int err = data_file__read(choice->paths.input, &selected->profile, error);
 
 	return err ? err : selected__choose(selected, choice, cost, error);
 }

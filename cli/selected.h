@@ -4,6 +4,7 @@
 #ifndef ALLOCPROF_SELECTED_H
 #define ALLOCPROF_SELECTED_H
 
+#include "data_paths.h"
 #include "filter_options.h"
 #include "view_options.h"
 
@@ -23,7 +24,7 @@ struct selected {
 /* What a command that reads a data file is told of it. Zeroed but for the input is all of it. To be
  * released. */
 struct data_choice {
-	const char *input, *output; /* NULL: standard output */
+	struct data_paths paths; /* without an output: standard output */
 	bool json, strict;
 	struct view_choice view;
 	struct filter_choice filter;
@@ -35,7 +36,7 @@ enum {
 	OPT_STRICT,
 };
 
-/* Takes an option of VIEW_OPTIONS or FILTER_OPTIONS, 'i', 'o', or one of these; as
+/* Takes what data_paths__parse() does, an option of VIEW_OPTIONS or FILTER_OPTIONS, or one of these; as
  * view_choice__parse(). */
 error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
 /* The cost of this name: 0, or EINVAL with @error set. */

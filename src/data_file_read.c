@@ -62,8 +62,8 @@ static int check_header(const char *path, __u64 *file_size, struct error *error)
 
 	if (fd < 0 && errno == ENOENT)
 		return error__set(error, -ENOENT,
-				  "no such file %s; run `allocprof record` first or name one with "
-				  "-i",
+				  "no such file %s; run `allocprof record` first, or name "
+				  "another",
 				  path);
 	if (fd < 0 || fstat(fd, &st)) {
 		int err = -errno;

@@ -69,7 +69,14 @@ REFUSED = [
     ["--suppressions=allocprof.data", "--leaks"],
     ["--suppressions=/dev/null"],
     ["--suppressions=missing", "--leaks"],
-    ["here"],
+]
+# Every command that reads one data file, with a result that does not depend on the file's name.
+READERS = [
+    ["report", "--json"],
+    ["folded"],
+    ["graph", "--json"],
+    ["symbolize", "--no-debuginfod", "-o", "named.data"],
+    ["archive", "-o", "packed.tar.gz"],
 ]
 # On the recording that the manual pages talk about.
 CASE_STUDY = {
@@ -181,7 +188,7 @@ GRAPH_ERRORS = [
     ["--top=0"],
     ["--top=17"],
     ["--top", "8x"],
-    ["word"],
+    ["nowhere.data"],
     ["--leaks", "--freed"],
     ["--stack=99"],
 ]
@@ -251,6 +258,24 @@ def output_of(case, allocprof, man_dir, cwd):
             ["diff", "--strict", "--through=read_config", "whole.data", "allocprof.data"]))
     if case == "report_refused":
         return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
+    if case == "data_file_named":
+        os.rename(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "a.data"))
+        text = ""
+        for words in READERS:
+            command = [allocprof, *words]
+            ways = [["-i", "a.data"], ["a.data"], ["--", "a.data"], ["-i", "nowhere", "-i", "a.data"]]
+            first, *others = [run(command + way, cwd) for way in ways] + \
+                [run([allocprof, words[0], "a.data", *words[1:]], cwd)]
+            if not first.endswith("--- exit 0\n"):
+                sys.exit(f"{words} -i a.data: expected exit status 0, got {first[-300:]}")
+            for other in others:
+                if other != first:
+                    sys.exit(f"{words}: expected the same with a.data as with -i a.data, got "
+                             f"{other[-300:]}")
+            text += "".join(f"$ {' '.join(words + way)}\n" + run(command + way, cwd) for way in (
+                [], ["nowhere.data"], ["a.data", "no_live.data"], ["-i", "a.data", "no_live.data"],
+                ["a.data", "-i", "no_live.data"], ["-o", "a.data", "a.data"]))
+        return text
     if case == "stdout":
         reader, closed = os.pipe()
         os.close(reader)

@@ -308,7 +308,7 @@ static void test_files_that_are_not_ours(void **state)
 {
 	sqlite3 *db;
 
-	expect_unreadable("none", -ENOENT, "run `allocprof record` first or name one with -i");
+	expect_unreadable("none", -ENOENT, "run `allocprof record` first, or name another");
 	write_bytes("empty", "", 0);
 	expect_unreadable("empty", -EINVAL, "it is empty");
 	write_bytes("text", "hello\n", 6);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which data file a command reads, and where it writes, in every command that reads one. */
+#ifndef ALLOCPROF_DATA_PATHS_H
+#define ALLOCPROF_DATA_PATHS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "data_file.h"
+
+struct error;
+
+/* A command's args_doc, and the row of its table that means the same. */
+#define DATA_PATHS_ARGS "[FILE]"
+#define DATA_PATHS_INPUT                                                                           \
+	{                                                                                          \
+		"input", 'i', "FILE", 0,                                                           \
+			"The same as the argument FILE (default: allocprof.data)", 0               \
+	}
+
+/* Strings are the caller's. */
+struct data_paths {
+	const char *input;
+	const char *output; /* NULL: not given */
+	bool has_option, has_argument;
+};
+
+#define DATA_PATHS_DEFAULT                                                                         \
+	{                                                                                          \
+		.input = DATA_FILE_DEFAULT                                                         \
+	}
+
+/* Takes 'i', 'o' and ARGP_KEY_ARG. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
+error_t data_paths__parse(struct data_paths *paths, int key, char *arg, struct error *error);
+
+#endif
