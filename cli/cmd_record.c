@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "data_file.h"
@@ -16,6 +15,7 @@
 #include "options.h"
 #include "profile.h"
 #include "record_series.h"
+#include "record_summary.h"
 #include "recording.h"
 #include "sampling.h"
 #include "series.h"
@@ -62,6 +62,7 @@ static const struct argp_option record_options[] = {
 	SYMBOL_OPTION_DEBUG_DIR,
 	SYMBOL_OPTION_NO_DEBUGINFOD,
 	DEMANGLING_OPTION_COMMAND(0),
+	MEASURE_OPTION_QUIET,
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
@@ -162,26 +163,15 @@ static struct selection add_up(const struct profile *profile)
 	return totals;
 }
 
-static void print_sampling(const struct profile *profile, const struct selection *totals)
+static void summarize(const struct record_options *options, const struct profile *profile,
+		      const struct session_results *results)
 {
-	__u64 sampled = profile__ledger(profile, "sampled");
-	double margin = profile_estimate__margin(&totals->of_allocations, true);
+	struct selection totals = add_up(profile);
 
-	message__print("%s of %s calls were sampled, which stand for %s within %s",
-		       number__count(sampled).text,
-		       number__count(profile__ledger(profile, "events")).text,
-		       number__bytes(totals->size_bytes, false).text,
-		       number__margin(margin, totals->size_bytes).text);
-}
-
-static void print_summary(const struct profile *profile, const char *path)
-{
-	__u64 attributed = profile__ledger(profile, "attributed");
-	__u64 complete = profile__ledger(profile, "complete");
-
-	message__print(
-		"%llu calls in %s, %.1f %% of them with complete stacks; see `allocprof folded`",
-		attributed, path, attributed ? 100.0 * complete / attributed : 100.0);
+	if (results->has_live)
+		live_summary__print(&results->live, profile__sample_bytes(profile) ? &totals : NULL,
+				    results->target_runs);
+	record_summary__print(profile, &totals, options->output);
 }
 
 static int take_only_run(void *context, struct session *session,
@@ -195,19 +185,8 @@ static int take_only_run(void *context, struct session *session,
 				 !options->no_symbols, NULL, &profile, error);
 	if (!err)
 		err = data_file__write(profile, options->output, error);
-	if (!err) {
-		struct selection totals = add_up(profile);
-		bool sampled = profile__sample_bytes(profile);
-
-		if (results->has_live)
-			live_summary__print(&results->live, sampled ? &totals : NULL,
-					    results->target_runs);
-		/* A person wants to know what to do next; a log is better without. */
-		if (sampled && isatty(STDERR_FILENO))
-			print_sampling(profile, &totals);
-	}
-	if (!err && isatty(STDERR_FILENO))
-		print_summary(profile, options->output);
+	if (!err && !options->measure.quiet)
+		summarize(options, profile, results);
 	measure__report_gaps(session, results);
 	return err;
 }

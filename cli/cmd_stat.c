@@ -35,6 +35,7 @@ static const struct argp_option stat_options[] = {
 	{ "per", OPT_PER, "K", 0, "With -r, divide every figure by K", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object instead of text", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
+	MEASURE_OPTION_QUIET,
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_INJECT,
 	{ 0 },

@@ -192,6 +192,9 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 	case 'e':
 		measure->selects = true;
 		return parse_functions(measure, arg, input->error);
+	case 'q':
+		measure->quiet = true;
+		return 0;
 	case OPT_NO_FOLLOW:
 		measure->session.follow = false;
 		return 0;

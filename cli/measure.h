@@ -21,6 +21,7 @@ struct measure {
 	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
 	size_t n_expected;
 	bool selects; /* -e was given */
+	bool quiet;   /* nothing on stderr but what is wrong or missing */
 	bool repeats; /* one of several runs, which cannot be controlled */
 	/* Writes the profile of a @session that is finished to @path, with the calls in it, when asked to
 	 * while it runs; NULL: nothing can be written. @dump_path is where the last one will be. */
@@ -54,6 +55,7 @@ enum {
 #define MEASURE_OPTION_DURATION                                                                    \
 	{ "duration", OPT_DURATION, "TIME", 0,                                                     \
 	  "End after TIME: a number with ms, s, m or h; the target goes on", 0 }
+#define MEASURE_OPTION_QUIET { "quiet", 'q', NULL, 0, "Say nothing but what is wrong or missing", 0 }
 #define MEASURE_OPTION_EXPECT                                                                      \
 	{ "expect", OPT_EXPECT, "FILE", 0,                                                         \
 	  "A program or library that the command will use later: prepare for it now", 0 }

@@ -9,8 +9,8 @@
 #include "data_file.h"
 #include "error.h"
 #include "measure.h"
-#include "message.h"
 #include "profile_runs.h"
+#include "record_summary.h"
 #include "recording.h"
 #include "runs_text.h"
 #include "series.h"
@@ -49,7 +49,7 @@ static void print_summary(const struct profile *profile, const char *path)
 	if (memory && fclose(memory))
 		err = -ENOMEM;
 	if (!err)
-		message__print("%s, in %s", text, path);
+		record_summary__print_runs(text, path);
 }
 
 int record_series__write(struct record_series *record, const char *path, struct error *error)
@@ -60,7 +60,7 @@ int record_series__write(struct record_series *record, const char *path, struct 
 	if (err)
 		return fail(err, error);
 	err = data_file__write(record->profile, path, error);
-	if (!err)
+	if (!err && !record->measure->quiet)
 		print_summary(record->profile, path);
 	return err;
 }

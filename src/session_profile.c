@@ -13,6 +13,7 @@
 #include "probes.h"
 #include "profile.h"
 #include "session.h"
+#include "shell_word.h"
 #include "symbols.h"
 
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
@@ -36,18 +37,9 @@ static int set_command(struct profile *profile, char *const argv[])
 	if (!text)
 		return -ENOMEM;
 	for (size_t i = 0; argv[i]; i++) {
-		bool plain =
-			argv[i][0] && !argv[i][strcspn(argv[i], " \t\n\"'\\$`*?[]{}()<>|&;!~#")];
-
-		fprintf(text, "%s%s", i ? " " : "", plain ? "" : "'");
-		for (const char *c = argv[i]; *c; c++) {
-			if (*c == '\'')
-				fputs("'\\''", text);
-			else
-				fputc(*c, text);
-		}
-		if (!plain)
-			fputc('\'', text);
+		if (i)
+			fputc(' ', text);
+		shell_word__print(argv[i], text);
 	}
 	if (fclose(text))
 		return -ENOMEM;

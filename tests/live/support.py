@@ -547,9 +547,9 @@ def stack_places(database):
 
 
 def without_summary(stderr):
-    """What is the target's own of @stderr, and the lines that record --live ends with."""
-    summary = re.findall(rb"^allocprof: (?:allocations|still live|temporary): .*\n", stderr,
-                         re.MULTILINE)
+    """What is the target's own of @stderr, and the lines that record ends with."""
+    summary = re.findall(rb"^allocprof: (?:(?:allocations|still live|temporary): "
+                         rb"|recorded .*; next: allocprof report).*\n", stderr, re.MULTILINE)
     return stderr.replace(b"".join(summary), b""), summary
 
 

@@ -193,7 +193,7 @@ def test_complete_otherwise(run, allocprof, target, tmp_path):
     report = read_report(output)
     assert report["complete"] is True and report["relabelled"] == 0
     assert report["processes"] == 4 and gaps(report) == set()
-    assert run([allocprof, "record", "-o", data, "--", *command], expect=0).stderr == b""
+    assert run([allocprof, "record", "-q", "-o", data, "--", *command], expect=0).stderr == b""
     recording = Recording(data)
     assert "unprobed_allocators" not in recording.meta
     assert "processes_unfollowed" not in recording.meta

@@ -36,7 +36,7 @@ def assert_same(run, under, command, argv, **options):
     bare = run(argv, **options)
     ours = run(under(command, argv), **options)
     stderr, summary = without_summary(ours.stderr)
-    assert len(summary) == (3 if command == "live" else 0), ours
+    assert len(summary) == {"stat": 0, "record": 1, "live": 4}[command], ours
     assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
     return bare
 
@@ -241,7 +241,7 @@ def test_terminal(runner, under, command):
     bare = on_terminal(runner, ["sh", "-c", script])
     assert b"tty 0\ntty 1\ntty 2\n" in bare[0] and b"foreground" in bare[0]
     output, status = on_terminal(runner, under(command, ["sh", "-c", script]))
-    # `record` tells a person, after the command's end, what it has written and how much memory.
+    # `record` tells, after the command's end, what it has written and how much memory.
     ours = [line for line in output.splitlines(keepends=True) if line.startswith(b"allocprof: ")]
     assert len(ours) == {"stat": 0, "record": 1, "live": 4}[command]
     assert (output.replace(b"".join(ours), b""), status) == bare

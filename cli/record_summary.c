@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "record_summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "data_file.h"
+#include "message.h"
+#include "number.h"
+#include "profile.h"
+#include "selection.h"
+#include "shell_word.h"
+
+/* Stacks that have a count; what was forgotten leaves its stacks behind. */
+static size_t count_stacks(const struct profile *profile)
+{
+	_cleanup_(free_ptr) bool *is_counted = calloc(profile->n_stacks + 1, sizeof(*is_counted));
+	size_t n = 0;
+
+	for (size_t i = 0; is_counted && i < profile->n_counts; i++) {
+		bool *is_known = &is_counted[profile->counts[i].stack];
+
+		n += !*is_known;
+		*is_known = true;
+	}
+	return n;
+}
+
+static void print_contents(const struct profile *profile, const struct selection *totals, FILE *to)
+{
+	__u64 calls = profile__ledger(profile, "attributed");
+	__u64 complete = profile__ledger(profile, "complete");
+	size_t stacks = count_stacks(profile);
+
+	if (profile__sample_bytes(profile))
+		fprintf(to, "%s of %s calls, which stand for %s within %s",
+			number__count(profile__ledger(profile, "sampled")).text,
+			number__count(profile__ledger(profile, "events")).text,
+			number__bytes(totals->size_bytes, false).text,
+			number__margin(profile_estimate__margin(&totals->of_allocations, true),
+				       totals->size_bytes)
+				.text);
+	else
+		fprintf(to, "%s call%s from %s stack%s", number__count(calls).text,
+			calls == 1 ? "" : "s", number__count(stacks).text, stacks == 1 ? "" : "s");
+	if (complete < calls)
+		fprintf(to, " (%s of the calls have a complete stack)",
+			number__share(complete, calls).text);
+}
+
+static void print_file(const char *path, FILE *to)
+{
+	fprintf(to, ", in %s; next: allocprof report", path);
+	if (strcmp(path, DATA_FILE_DEFAULT)) {
+		fputs(path[0] == '-' ? " -i " : " ", to);
+		shell_word__print(path, to);
+	}
+}
+
+static void print(const struct profile *profile, const struct selection *totals, const char *what,
+		  const char *path)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size;
+	FILE *line = open_memstream(&text, &size);
+
+	if (!line)
+		return;
+	fputs("recorded ", line);
+	if (profile)
+		print_contents(profile, totals, line);
+	else
+		fputs(what, line);
+	print_file(path, line);
+	if (!fclose(line))
+		message__print("%s", text);
+}
+
+void record_summary__print(const struct profile *profile, const struct selection *totals,
+			   const char *path)
+{
+	print(profile, totals, NULL, path);
+}
+
+void record_summary__print_runs(const char *what, const char *path)
+{
+	print(NULL, NULL, what, path);
+}
