@@ -24,7 +24,9 @@ int data_file__check_writable(const char *path, struct error *error);
 
 /*
  * Writes @profile to @path, mode 0600, whole or not at all; an older file there becomes
- * "<path>.old". 0 or a negative errno with @error set; then what was at @path is still there.
+ * "<path>.old". It is written under another name and takes its place when data_file__read() has read
+ * it. 0 or a negative errno with @error set; then what was at @path is still there, and what could be
+ * written but not read is under the name that @error tells.
  */
 int data_file__write(const struct profile *profile, const char *path, struct error *error);
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "data_file_db.h"
 #include "data_file_schema.h"
@@ -31,6 +32,10 @@ struct reader {
 	struct profile *profile;
 	/* Bytes of text that may still come: a small file can name one long text many times. */
 	__u64 text_left;
+	/* The profile's id of each row of the table functions: files may have several rows of one
+	 * symbol, a profile has not. */
+	__u32 *functions;
+	size_t n_functions, functions_room;
 };
 
 static __u32 big_endian_32(const unsigned char *at)
@@ -473,15 +478,19 @@ static int read_functions(struct reader *reader)
 	__u64 id;
 
 	while (!err && (err = next(reader, statement)) > 0) {
-		size_t n_before = reader->profile->n_functions;
-		__u32 added = 0;
+		__u32 added;
 
 		err = get_row(reader, statement, "nttt", &id, &symbol, &name, &full_name);
+		if (!err && id != reader->n_functions + 1)
+			err = -EINVAL;
 		if (!err)
 			err = profile__add_function(reader->profile, symbol, name, full_name,
 						    &added);
 		if (!err)
-			err = expect_new(id, n_before, added);
+			err = array__reserve(&reader->functions, &reader->functions_room,
+					     reader->n_functions + 1, sizeof(added));
+		if (!err)
+			reader->functions[reader->n_functions++] = added;
 	}
 	return err;
 }
@@ -569,8 +578,8 @@ static int read_lines(struct reader *reader)
 	while (!err && (err = next(reader, statement)) > 0) {
 		err = get_row(reader, statement, "nnnnnn", &frame, &depth, &function, &file, &line,
 			      &inlined);
-		if (!err && (frame > UINT32_MAX || function > UINT32_MAX || file > UINT32_MAX ||
-			     line > UINT32_MAX || inlined > 1))
+		if (!err && (frame > UINT32_MAX || !function || function > reader->n_functions ||
+			     file > UINT32_MAX || line > UINT32_MAX || inlined > 1))
 			err = -EINVAL;
 		if (!err && frame != lines->frame) {
 			err = set_lines(reader, lines);
@@ -580,7 +589,7 @@ static int read_lines(struct reader *reader)
 			err = -EINVAL;
 		if (!err)
 			lines->lines[lines->n++] = (struct profile_line){
-				.function = function,
+				.function = reader->functions[function - 1],
 				.file = file,
 				.line = line,
 				.inlined = inlined,
@@ -901,6 +910,7 @@ int data_file__read(const char *path, struct profile **profile, struct error *er
 	if (!err) {
 		reader.profile = profile__new();
 		err = reader.profile ? read_tables(&reader, &table) : -ENOMEM;
+		free(reader.functions);
 	}
 	if (!err) {
 		*profile = reader.profile;

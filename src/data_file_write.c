@@ -469,19 +469,43 @@ static void sync_directory(const char *path)
 static int replace(const char *name, const char *path)
 {
 	_cleanup_(free_ptr) char *old = older_name(path);
-	struct stat st;
-	bool had_older = !lstat(path, &st);
 	int err;
 
 	if (!old)
 		return -ENOMEM;
-	if (had_older && rename(path, old))
+	/* In one step where the file system can do it, so that there is a file at @path always. */
+	if (!renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_EXCHANGE)) {
+		if (!rename(name, old))
+			return 0;
+		err = -errno;
+		(void)renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_EXCHANGE);
+		return err;
+	}
+	if (errno == ENOENT)
+		return rename(name, path) ? -errno : 0;
+	if (rename(path, old) && errno != ENOENT)
 		return -errno;
 	if (!rename(name, path))
 		return 0;
 	err = -errno;
-	if (had_older)
-		(void)rename(old, path);
+	(void)rename(old, path);
+	return err;
+}
+
+/* Whether the reader takes what was written. Where it does not, the file at @name stays: of a recording
+ * there is no other. */
+static int read_back(const char *name, const char *path, struct error *error)
+{
+	struct profile *profile;
+	int err = data_file__read(name, &profile, error);
+
+	if (!err)
+		profile__free(profile);
+	else
+		error__wrap(error, err,
+			    "%s is not written, and what was there is kept: what was to replace it "
+			    "cannot be read back%s",
+			    path, err == -EINVAL ? ", which is an error in allocprof" : "");
 	return err;
 }
 
@@ -496,8 +520,14 @@ int data_file__write(const struct profile *profile, const char *path, struct err
 	err = write_db(profile, name);
 	if (!err && fsync(fd))
 		err = -errno;
-	if (!err)
-		err = replace(name, path);
+	if (err) {
+		unlink(name);
+		return fail_to_write(error, err, path);
+	}
+	err = read_back(name, path, error);
+	if (err)
+		return err;
+	err = replace(name, path);
 	if (err) {
 		unlink(name);
 		return fail_to_write(error, err, path);

@@ -255,31 +255,41 @@ int profile__add_thread(struct profile *profile, __u32 process, const char *name
 
 static bool match_function(const void *owner, __u32 id, const void *key)
 {
-	const struct profile_function *function =
-		&((const struct profile *)owner)->functions[id - 1];
-	const struct profile_function *wanted = key;
+	return !strcmp(((const struct profile *)owner)->functions[id - 1].symbol, key);
+}
 
-	return !strcmp(function->symbol, wanted->symbol) && !strcmp(function->name, wanted->name) &&
-	       !strcmp(function->full_name, wanted->full_name);
+static bool is_demangled(const char *symbol, const char *name, const char *full_name)
+{
+	return strcmp(name, symbol) || strcmp(full_name, symbol);
+}
+
+/* What was added by its symbol alone gets the names that somebody else knows. */
+static int complete_names(struct profile *profile, __u32 id, const char *name,
+			  const char *full_name)
+{
+	const struct profile_function *function = &profile->functions[id - 1];
+
+	if (is_demangled(function->symbol, function->name, function->full_name) ||
+	    !is_demangled(function->symbol, name, full_name))
+		return 0;
+	return profile__set_function_names(profile, id, name, full_name);
 }
 
 int profile__add_function(struct profile *profile, const char *symbol, const char *name,
 			  const char *full_name, __u32 *id)
 {
 	struct profile_index *index = profile->index;
-	__u64 hash = hash_string(hash_string(hash_string(index->seed, symbol), name), full_name);
-	struct profile_function function = {
-		.symbol = (char *)symbol,
-		.name = (char *)name,
-		.full_name = (char *)full_name,
-	};
+	__u64 hash = hash_string(index->seed, symbol);
+	struct profile_function function;
 	__u32 found;
 	int err;
 
-	found = hash_table__find(&index->functions, hash, match_function, profile, &function);
+	found = hash_table__find(&index->functions, hash, match_function, profile, symbol);
 	if (found) {
-		*id = found;
-		return 0;
+		err = complete_names(profile, found, name, full_name);
+		if (!err)
+			*id = found;
+		return err;
 	}
 	err = profile_index__reserve(&profile->functions, &index->functions_room,
 				     profile->n_functions, sizeof(function));
@@ -302,20 +312,15 @@ int profile__add_function(struct profile *profile, const char *symbol, const cha
 int profile__set_function_names(struct profile *profile, __u32 id, const char *name,
 				const char *full_name)
 {
-	struct profile_index *index = profile->index;
 	struct profile_function *function;
 	char *name_copy, *full_copy;
-	__u64 hash;
 
 	if (!id || id > profile->n_functions)
 		return -EINVAL;
 	function = &profile->functions[id - 1];
-	hash = hash_string(hash_string(hash_string(index->seed, function->symbol), name),
-			   full_name);
 	name_copy = strdup(name);
 	full_copy = strdup(full_name);
-	/* The entry by its old names leads here too, and matches nothing any more. */
-	if (!name_copy || !full_copy || hash_table__insert(&index->functions, hash, id)) {
+	if (!name_copy || !full_copy) {
 		free(name_copy);
 		free(full_copy);
 		return -ENOMEM;

@@ -49,7 +49,8 @@ struct profile_thread {
 	char *name; /* owned */
 };
 
-/* A function's names: as the linker knows it, short for people, and in full. Ids count from 1. */
+/* A function's names: as the linker knows it, short for people, and in full. No two have one symbol.
+ * Ids count from 1. */
 struct profile_function {
 	__u32 id;
 	char *symbol;	 /* owned, as the others; all three are equal where nothing is mangled */
@@ -234,6 +235,8 @@ int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64
 /* @execed: by an exec. -EINVAL also where it had ended. */
 int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed);
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id);
+/* A function is known by @symbol alone. Where it is there as linked, that is with three equal names, it
+ * gets @name and @full_name; names that were demangled before stay. */
 int profile__add_function(struct profile *profile, const char *symbol, const char *name,
 			  const char *full_name, __u32 *id);
 int profile__add_file(struct profile *profile, const char *path, __u32 *id);

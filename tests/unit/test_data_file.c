@@ -225,6 +225,48 @@ static void test_older_file_is_kept(void **state)
 	assert_int_equal(n_files(), 2);
 }
 
+/* The name that only a file has that could not be read back; to be freed. */
+static char *find_beside(const char *path)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(".");
+	char *name = NULL;
+
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, path, strlen(path)) || !strcmp(entry->d_name, path))
+			continue;
+		assert_null(name);
+		name = strdup(entry->d_name);
+	}
+	closedir(dir);
+	assert_non_null(name);
+	return name;
+}
+
+static void test_what_cannot_be_read_back_replaces_nothing(void **state)
+{
+	struct profile *profile = fixture__new(), *read;
+	struct error error = { 0 };
+	struct stat before, after;
+	char *beside;
+
+	write_fixture("a.data");
+	assert_int_equal(stat("a.data", &before), 0);
+	/* No recording has this. */
+	profile->blocks[0].frees = profile->blocks[0].allocations + 1;
+	assert_int_equal(data_file__write(profile, "a.data", &error), -EINVAL);
+	assert_non_null(strstr(error.text, "a.data is not written"));
+	assert_int_equal(stat("a.data", &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(data_file__read("a.data", &read, NULL), 0);
+	profile__free(read);
+	assert_int_equal(n_files(), 2);
+	beside = find_beside("a.data");
+	assert_non_null(strstr(error.text, beside));
+	free(beside);
+	profile__free(profile);
+}
+
 static void expect_unwritable(const char *path, int err, const char *words)
 {
 	struct profile *profile = fixture__new();
@@ -508,6 +550,33 @@ static void test_hostile_content(void **state)
 	}
 }
 
+/* As an allocprof wrote them that knew functions by all of their names. */
+static void test_rows_of_one_symbol_are_one_function(void **state)
+{
+	struct profile *profile;
+	sqlite3 *db;
+	__u32 before;
+
+	write_fixture("a.data");
+	assert_int_equal(data_file__read("a.data", &profile, NULL), 0);
+	before = profile->n_functions;
+	assert_int_equal(profile->frames[0].lines[0].function, 1);
+	profile__free(profile);
+	assert_int_equal(sqlite3_open("a.data", &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "INSERT INTO functions SELECT (SELECT max(id) FROM functions)"
+				      " + 1, symbol, name, full_name FROM functions WHERE id = 1;"
+				      "UPDATE lines SET function = (SELECT max(id) FROM functions) "
+				      "WHERE frame = 1",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(data_file__read("a.data", &profile, NULL), 0);
+	assert_int_equal(profile->n_functions, before);
+	assert_int_equal(profile->frames[0].lines[0].function, 1);
+	profile__free(profile);
+}
+
 static void test_what_users_add_is_no_harm(void **state)
 {
 	struct profile *profile;
@@ -534,12 +603,14 @@ int main(void)
 		IN_DIRECTORY(test_round_trip_of_samples),
 		IN_DIRECTORY(test_odd_paths),
 		IN_DIRECTORY(test_older_file_is_kept),
+		IN_DIRECTORY(test_what_cannot_be_read_back_replaces_nothing),
 		IN_DIRECTORY(test_places_that_cannot_be_written),
 		IN_DIRECTORY(test_full_disk_leaves_the_older_file),
 		IN_DIRECTORY(test_files_that_are_not_ours),
 		IN_DIRECTORY(test_every_truncation),
 		IN_DIRECTORY(test_flipped_bytes),
 		IN_DIRECTORY(test_hostile_content),
+		IN_DIRECTORY(test_rows_of_one_symbol_are_one_function),
 		IN_DIRECTORY(test_what_users_add_is_no_harm),
 	};
 

@@ -94,6 +94,27 @@ static void test_lines_of_a_frame(void **state)
 	profile__free(profile);
 }
 
+static void test_a_function_is_known_by_its_symbol(void **state)
+{
+	struct profile *profile = profile__new();
+	__u32 f, g, id;
+
+	assert_int_equal(profile__add_function(profile, "_Z1fv", "f", "f()", &f), 0);
+	assert_int_equal(profile__add_function(profile, "_Z1fv", "_Z1fv", "_Z1fv", &id), 0);
+	assert_int_equal(id, f);
+	assert_int_equal(profile__add_function(profile, "_Z1fv", "other", "other()", &id), 0);
+	assert_int_equal(id, f);
+	assert_string_equal(profile->functions[f - 1].name, "f");
+	assert_string_equal(profile->functions[f - 1].full_name, "f()");
+	assert_int_equal(profile__add_function(profile, "_Z1gv", "_Z1gv", "_Z1gv", &g), 0);
+	assert_int_not_equal(g, f);
+	assert_int_equal(profile__add_function(profile, "_Z1gv", "g", "g()", &id), 0);
+	assert_int_equal(id, g);
+	assert_string_equal(profile->functions[g - 1].name, "g");
+	assert_int_equal(profile->n_functions, 2);
+	profile__free(profile);
+}
+
 static void test_blocks(void **state)
 {
 	struct profile *profile = fixture__new();
@@ -211,6 +232,7 @@ int main(void)
 		cmocka_unit_test(test_ids_that_do_not_exist),
 		cmocka_unit_test(test_counts_add_up_and_stop),
 		cmocka_unit_test(test_lines_of_a_frame),
+		cmocka_unit_test(test_a_function_is_known_by_its_symbol),
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_meta_is_replaced),
