@@ -110,6 +110,9 @@ struct ap_gate {
 	__u32 started; /* 1: some process's window has been opened */
 	__u32 entered; /* 1: the function was called while the window was open */
 	__u32 opened;  /* set by user space: it has been open */
+	/* Set by user space, 1 from when all probes are set until the first is removed. Marks of regions
+	 * outside of that time would be seen in part. */
+	__u32 running;
 };
 
 #define AP_MAX_WITHIN_RANGES 16

@@ -7,6 +7,7 @@
 #define ALLOCPROF_REGIONS_BPF_H
 
 #include "arch.bpf.h"
+#include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
@@ -280,7 +281,7 @@ int region_event(struct pt_regs *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 mark = cookie / AP_MAX_REGIONS, region = cookie % AP_MAX_REGIONS;
 
-	if (!process__current())
+	if (!LOAD(gate.running) || !process__current())
 		return 0;
 	if (mark == AP_REGION_BEGIN || mark == AP_REGION_ENTER)
 		regions__begin(arch__sp(ctx), arch__ip(ctx), region, mark);

@@ -380,6 +380,28 @@ static int open_command_gate(struct session *session, const char *argv0, pid_t p
 	return open_gate(session, program, "", pid, error);
 }
 
+/*
+ * Every probe is set, and the run's gate was shut until now: a thread's first call that counts may be of any
+ * function, so a free does not count without the malloc before it because its probe was there first. From now
+ * on the window's options say when the gate opens.
+ */
+static void begin_window(struct session *session)
+{
+	struct ap_gate *gate = &session->skeleton->bss->gate;
+	__u64 now_ns = session__clock_ns(CLOCK_MONOTONIC);
+
+	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+	session->gate_realtime_ns = session->start_realtime_ns;
+	if (session->live)
+		live__start(session->live, now_ns);
+	__atomic_store_n(&gate->running, 1, __ATOMIC_RELAXED);
+	if (!session->options.window.delay_ns && !session->options.window.paused)
+		session__open_gate(session, true);
+	/* target__go() sets that of a command. */
+	if (!session->target.launched)
+		session->target.start_ns = now_ns;
+}
+
 static int load_entry(void *context, struct bpf_program **program, struct error *error)
 {
 	return session__load_entry(context, program, error);
@@ -454,10 +476,7 @@ int session__launch(struct session *session, char *const argv[],
 		err = gate__check(session->gate, error);
 	if (err)
 		return err;
-	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
-	session->gate_realtime_ns = session->start_realtime_ns;
-	if (session->live)
-		live__start(session->live, session__clock_ns(CLOCK_MONOTONIC));
+	begin_window(session);
 	return target__go(&session->target, argv[0], error);
 }
 
@@ -483,17 +502,14 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		collector__scan_process(session->collector, pid);
 	if (!err)
 		err = seed(session, pid, false, error);
-	if (!err && session->live)
-		live__start(session->live, session__clock_ns(CLOCK_MONOTONIC));
 	if (!err)
 		err = probes__add_process(session->probes, pid, error);
 	if (!err && session->gate)
 		err = gate__check(session->gate, error);
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
-	session->gate_realtime_ns = session->start_realtime_ns;
-	session->target.start_ns = session__clock_ns(CLOCK_MONOTONIC);
+	if (!err)
+		begin_window(session);
 	return err;
 }
 
@@ -667,9 +683,29 @@ __u64 session__count_followed(const struct session *session)
 	return n && !session->target.waited ? n - 1 : n;
 }
 
+/*
+ * Programs that still run count no call from now on. The kernel removes probes one by one, which takes
+ * milliseconds, and those that are left keep being hit: without this a target that goes on would have the
+ * calls counted that lost their probe last, and not those that lost it first.
+ */
+static int end_window(struct session *session)
+{
+	struct ap_gate *gate = &session->skeleton->bss->gate;
+	int err = 0;
+
+	if (session->live) {
+		/* So that all processes that have ended by now are known to. */
+		session__read_events(session);
+		err = live__stop(session->live, session->target.end_ns);
+	}
+	__atomic_store_n(&gate->open, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&gate->running, 0, __ATOMIC_RELAXED);
+	return err;
+}
+
 int session__finish(struct session *session, struct error *error)
 {
-	int err = 0;
+	int err;
 
 	if (session->is_snapshot) {
 		err = session__collect_snapshot(session);
@@ -677,12 +713,8 @@ int session__finish(struct session *session, struct error *error)
 	}
 	if (!session->target.end_ns)
 		session->target.end_ns = session__clock_ns(CLOCK_MONOTONIC);
+	err = end_window(session);
 	session->processes_left = session__count_followed(session);
-	if (session->live) {
-		/* So that all processes that have ended by now are known to. */
-		session__read_events(session);
-		err = live__stop(session->live, session->target.end_ns);
-	}
 	probes__detach(session->probes);
 	gate__detach(session->gate);
 	regions__detach(session->regions);

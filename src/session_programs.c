@@ -126,8 +126,6 @@ static void configure(struct session *session, int n_cpus)
 		.within = options->window.within != NULL,
 		.regions = options->regions,
 	};
-	skeleton->bss->gate.open = !options->window.delay_ns && !options->window.paused;
-	skeleton->bss->gate.opened = skeleton->bss->gate.open;
 	if (options->live)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;

@@ -216,6 +216,18 @@ def wait_until(condition, what, timeout=TIMEOUT_SECONDS):
         time.sleep(0.005)
 
 
+def wait_until_counting(allocprof, process):
+    """Until the recording, which is @process or a child of it, has set all of its probes and opened its
+    window: only then does it answer."""
+    def is_counting():
+        assert process.poll() is None, f"allocprof ended with {process.returncode}"
+        answer = subprocess.run([allocprof, "ctl", "-p", str(process.pid), "status"], env=clean_environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        return answer.returncode == 0 and answer.stdout.startswith(b"counting")
+
+    wait_until(is_counting, "allocprof counts")
+
+
 def libc_path():
     """The C library that the targets are linked to."""
     output = subprocess.run(["ldd", target("nothing")], check=True, stdout=subprocess.PIPE,

@@ -10,8 +10,7 @@ import pytest
 import events
 from events import Blocks
 from memory import CASES, MANY_AT_ONCE, assert_none, differences, stat_differences, status_of
-from support import (TIMEOUT_SECONDS, Obedient, by_address, libc_path, patched_functions, read_report,
-                     shell_status, stated_cases, wait_until)
+from support import (TIMEOUT_SECONDS, Obedient, read_report, shell_status, stated_cases, wait_until_counting)
 
 
 @pytest.mark.parametrize("name, case", CASES)
@@ -40,10 +39,7 @@ def test_attached(runner, allocprof, log, target, tmp_path, stop):
     obedient.ask("keep 10")
     stat = runner.start([allocprof, "stat", "--live", "--json", "-o", tmp_path / "out.json",
                          "-p", str(obedient.pid)])
-    every = {names[0] for names in by_address(libc_path())}
-    wait_until(lambda: stat.poll() is not None or patched_functions(obedient.pid) == every,
-               "all functions of libc are probed")
-    assert stat.poll() is None, f"allocprof ended with {stat.returncode}"
+    wait_until_counting(allocprof, stat)
     first = made.position()
     obedient.ask("keep 5")
     obedient.ask("alloc 300")

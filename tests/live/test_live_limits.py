@@ -7,8 +7,7 @@ import sqlite3
 
 import pytest
 
-from support import (Obedient, TIMEOUT_SECONDS, by_address, libc_path, patched_functions,
-                     shell_status, wait_until)
+from support import (Obedient, TIMEOUT_SECONDS, shell_status, wait_until_counting)
 
 
 def ledger(path):
@@ -103,9 +102,7 @@ def test_interrupted_recording(runner, run, allocprof, target, tmp_path):
     data = tmp_path / "data"
     obedient = Obedient(runner, [target("sleeper")])
     process = runner.start([allocprof, "record", "--live", "-o", data, "-p", str(obedient.pid)])
-    every = {names[0] for names in by_address(libc_path())}
-    wait_until(lambda: process.poll() is not None or patched_functions(obedient.pid) == every,
-               "all functions of libc are probed")
+    wait_until_counting(allocprof, process)
     obedient.ask("keep 5")
     obedient.ask("release 2")
     process.send_signal(signal.SIGINT)

@@ -7,9 +7,8 @@ import signal
 
 import pytest
 
-from support import (FUNCTIONS, INPUT, Obedient, Recording, TIMEOUT_SECONDS, by_address, folded,
-                     in_pid_namespace, libc_path, patched_functions, programs, shell_status,
-                     wait_until)
+from support import (FUNCTIONS, INPUT, Obedient, Recording, TIMEOUT_SECONDS, folded,
+                     in_pid_namespace, programs, shell_status, wait_until_counting)
 
 NAMES = list(programs(str))
 
@@ -138,10 +137,7 @@ def test_deleted_binary(runner, allocprof, target, tmp_path, attach):
         obedient = Obedient(runner, [program])
         program.unlink()
         process = runner.start([*command, "-p", obedient.pid])
-        every = {names[0] for names in by_address(libc_path())}
-        wait_until(lambda: process.poll() is not None or
-                   patched_functions(obedient.pid) >= every - {"free"}, "all are probed")
-        assert process.poll() is None
+        wait_until_counting(allocprof, process)
     else:
         obedient = Obedient(runner, [*command, "--", program])
         program.unlink()

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from support import SOURCE, Obedient, TIMEOUT_SECONDS, figures, patched_functions, read_report, wait_until
+from support import SOURCE, Obedient, TIMEOUT_SECONDS, figures, read_report, wait_until_counting
 
 WAYS = ["nest", "recurse", "leave", "jump", "overlap", "threads", "fork", "exec", "alternate",
         "alternate_above"]
@@ -173,8 +173,7 @@ def test_attached_within(runner, allocprof, target, tmp_path):
     obedient = Obedient(runner, [target("regions_O2"), "obey"])
     output = tmp_path / "stat.json"
     process = runner.start([allocprof, "stat", "--json", "-o", output, "-p", str(obedient.pid)])
-    wait_until(lambda: process.poll() is not None or
-               {"malloc", "realloc"} <= patched_functions(obedient.pid), "it is probed")
+    wait_until_counting(allocprof, process)
     obedient.ask("end")
     obedient.ask("nest")
     process.send_signal(signal.SIGINT)

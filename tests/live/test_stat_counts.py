@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, differences,
-                     in_pid_namespace, libc_path, patched_functions, programs, read_report,
-                     shell_status, wait_until)
+                     in_pid_namespace, libc_path, programs, read_report, shell_status,
+                     wait_until_counting)
 
 
 def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0, stdin=b""):
@@ -111,10 +111,7 @@ def test_attached(runner, allocprof, target, tmp_path, words, workers, stop):
     obedient.ask("alloc 100")
     stat = runner.start([allocprof, "stat", "--json", "-o", tmp_path / "out.json",
                          "-p", str(obedient.pid)])
-    every = {names[0] for names in by_address(libc_path())}
-    wait_until(lambda: stat.poll() is not None or patched_functions(obedient.pid) == every,
-               "all functions of libc are probed")
-    assert stat.poll() is None, f"allocprof ended with {stat.returncode}"
+    wait_until_counting(allocprof, stat)
     obedient.ask("alloc 12345")
     stat.send_signal(stop)
     status = shell_status(stat.wait(TIMEOUT_SECONDS))

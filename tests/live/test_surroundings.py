@@ -10,8 +10,9 @@ import subprocess
 import pytest
 
 from containers import in_container
-from support import (Obedient, Recording, TIMEOUT_SECONDS, by_address, differences, folded, libc_path,
-                     patched_functions, read_report, second_libc, shell_status, stated, wait_until)
+from support import (Obedient, Recording, TIMEOUT_SECONDS, differences, folded,
+                     patched_functions, read_report, second_libc, shell_status, stated, wait_until,
+                     wait_until_counting)
 
 COMMANDS = ["stat", "record"]
 
@@ -36,13 +37,6 @@ def wait_for_no_breakpoint(pid):
     wait_until(lambda: not patched_functions(pid), f"{pid} has no breakpoint")
 
 
-def wait_for_probes(process, pid):
-    names = {names[0] for names in by_address(libc_path())} - {"free"}
-    wait_until(lambda: process.poll() is not None or patched_functions(pid) >= names,
-               "all functions are probed")
-    assert process.poll() is None, f"allocprof ended with {process.returncode}"
-
-
 # The end of a recording
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -53,7 +47,7 @@ def test_signal_ends_an_attached_recording(runner, allocprof, target, tmp_path, 
     obedient = Obedient(runner, [target("sleeper")])
     process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", obedient.pid],
                            stderr=-1)
-    wait_for_probes(process, obedient.pid)
+    wait_until_counting(allocprof, process)
     obedient.ask("alloc 1234")
     process.send_signal(stop)
     _, stderr = process.communicate()
@@ -173,7 +167,7 @@ def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, wa
     if way == "attached":
         obedient = Obedient(runner, [target("sleeper")])
         process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", obedient.pid])
-        wait_for_probes(process, obedient.pid)
+        wait_until_counting(allocprof, process)
     else:
         obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x", "--no-follow"), "--",
                                      target("sleeper")])
@@ -301,7 +295,7 @@ def test_container_seen_from_outside(run, runner, allocprof, target, tmp_path, c
     # unshare's child is the container's first process.
     child, = open(f"/proc/{obedient.pid}/task/{obedient.pid}/children").read().split()
     process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", child])
-    wait_for_probes(process, int(child))
+    wait_until_counting(allocprof, process)
     obedient.ask("alloc 500")
     process.send_signal(signal.SIGINT)
     assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0

@@ -16,8 +16,8 @@ import subprocess
 
 import pytest
 
-from support import (Obedient, Recording, TIMEOUT_SECONDS, by_address, libc_path, patched_functions,
-                     shell_status, stack_places, wait_until)
+from support import (Obedient, Recording, TIMEOUT_SECONDS, shell_status, stack_places, wait_until,
+                     wait_until_counting)
 
 PROGRAM_BYTES = 1111
 LIBRARY_BYTES = 2222
@@ -84,12 +84,9 @@ def holds(pid, path):
 
 
 def attach(recorder, pid):
-    """allocprof, recording the process by probes that are set."""
+    """allocprof, recording the process."""
     process = recorder.runner.start([*recorder.argv, "-p", pid], stderr=subprocess.PIPE)
-    names = {names[0] for names in by_address(libc_path())} - {"free"}
-    wait_until(lambda: process.poll() is not None or patched_functions(pid) >= names,
-               "all functions are probed")
-    assert process.poll() is None, f"allocprof ended with {process.returncode}"
+    wait_until_counting(recorder.argv[0], process)
     return process
 
 

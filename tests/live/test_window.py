@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from support import (TIMEOUT_SECONDS, Obedient, Recording, by_address, figures, libc_path, mapped_code,
-                     patched_functions, read_report, shell_status, wait_until)
+from support import (TIMEOUT_SECONDS, Obedient, Recording, figures, mapped_code, patched_functions, read_report,
+                     shell_status, wait_until_counting)
 
 WAYS = ["return", "recurse", "throw", "jump", "threads"]
 MEASURED = "service::measured"
@@ -313,14 +313,8 @@ def test_attached(runner, allocprof, target, tmp_path, command, kind):
     out = tmp_path / "out"
     words = ["--json"] if command == "stat" else []
     process = runner.start([allocprof, command, *words, "-o", out, *options, "-p", obedient.pid])
-    # record leaves free alone.
-    every = {names[0] for names in by_address(libc_path())} - (
-        {"free"} if command == "record" else set())
-    wait_until(lambda: process.poll() is not None or
-               (every <= patched_functions(obedient.pid) and
-                all(has_probe(obedient.pid, target("window"), name) for name in symbols)),
-               "all functions are probed")
-    assert process.poll() is None, f"allocprof ended with {process.returncode}"
+    wait_until_counting(allocprof, process)
+    assert all(has_probe(obedient.pid, target("window"), name) for name in symbols)
     obedient.send("go")
     own = figures(obedient.read_line())
     process.send_signal(signal.SIGINT)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Windows that begin or end while the target allocates (tests/targets/pairs.c): all functions begin and cease
+to count at one moment, so of the calls that a thread makes by turns one may be counted more often by one."""
+
+import signal
+import subprocess
+
+import pytest
+
+from support import TIMEOUT_SECONDS, Recording, read_report, wait_until_counting
+
+SINGLE = ["--inject", "multi=0"]  # as on kernels without uprobe_multi: a perf event for each probe
+THREADS = 4
+
+# What ends the window of a process that runs: time, or a signal.
+ENDS = {
+    "duration": ["--duration", "50ms"],
+    "delay": ["--delay", "20ms", "--duration", "70ms"],
+    "int": signal.SIGINT,
+    "term": signal.SIGTERM,
+}
+
+
+def calls(command, output):
+    """Calls by function, of a recording or report that is complete."""
+    if command == "record":
+        recording = Recording(output)
+        assert recording.ledger["lost"] == 0 and not recording.unbalanced()
+        return {name: n for name, (n, _) in recording.functions.items()}
+    report = read_report(output)
+    assert report["complete"] and not report["lost"]["total"], report
+    return {name: function["calls"] for name, function in report["functions"].items()}
+
+
+def requests_in_pairs(command, output):
+    """How many requests were counted, of which each thread may have one without its partner."""
+    got = calls(command, output)
+    requests = got.get("malloc", 0) + got.get("calloc", 0)
+    apart = got.get("malloc", 0) - got.get("calloc", 0)
+    assert abs(apart) <= THREADS, f"malloc and calloc are {apart} apart, by {THREADS} threads: {got}"
+    if command == "stat":
+        apart = requests - got["free"]
+        assert abs(apart) <= THREADS, f"requests and frees are {apart} apart, by {THREADS} threads: {got}"
+    return requests
+
+
+def argv_of(allocprof, command, output, *words):
+    return [allocprof, command, *(["--json"] if command == "stat" else []), "-o", output, *words]
+
+
+def windows_of_a_process(runner, allocprof, target, output, command, end, options, n):
+    pairs = runner.start([target("pairs"), THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert pairs.stdout.readline() == b"ready\n"
+    requests = 0
+    for _ in range(n):
+        words = end if isinstance(end, list) else []
+        process = runner.start([*argv_of(allocprof, command, output, *options, *words), "-p", pairs.pid],
+                               stderr=subprocess.PIPE)
+        if not words:
+            wait_until_counting(allocprof, process)
+            process.send_signal(end)
+        _, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert process.returncode == 0, stderr
+        requests += requests_in_pairs(command, output)
+    assert requests, "nothing was counted in any window"
+    pairs.stdin.close()
+    assert pairs.wait(TIMEOUT_SECONDS) == 0
+
+
+def windows_of_a_command(runner, allocprof, target, output, command, options, n):
+    """A command with forked children, one thread each; they go on when the window has ended."""
+    requests = 0
+    for _ in range(n):
+        process = runner.start([*argv_of(allocprof, command, output, *options), "--duration", "100ms", "--",
+                                target("pairs"), 1, THREADS - 1],
+                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        assert process.wait(TIMEOUT_SECONDS) == 0
+        process.stdin.close()
+        requests += requests_in_pairs(command, output)
+    assert requests, "nothing was counted in any window"
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("command", ["stat", "record"])
+def test_of_a_process(runner, allocprof, target, tmp_path, command, end):
+    windows_of_a_process(runner, allocprof, target, tmp_path / "out", command, ENDS[end], [], 3)
+
+
+@pytest.mark.parametrize("command", ["stat", "record"])
+def test_of_a_command(runner, allocprof, target, tmp_path, command):
+    windows_of_a_command(runner, allocprof, target, tmp_path / "out", command, [], 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], SINGLE, ["--live"]], ids=["multi", "single", "live"])
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("command", ["stat", "record"])
+def test_50_of_a_process(runner, allocprof, target, tmp_path, command, end, options):
+    windows_of_a_process(runner, allocprof, target, tmp_path / "out", command, ENDS[end], options, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [[], SINGLE, ["--live"], ["--delay", "20ms"]],
+                         ids=["multi", "single", "live", "delay"])
+@pytest.mark.parametrize("command", ["stat", "record"])
+def test_50_of_a_command(runner, allocprof, target, tmp_path, command, options):
+    windows_of_a_command(runner, allocprof, target, tmp_path / "out", command, options, 50)
