@@ -45,6 +45,13 @@ static void print_limits(const struct budget_limit *limit, enum budget_figure fi
 	case BUDGET_STALE:
 		fprintf(to, ", under the lower limit of %s", signed_count(min).text);
 		fprintf(to, " by %s", signed_count(min - value).text);
+		if (!limit->has_min)
+			fprintf(to,
+				" (no \"min\" is given, so %s less than the upper limit of %s; "
+				"--update writes limits that fit, \"min\": 0 allows any)",
+				signed_count(limit->max - min).text, signed_count(limit->max).text);
+		else
+			fputs(" (the \"min\" of the budget; --update writes limits that fit)", to);
 		return;
 	case BUDGET_WITHIN:
 		break;

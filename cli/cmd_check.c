@@ -28,7 +28,8 @@ static const struct argp_option check_options[] = {
 	{ "budget", 'b', "FILE", 0, "The tests and their limits", 0 },
 	{ "name", 'n', "TEST", 0, "Only this test of the budget", 0 },
 	SERIES_OPTIONS,
-	{ "update", OPT_UPDATE, NULL, 0, "Write what is measured into the budget as its limits",
+	{ "update", OPT_UPDATE, NULL, 0,
+	  "Write what is measured into the budget as its limits; makes the budget where there is none",
 	  0 },
 	{ "baseline-dir", OPT_BASELINE_DIR, "DIR", 0,
 	  "Where recordings of the last pass are (default: FILE.baselines)", 0 },
@@ -125,6 +126,7 @@ struct check_run {
 	const struct check_options *options;
 	struct check_context context;
 	struct budget budget;
+	bool is_new;		   /* the budget is not there yet */
 	struct budget_test *tests; /* those to run, of the budget */
 	size_t n_tests;
 	struct check_result *results;
@@ -224,9 +226,26 @@ static int open_outputs(struct check_run *run, struct error *error)
 	return run->to ? 0 : error__set(error, -ENOMEM, "out of memory");
 }
 
+/* With --update, one of a test of the command where there is none yet. */
+static int read_budget(struct check_run *run, struct error *error)
+{
+	const struct check_options *options = run->options;
+	int err = budget__read(options->budget, &run->budget, error);
+
+	if (err != -ENOENT)
+		return err;
+	run->is_new = options->update && options->measure.argv;
+	if (run->is_new)
+		return budget__new(options->budget, options->name, options->measure.argv,
+				   &run->budget, error);
+	return error__set(error, err, "there is no budget %.256s; %s", options->budget,
+			  options->update ? "name a command after --, and it is made of that"
+					  : "check --update with a command makes one");
+}
+
 static int prepare(struct check_run *run, int *status, struct error *error)
 {
-	int err = budget__read(run->options->budget, &run->budget, error);
+	int err = read_budget(run, error);
 
 	*status = EXIT_FAILED;
 	if (!err)
@@ -250,6 +269,7 @@ static int prepare(struct check_run *run, int *status, struct error *error)
 static int run_tests(struct check_run *run, struct error *error)
 {
 	bool is_updated = false, goes_on = true;
+	int err;
 
 	make_baseline_dir(run);
 	for (size_t i = 0; i < run->n_tests && goes_on; i++) {
@@ -260,7 +280,13 @@ static int run_tests(struct check_run *run, struct error *error)
 		is_updated |= result->is_updated;
 		goes_on = result->outcome != CHECK_INTERRUPTED;
 	}
-	return is_updated ? budget__write(&run->budget, run->options->budget, error) : 0;
+	if (!is_updated)
+		return 0;
+	err = budget__write(&run->budget, run->options->budget, error);
+	if (!err && run->is_new)
+		message__print("%s is new, with the command of test '%s' and its limits",
+			       run->options->budget, run->tests->name);
+	return err;
 }
 
 static int write_junit(struct check_run *run, struct error *error)

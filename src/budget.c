@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "json_keys.h"
+#include "utf8.h"
 
 #define MAX_NAME_BYTES 200
 
@@ -414,6 +415,66 @@ int budget__read(const char *path, struct budget *budget, struct error *error)
 		return error__set(error, -EFBIG, "%.256s is too large to be a budget", path);
 	text[size] = '\0';
 	return budget__parse(text, size, path, budget, error);
+}
+
+/* @value, which is @parent's now, or NULL without memory. */
+static json_object *add_member(json_object *parent, const char *key, json_object *value)
+{
+	if (parent && value && !json_object_object_add(parent, key, value))
+		return value;
+	json_object_put(value);
+	return NULL;
+}
+
+static int add_words(json_object *list, char *const words[])
+{
+	for (; list && *words; words++) {
+		json_object *word = json_object_new_string(*words);
+
+		if (!word || json_object_array_add(list, word)) {
+			json_object_put(word);
+			return -ENOMEM;
+		}
+	}
+	return list ? 0 : -ENOMEM;
+}
+
+static int check_words(char *const words[], struct error *error)
+{
+	for (; *words; words++)
+		if (!utf8__is_valid(*words))
+			return error__set(error, -EINVAL,
+					  "'%.64s' is not UTF-8, as a budget has to be; put the "
+					  "command into a script",
+					  *words);
+	return 0;
+}
+
+int budget__new(const char *path, const char *name, char *const command[], struct budget *budget,
+		struct error *error)
+{
+	const char *slash = strrchr(command[0], '/');
+	struct budget made = { 0 };
+	json_object *test;
+	int err = check_words(command, error);
+
+	if (err)
+		return err;
+	if (!name)
+		name = slash ? slash + 1 : command[0];
+	made.root = json_object_new_object();
+	test = add_member(made.root, "tests", json_object_new_object());
+	test = add_member(test, name, json_object_new_object());
+	err = add_words(add_member(test, "command", json_object_new_array()), command);
+	if (err)
+		error__set(error, err, "cannot make %.256s: out of memory", path);
+	else
+		err = read_root(&made, path, error);
+	if (err)
+		budget__release(&made);
+	else
+		*budget = made;
+	return err;
 }
 
 void budget__release(struct budget *budget)

@@ -69,6 +69,12 @@ int budget__read(const char *path, struct budget *budget, struct error *error);
 /* The same of the @size bytes at @text; @path is what to call it. */
 int budget__parse(const char *text, size_t size, const char *path, struct budget *budget,
 		  struct error *error);
+/*
+ * A budget of one test of @command, without limits; @name NULL: it is called as the command is. @path is where it
+ * will be written. *@budget is to be released. 0, -EINVAL for what no budget can have, or -ENOMEM, with @error set.
+ */
+int budget__new(const char *path, const char *name, char *const command[], struct budget *budget,
+		struct error *error);
 void budget__release(struct budget *budget);
 
 /* The test called @name, or NULL with @error naming the nearest. */
@@ -102,8 +108,8 @@ int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGU
 /* The same of a region, by default for total_allocations only. */
 int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
 			  bool *changed);
-/* Whether budget__write() to @path could succeed, to be asked before long runs. 0 or a negative errno with
- * @error set. */
+/* Whether budget__write() to @path, which need not be there, could succeed, to be asked before long runs.
+ * 0 or a negative errno with @error set. */
 int budget__check_writable(const char *path, struct error *error);
 /* Writes the file anew, whole or not at all. 0 or a negative errno with @error set. */
 int budget__write(const struct budget *budget, const char *path, struct error *error);

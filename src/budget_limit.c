@@ -189,6 +189,7 @@ static int write_beside(const char *path, char *beside, const char *text, size_t
 {
 	_cleanup_(close_fd) int fd = mkostemp(beside, O_CLOEXEC);
 	struct stat st;
+	mode_t mask;
 	int err;
 
 	if (fd < 0)
@@ -201,6 +202,11 @@ static int write_beside(const char *path, char *beside, const char *text, size_t
 		if (fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
 			err = -errno;
 		if (fchmod(fd, st.st_mode & 0777))
+			err = -errno;
+	} else if (!err) {
+		mask = umask(0);
+		umask(mask);
+		if (fchmod(fd, 0666 & ~mask))
 			err = -errno;
 	}
 	if (!err && fsync(fd))
@@ -217,8 +223,12 @@ int budget__check_writable(const char *path, struct error *error)
 	_cleanup_(free_ptr) char *real = realpath(path, NULL);
 	int err = real ? 0 : -errno;
 
-	if (!err && faccessat(AT_FDCWD, real, W_OK, AT_EACCESS))
+	if (err == -ENOENT) {
+		real = strdup(path);
+		err = real ? 0 : -ENOMEM;
+	} else if (!err && faccessat(AT_FDCWD, real, W_OK, AT_EACCESS)) {
 		err = -errno;
+	}
 	if (!err && faccessat(AT_FDCWD, dirname(real), W_OK | X_OK, AT_EACCESS))
 		err = -errno;
 	return err ? error__set(error, err, "cannot write the budget %.256s: %s", path,

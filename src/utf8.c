@@ -33,6 +33,15 @@ size_t utf8__printable(const char *text)
 	return utf8__sequence(text);
 }
 
+bool utf8__is_valid(const char *text)
+{
+	size_t size;
+
+	while (*text && (size = utf8__sequence(text)))
+		text += size;
+	return !*text;
+}
+
 void utf8__clean(char *text)
 {
 	while (*text) {

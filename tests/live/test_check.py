@@ -2,6 +2,7 @@
 """allocprof stat -r and check: series of runs, and the story of a regression that CI finds."""
 
 import json
+import os
 import re
 import xml.etree.ElementTree
 
@@ -52,7 +53,7 @@ def test_story(run, allocprof, target, tmp_path):
     assert (tmp_path / "budget.json.baselines" / "requests.data").exists()
     said = check(run, allocprof, budget, "--junit", str(junit), after, str(REQUESTS), expect=1)
     assert "over the limit of 3,050 by 2,954" in said
-    only_after = said.split("only in AFTER: +3,000")[1].split("paired, frames differ: 0")[0]
+    only_after, paired = said.split("only in AFTER: +3,000")[1].split("paired, frames differ: ")
     # The one stack that is new, with its lines.
     assert only_after.count("->") == 1 and "+3,000  0 -> 3,000  new" in only_after
     assert f"add_trace (request_server.c:{line_of('use(32);')}) (request_server_after" in only_after
@@ -63,7 +64,10 @@ def test_story(run, allocprof, target, tmp_path):
     assert rows["only in BEFORE"][0] == rows["changed"][0] == 0
     assert rows["total"] == [sum(row[i] for name, row in rows.items() if name != "total")
                              for i in range(4)] == [rows["total"][0], 3004, 6004, 3000]
-    paired = said.split("paired, frames differ: 0")[1]
+    assert paired.startswith("1 pair at the same cost; --all lists it\n")
+    baseline = tmp_path / "budget.json.baselines" / "requests"
+    every = run([allocprof, "diff", "--all", f"{baseline}.data", f"{baseline}.failed.data"])
+    paired = every.stdout.decode().split("paired, frames differ: 0")[1].split("alike: 0")[0]
     assert paired.count("->") == 1 and "0  1,000 -> 1,000  paired" in paired
     assert "- parse_headers" in paired and "+ decode_headers" in paired
     suite = xml.etree.ElementTree.parse(junit).getroot().find("testsuite")
@@ -74,6 +78,7 @@ def test_story(run, allocprof, target, tmp_path):
     # Far fewer than the limit, so that it would hide the next one.
     said = check(run, allocprof, budget, before, "1", expect=3)
     assert "under the lower limit of 2,051" in said
+    assert '(no "min" is given, so 999 less than the upper limit of 3,050; --update writes' in said
     # The new need is accepted, and holds.
     said = check(run, allocprof, budget, "--update", after, str(REQUESTS), expect=0)
     assert "updated" in said
@@ -112,6 +117,33 @@ def test_bad_input(run, allocprof, tmp_path):
     write(budget, a={"peak_bytes": {"max": 1}})
     assert "no test 'b'" in check(run, allocprof, budget, "--name", "b", "true", expect=64)
     assert 'no "command"' in check(run, allocprof, budget, expect=64)
+    gone = tmp_path / "gone.json"
+    said = check(run, allocprof, gone, "true", expect=2)
+    assert f"there is no budget {gone}; check --update with a command makes one" in said
+    said = check(run, allocprof, gone, "--update", expect=2)
+    assert f"there is no budget {gone}; name a command after --" in said
+    # Nothing is written of a test that failed.
+    check(run, allocprof, gone, "--update", "-r1", "--warmup=0", "--", "false", expect=2)
+    assert not gone.exists()
+
+
+def test_new_budget(run, allocprof, target, tmp_path):
+    """--update makes a budget of the command where there is none, and it holds."""
+    budget, once = tmp_path / "budget.json", ["-r1", "--warmup=0"]
+    server = target("request_server_before")
+    said = check(run, allocprof, budget, "--update", *once, "--", server, "1", expect=0)
+    assert f"{budget} is new, with the command of test 'request_server_before' and its limits" in said
+    limits = {"total_allocations": {"max": 7, "min": 7}, "remaining_allocations": {"max": 4, "min": 4}}
+    assert json.loads(budget.read_text()) == {
+        "tests": {"request_server_before": {"command": [server, "1"], **limits}}}
+    assert budget.stat().st_mode & 0o777 == 0o666 & ~umask()
+    check(run, allocprof, budget, *once, expect=0)
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 @pytest.mark.slow

@@ -257,6 +257,36 @@ static void test_update_adds(void **state)
 }
 
 /* Regions have limits of their own, and a test that is about regions needs no others. */
+/* Made of a command, it is what reading the written file gives. */
+static void test_new(void **state)
+{
+	char *const command[] = { (char *)"./bin/a b", (char *)"\"\\", (char *)"", NULL };
+	char *const not_utf8[] = { (char *)"a", (char *)"\xff", NULL };
+	char *const no_name[] = { (char *)"..", NULL };
+	struct error error = { 0 };
+	struct budget budget, again;
+	const char *text;
+
+	assert_int_equal(budget__new("b.json", NULL, command, &budget, &error), 0);
+	assert_int_equal(budget.n_tests, 1);
+	assert_string_equal(budget.tests[0].name, "a b");
+	assert_false(budget_test__has_limits(&budget.tests[0]));
+	text = json_object_to_json_string_ext(budget.root, JSON_C_TO_STRING_PLAIN);
+	assert_int_equal(parse(text, &again, &error), 0);
+	assert_string_equal(again.tests[0].command[1], "\"\\");
+	assert_string_equal(again.tests[0].command[2], "");
+	assert_null(again.tests[0].command[3]);
+	budget__release(&again);
+	budget__release(&budget);
+	assert_int_equal(budget__new("b.json", "other", command, &budget, &error), 0);
+	assert_string_equal(budget.tests[0].name, "other");
+	budget__release(&budget);
+	assert_int_equal(budget__new("b.json", NULL, not_utf8, &budget, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "is not UTF-8"));
+	assert_int_equal(budget__new("b.json", NULL, no_name, &budget, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "the name has to be one that files can have"));
+}
+
 static void test_regions(void **state)
 {
 	static const __s64 values[BUDGET_FIGURES] = { 7004, 9, 4, 9, 800 };
@@ -332,7 +362,7 @@ int main(void)
 		cmocka_unit_test(test_update),	     cmocka_unit_test(test_update_adds),
 		cmocka_unit_test(test_environment),  cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_not_repeated), cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_new),	     cmocka_unit_test(test_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
