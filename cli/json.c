@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_text.h"
 #include "utf8.h"
 
 static bool is_utf8(const char *text)
@@ -47,39 +48,47 @@ json_object *json__seconds(double seconds)
 	return json_object_new_double_s(seconds, text);
 }
 
-#define FLAGS (JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 int json__write(json_object *root, FILE *to)
 {
-	const char *text = json_object_to_json_string_ext(root, FLAGS);
+	_cleanup_(free_ptr) char *text = NULL;
+	int err = json_text__make(root, true, &text, NULL);
 
-	if (!text)
-		return -ENOMEM;
+	if (err)
+		return err;
 	errno = 0;
 	if (fprintf(to, "%s\n", text) < 0 || fflush(to))
 		return errno ? -errno : -EIO;
 	return 0;
 }
 
+static int write_item(json_object *item, bool first, FILE *to)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	int err = json_text__make(item, false, &text, NULL);
+
+	if (!err)
+		fprintf(to, "%s\n    %s", first ? "" : ",", text);
+	return err;
+}
+
 int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
 		     void *context, FILE *to)
 {
-	const char *text = json_object_to_json_string_ext(root, FLAGS);
-	size_t len = text ? strlen(text) : 0;
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size;
 	json_object *item;
+	int err = json_text__make(root, true, &text, &size);
 
-	/* Up to the bracket that ends it, and the line before that. */
-	if (len < 2)
-		return -ENOMEM;
+	if (err)
+		return err;
 	errno = 0;
-	fprintf(to, "%.*s,\n  \"%s\": [", (int)len - 2, text, key);
+	/* Up to the bracket that ends it, and the line before that. */
+	fprintf(to, "%.*s,\n  \"%s\": [", (int)size - 2, text, key);
 	for (bool first = true; !ferror(to) && (item = next(context)); first = false) {
-		text = json_object_to_json_string_ext(item, JSON_C_TO_STRING_NOSLASHESCAPE);
-		if (text)
-			fprintf(to, "%s\n    %s", first ? "" : ",", text);
+		err = write_item(item, first, to);
 		json_object_put(item);
-		if (!text)
-			return -ENOMEM;
+		if (err)
+			return err;
 	}
 	fputs("\n  ]\n}\n", to);
 	if (fflush(to) || ferror(to))

@@ -82,7 +82,7 @@ static int read_command(const struct place *place, json_object *value, struct bu
 	return err;
 }
 
-/* Not less than @least. json-c cuts off what is greater than its integers, so that is refused too. */
+/* Not less than @least. */
 static int read_number(const struct place *place, const char *what, json_object *value, __s64 least,
 		       __s64 most, __s64 *number)
 {
@@ -92,7 +92,7 @@ static int read_number(const struct place *place, const char *what, json_object 
 		return fail(place, "%s has to be a whole number", what);
 	if (read < 0 && least >= 0)
 		return fail(place, "%s is %lld; it cannot be negative", what, read);
-	if (read < least || read > most || read == INT64_MAX)
+	if (read < least || read > most)
 		return fail(place, "%s is %lld; it has to be from %lld to %lld", what, read, least,
 			    most);
 	*number = read;
@@ -347,6 +347,20 @@ static int refuse_repeated(const char *text, size_t size, const char *path, stru
 			  path, key, line, byte);
 }
 
+static int refuse_out_of_range(const char *text, size_t size, const char *path, struct error *error)
+{
+	const long long most = INT64_MAX - 1;
+	size_t at, length, line, byte;
+
+	if (!json_keys__find_out_of_range(text, size, &at, &length))
+		return 0;
+	find_place(text, at, &line, &byte);
+	return error__set(
+		error, -EINVAL,
+		"%.256s, line %zu, byte %zu: no limit can be %.*s; it has to be from 0 to %lld",
+		path, line, byte, length < 64 ? (int)length : 64, text + at, most);
+}
+
 static int tokenize(const char *text, size_t size, const char *path, json_object **root,
 		    struct error *error)
 {
@@ -378,8 +392,10 @@ int budget__parse(const char *text, size_t size, const char *path, struct budget
 		  struct error *error)
 {
 	struct budget made = { 0 };
-	int err = tokenize(text, size, path, &made.root, error);
+	int err = refuse_out_of_range(text, size, path, error);
 
+	if (!err)
+		err = tokenize(text, size, path, &made.root, error);
 	if (err)
 		return err;
 	err = refuse_repeated(text, size, path, error);

@@ -13,6 +13,7 @@
 #include "budget.h"
 #include "cleanup.h"
 #include "error.h"
+#include "json_text.h"
 
 /* SwiftNIO's: max - 1000 < total <= max, and limits are multiples of 50 from 1000 on. */
 #define SLACK_BELOW 1000
@@ -241,15 +242,13 @@ int budget__write(const struct budget *budget, const char *path, struct error *e
 	/* The file that a link leads to is the one to replace. */
 	_cleanup_(free_ptr) char *real = realpath(path, NULL);
 	_cleanup_(free_ptr) char *beside = NULL;
-	const char *text;
+	_cleanup_(free_ptr) char *text = NULL;
 	size_t size;
-	int err = -ENOMEM;
+	int err = json_text__make(budget->root, true, &text, &size);
 
-	text = json_object_to_json_string_length(budget->root,
-						 JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-							 JSON_C_TO_STRING_NOSLASHESCAPE,
-						 &size);
-	if (text && asprintf(&beside, "%s.XXXXXX", real ? real : path) >= 0)
+	if (!err && asprintf(&beside, "%s.XXXXXX", real ? real : path) < 0)
+		err = -ENOMEM;
+	if (!err)
 		err = write_beside(real ? real : path, beside, text, size);
 	return err ? error__set(error, err, "cannot write the budget %.256s: %s", path,
 				strerror(-err))

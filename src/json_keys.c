@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "json_keys.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <json-c/json.h>
 #include <linux/types.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,4 +148,45 @@ int json_keys__find_repeated(const char *text, size_t size, size_t *at, char **k
 		free(keys.keys[i].text);
 	free(keys.keys);
 	return err;
+}
+
+/* Whether the digits at @text, with a sign perhaps, are beyond __s64. */
+static bool is_out_of_range(const char *text, size_t length)
+{
+	bool negative = text[0] == '-';
+	__u64 limit = (__u64)INT64_MAX + negative, number = 0;
+
+	for (size_t i = negative; i < length; i++) {
+		__u64 digit = text[i] - '0';
+
+		if (number > (limit - digit) / 10)
+			return true;
+		number = 10 * number + digit;
+	}
+	return false;
+}
+
+bool json_keys__find_out_of_range(const char *text, size_t size, size_t *at, size_t *length)
+{
+	size_t end;
+
+	for (size_t i = 0; i < size; i = end) {
+		end = i + 1;
+		if (text[i] == '"') {
+			end = string_end(text, size, i);
+		} else if (text[i] == '-' || isdigit((unsigned char)text[i])) {
+			while (end < size && isdigit((unsigned char)text[end]))
+				end++;
+			/* A fraction or an exponent makes it another kind of number. */
+			if ((end == size || !memchr(".eE", text[end], 3)) &&
+			    is_out_of_range(text + i, end - i)) {
+				*at = i;
+				*length = end - i;
+				return true;
+			}
+			while (end < size && memchr("0123456789.eE+-", text[end], 15))
+				end++;
+		}
+	}
+	return false;
 }

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_JSON_KEYS_H
 #define ALLOCPROF_JSON_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Objects and arrays in one another, at the most. */
@@ -14,5 +15,12 @@
  * is none; -E2BIG where it is nested deeper than above, or -ENOMEM.
  */
 int json_keys__find_repeated(const char *text, size_t size, size_t *at, char **key);
+
+/*
+ * The first whole number of @text, @size bytes of which need not be valid JSON, that is not within the range
+ * of __s64: some versions of json-c take the nearest that is, others stop there. Whether there is one, with
+ * *@at, where it begins, and *@length.
+ */
+bool json_keys__find_out_of_range(const char *text, size_t size, size_t *at, size_t *length);
 
 #endif

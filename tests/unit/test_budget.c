@@ -113,7 +113,18 @@ static void test_bad(void **state)
 		  "the key \"max\" twice" },
 		{ "{\"tests\": {\"a\": {}}, \"tests\": {\"b\": {}}}", "the key \"tests\" twice" },
 		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 99999999999999999999}}}}",
-		  "it has to be from 0" },
+		  "b.json, line 1, byte 40: no limit can be 99999999999999999999; it has to be from 0 to "
+		  "9223372036854775806" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 9223372036854775808}}}}",
+		  "no limit can be 9223372036854775808;" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 9223372036854775807}}}}",
+		  "max is 9223372036854775807; it has to be from 0 to 9223372036854775806" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": -9223372036854775809}}}}",
+		  "no limit can be -9223372036854775809;" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": -9223372036854775808}}}}",
+		  "max is -9223372036854775808; it cannot be negative" },
+		{ "{\"tests\": {\"a\": {\"peak_bytes\": {\"max\": 99999999999999999999.0}}}}",
+		  "a whole number" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
