@@ -70,6 +70,12 @@ def recorder(runner, allocprof, tmp_path):
     return Recorder(runner, allocprof, tmp_path)
 
 
+def is_path(found, path):
+    """Whether the kernel calls the file at @path that. Where tests run in a chroot, it has the path of
+    what cannot be reached from there, as in another mount namespace, from the outermost root."""
+    return found.endswith(str(path))
+
+
 def holds(pid, path):
     """Whether a process has the file open that was at @path when it opened it."""
     directory = f"/proc/{pid}/fd"
@@ -78,7 +84,7 @@ def holds(pid, path):
             link = os.readlink(f"{directory}/{name}")
         except FileNotFoundError:
             continue
-        if link.removesuffix(" (deleted)") == str(path):
+        if is_path(link.removesuffix(" (deleted)"), path):
             return True
     return False
 
@@ -331,7 +337,8 @@ def libraries_of(path):
 
 
 def make_tree(directory, target, name):
-    """What which_NAME needs to run, it and the library that it loads."""
+    """What which_NAME needs to run, it and the library that it loads: options so that their unwind
+    tables are made before the command starts, however late allocprof hears of its exec."""
     directory.mkdir(exist_ok=True)
     for path in libraries_of(target(f"which_{name}")):
         to = directory / path[1:]
@@ -339,13 +346,14 @@ def make_tree(directory, target, name):
         shutil.copy(path, to)
     shutil.copy(target(f"which_{name}"), directory / "program")
     shutil.copy(target(f"libwhich_{name}.so"), directory / "library.so")
-    return [str(path) for path in directory.rglob("*.so*")]
+    files = [directory / "program", *directory.rglob("*.so*")]
+    return [word for path in files for word in ("--expect", path)]
 
 
 def test_chroot(recorder, target, tmp_path):
     """Program and libraries, the C library among them, are files of another root."""
     root = tmp_path / "root"
-    options = [word for path in make_tree(root, target, "first") for word in ("--expect", path)]
+    options = make_tree(root, target, "first")
     recorder.run("chroot", root, "/program", "load", "/library.so", options=options)
     recorder.run("chroot", root, "/program", "load", "/library.so", options=options)
     assert recorder.makers(LIBRARY_BYTES) == {"first_makes": 1}
@@ -356,7 +364,7 @@ def test_chroot(recorder, target, tmp_path):
 @pytest.mark.slow
 def test_chroot_is_gone(recorder, target, tmp_path):
     root = tmp_path / "root"
-    options = [word for path in make_tree(root, target, "first") for word in ("--expect", path)]
+    options = make_tree(root, target, "first")
     obedient = recorder.launch("chroot", root, "/program", options=options)
     obedient.ask("load /library.so")
     wait_for_hold(obedient.process, root / "library.so")
@@ -414,9 +422,10 @@ def test_mount_namespace(recorder, runner, target, place, attached):
     obedient.exit()
     assert recorder.makers(PROGRAM_BYTES) == {"first_makes": 1}
     assert recorder.makers(LIBRARY_BYTES) == {"first_makes": 2}
-    paths = {path for path, in Recording(recorder.data).sql("SELECT path FROM modules")}
+    paths = [path for path, in Recording(recorder.data).sql("SELECT path FROM modules")]
     # As the process calls them: here there is no path that leads to them.
-    assert {f"{place}/program", f"{place}/library.so"} <= paths
+    for name in ("program", "library.so"):
+        assert any(is_path(path, place / name) for path in paths), (place / name, paths)
 
 
 @pytest.mark.slow
