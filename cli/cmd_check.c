@@ -367,6 +367,7 @@ static int run_check(int argc, char **argv)
 			.max_depth = STACK_DEPTH,
 			.stack_dump_bytes = AP_MAX_STACK_DUMP,
 		},
+		.measure.quiet = true,
 	};
 	struct measure_surroundings surroundings = { 0 };
 	struct check_run run = {

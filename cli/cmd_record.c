@@ -14,6 +14,7 @@
 #include "number.h"
 #include "options.h"
 #include "profile.h"
+#include "progress.h"
 #include "record_series.h"
 #include "record_summary.h"
 #include "recording.h"
@@ -276,6 +277,8 @@ static int run_record(int argc, char **argv)
 	if (!options.measure.session.max_depth)
 		options.measure.session.max_depth =
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
+	if (options.measure.quiet)
+		progress__forbid();
 	options.measure.dump = write_dump;
 	options.measure.dump_context = &options;
 	options.measure.dump_path = options.output;

@@ -17,6 +17,7 @@
 #include "control_directory.h"
 #include "error.h"
 #include "measure.h"
+#include "progress.h"
 
 /* Times that a moment is looked for at which nothing is allocated. */
 #define DUMP_TRIES 20
@@ -115,6 +116,7 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 	int err, len;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	progress__forbid();
 	session__become_snapshot(controlled->session);
 	if (write(fd, "", 1) != 1)
 		_exit(1);

@@ -14,6 +14,7 @@
 #include "command.h"
 #include "controlled.h"
 #include "error.h"
+#include "measure_progress.h"
 #include "message.h"
 #include "number.h"
 #include "options.h"
@@ -314,6 +315,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 {
 	struct session_options options = measure->session;
 	struct controlled *controlled = NULL;
+	struct measure_progress progress;
 	struct session *session = NULL;
 	int err;
 
@@ -336,22 +338,34 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		*status = status_of_start(measure, err);
 		goto fail;
 	}
+	measure_progress__yield_to(session);
+	measure_progress__begin(&progress, measure, controlled__attendant(controlled));
 	err = session__run(session, measure->duration_ns, surroundings->signal_fd,
-			   controlled__attendant(controlled), error);
+			   &progress.attendant, error);
+	if (progress__is_shown())
+		progress__draw("collecting what was counted");
 	controlled__stop(controlled);
 	if (!err)
 		err = session__finish(session, error);
 	if (err)
 		goto fail;
 	controlled__end(controlled, surroundings->signal_fd);
+	progress__clear();
 	*out = session;
 	return 0;
 fail:
 	controlled__end(controlled, surroundings->signal_fd);
 	if (!error->text[0])
 		error__set(error, err, "cannot measure the target: %s", strerror(-err));
-	session__close(session);
+	measure__close(session);
 	return err;
+}
+
+void measure__close(struct session *session)
+{
+	progress__clear();
+	measure_progress__yield_to(NULL);
+	session__close(session);
 }
 
 void measure__report_gaps(const struct session *session, const struct session_results *results)

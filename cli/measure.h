@@ -85,6 +85,9 @@ struct measure_surroundings {
 int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
 		 struct session **session, int *status, struct error *error);
 
+/* Closes what measure__run() opened. */
+void measure__close(struct session *session);
+
 /* Whether a signal that asks for the end has come since a run looked. */
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
 void measure_surroundings__release(struct measure_surroundings *surroundings);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "progress.h"
 #include "utf8.h"
 
 void message__print(const char *fmt, ...)
@@ -15,5 +16,6 @@ void message__print(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	utf8__clean(text);
+	progress__clear();
 	fprintf(stderr, "allocprof: %s\n", text);
 }

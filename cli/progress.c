@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "progress.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_NS	 1000000000ULL
-#define PAUSE_NS 100000000ULL
+#include "terminal.h"
+
+#define WAIT_NS	 2000000000ULL
+#define PAUSE_NS 500000000ULL
+
+/* There is one line on one terminal, whoever draws it. */
+static struct {
+	bool is_forbidden;
+	bool is_shown;
+	__u64 drawn_ns; /* CLOCK_MONOTONIC; or when it could not be */
+	bool (*is_in_use)(void *context);
+	void *context;
+} line;
 
 static __u64 now_ns(void)
 {
@@ -18,29 +32,89 @@ static __u64 now_ns(void)
 
 void progress__begin(struct progress *progress)
 {
-	*progress = (struct progress){ .start_ns = now_ns(), .on = isatty(STDERR_FILENO) };
+	*progress = (struct progress){ .start_ns = now_ns() };
+}
+
+bool progress__is_due(const struct progress *progress)
+{
+	__u64 now = now_ns();
+
+	return now - progress->start_ns >= WAIT_NS && now - line.drawn_ns >= PAUSE_NS;
+}
+
+/* Whether nobody else shows anything there: not while we are in the background either. */
+static bool is_terminal_ours(void)
+{
+	pid_t group = tcgetpgrp(STDERR_FILENO);
+
+	if (group >= 0 && group != getpgrp())
+		return false;
+	return !line.is_in_use || !line.is_in_use(line.context);
+}
+
+/* A line that is longer than this goes on in the next, where it cannot be taken away. */
+static size_t find_width(const struct terminal *terminal)
+{
+	struct winsize size = { 0 };
+
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col > 1 ? size.ws_col - 1 : 1;
+	return terminal->columns - 1;
+}
+
+void progress__draw(const char *format, ...)
+{
+	struct terminal terminal = terminal__of(stderr);
+	char text[512];
+	va_list args;
+
+	line.drawn_ns = now_ns();
+	if (line.is_forbidden || !terminal.redraws)
+		return;
+	if (!is_terminal_ours()) {
+		/* What stands there now may be another's. */
+		line.is_shown = false;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fputc('\r', stderr);
+	terminal__print(&terminal, text, find_width(&terminal));
+	fputs("\033[K", stderr);
+	line.is_shown = true;
 }
 
 void progress__show(struct progress *progress, const char *what, size_t done, size_t total)
 {
-	__u64 now;
-
-	if (!progress->on)
+	if (!progress__is_due(progress))
 		return;
-	now = now_ns();
-	if (now - progress->start_ns < WAIT_NS || now - progress->shown_ns < PAUSE_NS)
-		return;
-	progress->shown_ns = now;
-	progress->shown = true;
 	if (total)
-		fprintf(stderr, "\r%s: %zu of %zu\033[K", what, done, total);
+		progress__draw("%s: %zu of %zu", what, done, total);
 	else
-		fprintf(stderr, "\r%s: %zu\033[K", what, done);
+		progress__draw("%s: %zu", what, done);
 }
 
-void progress__end(struct progress *progress)
+bool progress__is_shown(void)
 {
-	if (progress->shown)
+	return line.is_shown;
+}
+
+void progress__clear(void)
+{
+	if (line.is_shown && is_terminal_ours())
 		fputs("\r\033[K", stderr);
-	progress->shown = false;
+	line.is_shown = false;
+}
+
+void progress__forbid(void)
+{
+	line.is_forbidden = true;
+	line.is_shown = false;
+}
+
+void progress__share(bool (*is_in_use)(void *context), void *context)
+{
+	line.is_in_use = is_in_use;
+	line.context = context;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One line on a terminal for what takes more than a second; nothing anywhere else. */
+/* One line on a terminal for what takes more than two seconds; nothing anywhere else. */
 #ifndef ALLOCPROF_PROGRESS_H
 #define ALLOCPROF_PROGRESS_H
 
@@ -8,15 +8,25 @@
 #include <stddef.h>
 
 struct progress {
-	__u64 start_ns, shown_ns; /* CLOCK_MONOTONIC */
-	bool on;		  /* stderr is a terminal */
-	bool shown;
+	__u64 start_ns; /* CLOCK_MONOTONIC */
 };
 
 void progress__begin(struct progress *progress);
-/* "@what: @done of @total", at most ten times a second. */
+/* Whether it is time for a line, twice a second at the most. */
+bool progress__is_due(const struct progress *progress);
+/* "@what: @done of @total", when it is due. */
 void progress__show(struct progress *progress, const char *what, size_t done, size_t total);
-/* Takes the line away. */
-void progress__end(struct progress *progress);
+/* Draws any line over the last one, cut off at the width of the terminal. Not while allocprof is in the
+ * background, or somebody else uses the terminal. */
+void progress__draw(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool progress__is_shown(void);
+/* Takes the line away. To be called before anything else is printed on standard error. */
+void progress__clear(void);
+
+/* Nothing is shown from now on, nor taken away. */
+void progress__forbid(void);
+/* @is_in_use is asked before each line whether somebody else may write to the terminal; NULL: nobody
+ * does. */
+void progress__share(bool (*is_in_use)(void *context), void *context);
 
 #endif

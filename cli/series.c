@@ -92,7 +92,7 @@ static int run_once(const struct measure *measure, struct measure_surroundings *
 		else
 			err = 1;
 	}
-	session__close(session);
+	measure__close(session);
 	return err;
 }
 

@@ -99,6 +99,6 @@ void symbol_options__end(struct symbol_lookup *lookup)
 {
 	if (!lookup)
 		return;
-	progress__end(&lookup->progress);
+	progress__clear();
 	free(lookup);
 }

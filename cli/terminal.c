@@ -44,7 +44,8 @@ struct terminal terminal__of(FILE *to)
 
 	if (!terminal.is_terminal)
 		return terminal;
-	terminal.colour = !(no_color && *no_color) && term && strcmp(term, "dumb");
+	terminal.redraws = term && strcmp(term, "dumb");
+	terminal.colour = !(no_color && *no_color) && terminal.redraws;
 	terminal.utf8 = locale_is_utf8();
 	terminal.columns = find_columns(fileno(to));
 	return terminal;

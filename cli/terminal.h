@@ -19,7 +19,8 @@ enum colour {
 struct terminal {
 	FILE *to;
 	bool is_terminal;
-	bool colour; /* not where NO_COLOR is set */
+	bool colour;  /* not where NO_COLOR is set */
+	bool redraws; /* what was printed can be printed over */
 	bool utf8;
 	size_t columns; /* 0: without limit */
 };

@@ -2,6 +2,7 @@
 #ifndef ALLOCPROF_CLEANUP_H
 #define ALLOCPROF_CLEANUP_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,6 +20,12 @@ static inline void close_file(FILE **file)
 {
 	if (*file)
 		fclose(*file);
+}
+
+static inline void close_directory(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
 }
 
 /* For any pointer to malloc'ed memory. */

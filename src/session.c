@@ -642,7 +642,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	if ((err = watch(epoll_fd, ring_buffer__epoll_fd(session->ring))) ||
 	    (err = watch(epoll_fd, mapping_events__fd(session->mapping_events))) ||
 	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)) ||
-	    (attendant && (err = watch(epoll_fd, attendant->fd))))
+	    (attendant && attendant->fd >= 0 && (err = watch(epoll_fd, attendant->fd))))
 		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
 	if (session->options.window.delay_ns)
 		session->opens_at_ns = session->target.start_ns + session->options.window.delay_ns;
@@ -853,6 +853,23 @@ static void collect_functions(const struct session *session, struct session_resu
 	}
 }
 
+__u64 session__count_site_calls(const struct session *session)
+{
+	struct ap_site_counts sum = { 0 };
+	const struct probed_allocator *list;
+	size_t n;
+
+	list = probes__list(session->probes, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct allocator *allocator = list[i].allocator;
+
+		for (size_t j = 0; allocator && j < allocator->n_sites; j++)
+			if (allocator->sites[j].names & session->options.functions)
+				sum_site(session, list[i].first_site + j, &sum);
+	}
+	return sum.calls;
+}
+
 static void collect_live(const struct session *session, struct session_results *results)
 {
 	const struct ap_live *shared = &session->skeleton->bss->live;
@@ -884,15 +901,21 @@ __u64 session__count_events(const struct session *session)
 	       collector__found_within(session->collector) - session->forgotten_events;
 }
 
+__u64 session__count_lost(const struct session *session, enum ap_lost reason)
+{
+	__u64 lost = stat_sum(session, AP_STAT_LOST + reason);
+
+	if (reason == AP_LOST_RECURSION)
+		lost += session__recursion_misses(session) - session->forgotten.recursion;
+	return lost;
+}
+
 static void collect_lost(const struct session *session, struct session_results *results)
 {
 	__u64 known;
 
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++) {
-		results->lost[reason] = stat_sum(session, AP_STAT_LOST + reason);
-		if (reason == AP_LOST_RECURSION)
-			results->lost[reason] +=
-				session__recursion_misses(session) - session->forgotten.recursion;
+		results->lost[reason] = session__count_lost(session, reason);
 		results->lost_total += results->lost[reason];
 	}
 	if (!session->options.stacks)

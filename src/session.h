@@ -86,8 +86,9 @@ struct session_marks {
 
 /* Something else that is waited for while a session runs. */
 struct session_attendant {
-	int fd;
-	/* Called at each turn, whether @fd is readable or not. A negative errno ends the session. */
+	int fd; /* -1: none */
+	/* Called at each turn, whether @fd is readable or not, and ten times a second at least. A
+	 * negative errno ends the session. */
 	int (*attend)(struct session *session, void *context);
 	void *context;
 };
@@ -155,6 +156,24 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		 const struct session_attendant *attendant, struct error *error);
 
 /* While it runs, session_control.c: */
+
+/* How far it is. */
+struct session_progress {
+	__u64 elapsed_ns;
+	__u64 calls; /* that happened, counted or lost */
+	__u64 lost;  /* of them, as far as is known before the end */
+	bool is_counting;
+	bool has_live;
+	__u64 live_size_bytes; /* of processes that run */
+};
+
+/* Takes some tens of system calls, however much was counted. */
+void session__progress(const struct session *session, struct session_progress *progress);
+
+/* Calls @visit with each process that is followed and has not ended, until it returns true; returns the
+ * same. */
+bool session__visit_processes(const struct session *session,
+			      bool (*visit)(pid_t pid, void *context), void *context);
 
 /* Opens or shuts the gate of the run (docs/windows.md). When it has been shut no call counts any more. */
 int session__open_gate(struct session *session, bool open);

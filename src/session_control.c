@@ -15,6 +15,7 @@
 #include "collector.h"
 #include "error.h"
 #include "live.h"
+#include "profile.h"
 #include "session_internal.h"
 
 /* A program may hold a place in the ring buffer before the records that are waited for. */
@@ -39,6 +40,39 @@ int session__open_gate(struct session *session, bool open)
 bool session__is_gate_open(const struct session *session)
 {
 	return session->skeleton->bss->gate.open;
+}
+
+void session__progress(const struct session *session, struct session_progress *progress)
+{
+	__u64 since_ns = session->since_ns ? session->since_ns : session->target.start_ns;
+	__s64 live_size_bytes = session->skeleton->bss->live.size_bytes;
+	__u64 lost = 0;
+
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
+		lost += session__count_lost(session, reason);
+	*progress = (struct session_progress){
+		.elapsed_ns = session__clock_ns(CLOCK_MONOTONIC) - since_ns,
+		/* Without stacks the programs count by site only. */
+		.calls = session->options.stacks ? session__count_events(session)
+						 : session__count_site_calls(session),
+		.lost = lost,
+		.is_counting = session__is_gate_open(session),
+		.has_live = session->live,
+		.live_size_bytes = live_size_bytes > 0 ? live_size_bytes : 0,
+	};
+}
+
+bool session__visit_processes(const struct session *session,
+			      bool (*visit)(pid_t pid, void *context), void *context)
+{
+	const struct profile *profile = collector__profile(session->collector);
+
+	if (!session->target.end_ns && visit(session->target.pid, context))
+		return true;
+	for (size_t i = 0; i < profile->n_processes; i++)
+		if (!profile->processes[i].end_ns && visit(profile->processes[i].pid, context))
+			return true;
+	return false;
 }
 
 static void read_counters(struct session *session)

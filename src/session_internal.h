@@ -90,6 +90,10 @@ __u64 session__recursion_misses(const struct session *session);
 __u64 session__gate_recursion_misses(const struct session *session);
 /* Calls that happened and were not forgotten, by the programs' own counter. */
 __u64 session__count_events(const struct session *session);
+/* Calls of reported functions by the counters of sites, which are in use without stacks. */
+__u64 session__count_site_calls(const struct session *session);
+/* Calls lost for @reason, which the programs know: any but AP_LOST_UNACCOUNTED. */
+__u64 session__count_lost(const struct session *session, enum ap_lost reason);
 /* In the child. -EAGAIN with live: something happened meanwhile. */
 int session__collect_snapshot(struct session *session);
 __u64 session__count_followed(const struct session *session);

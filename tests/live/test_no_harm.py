@@ -3,9 +3,7 @@
 a process inherits."""
 
 import os
-import pty
 import re
-import select
 import signal
 import time
 
@@ -13,6 +11,7 @@ import pytest
 
 from support import (Obedient, TIMEOUT_SECONDS, second_libc, shell_status, stated_cases,
                      without_summary)
+from terminal import on_terminal
 
 # "live" is `record --live`.
 COMMANDS = ["stat", "record", "live"]
@@ -198,38 +197,6 @@ def test_without_any_stream(run, under, target, command, tmp_path):
     assert run([*outer, *under(command, [target("ignore_int")])]).status == \
         run([*outer, target("ignore_int")]).status
     assert (tmp_path / f"{command}.out").stat().st_size > 0
-
-
-def on_terminal(runner, argv, keys=None):
-    """Runs on a terminal of its own; its output and exit status. Types @keys after "ready"."""
-    pid, master = pty.fork()
-    if pid == 0:
-        os.execvp(argv[0], argv)
-    runner.commands.append(f"(on a terminal) {argv}")
-    output = b""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([master], [], [], 1)[0]:
-                continue
-            try:
-                data = os.read(master, 4096)
-            except OSError:  # the terminal's last user has gone
-                break
-            if not data:
-                break
-            output += data
-            if keys and b"ready" in output:
-                os.write(master, keys)
-                keys = None
-        else:
-            raise AssertionError(f"no end on a terminal: {argv}: {output!r}")
-    finally:
-        os.close(master)
-        if time.monotonic() >= deadline:
-            os.kill(pid, signal.SIGKILL)
-        _, status = os.waitpid(pid, 0)
-    return output.replace(b"\r\n", b"\n"), shell_status(os.waitstatus_to_exitcode(status))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

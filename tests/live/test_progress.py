@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `record` says of itself on stderr: the line at its end, and the one on a terminal meanwhile."""
 
+import os
 import re
 
 import pytest
 
-from support import Recording
+from support import Obedient, Recording
+from terminal import Terminal
 
 
 def ending(recording, path):
@@ -49,3 +51,89 @@ def test_quiet(run, allocprof, target, tmp_path, options, lines):
     if lines:
         assert re.search(rb"^allocprof: recorded .*; next: allocprof report\n\Z", result.stderr,
                          re.MULTILINE), result
+
+
+PROGRESS = re.compile(r"(\d+\.\d+ s)(?: of \d+\.\d+ s)?: ([\d,]+) calls, 0 lost(, .* live)?")
+
+
+def progress_of(screen):
+    """The lines of progress that were there, as PROGRESS has them."""
+    return [found for found in map(PROGRESS.fullmatch, screen.shown) if found]
+
+
+def calls_of(found):
+    return int(found[2].replace(",", ""))
+
+
+def without_progress(screen):
+    """What stands there in the end, of which nothing may be progress."""
+    lines = screen.lines()
+    assert not any(PROGRESS.match(line) or "collecting" in line for line in lines), lines
+    return lines
+
+
+@pytest.mark.parametrize("command, ends", [
+    (["record"], ["recorded ", "process "]),
+    (["record", "--live"], ["allocations:", "still live:", "temporary:", "recorded ", "process "]),
+    (["stat", "-o", "stat.out"], ["process "]),
+], ids=["record", "live", "stat"])
+def test_progress(runner, allocprof, target, tmp_path, command, ends):
+    """It is there while a process is measured, keeps up with its calls, fits, and leaves no trace."""
+    obedient = Obedient(runner, [target("sleeper")])
+    with Terminal(runner, [allocprof, *command, "-p", obedient.pid], columns=44,
+                  cwd=tmp_path) as terminal:
+        terminal.wait_for(progress_of, "progress")
+        obedient.ask("keep 1234")
+        terminal.wait_for(lambda screen: calls_of(progress_of(screen)[-1]) >= 1234,
+                          "the calls that were made")
+        terminal.type(b"\x03")
+        assert terminal.end()[1] == 0
+    obedient.exit()
+    screen = terminal.screen()
+    found = progress_of(screen)
+    assert calls_of(found[0]) == 0 and calls_of(found[-1]) == 1234
+    assert (found[-1][3] == ", 59.2 kB live") == ("--live" in command)
+    lines = without_progress(screen)
+    assert len(lines) == len(ends) and \
+        all(line.startswith(f"allocprof: {end}") for line, end in zip(lines, ends)), lines
+
+
+def test_progress_of_a_command(runner, allocprof, tmp_path):
+    """A command that has the terminal for input only, as most have, does not write to it."""
+    os.mkfifo(tmp_path / "go")
+    script = "exec >output 2>&1; echo begun; read line <go; echo ended; exit 3"
+    with Terminal(runner, [allocprof, "record", "sh", "-c", script], cwd=tmp_path) as terminal:
+        terminal.wait_for(progress_of, "progress")
+        (tmp_path / "go").write_text("\n")
+        assert terminal.end()[1] == 3
+    assert (tmp_path / "output").read_text() == "begun\nended\n"
+    assert without_progress(terminal.screen()) == \
+        [ending(Recording(tmp_path / "allocprof.data"), None).rstrip("\n")]
+
+
+TALKS = "while :; do echo hello; sleep 0.2; done"
+
+
+@pytest.mark.parametrize("script", [
+    f"({TALKS}) & $ALLOCPROF record --duration 3s -p $!",
+    f"$ALLOCPROF record --duration 3s sh -c '{TALKS}'",
+    # Not by standard output or error.
+    f"(exec 7>/dev/tty >/dev/null 2>&1; sleep 1000) & $ALLOCPROF record --duration 3s -p $!",
+    # As sudo may: on a terminal of our own, which is shown on that where the target writes.
+    f"({TALKS}) & script -qec \"$ALLOCPROF record --duration 3s -p $!\" typescript",
+    # One of several processes.
+    f"$ALLOCPROF record --duration 3s sh -c 'exec 6>&2 >/dev/null 2>&1; (({TALKS}) >&6); true'",
+    # In the background.
+    "set -m; sleep 1000 >/dev/null 2>&1 & p=$!; $ALLOCPROF record --duration 3s -p $p & wait $!;"
+    " kill $p",
+    "sleep 1000 >/dev/null 2>&1 & $ALLOCPROF record -q --duration 3s -p $!",
+    "sleep 1000 >/dev/null 2>&1 & TERM=dumb $ALLOCPROF record --duration 3s -p $!",
+], ids=["process", "command", "tty", "script", "child", "background", "quiet", "dumb"])
+def test_no_progress(runner, allocprof, tmp_path, script):
+    """What writes to the terminal has it for itself, and who is not to be told is told nothing."""
+    script = f"trap 'kill $(jobs -p) 2>/dev/null' EXIT; {script}"
+    with Terminal(runner, ["sh", "-c", script], env={"ALLOCPROF": allocprof},
+                  cwd=tmp_path) as terminal:
+        output, _ = terminal.end()
+    assert (tmp_path / "allocprof.data").exists(), output
+    assert re.fullmatch(rb"(hello\n|allocprof: .*\n)*", output), output
