@@ -407,6 +407,9 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	stat_regions__report_gaps(session, results);
 	if (results->target_runs)
 		message__print("process %d goes on without probes", results->target_pid);
+	else if (results->is_attached)
+		message__print("process %d has ended, and the recording with it",
+			       results->target_pid);
 	if (results->processes_left)
 		message__print("%llu process%s that the command started go%s on without probes",
 			       results->processes_left, results->processes_left == 1 ? "" : "es",

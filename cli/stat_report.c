@@ -123,6 +123,9 @@ int stat_report__text(const struct session *session, const struct measure *measu
 			results->system_seconds);
 	if (results->target_runs)
 		fprintf(to, "\n Process %d goes on without probes.\n", results->target_pid);
+	else if (results->is_attached)
+		fprintf(to, "\n Process %d has ended, and the counting with it.\n",
+			results->target_pid);
 	if (results->processes_left)
 		fprintf(to,
 			"\n Of the processes that the command started %llu go on without probes.\n",

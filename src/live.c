@@ -516,10 +516,11 @@ static int sample(struct live *live, __u64 time_ns)
 	return err;
 }
 
-void live__start(struct live *live, __u64 now_ns)
+void live__start(struct live *live, __u64 now_ns, bool is_new)
 {
 	__atomic_store_n(&live->options.shared->start_ns, now_ns, __ATOMIC_RELAXED);
-	timeline__add(&live->timeline, &(struct profile_moment){ 0 });
+	if (is_new)
+		timeline__add(&live->timeline, &(struct profile_moment){ 0 });
 }
 
 int live__attend(struct live *live)

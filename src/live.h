@@ -36,8 +36,9 @@ struct live_options {
 int live__new(const struct live_options *options, struct live **out);
 void live__free(struct live *live);
 
-/* The recording begins, at @now_ns of CLOCK_MONOTONIC. */
-void live__start(struct live *live, __u64 now_ns);
+/* The recording begins, at @now_ns of CLOCK_MONOTONIC. @is_new: the target has no memory yet; that of one
+ * that was there before is measured first. */
+void live__start(struct live *live, __u64 now_ns, bool is_new);
 
 /* One record of the ring buffer; those that are not about live memory are left alone. -ENOMEM. */
 int live__handle_record(struct live *live, const void *record, size_t size);

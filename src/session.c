@@ -393,7 +393,7 @@ static void begin_window(struct session *session)
 	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
 	session->gate_realtime_ns = session->start_realtime_ns;
 	if (session->live)
-		live__start(session->live, now_ns);
+		live__start(session->live, now_ns, session->target.launched);
 	__atomic_store_n(&gate->running, 1, __ATOMIC_RELAXED);
 	if (!session->options.window.delay_ns && !session->options.window.paused)
 		session__open_gate(session, true);
@@ -1008,7 +1008,10 @@ void session__results(const struct session *session, struct session_results *res
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
-	results->target_runs = target->launched ? !target->waited : true;
+	results->is_attached = !target->launched;
+	/* What a snapshot is of goes on. */
+	results->target_runs = session->is_snapshot ||
+			       (target->launched ? !target->waited : target__is_running(target));
 	results->target_pid = target->pid;
 	end_ns = session->is_snapshot ? session->cut_ns : target->end_ns;
 	results->elapsed_seconds =

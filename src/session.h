@@ -130,6 +130,7 @@ struct session_results {
 	struct session_marks marks;
 	bool complete;	  /* nothing lost, no allocator with a gap, no process unfollowed */
 	int exit_status;  /* of a launched command, as a shell reports it */
+	bool is_attached; /* the target ran before we came */
 	bool target_runs; /* it goes on without us */
 	bool interrupted; /* a signal asked for the end, of us or of the command */
 	pid_t target_pid;

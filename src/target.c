@@ -204,13 +204,18 @@ int target__attach(struct target *target, pid_t pid, struct error *error)
 	return 0;
 }
 
-bool target__has_ended(struct target *target)
+bool target__is_running(const struct target *target)
 {
 	struct pollfd poll_fd = { .fd = target->pidfd, .events = POLLIN };
 
+	return poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLIN);
+}
+
+bool target__has_ended(struct target *target)
+{
 	if (target->end_ns)
 		return true;
-	if (poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLIN))
+	if (target__is_running(target))
 		return false;
 	target->end_ns = now_ns();
 	if (target->launched &&

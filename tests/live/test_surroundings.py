@@ -128,6 +128,31 @@ def test_duration(runner, allocprof, target, tmp_path, command, launched):
         obedient.exit()
 
 
+@pytest.mark.parametrize("options", [("record", "--live"), ("stat", "--live"), ("stat",)],
+                         ids=lambda options: " ".join(options))
+def test_attached_target_ends(runner, allocprof, target, tmp_path, options):
+    """The recording ends with it, and says so; nothing is said of what the process may do later."""
+    obedient = Obedient(runner, [target("sleeper")])
+    process = runner.start([allocprof, *options, "-o", str(tmp_path / "x"), "-p", obedient.pid],
+                           stderr=-1)
+    wait_until_counting(allocprof, process)
+    obedient.ask("alloc 1234")
+    obedient.exit()
+    said = process.communicate(timeout=TIMEOUT_SECONDS)[1].decode()
+    assert shell_status(process.returncode) == 0
+    assert f"process {obedient.pid} has ended, and the recording with it" in said
+    assert "goes on" not in said and "may be freed yet" not in said
+    if options[0] == "stat":
+        report = (tmp_path / "x").read_text()
+        assert f"Process {obedient.pid} has ended, and the counting with it." in report
+        assert "goes on" not in report
+    else:
+        # What it had before is not taken for a growth from nothing.
+        first, = Recording(tmp_path / "x").sql(
+            "SELECT live, rss_bytes FROM timeline ORDER BY time_ns LIMIT 1")
+        assert first[0] == 0 and first[1] > 0
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_that_ends_before_the_duration(run, allocprof, counter, target, tmp_path, command):
     made = counter()
