@@ -48,7 +48,7 @@ static const struct argp_option diff_options[] = {
 	  "Print folded stacks with both numbers, for differential flame graphs" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
-	VIEW_OPTIONS,
+	VIEW_OPTIONS("neither"),
 	FILTER_OPTIONS,
 	{ 0 },
 };

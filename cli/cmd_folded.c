@@ -31,7 +31,7 @@ static const struct argp_option folded_options[] = {
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
-	VIEW_OPTIONS,
+	VIEW_OPTIONS("process"),
 	FILTER_OPTIONS,
 	{ 0 },
 };

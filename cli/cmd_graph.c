@@ -221,7 +221,7 @@ static int write_graph(const struct held *held, const struct graph_options *opti
 	};
 	int err;
 
-	err = title ? completeness__lines(profile, options->choice.strict, &lines) : -ENOMEM;
+	err = title ? completeness__lines(profile, options->choice.strict, true, &lines) : -ENOMEM;
 	if (!err)
 		err = graph_label__new(held->selected.groups, held->graph, &labels);
 	if (err)

@@ -43,7 +43,7 @@ static const struct argp_option report_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
-	VIEW_OPTIONS,
+	VIEW_OPTIONS("neither, and process in the --tree of several programs"),
 	FILTER_OPTIONS,
 	{ 0 },
 };
@@ -171,11 +171,19 @@ static int print(const struct report_output *output, bool json)
 	return err;
 }
 
-static enum report_by choose_roots(const struct view_choice *view)
+static enum report_by choose_roots(const struct report_options *options,
+				   const struct selected *selected, enum cost cost)
 {
-	return view->by_thread	  ? REPORT_BY_THREAD
-	       : view->by_process ? REPORT_BY_PROCESS
-				  : REPORT_BY_STACK;
+	const struct view_choice *view = &options->choice.view;
+
+	if (view->by_thread)
+		return REPORT_BY_THREAD;
+	/* Their outermost functions are called alike and have nothing to do with each other. */
+	return view->by_process || (options->tree &&
+				    report__is_of_many_programs(selected->profile,
+								&selected->filtered, cost))
+		       ? REPORT_BY_PROCESS
+		       : REPORT_BY_STACK;
 }
 
 static int prepare(struct report_options *options, struct selected *selected,
@@ -189,7 +197,7 @@ static int prepare(struct report_options *options, struct selected *selected,
 	if (err)
 		return err;
 	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
-				     choose_roots(&options->choice.view), output->sort);
+				     choose_roots(options, selected, output->cost), output->sort);
 	if (!output->report)
 		return error__set(error, -ENOMEM, "cannot report: out of memory");
 	output->profile = selected->profile;

@@ -12,11 +12,18 @@
 #include "message.h"
 #include "number.h"
 #include "profile.h"
+#include "reasons.h"
 
-/* A line of @lines, or a message where that is NULL. */
-static void say(FILE *lines, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+struct telling {
+	FILE *lines;	/* NULL: messages */
+	bool is_strict; /* incomplete stacks are always mentioned */
+	bool is_brief;	/* reasons are not */
+};
 
-static void say(FILE *lines, const char *fmt, ...)
+static void say(const struct telling *telling, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct telling *telling, const char *fmt, ...)
 {
 	char text[2048];
 	va_list args;
@@ -24,57 +31,59 @@ static void say(FILE *lines, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	if (lines)
-		fprintf(lines, "%s\n", text);
+	if (telling->lines)
+		fprintf(telling->lines, "%s\n", text);
 	else
 		message__print("%s", text);
 }
 
-/* "1 ring_full, 2 recursion" of the ledger's entries that begin with @prefix. */
-static void list_reasons(const struct profile *profile, const char *prefix, char *text, size_t size)
+/* A line for each of the ledger's entries that begin with @prefix. */
+static void say_reasons(const struct profile *profile, const char *prefix,
+			const struct telling *telling)
 {
-	size_t prefix_len = strlen(prefix), len = 0;
+	size_t prefix_len = strlen(prefix);
 
-	*text = '\0';
-	for (size_t i = 0; i < profile->n_ledger && len < size; i++) {
+	for (size_t i = 0; i < profile->n_ledger && !telling->is_brief; i++) {
 		const struct profile_ledger_entry *entry = &profile->ledger[i];
+		const struct reason *reason = reason__by_ledger(entry->name);
 
 		if (!entry->value || strncmp(entry->name, prefix, prefix_len))
 			continue;
-		len += snprintf(text + len, size - len, "%s%llu %s", len ? ", " : "", entry->value,
-				entry->name + prefix_len);
+		if (reason)
+			say(telling, "  %s of them (%s): %s%s%s", number__count(entry->value).text,
+			    reason->name, reason->sentence, reason->remedy ? "; " : "",
+			    reason->remedy ? reason->remedy : "");
+		else
+			say(telling, "  %s of them: %s", number__count(entry->value).text,
+			    entry->name + prefix_len);
 	}
 }
 
-static bool report_lost(const struct profile *profile, FILE *lines)
+static bool report_lost(const struct profile *profile, const struct telling *telling)
 {
 	__u64 lost = profile__ledger(profile, "lost");
-	char reasons[256];
 
 	if (!lost)
 		return false;
-	list_reasons(profile, "lost_", reasons, sizeof(reasons));
-	say(lines, "%llu of %llu calls were lost (%s); this profile is not complete", lost,
-	    profile__ledger(profile, "events"), *reasons ? reasons : "no reason given");
+	say(telling, "%s of %s calls were lost; this profile is not complete",
+	    number__count(lost).text, number__count(profile__ledger(profile, "events")).text);
+	say_reasons(profile, "lost_", telling);
 	return true;
 }
 
-static bool report_incomplete(const struct profile *profile, bool say_so, FILE *lines)
+static bool report_incomplete(const struct profile *profile, const struct telling *telling)
 {
 	__u64 incomplete = profile__ledger(profile, "incomplete");
 	__u64 attributed = profile__ledger(profile, "attributed");
-	char reasons[256];
 
 	if (!incomplete)
 		return false;
-	list_reasons(profile, "incomplete_", reasons, sizeof(reasons));
 	/* Where it is most of them nobody should have to ask. */
-	if (say_so || incomplete > attributed / 2)
-		say(lines, "the stacks of %llu of %llu calls end early (%s)%s", incomplete,
-		    attributed, *reasons ? reasons : "no reason given",
-		    profile__ledger(profile, "incomplete_max_depth")
-			    ? "; record with a greater --max-depth"
-			    : "");
+	if (telling->is_strict || incomplete > attributed / 2) {
+		say(telling, "the stacks of %s of %s calls lack frames, or may",
+		    number__count(incomplete).text, number__count(attributed).text);
+		say_reasons(profile, "incomplete_", telling);
+	}
 	return true;
 }
 
@@ -86,7 +95,7 @@ bool completeness__has_all_calls(const struct profile *profile)
 	       !profile__meta(profile, "processes_unfollowed") && profile__ledger_adds_up(profile);
 }
 
-static bool report_unprobed(const struct profile *profile, FILE *lines)
+static bool report_unprobed(const struct profile *profile, const struct telling *telling)
 {
 	const char *paths = profile__meta(profile, "unprobed_allocators");
 	char list[1024];
@@ -105,25 +114,25 @@ static bool report_unprobed(const struct profile *profile, FILE *lines)
 	}
 	if (!n)
 		return false;
-	say(lines,
+	say(telling,
 	    "%zu allocator%s of the target %s probed late or not at all: %s; this "
 	    "profile is not complete",
 	    n, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
 	return true;
 }
 
-static bool report_unfollowed(const struct profile *profile, FILE *lines)
+static bool report_unfollowed(const struct profile *profile, const struct telling *telling)
 {
 	const char *processes = profile__meta(profile, "processes_unfollowed");
 
 	if (!processes)
 		return false;
-	say(lines, "%.32s processes could not be followed; this profile is not complete",
+	say(telling, "%.32s processes could not be followed; this profile is not complete",
 	    processes);
 	return true;
 }
 
-static bool report_window(const struct profile *profile, FILE *lines)
+static bool report_window(const struct profile *profile, const struct telling *telling)
 {
 	const char *opened = profile__meta(profile, "window_opened");
 	__u64 undecided = profile__ledger(profile, "undecided");
@@ -131,10 +140,10 @@ static bool report_window(const struct profile *profile, FILE *lines)
 	if (!opened)
 		return false;
 	if (*opened == '0')
-		say(lines, "nothing was measured%s: the window of the recording never opened",
+		say(telling, "nothing was measured%s: the window of the recording never opened",
 		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
-		say(lines,
+		say(telling,
 		    "the stacks of %llu calls do not tell whether they are within the window; "
 		    "this profile is not complete",
 		    undecided);
@@ -142,17 +151,17 @@ static bool report_window(const struct profile *profile, FILE *lines)
 }
 
 /* Whether @profile lacks anything. */
-static bool report_all(const struct profile *profile, bool strict, FILE *lines)
+static bool report_all(const struct profile *profile, const struct telling *telling)
 {
-	bool lacks = report_lost(profile, lines);
+	bool lacks = report_lost(profile, telling);
 
-	lacks |= report_unprobed(profile, lines);
-	lacks |= report_unfollowed(profile, lines);
-	lacks |= report_window(profile, lines);
-	lacks |= report_incomplete(profile, strict, lines);
+	lacks |= report_unprobed(profile, telling);
+	lacks |= report_unfollowed(profile, telling);
+	lacks |= report_window(profile, telling);
+	lacks |= report_incomplete(profile, telling);
 	if (!profile__ledger_adds_up(profile)) {
-		say(lines, "the ledger of this data file does not add up; do not rely on its "
-			   "totals");
+		say(telling, "the ledger of this data file does not add up; do not rely on its "
+			     "totals");
 		lacks = true;
 	}
 	return lacks;
@@ -160,19 +169,22 @@ static bool report_all(const struct profile *profile, bool strict, FILE *lines)
 
 int completeness__report(const struct profile *profile, bool strict)
 {
-	return report_all(profile, strict, NULL) && strict ? EXIT_INCOMPLETE : EXIT_GOOD;
+	const struct telling telling = { .is_strict = strict };
+
+	return report_all(profile, &telling) && strict ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
-int completeness__lines(const struct profile *profile, bool strict, char **text)
+int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text)
 {
+	struct telling telling = { .is_strict = strict, .is_brief = brief };
 	char *made = NULL;
 	size_t size;
-	FILE *lines = open_memstream(&made, &size);
 
-	if (!lines)
+	telling.lines = open_memstream(&made, &size);
+	if (!telling.lines)
 		return -ENOMEM;
-	report_all(profile, strict, lines);
-	if (fclose(lines)) {
+	report_all(profile, &telling);
+	if (fclose(telling.lines)) {
 		free(made);
 		return -ENOMEM;
 	}
@@ -206,7 +218,7 @@ int completeness__report_as(const struct profile *profile, const char *name, boo
 	bool lacks = false;
 
 	/* Without memory for the names: without them. */
-	if (completeness__lines(profile, strict, &text))
+	if (completeness__lines(profile, strict, false, &text))
 		return completeness__report(profile, strict);
 	rest = text;
 	while ((line = strsep(&rest, "\n")) && *line) {

@@ -15,8 +15,9 @@ int completeness__report(const struct profile *profile, bool strict);
 /* The same of one of several: @name, that of its file, goes before each sentence. */
 int completeness__report_as(const struct profile *profile, const char *name, bool strict);
 
-/* The same sentences as text, a line each and to be freed; "" where nothing is lacking. 0 or -ENOMEM. */
-int completeness__lines(const struct profile *profile, bool strict, char **text);
+/* The same sentences as text, a line each and to be freed; "" where nothing is lacking; @brief is without the
+ * reasons. 0 or -ENOMEM. */
+int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text);
 /* Whether no call is missing in @profile; stacks may end early. */
 bool completeness__has_all_calls(const struct profile *profile);
 

@@ -20,6 +20,7 @@
 #include "options.h"
 #include "probes.h"
 #include "profile.h"
+#include "reasons.h"
 #include "stat_regions.h"
 #include "window_options.h"
 
@@ -368,6 +369,15 @@ void measure__close(struct session *session)
 	session__close(session);
 }
 
+/* "not complete: " @before, the number, @after, and why. */
+static void report_reason(__u64 n, const char *before, const char *after,
+			  const struct reason *reason)
+{
+	message__print("not complete: %s%llu %s (%s): %s%s%s", before, n, after, reason->name,
+		       reason->sentence, reason->remedy ? "; " : "",
+		       reason->remedy ? reason->remedy : "");
+}
+
 void measure__report_gaps(const struct session *session, const struct session_results *results)
 {
 	const struct probed_allocator *allocators;
@@ -384,14 +394,13 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	}
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
-			message__print("not complete: %llu calls lost (%s)", results->lost[reason],
-				       profile__lost_name(reason));
+			report_reason(results->lost[reason], "", "calls lost",
+				      reason__lost(reason));
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (results->has_live && results->live.stats[AP_STAT_UNTRACKED + reason])
-			message__print(
-				"not complete: the blocks of %llu calls are not followed (%s)",
-				results->live.stats[AP_STAT_UNTRACKED + reason],
-				profile__untracked_name(reason));
+			report_reason(results->live.stats[AP_STAT_UNTRACKED + reason],
+				      "the blocks of ", "calls are not followed",
+				      reason__untracked(reason));
 	if (results->processes_unfollowed)
 		message__print("not complete: %llu processes could not be followed",
 			       results->processes_unfollowed);

@@ -93,13 +93,29 @@ static json_object *json_frame(const struct report_output *output,
 	return frame;
 }
 
+/* Words for people, which "end" says for programs. */
+static bool is_end(const struct stack_groups *groups, size_t label)
+{
+	return label - groups->n_view_labels < groups->n_end_labels;
+}
+
 static json_object *json_frames(const struct report_output *output)
 {
 	json_object *frames = json_object_new_array();
 
 	for (size_t i = 0; i < output->groups->n_labels; i++)
-		json_object_array_add(frames, json_frame(output, &output->groups->labels[i]));
+		if (!is_end(output->groups, i))
+			json_object_array_add(frames,
+					      json_frame(output, &output->groups->labels[i]));
 	return frames;
+}
+
+/* The position in that list of a label that is in it. */
+static json_object *frame_at(const struct report_output *output, __u32 label)
+{
+	return count_of(label < output->groups->n_view_labels
+				? label
+				: label - output->groups->n_end_labels);
 }
 
 static json_object *json_entry(const struct report_output *output, const struct report_entry *entry)
@@ -107,14 +123,15 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	const struct stack_group *group = &output->groups->groups[entry->group];
 	json_object *object = json_object_new_object(), *frames = json_object_new_array();
 
-	for (__u32 i = 0; i < group->n_frames; i++)
-		json_object_array_add(frames, count_of(group->frames[i]));
+	for (__u32 i = 0; i < group->n_seen; i++)
+		json_object_array_add(frames, frame_at(output, group->frames[i]));
 	if (entry->root != REPORT_NO_ROOT)
-		json_object_array_add(frames, count_of(entry->root));
+		json_object_array_add(frames, frame_at(output, entry->root));
 	add(object, "stack", count_of(group->id));
 	add(object, "function", json__string(profile__function_name(entry->function)));
 	add(object, "selected", json_selection(output, &entry->selected, false));
 	add(object, "all", json_selection(output, &entry->whole, true));
+	add(object, "end", json__string(profile__stack_end_name(group->end)));
 	add(object, "frames", frames);
 	return object;
 }

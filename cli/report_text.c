@@ -91,7 +91,8 @@ static void print_ledger(const struct report_output *output)
 	else
 		fputs("not complete", output->terminal.to);
 	if (incomplete)
-		fprintf(output->terminal.to, "\nthe stacks of %s end early",
+		fprintf(output->terminal.to,
+			"\nthe stacks of %s lack frames, or may; --strict says why",
 			number__share(incomplete, attributed).text);
 	fputc('\n', output->terminal.to);
 }
@@ -261,6 +262,18 @@ static void add_estimate(const struct report_output *output, struct row *row,
 	add_cell(row, "samples", number__count(estimate->samples), COLOUR_NONE);
 }
 
+/* What is said of the selected share of a stack's own blocks. */
+static const char *share_title(const struct report_output *output)
+{
+	const char *what = report_output__what(output);
+
+	if (!strcmp(what, "still allocated"))
+		return "alive";
+	if (!strcmp(what, "at the peak"))
+		return "at peak";
+	return strcmp(what, "allocated") ? what : "selected";
+}
+
 /* Fills the cells of @row; the titles are the same for all entries. */
 static void fill_row(const struct report_output *output, const struct report_entry *entry,
 		     struct row *row)
@@ -271,6 +284,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	__u64 bytes = cost__bytes(output->cost, selected);
 	__u64 part = cost__of(output->cost, selected), all = cost__of(output->cost, &report->whole);
 	bool has_live = filter__has_live(output->profile);
+	const char *title = share_title(output);
 	struct number_text id;
 
 	row->n = 0;
@@ -287,7 +301,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		return;
 	}
 	if (report_output__selects_blocks(output) || cost__needs_live(output->cost)) {
-		add_cell(row, "of own", number__share(blocks, whole->allocations), COLOUR_NONE);
+		add_cell(row, title, number__share(blocks, whole->allocations), COLOUR_NONE);
 		add_age(output, row, entry);
 		add_cell(row, "allocations", number__count(whole->allocations), COLOUR_NONE);
 	} else {
@@ -295,8 +309,9 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		add_cell(row, "alive bytes", bytes_text(output, whole->live_bytes), COLOUR_NONE);
 		add_age(output, row, entry);
 	}
-	add_cell(row, "temporary", number__share(whole->temporary, whole->allocations),
-		 COLOUR_NONE);
+	if (strcmp(title, "temporary"))
+		add_cell(row, "temporary", number__share(whole->temporary, whole->allocations),
+			 COLOUR_NONE);
 }
 
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame)
@@ -320,6 +335,23 @@ void report_output__frame(const struct report_output *output, __u32 frame, size_
 	terminal__set_colour(terminal, COLOUR_NONE);
 }
 
+/* The stack looks whole, and may not be. */
+static void print_doubt(const struct report_output *output, const struct stack_group *group,
+			size_t columns)
+{
+	const struct terminal *terminal = &output->terminal;
+	const char *file = stack_group__without_table(group, output->profile);
+	char text[512];
+
+	snprintf(text, sizeof(text), "frames may be missing (no unwind table%s%s)",
+		 file ? " in " : "", file ? file : "");
+	fprintf(terminal->to, "%*s", FRAME_INDENT, "");
+	terminal__set_colour(terminal, COLOUR_DIM);
+	terminal__print(terminal, text, columns);
+	terminal__set_colour(terminal, COLOUR_NONE);
+	fputc('\n', terminal->to);
+}
+
 static void print_frames(const struct report_output *output, const struct report_entry *entry)
 {
 	const struct terminal *terminal = &output->terminal;
@@ -332,11 +364,13 @@ static void print_frames(const struct report_output *output, const struct report
 		report_output__frame(output, group->frames[i], columns);
 		fputc('\n', terminal->to);
 	}
-	if (entry->root == REPORT_NO_ROOT)
-		return;
-	fprintf(terminal->to, "%*s", FRAME_INDENT, "");
-	report_output__frame(output, entry->root, columns);
-	fputc('\n', terminal->to);
+	if (entry->root != REPORT_NO_ROOT) {
+		fprintf(terminal->to, "%*s", FRAME_INDENT, "");
+		report_output__frame(output, entry->root, columns);
+		fputc('\n', terminal->to);
+	}
+	if (group->end == AP_END_FRAME_POINTERS)
+		print_doubt(output, group, columns);
 }
 
 static void print_rest(const struct report_output *output, size_t shown)

@@ -33,9 +33,10 @@ enum {
 	{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
 	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers too", 2 }, \
 	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "More functions to leave out, as FILE lists them", 2 }
-#define VIEW_OPTIONS \
+#define VIEW_OPTIONS(by_default) \
 	VIEW_FRAME_OPTIONS, \
-	{ "by", OPT_BY, "LIST", 0, "Roots of the stacks: process (default), thread", 2 }
+	{ "by", OPT_BY, "LIST", 0, "Begin stacks with the names of these: process, thread, or both " \
+	  "with a comma (default: " by_default ")", 2 }
 /* clang-format on */
 
 /* Zeroed is the default. Strings are the caller's. */

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "file_identity.h"
@@ -90,6 +91,9 @@ int collector__name_jit_frames(struct collector *collector);
 
 /* The profile, still owned by the collector. */
 struct profile *collector__profile(struct collector *collector);
+
+/* Writes the paths of the files that stacks go through and that have no unwind table, a line each. */
+void collector__list_without_table(const struct collector *collector, FILE *to);
 
 /* Of calls that only a dump's stack could decide, those that were within, and those of which not even
  * that could tell. */

@@ -229,6 +229,23 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 	return report;
 }
 
+bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,
+				 enum cost cost)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		const char *comm = profile->processes[profile->counts[i].process - 1].comm;
+
+		if (!cost__of(cost, &filtered->counts[i]))
+			continue;
+		if (first && strcmp(comm, first))
+			return true;
+		first = comm;
+	}
+	return false;
+}
+
 void report__free(struct report *report)
 {
 	if (!report)

@@ -55,6 +55,10 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 			   const struct filtered *filtered, enum report_by by, int sort);
 void report__free(struct report *report);
 
+/* Whether what is selected, in @cost, is of processes with more than one name. */
+bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,
+				 enum cost cost);
+
 /* Blocks by size and, freed ones, by lifetime, in PROFILE_BUCKETS each: all blocks of the counts of which
  * any are selected, as histograms do not know single blocks. @filtered is that of report__new(). */
 void report__histograms(const struct report *report, const struct filtered *filtered, __u64 *sizes,

@@ -78,6 +78,21 @@ static int set_allocators(const struct session *session, struct profile *profile
 	return paths[0] || !only_gaps ? profile__set_meta(profile, key, paths) : 0;
 }
 
+/* Those that stacks were followed through by frame pointers. */
+static int set_without_table(const struct session *session, struct profile *profile)
+{
+	_cleanup_(free_ptr) char *paths = NULL;
+	size_t size;
+	FILE *text = open_memstream(&paths, &size);
+
+	if (!text)
+		return -ENOMEM;
+	collector__list_without_table(session__collector(session), text);
+	if (fclose(text))
+		return -ENOMEM;
+	return *paths ? profile__set_meta(profile, "no_unwind_table", paths) : 0;
+}
+
 static int set_number(struct profile *profile, const char *key, long long value)
 {
 	char text[32];
@@ -205,6 +220,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_allocators(session, profile, "allocators", false);
 	if (!err)
 		err = set_allocators(session, profile, "unprobed_allocators", true);
+	if (!err)
+		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
 	if (!err && sample_bytes)

@@ -8,6 +8,7 @@
 
 #include "array.h"
 #include "profile.h"
+#include "reasons.h"
 
 #define NO_LABEL UINT32_MAX
 
@@ -37,12 +38,18 @@ static int label_end(struct stack_groups *groups, enum ap_stack_end end, ends_t 
 
 	if (ends[end] != NO_LABEL)
 		return 0;
-	snprintf(text, sizeof(text), "[ends early: %s]", profile__stack_end_name(end));
+	snprintf(text, sizeof(text), "[frames are missing: %s]", reason__stack_end(end)->brief);
 	return stack_groups__add_label(groups, end == AP_END_COMPLETE ? "[no frames]" : text,
 				       &ends[end]);
 }
 
-/* The frames of @stack, with one more where it ends early or has none. */
+/* By frame pointers the outermost frame was reached: what may be missing is further in. */
+static bool has_outermost(const struct profile_stack *stack)
+{
+	return stack->end == AP_END_COMPLETE || stack->end == AP_END_FRAME_POINTERS;
+}
+
+/* The frames of @stack, with one more where the outer ones are missing or there are none. */
 static int get_frames(struct stack_groups *groups, const struct stack_view *view,
 		      const struct profile_stack *stack, ends_t ends, struct stack_group *group)
 {
@@ -53,7 +60,9 @@ static int get_frames(struct stack_groups *groups, const struct stack_view *view
 
 	group->frames = frames;
 	group->n_frames = n;
-	if (stack->end == AP_END_COMPLETE && n)
+	group->n_seen = n;
+	group->end = stack->end;
+	if (has_outermost(stack) && n)
 		return 0;
 	err = label_end(groups, stack->end, ends);
 	if (!err)
@@ -77,7 +86,7 @@ static bool match_group(const void *owner, __u32 at, const void *key)
 	const struct stack_group *group = &((const struct stack_groups *)owner)->groups[at - 1];
 	const struct stack_group *wanted = key;
 
-	return group->n_frames == wanted->n_frames &&
+	return group->n_frames == wanted->n_frames && group->end == wanted->end &&
 	       !memcmp(group->frames, wanted->frames, wanted->n_frames * sizeof(*wanted->frames));
 }
 
@@ -127,6 +136,7 @@ static int build(struct stack_groups *groups, const struct profile *profile,
 		ends[i] = NO_LABEL;
 	for (size_t i = 0; i < profile->n_stacks && !err; i++)
 		err = add_stack(groups, view, &profile->stacks[i], ends);
+	groups->n_end_labels = groups->n_labels - groups->n_view_labels;
 	return err;
 }
 
@@ -142,6 +152,37 @@ struct stack_groups *stack_groups__new(const struct profile *profile, const stru
 		return NULL;
 	}
 	return groups;
+}
+
+static bool lists(const char *lines, const char *path)
+{
+	size_t len = strlen(path);
+
+	for (; lines; lines = strchr(lines, '\n')) {
+		lines += *lines == '\n';
+		if (!strncmp(lines, path, len) && (lines[len] == '\n' || !lines[len]))
+			return true;
+	}
+	return false;
+}
+
+const char *stack_group__without_table(const struct stack_group *group,
+				       const struct profile *profile)
+{
+	const struct profile_stack *stack = &profile->stacks[group->id - 1];
+	const char *paths = profile__meta(profile, "no_unwind_table");
+
+	for (__u32 i = 0; i < stack->n_frames; i++) {
+		const struct profile_frame *frame = &profile->frames[stack->frames[i] - 1];
+		const struct profile_module *module;
+
+		if (!frame->module)
+			return "[unknown]";
+		module = &profile->modules[frame->module - 1];
+		if (lists(paths, module->path))
+			return profile_module__basename(module);
+	}
+	return NULL;
 }
 
 void stack_groups__free(struct stack_groups *groups)

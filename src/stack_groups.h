@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <stddef.h>
 
+#include "abi.h"
 #include "hash_table.h"
 #include "stack_view.h"
 
@@ -18,12 +19,14 @@ struct stack_group {
 	__u32 id;	     /* the smallest id of its stacks in the profile */
 	const __u32 *frames; /* indexes into the labels, innermost first; at least one */
 	__u32 n_frames;
+	__u32 n_seen; /* of these, frames of the stack; one behind them says what is missing */
+	enum ap_stack_end end; /* of all its stacks */
 };
 
 struct stack_groups {
 	/* Those of the view, and behind them more: how a stack ends early, and what is added. */
 	struct stack_label *labels;
-	size_t n_labels, n_view_labels, labels_room;
+	size_t n_labels, n_view_labels, n_end_labels, labels_room;
 	struct stack_group *groups;
 	size_t n_groups, groups_room;
 	__u32 *by_stack; /* the group of each stack, by its id - 1 */
@@ -37,6 +40,13 @@ struct stack_groups {
 struct stack_groups *stack_groups__new(const struct profile *profile,
 				       const struct stack_view *view);
 void stack_groups__free(struct stack_groups *groups);
+
+/*
+ * The base name of the file without an unwind table through which a stack of @group was followed by frame
+ * pointers, "[unknown]" for code that is in no file, or NULL where it is not known which one it was.
+ */
+const char *stack_group__without_table(const struct stack_group *group,
+				       const struct profile *profile);
 
 /* A label of its own for what no frame is, such as a process at the root of a tree. 0 or -ENOMEM. */
 int stack_groups__add_label(struct stack_groups *groups, const char *text, __u32 *label);

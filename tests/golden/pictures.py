@@ -22,7 +22,7 @@ RECORDINGS = {
     "short_lived": ["every block was freed in the same 1 ms", "1.5 M"],
     "one": ["only_one", "7.81 KiB", "0.5 ms"],
     "many": ["92 other stacks", "8 h", "emplace_or_replace_with_hint_and_notify_1", "15 GiB",
-             "1234 of 1334 calls were lost"],
+             "1,234 of 1,334 calls were lost"],
     "rss": ["pool_grow", "1000 MiB", "resident memory"],
 }
 

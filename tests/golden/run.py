@@ -48,6 +48,13 @@ INSERT INTO ledger SELECT 'sampled', sum(samples) FROM samples WHERE what = 'cal
 INSERT INTO ledger SELECT 'not_sampled', (SELECT value FROM ledger WHERE name = 'events') -
     (SELECT value FROM ledger WHERE name = 'sampled');
 """
+# What it has where a stack went through code without an unwind table.
+BY_FRAME_POINTERS = """
+UPDATE stacks SET end = 'frame_pointers' WHERE end = 'no_mapping';
+UPDATE ledger SET value = 3 WHERE name = 'incomplete_frame_pointers';
+UPDATE ledger SET value = 0 WHERE name = 'incomplete_no_mapping';
+INSERT INTO meta VALUES('no_unwind_table', '/usr/lib/libc.so.6' || char(10) || '/usr/lib/libfoo.so.1');
+"""
 REFUSED = [
     ["--sort=size"],
     ["--sort=live-byte"],
@@ -256,6 +263,15 @@ def output_of(case, allocprof, man_dir, cwd):
             ["report", "--json", "--top=1", "--leaks"], ["folded", "--strict", "--cost=temporary"],
             ["diff", "--cost=live-bytes", "whole.data", "allocprof.data"],
             ["diff", "--strict", "--through=read_config", "whole.data", "allocprof.data"]))
+    if case == "report_frame_pointers":
+        subprocess.run(["sqlite3", "allocprof.data", BY_FRAME_POINTERS], cwd=cwd, check=True)
+        text = run([allocprof, "report", "--function=realloc", "--strict"], cwd) + \
+            run([allocprof, "report", "--function=realloc", "--tree"], cwd) + \
+            run([allocprof, "folded", "--function=realloc"], cwd) + \
+            run([allocprof, "report", "--function=realloc", "--json", "--by=process"], cwd)
+        subprocess.run(["sqlite3", "allocprof.data", "DELETE FROM meta WHERE key = 'no_unwind_table'"],
+                       cwd=cwd, check=True)
+        return text + run([allocprof, "report", "--function=realloc"], cwd)
     if case == "report_refused":
         return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
     if case == "data_file_named":
@@ -299,7 +315,7 @@ def main():
                            check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
         shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
-        if (case in SQL or case in ("report_without_live", "report_sampled")) and not shutil.which("sqlite3"):
+        if (case in SQL or case in ("report_without_live", "report_sampled", "report_frame_pointers")) and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
         got = output_of(case, allocprof, man_dir, cwd)

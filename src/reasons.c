@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "reasons.h"
+
+#include <string.h>
+
+#define FEWER_THREADS "fewer threads at a time lose fewer"
+
+/* clang-format off */
+static const struct reason lost[AP_LOST_REASONS] = {
+	[AP_LOST_RECURSION] = {
+		"recursion", "the kernel left the probe's program out, as it was running on that "
+		"processor already", FEWER_THREADS, NULL },
+	[AP_LOST_NO_SCRATCH] = {
+		"no_scratch", "all room to build a stack in was taken by threads that had been "
+		"interrupted", FEWER_THREADS, NULL },
+	[AP_LOST_RING_FULL] = {
+		"ring_full", "new stacks came faster than allocprof could read them",
+		"record less, with --sample or --within", NULL },
+	[AP_LOST_COUNTS_FULL] = {
+		"counts_full", "more combinations of stack and thread were new than the kernel side has "
+		"room for", "record less, with --sample, --within or a smaller --max-depth", NULL },
+	[AP_LOST_UNACCOUNTED] = {
+		"unaccounted", "they are in no count, and nothing explains it", "do not rely on totals",
+		NULL },
+};
+
+static const struct reason stack_ends[AP_STACK_ENDS] = {
+	[AP_END_COMPLETE] = {
+		"complete", "the outermost frame was reached", NULL, "no frames" },
+	[AP_END_MAX_DEPTH] = {
+		"max_depth", "the stack has more frames than were kept",
+		"record with a greater --max-depth", "more of them than --max-depth" },
+	[AP_END_NO_MAPPING] = {
+		"no_mapping", "a return address lies in no code of the process", NULL,
+		"return address in no code" },
+	[AP_END_BAD_FRAME] = {
+		"bad_frame", "the caller's frame does not lie further up the stack, as in code that has "
+		"neither an unwind table nor frame pointers",
+		"compile that with -fasynchronous-unwind-tables", "no frame of a caller" },
+	[AP_END_UNREADABLE] = {
+		"unreadable", "the stack's memory could not be read", NULL, "stack not readable" },
+	[AP_END_NO_TABLE] = {
+		"no_table", "a file's unwind table was not ready yet when the call came",
+		"name the file with --expect", "unwind table not ready yet" },
+	[AP_END_UNSUPPORTED] = {
+		"unsupported", "the unwind table has a rule that allocprof cannot follow", NULL,
+		"unwind rule not supported" },
+	[AP_END_FRAME_POINTERS] = {
+		"frame_pointers", "frames may be missing, as code without an unwind table was followed by "
+		"its frame pointers", "compile that with -fasynchronous-unwind-tables",
+		"no unwind table" },
+	[AP_END_DUMP_SHORT] = {
+		"dump_short", "too little of the stack was kept to reach its outermost frame",
+		"record with a greater --stack-dump", "more stack than --stack-dump" },
+};
+
+static const struct reason untracked[AP_UNTRACKED_REASONS] = {
+	[AP_UNTRACKED_LIVE_FULL] = {
+		"live_full", "as many blocks were live as can be followed",
+		"give a greater --max-live", NULL },
+	[AP_UNTRACKED_NO_MEMORY] = {
+		"no_memory", "the kernel had no memory to follow more blocks", "--sample needs less",
+		NULL },
+	[AP_UNTRACKED_NESTED] = {
+		"nested", "their thread was within four other calls of the allocator", NULL, NULL },
+	[AP_UNTRACKED_THREADS_FULL] = {
+		"threads_full", "there were more threads than can be followed", NULL, NULL },
+	[AP_UNTRACKED_NO_RETURN] = {
+		"no_return", "the returns of this allocator cannot be probed", NULL, NULL },
+};
+/* clang-format on */
+
+static const struct reason unknown = { "unknown", "the reason is not known", NULL, "unknown" };
+
+const struct reason *reason__lost(enum ap_lost number)
+{
+	return (unsigned int)number < AP_LOST_REASONS ? &lost[number] : &unknown;
+}
+
+const struct reason *reason__stack_end(enum ap_stack_end number)
+{
+	return (unsigned int)number < AP_STACK_ENDS ? &stack_ends[number] : &unknown;
+}
+
+const struct reason *reason__untracked(enum ap_untracked number)
+{
+	return (unsigned int)number < AP_UNTRACKED_REASONS ? &untracked[number] : &unknown;
+}
+
+const struct reason *reason__by_ledger(const char *entry)
+{
+	static const struct {
+		const char *prefix;
+		const struct reason *reasons;
+		size_t n;
+	} kinds[] = {
+		{ "lost_", lost, AP_LOST_REASONS },
+		{ "incomplete_", stack_ends, AP_STACK_ENDS },
+		{ "untracked_", untracked, AP_UNTRACKED_REASONS },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t len = strlen(kinds[i].prefix);
+
+		if (strncmp(entry, kinds[i].prefix, len))
+			continue;
+		for (size_t j = 0; j < kinds[i].n; j++)
+			if (!strcmp(kinds[i].reasons[j].name, entry + len))
+				return &kinds[i].reasons[j];
+	}
+	return NULL;
+}
