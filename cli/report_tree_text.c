@@ -11,6 +11,9 @@
 #include "stack_groups.h"
 #include "table.h"
 
+#define LINK " > "
+#define GAP  "..."
+
 /* What stands before a line for each level above it. */
 struct glyphs {
 	const char *through, *none, *child, *last;
@@ -31,76 +34,175 @@ static void fill_cells(const struct report_output *output, const struct report_n
 	cells[2] = (struct table_cell){ number__count(node->blocks) };
 }
 
-/* The one frame of a chain that has to be there where hardly anything finds room. */
-static void print_core(const struct report_output *output, const struct report_node *node,
-		       size_t columns)
-{
-	__u32 last = node->n_frames - 1, core = output->bottom_up || !last ? 0 : last - 1;
-	size_t tail = 0;
+/* A line of the tree that has to fit. */
+struct chain {
+	const struct report_output *output;
+	const struct report_node *node;
+	size_t columns; /* 0: no limit */
+	__u32 core;	/* the innermost frame of the user's own code, which is looked for */
+	bool *keep;	/* by frame */
+};
 
-	/* Top down the allocator's function comes last and its caller is what is looked for. */
-	if (!output->bottom_up && last)
-		tail = report_output__frame_columns(output, node->frames[last]) + 3;
+/* Not a process at the root, nor the allocator's function. */
+static bool is_frame(const struct chain *chain, __u32 at)
+{
+	return chain->node->frames[at] < chain->output->groups->n_view_labels;
+}
+
+static bool is_users(const struct chain *chain, __u32 at)
+{
+	return is_frame(chain, at) &&
+	       !chain->output->groups->labels[chain->node->frames[at]].of_library;
+}
+
+static size_t frame_columns(const struct chain *chain, __u32 at)
+{
+	return report_output__frame_columns(chain->output, chain->node->frames[at]);
+}
+
+/* Frames from the allocator's side on: 0 is the innermost. */
+static __u32 from_inside(const struct chain *chain, __u32 i)
+{
+	return chain->output->bottom_up ? i : chain->node->n_frames - 1 - i;
+}
+
+static __u32 find_core(const struct chain *chain)
+{
+	__u32 n = chain->node->n_frames, frame = n;
+
+	for (__u32 i = 0; i < n; i++) {
+		__u32 at = from_inside(chain, i);
+
+		if (is_users(chain, at))
+			return at;
+		if (frame == n && is_frame(chain, at))
+			frame = at;
+	}
+	return frame < n ? frame : from_inside(chain, 0);
+}
+
+static size_t kept_columns(const struct chain *chain)
+{
+	size_t columns = 0;
+	bool in_gap = false;
+
+	for (__u32 i = 0; i < chain->node->n_frames; i++) {
+		if (chain->keep[i])
+			columns += frame_columns(chain, i) + strlen(LINK);
+		else if (!in_gap)
+			columns += strlen(GAP) + strlen(LINK);
+		in_gap = !chain->keep[i];
+	}
+	return columns - strlen(LINK);
+}
+
+static bool try_to_keep(const struct chain *chain, __u32 at)
+{
+	bool was_kept = chain->keep[at];
+
+	chain->keep[at] = true;
+	if (!chain->columns || kept_columns(chain) <= chain->columns)
+		return true;
+	chain->keep[at] = was_kept;
+	return false;
+}
+
+/* The frames that are @users, or all others, from the core outwards, and one from the other end for each two. */
+static bool keep_outwards(const struct chain *chain, bool users)
+{
+	__u32 n = chain->node->n_frames, outer = n, next = 0;
+
+	while (from_inside(chain, next) != chain->core)
+		next++;
+	for (int turn = 0; next < outer; turn++) {
+		__u32 at = from_inside(chain, turn % 3 == 2 ? --outer : next++);
+
+		if (is_users(chain, at) == users && !try_to_keep(chain, at))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What says most is kept first: the user's own function that asked, the allocator's, the library's that it
+ * called, then its callers. What is left of a library goes first. False where not even the first fits.
+ */
+static bool choose_frames(struct chain *chain)
+{
+	__u32 n = chain->node->n_frames, inside = from_inside(chain, 0);
+	bool fits;
+
+	if (!try_to_keep(chain, chain->core))
+		return false;
+	fits = is_frame(chain, inside) || try_to_keep(chain, inside);
+	if (chain->output->bottom_up ? chain->core > 0 : chain->core + 1 < n)
+		fits = fits && try_to_keep(chain, chain->output->bottom_up ? chain->core - 1
+									   : chain->core + 1);
+	fits = fits && keep_outwards(chain, true) && keep_outwards(chain, false);
+	for (__u32 i = 0; fits && i < n; i++)
+		fits = try_to_keep(chain, from_inside(chain, i));
+	return true;
+}
+
+static void print_kept(const struct chain *chain)
+{
+	FILE *to = chain->output->terminal.to;
+	bool in_gap = false;
+
+	for (__u32 i = 0; i < chain->node->n_frames; i++) {
+		if (i && (chain->keep[i] || !in_gap))
+			fputs(LINK, to);
+		if (chain->keep[i])
+			report_output__frame(chain->output, chain->node->frames[i], 0);
+		else if (!in_gap)
+			fputs(GAP, to);
+		in_gap = !chain->keep[i];
+	}
+}
+
+/* The one frame that has to be there where hardly anything finds room, and the allocator's if it can be. */
+static void print_core(const struct chain *chain)
+{
+	const struct report_output *output = chain->output;
+	__u32 inside = from_inside(chain, 0);
+	size_t columns = chain->columns, tail = 0;
+
+	if (!output->bottom_up && !is_frame(chain, inside) && inside != chain->core)
+		tail = frame_columns(chain, inside) + strlen(LINK);
 	if (tail + 8 > columns)
 		tail = 0;
-	if (tail && last > 1 && columns > tail + 14) {
-		fputs("... > ", output->terminal.to);
-		columns -= 6;
+	if (tail && chain->core && columns > tail + 14) {
+		fputs(GAP LINK, output->terminal.to);
+		columns -= strlen(GAP LINK);
 	}
-	report_output__frame(output, node->frames[core], columns - tail);
+	report_output__frame(output, chain->node->frames[chain->core], columns - tail);
 	if (tail) {
-		fputs(" > ", output->terminal.to);
-		report_output__frame(output, node->frames[last], 0);
+		fputs(LINK, output->terminal.to);
+		report_output__frame(output, chain->node->frames[inside], 0);
 	}
 }
 
-/* A chain in @columns (0: no limit): where it is too long its middle is left out. */
-static void print_chain(const struct report_output *output, const struct report_node *node,
-			size_t columns)
+static int print_chain(const struct report_output *output, const struct report_node *node,
+		       size_t columns)
 {
-	const struct terminal *terminal = &output->terminal;
-	__u32 head = 0, tail = node->n_frames;
-	size_t total = 0, used = 3;
+	_cleanup_(free_ptr) bool *keep = calloc(node->n_frames, sizeof(*keep));
+	struct chain chain = { output, node, columns, .keep = keep };
 
-	for (__u32 i = 0; i < node->n_frames; i++)
-		total += report_output__frame_columns(output, node->frames[i]) + 3;
-	if (!columns || total <= columns + 3)
-		head = node->n_frames;
-	/* Where the allocation is tells most: two frames from there, one from the other end, and so on
-	 * inwards. */
-	for (int turn = output->bottom_up ? 1 : 0; head < tail; turn++) {
-		bool at_end = output->bottom_up ? turn % 3 == 0 : turn % 3 != 2;
-		__u32 at = at_end ? tail - 1 : head;
-		size_t more = report_output__frame_columns(output, node->frames[at]) + 3;
-
-		if (used + more > columns)
-			break;
-		used += more;
-		if (at_end)
-			tail--;
-		else
-			head++;
-	}
-	if (head < tail && head + node->n_frames - tail < (output->bottom_up ? 1 : 2)) {
-		print_core(output, node, columns);
-		return;
-	}
-	for (__u32 i = 0; i < head; i++) {
-		fputs(i ? " > " : "", terminal->to);
-		report_output__frame(output, node->frames[i], 0);
-	}
-	if (head < tail)
-		fputs(head ? " > ..." : "...", terminal->to);
-	for (__u32 i = tail; i < node->n_frames && head < node->n_frames; i++) {
-		fputs(" > ", terminal->to);
-		report_output__frame(output, node->frames[i], 0);
-	}
+	if (!keep)
+		return -ENOMEM;
+	chain.core = find_core(&chain);
+	if (choose_frames(&chain))
+		print_kept(&chain);
+	else
+		print_core(&chain);
+	return 0;
 }
 
-static void print_node(const struct report_output *output, const struct report_node *node,
-		       const bool *last, const struct glyphs *glyphs, size_t columns)
+static int print_node(const struct report_output *output, const struct report_node *node,
+		      const bool *last, const struct glyphs *glyphs, size_t columns)
 {
 	FILE *to = output->terminal.to;
+	int err = 0;
 
 	terminal__set_colour(&output->terminal, COLOUR_DIM);
 	for (__u32 i = 1; i < node->depth; i++)
@@ -116,8 +218,9 @@ static void print_node(const struct report_output *output, const struct report_n
 	if (node->n_hidden)
 		fprintf(to, "(%s smaller)", number__count(node->n_hidden).text);
 	else
-		print_chain(output, node, columns);
+		err = print_chain(output, node, columns);
 	fputc('\n', to);
+	return err;
 }
 
 static int print_tree(const struct report_output *output, const struct report_tree *tree)
@@ -132,6 +235,7 @@ static int print_tree(const struct report_output *output, const struct report_tr
 	_cleanup_(free_ptr) bool *last = NULL;
 	struct table_cell cells[sizeof(columns) / sizeof(columns[0])];
 	size_t room = 0, used = 2;
+	int err = 0;
 
 	table__fit_titles(columns, n);
 	for (size_t i = 0; i < tree->n_nodes; i++) {
@@ -146,7 +250,7 @@ static int print_tree(const struct report_output *output, const struct report_tr
 	table__print_titles(columns, n, terminal);
 	fprintf(terminal->to, "  %s\n",
 		output->bottom_up ? "allocated by > called by" : "function > called function");
-	for (size_t i = 0; i < tree->n_nodes && !ferror(terminal->to); i++) {
+	for (size_t i = 0; i < tree->n_nodes && !err && !ferror(terminal->to); i++) {
 		const struct report_node *node = &tree->nodes[i];
 
 		if (array__reserve(&last, &room, node->depth + 1, sizeof(*last)))
@@ -155,10 +259,11 @@ static int print_tree(const struct report_output *output, const struct report_tr
 		fill_cells(output, node, cells);
 		table__print_row(columns, n, cells, terminal);
 		fputs("  ", terminal->to);
-		print_node(output, node, last, terminal->utf8 ? &utf8 : &ascii,
-			   terminal->columns > used ? terminal->columns - used : terminal->columns);
+		err = print_node(output, node, last, terminal->utf8 ? &utf8 : &ascii,
+				 terminal->columns > used ? terminal->columns - used
+							  : terminal->columns);
 	}
-	return 0;
+	return err;
 }
 
 int report_output__tree(const struct report_output *output)

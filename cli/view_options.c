@@ -69,7 +69,7 @@ error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struc
 		choice->options.no_inline = true;
 		return 0;
 	case OPT_RAW_STACKS:
-		choice->raw_stacks = true;
+		choice->options.all_frames = true;
 		return 0;
 	case OPT_WRAPPERS:
 		choice->wrappers_path = arg;
@@ -91,12 +91,10 @@ static int make_view(const struct view_choice *choice, struct profile *profile,
 	_cleanup_(free_wrappers) struct wrappers *wrappers = NULL;
 	int err;
 
-	if (!choice->raw_stacks) {
-		err = wrappers__load(choice->wrappers_path, &wrappers, error);
-		if (err)
-			return err;
-		options.wrappers = wrappers;
-	}
+	err = wrappers__load(choice->wrappers_path, &wrappers, error);
+	if (err)
+		return err;
+	options.wrappers = wrappers;
 	/* The recording has names from the machine that it was made on; here may be more demanglers.
 	 * Wrappers are known by their demangled names, whichever are printed. */
 	err = demangling__apply(choice->demangle_command, profile, error);

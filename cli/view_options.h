@@ -31,7 +31,7 @@ enum {
 	DEMANGLING_OPTION_COMMAND(2), \
 	{ "lines", OPT_LINES, NULL, 0, "Tell source lines apart and print them", 2 }, \
 	{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
-	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers too", 2 }, \
+	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers and the inner functions of the C++ library too", 2 }, \
 	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "More functions to leave out, as FILE lists them", 2 }
 #define VIEW_OPTIONS(by_default) \
 	VIEW_FRAME_OPTIONS, \
@@ -43,7 +43,6 @@ enum {
 struct view_choice {
 	struct stack_view_options options; /* but for the wrappers */
 	bool by_process, by_thread;	   /* asked for; folded has the process always */
-	bool raw_stacks;
 	const char *wrappers_path, *demangle_command;
 };
 

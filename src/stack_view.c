@@ -15,7 +15,7 @@
 /* A label of one profile_frame. */
 struct place {
 	__u32 label;
-	bool is_wrapper;
+	bool is_wrapper, is_library;
 };
 
 struct builder {
@@ -114,15 +114,19 @@ static const char *name_of(const struct builder *builder, const struct profile_l
 	return function->name;
 }
 
-static bool is_wrapper(const struct builder *builder, const struct profile_frame *frame,
-		       const struct profile_line *line)
+static void look_up(const struct builder *builder, const struct profile_frame *frame,
+		    const struct profile_line *line, struct place *place)
 {
 	const struct profile *profile = builder->profile;
+	const struct wrappers *wrappers = builder->options->wrappers;
+	const char *name, *module;
 
-	return builder->options->wrappers && line->function &&
-	       wrappers__hides(builder->options->wrappers,
-			       profile->functions[line->function - 1].name,
-			       frame->module ? profile->modules[frame->module - 1].path : NULL);
+	if (!wrappers || !line->function)
+		return;
+	name = profile->functions[line->function - 1].name;
+	module = frame->module ? profile->modules[frame->module - 1].path : NULL;
+	place->is_wrapper = wrappers__hides(wrappers, name, module);
+	place->is_library = wrappers__folds(wrappers, name, module);
 }
 
 static int add_line(struct builder *builder, const struct profile_frame *frame,
@@ -138,7 +142,8 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 		label.text = text_of_line(builder, name, line);
 		label.function = line->function;
 	}
-	place->is_wrapper = is_wrapper(builder, frame, line);
+	look_up(builder, frame, line, place);
+	label.of_library = place->is_wrapper || place->is_library;
 	return add_label(builder, &label, &place->label);
 }
 
@@ -189,18 +194,23 @@ static size_t count_places(const struct builder *builder, const struct profile_s
 static size_t add_stack(const struct builder *builder, const struct profile_stack *stack,
 			__u32 *labels)
 {
-	bool within_wrappers = true;
+	bool within_wrappers = !builder->options->all_frames, within_library = false;
 	size_t n = 0;
 
 	for (__u32 i = 0; i < stack->n_frames; i++) {
 		size_t at = builder->starts[stack->frames[i] - 1];
 
 		for (; at < builder->starts[stack->frames[i]]; at++) {
+			const struct place *place = &builder->places[at];
+
 			/* What comes next takes the place of a wrapper; the last one has nothing. */
 			if (within_wrappers)
 				n = 0;
-			within_wrappers = within_wrappers && builder->places[at].is_wrapper;
-			labels[n++] = builder->places[at].label;
+			else if (within_library && place->is_library)
+				n--;
+			within_wrappers = within_wrappers && place->is_wrapper;
+			within_library = place->is_library && !builder->options->all_frames;
+			labels[n++] = place->label;
 		}
 	}
 	return n;

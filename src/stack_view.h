@@ -23,8 +23,10 @@ struct stack_view_options {
 	bool no_inline; /* only the functions that have the code */
 	bool lines;	/* also the line of the source */
 	/* The innermost frames that are among them are left out, but for one where there is nothing
-	 * else. NULL: all frames are printed. Used by stack_view__new() only. */
+	 * else, and of a library's in a row all but the outermost. NULL: nothing is known of any. Used by
+	 * stack_view__new() only. */
 	const struct wrappers *wrappers;
+	bool all_frames; /* are printed nevertheless */
 };
 
 /* What is printed for one frame, or for one function that was inlined into it. */
@@ -35,6 +37,7 @@ struct stack_label {
 	__u32 module;	/* id; 0: unknown */
 	__u32 function; /* id of the first that looks so; 0: without a name */
 	bool inlined;
+	bool of_library; /* a wrapper, or a library's own function */
 };
 
 /* No two labels are alike in all but the function. Read freely. */

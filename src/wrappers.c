@@ -19,7 +19,8 @@ static const char blanks[] = " \t\r";
 struct pattern {
 	const char *module; /* NULL: any */
 	const char *name;
-	bool shows; /* it takes back what those before it say */
+	bool folds; /* a library's function, and not a wrapper */
+	bool shows; /* it takes back what those of its kind before it say */
 };
 
 struct wrappers {
@@ -73,6 +74,10 @@ static int parse_line(struct wrappers *wrappers, char *line)
 		return 0;
 	if (*line == '!') {
 		pattern.shows = true;
+		line++;
+	}
+	if (*line == '~') {
+		pattern.folds = true;
 		line++;
 	}
 	if (*line == '@') {
@@ -229,16 +234,27 @@ static const char *basename_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-bool wrappers__hides(const struct wrappers *wrappers, const char *name, const char *module_path)
+static bool is_listed(const struct wrappers *wrappers, bool folds, const char *name,
+		      const char *module_path)
 {
 	const char *module = module_path ? basename_of(module_path) : "";
 
 	for (size_t i = wrappers->n_patterns; i; i--) {
 		const struct pattern *pattern = &wrappers->patterns[i - 1];
 
-		if (matches(pattern->name, name) &&
+		if (pattern->folds == folds && matches(pattern->name, name) &&
 		    (!pattern->module || matches(pattern->module, module)))
 			return !pattern->shows;
 	}
 	return false;
+}
+
+bool wrappers__hides(const struct wrappers *wrappers, const char *name, const char *module_path)
+{
+	return is_listed(wrappers, false, name, module_path);
+}
+
+bool wrappers__folds(const struct wrappers *wrappers, const char *name, const char *module_path)
+{
+	return is_listed(wrappers, true, name, module_path);
 }

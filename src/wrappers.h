@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions that only pass a request for memory on, which reports leave out: allocprof-wrappers(5). */
+/* Functions that reports leave out, since they only pass a request for memory on or are a library's
+ * inner ones: allocprof-wrappers(5). */
 #ifndef ALLOCPROF_WRAPPERS_H
 #define ALLOCPROF_WRAPPERS_H
 
@@ -20,5 +21,9 @@ void wrappers__free(struct wrappers *wrappers);
  * Where it is asked about all frames of a stack, only the innermost ones in a row are to go, and one
  * has to stay. */
 bool wrappers__hides(const struct wrappers *wrappers, const char *name, const char *module_path);
+
+/* Whether it is a library's own function, of which in a row only the outermost, that was called from
+ * without, is to stay. */
+bool wrappers__folds(const struct wrappers *wrappers, const char *name, const char *module_path);
 
 #endif

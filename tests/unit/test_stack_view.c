@@ -140,9 +140,7 @@ static void test_wrappers_are_left_out(void **state)
 		size_t n;
 		const char *wanted;
 	} cases[] = {
-		{ { OPERATOR_NEW, PUSH_BACK, MAIN },
-		  3,
-		  "std::vector<int>::_M_realloc_insert* | std::vector<int>::push_back | main" },
+		{ { OPERATOR_NEW, PUSH_BACK, MAIN }, 3, "std::vector<int>::push_back | main" },
 		{ { OPERATOR_NEW, MAIN }, 2, "main" },
 		/* Only the innermost ones in a row. */
 		{ { MAIN, OPERATOR_NEW, MAIN }, 3, "main | operator new | main" },
@@ -151,6 +149,14 @@ static void test_wrappers_are_left_out(void **state)
 		{ { OPERATOR_NEW, XMALLOC }, 2, "xmalloc" },
 		{ { XMALLOC }, 1, "xmalloc" },
 		{ { 0 }, 0, "" },
+		/* Of a library's functions the one that was called, wherever the row is. */
+		{ { PUSH_BACK, MAIN, PUSH_BACK, PUSH_BACK, MAIN },
+		  5,
+		  "std::vector<int>::push_back | main | std::vector<int>::push_back | main" },
+		{ { MAIN, NO_NAME, PUSH_BACK },
+		  3,
+		  "main | [libfoo.so.1+0x1004] | std::vector<int>::push_back" },
+		{ { PUSH_BACK }, 1, "std::vector<int>::push_back" },
 	};
 	struct profile *profile = make_profile();
 	struct wrappers *wrappers;
@@ -166,7 +172,11 @@ static void test_wrappers_are_left_out(void **state)
 	assert_view(
 		profile, 1,
 		(struct stack_view_options){ .wrappers = wrappers, .names = STACK_NAMES_LINKED },
-		"b* | c | main");
+		"c | main");
+	assert_view(profile, 1,
+		    (struct stack_view_options){ .wrappers = wrappers, .all_frames = true },
+		    "operator new | std::allocator<int>::allocate* | "
+		    "std::vector<int>::_M_realloc_insert* | std::vector<int>::push_back | main");
 	assert_view(profile, 1,
 		    (struct stack_view_options){ .wrappers = wrappers, .no_inline = true },
 		    "std::vector<int>::push_back | main");

@@ -84,11 +84,32 @@ static void test_built_in(void **state)
 	wrappers__free(wrappers);
 }
 
+static void test_libraries(void **state)
+{
+	static const char *const folded[] = {
+		"std::vector<int>::push_back",
+		"std::__detail::_Hashtable<*>",
+		"__gnu_cxx::new_allocator<int>::allocate",
+		"__cxxabiv1::__cxa_vec_new",
+	};
+	static const char *const kept[] = { "main", "my::std::vector", "stdx::f", "operator new" };
+	struct wrappers *wrappers = load(NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(folded); i++)
+		if (!wrappers__folds(wrappers, folded[i], NULL))
+			fail_msg("%s is a library's", folded[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (wrappers__folds(wrappers, kept[i], "/bin/app"))
+			fail_msg("%s is no library's", kept[i]);
+	wrappers__free(wrappers);
+}
+
 static void test_users_lists(void **state)
 {
 	static const char own[] = "  my_alloc*\t\r\n\n # comment\n!xmalloc\n@libc.so* strdup\n"
 				  "@lib*.so.1\toperator delete[]\n*_end";
-	static const char extra[] = "xmalloc\n!@bad.so my_alloc_*\n**a**b**";
+	static const char extra[] = "xmalloc\n!@bad.so my_alloc_*\n**a**b**\n~boost::*\n"
+				    "!~std::thread*\n!~std::allocator<*\n~@libQt* Q*";
 	char dir[] = "/tmp/allocprof-test.XXXXXX", own_path[64], extra_path[64];
 	struct wrappers *wrappers;
 
@@ -122,6 +143,14 @@ static void test_users_lists(void **state)
 	assert_true(wrappers__hides(wrappers, "xaxbx", NULL));
 	assert_true(wrappers__hides(wrappers, "ab", NULL));
 	assert_false(wrappers__hides(wrappers, "ba", NULL));
+	assert_true(wrappers__folds(wrappers, "boost::pool<>::malloc", NULL));
+	assert_false(wrappers__hides(wrappers, "boost::pool<>::malloc", NULL));
+	assert_false(wrappers__folds(wrappers, "std::thread::thread", NULL));
+	/* What one kind of line takes back, the other still says. */
+	assert_false(wrappers__folds(wrappers, "std::allocator<int>::allocate", NULL));
+	assert_true(wrappers__hides(wrappers, "std::allocator<int>::allocate", NULL));
+	assert_true(wrappers__folds(wrappers, "QList::append", "/lib/libQt5Core.so.5"));
+	assert_false(wrappers__folds(wrappers, "QList::append", "/bin/app"));
 	wrappers__free(wrappers);
 
 	unlink(own_path);
@@ -173,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_built_in),
+		cmocka_unit_test(test_libraries),
 		cmocka_unit_test(test_users_lists),
 		cmocka_unit_test(test_bad_lists),
 	};
