@@ -72,11 +72,11 @@ def show(value, form="{:.2f}", none=NONE):
 def show_size(size):
     if size is None:
         return NONE
-    for unit in ("B", "KB", "MB"):
+    for unit in ("B", "KiB", "MiB"):
         if size < 1000:
             return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} GB"
+        size /= 1024
+    return f"{size:.3g} GiB"
 
 
 def show_lost(results, target, tool):

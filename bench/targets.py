@@ -47,8 +47,8 @@ def jq_target(directory, scale):
         path = directory / f"{size}.json"
         write_json(path, entries)
         argvs[size] = [jq, "length", str(path)]
-    mb = path.stat().st_size / 1e6
-    return Target("jq", f"jq length on {mb:.1f} MB of JSON", argvs,
+    mib = path.stat().st_size / 2**20
+    return Target("jq", f"jq length on {mib:.1f} MiB of JSON", argvs,
                   missing="" if jq else "jq is not installed")
 
 

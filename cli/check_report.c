@@ -71,7 +71,8 @@ static void print_figure(const struct check_result *result, const struct figure_
 {
 	fprintf(to, "%s %s", budget__figure_name(figure), signed_count(range->min).text);
 	if (range->max != range->min)
-		fprintf(to, " to %s in %zu runs", signed_count(range->max).text, result->n_runs);
+		fprintf(to, " to %s in %s runs", signed_count(range->max).text,
+			number__count(result->n_runs).text);
 	print_limits(limit, figure, range->min, to);
 }
 

@@ -9,6 +9,7 @@
 #include "data_paths.h"
 #include "error.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
@@ -80,9 +81,10 @@ static int run_archive(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	message__print("%u files, %.1f MB, in %s; unpack it and name the directory with "
+	message__print("%s files, %s, in %s; unpack it and name the directory with "
 		       "`allocprof symbolize --debug-dir`",
-		       result.files, result.size_bytes / 1e6, options.paths.output);
+		       number__count(result.files).text,
+		       number__bytes(result.size_bytes, false).text, options.paths.output);
 	return EXIT_GOOD;
 }
 

@@ -9,6 +9,7 @@
 #include "kernel.h"
 #include "measure.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "probes.h"
 #include "profile.h"
@@ -64,8 +65,8 @@ static bool print_program(const char *name, bool stacks, bool live, struct error
 
 	if (session__open(&options, &session, error))
 		return false;
-	printf("  %-22s yes  accepted by the verifier after %u instructions of 1000000\n", name,
-	       session__verified_instructions(session));
+	printf("  %-22s yes  accepted by the verifier after %s instructions of 1,000,000\n", name,
+	       number__count(session__verified_instructions(session)).text);
 	session__close(session);
 	return true;
 }

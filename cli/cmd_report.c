@@ -193,11 +193,14 @@ static int prepare(struct report_options *options, struct selected *selected,
 
 	output->sort = choose_sort(options);
 	output->cost = choose_cost(options);
+	output->with_growth = options->choice.filter.options.leaks ||
+			      options->choice.filter.options.older.is_given;
 	err = selected__open(selected, &options->choice, output->cost, error);
 	if (err)
 		return err;
 	output->report = report__new(selected->profile, selected->groups, &selected->filtered,
-				     choose_roots(options, selected, output->cost), output->sort);
+				     choose_roots(options, selected, output->cost), output->sort,
+				     output->with_growth);
 	if (!output->report)
 		return error__set(error, -ENOMEM, "cannot report: out of memory");
 	output->profile = selected->profile;

@@ -8,6 +8,7 @@
 #include "data_paths.h"
 #include "error.h"
 #include "message.h"
+#include "number.h"
 #include "options.h"
 #include "profile.h"
 #include "profile_offline.h"
@@ -112,8 +113,9 @@ static int run_symbolize(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	message__print("%llu of %zu places in code have a name in %s", count_named(profile),
-		       profile->n_frames, options.paths.output);
+	message__print("%s of %s places in code have a name in %s",
+		       number__count(count_named(profile)).text,
+		       number__count(profile->n_frames).text, options.paths.output);
 	return EXIT_GOOD;
 }
 

@@ -115,9 +115,9 @@ static bool report_unprobed(const struct profile *profile, const struct telling 
 	if (!n)
 		return false;
 	say(telling,
-	    "%zu allocator%s of the target %s probed late or not at all: %s; this "
+	    "%s allocator%s of the target %s probed late or not at all: %s; this "
 	    "profile is not complete",
-	    n, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
+	    number__count(n).text, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
 	return true;
 }
 
@@ -144,9 +144,9 @@ static bool report_window(const struct profile *profile, const struct telling *t
 		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
 		say(telling,
-		    "the stacks of %llu calls do not tell whether they are within the window; "
+		    "the stacks of %s calls do not tell whether they are within the window; "
 		    "this profile is not complete",
-		    undecided);
+		    number__count(undecided).text);
 	return *opened == '0' || undecided;
 }
 

@@ -17,6 +17,7 @@
 #include "control_directory.h"
 #include "error.h"
 #include "measure.h"
+#include "number.h"
 #include "progress.h"
 
 /* Times that a moment is looked for at which nothing is allocated. */
@@ -130,7 +131,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 		len = snprintf(text, sizeof(text), "1%s",
 			       error.text[0] ? error.text : strerror(-err));
 	else
-		len = snprintf(text, sizeof(text), "0%llu calls in %s", calls, path);
+		len = snprintf(text, sizeof(text), "0%s calls in %s", number__count(calls).text,
+			       path);
 	if (len >= (int)sizeof(text))
 		len = sizeof(text) - 1;
 	_exit(write(fd, text, len) != len);

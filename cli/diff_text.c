@@ -194,7 +194,7 @@ static void print_header(const struct diff_output *output)
 		if (runs_text__taken(output->profiles[side], run))
 			fprintf(to, "; %s", run);
 		if (profile->n_runs > 1)
-			fprintf(to, "; %zu runs, %s to %s", profile->n_runs,
+			fprintf(to, "; %s runs, %s to %s", number__count(profile->n_runs).text,
 				number__count(profile->min).text, number__count(profile->max).text);
 		if (profile->is_sampled)
 			fprintf(to, "; sampled, %s to %s", number__count(profile->min).text,
@@ -244,8 +244,8 @@ static void print_pair(const struct diff_output *output, const struct diff_mark 
 		for (size_t j = from; j <= to && j < n && i < n; j++)
 			near |= differs(&marks[j]);
 		if (skipped && (near || i == n)) {
-			fprintf(output->terminal.to, "        ... %zu frame%s alike\n", skipped,
-				skipped == 1 ? "" : "s");
+			fprintf(output->terminal.to, "        ... %s frame%s alike\n",
+				number__count(skipped).text, skipped == 1 ? "" : "s");
 			skipped = 0;
 		}
 		if (!near) {

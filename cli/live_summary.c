@@ -53,8 +53,10 @@ void live_summary__print(const struct session_live *live, const struct selection
 		       within(of_temporary, temporary, temporary_bytes).text,
 		       number__share(temporary, allocations).text);
 	if (live->memory.bytes >= MUCH_KERNEL_MEMORY)
-		message__print("the kernel kept %s for it, %llu bytes a live block",
+		message__print("the kernel kept %s for it, %s bytes a live block",
 			       number__bytes(live->memory.bytes, false).text,
-			       live->memory.entries ? live->memory.bytes / live->memory.entries
-						    : 0);
+			       number__count(live->memory.entries
+						     ? live->memory.bytes / live->memory.entries
+						     : 0)
+				       .text);
 }

@@ -402,16 +402,16 @@ void measure__report_gaps(const struct session *session, const struct session_re
 				      "the blocks of ", "calls are not followed",
 				      reason__untracked(reason));
 	if (results->processes_unfollowed)
-		message__print("not complete: %llu processes could not be followed",
-			       results->processes_unfollowed);
+		message__print("not complete: %s processes could not be followed",
+			       number__count(results->processes_unfollowed).text);
 	if (results->relabelled)
 		message__print(
-			"not exact: %llu calls are counted under the function that they led to",
-			results->relabelled);
+			"not exact: %s calls are counted under the function that they led to",
+			number__count(results->relabelled).text);
 	if (results->mappings_lost)
-		message__print("not complete: %llu mappings of files went unnoticed, and with them "
+		message__print("not complete: %s mappings of files went unnoticed, and with them "
 			       "perhaps an allocator",
-			       results->mappings_lost);
+			       number__count(results->mappings_lost).text);
 	window_options__report_gaps(&results->window);
 	stat_regions__report_gaps(session, results);
 	if (results->target_runs)
@@ -420,7 +420,8 @@ void measure__report_gaps(const struct session *session, const struct session_re
 		message__print("process %d has ended, and the recording with it",
 			       results->target_pid);
 	if (results->processes_left)
-		message__print("%llu process%s that the command started go%s on without probes",
-			       results->processes_left, results->processes_left == 1 ? "" : "es",
+		message__print("%s process%s that the command started go%s on without probes",
+			       number__count(results->processes_left).text,
+			       results->processes_left == 1 ? "" : "es",
 			       results->processes_left == 1 ? "es" : "");
 }

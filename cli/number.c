@@ -25,22 +25,24 @@ struct number_text number__count(__u64 value)
 
 struct number_text number__bytes(__u64 bytes, bool exact)
 {
-	static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	struct number_text result;
 	double value = bytes;
 	size_t unit = 0;
 
 	if (exact)
 		return number__count(bytes);
-	/* 999.95 would be printed as 1000. */
-	for (; value >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
-		value /= 1000;
-	snprintf(result.text, sizeof(result.text), "%.*f %s",
-		 !unit		 ? 0
-		 : value < 9.995 ? 2
-		 : value < 99.95 ? 1
-				 : 0,
-		 value, units[unit]);
+	/* 1023.5 would be printed as 1024. */
+	for (; value >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+		value /= 1024;
+	if (!unit)
+		snprintf(result.text, sizeof(result.text), "%.28s B", number__count(bytes).text);
+	else
+		snprintf(result.text, sizeof(result.text), "%.*f %s",
+			 value < 9.995	 ? 2
+			 : value < 99.95 ? 1
+					 : 0,
+			 value, units[unit]);
 	return result;
 }
 

@@ -14,7 +14,7 @@ struct number_text {
 
 /* "1,234,567" */
 struct number_text number__count(__u64 value);
-/* "1.23 MB", of 1000 each, or the same as number__count() where @exact. */
+/* "1.23 MiB", of 1024 each, or the same as number__count() where @exact. */
 struct number_text number__bytes(__u64 bytes, bool exact);
 /* "61.2 %"; "-" of nothing. What is not nothing is not 0.0 %, and what is not all not 100.0 %. */
 struct number_text number__share(__u64 part, __u64 whole);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "number.h"
 #include "terminal.h"
 
 #define WAIT_NS	 2000000000ULL
@@ -90,9 +91,10 @@ void progress__show(struct progress *progress, const char *what, size_t done, si
 	if (!progress__is_due(progress))
 		return;
 	if (total)
-		progress__draw("%s: %zu of %zu", what, done, total);
+		progress__draw("%s: %s of %s", what, number__count(done).text,
+			       number__count(total).text);
 	else
-		progress__draw("%s: %zu", what, done);
+		progress__draw("%s: %s", what, number__count(done).text);
 }
 
 bool progress__is_shown(void)

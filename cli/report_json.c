@@ -118,6 +118,19 @@ static json_object *frame_at(const struct report_output *output, __u32 label)
 				: label - output->groups->n_end_labels);
 }
 
+/* NULL where it is not known. */
+static json_object *json_growth(const struct growth *growth)
+{
+	json_object *object;
+
+	if (!growth->is_known)
+		return NULL;
+	object = json_object_new_object();
+	add(object, "growing", json_object_new_boolean(growth->is_growing));
+	add(object, "bytes_per_second", json__seconds(growth->bytes_per_second));
+	return object;
+}
+
 static json_object *json_entry(const struct report_output *output, const struct report_entry *entry)
 {
 	const struct stack_group *group = &output->groups->groups[entry->group];
@@ -132,6 +145,8 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	add(object, "selected", json_selection(output, &entry->selected, false));
 	add(object, "all", json_selection(output, &entry->whole, true));
 	add(object, "end", json__string(profile__stack_end_name(group->end)));
+	if (output->with_growth)
+		add(object, "growth", json_growth(&entry->growth));
 	add(object, "frames", frames);
 	return object;
 }

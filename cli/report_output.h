@@ -25,6 +25,7 @@ struct report_output {
 	size_t top;	   /* stacks to print */
 	double min_share;
 	bool tree, bottom_up, histogram;
+	bool with_growth; /* whether stacks were still growing is said */
 	struct terminal terminal;
 };
 

@@ -190,7 +190,36 @@ static const char *name_unit(const struct report_output *output)
 	return filter__has_live(output->profile) ? "blocks" : "calls";
 }
 
-/* "Leaked: 12.3 MB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
+/* Which of the stacks were still growing, and how fast. */
+static void print_growth(const struct report_output *output)
+{
+	const struct report *report = output->report;
+	FILE *to = output->terminal.to;
+	double bytes_per_second = 0;
+	size_t n = 0, n_known = 0;
+
+	for (size_t i = 0; i < report->n_entries; i++) {
+		const struct growth *growth = &report->entries[i].growth;
+
+		n_known += growth->is_known;
+		if (growth->is_growing) {
+			bytes_per_second += growth->bytes_per_second;
+			n++;
+		}
+	}
+	if (!n_known)
+		return;
+	terminal__set_colour(&output->terminal, COLOUR_BOLD);
+	fputs("Still growing at the end", to);
+	terminal__set_colour(&output->terminal, COLOUR_NONE);
+	if (n)
+		fprintf(to, ": %s stack%s, by %s a second\n", number__count(n).text,
+			n == 1 ? "" : "s", phrase_bytes(output, bytes_per_second).text);
+	else
+		fputs(": none\n", to);
+}
+
+/* "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
 void report_output__title(const struct report_output *output)
 {
 	const struct report *report = output->report;
@@ -219,6 +248,8 @@ void report_output__title(const struct report_output *output)
 	if (part < all)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
+	if (output->with_growth)
+		print_growth(output);
 }
 
 /* What the columns of a row are, left to right. */
@@ -274,6 +305,17 @@ static const char *share_title(const struct report_output *output)
 	return strcmp(what, "allocated") ? what : "selected";
 }
 
+static void add_growth(const struct report_output *output, struct row *row,
+		       const struct growth *growth)
+{
+	struct number_text text = { "no" };
+
+	if (growth->is_growing)
+		snprintf(text.text, sizeof(text.text), "+%.20s/s",
+			 bytes_text(output, growth->bytes_per_second).text);
+	add_cell(row, "growing", text, growth->is_growing ? COLOUR_RED : COLOUR_NONE);
+}
+
 /* Fills the cells of @row; the titles are the same for all entries. */
 static void fill_row(const struct report_output *output, const struct report_entry *entry,
 		     struct row *row)
@@ -309,7 +351,10 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		add_cell(row, "alive bytes", bytes_text(output, whole->live_bytes), COLOUR_NONE);
 		add_age(output, row, entry);
 	}
-	if (strcmp(title, "temporary"))
+	/* A row is to fit into 80 columns. Growth is known of all stacks or of none. */
+	if (entry->growth.is_known)
+		add_growth(output, row, &entry->growth);
+	else if (strcmp(title, "temporary"))
 		add_cell(row, "temporary", number__share(whole->temporary, whole->allocations),
 			 COLOUR_NONE);
 }
@@ -377,15 +422,16 @@ static void print_rest(const struct report_output *output, size_t shown)
 {
 	const struct report *report = output->report;
 	__u64 rest = cost__of(output->cost, &report->total);
+	size_t more = report->n_entries - shown;
 
-	if (shown == report->n_entries)
+	if (!more)
 		return;
 	for (size_t i = 0; i < shown; i++)
 		rest -= cost__of(output->cost, &report->entries[i].selected);
-	fprintf(output->terminal.to, "\n%s more stacks, %s of all %s; --top=0 prints them too\n",
-		number__count(report->n_entries - shown).text,
-		number__share(rest, cost__of(output->cost, &report->whole)).text,
-		name_unit(output));
+	fprintf(output->terminal.to, "\n%s more stack%s, %s of all %s; --top=0 prints %s too\n",
+		number__count(more).text, more == 1 ? "" : "s",
+		number__share(rest, cost__of(output->cost, &report->whole)).text, name_unit(output),
+		more == 1 ? "it" : "them");
 }
 
 void report_output__table(const struct report_output *output)

@@ -69,12 +69,12 @@ void stat_regions__report_gaps(const struct session *session, const struct sessi
 		message__print("regions not complete: %s", gap);
 	for (int i = 0; i < AP_REGION_GAPS; i++)
 		if (regions->gaps[i])
-			message__print("regions not complete: %llu %s", regions->gaps[i],
-				       region_gap__words(i));
+			message__print("regions not complete: %s %s",
+				       number__count(regions->gaps[i]).text, region_gap__words(i));
 	if (regions->unnoticed)
 		message__print(
-			"regions not complete: %llu beginnings or ends of regions went unnoticed",
-			regions->unnoticed);
+			"regions not complete: %s beginnings or ends of regions went unnoticed",
+			number__count(regions->unnoticed).text);
 }
 
 static void add(json_object *object, const char *key, json_object *value)

@@ -128,8 +128,8 @@ int stat_report__text(const struct session *session, const struct measure *measu
 			results->target_pid);
 	if (results->processes_left)
 		fprintf(to,
-			"\n Of the processes that the command started %llu go on without probes.\n",
-			results->processes_left);
+			"\n Of the processes that the command started %s go on without probes.\n",
+			number__count(results->processes_left).text);
 	fputc('\n', to);
 	return fflush(to) ? -errno : 0;
 }

@@ -117,11 +117,12 @@ static void print_title(const struct stat_series *stat, const struct series_end 
 	fprintf(to, "\n Allocation counts for '");
 	for (char **word = stat->measure->argv; *word; word++)
 		fprintf(to, "%s%s", word == stat->measure->argv ? "" : " ", *word);
-	fprintf(to, "', %zu run%s", stat->n_runs, stat->n_runs == 1 ? "" : "s");
+	fprintf(to, "', %s run%s", number__count(stat->n_runs).text, stat->n_runs == 1 ? "" : "s");
 	if (stat->n_runs < stat->series->runs)
-		fprintf(to, " of %llu", stat->series->runs);
+		fprintf(to, " of %s", number__count(stat->series->runs).text);
 	if (stat->series->warmup)
-		fprintf(to, " after %llu that did not count", stat->series->warmup);
+		fprintf(to, " after %s that did not count",
+			number__count(stat->series->warmup).text);
 	if (stat->per > 1)
 		fprintf(to, ", per %s", number__count(stat->per).text);
 	fprintf(to, ":\n\n");

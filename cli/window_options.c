@@ -52,12 +52,12 @@ void window_options__report_gaps(const struct session_window *window)
 	if (!window->opened)
 		message__print("nothing was measured: %s", window->why);
 	if (window->undecided)
-		message__print("not complete: the stacks of %llu calls ended before they told "
+		message__print("not complete: the stacks of %s calls ended before they told "
 			       "whether they were within",
-			       window->undecided);
+			       number__count(window->undecided).text);
 	if (window->unnoticed)
-		message__print("not complete: %llu beginnings or ends of the window went unnoticed",
-			       window->unnoticed);
+		message__print("not complete: %s beginnings or ends of the window went unnoticed",
+			       number__count(window->unnoticed).text);
 }
 
 int window_options__status(const struct session_results *results)

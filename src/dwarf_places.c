@@ -21,7 +21,7 @@
 /* libdw needs 100 bytes for each row of a line table, and a row takes no less than one. */
 #define MAX_LINE_PROGRAM_BYTES (32ULL << 20)
 
-/* Rows of line tables, which libdw keeps until its handle is closed: some 100 MB of them. */
+/* Rows of line tables, which libdw keeps until its handle is closed: some 100 MiB of them. */
 #define MAX_KEPT_ROWS (1UL << 20)
 
 /* A split unit's file has only names in its line table. */

@@ -12,7 +12,7 @@
 #include "stack_view.h"
 
 /*
- * Lines are never built to be compared: each is a list of ranks, and a million lines cost 24 MB.
+ * Lines are never built to be compared: each is a list of ranks, and a million lines cost 23 MiB.
  * Names hold neither ';' nor ' ', so the order of lines is that of their names, first to last, each
  * with the character that ends it.
  */

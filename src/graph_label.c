@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph_axis.h"
 #include "graph_data.h"
 #include "stack_groups.h"
 
@@ -28,10 +29,12 @@ static int label_group(const struct stack_groups *groups, const struct stack_gro
 static int label_series(const struct stack_groups *groups, const struct graph_series *series,
 			struct graph_label *label)
 {
+	char count[32];
+
 	if (series->stack)
 		return label_group(groups, &groups->groups[series->group], label);
-	if (asprintf(&label->name, "%zu other stack%s", series->n_stacks,
-		     series->n_stacks == 1 ? "" : "s") < 0)
+	graph_axis__print_count(series->n_stacks, count, sizeof(count));
+	if (asprintf(&label->name, "%s other stack%s", count, series->n_stacks == 1 ? "" : "s") < 0)
 		label->name = NULL;
 	return label->name ? 0 : -ENOMEM;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "error.h"
 #include "profile.h"
 #include "stack_groups.h"
 
@@ -14,7 +15,7 @@ static bool ran_to_exit(const struct profile *profile, const struct profile_coun
 {
 	const struct profile_process *process = &profile->processes[count->process - 1];
 
-	return process->end_ns && !process->execed && !profile__meta(profile, "attached_pid");
+	return process->end_ns && !process->execed;
 }
 
 static bool match_entry(const void *owner, __u32 at, const void *key)
@@ -52,15 +53,33 @@ static struct report_entry *get_entry(struct report *report, struct hash_table *
 	return &report->entries[at - 1];
 }
 
-static int add_up(struct report *report, const struct filtered *filtered, const __u32 *roots)
+/* @entries: by count's id - 1, index + 1; 0: none. */
+static int measure_growth(struct report *report, const __u32 *entries)
+{
+	_cleanup_(free_ptr) struct growth *growths =
+		calloc(report->n_entries + 1, sizeof(*growths));
+	struct error error;
+	int err;
+
+	if (!growths)
+		return -ENOMEM;
+	err = growth__measure(report->profile, entries, report->n_entries, growths, &error);
+	for (size_t i = 0; i < report->n_entries && !err; i++)
+		report->entries[i].growth = growths[i];
+	return err;
+}
+
+static int add_up(struct report *report, const struct filtered *filtered, const __u32 *roots,
+		  bool with_growth)
 {
 	const struct profile *profile = report->profile;
+	_cleanup_(free_ptr) __u32 *entries = calloc(profile->n_counts + 1, sizeof(*entries));
 	struct hash_table index = { 0 };
 	__u64 seed = hash_seed();
 	int err = 0;
 
 	report->entries = calloc(profile->n_counts + 1, sizeof(*report->entries));
-	if (!report->entries)
+	if (!report->entries || !entries)
 		return -ENOMEM;
 	report->at_exit = true;
 	for (size_t i = 0; i < profile->n_counts && !err; i++) {
@@ -75,6 +94,7 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 			err = -ENOMEM;
 			break;
 		}
+		entries[i] = entry - report->entries + 1;
 		filter__whole(profile, &filtered->runs, count, &whole);
 		selection__add(&entry->whole, &whole);
 		selection__add(&entry->selected, &filtered->counts[i]);
@@ -82,7 +102,7 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 			entry->at_exit = report->at_exit = false;
 	}
 	hash_table__release(&index);
-	return err;
+	return err || !with_growth ? err : measure_growth(report, entries);
 }
 
 static char *root_text(const struct profile *profile, const struct profile_thread *thread,
@@ -138,7 +158,7 @@ static int label_roots(const struct profile *profile, struct stack_groups *group
 }
 
 static int fill(struct report *report, struct stack_groups *groups, const struct filtered *filtered,
-		enum report_by by)
+		enum report_by by, bool with_growth)
 {
 	const struct profile *profile = report->profile;
 	_cleanup_(free_ptr) __u32 *roots = calloc(profile->n_threads + 1, sizeof(*roots));
@@ -150,7 +170,7 @@ static int fill(struct report *report, struct stack_groups *groups, const struct
 		memset(roots, 0xff, profile->n_threads * sizeof(*roots));
 	else
 		err = label_roots(profile, groups, by, roots);
-	return err ? err : add_up(report, filtered, roots);
+	return err ? err : add_up(report, filtered, roots, with_growth);
 }
 
 static void drop_empty(struct report *report, enum cost cost)
@@ -206,7 +226,8 @@ static int compare_entries(const void *left, const void *right, void *context)
 }
 
 struct report *report__new(const struct profile *profile, struct stack_groups *groups,
-			   const struct filtered *filtered, enum report_by by, int sort)
+			   const struct filtered *filtered, enum report_by by, int sort,
+			   bool with_growth)
 {
 	struct report *report = calloc(1, sizeof(*report));
 	struct order order = { groups, sort };
@@ -219,7 +240,7 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 	report->whole = filtered->whole;
 	report->end_ns = filtered->end_ns;
 	report->epoch_ns = filtered->epoch_ns;
-	if (fill(report, groups, filtered, by)) {
+	if (fill(report, groups, filtered, by, with_growth)) {
 		report__free(report);
 		return NULL;
 	}

@@ -10,6 +10,7 @@
 
 #include "abi.h"
 #include "filter.h"
+#include "growth.h"
 #include "selection.h"
 
 struct profile;
@@ -23,7 +24,8 @@ struct report_entry {
 	__u32 root;  /* label of the process or thread, or REPORT_NO_ROOT */
 	enum ap_function function;
 	struct selection selected, whole; /* what passed the filter, and all there is */
-	bool at_exit; /* every live block selected is of a process that ran to its exit */
+	bool at_exit;	      /* every live block selected is of a process that ran to its exit */
+	struct growth growth; /* of all its blocks, where it was asked for */
 };
 
 struct report {
@@ -49,10 +51,12 @@ enum report_by {
 	REPORT_BY_THREAD, /* and by process */
 };
 
-/* Adds up @filtered by stack and @by and sorts by @sort (an enum cost or REPORT_OLDEST). All arguments
- * must outlive the report. NULL without memory. */
+/* Adds up @filtered by stack and @by and sorts by @sort (an enum cost or REPORT_OLDEST). @with_growth: it
+ * is also found out which entries were still growing at the end. All arguments must outlive the report. NULL
+ * without memory. */
 struct report *report__new(const struct profile *profile, struct stack_groups *groups,
-			   const struct filtered *filtered, enum report_by by, int sort);
+			   const struct filtered *filtered, enum report_by by, int sort,
+			   bool with_growth);
 void report__free(struct report *report);
 
 /* Whether what is selected, in @cost, is of processes with more than one name. */

@@ -80,15 +80,15 @@ def check_users_code(allocprof, cwd):
     text, status = on_terminal([allocprof, "report", "--tree", "--leaks"], cwd, **plain)
     expect("the exit status of report --tree", 0, status)
     expect("report --tree at 80 columns",
-           ["91.9 %   320 kB   5,000  ├─ ... > app::session_store::remember > ... > malloc"],
+           ["91.9 %   312 KiB   5,000  ├─ ... > app::session_store::remember > ... > malloc"],
            lines_with(text, "session_store"))
     text, _ = on_terminal([allocprof, "report", "--tree", "--leaks"], cwd, 160, **plain)
     expect("report --tree at 160 columns",
-           ["91.9 %   320 kB   5,000  ├─ app::sessions::accept_connection > app::session_store::remember > "
+           ["91.9 %   312 KiB   5,000  ├─ app::sessions::accept_connection > app::session_store::remember > "
             "std::vector<app::sessions::session>::push_back > malloc"],
            [line.replace(" (inlined)", "") for line in lines_with(text, "session_store")])
     for raw in [[], ["--raw-stacks"]]:
-        for columns in (40, 60, 80, 100, 140):
+        for columns in (44, 60, 80, 100, 140):
             text, _ = on_terminal([allocprof, "report", "--tree", "--leaks", *raw], cwd, columns,
                                   **plain)
             tree = text[text.index("> called function"):].splitlines()[1:]

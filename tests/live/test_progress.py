@@ -92,7 +92,7 @@ def test_progress(runner, allocprof, target, tmp_path, command, ends):
     screen = terminal.screen()
     found = progress_of(screen)
     assert calls_of(found[0]) == 0 and calls_of(found[-1]) == 1234
-    assert (found[-1][3] == ", 59.2 kB live") == ("--live" in command)
+    assert (found[-1][3] == ", 57.8 KiB live") == ("--live" in command)
     lines = without_progress(screen)
     assert len(lines) == len(ends) and \
         all(line.startswith(f"allocprof: {end}") for line, end in zip(lines, ends)), lines

@@ -15,10 +15,12 @@ static void test_prints(void **state)
 	assert_string_equal(number__bytes(1234567, true).text, "1,234,567");
 	assert_string_equal(number__bytes(0, false).text, "0 B");
 	assert_string_equal(number__bytes(999, false).text, "999 B");
-	assert_string_equal(number__bytes(1000, false).text, "1.00 kB");
-	assert_string_equal(number__bytes(999999, false).text, "1.00 MB");
-	assert_string_equal(number__bytes(12345678, false).text, "12.3 MB");
-	assert_string_equal(number__bytes(UINT64_MAX, false).text, "18.4 EB");
+	assert_string_equal(number__bytes(1023, false).text, "1,023 B");
+	assert_string_equal(number__bytes(1024, false).text, "1.00 KiB");
+	assert_string_equal(number__bytes(1023 << 10, false).text, "1023 KiB");
+	assert_string_equal(number__bytes((1 << 20) - 1, false).text, "1.00 MiB");
+	assert_string_equal(number__bytes(12345678, false).text, "11.8 MiB");
+	assert_string_equal(number__bytes(UINT64_MAX, false).text, "16.0 EiB");
 	assert_string_equal(number__share(1, 0).text, "-");
 	assert_string_equal(number__share(0, 5).text, "0.0 %");
 	assert_string_equal(number__share(1, 1000000).text, "<0.1 %");

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "growth.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "profile.h"
+#include "profile_runs.h"
+#include "run_clocks.h"
+
+/* In a shorter half its quarters would be of one epoch. More than there ever are is a damaged file. */
+#define LEAST_EPOCHS 8
+#define MOST_EPOCHS  65536
+/* Standard deviations that the line has to rise by. */
+#define DEVIATIONS 2
+
+/* The epochs of the last half. */
+struct half {
+	__u64 first, n;
+	__u64 epoch_ns;
+};
+
+/* Lifetimes in the order of their groups. */
+struct grouped {
+	__u32 *lifetimes; /* indexes */
+	size_t *starts;	  /* by group; and their end */
+};
+
+/* At the end of epoch number @at of the half all of @bytes change. */
+static void change(const struct half *half, __u64 *deltas, __u64 epoch, __u64 bytes)
+{
+	__u64 at = epoch > half->first ? epoch - half->first : 0;
+
+	if (at < half->n)
+		deltas[at] += bytes;
+}
+
+/* The live bytes of lifetimes @from to @to at the end of each epoch. Sums are modulo 2^64 on the way. */
+static void follow(const struct profile *profile, const struct half *half, const __u32 *lifetimes,
+		   size_t n, __u64 *live_bytes)
+{
+	memset(live_bytes, 0, half->n * sizeof(*live_bytes));
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_lifetime *lifetime = &profile->lifetimes[lifetimes[i]];
+
+		change(half, live_bytes, lifetime->born, lifetime->size_bytes);
+		if (lifetime->died != PROFILE_LIVE)
+			change(half, live_bytes, lifetime->died, -lifetime->size_bytes);
+	}
+	for (__u64 i = 1; i < half->n; i++)
+		live_bytes[i] += live_bytes[i - 1];
+}
+
+static double mean(const __u64 *values, __u64 n)
+{
+	double sum = 0;
+
+	for (__u64 i = 0; i < n; i++)
+		sum += values[i];
+	return sum / n;
+}
+
+static struct growth judge(const struct half *half, const __u64 *live_bytes)
+{
+	__u64 n = half->n, quarter = n / 4;
+	double middle = (n - 1) / 2.0, average = mean(live_bytes, n);
+	double squares = 0, products = 0, rest = 0, slope, deviation;
+
+	for (__u64 i = 0; i < n; i++) {
+		squares += (i - middle) * (i - middle);
+		products += (i - middle) * (live_bytes[i] - average);
+	}
+	slope = products / squares;
+	for (__u64 i = 0; i < n; i++) {
+		double off = live_bytes[i] - average - slope * (i - middle);
+
+		rest += off * off;
+	}
+	deviation = sqrt(rest / n);
+	return (struct growth){
+		.is_known = true,
+		.is_growing = slope > 0 && slope * (n - 1) > DEVIATIONS * deviation &&
+			      mean(live_bytes + n - quarter, quarter) >
+				      mean(live_bytes + n - 2 * quarter, quarter),
+		.bytes_per_second = slope * 1e9 / half->epoch_ns,
+	};
+}
+
+static int group(const struct profile *profile, const __u32 *groups, size_t n,
+		 struct grouped *grouped)
+{
+	size_t at = 0;
+
+	grouped->lifetimes = calloc(profile->n_lifetimes + 1, sizeof(*grouped->lifetimes));
+	grouped->starts = calloc(n + 2, sizeof(*grouped->starts));
+	if (!grouped->lifetimes || !grouped->starts)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_lifetimes; i++)
+		grouped->starts[groups[profile->lifetimes[i].count - 1]]++;
+	/* starts[g] is how many lifetimes group g - 1 has: make it where they begin, and let each move on
+	 * to where those of the next one do. */
+	for (size_t g = 0; g <= n; g++) {
+		size_t here = grouped->starts[g];
+
+		grouped->starts[g] = at;
+		at += here;
+	}
+	for (size_t i = 0; i < profile->n_lifetimes; i++) {
+		__u32 g = groups[profile->lifetimes[i].count - 1];
+
+		grouped->lifetimes[grouped->starts[g]++] = i;
+	}
+	return 0;
+}
+
+static int find_half(const struct profile *profile, struct half *half, struct error *error)
+{
+	_cleanup_(free_ptr) struct run_clock *clocks = NULL;
+	__u64 n;
+	int err = run_clocks__read(profile, &clocks, error);
+
+	if (err)
+		return err;
+	half->epoch_ns = profile__n_runs(profile) == 1 ? clocks[0].epoch_ns : 0;
+	if (!half->epoch_ns)
+		return 0;
+	n = clocks[0].end_ns / half->epoch_ns + !!(clocks[0].end_ns % half->epoch_ns);
+	half->first = n / 2;
+	half->n = n - half->first;
+	return 0;
+}
+
+int growth__measure(const struct profile *profile, const __u32 *groups, size_t n,
+		    struct growth *growths, struct error *error)
+{
+	_cleanup_(free_ptr) __u64 *live_bytes = NULL;
+	struct grouped grouped = { 0 };
+	struct half half = { 0 };
+	int err = find_half(profile, &half, error);
+
+	memset(growths, 0, n * sizeof(*growths));
+	if (err || half.n < LEAST_EPOCHS || half.n > MOST_EPOCHS)
+		return err;
+	live_bytes = calloc(half.n, sizeof(*live_bytes));
+	err = live_bytes ? group(profile, groups, n, &grouped) : -ENOMEM;
+	for (size_t g = 0; g < n && !err; g++) {
+		follow(profile, &half, grouped.lifetimes + grouped.starts[g],
+		       grouped.starts[g + 1] - grouped.starts[g], live_bytes);
+		growths[g] = judge(&half, live_bytes);
+	}
+	free(grouped.lifetimes);
+	free(grouped.starts);
+	return err ? error__set(error, err, "cannot tell what grows: out of memory") : 0;
+}
