@@ -115,6 +115,23 @@ struct ap_gate {
 	__u32 running;
 };
 
+/*
+ * A hit in code whose unwind table user space is compiling waits for it in the program, as long as AP_WAIT_NS:
+ * the target gets slower, and no stack ends early or has to be sent for want of a table. All hits together
+ * wait no longer than AP_WAITS_BUDGET_NS after user space was last seen to work, so that a recorder that was
+ * stopped, or gets no processor, holds nobody up.
+ */
+#define AP_WAIT_NS	   10000000
+#define AP_WAITS_BUDGET_NS 1000000000
+
+struct ap_waits {
+	__s64 left_ns;	 /* of the budget; user space fills it up */
+	__u32 n_waiting; /* hits that wait now */
+	__u32 most;	 /* hits that may at a time: each holds a scratch slot; 0: none may */
+	__u64 count;	 /* waits so far, */
+	__u64 total_ns;	 /* and how long they took */
+};
+
 #define AP_MAX_WITHIN_RANGES 16
 
 /* Code of one file that calls are to be within. */

@@ -534,6 +534,10 @@ static long walk_frame(__u32 index, struct walk_context *context)
 		fresh->fp = walk->fp;
 		walk->matched = ~0U;
 		stop = walk__step(scratch, walk, index);
+		if (stop && walk->end == AP_END_NO_TABLE && table__await(fresh->frame.module)) {
+			walk->end = AP_END_MAX_DEPTH;
+			stop = walk__step(scratch, walk, index);
+		}
 		/* clang 19 sees that it is 0 or 1 and drops the comparison; the verifier does not. */
 		barrier_var(stop);
 		return stop != 0;

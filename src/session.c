@@ -558,6 +558,9 @@ int session__read_events(struct session *session)
 
 	session__read_mappings(session);
 	err = ring_buffer__consume(session->ring);
+	/* The tables that hits waited for are there. */
+	__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
+			 __ATOMIC_RELAXED);
 	look_at_candidates(session);
 	if (session->gate)
 		gate__attend(session->gate);
@@ -1005,6 +1008,8 @@ void session__results(const struct session *session, struct session_results *res
 	results->mappings_lost =
 		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
 	results->processes_left = session->processes_left;
+	results->table_waits = skeleton->bss->waits.count;
+	results->table_waits_ns = skeleton->bss->waits.total_ns;
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);

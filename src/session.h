@@ -123,6 +123,8 @@ struct session_results {
 	__u64 relabelled;	    /* calls counted under the function they tail-called */
 	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
+	/* Hits that waited for the unwind table of a file, and how long all together. */
+	__u64 table_waits, table_waits_ns;
 	bool has_live;
 	struct session_live live;
 	struct session_window window;

@@ -224,6 +224,10 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
+	if (!err)
+		err = set_number(profile, "table_waits", results.table_waits);
+	if (!err)
+		err = set_number(profile, "table_waits_ns", results.table_waits_ns);
 	if (!err && sample_bytes)
 		err = set_number(profile, "sample_bytes", sample_bytes);
 	if (!err)

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #include "allocprof.skel.h"
 #include "error.h"
@@ -126,6 +127,9 @@ static void configure(struct session *session, int n_cpus)
 		.within = options->window.within != NULL,
 		.regions = options->regions,
 	};
+	/* On the only processor user space would have to wait for the hit in turn. */
+	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
+	skeleton->bss->waits.most = get_nprocs() > 1 ? scratch_slots(n_cpus) / 4 : 0;
 	if (options->live)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
