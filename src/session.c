@@ -653,10 +653,11 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	while (!target__has_ended(&session->target)) {
 		__u64 now = session__clock_ns(CLOCK_MONOTONIC);
 
-		if (end_ns && now >= end_ns)
-			break;
+		/* First, so that a window that is due has been open, however late it is. */
 		if (session->opens_at_ns && now >= session->opens_at_ns)
 			session__open_gate(session, true);
+		if (end_ns && now >= end_ns)
+			break;
 		epoll_wait(epoll_fd, ready, 4, timeout_ms(session, now, end_ns));
 		err = session__read_events(session);
 		if (!err && attendant)

@@ -39,7 +39,7 @@ def assert_lost(run, allocprof, recording, reason, stderr):
     assert f"allocprof: not complete: {lost} calls lost ({reason}): " in stderr
     lines, result = folded(run, allocprof, recording.path)
     assert sum(lines.values()) == recording.ledger["attributed"]
-    assert f"{lost} {reason}" in result.stderr.decode()
+    assert f"{lost:,} of them ({reason})" in result.stderr.decode()
     run([allocprof, "folded", "--strict", "-i", recording.path], expect=1)
 
 
