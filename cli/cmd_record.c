@@ -62,6 +62,7 @@ static const struct argp_option record_options[] = {
 	  "Look no names up; `allocprof symbolize` can do it later", 0 },
 	SYMBOL_OPTION_DEBUG_DIR,
 	SYMBOL_OPTION_NO_DEBUGINFOD,
+	SYMBOL_OPTION_DEBUGINFOD_TIMEOUT,
 	DEMANGLING_OPTION_COMMAND(0),
 	MEASURE_OPTION_QUIET,
 	MEASURE_OPTION_EXPECT,
@@ -123,6 +124,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_DEBUG_DIR:
 	case OPT_NO_DEBUGINFOD:
+	case OPT_DEBUGINFOD_TIMEOUT:
 	case OPT_DEMANGLE_COMMAND:
 		return symbol_options__parse(&options->symbols, key, arg, input->error);
 	case 'r':
@@ -182,10 +184,10 @@ static int take_only_run(void *context, struct session *session,
 	struct profile *profile;
 	int err;
 
-	err = recording__profile(session, options->measure.argv, &options->symbols,
-				 !options->no_symbols, NULL, &profile, error);
-	if (!err)
-		err = data_file__write(profile, options->output, error);
+	/* What asked for the recording's end is not meant for what comes now. */
+	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
+	err = recording__write(session, options->measure.argv, &options->symbols,
+			       !options->no_symbols, options->output, &profile, error);
 	if (!err && !options->measure.quiet)
 		summarize(options, profile, results);
 	measure__report_gaps(session, results);
@@ -198,13 +200,22 @@ static int take_run(void *context, struct session *session, const struct session
 	return record_series__add(context, session, results, error);
 }
 
+static bool was_interrupted(void *context)
+{
+	return measure_surroundings__was_interrupted(context);
+}
+
 /* The exit status. */
 static int record_once(struct record_options *options, struct error *error)
 {
 	struct measure_surroundings surroundings = { 0 };
 	struct series_end end;
-	int err = series__run(&options->series, &options->measure, &surroundings, take_only_run,
-			      options, &end, error);
+	int err;
+
+	options->symbols.stop = was_interrupted;
+	options->symbols.stop_context = &surroundings;
+	err = series__run(&options->series, &options->measure, &surroundings, take_only_run,
+			  options, &end, error);
 
 	measure_surroundings__release(&surroundings);
 	if (err)
@@ -224,15 +235,17 @@ static int record_runs(struct record_options *options, struct error *error)
 	};
 	struct series_end end;
 
+	options->symbols.stop = was_interrupted;
+	options->symbols.stop_context = &surroundings;
 	if (series__run(&options->series, &options->measure, &surroundings, take_run, &record, &end,
 			error))
 		message__print("%s", error->text);
-	measure_surroundings__release(&surroundings);
 	if (end.counted && record_series__write(&record, options->output, error)) {
 		message__print("%s", error->text);
 		end.status = EXIT_OURS;
 	}
 	record_series__release(&record);
+	measure_surroundings__release(&surroundings);
 	return end.status;
 }
 
@@ -240,15 +253,16 @@ static int write_dump(void *context, struct session *session, const char *path, 
 		      struct error *error)
 {
 	const struct record_options *options = context;
+	struct symbol_options symbols = options->symbols;
 	struct profile *profile;
 	int err;
 
+	/* A signal is for the recording, whose end kills whoever writes a dump still. */
+	symbols.stop = NULL;
 	err = data_file__check_writable(path, error);
 	if (!err)
-		err = recording__profile(session, options->measure.argv, &options->symbols,
-					 !options->no_symbols, NULL, &profile, error);
-	if (!err)
-		err = data_file__write(profile, path, error);
+		err = recording__write(session, options->measure.argv, &symbols,
+				       !options->no_symbols, path, &profile, error);
 	if (!err)
 		*calls = profile__ledger(profile, "attributed");
 	return err;

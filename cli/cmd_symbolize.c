@@ -9,17 +9,17 @@
 #include "error.h"
 #include "message.h"
 #include "number.h"
+#include "offline_names.h"
 #include "options.h"
 #include "profile.h"
-#include "profile_offline.h"
 #include "symbol_options.h"
-#include "symbols.h"
 
 static const struct argp_option symbolize_options[] = {
 	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of the one that was read", 0 },
 	SYMBOL_OPTION_DEBUG_DIR,
 	SYMBOL_OPTION_NO_DEBUGINFOD,
+	SYMBOL_OPTION_DEBUGINFOD_TIMEOUT,
 	DEMANGLING_OPTION_COMMAND(0),
 	{ 0 },
 };
@@ -43,42 +43,6 @@ static error_t parse_symbolize(int key, char *arg, struct argp_state *state)
 static void free_profile(struct profile **profile)
 {
 	profile__free(*profile);
-}
-
-static void free_symbols(struct symbols **symbols)
-{
-	symbols__free(*symbols);
-}
-
-static void end_lookup(struct symbol_lookup **lookup)
-{
-	symbol_options__end(*lookup);
-}
-
-static void say_missing(const char *why, void *context)
-{
-	message__print("%s", why);
-}
-
-static int name_frames(struct profile *profile, const struct symbolize_options *options,
-		       struct error *error)
-{
-	struct profile_offline_options offline = {
-		.debug_dirs = options->symbols.debug_dirs,
-		.missing = say_missing,
-	};
-	_cleanup_(end_lookup) struct symbol_lookup *lookup =
-		symbol_options__begin(&options->symbols);
-	_cleanup_(free_symbols) struct symbols *symbols = NULL;
-	int err = -ENOMEM;
-
-	if (lookup)
-		symbols = symbols__new(symbol_lookup__options(lookup));
-	if (symbols)
-		err = profile__symbolize_offline(profile, symbols, &offline);
-	if (err)
-		return error__set(error, err, "cannot look names up: %s", strerror(-err));
-	return demangling__apply(options->symbols.demangle_command, profile, error);
 }
 
 static __u64 count_named(const struct profile *profile)
@@ -106,7 +70,7 @@ static int run_symbolize(int argc, char **argv)
 	if (!err)
 		err = data_file__check_writable(options.paths.output, &error);
 	if (!err)
-		err = name_frames(profile, &options, &error);
+		err = offline_names__add(profile, &options.symbols, true, &error);
 	if (!err)
 		err = data_file__write(profile, options.paths.output, &error);
 	if (err) {

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "number.h"
 #include "terminal.h"
 
 #define WAIT_NS	 2000000000ULL
@@ -84,17 +83,6 @@ void progress__draw(const char *format, ...)
 	terminal__print(&terminal, text, find_width(&terminal));
 	fputs("\033[K", stderr);
 	line.is_shown = true;
-}
-
-void progress__show(struct progress *progress, const char *what, size_t done, size_t total)
-{
-	if (!progress__is_due(progress))
-		return;
-	if (total)
-		progress__draw("%s: %s of %s", what, number__count(done).text,
-			       number__count(total).text);
-	else
-		progress__draw("%s: %s", what, number__count(done).text);
 }
 
 bool progress__is_shown(void)

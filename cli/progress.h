@@ -5,7 +5,6 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 struct progress {
 	__u64 start_ns; /* CLOCK_MONOTONIC */
@@ -14,8 +13,6 @@ struct progress {
 void progress__begin(struct progress *progress);
 /* Whether it is time for a line, twice a second at the most. */
 bool progress__is_due(const struct progress *progress);
-/* "@what: @done of @total", when it is due. */
-void progress__show(struct progress *progress, const char *what, size_t done, size_t total);
 /* Draws any line over the last one, cut off at the width of the terminal. Not while allocprof is in the
  * background, or somebody else uses the terminal. */
 void progress__draw(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -7,13 +7,17 @@
 
 #include "cleanup.h"
 #include "data_file.h"
+#include "debuginfod.h"
 #include "error.h"
 #include "measure.h"
+#include "message.h"
+#include "offline_names.h"
 #include "profile_runs.h"
 #include "record_summary.h"
 #include "recording.h"
 #include "runs_text.h"
 #include "series.h"
+#include "symbol_options.h"
 
 static int fail(int err, struct error *error)
 {
@@ -23,14 +27,18 @@ static int fail(int err, struct error *error)
 int record_series__add(struct record_series *record, const struct session *session,
 		       const struct session_results *results, struct error *error)
 {
+	struct symbol_options symbols = *record->symbols;
 	struct profile *run;
 	int err;
 
+	/* Once for all runs, at the end. */
+	symbols.no_debuginfod = true;
+	symbols.stop = NULL;
 	if (!record->profile)
 		record->profile = profile__new();
 	if (!record->profile)
 		return fail(-ENOMEM, error);
-	err = recording__profile(session, record->measure->argv, record->symbols, record->names,
+	err = recording__profile(session, record->measure->argv, &symbols, record->names,
 				 record->profile, &run, error);
 	if (err)
 		return err;
@@ -52,6 +60,25 @@ static void print_summary(const struct profile *profile, const char *path)
 		record_summary__print_runs(text, path);
 }
 
+static int write_file(const struct record_series *record, const char *path, struct error *error)
+{
+	struct data_file_version version;
+	struct error why_unnamed = { 0 };
+	int err;
+
+	if (!record->names || record->symbols->no_debuginfod || !debuginfod__has_servers())
+		return data_file__write(record->profile, path, error);
+	err = data_file__write_first(record->profile, path, &version, error);
+	if (err)
+		return err;
+	(void)record->symbols->stop(record->symbols->stop_context);
+	if (offline_names__add(record->profile, record->symbols, false, &why_unnamed)) {
+		message__print("%s; `allocprof symbolize` can do it later", why_unnamed.text);
+		return 0;
+	}
+	return data_file__write_again(record->profile, path, &version, error);
+}
+
 int record_series__write(struct record_series *record, const char *path, struct error *error)
 {
 	const struct series *series = record->series;
@@ -59,7 +86,7 @@ int record_series__write(struct record_series *record, const char *path, struct 
 
 	if (err)
 		return fail(err, error);
-	err = data_file__write(record->profile, path, error);
+	err = write_file(record, path, error);
 	if (!err && !record->measure->quiet)
 		print_summary(record->profile, path);
 	return err;

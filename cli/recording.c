@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "data_file.h"
 #include "error.h"
+#include "message.h"
 #include "profile_runs.h"
 #include "session_profile.h"
 #include "symbol_options.h"
@@ -33,7 +35,9 @@ static int name_frames(const struct session *session, const struct symbol_option
 	if (symbols)
 		err = session__symbolize(session, symbols, names);
 	if (err)
-		return error__set(error, err, "cannot look names up: %s", strerror(-err));
+		return error__set(error, err, "cannot look names up: %s",
+				  err == -EINTR ? "interrupted" : strerror(-err));
+	symbol_options__report(symbols);
 	return demangling__apply(options->demangle_command, profile, error);
 }
 
@@ -53,4 +57,30 @@ int recording__profile(const struct session *session, char *const argv[],
 	if (!err)
 		*out = profile;
 	return err;
+}
+
+int recording__write(const struct session *session, char *const argv[],
+		     const struct symbol_options *symbols, bool names, const char *path,
+		     struct profile **out, struct error *error)
+{
+	struct data_file_version version;
+	struct error why_unnamed = { 0 };
+	struct profile *profile;
+	int err = recording__profile(session, argv, symbols, false, NULL, &profile, error);
+
+	if (!err && !names)
+		err = data_file__write(profile, path, error);
+	else if (!err)
+		err = data_file__write_first(profile, path, &version, error);
+	if (err)
+		return err;
+	*out = profile;
+	if (!names)
+		return 0;
+	/* What was recorded is complete, and names can be had later. */
+	if (name_frames(session, symbols, true, profile, &why_unnamed)) {
+		message__print("%s; `allocprof symbolize` can do it later", why_unnamed.text);
+		return 0;
+	}
+	return data_file__write_again(profile, path, &version, error);
 }

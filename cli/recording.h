@@ -20,4 +20,12 @@ int recording__profile(const struct session *session, char *const argv[],
 		       const struct symbol_options *symbols, bool names,
 		       const struct profile *named, struct profile **profile, struct error *error);
 
+/*
+ * The same into the data file @path: first without the names, so that nothing that happens while they are
+ * looked up harms the recording, then with them. That names are missing is said on stderr, and no error.
+ */
+int recording__write(const struct session *session, char *const argv[],
+		     const struct symbol_options *symbols, bool names, const char *path,
+		     struct profile **profile, struct error *error);
+
 #endif

@@ -9,12 +9,16 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "message.h"
+#include "number.h"
 #include "progress.h"
 #include "symbols.h"
 
 struct symbol_lookup {
 	struct symbols_options options;
 	struct progress progress;
+	bool (*stop)(void *context);
+	void *stop_context;
 };
 
 static error_t add_debug_dir(struct symbol_options *options, const char *name, struct error *error)
@@ -36,6 +40,22 @@ static error_t add_debug_dir(struct symbol_options *options, const char *name, s
 	return 0;
 }
 
+static error_t parse_timeout(struct symbol_options *options, const char *text, struct error *error)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 0.1 && seconds <= 3600)) {
+		error__set(error, -EINVAL,
+			   "'%.64s' is no time limit; --debuginfod-timeout takes 0.1 to 3600 "
+			   "seconds, and --no-debuginfod asks no server at all",
+			   text);
+		return EINVAL;
+	}
+	options->debuginfod_timeout_ms = seconds * 1000;
+	return 0;
+}
+
 error_t symbol_options__parse(struct symbol_options *options, int key, char *arg,
 			      struct error *error)
 {
@@ -45,6 +65,8 @@ error_t symbol_options__parse(struct symbol_options *options, int key, char *arg
 	case OPT_NO_DEBUGINFOD:
 		options->no_debuginfod = true;
 		return 0;
+	case OPT_DEBUGINFOD_TIMEOUT:
+		return parse_timeout(options, arg, error);
 	case OPT_DEMANGLE_COMMAND:
 		options->demangle_command = arg;
 		return 0;
@@ -57,19 +79,30 @@ static void show_progress(void *context, size_t done, size_t total)
 {
 	struct symbol_lookup *lookup = context;
 
-	progress__show(&lookup->progress, "looking up names", done, total);
+	if (progress__is_due(&lookup->progress))
+		progress__draw("looking up names: %s of %s places", number__count(done).text,
+			       number__count(total).text);
 }
 
-static int show_fetching(void *context, const char *path, long done_bytes, long total_bytes)
+static void show_fetching(void *context, const char *path, long done_bytes, long total_bytes)
 {
 	struct symbol_lookup *lookup = context;
-	_cleanup_(free_ptr) char *what = NULL;
 
-	if (asprintf(&what, "fetching debug information of %s, bytes", path) < 0)
-		what = NULL;
-	if (what)
-		progress__show(&lookup->progress, what, done_bytes, total_bytes);
-	return 0;
+	if (!progress__is_due(&lookup->progress))
+		return;
+	if (total_bytes)
+		progress__draw("fetching the debug file of %s: %s of %s", path,
+			       number__bytes(done_bytes, false).text,
+			       number__bytes(total_bytes, false).text);
+	else
+		progress__draw("waiting for debuginfod servers, for the debug file of %s", path);
+}
+
+static bool is_to_stop(void *context)
+{
+	const struct symbol_lookup *lookup = context;
+
+	return lookup->stop && lookup->stop(lookup->stop_context);
 }
 
 struct symbol_lookup *symbol_options__begin(const struct symbol_options *options)
@@ -79,12 +112,16 @@ struct symbol_lookup *symbol_options__begin(const struct symbol_options *options
 	if (!lookup)
 		return NULL;
 	progress__begin(&lookup->progress);
+	lookup->stop = options->stop;
+	lookup->stop_context = options->stop_context;
 	lookup->options = (struct symbols_options){
 		.debug_dirs = options->debug_dirs,
 		.n_debug_dirs = options->n_debug_dirs,
 		.debuginfod = !options->no_debuginfod,
+		.debuginfod_timeout_ms = options->debuginfod_timeout_ms,
 		.progress = show_progress,
 		.fetching = show_fetching,
+		.stop = is_to_stop,
 		.context = lookup,
 	};
 	return lookup;
@@ -101,4 +138,13 @@ void symbol_options__end(struct symbol_lookup *lookup)
 		return;
 	progress__clear();
 	free(lookup);
+}
+
+void symbol_options__report(const struct symbols *symbols)
+{
+	const char *problem = symbols__fetch_problem(symbols);
+
+	if (*problem)
+		message__print("some names may be missing: %s; `allocprof symbolize` asks again",
+			       problem);
 }

@@ -6,6 +6,8 @@
 #ifndef ALLOCPROF_DATA_FILE_H
 #define ALLOCPROF_DATA_FILE_H
 
+#include <linux/types.h>
+
 struct error;
 struct profile;
 
@@ -29,6 +31,21 @@ int data_file__check_writable(const char *path, struct error *error);
  * written but not read is under the name that @error tells.
  */
 int data_file__write(const struct profile *profile, const char *path, struct error *error);
+
+/* Tells the file that data_file__write_first() left from all others. */
+struct data_file_version {
+	__u64 device, inode;
+};
+
+/*
+ * The same in two steps, for a profile that gets its names while what was recorded is safe already: the
+ * first does not wait until the file is on the disk, and tells @version; the second replaces the file of
+ * @version, which does not become an older one. Where another file has come to @path meanwhile, that does.
+ */
+int data_file__write_first(const struct profile *profile, const char *path,
+			   struct data_file_version *version, struct error *error);
+int data_file__write_again(const struct profile *profile, const char *path,
+			   const struct data_file_version *version, struct error *error);
 
 /*
  * Reads @path into a new profile that the caller frees. Trusts nothing in it and leaves no file

@@ -509,29 +509,78 @@ static int read_back(const char *name, const char *path, struct error *error)
 	return err;
 }
 
-int data_file__write(const struct profile *profile, const char *path, struct error *error)
+/* Whether what is at @path is the file of @version, or nothing. */
+static bool is_version(const char *path, const struct data_file_version *version)
+{
+	struct stat st;
+
+	return version && !lstat(path, &st) && st.st_dev == version->device &&
+	       st.st_ino == version->inode;
+}
+
+/* Moves the whole file @name to @path. */
+static int publish(const char *name, const char *path, const struct data_file_version *replaced,
+		   struct error *error)
+{
+	int err;
+
+	if (is_version(path, replaced))
+		err = rename(name, path) ? -errno : 0;
+	else
+		err = replace(name, path);
+	if (!err)
+		return 0;
+	unlink(name);
+	return fail_to_write(error, err, path);
+}
+
+/* What is written first takes little time, and is not synchronized and not read back: it is about to be
+ * replaced. @replaced and @version may be NULL. */
+static int write_file(const struct profile *profile, const char *path, bool is_first,
+		      const struct data_file_version *replaced, struct data_file_version *version,
+		      struct error *error)
 {
 	_cleanup_(free_ptr) char *name = NULL;
 	_cleanup_(close_fd) int fd = -1;
+	struct stat st;
 	int err = create_temporary(path, &name, &fd, error);
 
 	if (err)
 		return err;
 	err = write_db(profile, name);
-	if (!err && fsync(fd))
+	if (!err && !is_first && fsync(fd))
+		err = -errno;
+	if (!err && fstat(fd, &st))
 		err = -errno;
 	if (err) {
 		unlink(name);
 		return fail_to_write(error, err, path);
 	}
-	err = read_back(name, path, error);
+	err = is_first ? 0 : read_back(name, path, error);
+	if (!err)
+		err = publish(name, path, replaced, error);
 	if (err)
 		return err;
-	err = replace(name, path);
-	if (err) {
-		unlink(name);
-		return fail_to_write(error, err, path);
-	}
-	sync_directory(path);
+	if (!is_first)
+		sync_directory(path);
+	if (version)
+		*version = (struct data_file_version){ st.st_dev, st.st_ino };
 	return 0;
+}
+
+int data_file__write(const struct profile *profile, const char *path, struct error *error)
+{
+	return write_file(profile, path, false, NULL, NULL, error);
+}
+
+int data_file__write_first(const struct profile *profile, const char *path,
+			   struct data_file_version *version, struct error *error)
+{
+	return write_file(profile, path, true, NULL, version, error);
+}
+
+int data_file__write_again(const struct profile *profile, const char *path,
+			   const struct data_file_version *version, struct error *error)
+{
+	return write_file(profile, path, false, version, NULL, error);
 }

@@ -3,22 +3,68 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/types.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
 
 /* Opened by name as libdw does, which can do without it too. The types are those of debuginfod.h. */
 #define LIBRARY "libdebuginfod.so.1"
+
+/* Of the file, within the timeout: less is no progress. A client that has nothing to tell counts its own
+ * steps, one a second. */
+#define LEAST_BYTES 4096
+#define POLL_MS	    100
+/* Between two messages of the child. */
+#define TELL_MS 50
+/* As long as the longest build id that elfutils' client takes. */
+#define MAX_REQUEST 256
 
 typedef struct debuginfod_client debuginfod_client;
 typedef int (*progress_fn)(debuginfod_client *client, long done, long total);
 
 struct debuginfod {
-	void *library;
+	struct debuginfod_options options;
+	pid_t child;
+	int fd;	 /* -1: the child was ended */
+	int err; /* why, for all calls to come */
+	__u64 end_ms;
+};
+
+/* What the child says, several times to a request; the last is the result. */
+struct message {
+	bool is_result;
+	int err;	     /* 0, or a negative errno; of a result, as is */
+	char path[PATH_MAX]; /* where that is 0 */
+	long done, total;    /* of all others */
+};
+
+static __u64 now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+/* What follows is the child's. */
+
+struct server {
+	int fd;
 	debuginfod_client *client;
-	debuginfod_progress_fn progress;
-	void *context;
-	void (*end)(debuginfod_client *client);
 	int (*find)(debuginfod_client *client, const unsigned char *build_id, int size,
 		    char **path);
+	__u64 told_ms;
 };
 
 /* ISO C has no conversion from what dlsym() returns to a function. */
@@ -28,53 +74,147 @@ static bool find_function(void *library, const char *name, void *function)
 	return *(void **)function;
 }
 
+static bool say(const struct server *server, const struct message *message)
+{
+	return send(server->fd, message, sizeof(*message), MSG_NOSIGNAL) == sizeof(*message);
+}
+
 /* The client knows whose it is, if it is asked through the library. */
 static int told(debuginfod_client *client, long done, long total)
 {
 	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
 	void *(*get_user_data)(debuginfod_client * client);
-	struct debuginfod *debuginfod = NULL;
+	struct message message = { .done = done, .total = total };
+	struct server *server = NULL;
 
 	if (library && find_function(library, "debuginfod_get_user_data", &get_user_data))
-		debuginfod = get_user_data(client);
+		server = get_user_data(client);
 	if (library)
 		dlclose(library);
-	return debuginfod ? debuginfod->progress(debuginfod->context, done, total) : 1;
+	if (!server)
+		return 1;
+	if (now_ms() - server->told_ms < TELL_MS)
+		return 0;
+	server->told_ms = now_ms();
+	return !say(server, &message);
 }
 
-struct debuginfod *debuginfod__new(debuginfod_progress_fn progress, void *context)
+static bool open_client(struct server *server)
 {
 	void (*set_progress)(debuginfod_client * client, progress_fn fn);
 	void (*set_user_data)(debuginfod_client * client, void *data);
 	debuginfod_client *(*begin)(void);
+	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NODELETE);
+
+	if (!library || !find_function(library, "debuginfod_begin", &begin) ||
+	    !find_function(library, "debuginfod_find_debuginfo", &server->find) ||
+	    !find_function(library, "debuginfod_set_progressfn", &set_progress) ||
+	    !find_function(library, "debuginfod_set_user_data", &set_user_data))
+		return false;
+	server->client = begin();
+	if (!server->client)
+		return false;
+	set_user_data(server->client, server);
+	set_progress(server->client, told);
+	return true;
+}
+
+static void answer(struct server *server, const char *build_id)
+{
+	_cleanup_(free_ptr) char *path = NULL;
+	struct message message = { .is_result = true };
+	/* A size of 0 says that the id is text. */
+	int fd = server->find(server->client, (const unsigned char *)build_id, 0, &path);
+
+	if (fd < 0 || !path)
+		message.err = fd < 0 ? fd : -ENOMEM;
+	else if (strlen(path) >= sizeof(message.path))
+		message.err = -ENAMETOOLONG;
+	else
+		strcpy(message.path, path);
+	if (fd >= 0)
+		close(fd);
+	if (!say(server, &message))
+		_exit(1);
+}
+
+static void __attribute__((noreturn)) serve(int fd, pid_t parent)
+{
+	struct server server = { .fd = STDERR_FILENO + 1 };
+	char build_id[MAX_REQUEST];
+	sigset_t none;
+	ssize_t len;
+
+	/* Apart from whoever reads the terminal: only our process decides when it ends. */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_DUMPABLE, 0);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* What the process has open, programs in the kernel for example, is to end with that alone. */
+	if (getppid() != parent || dup2(fd, server.fd) < 0 ||
+	    close_range(server.fd + 1, UINT_MAX, 0) || !open_client(&server))
+		_exit(1);
+	while ((len = recv(server.fd, build_id, sizeof(build_id) - 1, 0)) > 0) {
+		build_id[len] = '\0';
+		answer(&server, build_id);
+	}
+	_exit(0);
+}
+
+/* And this the process's. */
+
+static void end_child(struct debuginfod *debuginfod, int err)
+{
+	close_fd(&debuginfod->fd);
+	debuginfod->fd = -1;
+	debuginfod->err = err;
+	kill(debuginfod->child, SIGKILL);
+	waitpid(debuginfod->child, NULL, 0);
+}
+
+static int start_child(struct debuginfod *debuginfod)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	debuginfod->child = fork();
+	if (!debuginfod->child)
+		serve(ends[1], parent);
+	close(ends[1]);
+	debuginfod->fd = ends[0];
+	if (debuginfod->child > 0)
+		return 0;
+	close_fd(&debuginfod->fd);
+	return -EAGAIN;
+}
+
+bool debuginfod__has_servers(void)
+{
 	const char *servers = getenv("DEBUGINFOD_URLS");
+
+	return servers && *servers;
+}
+
+struct debuginfod *debuginfod__new(const struct debuginfod_options *options)
+{
 	struct debuginfod *debuginfod;
 
-	if (!servers || !*servers)
+	if (!debuginfod__has_servers())
 		return NULL;
 	debuginfod = calloc(1, sizeof(*debuginfod));
 	if (!debuginfod)
 		return NULL;
-	debuginfod->progress = progress;
-	debuginfod->context = context;
-	/* The TLS library that comes along does not survive being unloaded. */
-	debuginfod->library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NODELETE);
-	if (!debuginfod->library ||
-	    !find_function(debuginfod->library, "debuginfod_begin", &begin) ||
-	    !find_function(debuginfod->library, "debuginfod_end", &debuginfod->end) ||
-	    !find_function(debuginfod->library, "debuginfod_find_debuginfo", &debuginfod->find) ||
-	    !find_function(debuginfod->library, "debuginfod_set_progressfn", &set_progress) ||
-	    !find_function(debuginfod->library, "debuginfod_set_user_data", &set_user_data)) {
-		debuginfod__free(debuginfod);
+	debuginfod->options = *options;
+	debuginfod->end_ms = now_ms() + options->total_ms;
+	if (start_child(debuginfod)) {
+		free(debuginfod);
 		return NULL;
 	}
-	debuginfod->client = begin();
-	if (!debuginfod->client) {
-		debuginfod__free(debuginfod);
-		return NULL;
-	}
-	set_user_data(debuginfod->client, debuginfod);
-	set_progress(debuginfod->client, told);
 	return debuginfod;
 }
 
@@ -82,15 +222,94 @@ void debuginfod__free(struct debuginfod *debuginfod)
 {
 	if (!debuginfod)
 		return;
-	if (debuginfod->client)
-		debuginfod->end(debuginfod->client);
-	if (debuginfod->library)
-		dlclose(debuginfod->library);
+	if (debuginfod->fd >= 0)
+		end_child(debuginfod, 0);
 	free(debuginfod);
+}
+
+/* How far the file is that is being fetched. */
+struct fetching {
+	long done, total;    /* bytes; 0: unknown */
+	long counted;	     /* of what the child tells, when there was progress last */
+	__u64 progressed_ms; /* which was then */
+};
+
+static void note(struct fetching *fetching, const struct message *message)
+{
+	/* Begun anew, by another server. */
+	if (message->done < fetching->counted)
+		fetching->counted = message->done;
+	if (message->done - fetching->counted >= LEAST_BYTES) {
+		fetching->counted = message->done;
+		fetching->progressed_ms = now_ms();
+	}
+	/* Without a size they need not be bytes. */
+	fetching->total = message->total > 0 ? message->total : 0;
+	fetching->done = fetching->total ? message->done : 0;
+}
+
+/* 1 with a message, 0 without one so far, or a negative errno. */
+static int receive(const struct debuginfod *debuginfod, struct message *message)
+{
+	struct pollfd polled = { .fd = debuginfod->fd, .events = POLLIN };
+	ssize_t len;
+
+	if (poll(&polled, 1, POLL_MS) <= 0)
+		return 0;
+	len = recv(debuginfod->fd, message, sizeof(*message), MSG_DONTWAIT);
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return len == sizeof(*message) ? 1 : -ECHILD;
+}
+
+/* 0 and the result in @message, or a negative errno where the child is to be ended. */
+static int await(struct debuginfod *debuginfod, struct message *message)
+{
+	const struct debuginfod_options *options = &debuginfod->options;
+	struct fetching fetching = { .progressed_ms = now_ms() };
+
+	for (;;) {
+		int got = receive(debuginfod, message);
+		__u64 now = now_ms();
+
+		if (got < 0)
+			return got;
+		if (got && message->is_result)
+			return 0;
+		if (got)
+			note(&fetching, message);
+		if (now > debuginfod->end_ms)
+			return -ETIME;
+		if (now > fetching.progressed_ms + options->timeout_ms)
+			return -ETIMEDOUT;
+		if (options->progress(options->context, fetching.done, fetching.total))
+			return -ECANCELED;
+	}
 }
 
 int debuginfod__fetch(struct debuginfod *debuginfod, const char *build_id, char **path)
 {
-	/* A size of 0 says that the id is text. */
-	return debuginfod->find(debuginfod->client, (const unsigned char *)build_id, 0, path);
+	struct message message;
+	size_t size = strlen(build_id);
+	int err;
+
+	if (debuginfod->fd < 0)
+		return debuginfod->err;
+	if (!size || size >= MAX_REQUEST)
+		return -EINVAL;
+	err = send(debuginfod->fd, build_id, size, MSG_NOSIGNAL) < 0 ? -ECHILD
+								     : await(debuginfod, &message);
+	if (err) {
+		end_child(debuginfod, err);
+		return err;
+	}
+	if (message.err)
+		return message.err;
+	*path = strndup(message.path, sizeof(message.path));
+	return *path ? 0 : -ENOMEM;
+}
+
+bool debuginfod__is_ended(const struct debuginfod *debuginfod)
+{
+	return debuginfod->fd < 0;
 }

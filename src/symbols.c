@@ -15,8 +15,12 @@
 #include "hash_table.h"
 #include "symbols_module.h"
 
-#define DEBUGINFOD_SECONDS 300
-#define MAX_THREADS	   64
+/* Where nothing else is asked for, and for all files together. */
+#define DEBUGINFOD_TIMEOUT_MS 5000
+#define DEBUGINFOD_TOTAL_MS   300000
+#define MAX_THREADS	      64
+/* Between two calls of what the caller wants to be asked. */
+#define TICK_NS 100000000
 
 _Static_assert(sizeof(struct symbols_line) == sizeof(struct place_line), "they are the same");
 
@@ -32,32 +36,35 @@ struct symbols {
 	struct module *modules;
 	size_t n_modules;
 	struct hash_table index;
+	char fetch_problem[512]; /* "": none */
 };
 
 /* One module of a look-up. */
 struct job {
 	struct module *module;
 	struct module_job run;
+	struct module_job better; /* with fetched files */
 	struct look_up *look_up;
 	size_t n_noted; /* places, in n_done of the look-up */
 	bool is_done;
+	bool is_better; /* better is the one to apply */
 	int err;
 };
 
-/* What the threads of a look-up share. */
+/* What the threads of a look-up share. First each module is looked up in what is here, then those again
+ * that a server may have a file for: what becomes of that changes nothing of what was found before. */
 struct look_up {
 	struct symbols *symbols;
 	struct job *jobs;
 	size_t n_jobs;
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
-	size_t next_job;
-	bool is_over; /* no more jobs are to be begun */
+	size_t next_job, n_jobs_done;
+	bool is_fetching; /* the second time */
+	bool is_over;	  /* no more jobs are to be begun */
 	size_t n_done, n_places;
 	pthread_mutex_t fetching; /* held while a file is fetched; taken before @lock */
 	struct debuginfod *debuginfod;
-	bool fetched_before, fetches_no_more;
-	__u64 deadline_ns;
 	const char *fetch_path; /* NULL: the calling thread knows all */
 	long fetch_done, fetch_total;
 };
@@ -147,12 +154,9 @@ const char *symbols__module_text(const struct symbols *symbols, __u32 id)
 	return module && module->text ? module->text : "";
 }
 
-static __u64 now_ns(void)
+const char *symbols__fetch_problem(const struct symbols *symbols)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+	return symbols->fetch_problem;
 }
 
 /* By a thread that fetches. */
@@ -164,52 +168,58 @@ static int note_fetched(void *context, long done_bytes, long total_bytes)
 	pthread_mutex_lock(&look_up->lock);
 	look_up->fetch_done = done_bytes;
 	look_up->fetch_total = total_bytes;
-	if (now_ns() > look_up->deadline_ns || look_up->is_over)
-		look_up->fetches_no_more = true;
-	stop = look_up->fetches_no_more;
+	stop = look_up->is_over;
 	pthread_cond_signal(&look_up->changed);
 	pthread_mutex_unlock(&look_up->lock);
 	return stop;
 }
 
-/* The client, made for the first that needs it: time runs from then on. */
-static struct debuginfod *get_debuginfod(struct look_up *look_up)
+/* Why there is no more fetching; of the first error only. */
+static void explain(struct look_up *look_up, const char *path, int err)
 {
-	unsigned int seconds = look_up->symbols->options.debuginfod_seconds;
+	struct symbols *symbols = look_up->symbols;
+	unsigned int timeout_ms = symbols->options.debuginfod_timeout_ms ?: DEBUGINFOD_TIMEOUT_MS;
+	char *text = symbols->fetch_problem;
+	size_t size = sizeof(symbols->fetch_problem);
 
-	if (!look_up->fetched_before) {
-		look_up->fetched_before = true;
-		look_up->deadline_ns =
-			now_ns() + (seconds ? seconds : DEBUGINFOD_SECONDS) * 1000000000ULL;
-		look_up->debuginfod = debuginfod__new(note_fetched, look_up);
-	}
-	return look_up->fetches_no_more ? NULL : look_up->debuginfod;
+	if (*text)
+		return;
+	if (err == -ETIMEDOUT)
+		snprintf(
+			text, size,
+			"the debuginfod servers sent nothing for %g s, or nearly so, when they were "
+			"asked for the debug file of %.256s",
+			timeout_ms / 1e3, path);
+	else if (err == -ETIME)
+		snprintf(text, size, "fetching from the debuginfod servers took longer than %d s",
+			 DEBUGINFOD_TOTAL_MS / 1000);
+	else if (err == -ECANCELED)
+		snprintf(text, size, "fetching from the debuginfod servers was interrupted");
+	else
+		snprintf(text, size,
+			 "libdebuginfod, the client of the debuginfod servers, is missing or has "
+			 "crashed");
 }
 
+/* Of a build id, 0 and the path of its file, to be freed. */
 static int fetch(void *context, const char *path, const char *build_id, char **debug_path)
 {
 	struct look_up *look_up = ((struct job *)context)->look_up;
-	struct debuginfod *debuginfod;
-	int fd = -ENOENT;
+	int err;
 
 	pthread_mutex_lock(&look_up->fetching);
 	pthread_mutex_lock(&look_up->lock);
-	debuginfod = get_debuginfod(look_up);
-	if (debuginfod) {
-		look_up->fetch_path = path;
-		look_up->fetch_done = look_up->fetch_total = 0;
-	}
+	look_up->fetch_path = path;
+	look_up->fetch_done = look_up->fetch_total = 0;
 	pthread_mutex_unlock(&look_up->lock);
-	if (debuginfod)
-		fd = debuginfod__fetch(debuginfod, build_id, debug_path);
+	err = debuginfod__fetch(look_up->debuginfod, build_id, debug_path);
 	pthread_mutex_lock(&look_up->lock);
 	look_up->fetch_path = NULL;
+	if (err && debuginfod__is_ended(look_up->debuginfod))
+		explain(look_up, path, err);
 	pthread_mutex_unlock(&look_up->lock);
 	pthread_mutex_unlock(&look_up->fetching);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
+	return err;
 }
 
 static void note_done(void *context, size_t n_done)
@@ -224,21 +234,40 @@ static void note_done(void *context, size_t n_done)
 	pthread_mutex_unlock(&look_up->lock);
 }
 
+/* The next job that is to be run, or NULL. With @lock held. */
+static struct job *take_job(struct look_up *look_up)
+{
+	while (look_up->next_job < look_up->n_jobs && !look_up->is_over) {
+		struct job *job = &look_up->jobs[look_up->next_job++];
+
+		if (!look_up->is_fetching || job->run.wants_file)
+			return job;
+		look_up->n_jobs_done++;
+	}
+	return NULL;
+}
+
 static void *work(void *context)
 {
 	struct look_up *look_up = context;
+	struct job *job;
 
 	pthread_mutex_lock(&look_up->lock);
-	while (look_up->next_job < look_up->n_jobs && !look_up->is_over) {
-		struct job *job = &look_up->jobs[look_up->next_job++];
+	while ((job = take_job(look_up))) {
+		struct module_job *run = look_up->is_fetching ? &job->better : &job->run;
 		int err;
 
 		pthread_mutex_unlock(&look_up->lock);
-		err = module_job__run(&job->run);
+		err = module_job__run(run);
 		pthread_mutex_lock(&look_up->lock);
-		job->err = err;
+		if (look_up->is_fetching) {
+			job->is_better = !err;
+		} else {
+			job->err = err;
+			look_up->n_done += job->run.n_places - job->n_noted;
+		}
 		job->is_done = true;
-		look_up->n_done += job->run.n_places - job->n_noted;
+		look_up->n_jobs_done++;
 		pthread_cond_signal(&look_up->changed);
 	}
 	pthread_mutex_unlock(&look_up->lock);
@@ -260,14 +289,16 @@ static void report(struct look_up *look_up, size_t *told_done)
 	*told_done = done;
 	/* The path is a module's, so it outlives the fetching. */
 	if (options->fetching && path)
-		stop = options->fetching(options->context, path, done_bytes, total_bytes);
+		options->fetching(options->context, path, done_bytes, total_bytes);
+	if (options->stop)
+		stop = options->stop(options->context);
 	pthread_mutex_lock(&look_up->lock);
-	look_up->fetches_no_more |= stop;
+	look_up->is_over |= stop;
 }
 
 static int apply(struct job *job, symbols_found_fn found, void *context)
 {
-	struct module_job *run = &job->run;
+	const struct module_job *run = job->is_better ? &job->better : &job->run;
 	int err = job->err;
 
 	free(job->module->text);
@@ -281,34 +312,28 @@ static int apply(struct job *job, symbols_found_fn found, void *context)
 			err = found(context, &query, (const void *)run->places[i].lines,
 				    run->places[i].n_lines);
 	}
+	return err;
+}
+
+static void release_run(struct module_job *run)
+{
 	arena__release(&run->arena);
 	free(run->places);
 	run->places = NULL;
 	run->n_places = 0;
-	return err;
 }
 
-/* Waits for the jobs and applies what they found, in their order. */
-static int collect(struct look_up *look_up, symbols_found_fn found, void *context)
+static void wait_for_change(struct look_up *look_up)
 {
-	size_t told_done = 0;
-	int err = 0;
+	struct timespec until;
 
-	pthread_mutex_lock(&look_up->lock);
-	for (size_t i = 0; i < look_up->n_jobs && !err; i++) {
-		while (!look_up->jobs[i].is_done) {
-			pthread_cond_wait(&look_up->changed, &look_up->lock);
-			report(look_up, &told_done);
-		}
-		pthread_mutex_unlock(&look_up->lock);
-		err = apply(&look_up->jobs[i], found, context);
-		pthread_mutex_lock(&look_up->lock);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += TICK_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
 	}
-	if (!err)
-		report(look_up, &told_done);
-	look_up->is_over = true;
-	pthread_mutex_unlock(&look_up->lock);
-	return err;
+	pthread_cond_clockwait(&look_up->changed, &look_up->lock, CLOCK_MONOTONIC, &until);
 }
 
 static size_t n_threads(const struct look_up *look_up)
@@ -324,20 +349,91 @@ static size_t n_threads(const struct look_up *look_up)
 	return n < look_up->n_jobs ? n : look_up->n_jobs;
 }
 
-static int run_jobs(struct look_up *look_up, symbols_found_fn found, void *context)
+/* Runs the jobs of one time. Whether all were run is in n_jobs_done. */
+static void run_jobs(struct look_up *look_up)
 {
 	pthread_t threads[MAX_THREADS];
-	size_t n = 0, wanted = n_threads(look_up);
-	int err;
+	size_t n = 0, wanted = n_threads(look_up), told_done = 0;
 
+	look_up->next_job = look_up->n_jobs_done = 0;
 	while (n < wanted && !pthread_create(&threads[n], NULL, work, look_up))
 		n++;
 	if (!n)
 		work(look_up);
-	err = collect(look_up, found, context);
+	pthread_mutex_lock(&look_up->lock);
+	while (look_up->n_jobs_done < look_up->n_jobs && !look_up->is_over) {
+		wait_for_change(look_up);
+		report(look_up, &told_done);
+	}
+	report(look_up, &told_done);
+	pthread_mutex_unlock(&look_up->lock);
 	while (n)
 		pthread_join(threads[--n], NULL);
+}
+
+/* What the job was the first time, with new places and somebody to ask. */
+static int prepare_better(struct job *job)
+{
+	job->better = job->run;
+	job->better.arena = (struct arena){ 0 };
+	job->better.fetch = fetch;
+	job->better.progress = NULL;
+	job->better.places = calloc(job->run.n_places, sizeof(*job->better.places));
+	if (!job->better.places)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->run.n_places; i++)
+		job->better.places[i].vaddr = job->run.places[i].vaddr;
+	return 0;
+}
+
+static int fetch_files(struct look_up *look_up)
+{
+	const struct symbols_options *symbols_options = &look_up->symbols->options;
+	const struct debuginfod_options options = {
+		.timeout_ms = symbols_options->debuginfod_timeout_ms ?: DEBUGINFOD_TIMEOUT_MS,
+		.total_ms = DEBUGINFOD_TOTAL_MS,
+		.progress = note_fetched,
+		.context = look_up,
+	};
+	bool is_wanted = false;
+	int err = 0;
+
+	for (size_t i = 0; i < look_up->n_jobs && !err; i++) {
+		if (!look_up->jobs[i].run.wants_file)
+			continue;
+		is_wanted = true;
+		err = prepare_better(&look_up->jobs[i]);
+	}
+	if (err || !is_wanted)
+		return err;
+	if (look_up->is_over) {
+		explain(look_up, "", -ECANCELED);
+		return 0;
+	}
+	look_up->debuginfod = debuginfod__new(&options);
+	if (!look_up->debuginfod)
+		return 0;
+	look_up->is_fetching = true;
+	run_jobs(look_up);
 	debuginfod__free(look_up->debuginfod);
+	return 0;
+}
+
+/* Runs all jobs and applies what they found, in their order. */
+static int run_all_jobs(struct look_up *look_up, symbols_found_fn found, void *context)
+{
+	int err = 0;
+
+	run_jobs(look_up);
+	if (look_up->n_jobs_done < look_up->n_jobs)
+		return -EINTR;
+	if (look_up->symbols->options.debuginfod)
+		err = fetch_files(look_up);
+	for (size_t i = 0; i < look_up->n_jobs && !err; i++) {
+		err = apply(&look_up->jobs[i], found, context);
+		release_run(&look_up->jobs[i].run);
+		release_run(&look_up->jobs[i].better);
+	}
 	return err;
 }
 
@@ -386,7 +482,6 @@ static int make_job(struct look_up *look_up, const struct symbols_query *queries
 		.n_debug_dirs = options->n_debug_dirs,
 		.places = places,
 		.n_places = n_places,
-		.fetch = options->debuginfod ? fetch : NULL,
 		.progress = note_done,
 	};
 	job->look_up = look_up;
@@ -437,10 +532,10 @@ int symbols__look_up(struct symbols *symbols, const struct symbols_query *querie
 	qsort(sorted, n, sizeof(*sorted), compare_queries);
 	err = make_jobs(&look_up, sorted, n);
 	if (!err && look_up.n_jobs)
-		err = run_jobs(&look_up, found, context);
+		err = run_all_jobs(&look_up, found, context);
 	for (size_t i = 0; i < look_up.n_jobs; i++) {
-		arena__release(&look_up.jobs[i].run.arena);
-		free(look_up.jobs[i].run.places);
+		release_run(&look_up.jobs[i].run);
+		release_run(&look_up.jobs[i].better);
 	}
 	free(look_up.jobs);
 	return err;

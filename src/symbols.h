@@ -15,17 +15,19 @@ struct symbols_options {
 	 * DIR/<path>[.debug] and DIR/<basename>[.debug]. Borrowed. */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
-	/* Whether the servers of DEBUGINFOD_URLS are asked for what is not here, and for how many
-	 * seconds at the most, all files together (0: 300). */
+	/* Whether the servers of DEBUGINFOD_URLS are asked for what is not here, when all that is here was
+	 * looked up; and how long none of them may send anything before all are given up (0: 5 s). */
 	bool debuginfod;
-	unsigned int debuginfod_seconds;
+	unsigned int debuginfod_timeout_ms;
 	unsigned int threads; /* at the most; 0: as many as there are processors */
-	/* The next two are called by the thread that called us, and may be NULL. Places that have
+	/* The next three are called by the thread that called us, and may be NULL. Places that have
 	 * been looked up of @total. */
 	void (*progress)(void *context, size_t done, size_t total);
-	/* Bytes of @path's debug file that were fetched of @total_bytes (0: unknown). Nonzero ends
-	 * this fetching and all that would follow. */
-	int (*fetching)(void *context, const char *path, long done_bytes, long total_bytes);
+	/* Bytes of @path's debug file that were fetched of @total_bytes (0: neither is known). */
+	void (*fetching)(void *context, const char *path, long done_bytes, long total_bytes);
+	/* Asked some times a second. True ends the look-up: what a server was asked for is done without,
+	 * what is looked up here ends with -EINTR. */
+	bool (*stop)(void *context);
 	void *context;
 };
 
@@ -64,7 +66,8 @@ int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *p
 /*
  * Looks up the @n @queries, in any order, and calls @found by this thread for each of which anything
  * is known; for all of one module in order of their addresses. The order of the modules depends on
- * the queries alone. 0, -ENOMEM or what @found returned. Damaged files harm no other module.
+ * the queries alone. 0, -ENOMEM, -EINTR by stop(), before any call of @found, or what @found returned.
+ * Damaged files harm no other module.
  */
 int symbols__look_up(struct symbols *symbols, const struct symbols_query *queries, size_t n,
 		     symbols_found_fn found, void *context);
@@ -73,8 +76,12 @@ int symbols__look_up(struct symbols *symbols, const struct symbols_query *querie
  * before anything was looked up in it. */
 const char *symbols__module_text(const struct symbols *symbols, __u32 id);
 
+/* Why the servers were not asked for all that they may have: the same. "" where they were. */
+const char *symbols__fetch_problem(const struct symbols *symbols);
+
 /* Gives every frame that has no lines yet those that are known, its functions by the linker's names
- * (profile__demangle() does the rest), and every module of such a frame its text. 0 or -ENOMEM. */
+ * (profile__demangle() does the rest), and every module of such a frame its text. 0, -ENOMEM, or -EINTR where it was
+ * stopped, and nothing is named. */
 int profile__symbolize(struct profile *profile, struct symbols *symbols);
 
 #endif

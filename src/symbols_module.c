@@ -57,7 +57,7 @@ static int open_file(const struct module_job *job, struct sources *sources)
 	return 0;
 }
 
-static int fetch(const struct module_job *job, const char *build_id, struct debug_file *out,
+static int fetch(struct module_job *job, const char *build_id, struct debug_file *out,
 		 struct error *problem)
 {
 	_cleanup_(free_ptr) char *path = NULL;
@@ -65,7 +65,17 @@ static int fetch(const struct module_job *job, const char *build_id, struct debu
 	char has[BUILD_ID_SIZE];
 	int fd, err;
 
-	if (!job->fetch || !*build_id || job->fetch(job->context, job->path, build_id, &path))
+	if (!*build_id)
+		return -ENOENT;
+	if (!job->fetch) {
+		job->wants_file = true;
+		return -ENOENT;
+	}
+	err = job->fetch(job->context, job->path, build_id, &path);
+	if (err && err != -ENOENT && !problem->text[0])
+		error__set(problem, 0, "no debug file from the debuginfod servers: %s",
+			   strerror(-err));
+	if (err)
 		return -ENOENT;
 	fd = debug_file__open_path(path);
 	if (fd < 0)
@@ -85,8 +95,7 @@ static int fetch(const struct module_job *job, const char *build_id, struct debu
 }
 
 /* The file that has the DWARF, if any has. 0 or -ENOMEM. */
-static int find_dwarf(const struct module_job *job, struct sources *sources,
-		      struct debug_file **dwarf)
+static int find_dwarf(struct module_job *job, struct sources *sources, struct debug_file **dwarf)
 {
 	const struct debug_search search = {
 		.dirs = job->debug_dirs,

@@ -24,6 +24,7 @@ struct module_job {
 	void *context;
 	/* Filled in. */
 	struct arena arena; /* what the places point to */
+	bool wants_file;    /* fetch() would have been asked */
 	char text[MODULE_TEXT_SIZE];
 };
 

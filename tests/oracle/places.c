@@ -43,7 +43,7 @@ int main(int argc, char *argv[])
 			build_id = optarg;
 		else if (option == 'n') {
 			options.debuginfod = true;
-			options.debuginfod_seconds = atoi(optarg);
+			options.debuginfod_timeout_ms = 1000 * atoi(optarg);
 		} else
 			return 64;
 	}

@@ -313,7 +313,7 @@ def case_debuginfod(places):
         _, text = program.look_up('--debuginfod=1', env=env)
         took = time.monotonic() - begun
         stalls[0].set()
-        check('a server that says nothing: given up in time', True, took < 30)
+        check('a server that says nothing: given up in time', True, took < 10)
         check_text('a server that says nothing', '^its dynamic symbol table', text)
         server.shutdown()
 

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers of debug files that are well, say nothing, trickle or die: none of them costs a recording more
+than names, and nobody waits for them longer than they want to."""
+
+import contextlib
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+import support
+
+EXIT_STATUS = 3  # every_function's
+# Longer than any test may take: then only something else ends the wait.
+FOR_EVER = "3600"
+
+
+class Server:
+    """Answers each connection by @behave(connection, path of the request). Its first request is an event."""
+
+    def __init__(self, behave):
+        self.behave = behave
+        self.asked = threading.Event()
+        self.ended = threading.Event()  # the client has closed a connection
+        self.over = threading.Event()
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.socket.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, contextlib.suppress(OSError):
+            request = connection.recv(65536)
+            if request:
+                self.asked.set()
+                self.behave(self, connection, request.split()[1].decode())
+
+    def wait_for_client(self, connection):
+        """Until the client has closed the connection."""
+        with contextlib.suppress(OSError):
+            while connection.recv(4096):
+                pass
+        self.ended.set()
+
+    def close(self):
+        self.over.set()
+        self.socket.close()
+
+
+def say_nothing(server, connection, path):
+    server.wait_for_client(connection)
+
+
+def trickle(server, connection, path):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while not server.over.wait(0.02):
+        connection.sendall(b"x")
+
+
+def die(server, connection, path):
+    """In the midst of the file."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + 10000 * b"x")
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """A function that starts a server and returns it with the environment that names it."""
+    servers = []
+
+    def start(behave):
+        server = Server(behave)
+        servers.append(server)
+        cache = tmp_path / f"cache{len(servers)}"
+        return server, {"DEBUGINFOD_URLS": server.url, "DEBUGINFOD_CACHE_PATH": str(cache),
+                        "DEBUGINFOD_TIMEOUT": "90", "no_proxy": "*"}
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def stripped(tmp_path):
+    """A program of which only a server has the DWARF, and its debug file."""
+    program = tmp_path / "every_function"
+    debug = tmp_path / "debug"
+    shutil.copy(support.target("every_function"), program)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", "--strip-debug", program], check=True)
+    return program, debug
+
+
+def build_id(program):
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
+    return notes.stdout.split("Build ID: ")[1].split()[0]
+
+
+def lines_of(data, program):
+    """Places of @program that have a source line, and those that have a name."""
+    recording = support.Recording(data)
+    return recording.sql("SELECT sum(l.file > 0), count(*) FROM lines l JOIN frames f ON f.id = l.frame "
+                         "JOIN modules m ON m.id = f.module WHERE m.path = ?", str(program))[0]
+
+
+def is_usable(run, allocprof, data):
+    text = run([allocprof, "report", "-i", data], expect=0).stdout
+    assert b"complete" in text, text
+
+
+def test_one_that_has_the_file(run, allocprof, tmp_path, serve, stripped):
+    program, debug = stripped
+
+    def answer(server, connection, path):
+        found = path == f"/buildid/{build_id(program)}/debuginfo"
+        body = debug.read_bytes() if found else b""
+        status = b"200 OK" if found else b"404 Not Found"
+        connection.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body)
+
+    _, env = serve(answer)
+    for options in ([], ["-r", "2"]):
+        data = tmp_path / f"data{len(options)}"
+        done = run([allocprof, "record", *options, "-o", data, "--", program], env, expect=EXIT_STATUS)
+        assert b"missing" not in done.stderr, done.stderr
+        with_line, _ = lines_of(data, program)
+        assert with_line, "no place has a source line"
+        assert not (tmp_path / f"{data.name}.old").exists(), "the file without names is left"
+
+
+@pytest.mark.parametrize("command", ["record", "record -r 2", "symbolize"])
+@pytest.mark.parametrize("behave", [say_nothing, trickle], ids=lambda behave: behave.__name__)
+def test_given_up(run, allocprof, tmp_path, serve, stripped, behave, command):
+    program, _ = stripped
+    server, env = serve(behave)
+    data = tmp_path / "data"
+    options = ["--debuginfod-timeout", "0.5"]
+    begun = time.monotonic()
+    if command == "symbolize":
+        run([allocprof, "record", "--no-symbols", "-o", data, "--", program], expect=EXIT_STATUS)
+        done = run([allocprof, "symbolize", *options, "-i", data], env, expect=0)
+    else:
+        done = run([allocprof, *command.split(), *options, "-o", data, "--", program], env,
+                   expect=EXIT_STATUS)
+    took = time.monotonic() - begun
+    assert server.asked.is_set(), "no server was asked"
+    assert b"sent nothing for 0.5 s, or nearly so" in done.stderr, done.stderr
+    # Its client would wait for 90 s.
+    assert took < 45, f"it took {took:.0f} s"
+    with_line, with_name = lines_of(data, program)
+    assert not with_line and with_name, "the names of its symbol table"
+    is_usable(run, allocprof, data)
+
+
+def test_one_that_dies(run, allocprof, tmp_path, serve, stripped):
+    program, _ = stripped
+    server, env = serve(die)
+    run([allocprof, "record", "-o", tmp_path / "data", "--", program], env, expect=EXIT_STATUS)
+    assert server.asked.is_set(), "no server was asked"
+    with_line, with_name = lines_of(tmp_path / "data", program)
+    assert not with_line and with_name, "the names of its symbol table"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_the_wait_is_interrupted(runner, run, allocprof, tmp_path, serve, stripped, number):
+    program, _ = stripped
+    server, env = serve(say_nothing)
+    data = tmp_path / "data"
+    process = runner.start([allocprof, "record", "--debuginfod-timeout", FOR_EVER, "-o", data, "--",
+                            program], env, stderr=subprocess.PIPE)
+    assert server.asked.wait(support.TIMEOUT_SECONDS), "no server was asked"
+    is_usable(run, allocprof, data)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=support.TIMEOUT_SECONDS)
+    assert process.returncode == EXIT_STATUS, stderr
+    assert b"was interrupted" in stderr, stderr
+    assert lines_of(data, program)[1], "the names of its symbol table"
+    is_usable(run, allocprof, data)
+
+
+def test_killed_while_it_waits(runner, run, allocprof, tmp_path, serve, stripped):
+    program, _ = stripped
+    server, env = serve(say_nothing)
+    data = tmp_path / "data"
+    process = runner.start([allocprof, "record", "--debuginfod-timeout", FOR_EVER, "-o", data, "--",
+                            program], env, stderr=subprocess.DEVNULL)
+    assert server.asked.wait(support.TIMEOUT_SECONDS), "no server was asked"
+    process.kill()
+    process.wait(support.TIMEOUT_SECONDS)
+    assert server.ended.wait(support.TIMEOUT_SECONDS), "the process that asks servers is left"
+    is_usable(run, allocprof, data)
+    run([allocprof, "symbolize", "-i", data], expect=0)
+    assert lines_of(data, program)[1], "the names of its symbol table"
+
+
+@pytest.mark.parametrize("words", ["0", "-1", "x", "nan", "1e9"])
+def test_no_time_limit(run, allocprof, words):
+    done = run([allocprof, "symbolize", f"--debuginfod-timeout={words}"], expect=64)
+    assert b"--debuginfod-timeout takes 0.1 to 3600 seconds" in done.stderr, done.stderr
