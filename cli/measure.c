@@ -373,8 +373,8 @@ void measure__close(struct session *session)
 static void report_reason(__u64 n, const char *before, const char *after,
 			  const struct reason *reason)
 {
-	message__print("not complete: %s%llu %s (%s): %s%s%s", before, n, after, reason->name,
-		       reason->sentence, reason->remedy ? "; " : "",
+	message__print("not complete: %s%s %s (%s): %s%s%s", before, number__count(n).text, after,
+		       reason->name, reason->sentence, reason->remedy ? "; " : "",
 		       reason->remedy ? reason->remedy : "");
 }
 

@@ -144,7 +144,7 @@ def test_dump(controlled):
         path = one.output.with_name(f"record.out.{n}")
         said = one.say("dump")
         dumps.append(one.calls(path))
-        assert said == f"{dumps[-1]} calls in {path}\n"
+        assert said == f"{dumps[-1]:,} calls in {path}\n"
         one.alloc(10)
     one.end()
     # What comes before main() is in all of them.

@@ -107,10 +107,10 @@ def test_ten_million(record_many):
                          "WHERE caller = 'main'") == [(BLOCKS, BLOCKS, BLOCKS * 24)]
     told = int(recording.meta["kernel_bytes"])
     assert told == pytest.approx(taken.bytes(BLOCKS), rel=OF_KERNEL), taken
-    printed = re.search(r"^allocprof: the kernel kept (\d\.\d\d) GB for it, (\d+) bytes a live block$",
+    printed = re.search(r"^allocprof: the kernel kept (\d\.\d\d) GiB for it, (\d+) bytes a live block$",
                         stderr, re.MULTILINE)
     assert printed, stderr
-    assert float(printed[1]) == pytest.approx(told / 1e9, abs=0.005)
+    assert float(printed[1]) == pytest.approx(told / 2**30, abs=0.005)
     # "about 165 bytes for each live block"
     assert 160 <= int(printed[2]) <= 170
     print(f"{printed[0]}; the kernel says {taken.bytes(BLOCKS):,}: {taken}")
