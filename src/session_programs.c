@@ -129,7 +129,7 @@ static void configure(struct session *session, int n_cpus)
 	};
 	/* On the only processor user space would have to wait for the hit in turn. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
-	skeleton->bss->waits.most = get_nprocs() > 1 ? scratch_slots(n_cpus) / 4 : 0;
+	skeleton->bss->waits.most = get_nprocs() > 1 ? scratch_slots(n_cpus) / 8 : 0;
 	if (options->live)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
