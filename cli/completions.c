@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Prints what a shell needs to complete allocprof's words, from the tables that --help is printed from:
+ * completions bash|zsh|fish. It is run when allocprof is built. */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "options.h"
+#include "profile.h"
+#include "selection.h"
+
+#define MAX_WORDS 512
+
+/* What may stand behind an option, or be an operand. */
+enum kind {
+	KIND_NONE, /* no value */
+	KIND_ANY,  /* nothing that could be listed */
+	KIND_FILE,
+	KIND_DIRECTORY,
+	KIND_PID,
+	KIND_COMMAND, /* the name of a program */
+	KIND_WORDS,   /* one of some */
+	KIND_LIST,    /* several of some with commas between */
+};
+
+struct value {
+	enum kind kind;
+	char words[MAX_WORDS]; /* with blanks between */
+};
+
+static void add_word(struct value *value, const char *word)
+{
+	size_t len = strlen(value->words);
+
+	snprintf(value->words + len, sizeof(value->words) - len, "%s%s", len ? " " : "", word);
+}
+
+/* Options of these names take the same words wherever they are. */
+static bool set_words(struct value *value, const char *name)
+{
+	bool is_sort = !strcmp(name, "sort");
+
+	value->kind = KIND_WORDS;
+	if (is_sort || !strcmp(name, "cost")) {
+		for (int i = 0; i < COSTS; i++)
+			add_word(value, cost__name(i));
+		if (is_sort)
+			add_word(value, "oldest");
+		return true;
+	}
+	if (!strcmp(name, "event") || !strcmp(name, "function")) {
+		value->kind = KIND_LIST;
+		for (int i = 0; i < AP_FUNCTIONS; i++)
+			add_word(value, profile__function_name(i));
+		return true;
+	}
+	if (!strcmp(name, "demangle")) {
+		add_word(value, "simple full none");
+		return true;
+	}
+	if (!strcmp(name, "by")) {
+		value->kind = KIND_LIST;
+		add_word(value, "process thread");
+		return true;
+	}
+	return false;
+}
+
+static struct value value_of(const struct argp_option *option)
+{
+	static const struct {
+		const char *argument;
+		enum kind kind;
+	} kinds[] = {
+		{ "FILE", KIND_FILE },
+		{ "DIR", KIND_DIRECTORY },
+		{ "PID", KIND_PID },
+		{ "COMMAND", KIND_COMMAND },
+	};
+	struct value value = { .kind = option->arg ? KIND_ANY : KIND_NONE };
+	struct value words = { 0 };
+
+	if (option->arg && option->name && set_words(&words, option->name))
+		return words;
+	for (size_t i = 0; option->arg && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(option->arg, kinds[i].argument))
+			value.kind = kinds[i].kind;
+	return value;
+}
+
+/* By the usage: what stands there for the first operand. */
+static struct value operand_of(const struct command *command)
+{
+	const char *usage = command->args_doc ? command->args_doc : "";
+	struct value value = { .kind = KIND_NONE };
+
+	if (command->launches || strstr(usage, "PROGRAM")) {
+		value.kind = KIND_COMMAND;
+	} else if (strstr(usage, "FILE") || strstr(usage, "BEFORE")) {
+		value.kind = KIND_FILE;
+	} else if (islower((unsigned char)*usage) && strchr(usage, '|')) {
+		value.kind = KIND_WORDS;
+		add_word(&value, usage);
+		for (char *at = value.words; *at; at++)
+			if (*at == '|')
+				*at = ' ';
+	}
+	return value;
+}
+
+static bool has_letter(const struct argp_option *option)
+{
+	return option->key > ' ' && option->key < 0x7f && isgraph(option->key);
+}
+
+struct printer {
+	const struct command *command;
+	/* An option, and where it is another name of one that one. */
+	void (*option)(const struct printer *printer, const struct argp_option *option,
+		       const struct argp_option *meaning);
+};
+
+static void for_each_option(const struct printer *printer)
+{
+	const struct argp_option *const tables[] = { printer->command->options, options_common };
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct argp_option *meaning = tables[i];
+
+		for (const struct argp_option *at = tables[i]; at->name || at->key || at->doc;
+		     at++) {
+			if (!(at->flags & OPTION_ALIAS))
+				meaning = at;
+			if (at->name &&
+			    !((at->flags | meaning->flags) & (OPTION_HIDDEN | OPTION_DOC)))
+				printer->option(printer, at, meaning);
+		}
+	}
+}
+
+static void for_each_command(void (*option)(const struct printer *printer,
+					    const struct argp_option *option,
+					    const struct argp_option *meaning),
+			     void (*begin)(const struct command *command),
+			     void (*end)(const struct command *command))
+{
+	for (size_t i = 0; commands[i]; i++) {
+		const struct printer printer = { commands[i], option };
+
+		if (begin)
+			begin(commands[i]);
+		for_each_option(&printer);
+		if (end)
+			end(commands[i]);
+	}
+}
+
+/* bash: functions that say what there is, and one that knows where in the line one is. */
+
+static void print_bash_value(const struct value *value)
+{
+	static const char *const names[] = {
+		[KIND_NONE] = "",	 [KIND_ANY] = "any",
+		[KIND_FILE] = "file",	 [KIND_DIRECTORY] = "directory",
+		[KIND_PID] = "pid",	 [KIND_COMMAND] = "command",
+		[KIND_WORDS] = "words:", [KIND_LIST] = "list:",
+	};
+
+	printf("%s%s", names[value->kind], value->words);
+}
+
+static void print_bash_word(const struct printer *printer, const struct argp_option *option,
+			    const struct argp_option *meaning)
+{
+	printf(" --%s%s", option->name, meaning->arg ? "=" : "");
+	if (has_letter(option))
+		printf(" -%c", option->key);
+}
+
+static void begin_bash_words(const struct command *command)
+{
+	printf("\t%s) REPLY='", command->name);
+}
+
+static void end_bash_words(const struct command *command)
+{
+	puts("' ;;");
+}
+
+static void print_bash_kind(const struct printer *printer, const struct argp_option *option,
+			    const struct argp_option *meaning)
+{
+	struct value value = value_of(meaning);
+
+	if (value.kind == KIND_NONE)
+		return;
+	printf("\t%s:--%s", printer->command->name, option->name);
+	if (has_letter(option))
+		printf(" | %s:-%c", printer->command->name, option->key);
+	printf(") REPLY='");
+	print_bash_value(&value);
+	puts("' ;;");
+}
+
+static void print_bash_operand(const struct command *command)
+{
+	struct value value = operand_of(command);
+
+	printf("\t%s:) REPLY='", command->name);
+	print_bash_value(&value);
+	printf("' ;;\n");
+}
+
+static void print_commands(const char *separator)
+{
+	for (size_t i = 0; commands[i]; i++)
+		printf("%s%s", i ? separator : "", commands[i]->name);
+}
+
+static void print_bash(void)
+{
+	printf("# bash completion for allocprof                        -*- shell-script -*-\n"
+	       "# Made from the tables of its commands by cli/completions.c.\n\n"
+	       "_allocprof_commands='");
+	print_commands(" ");
+	puts("'\n\n"
+	     "# The options of a command, in REPLY.\n"
+	     "_allocprof_options()\n{\n\tREPLY=\n\tcase $1 in");
+	for_each_command(print_bash_word, begin_bash_words, end_bash_words);
+	puts("\tesac\n}\n\n"
+	     "# What is behind an option of a command, or with '' what its operand is, in REPLY.\n"
+	     "_allocprof_kind()\n{\n\tREPLY=\n\tcase $1:$2 in");
+	for_each_command(print_bash_kind, print_bash_operand, NULL);
+	puts("\tesac\n}\n\n"
+	     "_allocprof_command_line()\n{\n"
+	     "\tif declare -F _comp_command_offset >/dev/null; then\n"
+	     "\t\t_comp_command_offset \"$1\"\n"
+	     "\telif declare -F _command_offset >/dev/null; then\n"
+	     "\t\t_command_offset \"$1\"\n"
+	     "\telif ((COMP_CWORD == $1)); then\n"
+	     "\t\t_allocprof_value command \"$2\"\n"
+	     "\telse\n"
+	     "\t\t_allocprof_value file \"$2\"\n"
+	     "\tfi\n}\n\n"
+	     "_allocprof_value()\n{\n"
+	     "\tlocal IFS=$' \\t\\n' done=\n\n"
+	     "\tcase $1 in\n"
+	     "\tfile) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$2\") ;;\n"
+	     "\tdirectory) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$2\") ;;\n"
+	     "\tpid) mapfile -t COMPREPLY < <(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$2\") ;;\n"
+	     "\tcommand)\n"
+	     "\t\tcompopt -o filenames\n"
+	     "\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$2\"; [[ $2 != */* ]] || compgen -f -- \"$2\") ;;\n"
+	     "\twords:*) mapfile -t COMPREPLY < <(compgen -W \"${1#words:}\" -- \"$2\") ;;\n"
+	     "\tlist:*)\n"
+	     "\t\t[[ $2 != *,* ]] || done=${2%,*},\n"
+	     "\t\tcompopt -o nospace\n"
+	     "\t\tmapfile -t COMPREPLY < <(compgen -P \"$done\" -W \"${1#list:}\" -- \"${2##*,}\") ;;\n"
+	     "\tesac\n}\n\n"
+	     "_allocprof()\n{\n"
+	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+	     "\tlocal command=${COMP_WORDS[1]-} word option= i REPLY\n\n"
+	     "\tCOMPREPLY=()\n"
+	     "\tif ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [ \"$command\" = help ]; }; then\n"
+	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$_allocprof_commands help --help --version\" -- \"$cur\")\n"
+	     "\t\treturn\n"
+	     "\tfi\n"
+	     "\t# Words end at '=' too, which is then a word of its own.\n"
+	     "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+	     "\t\tword=${COMP_WORDS[i]}\n"
+	     "\t\tif [ \"$word\" = -- ]; then\n"
+	     "\t\t\t_allocprof_kind \"$command\" ''\n"
+	     "\t\t\t[ \"$REPLY\" = command ] && _allocprof_command_line $((i + 1)) \"$cur\" ||\n"
+	     "\t\t\t\t_allocprof_value \"$REPLY\" \"$cur\"\n"
+	     "\t\t\treturn\n"
+	     "\t\tfi\n"
+	     "\t\tcase $word in\n"
+	     "\t\t--* | -?)\n"
+	     "\t\t\t_allocprof_kind \"$command\" \"$word\"\n"
+	     "\t\t\t[ -n \"$REPLY\" ] || continue\n"
+	     "\t\t\toption=$word\n"
+	     "\t\t\t[ \"${COMP_WORDS[i + 1]}\" != = ] || ((i++))\n"
+	     "\t\t\t((++i < COMP_CWORD)) || break\n"
+	     "\t\t\toption= ;;\n"
+	     "\t\t-*) ;;\n"
+	     "\t\t*)\n"
+	     "\t\t\t_allocprof_kind \"$command\" ''\n"
+	     "\t\t\t[ \"$REPLY\" = command ] || continue\n"
+	     "\t\t\t_allocprof_command_line \"$i\" \"$cur\"\n"
+	     "\t\t\treturn ;;\n"
+	     "\t\tesac\n"
+	     "\tdone\n"
+	     "\tif [ -n \"$option\" ]; then\n"
+	     "\t\t_allocprof_kind \"$command\" \"$option\"\n"
+	     "\t\t[ \"$cur\" != = ] || cur=\n"
+	     "\t\t_allocprof_value \"$REPLY\" \"$cur\"\n"
+	     "\t\treturn\n"
+	     "\tfi\n"
+	     "\tif [[ $cur == -* ]]; then\n"
+	     "\t\t_allocprof_options \"$command\"\n"
+	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$REPLY\" -- \"$cur\")\n"
+	     "\t\t[[ ${#COMPREPLY[@]} != 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
+	     "\t\treturn\n"
+	     "\tfi\n"
+	     "\t_allocprof_kind \"$command\" ''\n"
+	     "\tif [ \"$REPLY\" = command ] && [ \"$command\" != doctor ]; then\n"
+	     "\t\t_allocprof_command_line \"$COMP_CWORD\" \"$cur\"\n"
+	     "\telse\n"
+	     "\t\t_allocprof_value \"$REPLY\" \"$cur\"\n"
+	     "\tfi\n}\n\n"
+	     "complete -F _allocprof allocprof");
+}
+
+/* @text in single quotes, of which it may hold some, with @special behind a backslash. */
+static void print_quoted(const char *text, const char *special)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", stdout);
+		else if (strchr(special, *text))
+			printf("\\%c", *text);
+		else
+			putchar(*text);
+	}
+}
+
+/* zsh: specifications for _arguments. */
+
+#define ZSH_SPECIAL "[]:\\"
+
+static void print_zsh_action(const struct value *value)
+{
+	switch (value->kind) {
+	case KIND_FILE:
+		printf("_files");
+		break;
+	case KIND_DIRECTORY:
+		printf("_files -/");
+		break;
+	case KIND_PID:
+		printf("_allocprof_pids");
+		break;
+	case KIND_COMMAND:
+		printf(" _command_names -e");
+		break;
+	case KIND_WORDS:
+		printf("(%s)", value->words);
+		break;
+	case KIND_LIST:
+		printf("_values -s , word %s", value->words);
+		break;
+	case KIND_NONE:
+	case KIND_ANY:
+		putchar(' ');
+		break;
+	}
+}
+
+static void print_zsh_option(const struct printer *printer, const struct argp_option *option,
+			     const struct argp_option *meaning)
+{
+	struct value value = value_of(meaning);
+	const char *letters[] = { option->name, NULL };
+
+	for (size_t i = 0; i < 2; i++) {
+		if (i && !has_letter(option))
+			break;
+		if (letters[i])
+			printf(" \\\n\t\t'*--%s%s[", letters[i], meaning->arg ? "=" : "");
+		else
+			printf(" \\\n\t\t'*-%c%s[", option->key, meaning->arg ? "+" : "");
+		print_quoted(meaning->doc ? meaning->doc : "", ZSH_SPECIAL);
+		putchar(']');
+		if (meaning->arg) {
+			putchar(':');
+			print_quoted(meaning->arg, ZSH_SPECIAL);
+			putchar(':');
+			print_zsh_action(&value);
+		}
+		putchar('\'');
+	}
+}
+
+static void begin_zsh_command(const struct command *command)
+{
+	printf("\t%s)\n\t\t_arguments -s -S", command->name);
+}
+
+static void end_zsh_command(const struct command *command)
+{
+	struct value value = operand_of(command);
+
+	if (command->launches) {
+		printf(" \\\n\t\t'(-)1:command: _command_names -e' '*::argument:_normal'");
+	} else if (value.kind == KIND_COMMAND) {
+		printf(" \\\n\t\t'1:program or library:_allocprof_programs'");
+	} else if (value.kind != KIND_NONE) {
+		bool is_one = value.kind == KIND_WORDS;
+
+		printf(" \\\n\t\t'%s:argument:", is_one ? "1" : "*");
+		print_zsh_action(&value);
+		putchar('\'');
+	}
+	puts(" ;;");
+}
+
+static void print_zsh(void)
+{
+	puts("#compdef allocprof\n"
+	     "# Made from the tables of its commands by cli/completions.c.\n\n"
+	     "_allocprof_pids() {\n"
+	     "\tcompadd \"$@\" - /proc/<1->(N:t)\n"
+	     "}\n\n"
+	     "_allocprof_programs() {\n"
+	     "\t_alternative 'commands:program: _command_names -e' 'files:file:_files'\n"
+	     "}\n\n"
+	     "_allocprof() {\n"
+	     "\tlocal -a names=(");
+	for (size_t i = 0; commands[i]; i++) {
+		printf("\t\t'%s:", commands[i]->name);
+		print_quoted(commands[i]->summary, "");
+		puts("'");
+	}
+	puts("\t\t'help:Print the help of a command'\n"
+	     "\t)\n\n"
+	     "\tif ((CURRENT == 2)) || [[ CURRENT -eq 3 && $words[2] = help ]]; then\n"
+	     "\t\t_describe command names\n"
+	     "\t\treturn\n"
+	     "\tfi\n"
+	     "\tshift words\n"
+	     "\t((CURRENT--))\n"
+	     "\tcase $words[1] in");
+	for_each_command(print_zsh_option, begin_zsh_command, end_zsh_command);
+	puts("\tesac\n"
+	     "}\n\n"
+	     "_allocprof \"$@\"");
+}
+
+/* fish: a line for each option. */
+
+#define FISH_SPECIAL "\\"
+
+static void print_fish_words(const char *words, bool is_list)
+{
+	if (is_list)
+		printf(" -x -a '(__fish_append , %s)'", words);
+	else
+		printf(" -x -a '%s'", words);
+}
+
+static void print_fish_value(const struct value *value)
+{
+	switch (value->kind) {
+	case KIND_NONE:
+		break;
+	case KIND_ANY:
+		printf(" -x");
+		break;
+	case KIND_FILE:
+		printf(" -r -F");
+		break;
+	case KIND_DIRECTORY:
+		printf(" -x -a '(__fish_complete_directories)'");
+		break;
+	case KIND_PID:
+		printf(" -x -a '(__fish_complete_pids)'");
+		break;
+	case KIND_COMMAND:
+		printf(" -x -a '(__allocprof_complete_command)'");
+		break;
+	case KIND_WORDS:
+	case KIND_LIST:
+		print_fish_words(value->words, value->kind == KIND_LIST);
+		break;
+	}
+}
+
+static void print_fish_option(const struct printer *printer, const struct argp_option *option,
+			      const struct argp_option *meaning)
+{
+	struct value value = value_of(meaning);
+
+	printf("complete -c allocprof -n '__allocprof_in %s' -l %s", printer->command->name,
+	       option->name);
+	if (has_letter(option))
+		printf(" -s %c", option->key);
+	print_fish_value(&value);
+	printf(" -d '");
+	print_quoted(meaning->doc ? meaning->doc : "", FISH_SPECIAL);
+	puts("'");
+}
+
+static void print_fish_parameter(const struct printer *printer, const struct argp_option *option,
+				 const struct argp_option *meaning)
+{
+	if (!meaning->arg)
+		return;
+	printf(" --%s", option->name);
+	if (has_letter(option))
+		printf(" -%c", option->key);
+}
+
+static void print_fish_operand(const struct command *command)
+{
+	const struct printer parameters = { command, print_fish_parameter };
+	struct value value = operand_of(command);
+
+	if (value.kind == KIND_NONE)
+		return;
+	printf("complete -c allocprof -n '__allocprof_in %s'", command->name);
+	if (command->launches) {
+		printf(" -x -a '(__allocprof_complete_command");
+		for_each_option(&parameters);
+		puts(")'");
+		return;
+	}
+	if (value.kind == KIND_COMMAND)
+		printf(" -F -a '(__allocprof_complete_command)'");
+	else
+		print_fish_value(&value);
+	putchar('\n');
+}
+
+static void print_fish(void)
+{
+	puts("# Made from the tables of allocprof's commands by cli/completions.c.\n\n"
+	     "function __allocprof_in\n"
+	     "\tset -l words (commandline -opc)\n"
+	     "\ttest (count $words) -ge 2; and test $words[2] = $argv[1]\n"
+	     "end\n\n"
+	     "function __allocprof_wants_command\n"
+	     "\tset -l words (commandline -opc)\n"
+	     "\ttest (count $words) -eq 1; or test \"$words[2..]\" = help\n"
+	     "end\n\n"
+	     "# What is behind the options, of which those in argv take a value, as a command line of its own.\n"
+	     "function __allocprof_complete_command\n"
+	     "\tset -l words (commandline -opc)[3..]\n"
+	     "\twhile set -q words[1]; and string match -q -- '-*' $words[1]\n"
+	     "\t\tset -l word $words[1]\n"
+	     "\t\tset -e words[1]\n"
+	     "\t\ttest $word = --; and break\n"
+	     "\t\tcontains -- $word $argv; and set -e words[1]\n"
+	     "\tend\n"
+	     "\tcomplete -C (string join ' ' -- (string escape -- $words) (commandline -ct))\n"
+	     "end\n\n"
+	     "complete -c allocprof -f\n"
+	     "complete -c allocprof -n __allocprof_wants_command -a help -d 'Print the help of a command'");
+	for (size_t i = 0; commands[i]; i++) {
+		printf("complete -c allocprof -n __allocprof_wants_command -a %s -d '",
+		       commands[i]->name);
+		print_quoted(commands[i]->summary, FISH_SPECIAL);
+		puts("'");
+	}
+	for_each_command(print_fish_option, print_fish_operand, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const struct {
+		const char *name;
+		void (*print)(void);
+	} shells[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
+
+	for (size_t i = 0; argc == 2 && i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(argv[1], shells[i].name))
+			continue;
+		shells[i].print();
+		return fflush(stdout) ? EXIT_FAILED : EXIT_GOOD;
+	}
+	fputs("completions: name one shell: bash, zsh or fish\n", stderr);
+	return EXIT_USAGE;
+}
