@@ -12,6 +12,7 @@
 #include "command.h"
 #include "measure.h"
 #include "message.h"
+#include "new_file.h"
 #include "options.h"
 #include "output.h"
 
@@ -176,14 +177,15 @@ static void make_baseline_dir(struct check_run *run)
 {
 	_cleanup_(free_ptr) char *path = NULL;
 	const struct check_options *options = run->options;
+	int err;
 
 	if (options->baseline_dir)
 		path = strdup(options->baseline_dir);
 	else if (asprintf(&path, "%s.baselines", options->budget) < 0)
 		path = NULL;
-	if (!path) {
-		errno = ENOMEM;
-	} else if (!mkdir(path, 0777) || errno == EEXIST) {
+	err = path ? new_file__make_directory(path, 0777) : -ENOMEM;
+	errno = -err;
+	if (!err || err == -EEXIST) {
 		_cleanup_(close_fd) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0 && !faccessat(fd, ".", W_OK | X_OK, AT_EACCESS))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "new_file.h"
 
 static int fail(int err, const char *path, struct error *error)
 {
@@ -19,15 +20,18 @@ static int fail(int err, const char *path, struct error *error)
 
 int output__reserve(const char *path, FILE **output, bool *created, struct error *error)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = new_file__create(path, 0666);
 	bool is_new = fd >= 0;
 	FILE *file;
 	int err;
 
-	if (fd < 0 && errno == EEXIST)
+	if (fd == -EEXIST) {
 		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+		if (fd < 0)
+			fd = -errno;
+	}
 	if (fd < 0)
-		return fail(-errno, path, error);
+		return fail(fd, path, error);
 	file = fdopen(fd, "w");
 	if (!file) {
 		err = fail(-errno, path, error);

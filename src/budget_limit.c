@@ -13,6 +13,7 @@
 #include "budget.h"
 #include "cleanup.h"
 #include "error.h"
+#include "new_file.h"
 #include "json_text.h"
 
 /* SwiftNIO's: max - 1000 < total <= max, and limits are multiples of 50 from 1000 on. */
@@ -188,13 +189,13 @@ static int write_all(int fd, const char *text, size_t size)
 /* Writes beside @path what is then to take its place, with its mode and owner. */
 static int write_beside(const char *path, char *beside, const char *text, size_t size)
 {
-	_cleanup_(close_fd) int fd = mkostemp(beside, O_CLOEXEC);
+	_cleanup_(close_fd) int fd = new_file__create_unique(beside);
 	struct stat st;
 	mode_t mask;
 	int err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = write_all(fd, text, size);
 	if (!err)
 		err = write_all(fd, "\n", 1);

@@ -17,6 +17,7 @@
 #include "data_file_db.h"
 #include "data_file_schema.h"
 #include "error.h"
+#include "new_file.h"
 #include "profile.h"
 
 static const char *remedy_to_write(int err)
@@ -91,9 +92,9 @@ static int create_temporary(const char *path, char **name, int *fd, struct error
 	candidate = temporary_name(path);
 	if (!candidate)
 		return fail_to_write(error, -ENOMEM, path);
-	made = mkostemp(candidate, O_CLOEXEC);
+	made = new_file__create_unique(candidate);
 	if (made < 0)
-		return fail_to_write(error, -errno, path);
+		return fail_to_write(error, made, path);
 	*fd = made;
 	*name = candidate;
 	candidate = NULL;

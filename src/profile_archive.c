@@ -15,6 +15,7 @@
 #include "debug_file.h"
 #include "error.h"
 #include "module_file.h"
+#include "new_file.h"
 #include "profile.h"
 
 #define COPY_BYTES 65536
@@ -216,12 +217,10 @@ int profile__archive(const struct profile *profile, const struct profile_archive
 		temporary = NULL;
 	if (!archive || !temporary)
 		return error__set(error, -ENOMEM, "cannot write %s: out of memory", path);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0) {
-		err = -errno;
-		return error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
-				  strerror(-err));
-	}
+	fd = new_file__create_unique(temporary);
+	if (fd < 0)
+		return error__set(error, fd, "cannot write %s: %s; write elsewhere with -o", path,
+				  strerror(-fd));
 	err = write_archive(&packing, fd, profile);
 	if (err == -EIO)
 		err = fail(error, archive, path);

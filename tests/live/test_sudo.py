@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What sudo leaves in the environment decides whose the files are that root writes."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+import support
+
+USER, GROUP = 65534, 65533
+SUDO = {"SUDO_UID": str(USER), "SUDO_GID": str(GROUP)}
+EXIT_STATUS = 3  # every_function's
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """One that USER can reach and that is root's."""
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    return tmp_path
+
+
+def owners(directory):
+    """Of all that is in it: name, owner, group and mode."""
+    found = {}
+    for place, directories, files in os.walk(directory):
+        for name in directories + files:
+            path = os.path.join(place, name)
+            status = os.lstat(path)
+            found[os.path.relpath(path, directory)] = (status.st_uid, status.st_gid,
+                                                       oct(status.st_mode & 0o7777))
+    return found
+
+
+def test_recorded_by_sudo_and_read_without(run, allocprof, directory):
+    record = [allocprof, "record", "-o", "a.data", "--", support.target("every_function")]
+    for _ in range(2):
+        run(record, SUDO, expect=EXIT_STATUS, cwd=directory)
+    assert owners(directory) == dict.fromkeys(["a.data", "a.data.old"], (USER, GROUP, "0o600"))
+    # What is installed can be run by everybody, what is tested perhaps not.
+    executable = shutil.copy(allocprof, directory / "allocprof")
+    done = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", executable, "report",
+                "a.data"], {"HOME": "/nonexistent"}, expect=0, cwd=directory)
+    assert b"complete" in done.stdout, done
+
+
+def test_every_command_that_writes(run, allocprof, directory):
+    program = support.target("every_function")
+    budget = {"tests": {"t": {"command": ["/bin/true"], "total_allocations": {"max": 0}}}}
+    (directory / "limits.json").write_text(json.dumps(budget))
+    os.chown(directory / "limits.json", USER, GROUP)
+    before = owners(directory)
+    for words, expect in [
+            (["record", "--live", "-o", "a.data", "--", program], EXIT_STATUS),
+            (["record", "--no-symbols", "-r", "2", "-o", "b.data", "--", program], EXIT_STATUS),
+            (["stat", "-o", "stat", "--", program], EXIT_STATUS),
+            (["symbolize", "-i", "b.data"], 0),
+            (["archive", "-i", "a.data"], 0),
+            (["report", "-i", "a.data", "-o", "report"], 0),
+            (["folded", "-i", "a.data", "-o", "folded"], 0),
+            (["graph", "-i", "a.data", "-o", "graph.svg"], 0),
+            (["graph", "-i", "a.data", "-o", "graph.png"], 0),
+            (["diff", "a.data", "b.data", "-o", "diff"], 0),
+            (["check", "--budget", "limits.json", "--update", "-r", "1", "--warmup", "0",
+              "--junit", "junit.xml", "-o", "check"], 0),
+            (["check", "--budget", "new.json", "--update", "-r", "1", "--warmup", "0", "--",
+              "/bin/true"], 0)]:
+        run([allocprof, *words], SUDO, expect=expect, cwd=directory)
+    written = owners(directory)
+    assert before.keys() < written.keys() and len(written) > 14, written
+    wrong = {name: found for name, found in written.items() if found[:2] != (USER, GROUP)}
+    assert not wrong, wrong
+    modes = {name: found[2] for name, found in written.items()}
+    for name in ("a.data", "b.data", "b.data.old"):
+        assert modes[name] == "0o600"
+    for name in ("stat", "report", "folded", "graph.svg", "graph.png", "diff", "junit.xml", "check",
+                 "new.json"):
+        assert modes[name] == "0o644", name
+
+
+def test_a_dump(runner, run, allocprof, directory):
+    target = support.Obedient(runner, [support.target("sleeper")])
+    recording = runner.start([allocprof, "record", "-o", "a.data", "-p", str(target.pid)], SUDO,
+                             cwd=directory)
+    status = [allocprof, "ctl", "-p", str(recording.pid), "status"]
+    support.wait_until(lambda: run(status).status == 0, "the recording can be asked")
+    run([allocprof, "ctl", "-p", str(recording.pid), "dump"], expect=0)
+    recording.terminate()
+    recording.wait(support.TIMEOUT_SECONDS)
+    assert owners(directory) == dict.fromkeys(["a.data", "a.data.1"], (USER, GROUP, "0o600"))
+
+
+@pytest.mark.parametrize("place", ["a file", "a link to a file", "a link to nothing"])
+def test_what_was_there_stays_whose_it_is(run, allocprof, directory, place):
+    """In a directory of the user's, who can put links there."""
+    named = directory / "named"
+    (directory / "users").mkdir()
+    os.chown(directory / "users", USER, GROUP)
+    report = directory / "users" / "report"
+    run([allocprof, "record", "-o", "a.data", "--", support.target("every_function")],
+        expect=EXIT_STATUS, cwd=directory)
+    if place == "a file":
+        report.touch(0o644)
+    else:
+        report.symlink_to(named)
+    if place == "a link to a file":
+        named.touch(0o600)
+    run([allocprof, "report", "-i", "a.data", "-o", report], SUDO, expect=0, cwd=directory)
+    status = report.stat()
+    assert (status.st_uid, status.st_gid) == (0, 0) and status.st_size
+
+
+@pytest.mark.parametrize("user", ["", "0", "-1", "4294967295", "65534x", " 65534", "99999999999"])
+def test_no_user(run, allocprof, directory, user):
+    run([allocprof, "stat", "-o", "stat", "--", "/bin/true"], {"SUDO_UID": user, "SUDO_GID": "65533"},
+        expect=0, cwd=directory)
+    assert owners(directory)["stat"][:2] == (0, 0)
