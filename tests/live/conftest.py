@@ -12,6 +12,7 @@ import support  # first: it knows where the others are
 import events
 import memory
 from containers import in_container
+from support import unavailable
 
 # Under nohup it is ignored, and would be in all that is started.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -26,13 +27,6 @@ def obstacle():
     if not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
         return "this kernel has no uprobes (/sys/bus/event_source/devices/uprobe)"
     return None
-
-
-def unavailable(why):
-    # A run that has to prove something must not pass by skipping.
-    if os.environ.get("CI"):
-        pytest.fail(f"CI is set, so this must run: {why}", pytrace=False)
-    pytest.skip(why)
 
 
 @pytest.hookimpl(tryfirst=True)
