@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kernel's verifier accepts the programs of every mode. What it accepts depends on the clang that
-compiled them: CI has this file run with those of another clang, too (scripts/test)."""
+compiled them: CI has this file run in Debian 13, too, with those of a later clang (scripts/test)."""
 
 import pytest
 
