@@ -48,6 +48,7 @@ static const struct argp_option diff_options[] = {
 	  "Print folded stacks with both numbers, for differential flame graphs" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_NO_PAGER,
 	VIEW_OPTIONS("neither"),
 	FILTER_OPTIONS,
 	{ 0 },
@@ -219,6 +220,7 @@ static int write_diff(const struct diff_command *options, const struct diff *dif
 				   &output, error);
 	if (err)
 		return err;
+	data_choice__page(&options->choice);
 	err = print_diff(options, diff, selected, output);
 	return output__close(output, options->choice.paths.output, err, error);
 }

@@ -159,6 +159,13 @@ static int find_allocators(struct probes *probes, const struct measure *measure,
 	return err;
 }
 
+/* Behind what was found out, also where both go to one file. */
+static void tell_last(const char *text)
+{
+	fflush(stdout);
+	message__print("%s", text);
+}
+
 static int run_doctor(int argc, char **argv)
 {
 	struct probes_options probes_options = { .functions = (1U << AP_FUNCTIONS) - 1 };
@@ -181,7 +188,7 @@ static int run_doctor(int argc, char **argv)
 		if (!err)
 			print_allocators(probes);
 		else
-			message__print("%s", error.text[0] ? error.text : strerror(-err));
+			tell_last(error.text[0] ? error.text : strerror(-err));
 		probes__free(probes);
 	}
 	return works && !err ? EXIT_GOOD : EXIT_FAILED;

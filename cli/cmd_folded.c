@@ -31,6 +31,7 @@ static const struct argp_option folded_options[] = {
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_NO_PAGER,
 	VIEW_OPTIONS("process"),
 	FILTER_OPTIONS,
 	{ 0 },
@@ -103,6 +104,7 @@ static int run_folded(int argc, char **argv)
 	if (!err)
 		err = output__open(choice->paths.output, choice->paths.input, &output, &error);
 	if (!err) {
+		data_choice__page(choice);
 		options.fold.counts = selected.filtered.counts;
 		err = fold__write(selected.profile, selected.view, &options.fold, output);
 		err = output__close(output, choice->paths.output, err, &error);

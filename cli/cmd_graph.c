@@ -36,6 +36,7 @@ static const struct argp_option graph_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Write the numbers that would be drawn" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_NO_PAGER,
 	VIEW_FRAME_OPTIONS,
 	FILTER_OPTIONS,
 	{ 0 },
@@ -261,6 +262,7 @@ static int run_graph(int argc, char **argv)
 	if (!err)
 		err = output__open(choice->paths.output, choice->paths.input, &output, &error);
 	if (!err) {
+		data_choice__page(choice);
 		err = write_graph(&held, &options, output);
 		err = output__close(output, choice->paths.output, err, &error);
 		/* A reader such as head(1) took what it wanted. */

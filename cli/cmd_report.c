@@ -43,6 +43,7 @@ static const struct argp_option report_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },
+	DATA_OPTION_NO_PAGER,
 	VIEW_OPTIONS("neither, and process in the --tree of several programs"),
 	FILTER_OPTIONS,
 	{ 0 },
@@ -252,6 +253,7 @@ static int run_report(int argc, char **argv)
 	if (!err)
 		err = output__open(choice->paths.output, choice->paths.input, &to, &error);
 	if (!err) {
+		data_choice__page(choice);
 		output.terminal = terminal__of(to);
 		err = print(&output, choice->json);
 		err = output__close(to, choice->paths.output, err, &error);

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "new_file.h"
+#include "pager.h"
 
 static int fail(int err, const char *path, struct error *error)
 {
@@ -108,6 +109,8 @@ int output__close(FILE *output, const char *path, int err, struct error *error)
 {
 	if (!err && fflush(output))
 		err = -errno;
+	if (!path)
+		err = pager__end(err);
 	if (path && fclose(output) && !err)
 		err = -errno;
 	if (!err || err == -EPIPE)

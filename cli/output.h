@@ -30,7 +30,7 @@ int output__replace(FILE *output, const char *path, bool created, const char *te
 void output__discard(FILE *output, const char *path, bool created);
 
 /*
- * Flushes and closes. @err is what the writing returned. 0, -EPIPE without words (nobody reads on),
+ * Flushes and closes, and waits for the pager. @err is what the writing returned. 0, -EPIPE without words (nobody reads on),
  * or a negative errno with @error set.
  */
 int output__close(FILE *output, const char *path, int err, struct error *error);

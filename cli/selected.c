@@ -6,6 +6,7 @@
 
 #include "data_file.h"
 #include "error.h"
+#include "pager.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
 
@@ -19,6 +20,9 @@ error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struc
 		return 0;
 	case OPT_STRICT:
 		choice->strict = true;
+		return 0;
+	case OPT_NO_PAGER:
+		choice->no_pager = true;
 		return 0;
 	default:
 		err = data_paths__parse(&choice->paths, key, arg, error);
@@ -44,6 +48,12 @@ error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error 
 		   "or peak",
 		   name);
 	return EINVAL;
+}
+
+void data_choice__page(const struct data_choice *choice)
+{
+	if (!choice->paths.output && !choice->no_pager)
+		pager__begin();
 }
 
 void data_choice__release(struct data_choice *choice)

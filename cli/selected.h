@@ -25,7 +25,7 @@ struct selected {
  * released. */
 struct data_choice {
 	struct data_paths paths; /* without an output: standard output */
-	bool json, strict;
+	bool json, strict, no_pager;
 	struct view_choice view;
 	struct filter_choice filter;
 };
@@ -34,13 +34,21 @@ enum {
 	OPT_DATA_FIRST = 0x400,
 	OPT_JSON = OPT_DATA_FIRST,
 	OPT_STRICT,
+	OPT_NO_PAGER,
 };
+
+#define DATA_OPTION_NO_PAGER                                                                       \
+	{                                                                                          \
+		"no-pager", OPT_NO_PAGER, NULL, 0, "Print to the terminal without $PAGER", 0       \
+	}
 
 /* Takes what data_paths__parse() does, an option of VIEW_OPTIONS or FILTER_OPTIONS, or one of these; as
  * view_choice__parse(). */
 error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
 /* The cost of this name: 0, or EINVAL with @error set. */
 error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
+/* Before the output is written: through the pager where it goes to a terminal. output__close() ends it. */
+void data_choice__page(const struct data_choice *choice);
 void data_choice__release(struct data_choice *choice);
 
 /*

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "pager.h"
 #include "utf8.h"
 
 #define MIN_COLUMNS 40
@@ -39,7 +40,8 @@ static bool locale_is_utf8(void)
 
 struct terminal terminal__of(FILE *to)
 {
-	struct terminal terminal = { .to = to, .is_terminal = isatty(fileno(to)) };
+	int fd = to == stdout && pager__terminal_fd() >= 0 ? pager__terminal_fd() : fileno(to);
+	struct terminal terminal = { .to = to, .is_terminal = isatty(fd) };
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	if (!terminal.is_terminal)
@@ -47,7 +49,7 @@ struct terminal terminal__of(FILE *to)
 	terminal.redraws = term && strcmp(term, "dumb");
 	terminal.colour = !(no_color && *no_color) && terminal.redraws;
 	terminal.utf8 = locale_is_utf8();
-	terminal.columns = find_columns(fileno(to));
+	terminal.columns = find_columns(fd);
 	return terminal;
 }
 

@@ -32,6 +32,7 @@ INSERT INTO lines VALUES(5, 0, 15, 0, 0, 1), (5, 1, 14, 0, 0, 1);
 UPDATE lines SET function = 12 WHERE frame = 5 AND depth = 2;
 UPDATE lines SET function = 13 WHERE frame = 5 AND depth = 3;
 """
+LARGE = "UPDATE meta SET value = hex(zeroblob(200000)) WHERE key = 'command'"
 CLEAN = {name: value for name, value in os.environ.items()
          if name not in ("NO_COLOR", "COLUMNS", "PAGER", "LESS", "LV", "MORE")}
 
@@ -99,6 +100,90 @@ def check_users_code(allocprof, cwd):
                 raise Failure(f"the user's function is not in the tree: {tree}")
 
 
+def check_pager(allocprof, cwd):
+    """What goes to the terminal is read in $PAGER, and allocprof's status is its own."""
+    prefix = {"PAGER": "sed 's/^/paged: /'"}
+    for words in (["report"], ["report", "--json"], ["folded"], ["graph", "--json"],
+                  ["diff", "lossy.data", "lossy.data"]):
+        words = [allocprof, *words]
+        text, status = on_terminal(words, cwd, **prefix)
+        expect(f"the status of {words[1]}", 0, status)
+        if not text.startswith("paged: "):
+            raise Failure(f"{words}: expected all of it in the pager, got {text[:200]!r}")
+        for without, environment in (
+                (["--no-pager"], prefix), ([], {"PAGER": "cat"}), ([], {"PAGER": ""}),
+                ([], {**prefix, "TERM": "dumb"})):
+            plain, status = on_terminal(words + without, cwd, **environment)
+            expect(f"the status of {words[1]}", 0, status)
+            if "paged: " in plain or len(plain) < 40:
+                raise Failure(f"{words} {without} {environment}: expected no pager, got {plain[:200]!r}")
+        on_terminal([*words, "-o", "out"], cwd, **prefix)
+        with open(os.path.join(cwd, "out"), encoding="utf-8") as file:
+            if "paged: " in file.read():
+                raise Failure(f"{words} -o out: a file went through the pager")
+        done = subprocess.run(words, cwd=cwd, env={**CLEAN, **prefix, "TERM": "xterm"},
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        if b"paged: " in done.stdout:
+            raise Failure(f"{words}: a pipe went through the pager")
+    strict = [allocprof, "report", "lossy.data", "--strict"]
+    text, status = on_terminal(strict, cwd, **prefix)
+    expect("the status of report --strict", 1, status)
+    last = text.splitlines()[-1]
+    if not last.startswith("allocprof: "):
+        raise Failure(f"expected what is lacking behind what was read, got {last!r}")
+    # 400 kB do not fit a pipe: the pager leaves before all is written.
+    for pager in ("head -n 1", "true", "exec 0<&-; exit 3"):
+        text, status = on_terminal([allocprof, "report", "--json", "large.data", "--strict"], cwd,
+                                   PAGER=pager)
+        expect(f"the status of report --strict in {pager!r}", 1, status)
+        expect(f"lines of report in {pager!r}", ["{"] if "head" in pager else [],
+               [line for line in text.splitlines() if not line.startswith("allocprof: ")])
+    text, status = on_terminal([allocprof, "folded"], cwd, PAGER="no-such-pager -x")
+    expect("the status of folded without a pager", 0, status)
+    lines = text.splitlines()
+    expect("folded without a pager", "allocprof: cannot run the pager 'no-such-pager -x' that PAGER names; "
+           "printing without", lines[0])
+    if not lines_with(text, ";malloc "):
+        raise Failure(f"expected folded stacks without a pager, got {lines}")
+    show = "printf '%s/' \"$LESS\" \"$LV\"; cat >/dev/null"
+    expect("what the pager is told", "FRX/-c/", on_terminal([allocprof, "folded"], cwd, PAGER=show)[0])
+    expect("what the pager is told", "S/-c/",
+           on_terminal([allocprof, "folded"], cwd, PAGER=show, LESS="S")[0])
+    if shutil.which("less"):
+        text, status = on_terminal([allocprof, "folded"], cwd)
+        expect("the status of folded in less", 0, status)
+        if not lines_with(text, ";malloc "):
+            raise Failure(f"expected less to print one screen and end, got {text!r}")
+
+
+def check_colours(allocprof, cwd):
+    """Colours are for terminals that have them and readers who want them, also in a pager."""
+    for words in (["report"], ["report", "--tree"], ["diff", "allocprof.data", "lossy.data"]):
+        words = [allocprof, *words]
+        for pager in ("cat", "tr a a"):
+            coloured, _ = on_terminal(words, cwd, PAGER=pager)
+            if "\x1b[1m" not in coloured:
+                raise Failure(f"{words} in {pager!r}: expected colours, got {coloured[:200]!r}")
+            for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+                text, _ = on_terminal(words, cwd, **{"PAGER": pager, **environment})
+                if "\x1b" in text:
+                    raise Failure(f"{words} with {environment}: expected no colours, got {text[:200]!r}")
+            if "\x1b[1m" not in on_terminal(words, cwd, PAGER=pager, NO_COLOR="")[0]:
+                raise Failure(f"{words}: an empty NO_COLOR says nothing")
+
+
+def check_doctor(allocprof, cwd):
+    """What is wrong with the program comes last, on a terminal and in a file."""
+    error = "allocprof: cannot run '/nonexist': there is no such file; check the spelling, or give its path"
+    text, status = on_terminal([allocprof, "doctor", "/nonexist"], cwd)
+    expect("the status of doctor /nonexist", 2, status)
+    expect("the last line of doctor /nonexist", error, text.splitlines()[-1])
+    done = subprocess.run([allocprof, "doctor", "/nonexist"], env=CLEAN, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    expect("the status of doctor /nonexist", 2, done.returncode)
+    expect("the last line of doctor /nonexist in a file", error, done.stdout.splitlines()[-1])
+
+
 def main():
     allocprof, write_fixture = map(os.path.abspath, sys.argv[1:3])
     if not shutil.which("sqlite3"):
@@ -107,6 +192,9 @@ def main():
     with tempfile.TemporaryDirectory() as cwd:
         subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data"), "case-study"], check=True)
         subprocess.run(["sqlite3", os.path.join(cwd, "allocprof.data"), CPP], check=True)
+        for name in ("lossy.data", "large.data"):
+            subprocess.run([write_fixture, os.path.join(cwd, name)], check=True)
+        subprocess.run(["sqlite3", os.path.join(cwd, "large.data"), LARGE], check=True)
         for name, check in list(globals().items()):
             if not name.startswith("check_"):
                 continue
