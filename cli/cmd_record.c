@@ -188,9 +188,10 @@ static int take_only_run(void *context, struct session *session,
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
 	err = recording__write(session, options->measure.argv, &options->symbols,
 			       !options->no_symbols, options->output, &profile, error);
+	measure__report_gaps(session, results);
+	/* What to do next is the last line. */
 	if (!err && !options->measure.quiet)
 		summarize(options, profile, results);
-	measure__report_gaps(session, results);
 	return err;
 }
 

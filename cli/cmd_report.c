@@ -266,6 +266,7 @@ static int run_report(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	filter_choice__tell_unmet(&choice->filter);
+	completeness__tell_python(selected.profile);
 	return completeness__report(selected.profile, choice->strict);
 }
 

@@ -192,6 +192,14 @@ int completeness__lines(const struct profile *profile, bool strict, bool brief, 
 	return 0;
 }
 
+void completeness__tell_python(const struct profile *profile)
+{
+	const char *paths = profile__meta(profile, "python_arenas");
+
+	if (paths)
+		message__print(PYTHON_NOTE, (int)strcspn(paths, "\n"), paths);
+}
+
 char *completeness__sampled(const struct profile *profile)
 {
 	__u64 bytes = profile__sample_bytes(profile);

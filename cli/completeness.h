@@ -7,6 +7,11 @@
 
 struct profile;
 
+/* Takes the length of a path, and the path. */
+#define PYTHON_NOTE                                                                                \
+	"Python (%.*s) keeps objects of up to 512 bytes in arenas of its own, which are no "       \
+	"calls of malloc; PYTHONMALLOC=malloc in its environment makes them calls"
+
 /*
  * Says on stderr what @profile lacks: lost events and allocators without probes always, incomplete
  * stacks where @strict. Returns the exit status: EXIT_INCOMPLETE where @strict and it lacks any.
@@ -20,6 +25,9 @@ int completeness__report_as(const struct profile *profile, const char *name, boo
 int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text);
 /* Whether no call is missing in @profile; stacks may end early. */
 bool completeness__has_all_calls(const struct profile *profile);
+
+/* Where Python kept small objects from malloc, a sentence on stderr that says so. */
+void completeness__tell_python(const struct profile *profile);
 
 /* Where bytes were sampled, a sentence that says so, else NULL. To be freed; NULL without memory too. */
 char *completeness__sampled(const struct profile *profile);

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "completeness.h"
 #include "controlled.h"
 #include "error.h"
 #include "measure_progress.h"
@@ -412,6 +413,9 @@ void measure__report_gaps(const struct session *session, const struct session_re
 		message__print("not complete: %s mappings of files went unnoticed, and with them "
 			       "perhaps an allocator",
 			       number__count(results->mappings_lost).text);
+	if (results->python_arenas)
+		message__print(PYTHON_NOTE, (int)strlen(results->python_arenas),
+			       results->python_arenas);
 	window_options__report_gaps(&results->window);
 	stat_regions__report_gaps(session, results);
 	if (results->target_runs)

@@ -126,6 +126,10 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	else if (results->is_attached)
 		fprintf(to, "\n Process %d has ended, and the counting with it.\n",
 			results->target_pid);
+	if (results->python_arenas)
+		fputs("\n Python keeps objects of up to 512 bytes in arenas of its own, which are no\n"
+		      " calls of malloc. PYTHONMALLOC=malloc in its environment makes them calls.\n",
+		      to);
 	if (results->processes_left)
 		fprintf(to,
 			"\n Of the processes that the command started %s go on without probes.\n",
@@ -280,6 +284,8 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add(root, "mappings_lost", count_of(results->mappings_lost));
 	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
 	add(root, "allocators", json_allocators(session));
+	if (results->python_arenas)
+		add(root, "python_arenas", json__string(results->python_arenas));
 	return root;
 }
 

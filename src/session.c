@@ -19,6 +19,7 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
+#include "cpython.h"
 #include "elf_file.h"
 #include "error.h"
 #include "probes.h"
@@ -216,7 +217,8 @@ int session__open(const struct session_options *options, struct session **out, s
 		.counts_inserted = &session->skeleton->bss->counts_inserted,
 	};
 	session->collector = collector__new(&collector_options);
-	if (!session->collector) {
+	session->cpython = cpython__new(&collector_options.asker);
+	if (!session->collector || !session->cpython) {
 		err = -ENOMEM;
 		goto fail;
 	}
@@ -504,6 +506,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		err = seed(session, pid, false, error);
 	if (!err)
 		err = probes__add_process(session->probes, pid, error);
+	if (!err)
+		cpython__scan_process(session->cpython, pid);
 	if (!err && session->gate)
 		err = gate__check(session->gate, error);
 	if (!err && target__has_ended(&session->target))
@@ -532,6 +536,7 @@ static void look_at_candidates(struct session *session)
 			session->late_pid = event->pid;
 			probes__notice_mapping(session->probes, event);
 			session->late_pid = 0;
+			cpython__notice_mapping(session->cpython, event);
 		} else if (now < event->time_ns + TICK_MS * 1000000ULL) {
 			*kept_end = candidate;
 			kept_end = &candidate->next;
@@ -562,6 +567,7 @@ int session__read_events(struct session *session)
 	__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
 			 __ATOMIC_RELAXED);
 	look_at_candidates(session);
+	cpython__attend(session->cpython, session__clock_ns(CLOCK_MONOTONIC));
 	if (session->gate)
 		gate__attend(session->gate);
 	if (err < 0)
@@ -1011,6 +1017,7 @@ void session__results(const struct session *session, struct session_results *res
 	results->processes_left = session->processes_left;
 	results->table_waits = skeleton->bss->waits.count;
 	results->table_waits_ns = skeleton->bss->waits.total_ns;
+	results->python_arenas = cpython__arenas(session->cpython);
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
@@ -1068,6 +1075,7 @@ void session__close(struct session *session)
 	if (!session)
 		return;
 	probes__free(session->probes);
+	cpython__free(session->cpython);
 	gate__free(session->gate);
 	regions__free(session->regions);
 	ring_buffer__free(session->ring);

@@ -125,6 +125,9 @@ struct session_results {
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	/* Hits that waited for the unwind table of a file, and how long all together. */
 	__u64 table_waits, table_waits_ns;
+	/* Program or library of a Python that keeps small objects in arenas of its own, NULL: none was
+	 * seen. The session's. */
+	const char *python_arenas;
 	bool has_live;
 	struct session_live live;
 	struct session_window window;

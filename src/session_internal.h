@@ -12,6 +12,7 @@
 
 struct allocprof_bpf;
 struct bpf_program;
+struct cpython;
 struct gate;
 struct regions;
 struct mapping_events;
@@ -41,8 +42,9 @@ struct session {
 	struct mapping_events *mapping_events;
 	struct probes *probes;
 	struct collector *collector;
-	struct live *live;	 /* NULL without */
-	struct gate *gate;	 /* NULL: all of the run is measured */
+	struct live *live; /* NULL without */
+	struct gate *gate; /* NULL: all of the run is measured */
+	struct cpython *cpython;
 	struct regions *regions; /* NULL: they are not looked for */
 	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */
 	struct target target;

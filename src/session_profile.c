@@ -228,6 +228,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_number(profile, "table_waits", results.table_waits);
 	if (!err)
 		err = set_number(profile, "table_waits_ns", results.table_waits_ns);
+	if (!err && results.python_arenas)
+		err = profile__set_meta(profile, "python_arenas", results.python_arenas);
 	if (!err && sample_bytes)
 		err = set_number(profile, "sample_bytes", sample_bytes);
 	if (!err)

@@ -73,8 +73,8 @@ def without_progress(screen):
 
 
 @pytest.mark.parametrize("command, ends", [
-    (["record"], ["recorded ", "process "]),
-    (["record", "--live"], ["allocations:", "still live:", "temporary:", "recorded ", "process "]),
+    (["record"], ["process ", "recorded "]),
+    (["record", "--live"], ["process ", "allocations:", "still live:", "temporary:", "recorded "]),
     (["stat", "-o", "stat.out"], ["process "]),
 ], ids=["record", "live", "stat"])
 def test_progress(runner, allocprof, target, tmp_path, command, ends):

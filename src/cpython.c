@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cpython.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "elf_file.h"
+#include "hash_table.h"
+#include "mapped_file.h"
+#include "mapping_events.h"
+#include "process_maps.h"
+
+/* The kernel maps a program before it writes the environment down, but no longer before. */
+#define PATIENCE_NS 200000000ULL
+
+struct file {
+	struct file_identity identity;
+	bool is_python;
+};
+
+/* A process to look at again. */
+struct pending {
+	pid_t pid;
+	__u64 last_ns; /* CLOCK_MONOTONIC: when what is not there never will be; 0: not yet known */
+	char *path;
+};
+
+struct cpython {
+	struct file_asker asker;
+	struct file *files; /* that were looked at */
+	size_t n_files, files_room;
+	struct hash_table files_index;
+	struct pending *pending;
+	size_t n_pending, pending_room;
+	char *path; /* what cpython__arenas() gives */
+};
+
+struct cpython *cpython__new(const struct file_asker *asker)
+{
+	struct cpython *cpython = calloc(1, sizeof(*cpython));
+
+	if (cpython)
+		cpython->asker = *asker;
+	return cpython;
+}
+
+void cpython__free(struct cpython *cpython)
+{
+	if (!cpython)
+		return;
+	for (size_t i = 0; i < cpython->n_pending; i++)
+		free(cpython->pending[i].path);
+	free(cpython->pending);
+	free(cpython->files);
+	hash_table__release(&cpython->files_index);
+	free(cpython->path);
+	free(cpython);
+}
+
+const char *cpython__arenas(const struct cpython *cpython)
+{
+	return cpython->path;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Extension modules of Python refer to it, PyPy has another name for it. */
+static int is_its_malloc(const struct elf_symbol *symbol, void *arg)
+{
+	return !strcmp(symbol->name, "PyObject_Malloc");
+}
+
+/* The interpreter is in a library of its own or in a program, which need not be called python. */
+static bool is_python(int fd, const char *path)
+{
+	struct elf_file *elf;
+	bool is;
+
+	if (elf_file__open(fd, path, &elf, NULL))
+		return false;
+	is = (elf_file__is_program(elf) || strstr(base_name(path), "python")) &&
+	     elf_file__for_each_symbol(elf, is_its_malloc, NULL) > 0;
+	elf_file__free(elf);
+	return is;
+}
+
+static bool is_same_file(const void *owner, __u32 id, const void *key)
+{
+	const struct cpython *cpython = owner;
+
+	return file_identity__is_same(&cpython->files[id - 1].identity, key);
+}
+
+/* Whether the file is one; each is opened once. */
+static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapped)
+{
+	const struct file_identity *identity = &mapped->identity;
+	__u64 hash = hash_mix(hash_mix(0, identity->inode), identity->device);
+	__u32 id = hash_table__find(&cpython->files_index, hash, is_same_file, cpython, identity);
+	struct file_identities identities;
+	_cleanup_(close_fd) int fd = -1;
+	struct file *file;
+
+	if (id)
+		return cpython->files[id - 1].is_python;
+	fd = mapped_file__open(mapped, &cpython->asker, &identities);
+	if (fd < 0 || array__reserve(&cpython->files, &cpython->files_room, cpython->n_files + 1,
+				     sizeof(*cpython->files)))
+		return false;
+	file = &cpython->files[cpython->n_files];
+	*file = (struct file){ *identity, is_python(fd, mapped->path) };
+	if (!hash_table__insert(&cpython->files_index, hash, cpython->n_files + 1))
+		cpython->n_files++;
+	return file->is_python;
+}
+
+static FILE *open_of_process(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fopen(path, "re");
+}
+
+/* Whether PYTHONMALLOC's @value makes all requests calls of malloc. */
+static bool is_malloc(const char *value)
+{
+	return value && (!strcmp(value, "malloc") || !strcmp(value, "malloc_debug"));
+}
+
+/* 1 or 0: whether the environment of the process asks for malloc. -EAGAIN: there is none, perhaps not
+ * yet. -ESRCH: the process has ended. */
+static int asks_for_malloc(pid_t pid)
+{
+	static const char name[] = "PYTHONMALLOC=";
+	_cleanup_(close_file) FILE *file = open_of_process(pid, "environ");
+	_cleanup_(free_ptr) char *word = NULL;
+	size_t size = 0;
+	bool is_empty = true;
+
+	if (!file)
+		return -ESRCH;
+	while (getdelim(&word, &size, '\0', file) > 0) {
+		is_empty = false;
+		if (!strncmp(word, name, strlen(name)))
+			return is_malloc(word + strlen(name));
+	}
+	if (ferror(file))
+		return -ESRCH;
+	return is_empty ? -EAGAIN : 0;
+}
+
+/* Whether the options in @word say that the environment does not count; sets *@ends where what follows is
+ * not the interpreter's, and *@takes where the next word belongs to the last option. */
+static bool ignores_environment(const char *word, bool *ends, bool *takes)
+{
+	*takes = false;
+	*ends = word[0] != '-' || !word[1];
+	if (*ends)
+		return false;
+	if (word[1] == '-') {
+		*takes = !strcmp(word, "--check-hash-based-pycs");
+		return false;
+	}
+	while (*++word) {
+		if (*word == 'E' || *word == 'I')
+			return true;
+		if (*word == 'c' || *word == 'm') {
+			*ends = true;
+			return false;
+		}
+		if (*word == 'W' || *word == 'X') {
+			*takes = !word[1];
+			return false;
+		}
+	}
+	return false;
+}
+
+/* Of `python -E` and `python -I`. What embeds Python has words of its own. */
+static bool is_isolated(pid_t pid)
+{
+	_cleanup_(close_file) FILE *file = open_of_process(pid, "cmdline");
+	_cleanup_(free_ptr) char *word = NULL;
+	bool ends = false, takes = false;
+	size_t size = 0;
+
+	if (!file || getdelim(&word, &size, '\0', file) <= 0 || !strstr(base_name(word), "python"))
+		return false;
+	while (!ends && getdelim(&word, &size, '\0', file) > 0) {
+		if (takes)
+			takes = false;
+		else if (ignores_environment(word, &ends, &takes))
+			return true;
+	}
+	return false;
+}
+
+/* -EAGAIN: it cannot be told yet. */
+static int look_at_process(struct cpython *cpython, pid_t pid, const char *path, bool is_last)
+{
+	int asks = asks_for_malloc(pid);
+
+	if (asks == -EAGAIN && !is_last)
+		return -EAGAIN;
+	/* Of what has ended already the best guess: it has our environment. */
+	if (asks == -ESRCH)
+		asks = is_malloc(getenv("PYTHONMALLOC"));
+	if (asks <= 0 || is_isolated(pid))
+		cpython->path = strdup(path);
+	return 0;
+}
+
+static void look(struct cpython *cpython, const struct mapped_file *mapped)
+{
+	struct pending *pending;
+
+	if (cpython->path || !mapped->identity.inode || !mapped->path || mapped->path[0] != '/' ||
+	    !look_at_file(cpython, mapped) ||
+	    look_at_process(cpython, mapped->pid, mapped->path, false) != -EAGAIN ||
+	    array__reserve(&cpython->pending, &cpython->pending_room, cpython->n_pending + 1,
+			   sizeof(*cpython->pending)))
+		return;
+	pending = &cpython->pending[cpython->n_pending];
+	*pending = (struct pending){ mapped->pid, 0, strdup(mapped->path) };
+	cpython->n_pending += pending->path != NULL;
+}
+
+void cpython__notice_mapping(struct cpython *cpython, const struct mapping_event *event)
+{
+	look(cpython, &(struct mapped_file){
+			      .pid = event->pid,
+			      .start = event->start,
+			      .end = event->end,
+			      .identity = {
+				      .inode = event->inode,
+				      .device = event->major << 20 | event->minor,
+				      .generation = event->generation,
+			      },
+			      .path = event->path,
+		      });
+}
+
+struct scan {
+	struct cpython *cpython;
+	pid_t pid;
+};
+
+static void look_at_mapping(const struct code_mapping *mapping, void *context)
+{
+	const struct scan *scan = context;
+
+	look(scan->cpython, &(struct mapped_file){
+				    .pid = scan->pid,
+				    .start = mapping->start,
+				    .end = mapping->end,
+				    .identity = mapping->identity,
+				    .path = mapping->path,
+			    });
+}
+
+void cpython__scan_process(struct cpython *cpython, pid_t pid)
+{
+	struct process_maps *maps = process_maps__new();
+	struct scan scan = { cpython, pid };
+
+	if (!maps)
+		return;
+	process_maps__scan(maps, pid);
+	process_maps__for_each(maps, pid, UINT64_MAX, look_at_mapping, &scan);
+	process_maps__free(maps);
+}
+
+void cpython__attend(struct cpython *cpython, __u64 now_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < cpython->n_pending; i++) {
+		struct pending *pending = &cpython->pending[i];
+
+		if (!pending->last_ns)
+			pending->last_ns = now_ns + PATIENCE_NS;
+		if (!cpython->path && look_at_process(cpython, pending->pid, pending->path,
+						      now_ns >= pending->last_ns) == -EAGAIN)
+			cpython->pending[n++] = *pending;
+		else
+			free(pending->path);
+	}
+	cpython->n_pending = n;
+}

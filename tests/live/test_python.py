@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where Python keeps small objects from malloc, stat and record say so, once, and only there."""
+
+import json
+import re
+import sys
+
+import pytest
+
+from support import Recording
+
+PYTHON = "/usr/bin/python3"
+SENTENCE = re.compile(r"^allocprof: Python \(.*/python3.*\) keeps objects of up to 512 bytes in arenas of "
+                      r"its own.*PYTHONMALLOC=malloc.*\n", re.MULTILINE)
+MALLOC = {"PYTHONMALLOC": "malloc"}
+
+
+@pytest.mark.parametrize("argv, env, says", [
+    ([PYTHON, "-c", "pass"], {}, True),
+    ([PYTHON, "-c", "pass"], MALLOC, False),
+    ([PYTHON, "-c", "pass", "-I", "-E"], MALLOC, False),
+    ([PYTHON, "-W", "-I", "-X", "-E", "-c", "pass"], MALLOC, False),
+    ([PYTHON, "-c", "pass"], {"PYTHONMALLOC": "malloc_debug"}, False),
+    ([PYTHON, "-c", "pass"], {"PYTHONMALLOC": "pymalloc"}, True),
+    ([PYTHON, "-c", "pass"], {"PYTHONMALLOC": ""}, True),
+    ([PYTHON, "-c", "pass"], {"PYTHONDEVMODE": "1"}, True),
+    ([PYTHON, "-X", "dev", "-c", "pass"], MALLOC, False),
+    ([PYTHON, "-I", "-c", "pass"], MALLOC, True),
+    ([PYTHON, "-sE", "-c", "pass"], MALLOC, True),
+    (["env", "PYTHONMALLOC=malloc", PYTHON, "-c", "pass"], {}, False),
+    (["env", "-u", "PYTHONMALLOC", PYTHON, "-c", "pass"], MALLOC, True),
+    (["sh", "-c", f"{PYTHON} -c pass; {PYTHON} -c pass"], {}, True),
+    (["sh", "-c", f"PYTHONMALLOC=malloc {PYTHON} -c pass; {PYTHON} -c pass"], {}, True),
+    (["ls"], {}, False),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_sentence(run, allocprof, tmp_path, argv, env, says):
+    data = tmp_path / "data"
+    result = run([allocprof, "record", "--no-symbols", "-o", data, "--", *argv], env=env, expect=0)
+    found = SENTENCE.findall(result.stderr.decode())
+    assert len(found) == says, result
+    recording = Recording(data)
+    assert ("python_arenas" in recording.meta) == says
+    report = run([allocprof, "report", "-i", data], expect=0)
+    assert SENTENCE.findall(report.stderr.decode()) == found
+
+
+@pytest.mark.parametrize("malloc", [False, True])
+def test_it_is_true(run, allocprof, tmp_path, malloc):
+    """A hundred thousand small objects are calls only where no sentence says that they are none."""
+    out = tmp_path / "out"
+    program = "kept = [object() for i in range(100000)]"
+    result = run([allocprof, "stat", "--json", "-o", out, "--", PYTHON, "-c", program],
+                 env=MALLOC if malloc else {}, expect=0)
+    report = json.loads(out.read_text())
+    assert (report["functions"]["malloc"]["calls"] > 100000) == malloc
+    assert ("python_arenas" in report) == (not malloc)
+    assert bool(SENTENCE.search(result.stderr.decode())) == (not malloc)
+
+
+@pytest.mark.parametrize("malloc", [False, True])
+def test_process(runner, run, allocprof, malloc):
+    """And in the report as text."""
+    program = "print('ready', flush=True); input()"
+    process = runner.start([PYTHON, "-c", program], env=MALLOC if malloc else {}, stdin=-1,
+                           stdout=-1)
+    assert process.stdout.readline() == b"ready\n"
+    result = run([allocprof, "stat", "--duration", "10ms", "-p", process.pid], expect=0)
+    text = result.stderr.decode()
+    assert ("arenas of its own" in text and "PYTHONMALLOC=malloc" in text) == (not malloc)
+
+
+@pytest.mark.slow
+def test_library(run, allocprof, tmp_path):
+    """Python in a library of its own, within another program."""
+    version = "{}.{}".format(*sys.version_info)
+    source = tmp_path / "embeds.c"
+    source.write_text("int Py_BytesMain(int, char **);\n"
+                      "int main(int n, char **words) { return Py_BytesMain(n, words); }\n")
+    built = run(["cc", "-o", tmp_path / "embeds", source, f"-lpython{version}"])
+    if built.status:
+        pytest.skip(f"libpython{version} is not installed to link with: {built}")
+    result = run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", "--",
+                  tmp_path / "embeds", "-c", "pass"], expect=0)
+    assert f"libpython{version}" in result.stderr.decode()
