@@ -239,17 +239,9 @@ static void look(struct cpython *cpython, const struct mapped_file *mapped)
 
 void cpython__notice_mapping(struct cpython *cpython, const struct mapping_event *event)
 {
-	look(cpython, &(struct mapped_file){
-			      .pid = event->pid,
-			      .start = event->start,
-			      .end = event->end,
-			      .identity = {
-				      .inode = event->inode,
-				      .device = event->major << 20 | event->minor,
-				      .generation = event->generation,
-			      },
-			      .path = event->path,
-		      });
+	struct mapped_file mapped = mapping_event__file(event);
+
+	look(cpython, &mapped);
 }
 
 struct scan {

@@ -195,6 +195,21 @@ int mapping_events__fd(const struct mapping_events *events)
 	return events->epoll_fd;
 }
 
+struct mapped_file mapping_event__file(const struct mapping_event *event)
+{
+	return (struct mapped_file){
+		.pid = event->pid,
+		.start = event->start,
+		.end = event->end,
+		.identity = {
+			.inode = event->inode,
+			.device = event->major << 20 | event->minor,
+			.generation = event->generation,
+		},
+		.path = event->path,
+	};
+}
+
 __u64 mapping_events__lost(const struct mapping_events *events)
 {
 	return events->lost;

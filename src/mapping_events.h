@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include "mapped_file.h"
+
 struct error;
 struct mapping_events;
 
@@ -23,6 +25,9 @@ struct mapping_event {
 	__u64 inode, generation;
 	char *path; /* as the kernel names it: "/usr/lib/…", "[vdso]", "//anon"; "" for an exec */
 };
+
+/* What was mapped; the path stays the event's. */
+struct mapped_file mapping_event__file(const struct mapping_event *event);
 
 /* Starts listening on all CPUs. */
 int mapping_events__open(struct mapping_events **out, struct error *error);

@@ -593,17 +593,7 @@ static void note_seen(struct probes *probes, const struct file_identity *file)
 
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event)
 {
-	struct mapped_file mapped = {
-		.pid = event->pid,
-		.start = event->start,
-		.end = event->end,
-		.identity = {
-			.inode = event->inode,
-			.device = event->major << 20 | event->minor,
-			.generation = event->generation,
-		},
-		.path = event->path,
-	};
+	struct mapped_file mapped = mapping_event__file(event);
 	struct file_identities identities;
 	_cleanup_(close_fd) int fd = -1;
 	struct error error = { 0 };
