@@ -15,6 +15,7 @@
 #include "series.h"
 #include "stat_report.h"
 #include "stat_series.h"
+#include "terminal.h"
 #include "window_options.h"
 
 enum {
@@ -118,12 +119,18 @@ static int write_text(struct stat_run *run, const char *text, size_t size, struc
 	return -errno;
 }
 
+/* Of the terminal that reads it; 0: there is none. */
+static size_t columns_of(const struct stat_run *run)
+{
+	return run->options->output ? 0 : terminal__of(stderr).columns;
+}
+
 static int print_run(struct stat_run *run, const struct session *session,
 		     const struct session_results *results, FILE *to)
 {
 	if (run->options->json)
 		return stat_report__json(session, &run->options->measure, results, to);
-	return stat_report__text(session, &run->options->measure, results, to);
+	return stat_report__text(session, &run->options->measure, results, columns_of(run), to);
 }
 
 static int take_only_run(void *context, struct session *session,
@@ -163,7 +170,7 @@ static int print_series(struct stat_run *run, const struct series_end *end, stru
 	if (memory && run->options->json)
 		err = stat_series__json(&run->runs, end, memory);
 	else if (memory)
-		err = stat_series__text(&run->runs, end, memory);
+		err = stat_series__text(&run->runs, columns_of(run), memory);
 	if (memory && fclose(memory) && !err)
 		err = -ENOMEM;
 	if (!err)

@@ -1,16 +1,101 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "stat_print.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
 #include "json.h"
 #include "number.h"
 #include "profile.h"
 #include "session.h"
 #include "table.h"
+#include "terminal.h"
+
+#define WORDS_GAP 4
+#define WORDS_AT  (STAT_NUMBER_COLUMNS + WORDS_GAP)
+
+void stat_print__wrapped(FILE *to, const char *text, size_t used, size_t indent)
+{
+	_cleanup_(free_ptr) char *copy = strdup(text);
+	char *rest = copy, *word;
+	bool is_first = true;
+
+	while (rest && (word = strsep(&rest, " "))) {
+		size_t columns = terminal__columns_of(word);
+
+		if (!is_first && used + 1 + columns > STAT_COLUMNS) {
+			fprintf(to, "\n%*s", (int)indent, "");
+			used = indent;
+		} else if (!is_first) {
+			fputc(' ', to);
+			used++;
+		}
+		fputs(word, to);
+		used += columns;
+		is_first = false;
+	}
+	fputc('\n', to);
+}
+
+void stat_print__sentence(FILE *to, const char *fmt, ...)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	va_list args;
+
+	va_start(args, fmt);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	va_end(args);
+	fputs("  ", to);
+	stat_print__wrapped(to, text ? text : "", 2, 4);
+}
+
+void stat_print__title(FILE *to, size_t columns, const char *before, const char *name,
+		       const char *after)
+{
+	const struct terminal terminal = { .to = to };
+	size_t taken = terminal__columns_of(before) + terminal__columns_of(after);
+
+	fputs(before, to);
+	terminal__print(&terminal, name, columns > taken + 8 ? columns - taken : columns ? 8 : 0);
+	fprintf(to, "%s\n", after);
+}
+
+void stat_print__command(FILE *to, size_t columns, char *const argv[], const char *after)
+{
+	_cleanup_(free_ptr) char *words = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&words, &size);
+
+	for (char *const *word = argv; memory && *word; word++)
+		fprintf(memory, "%s%s", word == argv ? "" : " ", *word);
+	if (memory)
+		fclose(memory);
+	stat_print__title(to, columns, " Allocation counts for '", words ? words : argv[0], after);
+}
+
+/* "  # memalign too", on a line of its own where there is no room for it. */
+static void print_note(FILE *to, const char *note, size_t used)
+{
+	if (used + strlen("  # ") + terminal__columns_of(note) <= STAT_COLUMNS) {
+		fprintf(to, "  # %s\n", note);
+		return;
+	}
+	fprintf(to, "\n%*s# ", WORDS_AT, "");
+	stat_print__wrapped(to, note, WORDS_AT + 2, WORDS_AT + 2);
+}
 
 void stat_print__count(FILE *to, __u64 value, const char *what, const char *note)
 {
-	fprintf(to, "%20s      %s%s%s\n", number__count(value).text, what, *note ? "  # " : "",
-		note);
+	int used = fprintf(to, "%*s%*s%s", STAT_NUMBER_COLUMNS, number__count(value).text,
+			   WORDS_GAP, "", what);
+
+	if (*note)
+		print_note(to, note, used);
+	else
+		fputc('\n', to);
 }
 
 static const struct ap_site_counts *counts_of(const struct session_results *results,
@@ -19,14 +104,51 @@ static const struct ap_site_counts *counts_of(const struct session_results *resu
 	return region ? &region->counts[function] : &results->functions[function].counts;
 }
 
+/* "with memalign": names with underscores are the C library's own for the same thing. To be freed, NULL
+ * where there is none. */
+static char *other_names(const struct session_function *function)
+{
+	char *names = NULL;
+	size_t size, n = 0;
+	FILE *to = open_memstream(&names, &size);
+
+	for (size_t i = 0; to && i < function->n_aliases; i++)
+		if (function->aliases[i][0] != '_')
+			fprintf(to, "%s%s", n++ ? ", " : "with ", function->aliases[i]);
+	if (to && !fclose(to) && n)
+		return names;
+	free(names);
+	return NULL;
+}
+
+/* @function: whose other names are told, or NULL. */
+static void print_row(const struct table_column *columns, size_t n, const struct table_cell *cells,
+		      const struct session_function *function, FILE *to)
+{
+	_cleanup_(free_ptr) char *names = function ? other_names(function) : NULL;
+	const struct terminal plain = { .to = to };
+	size_t used = 0;
+
+	table__print_row(columns, n, cells, &plain);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(cells[i].text.text);
+
+		used += columns[i].gap + (len > columns[i].width ? len : columns[i].width);
+	}
+	if (names)
+		print_note(to, names, used);
+	else
+		fputc('\n', to);
+}
+
 void stat_print__functions(const struct measure *measure, const struct session_results *results,
 			   const struct region *region, FILE *to)
 {
 	static const struct table_column columns[] = {
-		{ "calls", .width = 20 },
-		{ "function", .left = true, .gap = 6, .width = 16 },
-		{ "bytes asked for", .gap = 1, .width = 18 },
-		{ "internal", .gap = 1, .width = 12 },
+		{ "calls", .width = STAT_NUMBER_COLUMNS },
+		{ "function", .left = true, .gap = WORDS_GAP, .width = 15 },
+		{ "bytes asked for", .gap = 1, .width = 16 },
+		{ "internal", .gap = 1, .width = 10 },
 	};
 	/* What is internal has no region. */
 	const size_t n = sizeof(columns) / sizeof(columns[0]) - (region ? 1 : 0);
@@ -47,13 +169,7 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 
 		if (!stat_totals__shows(measure, results, i) || (region && !counts->calls))
 			continue;
-		table__print_row(columns, n, cells, &plain);
-		/* Names with underscores are the C library's own for the same thing. */
-		for (size_t j = 0, shown = 0; !region && j < function->n_aliases; j++)
-			if (function->aliases[j][0] != '_')
-				fprintf(to, "%s%s", shown++ ? ", " : "  # with ",
-					function->aliases[j]);
-		fputc('\n', to);
+		print_row(columns, n, cells, region ? NULL : function, to);
 	}
 }
 

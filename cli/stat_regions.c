@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "stat_regions.h"
 
+#include <stdlib.h>
+
+#include "cleanup.h"
 #include "json.h"
 #include "message.h"
 #include "number.h"
@@ -14,23 +17,28 @@ static void print_gaps(const struct session *session, const struct session_regio
 	const char *gap;
 
 	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
-		fprintf(to, "  regions not complete: %s\n", gap);
+		stat_print__sentence(to, "regions not complete: %s", gap);
 	for (int i = 0; i < AP_REGION_GAPS; i++)
 		if (regions->gaps[i])
-			fprintf(to, "  regions not complete: %s %s\n",
-				number__count(regions->gaps[i]).text, region_gap__words(i));
+			stat_print__sentence(to, "regions not complete: %s %s",
+					     number__count(regions->gaps[i]).text,
+					     region_gap__words(i));
 	if (regions->unnoticed)
-		fprintf(to, "  regions not complete: %s beginnings or ends went unnoticed\n",
-			number__count(regions->unnoticed).text);
+		stat_print__sentence(to,
+				     "regions not complete: %s beginnings or ends went unnoticed",
+				     number__count(regions->unnoticed).text);
 }
 
 static void print_region(const struct measure *measure, const struct session_results *results,
-			 const struct region *region, FILE *to)
+			 const struct region *region, size_t columns, FILE *to)
 {
 	struct stat_totals totals = stat_totals__of_region(measure, results, region);
+	char entered[64];
 
-	fprintf(to, "\n Region '%s', entered %s time%s:\n\n", region->name,
-		number__count(region->entered).text, region->entered == 1 ? "" : "s");
+	snprintf(entered, sizeof(entered), "', entered %s time%s:\n",
+		 number__count(region->entered).text, region->entered == 1 ? "" : "s");
+	fputc('\n', to);
+	stat_print__title(to, columns, " Region '", region->name, entered);
 	stat_print__functions(measure, results, region, to);
 	fputc('\n', to);
 	stat_print__totals(&totals, results->has_live, to);
@@ -41,21 +49,32 @@ static void print_region(const struct measure *measure, const struct session_res
 	stat_print__count(to, region->stats[AP_STAT_FAILED], "failed requests", "");
 }
 
+static void print_others(const struct session_regions *regions, FILE *to)
+{
+	_cleanup_(free_ptr) char *names = NULL;
+	size_t size, n = 0;
+	FILE *memory = open_memstream(&names, &size);
+
+	for (size_t i = 0; memory && i < regions->n; i++)
+		if (!regions->list[i].entered)
+			fprintf(memory, "%s%s", n++ ? ", " : " Regions that were not entered: ",
+				regions->list[i].name);
+	if (!memory || fclose(memory) || !n)
+		return;
+	fputc('\n', to);
+	stat_print__wrapped(to, names, 0, 2);
+}
+
 void stat_regions__print(const struct session *session, const struct measure *measure,
-			 const struct session_results *results, FILE *to)
+			 const struct session_results *results, size_t columns, FILE *to)
 {
 	const struct session_regions *regions = &results->regions;
-	size_t n_others = 0;
 
 	for (size_t i = 0; i < regions->n; i++)
 		if (regions->list[i].entered)
-			print_region(measure, results, &regions->list[i], to);
-	for (size_t i = 0; i < regions->n; i++)
-		if (!regions->list[i].entered)
-			fprintf(to, "%s%s",
-				n_others++ ? ", " : "\n Regions that were not entered: ",
-				regions->list[i].name);
-	if (n_others || !regions->complete)
+			print_region(measure, results, &regions->list[i], columns, to);
+	print_others(regions, to);
+	if (!regions->complete)
 		fputc('\n', to);
 	print_gaps(session, regions, to);
 }

@@ -12,7 +12,7 @@ struct session_results;
 
 /* A block for each region that was entered, and what is not known. */
 void stat_regions__print(const struct session *session, const struct measure *measure,
-			 const struct session_results *results, FILE *to);
+			 const struct session_results *results, size_t columns, FILE *to);
 /* The keys of @root that are about regions; none where there are none. */
 void stat_regions__add(json_object *root, const struct session *session,
 		       const struct measure *measure, const struct session_results *results);

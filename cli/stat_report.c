@@ -19,32 +19,33 @@ static void print_completeness(const struct session *session, const struct sessi
 			       FILE *to)
 {
 	const struct probed_allocator *allocators;
-	size_t n;
+	char reasons[512] = "";
+	size_t n, len = 0;
 
 	allocators = session__allocators(session, &n);
 	for (size_t i = 0; i < n; i++)
 		if (allocators[i].gap[0])
-			fprintf(to, "  not complete: allocator %s was %s\n", allocators[i].path,
-				allocators[i].gap);
+			stat_print__sentence(to, "not complete: allocator %s was %s",
+					     allocators[i].path, allocators[i].gap);
 	if (results->processes_unfollowed)
-		fprintf(to, "  not complete: %s processes could not be followed\n",
-			number__count(results->processes_unfollowed).text);
+		stat_print__sentence(to, "not complete: %s processes could not be followed",
+				     number__count(results->processes_unfollowed).text);
 	if (results->relabelled)
-		fprintf(to,
-			"  not exact: %s calls are counted under the function that they led to\n",
+		stat_print__sentence(
+			to, "not exact: %s calls are counted under the function that they led to",
 			number__count(results->relabelled).text);
 	if (results->mappings_lost)
-		fprintf(to,
-			"  not complete: %s mappings of files went unnoticed, and with them perhaps "
-			"an allocator\n",
+		stat_print__sentence(
+			to,
+			"not complete: %s mappings of files went unnoticed, and with them perhaps an "
+			"allocator",
 			number__count(results->mappings_lost).text);
-	fprintf(to, "%20s      lost", number__count(results->lost_total).text);
-	for (int reason = 0, shown = 0; reason < AP_LOST_REASONS; reason++)
+	for (int reason = 0; reason < AP_LOST_REASONS && len < sizeof(reasons); reason++)
 		if (results->lost[reason])
-			fprintf(to, "%s%s %s", shown++ ? ", " : "  # ",
-				number__count(results->lost[reason]).text,
-				profile__lost_name(reason));
-	fputc('\n', to);
+			len += snprintf(reasons + len, sizeof(reasons) - len, "%s%s %s",
+					len ? ", " : "", number__count(results->lost[reason]).text,
+					profile__lost_name(reason));
+	stat_print__count(to, results->lost_total, "lost", reasons);
 }
 
 static void print_window(const struct session_window *window, FILE *to)
@@ -52,7 +53,7 @@ static void print_window(const struct session_window *window, FILE *to)
 	if (!window->asked_for)
 		return;
 	if (!window->opened)
-		fprintf(to, "  nothing was measured: %s\n", window->why);
+		stat_print__sentence(to, "nothing was measured: %s", window->why);
 	if (window->undecided)
 		stat_print__count(to, window->undecided, "calls undecided",
 				  "their stacks did not tell whether they were within");
@@ -95,18 +96,15 @@ static void print_live(const struct session_live *live, FILE *to)
 }
 
 int stat_report__text(const struct session *session, const struct measure *measure,
-		      const struct session_results *results, FILE *to)
+		      const struct session_results *results, size_t columns, FILE *to)
 {
 	struct stat_totals totals = stat_totals__of(measure, results);
 
-	if (measure->pid) {
-		fprintf(to, "\n Allocation counts for process %d:\n\n", measure->pid);
-	} else {
-		fprintf(to, "\n Allocation counts for '");
-		for (char **word = measure->argv; *word; word++)
-			fprintf(to, "%s%s", word == measure->argv ? "" : " ", *word);
-		fprintf(to, "':\n\n");
-	}
+	fputc('\n', to);
+	if (measure->pid)
+		fprintf(to, " Allocation counts for process %d:\n\n", measure->pid);
+	else
+		stat_print__command(to, columns, measure->argv, "':\n");
 	stat_print__functions(measure, results, NULL, to);
 	fputc('\n', to);
 	stat_print__totals(&totals, results->has_live, to);
@@ -116,11 +114,11 @@ int stat_report__text(const struct session *session, const struct measure *measu
 			  "");
 	print_completeness(session, results, to);
 	print_window(&results->window, to);
-	stat_regions__print(session, measure, results, to);
-	fprintf(to, "\n%20.6f seconds elapsed\n", results->elapsed_seconds);
+	stat_regions__print(session, measure, results, columns, to);
+	fprintf(to, "\n%*.6f seconds elapsed\n", STAT_NUMBER_COLUMNS, results->elapsed_seconds);
 	if (!measure->pid && !results->target_runs)
-		fprintf(to, "%20.6f seconds user\n%20.6f seconds sys\n", results->user_seconds,
-			results->system_seconds);
+		fprintf(to, "%*.6f seconds user\n%*.6f seconds sys\n", STAT_NUMBER_COLUMNS,
+			results->user_seconds, STAT_NUMBER_COLUMNS, results->system_seconds);
 	if (results->target_runs)
 		fprintf(to, "\n Process %d goes on without probes.\n", results->target_pid);
 	else if (results->is_attached)

@@ -12,7 +12,7 @@ struct session_results;
 
 /* 0, -ENOMEM or the negative errno of the write. */
 int stat_report__text(const struct session *session, const struct measure *measure,
-		      const struct session_results *results, FILE *to);
+		      const struct session_results *results, size_t columns, FILE *to);
 int stat_report__json(const struct session *session, const struct measure *measure,
 		      const struct session_results *results, FILE *to);
 

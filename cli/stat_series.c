@@ -12,6 +12,7 @@
 #include "measure.h"
 #include "number.h"
 #include "session.h"
+#include "stat_print.h"
 #include "stat_report.h"
 #include "table.h"
 
@@ -97,6 +98,18 @@ static bool find_range(const struct stat_figures *runs, size_t n, int figure, __
 	return is_known;
 }
 
+/* "1,234.567" for @value divided by what figures are given per. */
+static struct number_text divided(const struct stat_series *stat, __u64 value)
+{
+	unsigned __int128 thousandths =
+		((unsigned __int128)value * 1000 + stat->per / 2) / stat->per;
+	struct number_text text;
+
+	snprintf(text.text, sizeof(text.text), "%.26s.%03u", number__count(thousandths / 1000).text,
+		 (unsigned int)(thousandths % 1000));
+	return text;
+}
+
 static struct table_cell cell_of(const struct stat_series *stat, int figure, __s64 value)
 {
 	struct table_cell cell = { 0 };
@@ -104,75 +117,136 @@ static struct table_cell cell_of(const struct stat_series *stat, int figure, __s
 
 	if (stat_figure__is_time(figure))
 		snprintf(cell.text.text, sizeof(cell.text.text), "%.6f", value / 1e9 / stat->per);
-	else if (stat->per > 1)
-		snprintf(cell.text.text, sizeof(cell.text.text), "%.3f", (double)value / stat->per);
 	else
 		snprintf(cell.text.text, sizeof(cell.text.text), "%s%.30s", value < 0 ? "-" : "",
-			 number__count(size).text);
+			 (stat->per > 1 ? divided(stat, size) : number__count(size)).text);
 	return cell;
 }
 
-static void print_title(const struct stat_series *stat, const struct series_end *end, FILE *to)
+static void print_title(const struct stat_series *stat, size_t columns, FILE *to)
 {
-	fprintf(to, "\n Allocation counts for '");
-	for (char **word = stat->measure->argv; *word; word++)
-		fprintf(to, "%s%s", word == stat->measure->argv ? "" : " ", *word);
-	fprintf(to, "', %s run%s", number__count(stat->n_runs).text, stat->n_runs == 1 ? "" : "s");
+	_cleanup_(free_ptr) char *after = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&after, &size);
+
+	if (!memory)
+		return;
+	fprintf(memory, "', %s run%s", number__count(stat->n_runs).text,
+		stat->n_runs == 1 ? "" : "s");
 	if (stat->n_runs < stat->series->runs)
-		fprintf(to, " of %s", number__count(stat->series->runs).text);
+		fprintf(memory, " of %s", number__count(stat->series->runs).text);
 	if (stat->series->warmup)
-		fprintf(to, " after %s that did not count",
+		fprintf(memory, " after %s that did not count",
 			number__count(stat->series->warmup).text);
 	if (stat->per > 1)
-		fprintf(to, ", per %s", number__count(stat->per).text);
-	fprintf(to, ":\n\n");
+		fprintf(memory, ", per %s", number__count(stat->per).text);
+	fputs(":\n", memory);
+	if (fclose(memory))
+		return;
+	fputc('\n', to);
+	stat_print__command(to, columns, stat->measure->argv, after);
+}
+
+#define SERIES_COLUMNS 5
+
+/* False where no run knows the figure. @values has room for all runs. */
+static bool fill_row(const struct stat_series *stat, const struct stat_figures *runs, int figure,
+		     __s64 *values, struct table_cell cells[SERIES_COLUMNS])
+{
+	struct figure_range range;
+
+	if (!find_range(runs, stat->n_runs, figure, values, &range))
+		return false;
+	cells[0] = cell_of(stat, figure, range.min);
+	cells[1] = cell_of(stat, figure, range.median);
+	cells[2] = cell_of(stat, figure, range.max);
+	cells[3] = range.min == range.max ? table__word("same")
+					  : cell_of(stat, figure, range.max - range.min);
+	cells[4] = table__word(stat_figure__words(figure, stat->has_live));
+	return true;
+}
+
+static size_t width_of(const struct table_column columns[SERIES_COLUMNS])
+{
+	size_t width = 0;
+
+	for (int i = 0; i < SERIES_COLUMNS; i++)
+		width += columns[i].gap + columns[i].width;
+	return width;
+}
+
+/* Makes @columns as wide as the figures need, but for those that do not fit into a line. */
+static void fit(const struct stat_series *stat, const struct stat_figures *runs, __s64 *values,
+		struct table_column columns[SERIES_COLUMNS])
+{
+	struct table_column wider[SERIES_COLUMNS];
+	struct table_cell cells[SERIES_COLUMNS];
+
+	for (int i = 0; i < STAT_FIGURES; i++) {
+		if (!fill_row(stat, runs, i, values, cells))
+			continue;
+		memcpy(wider, columns, sizeof(wider));
+		table__fit(wider, SERIES_COLUMNS, cells);
+		if (width_of(wider) <= STAT_COLUMNS)
+			memcpy(columns, wider, sizeof(wider));
+	}
+}
+
+/* The words, which come last, may be as long as they are. */
+static bool is_too_wide(const struct table_column columns[SERIES_COLUMNS],
+			const struct table_cell cells[SERIES_COLUMNS])
+{
+	for (int i = 0; i < SERIES_COLUMNS - 1; i++)
+		if (strlen(cells[i].text.text) > columns[i].width)
+			return true;
+	return false;
 }
 
 /* The figures of all runs, as a table. @values has room for all of them. */
 static void print_figures(const struct stat_series *stat, const struct stat_figures *runs,
 			  __s64 *values, FILE *to)
 {
-	static const struct table_column columns[] = {
-		{ "min", .width = 16 },		  { "median", .gap = 1, .width = 16 },
-		{ "max", .gap = 1, .width = 16 }, { "spread", .gap = 1, .width = 12 },
+	struct table_column columns[SERIES_COLUMNS] = {
+		{ "min", .width = 12 },		  { "median", .gap = 1, .width = 12 },
+		{ "max", .gap = 1, .width = 12 }, { "spread", .gap = 1, .width = 8 },
 		{ "", .left = true, .gap = 2 },
 	};
-	const size_t n = sizeof(columns) / sizeof(columns[0]);
 	const struct terminal plain = { .to = to };
-	struct figure_range range;
+	struct table_cell cells[SERIES_COLUMNS];
 
-	table__print_titles(columns, n, &plain);
+	fit(stat, runs, values, columns);
+	/* Nothing is behind the words. */
+	columns[SERIES_COLUMNS - 1].width = 0;
+	table__print_titles(columns, SERIES_COLUMNS - 1, &plain);
 	fputc('\n', to);
 	for (int i = 0; i < STAT_FIGURES; i++) {
-		if (!find_range(runs, stat->n_runs, i, values, &range))
+		if (!fill_row(stat, runs, i, values, cells))
 			continue;
 		if (i == AP_FUNCTIONS || i == STAT_ELAPSED_SECONDS)
 			fputc('\n', to);
-		table__print_row(columns, n,
-				 (struct table_cell[]){
-					 cell_of(stat, i, range.min),
-					 cell_of(stat, i, range.median),
-					 cell_of(stat, i, range.max),
-					 range.min == range.max
-						 ? table__word("same")
-						 : cell_of(stat, i, range.max - range.min),
-					 table__word(stat_figure__words(i, stat->has_live)),
-				 },
-				 &plain);
+		if (is_too_wide(columns, cells)) {
+			stat_print__sentence(to, "%s: min %s, median %s, max %s, spread %s",
+					     cells[4].text.text, cells[0].text.text,
+					     cells[1].text.text, cells[2].text.text,
+					     cells[3].text.text);
+			continue;
+		}
+		table__print_row(columns, SERIES_COLUMNS, cells, &plain);
 		fputc('\n', to);
 	}
 }
 
-int stat_series__text(const struct stat_series *stat, const struct series_end *end, FILE *to)
+int stat_series__text(const struct stat_series *stat, size_t columns, FILE *to)
 {
 	_cleanup_(free_ptr) __s64 *values = calloc(stat->n_runs + 1, sizeof(*values));
 
 	if (!values)
 		return -ENOMEM;
-	print_title(stat, end, to);
+	print_title(stat, columns, to);
 	print_figures(stat, stat->runs, values, to);
 	for (size_t i = 0; i < stat->n_regions; i++) {
-		fprintf(to, "\n Region '%s':\n\n", stat->regions[i].name);
+		fputc('\n', to);
+		stat_print__title(to, columns, " Region '", stat->regions[i].name, "':\n");
 		print_figures(stat, stat->regions[i].runs, values, to);
 	}
 	if (!stat->are_regions_complete)

@@ -40,7 +40,7 @@ int stat_series__add(struct stat_series *stat, const struct session *session,
 void stat_series__release(struct stat_series *stat);
 
 /* 0, -ENOMEM or the negative errno of the write. */
-int stat_series__text(const struct stat_series *stat, const struct series_end *end, FILE *to);
+int stat_series__text(const struct stat_series *stat, size_t columns, FILE *to);
 /* allocprof-stat/2; once. */
 int stat_series__json(struct stat_series *stat, const struct series_end *end, FILE *to);
 

@@ -8,6 +8,7 @@ import pytest
 from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, differences,
                      in_pid_namespace, libc_path, programs, read_report, shell_status,
                      wait_until_counting)
+from terminal import Terminal
 
 
 def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0, stdin=b""):
@@ -123,3 +124,20 @@ def test_attached(runner, allocprof, target, tmp_path, words, workers, stop):
     assert report["lost"]["total"] == 0
     obedient.ask("alloc 100")
     obedient.exit()
+
+
+@pytest.mark.parametrize("options, program", [
+    ((), "every_function"), (("--live",), "every_function"), (("-r2", "--warmup=0"), "every_function"),
+    (("-r2", "--warmup=0", "--live", "--per=1000"), "every_function"), ((), "regions_O2"),
+    (("--live", "-r2"), "regions_O2"), (("--within", "main", "--inject", "processes=1"), "spawn"),
+], ids=lambda value: " ".join(value) if isinstance(value, tuple) else value)
+def test_eighty_columns(runner, allocprof, target, options, program):
+    """No line of the report is wider than a terminal of 80, however long the command's is."""
+    words = {"regions_O2": ["nest"]}.get(program, []) + ["a_long_word" * 10]
+    with Terminal(runner, [allocprof, "stat", *options, "--", target(program), *words]) as terminal:
+        output, _ = terminal.end()
+    report = output.decode().partition("\n Allocation counts for '")
+    assert report[1] and "..." in report[2].splitlines()[0], output
+    wide = [line for line in (report[1] + report[2]).splitlines()
+            if len(line) > 80 and not line.startswith("allocprof: ")]
+    assert not wide, "\n".join(wide)
