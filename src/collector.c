@@ -167,11 +167,11 @@ void collector__free(struct collector *collector)
 
 void collector__list_without_table(const struct collector *collector, FILE *to)
 {
-	for (size_t i = 0; i < collector->n_modules; i++) {
+	for (size_t i = 0, written = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
 
 		if (module->id && module->path && !module->unwind.n_slices)
-			fprintf(to, "%s\n", module->path);
+			fprintf(to, "%s%s", written++ ? "\n" : "", module->path);
 	}
 }
 

@@ -4,6 +4,7 @@ their outermost frame: in C, C++, Rust, and two interpreters."""
 
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -105,3 +106,34 @@ def test_one_processor(run, allocprof, tmp_path, policy):
     # The recorder runs now and then even so: the kernel leaves it a twentieth.
     assert waited_ns <= 5 * WAIT_BUDGET_NS, f"{n} waits took {waited_ns} ns"
     assert not support.Recording(data).ledger["lost"]
+
+
+LIBRARY = "void *through(void *(*f)(void)) { void *p = f(); __asm__ volatile(\"\"); return p; }\n"
+PROGRAM = """#include <stdlib.h>
+void *through(void *(*f)(void));
+static void *get(void) { void *p = malloc(100); __asm__ volatile("" :: "r"(p)); return p; }
+int main(void) { for (int i = 0; i < 100; i++) free(through(get)); return 0; }
+"""
+
+
+def test_library_without_table_is_named(run, allocprof, tmp_path):
+    """Frame pointers lead through it, and nothing else hints at it: the tree begins where others do."""
+    (tmp_path / "library.c").write_text(LIBRARY)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    flags = ["-O1", "-g0", "-fno-omit-frame-pointer"]
+    subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-nostdlib", "-fno-asynchronous-unwind-tables",
+                    "-fno-unwind-tables", "-o", "libno_table.so", "library.c"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", *flags, "-o", "program", "program.c", "./libno_table.so"], cwd=tmp_path, check=True)
+    data = tmp_path / "data"
+    run([allocprof, "record", "-e", "malloc", "-o", data, "--", tmp_path / "program"], cwd=tmp_path, expect=0)
+    recording = Recording(data)
+    recording.assert_no_loss()
+    assert recording.reasons() == "incomplete_frame_pointers 100"
+    with sqlite3.connect(data) as database:
+        assert database.execute("SELECT value FROM meta WHERE key = 'no_unwind_table'").fetchall() == \
+            [(f"{tmp_path}/libno_table.so",)]
+    text = run([allocprof, "report", data], expect=0).stdout.decode()
+    assert "\n        frames may be missing (no unwind table in libno_table.so)\n" in text
+    tree = run([allocprof, "report", "--tree", data], expect=0).stdout.decode().splitlines()
+    assert tree[-1].endswith("> main > through > get > malloc") and "[" not in tree[-1], tree
+    assert len(tree) == tree.index(next(line for line in tree if "called function" in line)) + 2, tree
