@@ -28,7 +28,7 @@ enum {
 static const struct argp_option check_options[] = {
 	{ "budget", 'b', "FILE", 0, "The tests and their limits", 0 },
 	{ "name", 'n', "TEST", 0, "Only this test of the budget", 0 },
-	SERIES_OPTIONS,
+	SERIES_OPTIONS("0"),
 	{ "update", OPT_UPDATE, NULL, 0,
 	  "Write what is measured into the budget as its limits; makes the budget where there is none",
 	  0 },

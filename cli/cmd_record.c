@@ -54,7 +54,7 @@ static const struct argp_option record_options[] = {
 	  0 },
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, look at the memory every TIME instead of some hundred times", 0 },
-	SERIES_OPTIONS,
+	SERIES_OPTIONS("1"),
 	{ "sample", OPT_SAMPLE, "BYTES", 0,
 	  "Look at one call for about every BYTES asked for, and estimate the rest", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of allocprof.data", 0 },

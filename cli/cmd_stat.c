@@ -32,7 +32,7 @@ static const struct argp_option stat_options[] = {
 	WINDOW_OPTIONS,
 	{ "live", OPT_LIVE, NULL, 0,
 	  "Follow memory until it is freed: bytes, failures, what is live", 0 },
-	SERIES_OPTIONS,
+	SERIES_OPTIONS("1"),
 	{ "per", OPT_PER, "K", 0, "With -r, divide every figure by K", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object instead of text", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },

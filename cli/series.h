@@ -22,11 +22,11 @@ enum {
 	OPT_WARMUP = 0x300,
 };
 
-/* Rows of an argp table. */
+/* Rows of an argp table; @default_warmup: "1". */
 /* clang-format off */
-#define SERIES_OPTIONS \
+#define SERIES_OPTIONS(default_warmup) \
 	{ "repeat", 'r', "N", 0, "Run the command N times, one after the other", 0 }, \
-	{ "warmup", OPT_WARMUP, "N", 0, "Before these, run it N times that do not count (default 1)", 0 }
+	{ "warmup", OPT_WARMUP, "N", 0, "Before these, run it N times that do not count (default " default_warmup ")", 0 }
 /* clang-format on */
 
 /* Zeroed is a single run. */

@@ -57,8 +57,9 @@ enum budget_verdict {
 	BUDGET_OVER,
 };
 
-#define BUDGET_DEFAULT_RUNS   3
-#define BUDGET_DEFAULT_WARMUP 1
+#define BUDGET_DEFAULT_RUNS 3
+/* The least of the runs counts, so that a first one that allocates more does no harm. */
+#define BUDGET_DEFAULT_WARMUP 0
 #define BUDGET_MAX_RUNS	      10000
 
 /*
