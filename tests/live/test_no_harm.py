@@ -248,7 +248,7 @@ def test_attached_answers_the_same(runner, allocprof, target, tmp_path, command)
     """While a process is attached to, nothing in its status says so."""
     def status_of(pid):
         with open(f"/proc/{pid}/status") as file:
-            return re.findall(r"^(?:TracerPid|Sig\w+|Cap\w+|Threads|Seccomp):.*", file.read(), re.M)
+            return re.findall(r"^(?:TracerPid|Sig(?:Pnd|Blk|Ign|Cgt)|ShdPnd|Cap\w+|Threads|Seccomp):.*", file.read(), re.M)
 
     obedient = Obedient(runner, [target("sleeper")])
     before = status_of(obedient.pid)
