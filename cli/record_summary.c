@@ -14,26 +14,10 @@
 #include "selection.h"
 #include "shell_word.h"
 
-/* Stacks that have a count; what was forgotten leaves its stacks behind. */
-static size_t count_stacks(const struct profile *profile)
-{
-	_cleanup_(free_ptr) bool *is_counted = calloc(profile->n_stacks + 1, sizeof(*is_counted));
-	size_t n = 0;
-
-	for (size_t i = 0; is_counted && i < profile->n_counts; i++) {
-		bool *is_known = &is_counted[profile->counts[i].stack];
-
-		n += !*is_known;
-		*is_known = true;
-	}
-	return n;
-}
-
 static void print_contents(const struct profile *profile, const struct selection *totals, FILE *to)
 {
 	__u64 calls = profile__ledger(profile, "attributed");
 	__u64 complete = profile__ledger(profile, "complete");
-	size_t stacks = count_stacks(profile);
 
 	if (profile__sample_bytes(profile))
 		fprintf(to, "%s of %s calls, which stand for %s within %s",
@@ -44,8 +28,7 @@ static void print_contents(const struct profile *profile, const struct selection
 				       totals->size_bytes)
 				.text);
 	else
-		fprintf(to, "%s call%s from %s stack%s", number__count(calls).text,
-			calls == 1 ? "" : "s", number__count(stacks).text, stacks == 1 ? "" : "s");
+		fprintf(to, "%s call%s", number__count(calls).text, calls == 1 ? "" : "s");
 	if (complete < calls)
 		fprintf(to, " (%s of the calls have a complete stack)",
 			number__share(complete, calls).text);

@@ -13,10 +13,9 @@ from terminal import Terminal
 def ending(recording, path):
     """The line that a recording in @path ends with."""
     calls = recording.ledger["attributed"]
-    stacks = recording.sql("SELECT count(DISTINCT stack) FROM counts")[0][0]
     file = "" if path is None else f" {path}"
-    return (f"allocprof: recorded {calls:,} calls from {stacks:,} stacks, "
-            f"in {path or 'allocprof.data'}; next: allocprof report{file}\n")
+    return (f"allocprof: recorded {calls:,} calls, in {path or 'allocprof.data'}; "
+            f"next: allocprof report{file}\n")
 
 
 @pytest.mark.parametrize("options, path", [
