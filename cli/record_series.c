@@ -76,7 +76,7 @@ static int write_file(const struct record_series *record, const char *path, stru
 		message__print("%s; `allocprof symbolize` can do it later", why_unnamed.text);
 		return 0;
 	}
-	return data_file__write_again(record->profile, path, &version, error);
+	return data_file__write_names(record->profile, path, &version, error);
 }
 
 int record_series__write(struct record_series *record, const char *path, struct error *error)

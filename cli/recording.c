@@ -82,5 +82,5 @@ int recording__write(const struct session *session, char *const argv[],
 		message__print("%s; `allocprof symbolize` can do it later", why_unnamed.text);
 		return 0;
 	}
-	return data_file__write_again(profile, path, &version, error);
+	return data_file__write_names(profile, path, &version, error);
 }

@@ -39,12 +39,13 @@ struct data_file_version {
 
 /*
  * The same in two steps, for a profile that gets its names while what was recorded is safe already: the
- * first does not wait until the file is on the disk, and tells @version; the second replaces the file of
- * @version, which does not become an older one. Where another file has come to @path meanwhile, that does.
+ * first writes all, does not wait until it is on the disk, and tells @version; the second adds what looking
+ * names up has changed since, to a copy that replaces the file of @version. That does not become an older
+ * one; where another file has come to @path meanwhile, this does, and all is written.
  */
 int data_file__write_first(const struct profile *profile, const char *path,
 			   struct data_file_version *version, struct error *error);
-int data_file__write_again(const struct profile *profile, const char *path,
+int data_file__write_names(const struct profile *profile, const char *path,
 			   const struct data_file_version *version, struct error *error);
 
 /*

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -260,21 +261,30 @@ static int write_files(sqlite3 *db, const struct profile *profile)
 
 static int write_frames(sqlite3 *db, const struct profile *profile)
 {
-	_cleanup_(finalize) sqlite3_stmt *frames = NULL;
-	_cleanup_(finalize) sqlite3_stmt *lines = NULL;
-	int err = prepare(db, "INSERT INTO frames VALUES(?, ?, ?, ?)", &frames);
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(db, "INSERT INTO frames VALUES(?, ?, ?, ?)", &statement);
 
-	if (!err)
-		err = prepare(db, "INSERT INTO lines VALUES(?, ?, ?, ?, ?, ?)", &lines);
 	for (size_t i = 0; i < profile->n_frames && !err; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
 
-		err = insert(db, frames, "nnnn", (__u64)frame->id, (__u64)frame->module,
+		err = insert(db, statement, "nnnn", (__u64)frame->id, (__u64)frame->module,
 			     frame->offset, (__u64)frame->interrupted);
+	}
+	return err;
+}
+
+static int write_lines(sqlite3 *db, const struct profile *profile)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(db, "INSERT INTO lines VALUES(?, ?, ?, ?, ?, ?)", &statement);
+
+	for (size_t i = 0; i < profile->n_frames && !err; i++) {
+		const struct profile_frame *frame = &profile->frames[i];
+
 		for (__u32 depth = 0; depth < frame->n_lines && !err; depth++) {
 			const struct profile_line *line = &frame->lines[depth];
 
-			err = insert(db, lines, "nnnnnn", (__u64)frame->id, (__u64)depth,
+			err = insert(db, statement, "nnnnnn", (__u64)frame->id, (__u64)depth,
 				     (__u64)line->function, (__u64)line->file, (__u64)line->line,
 				     (__u64)line->inlined);
 		}
@@ -409,9 +419,10 @@ static int write_timeline(sqlite3 *db, const struct profile *profile)
 static int write_tables(sqlite3 *db, const struct profile *profile)
 {
 	static int (*const writers[])(sqlite3 *, const struct profile *) = {
-		write_meta,    write_ledger,	write_runs,    write_modules,	write_processes,
-		write_threads, write_functions, write_files,   write_frames,	write_stacks,
-		write_counts,  write_blocks,	write_samples, write_lifetimes, write_timeline,
+		write_meta,	 write_ledger,	write_runs,	 write_modules,
+		write_processes, write_threads, write_functions, write_files,
+		write_frames,	 write_lines,	write_stacks,	 write_counts,
+		write_blocks,	 write_samples, write_lifetimes, write_timeline,
 	};
 	int err = 0;
 
@@ -422,32 +433,53 @@ static int write_tables(sqlite3 *db, const struct profile *profile)
 
 static int create_schema(sqlite3 *db)
 {
-	int err = 0;
+	char application_id[64];
+	int err;
 
+	snprintf(application_id, sizeof(application_id), "PRAGMA application_id = %d",
+		 DATA_FILE_APPLICATION_ID);
+	err = run(db, application_id);
 	for (size_t i = 0; i < ARRAY_SIZE(data_file_schema) && !err; i++)
 		err = run(db, data_file_schema[i]);
 	return err;
 }
 
-static int write_db(const struct profile *profile, const char *name)
+/* All of @profile into an empty file. */
+static int write_all(sqlite3 *db, const struct profile *profile)
+{
+	int err = create_schema(db);
+
+	return err ? err : write_tables(db, profile);
+}
+
+/* What looking names up changes of @profile, into a file that has all else of it. */
+static int write_names(sqlite3 *db, const struct profile *profile)
+{
+	int err = run(db, "DELETE FROM modules; DELETE FROM functions; DELETE FROM files; "
+			  "DELETE FROM lines");
+
+	if (!err)
+		err = write_modules(db, profile);
+	if (!err)
+		err = write_functions(db, profile);
+	if (!err)
+		err = write_files(db, profile);
+	return err ? err : write_lines(db, profile);
+}
+
+static int write_db(const struct profile *profile, const char *name,
+		    int (*write)(sqlite3 *db, const struct profile *profile))
 {
 	_cleanup_(close_db) sqlite3 *db = NULL;
-	char application_id[64];
 	int err;
 
 	if (sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return db ? db_errno(db) : -ENOMEM;
-	snprintf(application_id, sizeof(application_id), "PRAGMA application_id = %d",
-		 DATA_FILE_APPLICATION_ID);
 	/* Nobody sees the file before it is whole: no journal, one sync at the end. */
 	err = run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
 		      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; BEGIN");
 	if (!err)
-		err = run(db, application_id);
-	if (!err)
-		err = create_schema(db);
-	if (!err)
-		err = write_tables(db, profile);
+		err = write(db, profile);
 	if (!err)
 		err = run(db, "COMMIT");
 	return err;
@@ -510,36 +542,70 @@ static int read_back(const char *name, const char *path, struct error *error)
 	return err;
 }
 
-/* Whether what is at @path is the file of @version, or nothing. */
-static bool is_version(const char *path, const struct data_file_version *version)
+/* The file of @version, where it is the one at @path still; else -1. */
+static int open_version(const char *path, const struct data_file_version *version)
 {
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
-	return version && !lstat(path, &st) && st.st_dev == version->device &&
-	       st.st_ino == version->inode;
+	if (fd < 0 ||
+	    (!fstat(fd, &st) && st.st_dev == version->device && st.st_ino == version->inode))
+		return fd;
+	close(fd);
+	return -1;
 }
 
-/* Moves the whole file @name to @path. */
-static int publish(const char *name, const char *path, const struct data_file_version *replaced,
-		   struct error *error)
+static int copy_file(int from, int to)
 {
-	int err;
+	ssize_t n;
 
-	if (is_version(path, replaced))
-		err = rename(name, path) ? -errno : 0;
-	else
-		err = replace(name, path);
-	if (!err)
-		return 0;
+	while ((n = sendfile(to, from, NULL, 1 << 30)) > 0)
+		;
+	return n < 0 ? -errno : 0;
+}
+
+/* What is left at @name of a file that could not become the one at @path goes. */
+static int abandon(const char *name, const char *path, int err, struct error *error)
+{
 	unlink(name);
 	return fail_to_write(error, err, path);
 }
 
-/* What is written first takes little time, and is not synchronized and not read back: it is about to be
- * replaced. @replaced and @version may be NULL. */
-static int write_file(const struct profile *profile, const char *path, bool is_first,
-		      const struct data_file_version *replaced, struct data_file_version *version,
-		      struct error *error)
+/* Moves the whole file @name to @path, when it can be read. */
+static int publish(const char *name, int fd, const char *path, bool is_replaced,
+		   struct error *error)
+{
+	int err = fsync(fd) ? -errno : 0;
+
+	if (err)
+		return abandon(name, path, err, error);
+	err = read_back(name, path, error);
+	if (err)
+		return err;
+	if (is_replaced)
+		err = rename(name, path) ? -errno : 0;
+	else
+		err = replace(name, path);
+	if (err)
+		return abandon(name, path, err, error);
+	sync_directory(path);
+	return 0;
+}
+
+int data_file__write(const struct profile *profile, const char *path, struct error *error)
+{
+	_cleanup_(free_ptr) char *name = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	int err = create_temporary(path, &name, &fd, error);
+
+	if (err)
+		return err;
+	err = write_db(profile, name, write_all);
+	return err ? abandon(name, path, err, error) : publish(name, fd, path, false, error);
+}
+
+int data_file__write_first(const struct profile *profile, const char *path,
+			   struct data_file_version *version, struct error *error)
 {
 	_cleanup_(free_ptr) char *name = NULL;
 	_cleanup_(close_fd) int fd = -1;
@@ -548,40 +614,32 @@ static int write_file(const struct profile *profile, const char *path, bool is_f
 
 	if (err)
 		return err;
-	err = write_db(profile, name);
-	if (!err && !is_first && fsync(fd))
-		err = -errno;
+	err = write_db(profile, name, write_all);
 	if (!err && fstat(fd, &st))
 		err = -errno;
-	if (err) {
-		unlink(name);
-		return fail_to_write(error, err, path);
-	}
-	err = is_first ? 0 : read_back(name, path, error);
 	if (!err)
-		err = publish(name, path, replaced, error);
+		err = replace(name, path);
 	if (err)
-		return err;
-	if (!is_first)
-		sync_directory(path);
-	if (version)
-		*version = (struct data_file_version){ st.st_dev, st.st_ino };
+		return abandon(name, path, err, error);
+	*version = (struct data_file_version){ st.st_dev, st.st_ino };
 	return 0;
 }
 
-int data_file__write(const struct profile *profile, const char *path, struct error *error)
-{
-	return write_file(profile, path, false, NULL, NULL, error);
-}
-
-int data_file__write_first(const struct profile *profile, const char *path,
-			   struct data_file_version *version, struct error *error)
-{
-	return write_file(profile, path, true, NULL, version, error);
-}
-
-int data_file__write_again(const struct profile *profile, const char *path,
+int data_file__write_names(const struct profile *profile, const char *path,
 			   const struct data_file_version *version, struct error *error)
 {
-	return write_file(profile, path, false, version, NULL, error);
+	_cleanup_(close_fd) int first = open_version(path, version);
+	_cleanup_(free_ptr) char *name = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	int err;
+
+	if (first < 0)
+		return data_file__write(profile, path, error);
+	err = create_temporary(path, &name, &fd, error);
+	if (err)
+		return err;
+	err = copy_file(first, fd);
+	if (!err)
+		err = write_db(profile, name, write_names);
+	return err ? abandon(name, path, err, error) : publish(name, fd, path, true, error);
 }

@@ -225,6 +225,50 @@ static void test_older_file_is_kept(void **state)
 	assert_int_equal(n_files(), 2);
 }
 
+static void name_a_frame(struct profile *profile)
+{
+	struct profile_line line = { .line = 7 };
+
+	assert_int_equal(profile__add_function(profile, "_Z1fv", "f", "f()", &line.function), 0);
+	assert_int_equal(profile__add_file(profile, "/f.cc", &line.file), 0);
+	assert_int_equal(profile__set_frame_lines(profile, 2, &line, 1), 0);
+	assert_int_equal(profile__set_module_symbols(profile, 1, "its DWARF"), 0);
+}
+
+static void test_names_are_added(void **state)
+{
+	struct profile *profile = fixture__new(), *read;
+	struct data_file_version version;
+	struct error error = { 0 };
+	struct stat st;
+
+	write_fixture("a.data");
+	assert_int_equal(data_file__write_first(profile, "a.data", &version, &error), 0);
+	assert_int_equal(n_files(), 2);
+	assert_int_equal(data_file__read("a.data", &read, &error), 0);
+	assert_same(profile, read);
+	profile__free(read);
+	name_a_frame(profile);
+	if (data_file__write_names(profile, "a.data", &version, &error))
+		fail_msg("%s", error.text);
+	assert_int_equal(n_files(), 2);
+	assert_int_equal(stat("a.data", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(data_file__read("a.data", &read, &error), 0);
+	assert_same(profile, read);
+	profile__free(read);
+	/* Somebody took the first away and put another there. */
+	assert_int_equal(data_file__write_first(profile, "b.data", &version, &error), 0);
+	assert_int_equal(rename("b.data", "taken"), 0);
+	write_fixture("b.data");
+	assert_int_equal(data_file__write_names(profile, "b.data", &version, &error), 0);
+	assert_int_equal(n_files(), 5);
+	assert_int_equal(data_file__read("b.data", &read, &error), 0);
+	assert_same(profile, read);
+	profile__free(read);
+	profile__free(profile);
+}
+
 /* The name that only a file has that could not be read back; to be freed. */
 static char *find_beside(const char *path)
 {
@@ -603,6 +647,7 @@ int main(void)
 		IN_DIRECTORY(test_round_trip_of_samples),
 		IN_DIRECTORY(test_odd_paths),
 		IN_DIRECTORY(test_older_file_is_kept),
+		IN_DIRECTORY(test_names_are_added),
 		IN_DIRECTORY(test_what_cannot_be_read_back_replaces_nothing),
 		IN_DIRECTORY(test_places_that_cannot_be_written),
 		IN_DIRECTORY(test_full_disk_leaves_the_older_file),
