@@ -17,6 +17,8 @@
 #define MOST_EPOCHS  65536
 /* Standard deviations that the line has to rise by. */
 #define DEVIATIONS 2
+/* Of the half, in each of which there has to be more than in the one before. */
+#define QUARTERS 4
 
 /* The epochs of the last half. */
 struct half {
@@ -64,9 +66,22 @@ static double mean(const __u64 *values, __u64 n)
 	return sum / n;
 }
 
+/* Whether more was live in each quarter than in the one before: what was allocated at once, whenever that was,
+ * raises two quarters at the most. */
+static bool rises_throughout(const __u64 *live_bytes, __u64 n)
+{
+	__u64 quarter = n / QUARTERS;
+	const __u64 *first = live_bytes + n - QUARTERS * quarter;
+
+	for (int i = 1; i < QUARTERS; i++)
+		if (mean(first + i * quarter, quarter) <= mean(first + (i - 1) * quarter, quarter))
+			return false;
+	return true;
+}
+
 static struct growth judge(const struct half *half, const __u64 *live_bytes)
 {
-	__u64 n = half->n, quarter = n / 4;
+	__u64 n = half->n;
 	double middle = (n - 1) / 2.0, average = mean(live_bytes, n);
 	double squares = 0, products = 0, rest = 0, slope, deviation;
 
@@ -84,8 +99,7 @@ static struct growth judge(const struct half *half, const __u64 *live_bytes)
 	return (struct growth){
 		.is_known = true,
 		.is_growing = slope > 0 && slope * (n - 1) > DEVIATIONS * deviation &&
-			      mean(live_bytes + n - quarter, quarter) >
-				      mean(live_bytes + n - 2 * quarter, quarter),
+			      rises_throughout(live_bytes, n),
 		.bytes_per_second = slope * 1e9 / half->epoch_ns,
 	};
 }

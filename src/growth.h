@@ -20,8 +20,8 @@ struct growth {
  * What became of the live bytes of @n groups of counts, into @growths; by count's id - 1, @groups has the
  * group's index + 1, 0: none. The line that fits the live bytes at the end of each epoch best, by least squares
  * over the epochs of the last half, has the slope; a group is growing where that line rises by more than twice
- * the standard deviation around it, and more was live in the last eighth of the recording than in the one
- * before, on average. 0, or -ENOMEM or -EINVAL for a damaged file with @error set.
+ * the standard deviation around it, and more was live, on average, in each quarter of that half than in the quarter
+ * before. 0, or -ENOMEM or -EINVAL for a damaged file with @error set.
  */
 int growth__measure(const struct profile *profile, const __u32 *groups, size_t n,
 		    struct growth *growths, struct error *error);

@@ -240,7 +240,7 @@ def test_options_of_record(refuse, allocprof, words, message):
     (["ls"], "unknown command 'ls'"),
     (["--versoin"], "did you mean '--version'?"),
     (["folded", "--cost=time"], "unknown cost 'time'; --cost is allocations, bytes, live, live-bytes, temporary or peak"),
-    (["folded", "extra"], "unexpected argument 'extra'"),
+    (["folded", "one", "two"], "one data file is read, not both one and two"),
     (["folded", "--by=process,cpu"], "unknown root 'cpu'"),
     (["folded", "--demangle=short"], "--demangle is simple, full or none"),
 ])

@@ -22,6 +22,7 @@ enum kind {
 	RARE_LEAK,	       /* a block in every 40th */
 	STOPPED,	       /* a leak until 60 % */
 	STEP,		       /* much at once, at 75 % */
+	LATE_STEP,	       /* much at once, at 90 % */
 	CACHE,		       /* each block is freed 20 epochs later */
 	SAWTOOTH,	       /* fills for 40 epochs, and is emptied */
 	LEAKY_SAWTOOTH,	       /* so that one of its blocks stays each time */
@@ -47,6 +48,8 @@ static int add_epoch(struct profile *profile, __u32 epoch)
 		ADD(STOPPED, PROFILE_LIVE, 5ULL);
 	if (epoch == EPOCHS * 3 / 4)
 		ADD(STEP, PROFILE_LIVE, 1000ULL);
+	if (epoch == EPOCHS * 9 / 10)
+		ADD(LATE_STEP, PROFILE_LIVE, 1000ULL);
 	ADD(CACHE, OR_STAYS(epoch + 20), 10ULL);
 	ADD(SAWTOOTH, OR_STAYS(emptied), 10ULL);
 	ADD(LEAKY_SAWTOOTH, OR_STAYS(emptied), 10ULL);
@@ -85,7 +88,7 @@ static struct profile *make_profile(__u32 n_epochs, const char *elapsed)
 	return profile;
 }
 
-static const __u32 groups[KINDS] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+static const __u32 groups[KINDS] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
 
 static void test_kinds(void **state)
 {
