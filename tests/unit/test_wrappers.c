@@ -91,8 +91,16 @@ static void test_libraries(void **state)
 		"std::__detail::_Hashtable<*>",
 		"__gnu_cxx::new_allocator<int>::allocate",
 		"__cxxabiv1::__cxa_vec_new",
+		"alloc::fmt::format",
+		"core::iter::traits::iterator::Iterator::collect",
+		"<alloc::string::String as core::fmt::Write>::write_str",
+		"<&T as core::fmt::Display>::fmt",
+		"std::collections::hash::map::HashMap<K,V,S>::entry",
 	};
-	static const char *const kept[] = { "main", "my::std::vector", "stdx::f", "operator new" };
+	static const char *const kept[] = {
+		"main",		"my::std::vector", "stdx::f",
+		"operator new", "core::run",	   "<app::Point as core::fmt::Display>::fmt",
+	};
 	struct wrappers *wrappers = load(NULL);
 
 	for (size_t i = 0; i < ARRAY_SIZE(folded); i++)
