@@ -62,6 +62,30 @@ static __always_inline __u64 arch__result(const struct pt_regs *regs)
 	return regs->rax;
 }
 
+/* In arch__epilogue()'s result: the saved frame pointer lies below the return address. */
+#define ARCH_EPILOGUE_FP 0x100
+
+/*
+ * How far up the stack the words are that a function leaves by, where @code, its next 8 bytes, does nothing else:
+ * [add $n, %rsp;] [pop %rbp;] ret. Bytes, with ARCH_EPILOGUE_FP, or -1 where it is other code.
+ */
+static __always_inline int arch__epilogue(__u64 code)
+{
+	int bytes = 0;
+
+	if ((code & 0xffffff) == 0xc48348) {
+		bytes = code >> 24 & 0xff;
+		if (bytes & 0x87) /* downwards, or no word */
+			return -1;
+		code >>= 32;
+	}
+	if ((code & 0xff) == 0x5d) {
+		bytes |= ARCH_EPILOGUE_FP;
+		code >>= 8;
+	}
+	return (code & 0xff) == 0xc3 ? bytes : -1;
+}
+
 /* PLT entries push 8 bytes at this alignment of the pc; the low bits that a rule compares. */
 #define ARCH_PLT_MASK 15
 

@@ -65,6 +65,7 @@ struct scratch {
 	__u32 first;
 	__u64 thread;
 	__u64 trampoline; /* of this process's return probes, whoever set them */
+	__u64 code;	  /* at a pc that has no table */
 	__u32 process, generation;
 	__u32 end;	  /* enum ap_stack_end */
 	__u32 end_once;	  /* 1: the end was not decided by the last frame's rule alone */
@@ -327,15 +328,49 @@ static __always_inline bool is_entry(const struct ap_frame *frame)
 	return table && frame->offset - table->entry_offset < table->entry_size;
 }
 
+/*
+ * One step out of code without call frame information that is about to return: what is left of it says where the
+ * caller's frame is. So do the trampolines that Python makes for each function under `perf`. -1: it is not.
+ */
+static __always_inline int walk__step_epilogue(struct scratch *scratch, struct walk *walk)
+{
+	__u64 slot, pc;
+	int epilogue;
+
+	if (bpf_probe_read_user(&scratch->code, sizeof(scratch->code), (void *)walk->pc))
+		return -1;
+	epilogue = arch__epilogue(scratch->code);
+	if (epilogue < 0)
+		return -1;
+	slot = walk->sp + (epilogue & (ARCH_EPILOGUE_FP - 1));
+	if (epilogue & ARCH_EPILOGUE_FP) {
+		if (window__read(scratch, walk->sp, slot, &walk->fp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		slot += sizeof(slot);
+	}
+	if (window__read_pc(scratch, walk->sp, slot, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (!pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->sp = slot + sizeof(slot);
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
 /* One step over the frame pointer, where there is no call frame information. */
 static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
 					  struct step *step)
 {
 	__u64 fp = walk->fp, next_fp, pc;
+	int stop;
 
 	step->fp_slot = STEP_ONCE;
 	if (is_entry(&step->frame))
 		return walk__stop(walk, AP_END_COMPLETE, true);
+	stop = walk__step_epilogue(scratch, walk);
+	if (stop >= 0)
+		return stop;
 	walk->over_fp = 1;
 	if (!fp)
 		return walk__stop(walk, AP_END_FRAME_POINTERS, true);

@@ -29,13 +29,15 @@ def clean_maps():
         path.unlink()
 
 
-@pytest.mark.parametrize("words", [[], ["late"]], ids=["early", "late"])
+@pytest.mark.parametrize("words", [["trampoline"], [], ["late"]], ids=["trampoline", "early", "late"])
 def test_code_made_at_run_time(run, allocprof, target, tmp_path, clean_maps, words):
     recording = record(run, allocprof, tmp_path, target("jit"), *words)
     found = {text: calls for text, calls in recording.texts().items() if "made at run time" in text}
     assert sum(found.values()) == 100, recording.texts()
     for text in found:
         assert "main;made at run time;allocate" in text
+    # What such code does until it returns says where its caller's frame is.
+    assert recording.ledger["complete"] == recording.ledger["events"], recording.ledger
 
 
 @pytest.mark.parametrize("how", ["link", "writable"])

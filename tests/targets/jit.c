@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Makes code at run time that allocates, and writes down what it is called: /tmp/perf-PID.map. With
  * "late" that is written when the code has run, with "link" it is a link to the file, and with
- * "writable" anyone may write to it. */
+ * "writable" anyone may write to it. With "trampoline" the code keeps no frame pointer, as Python's trampolines
+ * under `perf`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,18 +38,23 @@ static void write_map(const char *how, const void *code, size_t size)
 int main(int argc, char *argv[])
 {
 	/* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret. */
-	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+	static const unsigned char framed[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+	/* sub $8,%rsp; call *%rdi; add $8,%rsp; ret. */
+	static const unsigned char trampoline[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+						    0x48, 0x83, 0xc4, 0x08, 0xc3 };
 	const char *how = argc > 1 ? argv[1] : "";
-	int late = !strcmp(how, "late");
+	int late = !strcmp(how, "late"), is_trampoline = !strcmp(how, "trampoline");
+	const unsigned char *code = is_trampoline ? trampoline : framed;
+	size_t size = is_trampoline ? sizeof(trampoline) : sizeof(framed);
 	void *place = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	memcpy(place, code, sizeof(code));
+	memcpy(place, code, size);
 	mprotect(place, 4096, PROT_READ | PROT_EXEC);
 	if (!late)
-		write_map(how, place, sizeof(code));
+		write_map(how, place, size);
 	for (int i = 0; i < 100; i++)
 		((void (*)(void (*)(void)))place)(allocate);
 	if (late)
-		write_map(how, place, sizeof(code));
+		write_map(how, place, size);
 	return 0;
 }
