@@ -117,12 +117,13 @@ struct ap_gate {
 
 /*
  * A hit in code whose unwind table user space is compiling waits for it in the program, as long as AP_WAIT_NS:
- * the target gets slower, and no stack ends early or has to be sent for want of a table. All hits together
- * wait no longer than AP_WAITS_BUDGET_NS after user space was last seen to work, so that a recorder that was
- * stopped, or gets no processor, holds nobody up.
+ * the target gets slower, and no stack ends early or has to be sent for want of a table. With live, one that needs
+ * a record when few are ready waits likewise. All hits together wait no longer than AP_WAITS_BUDGET_NS after user
+ * space was last seen to work, so that a recorder that was stopped, or gets no processor, holds nobody up for
+ * longer; to read and compile the largest libraries from a slow disk takes some seconds.
  */
 #define AP_WAIT_NS	   10000000
-#define AP_WAITS_BUDGET_NS 1000000000
+#define AP_WAITS_BUDGET_NS 5000000000
 
 struct ap_waits {
 	__s64 left_ns;	 /* of the budget; user space fills it up */
@@ -417,6 +418,7 @@ struct ap_live {
 	__u64 grow_at;	     /* entries in the tables at which user space is woken */
 	__u32 n_tables;	     /* of live blocks */
 	__u32 records_ready; /* records that there is room for */
+	__u32 max_records;   /* that there may ever be */
 	__u32 stopped;	     /* 1: nothing is counted any more */
 	__u32 n_records;     /* records begun */
 	__u32 n_dumps;

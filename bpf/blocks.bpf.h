@@ -6,6 +6,7 @@
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "sample.bpf.h"
+#include "waits.bpf.h"
 
 struct ap_live live;
 
@@ -102,11 +103,42 @@ static __always_inline struct ap_blocks *record__get(__u32 index)
 	return array ? bpf_map_lookup_elem(array, &at) : NULL;
 }
 
+/* Records that only hits get that have waited, each for as long as it may: so many waits user space has time for. */
+#define RECORDS_RESERVED 1024
+
+static __always_inline bool records__are_few(void)
+{
+	return LOAD(live.n_records) + RECORDS_RESERVED >= LOAD(live.records_ready) &&
+	       LOAD(live.records_ready) < LOAD(live.max_records);
+}
+
+static long records__look(__u32 index, __u64 *until_ns)
+{
+	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
+}
+
+/* Waits until user space has made more, for a while. */
+__noinline int records__await(void)
+{
+	__u64 start_ns, until_ns;
+
+	ring__wake(AP_RECORD_GROW);
+	start_ns = wait__begin();
+	if (!start_ns)
+		return 0;
+	until_ns = start_ns + AP_WAIT_NS;
+	bpf_loop(WAIT_LOOKS, records__look, &until_ns, 0);
+	wait__end(start_ns);
+	return 0;
+}
+
 /* The index of a new record, or AP_NO_RECORD where there is no room yet or any more. */
 static __always_inline __u32 record__claim(void)
 {
 	__u32 index;
 
+	if (records__are_few())
+		records__await();
 	if (LOAD(live.n_records) >= LOAD(live.records_ready))
 		return AP_NO_RECORD;
 	index = __sync_fetch_and_add(&live.n_records, 1);

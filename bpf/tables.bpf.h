@@ -3,9 +3,8 @@
 #ifndef ALLOCPROF_TABLES_BPF_H
 #define ALLOCPROF_TABLES_BPF_H
 
-#include "abi.h"
-#include "kernel.h"
 #include "unwind_abi.h"
+#include "waits.bpf.h"
 
 /* One value of 1 MiB, so that a search inside it is pointer arithmetic and not a look-up a step. */
 struct chunk_map {
@@ -43,47 +42,37 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
-struct ap_waits waits;
+static __always_inline bool table__is_awaited(const struct unwind_table *table)
+{
+	return *(volatile const __u32 *)&table->state == UNWIND_TABLE_AWAITED;
+}
 
 struct table_wait {
 	const struct unwind_table *table;
 	__u64 until_ns;
 };
 
-static __always_inline bool table__is_awaited(const struct unwind_table *table)
-{
-	return *(volatile const __u32 *)&table->state == UNWIND_TABLE_AWAITED;
-}
-
 static long table__look(__u32 index, struct table_wait *wait)
 {
 	return !table__is_awaited(wait->table) || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
-/* Iterations of table__look() that take longer than any wait may. */
-#define WAIT_LOOKS (1 << 22)
-
-/*
- * Waits until the table of @module is there, for a while; 1 where it is. BPF programs cannot sleep, so this
- * spins; where the kernel is preemptible others run meanwhile. A function that the verifier looks at by itself,
- * called where little of the programs' stack is in use: Linux 6.1 has no more.
- */
+/* Waits until the table of @module is there, for a while; 1 where it is. Called where little of the programs'
+ * stack is in use: Linux 6.1 has no more. */
 __noinline int table__await(__u32 module)
 {
 	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
-	__u64 start_ns = bpf_ktime_get_ns(), waited_ns;
-	struct table_wait wait = { .table = table, .until_ns = start_ns + AP_WAIT_NS };
+	struct table_wait wait = { .table = table };
+	__u64 start_ns;
 
-	if (!module || !table || *(volatile __s64 *)&waits.left_ns <= 0)
+	if (!module || !table)
 		return 0;
-	if (__sync_fetch_and_add(&waits.n_waiting, 1) < waits.most) {
-		bpf_loop(WAIT_LOOKS, table__look, &wait, 0);
-		waited_ns = bpf_ktime_get_ns() - start_ns;
-		__sync_fetch_and_add(&waits.left_ns, -waited_ns);
-		__sync_fetch_and_add(&waits.total_ns, waited_ns);
-		__sync_fetch_and_add(&waits.count, 1);
-	}
-	__sync_fetch_and_add(&waits.n_waiting, -1);
+	start_ns = wait__begin();
+	if (!start_ns)
+		return 0;
+	wait.until_ns = start_ns + AP_WAIT_NS;
+	bpf_loop(WAIT_LOOKS, table__look, &wait, 0);
+	wait__end(start_ns);
 	return !table__is_awaited(table);
 }
 

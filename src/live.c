@@ -217,6 +217,7 @@ int live__new(const struct live_options *options, struct live **out)
 		live->options.max_blocks = default_max_blocks();
 	live->timeline.interval_ns = options->interval_ns;
 	options->shared->epoch_shift = AP_FIRST_EPOCH_SHIFT;
+	options->shared->max_records = options->max_records;
 	live->lifetimes = lifetimes__new();
 	if (live->lifetimes)
 		err = add_table(live);

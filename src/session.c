@@ -1015,8 +1015,8 @@ void session__results(const struct session *session, struct session_results *res
 	results->mappings_lost =
 		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
 	results->processes_left = session->processes_left;
-	results->table_waits = skeleton->bss->waits.count;
-	results->table_waits_ns = skeleton->bss->waits.total_ns;
+	results->waits = skeleton->bss->waits.count;
+	results->waits_ns = skeleton->bss->waits.total_ns;
 	results->python_arenas = cpython__arenas(session->cpython);
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
 		results->complete = false;

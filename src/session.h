@@ -123,8 +123,8 @@ struct session_results {
 	__u64 relabelled;	    /* calls counted under the function they tail-called */
 	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
-	/* Hits that waited for the unwind table of a file, and how long all together. */
-	__u64 table_waits, table_waits_ns;
+	/* Hits that were held up until user space had made what they needed, and how long all together. */
+	__u64 waits, waits_ns;
 	/* Program or library of a Python that keeps small objects in arenas of its own, NULL: none was
 	 * seen. The session's. */
 	const char *python_arenas;

@@ -225,9 +225,9 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err && results.processes_unfollowed)
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
 	if (!err)
-		err = set_number(profile, "table_waits", results.table_waits);
+		err = set_number(profile, "waits", results.waits);
 	if (!err)
-		err = set_number(profile, "table_waits_ns", results.table_waits_ns);
+		err = set_number(profile, "waits_ns", results.waits_ns);
 	if (!err && results.python_arenas)
 		err = profile__set_meta(profile, "python_arenas", results.python_arenas);
 	if (!err && sample_bytes)

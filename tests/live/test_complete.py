@@ -68,11 +68,11 @@ def test_started_by_another(run, allocprof, tmp_path, name, live):
 
 def waits(data):
     meta = support.Recording(data).meta
-    return int(meta["table_waits"]), int(meta["table_waits_ns"])
+    return int(meta["waits"]), int(meta["waits_ns"])
 
 
 # What hits may wait after allocprof was last seen to work, and once more what they waited before.
-WAIT_BUDGET_NS = 2_000_000_000
+WAIT_BUDGET_NS = 10_000_000_000
 
 
 def test_recorder_that_is_stopped_holds_nobody_up(runner, allocprof, tmp_path):
@@ -108,7 +108,8 @@ def test_one_processor(run, allocprof, tmp_path, policy):
     assert not support.Recording(data).ledger["lost"]
 
 
-LIBRARY = "void *through(void *(*f)(void)) { void *p = f(); __asm__ volatile(\"\"); return p; }\n"
+# What follows the call is more than the way out.
+LIBRARY = "void *through(void *(*f)(void)) { void *p = f(); __asm__ volatile(\"nop\"); return p; }\n"
 PROGRAM = """#include <stdlib.h>
 void *through(void *(*f)(void));
 static void *get(void) { void *p = malloc(100); __asm__ volatile("" :: "r"(p)); return p; }

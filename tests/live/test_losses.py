@@ -154,7 +154,8 @@ def assert_unprobed(run, allocprof, tmp_path, command, path, status):
     assert gaps(report) == {path}
     assert report["complete"] is False
     assert f"not complete: allocator {path} was " in result.stderr.decode()
-    text = run([allocprof, "stat", "--", *command], expect=status).stderr.decode()
+    # In lines of 80 columns.
+    text = " ".join(run([allocprof, "stat", "--", *command], expect=status).stderr.decode().split())
     assert f"not complete: allocator {path} was " in text
 
     result = run([allocprof, "record", "-o", data, "--", *command], expect=status)

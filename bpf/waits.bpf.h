@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Hits that wait for what user space is making: an unwind table, room for records. BPF programs cannot sleep, so
+ * they spin, with bpf_loop(); where the kernel is preemptible others run meanwhile. abi.h has the bounds.
+ */
+#ifndef ALLOCPROF_WAITS_BPF_H
+#define ALLOCPROF_WAITS_BPF_H
+
+#include "abi.h"
+#include "kernel.h"
+
+struct ap_waits waits;
+
+/* Looks by bpf_loop() that take longer than any wait may. */
+#define WAIT_LOOKS (1 << 22)
+
+/* When the wait begins, to be given to wait__end(); 0: the hit may not wait. */
+static __always_inline __u64 wait__begin(void)
+{
+	if (*(volatile __s64 *)&waits.left_ns <= 0)
+		return 0;
+	if (__sync_fetch_and_add(&waits.n_waiting, 1) < waits.most)
+		return bpf_ktime_get_ns();
+	__sync_fetch_and_add(&waits.n_waiting, -1);
+	return 0;
+}
+
+static __always_inline void wait__end(__u64 start_ns)
+{
+	__u64 waited_ns = bpf_ktime_get_ns() - start_ns;
+
+	__sync_fetch_and_add(&waits.left_ns, -waited_ns);
+	__sync_fetch_and_add(&waits.total_ns, waited_ns);
+	__sync_fetch_and_add(&waits.count, 1);
+	__sync_fetch_and_add(&waits.n_waiting, -1);
+}
+
+#endif
