@@ -2,10 +2,8 @@
 """A target behaves under allocprof as without it: output, input, exit status, signals, and all that
 a process inherits."""
 
-import os
 import re
 import signal
-import time
 
 import pytest
 

@@ -117,7 +117,7 @@ TALKS = "while :; do echo hello; sleep 0.2; done"
     f"({TALKS}) & $ALLOCPROF record --duration 3s -p $!",
     f"$ALLOCPROF record --duration 3s sh -c '{TALKS}'",
     # Not by standard output or error.
-    f"(exec 7>/dev/tty >/dev/null 2>&1; sleep 1000) & $ALLOCPROF record --duration 3s -p $!",
+    "(exec 7>/dev/tty >/dev/null 2>&1; sleep 1000) & $ALLOCPROF record --duration 3s -p $!",
     # As sudo may: on a terminal of our own, which is shown on that where the target writes.
     f"({TALKS}) & script -qec \"$ALLOCPROF record --duration 3s -p $!\" typescript",
     # One of several processes.

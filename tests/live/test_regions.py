@@ -52,7 +52,8 @@ def assert_regions(report, own, live, knows_bytes=True):
         region = report["regions"][name]
         assert {key: region[key] for key in expected} == expected, name
     assert report["regions_complete"], report["regions_gaps"]
-    assert report["complete"]
+    assert report["complete"], {key: report[key] for key in (
+        "lost", "mappings_lost", "processes_unfollowed", "untracked", "allocators") if key in report}
 
 
 SOURCE_TEXT = """

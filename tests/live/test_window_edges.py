@@ -81,27 +81,39 @@ def windows_of_a_command(runner, allocprof, target, output, command, options, n)
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("command", ["stat", "record"])
-def test_of_a_process(runner, allocprof, target, tmp_path, command, end):
-    windows_of_a_process(runner, allocprof, target, tmp_path / "out", command, ENDS[end], [], 3)
+def test_of_a_process(runner, allocprof, target, tmp_path, end):
+    windows_of_a_process(runner, allocprof, target, tmp_path / "out", "stat", ENDS[end], [], 3)
 
 
-@pytest.mark.parametrize("command", ["stat", "record"])
-def test_of_a_command(runner, allocprof, target, tmp_path, command):
-    windows_of_a_command(runner, allocprof, target, tmp_path / "out", command, [], 3)
+def test_of_a_command(runner, allocprof, target, tmp_path):
+    windows_of_a_command(runner, allocprof, target, tmp_path / "out", "record", [], 3)
+
+
+# The links of a file's probes in one, or one by one; each end of a window.
+PROCESSES = [
+    ("stat", "duration", []), ("stat", "delay", []), ("stat", "int", []), ("stat", "term", []),
+    ("stat", "duration", SINGLE), ("stat", "duration", ["--live"]),
+    ("record", "duration", []), ("record", "int", SINGLE), ("record", "duration", ["--live"]),
+]
+
+
+def name(case):
+    command, *how, options = case
+    return "-".join([command, *how, *(word.strip("-") for word in options)])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [[], SINGLE, ["--live"]], ids=["multi", "single", "live"])
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("command", ["stat", "record"])
-def test_50_of_a_process(runner, allocprof, target, tmp_path, command, end, options):
+@pytest.mark.parametrize("case", PROCESSES, ids=name)
+def test_50_of_a_process(runner, allocprof, target, tmp_path, case):
+    command, end, options = case
     windows_of_a_process(runner, allocprof, target, tmp_path / "out", command, ENDS[end], options, 50)
 
 
+COMMANDS = [("stat", []), ("record", []), ("stat", ["--delay", "20ms"]), ("record", ["--live"])]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [[], SINGLE, ["--live"], ["--delay", "20ms"]],
-                         ids=["multi", "single", "live", "delay"])
-@pytest.mark.parametrize("command", ["stat", "record"])
-def test_50_of_a_command(runner, allocprof, target, tmp_path, command, options):
+@pytest.mark.parametrize("case", COMMANDS, ids=name)
+def test_50_of_a_command(runner, allocprof, target, tmp_path, case):
+    command, options = case
     windows_of_a_command(runner, allocprof, target, tmp_path / "out", command, options, 50)
