@@ -39,7 +39,7 @@ struct check_runs {
 static int keep_profile(const struct check_runs *runs, const struct session *session,
 			struct error *error)
 {
-	/* Whether a server answers is not to change what a test says, or how long it takes. */
+	/* A server's answer must not change a test's result, nor how long it takes. */
 	const struct symbol_options symbols = { .no_debuginfod = true };
 	const char *path = runs->result->profile;
 	struct profile *profile;

@@ -184,12 +184,12 @@ static int take_only_run(void *context, struct session *session,
 	struct profile *profile;
 	int err;
 
-	/* What asked for the recording's end is not meant for what comes now. */
+	/* A signal that ended the recording is not meant to stop the look-up of names as well. */
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
 	err = recording__write(session, options->measure.argv, &options->symbols,
 			       !options->no_symbols, options->output, &profile, error);
 	measure__report_gaps(session, results);
-	/* What to do next is the last line. */
+	/* The summary comes last, since it says what to run next. */
 	if (!err && !options->measure.quiet)
 		summarize(options, profile, results);
 	return err;

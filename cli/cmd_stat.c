@@ -119,7 +119,7 @@ static int write_text(struct stat_run *run, const char *text, size_t size, struc
 	return -errno;
 }
 
-/* Of the terminal that reads it; 0: there is none. */
+/* The width of the terminal that the report goes to, 0 where it goes to none. */
 static size_t columns_of(const struct stat_run *run)
 {
 	return run->options->output ? 0 : terminal__of(stderr).columns;

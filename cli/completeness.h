@@ -26,7 +26,7 @@ int completeness__lines(const struct profile *profile, bool strict, bool brief, 
 /* Whether no call is missing in @profile; stacks may end early. */
 bool completeness__has_all_calls(const struct profile *profile);
 
-/* Where Python kept small objects from malloc, a sentence on stderr that says so. */
+/* Prints a sentence to stderr where Python kept small objects from malloc. */
 void completeness__tell_python(const struct profile *profile);
 
 /* Where bytes were sampled, a sentence that says so, else NULL. To be freed; NULL without memory too. */

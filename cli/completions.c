@@ -13,7 +13,7 @@
 
 #define MAX_WORDS 512
 
-/* What may stand behind an option, or be an operand. */
+/* Kinds of option values and operands. */
 enum kind {
 	KIND_NONE, /* no value */
 	KIND_ANY,  /* nothing that could be listed */

@@ -31,7 +31,7 @@ static bool is_there(const char *command)
 	size_t len = strcspn(command, " \t");
 	char name[4096];
 
-	/* What is more than words is the shell's business. */
+	/* Only the shell can tell what a command of more than plain words runs. */
 	if (strpbrk(command, "$`'\"\\;|&<>(){}=*?~"))
 		return true;
 	if (memchr(command, '/', len)) {

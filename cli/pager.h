@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is long and goes to a terminal is read in the user's pager, as git does it. */
+/* Shows long output to a terminal in the user's pager, as git does. */
 #ifndef ALLOCPROF_PAGER_H
 #define ALLOCPROF_PAGER_H
 

@@ -42,7 +42,7 @@ bool progress__is_due(const struct progress *progress)
 	return now - progress->start_ns >= WAIT_NS && now - line.drawn_ns >= PAUSE_NS;
 }
 
-/* Whether nobody else shows anything there: not while we are in the background either. */
+/* Whether no other process writes to the terminal; false too while we are in the background. */
 static bool is_terminal_ours(void)
 {
 	pid_t group = tcgetpgrp(STDERR_FILENO);
@@ -72,7 +72,7 @@ void progress__draw(const char *format, ...)
 	if (line.is_forbidden || !terminal.redraws)
 		return;
 	if (!is_terminal_ours()) {
-		/* What stands there now may be another's. */
+		/* Another process may have written over the line by now. */
 		line.is_shown = false;
 		return;
 	}

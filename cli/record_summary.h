@@ -6,7 +6,7 @@
 struct profile;
 struct selection;
 
-/* Of @profile in the file at @path. @totals: of all its counts. */
+/* Prints what @profile, written to @path, holds; @totals are the sums of all its counts. */
 void record_summary__print(const struct profile *profile, const struct selection *totals,
 			   const char *path);
 /* The same of several runs, @what is known of them together. */

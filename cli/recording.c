@@ -77,7 +77,7 @@ int recording__write(const struct session *session, char *const argv[],
 	*out = profile;
 	if (!names)
 		return 0;
-	/* What was recorded is complete, and names can be had later. */
+	/* The recording is complete without names, which can be looked up later. */
 	if (name_frames(session, symbols, true, profile, &why_unnamed)) {
 		message__print("%s; `allocprof symbolize` can do it later", why_unnamed.text);
 		return 0;

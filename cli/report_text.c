@@ -293,7 +293,7 @@ static void add_estimate(const struct report_output *output, struct row *row,
 	add_cell(row, "samples", number__count(estimate->samples), COLOUR_NONE);
 }
 
-/* What is said of the selected share of a stack's own blocks. */
+/* The heading of the share of a stack's own blocks that is selected. */
 static const char *share_title(const struct report_output *output)
 {
 	const char *what = report_output__what(output);

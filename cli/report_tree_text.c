@@ -124,8 +124,8 @@ static bool keep_outwards(const struct chain *chain, bool users)
 }
 
 /*
- * What says most is kept first: the user's own function that asked, the allocator's, the library's that it
- * called, then its callers. What is left of a library goes first. False where not even the first fits.
+ * Keeps frames in the order of what they tell: the user's own function that asked, the allocator's, the library's
+ * that it called, then its callers. A library's other frames are left out first. False where not even the first fits.
  */
 static bool choose_frames(struct chain *chain)
 {

@@ -15,7 +15,7 @@ struct session_results;
 
 /* Lines of the report have no more columns, but for names that have. */
 #define STAT_COLUMNS 80
-/* Of the numbers on the left. */
+/* The width of the numbers on the left. */
 #define STAT_NUMBER_COLUMNS 16
 
 /* @text, which comes behind @used columns of a line, and begins further lines after @indent; ends the line. */

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What one sees as one terminal: the one behind a descriptor, and those of our ancestors. What sudo and
- * script start has a terminal of its own, which they copy to theirs. */
+/* The devices that a user sees as one terminal: the one behind a descriptor, and those of our ancestors. A command of
+ * sudo or script has a terminal of its own, which they copy to theirs. */
 struct terminal_users {
 	dev_t devices[8];
 	size_t n;

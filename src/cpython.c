@@ -102,7 +102,7 @@ static bool is_same_file(const void *owner, __u32 id, const void *key)
 	return file_identity__is_same(&cpython->files[id - 1].identity, key);
 }
 
-/* Whether the file is one; each is opened once. */
+/* Whether the file is a Python; each is opened once. */
 static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapped)
 {
 	const struct file_identity *identity = &mapped->identity;
@@ -188,7 +188,7 @@ static bool ignores_environment(const char *word, bool *ends, bool *takes)
 	return false;
 }
 
-/* Of `python -E` and `python -I`. What embeds Python has words of its own. */
+/* Whether it was started as `python -E` or `python -I`. Programs that embed Python have options of their own. */
 static bool is_isolated(pid_t pid)
 {
 	_cleanup_(close_file) FILE *file = open_of_process(pid, "cmdline");
@@ -214,7 +214,7 @@ static int look_at_process(struct cpython *cpython, pid_t pid, const char *path,
 
 	if (asks == -EAGAIN && !is_last)
 		return -EAGAIN;
-	/* Of what has ended already the best guess: it has our environment. */
+	/* A process that has ended already most likely had our environment. */
 	if (asks == -ESRCH)
 		asks = is_malloc(getenv("PYTHONMALLOC"));
 	if (asks <= 0 || is_isolated(pid))

@@ -52,7 +52,7 @@ static int fail_foreign(struct error *error, const char *path)
 {
 	return error__set(error, -EINVAL,
 			  "%s is not a data file of allocprof; name one that `allocprof record` "
-			  "wrote with -i",
+			  "wrote",
 			  path);
 }
 

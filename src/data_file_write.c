@@ -452,7 +452,7 @@ static int write_all(sqlite3 *db, const struct profile *profile)
 	return err ? err : write_tables(db, profile);
 }
 
-/* What looking names up changes of @profile, into a file that has all else of it. */
+/* Writes the parts of @profile that a look-up of names changes into a file that has the rest. */
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
 	int err = run(db, "DELETE FROM modules; DELETE FROM functions; DELETE FROM files; "
@@ -564,7 +564,7 @@ static int copy_file(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* What is left at @name of a file that could not become the one at @path goes. */
+/* Removes the temporary file at @name, which could not be renamed to @path. */
 static int abandon(const char *name, const char *path, int err, struct error *error)
 {
 	unlink(name);

@@ -21,7 +21,7 @@
 /* Opened by name as libdw does, which can do without it too. The types are those of debuginfod.h. */
 #define LIBRARY "libdebuginfod.so.1"
 
-/* Of the file, within the timeout: less is no progress. A client that has nothing to tell counts its own
+/* Fewer bytes of the file within the timeout are no progress. A client that has nothing to tell counts its own
  * steps, one a second. */
 #define LEAST_BYTES 4096
 #define POLL_MS	    100
@@ -41,7 +41,7 @@ struct debuginfod {
 	__u64 end_ms;
 };
 
-/* What the child says, several times to a request; the last is the result. */
+/* The child answers a request with several of these; the last is the result. */
 struct message {
 	bool is_result;
 	int err;	     /* 0, or a negative errno; of a result, as is */
@@ -57,7 +57,7 @@ static __u64 now_ms(void)
 	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
 }
 
-/* What follows is the child's. */
+/* The functions up to serve() run in the child. */
 
 struct server {
 	int fd;
@@ -153,7 +153,7 @@ static void __attribute__((noreturn)) serve(int fd, pid_t parent)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* What the process has open, programs in the kernel for example, is to end with that alone. */
+	/* The process's descriptors, of BPF programs for example, have to close when it ends. */
 	if (getppid() != parent || dup2(fd, server.fd) < 0 ||
 	    close_range(server.fd + 1, UINT_MAX, 0) || !open_client(&server))
 		_exit(1);

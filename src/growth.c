@@ -17,7 +17,7 @@
 #define MOST_EPOCHS  65536
 /* Standard deviations that the line has to rise by. */
 #define DEVIATIONS 2
-/* Of the half, in each of which there has to be more than in the one before. */
+/* The half is cut into so many parts; in each there has to be more than in the one before. */
 #define QUARTERS 4
 
 /* The epochs of the last half. */

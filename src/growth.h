@@ -17,7 +17,7 @@ struct growth {
 };
 
 /*
- * What became of the live bytes of @n groups of counts, into @growths; by count's id - 1, @groups has the
+ * Sets @growths to how the live bytes of @n groups of counts changed; by count's id - 1, @groups has the
  * group's index + 1, 0: none. The line that fits the live bytes at the end of each epoch best, by least squares
  * over the epochs of the last half, has the slope; a group is growing where that line rises by more than twice
  * the standard deviation around it, and more was live, on average, in each quarter of that half than in the quarter

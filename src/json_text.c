@@ -16,7 +16,7 @@ struct printer {
 
 static void print_value(struct printer *printer, json_object *value);
 
-/* What json-c prints in one way in all versions: a string, a number, true, false or null. */
+/* Prints a string, a number, true, false or null, which all versions of json-c print in one way. */
 static void print_scalar(struct printer *printer, json_object *value)
 {
 	const char *text =

@@ -26,7 +26,7 @@ struct mapping_event {
 	char *path; /* as the kernel names it: "/usr/lib/…", "[vdso]", "//anon"; "" for an exec */
 };
 
-/* What was mapped; the path stays the event's. */
+/* The file that was mapped; its path stays owned by the event. */
 struct mapped_file mapping_event__file(const struct mapping_event *event);
 
 /* Starts listening on all CPUs. */

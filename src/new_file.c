@@ -28,8 +28,8 @@ static uint32_t get_id(const char *variable)
 	return id < NO_ID ? id : NO_ID;
 }
 
-/* Of an open file that nobody has written to. Where a file system knows no owners there is nothing to do
- * about it. */
+/* Gives an open file that nobody has written to to the user who ran sudo. A file system without owners refuses,
+ * and nothing can be done about it. */
 static void give_away(int fd)
 {
 	uint32_t user = get_id("SUDO_UID");

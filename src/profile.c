@@ -263,7 +263,7 @@ static bool is_demangled(const char *symbol, const char *name, const char *full_
 	return strcmp(name, symbol) || strcmp(full_name, symbol);
 }
 
-/* What was added by its symbol alone gets the names that somebody else knows. */
+/* Gives a function that was added by its symbol alone the names that a later caller knows. */
 static int complete_names(struct profile *profile, __u32 id, const char *name,
 			  const char *full_name)
 {

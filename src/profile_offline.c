@@ -11,7 +11,7 @@
 #include "profile.h"
 #include "symbols.h"
 
-/* What was known before: a look-up finds less where a debug file is not there any more. */
+/* Lines that were known before: a look-up finds fewer where a debug file is not there any more. */
 struct saved_lines {
 	struct profile_line *lines;
 	__u32 n_lines;

@@ -59,7 +59,7 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 			   bool with_growth);
 void report__free(struct report *report);
 
-/* Whether what is selected, in @cost, is of processes with more than one name. */
+/* Whether the counts that are selected, in @cost, belong to processes of more than one name. */
 bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,
 				 enum cost cost);
 

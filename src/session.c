@@ -1022,7 +1022,7 @@ void session__results(const struct session *session, struct session_results *res
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->is_attached = !target->launched;
-	/* What a snapshot is of goes on. */
+	/* The target of a snapshot goes on. */
 	results->target_runs = session->is_snapshot ||
 			       (target->launched ? !target->waited : target__is_running(target));
 	results->target_pid = target->pid;

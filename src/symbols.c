@@ -15,7 +15,7 @@
 #include "hash_table.h"
 #include "symbols_module.h"
 
-/* Where nothing else is asked for, and for all files together. */
+/* The default limits: without progress, and for all files together. */
 #define DEBUGINFOD_TIMEOUT_MS 5000
 #define DEBUGINFOD_TOTAL_MS   300000
 #define MAX_THREADS	      64
@@ -51,7 +51,7 @@ struct job {
 	int err;
 };
 
-/* What the threads of a look-up share. First each module is looked up in what is here, then those again
+/* State that the threads of a look-up share. First each module is looked up in what is here, then those again
  * that a server may have a file for: what becomes of that changes nothing of what was found before. */
 struct look_up {
 	struct symbols *symbols;
@@ -201,7 +201,7 @@ static void explain(struct look_up *look_up, const char *path, int err)
 			 "crashed");
 }
 
-/* Of a build id, 0 and the path of its file, to be freed. */
+/* Fetches the debug file of a build id: 0 and its path in *@debug_path, to be freed. */
 static int fetch(void *context, const char *path, const char *build_id, char **debug_path)
 {
 	struct look_up *look_up = ((struct job *)context)->look_up;
@@ -371,7 +371,7 @@ static void run_jobs(struct look_up *look_up)
 		pthread_join(threads[--n], NULL);
 }
 
-/* What the job was the first time, with new places and somebody to ask. */
+/* Prepares the job's second pass: the same module, with room for new places, and with debuginfod. */
 static int prepare_better(struct job *job)
 {
 	job->better = job->run;

@@ -153,7 +153,8 @@ static int load_file(struct wrappers *wrappers, const char *path, bool may_be_mi
 
 	if (!file) {
 		err = -errno;
-		if (may_be_missing && (err == -ENOENT || err == -ENOTDIR))
+		/* HOME may be another user's, as in a shell of su(1). */
+		if (may_be_missing && (err == -ENOENT || err == -ENOTDIR || err == -EACCES))
 			return 0;
 	} else {
 		err = read_text(file, &text);

@@ -41,9 +41,13 @@ def test_recorded_by_sudo_and_read_without(run, allocprof, directory):
     assert owners(directory) == dict.fromkeys(["a.data", "a.data.old"], (USER, GROUP, "0o600"))
     # What is installed can be run by everybody, what is tested perhaps not.
     executable = shutil.copy(allocprof, directory / "allocprof")
-    done = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", executable, "report",
-                "a.data"], {"HOME": "/nonexistent"}, expect=0, cwd=directory)
-    assert b"complete" in done.stdout, done
+    # A shell of su(1) keeps root's.
+    roots = directory / "home"
+    roots.mkdir(mode=0o700)
+    for home in "/nonexistent", roots:
+        done = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", executable, "report",
+                    "a.data"], {"HOME": str(home)}, expect=0, cwd=directory)
+        assert b"complete" in done.stdout, done
 
 
 def test_every_command_that_writes(run, allocprof, directory):

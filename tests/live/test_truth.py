@@ -254,6 +254,16 @@ def test_generated_code(own):
     assert recording.ledger["incomplete"] == 1
 
 
+def test_generated_code_that_only_leaves(own):
+    """libgcc's stack ends there; ours goes on to where the others end, by the instructions behind the call."""
+    recording, stacks = own.record([built("truth_O2"), "trampoline"])
+    (known,) = [frames for _, frames in stacks if frames[-1][0] is None]
+    (found,) = [frames for _, frames in recording.stacks if frames[0] == known[0]]
+    assert found[:len(known)] == known
+    assert [recording.names[place] for place in found[len(known):]][:4] == ["run_code", "trampoline", "run", "main"]
+    assert_complete(recording)
+
+
 JSON = "[" + ",".join(f'{{"a":{i},"b":["x{i}",{i / 7}]}}' for i in range(300)) + "]"
 SQL = """CREATE TABLE t (a, b); CREATE INDEX i ON t (b);
 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 500)

@@ -80,20 +80,21 @@ def windows_of_a_command(runner, allocprof, target, output, command, options, n)
     assert requests, "nothing was counted in any window"
 
 
+@pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("end", ENDS)
-def test_of_a_process(runner, allocprof, target, tmp_path, end):
-    windows_of_a_process(runner, allocprof, target, tmp_path / "out", "stat", ENDS[end], [], 3)
+def test_of_a_process(runner, allocprof, target, tmp_path, end, options):
+    windows_of_a_process(runner, allocprof, target, tmp_path / "out", "stat", ENDS[end], options, 3)
 
 
-def test_of_a_command(runner, allocprof, target, tmp_path):
-    windows_of_a_command(runner, allocprof, target, tmp_path / "out", "record", [], 3)
+@pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
+def test_of_a_command(runner, allocprof, target, tmp_path, options):
+    windows_of_a_command(runner, allocprof, target, tmp_path / "out", "record", options, 3)
 
 
 # The links of a file's probes in one, or one by one; each end of a window.
 PROCESSES = [
     ("stat", "duration", []), ("stat", "delay", []), ("stat", "int", []), ("stat", "term", []),
-    ("stat", "duration", SINGLE), ("stat", "duration", ["--live"]),
-    ("record", "duration", []), ("record", "int", SINGLE), ("record", "duration", ["--live"]),
+    ("stat", "duration", SINGLE), ("record", "duration", []), ("record", "int", SINGLE),
 ]
 
 
@@ -109,7 +110,7 @@ def test_50_of_a_process(runner, allocprof, target, tmp_path, case):
     windows_of_a_process(runner, allocprof, target, tmp_path / "out", command, ENDS[end], options, 50)
 
 
-COMMANDS = [("stat", []), ("record", []), ("stat", ["--delay", "20ms"]), ("record", ["--live"])]
+COMMANDS = [("stat", []), ("record", []), ("stat", ["--delay", "20ms"])]
 
 
 @pytest.mark.slow

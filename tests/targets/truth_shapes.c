@@ -447,18 +447,35 @@ static void tail_call(void)
 	NOT_LAST;
 }
 
-/* Code that is in no file: sub $8,%rsp; call *%rdi; add $8,%rsp; ret. */
+/* Code that is in no file. */
+static NOINLINE void run_code(const unsigned char *code, size_t size)
+{
+	void *place = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(place, code, size);
+	mprotect(place, size, PROT_READ | PROT_EXEC);
+	((void (*)(void (*)(void)))place)(allocate);
+	munmap(place, size);
+}
+
 static void generated(void)
 {
+	/* sub $8,%rsp; call *%rdi; nop; add $8,%rsp; ret. */
+	static const unsigned char code[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+					      0x90, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+
+	run_code(code, sizeof(code));
+	NOT_LAST;
+}
+
+static void trampoline(void)
+{
+	/* The same without the nop: what follows the call only leaves. */
 	static const unsigned char code[] = { 0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
 					      0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	void *place = mmap(NULL, sizeof(code), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
 
-	memcpy(place, code, sizeof(code));
-	mprotect(place, sizeof(code), PROT_READ | PROT_EXEC);
-	((void (*)(void (*)(void)))place)(allocate);
-	munmap(place, sizeof(code));
+	run_code(code, sizeof(code));
+	NOT_LAST;
 }
 
 static void at_exit(void)
@@ -497,6 +514,7 @@ static const struct {
 	{ "tail_call", tail_call },
 	{ "leave", leave },
 	{ "generated", generated },
+	{ "trampoline", trampoline },
 	{ "rbx", in_rbx },
 };
 
