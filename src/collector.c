@@ -588,6 +588,8 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 				collector->modules[index].within, BPF_ANY))
 		return -errno;
 	unwind_tables__assign(collector->tables, record->id, &collector->modules[index].unwind);
+	/* Hits that waited for this one go on now; without room the next tables are as late as they were. */
+	unwind_tables__prepare(collector->tables);
 	return 0;
 }
 

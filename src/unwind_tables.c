@@ -13,32 +13,77 @@
 /* pc_lo has 16 bits, so slices begin where they begin anew. */
 #define BLOCKS_PER_64K (65536 >> UNWIND_BLOCK_SHIFT)
 
+/*
+ * To put a chunk into a map of maps takes a grace period, which lasts as long as any hit waits in the kernel for
+ * the table that the chunk is for. So some are there before they are needed.
+ */
+#define CHUNKS_AHEAD 8
+
 struct unwind_tables {
 	unwind_write_t write;
 	void *context;
 	struct unwind_tables_fds fds;
 	int chunk_fd; /* of the last chunk, -1: none */
+	/* Chunks that the programs' map has already, for those to come. */
+	int ready_fds[CHUNKS_AHEAD];
+	__u32 n_ready;
 	__u32 n_slices, n_rules;
 	__u32 n_chunks;
 	__u32 used_words;	    /* of the last chunk */
 	struct unwind_chunk *chunk; /* its copy */
 };
 
-static int open_chunk(struct unwind_tables *tables, __u32 index)
+static int publish(const struct unwind_tables *tables, const __u32 *indexes, const int *fds,
+		   __u32 n)
 {
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(__u32),
-				sizeof(struct unwind_chunk), 1, NULL);
+	__u32 done = n;
 
-	if (fd < 0)
-		return fd;
-	if (bpf_map_update_elem(tables->fds.chunks, &index, &fd, BPF_ANY)) {
-		int err = -errno;
+	/* One grace period for all where the kernel can, else one each. */
+	if (!bpf_map_update_batch(tables->fds.chunks, indexes, fds, &done, NULL))
+		return 0;
+	for (__u32 i = 0; i < n; i++)
+		if (bpf_map_update_elem(tables->fds.chunks, &indexes[i], &fds[i], BPF_ANY))
+			return -errno;
+	return 0;
+}
 
-		close(fd);
-		return err;
+static int make_ready(struct unwind_tables *tables)
+{
+	__u32 indexes[CHUNKS_AHEAD], first = tables->n_ready, n = 0;
+	int err;
+
+	while (first + n < CHUNKS_AHEAD && tables->n_chunks + first + n < UNWIND_MAX_CHUNKS) {
+		int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(__u32),
+					sizeof(struct unwind_chunk), 1, NULL);
+
+		if (fd < 0)
+			break;
+		indexes[n] = tables->n_chunks + first + n;
+		tables->ready_fds[first + n] = fd;
+		n++;
 	}
+	if (!n)
+		return first ? 0 : -ENOMEM;
+	err = publish(tables, indexes, tables->ready_fds + first, n);
+	if (err)
+		while (n)
+			close(tables->ready_fds[first + --n]);
+	tables->n_ready += n;
+	return err;
+}
+
+/* The next chunk: @tables->n_chunks is its index. */
+static int open_chunk(struct unwind_tables *tables)
+{
+	int err = tables->n_ready ? 0 : make_ready(tables);
+
+	if (err)
+		return err;
 	close_fd(&tables->chunk_fd);
-	tables->chunk_fd = fd;
+	tables->chunk_fd = tables->ready_fds[0];
+	tables->n_ready--;
+	memmove(tables->ready_fds, tables->ready_fds + 1,
+		tables->n_ready * sizeof(tables->ready_fds[0]));
 	return 0;
 }
 
@@ -52,7 +97,7 @@ static int write_to_kernel(void *context, enum unwind_map map, __u32 index, cons
 	switch (map) {
 	case UNWIND_MAP_CHUNKS:
 		if (!value)
-			return open_chunk(tables, index);
+			return open_chunk(tables);
 		fd = tables->chunk_fd;
 		index = 0;
 		break;
@@ -67,6 +112,14 @@ static int write_to_kernel(void *context, enum unwind_map map, __u32 index, cons
 		break;
 	}
 	return bpf_map_update_elem(fd, &index, value, BPF_ANY) ? -errno : 0;
+}
+
+int unwind_tables__prepare(struct unwind_tables *tables)
+{
+	if (tables->write != write_to_kernel || !tables->n_chunks ||
+	    tables->n_ready > CHUNKS_AHEAD / 2)
+		return 0;
+	return make_ready(tables);
 }
 
 struct unwind_tables *unwind_tables__new_for(unwind_write_t write, void *context)
@@ -102,13 +155,15 @@ void unwind_tables__free(struct unwind_tables *tables)
 	if (!tables)
 		return;
 	close_fd(&tables->chunk_fd);
+	while (tables->n_ready)
+		close(tables->ready_fds[--tables->n_ready]);
 	free(tables->chunk);
 	free(tables);
 }
 
 __u64 unwind_tables__size_bytes(const struct unwind_tables *tables)
 {
-	return (__u64)tables->n_chunks * sizeof(struct unwind_chunk);
+	return (__u64)(tables->n_chunks + tables->n_ready) * sizeof(struct unwind_chunk);
 }
 
 static int add_chunk(struct unwind_tables *tables)

@@ -36,6 +36,10 @@ struct unwind_tables *unwind_tables__new(const struct unwind_tables_fds *fds);
 /* Writes wherever @write puts it; for tests. NULL without memory. */
 struct unwind_tables *unwind_tables__new_for(unwind_write_t write, void *context);
 
+/* Makes room ahead where little is left, which takes a grace period of the kernel's: to be called when no hit waits
+ * for a table. 0 or a negative errno. */
+int unwind_tables__prepare(struct unwind_tables *tables);
+
 void unwind_tables__free(struct unwind_tables *tables);
 
 /* Loads @table once. -ENOSPC where the maps are full, -ENOMEM, or what bpf(2) said. */
