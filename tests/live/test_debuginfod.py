@@ -29,7 +29,8 @@ class Server:
         self.over = threading.Event()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.acceptor = threading.Thread(target=self._accept, daemon=True)
+        self.acceptor.start()
 
     def _accept(self):
         with contextlib.suppress(OSError):
@@ -53,6 +54,10 @@ class Server:
 
     def close(self):
         self.over.set()
+        # Ends accept(). Closed under its hands, the descriptor's number could be the next server's by then, and
+        # what is meant for that would be accepted here.
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.acceptor.join()
         self.socket.close()
 
 
