@@ -103,7 +103,7 @@ static __always_inline struct ap_blocks *record__get(__u32 index)
 	return array ? bpf_map_lookup_elem(array, &at) : NULL;
 }
 
-/* Records that only hits get that have waited, each for as long as it may: so many waits user space has time for. */
+/* The last ready records are only given to hits that have waited: user space has as many waits' time to make more. */
 #define RECORDS_RESERVED 1024
 
 static __always_inline bool records__are_few(void)

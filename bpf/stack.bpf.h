@@ -329,8 +329,8 @@ static __always_inline bool is_entry(const struct ap_frame *frame)
 }
 
 /*
- * One step out of code without call frame information that is about to return: what is left of it says where the
- * caller's frame is. So do the trampolines that Python makes for each function under `perf`. -1: it is not.
+ * One step out of code without call frame information that is about to return: its last instructions say where the
+ * caller's frame is. Python's perf trampolines are such code. -1: the code does more than to return.
  */
 static __always_inline int walk__step_epilogue(struct scratch *scratch, struct walk *walk)
 {

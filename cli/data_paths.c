@@ -5,7 +5,7 @@
 
 #include "error.h"
 
-/* Of several -i the last one counts, as of other options; an argument contradicts all else. */
+/* The last of several -i counts, as with other options; an argument beside any other name is an error. */
 static error_t take_input(struct data_paths *paths, const char *path, bool is_argument,
 			  struct error *error)
 {

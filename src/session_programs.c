@@ -127,7 +127,7 @@ static void configure(struct session *session, int n_cpus)
 		.within = options->window.within != NULL,
 		.regions = options->regions,
 	};
-	/* On the only processor user space would have to wait for the hit in turn. */
+	/* With one processor, user space could not run while the hit that waits for it spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
 	skeleton->bss->waits.most = get_nprocs() > 1 ? scratch_slots(n_cpus) / 8 : 0;
 	if (options->live)

@@ -42,7 +42,7 @@ int target__go(struct target *target, const char *command, struct error *error);
 /* A process that runs already. -ESRCH where there is none, -EINVAL for a kernel thread. */
 int target__attach(struct target *target, pid_t pid, struct error *error);
 
-/* Whether it has not ended by now. */
+/* Whether the process has not ended by now. */
 bool target__is_running(const struct target *target);
 
 /* Whether it has ended; collects status and usage of a launched one when it has. */

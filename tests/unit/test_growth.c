@@ -128,7 +128,7 @@ static void test_groups(void **state)
 	struct error error;
 
 	assert_int_equal(growth__measure(profile, together, 2, growths, &error), 0);
-	/* What the one gains the other loses. */
+	/* Two kinds in one group: one gains what the other loses. */
 	assert_float_equal(growths[0].bytes_per_second, 0, 0.001);
 	assert_false(growths[0].is_growing);
 	assert_false(growths[1].is_growing);

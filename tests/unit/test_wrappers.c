@@ -154,7 +154,7 @@ static void test_users_lists(void **state)
 	assert_true(wrappers__folds(wrappers, "boost::pool<>::malloc", NULL));
 	assert_false(wrappers__hides(wrappers, "boost::pool<>::malloc", NULL));
 	assert_false(wrappers__folds(wrappers, "std::thread::thread", NULL));
-	/* What one kind of line takes back, the other still says. */
+	/* A line of one kind does not take back lines of the other. */
 	assert_false(wrappers__folds(wrappers, "std::allocator<int>::allocate", NULL));
 	assert_true(wrappers__hides(wrappers, "std::allocator<int>::allocate", NULL));
 	assert_true(wrappers__folds(wrappers, "QList::append", "/lib/libQt5Core.so.5"));
