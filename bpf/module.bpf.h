@@ -9,6 +9,7 @@
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "unwind_abi.h"
+#include "waits.bpf.h"
 
 struct file_key {
 	__u64 inode;
@@ -248,6 +249,24 @@ __noinline __u64 vma__place(__u64 start, __u32 process, __u32 generation)
 	return key.page;
 }
 
+/* Remembers what the kernel answered for the page of @key. */
+static __always_inline int vma__keep(struct vma_answer *answer, struct vma_key *key, __u32 pid,
+				     __u32 seq)
+{
+	if (!answer->executable)
+		return VMA_NONE;
+	if (answer->file.inode || answer->is_vdso) {
+		answer->vma.module = module__id(answer, pid);
+		if (!answer->vma.module)
+			return VMA_BUSY;
+	}
+	answer->vma.seq = seq;
+	bpf_map_update_elem(&vmas, key, &answer->vma, BPF_ANY);
+	key->page = vma__place(answer->vma.start, key->process, key->generation);
+	bpf_map_update_elem(&vmas, key, &answer->vma, BPF_ANY);
+	return VMA_FOUND;
+}
+
 /* Finds the mapping around @address; @answer, which is zeroed, gets it as its vma. */
 static __always_inline int vma__find(struct vma_answer *answer, __u32 process, __u32 pid,
 				     __u64 address, __u32 generation, __u32 seq)
@@ -277,18 +296,43 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 		bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
 		return VMA_FOUND;
 	}
-	if (!answer->executable)
-		return VMA_NONE;
-	if (answer->file.inode || answer->is_vdso) {
-		answer->vma.module = module__id(answer, pid);
-		if (!answer->vma.module)
-			return VMA_BUSY;
-	}
-	answer->vma.seq = seq;
-	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
-	key.page = vma__place(answer->vma.start, process, generation);
-	bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
-	return VMA_FOUND;
+	return vma__keep(answer, &key, pid, seq);
+}
+
+struct vma_wait {
+	struct vma_answer answer;
+	__u64 address;
+	__u64 until_ns;
+	long err;
+};
+
+static long vma__look(__u32 index, struct vma_wait *wait)
+{
+	wait->err =
+		bpf_find_vma(bpf_get_current_task_btf(), wait->address, read_vma, &wait->answer, 0);
+	return wait->err != -16 /* EBUSY */ || bpf_ktime_get_ns() >= wait->until_ns;
+}
+
+/* Waits until the kernel answers where another thread of the process maps memory all the time; 1 where
+ * vma__find() has the answer from now on. */
+__noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generation, __u32 seq)
+{
+	struct vma_wait wait = {};
+	struct vma_key key;
+	__u64 start_ns = wait__begin();
+
+	if (!start_ns)
+		return 0;
+	wait.address = address;
+	wait.until_ns = start_ns + AP_WAIT_NS;
+	bpf_loop(WAIT_LOOKS, vma__look, &wait, 0);
+	wait__end(start_ns);
+	if (wait.err)
+		return wait.err == -2 /* ENOENT */;
+	key.page = address >> PAGE_SHIFT;
+	key.process = process;
+	key.generation = generation;
+	return vma__keep(&wait.answer, &key, pid, seq) != VMA_BUSY;
 }
 
 /* In: an address in allocprof's own memory. Out: the file that is mapped there, as records tell of it. */

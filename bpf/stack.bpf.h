@@ -548,6 +548,16 @@ struct walk_context {
 	struct walk walk;
 };
 
+/* Waits for what the step could not have at once; false: it will not come, or not in time. */
+static __always_inline bool walk__await(struct scratch *scratch, const struct walk *walk,
+					const struct step *step)
+{
+	if (step->frame.module)
+		return table__await(step->frame.module);
+	return vma__await(walk->pc - walk->call, scratch->process, walk->pid, scratch->generation,
+			  scratch->seq);
+}
+
 static long walk_frame(__u32 index, struct walk_context *context)
 {
 	struct scratch *scratch = context->scratch;
@@ -569,7 +579,10 @@ static long walk_frame(__u32 index, struct walk_context *context)
 		fresh->fp = walk->fp;
 		walk->matched = ~0U;
 		stop = walk__step(scratch, walk, index);
-		if (stop && walk->end == AP_END_NO_TABLE && table__await(fresh->frame.module)) {
+		/* First, perhaps, for the mapping, then for its table. */
+		for (int i = 0; i < 2 && stop && walk->end == AP_END_NO_TABLE; i++) {
+			if (!walk__await(scratch, walk, fresh))
+				break;
 			walk->end = AP_END_MAX_DEPTH;
 			stop = walk__step(scratch, walk, index);
 		}

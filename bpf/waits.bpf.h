@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Hits that wait for what user space is making: an unwind table, room for records. BPF programs cannot sleep, so
- * they spin, with bpf_loop(); where the kernel is preemptible others run meanwhile. abi.h has the bounds.
+ * Hits that wait: for what user space is making, an unwind table or room for records, and for other threads to have
+ * mapped their memory. BPF programs cannot sleep, so they spin, with bpf_loop(); where the kernel is preemptible
+ * others run meanwhile. abi.h has the bounds.
  */
 #ifndef ALLOCPROF_WAITS_BPF_H
 #define ALLOCPROF_WAITS_BPF_H

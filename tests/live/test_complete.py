@@ -66,6 +66,13 @@ def test_started_by_another(run, allocprof, tmp_path, name, live):
     assert share(recording, name, 300) >= AT_LEAST, recording.reasons()
 
 
+def test_mappings_change_all_the_time(run, allocprof, target, tmp_path):
+    """The kernel does not say what is mapped where while another thread maps memory, so hits wait."""
+    run([allocprof, "record", "-e", "malloc", "-o", tmp_path / "data", "--", target("remaps")], expect=0)
+    recording = Recording(tmp_path / "data")
+    assert share(recording, "remaps", 160000) >= AT_LEAST, recording.reasons()
+
+
 def waits(data):
     meta = support.Recording(data).meta
     return int(meta["waits"]), int(meta["waits_ns"])
