@@ -45,6 +45,7 @@ enum ap_stack_end {
 				* call frame information (a JIT's) */
 	AP_END_DUMP_SHORT,     /* libdw went on where the tables ended, but the bytes of stack that
 				* were sent did not reach the outermost frame */
+	AP_END_OTHER_STACK, /* the caller runs on another stack, and nothing says where that is */
 	AP_STACK_ENDS,
 };
 

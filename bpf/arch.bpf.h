@@ -62,6 +62,12 @@ static __always_inline __u64 arch__result(const struct pt_regs *regs)
 	return regs->rax;
 }
 
+/* Where the thread's own data is, which code finds by a register. */
+static __always_inline __u64 arch__thread_data(const struct task_struct *task)
+{
+	return task->thread.fsbase;
+}
+
 /* In arch__epilogue()'s result: the saved frame pointer lies below the return address. */
 #define ARCH_EPILOGUE_FP 0x100
 
@@ -84,6 +90,21 @@ static __always_inline int arch__epilogue(__u64 code)
 		code >>= 8;
 	}
 	return (code & 0xff) == 0xc3 ? bytes : -1;
+}
+
+/* How far before the return address the code begins that arch__is_context_end() looks at. */
+#define ARCH_CONTEXT_END_BYTES 3
+
+/*
+ * Whether a context that Boost's make_fcontext() made begins behind @code's first bytes, which also PHP and others have:
+ * push %rbp; jmp *%rbx, which begins the context's function, and there, where that returns to, [endbr64;]
+ * xor %rdi, %rdi; call _exit. It has no call frame information.
+ */
+static __always_inline bool arch__is_context_end(__u64 code)
+{
+	__u64 behind = code >> 24 & 0xffffffff;
+
+	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
 }
 
 /* PLT entries push 8 bytes at this alignment of the pc; the low bits that a rule compares. */

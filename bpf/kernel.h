@@ -80,7 +80,12 @@ struct uprobe_task {
 	struct return_instance *return_instances;
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* x86 */
+};
+
 struct task_struct {
+	struct thread_struct thread;
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;

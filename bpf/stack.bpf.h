@@ -71,6 +71,8 @@ struct scratch {
 	__u32 end_once;	  /* 1: the end was not decided by the last frame's rule alone */
 	__u32 span_bytes; /* of stack that the walk read */
 	__u32 next_range;
+	__u64 left_sp; /* of the stack that this walk left last for a goroutine's; 0: it left none */
+	__u64 goroutine_sp;
 	__u32 within; /* 1: a frame of the last walk is in code that calls are to be within */
 	__u32 seq;    /* mappings__seq() */
 	struct code_range ranges[SCRATCH_MAPPINGS];
@@ -371,6 +373,10 @@ static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *
 	stop = walk__step_epilogue(scratch, walk);
 	if (stop >= 0)
 		return stop;
+	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code),
+				 (void *)(walk->pc - ARCH_CONTEXT_END_BYTES)) &&
+	    arch__is_context_end(scratch->code))
+		return walk__stop(walk, AP_END_COMPLETE, true);
 	walk->over_fp = 1;
 	if (!fp)
 		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
@@ -396,13 +402,43 @@ static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp
 	return (where == UNWIND_AT_SP ? sp : fp) + offset;
 }
 
+static __always_inline int read_word(__u64 address, __u64 *value)
+{
+	return bpf_probe_read_user(value, sizeof(*value), (void *)address) ? -1 : 0;
+}
+
+/* The sp of the goroutine that is beneath Go's system stack, where @rule is for code that runs on that. */
+static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind_rule *rule,
+				    __u64 sp)
+{
+	__u64 g, depth;
+
+	if (!scratch || !rule)
+		return -1;
+	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
+		scratch->left_sp = 0;
+		if (read_word(arch__thread_data(bpf_get_current_task_btf()) + rule->cfa_offset,
+			      &g) ||
+		    read_word(g + UNWIND_GO_M, &g) || read_word(g + rule->fp_offset, &g))
+			return -1;
+		return read_word(g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
+	}
+	/* Its stack may be moved while C code runs: what is kept is how far sp was from its end. */
+	scratch->left_sp = sp;
+	if (read_word(sp + rule->cfa_offset, &g) || read_word(sp + rule->fp_offset, &depth) ||
+	    read_word(g + UNWIND_GO_STACK_END, &g))
+		return -1;
+	scratch->goroutine_sp = g - depth;
+	return 0;
+}
+
 /* One step by @rule. */
 static __always_inline long walk__step_rule(struct scratch *scratch, struct walk *walk,
 					    struct step *step, const struct unwind_rule *rule)
 {
 	__u64 sp = walk->sp, fp = walk->fp, cfa, pc;
 	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
-	bool once = is_signal;
+	bool once = is_signal, other_stack = is_signal;
 
 	if (rule->ra_where == UNWIND_UNDEFINED) {
 		step->fp_slot = 0;
@@ -428,11 +464,27 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 		cfa += rule->cfa_add;
 		once = true;
 		break;
+	case UNWIND_CFA_GOROUTINE:
+	case UNWIND_CFA_SYSTEMSTACK:
+		if (goroutine__sp(scratch, rule, sp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		cfa = scratch->goroutine_sp + rule->cfa_add;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_LEFT:
+		cfa = scratch->left_sp;
+		if (!cfa)
+			return walk__stop(walk, AP_END_OTHER_STACK, true);
+		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_OTHER_STACK:
+		return walk__stop(walk, AP_END_OTHER_STACK, true);
 	default:
 		return walk__stop(walk, AP_END_UNSUPPORTED, true);
 	}
 	/* A signal may have moved to another stack. */
-	if (cfa <= sp && !is_signal)
+	if (cfa <= sp && !other_stack)
 		return walk__stop(walk, AP_END_BAD_FRAME, true);
 	if (rule->ra_where == UNWIND_SAME)
 		return walk__stop(walk, AP_END_UNSUPPORTED, true);
@@ -670,6 +722,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	__u64 span;
 
 	walk__begin(walk, scratch, process, hit);
+	scratch->left_sp = 0;
 	walk->sparing = 1;
 	if (hit->return_address)
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
@@ -678,6 +731,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	/* Not all of it repeated, and what did was not copied. */
 	if (walk->again || (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
 		walk__begin(walk, scratch, process, hit);
+		scratch->left_sp = 0;
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	}
 	if (walk->over_fp && walk->end == AP_END_COMPLETE) {
@@ -701,7 +755,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	scratch->end = walk->end;
 	scratch->end_once = walk->end_once;
 	scratch->within = walk->within;
-	span = walk->sp - hit->sp;
+	span = (scratch->left_sp ?: walk->sp) - hit->sp;
 	scratch->span_bytes = span < sizeof(scratch->window) ? span : sizeof(scratch->window);
 	scratch->record.type = AP_RECORD_STACK;
 	scratch->record.n_frames = walk->n_frames;

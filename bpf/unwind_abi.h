@@ -39,7 +39,25 @@ enum unwind_cfa {
 	UNWIND_CFA_AT_SP,	/* *(sp + cfa_offset) + cfa_add */
 	UNWIND_CFA_AT_FP,	/* *(fp + cfa_offset) + cfa_add */
 	UNWIND_CFA_PLT,		/* sp + cfa_offset + ((pc & 15) >= cfa_add ? 8 : 0) */
+	/* On the stack of the goroutine that called, from the stack that C code runs on: the struct g is at
+	 * g = *(sp + cfa_offset), the end of its stack at *(g + UNWIND_GO_STACK_END); the CFA is that
+	 * - *(sp + fp_offset) + cfa_add, and the caller's fp is still in its register. */
+	UNWIND_CFA_GOROUTINE,
+	/* On the stack that the last UNWIND_CFA_GOROUTINE of this walk left: its sp, rounded up to what is cfa_add
+	 * modulo 16, + cfa_offset. */
+	UNWIND_CFA_LEFT,
+	/* On the stack of the goroutine that the thread runs: a struct g is at *(the thread's data + cfa_offset), the
+	 * thread's struct m at *(g + UNWIND_GO_M), the goroutine's g at *(m + fp_offset), and the CFA is
+	 * *(g + UNWIND_GO_SCHED_SP) + cfa_add. */
+	UNWIND_CFA_SYSTEMSTACK,
+	UNWIND_CFA_OTHER_STACK, /* on another stack, and no rule says where */
 };
+
+/* In Go's struct g, which begins with the two ends of its stack: the higher one, the struct m of the thread that runs
+ * it, and its sp while it does not run. */
+#define UNWIND_GO_STACK_END 0x08
+#define UNWIND_GO_M	    0x30
+#define UNWIND_GO_SCHED_SP  0x38
 
 /* Where the caller's fp or the return address is. */
 enum unwind_where {
@@ -70,13 +88,15 @@ enum unwind_unsupported {
 /* The frame was built by the kernel for a signal: the address found here is where the thread was
  * interrupted, so look up that address itself and not the one before it. */
 #define UNWIND_SIGNAL_FRAME 1
+/* The rule is not from call frame information but from Go's own table. */
+#define UNWIND_OF_GO 2
 
 /* One step. rules[0] is always the one with UNWIND_CFA_NONE. */
 struct unwind_rule {
 	__u8 cfa;      /* enum unwind_cfa */
 	__u8 fp_where; /* enum unwind_where */
 	__u8 ra_where; /* enum unwind_where */
-	__u8 flags;    /* UNWIND_SIGNAL_FRAME */
+	__u8 flags;    /* UNWIND_SIGNAL_FRAME, UNWIND_OF_GO */
 	__s32 cfa_offset;
 	__s32 fp_offset;
 	__s16 ra_offset;

@@ -23,7 +23,8 @@ struct file {
 	const struct cfi_arch *arch;
 	struct cfi_text texts[UNWIND_MAX_SEGMENTS];
 	__u32 text_count;
-	struct cfi_section sections[2]; /* .eh_frame, then .debug_frame */
+	struct cfi_go go;
+	struct cfi_section sections[3]; /* .eh_frame, .gopclntab, then .debug_frame */
 	__u32 section_count;
 };
 
@@ -220,6 +221,61 @@ static void find_by_segment(struct file *file)
 	}
 }
 
+static bool is_named(const struct go_function *function, const char *name)
+{
+	return function->name_size == strlen(name) &&
+	       !memcmp(function->name, name, function->name_size);
+}
+
+static const __u8 *code_at(void *file, __u64 vaddr, __u64 size)
+{
+	Elf_Data *code = data_at(file, vaddr, size);
+
+	return code && code->d_size == size ? code->d_buf : NULL;
+}
+
+static void find_switches(struct file *file, enum go_runtime which,
+			  const struct go_function *function)
+{
+	__u64 size = function->hi - function->lo;
+	const __u8 *code = code_at(file, function->lo, size);
+
+	if (code)
+		file->arch->find_go_switches(&file->go, which, function, code, size);
+}
+
+static void find_go(struct file *file)
+{
+	static const char *const names[GO_RUNTIME_FUNCTIONS] = {
+		[GO_ASMCGOCALL] = "runtime.asmcgocall",
+		[GO_CROSSCALL2] = "crosscall2",
+		[GO_CGOCALLBACK] = "runtime.cgocallback",
+		[GO_SYSTEMSTACK] = "runtime.systemstack",
+		[GO_MCALL] = "runtime.mcall",
+		[GO_MORESTACK] = "runtime.morestack",
+	};
+	/* Each has two entries, for Go's two calling conventions. */
+	struct go_function found[GO_RUNTIME_FUNCTIONS][2];
+	__u32 counts[GO_RUNTIME_FUNCTIONS] = { 0 };
+	struct go_function function;
+
+	if (!file->arch->find_go_switches || go_table__open(file->elf, &file->go.table))
+		return;
+	file->go.code = code_at;
+	file->go.file = file;
+	for (__u32 i = 0; i < file->go.table.count; i++) {
+		if (!go_table__function(&file->go.table, i, &function))
+			continue;
+		for (int which = 0; which < GO_RUNTIME_FUNCTIONS; which++)
+			if (counts[which] < 2 && is_named(&function, names[which]))
+				found[which][counts[which]++] = function;
+	}
+	for (int which = 0; which < GO_RUNTIME_FUNCTIONS; which++)
+		for (__u32 i = 0; i < counts[which]; i++)
+			find_switches(file, which, &found[which][i]);
+	file->sections[file->section_count++] = (struct cfi_section){ .go = &file->go };
+}
+
 static int compile(struct file *file, struct cfi_table **out)
 {
 	int err;
@@ -235,6 +291,7 @@ static int compile(struct file *file, struct cfi_table **out)
 		return err;
 	if (!file->section_count)
 		find_by_segment(file);
+	find_go(file);
 	err = find_section(file, ".debug_frame", true);
 	if (err)
 		return err;

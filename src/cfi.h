@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Compiles an ELF file's call frame information (.eh_frame, .debug_frame) into unwind tables that
- * BPF can read. Formats: LSB 5.0 core, chapter 10 (.eh_frame); DWARF 5, section 6.4.
+ * Compiles an ELF file's call frame information (.eh_frame, .debug_frame), and the table that Go's runtime unwinds by
+ * (.gopclntab), into unwind tables that BPF can read. Formats: LSB 5.0 core, chapter 10 (.eh_frame); DWARF 5, section
+ * 6.4; go_table.h.
  */
 #ifndef ALLOCPROF_CFI_H
 #define ALLOCPROF_CFI_H
@@ -35,6 +36,7 @@ enum cfi_reject {
 struct cfi_stats {
 	__u64 eh_frame_bytes;
 	__u64 debug_frame_bytes; /* uncompressed */
+	__u64 go_table_bytes;
 	__u32 cies;
 	__u32 fdes;		     /* used ones */
 	__u32 rejected[CFI_REJECTS]; /* entries, by reason */

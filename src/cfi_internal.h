@@ -4,6 +4,7 @@
 #define ALLOCPROF_CFI_INTERNAL_H
 
 #include "cfi.h"
+#include "go_table.h"
 
 /*
  * A reader that never passes its end: a read that would sets @bad, gives 0 and leaves nothing more
@@ -24,11 +25,14 @@ __s64 cfi_cursor__sleb128(struct cfi_cursor *c);
 /* Steps over @size bytes and returns where they start. */
 const __u8 *cfi_cursor__skip(struct cfi_cursor *c, __u64 size);
 
+struct cfi_go;
+
 /* Call frame information as it lies in the file. */
 struct cfi_section {
 	const __u8 *data;
 	size_t size;
-	__u64 vaddr; /* of data[0], the base of pc-relative pointers */
+	const struct cfi_go *go; /* not NULL: it is Go's table, and the rest is not set */
+	__u64 vaddr;		 /* of data[0], the base of pc-relative pointers */
 	bool debug_frame;
 	/* .eh_frame found without section headers ends at a zero length, once that many FDEs were
 	 * seen; where a section has a size, a zero length in its midst is only what ld made of
@@ -101,12 +105,48 @@ struct cfi_state {
 	struct cfi_saved columns[CFI_COLUMNS];
 };
 
+/* Functions of Go's runtime that change the stack, in the order in which they are looked at. */
+enum go_runtime {
+	GO_ASMCGOCALL,
+	GO_CROSSCALL2,
+	GO_CGOCALLBACK,
+	GO_SYSTEMSTACK,
+	GO_MCALL,
+	GO_MORESTACK,
+	GO_RUNTIME_FUNCTIONS,
+};
+
+/* Addresses [lo, hi) with a rule that Go's table does not have. */
+struct go_switch {
+	__u64 lo, hi;
+	struct unwind_rule
+		rule; /* with UNWIND_CFA_NONE: only the frame pointer's place is taken from it */
+};
+
+#define MAX_GO_SWITCHES 16
+
+/* Go's table of one file, and what is to be said of its runtime beside it. */
+struct cfi_go {
+	struct go_table table;
+	/* The file's code at @vaddr, borrowed; NULL: it has less than @size bytes there. */
+	const __u8 *(*code)(void *file, __u64 vaddr, __u64 size);
+	void *file;
+	struct go_switch switches[MAX_GO_SWITCHES];
+	__u32 switch_count;
+	/* While switches are looked for: how far asmcgocall moves the sp of the stack that C code runs on, and what
+	 * crosscall2 has pushed where it calls cgocallback. */
+	__s64 system_bytes, crosscall_bytes;
+};
+
 /* What differs between processors. */
 struct cfi_arch {
 	__u16 machine;		      /* EM_* */
 	__u16 registers[CFI_COLUMNS]; /* DWARF numbers */
 	/* True if calls leave the return address in a register, so that it may still be there. */
 	bool ra_in_register;
+	/* Finds where a function of Go's runtime leaves its stack. NULL: not known for this processor. */
+	void (*find_go_switches)(struct cfi_go *go, enum go_runtime which,
+				 const struct go_function *function, const __u8 *code, size_t size);
 	/* Recognises a CFA expression that is known as a whole; sets *@out and returns true. */
 	bool (*match_cfa)(const __u8 *ops, size_t size, struct cfi_value *out);
 };
@@ -173,6 +213,32 @@ typedef int (*cfi_row_fn)(void *ctx, __u64 pc, const struct cfi_state *state);
 int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
 		     const struct cfi_section *section, const struct cfi_fde *fde,
 		     struct cfi_cursor program, struct cfi_state *state, cfi_row_fn row, void *ctx);
+
+/* One FDE for each function of Go's table, whose program are its depths. Freed by cfi_entries__free(). */
+int cfi_go__entries(const struct cfi_section *section, const struct cfi_text *texts,
+		    __u32 text_count, struct cfi_entries *out);
+
+/* Takes the rule from @pc on; one with UNWIND_CFA_NONE where there is none. Nonzero stops and is returned. */
+typedef int (*cfi_rule_fn)(void *ctx, __u64 pc, const struct unwind_rule *rule);
+
+/* All rules of such an FDE, in order of addresses. 0, or what @rule returned. */
+int cfi_go__run(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn rule, void *ctx);
+
+/* Adds a switch; those that do not fit are left out, and stacks end there. */
+void cfi_go__add_switch(struct cfi_go *go, __u64 lo, __u64 hi, const struct unwind_rule *rule);
+
+/*
+ * The same for a function of which nothing but its machine code is known: how far sp is below the caller's at each
+ * instruction, found by following its pushes, subtractions and jumps. There is no rule where paths disagree.
+ */
+int cfi_code__run(__u64 lo, const __u8 *code, size_t size, cfi_rule_fn rule, void *ctx);
+
+/* What the function has pushed at @pc; -1: not known. */
+__s64 go_function__depth(const struct go_function *function, __u64 pc);
+
+void cfi_go__find_switches_x86_64(struct cfi_go *go, enum go_runtime which,
+				  const struct go_function *function, const __u8 *code,
+				  size_t size);
 
 /* Turns a row of DWARF's table into a rule, CFA_UNSUPPORTED if none can say it. */
 struct unwind_rule cfi_state__rule(const struct cfi_arch *arch, const struct cfi_state *state,

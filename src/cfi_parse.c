@@ -496,6 +496,8 @@ int cfi_entries__read(const struct cfi_arch *arch, const struct cfi_section *sec
 	bool sorted = true;
 	int err;
 
+	if (section->go)
+		return cfi_go__entries(section, texts, text_count, out);
 	err = scan_section(&scan, arch, section, stats);
 	if (err)
 		goto out;

@@ -135,6 +135,17 @@ static int take_row(void *ctx, __u64 pc, const struct cfi_state *state)
 	return err ? err : add_row(b, pc, index);
 }
 
+static int take_rule(void *ctx, __u64 pc, const struct unwind_rule *rule)
+{
+	struct cfi_builder *b = ctx;
+	__u16 index = RULE_NONE;
+	int err = 0;
+
+	if (rule->cfa != UNWIND_CFA_NONE)
+		err = intern_rule(b, rule, &index);
+	return err ? err : add_row(b, pc, index);
+}
+
 static __u32 segment_blocks(__u64 size)
 {
 	return (__u32)((size - 1) >> UNWIND_BLOCK_SHIFT) + 2;
@@ -157,6 +168,8 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 	struct cfi_state state;
 	int err;
 
+	if (section->go)
+		return cfi_go__run(section->go, fde, take_rule, b);
 	if (cie->reject) {
 		b->table->stats.rejected[CFI_REJECT_CIE]++;
 		return add_row(b, fde->lo, RULE_BAD_FDE);
@@ -341,7 +354,9 @@ int cfi_table__compile(const struct cfi_arch *arch, const struct cfi_section *se
 	builder->arch = arch;
 	builder->table = table;
 	for (__u32 i = 0; i < section_count; i++) {
-		if (sections[i].debug_frame)
+		if (sections[i].go)
+			table->stats.go_table_bytes += sections[i].go->table.size;
+		else if (sections[i].debug_frame)
 			table->stats.debug_frame_bytes += sections[i].size;
 		else
 			table->stats.eh_frame_bytes += sections[i].size;

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "dwarf_ops.h"
+#include "go_table.h"
 #include "process_maps.h"
 
 struct dump_unwinder {
@@ -118,6 +119,14 @@ void dump_unwinder__free(struct dump_unwinder *unwinder)
 	free(unwinder);
 }
 
+static bool is_go(Dwfl_Module *module)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+
+	return elf && go_table__is_go(elf);
+}
+
 /* The rules for @address, to be freed; NULL where nothing describes it. */
 static Dwarf_Frame *find_rules(const struct dump_unwinder *unwinder, __u64 address)
 {
@@ -129,7 +138,10 @@ static Dwarf_Frame *find_rules(const struct dump_unwinder *unwinder, __u64 addre
 	cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
 	if (cfi && !dwarf_cfi_addrframe(cfi, address - bias, &frame))
 		return frame;
-	cfi = module ? dwfl_module_dwarf_cfi(module, &bias) : NULL;
+	/* Go's .debug_frame does not know that its runtime changes stacks. */
+	if (!module || is_go(module))
+		return NULL;
+	cfi = dwfl_module_dwarf_cfi(module, &bias);
 	if (cfi && !dwarf_cfi_addrframe(cfi, address - bias, &frame))
 		return frame;
 	return NULL;

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "elf_x86.h"
+#include "go_table.h"
 
 /* Linkers write four or five. */
 #define MAX_SEGMENTS 64
@@ -340,6 +341,11 @@ bool elf_file__is_program(const struct elf_file *file)
 		return true;
 	/* Linkers that do not mark what is position independent. */
 	return file->interpreter[0] && dynamic_value(file, DT_SONAME, UINT64_MAX) == UINT64_MAX;
+}
+
+bool elf_file__is_go(const struct elf_file *file)
+{
+	return go_table__is_go(file->elf);
 }
 
 static const struct segment *segment_at(const struct elf_file *file, __u64 vaddr)

@@ -65,6 +65,9 @@ bool elf_file__is_static(const struct elf_file *file);
 /* Something to execute, not a library to link with. C libraries can be executed and are none. */
 bool elf_file__is_program(const struct elf_file *file);
 
+/* Compiled from Go, whose runtime allocates without malloc. Its C parts, if it has any, may use malloc. */
+bool elf_file__is_go(const struct elf_file *file);
+
 /* Translate by the load segments' file-backed parts. -ENOENT: in none of them. */
 int elf_file__vaddr_to_offset(const struct elf_file *file, __u64 vaddr, __u64 *offset);
 int elf_file__offset_to_vaddr(const struct elf_file *file, __u64 offset, __u64 *vaddr);

@@ -24,6 +24,10 @@
 #include "mapping_events.h"
 #include "translator.h"
 
+#define GO_HAS_NO_MALLOC                                                                             \
+	"which has no malloc: Go's runtime allocates memory itself, and Go's package runtime/pprof " \
+	"profiles that"
+
 /* A file as a mapping event names it. */
 struct probes {
 	struct probes_options options;
@@ -308,7 +312,7 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 }
 
 /* A static program whose allocator, if it has one, has no name: nothing in it can be probed. */
-static bool is_opaque_program(int fd, const char *path)
+static bool is_opaque_program(int fd, const char *path, bool *is_go)
 {
 	struct elf_file *elf;
 	bool is_opaque;
@@ -316,11 +320,12 @@ static bool is_opaque_program(int fd, const char *path)
 	if (elf_file__open(fd, path, &elf, NULL))
 		return false;
 	is_opaque = elf_file__is_program(elf) && elf_file__is_static(elf);
+	*is_go = elf_file__is_go(elf);
 	elf_file__free(elf);
 	return is_opaque;
 }
 
-static void add_opaque_program(struct probes *probes, int fd, const char *path)
+static void add_opaque_program(struct probes *probes, int fd, const char *path, bool is_go)
 {
 	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
 	struct stat st;
@@ -337,6 +342,9 @@ static void add_opaque_program(struct probes *probes, int fd, const char *path)
 		.inode = st.st_ino,
 		.gap = "not probed: a static executable without a malloc that can be found by name",
 	};
+	if (is_go)
+		snprintf(list[probes->n_list].gap, sizeof(list[probes->n_list].gap),
+			 "not probed: a Go program, " GO_HAS_NO_MALLOC);
 	if (list[probes->n_list].path && list[probes->n_list].build_id)
 		probes->n_list++;
 }
@@ -435,7 +443,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 	_cleanup_(close_fd) int fd = -1;
 	struct listing listing = { .probes = probes, .error = error };
 	struct elf_file *elf = NULL;
-	bool is_static = false;
+	bool is_static = false, is_go = false;
 	int err;
 
 	err = open_command(argv[0], &path, error);
@@ -450,6 +458,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && !elf_file__open(fd, path, &elf, NULL)) {
 		is_static = elf_file__is_static(elf);
+		is_go = elf_file__is_go(elf);
 		err = add_file(probes, fd, path, error);
 		if (!is_failure(err) && elf_file__interpreter(elf)[0])
 			err = add_path(probes, elf_file__interpreter(elf), error);
@@ -465,6 +474,8 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 		if (is_failure(err))
 			return err;
 	}
+	if (is_static && !probes->n_list && is_go)
+		return error__set(error, -ENOTSUP, "%s is a Go program, " GO_HAS_NO_MALLOC, path);
 	if (is_static && !probes->n_list)
 		return error__set(error, -ENOTSUP,
 				  "%s is a static executable without a malloc that can be found by "
@@ -510,6 +521,22 @@ static bool is_ending(pid_t pid)
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	maps = fopen(name, "re");
 	return !maps || fgetc(maps) == EOF;
+}
+
+static bool is_go_process(pid_t pid)
+{
+	_cleanup_(close_fd) int fd = -1;
+	struct elf_file *elf;
+	char name[64];
+	bool is_go;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || elf_file__open(fd, name, &elf, NULL))
+		return false;
+	is_go = elf_file__is_go(elf);
+	elf_file__free(elf);
+	return is_go;
 }
 
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
@@ -560,6 +587,9 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 		return last_err;
 	if (is_ending(pid))
 		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
+	if (is_go_process(pid))
+		return error__set(error, -ENOTSUP, "process %d is a Go program, " GO_HAS_NO_MALLOC,
+				  pid);
 	return error__set(
 		error, -ENOTSUP,
 		"process %d has no allocator that can be found by name (a static executable "
@@ -598,6 +628,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	_cleanup_(close_fd) int fd = -1;
 	struct error error = { 0 };
 	size_t n_before = probes->n_list;
+	bool is_go = false;
 	int err;
 
 	if (!event->inode || event->path[0] != '/' ||
@@ -609,8 +640,8 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 		return; /* perhaps at another time */
 	note_seen(probes, &mapped.identity);
 	err = add_file(probes, fd, event->path, &error);
-	if (err == -ENOENT && is_opaque_program(fd, event->path))
-		add_opaque_program(probes, fd, event->path);
+	if (err == -ENOENT && is_opaque_program(fd, event->path, &is_go))
+		add_opaque_program(probes, fd, event->path, is_go);
 	else if (!err && probes->n_list > n_before)
 		snprintf(probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
 			 "met only when process %u had mapped it already: calls before that are "

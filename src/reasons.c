@@ -52,6 +52,9 @@ static const struct reason stack_ends[AP_STACK_ENDS] = {
 	[AP_END_DUMP_SHORT] = {
 		"dump_short", "too little of the stack was kept to reach its outermost frame",
 		"record with a greater --stack-dump", "more stack than --stack-dump" },
+	[AP_END_OTHER_STACK] = {
+		"other_stack", "the caller's frame is on another stack, and nothing says where", NULL,
+		"caller on another stack" },
 };
 
 static const struct reason untracked[AP_UNTRACKED_REASONS] = {

@@ -92,6 +92,19 @@ int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
 	return 0;
 }
 
+int symbol_table__add_function(struct symbol_table *table, __u64 start, __u64 end,
+			       struct symbol_name name)
+{
+	if (start >= end || !name.size)
+		return 0;
+	if (array__reserve(&table->symbols, &table->room, table->n_symbols + 1,
+			   sizeof(*table->symbols)))
+		return -ENOMEM;
+	table->symbols[table->n_symbols++] =
+		(struct symbol){ .start = start, .end = end, .limit = end, .name = name };
+	return 0;
+}
+
 static Elf_Scn *find_section(Elf *elf, GElf_Word type, GElf_Shdr *header)
 {
 	Elf_Scn *section = NULL;

@@ -29,6 +29,10 @@ int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
  * is such a section. 0 or -ENOMEM; what is damaged is left out. */
 int symbol_table__add_section(struct symbol_table *table, Elf *elf, GElf_Word type, bool *found);
 
+/* Takes a function at [@start, @end) that no ELF symbol is for. 0 or -ENOMEM. */
+int symbol_table__add_function(struct symbol_table *table, __u64 start, __u64 end,
+			       struct symbol_name name);
+
 /* To be called once, after all was added and before anything is looked up. 0 or -ENOMEM. */
 int symbol_table__finish(struct symbol_table *table);
 

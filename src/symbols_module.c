@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "debug_file.h"
 #include "error.h"
+#include "go_table.h"
 #include "mini_debug.h"
 #include "symbol_table.h"
 
@@ -140,6 +141,26 @@ static int find_dwarf(struct module_job *job, struct sources *sources, struct de
 	return 0;
 }
 
+/* Where the symbols were stripped: Go's runtime keeps the names of its functions. */
+static int read_go_table(struct sources *sources)
+{
+	struct go_function function;
+	struct go_table table;
+	int err = 0;
+
+	if (go_table__open(sources->file.elf, &table))
+		return 0;
+	for (__u32 i = 0; i < table.count && !err; i++) {
+		if (!go_table__function(&table, i, &function))
+			continue;
+		err = symbol_table__add_function(
+			sources->table, function.lo, function.hi,
+			(struct symbol_name){ function.name, function.name_size });
+	}
+	sources->symbols = "the table of Go's runtime";
+	return err;
+}
+
 static int read_symbols(struct sources *sources)
 {
 	bool found = false;
@@ -162,6 +183,8 @@ static int read_symbols(struct sources *sources)
 							SHT_DYNSYM, &found);
 		if (found && !sources->symbols)
 			sources->symbols = "its dynamic symbol table";
+		if (!err)
+			err = read_go_table(sources);
 	}
 	return err ? err : symbol_table__finish(sources->table);
 }

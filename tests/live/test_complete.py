@@ -73,6 +73,15 @@ def test_mappings_change_all_the_time(run, allocprof, target, tmp_path):
     assert share(recording, "remaps", 160000) >= AT_LEAST, recording.reasons()
 
 
+def test_context_of_boost(run, allocprof, target, tmp_path):
+    """Its outermost function has a return address that nothing called from, in code without a table."""
+    run([allocprof, "record", "-o", tmp_path / "data", target("contexts")], expect=0)
+    recording = support.Recording(tmp_path / "data")
+    found = {text: calls for text, calls in recording.texts().items() if "allocate" in text}
+    assert found == {"make_fcontext;within;allocate": 3}
+    assert recording.ledger["complete"] == recording.ledger["events"], recording.ledger
+
+
 def waits(data):
     meta = support.Recording(data).meta
     return int(meta["waits"]), int(meta["waits_ns"])
