@@ -7,7 +7,8 @@
 
 #include <linux/types.h>
 
-/* The functions of an allocator. The order decides which name leads where several share an address. */
+/* What calls are counted by: functions of an allocator, those of one kind together. The order decides which
+ * leads where several share an address. What each function's arguments are is in src/interface.c. */
 enum ap_function {
 	AP_MALLOC,
 	AP_CALLOC,
@@ -19,7 +20,30 @@ enum ap_function {
 	AP_VALLOC,
 	AP_PVALLOC,
 	AP_FREE,
+	AP_C_FUNCTIONS, /* the ones before may be a C library's */
+	AP_NEW = AP_C_FUNCTIONS,
+	AP_DELETE,
+	AP_FREE_SIZED,
+	AP_MALLOCX,
+	AP_RALLOCX,
+	AP_XALLOCX,
+	AP_DALLOCX,
+	AP_SDALLOCX,
 	AP_FUNCTIONS,
+};
+
+/* Masks of those that give memory back, and of those that may also get some for it. */
+#define AP_FREEING                                                                                 \
+	(1U << AP_FREE | 1U << AP_DELETE | 1U << AP_FREE_SIZED | 1U << AP_DALLOCX |                \
+	 1U << AP_SDALLOCX)
+#define AP_REALLOCATING                                                                            \
+	(1U << AP_REALLOC | 1U << AP_REALLOCARRAY | 1U << AP_RALLOCX | 1U << AP_XALLOCX)
+
+/* What a function returns. */
+enum ap_result {
+	AP_RESULT_POINTER,	 /* the block, or null */
+	AP_RESULT_FREES,	 /* the same; where it is null the old block has been freed, too */
+	AP_RESULT_SIZE_IN_PLACE, /* the size that the block, which stays where it is, has now */
 };
 
 /* Why a call that happened is in no count. Names for people: profile__lost_name(). */
@@ -53,7 +77,7 @@ enum ap_stack_end {
 #define AP_MAX_DEPTH 512
 
 /* Sites of all allocators of a run at the most; the index is the uprobe's cookie. */
-#define AP_MAX_SITES 256
+#define AP_MAX_SITES 2048
 
 #define AP_COMM_LEN 16
 
@@ -215,6 +239,15 @@ struct ap_site {
 	__u32 tail_called; /* 1: another function of the allocator may jump to this one */
 	__u32 recorded;	   /* 1: `record` was asked for this function or one of its other names */
 	__u32 returns;	   /* 1: its returns are probed */
+	/* 1: the fields below say what its arguments are, and which hits are internal; 0: as in a C library */
+	__u32 described;
+	/* Numbers of arguments, from 1; 0: it has none. */
+	__u8 size_argument, count_argument, pointer_argument;
+	__u8 result;	/* enum ap_result */
+	__u8 may_jump;	/* 1: it may end in a jump to another probed function, */
+	__u8 must_jump; /* 1: always */
+	__u8 own;	/* 1: no request, but what the allocator does for itself */
+	__u8 pad;	/* 0 */
 };
 
 /* Key of the set of return addresses that make a hit internal. */
@@ -399,7 +432,8 @@ struct ap_pending {
 	__u8 is_null; /* realloc of a null pointer */
 	__u8 overflows;
 	__u8 outside;  /* of the measured window */
-	__u8 pad[3];   /* 0 */
+	__u8 result;   /* enum ap_result */
+	__u8 pad[2];   /* 0 */
 	__u32 regions; /* set of regions that it is in */
 	__u32 weight;  /* calls that it stands for; 1 without sampling */
 	__u32 pad2;    /* 0 */

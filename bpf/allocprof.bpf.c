@@ -655,6 +655,18 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 		count_useless_free(process, hit.pointer);
 }
 
+/* Of an allocator whose freeing functions may end in jumps to each other: the hit is classified first. */
+SEC("uprobe")
+int live_free_described(struct pt_regs *ctx)
+{
+	struct process *process = process__current();
+
+	if (!process || LOAD(live.stopped))
+		return 0;
+	live__free_counting(ctx, process);
+	return 0;
+}
+
 SEC("uprobe")
 int live_free(struct pt_regs *ctx)
 {

@@ -28,7 +28,7 @@ static __always_inline __u64 arch__fp(const struct pt_regs *regs)
 	return regs->rbp;
 }
 
-/* Arguments of the System V ABI, 1 to 3. */
+/* Arguments of the System V ABI, 1 to 4. */
 static __always_inline __u64 arch__arg1(const struct pt_regs *regs)
 {
 	return regs->rdi;
@@ -42,6 +42,11 @@ static __always_inline __u64 arch__arg2(const struct pt_regs *regs)
 static __always_inline __u64 arch__arg3(const struct pt_regs *regs)
 {
 	return regs->rdx;
+}
+
+static __always_inline __u64 arch__arg4(const struct pt_regs *regs)
+{
+	return regs->rcx;
 }
 
 /* Where the return address is at a function's entry, whose SP is @sp. */

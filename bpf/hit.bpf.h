@@ -30,6 +30,23 @@ struct {
 	__type(value, struct tail_call);
 } tail_calls SEC(".maps");
 
+/* A hit of a function that may end in a jump to another probed function of an allocator with an interface of
+ * its own. The thread's next hit is that jump if it has the SP, the return address and the arguments. */
+struct jump {
+	__u64 sp;
+	__u64 return_address;
+	__u64 pointer;
+	__u64 size_bytes;
+};
+
+/* By thread; as tail_calls. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct jump);
+} jumps SEC(".maps");
+
 /* The alignment that every malloc gives on 64-bit targets (2 * sizeof(size_t)): an aligned request
  * of no more is a plain malloc. */
 #define MALLOC_ALIGNMENT 16
@@ -47,6 +64,7 @@ struct hit {
 	__u8 recorded : 1; /* calls of the site are recorded, not only needed to classify others */
 	__u8 aligned : 1; /* more than every malloc does, of the functions that take an alignment */
 	__u8 regions;	  /* set of regions that it is in, once that was asked for */
+	__u8 result;	  /* enum ap_result */
 };
 
 /* @count * @size, or 0 and *@overflows = 1. */
@@ -97,6 +115,40 @@ static __always_inline void hit__read_arguments(struct hit *hit, const struct pt
 		hit->pointer = arch__arg1(regs);
 		break;
 	}
+}
+
+/* Not static, so that the verifier does not follow each choice further on. */
+__noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n)
+{
+	switch (n) {
+	case 1:
+		return first;
+	case 2:
+		return second;
+	case 3:
+		return third;
+	case 4:
+		return fourth;
+	}
+	return 0;
+}
+
+static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
+{
+	return nth_of(arch__arg1(regs), arch__arg2(regs), arch__arg3(regs), arch__arg4(regs),
+		      number);
+}
+
+static __always_inline void hit__read_described_arguments(struct hit *hit,
+							  const struct ap_site *site,
+							  const struct pt_regs *regs)
+{
+	hit->result = site->result;
+	hit->pointer = argument(regs, site->pointer_argument);
+	hit->size_bytes = argument(regs, site->size_argument);
+	if (site->count_argument)
+		hit->size_bytes = product(argument(regs, site->count_argument), hit->size_bytes,
+					  &hit->overflows);
 }
 
 /* Whether this hit is the tail call that the thread's hit before it announced; consumes the note. */
@@ -168,6 +220,65 @@ static __always_inline void hit__classify(struct hit *hit, const struct ap_site 
 	}
 }
 
+/* Whether this hit is the jump that the thread's hit before it may have ended in. Sizes may have been rounded up
+ * on the way. */
+static __always_inline bool hit__was_jumped_to(const struct hit *hit, __u64 thread)
+{
+	struct jump *jump = bpf_map_lookup_elem(&jumps, &thread);
+	bool was;
+
+	if (!jump)
+		return false;
+	was = jump->sp == hit->sp && jump->return_address == hit->return_address &&
+	      jump->pointer == hit->pointer &&
+	      ((AP_FREEING >> hit->function & 1) || jump->size_bytes <= hit->size_bytes);
+	bpf_map_delete_elem(&jumps, &thread);
+	return was;
+}
+
+/* The same as hit__classify() in an allocator whose functions may end in jumps to each other, whatever their
+ * arguments are. */
+static __always_inline void hit__classify_described(struct hit *hit, const struct ap_site *site,
+						    __u64 ip)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u64 bias = ip - site->probe_vaddr;
+	__u64 vaddr = hit->return_address - bias;
+
+	if (vaddr >= site->text_start && vaddr < site->text_end) {
+		struct ap_internal_return key = { .vaddr = vaddr, .allocator = site->allocator };
+
+		if (bpf_map_lookup_elem(&internal_returns, &key))
+			hit->internal = 1;
+	}
+	if (hit__was_jumped_to(hit, thread) || site->own)
+		hit->internal = 1;
+	if (site->may_jump) {
+		struct jump jump = {
+			.sp = hit->sp,
+			.return_address = hit->return_address,
+			.pointer = hit->pointer,
+			.size_bytes = hit->size_bytes,
+		};
+
+		if (bpf_map_update_elem(&jumps, &thread, &jump, BPF_ANY) && !hit->internal) {
+			/* The jump will look like a call of its own: let it stand for this one. */
+			if (site->must_jump)
+				hit->internal = 1;
+			stat__add(AP_STAT_RELABELLED);
+		}
+	}
+}
+
+/* Not inlined, so that its stack is not in use while the walk's is. */
+static __noinline int hit__read_described(struct hit *hit, const struct ap_site *site,
+					  const struct pt_regs *regs)
+{
+	hit__read_described_arguments(hit, site, regs);
+	hit__classify_described(hit, site, arch__ip(regs));
+	return 0;
+}
+
 /* The return address that is @address now, which a return probe may have put there: one of ours, or of
  * whoever else looks at the process. */
 static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 address,
@@ -206,6 +317,10 @@ static __always_inline bool hit__read(struct hit *hit, struct pt_regs *regs)
 	hit->site = index;
 	hit->function = site->function;
 	hit->recorded = site->recorded;
+	if (site->described) {
+		hit__read_described(hit, site, regs);
+		return true;
+	}
 	hit__read_arguments(hit, regs);
 	hit__classify(hit, site, regs);
 	return true;

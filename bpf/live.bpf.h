@@ -29,7 +29,7 @@ static __always_inline struct ap_thread *thread__get(__u64 id)
 
 static __always_inline bool reallocates(__u8 function)
 {
-	return function == AP_REALLOC || function == AP_REALLOCARRAY;
+	return AP_REALLOCATING >> function & 1;
 }
 
 /* The old block of a realloc is live after all. */
@@ -117,6 +117,7 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	pending->is_null = !hit->pointer;
 	pending->overflows = hit->overflows;
 	pending->regions = hit->regions;
+	pending->result = hit->result;
 	/* A call that was lost has no record either. */
 	pending->outside = record == AP_NO_RECORD && (config.within || !gate__is_open(process));
 	pending->has_old = 0;
@@ -213,6 +214,8 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 			return;
 		}
 	}
+	if (pending->result == AP_RESULT_SIZE_IN_PLACE)
+		result = result >= pending->size_bytes ? pending->pointer : 0;
 	if (!result && moves && !pending->size_bytes && !pending->overflows) {
 		if (pending->record != AP_NO_RECORD)
 			stat__add_many(AP_STAT_RELEASED, sample__times(pending->weight));
@@ -220,6 +223,10 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 		return;
 	}
 	if (!result) {
+		if (pending->result == AP_RESULT_FREES && moves) {
+			call__end_old(process, pending, BLOCK_FREED);
+			pending->has_old = 0;
+		}
 		call__fail(pending);
 		return;
 	}

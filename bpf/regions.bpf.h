@@ -309,13 +309,13 @@ static __always_inline void regions__end_thread(__u64 id)
 static __always_inline void counts__add(struct ap_site_counts *counts, const struct hit *hit)
 {
 	__sync_fetch_and_add(&counts->calls, 1);
-	if (hit->function == AP_FREE) {
+	if (AP_FREEING >> hit->function & 1) {
 		if (!hit->pointer)
 			__sync_fetch_and_add(&counts->null, 1);
 		return;
 	}
 	__sync_fetch_and_add(&counts->size_bytes, hit->size_bytes);
-	if (hit->function == AP_REALLOC || hit->function == AP_REALLOCARRAY) {
+	if (AP_REALLOCATING >> hit->function & 1) {
 		if (!hit->pointer) {
 			__sync_fetch_and_add(&counts->fresh, 1);
 			__sync_fetch_and_add(&counts->fresh_size_bytes, hit->size_bytes);

@@ -364,7 +364,7 @@ static int run_check(int argc, char **argv)
 			.stacks = true,
 			.live = true,
 			.regions = true,
-			.functions = (1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE),
+			.functions = ((1U << AP_FUNCTIONS) - 1) & ~AP_FREEING,
 			.follow = true,
 			.max_depth = STACK_DEPTH,
 			.stack_dump_bytes = AP_MAX_STACK_DUMP,

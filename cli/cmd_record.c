@@ -27,7 +27,7 @@
 #define DEFAULT_DEPTH 127
 
 /* What counts as an allocation: everything but free, which has the stack of another story. */
-#define ALLOCATING ((1U << AP_FUNCTIONS) - 1 - (1U << AP_FREE))
+#define ALLOCATING (((1U << AP_FUNCTIONS) - 1) & ~AP_FREEING)
 
 enum {
 	OPT_NO_SYMBOLS = 256,

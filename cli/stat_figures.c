@@ -59,10 +59,10 @@ static struct stat_totals add_up(const struct measure *measure,
 		if (!stat_totals__shows(measure, results, i))
 			continue;
 		totals.internal += counts->internal;
-		if (i == AP_FREE) {
+		if (profile__function_frees(i)) {
 			totals.knows_frees = true;
 			totals.deallocations += counts->calls - counts->null;
-		} else if (i == AP_REALLOC || i == AP_REALLOCARRAY) {
+		} else if (profile__function_reallocates(i)) {
 			totals.allocations += counts->fresh;
 			totals.allocations_size_bytes += counts->fresh_size_bytes;
 			totals.deallocations += counts->released;

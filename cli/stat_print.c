@@ -162,8 +162,9 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 		const struct table_cell cells[] = {
 			{ number__count(counts->calls) },
 			table__word(profile__function_name(i)),
-			i == AP_FREE ? table__word("")
-				     : (struct table_cell){ number__count(counts->size_bytes) },
+			profile__function_frees(i)
+				? table__word("")
+				: (struct table_cell){ number__count(counts->size_bytes) },
 			{ number__count(counts->internal) },
 		};
 

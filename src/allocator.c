@@ -12,13 +12,18 @@
 #include "disasm.h"
 #include "elf_file.h"
 #include "flow.h"
+#include "interface.h"
 #include "profile.h"
 
 #define MAX_ALIASES	64
 #define MAX_SYMBOL_NAME 256
 #define MAX_TEXTS	64
 /* Return instructions of one allocator at the most that are probed. */
-#define MAX_ENDS 64
+#define MAX_ENDS 256
+/* Sites of one allocator at the most. */
+#define MAX_SITES 256
+/* Other functions of the file that one of them may end in jumps to, at the most. */
+#define MAX_CONTINUATIONS 16
 
 /* jemalloc has 528. */
 #define MAX_RETURNS (1u << 16)
@@ -41,10 +46,38 @@ struct choice {
 	__u64 size;
 };
 
-/* A GOT slot that leads to probed functions. */
+/* A function of the table that is none of a C library's, or has a prefix. */
+struct candidate {
+	const struct interface_function *interface;
+	enum interface_family family;
+	__u64 vaddr;
+	__u64 size;
+};
+
+/* A GOT slot that leads to probed functions, or, where the allocator has an interface of its own, to others of
+ * the file. */
 struct slot {
 	__u64 vaddr;
 	__u32 names;
+	int site;     /* index, -1: none of this file */
+	__u64 target; /* of a function that is no site, or 0 */
+};
+
+/* A name and where it is. */
+struct definition {
+	const char *name;
+	__u64 vaddr;
+};
+
+/* A return instruction of site @site. */
+struct end {
+	size_t site;
+	__u64 vaddr;
+};
+
+/* A site that may end in a jump to another. */
+struct edge {
+	size_t from, to;
 };
 
 struct reader {
@@ -53,23 +86,33 @@ struct reader {
 	struct disasm *disasm;
 	struct elf_text texts[MAX_TEXTS];
 	size_t n_texts;
-	struct choice choices[AP_FUNCTIONS];
+	struct choice choices[AP_C_FUNCTIONS];
+	struct candidate *candidates;
+	size_t n_candidates, room_candidates;
+	bool has_malloc[INTERFACE_FAMILIES], has_free[INTERFACE_FAMILIES];
+	struct definition *definitions; /* by name; only where it is described */
+	size_t n_definitions, room_definitions;
 	struct addresses starts;
 	struct addresses returns;
 	struct slot *slots;
 	size_t n_slots;
 	size_t room_slots;
 	/* For each site the distances from its entry, less one, that a direct branch leads to. */
-	__u64 branched_to[AP_FUNCTIONS];
+	__u64 branched_to[MAX_SITES];
 	__u64 lowest_entry;
 	__u64 highest_entry;
 	/* Direct calls from here are the allocator's own. */
 	__u64 core_start;
 	__u64 core_end;
-	size_t current;	       /* the site whose flow is walked */
-	struct addresses ends; /* return instructions of the allocating functions */
-	bool leaves_unseen;    /* one of them may return by other means too */
-	int err;	       /* of a callback that cannot return one */
+	size_t current;			/* the site whose flow is walked */
+	struct addresses continuations; /* functions that it ends in a jump to */
+	struct end *ends;		/* of the allocating functions */
+	size_t n_ends, room_ends;
+	struct edge *edges;
+	size_t n_edges, room_edges;
+	bool leaves_unseen[MAX_SITES]; /* it may return by other means too */
+	bool gets_by_itself; /* visit_forwarding() met a way without a call of another site */
+	int err;	     /* of a callback that cannot return one */
 };
 
 static int addresses__add(struct addresses *addresses, __u64 vaddr)
@@ -106,10 +149,38 @@ static enum ap_function function_of(const char *name)
 {
 	int function;
 
-	for (function = 0; function < AP_FUNCTIONS; function++)
+	for (function = 0; function < AP_C_FUNCTIONS; function++)
 		if (strcmp(profile__function_name(function), name) == 0)
 			break;
 	return (enum ap_function)function;
+}
+
+static int add_candidate(struct reader *reader, const struct elf_symbol *symbol)
+{
+	struct candidate candidate = { .vaddr = symbol->value, .size = symbol->size };
+
+	candidate.interface = interface__find(symbol->name, &candidate.family);
+	if (!candidate.interface || symbol->type != STT_FUNC || !symbol->value)
+		return 0;
+	for (size_t i = 0; i < reader->n_candidates; i++)
+		if (reader->candidates[i].interface == candidate.interface &&
+		    reader->candidates[i].family == candidate.family)
+			return 0;
+	if (array__reserve(&reader->candidates, &reader->room_candidates, reader->n_candidates + 1,
+			   sizeof(*reader->candidates)))
+		return -ENOMEM;
+	reader->candidates[reader->n_candidates++] = candidate;
+	if (interface_function__is_classic(candidate.interface)) {
+		reader->has_malloc[candidate.family] |= candidate.interface->function == AP_MALLOC;
+		reader->has_free[candidate.family] |= candidate.interface->function == AP_FREE;
+	}
+	return 0;
+}
+
+/* Symbols that cannot be linked with may be anything that has the name: those of a C library are not believed. */
+static int choose_further_symbol(const struct elf_symbol *symbol, void *arg)
+{
+	return function_of(symbol->name) == AP_C_FUNCTIONS ? add_candidate(arg, symbol) : 0;
 }
 
 static int choose_symbol(const struct elf_symbol *symbol, void *arg)
@@ -122,8 +193,10 @@ static int choose_symbol(const struct elf_symbol *symbol, void *arg)
 	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC)
 		return 0;
 	err = addresses__add(&reader->starts, symbol->value);
-	if (err || function == AP_FUNCTIONS)
+	if (err)
 		return err;
+	if (function == AP_C_FUNCTIONS)
+		return add_candidate(reader, symbol);
 	choice = &reader->choices[function];
 	/* Programs linked today call the default version; an older one at another address is a
 	 * function of its own that only old programs call. */
@@ -145,11 +218,32 @@ static struct site *site_at(struct allocator *allocator, __u64 vaddr)
 	return NULL;
 }
 
-static int add_sites(struct reader *reader, struct error *error)
+static int add_site(struct reader *reader, enum ap_function function, const char *name, __u64 vaddr,
+		    __u64 size, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	struct site *site;
+
+	if (allocator->n_sites == MAX_SITES)
+		return error__set(error, -EFBIG, "%s has more than %d functions of an allocator",
+				  allocator->path, MAX_SITES);
+	site = &allocator->sites[allocator->n_sites];
+	site->function = function;
+	site->entry_vaddr = vaddr;
+	site->size = size;
+	if (elf_file__vaddr_to_offset(reader->elf, vaddr, &site->entry_offset))
+		return error__set(error, -ENOEXEC,
+				  "%s has its %s outside of the file (0x%llx): it is damaged",
+				  allocator->path, name, (unsigned long long)vaddr);
+	allocator->n_sites++;
+	return 0;
+}
+
+static int add_c_sites(struct reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 
-	for (int function = 0; function < AP_FUNCTIONS; function++) {
+	for (int function = 0; function < AP_C_FUNCTIONS; function++) {
 		const struct choice *choice = &reader->choices[function];
 		struct site *site;
 
@@ -163,26 +257,109 @@ static int add_sites(struct reader *reader, struct error *error)
 				allocator->path, profile__function_name(function));
 		site = site_at(allocator, choice->vaddr);
 		if (!site) {
-			site = &allocator->sites[allocator->n_sites++];
-			site->function = (enum ap_function)function;
-			site->entry_vaddr = choice->vaddr;
-			site->size = choice->size;
-			if (elf_file__vaddr_to_offset(reader->elf, choice->vaddr,
-						      &site->entry_offset))
-				return error__set(
-					error, -ENOEXEC,
-					"%s has its %s outside of the file (0x%llx): it is "
-					"damaged",
-					allocator->path, profile__function_name(function),
-					(unsigned long long)choice->vaddr);
-			if (choice->vaddr < reader->lowest_entry)
-				reader->lowest_entry = choice->vaddr;
-			if (choice->vaddr > reader->highest_entry)
-				reader->highest_entry = choice->vaddr;
+			enum interface_family family;
+			const char *name = profile__function_name(function);
+			int err = add_site(reader, (enum ap_function)function, name, choice->vaddr,
+					   choice->size, error);
+
+			if (err)
+				return err;
+			site = &allocator->sites[allocator->n_sites - 1];
+			site->interface = interface__find(name, &family);
 		}
 		site->names |= 1u << function;
 	}
 	return 0;
+}
+
+static bool has_family(const struct reader *reader, enum interface_family family)
+{
+	if (family != INTERFACE_CPLUSPLUS)
+		return reader->has_malloc[family] && reader->has_free[family];
+	for (int i = 0; i < INTERFACE_FAMILIES; i++)
+		if (reader->has_malloc[i] && reader->has_free[i])
+			return true;
+	return false;
+}
+
+static int add_candidate_site(struct reader *reader, const struct candidate *candidate,
+			      struct error *error)
+{
+	const struct interface_function *interface = candidate->interface;
+	struct allocator *allocator = reader->allocator;
+	struct site *site = site_at(allocator, candidate->vaddr);
+	int err;
+
+	if (!site) {
+		err = add_site(reader, interface->function, interface->name, candidate->vaddr,
+			       candidate->size, error);
+		if (err)
+			return err;
+		site = &allocator->sites[allocator->n_sites - 1];
+		site->interface = interface;
+		site->is_own = interface->kind == INTERFACE_OWN;
+	} else if (interface->function < site->function) {
+		site->function = interface->function;
+		site->interface = interface;
+	}
+	site->names |= 1u << interface->function;
+	site->throws |= interface->throws;
+	return addresses__add(&reader->starts, candidate->vaddr);
+}
+
+/* Keeps the order of those of one function: what a C library has comes first. */
+static void sort_sites(struct allocator *allocator)
+{
+	for (size_t i = 1; i < allocator->n_sites; i++) {
+		struct site site = allocator->sites[i];
+		size_t at = i;
+
+		for (; at && allocator->sites[at - 1].function > site.function; at--)
+			allocator->sites[at] = allocator->sites[at - 1];
+		allocator->sites[at] = site;
+	}
+}
+
+static void settle_sites(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+
+	sort_sites(allocator);
+	reader->lowest_entry = UINT64_MAX;
+	reader->highest_entry = 0;
+	allocator->is_described = false;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+
+		if (site->entry_vaddr < reader->lowest_entry)
+			reader->lowest_entry = site->entry_vaddr;
+		if (site->entry_vaddr > reader->highest_entry)
+			reader->highest_entry = site->entry_vaddr;
+		if (!interface_function__is_classic(site->interface))
+			allocator->is_described = true;
+	}
+}
+
+static int add_sites(struct reader *reader, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	int err = 0;
+
+	allocator->sites = calloc(MAX_SITES, sizeof(*allocator->sites));
+	if (!allocator->sites)
+		return -ENOMEM;
+	if (has_family(reader, INTERFACE_C))
+		err = add_c_sites(reader, error);
+	for (size_t i = 0; !err && i < reader->n_candidates; i++) {
+		const struct candidate *candidate = &reader->candidates[i];
+		enum interface_kind kind = candidate->interface->kind;
+
+		if ((kind == INTERFACE_REQUEST || kind == INTERFACE_OWN) &&
+		    has_family(reader, candidate->family))
+			err = add_candidate_site(reader, candidate, error);
+	}
+	settle_sites(reader);
+	return err;
 }
 
 static bool site__has_alias(const struct site *site, const char *name)
@@ -216,6 +393,28 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* What a function is called by in all of its sites. */
+static int collect_names(struct allocator *allocator)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+		struct allocator_names *names = &allocator->names[site->function];
+		size_t room = names->n;
+
+		if (site->n_aliases &&
+		    array__reserve(&names->list, &room, names->n + site->n_aliases,
+				   sizeof(*names->list)))
+			return -ENOMEM;
+		for (size_t j = 0; j < site->n_aliases; j++)
+			names->list[names->n++] = site->aliases[j];
+	}
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		if (allocator->names[i].n)
+			qsort(allocator->names[i].list, allocator->names[i].n, sizeof(char *),
+			      compare_names);
+	return 0;
+}
+
 static int add_aliases(struct reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
@@ -227,12 +426,14 @@ static int add_aliases(struct reader *reader)
 			return -ENOMEM;
 	}
 	err = elf_file__for_each_symbol(reader->elf, add_alias, reader);
+	if (!err && allocator->is_described)
+		err = elf_file__for_each_further_symbol(reader->elf, add_alias, reader);
 	if (err)
 		return err;
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		qsort(allocator->sites[i].aliases, allocator->sites[i].n_aliases, sizeof(char *),
 		      compare_names);
-	return 0;
+	return collect_names(allocator);
 }
 
 /* The functions that a call by @name reaches, as far as this file tells. */
@@ -241,7 +442,7 @@ static __u32 names_of(const struct allocator *allocator, const char *name)
 	enum ap_function function = function_of(name);
 	const struct site *site;
 
-	if (function < AP_FUNCTIONS) {
+	if (function < AP_C_FUNCTIONS) {
 		site = allocator__find(allocator, function);
 		return site ? site->names : 1u << function;
 	}
@@ -251,15 +452,57 @@ static __u32 names_of(const struct allocator *allocator, const char *name)
 	return 0;
 }
 
+static int compare_definitions(const void *a, const void *b)
+{
+	const struct definition *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int add_definition(const struct elf_symbol *symbol, void *arg)
+{
+	struct reader *reader = arg;
+
+	if (symbol->type != STT_FUNC || !symbol->is_default)
+		return 0;
+	if (array__reserve(&reader->definitions, &reader->room_definitions,
+			   reader->n_definitions + 1, sizeof(*reader->definitions)))
+		return -ENOMEM;
+	reader->definitions[reader->n_definitions++] =
+		(struct definition){ symbol->name, symbol->value };
+	return 0;
+}
+
+/* Where the slot leads to by the file's own symbols. */
+static void resolve_slot(struct reader *reader, const char *name, struct slot *slot)
+{
+	struct definition key = { .name = name }, *found;
+	struct allocator *allocator = reader->allocator;
+	struct site *site;
+
+	found = reader->n_definitions ? bsearch(&key, reader->definitions, reader->n_definitions,
+						sizeof(key), compare_definitions)
+				      : NULL;
+	if (!found)
+		return;
+	site = site_at(allocator, found->vaddr);
+	if (site)
+		slot->site = site - allocator->sites;
+	else
+		slot->target = found->vaddr;
+}
+
 static int add_slot(const struct elf_slot *elf_slot, void *arg)
 {
 	struct reader *reader = arg;
 	struct slot slot = {
 		.vaddr = elf_slot->vaddr,
 		.names = names_of(reader->allocator, elf_slot->name),
+		.site = -1,
 	};
 
-	if (!slot.names)
+	resolve_slot(reader, elf_slot->name, &slot);
+	if (!slot.names && slot.site < 0 && !slot.target)
 		return 0;
 	if (array__reserve(&reader->slots, &reader->room_slots, reader->n_slots + 1,
 			   sizeof(*reader->slots)))
@@ -268,12 +511,12 @@ static int add_slot(const struct elf_slot *elf_slot, void *arg)
 	return 0;
 }
 
-static __u32 names_of_slot(const struct reader *reader, __u64 vaddr)
+static const struct slot *slot_at(const struct reader *reader, __u64 vaddr)
 {
 	for (size_t i = 0; i < reader->n_slots; i++)
 		if (reader->slots[i].vaddr == vaddr)
-			return reader->slots[i].names;
-	return 0;
+			return &reader->slots[i];
+	return NULL;
 }
 
 static const struct elf_text *text_at(const struct reader *reader, __u64 vaddr)
@@ -295,20 +538,50 @@ static int decode_at(const struct reader *reader, __u64 vaddr, struct disasm_ins
 	return disasm__decode(reader->disasm, text->code + at, text->size - at, vaddr, out);
 }
 
-/* The functions that a PLT stub at @vaddr jumps to, 0 if there is no such stub. */
-static __u32 names_of_stub(const struct reader *reader, __u64 vaddr)
+/* The slot that a PLT stub at @vaddr jumps by, NULL if there is no such stub, or it leads nowhere. */
+static const struct slot *slot_of_stub(const struct reader *reader, __u64 vaddr)
 {
 	struct disasm_insn insn;
 
 	if (reader->n_slots == 0 || decode_at(reader, vaddr, &insn))
-		return 0;
+		return NULL;
 	/* endbr64, with branch protection */
 	if (insn.class == DISASM_OTHER && insn.effects == 0 &&
 	    decode_at(reader, vaddr + insn.length, &insn))
-		return 0;
+		return NULL;
 	if (insn.class != DISASM_JUMP_INDIRECT || !insn.has_slot)
-		return 0;
-	return names_of_slot(reader, insn.slot);
+		return NULL;
+	return slot_at(reader, insn.slot);
+}
+
+/* Where a jump or a call leads. */
+struct way {
+	const struct site *site; /* NULL: to none of this file */
+	__u32 names;		 /* mask of the functions that are reached */
+	__u64 target;		 /* another function of the file that a slot names, or 0 */
+};
+
+static struct way way_of(const struct reader *reader, const struct disasm_insn *insn)
+{
+	const struct slot *slot = NULL;
+	struct way way = { 0 };
+
+	if (insn->has_target) {
+		way.site = site_at(reader->allocator, insn->target);
+		if (!way.site)
+			slot = slot_of_stub(reader, insn->target);
+	} else if (insn->has_slot) {
+		slot = slot_at(reader, insn->slot);
+	}
+	if (slot) {
+		if (slot->site >= 0)
+			way.site = &reader->allocator->sites[slot->site];
+		way.names = slot->names;
+		way.target = slot->target;
+	}
+	if (way.site)
+		way.names |= way.site->names;
+	return way;
 }
 
 static void note_branch(struct reader *reader, __u64 target)
@@ -336,82 +609,205 @@ static void note_return(struct reader *reader, __u64 vaddr)
 		reader->err = addresses__add(&reader->returns, vaddr);
 }
 
-/* How the function may be left. A jump to another function is followed if that is in the same text; what
- * it jumps to through a table or a stub is not known, unless it is a function that is probed too. */
-static void note_end(struct reader *reader, const struct disasm_insn *insn)
+static bool frees(const struct site *site)
 {
-	__u64 target;
+	return AP_FREEING >> site->function & 1;
+}
 
-	if (reader->allocator->sites[reader->current].function == AP_FREE || reader->err)
+static void note_return_instruction(struct reader *reader, __u64 vaddr)
+{
+	if (array__reserve(&reader->ends, &reader->room_ends, reader->n_ends + 1,
+			   sizeof(*reader->ends)))
+		reader->err = -ENOMEM;
+	else
+		reader->ends[reader->n_ends++] = (struct end){ reader->current, vaddr };
+}
+
+/* How the function may be left. A jump to another function is followed if that is in the same text; what
+ * it jumps to through a table or a stub is not known, unless it is a function that is probed too, or another
+ * of the file. */
+static void note_end(struct reader *reader, const struct disasm_insn *insn, const struct way *way)
+{
+	bool *leaves_unseen = &reader->leaves_unseen[reader->current];
+
+	if (reader->err)
 		return;
 	if (insn->class == DISASM_RET) {
-		if (reader->ends.n >= MAX_ENDS)
-			reader->leaves_unseen = true;
+		if (reader->n_ends >= MAX_RETURNS)
+			reader->err = -EFBIG;
 		else
-			reader->err = addresses__add(&reader->ends, insn->vaddr);
+			note_return_instruction(reader, insn->vaddr);
 	} else if (insn->class == DISASM_JUMP_INDIRECT) {
-		if (!insn->has_slot || !names_of_slot(reader, insn->slot))
-			reader->leaves_unseen = true;
+		*leaves_unseen |= !way->names && !way->target;
 	} else if (insn->class == DISASM_JUMP || insn->class == DISASM_JUMP_CONDITIONAL) {
-		target = insn->target;
-		if (!insn->has_target || text_at(reader, target) != text_at(reader, insn->vaddr))
-			reader->leaves_unseen |=
-				!insn->has_target || !names_of_stub(reader, target);
+		if (!insn->has_target ||
+		    text_at(reader, insn->target) != text_at(reader, insn->vaddr))
+			*leaves_unseen |= !way->names && !way->target;
 	}
 }
 
-static bool visit(const struct disasm_insn *insn, void *arg)
+static void note_jump(struct reader *reader, const struct site *to)
+{
+	size_t at = to - reader->allocator->sites;
+
+	if (at == reader->current || reader->err)
+		return;
+	reader->allocator->sites[reader->current].may_jump = true;
+	for (size_t i = 0; i < reader->n_edges; i++)
+		if (reader->edges[i].from == reader->current && reader->edges[i].to == at)
+			return;
+	if (array__reserve(&reader->edges, &reader->room_edges, reader->n_edges + 1,
+			   sizeof(*reader->edges)))
+		reader->err = -ENOMEM;
+	else
+		reader->edges[reader->n_edges++] = (struct edge){ reader->current, at };
+}
+
+static void note_continuation(struct reader *reader, __u64 vaddr)
+{
+	for (size_t i = 0; i < reader->continuations.n; i++)
+		if (reader->continuations.at[i] == vaddr)
+			return;
+	if (reader->continuations.n >= MAX_CONTINUATIONS)
+		reader->leaves_unseen[reader->current] = true;
+	else if (!reader->err)
+		reader->err = addresses__add(&reader->continuations, vaddr);
+}
+
+static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 {
 	struct reader *reader = arg;
 	struct site *site = &reader->allocator->sites[reader->current];
-	const struct site *other;
-	__u32 names = 0;
+	struct way way = { 0 };
 
-	note_end(reader, insn);
 	switch (insn->class) {
 	case DISASM_CALL:
 	case DISASM_CALL_INDIRECT:
 		note_return(reader, insn->vaddr + insn->length);
 		if (insn->has_target)
 			note_branch(reader, insn->target);
-		return false;
+		return FLOW_PASS;
 	case DISASM_JUMP:
 	case DISASM_JUMP_CONDITIONAL:
-		if (!insn->has_target)
-			return false;
-		note_branch(reader, insn->target);
-		other = site_at(reader->allocator, insn->target);
-		names = other ? other->names : names_of_stub(reader, insn->target);
+		if (insn->has_target)
+			note_branch(reader, insn->target);
 		break;
 	case DISASM_JUMP_INDIRECT:
-		if (insn->has_slot)
-			names = names_of_slot(reader, insn->slot);
+	case DISASM_RET:
 		break;
 	default:
-		return false;
+		return FLOW_PASS;
 	}
+	way = way_of(reader, insn);
+	note_end(reader, insn, &way);
+	if (way.site)
+		note_jump(reader, way.site);
+	else if (way.target)
+		note_continuation(reader, way.target);
 	/* Not to itself. */
-	site->tail_calls |= names & ~site->names;
-	return names == 0;
+	site->tail_calls |= way.names & ~site->names;
+	return way.names || way.target ? FLOW_PASS : FLOW_FOLLOW;
+}
+
+static int walk_flow(struct reader *reader, __u64 entry, flow_fn fn)
+{
+	const struct elf_text *text = text_at(reader, entry);
+	int err;
+
+	if (!text)
+		return -ENOENT;
+	err = flow__walk(reader->disasm, text, reader->starts.at, reader->starts.n, entry, fn,
+			 reader);
+	return err ? err : reader->err;
+}
+
+/* Whether the site that was walked does nothing in the end but jump to others. */
+static bool always_jumps(const struct reader *reader, size_t first_end)
+{
+	return reader->allocator->sites[reader->current].may_jump && first_end == reader->n_ends &&
+	       !reader->leaves_unseen[reader->current];
 }
 
 static int walk_flows(struct reader *reader)
 {
-	const struct allocator *allocator = reader->allocator;
+	struct allocator *allocator = reader->allocator;
 
 	for (size_t i = 0; i < allocator->n_sites; i++) {
-		__u64 entry = allocator->sites[i].entry_vaddr;
-		const struct elf_text *text = text_at(reader, entry);
+		size_t first_end = reader->n_ends;
 		int err;
 
-		if (!text)
-			return -ENOENT;
 		reader->current = i;
-		err = flow__walk(reader->disasm, text, reader->starts.at, reader->starts.n, entry,
-				 visit, reader);
-		if (err || reader->err)
-			return err ? err : reader->err;
+		reader->continuations.n = 0;
+		err = walk_flow(reader, allocator->sites[i].entry_vaddr, visit);
+		for (size_t j = 0; !err && j < reader->continuations.n; j++)
+			err = walk_flow(reader, reader->continuations.at[j], visit);
+		if (err)
+			return err;
+		allocator->sites[i].must_jump = always_jumps(reader, first_end);
 	}
+	return 0;
+}
+
+/* What comes behind a call of a site, or a jump to one, is no way of its own to return. */
+static enum flow_step visit_forwarding(const struct disasm_insn *insn, void *arg)
+{
+	struct reader *reader = arg;
+	struct way way;
+
+	switch (insn->class) {
+	case DISASM_RET:
+		reader->gets_by_itself = true;
+		return FLOW_PASS;
+	case DISASM_CALL:
+	case DISASM_CALL_INDIRECT:
+	case DISASM_JUMP:
+	case DISASM_JUMP_CONDITIONAL:
+	case DISASM_JUMP_INDIRECT:
+		way = way_of(reader, insn);
+		if (way.names)
+			return insn->class == DISASM_JUMP_CONDITIONAL ? FLOW_PASS : FLOW_STOP;
+		return insn->class == DISASM_CALL ? FLOW_PASS : FLOW_FOLLOW;
+	default:
+		return FLOW_PASS;
+	}
+}
+
+static bool is_operator(const struct site *site)
+{
+	return site->names & (1U << AP_NEW | 1U << AP_DELETE) && site->interface->name[0] == '_';
+}
+
+/*
+ * The operators of a C++ library call malloc and free, whose calls are what counts: by these a program with that
+ * library inside is counted as one that is linked to it. Only who gets memory by other means has operators that are
+ * requests. Removes the others.
+ */
+static int drop_forwarding_operators(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+	size_t n = 0;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		int err;
+
+		if (allocator->sites[i].function != AP_NEW)
+			continue;
+		reader->gets_by_itself = false;
+		err = walk_flow(reader, allocator->sites[i].entry_vaddr, visit_forwarding);
+		if (err || reader->gets_by_itself)
+			return err;
+	}
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		struct site *site = &allocator->sites[i];
+
+		if (!is_operator(site))
+			allocator->sites[n++] = *site;
+	}
+	if (n == allocator->n_sites)
+		return 0;
+	memset(allocator->sites + n, 0, (allocator->n_sites - n) * sizeof(*allocator->sites));
+	allocator->n_sites = n;
+	settle_sites(reader);
 	return 0;
 }
 
@@ -436,7 +832,8 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
  */
 static void find_core(struct reader *reader)
 {
-	static const enum ap_function basic[] = { AP_MALLOC, AP_CALLOC, AP_REALLOC, AP_FREE };
+	const __u32 basic = 1U << AP_MALLOC | 1U << AP_CALLOC | 1U << AP_REALLOC | 1U << AP_FREE;
+	const struct allocator *allocator = reader->allocator;
 	__u64 start = UINT64_MAX;
 	__u64 end = 0;
 
@@ -444,15 +841,16 @@ static void find_core(struct reader *reader)
 	reader->core_end = UINT64_MAX;
 	if (!elf_file__is_program(reader->elf))
 		return;
-	for (size_t i = 0; i < sizeof(basic) / sizeof(basic[0]); i++) {
-		const struct choice *choice = &reader->choices[basic[i]];
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
 
-		if (!choice->found)
+		if (!(basic >> site->interface->function & 1) ||
+		    !interface_function__is_classic(site->interface))
 			continue;
-		if (choice->vaddr < start)
-			start = choice->vaddr;
-		if (choice->vaddr + choice->size > end)
-			end = choice->vaddr + choice->size;
+		if (site->entry_vaddr < start)
+			start = site->entry_vaddr;
+		if (site->entry_vaddr + site->size > end)
+			end = site->entry_vaddr + site->size;
 	}
 	if (end - start > MAX_CORE)
 		end = start;
@@ -598,8 +996,8 @@ static int read_starts(struct reader *reader)
  * defines none of these but __libc_start_main, where it is static. */
 static int find_known(const struct elf_symbol *symbol, void *arg)
 {
-	static const char *const names[] = { "mallctl", "je_mallctl", "mi_version", "tc_version",
-					     "__libc_malloc_impl" };
+	static const char *const names[] = { "mallctl",	   "je_mallctl", "_rjem_mallctl",
+					     "mi_version", "tc_version", "__libc_malloc_impl" };
 	struct reader *reader = arg;
 	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
 
@@ -612,26 +1010,110 @@ static int find_known(const struct elf_symbol *symbol, void *arg)
 	       (!strcmp(symbol->name, "__libc_malloc") || !strcmp(symbol->name, "default_malloc"));
 }
 
+static bool is_known(struct reader *reader)
+{
+	return elf_file__for_each_symbol(reader->elf, find_known, reader) > 0 ||
+	       (reader->allocator->is_described &&
+		elf_file__for_each_further_symbol(reader->elf, find_known, reader) > 0);
+}
+
+/* Which sites' return instructions are probed: of a well-known allocator those that an exception may leave,
+ * and what these end in a jump to. */
+static void choose_ends(struct reader *reader, bool known, bool at_instructions[MAX_SITES])
+{
+	const struct allocator *allocator = reader->allocator;
+	bool more = true;
+
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		at_instructions[i] =
+			!frees(&allocator->sites[i]) && (!known || allocator->sites[i].throws);
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < reader->n_edges; i++) {
+			const struct edge *edge = &reader->edges[i];
+
+			if (!at_instructions[edge->from] || at_instructions[edge->to])
+				continue;
+			at_instructions[edge->to] = more = true;
+		}
+	}
+}
+
+static int take_ends(struct reader *reader, const bool at_instructions[MAX_SITES])
+{
+	struct allocator *allocator = reader->allocator;
+	struct addresses offsets = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < reader->n_ends; i++) {
+		__u64 offset;
+
+		if (!at_instructions[reader->ends[i].site])
+			continue;
+		err = elf_file__vaddr_to_offset(reader->elf, reader->ends[i].vaddr, &offset)
+			      ? -ENOEXEC
+			      : addresses__add(&offsets, offset);
+	}
+	addresses__sort(&offsets);
+	if (!err && offsets.n > MAX_ENDS)
+		err = -E2BIG;
+	if (err) {
+		free(offsets.at);
+		return err;
+	}
+	allocator->return_offsets = offsets.at;
+	allocator->n_return_offsets = offsets.n;
+	return 0;
+}
+
+static bool has_end(const struct reader *reader, size_t site)
+{
+	for (size_t i = 0; i < reader->n_ends; i++)
+		if (reader->ends[i].site == site)
+			return true;
+	return false;
+}
+
+/* How the returns of a site are to be seen. A well-known allocator's operator new may leave by unseen ways where it
+ * has no memory: that call is among those that did not return. */
+static enum allocator_returns returns_of(const struct reader *reader, size_t i, bool known,
+					 bool at_instructions)
+{
+	const struct site *site = &reader->allocator->sites[i];
+
+	if (known && !site->throws)
+		return RETURNS_PROBED;
+	if (!at_instructions || (!known && reader->leaves_unseen[i]))
+		return RETURNS_UNKNOWN;
+	return has_end(reader, i) || site->must_jump ? RETURNS_AT_INSTRUCTIONS : RETURNS_UNKNOWN;
+}
+
 /* Decides how returns are to be seen, and where. */
 static int find_ends(struct reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
+	bool at_instructions[MAX_SITES], known = is_known(reader), all = true, any = false;
+	int err;
 
-	allocator->returns = RETURNS_UNKNOWN;
-	if (elf_file__for_each_symbol(reader->elf, find_known, reader) > 0) {
-		allocator->returns = RETURNS_PROBED;
-		return 0;
+	choose_ends(reader, known, at_instructions);
+	err = take_ends(reader, at_instructions);
+	if (err && err != -E2BIG)
+		return err;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		struct site *site = &allocator->sites[i];
+
+		site->returns = returns_of(reader, i, known, at_instructions[i] && !err);
+		if (frees(site) || site->is_own)
+			continue;
+		all &= site->returns != RETURNS_UNKNOWN;
+		any |= has_end(reader, i);
 	}
-	if (reader->leaves_unseen || !reader->ends.n)
+	if (known || (all && any))
 		return 0;
-	addresses__sort(&reader->ends);
-	for (size_t i = 0; i < reader->ends.n; i++)
-		if (elf_file__vaddr_to_offset(reader->elf, reader->ends.at[i], &reader->ends.at[i]))
-			return -ENOEXEC;
-	allocator->returns = RETURNS_AT_INSTRUCTIONS;
-	allocator->return_offsets = reader->ends.at;
-	allocator->n_return_offsets = reader->ends.n;
-	reader->ends = (struct addresses){ 0 };
+	/* One that cannot be seen spoils what is known of the others' blocks. */
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		allocator->sites[i].returns = RETURNS_UNKNOWN;
+	allocator->n_return_offsets = 0;
 	return 0;
 }
 
@@ -675,14 +1157,26 @@ static int check_entries(const struct reader *reader, struct error *error)
 static int read_code(struct reader *reader, enum site_policy policy)
 {
 	struct allocator *allocator = reader->allocator;
-	int err = add_aliases(reader);
+	int err = disasm__new(&reader->disasm);
 
 	if (!err)
-		err = elf_file__for_each_slot(reader->elf, add_slot, reader);
-	if (!err)
 		err = read_starts(reader);
+	if (!err && allocator->is_described)
+		err = elf_file__for_each_symbol(reader->elf, add_definition, reader);
+	if (!err && reader->n_definitions)
+		qsort(reader->definitions, reader->n_definitions, sizeof(*reader->definitions),
+		      compare_definitions);
+	if (!err && allocator->is_described) {
+		/* Slots are of sites, of which then there are fewer. */
+		err = elf_file__for_each_slot(reader->elf, add_slot, reader);
+		if (!err)
+			err = drop_forwarding_operators(reader);
+		reader->n_slots = 0;
+	}
 	if (!err)
-		err = disasm__new(&reader->disasm);
+		err = add_aliases(reader);
+	if (!err)
+		err = elf_file__for_each_slot(reader->elf, add_slot, reader);
 	if (!err)
 		err = walk_flows(reader);
 	if (!err)
@@ -706,9 +1200,13 @@ static int read_allocator(struct reader *reader, enum site_policy policy, struct
 	struct allocator *allocator = reader->allocator;
 	int err = elf_file__for_each_symbol(reader->elf, choose_symbol, reader);
 
+	reader->has_malloc[INTERFACE_C] = reader->choices[AP_MALLOC].found;
+	reader->has_free[INTERFACE_C] = reader->choices[AP_FREE].found;
+	if (!err && (has_family(reader, INTERFACE_CPLUSPLUS) || elf_file__is_program(reader->elf)))
+		err = elf_file__for_each_further_symbol(reader->elf, choose_further_symbol, reader);
 	if (err)
 		goto failed;
-	if (!reader->choices[AP_MALLOC].found || !reader->choices[AP_FREE].found)
+	if (!has_family(reader, INTERFACE_CPLUSPLUS))
 		return error__set(error, -ENOENT,
 				  "%s defines no allocator: it has no malloc and free of its own",
 				  allocator->path);
@@ -759,7 +1257,11 @@ out:
 	free(reader.slots);
 	free(reader.starts.at);
 	free(reader.returns.at);
-	free(reader.ends.at);
+	free(reader.continuations.at);
+	free(reader.ends);
+	free(reader.edges);
+	free(reader.candidates);
+	free(reader.definitions);
 	disasm__free(reader.disasm);
 	elf_file__free(reader.elf);
 	allocator__free(reader.allocator);
@@ -775,6 +1277,9 @@ void allocator__free(struct allocator *allocator)
 			free(allocator->sites[i].aliases[j]);
 		free(allocator->sites[i].aliases);
 	}
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		free(allocator->names[i].list);
+	free(allocator->sites);
 	free(allocator->internal_returns);
 	free(allocator->return_offsets);
 	free(allocator->path);

@@ -13,6 +13,8 @@
 #include "abi.h"
 #include "error.h"
 
+struct interface_function;
+
 /* Farther from the entry no site is looked for, in bytes. */
 #define SITE_MAX_DISTANCE 64
 
@@ -49,6 +51,12 @@ struct site {
 	char instruction[64]; /* the probed instruction, AT&T syntax; cut where it is longer */
 	char reason[192];     /* why @emulated is false, a clause for people; "" where it is true */
 	__u32 tail_calls;     /* mask of the functions that this one ends in a jump to */
+	const struct interface_function *interface; /* what its arguments are */
+	bool is_own;	/* not called to get or give back memory, but it calls what is */
+	bool throws;	/* it may be left by an exception */
+	bool may_jump;	/* it may end in a jump to another site, */
+	bool must_jump; /* always */
+	enum allocator_returns returns;
 };
 
 struct allocator {
@@ -56,8 +64,16 @@ struct allocator {
 	char build_id[129]; /* lower-case hex digits, "" if none */
 	__u64 text_start;   /* vaddr range that holds all executable segments */
 	__u64 text_end;
-	struct site sites[AP_FUNCTIONS]; /* by ascending function, each address once */
+	/* By ascending function, each address once. Where it has other functions than a C library several
+	 * may have the same. */
+	struct site *sites;
 	size_t n_sites;
+	bool is_described; /* so they are: struct ap_site.described */
+	/* The other names of all sites of a function, as in site.aliases, whose strings they are. */
+	struct allocator_names {
+		char **list;
+		size_t n;
+	} names[AP_FUNCTIONS];
 	/* Sorted vaddrs: a hit whose return address is one of them was called by the allocator
 	 * itself. Behind all calls in the probed functions, and behind all direct calls to them; in
 	 * a program that contains its allocator, only those from the code between them. */
@@ -66,8 +82,7 @@ struct allocator {
 	/* Only forwards to another allocator: it looks symbols up and has no means to get memory
 	 * from the kernel. Its calls would be counted twice. */
 	bool is_wrapper;
-	enum allocator_returns returns;
-	/* File offsets of all return instructions of the allocating functions, sorted; with
+	/* File offsets of all return instructions of the functions with
 	 * RETURNS_AT_INSTRUCTIONS, else none. */
 	__u64 *return_offsets;
 	size_t n_return_offsets;

@@ -231,7 +231,7 @@ static bool select_cost(const struct reading *reading, const struct profile_coun
 	const struct profile_estimate *estimate;
 	struct selection selection;
 
-	if (count->function == AP_FREE)
+	if (profile__function_frees(count->function))
 		return false;
 	if (reading->input->counts)
 		selection = reading->input->counts[count->id - 1];

@@ -457,9 +457,8 @@ static Elf_Data *version_data(struct elf_file *file, size_t dynsym_index)
 	return data;
 }
 
-int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg)
+static int for_each_symbol_of(struct elf_file *file, GElf_Word type, elf_symbol_fn fn, void *arg)
 {
-	GElf_Word type = elf_file__is_static(file) ? SHT_SYMTAB : SHT_DYNSYM;
 	Elf_Data *versions = NULL;
 	Elf_Data *data;
 	GElf_Shdr shdr;
@@ -498,6 +497,17 @@ int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg
 			return ret;
 	}
 	return 0;
+}
+
+int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg)
+{
+	return for_each_symbol_of(file, elf_file__is_static(file) ? SHT_SYMTAB : SHT_DYNSYM, fn,
+				  arg);
+}
+
+int elf_file__for_each_further_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg)
+{
+	return elf_file__is_static(file) ? 0 : for_each_symbol_of(file, SHT_SYMTAB, fn, arg);
 }
 
 bool elf_file__imports(struct elf_file *file, const char *name)

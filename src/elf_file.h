@@ -82,6 +82,9 @@ int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out);
  * .symtab. 0 also without a table. */
 int elf_file__for_each_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg);
 
+/* What .symtab has of a file that is linked dynamically: local symbols, and the others once more. */
+int elf_file__for_each_further_symbol(struct elf_file *file, elf_symbol_fn fn, void *arg);
+
 /* Slots of .got and .got.plt with the symbols that they are for. */
 int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg);
 

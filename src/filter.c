@@ -103,7 +103,7 @@ static int select_all(const struct profile *profile, const struct count_filter *
 		struct selection *selection = &filtered->counts[i], whole;
 
 		*selection = selection_none;
-		if (count->function == AP_FREE)
+		if (profile__function_frees(count->function))
 			continue;
 		filter__whole(profile, &blocks->runs, count, &whole);
 		selection__add(&filtered->whole, &whole);
@@ -171,7 +171,8 @@ static int select_lifetimes(const struct profile *profile, const struct count_fi
 		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
 		const struct profile_count *count = &profile->counts[lifetime->count - 1];
 
-		result[i] = count->function != AP_FREE && count_filter__passes(counts, count) &&
+		result[i] = !profile__function_frees(count->function) &&
+			    count_filter__passes(counts, count) &&
 			    !(suppressed && suppressed[count->stack - 1] >= 0) &&
 			    block_filter__passes(blocks, lifetime);
 	}

@@ -117,7 +117,8 @@ static void narrow_by_functions(struct filter_rule *rule, const struct pattern *
 				bool *allowed)
 {
 	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		bool matches = i != AP_FREE && pattern__match(pattern, profile__function_name(i));
+		bool matches = !profile__function_frees(i) &&
+			       pattern__match(pattern, profile__function_name(i));
 
 		rule->found |= matches;
 		allowed[i] |= matches;

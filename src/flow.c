@@ -61,18 +61,18 @@ static void walk_run(struct walk *walk, __u64 vaddr)
 	while (vaddr < end && vaddr - text->vaddr < text->size) {
 		__u64 at = vaddr - text->vaddr;
 		struct disasm_insn insn;
-		bool follow;
+		enum flow_step step;
 
 		if (!mark(walk, at) || walk->n_insns == FLOW_MAX_INSNS)
 			return;
 		if (disasm__decode(walk->disasm, text->code + at, text->size - at, vaddr, &insn))
 			return;
 		walk->n_insns++;
-		follow = walk->fn(&insn, walk->arg);
-		if (follow && insn.has_target &&
+		step = walk->fn(&insn, walk->arg);
+		if (step == FLOW_FOLLOW && insn.has_target &&
 		    (insn.class == DISASM_JUMP || insn.class == DISASM_JUMP_CONDITIONAL))
 			walk->pending[walk->n_pending++] = insn.target;
-		if (!continues(insn.class))
+		if (step == FLOW_STOP || !continues(insn.class))
 			return;
 		vaddr += insn.length;
 	}

@@ -9,8 +9,14 @@
 /* Instructions of one function at the most; the rest of a longer one is left out. */
 #define FLOW_MAX_INSNS 50000
 
-/* Sees each instruction once. Returns whether to follow its direct jump. */
-typedef bool (*flow_fn)(const struct disasm_insn *insn, void *arg);
+enum flow_step {
+	FLOW_PASS,   /* on to the next instruction, not to where it jumps to */
+	FLOW_FOLLOW, /* to both */
+	FLOW_STOP,   /* to neither */
+};
+
+/* Sees each instruction once. Returns which way the walk goes on. */
+typedef enum flow_step (*flow_fn)(const struct disasm_insn *insn, void *arg);
 
 /*
  * Walks from @entry, inside @text only. @starts (sorted, @n_starts of them) are addresses where

@@ -162,7 +162,7 @@ static void collect_lines(struct fold *fold)
 			filter__whole(profile, NULL, count, &selection);
 		cost = cost__of(options->cost, &selection);
 
-		if (count->function == AP_FREE || !cost)
+		if (profile__function_frees(count->function) || !cost)
 			continue;
 		fold->lines[fold->n_lines++] = (struct line){
 			.comm = options->no_comm ? 0

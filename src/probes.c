@@ -19,6 +19,7 @@
 #include "elf_file.h"
 #include "error.h"
 #include "hash_table.h"
+#include "interface.h"
 #include "libraries.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
@@ -92,7 +93,7 @@ const struct probed_allocator *probes__list(const struct probes *probes, size_t 
 
 bool probes__uses(const struct probes *probes, const struct site *site)
 {
-	return (site->names & probes->options.functions) || site->tail_calls;
+	return (site->names & probes->options.functions) || site->tail_calls || site->may_jump;
 }
 
 static bool is_tail_called(const struct allocator *allocator, enum ap_function function)
@@ -135,13 +136,32 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.tail_calls = site->tail_calls,
 			.tail_called = is_tail_called(allocator, site->function),
 			.recorded = !!(site->names & probes->options.functions),
-			.returns = allocator->returns != RETURNS_UNKNOWN,
+			.returns = site->returns != RETURNS_UNKNOWN,
+			.described = allocator->is_described,
+			.size_argument = site->interface->size,
+			.count_argument = site->interface->count,
+			.pointer_argument = site->interface->pointer,
+			.result = site->interface->result,
+			.may_jump = site->may_jump,
+			.must_jump = site->must_jump,
+			.own = site->is_own,
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
 			return -errno;
 	}
 	return 0;
+}
+
+static bool has_role(const struct probes *probes, const struct site *site, enum probe_role role)
+{
+	if (!is_live(probes))
+		return probes__uses(probes, site);
+	if (AP_FREEING >> site->function & 1)
+		return role == PROBE_FREES;
+	if (role == PROBE_RETURNS || role == PROBE_ENTRIES)
+		return site->returns == RETURNS_PROBED;
+	return role == PROBE_PLAIN_ENTRIES && site->returns != RETURNS_PROBED;
 }
 
 /* The sites that are probed by @role's program; returns how many. */
@@ -153,10 +173,8 @@ static __u32 choose_sites(const struct probes *probes, const struct probed_alloc
 
 	for (size_t i = 0; i < allocator->n_sites; i++) {
 		const struct site *site = &allocator->sites[i];
-		bool is_free = is_live(probes) && site->function == AP_FREE;
 
-		if (is_free != (role == PROBE_FREES) ||
-		    (!is_live(probes) && !probes__uses(probes, site)))
+		if (!has_role(probes, site, role))
 			continue;
 		offsets[n] = site->probe_offset;
 		cookies[n++] = entry->first_site + i;
@@ -167,26 +185,26 @@ static __u32 choose_sites(const struct probes *probes, const struct probed_alloc
 static int attach_role(struct probes *probes, struct probed_allocator *entry, int fd,
 		       enum probe_role role, struct bpf_program *program, struct error *error)
 {
-	__u64 offsets[AP_FUNCTIONS], cookies[AP_FUNCTIONS];
+	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL;
 	const struct probes_options *options = &probes->options;
+	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets;
 	struct attachment_request request = {
 		.program = program,
 		.multi = options->multi,
 		.fd = fd,
 		.path = entry->path,
 		.pid = options->pid,
-		.offsets = offsets,
-		.cookies = cookies,
 	};
-	_cleanup_(free_ptr) __u64 *no_cookies = NULL;
 
+	offsets = calloc(room + 1, sizeof(*offsets));
+	cookies = calloc(room + 1, sizeof(*cookies));
+	if (!offsets || !cookies)
+		return -ENOMEM;
+	request.offsets = offsets;
+	request.cookies = cookies;
 	if (role == PROBE_RETURN_INSTRUCTIONS) {
 		request.n = entry->allocator->n_return_offsets;
 		request.offsets = entry->allocator->return_offsets;
-		no_cookies = calloc(request.n + 1, sizeof(*no_cookies));
-		if (!no_cookies)
-			return -ENOMEM;
-		request.cookies = no_cookies;
 	} else {
 		request.n = choose_sites(probes, entry, role, offsets, cookies);
 	}
@@ -197,30 +215,55 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 	return request.n ? attachment__new(&request, &entry->attachments[role], error) : 0;
 }
 
+static bool all_return_probed(const struct allocator *allocator)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].returns != RETURNS_PROBED)
+			return false;
+	return true;
+}
+
+static void tell_unfollowed(struct probed_allocator *entry, const struct site *site)
+{
+	if (!entry->allocator->is_described)
+		snprintf(
+			entry->live_gap, sizeof(entry->live_gap),
+			"not followed: where its functions return cannot be told from its code, and "
+			"return probes might disturb a malloc of the program's own");
+	else if (!entry->live_gap[0])
+		snprintf(entry->live_gap, sizeof(entry->live_gap),
+			 "not followed: where its %s returns cannot be told from its code",
+			 site->n_aliases ? site->aliases[0] : site->interface->name);
+}
+
 /* Returns before entries and frees before returns, so that what is seen to begin is seen to end. */
 static int attach_live(struct probes *probes, struct probed_allocator *entry, int fd,
 		       struct error *error)
 {
 	const struct probes_options *options = &probes->options;
-	enum allocator_returns returns = entry->allocator->returns;
-	struct bpf_program *entries = options->program;
+	struct bpf_program *entries = options->session_program, *plain = options->program;
+	const struct allocator *allocator = entry->allocator;
 	int err;
 
-	err = attach_role(probes, entry, fd, PROBE_FREES, options->free_program, error);
-	if (!err && returns == RETURNS_AT_INSTRUCTIONS)
+	err = attach_role(probes, entry, fd, PROBE_FREES,
+			  allocator->is_described ? options->described_free_program
+						  : options->free_program,
+			  error);
+	if (!err)
 		err = attach_role(probes, entry, fd, PROBE_RETURN_INSTRUCTIONS,
 				  options->return_instruction_program, error);
-	if (!err && returns == RETURNS_PROBED && options->session_program)
-		entries = options->session_program;
-	else if (!err && options->load_program)
-		err = options->load_program(options->context, &entries, error);
-	else if (!err && returns == RETURNS_PROBED)
+	if (!err && !entries) {
 		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
-	if (returns == RETURNS_UNKNOWN)
-		snprintf(
-			entry->live_gap, sizeof(entry->live_gap),
-			"not followed: where its functions return cannot be told from its code, and "
-			"return probes might disturb a malloc of the program's own");
+		entries = options->program;
+	}
+	if (!err && options->load_program && !all_return_probed(allocator))
+		err = options->load_program(options->context, &plain, error);
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].returns == RETURNS_UNKNOWN &&
+		    !(AP_FREEING >> allocator->sites[i].function & 1))
+			tell_unfollowed(entry, &allocator->sites[i]);
+	if (!err)
+		err = attach_role(probes, entry, fd, PROBE_PLAIN_ENTRIES, plain, error);
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
 }
 

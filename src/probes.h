@@ -19,6 +19,7 @@ struct error;
 /* What an allocator's probes are for; removed in this order. */
 enum probe_role {
 	PROBE_ENTRIES, /* of the functions, with live of the allocating ones, there with their returns */
+	PROBE_PLAIN_ENTRIES, /* with live, of allocating functions that have no return probes */
 	PROBE_RETURNS,
 	PROBE_RETURN_INSTRUCTIONS,
 	PROBE_FREES, /* with live */
@@ -43,6 +44,8 @@ struct probes_options {
 	/* With live, else NULL: what goes to the return instructions of allocators whose returns must
 	 * not be probed, and to free. */
 	struct bpf_program *return_instruction_program, *free_program;
+	struct bpf_program
+		*described_free_program; /* the same of those with struct allocator.is_described */
 	/* What goes to returns, besides @program, which goes to the entries; or NULL and */
 	struct bpf_program *return_program;
 	/* this, which goes to the entries with their returns instead of @program, */

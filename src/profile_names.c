@@ -17,11 +17,29 @@ static const char *const function_names[AP_FUNCTIONS] = {
 	[AP_VALLOC] = "valloc",
 	[AP_PVALLOC] = "pvalloc",
 	[AP_FREE] = "free",
+	[AP_NEW] = "new",
+	[AP_DELETE] = "delete",
+	[AP_FREE_SIZED] = "free_sized",
+	[AP_MALLOCX] = "mallocx",
+	[AP_RALLOCX] = "rallocx",
+	[AP_XALLOCX] = "xallocx",
+	[AP_DALLOCX] = "dallocx",
+	[AP_SDALLOCX] = "sdallocx",
 };
 
 const char *profile__function_name(enum ap_function function)
 {
 	return (unsigned int)function < AP_FUNCTIONS ? function_names[function] : "unknown";
+}
+
+bool profile__function_frees(enum ap_function function)
+{
+	return AP_FREEING >> function & 1;
+}
+
+bool profile__function_reallocates(enum ap_function function)
+{
+	return AP_REALLOCATING >> function & 1;
 }
 
 const char *profile__lost_name(enum ap_lost reason)

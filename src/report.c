@@ -87,7 +87,7 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 		struct report_entry *entry;
 		struct selection whole;
 
-		if (count->function == AP_FREE)
+		if (profile__function_frees(count->function))
 			continue;
 		entry = get_entry(report, &index, seed, count, roots);
 		if (!entry) {

@@ -430,6 +430,7 @@ static int new_probes(struct session *session, pid_t pid)
 	if (session->live) {
 		options.return_instruction_program = skeleton->progs.live_return_instruction;
 		options.free_program = skeleton->progs.live_free;
+		options.described_free_program = skeleton->progs.live_free_described;
 		if (session->sessions) {
 			options.session_program = skeleton->progs.live_session;
 			options.load_program = load_entry;
@@ -788,6 +789,7 @@ __u64 session__recursion_misses(const struct session *session)
 	return recursion_misses(session__entry_program(session)) +
 	       recursion_misses(skeleton->progs.live_return_instruction) +
 	       recursion_misses(skeleton->progs.live_free) +
+	       recursion_misses(skeleton->progs.live_free_described) +
 	       recursion_misses(session->sessions ? skeleton->progs.live_session
 						  : skeleton->progs.live_return);
 }
@@ -853,9 +855,9 @@ static void collect_functions(const struct session *session, struct session_resu
 
 			function->probed = true;
 			sum_site(session, list[i].first_site + j, &function->counts);
-			if (site->n_aliases >= function->n_aliases) {
-				function->aliases = site->aliases;
-				function->n_aliases = site->n_aliases;
+			if (allocator->names[site->function].n >= function->n_aliases) {
+				function->aliases = allocator->names[site->function].list;
+				function->n_aliases = allocator->names[site->function].n;
 			}
 		}
 		if (list[i].gap[0] || list[i].live_gap[0])

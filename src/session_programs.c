@@ -73,6 +73,7 @@ static void choose_programs(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.live_entry, live && !session->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
 	bpf_program__set_autoload(skeleton->progs.live_free, live);
+	bpf_program__set_autoload(skeleton->progs.live_free_described, live);
 	bpf_program__set_autoload(skeleton->progs.live_session, live && session->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return, live && !session->sessions);
 }
@@ -86,6 +87,7 @@ static void configure(struct session *session, int n_cpus)
 
 	set_size(skeleton->maps.processes, limits->processes, true);
 	set_size(skeleton->maps.tail_calls, limits->tail_calls, true);
+	set_size(skeleton->maps.jumps, limits->tail_calls, true);
 	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.records,
@@ -157,6 +159,7 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 		skeleton->progs.live_return,
 		skeleton->progs.live_return_instruction,
 		skeleton->progs.live_free,
+		skeleton->progs.live_free_described,
 		skeleton->progs.gate_event,
 		skeleton->progs.region_event,
 	};

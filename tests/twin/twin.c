@@ -42,8 +42,9 @@ static struct map maps[] = {
 	MAP(modules, false, true),	MAP(scratches, true, false),
 	MAP(processes, false, false),	MAP(stats, true, false),
 	MAP(sites, true, false),	MAP(internal_returns, false, false),
-	MAP(tail_calls, false, false),	MAP(counts_a, false, false),
-	MAP(stacks_sent, false, false), MAP(site_counts, true, false),
+	MAP(tail_calls, false, false),	MAP(jumps, false, false),
+	MAP(counts_a, false, false),	MAP(stacks_sent, false, false),
+	MAP(site_counts, true, false),
 };
 
 #define N_MAPS (sizeof(maps) / sizeof(maps[0]))

@@ -16,6 +16,8 @@
 #include "cleanup.h"
 #include "elf_file.h"
 #include "flow.h"
+#include "interface.h"
+#include "profile.h"
 
 #define BIT(function) (1u << (function))
 
@@ -150,7 +152,7 @@ static void test_libc(void **state)
 	check_sites(allocator);
 	assert_false(allocator->is_wrapper);
 	assert_true(allocator->build_id[0] != '\0');
-	for (int function = 0; function < AP_FUNCTIONS; function++)
+	for (int function = 0; function < AP_C_FUNCTIONS; function++)
 		if (!allocator__find(allocator, (enum ap_function)function))
 			fail_msg("no site for function %d", function);
 	for (int function = AP_MALLOC; function <= AP_REALLOC; function++)
@@ -188,17 +190,17 @@ struct returns {
 	int n;
 };
 
-static bool check_return(const struct disasm_insn *insn, void *arg)
+static enum flow_step check_return(const struct disasm_insn *insn, void *arg)
 {
 	struct returns *returns = arg;
 
 	if (insn->class != DISASM_CALL)
-		return true;
+		return FLOW_FOLLOW;
 	returns->n++;
 	if (allocator__is_internal_return(returns->allocator, insn->vaddr + insn->length))
 		fail_msg("`%s` at %llx in strdup is taken for internal", insn->text,
 			 (unsigned long long)insn->vaddr);
-	return true;
+	return FLOW_FOLLOW;
 }
 
 /* strdup's malloc is the application's, although it comes from the same library. */
@@ -248,9 +250,9 @@ static void test_sites(void **state)
 	struct allocator *allocator = read_data("unit_sites.so");
 
 	check_sites(allocator);
-	assert_int_equal(allocator->n_sites, AP_FUNCTIONS);
+	assert_int_equal(allocator->n_sites, AP_C_FUNCTIONS);
 	assert_int_equal(allocator->n_internal_returns, 0);
-	for (size_t i = 0; i < AP_FUNCTIONS; i++) {
+	for (size_t i = 0; i < AP_C_FUNCTIONS; i++) {
 		const struct site *site = allocator__find(allocator, expected[i].function);
 
 		assert_non_null(site);
@@ -441,14 +443,69 @@ static void test_damaged(void **state)
 	}
 }
 
+struct named {
+	const char *name;
+	enum interface_family family;
+	int function; /* -1: there is none of that name */
+	__u8 size, count, pointer;
+};
+
+static void test_interface(void **state)
+{
+	static const struct named names[] = {
+		{ "malloc", INTERFACE_C, AP_MALLOC, 1, 0, 0 },
+		{ "je_malloc", INTERFACE_JE, AP_MALLOC, 1, 0, 0 },
+		{ "_rjem_sdallocx", INTERFACE_RJEM, AP_SDALLOCX, 0, 0, 1 },
+		{ "tc_new_nothrow", INTERFACE_TC, AP_NEW, 1, 0, 0 },
+		{ "mi_calloc", INTERFACE_MI, AP_CALLOC, 2, 1, 0 },
+		{ "mi_heap_recalloc_aligned_at", INTERFACE_MI, AP_REALLOCARRAY, 4, 3, 2 },
+		{ "_ZnamSt11align_val_tRKSt9nothrow_t", INTERFACE_CPLUSPLUS, AP_NEW, 1, 0, 0 },
+		{ "_ZdlPvmSt11align_val_t", INTERFACE_CPLUSPLUS, AP_DELETE, 0, 0, 1 },
+		/* placement new, and a class's own */
+		{ "_ZnwmPv", INTERFACE_C, -1, 0, 0, 0 },
+		{ "_ZN4PoolnwEm", INTERFACE_C, -1, 0, 0, 0 },
+		{ "xmalloc", INTERFACE_C, -1, 0, 0, 0 },
+		{ "je_", INTERFACE_C, -1, 0, 0, 0 },
+		{ "", INTERFACE_C, -1, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct named *named = &names[i];
+		enum interface_family family = INTERFACE_C;
+		const struct interface_function *found = interface__find(named->name, &family);
+
+		if ((found ? (int)found->function : -1) != named->function)
+			fail_msg("%s is taken for %s", named->name,
+				 found ? found->name : "nothing");
+		if (!found)
+			continue;
+		assert_int_equal(family, named->family);
+		assert_int_equal(found->size, named->size);
+		assert_int_equal(found->count, named->count);
+		assert_int_equal(found->pointer, named->pointer);
+	}
+	/* The programs know these by themselves, whatever their prefix is. */
+	for (int i = 0; i < AP_FUNCTIONS; i++) {
+		enum interface_family family;
+		const struct interface_function *found =
+			interface__find(profile__function_name((enum ap_function)i), &family);
+
+		if (i < AP_C_FUNCTIONS)
+			assert_int_equal(found->function, i);
+		assert_int_equal(found && interface_function__is_classic(found),
+				 i < AP_C_FUNCTIONS);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_libc),	    cmocka_unit_test(test_libc_entries),
-		cmocka_unit_test(test_libc_strdup), cmocka_unit_test(test_sites),
-		cmocka_unit_test(test_calls),	    cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_wrapper),	    cmocka_unit_test(test_static_program),
-		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_interface),      cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_libc_entries),   cmocka_unit_test(test_libc_strdup),
+		cmocka_unit_test(test_sites),	       cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_versions),       cmocka_unit_test(test_wrapper),
+		cmocka_unit_test(test_static_program), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

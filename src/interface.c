@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "interface.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const prefixes[INTERFACE_FAMILIES] = {
+	[INTERFACE_C] = "",	     [INTERFACE_CPLUSPLUS] = "_Z", [INTERFACE_JE] = "je_",
+	[INTERFACE_RJEM] = "_rjem_", [INTERFACE_TC] = "tc_",	   [INTERFACE_MI] = "mi_",
+};
+
+/* Rows are: name, what its calls are counted as; numbers of the arguments that are size, count, pointer. */
+#define C(name, function, ...)                                                                     \
+	{                                                                                          \
+		name, function, .prefixed = true, __VA_ARGS__                                      \
+	}
+#define PLAIN(name, function, ...)                                                                 \
+	{                                                                                          \
+		name, function, __VA_ARGS__                                                        \
+	}
+#define NEW(name, ...)                                                                             \
+	{                                                                                          \
+		name, AP_NEW, .throws = true, __VA_ARGS__                                          \
+	}
+#define THROUGH(name)                                                                              \
+	{                                                                                          \
+		name, AP_MALLOC, INTERFACE_THROUGH                                                 \
+	}
+#define OWN(name, function)                                                                        \
+	{                                                                                          \
+		name, function, INTERFACE_OWN, .pointer = 1                                        \
+	}
+#define IGNORED(name)                                                                              \
+	{                                                                                          \
+		name, AP_MALLOC, INTERFACE_IGNORED, .prefixed = true                               \
+	}
+
+/* The first AP_C_FUNCTIONS rows are those that the programs know, in the order of enum ap_function. */
+static const struct interface_function functions[] = {
+	C("malloc", AP_MALLOC, .size = 1),
+	C("calloc", AP_CALLOC, .size = 2, .count = 1),
+	C("realloc", AP_REALLOC, .size = 2, .pointer = 1),
+	C("reallocarray", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1),
+	C("posix_memalign", AP_POSIX_MEMALIGN, .size = 3),
+	C("aligned_alloc", AP_ALIGNED_ALLOC, .size = 2),
+	C("memalign", AP_MEMALIGN, .size = 2),
+	C("valloc", AP_VALLOC, .size = 1),
+	C("pvalloc", AP_PVALLOC, .size = 1),
+	C("free", AP_FREE, .pointer = 1),
+
+	/* C23, BSD, and what is obsolete */
+	C("free_sized", AP_FREE_SIZED, .pointer = 1),
+	C("free_aligned_sized", AP_FREE_SIZED, .pointer = 1),
+	C("cfree", AP_FREE, .pointer = 1),
+	C("vfree", AP_FREE, .pointer = 1),
+	C("reallocf", AP_REALLOC, .size = 2, .pointer = 1, .result = AP_RESULT_FREES),
+	C("_aligned_malloc", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("__libc_memalign", AP_MEMALIGN, .size = 2),
+	PLAIN("__libc_valloc", AP_VALLOC, .size = 1),
+	PLAIN("__libc_pvalloc", AP_PVALLOC, .size = 1),
+	PLAIN("__posix_memalign", AP_POSIX_MEMALIGN, .size = 3),
+	C("reallocarr", AP_REALLOCARRAY, INTERFACE_THROUGH),
+	IGNORED("malloc_usable_size"),
+	IGNORED("malloc_size"),
+	IGNORED("malloc_good_size"),
+	IGNORED("malloc_trim"),
+	IGNORED("malloc_stats"),
+	IGNORED("malloc_stats_print"),
+	IGNORED("malloc_info"),
+	IGNORED("malloc_get_state"),
+	IGNORED("malloc_set_state"),
+
+	/* C++, also of whoever has names of its own for the operators */
+	NEW("_Znwm", .size = 1),
+	NEW("_Znam", .size = 1),
+	NEW("_ZnwmRKSt9nothrow_t", .size = 1),
+	NEW("_ZnamRKSt9nothrow_t", .size = 1),
+	NEW("_ZnwmSt11align_val_t", .size = 1),
+	NEW("_ZnamSt11align_val_t", .size = 1),
+	NEW("_ZnwmSt11align_val_tRKSt9nothrow_t", .size = 1),
+	NEW("_ZnamSt11align_val_tRKSt9nothrow_t", .size = 1),
+	NEW("_Znwm12__hot_cold_t", .size = 1),
+	NEW("_Znam12__hot_cold_t", .size = 1),
+	NEW("_ZnwmRKSt9nothrow_t12__hot_cold_t", .size = 1),
+	NEW("_ZnamRKSt9nothrow_t12__hot_cold_t", .size = 1),
+	NEW("_ZnwmSt11align_val_t12__hot_cold_t", .size = 1),
+	NEW("_ZnamSt11align_val_t12__hot_cold_t", .size = 1),
+	NEW("_ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t", .size = 1),
+	NEW("_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t", .size = 1),
+	PLAIN("_ZdlPv", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPv", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdlPvm", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPvm", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdlPvRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPvRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdlPvmRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPvmRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdlPvSt11align_val_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPvSt11align_val_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdlPvSt11align_val_tRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPvSt11align_val_tRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdlPvmSt11align_val_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPvmSt11align_val_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdlPvmSt11align_val_tRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+	PLAIN("_ZdaPvmSt11align_val_tRKSt9nothrow_t", AP_DELETE, .pointer = 1),
+
+	/* jemalloc */
+	C("mallocx", AP_MALLOCX, .size = 1),
+	C("rallocx", AP_RALLOCX, .size = 2, .pointer = 1),
+	C("xallocx", AP_XALLOCX, .size = 2, .pointer = 1, .result = AP_RESULT_SIZE_IN_PLACE),
+	C("dallocx", AP_DALLOCX, .pointer = 1),
+	C("sdallocx", AP_SDALLOCX, .pointer = 1),
+	IGNORED("nallocx"),
+	IGNORED("sallocx"),
+
+	/* tcmalloc */
+	NEW("tc_new", .size = 1),
+	NEW("tc_newarray", .size = 1),
+	NEW("tc_new_nothrow", .size = 1),
+	NEW("tc_newarray_nothrow", .size = 1),
+	NEW("tc_new_aligned", .size = 1),
+	NEW("tc_newarray_aligned", .size = 1),
+	NEW("tc_new_aligned_nothrow", .size = 1),
+	NEW("tc_newarray_aligned_nothrow", .size = 1),
+	PLAIN("tc_delete", AP_DELETE, .pointer = 1),
+	PLAIN("tc_deletearray", AP_DELETE, .pointer = 1),
+	PLAIN("tc_delete_nothrow", AP_DELETE, .pointer = 1),
+	PLAIN("tc_deletearray_nothrow", AP_DELETE, .pointer = 1),
+	PLAIN("tc_delete_sized", AP_DELETE, .pointer = 1),
+	PLAIN("tc_deletearray_sized", AP_DELETE, .pointer = 1),
+	PLAIN("tc_delete_aligned", AP_DELETE, .pointer = 1),
+	PLAIN("tc_deletearray_aligned", AP_DELETE, .pointer = 1),
+	PLAIN("tc_delete_aligned_nothrow", AP_DELETE, .pointer = 1),
+	PLAIN("tc_deletearray_aligned_nothrow", AP_DELETE, .pointer = 1),
+	PLAIN("tc_delete_sized_aligned", AP_DELETE, .pointer = 1),
+	PLAIN("tc_deletearray_sized_aligned", AP_DELETE, .pointer = 1),
+	PLAIN("tc_malloc_skip_new_handler", AP_MALLOC, .size = 1),
+
+	/* mimalloc; z is for zeroed, n for a count, c for both, at for an offset of the alignment */
+	PLAIN("mi_malloc_small", AP_MALLOC, .size = 1),
+	PLAIN("mi_zalloc_small", AP_CALLOC, .size = 1),
+	PLAIN("mi_zalloc", AP_CALLOC, .size = 1),
+	PLAIN("mi_mallocn", AP_MALLOC, .size = 2, .count = 1),
+	PLAIN("mi_umalloc", AP_MALLOC, .size = 1),
+	PLAIN("mi_ucalloc", AP_CALLOC, .size = 2, .count = 1),
+	PLAIN("mi_urealloc", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi_ufree", AP_FREE, .pointer = 1),
+	PLAIN("mi_umalloc_small", AP_MALLOC, .size = 1),
+	PLAIN("mi_uzalloc", AP_CALLOC, .size = 1),
+	PLAIN("mi_uzalloc_small", AP_CALLOC, .size = 1),
+	PLAIN("mi_umalloc_aligned", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("mi_uzalloc_aligned", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("mi_reallocn", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1),
+	PLAIN("mi_rezalloc", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi_recalloc", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1),
+	PLAIN("mi_expand", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi__expand", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi_malloc_aligned", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("mi_malloc_aligned_at", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("mi_zalloc_aligned", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("mi_zalloc_aligned_at", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("mi_calloc_aligned", AP_ALIGNED_ALLOC, .size = 2, .count = 1),
+	PLAIN("mi_calloc_aligned_at", AP_ALIGNED_ALLOC, .size = 2, .count = 1),
+	PLAIN("mi_realloc_aligned", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi_realloc_aligned_at", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi_rezalloc_aligned", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi_rezalloc_aligned_at", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("mi_recalloc_aligned", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1),
+	PLAIN("mi_recalloc_aligned_at", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1),
+	PLAIN("mi_aligned_recalloc", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1),
+	PLAIN("mi_aligned_offset_recalloc", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1),
+	PLAIN("mi_free_size", AP_FREE_SIZED, .pointer = 1),
+	PLAIN("mi_free_size_aligned", AP_FREE_SIZED, .pointer = 1),
+	PLAIN("mi_free_aligned", AP_FREE, .pointer = 1),
+	NEW("mi_new", .size = 1),
+	NEW("mi_new_nothrow", .size = 1),
+	NEW("mi_new_aligned", .size = 1),
+	NEW("mi_new_aligned_nothrow", .size = 1),
+	NEW("mi_new_n", .size = 2, .count = 1),
+	NEW("mi_heap_alloc_new", .size = 2),
+	NEW("mi_heap_alloc_new_n", .size = 3, .count = 2),
+	PLAIN("mi_new_realloc", AP_REALLOC, .size = 2, .pointer = 1, .throws = true),
+	PLAIN("mi_new_reallocn", AP_REALLOCARRAY, .size = 3, .count = 2, .pointer = 1,
+	      .throws = true),
+	PLAIN("mi_heap_malloc", AP_MALLOC, .size = 2),
+	PLAIN("mi_heap_malloc_small", AP_MALLOC, .size = 2),
+	PLAIN("mi_heap_zalloc", AP_CALLOC, .size = 2),
+	PLAIN("mi_heap_zalloc_small", AP_CALLOC, .size = 2),
+	PLAIN("mi_heap_calloc", AP_CALLOC, .size = 3, .count = 2),
+	PLAIN("mi_heap_mallocn", AP_MALLOC, .size = 3, .count = 2),
+	PLAIN("mi_heap_realloc", AP_REALLOC, .size = 3, .pointer = 2),
+	PLAIN("mi_heap_reallocn", AP_REALLOCARRAY, .size = 4, .count = 3, .pointer = 2),
+	PLAIN("mi_heap_reallocf", AP_REALLOC, .size = 3, .pointer = 2, .result = AP_RESULT_FREES),
+	PLAIN("mi_heap_rezalloc", AP_REALLOC, .size = 3, .pointer = 2),
+	PLAIN("mi_heap_recalloc", AP_REALLOCARRAY, .size = 4, .count = 3, .pointer = 2),
+	PLAIN("mi_heap_malloc_aligned", AP_ALIGNED_ALLOC, .size = 2),
+	PLAIN("mi_heap_malloc_aligned_at", AP_ALIGNED_ALLOC, .size = 2),
+	PLAIN("mi_heap_zalloc_aligned", AP_ALIGNED_ALLOC, .size = 2),
+	PLAIN("mi_heap_zalloc_aligned_at", AP_ALIGNED_ALLOC, .size = 2),
+	PLAIN("mi_heap_calloc_aligned", AP_ALIGNED_ALLOC, .size = 3, .count = 2),
+	PLAIN("mi_heap_calloc_aligned_at", AP_ALIGNED_ALLOC, .size = 3, .count = 2),
+	PLAIN("mi_heap_realloc_aligned", AP_REALLOC, .size = 3, .pointer = 2),
+	PLAIN("mi_heap_realloc_aligned_at", AP_REALLOC, .size = 3, .pointer = 2),
+	PLAIN("mi_heap_rezalloc_aligned", AP_REALLOC, .size = 3, .pointer = 2),
+	PLAIN("mi_heap_rezalloc_aligned_at", AP_REALLOC, .size = 3, .pointer = 2),
+	PLAIN("mi_heap_recalloc_aligned", AP_REALLOCARRAY, .size = 4, .count = 3, .pointer = 2),
+	PLAIN("mi_heap_recalloc_aligned_at", AP_REALLOCARRAY, .size = 4, .count = 3, .pointer = 2),
+	THROUGH("mi_strdup"),
+	THROUGH("mi_strndup"),
+	THROUGH("mi_realpath"),
+	THROUGH("mi_heap_strdup"),
+	THROUGH("mi_heap_strndup"),
+	THROUGH("mi_heap_realpath"),
+	THROUGH("mi_wcsdup"),
+	THROUGH("mi_mbsdup"),
+	THROUGH("mi_dupenv_s"),
+	THROUGH("mi_wdupenv_s"),
+	OWN("mi_heap_new", AP_MALLOC),
+	OWN("mi_heap_new_in_arena", AP_MALLOC),
+	OWN("mi_heap_new_ex", AP_MALLOC),
+	OWN("mi_heap_delete", AP_FREE),
+	OWN("mi_heap_destroy", AP_FREE),
+	OWN("mi_thread_done", AP_FREE),
+};
+
+const struct interface_function *interface__find(const char *name, enum interface_family *family)
+{
+	const size_t n = sizeof(functions) / sizeof(functions[0]);
+	enum interface_family found = INTERFACE_C;
+	const char *rest = name;
+
+	/* Most of a C++ program's names end here. */
+	if (name[0] == '_' && name[1] == 'Z' && name[2] != 'n' && name[2] != 'd')
+		return NULL;
+	for (int i = INTERFACE_C + 1; i < INTERFACE_FAMILIES; i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			found = i;
+	if (found != INTERFACE_C)
+		rest = name + strlen(prefixes[found]);
+	for (size_t i = 0; i < n; i++) {
+		const struct interface_function *function = &functions[i];
+
+		if (strcmp(function->name, name) != 0 &&
+		    !(function->prefixed && !strcmp(function->name, rest)))
+			continue;
+		*family = found;
+		return function;
+	}
+	return NULL;
+}
+
+bool interface_function__is_classic(const struct interface_function *function)
+{
+	return function < functions + AP_C_FUNCTIONS;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What allocators call their functions, and what these take and return: a table. */
+#ifndef ALLOCPROF_INTERFACE_H
+#define ALLOCPROF_INTERFACE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include "abi.h"
+
+/* Allocators whose names tell them apart; a file may define several. */
+enum interface_family {
+	INTERFACE_C,	     /* malloc */
+	INTERFACE_CPLUSPLUS, /* operator new: of whatever else there is in the file */
+	INTERFACE_JE,	     /* je_malloc */
+	INTERFACE_RJEM,	     /* _rjem_malloc: Rust's tikv-jemallocator */
+	INTERFACE_TC,	     /* tc_malloc */
+	INTERFACE_MI,	     /* mi_malloc */
+	INTERFACE_FAMILIES,
+};
+
+enum interface_kind {
+	INTERFACE_REQUEST, /* its calls count */
+	/* Hands out what it gets by a function of the table, whose calls from it count as those that an
+	 * application makes: strdup. */
+	INTERFACE_THROUGH,
+	INTERFACE_OWN,	   /* calls functions of the table for the allocator's own ends */
+	INTERFACE_IGNORED, /* neither hands out memory nor takes it back */
+};
+
+struct interface_function {
+	const char *name; /* behind the family's prefix where it may have one */
+	enum ap_function function;
+	enum interface_kind kind;
+	/* Numbers of arguments, from 1; 0: it has none. Size times count is what is asked for. */
+	__u8 size, count, pointer;
+	__u8 result;   /* enum ap_result */
+	bool prefixed; /* with the prefixes of all families, too */
+	/* It may be left by an exception, which a return probe must not be in the way of. */
+	bool throws;
+};
+
+/* The function that is called @name, and whose it is; NULL where none is. */
+const struct interface_function *interface__find(const char *name, enum interface_family *family);
+
+/* Whether it is as in a C library, where the programs know the arguments by themselves. */
+bool interface_function__is_classic(const struct interface_function *function);
+
+#endif
