@@ -155,6 +155,8 @@ struct ap_waits {
 	__s64 left_ns;	 /* of the budget; user space fills it up */
 	__u32 n_waiting; /* hits that wait now */
 	__u32 most;	 /* hits that may at a time: each holds a scratch slot; 0: none may */
+	__u32 module;	 /* whose table the last of them waits, or waited, for */
+	__u32 pad;	 /* 0 */
 	__u64 count;	 /* waits so far, */
 	__u64 total_ns;	 /* and how long they took */
 };

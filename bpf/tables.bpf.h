@@ -70,6 +70,7 @@ __noinline int table__await(__u32 module)
 	start_ns = wait__begin();
 	if (!start_ns)
 		return 0;
+	waits.module = module;
 	wait.until_ns = start_ns + AP_WAIT_NS;
 	bpf_loop(WAIT_LOOKS, table__look, &wait, 0);
 	wait__end(start_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "probes.h"
 #include "profile.h"
 #include "session.h"
+#include "table_cache.h"
 
 static const struct argp_option doctor_options[] = {
 	{ "pid", 'p', "PID", 0, "Look at the process PID instead of a program", 0 },
@@ -71,6 +73,24 @@ static bool print_program(const char *name, bool stacks, bool live, struct error
 	return true;
 }
 
+static void print_cache(void)
+{
+	struct table_cache *cache;
+	struct error error = { 0 };
+	char use[PATH_MAX + 64];
+	int err = table_cache__open(&cache, &error);
+
+	if (err) {
+		print_facility("cache of tables", false,
+			       error.text[0] ? error.text : strerror(-err));
+		return;
+	}
+	snprintf(use, sizeof(use), "%s, %s bytes", table_cache__path(cache),
+		 number__count(table_cache__size_bytes(cache)).text);
+	print_facility("cache of tables", true, use);
+	table_cache__close(cache);
+}
+
 /* Returns whether recording can work. */
 static bool print_kernel(const struct kernel *kernel)
 {
@@ -101,6 +121,7 @@ static bool print_kernel(const struct kernel *kernel)
 				 : "changes of mappings are looked for instead");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
+	print_cache();
 	if (kernel__require(kernel, &error)) {
 		printf("\nRecording does not work here: %s.\n", error.text);
 		return false;

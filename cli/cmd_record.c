@@ -66,6 +66,7 @@ static const struct argp_option record_options[] = {
 	DEMANGLING_OPTION_COMMAND(0),
 	MEASURE_OPTION_QUIET,
 	MEASURE_OPTION_EXPECT,
+	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };

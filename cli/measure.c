@@ -205,6 +205,9 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		return number__parse_duration(arg, &measure->duration_ns, input->error);
 	case OPT_MAX_DEPTH:
 		return parse_depth(measure, arg, input->error);
+	case OPT_NO_CACHE:
+		measure->session.no_cache = true;
+		return 0;
 	case OPT_EXPECT:
 		return parse_expected(measure, arg, input->error);
 	case OPT_STACK_DUMP:

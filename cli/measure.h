@@ -38,6 +38,7 @@ enum {
 	OPT_MAX_DEPTH,
 	OPT_EXPECT,
 	OPT_STACK_DUMP,
+	OPT_NO_CACHE,
 	OPT_INJECT,
 };
 
@@ -58,7 +59,10 @@ enum {
 #define MEASURE_OPTION_QUIET { "quiet", 'q', NULL, 0, "Say nothing but what is wrong or missing", 0 }
 #define MEASURE_OPTION_EXPECT                                                                      \
 	{ "expect", OPT_EXPECT, "FILE", 0,                                                         \
-	  "A program or library that the command will use later: prepare for it now", 0 }
+	  "A program or library that the command will use later: probe its allocator now", 0 }
+#define MEASURE_OPTION_NO_CACHE                                                                    \
+	{ "no-cache", OPT_NO_CACHE, NULL, 0,                                                       \
+	  "Make all unwind tables anew, and keep none for the next time", 0 }
 /* For the tests that make every kind of loss appear. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */

@@ -70,6 +70,10 @@ int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct er
 int cfi_table__build_image(const void *image, size_t size_bytes, const char *name,
 			   struct cfi_table **out, struct error *error);
 
+/* Whether everything in @table, whose arrays have as many elements as it says, is within its bounds, so that all
+ * that is done with a table that was built can be done with it; stats are not looked at. */
+bool cfi_table__is_sound(const struct cfi_table *table);
+
 /* Accepts NULL. */
 void cfi_table__free(struct cfi_table *table);
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "array.h"
-#include "cfi.h"
 #include "cleanup.h"
 #include "dump_unwind.h"
 #include "elf_file.h"
@@ -27,6 +26,7 @@
 #include "profile.h"
 #include "sampling.h"
 #include "symbols.h"
+#include "table_cache.h"
 
 /* A program may be preempted between a dump's time and its sending. */
 #define DUMP_MOST_LATE_NS 1000000000ULL
@@ -51,7 +51,7 @@ struct module {
 	char *path;
 	struct elf_file *elf;		/* NULL where it could not be read */
 	const struct ap_within *within; /* code that calls are to be within, or NULL */
-	struct unwind_place unwind;
+	size_t table;			/* number of its table */
 };
 
 struct known_stack {
@@ -90,7 +90,7 @@ struct collector {
 	struct hash_table stack_index;
 	struct dumped_stack *dumped; /* by number - 1 */
 	size_t n_dumped;
-	struct unwind_tables *tables;
+	struct table_loader *tables;
 	struct dump_unwinder *unwinder;
 	struct jit_names *jit_names;
 	struct pending_dump *dumps, **dumps_end;
@@ -110,12 +110,14 @@ struct collector *collector__new(const struct collector_options *options)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
 
-	if (!collector)
+	if (!collector) {
+		table_cache__close(options->tables.cache);
 		return NULL;
+	}
 	collector->options = *options;
 	collector->profile = profile__new();
 	collector->maps = process_maps__new();
-	collector->tables = unwind_tables__new(&options->tables);
+	collector->tables = table_loader__new(&options->tables);
 	collector->dumps_end = &collector->dumps;
 	collector->jit_names = jit_names__new();
 	if (collector->maps)
@@ -143,6 +145,8 @@ void collector__free(struct collector *collector)
 {
 	if (!collector)
 		return;
+	/* It has the modules' files in hand. */
+	table_loader__free(collector->tables);
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		close_fd(&collector->modules[i].fd);
 		free(collector->modules[i].path);
@@ -160,7 +164,6 @@ void collector__free(struct collector *collector)
 	dump_unwinder__free(collector->unwinder);
 	jit_names__free(collector->jit_names);
 	process_maps__free(collector->maps);
-	unwind_tables__free(collector->tables);
 	profile__free(collector->profile);
 	free(collector);
 }
@@ -169,10 +172,28 @@ void collector__list_without_table(const struct collector *collector, FILE *to)
 {
 	for (size_t i = 0, written = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
+		struct unwind_place place;
 
-		if (module->id && module->path && !module->unwind.n_slices)
+		if (module->id && module->path &&
+		    !table_loader__place(collector->tables, module->table, &place) &&
+		    !place.n_slices)
 			fprintf(to, "%s%s", written++ ? "\n" : "", module->path);
 	}
+}
+
+void collector__await_tables(struct collector *collector)
+{
+	table_loader__wait(collector->tables);
+}
+
+bool collector__brings_tables(struct collector *collector)
+{
+	return table_loader__progresses(collector->tables);
+}
+
+void collector__finish_tables(struct collector *collector)
+{
+	table_loader__finish(collector->tables);
 }
 
 struct profile *collector__profile(struct collector *collector)
@@ -398,11 +419,27 @@ static void add_identity(struct module *module, const struct file_identity *iden
 		module->identities[module->n_identities++] = *identity;
 }
 
+/* Its table is made when it is needed. */
+static int prepare_table(struct collector *collector, struct module *module)
+{
+	struct table_file file = {
+		.fd = module->fd,
+		.path = module->path,
+		.build_id = module->elf ? elf_file__build_id(module->elf) : "",
+		.entry = module->elf ? elf_file__entry(module->elf) : 0,
+	};
+
+	file.has_entry = file.entry &&
+			 !elf_file__vaddr_to_offset(module->elf, file.entry, &file.entry_offset);
+	return table_loader__add(collector->tables, &file, &module->table);
+}
+
 /* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct file_identity *identity, __u32 version, size_t *index)
 {
 	struct module *modules, *module;
+	int err;
 
 	modules = realloc(collector->modules, (collector->n_modules + 1) * sizeof(*modules));
 	if (!modules) {
@@ -429,8 +466,10 @@ static int add_module(struct collector *collector, int fd, const char *path,
 			module->within =
 				collector->options.within(fd, path, collector->options.context);
 	}
+	err = prepare_table(collector, module);
+	/* Without it the file is not known: what it has open goes with the collector. */
 	*index = collector->n_modules++;
-	return 0;
+	return err;
 }
 
 /* The same for a file in one recording and the next, as long as nobody writes to it. */
@@ -460,39 +499,6 @@ static int module_id(struct collector *collector, struct module *module, __u32 *
 	if (!err)
 		*id = module->id;
 	return err;
-}
-
-/* Bytes of an entry point's code in a file that describes no code at all (musl's). */
-#define BARE_ENTRY_BYTES 64
-
-/* The entry point is the outermost frame although no call frame information may say so. */
-static void find_entry(struct module *module, const struct cfi_table *table)
-{
-	__u64 entry = module->elf ? elf_file__entry(module->elf) : 0;
-	struct cfi_range range = { .lo = entry, .hi = entry + BARE_ENTRY_BYTES };
-	__u64 offset;
-
-	if (!entry || elf_file__vaddr_to_offset(module->elf, entry, &offset))
-		return;
-	if (table && cfi_table__range(table, entry, &range) && range.rule.cfa != UNWIND_CFA_NONE)
-		return;
-	module->unwind.entry_offset = offset;
-	/* The return address behind the last call counts too. */
-	module->unwind.entry_size = range.hi - entry + 1;
-}
-
-/* Compiles the file's call frame information and hands it to the programs. Where there is none, or
- * no room, the programs go on as they do for code without it, and say so with each stack. */
-static void load_table(struct collector *collector, struct module *module)
-{
-	struct cfi_table *table = NULL;
-
-	if (module->fd >= 0)
-		cfi_table__build(module->fd, module->path, &table, NULL);
-	if (table)
-		unwind_tables__load(collector->tables, table, &module->unwind);
-	find_entry(module, table);
-	cfi_table__free(table);
 }
 
 /* Where two kernel ids, or the kernel and user space, found the same file; of several that it was,
@@ -546,7 +552,6 @@ static int get_module(struct collector *collector, const struct mapped_file *fil
 				 index);
 		if (err)
 			return err;
-		load_table(collector, &collector->modules[*index]);
 	}
 	add_identity(&collector->modules[*index], &file->identity);
 	for (size_t i = 0; i < identities.n; i++)
@@ -587,10 +592,9 @@ static int handle_module(struct collector *collector, const struct ap_module_rec
 	    bpf_map_update_elem(collector->options.within_fd, &record->id,
 				collector->modules[index].within, BPF_ANY))
 		return -errno;
-	unwind_tables__assign(collector->tables, record->id, &collector->modules[index].unwind);
-	/* Hits that waited for this one go on now; without room the next tables are as late as they were. */
-	unwind_tables__prepare(collector->tables);
-	return 0;
+	/* What we had mapped ourselves to make it known, no hit has seen yet. */
+	return table_loader__assign(collector->tables, collector->modules[index].table, record->id,
+				    record->pid != (__u32)getpid());
 }
 
 /* The vDSO is the same in every process that runs on this kernel, our own among them; what is no
@@ -602,7 +606,7 @@ static size_t vdso_size(const Elf64_Ehdr *header)
 	return size < VDSO_MAX_BYTES ? size : 0;
 }
 
-/* A file that names can be looked up in. -1: none, which costs only the names. */
+/* A file that names and call frame information can be read from. -1: none. */
 static int vdso_file(const Elf64_Ehdr *header, size_t size)
 {
 	int fd = memfd_create("vdso", MFD_CLOEXEC);
@@ -619,8 +623,6 @@ int collector__add_vdso(struct collector *collector)
 	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
 	/* No file has this identity. */
 	const struct file_identity identity = { .device = ~0U, .inode = ~0ULL };
-	struct cfi_table *table;
-	struct module *module;
 	size_t index;
 	int err;
 
@@ -634,13 +636,9 @@ int collector__add_vdso(struct collector *collector)
 					    sizeof(*collector->module_by_kernel_id));
 	if (err)
 		return err;
-	module = &collector->modules[index];
-	if (!cfi_table__build_image(header, vdso_size(header), "[vdso]", &table, NULL)) {
-		unwind_tables__load(collector->tables, table, &module->unwind);
-		cfi_table__free(table);
-	}
 	collector->module_by_kernel_id[AP_MODULE_VDSO - 1] = index + 1;
-	return unwind_tables__assign(collector->tables, AP_MODULE_VDSO, &module->unwind);
+	return table_loader__assign(collector->tables, collector->modules[index].table,
+				    AP_MODULE_VDSO, false);
 }
 
 static int mapped_module(struct collector *collector, const struct code_mapping *mapping, __u32 pid,
@@ -754,14 +752,14 @@ static bool is_good_end(enum ap_stack_end end)
 static bool is_entry(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		     __u64 time_ns)
 {
-	const struct unwind_place *place;
+	struct unwind_place place;
 	__u64 offset;
 	size_t index;
 
-	if (resolve_address(collector, pid, frame->offset, time_ns, &index, &offset))
+	if (resolve_address(collector, pid, frame->offset, time_ns, &index, &offset) ||
+	    table_loader__place(collector->tables, collector->modules[index].table, &place))
 		return false;
-	place = &collector->modules[index].unwind;
-	return offset - place->entry_offset < place->entry_size;
+	return offset - place.entry_offset < place.entry_size;
 }
 
 static int note_dumped(struct collector *collector, __u64 number, __u32 stack)

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "file_identity.h"
-#include "unwind_tables.h"
+#include "table_loader.h"
 
 struct ap_within;
 struct collector;
@@ -22,7 +22,7 @@ struct collector_options {
 	int counts_fd;		/* array of the two maps below */
 	int counts_fds[2];	/* programs start with the first */
 	__u64 *counts_inserted; /* the programs' counter of new keys */
-	struct unwind_tables_fds tables;
+	struct table_loader_options tables;
 	__u32 max_depth;
 	bool sample; /* calls are samples, each of which stands for several */
 	__u32 sample_unit_shift;
@@ -36,7 +36,7 @@ struct collector_options {
 	struct file_asker asker;
 };
 
-/* NULL without memory. */
+/* NULL without memory. The cache of options->tables is taken over in any case. */
 struct collector *collector__new(const struct collector_options *options);
 void collector__free(struct collector *collector);
 
@@ -51,6 +51,13 @@ int collector__handle_record(struct collector *collector, const void *record, si
  * stacks of it, and, when none is left, forgets processes that have ended. 0 or -ENOMEM. */
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
+
+/* Returns when the unwind tables of all files that it knows of are there. */
+void collector__await_tables(struct collector *collector);
+/* Whether tables that hits may wait for are being brought, one at a time. */
+bool collector__brings_tables(struct collector *collector);
+/* No program runs any more: tables that no stack needs are not made. */
+void collector__finish_tables(struct collector *collector);
 
 /* A mapping of any process, which may turn out to be followed or be forgotten. */
 void collector__handle_mapping(struct collector *collector, const struct mapping_event *event);

@@ -26,6 +26,7 @@
 #include "profile.h"
 #include "regions.h"
 #include "symbols.h"
+#include "table_cache.h"
 #include "translator.h"
 
 /* The ring buffer is read at least this often, also when nothing woke us. */
@@ -199,10 +200,11 @@ int session__open(const struct session_options *options, struct session **out, s
 	if (err)
 		goto fail;
 	collector_options = (struct collector_options){
-		.tables = { .chunks = bpf_map__fd(session->skeleton->maps.unwind_chunks),
-			    .tables = bpf_map__fd(session->skeleton->maps.unwind_tables),
-			    .slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
-			    .rules = bpf_map__fd(session->skeleton->maps.unwind_rules) },
+		.tables = { .maps = { .chunks = bpf_map__fd(session->skeleton->maps.unwind_chunks),
+				      .tables = bpf_map__fd(session->skeleton->maps.unwind_tables),
+				      .slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
+				      .rules = bpf_map__fd(session->skeleton->maps.unwind_rules) },
+			    .awaited = &session->skeleton->bss->waits.module },
 		.max_depth = options->max_depth,
 		.sample = options->sample_bytes,
 		.sample_unit_shift = session->skeleton->rodata->config.sample_unit_shift,
@@ -216,6 +218,9 @@ int session__open(const struct session_options *options, struct session **out, s
 				bpf_map__fd(session->skeleton->maps.counts_b) },
 		.counts_inserted = &session->skeleton->bss->counts_inserted,
 	};
+	/* Without it each recording makes its own tables. */
+	if (session_options__walk(options) && !options->no_cache)
+		table_cache__open(&collector_options.tables.cache, NULL);
 	session->collector = collector__new(&collector_options);
 	session->cpython = cpython__new(&collector_options.asker);
 	if (!session->collector || !session->cpython) {
@@ -299,19 +304,20 @@ static void announce_address(struct session *session, __u64 address)
 static void announce_file(int fd, const char *path, void *context)
 {
 	struct session *session = context;
-	size_t page = sysconf(_SC_PAGESIZE);
+	__u64 page = sysconf(_SC_PAGESIZE), start, end, offset;
 	struct elf_file *elf;
-	struct elf_text text;
 	void *code;
+	int err;
 
 	if (elf_file__open(fd, path, &elf, NULL))
 		return;
-	if (elf_file__text(elf, 0, &text)) {
-		elf_file__free(elf);
-		return;
-	}
-	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, text.offset & ~(page - 1));
+	err = elf_file__text_range(elf, &start, &end);
+	if (!err)
+		err = elf_file__vaddr_to_offset(elf, start, &offset);
 	elf_file__free(elf);
+	if (err)
+		return;
+	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, offset & ~(page - 1));
 	if (code == MAP_FAILED)
 		return;
 	announce_address(session, (__u64)(uintptr_t)code);
@@ -479,6 +485,7 @@ int session__launch(struct session *session, char *const argv[],
 		err = gate__check(session->gate, error);
 	if (err)
 		return err;
+	collector__await_tables(session->collector);
 	begin_window(session);
 	return target__go(&session->target, argv[0], error);
 }
@@ -513,9 +520,11 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		err = gate__check(session->gate, error);
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	if (!err)
-		begin_window(session);
-	return err;
+	if (err)
+		return err;
+	collector__await_tables(session->collector);
+	begin_window(session);
+	return 0;
 }
 
 /* Looks for allocators in what processes that we follow have mapped. Others' mappings are kept for a
@@ -564,9 +573,10 @@ int session__read_events(struct session *session)
 
 	session__read_mappings(session);
 	err = ring_buffer__consume(session->ring);
-	/* The tables that hits waited for are there. */
-	__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
-			 __ATOMIC_RELAXED);
+	/* What hits waited for is there, or comes. */
+	if (collector__brings_tables(session->collector))
+		__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
+				 __ATOMIC_RELAXED);
 	look_at_candidates(session);
 	cpython__attend(session->cpython, session__clock_ns(CLOCK_MONOTONIC));
 	if (session->gate)
@@ -729,6 +739,7 @@ int session__finish(struct session *session, struct error *error)
 	probes__detach(session->probes);
 	gate__detach(session->gate);
 	regions__detach(session->regions);
+	collector__finish_tables(session->collector);
 	if (!err)
 		err = session__read_events(session);
 	if (!err && session->regions)

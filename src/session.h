@@ -51,6 +51,7 @@ struct session_options {
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * they are looked at, and their allocators probed, before it starts. */
 	const char *const *expected;
+	bool no_cache; /* unwind tables are neither taken from table_cache.h's directory nor kept there */
 	struct window_options window; /* what is counted of the run */
 	struct session_limits limits;
 };

@@ -17,7 +17,7 @@
  * To put a chunk into a map of maps takes a grace period, which lasts as long as any hit waits in the kernel for
  * the table that the chunk is for. So some are there before they are needed.
  */
-#define CHUNKS_AHEAD 8
+#define CHUNKS_AHEAD 12
 
 struct unwind_tables {
 	unwind_write_t write;

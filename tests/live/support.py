@@ -101,6 +101,8 @@ def clean_environment(extra=None):
     env = {name: value for name, value in os.environ.items()
            if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "ALLOCPROF_COUNTER")}
     env["LC_ALL"] = "C"
+    # No unwind table is there from an earlier test.
+    env["XDG_CACHE_HOME"] = "/nonexistent"
     env.update(extra or {})
     return env
 

@@ -262,6 +262,7 @@ static void check_table(const struct cfi_table *table)
 	assert_int_equal(rows, table->row_count);
 	assert_true(table->rule_count <= UNWIND_MAX_RULES);
 	assert_true(table->rules[0].cfa == UNWIND_CFA_NONE);
+	assert_true(cfi_table__is_sound(table));
 }
 
 /* ---- instructions ---- */
