@@ -2,6 +2,7 @@
 """At least 99.9 % of the stacks of real programs, as the distribution builds them, are followed to
 their outermost frame: in C, C++, Rust, and two interpreters."""
 
+import pathlib
 import shutil
 import signal
 import sqlite3
@@ -91,25 +92,103 @@ def waits(data):
 WAIT_BUDGET_NS = 10_000_000_000
 
 
+class Shell:
+    """A shell that is recorded. While the recorder is stopped, nobody makes tables for the programs that the shell
+    starts, so that their calls wait until the budget is used up."""
+
+    def __init__(self, runner, allocprof, directory):
+        self.data = directory / "data"
+        self.recorder = runner.start([allocprof, "record", "-o", self.data, "--", "sh"], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, cwd=directory)
+        self.say("true", expect=b"")
+
+    def say(self, text, expect):
+        """Runs @text, which succeeds and prints what is expected."""
+        self.recorder.stdin.write(f"{text}; echo $?\n".encode())
+        self.recorder.stdin.flush()
+        got = b""
+        while not got.endswith(b"0\n"):
+            line = self.recorder.stdout.readline()
+            assert line, f"{text} ended after {got}"
+            got += line
+        assert got == expect + b"0\n"
+
+    def end(self):
+        self.recorder.stdin.close()
+        assert self.recorder.wait(support.TIMEOUT_SECONDS) == 0
+
+
 def test_recorder_that_is_stopped_holds_nobody_up(runner, allocprof, tmp_path):
     """The compiler allocates ten thousand times in files that nobody prepares tables for."""
-    data = tmp_path / "data"
-    process = runner.start([allocprof, "record", "-o", data, "--", "sh"], stdin=subprocess.PIPE,
-                           stdout=subprocess.PIPE, cwd=tmp_path)
-
-    def command(text):
-        process.stdin.write(f"{text}; echo $?\n".encode())
-        process.stdin.flush()
-        assert process.stdout.readline() == b"0\n"
-
-    command("true")
-    process.send_signal(signal.SIGSTOP)
-    command(COMPILE)
-    process.send_signal(signal.SIGCONT)
-    process.stdin.close()
-    assert process.wait(support.TIMEOUT_SECONDS) == 0
-    n, waited_ns = waits(data)
+    shell = Shell(runner, allocprof, tmp_path)
+    shell.recorder.send_signal(signal.SIGSTOP)
+    shell.say(COMPILE, expect=b"")
+    shell.recorder.send_signal(signal.SIGCONT)
+    shell.end()
+    n, waited_ns = waits(shell.data)
     assert n and waited_ns <= WAIT_BUDGET_NS, f"{n} waits took {waited_ns} ns"
+
+
+@pytest.mark.parametrize("policy", ["", "taskset -c 0 chrt -f 50 "], ids=["normal", "real-time"])
+def test_waiting_target_notices_nothing(run, runner, allocprof, target, tmp_path, policy):
+    """While its calls wait 10 ms each, it gets its signals, is stopped and goes on, and ends as it does alone."""
+    bare = run(["sh", "-c", policy + target("held_up")], expect=0).stdout
+    shell = Shell(runner, allocprof, tmp_path)
+    shell.recorder.send_signal(signal.SIGSTOP)
+    shell.say(policy + target("held_up"), expect=bare)
+    shell.recorder.send_signal(signal.SIGCONT)
+    shell.end()
+    n, waited_ns = waits(shell.data)
+    assert n >= 100 and waited_ns <= WAIT_BUDGET_NS, f"{n} waits took {waited_ns} ns"
+    recording = Recording(shell.data)
+    recording.assert_no_loss()
+    calls = recording.data.execute("""SELECT sum(calls) FROM counts JOIN processes ON processes.id = process
+        WHERE function = 'malloc' AND comm = 'held_up'""").fetchone()[0]
+    assert calls == support.stated("held_up")["malloc"].calls
+
+
+def test_recorder_is_killed_while_calls_wait(runner, allocprof, target, tmp_path):
+    """What waits goes on at once or after its 10 ms, without probes."""
+    shell = Shell(runner, allocprof, tmp_path)
+    shell.recorder.send_signal(signal.SIGSTOP)
+    shell.recorder.stdin.write(f"{target('held_up')} & wait $!; echo $?\n".encode())
+    shell.recorder.stdin.flush()
+    # It has begun to make calls, of which each waits.
+    children = f"/proc/{shell.recorder.pid}/task/{shell.recorder.pid}/children"
+    support.wait_until(lambda: "held_up" in started_by(children), "the shell has started the program")
+    shell.recorder.kill()
+    lines = [shell.recorder.stdout.readline() for _ in range(2)]
+    assert lines[0].startswith(b"failed 0, errno 0, clock 0, memory 0; ") and lines[1] == b"0\n", lines
+    shell.recorder.stdin.close()
+
+
+def started_by(children):
+    """Names of the processes that the children listed in that file have started."""
+    names = []
+    for child in pathlib.Path(children).read_text().split():
+        names += subprocess.run(["ps", "-o", "comm=", "--ppid", child], stdout=subprocess.PIPE,
+                                check=False).stdout.decode().split()
+    return names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [["record"], ["record", "--live"], ["stat"]], ids=" ".join)
+def test_short_children(run, allocprof, counter, target, tmp_path, options):
+    """500 a second for ten seconds: none is missed, by the counter that is loaded into each of them."""
+    made = counter()
+    data = tmp_path / "data"
+    run([allocprof, *options, *(["--json"] if options == ["stat"] else []), "-o", data, "--",
+         target("preload_exec"), made.path, made.library, target("short_children"), "5000", "500"], expect=0)
+    counts = made.read()
+    assert counts.images == 5001
+    assert counts["malloc"].calls >= 5000 * support.stated("short_children")["malloc"].calls
+    if options == ["stat"]:
+        wrong = support.differences(support.read_report(data), counts)
+    else:
+        wrong = support.Recording(data).differences(counts)
+        recording = Recording(data)
+        assert share(recording, "short children") >= AT_LEAST, recording.reasons()
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("policy", [[], ["chrt", "-f", "50"]], ids=["normal", "real-time"])
