@@ -311,8 +311,9 @@ enum ap_stat {
 	AP_STAT_REALLOCATIONS, /* reallocs of a block that returned one */
 	AP_STAT_GROWN_BYTES,   /* by reallocations of known blocks */
 	AP_STAT_SHRUNK_BYTES,
-	AP_STAT_LIFETIMES_LOST, /* ended blocks whose epochs found no room */
-	AP_STAT_UNTRACKED,	/* the first of AP_UNTRACKED_REASONS counters */
+	AP_STAT_LIFETIMES_LOST,	 /* ended blocks whose epochs found no room */
+	AP_STAT_HISTOGRAMS_LOST, /* blocks that found no room in a histogram */
+	AP_STAT_UNTRACKED,	 /* the first of AP_UNTRACKED_REASONS counters */
 	AP_STAT_REGION_GAP =
 		AP_STAT_UNTRACKED + AP_UNTRACKED_REASONS, /* the first of AP_REGION_GAPS */
 	AP_STATS = AP_STAT_REGION_GAP + AP_REGION_GAPS,
@@ -352,7 +353,16 @@ struct ap_count {
 /* Histogram buckets, as PROFILE_BUCKETS: values of that many significant bits. */
 #define AP_BUCKETS 65
 
-/* What became of the memory that the calls of one key got. Never removed while programs run. */
+/* Buckets of a histogram that a record counts itself; when it has met more, the others are in a struct
+ * ap_histograms. */
+#define AP_SLOTS 8
+
+/* A bucket's tag in a record: 1 + bucket, of the histogram of lifetimes AP_BUCKETS more. 0: the slot is free. */
+#define AP_SIZE_TAG	1
+#define AP_LIFETIME_TAG (1 + AP_BUCKETS)
+
+/* What became of the memory that the calls of one key got. User space takes it out when the address space has
+ * ended: then no program can reach it any more. */
 struct ap_blocks {
 	__u64 calls;
 	__u64 asked_bytes;
@@ -368,18 +378,44 @@ struct ap_blocks {
 	__u64 generation;
 	__u64 peak;
 	__u64 peak_bytes;
-	__u64 sizes[AP_BUCKETS];
-	__u64 lifetimes[AP_BUCKETS];
-	/* Of calls, allocations, frees and temporary; zeros without sampling. */
+	/* Histograms of the blocks' sizes in bytes and of their lifetimes in nanoseconds. */
+	__u64 tags; /* a byte for each of @slots, the lowest first; filled in this order */
+	__u64 slots[AP_SLOTS];
+	__u32 histograms; /* index of a struct ap_histograms that has the rest, plus 1, or 0 */
+	__u32 pad;	  /* 0 */
+	/* Of calls, allocations, frees and temporary; only with sampling: else the records are shorter. */
 	struct ap_estimate of_calls, of_allocations, of_frees, of_temporary;
 };
 
-/* Records, struct ap_blocks, come in arrays of that many. */
-#define AP_CHUNK_BITS 10
-#define AP_CHUNK      (1 << AP_CHUNK_BITS)
+/* Bytes of a record without sampling. */
+#define AP_BLOCKS_BYTES __builtin_offsetof(struct ap_blocks, of_calls)
+
+struct ap_histograms {
+	__u64 buckets[2 * AP_BUCKETS]; /* by tag - 1 */
+};
+
+/* Records and histograms come in arrays of that many. */
+#define AP_CHUNK_BITS		12
+#define AP_CHUNK		(1 << AP_CHUNK_BITS)
+#define AP_HISTOGRAM_CHUNK_BITS 8
+#define AP_HISTOGRAM_CHUNK	(1 << AP_HISTOGRAM_CHUNK_BITS)
 
 /* Index of a record that there is none of. */
 #define AP_NO_RECORD 0xffffffffU
+
+/* Tables of the records' indexes by their keys at the most; each is larger than the one before. */
+#define AP_INDEX_TABLES 5
+
+/* Indexes of what user space has given back, at the most. */
+#define AP_FREE_INDEXES 65536
+
+/* What is handed out by index, from arrays that user space adds. */
+struct ap_pool {
+	__u32 ready;  /* that there is room for; set by user space */
+	__u32 max;    /* that there may ever be; set by user space */
+	__u32 n;      /* begun */
+	__s32 n_free; /* of these, given back by user space and not begun again */
+};
 
 /* A live block, by where it is. */
 struct ap_block_key {
@@ -452,13 +488,12 @@ struct ap_thread {
 /* What all programs share of a run with live; user space reads it any time. */
 struct ap_live {
 	/* Set by user space. */
-	__u64 start_ns;	     /* CLOCK_MONOTONIC; epochs count from here */
-	__u64 grow_at;	     /* entries in the tables at which user space is woken */
-	__u32 n_tables;	     /* of live blocks */
-	__u32 records_ready; /* records that there is room for */
-	__u32 max_records;   /* that there may ever be */
-	__u32 stopped;	     /* 1: nothing is counted any more */
-	__u32 n_records;     /* records begun */
+	__u64 start_ns;	      /* CLOCK_MONOTONIC; epochs count from here */
+	__u64 grow_at;	      /* entries in the tables at which user space is woken */
+	__u32 n_tables;	      /* of live blocks */
+	__u32 n_index_tables; /* of records */
+	__u32 stopped;	      /* 1: nothing is counted any more */
+	struct ap_pool records, histograms;
 	__u32 n_dumps;
 	__u32 n_threads;
 	__u32 last_space;

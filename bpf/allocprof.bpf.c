@@ -427,7 +427,7 @@ static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch
 {
 	struct ap_count_key key = { .process = process->id, .function = hit->function };
 	struct record_memo *memo;
-	__u32 *known, index;
+	__u32 index;
 
 	thread_name__read(key.thread);
 	if (end__needs_user_space(scratch->record.end) && LOAD(live.n_dumps) < config.max_dumped) {
@@ -441,18 +441,17 @@ static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch
 	memo = memo__find(scratch, &key);
 	if (memo__holds(memo, &key))
 		return memo->index;
-	known = bpf_map_lookup_elem(&record_indexes, &key);
-	if (known) {
+	if (!index__find(&key, &index)) {
 		memo->key = key;
-		memo->index = *known;
-		return memo->index;
+		memo->index = index;
+		return index;
 	}
 	if (!stack__send(scratch)) {
 		lose(AP_LOST_RING_FULL);
 		return AP_NO_RECORD;
 	}
 new_record:
-	index = record__find(&key);
+	index = record__add(&key);
 	if (index == AP_NO_RECORD)
 		lose(AP_LOST_COUNTS_FULL);
 	return index;

@@ -5,34 +5,8 @@
 
 #include "maps.bpf.h"
 #include "process.bpf.h"
+#include "records.bpf.h"
 #include "sample.bpf.h"
-#include "waits.bpf.h"
-
-struct ap_live live;
-
-struct record_chunk {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, AP_CHUNK);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct ap_blocks));
-};
-
-/* User space puts them in before they are needed. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__array(values, struct record_chunk);
-} records SEC(".maps");
-
-/* The index of a key's record. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 262144);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct ap_count_key);
-	__type(value, __u32);
-} record_indexes SEC(".maps");
 
 struct live_table {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -81,120 +55,6 @@ struct {
 } lifetimes SEC(".maps") = {
 	.values = { (void *)&lifetimes_a },
 };
-
-/* The shared figures change under everybody's hands. */
-#define LOAD(value) (*(volatile __typeof__(value) *)&(value))
-
-static __always_inline void ring__wake(__u32 type)
-{
-	struct {
-		__u32 type;
-		__u32 pad;
-	} record = { .type = type };
-
-	bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
-}
-
-static __always_inline struct ap_blocks *record__get(__u32 index)
-{
-	__u32 chunk = index >> AP_CHUNK_BITS, at = index & (AP_CHUNK - 1);
-	void *array = bpf_map_lookup_elem(&records, &chunk);
-
-	return array ? bpf_map_lookup_elem(array, &at) : NULL;
-}
-
-/* The last ready records are only given to hits that have waited: user space has as many waits' time to make more. */
-#define RECORDS_RESERVED 1024
-
-static __always_inline bool records__are_few(void)
-{
-	return LOAD(live.n_records) + RECORDS_RESERVED >= LOAD(live.records_ready) &&
-	       LOAD(live.records_ready) < LOAD(live.max_records);
-}
-
-static long records__look(__u32 index, __u64 *until_ns)
-{
-	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
-}
-
-/* Waits until user space has made more, for a while. */
-__noinline int records__await(void)
-{
-	__u64 start_ns, until_ns;
-
-	ring__wake(AP_RECORD_GROW);
-	start_ns = wait__begin();
-	if (!start_ns)
-		return 0;
-	until_ns = start_ns + AP_WAIT_NS;
-	bpf_loop(WAIT_LOOKS, records__look, &until_ns, 0);
-	wait__end(start_ns);
-	return 0;
-}
-
-/* The index of a new record, or AP_NO_RECORD where there is no room yet or any more. */
-static __always_inline __u32 record__claim(void)
-{
-	__u32 index;
-
-	if (records__are_few())
-		records__await();
-	if (LOAD(live.n_records) >= LOAD(live.records_ready))
-		return AP_NO_RECORD;
-	index = __sync_fetch_and_add(&live.n_records, 1);
-	if ((index & (AP_CHUNK - 1)) == AP_CHUNK / 2)
-		ring__wake(AP_RECORD_GROW);
-	return index < LOAD(live.records_ready) ? index : AP_NO_RECORD;
-}
-
-/* The record of @key, a new one where it has none. @is_new: the first time that it is asked for. */
-static __always_inline __u32 record__find(const struct ap_count_key *key)
-{
-	__u32 *known, index = record__claim();
-
-	if (index == AP_NO_RECORD)
-		return index;
-	if (!bpf_map_update_elem(&record_indexes, key, &index, BPF_NOEXIST))
-		return index;
-	/* Another CPU was first, and the index stays unused; or the map is full. */
-	known = bpf_map_lookup_elem(&record_indexes, key);
-	return known ? *known : AP_NO_RECORD;
-}
-
-/* Before a record changes: what it had when the peak's generation began. */
-static __always_inline void record__touch(struct ap_blocks *record)
-{
-	__u64 generation = LOAD(live.generation), before = LOAD(record->generation);
-
-	if (before == generation ||
-	    __sync_val_compare_and_swap(&record->generation, before, generation) != before)
-		return;
-	record->peak = record->allocations - record->frees;
-	record->peak_bytes = record->size_bytes - record->freed_bytes;
-}
-
-/* The bits of @value that are significant. Not static, so that the verifier does not follow each of the
- * ways through it further on. */
-__noinline int significant_bits(__u64 value)
-{
-	int n = 0;
-
-	for (int step = 32; step; step >>= 1) {
-		if (value >> step) {
-			value >>= step;
-			n += step;
-		}
-	}
-	return n + (value != 0);
-}
-
-static __always_inline void histogram__add(__u64 buckets[AP_BUCKETS], __u64 value, __u64 n)
-{
-	__u32 at = significant_bits(value);
-
-	if (at < AP_BUCKETS)
-		__sync_fetch_and_add(&buckets[at], n);
-}
 
 /* The epochs' length as a shift, made longer where there are too many of them. */
 static __always_inline __u32 epoch__shift(__u64 elapsed_ns)
@@ -279,7 +139,8 @@ static __noinline void block__begin(struct process *process, const struct ap_blo
 	__sync_fetch_and_add(&record->size_bytes, size_bytes);
 	if (config.sample)
 		estimate__add(&record->of_allocations, block->weight, block->size_bytes);
-	histogram__add(record->sizes, block->size_bytes, n);
+	if (config.live_stacks)
+		record__add_to_histogram(record, AP_SIZE_TAG, block->size_bytes, n);
 	stat__add_many(AP_STAT_ALLOCATIONS, n);
 	stat__add_many(AP_STAT_ALLOCATED_BYTES, size_bytes);
 	__sync_fetch_and_add(&process->live_blocks, n);
@@ -341,9 +202,10 @@ static __noinline void block__end(struct process *process, const struct ap_block
 		stat__add_many(AP_STAT_TEMPORARY, n);
 		stat__add_many(AP_STAT_TEMPORARY_BYTES, size_bytes);
 	}
-	histogram__add(record->lifetimes, now - block->birth_ns, n);
-	if (config.live_stacks)
-		lifetime__count(block, now);
+	if (!config.live_stacks)
+		return;
+	record__add_to_histogram(record, AP_LIFETIME_TAG, now - block->birth_ns, n);
+	lifetime__count(block, now);
 }
 
 /* Takes the block at @key out of the tables. False where there is none. */

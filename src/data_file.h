@@ -56,4 +56,7 @@ int data_file__write_names(const struct profile *profile, const char *path,
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
 
+/* Whether data_file__read() takes the file, with little memory. */
+int data_file__check(const char *path, struct error *error);
+
 #endif

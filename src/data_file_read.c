@@ -30,6 +30,8 @@
 struct reader {
 	sqlite3 *db;
 	struct profile *profile;
+	bool only_checks; /* what there may be millions of is not kept: counts and what refers to them */
+	size_t n_counts;
 	/* Bytes of text that may still come: a small file can name one long text many times. */
 	__u64 text_left;
 	/* The profile's id of each row of the table functions: files may have several rows of one
@@ -665,23 +667,22 @@ static int read_counts(struct reader *reader)
 	int function;
 
 	while (!err && (err = next(reader, statement)) > 0) {
-		size_t n_before = reader->profile->n_counts;
-		__u32 added = 0;
+		__u32 added = ++reader->n_counts;
 
 		err = get_row(reader, statement, "nnnntnn", &id, &process, &thread, &stack, &name,
 			      &calls, &size_bytes);
 		if (err)
 			break;
 		function = profile__function_by_name(name);
-		if (function < 0 || thread > reader->profile->n_threads ||
-		    stack > reader->profile->n_stacks)
+		if (function < 0 || !thread || thread > reader->profile->n_threads || !stack ||
+		    stack > reader->profile->n_stacks ||
+		    reader->profile->threads[thread - 1].process != process)
 			return -EINVAL;
-		err = profile__add_count(reader->profile, thread, stack, function, calls,
-					 size_bytes, &added);
+		if (!reader->only_checks)
+			err = profile__add_count(reader->profile, thread, stack, function, calls,
+						 size_bytes, &added);
 		if (!err)
-			err = expect_new(id, n_before, added);
-		if (!err && reader->profile->counts[n_before].process != process)
-			err = -EINVAL;
+			err = expect_new(id, reader->n_counts - 1, added);
 	}
 	return err;
 }
@@ -695,33 +696,101 @@ static bool is_plausible(const struct profile_blocks *blocks)
 	       blocks->temporary <= blocks->frees && blocks->temporary_bytes <= blocks->freed_bytes;
 }
 
+/* A row of a histogram's table that was read ahead. */
+struct histogram_rows {
+	sqlite3_stmt *statement;
+	__u64 count, bucket, blocks; /* count 0: none are left */
+};
+
+static int next_histogram_row(struct reader *reader, struct histogram_rows *rows)
+{
+	__u64 last = rows->count;
+	int err = next(reader, rows->statement);
+
+	rows->count = 0;
+	if (err <= 0)
+		return err;
+	err = get_row(reader, rows->statement, "nnn", &rows->count, &rows->bucket, &rows->blocks);
+	if (!err && (!rows->count || rows->count < last || rows->bucket >= PROFILE_BUCKETS))
+		err = -EINVAL;
+	return err;
+}
+
+/* The rows of @count, which must be the next. */
+static int read_histogram(struct reader *reader, struct histogram_rows *rows, __u64 count,
+			  __u64 buckets[PROFILE_BUCKETS])
+{
+	int err = 0;
+
+	while (!err && rows->count == count) {
+		buckets[rows->bucket] = rows->blocks;
+		err = next_histogram_row(reader, rows);
+	}
+	return err;
+}
+
+static int begin_histogram(struct reader *reader, const char *sql, struct histogram_rows *rows)
+{
+	int err = prepare(reader->db, sql, &rows->statement);
+
+	return err ? err : next_histogram_row(reader, rows);
+}
+
+static int read_block_rows(struct reader *reader, sqlite3_stmt *statement,
+			   struct histogram_rows *sizes, struct histogram_rows *lifetimes)
+{
+	struct profile_blocks row;
+	__u64 count, last = 0;
+	int err;
+
+	while ((err = next(reader, statement)) > 0) {
+		row = (struct profile_blocks){ 0 };
+		err = get_row(reader, statement, "nnnnnnnnnnnnn", &count, &row.failed,
+			      &row.allocations, &row.size_bytes, &row.frees, &row.freed_bytes,
+			      &row.discarded, &row.discarded_bytes, &row.temporary,
+			      &row.temporary_bytes, &row.peak, &row.peak_bytes, &row.oldest_ns);
+		if (!err && (count <= last || count > reader->n_counts || !is_plausible(&row)))
+			err = -EINVAL;
+		row.count = last = count;
+		if (!err)
+			err = read_histogram(reader, sizes, count, row.sizes);
+		if (!err)
+			err = read_histogram(reader, lifetimes, count, row.lifetimes);
+		if (!err && !reader->only_checks)
+			err = profile__add_blocks(reader->profile, &row);
+		if (err)
+			return err;
+	}
+	/* A histogram of no blocks. */
+	if (!err && (sizes->count || lifetimes->count))
+		err = -EINVAL;
+	return err;
+}
+
 static int read_blocks(struct reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	struct histogram_rows sizes = { 0 }, lifetimes = { 0 };
 	int err = prepare(reader->db,
 			  "SELECT count, failed, allocations, bytes, frees, freed_bytes, "
 			  "discarded, discarded_bytes, temporary, temporary_bytes, peak, "
 			  "peak_bytes, oldest_ns FROM blocks NOT INDEXED ORDER BY count",
 			  &statement);
-	struct profile_blocks row, *blocks;
-	__u64 count;
 
-	while (!err && (err = next(reader, statement)) > 0) {
-		memset(&row, 0, sizeof(row));
-		err = get_row(reader, statement, "nnnnnnnnnnnnn", &count, &row.failed,
-			      &row.allocations, &row.size_bytes, &row.frees, &row.freed_bytes,
-			      &row.discarded, &row.discarded_bytes, &row.temporary,
-			      &row.temporary_bytes, &row.peak, &row.peak_bytes, &row.oldest_ns);
-		if (!err && (!count || count > reader->profile->n_counts ||
-			     reader->profile->counts[count - 1].blocks || !is_plausible(&row)))
-			err = -EINVAL;
-		if (!err)
-			err = profile__get_blocks(reader->profile, count, &blocks);
-		if (err)
-			break;
-		row.count = count;
-		*blocks = row;
-	}
+	if (!err)
+		err = begin_histogram(reader,
+				      "SELECT count, bucket, blocks FROM size_histogram "
+				      "NOT INDEXED ORDER BY count",
+				      &sizes);
+	if (!err)
+		err = begin_histogram(reader,
+				      "SELECT count, bucket, blocks FROM lifetime_histogram "
+				      "NOT INDEXED ORDER BY count",
+				      &lifetimes);
+	if (!err)
+		err = read_block_rows(reader, statement, &sizes, &lifetimes);
+	sqlite3_finalize(sizes.statement);
+	sqlite3_finalize(lifetimes.statement);
 	return err;
 }
 
@@ -744,8 +813,10 @@ static int read_samples(struct reader *reader)
 		if (err)
 			break;
 		what = profile__sampled_by_name(name);
-		if (what < 0 || !row.samples || count > reader->profile->n_counts)
+		if (what < 0 || !row.samples || !count || count > reader->n_counts)
 			return -EINVAL;
+		if (reader->only_checks)
+			continue;
 		err = profile__get_samples(reader->profile, count, &samples);
 		if (!err && samples->of[what].samples)
 			err = -EINVAL;
@@ -753,41 +824,6 @@ static int read_samples(struct reader *reader)
 			samples->of[what] = row;
 	}
 	return err;
-}
-
-static int read_histogram(struct reader *reader, const char *sql, size_t offset)
-{
-	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db, sql, &statement);
-	__u64 count, bucket, n;
-
-	while (!err && (err = next(reader, statement)) > 0) {
-		struct profile *profile = reader->profile;
-		struct profile_blocks *blocks;
-
-		err = get_row(reader, statement, "nnn", &count, &bucket, &n);
-		if (!err && (!count || count > profile->n_counts ||
-			     !profile->counts[count - 1].blocks || bucket >= PROFILE_BUCKETS))
-			err = -EINVAL;
-		if (err)
-			break;
-		blocks = &profile->blocks[profile->counts[count - 1].blocks - 1];
-		((__u64 *)((char *)blocks + offset))[bucket] = n;
-	}
-	return err;
-}
-
-static int read_histograms(struct reader *reader)
-{
-	int err = read_histogram(reader,
-				 "SELECT count, bucket, blocks FROM size_histogram NOT INDEXED",
-				 offsetof(struct profile_blocks, sizes));
-
-	return err ? err
-		   : read_histogram(reader,
-				    "SELECT count, bucket, blocks FROM lifetime_histogram "
-				    "NOT INDEXED",
-				    offsetof(struct profile_blocks, lifetimes));
 }
 
 static int read_lifetimes(struct reader *reader)
@@ -802,9 +838,10 @@ static int read_lifetimes(struct reader *reader)
 	while (!err && (err = next(reader, statement)) > 0) {
 		err = get_row(reader, statement, "nnnnn", &count, &born, &died, &blocks,
 			      &size_bytes);
-		if (!err && (count > reader->profile->n_counts || died > PROFILE_LIVE))
+		if (!err &&
+		    (!count || count > reader->n_counts || born > died || died > PROFILE_LIVE))
 			err = -EINVAL;
-		if (!err)
+		if (!err && !reader->only_checks)
 			err = profile__add_lifetime(reader->profile, count, born, died, blocks,
 						    size_bytes);
 	}
@@ -865,8 +902,7 @@ static int read_tables(struct reader *reader, const char **table)
 		{ "frames", read_frames },	     { "lines", read_lines },
 		{ "stacks", read_stacks },	     { "counts", read_counts },
 		{ "blocks", read_blocks },	     { "samples", read_samples },
-		{ "histograms", read_histograms },   { "lifetimes", read_lifetimes },
-		{ "timeline", read_timeline },
+		{ "lifetimes", read_lifetimes },     { "timeline", read_timeline },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
@@ -880,10 +916,11 @@ static int read_tables(struct reader *reader, const char **table)
 	return 0;
 }
 
-int data_file__read(const char *path, struct profile **profile, struct error *error)
+static int read_file(const char *path, bool only_checks, struct profile **profile,
+		     struct error *error)
 {
 	_cleanup_(close_db) sqlite3 *db = NULL;
-	struct reader reader = { 0 };
+	struct reader reader = { .only_checks = only_checks };
 	const char *table = "schema version";
 	char what[64];
 	__u64 version;
@@ -924,4 +961,19 @@ int data_file__read(const char *path, struct profile **profile, struct error *er
 				  strerror(EIO));
 	snprintf(what, sizeof(what), "unreadable: %s", table);
 	return fail_damaged(error, path, what);
+}
+
+int data_file__read(const char *path, struct profile **profile, struct error *error)
+{
+	return read_file(path, false, profile, error);
+}
+
+int data_file__check(const char *path, struct error *error)
+{
+	struct profile *profile;
+	int err = read_file(path, true, &profile, error);
+
+	if (!err)
+		profile__free(profile);
+	return err;
 }

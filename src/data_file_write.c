@@ -352,9 +352,11 @@ static int write_blocks(sqlite3 *db, const struct profile *profile)
 		err = prepare(db, "INSERT INTO size_histogram VALUES(?, ?, ?)", &sizes);
 	if (!err)
 		err = prepare(db, "INSERT INTO lifetime_histogram VALUES(?, ?, ?)", &lifetimes);
-	for (size_t i = 0; i < profile->n_blocks && !err; i++) {
-		const struct profile_blocks *blocks = &profile->blocks[i];
+	for (size_t i = 0; i < profile->n_counts && !err; i++) {
+		struct profile_blocks row, *blocks = &row;
 
+		if (!profile__count_blocks(profile, &profile->counts[i], blocks))
+			continue;
 		err = insert(db, statement, "nnnnnnnnnnnnn", (__u64)blocks->count, blocks->failed,
 			     blocks->allocations, blocks->size_bytes, blocks->frees,
 			     blocks->freed_bytes, blocks->discarded, blocks->discarded_bytes,
@@ -529,12 +531,9 @@ static int replace(const char *name, const char *path)
  * there is no other. */
 static int read_back(const char *name, const char *path, struct error *error)
 {
-	struct profile *profile;
-	int err = data_file__read(name, &profile, error);
+	int err = data_file__check(name, error);
 
-	if (!err)
-		profile__free(profile);
-	else
+	if (err)
 		error__wrap(error, err,
 			    "%s is not written, and what was there is kept: what was to replace it "
 			    "cannot be read back%s",

@@ -13,7 +13,7 @@
 
 bool filter__has_live(const struct profile *profile)
 {
-	return profile->n_blocks || profile__meta(profile, "epoch_ns");
+	return profile__has_blocks(profile) || profile__meta(profile, "epoch_ns");
 }
 
 static bool asks_for_live(const struct filter_options *options)

@@ -100,28 +100,29 @@ static __u64 birth_of(const struct filter_runs *runs, __u32 run, __u64 time_ns)
 void filter__whole(const struct profile *profile, const struct filter_runs *runs,
 		   const struct profile_count *count, struct selection *selection)
 {
-	const struct profile_blocks *blocks = profile__count_blocks(profile, count);
+	struct profile_blocks blocks;
+	bool has_blocks = profile__count_blocks(profile, count, &blocks);
 	__u32 run = profile__count_run(profile, count);
 
 	*selection = selection_none;
 	add_estimates(profile, count, selection);
-	if (!blocks) {
+	if (!has_blocks) {
 		selection->allocations = count->calls;
 		selection->size_bytes = count->size_bytes;
 		return;
 	}
-	selection->allocations = blocks->allocations;
-	selection->size_bytes = blocks->size_bytes;
-	selection->live = profile_blocks__live(blocks);
-	selection->live_bytes = profile_blocks__live_bytes(blocks);
-	selection->temporary = blocks->temporary;
-	selection->temporary_bytes = blocks->temporary_bytes;
+	selection->allocations = blocks.allocations;
+	selection->size_bytes = blocks.size_bytes;
+	selection->live = profile_blocks__live(&blocks);
+	selection->live_bytes = profile_blocks__live_bytes(&blocks);
+	selection->temporary = blocks.temporary;
+	selection->temporary_bytes = blocks.temporary_bytes;
 	if (!runs || !runs->peak_run || runs->peak_run == run) {
-		selection->peak = blocks->peak;
-		selection->peak_bytes = blocks->peak_bytes;
+		selection->peak = blocks.peak;
+		selection->peak_bytes = blocks.peak_bytes;
 	}
 	if (selection->live)
-		selection->oldest_ns = birth_of(runs, run, blocks->oldest_ns);
+		selection->oldest_ns = birth_of(runs, run, blocks.oldest_ns);
 }
 
 static void add_cell(struct selection *selection, const struct profile_lifetime *cell,
@@ -202,7 +203,8 @@ static bool has_size(const struct filter_options *options, const struct selectio
 void block_filter__select(const struct block_filter *filter, const struct profile_count *count,
 			  struct selection *selection)
 {
-	const struct profile_blocks *blocks = profile__count_blocks(filter->profile, count);
+	struct profile_blocks blocks;
+	bool has_blocks = profile__count_blocks(filter->profile, count, &blocks);
 	struct selection whole;
 
 	filter__whole(filter->profile, &filter->runs, count, &whole);
@@ -210,8 +212,8 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 	if (!has_size(filter->options, &whole))
 		return;
 	if (filter->by_time) {
-		if (blocks)
-			select_by_time(filter, count, blocks, selection);
+		if (has_blocks)
+			select_by_time(filter, count, &blocks, selection);
 		apportion_samples(selection, &whole);
 		return;
 	}
@@ -224,8 +226,8 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 		selection->of_temporary = (struct profile_estimate){ 0 };
 	} else if (filter->options->freed) {
 		/* What an exec discarded is among them, as it is in the epochs. */
-		selection->allocations = blocks ? whole.allocations - whole.live : 0;
-		selection->size_bytes = blocks ? whole.size_bytes - whole.live_bytes : 0;
+		selection->allocations = has_blocks ? whole.allocations - whole.live : 0;
+		selection->size_bytes = has_blocks ? whole.size_bytes - whole.live_bytes : 0;
 		profile_estimate__subtract(&selection->of_allocations, &whole.of_live);
 		selection->of_live = (struct profile_estimate){ 0 };
 		selection->live = selection->live_bytes = 0;

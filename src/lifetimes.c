@@ -10,7 +10,7 @@
 #include "profile.h"
 
 struct entry {
-	__u32 record, born, died;
+	__u32 record, born, died; /* the record's number */
 	struct ap_lifetime sum;
 };
 
@@ -123,16 +123,33 @@ __u32 lifetimes__shift(const struct lifetimes *lifetimes)
 	return lifetimes->shift;
 }
 
-const struct ap_lifetime *lifetimes__get(const struct lifetimes *lifetimes, size_t i,
-					 struct ap_lifetime_key *key)
+/* Entries after which the memory of those that were taken is given back. */
+#define TAKE_AT_ONCE 65536
+
+bool lifetimes__take(struct lifetimes *lifetimes, struct ap_lifetime_key *key,
+		     struct ap_lifetime *sum)
 {
-	if (i >= lifetimes->n)
-		return NULL;
+	const struct entry *entry;
+	void *shrunk;
+
+	hash_table__release(&lifetimes->index);
+	lifetimes->index = (struct hash_table){ 0 };
+	if (!lifetimes->n)
+		return false;
+	entry = &lifetimes->entries[--lifetimes->n];
 	*key = (struct ap_lifetime_key){
-		.record = lifetimes->entries[i].record,
+		.record = entry->record,
 		.shift = lifetimes->shift,
-		.born = lifetimes->entries[i].born,
-		.died = lifetimes->entries[i].died,
+		.born = entry->born,
+		.died = entry->died,
 	};
-	return &lifetimes->entries[i].sum;
+	*sum = entry->sum;
+	if (lifetimes->n && !(lifetimes->n % TAKE_AT_ONCE)) {
+		shrunk = realloc(lifetimes->entries, lifetimes->n * sizeof(*entry));
+		if (shrunk) {
+			lifetimes->entries = shrunk;
+			lifetimes->room = lifetimes->n;
+		}
+	}
+	return true;
 }

@@ -7,7 +7,7 @@
 #define ALLOCPROF_LIFETIMES_H
 
 #include <linux/types.h>
-#include <stddef.h>
+#include <stdbool.h>
 
 #include "abi.h"
 
@@ -24,8 +24,9 @@ int lifetimes__add(struct lifetimes *lifetimes, const struct ap_lifetime_key *ke
 /* The length of the epochs, as a shift. */
 __u32 lifetimes__shift(const struct lifetimes *lifetimes);
 
-/* The @i-th of them, by no order; NULL behind the last. Its key's shift is lifetimes__shift(). */
-const struct ap_lifetime *lifetimes__get(const struct lifetimes *lifetimes, size_t i,
-					 struct ap_lifetime_key *key);
+/* Takes one of them out, the last that came first; its key's shift is lifetimes__shift(). False where none is left.
+ * Nothing may be added afterwards. */
+bool lifetimes__take(struct lifetimes *lifetimes, struct ap_lifetime_key *key,
+		     struct ap_lifetime *sum);
 
 #endif

@@ -9,27 +9,23 @@
 #include <stddef.h>
 
 #include "abi.h"
+#include "live_records.h"
 
 struct collector;
 struct live;
 struct profile;
 
 struct live_options {
-	int records_fd; /* maps of the programs */
-	int record_indexes_fd;
-	int tables_fd;
+	int tables_fd; /* maps of the programs */
 	int threads_fd;
 	int stats_fd;
 	int lifetimes_fd;     /* array of the two maps below */
 	int lifetimes_fds[2]; /* programs start with the first */
 	__u64 *lifetimes_inserted;
 	struct ap_live *shared;
-	__u32 max_records;
 	__u64 max_blocks;  /* 0: what a quarter of the memory holds */
 	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
-	bool sample;	   /* blocks are samples, each of which stands for several */
-	__u32 sample_unit_shift;
-	bool stacks; /* else records are by function alone, and there are no lifetimes */
+	struct live_records_options records; /* without stacks there are no lifetimes either */
 };
 
 /* Makes the first maps. -ENOMEM, or what the kernel says. */
@@ -43,9 +39,10 @@ void live__start(struct live *live, __u64 now_ns, bool is_new);
 /* One record of the ring buffer; those that are not about live memory are left alone. -ENOMEM. */
 int live__handle_record(struct live *live, const void *record, size_t size);
 
-/* Keeps room ahead of the programs, drains the lifetimes when they run full, and adds to the time
- * line when that is due. To be called often. -ENOMEM, or what the kernel says. */
-int live__attend(struct live *live);
+/* Keeps room ahead of the programs, drains the lifetimes when they run full, moves what is known of address
+ * spaces that have ended into the profile of @collector, and adds to the time line when that is due. To be called
+ * often, when all records of the ring buffer were handled. -ENOMEM, or what the kernel says. */
+int live__attend(struct live *live, struct collector *collector);
 
 /* Milliseconds until live__attend() wants to be called again at the latest, no more than @most. */
 int live__timeout_ms(const struct live *live, int most);

@@ -84,7 +84,7 @@ void profile__free(struct profile *profile)
 	free(profile->frames);
 	free(profile->stacks);
 	free(profile->counts);
-	free(profile->blocks);
+	free(profile->index->blocks);
 	free(profile->samples);
 	free(profile->lifetimes);
 	free(profile->timeline);
@@ -95,7 +95,6 @@ void profile__free(struct profile *profile)
 	hash_table__release(&profile->index->frames);
 	hash_table__release(&profile->index->stacks);
 	hash_table__release(&profile->index->counts);
-	hash_table__release(&profile->index->lifetimes);
 	hash_table__release(&profile->index->meta);
 	hash_table__release(&profile->index->ledger);
 	free(profile->index);
@@ -576,12 +575,11 @@ int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 void profile__forget_counts(struct profile *profile)
 {
 	profile->n_counts = 0;
-	profile->n_blocks = 0;
+	profile->index->n_blocks = 0;
 	profile->n_samples = 0;
 	profile->n_lifetimes = 0;
 	profile->n_timeline = 0;
 	hash_table__release(&profile->index->counts);
-	hash_table__release(&profile->index->lifetimes);
 }
 
 static bool match_meta(const void *owner, __u32 id, const void *key)

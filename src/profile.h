@@ -100,7 +100,7 @@ struct profile_count {
 	enum ap_function function;
 	__u64 calls;
 	__u64 size_bytes; /* requested by these calls, summed; no more than PROFILE_MAX */
-	__u32 blocks;	  /* index + 1 in the profile's blocks; 0: it has none */
+	__u32 blocks;	  /* where its blocks are packed, + 1; 0: it has none */
 	__u32 samples;	  /* index + 1 in the profile's samples; 0: it has none */
 };
 
@@ -201,8 +201,6 @@ struct profile {
 	size_t n_stacks;
 	struct profile_count *counts;
 	size_t n_counts;
-	struct profile_blocks *blocks;
-	size_t n_blocks;
 	struct profile_samples *samples;
 	size_t n_samples;
 	struct profile_lifetime *lifetimes;
@@ -255,11 +253,11 @@ int profile__set_module_symbols(struct profile *profile, __u32 module, const cha
 /* Replaces what @frame belongs to. -EINVAL also where not the last line alone is not inlined. */
 int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,
 			     __u32 n_lines);
-/* The blocks of @count, which begin with zeros; valid until the next call of this. */
-int profile__get_blocks(struct profile *profile, __u32 count, struct profile_blocks **blocks);
-/* The same for its samples. */
+/* Adds @more to the blocks of its count. */
+int profile__add_blocks(struct profile *profile, const struct profile_blocks *more);
+/* The samples of @count, which begin with zeros; valid until the next call of this. */
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples);
-/* Adds up what has the same count and epochs. */
+/* What has the same count and epochs as another may stand beside it. */
 int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
 			  __u64 blocks, __u64 size_bytes);
 /* -EINVAL also where @moment is not later than the one before, or of an earlier run. */
@@ -295,9 +293,11 @@ const struct profile_frame *profile__find_frame(const struct profile *profile, _
 /* The function that has the code of @frame, not one inlined into it; NULL where none is known. */
 const struct profile_function *profile__frame_function(const struct profile *profile,
 						       const struct profile_frame *frame);
-/* The blocks of @count, or NULL. */
-const struct profile_blocks *profile__count_blocks(const struct profile *profile,
-						   const struct profile_count *count);
+/* Whether any count has blocks. */
+bool profile__has_blocks(const struct profile *profile);
+/* Sets *@out to the blocks of @count, to zeros where it has none: then false. */
+bool profile__count_blocks(const struct profile *profile, const struct profile_count *count,
+			   struct profile_blocks *out);
 /* The bytes of which one was chosen by sampling, 0: none were sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
 /* The samples of @count, or NULL. */

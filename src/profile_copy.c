@@ -169,15 +169,12 @@ static int copy_processes(struct profile_copy *copy)
 
 static int copy_blocks(struct profile_copy *copy, const struct profile_count *count, __u32 id)
 {
-	const struct profile_blocks *from = profile__count_blocks(copy->from, count);
-	struct profile_blocks *to;
-	int err = from ? profile__get_blocks(copy->to, id, &to) : 0;
+	struct profile_blocks blocks;
 
-	if (!from || err)
-		return err;
-	*to = *from;
-	to->count = id;
-	return 0;
+	if (!profile__count_blocks(copy->from, count, &blocks))
+		return 0;
+	blocks.count = id;
+	return profile__add_blocks(copy->to, &blocks);
 }
 
 static int copy_samples(struct profile_copy *copy, const struct profile_count *count, __u32 id)

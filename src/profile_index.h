@@ -9,11 +9,13 @@
 /* Tables hold index + 1 of the array of the same name. */
 struct profile_index {
 	__u64 seed;
-	struct hash_table modules, threads, functions, files, frames, stacks, counts, lifetimes,
-		meta, ledger;
+	struct hash_table modules, threads, functions, files, frames, stacks, counts, meta, ledger;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
-		stacks_room, counts_room, blocks_room, samples_room, lifetimes_room, timeline_room,
-		meta_room, ledger_room;
+		stacks_room, counts_room, samples_room, lifetimes_room, timeline_room, meta_room,
+		ledger_room;
+	/* What is known of the counts' blocks, packed: a tenth of struct profile_blocks. */
+	unsigned char *blocks;
+	size_t n_blocks, blocks_room; /* bytes */
 };
 
 /* Makes room for one more element of @size bytes after @n in *@array. 0 or -ENOMEM. */

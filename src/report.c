@@ -283,14 +283,14 @@ void report__histograms(const struct report *report, const struct filtered *filt
 	memset(sizes, 0, PROFILE_BUCKETS * sizeof(*sizes));
 	memset(lifetimes, 0, PROFILE_BUCKETS * sizeof(*lifetimes));
 	for (size_t i = 0; i < profile->n_counts; i++) {
-		const struct profile_blocks *blocks =
-			profile__count_blocks(profile, &profile->counts[i]);
+		struct profile_blocks blocks;
 
-		if (!blocks || !filtered->counts[i].allocations)
+		if (!filtered->counts[i].allocations ||
+		    !profile__count_blocks(profile, &profile->counts[i], &blocks))
 			continue;
 		for (int j = 0; j < PROFILE_BUCKETS; j++) {
-			sizes[j] = profile__add_up(sizes[j], blocks->sizes[j]);
-			lifetimes[j] = profile__add_up(lifetimes[j], blocks->lifetimes[j]);
+			sizes[j] = profile__add_up(sizes[j], blocks.sizes[j]);
+			lifetimes[j] = profile__add_up(lifetimes[j], blocks.lifetimes[j]);
 		}
 	}
 }

@@ -152,8 +152,6 @@ static int open_live(struct session *session)
 	struct allocprof_bpf *skeleton = session->skeleton;
 	const struct session_options *options = &session->options;
 	struct live_options live_options = {
-		.records_fd = bpf_map__fd(skeleton->maps.records),
-		.record_indexes_fd = bpf_map__fd(skeleton->maps.record_indexes),
 		.tables_fd = bpf_map__fd(skeleton->maps.live_tables),
 		.threads_fd = bpf_map__fd(skeleton->maps.threads),
 		.stats_fd = bpf_map__fd(skeleton->maps.stats),
@@ -162,13 +160,21 @@ static int open_live(struct session *session)
 				   bpf_map__fd(skeleton->maps.lifetimes_b) },
 		.lifetimes_inserted = &skeleton->bss->lifetimes_inserted,
 		.shared = &skeleton->bss->live,
-		.max_records =
-			options->stacks ? session_options__max_records(options) : AP_FUNCTIONS,
 		.max_blocks = options->max_live,
 		.interval_ns = options->interval_ns,
-		.sample = options->sample_bytes,
-		.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
-		.stacks = options->stacks,
+		.records = {
+			.records_fd = bpf_map__fd(skeleton->maps.records),
+			.histograms_fd = bpf_map__fd(skeleton->maps.histograms),
+			.free_records_fd = bpf_map__fd(skeleton->maps.free_records),
+			.free_histograms_fd = bpf_map__fd(skeleton->maps.free_histograms),
+			.index_tables_fd = bpf_map__fd(skeleton->maps.index_tables),
+			.shared = &skeleton->bss->live,
+			.max_records = options->stacks ? session_options__max_records(options)
+						       : AP_FUNCTIONS,
+			.sample = options->sample_bytes,
+			.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
+			.stacks = options->stacks,
+		},
 	};
 
 	return live__new(&live_options, &session->live);
@@ -585,7 +591,7 @@ int session__read_events(struct session *session)
 		return err;
 	err = collector__settle(session->collector, DUMPS_AT_A_TIME);
 	if (session->live)
-		return err ? err : live__attend(session->live);
+		return err ? err : live__attend(session->live, session->collector);
 	if (err)
 		return err;
 	if (!collector__wants_drain(session->collector))

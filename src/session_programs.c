@@ -12,8 +12,11 @@
 #include "sampling.h"
 #include "uprobe_multi.h"
 
-/* Records with live at the most. */
-#define MAX_RECORDS 262144
+/* Records with live take a part of the memory at the most: each with its key, and the histograms of some. */
+#define RECORDS_SHARE 8
+#define RECORD_BYTES  (sizeof(struct ap_blocks) + 128)
+/* What the programs' map of arrays has room for. */
+#define MAX_RECORDS (4096 << AP_CHUNK_BITS)
 
 static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -41,7 +44,15 @@ static __u32 scratch_slots(int n_cpus)
 
 __u32 session_options__max_records(const struct session_options *options)
 {
-	return options->limits.counts ? options->limits.counts : MAX_RECORDS;
+	struct sysinfo info;
+	__u64 most;
+
+	if (options->limits.counts)
+		return options->limits.counts;
+	if (sysinfo(&info))
+		return 1 << 20;
+	most = (__u64)info.totalram * info.mem_unit / RECORDS_SHARE / RECORD_BYTES;
+	return most < MAX_RECORDS ? most : MAX_RECORDS;
 }
 
 bool session_options__walk(const struct session_options *options)
@@ -92,7 +103,13 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.records,
 		 (session_options__max_records(options) + AP_CHUNK - 1) / AP_CHUNK, options->live);
-	set_size(skeleton->maps.record_indexes, limits->counts, options->live && options->stacks);
+	set_size(skeleton->maps.histograms, 0, options->live && options->stacks);
+	set_size(skeleton->maps.free_records, 0, options->live && options->stacks);
+	set_size(skeleton->maps.free_histograms, 0, options->live && options->stacks);
+	set_size(skeleton->maps.index_tables, 0, options->live && options->stacks);
+	if (!options->sample_bytes)
+		bpf_map__set_value_size(bpf_map__inner_map(skeleton->maps.records),
+					AP_BLOCKS_BYTES);
 	set_size(skeleton->maps.threads, limits->threads, options->live);
 	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
 	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);

@@ -94,26 +94,27 @@ static int add_frames(struct profile *profile)
 static int add_blocks(struct profile *profile, __u32 count, __u32 born, __u32 died, __u64 n,
 		      __u64 size, __u64 lifetime_ns)
 {
-	struct profile_blocks *blocks;
-	int err = profile__get_blocks(profile, count, &blocks);
+	struct profile_blocks blocks = {
+		.count = count,
+		.allocations = n,
+		.size_bytes = n * size,
+	};
 
-	if (err)
-		return err;
-	blocks->allocations += n;
-	blocks->size_bytes += n * size;
-	blocks->sizes[profile__bucket(size)] += n;
+	blocks.sizes[profile__bucket(size)] = n;
 	if (died != PROFILE_LIVE) {
-		blocks->frees += n;
-		blocks->freed_bytes += n * size;
-		blocks->lifetimes[profile__bucket(lifetime_ns)] += n;
-	} else if (!blocks->oldest_ns) {
-		blocks->oldest_ns = born * EPOCH_NS + EPOCH_NS / 2;
+		blocks.frees = n;
+		blocks.freed_bytes = n * size;
+		blocks.lifetimes[profile__bucket(lifetime_ns)] = n;
+	} else {
+		blocks.oldest_ns = born * EPOCH_NS + EPOCH_NS / 2;
 	}
 	/* The peak is just before the server frees what it has. */
 	if (died >= LAST && born < LAST) {
-		blocks->peak += n;
-		blocks->peak_bytes += n * size;
+		blocks.peak = n;
+		blocks.peak_bytes = n * size;
 	}
+	if (profile__add_blocks(profile, &blocks))
+		return -1;
 	profile->counts[count - 1].calls += n;
 	profile->counts[count - 1].size_bytes += n * size;
 	return profile__add_lifetime(profile, count, born, died, n, n * size);
@@ -123,7 +124,6 @@ static int add_epoch(struct profile *profile, __u32 epoch)
 {
 	__u32 evicted = epoch + 10 + epoch % 5, end = LAST;
 	__u64 to_end_ns = (LAST - epoch) * EPOCH_NS + EPOCH_NS / 2;
-	struct profile_blocks *parsed;
 	int err = 0;
 
 	if (!epoch)
@@ -136,10 +136,11 @@ static int add_epoch(struct profile *profile, __u32 epoch)
 	err |= add_blocks(profile, 6, epoch, epoch, 98, 48, 900);
 	err |= add_blocks(profile, 6, epoch, end, 1, 48, to_end_ns);
 	err |= add_blocks(profile, 6, epoch, PROFILE_LIVE, 1, 48, 0);
-	err |= profile__get_blocks(profile, 6, &parsed);
-	parsed->temporary += 90;
-	parsed->temporary_bytes += 90 * 48;
-	return err;
+	return err | profile__add_blocks(profile, &(struct profile_blocks){
+							  .count = 6,
+							  .temporary = 90,
+							  .temporary_bytes = 90 * 48,
+						  });
 }
 
 static int add_moments(struct profile *profile)

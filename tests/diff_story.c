@@ -67,7 +67,7 @@ static int add_call(struct profile *profile, const struct call *call, bool after
 		    unsigned int more)
 {
 	__u32 frames[MAX_FRAMES + N_ROOTS], stack, id;
-	struct profile_blocks *blocks;
+	struct profile_blocks blocks = { 0 };
 	size_t n = 0;
 	int err = 0;
 
@@ -80,15 +80,16 @@ static int add_call(struct profile *profile, const struct call *call, bool after
 	err |= profile__add_stack(profile, frames, n, AP_END_COMPLETE, &stack);
 	err |= profile__add_count(profile, thread, stack, call->function, call->calls + more,
 				  call->size_bytes, &id);
-	if (err || profile__get_blocks(profile, id, &blocks))
+	if (err)
 		return -1;
-	blocks->allocations = call->calls + more;
-	blocks->size_bytes = call->size_bytes;
-	blocks->frees = blocks->allocations - call->live;
-	blocks->freed_bytes = call->size_bytes / (call->calls + more) * blocks->frees;
-	blocks->temporary = call->temporary;
-	blocks->temporary_bytes = call->size_bytes / (call->calls + more) * call->temporary;
-	return 0;
+	blocks.count = id;
+	blocks.allocations = call->calls + more;
+	blocks.size_bytes = call->size_bytes;
+	blocks.frees = blocks.allocations - call->live;
+	blocks.freed_bytes = call->size_bytes / (call->calls + more) * blocks.frees;
+	blocks.temporary = call->temporary;
+	blocks.temporary_bytes = call->size_bytes / (call->calls + more) * call->temporary;
+	return profile__add_blocks(profile, &blocks);
 }
 
 static int fill(struct profile *profile, bool after, unsigned int n_runs)

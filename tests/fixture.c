@@ -74,11 +74,8 @@ static int add_live(struct profile *profile)
 		{ 1000000000, 3, 300, 3, 300, 1048576 },
 		{ 2000000000, 3, 300, 9, 900, 2097152 },
 	};
-	struct profile_blocks *to;
-	int err = profile__get_blocks(profile, blocks.count, &to);
+	int err = profile__add_blocks(profile, &blocks);
 
-	if (!err)
-		*to = blocks;
 	err |= profile__add_lifetime(profile, 1, 0, 0, 2, 200);
 	err |= profile__add_lifetime(profile, 1, 0, 7, 3, 300);
 	err |= profile__add_lifetime(profile, 1, 3, PROFILE_LIVE, 3, 300);

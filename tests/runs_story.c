@@ -24,28 +24,29 @@ static __u32 add_frame(struct profile *profile, const struct place *place, int *
 	return id;
 }
 
-/* Blocks of @size_bytes each, called from main. Those of @n_freed are. */
-static struct profile_blocks *add_blocks(struct profile *profile, const struct place *place,
-					 __u64 n, __u64 size_bytes, __u64 n_freed, int *err)
+/* Sets *@blocks to @n blocks of @size_bytes each, called from main, @n_freed of which are freed. */
+static int add_blocks(struct profile *profile, const struct place *place, __u64 n, __u64 size_bytes,
+		      __u64 n_freed, struct profile_blocks *blocks)
 {
 	static const struct place main_place = { "main", APP, 0x1010 };
-	struct profile_blocks *blocks = NULL;
 	__u32 frames[2], stack, count;
+	int err = 0;
 
-	frames[0] = add_frame(profile, place, err);
-	frames[1] = add_frame(profile, &main_place, err);
-	if (*err)
-		return NULL;
-	*err |= profile__add_stack(profile, frames, 2, AP_END_COMPLETE, &stack);
-	*err |= profile__add_count(profile, 1, stack, AP_MALLOC, n, n * size_bytes, &count);
-	if (*err || profile__get_blocks(profile, count, &blocks))
-		return NULL;
-	blocks->allocations = n;
-	blocks->size_bytes = n * size_bytes;
-	blocks->frees = n_freed;
-	blocks->freed_bytes = n_freed * size_bytes;
+	frames[0] = add_frame(profile, place, &err);
+	frames[1] = add_frame(profile, &main_place, &err);
+	if (err)
+		return err;
+	err |= profile__add_stack(profile, frames, 2, AP_END_COMPLETE, &stack);
+	err |= profile__add_count(profile, 1, stack, AP_MALLOC, n, n * size_bytes, &count);
+	*blocks = (struct profile_blocks){
+		.count = count,
+		.allocations = n,
+		.size_bytes = n * size_bytes,
+		.frees = n_freed,
+		.freed_bytes = n_freed * size_bytes,
+	};
 	blocks->sizes[profile__bucket(size_bytes)] = n;
-	return blocks;
+	return err;
 }
 
 static int add_calls(struct profile *profile, unsigned int number)
@@ -54,27 +55,26 @@ static int add_calls(struct profile *profile, unsigned int number)
 	const struct place plugin = { "plugin", PLUGIN, 0x10 };
 	const struct place jit = { number == 3 ? "jit_mul" : "jit_add", 0, 0x7000 };
 	__u64 n = 999 + number, epoch_ns = number * 100000000ULL;
-	struct profile_blocks *blocks;
-	int err = 0;
+	struct profile_blocks blocks;
+	int err = add_blocks(profile, &handle, n, 100, n, &blocks);
 
-	blocks = add_blocks(profile, &handle, n, 100, n, &err);
-	if (!blocks)
-		return -1;
-	blocks->lifetimes[10] = n - 10;
-	blocks->lifetimes[33] = 10;
-	blocks->peak = number == 2 ? 9 : 5;
-	blocks->peak_bytes = 100 * blocks->peak;
+	blocks.lifetimes[10] = n - 10;
+	blocks.lifetimes[33] = 10;
+	blocks.peak = number == 2 ? 9 : 5;
+	blocks.peak_bytes = 100 * blocks.peak;
+	err |= profile__add_blocks(profile, &blocks);
 	err |= profile__add_lifetime(profile, 1, 10, 10, n - 10, 100 * (n - 10));
 	err |= profile__add_lifetime(profile, 1, 10, 99, 10, 1000);
-	blocks = add_blocks(profile, &cache, 5, 1000, 0, &err);
-	if (!blocks)
-		return -1;
-	blocks->oldest_ns = 20 * epoch_ns;
+	err |= add_blocks(profile, &cache, 5, 1000, 0, &blocks);
+	blocks.oldest_ns = 20 * epoch_ns;
+	err |= profile__add_blocks(profile, &blocks);
 	err |= profile__add_lifetime(profile, 2, 20, PROFILE_LIVE, 5, 5000);
-	add_blocks(profile, &plugin, 1, 8, 1, &err);
-	add_blocks(profile, &jit, 1, 8, 1, &err);
-	err |= err ? err : profile__add_lifetime(profile, 3, 30, 30, 1, 8);
-	return err ? err : profile__add_lifetime(profile, 4, 40, 40, 1, 8);
+	err |= add_blocks(profile, &plugin, 1, 8, 1, &blocks);
+	err |= profile__add_blocks(profile, &blocks);
+	err |= add_blocks(profile, &jit, 1, 8, 1, &blocks);
+	err |= profile__add_blocks(profile, &blocks);
+	err |= profile__add_lifetime(profile, 3, 30, 30, 1, 8);
+	return err | profile__add_lifetime(profile, 4, 40, 40, 1, 8);
 }
 
 static int add_time(struct profile *profile, unsigned int number)

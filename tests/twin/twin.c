@@ -182,6 +182,17 @@ long bpf_map_delete_elem(void *map, const void *key)
 	return 0;
 }
 
+/* Queues are only used with live, which is not tested here. */
+long bpf_map_push_elem(void *map, const void *value, __u64 flags)
+{
+	return -E2BIG;
+}
+
+long bpf_map_pop_elem(void *map, void *value)
+{
+	return -ENOENT;
+}
+
 long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
 	__u64 address = (uintptr_t)from;

@@ -5,23 +5,37 @@
 #include "profile.h"
 #include "timeline.h"
 
-static __u64 blocks_of(const struct lifetimes *lifetimes, __u32 record, __u32 born, __u32 died)
+/* All that is in it, which is taken out. */
+struct taken {
+	struct ap_lifetime_key keys[32];
+	struct ap_lifetime sums[32];
+	size_t n;
+};
+
+static void take_all(struct lifetimes *lifetimes, struct taken *taken)
 {
-	const struct ap_lifetime *sum;
-	struct ap_lifetime_key key;
+	taken->n = 0;
+	while (lifetimes__take(lifetimes, &taken->keys[taken->n], &taken->sums[taken->n])) {
+		assert_int_equal(taken->keys[taken->n].shift, lifetimes__shift(lifetimes));
+		taken->n++;
+		assert_true(taken->n < 32);
+	}
+}
+
+static __u64 blocks_of(const struct taken *taken, __u32 record, __u32 born, __u32 died)
+{
 	__u64 blocks = 0;
 
-	for (size_t i = 0; (sum = lifetimes__get(lifetimes, i, &key)); i++)
-		if (key.record == record && key.born == born && key.died == died)
-			blocks += sum->blocks;
+	for (size_t i = 0; i < taken->n; i++)
+		if (taken->keys[i].record == record && taken->keys[i].born == born &&
+		    taken->keys[i].died == died)
+			blocks += taken->sums[i].blocks;
 	return blocks;
 }
 
-static void test_folds(void **state)
+static void add_first(struct lifetimes *lifetimes)
 {
-	struct lifetimes *lifetimes = lifetimes__new();
 	struct ap_lifetime_key key = { .record = 7, .shift = AP_FIRST_EPOCH_SHIFT };
-	const struct ap_lifetime *sum;
 
 	for (key.born = 0; key.born < 8; key.born++) {
 		key.died = key.born + 1;
@@ -29,25 +43,42 @@ static void test_folds(void **state)
 	}
 	key.born = 5;
 	key.died = PROFILE_LIVE;
-	assert_int_equal(lifetimes__add(lifetimes, &key, 3, 30), 0);
-	assert_int_equal(blocks_of(lifetimes, 7, 5, 6), 1);
-	assert_int_equal(blocks_of(lifetimes, 7, 5, PROFILE_LIVE), 3);
+	assert_int_equal(lifetimes__add(lifetimes, &key, 2, 20), 0);
+	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 10), 0);
+}
 
-	/* Of epochs that are four times as long; what comes late in shorter ones is folded, too. */
-	key = (struct ap_lifetime_key){ 7, AP_FIRST_EPOCH_SHIFT + 2, 1, 2 };
+static void test_adds_up(void **state)
+{
+	struct lifetimes *lifetimes = lifetimes__new();
+	struct taken taken;
+
+	add_first(lifetimes);
+	take_all(lifetimes, &taken);
+	assert_int_equal(taken.n, 9);
+	assert_int_equal(blocks_of(&taken, 7, 5, 6), 1);
+	assert_int_equal(blocks_of(&taken, 7, 5, PROFILE_LIVE), 3);
+	lifetimes__free(lifetimes);
+}
+
+/* To epochs that are four times as long; what comes late in shorter ones is folded, too. */
+static void test_folds(void **state)
+{
+	struct lifetimes *lifetimes = lifetimes__new();
+	struct ap_lifetime_key key = { 7, AP_FIRST_EPOCH_SHIFT + 2, 1, 2 };
+	struct taken taken;
+
+	add_first(lifetimes);
 	assert_int_equal(lifetimes__add(lifetimes, &key, 100, 1), 0);
 	key = (struct ap_lifetime_key){ 7, AP_FIRST_EPOCH_SHIFT + 1, 2, 4 };
 	assert_int_equal(lifetimes__add(lifetimes, &key, 1000, 1), 0);
 	assert_int_equal(lifetimes__shift(lifetimes), AP_FIRST_EPOCH_SHIFT + 2);
-	assert_int_equal(blocks_of(lifetimes, 7, 0, 0), 3);
-	assert_int_equal(blocks_of(lifetimes, 7, 0, 1), 1);
-	assert_int_equal(blocks_of(lifetimes, 7, 1, 1), 3);
-	assert_int_equal(blocks_of(lifetimes, 7, 1, 2), 1 + 100 + 1000);
-	assert_int_equal(blocks_of(lifetimes, 7, 1, PROFILE_LIVE), 3);
-	assert_int_equal(blocks_of(lifetimes, 8, 1, 2), 0);
-	sum = lifetimes__get(lifetimes, 0, &key);
-	assert_int_equal(key.shift, AP_FIRST_EPOCH_SHIFT + 2);
-	assert_int_equal(sum->blocks, 3);
+	take_all(lifetimes, &taken);
+	assert_int_equal(blocks_of(&taken, 7, 0, 0), 3);
+	assert_int_equal(blocks_of(&taken, 7, 0, 1), 1);
+	assert_int_equal(blocks_of(&taken, 7, 1, 1), 3);
+	assert_int_equal(blocks_of(&taken, 7, 1, 2), 1 + 100 + 1000);
+	assert_int_equal(blocks_of(&taken, 7, 1, PROFILE_LIVE), 3);
+	assert_int_equal(blocks_of(&taken, 8, 1, 2), 0);
 	lifetimes__free(lifetimes);
 }
 
@@ -55,12 +86,14 @@ static void test_absurd_shift(void **state)
 {
 	struct lifetimes *lifetimes = lifetimes__new();
 	struct ap_lifetime_key key = { 1, AP_FIRST_EPOCH_SHIFT, 1023, 1023 };
+	struct taken taken;
 
 	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 1), 0);
 	key.shift = 63;
 	key.born = key.died = 0;
 	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 1), 0);
-	assert_int_equal(blocks_of(lifetimes, 1, 0, 0), 2);
+	take_all(lifetimes, &taken);
+	assert_int_equal(blocks_of(&taken, 1, 0, 0), 2);
 	lifetimes__free(lifetimes);
 }
 
@@ -114,9 +147,8 @@ static void test_timeline_interval(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folds),
-		cmocka_unit_test(test_absurd_shift),
-		cmocka_unit_test(test_timeline_grows),
+		cmocka_unit_test(test_adds_up),		  cmocka_unit_test(test_folds),
+		cmocka_unit_test(test_absurd_shift),	  cmocka_unit_test(test_timeline_grows),
 		cmocka_unit_test(test_timeline_interval),
 	};
 

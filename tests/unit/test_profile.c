@@ -37,7 +37,6 @@ static void test_same_thing_same_id(void **state)
 static void test_ids_that_do_not_exist(void **state)
 {
 	struct profile *profile = profile__new();
-	struct profile_blocks *blocks;
 	__u32 id = 77, frame = 1;
 
 	assert_int_equal(profile__add_frame(profile, 1, 0, false, &id), -EINVAL);
@@ -48,7 +47,8 @@ static void test_ids_that_do_not_exist(void **state)
 	assert_int_equal(profile__add_thread(profile, 1, "x", &id), -EINVAL);
 	assert_int_equal(profile__set_frame_lines(profile, 1, NULL, 0), -EINVAL);
 	assert_int_equal(profile__set_module_symbols(profile, 1, "x"), -EINVAL);
-	assert_int_equal(profile__get_blocks(profile, 1, &blocks), -EINVAL);
+	assert_int_equal(profile__add_blocks(profile, &(struct profile_blocks){ .count = 1 }),
+			 -EINVAL);
 	assert_int_equal(profile__add_lifetime(profile, 1, 0, 0, 1, 1), -EINVAL);
 	assert_int_equal(id, 77);
 	profile__free(profile);
@@ -118,22 +118,70 @@ static void test_a_function_is_known_by_its_symbol(void **state)
 static void test_blocks(void **state)
 {
 	struct profile *profile = fixture__new();
-	const struct profile_blocks *blocks = profile__count_blocks(profile, &profile->counts[0]);
+	struct profile_blocks blocks;
 	struct profile_moment earlier = { .time_ns = 2000000000 };
 
-	assert_null(profile__count_blocks(profile, &profile->counts[1]));
-	assert_int_equal(profile_blocks__live(blocks), 3);
-	assert_int_equal(profile_blocks__live_bytes(blocks), 300);
+	assert_false(profile__count_blocks(profile, &profile->counts[1], &blocks));
+	assert_true(profile__count_blocks(profile, &profile->counts[0], &blocks));
+	assert_int_equal(profile_blocks__live(&blocks), 3);
+	assert_int_equal(profile_blocks__live_bytes(&blocks), 300);
 	assert_int_equal(profile->n_lifetimes, 3);
 	assert_int_equal(profile__add_lifetime(profile, 1, 0, 7, 1, 100), 0);
-	assert_int_equal(profile->n_lifetimes, 3);
-	assert_int_equal(profile->lifetimes[1].blocks, 4);
+	assert_int_equal(profile->n_lifetimes, 4);
 	assert_int_equal(profile__add_lifetime(profile, 1, 8, 7, 1, 100), -EINVAL);
 	assert_int_equal(profile__add_moment(profile, &earlier), -EINVAL);
 	assert_int_equal(profile__bucket(0), 0);
 	assert_int_equal(profile__bucket(1), 1);
 	assert_int_equal(profile__bucket(1024), 11);
 	assert_int_equal(profile__bucket(UINT64_MAX), 64);
+	profile__free(profile);
+}
+
+/* Each number of its own, so that none can be taken for another; small ones, large ones and the largest. */
+static void number_blocks(struct profile_blocks *blocks, __u64 first)
+{
+	__u64 *values[] = { &blocks->failed,	      &blocks->allocations,
+			    &blocks->size_bytes,      &blocks->frees,
+			    &blocks->freed_bytes,     &blocks->discarded,
+			    &blocks->discarded_bytes, &blocks->temporary,
+			    &blocks->temporary_bytes, &blocks->peak,
+			    &blocks->peak_bytes };
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		*values[i] = first + i;
+	for (size_t i = 0; i < PROFILE_BUCKETS; i++) {
+		blocks->sizes[i] = first + 100 + i;
+		blocks->lifetimes[i] = first + 200 + i;
+	}
+}
+
+static void test_blocks_add_up(void **state)
+{
+	static const __u64 firsts[] = { 0, 1, 120, 128, 16000, 1ULL << 32, PROFILE_MAX - 1000 };
+	struct profile *profile = fixture__new();
+	struct profile_blocks blocks, expected;
+
+	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+		struct profile_blocks more = { .count = 2, .oldest_ns = 1000 - i };
+
+		number_blocks(&more, firsts[i]);
+		profile__count_blocks(profile, &profile->counts[1], &expected);
+		assert_int_equal(profile__add_blocks(profile, &more), 0);
+		assert_true(profile__count_blocks(profile, &profile->counts[1], &blocks));
+		assert_true(blocks.failed == profile__add_up(expected.failed, more.failed));
+		assert_true(blocks.peak_bytes ==
+			    profile__add_up(expected.peak_bytes, more.peak_bytes));
+		for (size_t j = 0; j < PROFILE_BUCKETS; j++) {
+			assert_true(blocks.sizes[j] ==
+				    profile__add_up(expected.sizes[j], more.sizes[j]));
+			assert_true(blocks.lifetimes[j] ==
+				    profile__add_up(expected.lifetimes[j], more.lifetimes[j]));
+		}
+		assert_int_equal(blocks.oldest_ns, 1000 - i);
+	}
+	/* What the neighbours have stays. */
+	assert_true(profile__count_blocks(profile, &profile->counts[0], &blocks));
+	assert_int_equal(profile_blocks__live(&blocks), 3);
 	profile__free(profile);
 }
 
@@ -234,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_lines_of_a_frame),
 		cmocka_unit_test(test_a_function_is_known_by_its_symbol),
 		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_blocks_add_up),
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_meta_is_replaced),
 		cmocka_unit_test(test_names_go_both_ways),

@@ -104,7 +104,6 @@ static void test_taking(void **state)
 		assert_int_equal(taken->n_runs, 0);
 		assert_int_equal(taken->n_processes, 1);
 		assert_int_equal(taken->n_counts, alone->n_counts);
-		assert_int_equal(taken->n_blocks, alone->n_blocks);
 		assert_int_equal(taken->n_lifetimes, alone->n_lifetimes);
 		assert_int_equal(taken->n_timeline, alone->n_timeline);
 		assert_int_equal(taken->n_ledger, alone->n_ledger);

@@ -37,6 +37,8 @@ struct pt_regs;
 void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
 long bpf_map_delete_elem(void *map, const void *key);
+long bpf_map_push_elem(void *map, const void *value, __u64 flags);
+long bpf_map_pop_elem(void *map, void *value);
 long bpf_probe_read_user(void *to, __u32 size, const void *from);
 struct task_struct *bpf_get_current_task_btf(void);
 __u64 bpf_get_current_pid_tgid(void);

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* With live: the records that calls and blocks are counted in, and their histograms (docs/live.md). */
+#ifndef ALLOCPROF_RECORDS_BPF_H
+#define ALLOCPROF_RECORDS_BPF_H
+
+#include "maps.bpf.h"
+#include "waits.bpf.h"
+
+struct ap_live live;
+
+/* The size of a value is set before loading: without sampling it ends before the estimates. */
+struct record_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AP_CHUNK);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct ap_blocks));
+};
+
+/* User space puts them in before they are needed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__array(values, struct record_chunk);
+} records SEC(".maps");
+
+struct histogram_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, AP_HISTOGRAM_CHUNK);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct ap_histograms));
+};
+
+/* The same. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__array(values, struct histogram_chunk);
+} histograms SEC(".maps");
+
+/* Indexes that user space has given back. */
+#define FREE_MAP                                                                                   \
+	{                                                                                          \
+		__uint(type, BPF_MAP_TYPE_QUEUE);                                                  \
+		__uint(max_entries, AP_FREE_INDEXES);                                              \
+		__uint(value_size, sizeof(__u32));                                                 \
+	}
+
+struct FREE_MAP free_records SEC(".maps"), free_histograms SEC(".maps");
+
+struct index_table {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(key_size, sizeof(struct ap_count_key));
+	__uint(value_size, sizeof(__u32));
+};
+
+/* The index of a key's record. User space puts the next table in before the last is full. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, AP_INDEX_TABLES);
+	__type(key, __u32);
+	__array(values, struct index_table);
+} index_tables SEC(".maps");
+
+/* Other CPUs and user space change it meanwhile. */
+#define LOAD(value) (*(volatile __typeof__(value) *)&(value))
+
+static __always_inline void ring__wake(__u32 type)
+{
+	struct {
+		__u32 type;
+		__u32 pad;
+	} record = { .type = type };
+
+	bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline struct ap_blocks *record__get(__u32 index)
+{
+	__u32 chunk = index >> AP_CHUNK_BITS, at = index & (AP_CHUNK - 1);
+	void *array = bpf_map_lookup_elem(&records, &chunk);
+
+	return array ? bpf_map_lookup_elem(array, &at) : NULL;
+}
+
+/* The last ready records are only given to hits that have waited: user space has as many waits' time to make
+ * more. */
+#define RECORDS_RESERVED 1024
+
+static __always_inline bool records__are_few(void)
+{
+	return LOAD(live.records.n_free) <= 0 &&
+	       LOAD(live.records.n) + RECORDS_RESERVED >= LOAD(live.records.ready) &&
+	       LOAD(live.records.ready) < LOAD(live.records.max);
+}
+
+static long records__look(__u32 index, __u64 *until_ns)
+{
+	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
+}
+
+/* Waits until user space has made more, for a while. */
+__noinline int records__await(void)
+{
+	__u64 start_ns, until_ns;
+
+	ring__wake(AP_RECORD_GROW);
+	start_ns = wait__begin();
+	if (!start_ns)
+		return 0;
+	until_ns = start_ns + AP_WAIT_NS;
+	bpf_loop(WAIT_LOOKS, records__look, &until_ns, 0);
+	wait__end(start_ns);
+	return 0;
+}
+
+/* An index of @pool, AP_NO_RECORD where there is no room yet or any more. Every @wake_every of new ones user
+ * space is woken to make more. */
+static __always_inline __u32 pool__claim(struct ap_pool *pool, void *free_indexes, __u32 wake_every)
+{
+	__u32 index = AP_NO_RECORD;
+
+	if (LOAD(pool->n_free) > 0 && !bpf_map_pop_elem(free_indexes, &index)) {
+		__sync_fetch_and_add(&pool->n_free, -1);
+		return index;
+	}
+	if (LOAD(pool->n) >= LOAD(pool->ready))
+		return AP_NO_RECORD;
+	index = __sync_fetch_and_add(&pool->n, 1);
+	if ((index & (wake_every - 1)) == wake_every / 2)
+		ring__wake(AP_RECORD_GROW);
+	return index < LOAD(pool->ready) ? index : AP_NO_RECORD;
+}
+
+/* Looks for @key's record in all tables: 0 and its index, or -1. */
+static __noinline int index__find(const struct ap_count_key *key, __u32 *index)
+{
+	__u32 n = LOAD(live.n_index_tables);
+
+	for (__u32 i = 1; i <= AP_INDEX_TABLES; i++) {
+		__u32 at = n - i, *known;
+		void *table;
+
+		if (at >= AP_INDEX_TABLES)
+			return -1;
+		table = bpf_map_lookup_elem(&index_tables, &at);
+		if (!table)
+			return -1;
+		known = bpf_map_lookup_elem(table, key);
+		if (known) {
+			*index = *known;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+/* Puts @key's index into the newest table that has room. 0, -EEXIST (17), or why not. That another CPU may at the
+ * same time put the same key into another table does no harm: user space adds up what has the same key. */
+static __noinline int index__put(const struct ap_count_key *key, __u32 index)
+{
+	__u32 n = LOAD(live.n_index_tables);
+	int err = -7; /* E2BIG */
+
+	for (__u32 i = 1; i <= AP_INDEX_TABLES; i++) {
+		__u32 at = n - i;
+		void *table;
+
+		if (at >= AP_INDEX_TABLES)
+			break;
+		table = bpf_map_lookup_elem(&index_tables, &at);
+		if (!table)
+			break;
+		err = bpf_map_update_elem(table, key, &index, BPF_NOEXIST);
+		if (!err || err == -17)
+			return err;
+	}
+	return err;
+}
+
+/* The record of @key, which had none when it was last looked for; AP_NO_RECORD where there is no room. */
+static __always_inline __u32 record__add(const struct ap_count_key *key)
+{
+	__u32 index, known;
+
+	if (records__are_few())
+		records__await();
+	index = pool__claim(&live.records, &free_records, AP_CHUNK);
+	if (index == AP_NO_RECORD || !index__put(key, index))
+		return index;
+	/* Another CPU was first, or the tables are full: the index goes back. */
+	if (!bpf_map_push_elem(&free_records, &index, 0))
+		__sync_fetch_and_add(&live.records.n_free, 1);
+	return index__find(key, &known) ? AP_NO_RECORD : known;
+}
+
+/* Before a record changes: what it had when the peak's generation began. */
+static __always_inline void record__touch(struct ap_blocks *record)
+{
+	__u64 generation = LOAD(live.generation), before = LOAD(record->generation);
+
+	if (before == generation ||
+	    __sync_val_compare_and_swap(&record->generation, before, generation) != before)
+		return;
+	record->peak = record->allocations - record->frees;
+	record->peak_bytes = record->size_bytes - record->freed_bytes;
+}
+
+/* The bits of @value that are significant. Not static, so that the verifier does not follow each of the
+ * ways through it further on. */
+__noinline int significant_bits(__u64 value)
+{
+	int n = 0;
+
+	for (int step = 32; step; step >>= 1) {
+		if (value >> step) {
+			value >>= step;
+			n += step;
+		}
+	}
+	return n + (value != 0);
+}
+
+/* The histograms of a record whose slots are in use, NULL where there is no room for them. */
+static __always_inline struct ap_histograms *record__histograms(struct ap_blocks *record)
+{
+	__u32 number = LOAD(record->histograms), index, chunk, at, before;
+	void *array;
+
+	if (!number) {
+		index = pool__claim(&live.histograms, &free_histograms, AP_HISTOGRAM_CHUNK);
+		if (index == AP_NO_RECORD)
+			return NULL;
+		number = index + 1;
+		before = __sync_val_compare_and_swap(&record->histograms, 0, number);
+		if (before) {
+			if (!bpf_map_push_elem(&free_histograms, &index, 0))
+				__sync_fetch_and_add(&live.histograms.n_free, 1);
+			number = before;
+		}
+	}
+	chunk = (number - 1) >> AP_HISTOGRAM_CHUNK_BITS;
+	at = (number - 1) & (AP_HISTOGRAM_CHUNK - 1);
+	array = bpf_map_lookup_elem(&histograms, &chunk);
+	return array ? bpf_map_lookup_elem(array, &at) : NULL;
+}
+
+/* Counts @n blocks of @value in the histogram whose tags begin with @first_tag. */
+static __noinline void record__add_to_histogram(struct ap_blocks *record, __u32 first_tag,
+						__u64 value, __u64 n)
+{
+	__u32 tag = first_tag + significant_bits(value), at = tag - 1;
+	struct ap_histograms *wide;
+	__u64 tags = LOAD(record->tags), before;
+
+	for (int i = 0; i < AP_SLOTS; i++) {
+		__u32 shift = 8 * i;
+
+		if (!(tags >> shift & 0xff)) {
+			before = __sync_val_compare_and_swap(&record->tags, tags,
+							     tags | (__u64)tag << shift);
+			tags = before == tags ? tags | (__u64)tag << shift : before;
+		}
+		if ((tags >> shift & 0xff) == tag) {
+			__sync_fetch_and_add(&record->slots[i], n);
+			return;
+		}
+	}
+	wide = record__histograms(record);
+	if (!wide || at >= 2 * AP_BUCKETS) {
+		stat__add_many(AP_STAT_HISTOGRAMS_LOST, n);
+		return;
+	}
+	__sync_fetch_and_add(&wide->buckets[at], n);
+}
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "live_spaces.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+
+void live_spaces__release(struct live_spaces *spaces)
+{
+	free(spaces->spaces);
+	free(spaces->images);
+	free(spaces->running);
+}
+
+static void stop_running(struct live_spaces *spaces, __u32 id)
+{
+	for (size_t i = 0; i < spaces->n_running; i++) {
+		if (spaces->running[i] != id)
+			continue;
+		spaces->running[i] = spaces->running[--spaces->n_running];
+		return;
+	}
+}
+
+static int end_space(struct live_spaces *spaces, const struct ap_process_record *record)
+{
+	if (array__reserve_zeroed(&spaces->spaces, &spaces->n_spaces,
+				  (size_t)record->ended_space + 1, sizeof(*spaces->spaces)))
+		return -ENOMEM;
+	spaces->spaces[record->ended_space] = (struct live_space){
+		.state = record->event == AP_PROCESS_EXECED ? SPACE_DISCARDED : SPACE_LEFT,
+		.end_ns = record->time_ns,
+		.generation = record->generation,
+	};
+	return 0;
+}
+
+static int start_image(struct live_spaces *spaces, const struct ap_process_record *record)
+{
+	if (array__reserve_zeroed(&spaces->images, &spaces->n_images, (size_t)record->id + 1,
+				  sizeof(*spaces->images)) ||
+	    array__reserve_zeroed(&spaces->running, &spaces->running_room, spaces->n_running + 1,
+				  sizeof(*spaces->running)))
+		return -ENOMEM;
+	spaces->images[record->id] = (struct live_image){
+		.pid = record->pid,
+		.space = record->space,
+	};
+	spaces->running[spaces->n_running++] = record->id;
+	return 0;
+}
+
+int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_record *record,
+			bool *ended)
+{
+	int err = record->ended_space ? end_space(spaces, record) : 0;
+
+	if (err)
+		return err;
+	if (record->ended_space)
+		*ended = true;
+	if (record->event == AP_PROCESS_EXITED) {
+		stop_running(spaces, record->id);
+		return 0;
+	}
+	if (record->event == AP_PROCESS_EXECED)
+		stop_running(spaces, record->parent);
+	return start_image(spaces, record);
+}
+
+const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number)
+{
+	static const struct live_space unknown = { .state = SPACE_USED };
+
+	return number < spaces->n_spaces ? &spaces->spaces[number] : &unknown;
+}
+
+const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image)
+{
+	return live_spaces__get(spaces, image < spaces->n_images ? spaces->images[image].space : 0);
+}
+
+/* RssAnon of status(5): what is resident and of no file. */
+static __u64 rss_bytes(pid_t pid)
+{
+	_cleanup_(close_file) FILE *file = NULL;
+	unsigned long long resident, shared;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/statm", pid);
+	file = fopen(name, "re");
+	if (!file || fscanf(file, "%*u %llu %llu", &resident, &shared) != 2 || shared > resident)
+		return 0;
+	return (resident - shared) * sysconf(_SC_PAGESIZE);
+}
+
+__u64 live_spaces__rss_bytes(const struct live_spaces *spaces)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < spaces->n_running; i++)
+		sum += rss_bytes(spaces->images[spaces->running[i]].pid);
+	return sum;
+}

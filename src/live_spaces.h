@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Address spaces and process images of a run with --live, by the numbers that the programs give them. */
+#ifndef ALLOCPROF_LIVE_SPACES_H
+#define ALLOCPROF_LIVE_SPACES_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "abi.h"
+
+struct live_space {
+	enum {
+		SPACE_USED,
+		SPACE_LEFT,	 /* by an exit: what was in it was left behind */
+		SPACE_DISCARDED, /* by an exec */
+	} state;
+	__u64 end_ns;	  /* CLOCK_MONOTONIC */
+	__u64 generation; /* of the peak, at the end */
+};
+
+struct live_image {
+	__u32 pid;
+	__u32 space;
+};
+
+struct live_spaces {
+	struct live_space *spaces;
+	size_t n_spaces;
+	struct live_image *images;
+	size_t n_images;
+	__u32 *running; /* ids of images */
+	size_t n_running, running_room;
+};
+
+void live_spaces__release(struct live_spaces *spaces);
+
+/* Sets *@ended where an address space ended. -ENOMEM. */
+int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_record *record,
+			bool *ended);
+
+/* A space that was not heard of is in use. */
+const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number);
+const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image);
+
+/* Anonymous memory that is resident, of all processes that run. */
+__u64 live_spaces__rss_bytes(const struct live_spaces *spaces);
+
+#endif
