@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ enum {
 	OPT_NO_SYMBOLS = 256,
 	OPT_LIVE,
 	OPT_MAX_LIVE,
+	OPT_MAX_RECORDS,
 	OPT_INTERVAL,
 	OPT_SAMPLE,
 };
@@ -51,6 +53,10 @@ static const struct argp_option record_options[] = {
 	{ "max-live", OPT_MAX_LIVE, "N", 0,
 	  "With --live, follow N blocks at a time at the most (default: what a quarter of the "
 	  "memory holds)",
+	  0 },
+	{ "max-records", OPT_MAX_RECORDS, "N", 0,
+	  "With --live, keep N stacks of processes at a time at the most (default: what an eighth "
+	  "of the memory holds)",
 	  0 },
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, look at the memory every TIME instead of some hundred times", 0 },
@@ -79,20 +85,39 @@ struct record_options {
 	const char *output;
 };
 
-static int parse_max_live(struct measure *measure, const char *text, struct error *error)
+/* The argument of @option, a number of @things that is no more than @most. */
+static int parse_limit(const char *option, const char *things, const char *text, long long most,
+		       long long *out, struct error *error)
 {
 	char *end;
-	long long blocks;
 
 	errno = 0;
-	blocks = strtoll(text, &end, 10);
-	if (errno || end == text || *end || blocks < 1) {
-		error__set(error, -EINVAL,
-			   "'%s' is no number of blocks; --max-live takes 1 or more", text);
-		return EINVAL;
-	}
-	measure->session.max_live = blocks;
-	return 0;
+	*out = strtoll(text, &end, 10);
+	if (!errno && end != text && !*end && *out >= 1 && *out <= most)
+		return 0;
+	error__set(error, -EINVAL, "'%s' is no number of %s; %s takes 1 or more", text, things,
+		   option);
+	return EINVAL;
+}
+
+static int parse_max_live(struct measure *measure, const char *text, struct error *error)
+{
+	long long blocks;
+	int err = parse_limit("--max-live", "blocks", text, LLONG_MAX, &blocks, error);
+
+	if (!err)
+		measure->session.max_live = blocks;
+	return err;
+}
+
+static int parse_max_records(struct measure *measure, const char *text, struct error *error)
+{
+	long long records;
+	int err = parse_limit("--max-records", "stacks", text, INT_MAX, &records, error);
+
+	if (!err)
+		measure->session.max_records = records;
+	return err;
 }
 
 static int parse_sample(struct measure *measure, const char *text, struct error *error)
@@ -136,6 +161,8 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_MAX_LIVE:
 		return parse_max_live(&options->measure, arg, input->error);
+	case OPT_MAX_RECORDS:
+		return parse_max_records(&options->measure, arg, input->error);
 	case OPT_INTERVAL:
 		return number__parse_duration(arg, &options->measure.session.interval_ns,
 					      input->error);
@@ -143,9 +170,11 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 		return parse_sample(&options->measure, arg, input->error);
 	case ARGP_KEY_END:
 		if (!options->measure.session.live &&
-		    (options->measure.session.max_live || options->measure.session.interval_ns)) {
+		    (options->measure.session.max_live || options->measure.session.max_records ||
+		     options->measure.session.interval_ns)) {
 			error__set(input->error, -EINVAL,
-				   "--max-live and --interval mean nothing without --live");
+				   "--max-live, --max-records and --interval mean nothing without "
+				   "--live");
 			return EINVAL;
 		}
 		if (series__check(&options->series, &options->measure, input->error))

@@ -37,6 +37,7 @@ void live_summary__print(const struct session_live *live, const struct selection
 	__u64 temporary_bytes = live->stats[AP_STAT_TEMPORARY_BYTES];
 	__u64 allocations = live->stats[AP_STAT_ALLOCATIONS];
 	__u64 temporary = live->stats[AP_STAT_TEMPORARY];
+	const struct live_memory *memory = &live->memory;
 
 	message__print("allocations: %s of %s%s, at most %s at a time",
 		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,
@@ -52,11 +53,10 @@ void live_summary__print(const struct session_live *live, const struct selection
 		       number__count(temporary).text, number__bytes(temporary_bytes, false).text,
 		       within(of_temporary, temporary, temporary_bytes).text,
 		       number__share(temporary, allocations).text);
-	if (live->memory.bytes >= MUCH_KERNEL_MEMORY)
-		message__print("the kernel kept %s for it, %s bytes a live block",
-			       number__bytes(live->memory.bytes, false).text,
-			       number__count(live->memory.entries
-						     ? live->memory.bytes / live->memory.entries
-						     : 0)
-				       .text);
+	if (memory->block_bytes + memory->record_bytes >= MUCH_KERNEL_MEMORY)
+		message__print("the kernel kept %s for %s live blocks, and %s for %s stacks of processes",
+			       number__bytes(memory->block_bytes, false).text,
+			       number__count(memory->entries).text,
+			       number__bytes(memory->record_bytes, false).text,
+			       number__count(memory->records).text);
 }

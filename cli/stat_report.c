@@ -225,7 +225,7 @@ static void add_live(json_object *root, const struct session_live *live)
 		add(untracked, profile__untracked_name(reason),
 		    count_of(stats[AP_STAT_UNTRACKED + reason]));
 	add(root, "untracked", untracked);
-	add(kernel, "bytes", count_of(live->memory.bytes));
+	add(kernel, "bytes", count_of(live->memory.block_bytes + live->memory.record_bytes));
 	add(kernel, "blocks", count_of(live->memory.entries));
 	add(kernel, "max_live", count_of(live->memory.max_blocks));
 	add(root, "kernel_memory", kernel);

@@ -540,7 +540,9 @@ void live__memory(const struct live *live, struct live_memory *out)
 		buckets += n;
 	}
 	out->entries = live->most_entries;
-	out->bytes = BUCKET_BYTES * buckets + ENTRY_BYTES * out->entries +
-		     live_records__bytes(live->records);
+	out->block_bytes = BUCKET_BYTES * buckets + ENTRY_BYTES * out->entries;
+	out->record_bytes = live_records__bytes(live->records);
 	out->max_blocks = live->options.max_blocks;
+	out->records = live_records__most_used(live->records);
+	out->max_records = live->options.records.max_records;
 }

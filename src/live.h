@@ -79,9 +79,13 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 __u64 live__epoch_ns(const struct live *live);
 
 struct live_memory {
-	__u64 bytes;	  /* of the kernel, for records and tables, at the most */
-	__u64 entries;	  /* blocks in the tables then, as often as it was looked */
-	__u64 max_blocks; /* that fit */
+	/* Of the kernel, at the most. */
+	__u64 block_bytes;  /* for the tables of live blocks */
+	__u64 record_bytes; /* for the records of their stacks */
+	__u64 entries;	    /* blocks in the tables then, as often as it was looked */
+	__u64 max_blocks;   /* that fit */
+	__u64 records;	    /* stacks by process, thread name and function then */
+	__u64 max_records;  /* that fit */
 };
 
 void live__memory(const struct live *live, struct live_memory *out);

@@ -67,7 +67,7 @@ static int make_chunk(const struct live_pool *pool, struct live_pool_chunk *chun
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	int fd =
-		bpf_map_create(BPF_MAP_TYPE_ARRAY, "live_chunk", sizeof(__u32),
+		bpf_map_create(BPF_MAP_TYPE_ARRAY, pool->options.name, sizeof(__u32),
 			       pool->options.value_bytes, 1U << pool->options.chunk_bits, &options);
 	void *values;
 

@@ -13,6 +13,7 @@ struct live_pool_options {
 	int chunks_fd;		/* the programs' map of arrays */
 	int free_fd;		/* their queue of free indexes */
 	struct ap_pool *shared; /* as the programs see it */
+	const char *name; /* of the arrays, for those who list maps */
 	size_t value_bytes;
 	__u32 chunk_bits; /* values in an array, as a shift */
 	__u32 ahead;	  /* values that are kept ready at least */
@@ -45,7 +46,7 @@ int live_pool__give_back(struct live_pool *pool, __u32 index);
 /* Values that programs have begun, without those that were given back. */
 __u64 live_pool__used(const struct live_pool *pool);
 
-/* Bytes of the kernel's memory. */
+/* Bytes of the kernel's memory that the arrays take. */
 __u64 live_pool__bytes(const struct live_pool *pool);
 
 #endif

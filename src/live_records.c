@@ -58,6 +58,7 @@ struct live_records {
 	size_t n_candidates, candidates_room;
 	__u64 candidates_generation; /* of the peak */
 	__u64 retire_at;	     /* records in use */
+	__u64 most_used;	     /* at a time, as often as it was looked */
 };
 
 /* The next table, four times the last one. */
@@ -100,6 +101,7 @@ static void init_pools(struct live_records *records)
 			.chunks_fd = options->records_fd,
 			.free_fd = options->free_records_fd,
 			.shared = &shared->records,
+			.name = "record_chunk",
 			.value_bytes = options->sample ? sizeof(struct ap_blocks) : AP_BLOCKS_BYTES,
 			.chunk_bits = AP_CHUNK_BITS,
 			.ahead = RECORDS_AHEAD,
@@ -108,6 +110,7 @@ static void init_pools(struct live_records *records)
 						      .chunks_fd = options->histograms_fd,
 						      .free_fd = options->free_histograms_fd,
 						      .shared = &shared->histograms,
+						      .name = "histogram_chunk",
 						      .value_bytes = sizeof(struct ap_histograms),
 						      .chunk_bits = AP_HISTOGRAM_CHUNK_BITS,
 						      .ahead = HISTOGRAMS_AHEAD,
@@ -152,10 +155,12 @@ int live_records__keep_ready(struct live_records *records)
 	__u64 used = live_pool__used(&records->records);
 	int err = live_pool__keep_ready(&records->records);
 
-	if (!err)
-		err = live_pool__keep_ready(&records->histograms);
-	if (!err && records->options.stacks &&
-	    (!records->n_tables || used + RECORDS_AHEAD > records->capacity / 2))
+	if (err || !records->options.stacks)
+		return err;
+	if (used > records->most_used)
+		records->most_used = used;
+	err = live_pool__keep_ready(&records->histograms);
+	if (!err && (!records->n_tables || used + RECORDS_AHEAD > records->capacity / 2))
 		err = add_table(records);
 	return err;
 }
@@ -475,11 +480,13 @@ int live_records__function(const struct live_records *records, enum ap_function 
 	return 0;
 }
 
+__u64 live_records__most_used(const struct live_records *records)
+{
+	return records->most_used;
+}
+
 __u64 live_records__bytes(const struct live_records *records)
 {
-	__u64 keys = live_pool__used(&records->records);
-
 	return live_pool__bytes(&records->records) + live_pool__bytes(&records->histograms) +
-	       (records->options.stacks ? keys * ENTRY_BYTES + records->capacity * BUCKET_BYTES
-					: 0);
+	       records->most_used * ENTRY_BYTES + records->capacity * BUCKET_BYTES;
 }

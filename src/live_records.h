@@ -66,6 +66,9 @@ __u32 live_records__count(const struct live_records *records, __u32 number);
 int live_records__function(const struct live_records *records, enum ap_function function,
 			   struct ap_blocks *out);
 
+/* Records that were in use at a time, at the most; of stacks only. */
+__u64 live_records__most_used(const struct live_records *records);
+
 /* Bytes of the kernel's memory that records and their tables take at the most. */
 __u64 live_records__bytes(const struct live_records *records);
 

@@ -158,7 +158,8 @@ static enum rule rule_of(const char *key)
 		{ "no_unwind_table", RULE_LINES },    { "python_arenas", RULE_LINES },
 		{ "processes_unfollowed", RULE_SUM }, { "epoch_ns", RULE_MOST },
 		{ "peak_bytes", RULE_MOST },	      { "kernel_bytes", RULE_MOST },
-		{ "max_live", RULE_LEAST },	      { "window_opened", RULE_LEAST },
+		{ "max_live", RULE_LEAST },	      { "max_records", RULE_LEAST },
+		{ "window_opened", RULE_LEAST },
 	};
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

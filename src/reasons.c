@@ -17,8 +17,9 @@ static const struct reason lost[AP_LOST_REASONS] = {
 		"ring_full", "new stacks came faster than allocprof could read them",
 		"record less, with --sample or --within", NULL },
 	[AP_LOST_COUNTS_FULL] = {
-		"counts_full", "more combinations of stack and thread were new than the kernel side has "
-		"room for", "record less, with --sample, --within or a smaller --max-depth", NULL },
+		"counts_full", "more combinations of stack, thread and process were new than the kernel "
+		"side has room for", "give a greater --max-records with --live, or record less, with "
+		"--sample, --within or a smaller --max-depth", NULL },
 	[AP_LOST_UNACCOUNTED] = {
 		"unaccounted", "they are in no count, and nothing explains it", "do not rely on totals",
 		NULL },

@@ -41,6 +41,7 @@ struct session_options {
 	__u32 functions;   /* mask of enum ap_function to report */
 	bool live;	   /* follow blocks from their birth to their end; needs all functions */
 	__u64 max_live;	   /* blocks at a time that are followed, 0: as the memory allows */
+	__u32 max_records; /* with live, stacks of processes at a time, 0: the same */
 	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
 	/* Of so many bytes one is chosen, to SAMPLING_MAX_BYTES; 0: every call counts. Needs stacks. */
 	__u64 sample_bytes;

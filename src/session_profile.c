@@ -120,6 +120,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 		{ "frees_unseen", live->stats[AP_STAT_UNMATCHED] },
 		{ "discarded", live->discarded },
 		{ "lifetimes_missing", live->stats[AP_STAT_LIFETIMES_LOST] },
+		{ "histograms_missing", live->stats[AP_STAT_HISTOGRAMS_LOST] },
 	};
 	char name[64];
 	int err = 0;
@@ -187,9 +188,12 @@ static int set_live(struct profile *profile, const struct session_live *live, bo
 	if (!err)
 		err = set_number(profile, "peak_bytes", live->peak_bytes);
 	if (!err)
-		err = set_number(profile, "kernel_bytes", live->memory.bytes);
+		err = set_number(profile, "kernel_bytes",
+				 live->memory.block_bytes + live->memory.record_bytes);
 	if (!err)
 		err = set_number(profile, "max_live", live->memory.max_blocks);
+	if (!err)
+		err = set_number(profile, "max_records", live->memory.max_records);
 	return err ? err : set_live_ledger(profile, live, sampled);
 }
 

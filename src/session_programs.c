@@ -49,6 +49,8 @@ __u32 session_options__max_records(const struct session_options *options)
 
 	if (options->limits.counts)
 		return options->limits.counts;
+	if (options->max_records)
+		return options->max_records < MAX_RECORDS ? options->max_records : MAX_RECORDS;
 	if (sysinfo(&info))
 		return 1 << 20;
 	most = (__u64)info.totalram * info.mem_unit / RECORDS_SHARE / RECORD_BYTES;
