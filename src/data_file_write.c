@@ -479,7 +479,7 @@ static int write_db(const struct profile *profile, const char *name,
 		return db ? db_errno(db) : -ENOMEM;
 	/* Nobody sees the file before it is whole: no journal, one sync at the end. */
 	err = run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
-		      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -65536; BEGIN");
+		      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192; BEGIN");
 	if (!err)
 		err = write(db, profile);
 	if (!err)
