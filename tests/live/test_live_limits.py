@@ -75,6 +75,59 @@ def test_tables_grow(run, allocprof, target, tmp_path):
     assert book["allocations"] >= 1000000
 
 
+def calls_and_stacks(data):
+    """Of many_stacks, whose calls come by leaf."""
+    ((calls, rows, stacks),) = query(data, "SELECT sum(calls), count(*), count(DISTINCT stack) FROM calls "
+                                           "WHERE caller = 'leaf'")
+    return calls, rows, stacks
+
+
+def kernel_bytes(data):
+    ((value,),) = query(data, "SELECT value FROM meta WHERE key = 'kernel_bytes'")
+    return int(value)
+
+
+@pytest.mark.slow
+def test_processes_that_have_ended_leave_room(run, allocprof, target, tmp_path):
+    """Each of 64 processes, one after the other, calls by the same 8,192 stacks: the kernel keeps far fewer than
+    all of these half a million, and none is lost. Had it kept all, they alone were 92 MB."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("many_stacks"), "-p", "64", "8192", "8192"],
+        expect=0)
+    book = assert_adds_up(data)
+    assert book["lost"] == book["untracked"] == book["histograms_missing"] == 0
+    assert calls_and_stacks(data) == (64 * 8192, 64 * 8192, 8192)
+    # Of each process and each stack its one block, of the right size and freed.
+    ((blocks, freed, sizes),) = query(
+        data, "SELECT sum(allocations), sum(frees), sum(bytes) FROM memory WHERE caller = 'leaf'")
+    assert (blocks, freed, sizes) == (64 * 8192, 64 * 8192, 64 * 128 * sum(range(1, 65)))
+    assert query(data, "SELECT sum(h.blocks) FROM size_histogram h JOIN calls c ON c.count = h.count "
+                       "WHERE caller = 'leaf'") == [(64 * 8192,)]
+    assert kernel_bytes(data) < 60e6
+
+
+@pytest.mark.slow
+def test_many_stacks_of_one_process(run, allocprof, target, tmp_path):
+    """More than the kernel side has room for at first: tables of records grow."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("many_stacks"), "200000", "200000"], expect=0)
+    book = assert_adds_up(data)
+    assert book["lost"] == book["untracked"] == book["histograms_missing"] == 0
+    assert calls_and_stacks(data) == (200000, 200000, 200000)
+
+
+def test_max_records(run, allocprof, target, tmp_path):
+    """The message names the limit's option, and sampling."""
+    data = tmp_path / "data"
+    result = run([allocprof, "record", "--live", "--max-records", "500", "-o", data,
+                  "--", target("many_stacks"), "1000", "1000"], expect=0)
+    book = assert_adds_up(data)
+    assert book["lost_counts_full"] == book["lost"] >= 500
+    assert query(data, "SELECT value FROM meta WHERE key = 'max_records'") == [("500",)]
+    assert b"(counts_full)" in result.stderr
+    assert b"--max-records" in result.stderr and b"--sample" in result.stderr
+
+
 @pytest.mark.parametrize("inject, reason", [("counts=2", "lost_counts_full"),
                                             ("scratch=0", "lost_no_scratch"),
                                             ("threads=1", "untracked_threads_full")])
