@@ -111,6 +111,7 @@ struct collector *collector__new(const struct collector_options *options)
 	struct collector *collector = calloc(1, sizeof(*collector));
 
 	if (!collector) {
+		unwind_tables__free(options->tables.tables);
 		table_cache__close(options->tables.cache);
 		return NULL;
 	}

@@ -36,7 +36,7 @@ struct collector_options {
 	struct file_asker asker;
 };
 
-/* NULL without memory. The cache of options->tables is taken over in any case. */
+/* NULL without memory. What options->tables takes over is so in any case. */
 struct collector *collector__new(const struct collector_options *options);
 void collector__free(struct collector *collector);
 

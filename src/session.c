@@ -183,6 +183,7 @@ static int open_live(struct session *session)
 int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
 	struct collector_options collector_options;
+	struct unwind_tables_fds maps;
 	struct session *session = calloc(1, sizeof(*session));
 	int err;
 
@@ -205,12 +206,14 @@ int session__open(const struct session_options *options, struct session **out, s
 		err = mapping_events__open(&session->mapping_events, error);
 	if (err)
 		goto fail;
+	maps = (struct unwind_tables_fds){
+		.chunks = bpf_map__fd(session->skeleton->maps.unwind_chunks),
+		.tables = bpf_map__fd(session->skeleton->maps.unwind_tables),
+		.slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
+		.rules = bpf_map__fd(session->skeleton->maps.unwind_rules),
+	};
 	collector_options = (struct collector_options){
-		.tables = { .maps = { .chunks = bpf_map__fd(session->skeleton->maps.unwind_chunks),
-				      .tables = bpf_map__fd(session->skeleton->maps.unwind_tables),
-				      .slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
-				      .rules = bpf_map__fd(session->skeleton->maps.unwind_rules) },
-			    .awaited = &session->skeleton->bss->waits.module },
+		.tables = { .awaited = &session->skeleton->bss->waits.module },
 		.max_depth = options->max_depth,
 		.sample = options->sample_bytes,
 		.sample_unit_shift = session->skeleton->rodata->config.sample_unit_shift,
@@ -224,6 +227,7 @@ int session__open(const struct session_options *options, struct session **out, s
 				bpf_map__fd(session->skeleton->maps.counts_b) },
 		.counts_inserted = &session->skeleton->bss->counts_inserted,
 	};
+	collector_options.tables.tables = unwind_tables__new(&maps);
 	/* Without it each recording makes its own tables. */
 	if (session_options__walk(options) && !options->no_cache)
 		table_cache__open(&collector_options.tables.cache, NULL);

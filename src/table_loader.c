@@ -56,8 +56,10 @@ struct table_loader *table_loader__new(const struct table_loader_options *option
 {
 	struct table_loader *loader = calloc(1, sizeof(*loader));
 
-	if (!loader) {
+	if (!loader || !options->tables) {
+		unwind_tables__free(options->tables);
 		table_cache__close(options->cache);
+		free(loader);
 		return NULL;
 	}
 	loader->pid = getpid();
@@ -65,11 +67,7 @@ struct table_loader *table_loader__new(const struct table_loader_options *option
 	loader->cache = options->cache;
 	pthread_mutex_init(&loader->lock, NULL);
 	pthread_cond_init(&loader->changed, NULL);
-	loader->tables = unwind_tables__new(&options->maps);
-	if (!loader->tables) {
-		table_loader__free(loader);
-		return NULL;
-	}
+	loader->tables = options->tables;
 	return loader;
 }
 

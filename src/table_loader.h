@@ -16,7 +16,7 @@ struct table_cache;
 struct table_loader;
 
 struct table_loader_options {
-	struct unwind_tables_fds maps;
+	struct unwind_tables *tables; /* taken over; NULL where there was no memory */
 	const __u32
 		*awaited; /* module whose table a hit waits for, as the programs tell; or NULL */
 	struct table_cache *cache; /* taken over; NULL: none */
@@ -31,7 +31,7 @@ struct table_file {
 	__u64 entry, entry_offset; /* its vaddr, and where that is in the file */
 };
 
-/* NULL without memory. The cache is taken over in any case. */
+/* NULL without memory. What is taken over is so in any case. */
 struct table_loader *table_loader__new(const struct table_loader_options *options);
 
 /* Waits for no more than what is in the making. Accepts NULL. */
