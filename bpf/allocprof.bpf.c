@@ -654,6 +654,31 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 		count_useless_free(process, hit.pointer);
 }
 
+/* A function of which nobody knows what it does. Those who call from outside of the allocator's file are counted,
+ * so that what may be missing is told of. */
+SEC("uprobe")
+int unknown_call(struct pt_regs *ctx)
+{
+	struct process *process = process__current();
+	__u32 index = bpf_get_attach_cookie(ctx);
+	struct ap_site_counts *sum;
+	struct ap_site *site;
+	struct hit hit;
+	__u64 vaddr;
+
+	if (!process || !gate__is_open(process))
+		return 0;
+	site = bpf_map_lookup_elem(&sites, &index);
+	sum = bpf_map_lookup_elem(&site_counts, &index);
+	if (!site || !sum)
+		return 0;
+	hit__enter(&hit, ctx);
+	vaddr = hit__return_address(&hit) - (arch__ip(ctx) - site->probe_vaddr);
+	if (vaddr < site->text_start || vaddr >= site->text_end)
+		__sync_fetch_and_add(&sum->calls, 1);
+	return 0;
+}
+
 /* Of an allocator whose freeing functions may end in jumps to each other: the hit is classified first. */
 SEC("uprobe")
 int live_free_described(struct pt_regs *ctx)

@@ -39,6 +39,7 @@ static const struct argp_option check_options[] = {
 	MEASURE_OPTION_NO_FOLLOW,
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_NO_CACHE,
+	MEASURE_OPTION_IGNORE,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };

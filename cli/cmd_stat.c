@@ -39,6 +39,7 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_QUIET,
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_NO_CACHE,
+	MEASURE_OPTION_IGNORE,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };

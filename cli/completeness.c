@@ -92,6 +92,7 @@ bool completeness__has_all_calls(const struct profile *profile)
 	const char *unprobed = profile__meta(profile, "unprobed_allocators");
 
 	return !profile__ledger(profile, "lost") && !(unprobed && *unprobed) &&
+	       !profile__meta(profile, "unknown_functions") &&
 	       !profile__meta(profile, "processes_unfollowed") && profile__ledger_adds_up(profile);
 }
 
@@ -119,6 +120,24 @@ static bool report_unprobed(const struct profile *profile, const struct telling 
 	    "profile is not complete",
 	    number__count(n).text, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
 	return true;
+}
+
+static bool report_unknown(const struct profile *profile, const struct telling *telling)
+{
+	const char *lines = profile__meta(profile, "unknown_functions");
+	bool lacks = false;
+
+	while (lines && *lines) {
+		size_t len = strcspn(lines, "\n");
+
+		say(telling,
+		    "calls of a function of an allocator that is not known are not counted: %.*s; "
+		    "this profile is not complete",
+		    len < 1024 ? (int)len : 1024, lines);
+		lacks = true;
+		lines += len + (lines[len] == '\n');
+	}
+	return lacks;
 }
 
 static bool report_unfollowed(const struct profile *profile, const struct telling *telling)
@@ -156,6 +175,7 @@ static bool report_all(const struct profile *profile, const struct telling *tell
 	bool lacks = report_lost(profile, telling);
 
 	lacks |= report_unprobed(profile, telling);
+	lacks |= report_unknown(profile, telling);
 	lacks |= report_unfollowed(profile, telling);
 	lacks |= report_window(profile, telling);
 	lacks |= report_incomplete(profile, telling);

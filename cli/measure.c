@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "allocator.h"
 #include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
@@ -19,6 +20,7 @@
 #include "message.h"
 #include "number.h"
 #include "options.h"
+#include "pattern.h"
 #include "probes.h"
 #include "profile.h"
 #include "reasons.h"
@@ -98,6 +100,22 @@ static int parse_expected(struct measure *measure, const char *name, struct erro
 		return EINVAL;
 	}
 	measure->expected[measure->n_expected++] = name;
+	return 0;
+}
+
+static int parse_ignored(struct measure *measure, const char *pattern, struct error *error)
+{
+	struct pattern parsed;
+
+	if (measure->n_ignored == MEASURE_MAX_EXPECTED) {
+		error__set(error, -EINVAL, "--ignore takes %d functions at the most",
+			   MEASURE_MAX_EXPECTED);
+		return EINVAL;
+	}
+	if (pattern__parse(&parsed, pattern, error))
+		return EINVAL;
+	pattern__release(&parsed);
+	measure->ignored[measure->n_ignored++] = pattern;
 	return 0;
 }
 
@@ -210,6 +228,8 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		return 0;
 	case OPT_EXPECT:
 		return parse_expected(measure, arg, input->error);
+	case OPT_IGNORE:
+		return parse_ignored(measure, arg, input->error);
 	case OPT_STACK_DUMP:
 		return parse_stack_dump(measure, arg, input->error);
 	case OPT_INJECT:
@@ -328,6 +348,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	if (!surroundings->is_taken)
 		allow_many_files(&surroundings->inheritance);
 	options.expected = measure->expected;
+	options.ignored = measure->ignored;
 	err = session__open(&options, &session, error);
 	if (!err)
 		err = take_surroundings(surroundings, error);
@@ -382,6 +403,21 @@ static void report_reason(__u64 n, const char *before, const char *after,
 		       reason->remedy ? reason->remedy : "");
 }
 
+static void report_unknown(const struct session *session, const struct probed_allocator *entry)
+{
+	const struct allocator *allocator = entry->allocator;
+
+	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
+		__u64 calls = session__unknown_calls(session, entry, i);
+
+		if (calls)
+			message__print("not complete: " UNKNOWN_FUNCTION, entry->path,
+				       allocator->unknown[i].name, number__count(calls).text,
+				       calls == 1 ? "" : "s", calls == 1 ? "is" : "are",
+				       allocator->unknown[i].name);
+	}
+}
+
 void measure__report_gaps(const struct session *session, const struct session_results *results)
 {
 	const struct probed_allocator *allocators;
@@ -396,6 +432,8 @@ void measure__report_gaps(const struct session *session, const struct session_re
 			message__print("not complete: the blocks of allocator %s were %s",
 				       allocators[i].path, allocators[i].live_gap);
 	}
+	for (size_t i = 0; i < n; i++)
+		report_unknown(session, &allocators[i]);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
 			report_reason(results->lost[reason], "", "calls lost",

@@ -20,6 +20,8 @@ struct measure {
 	__u64 duration_ns; /* 0: until the target ends */
 	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
 	size_t n_expected;
+	const char *ignored[MEASURE_MAX_EXPECTED + 1]; /* of --ignore, ends with NULL */
+	size_t n_ignored;
 	bool selects; /* -e was given */
 	bool quiet;   /* nothing on stderr but what is wrong or missing */
 	bool repeats; /* one of several runs, which cannot be controlled */
@@ -37,6 +39,7 @@ enum {
 	OPT_DURATION,
 	OPT_MAX_DEPTH,
 	OPT_EXPECT,
+	OPT_IGNORE,
 	OPT_STACK_DUMP,
 	OPT_NO_CACHE,
 	OPT_INJECT,
@@ -52,7 +55,8 @@ enum {
 #define MEASURE_OPTION_EVENTS                                                                      \
 	{ "event", 'e', "LIST", 0,                                                                 \
 	  "Only these functions, separated by commas: malloc, calloc, realloc, reallocarray, "     \
-	  "posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free", 0 }
+	  "posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free; new, delete and others " \
+	  "of other allocators", 0 }
 #define MEASURE_OPTION_DURATION                                                                    \
 	{ "duration", OPT_DURATION, "TIME", 0,                                                     \
 	  "End after TIME: a number with ms, s, m or h; the target goes on", 0 }
@@ -63,6 +67,9 @@ enum {
 #define MEASURE_OPTION_NO_CACHE                                                                    \
 	{ "no-cache", OPT_NO_CACHE, NULL, 0,                                                       \
 	  "Make all unwind tables anew, and keep none for the next time", 0 }
+#define MEASURE_OPTION_IGNORE                                                                      \
+	{ "ignore", OPT_IGNORE, "FUNCTION", 0,                                                     \
+	  "A function that an allocator exports hands out no memory: do not ask about it", 0 }
 /* For the tests that make every kind of loss appear. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
@@ -95,6 +102,11 @@ void measure__close(struct session *session);
 /* Whether a signal that asks for the end has come since a run looked. */
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
 void measure_surroundings__release(struct measure_surroundings *surroundings);
+
+/* Of the allocator's path, the function, how often it was called, and the forms of that; and the function. */
+#define UNKNOWN_FUNCTION                                                                           \
+	"%s exports %s, which is not known: %s call%s of it %s not counted (--ignore=%s where it "   \
+	"hands out no memory)"
 
 /* Says on stderr what keeps the results from being complete, and which process goes on. */
 void measure__report_gaps(const struct session *session, const struct session_results *results);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "allocator.h"
 #include "json.h"
 #include "measure.h"
 #include "number.h"
@@ -14,6 +15,22 @@
 #include "stat_figures.h"
 #include "stat_print.h"
 #include "stat_regions.h"
+
+static void print_unknown(const struct session *session, const struct probed_allocator *entry,
+			  FILE *to)
+{
+	const struct allocator *allocator = entry->allocator;
+
+	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
+		__u64 calls = session__unknown_calls(session, entry, i);
+
+		if (calls)
+			stat_print__sentence(to, "not complete: " UNKNOWN_FUNCTION, entry->path,
+					     allocator->unknown[i].name, number__count(calls).text,
+					     calls == 1 ? "" : "s", calls == 1 ? "is" : "are",
+					     allocator->unknown[i].name);
+	}
+}
 
 static void print_completeness(const struct session *session, const struct session_results *results,
 			       FILE *to)
@@ -27,6 +44,8 @@ static void print_completeness(const struct session *session, const struct sessi
 		if (allocators[i].gap[0])
 			stat_print__sentence(to, "not complete: allocator %s was %s",
 					     allocators[i].path, allocators[i].gap);
+	for (size_t i = 0; i < n; i++)
+		print_unknown(session, &allocators[i], to);
 	if (results->processes_unfollowed)
 		stat_print__sentence(to, "not complete: %s processes could not be followed",
 				     number__count(results->processes_unfollowed).text);
@@ -156,6 +175,25 @@ static json_object *json_lost(const struct session_results *results)
 	return lost;
 }
 
+/* Those that were called, with how often; NULL: none. */
+static json_object *json_unknown(const struct session *session,
+				 const struct probed_allocator *entry)
+{
+	const struct allocator *allocator = entry->allocator;
+	json_object *unknown = NULL;
+
+	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
+		__u64 calls = session__unknown_calls(session, entry, i);
+
+		if (!calls)
+			continue;
+		if (!unknown)
+			unknown = json_object_new_object();
+		add(unknown, allocator->unknown[i].name, count_of(calls));
+	}
+	return unknown;
+}
+
 static json_object *json_allocators(const struct session *session)
 {
 	json_object *allocators = json_object_new_array();
@@ -164,13 +202,16 @@ static json_object *json_allocators(const struct session *session)
 
 	list = session__allocators(session, &n);
 	for (size_t i = 0; i < n; i++) {
-		json_object *entry = json_object_new_object();
+		json_object *entry = json_object_new_object(), *unknown;
 
 		add(entry, "path", json__string(list[i].path));
 		add(entry, "build_id", json__string(list[i].build_id));
 		add(entry, "gap", list[i].gap[0] ? json__string(list[i].gap) : NULL);
 		if (list[i].live_gap[0])
 			add(entry, "live_gap", json__string(list[i].live_gap));
+		unknown = json_unknown(session, &list[i]);
+		if (unknown)
+			add(entry, "unknown", unknown);
 		json_object_array_add(allocators, entry);
 	}
 	return allocators;

@@ -13,6 +13,7 @@
 #include "elf_file.h"
 #include "flow.h"
 #include "interface.h"
+#include "pattern.h"
 #include "profile.h"
 
 #define MAX_ALIASES	64
@@ -111,6 +112,8 @@ struct reader {
 	struct edge *edges;
 	size_t n_edges, room_edges;
 	bool leaves_unseen[MAX_SITES]; /* it may return by other means too */
+	bool calls_site;	       /* found by visit_called() */
+	bool is_c_library;
 	bool gets_by_itself; /* visit_forwarding() met a way without a call of another site */
 	int err;	     /* of a callback that cannot return one */
 };
@@ -192,6 +195,7 @@ static int choose_symbol(const struct elf_symbol *symbol, void *arg)
 
 	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC)
 		return 0;
+	reader->is_c_library |= !strcmp(symbol->name, "__libc_start_main");
 	err = addresses__add(&reader->starts, symbol->value);
 	if (err)
 		return err;
@@ -996,8 +1000,10 @@ static int read_starts(struct reader *reader)
  * defines none of these but __libc_start_main, where it is static. */
 static int find_known(const struct elf_symbol *symbol, void *arg)
 {
-	static const char *const names[] = { "mallctl",	   "je_mallctl", "_rjem_mallctl",
-					     "mi_version", "tc_version", "__libc_malloc_impl" };
+	static const char *const names[] = {
+		"mallctl",    "je_mallctl",	    "_rjem_mallctl",	       "mi_version",
+		"tc_version", "__libc_malloc_impl", "scalable_allocation_mode"
+	};
 	struct reader *reader = arg;
 	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
 
@@ -1141,6 +1147,99 @@ static bool is_wrapper(struct elf_file *elf)
 	return elf_file__for_each_symbol(elf, defines_source, (void *)(unsigned long)sources) == 0;
 }
 
+/* Functions that are looked through, of those that one calls, to see whether it calls a site. */
+#define MAX_CALLED  64
+#define MAX_UNKNOWN 64
+
+static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
+{
+	struct reader *reader = arg;
+	struct way way;
+	__u64 target;
+
+	if (insn->class == DISASM_OTHER || insn->class == DISASM_RET)
+		return FLOW_PASS;
+	way = way_of(reader, insn);
+	if (way.names) {
+		reader->calls_site = true;
+		return FLOW_STOP;
+	}
+	target = way.target;
+	if (!target && insn->class == DISASM_CALL && insn->has_target)
+		target = insn->target;
+	if (target && reader->continuations.n < MAX_CALLED)
+		note_continuation(reader, target);
+	return way.target ? FLOW_PASS : FLOW_FOLLOW;
+}
+
+/* Whether the function leads to a probed one, or to malloc of whoever has it, so that it counts through that. */
+static bool calls_site(struct reader *reader, __u64 vaddr)
+{
+	reader->calls_site = false;
+	reader->current = 0;
+	reader->continuations.n = 0;
+	if (addresses__add(&reader->continuations, vaddr))
+		return true;
+	for (size_t i = 0; i < reader->continuations.n && !reader->calls_site; i++)
+		if (text_at(reader, reader->continuations.at[i]) &&
+		    walk_flow(reader, reader->continuations.at[i], visit_called))
+			return true;
+	return reader->calls_site;
+}
+
+static int add_unknown(const struct elf_symbol *symbol, void *arg)
+{
+	struct reader *reader = arg;
+	struct allocator *allocator = reader->allocator;
+	struct unknown_function unknown = { .vaddr = symbol->value };
+	enum interface_family family;
+
+	if (symbol->type != STT_FUNC || !symbol->is_default ||
+	    strlen(symbol->name) > MAX_SYMBOL_NAME || allocator->n_unknown == MAX_UNKNOWN ||
+	    function_of(symbol->name) != AP_C_FUNCTIONS || interface__find(symbol->name, &family) ||
+	    site_at(allocator, symbol->value) || !interface__looks_alike(symbol->name) ||
+	    calls_site(reader, symbol->value) ||
+	    elf_file__vaddr_to_offset(reader->elf, symbol->value, &unknown.offset))
+		return 0;
+	for (size_t i = 0; i < allocator->n_unknown; i++)
+		if (allocator->unknown[i].vaddr == unknown.vaddr)
+			return 0;
+	unknown.name = strdup(symbol->name);
+	if (!unknown.name)
+		return -ENOMEM;
+	allocator->unknown[allocator->n_unknown++] = unknown;
+	return 0;
+}
+
+static int compare_unknown(const void *a, const void *b)
+{
+	return strcmp(((const struct unknown_function *)a)->name,
+		      ((const struct unknown_function *)b)->name);
+}
+
+/*
+ * What a library that is an allocator exports is for others to call. A C library exports much else, and what it
+ * allocates for others it gets by its malloc; in a program names tell nothing.
+ */
+static int find_unknown(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+	bool leaves_unseen = reader->leaves_unseen[0];
+	int err;
+
+	if (elf_file__is_program(reader->elf) || allocator->is_wrapper || reader->is_c_library)
+		return 0;
+	allocator->unknown = calloc(MAX_UNKNOWN, sizeof(*allocator->unknown));
+	if (!allocator->unknown)
+		return -ENOMEM;
+	err = elf_file__for_each_symbol(reader->elf, add_unknown, reader);
+	reader->leaves_unseen[0] = leaves_unseen;
+	if (allocator->n_unknown)
+		qsort(allocator->unknown, allocator->n_unknown, sizeof(*allocator->unknown),
+		      compare_unknown);
+	return err;
+}
+
 static int check_entries(const struct reader *reader, struct error *error)
 {
 	const struct allocator *allocator = reader->allocator;
@@ -1161,7 +1260,8 @@ static int read_code(struct reader *reader, enum site_policy policy)
 
 	if (!err)
 		err = read_starts(reader);
-	if (!err && allocator->is_described)
+	if (!err && (allocator->is_described ||
+		     (!reader->is_c_library && !elf_file__is_program(reader->elf))))
 		err = elf_file__for_each_symbol(reader->elf, add_definition, reader);
 	if (!err && reader->n_definitions)
 		qsort(reader->definitions, reader->n_definitions, sizeof(*reader->definitions),
@@ -1226,7 +1326,9 @@ static int read_allocator(struct reader *reader, enum site_policy policy, struct
 	snprintf(allocator->build_id, sizeof(allocator->build_id), "%s",
 		 elf_file__build_id(reader->elf));
 	allocator->is_wrapper = is_wrapper(reader->elf);
-	return 0;
+	err = find_unknown(reader);
+	if (!err)
+		return 0;
 failed:
 	return error__set(error, err, "cannot read the allocator in %s: %s", allocator->path,
 			  strerror(-err));
@@ -1279,11 +1381,43 @@ void allocator__free(struct allocator *allocator)
 	}
 	for (int i = 0; i < AP_FUNCTIONS; i++)
 		free(allocator->names[i].list);
+	for (size_t i = 0; i < allocator->n_unknown; i++)
+		free(allocator->unknown[i].name);
+	free(allocator->unknown);
 	free(allocator->sites);
 	free(allocator->internal_returns);
 	free(allocator->return_offsets);
 	free(allocator->path);
 	free(allocator);
+}
+
+static bool matches_any(const char *const *patterns, const char *name)
+{
+	for (; patterns && *patterns; patterns++) {
+		struct pattern pattern;
+		bool matches;
+
+		if (pattern__parse(&pattern, *patterns, NULL))
+			continue;
+		matches = pattern__match(&pattern, name);
+		pattern__release(&pattern);
+		if (matches)
+			return true;
+	}
+	return false;
+}
+
+void allocator__ignore(struct allocator *allocator, const char *const *patterns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < allocator->n_unknown; i++) {
+		if (matches_any(patterns, allocator->unknown[i].name))
+			free(allocator->unknown[i].name);
+		else
+			allocator->unknown[n++] = allocator->unknown[i];
+	}
+	allocator->n_unknown = n;
 }
 
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function)

@@ -68,6 +68,13 @@ struct allocator {
 	 * may have the same. */
 	struct site *sites;
 	size_t n_sites;
+	/* Functions that a library exports and that look as if they handed out memory, by name, but that are not
+	 * known. */
+	struct unknown_function {
+		char *name;
+		__u64 vaddr, offset; /* of its entry, and in the file */
+	} * unknown;
+	size_t n_unknown;
 	bool is_described; /* so they are: struct ap_site.described */
 	/* The other names of all sites of a function, as in site.aliases, whose strings they are. */
 	struct allocator_names {
@@ -96,6 +103,9 @@ struct allocator {
 int allocator__read(int fd, const char *path, enum site_policy policy, struct allocator **out,
 		    struct error *error);
 void allocator__free(struct allocator *allocator);
+
+/* Forgets unknown functions whose names match one of @patterns (NULL-terminated, or NULL), which are valid. */
+void allocator__ignore(struct allocator *allocator, const char *const *patterns);
 
 /* The site that a call of @function hits, NULL where the allocator lacks it. */
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function);

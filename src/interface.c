@@ -5,8 +5,13 @@
 #include <string.h>
 
 static const char *const prefixes[INTERFACE_FAMILIES] = {
-	[INTERFACE_C] = "",	     [INTERFACE_CPLUSPLUS] = "_Z", [INTERFACE_JE] = "je_",
-	[INTERFACE_RJEM] = "_rjem_", [INTERFACE_TC] = "tc_",	   [INTERFACE_MI] = "mi_",
+	[INTERFACE_C] = "",
+	[INTERFACE_CPLUSPLUS] = "_Z",
+	[INTERFACE_JE] = "je_",
+	[INTERFACE_RJEM] = "_rjem_",
+	[INTERFACE_TC] = "tc_",
+	[INTERFACE_MI] = "mi_",
+	[INTERFACE_TBB] = "scalable_",
 };
 
 /* Rows are: name, what its calls are counted as; numbers of the arguments that are size, count, pointer. */
@@ -136,6 +141,20 @@ static const struct interface_function functions[] = {
 	PLAIN("tc_deletearray_sized_aligned", AP_DELETE, .pointer = 1),
 	PLAIN("tc_malloc_skip_new_handler", AP_MALLOC, .size = 1),
 
+	/* oneTBB; the C library's names are in a second library that only calls these */
+	PLAIN("scalable_aligned_malloc", AP_ALIGNED_ALLOC, .size = 1),
+	PLAIN("scalable_aligned_realloc", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("scalable_aligned_free", AP_FREE, .pointer = 1),
+	PLAIN("__TBB_malloc_safer_free", AP_FREE, .pointer = 1),
+	PLAIN("__TBB_malloc_safer_realloc", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("__TBB_malloc_safer_aligned_realloc", AP_REALLOC, .size = 2, .pointer = 1),
+
+	/* dmalloc, whose first arguments say who calls */
+	PLAIN("dmalloc_malloc", AP_MALLOC, .size = 3),
+	PLAIN("dmalloc_realloc", AP_REALLOC, .size = 4, .pointer = 3),
+	PLAIN("dmalloc_free", AP_FREE, .pointer = 3),
+	PLAIN("recalloc", AP_REALLOC, .size = 2, .pointer = 1),
+
 	/* mimalloc; z is for zeroed, n for a count, c for both, at for an offset of the alignment */
 	PLAIN("mi_malloc_small", AP_MALLOC, .size = 1),
 	PLAIN("mi_zalloc_small", AP_CALLOC, .size = 1),
@@ -235,7 +254,10 @@ const struct interface_function *interface__find(const char *name, enum interfac
 	for (int i = INTERFACE_C + 1; i < INTERFACE_FAMILIES; i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
 			found = i;
-	if (found != INTERFACE_C)
+	/* Of what else they export for that library. */
+	if (!strncmp(name, "__TBB_", 6))
+		found = INTERFACE_TBB;
+	else if (found != INTERFACE_C)
 		rest = name + strlen(prefixes[found]);
 	for (size_t i = 0; i < n; i++) {
 		const struct interface_function *function = &functions[i];
@@ -247,6 +269,76 @@ const struct interface_function *interface__find(const char *name, enum interfac
 		return function;
 	}
 	return NULL;
+}
+
+struct word {
+	const char *text;
+	size_t len;
+};
+
+static bool word__is(struct word word, const char *const *list)
+{
+	for (; *list; list++)
+		if (strlen(*list) == word.len && !strncmp(word.text, *list, word.len))
+			return true;
+	return false;
+}
+
+/* A word of the trade, with a letter before or behind it, and with a number. */
+static bool word__is_request(struct word word)
+{
+	static const char *const stems[] = { "malloc",	 "calloc",     "realloc",  "reallocarray",
+					     "alloc",	 "valloc",     "memalign", "free",
+					     "new",	 "delete",     "newarray", "deletearray",
+					     "allocate", "deallocate", "dealloc",  NULL };
+	static const char before[] = "cdmnprsuvxz", behind[] = "fnx";
+
+	while (word.len && strchr("0123456789", word.text[word.len - 1]))
+		word.len--;
+	for (int cut_before = 0; cut_before < 2; cut_before++)
+		for (int cut_behind = 0; cut_behind < 2; cut_behind++) {
+			struct word stem = word;
+
+			if (word.len < 3)
+				return false;
+			if (cut_before && !strchr(before, *stem.text))
+				continue;
+			if (cut_behind && !strchr(behind, stem.text[stem.len - 1]))
+				continue;
+			stem.text += cut_before;
+			stem.len -= cut_before + cut_behind;
+			if (word__is(stem, stems))
+				return true;
+		}
+	return false;
+}
+
+bool interface__looks_alike(const char *name)
+{
+	/* What is about memory and does not hand it out. */
+	static const char *const others[] = {
+		"stats",    "info",	"size",	      "usable",	  "good",   "trim",    "state",
+		"conf",	    "hook",	"hooks",      "handler",  "set",    "get",     "print",
+		"register", "deferred", "is",	      "check",	  "count",  "mode",    "opt",
+		"option",   "init",	"fini",	      "start",	  "stop",   "dump",    "debug",
+		"fork",	    "prefork",	"postfork",   "thread",	  "query",  "total",   "bytes",
+		"limit",    "memory",	"list",	      "lists",	  "err",    "error",   "log",
+		"verify",   "return",	"accounting", "callback", "enable", "disable", NULL,
+	};
+	bool requests = false;
+
+	/* Names that begin so are for a library's own use. */
+	if (*name == '_')
+		return false;
+	while (*name) {
+		struct word word = { name, strcspn(name, "_") };
+
+		if (word__is(word, others))
+			return false;
+		requests |= word__is_request(word);
+		name += word.len + (name[word.len] == '_');
+	}
+	return requests;
 }
 
 bool interface_function__is_classic(const struct interface_function *function)

@@ -16,6 +16,7 @@ enum interface_family {
 	INTERFACE_RJEM,	     /* _rjem_malloc: Rust's tikv-jemallocator */
 	INTERFACE_TC,	     /* tc_malloc */
 	INTERFACE_MI,	     /* mi_malloc */
+	INTERFACE_TBB,	     /* scalable_malloc */
 	INTERFACE_FAMILIES,
 };
 
@@ -42,6 +43,9 @@ struct interface_function {
 
 /* The function that is called @name, and whose it is; NULL where none is. */
 const struct interface_function *interface__find(const char *name, enum interface_family *family);
+
+/* Whether the name, which is not in the table, is like those that are: foo_mallocx2, pool_free; not foo_alloc_stats. */
+bool interface__looks_alike(const char *name);
 
 /* Whether it is as in a C library, where the programs know the arguments by themselves. */
 bool interface_function__is_classic(const struct interface_function *function);

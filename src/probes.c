@@ -150,7 +150,31 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
 			return -errno;
 	}
+	for (size_t i = 0; i < allocator->n_unknown; i++) {
+		__u32 index = probes->n_sites + allocator->n_sites + i;
+		struct ap_site described = {
+			.probe_vaddr = allocator->unknown[i].vaddr,
+			.text_start = allocator->text_start,
+			.text_end = allocator->text_end,
+			.allocator = allocator_index,
+		};
+
+		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
+			return -errno;
+	}
 	return 0;
+}
+
+static __u32 choose_unknown(const struct probed_allocator *entry, __u64 *offsets, __u64 *cookies)
+{
+	const struct allocator *allocator = entry->allocator;
+	__u32 n = 0;
+
+	for (; n < allocator->n_unknown; n++) {
+		offsets[n] = allocator->unknown[n].offset;
+		cookies[n] = entry->first_site + allocator->n_sites + n;
+	}
+	return n;
 }
 
 static bool has_role(const struct probes *probes, const struct site *site, enum probe_role role)
@@ -187,7 +211,8 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 {
 	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL;
 	const struct probes_options *options = &probes->options;
-	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets;
+	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets +
+		      entry->allocator->n_unknown;
 	struct attachment_request request = {
 		.program = program,
 		.multi = options->multi,
@@ -205,6 +230,8 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 	if (role == PROBE_RETURN_INSTRUCTIONS) {
 		request.n = entry->allocator->n_return_offsets;
 		request.offsets = entry->allocator->return_offsets;
+	} else if (role == PROBE_UNKNOWN) {
+		request.n = choose_unknown(entry, offsets, cookies);
 	} else {
 		request.n = choose_sites(probes, entry, role, offsets, cookies);
 	}
@@ -270,11 +297,13 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		  struct error *error)
 {
+	__u32 n_sites;
 	int err;
 
 	if (!probes->options.program)
 		return 0;
-	if (probes->n_sites + entry->allocator->n_sites > AP_MAX_SITES)
+	n_sites = entry->allocator->n_sites + entry->allocator->n_unknown;
+	if (probes->n_sites + n_sites > AP_MAX_SITES)
 		return error__set(error, -E2BIG, "%s is one allocator more than can be probed",
 				  entry->path);
 	err = describe_sites(probes, entry->allocator, entry - probes->list);
@@ -282,11 +311,13 @@ static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		return error__set(error, err, "cannot tell the kernel of the probes in %s: %s",
 				  entry->path, strerror(-err));
 	entry->first_site = probes->n_sites;
-	err = is_live(probes) ? attach_live(probes, entry, fd, error)
-			      : attach_role(probes, entry, fd, PROBE_ENTRIES,
-					    probes->options.program, error);
+	err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program, error);
+	if (!err)
+		err = is_live(probes) ? attach_live(probes, entry, fd, error)
+				      : attach_role(probes, entry, fd, PROBE_ENTRIES,
+						    probes->options.program, error);
 	if (!err) {
-		probes->n_sites += entry->allocator->n_sites;
+		probes->n_sites += n_sites;
 		return 0;
 	}
 	for (int role = 0; role < PROBE_ROLES; role++) {
@@ -330,6 +361,7 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 		allocator__free(allocator);
 		return -ENOENT;
 	}
+	allocator__ignore(allocator, probes->options.ignored);
 	list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
 	if (!list) {
 		allocator__free(allocator);

@@ -18,6 +18,7 @@ struct error;
 
 /* What an allocator's probes are for; removed in this order. */
 enum probe_role {
+	PROBE_UNKNOWN, /* functions of which it is only told that they were called */
 	PROBE_ENTRIES, /* of the functions, with live of the allocating ones, there with their returns */
 	PROBE_PLAIN_ENTRIES, /* with live, of allocating functions that have no return probes */
 	PROBE_RETURNS,
@@ -31,7 +32,7 @@ struct probed_allocator {
 	char *build_id;		     /* "" where the file has none */
 	struct allocator *allocator; /* NULL: a program whose allocator has no name */
 	struct attachment *attachments[PROBE_ROLES]; /* all NULL where it is not probed */
-	__u32 first_site;    /* site indexes count from here in the allocator's order */
+	__u32 first_site; /* site indexes count from here in the allocator's order, unknown functions last */
 	__u64 device, inode; /* of stat(2) */
 	/* Why calls may have been missed, "" where none can have been: probed from the start. */
 	char gap[256];
@@ -52,6 +53,9 @@ struct probes_options {
 	struct bpf_program *session_program;
 	/* and this, which gets @program loaded when it is needed all the same. */
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
+	struct bpf_program *unknown_program; /* what goes to functions that are not known */
+	const char *const
+		*ignored; /* patterns of names that are not asked about, NULL-terminated, or NULL */
 	bool multi;
 	pid_t pid;    /* 0: every process */
 	int sites_fd; /* maps of the programs */

@@ -434,6 +434,8 @@ static int new_probes(struct session *session, pid_t pid)
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
+		.unknown_program = session->skeleton->progs.unknown_call,
+		.ignored = session->options.ignored,
 		.use_file = session_options__walk(&session->options) || session->gate ||
 					    session->regions
 				    ? use_file
@@ -883,7 +885,19 @@ static void collect_functions(const struct session *session, struct session_resu
 		}
 		if (list[i].gap[0] || list[i].live_gap[0])
 			results->complete = false;
+		for (size_t j = 0; allocator && j < allocator->n_unknown; j++)
+			if (session__unknown_calls(session, &list[i], j))
+				results->complete = false;
 	}
+}
+
+__u64 session__unknown_calls(const struct session *session,
+			     const struct probed_allocator *allocator, size_t i)
+{
+	struct ap_site_counts sum = { 0 };
+
+	sum_site(session, allocator->first_site + allocator->allocator->n_sites + i, &sum);
+	return sum.calls;
 }
 
 __u64 session__count_site_calls(const struct session *session)

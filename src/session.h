@@ -53,6 +53,9 @@ struct session_options {
 	 * they are looked at, and their allocators probed, before it starts. */
 	const char *const *expected;
 	bool no_cache; /* unwind tables are neither taken from table_cache.h's directory nor kept there */
+	/* Patterns of names of functions that an allocator exports and that it need not be told of that they are
+	 * not known; NULL-terminated, or NULL. */
+	const char *const *ignored;
 	struct window_options window; /* what is counted of the run */
 	struct session_limits limits;
 };
@@ -219,6 +222,9 @@ __u32 session__verified_instructions(const struct session *session);
 
 /* The allocators that were probed, or not. */
 const struct probed_allocator *session__allocators(const struct session *session, size_t *n);
+/* Calls of the allocator's @i-th unknown function by others than itself, which are in no count. */
+__u64 session__unknown_calls(const struct session *session,
+			     const struct probed_allocator *allocator, size_t i);
 
 /* The @index-th sentence that says what is not known of regions, or NULL. */
 const char *session__region_gap(const struct session *session, size_t index);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "allocator.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "kernel.h"
@@ -76,6 +77,30 @@ static int set_allocators(const struct session *session, struct profile *profile
 	if (fclose(text))
 		return -ENOMEM;
 	return paths[0] || !only_gaps ? profile__set_meta(profile, key, paths) : 0;
+}
+
+/* "path: function\n" for each function of an allocator that was called and is not known. */
+static int set_unknown(const struct session *session, struct profile *profile)
+{
+	_cleanup_(free_ptr) char *lines = NULL;
+	const struct probed_allocator *list;
+	size_t size, n, written = 0;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (!text)
+		return -ENOMEM;
+	list = session__allocators(session, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct allocator *allocator = list[i].allocator;
+
+		for (size_t j = 0; allocator && j < allocator->n_unknown; j++)
+			if (session__unknown_calls(session, &list[i], j))
+				fprintf(text, "%s%s: %s", written++ ? "\n" : "", list[i].path,
+					allocator->unknown[j].name);
+	}
+	if (fclose(text))
+		return -ENOMEM;
+	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
 }
 
 /* Those that stacks were followed through by frame pointers. */
@@ -224,6 +249,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_allocators(session, profile, "allocators", false);
 	if (!err)
 		err = set_allocators(session, profile, "unprobed_allocators", true);
+	if (!err)
+		err = set_unknown(session, profile);
 	if (!err)
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)

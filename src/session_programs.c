@@ -179,6 +179,7 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 		skeleton->progs.live_return_instruction,
 		skeleton->progs.live_free,
 		skeleton->progs.live_free_described,
+		skeleton->progs.unknown_call,
 		skeleton->progs.gate_event,
 		skeleton->progs.region_event,
 	};

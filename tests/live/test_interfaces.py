@@ -184,6 +184,7 @@ def check_stat(run, allocprof, path, program, *options, env=None):
     after.subtract(before)
     # The buffer of stdout.
     assert {at: n for at, n in after.items() if n} == {at: n for at, n in wanted.items() if n}
+    # The table has all that they export.
     assert figures["complete"] and figures["lost"]["total"] == 0
     return figures
 
@@ -222,6 +223,97 @@ def test_attached(runner, allocprof, programs, tmp_path, name):
     assert shell_status(recorder.wait()) == 0
     names = (obedient.pending + names).decode().split()
     check_recording(tmp_path / "data", [entry for entry in interfaces.ENTRIES if entry.name in names])
+
+
+MADE_UP = r"""
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static char *at, *end;
+
+static __attribute__((noinline)) void *take(size_t size)
+{
+	char *block;
+
+	size = (size + 31) & ~(size_t)15;
+	if (!at || at + size > end) {
+		at = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		end = at + (1 << 20);
+	}
+	block = at;
+	at += size;
+	return block;
+}
+
+void *malloc(size_t size) { return take(size); }
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t size) { return take(n * size); }
+void *foo_mallocx2(size_t size) { return take(size); }
+/* Nobody calls it. */
+void *foo_alloc_never(size_t size) { return take(size); }
+/* Is counted through malloc. */
+char *foo_newdup(const char *text) { char *p = malloc(strlen(text) + 1); return strcpy(p, text); }
+/* Is about memory, but hands none out. */
+size_t foo_alloc_stats(void) { return end - at; }
+void *foo_realloc(void *p, size_t size) { void *q = take(size); (void)p; return q; }
+void *realloc(void *p, size_t size) { return foo_realloc(p, size); }
+"""
+
+MADE_UP_USER = r"""
+#include <stdlib.h>
+void *foo_mallocx2(size_t size);
+char *foo_newdup(const char *text);
+size_t foo_alloc_stats(void);
+
+int main(void)
+{
+	for (int i = 0; i < 7; i++)
+		foo_mallocx2(100);
+	for (int i = 0; i < 3; i++)
+		free(foo_newdup("x"));
+	/* foo_realloc() is called by the allocator alone. */
+	free(realloc(malloc(5), foo_alloc_stats() ? 6 : 7));
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def made_up(run, tmp_path):
+    for name, text in (("alloc", MADE_UP), ("user", MADE_UP_USER)):
+        (tmp_path / f"{name}.c").write_text(text)
+    library = tmp_path / "liballoc.so"
+    flags = ["-O1", "-fno-builtin", "-fno-optimize-sibling-calls"]
+    run(["gcc", *flags, "-shared", "-fPIC", "-o", library, tmp_path / "alloc.c"], expect=0)
+    run(["gcc", *flags, "-o", tmp_path / "user", tmp_path / "user.c", library], expect=0)
+    return tmp_path / "user"
+
+
+def test_unknown_function(run, allocprof, made_up, tmp_path):
+    """What an allocator exports and nobody knows is named when it is called, and nothing else."""
+    path = tmp_path / "json"
+    result, sums, figures = families(run, allocprof, path, "--", made_up)
+    unknown = {entry["path"]: entry["unknown"] for entry in figures["allocators"] if "unknown" in entry}
+    assert unknown == {str(tmp_path / "liballoc.so"): {"foo_mallocx2": 7}}
+    assert figures["complete"] is False
+    assert sums["malloc", "calls"] == 4 and sums["realloc", "calls"] == 1
+    assert b"exports foo_mallocx2, which is not known: 7 calls of it are not counted" in result.stderr
+    text = run([allocprof, "stat", "--", made_up], expect=0).stderr
+    assert b"exports foo_mallocx2, which is not known" in b" ".join(text.split())
+
+    run([allocprof, "record", "-q", "-o", tmp_path / "data", "--", made_up], expect=0)
+    assert Memory(tmp_path / "data").meta["unknown_functions"] == f"{tmp_path / 'liballoc.so'}: foo_mallocx2"
+    strict = run([allocprof, "folded", "--strict", "-i", tmp_path / "data"], expect=1)
+    assert b"foo_mallocx2" in strict.stderr
+
+
+@pytest.mark.parametrize("pattern", ["foo_mallocx2", "foo_*"])
+def test_ignored_function(run, allocprof, made_up, tmp_path, pattern):
+    result, _, figures = families(run, allocprof, tmp_path / "json", "--ignore", pattern, "--", made_up)
+    assert figures["complete"] is True and result.stderr == b""
+    assert not any("unknown" in entry for entry in figures["allocators"])
 
 
 STATIC = {

@@ -497,15 +497,48 @@ static void test_interface(void **state)
 	}
 }
 
+static void test_names_that_look_alike(void **state)
+{
+	static const char *const alike[] = {
+		"foo_mallocx2", "foo_free", "pool_alloc", "xmalloc",	 "zalloc",
+		"my_newarray",	"mallocn",  "rfree",	  "obj_realloc", "smallocx_54eaed1",
+	};
+	static const char *const others[] = {
+		"",
+		"malloc_usable_size",
+		"foo_alloc_stats",
+		"freeze",
+		"freenameindex",
+		"mi_register_deferred_free",
+		"renew",
+		"newlocale",
+		"_dmalloc_chunk_malloc",
+		"__asan_free_hook",
+		"tc_set_new_mode",
+		"mallopt",
+		"fallocate",
+		"allocated",
+		"___",
+		"x",
+	};
+
+	for (size_t i = 0; i < sizeof(alike) / sizeof(alike[0]); i++)
+		if (!interface__looks_alike(alike[i]))
+			fail_msg("%s does not look like a request", alike[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (interface__looks_alike(others[i]))
+			fail_msg("%s looks like a request", others[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interface),      cmocka_unit_test(test_libc),
-		cmocka_unit_test(test_libc_entries),   cmocka_unit_test(test_libc_strdup),
-		cmocka_unit_test(test_sites),	       cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_versions),       cmocka_unit_test(test_wrapper),
-		cmocka_unit_test(test_static_program), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_interface),   cmocka_unit_test(test_names_that_look_alike),
+		cmocka_unit_test(test_libc),	    cmocka_unit_test(test_libc_entries),
+		cmocka_unit_test(test_libc_strdup), cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_calls),	    cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_wrapper),	    cmocka_unit_test(test_static_program),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
