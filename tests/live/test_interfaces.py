@@ -225,6 +225,88 @@ def test_attached(runner, allocprof, programs, tmp_path, name):
     check_recording(tmp_path / "data", [entry for entry in interfaces.ENTRIES if entry.name in names])
 
 
+HANDLER = r"""
+#include <new>
+#include <stdio.h>
+
+static int left;
+
+static void handler()
+{
+	if (!left--)
+		std::set_new_handler(nullptr);
+}
+
+static __attribute__((noinline)) void call_new()
+{
+	void *volatile p = nullptr;
+
+	left = 3;
+	std::set_new_handler(handler);
+	try {
+		p = ::operator new((size_t)1 << 60);
+	} catch (const std::bad_alloc &) {
+		puts("caught");
+	}
+	::operator delete(p);
+}
+
+int main()
+{
+	for (int i = 0; i < 4; i++)
+		call_new();
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in LIBRARIES if name != "libmimalloc"])
+def test_new_handler(run, allocprof, tmp_path, name):
+    """It is asked three times for memory before the exception: the attempts in between are no requests."""
+    (tmp_path / "handler.cpp").write_text(HANDLER)
+    run(["g++", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", tmp_path / "handler",
+         tmp_path / "handler.cpp", "-Wl,--no-as-needed", interfaces.library(name)], expect=0)
+    result = record(run, allocprof, tmp_path / "data", tmp_path / "handler")
+    assert result.stdout.split() == [b"caught"] * 4
+    memory = Memory(tmp_path / "data")
+    assert memory.of("call_new") == {"new": (4, 4 << 60, 0, 0)}
+
+
+TWO = r"""
+#include <stdlib.h>
+
+extern "C" void *mi_malloc(size_t);
+extern "C" void mi_free(void *);
+
+static __attribute__((noinline)) void call_first() { free(malloc(100)); }
+static __attribute__((noinline)) void call_new() { ::operator delete(::operator new(200)); }
+static __attribute__((noinline)) void call_second() { mi_free(mi_malloc(300)); }
+
+int main()
+{
+	for (int i = 0; i < 5; i++) {
+		call_first();
+		call_new();
+		call_second();
+	}
+	return 0;
+}
+"""
+
+
+def test_two_allocators(run, allocprof, tmp_path):
+    """malloc and new are the first one's; of the second its own names are called."""
+    (tmp_path / "two.cpp").write_text(TWO)
+    run(["g++", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-o", tmp_path / "two", tmp_path / "two.cpp",
+         "-Wl,--no-as-needed", interfaces.library("libjemalloc"), interfaces.library("libmimalloc")], expect=0)
+    record(run, allocprof, tmp_path / "data", tmp_path / "two")
+    memory = Memory(tmp_path / "data")
+    assert memory.of("call_first") == {"malloc": (5, 500, 5, 0)}
+    assert memory.of("call_new") == {"new": (5, 1000, 5, 0)}
+    assert memory.of("call_second") == {"malloc": (5, 1500, 5, 0)}
+    assert memory.ledger["frees_unknown"] == 0
+
+
 MADE_UP = r"""
 #define _GNU_SOURCE
 #include <stddef.h>
