@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "allocator_internal.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+
+static const struct slot *slot_at(const struct reader *reader, __u64 vaddr)
+{
+	for (size_t i = 0; i < reader->n_slots; i++)
+		if (reader->slots[i].vaddr == vaddr)
+			return &reader->slots[i];
+	return NULL;
+}
+
+const struct elf_text *reader__text_at(const struct reader *reader, __u64 vaddr)
+{
+	for (size_t i = 0; i < reader->n_texts; i++)
+		if (vaddr - reader->texts[i].vaddr < reader->texts[i].size)
+			return &reader->texts[i];
+	return NULL;
+}
+
+int reader__decode_at(const struct reader *reader, __u64 vaddr, struct disasm_insn *out)
+{
+	const struct elf_text *text = reader__text_at(reader, vaddr);
+	__u64 at;
+
+	if (!text)
+		return -ENOENT;
+	at = vaddr - text->vaddr;
+	return disasm__decode(reader->disasm, text->code + at, text->size - at, vaddr, out);
+}
+
+/* The slot that a PLT stub at @vaddr jumps by, NULL if there is no such stub, or it leads nowhere. */
+static const struct slot *slot_of_stub(const struct reader *reader, __u64 vaddr)
+{
+	struct disasm_insn insn;
+
+	if (reader->n_slots == 0 || reader__decode_at(reader, vaddr, &insn))
+		return NULL;
+	/* endbr64, with branch protection */
+	if (insn.class == DISASM_OTHER && insn.effects == 0 &&
+	    reader__decode_at(reader, vaddr + insn.length, &insn))
+		return NULL;
+	if (insn.class != DISASM_JUMP_INDIRECT || !insn.has_slot)
+		return NULL;
+	return slot_at(reader, insn.slot);
+}
+
+struct way reader__way_of(const struct reader *reader, const struct disasm_insn *insn)
+{
+	const struct slot *slot = NULL;
+	struct way way = { 0 };
+
+	if (insn->has_target) {
+		way.site = allocator__site_at(reader->allocator, insn->target);
+		if (!way.site)
+			slot = slot_of_stub(reader, insn->target);
+	} else if (insn->has_slot) {
+		slot = slot_at(reader, insn->slot);
+	}
+	if (slot) {
+		if (slot->site >= 0)
+			way.site = &reader->allocator->sites[slot->site];
+		way.names = slot->names;
+		way.target = slot->target;
+	}
+	if (way.site)
+		way.names |= way.site->names;
+	return way;
+}
+
+static void note_branch(struct reader *reader, __u64 target)
+{
+	const struct allocator *allocator = reader->allocator;
+
+	if (target <= reader->lowest_entry || target > reader->highest_entry + SITE_MAX_DISTANCE)
+		return;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		__u64 distance = target - allocator->sites[i].entry_vaddr;
+
+		if (distance - 1 < SITE_MAX_DISTANCE)
+			reader->branched_to[i] |= 1ULL << (distance - 1);
+	}
+}
+
+static void note_return(struct reader *reader, __u64 vaddr)
+{
+	if (reader->err)
+		return;
+	/* A hostile file can have one at each byte. */
+	if (reader->returns.n >= MAX_RETURNS)
+		reader->err = -EFBIG;
+	else
+		reader->err = addresses__add(&reader->returns, vaddr);
+}
+
+bool site__frees(const struct site *site)
+{
+	return AP_FREEING >> site->function & 1;
+}
+
+static void note_return_instruction(struct reader *reader, __u64 vaddr)
+{
+	if (array__reserve(&reader->ends, &reader->room_ends, reader->n_ends + 1,
+			   sizeof(*reader->ends)))
+		reader->err = -ENOMEM;
+	else
+		reader->ends[reader->n_ends++] = (struct end){ reader->current, vaddr };
+}
+
+/* How the function may be left. A jump to another function is followed if that is in the same text; what
+ * it jumps to through a table or a stub is not known, unless it is a function that is probed too, or another
+ * of the file. */
+static void note_end(struct reader *reader, const struct disasm_insn *insn, const struct way *way)
+{
+	bool *leaves_unseen = &reader->leaves_unseen[reader->current];
+
+	if (reader->err)
+		return;
+	if (insn->class == DISASM_RET) {
+		if (reader->n_ends >= MAX_RETURNS)
+			reader->err = -EFBIG;
+		else
+			note_return_instruction(reader, insn->vaddr);
+	} else if (insn->class == DISASM_JUMP_INDIRECT) {
+		*leaves_unseen |= !way->names && !way->target;
+	} else if (insn->class == DISASM_JUMP || insn->class == DISASM_JUMP_CONDITIONAL) {
+		if (!insn->has_target ||
+		    reader__text_at(reader, insn->target) != reader__text_at(reader, insn->vaddr))
+			*leaves_unseen |= !way->names && !way->target;
+	}
+}
+
+static void note_jump(struct reader *reader, const struct site *to)
+{
+	size_t at = to - reader->allocator->sites;
+
+	if (at == reader->current || reader->err)
+		return;
+	reader->allocator->sites[reader->current].may_jump = true;
+	for (size_t i = 0; i < reader->n_edges; i++)
+		if (reader->edges[i].from == reader->current && reader->edges[i].to == at)
+			return;
+	if (array__reserve(&reader->edges, &reader->room_edges, reader->n_edges + 1,
+			   sizeof(*reader->edges)))
+		reader->err = -ENOMEM;
+	else
+		reader->edges[reader->n_edges++] = (struct edge){ reader->current, at };
+}
+
+void reader__note_continuation(struct reader *reader, __u64 vaddr)
+{
+	for (size_t i = 0; i < reader->continuations.n; i++)
+		if (reader->continuations.at[i] == vaddr)
+			return;
+	if (reader->continuations.n >= MAX_CONTINUATIONS)
+		reader->leaves_unseen[reader->current] = true;
+	else if (!reader->err)
+		reader->err = addresses__add(&reader->continuations, vaddr);
+}
+
+static enum flow_step visit(const struct disasm_insn *insn, void *arg)
+{
+	struct reader *reader = arg;
+	struct site *site = &reader->allocator->sites[reader->current];
+	struct way way = { 0 };
+
+	switch (insn->class) {
+	case DISASM_CALL:
+	case DISASM_CALL_INDIRECT:
+		note_return(reader, insn->vaddr + insn->length);
+		if (insn->has_target)
+			note_branch(reader, insn->target);
+		return FLOW_PASS;
+	case DISASM_JUMP:
+	case DISASM_JUMP_CONDITIONAL:
+		if (insn->has_target)
+			note_branch(reader, insn->target);
+		break;
+	case DISASM_JUMP_INDIRECT:
+	case DISASM_RET:
+		break;
+	default:
+		return FLOW_PASS;
+	}
+	way = reader__way_of(reader, insn);
+	note_end(reader, insn, &way);
+	if (way.site)
+		note_jump(reader, way.site);
+	else if (way.target)
+		reader__note_continuation(reader, way.target);
+	/* Not to itself. */
+	site->tail_calls |= way.names & ~site->names;
+	return way.names || way.target ? FLOW_PASS : FLOW_FOLLOW;
+}
+
+int reader__walk_flow(struct reader *reader, __u64 entry, flow_fn fn)
+{
+	const struct elf_text *text = reader__text_at(reader, entry);
+	int err;
+
+	if (!text)
+		return -ENOENT;
+	err = flow__walk(reader->disasm, text, reader->starts.at, reader->starts.n, entry, fn,
+			 reader);
+	return err ? err : reader->err;
+}
+
+/* Whether the site that was walked does nothing in the end but jump to others. */
+static bool always_jumps(const struct reader *reader, size_t first_end)
+{
+	return reader->allocator->sites[reader->current].may_jump && first_end == reader->n_ends &&
+	       !reader->leaves_unseen[reader->current];
+}
+
+int reader__walk_flows(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		size_t first_end = reader->n_ends;
+		int err;
+
+		reader->current = i;
+		reader->continuations.n = 0;
+		err = reader__walk_flow(reader, allocator->sites[i].entry_vaddr, visit);
+		for (size_t j = 0; !err && j < reader->continuations.n; j++)
+			err = reader__walk_flow(reader, reader->continuations.at[j], visit);
+		if (err)
+			return err;
+		allocator->sites[i].must_jump = always_jumps(reader, first_end);
+	}
+	return 0;
+}
+
+/* What comes behind a call of a site, or a jump to one, is no way of its own to return. */
+static enum flow_step visit_forwarding(const struct disasm_insn *insn, void *arg)
+{
+	struct reader *reader = arg;
+	struct way way;
+
+	switch (insn->class) {
+	case DISASM_RET:
+		reader->gets_by_itself = true;
+		return FLOW_PASS;
+	case DISASM_CALL:
+	case DISASM_CALL_INDIRECT:
+	case DISASM_JUMP:
+	case DISASM_JUMP_CONDITIONAL:
+	case DISASM_JUMP_INDIRECT:
+		way = reader__way_of(reader, insn);
+		if (way.names)
+			return insn->class == DISASM_JUMP_CONDITIONAL ? FLOW_PASS : FLOW_STOP;
+		return insn->class == DISASM_CALL ? FLOW_PASS : FLOW_FOLLOW;
+	default:
+		return FLOW_PASS;
+	}
+}
+
+static bool is_operator(const struct site *site)
+{
+	return site->names & (1U << AP_NEW | 1U << AP_DELETE) && site->interface->name[0] == '_';
+}
+
+/*
+ * The operators of a C++ library call malloc and free, whose calls are what counts: by these a program with that
+ * library inside is counted as one that is linked to it. Only who gets memory by other means has operators that are
+ * requests. Removes the others.
+ */
+int reader__drop_forwarding_operators(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+	size_t n = 0;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		int err;
+
+		if (allocator->sites[i].function != AP_NEW)
+			continue;
+		reader->gets_by_itself = false;
+		err = reader__walk_flow(reader, allocator->sites[i].entry_vaddr, visit_forwarding);
+		if (err || reader->gets_by_itself)
+			return err;
+	}
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		struct site *site = &allocator->sites[i];
+
+		if (!is_operator(site))
+			allocator->sites[n++] = *site;
+	}
+	if (n == allocator->n_sites)
+		return 0;
+	memset(allocator->sites + n, 0, (allocator->n_sites - n) * sizeof(*allocator->sites));
+	allocator->n_sites = n;
+	reader__settle_sites(reader);
+	return 0;
+}
+
+static void visit_anywhere(const struct disasm_branch *branch, void *arg)
+{
+	struct reader *reader = arg;
+
+	if (branch->target < reader->lowest_entry ||
+	    branch->target > reader->highest_entry + SITE_MAX_DISTANCE)
+		return;
+	note_branch(reader, branch->target);
+	if (branch->is_call && branch->next > reader->core_start &&
+	    branch->next <= reader->core_end &&
+	    allocator__site_at(reader->allocator, branch->target))
+		note_return(reader, branch->next);
+}
+
+/*
+ * A library calls its own exported functions through the PLT, where it means what the program may
+ * replace; a direct call is one allocator's function to another. In a program that contains its
+ * allocator every call is direct, so there only the code around the basic functions is believed to
+ * be the allocator.
+ */
+static void find_core(struct reader *reader)
+{
+	const __u32 basic = 1U << AP_MALLOC | 1U << AP_CALLOC | 1U << AP_REALLOC | 1U << AP_FREE;
+	const struct allocator *allocator = reader->allocator;
+	__u64 start = UINT64_MAX;
+	__u64 end = 0;
+
+	reader->core_start = 0;
+	reader->core_end = UINT64_MAX;
+	if (!elf_file__is_program(reader->elf))
+		return;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+
+		if (!(basic >> site->interface->function & 1) ||
+		    !interface_function__is_classic(site->interface))
+			continue;
+		if (site->entry_vaddr < start)
+			start = site->entry_vaddr;
+		if (site->entry_vaddr + site->size > end)
+			end = site->entry_vaddr + site->size;
+	}
+	if (end - start > MAX_CORE)
+		end = start;
+	reader->core_start = start;
+	reader->core_end = end;
+}
+
+int reader__scan_texts(struct reader *reader)
+{
+	find_core(reader);
+	for (size_t i = 0; i < reader->n_texts; i++) {
+		const struct elf_text *text = &reader->texts[i];
+
+		disasm_arch__scan_branches(text->code, text->size, text->vaddr, visit_anywhere,
+					   reader);
+	}
+	return reader->err;
+}

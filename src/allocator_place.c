@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "allocator_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What of the caller's state an instruction may have changed, for people; NULL: nothing. */
+static const char *harm(const struct disasm_insn *insn)
+{
+	switch (insn->class) {
+	case DISASM_JUMP_CONDITIONAL:
+	case DISASM_JUMP:
+	case DISASM_JUMP_INDIRECT:
+	case DISASM_RET:
+	case DISASM_TRAP:
+		return "leaves the straight line";
+	default:
+		break;
+	}
+	if (insn->effects & DISASM_WRITES_ARGUMENT)
+		return "writes an argument register";
+	if (insn->effects & DISASM_WRITES_SP)
+		return "writes the stack pointer";
+	if (insn->effects & DISASM_WRITES_MEMORY)
+		return "writes memory";
+	return insn->effects ? "is not known to be harmless" : NULL;
+}
+
+/* The first emulated instruction that sees what the entry saw, 0; or why there is none, -ENOENT. */
+static int find_emulated(const struct reader *reader, const struct site *site,
+			 struct disasm_insn *out, char *reason, size_t size)
+{
+	__u64 vaddr = site->entry_vaddr;
+
+	while (vaddr - site->entry_vaddr <= SITE_MAX_DISTANCE) {
+		struct disasm_insn insn;
+		const char *what;
+
+		if (reader__decode_at(reader, vaddr, &insn)) {
+			snprintf(reason, size,
+				 "no instruction can be decoded at 0x%llx, before any emulated one",
+				 (unsigned long long)vaddr);
+			return -ENOENT;
+		}
+		if (insn.emulated) {
+			*out = insn;
+			return 0;
+		}
+		what = harm(&insn);
+		if (what) {
+			snprintf(reason, size, "`%s` %s before any emulated instruction", insn.text,
+				 what);
+			return -ENOENT;
+		}
+		vaddr += insn.length;
+	}
+	snprintf(reason, size, "no emulated instruction in the first %d bytes", SITE_MAX_DISTANCE);
+	return -ENOENT;
+}
+
+/* Whether a branch leads into (entry, @distance]: such a pass would be a hit without a call. */
+static bool is_branched_into(__u64 branched_to, __u64 distance, __u64 *where)
+{
+	for (__u64 i = 1; i <= distance; i++) {
+		if (!(branched_to >> (i - 1) & 1))
+			continue;
+		*where = i;
+		return true;
+	}
+	return false;
+}
+
+void reader__place(const struct reader *reader, struct site *site, __u64 branched_to,
+		   enum site_policy policy)
+{
+	char reason[sizeof(site->reason)] = "";
+	struct disasm_insn insn = { 0 };
+	__u64 where;
+
+	if (policy == SITE_ENTRY) {
+		snprintf(reason, sizeof(reason), "the entry was asked for");
+	} else if (!find_emulated(reader, site, &insn, reason, sizeof(reason))) {
+		if (!is_branched_into(branched_to, insn.vaddr - site->entry_vaddr, &where))
+			goto found;
+		snprintf(reason, sizeof(reason),
+			 "a branch leads to entry+%llu, at or before the emulated `%s`",
+			 (unsigned long long)where, insn.text);
+	}
+	if (reader__decode_at(reader, site->entry_vaddr, &insn)) {
+		insn.vaddr = site->entry_vaddr;
+		insn.emulated = false;
+		snprintf(insn.text, sizeof(insn.text), "(bad)");
+	}
+found:
+	site->probe_vaddr = insn.vaddr;
+	site->probe_offset = site->entry_offset + (insn.vaddr - site->entry_vaddr);
+	site->emulated = insn.emulated;
+	snprintf(site->instruction, sizeof(site->instruction), "%.*s",
+		 (int)sizeof(site->instruction) - 1, insn.text);
+	if (!insn.emulated)
+		memcpy(site->reason, reason, sizeof(site->reason));
+}

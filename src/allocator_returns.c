@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "allocator_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What only C libraries and well-known allocators define. A program that brings a malloc of its own
+ * defines none of these but __libc_start_main, where it is static. */
+static int find_known(const struct elf_symbol *symbol, void *arg)
+{
+	static const char *const names[] = {
+		"mallctl",    "je_mallctl",	    "_rjem_mallctl",	       "mi_version",
+		"tc_version", "__libc_malloc_impl", "scalable_allocation_mode"
+	};
+	struct reader *reader = arg;
+	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(symbol->name, names[i]))
+			return 1;
+	if (!strcmp(symbol->name, "__libc_start_main"))
+		return !elf_file__is_program(reader->elf);
+	return symbol->value == malloc_vaddr &&
+	       (!strcmp(symbol->name, "__libc_malloc") || !strcmp(symbol->name, "default_malloc"));
+}
+
+static bool is_known(struct reader *reader)
+{
+	return elf_file__for_each_symbol(reader->elf, find_known, reader) > 0 ||
+	       (reader->allocator->is_described &&
+		elf_file__for_each_further_symbol(reader->elf, find_known, reader) > 0);
+}
+
+/* Which sites' return instructions are probed: of a well-known allocator those that an exception may leave,
+ * and what these end in a jump to. */
+static void choose_ends(struct reader *reader, bool known, bool at_instructions[MAX_SITES])
+{
+	const struct allocator *allocator = reader->allocator;
+	bool more = true;
+
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		at_instructions[i] = !site__frees(&allocator->sites[i]) &&
+				     (!known || allocator->sites[i].throws);
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < reader->n_edges; i++) {
+			const struct edge *edge = &reader->edges[i];
+
+			if (!at_instructions[edge->from] || at_instructions[edge->to])
+				continue;
+			at_instructions[edge->to] = more = true;
+		}
+	}
+}
+
+static int take_ends(struct reader *reader, const bool at_instructions[MAX_SITES])
+{
+	struct allocator *allocator = reader->allocator;
+	struct addresses offsets = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < reader->n_ends; i++) {
+		__u64 offset;
+
+		if (!at_instructions[reader->ends[i].site])
+			continue;
+		err = elf_file__vaddr_to_offset(reader->elf, reader->ends[i].vaddr, &offset)
+			      ? -ENOEXEC
+			      : addresses__add(&offsets, offset);
+	}
+	addresses__sort(&offsets);
+	if (!err && offsets.n > MAX_ENDS)
+		err = -E2BIG;
+	if (err) {
+		free(offsets.at);
+		return err;
+	}
+	allocator->return_offsets = offsets.at;
+	allocator->n_return_offsets = offsets.n;
+	return 0;
+}
+
+static bool has_end(const struct reader *reader, size_t site)
+{
+	for (size_t i = 0; i < reader->n_ends; i++)
+		if (reader->ends[i].site == site)
+			return true;
+	return false;
+}
+
+/* How the returns of a site are to be seen. A well-known allocator's operator new may leave by unseen ways where it
+ * has no memory: that call is among those that did not return. */
+static enum allocator_returns returns_of(const struct reader *reader, size_t i, bool known,
+					 bool at_instructions)
+{
+	const struct site *site = &reader->allocator->sites[i];
+
+	if (known && !site->throws)
+		return RETURNS_PROBED;
+	if (!at_instructions || (!known && reader->leaves_unseen[i]))
+		return RETURNS_UNKNOWN;
+	return has_end(reader, i) || site->must_jump ? RETURNS_AT_INSTRUCTIONS : RETURNS_UNKNOWN;
+}
+
+/* Decides how returns are to be seen, and where. */
+int reader__find_ends(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+	bool at_instructions[MAX_SITES], known = is_known(reader), all = true, any = false;
+	int err;
+
+	choose_ends(reader, known, at_instructions);
+	err = take_ends(reader, at_instructions);
+	if (err && err != -E2BIG)
+		return err;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		struct site *site = &allocator->sites[i];
+
+		site->returns = returns_of(reader, i, known, at_instructions[i] && !err);
+		if (site__frees(site) || site->is_own)
+			continue;
+		all &= site->returns != RETURNS_UNKNOWN;
+		any |= has_end(reader, i);
+	}
+	if (known || (all && any))
+		return 0;
+	/* One that cannot be seen spoils what is known of the others' blocks. */
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		allocator->sites[i].returns = RETURNS_UNKNOWN;
+	allocator->n_return_offsets = 0;
+	return 0;
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "allocator_internal.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "error.h"
+#include "profile.h"
+
+int addresses__add(struct addresses *addresses, __u64 vaddr)
+{
+	if (array__reserve(&addresses->at, &addresses->room, addresses->n + 1,
+			   sizeof(*addresses->at)))
+		return -ENOMEM;
+	addresses->at[addresses->n++] = vaddr;
+	return 0;
+}
+
+int addresses__compare(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a;
+	__u64 y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void addresses__sort(struct addresses *addresses)
+{
+	size_t n = 0;
+
+	if (addresses->n == 0)
+		return;
+	qsort(addresses->at, addresses->n, sizeof(*addresses->at), addresses__compare);
+	for (size_t i = 0; i < addresses->n; i++)
+		if (n == 0 || addresses->at[n - 1] != addresses->at[i])
+			addresses->at[n++] = addresses->at[i];
+	addresses->n = n;
+}
+
+enum ap_function c_function_of(const char *name)
+{
+	int function;
+
+	for (function = 0; function < AP_C_FUNCTIONS; function++)
+		if (strcmp(profile__function_name(function), name) == 0)
+			break;
+	return (enum ap_function)function;
+}
+
+static int add_candidate(struct reader *reader, const struct elf_symbol *symbol)
+{
+	struct candidate candidate = { .vaddr = symbol->value, .size = symbol->size };
+
+	candidate.interface = interface__find(symbol->name, &candidate.family);
+	if (!candidate.interface || symbol->type != STT_FUNC || !symbol->value)
+		return 0;
+	for (size_t i = 0; i < reader->n_candidates; i++)
+		if (reader->candidates[i].interface == candidate.interface &&
+		    reader->candidates[i].family == candidate.family)
+			return 0;
+	if (array__reserve(&reader->candidates, &reader->room_candidates, reader->n_candidates + 1,
+			   sizeof(*reader->candidates)))
+		return -ENOMEM;
+	reader->candidates[reader->n_candidates++] = candidate;
+	if (interface_function__is_classic(candidate.interface)) {
+		reader->has_malloc[candidate.family] |= candidate.interface->function == AP_MALLOC;
+		reader->has_free[candidate.family] |= candidate.interface->function == AP_FREE;
+	}
+	return 0;
+}
+
+/* Symbols that cannot be linked with may be anything that has the name: those of a C library are not believed. */
+static int choose_further_symbol(const struct elf_symbol *symbol, void *arg)
+{
+	return c_function_of(symbol->name) == AP_C_FUNCTIONS ? add_candidate(arg, symbol) : 0;
+}
+
+static int choose_symbol(const struct elf_symbol *symbol, void *arg)
+{
+	struct reader *reader = arg;
+	enum ap_function function = c_function_of(symbol->name);
+	struct choice *choice;
+	int err = 0;
+
+	if (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC)
+		return 0;
+	reader->is_c_library |= !strcmp(symbol->name, "__libc_start_main");
+	err = addresses__add(&reader->starts, symbol->value);
+	if (err)
+		return err;
+	if (function == AP_C_FUNCTIONS)
+		return add_candidate(reader, symbol);
+	choice = &reader->choices[function];
+	/* Programs linked today call the default version; an older one at another address is a
+	 * function of its own that only old programs call. */
+	if (choice->found && (choice->is_default || !symbol->is_default))
+		return 0;
+	choice->found = true;
+	choice->is_default = symbol->is_default;
+	choice->is_ifunc = symbol->type == STT_GNU_IFUNC;
+	choice->vaddr = symbol->value;
+	choice->size = symbol->size;
+	return addresses__add(&reader->starts, symbol->value + symbol->size);
+}
+
+struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].entry_vaddr == vaddr)
+			return &allocator->sites[i];
+	return NULL;
+}
+
+static int add_site(struct reader *reader, enum ap_function function, const char *name, __u64 vaddr,
+		    __u64 size, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	struct site *site;
+
+	if (allocator->n_sites == MAX_SITES)
+		return error__set(error, -EFBIG, "%s has more than %d functions of an allocator",
+				  allocator->path, MAX_SITES);
+	site = &allocator->sites[allocator->n_sites];
+	site->function = function;
+	site->entry_vaddr = vaddr;
+	site->size = size;
+	if (elf_file__vaddr_to_offset(reader->elf, vaddr, &site->entry_offset))
+		return error__set(error, -ENOEXEC,
+				  "%s has its %s outside of the file (0x%llx): it is damaged",
+				  allocator->path, name, (unsigned long long)vaddr);
+	allocator->n_sites++;
+	return 0;
+}
+
+static int add_c_sites(struct reader *reader, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+
+	for (int function = 0; function < AP_C_FUNCTIONS; function++) {
+		const struct choice *choice = &reader->choices[function];
+		struct site *site;
+
+		if (!choice->found)
+			continue;
+		if (choice->is_ifunc)
+			return error__set(
+				error, -ENOTSUP,
+				"%s chooses its %s when it is loaded (STT_GNU_IFUNC), which "
+				"cannot be probed: use a build of it without that",
+				allocator->path, profile__function_name(function));
+		site = allocator__site_at(allocator, choice->vaddr);
+		if (!site) {
+			enum interface_family family;
+			const char *name = profile__function_name(function);
+			int err = add_site(reader, (enum ap_function)function, name, choice->vaddr,
+					   choice->size, error);
+
+			if (err)
+				return err;
+			site = &allocator->sites[allocator->n_sites - 1];
+			site->interface = interface__find(name, &family);
+		}
+		site->names |= 1u << function;
+	}
+	return 0;
+}
+
+bool reader__has_family(const struct reader *reader, enum interface_family family)
+{
+	if (family != INTERFACE_CPLUSPLUS)
+		return reader->has_malloc[family] && reader->has_free[family];
+	for (int i = 0; i < INTERFACE_FAMILIES; i++)
+		if (reader->has_malloc[i] && reader->has_free[i])
+			return true;
+	return false;
+}
+
+static int add_candidate_site(struct reader *reader, const struct candidate *candidate,
+			      struct error *error)
+{
+	const struct interface_function *interface = candidate->interface;
+	struct allocator *allocator = reader->allocator;
+	struct site *site = allocator__site_at(allocator, candidate->vaddr);
+	int err;
+
+	if (!site) {
+		err = add_site(reader, interface->function, interface->name, candidate->vaddr,
+			       candidate->size, error);
+		if (err)
+			return err;
+		site = &allocator->sites[allocator->n_sites - 1];
+		site->interface = interface;
+		site->is_own = interface->kind == INTERFACE_OWN;
+	} else if (interface->function < site->function) {
+		site->function = interface->function;
+		site->interface = interface;
+	}
+	site->names |= 1u << interface->function;
+	site->throws |= interface->throws;
+	return addresses__add(&reader->starts, candidate->vaddr);
+}
+
+/* Keeps the order of those of one function: what a C library has comes first. */
+static void sort_sites(struct allocator *allocator)
+{
+	for (size_t i = 1; i < allocator->n_sites; i++) {
+		struct site site = allocator->sites[i];
+		size_t at = i;
+
+		for (; at && allocator->sites[at - 1].function > site.function; at--)
+			allocator->sites[at] = allocator->sites[at - 1];
+		allocator->sites[at] = site;
+	}
+}
+
+void reader__settle_sites(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+
+	sort_sites(allocator);
+	reader->lowest_entry = UINT64_MAX;
+	reader->highest_entry = 0;
+	allocator->is_described = false;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+
+		if (site->entry_vaddr < reader->lowest_entry)
+			reader->lowest_entry = site->entry_vaddr;
+		if (site->entry_vaddr > reader->highest_entry)
+			reader->highest_entry = site->entry_vaddr;
+		if (!interface_function__is_classic(site->interface))
+			allocator->is_described = true;
+	}
+}
+
+int reader__add_sites(struct reader *reader, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	int err = 0;
+
+	allocator->sites = calloc(MAX_SITES, sizeof(*allocator->sites));
+	if (!allocator->sites)
+		return -ENOMEM;
+	if (reader__has_family(reader, INTERFACE_C))
+		err = add_c_sites(reader, error);
+	for (size_t i = 0; !err && i < reader->n_candidates; i++) {
+		const struct candidate *candidate = &reader->candidates[i];
+		enum interface_kind kind = candidate->interface->kind;
+
+		if ((kind == INTERFACE_REQUEST || kind == INTERFACE_OWN) &&
+		    reader__has_family(reader, candidate->family))
+			err = add_candidate_site(reader, candidate, error);
+	}
+	reader__settle_sites(reader);
+	return err;
+}
+
+static bool site__has_alias(const struct site *site, const char *name)
+{
+	for (size_t i = 0; i < site->n_aliases; i++)
+		if (strcmp(site->aliases[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int add_alias(const struct elf_symbol *symbol, void *arg)
+{
+	struct reader *reader = arg;
+	struct site *site = allocator__site_at(reader->allocator, symbol->value);
+	char *name;
+
+	if (!site || symbol->type != STT_FUNC || site->n_aliases == MAX_ALIASES ||
+	    strlen(symbol->name) > MAX_SYMBOL_NAME ||
+	    strcmp(symbol->name, profile__function_name(site->function)) == 0 ||
+	    site__has_alias(site, symbol->name))
+		return 0;
+	name = strdup(symbol->name);
+	if (!name)
+		return -ENOMEM;
+	site->aliases[site->n_aliases++] = name;
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What a function is called by in all of its sites. */
+static int collect_names(struct allocator *allocator)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+		struct allocator_names *names = &allocator->names[site->function];
+		size_t room = names->n;
+
+		if (site->n_aliases &&
+		    array__reserve(&names->list, &room, names->n + site->n_aliases,
+				   sizeof(*names->list)))
+			return -ENOMEM;
+		for (size_t j = 0; j < site->n_aliases; j++)
+			names->list[names->n++] = site->aliases[j];
+	}
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		if (allocator->names[i].n)
+			qsort(allocator->names[i].list, allocator->names[i].n, sizeof(char *),
+			      compare_names);
+	return 0;
+}
+
+int reader__add_aliases(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+	int err;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		allocator->sites[i].aliases = calloc(MAX_ALIASES, sizeof(char *));
+		if (!allocator->sites[i].aliases)
+			return -ENOMEM;
+	}
+	err = elf_file__for_each_symbol(reader->elf, add_alias, reader);
+	if (!err && allocator->is_described)
+		err = elf_file__for_each_further_symbol(reader->elf, add_alias, reader);
+	if (err)
+		return err;
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		qsort(allocator->sites[i].aliases, allocator->sites[i].n_aliases, sizeof(char *),
+		      compare_names);
+	return collect_names(allocator);
+}
+
+/* The functions that a call by @name reaches, as far as this file tells. */
+static __u32 names_of(const struct allocator *allocator, const char *name)
+{
+	enum ap_function function = c_function_of(name);
+	const struct site *site;
+
+	if (function < AP_C_FUNCTIONS) {
+		site = allocator__find(allocator, function);
+		return site ? site->names : 1u << function;
+	}
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (site__has_alias(&allocator->sites[i], name))
+			return allocator->sites[i].names;
+	return 0;
+}
+
+static int compare_definitions(const void *a, const void *b)
+{
+	const struct definition *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int add_definition(const struct elf_symbol *symbol, void *arg)
+{
+	struct reader *reader = arg;
+
+	if (symbol->type != STT_FUNC || !symbol->is_default)
+		return 0;
+	if (array__reserve(&reader->definitions, &reader->room_definitions,
+			   reader->n_definitions + 1, sizeof(*reader->definitions)))
+		return -ENOMEM;
+	reader->definitions[reader->n_definitions++] =
+		(struct definition){ symbol->name, symbol->value };
+	return 0;
+}
+
+/* Where the slot leads to by the file's own symbols. */
+static void resolve_slot(struct reader *reader, const char *name, struct slot *slot)
+{
+	struct definition key = { .name = name }, *found;
+	struct allocator *allocator = reader->allocator;
+	struct site *site;
+
+	found = reader->n_definitions ? bsearch(&key, reader->definitions, reader->n_definitions,
+						sizeof(key), compare_definitions)
+				      : NULL;
+	if (!found)
+		return;
+	site = allocator__site_at(allocator, found->vaddr);
+	if (site)
+		slot->site = site - allocator->sites;
+	else
+		slot->target = found->vaddr;
+}
+
+static int add_slot(const struct elf_slot *elf_slot, void *arg)
+{
+	struct reader *reader = arg;
+	struct slot slot = {
+		.vaddr = elf_slot->vaddr,
+		.names = names_of(reader->allocator, elf_slot->name),
+		.site = -1,
+	};
+
+	resolve_slot(reader, elf_slot->name, &slot);
+	if (!slot.names && slot.site < 0 && !slot.target)
+		return 0;
+	if (array__reserve(&reader->slots, &reader->room_slots, reader->n_slots + 1,
+			   sizeof(*reader->slots)))
+		return -ENOMEM;
+	reader->slots[reader->n_slots++] = slot;
+	return 0;
+}
+
+int reader__choose_symbols(struct reader *reader)
+{
+	int err = elf_file__for_each_symbol(reader->elf, choose_symbol, reader);
+
+	if (err)
+		return err;
+	reader->has_malloc[INTERFACE_C] = reader->choices[AP_MALLOC].found;
+	reader->has_free[INTERFACE_C] = reader->choices[AP_FREE].found;
+	if (!reader__has_family(reader, INTERFACE_CPLUSPLUS) && !elf_file__is_program(reader->elf))
+		return 0;
+	return elf_file__for_each_further_symbol(reader->elf, choose_further_symbol, reader);
+}
+
+int reader__add_definitions(struct reader *reader)
+{
+	int err = elf_file__for_each_symbol(reader->elf, add_definition, reader);
+
+	if (!err && reader->n_definitions)
+		qsort(reader->definitions, reader->n_definitions, sizeof(*reader->definitions),
+		      compare_definitions);
+	return err;
+}
+
+int reader__add_slots(struct reader *reader)
+{
+	reader->n_slots = 0;
+	return elf_file__for_each_slot(reader->elf, add_slot, reader);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "allocator_internal.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pattern.h"
+
+/* Functions that are looked through, of those that one calls, to see whether it calls a site. */
+#define MAX_CALLED  64
+#define MAX_UNKNOWN 64
+
+static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
+{
+	struct reader *reader = arg;
+	struct way way;
+	__u64 target;
+
+	if (insn->class == DISASM_OTHER || insn->class == DISASM_RET)
+		return FLOW_PASS;
+	way = reader__way_of(reader, insn);
+	if (way.names) {
+		reader->calls_site = true;
+		return FLOW_STOP;
+	}
+	target = way.target;
+	if (!target && insn->class == DISASM_CALL && insn->has_target)
+		target = insn->target;
+	if (target && reader->continuations.n < MAX_CALLED)
+		reader__note_continuation(reader, target);
+	return way.target ? FLOW_PASS : FLOW_FOLLOW;
+}
+
+/* Whether the function leads to a probed one, or to malloc of whoever has it, so that it counts through that. */
+static bool calls_site(struct reader *reader, __u64 vaddr)
+{
+	reader->calls_site = false;
+	reader->current = 0;
+	reader->continuations.n = 0;
+	if (addresses__add(&reader->continuations, vaddr))
+		return true;
+	for (size_t i = 0; i < reader->continuations.n && !reader->calls_site; i++)
+		if (reader__text_at(reader, reader->continuations.at[i]) &&
+		    reader__walk_flow(reader, reader->continuations.at[i], visit_called))
+			return true;
+	return reader->calls_site;
+}
+
+static int add_unknown(const struct elf_symbol *symbol, void *arg)
+{
+	struct reader *reader = arg;
+	struct allocator *allocator = reader->allocator;
+	struct unknown_function unknown = { .vaddr = symbol->value };
+	enum interface_family family;
+
+	if (symbol->type != STT_FUNC || !symbol->is_default ||
+	    strlen(symbol->name) > MAX_SYMBOL_NAME || allocator->n_unknown == MAX_UNKNOWN ||
+	    c_function_of(symbol->name) != AP_C_FUNCTIONS ||
+	    interface__find(symbol->name, &family) ||
+	    allocator__site_at(allocator, symbol->value) || !interface__looks_alike(symbol->name) ||
+	    calls_site(reader, symbol->value) ||
+	    elf_file__vaddr_to_offset(reader->elf, symbol->value, &unknown.offset))
+		return 0;
+	for (size_t i = 0; i < allocator->n_unknown; i++)
+		if (allocator->unknown[i].vaddr == unknown.vaddr)
+			return 0;
+	unknown.name = strdup(symbol->name);
+	if (!unknown.name)
+		return -ENOMEM;
+	allocator->unknown[allocator->n_unknown++] = unknown;
+	return 0;
+}
+
+static int compare_unknown(const void *a, const void *b)
+{
+	return strcmp(((const struct unknown_function *)a)->name,
+		      ((const struct unknown_function *)b)->name);
+}
+
+/*
+ * What a library that is an allocator exports is for others to call. A C library exports much else, and what it
+ * allocates for others it gets by its malloc; in a program names tell nothing.
+ */
+int reader__find_unknown(struct reader *reader)
+{
+	struct allocator *allocator = reader->allocator;
+	bool leaves_unseen = reader->leaves_unseen[0];
+	int err;
+
+	if (elf_file__is_program(reader->elf) || allocator->is_wrapper || reader->is_c_library)
+		return 0;
+	allocator->unknown = calloc(MAX_UNKNOWN, sizeof(*allocator->unknown));
+	if (!allocator->unknown)
+		return -ENOMEM;
+	err = elf_file__for_each_symbol(reader->elf, add_unknown, reader);
+	reader->leaves_unseen[0] = leaves_unseen;
+	if (allocator->n_unknown)
+		qsort(allocator->unknown, allocator->n_unknown, sizeof(*allocator->unknown),
+		      compare_unknown);
+	return err;
+}
+
+static bool matches_any(const char *const *patterns, const char *name)
+{
+	for (; patterns && *patterns; patterns++) {
+		struct pattern pattern;
+		bool matches;
+
+		if (pattern__parse(&pattern, *patterns, NULL))
+			continue;
+		matches = pattern__match(&pattern, name);
+		pattern__release(&pattern);
+		if (matches)
+			return true;
+	}
+	return false;
+}
+
+void allocator__ignore(struct allocator *allocator, const char *const *patterns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < allocator->n_unknown; i++) {
+		if (matches_any(patterns, allocator->unknown[i].name))
+			free(allocator->unknown[i].name);
+		else
+			allocator->unknown[n++] = allocator->unknown[i];
+	}
+	allocator->n_unknown = n;
+}
