@@ -521,21 +521,26 @@ static int read_files(struct reader *reader)
 static int read_frames(struct reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT id, module, offset, interrupted FROM frames NOT INDEXED "
-			  "ORDER BY id",
-			  &statement);
-	__u64 id, module, offset, interrupted;
+	int err =
+		prepare(reader->db,
+			"SELECT id, module, offset, interrupted, tail_call FROM frames NOT INDEXED "
+			"ORDER BY id",
+			&statement);
+	__u64 id, module, offset, interrupted, tail_call;
 
 	while (!err && (err = next(reader, statement)) > 0) {
 		size_t n_before = reader->profile->n_frames;
 		__u32 added = 0;
 
 		/* All 64 bits of an address may be set: vsyscall's are negative in SQL. */
-		err = get_row(reader, statement, "nnan", &id, &module, &offset, &interrupted);
-		if (!err && (module > reader->profile->n_modules || interrupted > 1))
+		err = get_row(reader, statement, "nnann", &id, &module, &offset, &interrupted,
+			      &tail_call);
+		if (!err && (module > reader->profile->n_modules || interrupted > 1 ||
+			     tail_call > 1 || (tail_call && (interrupted || !module))))
 			err = -EINVAL;
-		if (!err)
+		if (!err && tail_call)
+			err = profile__add_tail_call(reader->profile, module, offset, &added);
+		else if (!err)
 			err = module ? profile__add_frame(reader->profile, module, offset,
 							  interrupted, &added)
 				     : profile__add_other_frame(reader->profile, offset,

@@ -17,7 +17,7 @@ static const char *const data_file_schema[] = {
 	"full_name TEXT NOT NULL)",
 	"CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT NOT NULL)",
 	"CREATE TABLE frames(id INTEGER PRIMARY KEY, module INTEGER NOT NULL, "
-	"offset INTEGER NOT NULL, interrupted INTEGER NOT NULL)",
+	"offset INTEGER NOT NULL, interrupted INTEGER NOT NULL, tail_call INTEGER NOT NULL)",
 	"CREATE TABLE lines(frame INTEGER NOT NULL, depth INTEGER NOT NULL, "
 	"function INTEGER NOT NULL, file INTEGER NOT NULL, line INTEGER NOT NULL, "
 	"inlined INTEGER NOT NULL, PRIMARY KEY(frame, depth)) WITHOUT ROWID",

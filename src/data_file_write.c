@@ -262,13 +262,13 @@ static int write_files(sqlite3 *db, const struct profile *profile)
 static int write_frames(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(db, "INSERT INTO frames VALUES(?, ?, ?, ?)", &statement);
+	int err = prepare(db, "INSERT INTO frames VALUES(?, ?, ?, ?, ?)", &statement);
 
 	for (size_t i = 0; i < profile->n_frames && !err; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
 
-		err = insert(db, statement, "nnnn", (__u64)frame->id, (__u64)frame->module,
-			     frame->offset, (__u64)frame->interrupted);
+		err = insert(db, statement, "nnnnn", (__u64)frame->id, (__u64)frame->module,
+			     frame->offset, (__u64)frame->interrupted, (__u64)frame->tail_call);
 	}
 	return err;
 }
@@ -455,6 +455,23 @@ static int write_all(sqlite3 *db, const struct profile *profile)
 }
 
 /* Writes the parts of @profile that a look-up of names changes into a file that has the rest. */
+static bool has_tail_calls(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_frames; i++)
+		if (profile->frames[i].tail_call)
+			return true;
+	return false;
+}
+
+static int rewrite_stacks(sqlite3 *db, const struct profile *profile)
+{
+	int err = run(db, "DELETE FROM frames; DELETE FROM stacks; DELETE FROM stack_frames");
+
+	if (!err)
+		err = write_frames(db, profile);
+	return err ? err : write_stacks(db, profile);
+}
+
 static int write_names(sqlite3 *db, const struct profile *profile)
 {
 	int err = run(db, "DELETE FROM modules; DELETE FROM functions; DELETE FROM files; "
@@ -466,7 +483,12 @@ static int write_names(sqlite3 *db, const struct profile *profile)
 		err = write_functions(db, profile);
 	if (!err)
 		err = write_files(db, profile);
-	return err ? err : write_lines(db, profile);
+	if (!err)
+		err = write_lines(db, profile);
+	/* What only a file's code tells was put into the stacks. */
+	if (!err && has_tail_calls(profile))
+		err = rewrite_stacks(db, profile);
+	return err;
 }
 
 static int write_db(const struct profile *profile, const char *name,

@@ -430,6 +430,24 @@ int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool
 	return 0;
 }
 
+int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, __u32 *id)
+{
+	const struct profile_frame frame = { .module = module,
+					     .offset = offset,
+					     .tail_call = true };
+	const struct profile_frame *found;
+
+	if (!module || module > profile->n_modules)
+		return -EINVAL;
+	found = profile__find_frame(profile, module, offset, false);
+	if (!found)
+		return append_frame(profile, frame, id);
+	if (!found->tail_call)
+		return -EEXIST;
+	*id = found->id;
+	return 0;
+}
+
 int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id)
 {
 	const struct profile_frame frame = { .offset = address, .interrupted = interrupted };
@@ -469,14 +487,46 @@ const struct profile_function *profile__frame_function(const struct profile *pro
 	return &profile->functions[frame->lines[frame->n_lines - 1].function - 1];
 }
 
+static bool is_tail_call(const struct profile *profile, __u32 frame)
+{
+	return profile->frames[frame - 1].tail_call;
+}
+
+/* Apart from tail calls. */
+static bool has_same_frames(const struct profile *profile, const struct profile_stack *a,
+			    const struct profile_stack *b)
+{
+	__u32 i = 0, j = 0;
+
+	for (;;) {
+		while (i < a->n_frames && is_tail_call(profile, a->frames[i]))
+			i++;
+		while (j < b->n_frames && is_tail_call(profile, b->frames[j]))
+			j++;
+		if (i == a->n_frames || j == b->n_frames)
+			return i == a->n_frames && j == b->n_frames;
+		if (a->frames[i++] != b->frames[j++])
+			return false;
+	}
+}
+
 static bool match_stack(const void *owner, __u32 id, const void *key)
 {
 	const struct profile_stack *stack = &((const struct profile *)owner)->stacks[id - 1];
 	const struct profile_stack *wanted = key;
 
-	return stack->end == wanted->end && stack->n_frames == wanted->n_frames &&
-	       (!stack->n_frames ||
-		!memcmp(stack->frames, wanted->frames, stack->n_frames * sizeof(*stack->frames)));
+	return stack->end == wanted->end && has_same_frames(owner, stack, wanted);
+}
+
+static __u64 hash_stack(const struct profile *profile, const __u32 *frames, size_t n_frames,
+			enum ap_stack_end end)
+{
+	__u64 hash = hash_mix(profile->index->seed, end);
+
+	for (size_t i = 0; i < n_frames; i++)
+		if (!is_tail_call(profile, frames[i]))
+			hash = hash_mix(hash, frames[i]);
+	return hash;
 }
 
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
@@ -496,7 +546,7 @@ int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_fr
 		if (!frames[i] || frames[i] > profile->n_frames)
 			return -EINVAL;
 	}
-	hash = hash_bytes(hash_mix(index->seed, end), frames, n_frames * sizeof(*frames));
+	hash = hash_stack(profile, frames, n_frames, end);
 	found = hash_table__find(&index->stacks, hash, match_stack, profile, &stack);
 	if (found) {
 		*id = found;
@@ -521,6 +571,30 @@ int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_fr
 	}
 	profile->stacks[profile->n_stacks++] = stack;
 	*id = stack.id;
+	return 0;
+}
+
+int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 *frames,
+			      size_t n_frames)
+{
+	const struct profile_stack wanted = { .n_frames = n_frames, .frames = (__u32 *)frames };
+	__u32 *copy;
+
+	if (!stack || stack > profile->n_stacks || !n_frames || n_frames > AP_MAX_DEPTH)
+		return -EINVAL;
+	for (size_t i = 0; i < n_frames; i++) {
+		if (!frames[i] || frames[i] > profile->n_frames)
+			return -EINVAL;
+	}
+	if (!has_same_frames(profile, &profile->stacks[stack - 1], &wanted))
+		return -EINVAL;
+	copy = malloc(n_frames * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, frames, n_frames * sizeof(*copy));
+	free(profile->stacks[stack - 1].frames);
+	profile->stacks[stack - 1].frames = copy;
+	profile->stacks[stack - 1].n_frames = (__u32)n_frames;
 	return 0;
 }
 

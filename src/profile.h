@@ -79,6 +79,8 @@ struct profile_frame {
 	__u64 offset;	  /* the module's ELF virtual address */
 	bool interrupted; /* a signal came at @offset; else it is a return address, so look up
 			   * @offset - 1 */
+	bool tail_call; /* the function left at @offset, the end of the jump, by calling the next one inner to
+			   * it: its frame was gone by then, and was put back */
 	struct profile_line *lines; /* innermost first; only the last is not inlined; owned */
 	__u32 n_lines;		    /* 0 until symbolized or where no name is known */
 };
@@ -242,8 +244,15 @@ int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool
 		       __u32 *id);
 /* Always a new id: of an address, in code that no file has, where other code was before. */
 int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id);
+/* A frame that a tail call removed. -EEXIST: something else is known at that place. */
+int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, __u32 *id);
+/* Stacks that differ only in frames that tail calls removed are one, with those of the first. */
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id);
+/* Replaces the frames of @stack, which differ from those that it has in tail calls only. -EINVAL also where they
+ * do not. */
+int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 *frames,
+			      size_t n_frames);
 int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 		       enum ap_function function, __u64 calls, __u64 size_bytes, __u32 *id);
 /* Replaces the two demangled names of @function. */

@@ -112,9 +112,14 @@ static int copy_frame(struct profile_copy *copy, const struct profile_frame *fra
 
 	if (!lines)
 		return -ENOMEM;
-	err = frame->module ? profile__add_frame(copy->to, copy->modules[frame->module - 1],
-						 frame->offset, frame->interrupted, id)
-			    : copy_address(copy, frame, lines, id);
+	if (frame->tail_call)
+		err = profile__add_tail_call(copy->to, copy->modules[frame->module - 1],
+					     frame->offset, id);
+	else if (frame->module)
+		err = profile__add_frame(copy->to, copy->modules[frame->module - 1], frame->offset,
+					 frame->interrupted, id);
+	else
+		err = copy_address(copy, frame, lines, id);
 	if (!err && frame->n_lines && !copy->to->frames[*id - 1].n_lines)
 		err = profile__set_frame_lines(copy->to, *id, lines, frame->n_lines);
 	return err;

@@ -10,6 +10,7 @@
 #include "module_file.h"
 #include "profile.h"
 #include "symbols.h"
+#include "tail_calls.h"
 
 /* Lines that were known before: a look-up finds fewer where a debug file is not there any more. */
 struct saved_lines {
@@ -174,5 +175,7 @@ int profile__symbolize_offline(struct profile *profile, struct symbols *symbols,
 		if (is_usable(&profile->modules[i]))
 			err = add_module(profile, symbols, &profile->modules[i], options);
 	}
+	if (!err)
+		err = profile__add_tail_calls(profile, symbols);
 	return err ? err : look_up_better(profile, symbols);
 }

@@ -16,12 +16,15 @@
 #include "session.h"
 #include "shell_word.h"
 #include "symbols.h"
+#include "tail_calls.h"
 
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
 {
 	struct collector *collector = session__collector(session);
 	int err = collector__add_modules(collector, symbols, files);
 
+	if (!err)
+		err = profile__add_tail_calls(collector__profile(collector), symbols);
 	if (!err)
 		err = profile__symbolize(collector__profile(collector), symbols);
 	return err ? err : collector__name_jit_frames(collector);

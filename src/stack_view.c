@@ -99,6 +99,16 @@ static char *text_of_line(const struct builder *builder, const char *name,
 	return len < 0 ? NULL : text;
 }
 
+/* Takes over @text, which may be NULL. */
+static char *mark_tail_call(char *text)
+{
+	char *marked;
+	int len = text ? asprintf(&marked, "%s [tail call]", text) : -1;
+
+	free(text);
+	return len < 0 ? NULL : marked;
+}
+
 static const char *name_of(const struct builder *builder, const struct profile_line *line)
 {
 	const struct profile_function *function = &builder->profile->functions[line->function - 1];
@@ -142,6 +152,8 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 		label.text = text_of_line(builder, name, line);
 		label.function = line->function;
 	}
+	if (frame->tail_call && builder->options->all_frames)
+		label.text = mark_tail_call(label.text);
 	look_up(builder, frame, line, place);
 	label.of_library = place->is_wrapper || place->is_library;
 	return add_label(builder, &label, &place->label);

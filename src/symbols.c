@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "debug_file.h"
 #include "debuginfod.h"
+#include "elf_file.h"
 #include "hash_table.h"
 #include "symbols_module.h"
 
@@ -145,6 +147,30 @@ int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *p
 fail:
 	release_module(&module);
 	return err;
+}
+
+int symbols__open_code(const struct symbols *symbols, __u32 id, struct elf_file **out)
+{
+	const struct module *module = find_module(symbols, id);
+	_cleanup_(close_fd) int fd = -1;
+	int err;
+
+	if (!module)
+		return -ENOENT;
+	/* A mapping without a file has no path from the root. */
+	if (module->fd >= 0)
+		fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
+	else if (*module->path == '/')
+		fd = debug_file__open_path(module->path);
+	if (fd < 0)
+		return -ENOENT;
+	err = elf_file__open(fd, module->path, out, NULL);
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	if (!*module->build_id || !strcmp(module->build_id, elf_file__build_id(*out)))
+		return 0;
+	elf_file__free(*out);
+	return -ENOENT;
 }
 
 const char *symbols__module_text(const struct symbols *symbols, __u32 id)

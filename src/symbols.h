@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct elf_file;
 struct profile;
 struct symbols;
 
@@ -71,6 +72,9 @@ int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *p
  */
 int symbols__look_up(struct symbols *symbols, const struct symbols_query *queries, size_t n,
 		     symbols_found_fn found, void *context);
+
+/* Opens the file of module @id as code, if it is the one that was announced. 0, -ENOENT, -ENOMEM. */
+int symbols__open_code(const struct symbols *symbols, __u32 id, struct elf_file **out);
 
 /* Where the names of module @id came from, or why it has none: one sentence without a full stop. ""
  * before anything was looked up in it. */

@@ -63,10 +63,11 @@ def of_recording(recording, blocks="live", size="live_bytes"):
     names = dict(recording.sql("SELECT frame, name FROM frame_names WHERE inlined = 0"))
     places = {frame: live.place(modules[module], offset - (not interrupted), names[frame])
               for frame, module, offset, interrupted in
-              recording.sql("SELECT id, module, offset, interrupted FROM frames")}
+              recording.sql("SELECT id, module, offset, interrupted FROM frames WHERE NOT tail_call")}
     stacks = collections.defaultdict(list)
     for stack, frame in recording.sql("SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
-        stacks[stack].append(places[frame])
+        if frame in places:
+            stacks[stack].append(places[frame])
     for stack, *sums in recording.sql(
             f"SELECT stack, sum({blocks}), sum({size}) FROM memory GROUP BY stack"):
         live.add(stacks[stack], *sums)

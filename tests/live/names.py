@@ -148,10 +148,11 @@ class Named(Recording):
         frames = {frame: Frame(path, offset - (not interrupted), tuple(lines[frame]))
                   for frame, path, offset, interrupted in self.sql(
                       "SELECT f.id, coalesce(m.path, ''), f.offset, f.interrupted FROM frames f "
-                      "LEFT JOIN modules m ON m.id = f.module")}
+                      "LEFT JOIN modules m ON m.id = f.module WHERE NOT f.tail_call")}
         of_stack = collections.defaultdict(list)
         for stack, frame in self.sql("SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
-            of_stack[stack].append(frames[frame])
+            if frame in frames:
+                of_stack[stack].append(frames[frame])
         ends = dict(self.sql("SELECT id, end FROM stacks"))
         return [Stack(function, calls, size, ends[stack], tuple(of_stack[stack]))
                 for function, calls, size, stack in

@@ -563,17 +563,19 @@ class Recording:
 
 def stack_places(database):
     """What a data file says of places in code: ({stack: ((path, ELF virtual address), ...)} with the
-    allocator's caller first, {(path, address): name of the function that has the code})."""
+    allocator's caller first, {(path, address): name of the function that has the code}). Only of what is
+    on the stack, not of what tail calls removed."""
     paths = {0: None}
     paths.update((number, truth.real(path))
                  for number, path in database.execute("SELECT id, path FROM modules"))
     names = dict(database.execute("SELECT frame, name FROM frame_names WHERE inlined = 0"))
     places = {number: (paths[module], offset & (1 << 64) - 1) for number, module, offset in
-              database.execute("SELECT id, module, offset FROM frames")}
+              database.execute("SELECT id, module, offset FROM frames WHERE NOT tail_call")}
     stacks = {number: [] for number, in database.execute("SELECT id FROM stacks")}
     for stack, frame in database.execute(
             "SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
-        stacks[stack].append(places[frame])
+        if frame in places:
+            stacks[stack].append(places[frame])
     return ({stack: tuple(frames) for stack, frames in stacks.items()},
             {place: names[number] for number, place in places.items()})
 

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "code_map.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "disasm.h"
+#include "elf_file.h"
+#include "flow.h"
+
+#define MAX_TEXTS 16
+
+struct symbol {
+	const char *name;
+	__u64 value, size;
+	bool is_choice;
+};
+
+struct code_map {
+	struct elf_file *elf;
+	struct disasm *disasm;
+	struct elf_text texts[MAX_TEXTS];
+	size_t n_texts;
+	__u64 *starts;	/* of functions and of parts of them, sorted, no two alike */
+	bool *is_entry; /* of each: it is a function's, as something calls it or a symbol is there */
+	size_t n_starts;
+	struct symbol *symbols; /* by value */
+	size_t n_symbols, symbols_room;
+	struct symbol *exports; /* by name */
+	size_t n_exports, exports_room;
+	struct elf_slot *slots; /* by vaddr */
+	size_t n_slots, slots_room;
+};
+
+static int compare_u64(const void *a, const void *b)
+{
+	const __u64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct elf_slot *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+/* The last start at or before @vaddr; n_starts: none. */
+static size_t find_start(const struct code_map *map, __u64 vaddr)
+{
+	size_t low = 0, high = map->n_starts;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (map->starts[middle] <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : map->n_starts;
+}
+
+static bool is_entry(const struct code_map *map, __u64 vaddr)
+{
+	size_t at = find_start(map, vaddr);
+
+	return at < map->n_starts && map->starts[at] == vaddr && map->is_entry[at];
+}
+
+/* Parts that compilers split off keep the function's name before this. */
+static bool is_part(const char *name)
+{
+	return strstr(name, ".cold") || strstr(name, "_omp_fn");
+}
+
+static int add_symbol(const struct elf_symbol *symbol, void *arg)
+{
+	struct code_map *map = arg;
+
+	if ((symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC) || is_part(symbol->name))
+		return 0;
+	if (array__reserve(&map->symbols, &map->symbols_room, map->n_symbols + 1,
+			   sizeof(*map->symbols)))
+		return -ENOMEM;
+	map->symbols[map->n_symbols++] = (struct symbol){
+		.name = symbol->name,
+		.value = symbol->value,
+		.size = symbol->size,
+		.is_choice = symbol->type == STT_GNU_IFUNC,
+	};
+	return 0;
+}
+
+static int add_export(const struct elf_symbol *symbol, void *arg)
+{
+	struct code_map *map = arg;
+
+	if (!symbol->is_default || (symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC))
+		return 0;
+	if (array__reserve(&map->exports, &map->exports_room, map->n_exports + 1,
+			   sizeof(*map->exports)))
+		return -ENOMEM;
+	map->exports[map->n_exports++] = (struct symbol){
+		.name = symbol->name,
+		.value = symbol->value,
+		.is_choice = symbol->type == STT_GNU_IFUNC,
+	};
+	return 0;
+}
+
+static int add_slot(const struct elf_slot *slot, void *arg)
+{
+	struct code_map *map = arg;
+
+	if (array__reserve(&map->slots, &map->slots_room, map->n_slots + 1, sizeof(*map->slots)))
+		return -ENOMEM;
+	map->slots[map->n_slots++] = *slot;
+	return 0;
+}
+
+static void mark_called(const struct disasm_branch *branch, void *arg)
+{
+	struct code_map *map = arg;
+	size_t at;
+
+	if (!branch->is_call)
+		return;
+	at = find_start(map, branch->target);
+	if (at < map->n_starts && map->starts[at] == branch->target)
+		map->is_entry[at] = true;
+}
+
+/* Symbols begin functions too: code that has no unwind table. */
+static int add_starts(struct code_map *map)
+{
+	_cleanup_(free_ptr) __u64 *fdes = NULL;
+	size_t n_fdes, n = 0;
+	int err = elf_file__fde_starts(map->elf, &fdes, &n_fdes);
+
+	if (err)
+		return err;
+	map->starts = calloc(n_fdes + map->n_symbols + 1, sizeof(*map->starts));
+	map->is_entry = calloc(n_fdes + map->n_symbols + 1, sizeof(*map->is_entry));
+	if (!map->starts || !map->is_entry)
+		return -ENOMEM;
+	if (n_fdes)
+		memcpy(map->starts, fdes, n_fdes * sizeof(*fdes));
+	for (size_t i = 0; i < map->n_symbols; i++)
+		map->starts[n_fdes + i] = map->symbols[i].value;
+	map->n_starts = n_fdes + map->n_symbols;
+	qsort(map->starts, map->n_starts, sizeof(*map->starts), compare_u64);
+	for (size_t i = 0; i < map->n_starts; i++)
+		if (!n || map->starts[n - 1] != map->starts[i])
+			map->starts[n++] = map->starts[i];
+	map->n_starts = n;
+	for (size_t i = 0; i < map->n_symbols; i++)
+		map->is_entry[find_start(map, map->symbols[i].value)] = true;
+	for (size_t i = 0; i < map->n_texts; i++)
+		disasm_arch__scan_branches(map->texts[i].code, map->texts[i].size,
+					   map->texts[i].vaddr, mark_called, map);
+	return 0;
+}
+
+int code_map__new(struct elf_file *elf, struct disasm *disasm, struct code_map **out)
+{
+	struct code_map *map = calloc(1, sizeof(*map));
+	int err = -ENOMEM;
+
+	if (!map) {
+		elf_file__free(elf);
+		return -ENOMEM;
+	}
+	map->elf = elf;
+	map->disasm = disasm;
+	while (map->n_texts < MAX_TEXTS &&
+	       !elf_file__text(elf, map->n_texts, &map->texts[map->n_texts]))
+		map->n_texts++;
+	err = elf_file__for_each_symbol(elf, add_symbol, map);
+	if (!err)
+		err = elf_file__for_each_further_symbol(elf, add_symbol, map);
+	if (!err)
+		err = elf_file__for_each_symbol(elf, add_export, map);
+	if (!err)
+		err = elf_file__for_each_slot(elf, add_slot, map);
+	if (!err) {
+		if (map->n_exports)
+			qsort(map->exports, map->n_exports, sizeof(*map->exports), compare_names);
+		if (map->n_symbols)
+			qsort(map->symbols, map->n_symbols, sizeof(*map->symbols), compare_symbols);
+		if (map->n_slots)
+			qsort(map->slots, map->n_slots, sizeof(*map->slots), compare_slots);
+		err = add_starts(map);
+	}
+	if (err) {
+		code_map__free(map);
+		return err;
+	}
+	*out = map;
+	return 0;
+}
+
+void code_map__free(struct code_map *map)
+{
+	if (!map)
+		return;
+	free(map->starts);
+	free(map->is_entry);
+	free(map->symbols);
+	free(map->exports);
+	free(map->slots);
+	elf_file__free(map->elf);
+	free(map);
+}
+
+static const struct elf_text *find_text(const struct code_map *map, __u64 vaddr)
+{
+	for (size_t i = 0; i < map->n_texts; i++)
+		if (vaddr - map->texts[i].vaddr < map->texts[i].size)
+			return &map->texts[i];
+	return NULL;
+}
+
+/* The name that the dynamic linker finds what is in the slot by. */
+static const char *slot_name(const struct code_map *map, __u64 vaddr)
+{
+	const struct elf_slot key = { .vaddr = vaddr };
+	const struct elf_slot *found =
+		map->n_slots ? bsearch(&key, map->slots, map->n_slots, sizeof(key), compare_slots)
+			     : NULL;
+
+	return found ? found->name : NULL;
+}
+
+static int decode(struct code_map *map, __u64 vaddr, struct disasm_insn *insn)
+{
+	const struct elf_text *text = find_text(map, vaddr);
+
+	if (!text)
+		return -ENOENT;
+	return disasm__decode(map->disasm, text->code + (vaddr - text->vaddr),
+			      text->size - (vaddr - text->vaddr), vaddr, insn);
+}
+
+/* A stub that jumps to what the dynamic linker put in a slot, behind a mark for indirect branches at the most. */
+static const char *stub_name(struct code_map *map, __u64 vaddr)
+{
+	struct disasm_insn insn;
+
+	for (int i = 0; i < 2 && !decode(map, vaddr, &insn); i++) {
+		if (insn.class == DISASM_JUMP_INDIRECT)
+			return insn.has_slot ? slot_name(map, insn.slot) : NULL;
+		if (insn.class != DISASM_NOP)
+			return NULL;
+		vaddr += insn.length;
+	}
+	return NULL;
+}
+
+bool code_map__function(struct code_map *map, __u64 vaddr, __u64 *entry)
+{
+	size_t at = find_start(map, vaddr);
+
+	if (at == map->n_starts || !map->is_entry[at])
+		return false;
+	*entry = map->starts[at];
+	return true;
+}
+
+bool code_map__call(struct code_map *map, __u64 vaddr, struct code_target *out)
+{
+	struct disasm_insn insn;
+
+	/* The lengths of calls that name what they call, the commonest first. What only looks like one leads nowhere. */
+	for (unsigned int length = 5; length <= 6; length++) {
+		if (decode(map, vaddr - length, &insn) || insn.length != length)
+			continue;
+		if (insn.class == DISASM_CALL_INDIRECT && insn.has_slot) {
+			*out = (struct code_target){ .name = slot_name(map, insn.slot) };
+			return out->name;
+		}
+		if (insn.class != DISASM_CALL || !insn.has_target)
+			continue;
+		*out = (struct code_target){ .entry = insn.target };
+		if (is_entry(map, insn.target))
+			return true;
+		*out = (struct code_target){ .name = stub_name(map, insn.target) };
+		return out->name;
+	}
+	return false;
+}
+
+bool code_map__exported(const struct code_map *map, const char *name, __u64 *entry)
+{
+	const struct symbol key = { .name = name };
+	const struct symbol *found = map->n_exports ? bsearch(&key, map->exports, map->n_exports,
+							      sizeof(key), compare_names)
+						    : NULL;
+
+	if (!found || found->is_choice)
+		return false;
+	*entry = found->value;
+	return true;
+}
+
+bool code_map__is_named(const struct code_map *map, __u64 entry, const char *name)
+{
+	size_t low = 0, high = map->n_symbols;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (map->symbols[middle].value < entry)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < map->n_symbols && map->symbols[low].value == entry; low++)
+		if (!strcmp(map->symbols[low].name, name))
+			return true;
+	return false;
+}
+
+struct exits {
+	struct code_map *map;
+	__u64 lo, hi; /* of the function, without parts that were split off */
+	struct code_exit *exits;
+	int n, max;
+	bool is_uncertain;
+	__u32 n_insns;
+	__u64 wanted; /* a place in the function */
+	bool is_met;
+};
+
+static void add_exit(struct exits *exits, const struct disasm_insn *insn, struct code_target target)
+{
+	if (exits->n == exits->max || (!target.entry && !target.name)) {
+		exits->is_uncertain = true;
+		return;
+	}
+	exits->exits[exits->n++] = (struct code_exit){ insn->vaddr + insn->length, target };
+}
+
+static enum flow_step see_insn(const struct disasm_insn *insn, void *arg)
+{
+	struct exits *exits = arg;
+	struct code_map *map = exits->map;
+
+	/* The rest of a function as long as that is not seen. */
+	if (++exits->n_insns == FLOW_MAX_INSNS)
+		exits->is_uncertain = true;
+	if (exits->wanted - insn->vaddr < insn->length)
+		exits->is_met = true;
+	if (insn->class == DISASM_JUMP_INDIRECT) {
+		add_exit(exits, insn,
+			 (struct code_target){ .name = insn->has_slot ? slot_name(map, insn->slot)
+								      : NULL });
+		return FLOW_PASS;
+	}
+	if (insn->class != DISASM_JUMP && insn->class != DISASM_JUMP_CONDITIONAL)
+		return FLOW_PASS;
+	if (!insn->has_target) {
+		exits->is_uncertain = true;
+		return FLOW_PASS;
+	}
+	if (insn->target - exits->lo < exits->hi - exits->lo)
+		return FLOW_FOLLOW;
+	if (is_entry(map, insn->target)) {
+		add_exit(exits, insn, (struct code_target){ .entry = insn->target });
+		return FLOW_PASS;
+	}
+	if (find_start(map, insn->target) == map->n_starts || stub_name(map, insn->target)) {
+		add_exit(exits, insn, (struct code_target){ .name = stub_name(map, insn->target) });
+		return FLOW_PASS;
+	}
+	return FLOW_FOLLOW; /* a part of the function that was split off */
+}
+
+static int walk(struct exits *exits, __u64 entry)
+{
+	struct code_map *map = exits->map;
+	const struct elf_text *text = find_text(map, entry);
+	size_t at = find_start(map, entry);
+	int err;
+
+	if (!text || at == map->n_starts || map->starts[at] != entry)
+		return -ENOENT;
+	exits->lo = entry;
+	exits->hi = at + 1 < map->n_starts ? map->starts[at + 1] : text->vaddr + text->size;
+	err = flow__walk(map->disasm, text, map->starts, map->n_starts, entry, see_insn, exits);
+	return err;
+}
+
+int code_map__exits(struct code_map *map, __u64 entry, struct code_exit *found, int max)
+{
+	struct exits exits = { .map = map, .exits = found, .max = max };
+	int err = walk(&exits, entry);
+
+	if (err)
+		return err;
+	return exits.is_uncertain ? -ENOENT : exits.n;
+}
+
+bool code_map__has(struct code_map *map, __u64 entry, __u64 vaddr)
+{
+	struct exits exits = { .map = map, .wanted = vaddr };
+
+	for (size_t i = 0; i < map->n_symbols; i++)
+		if (map->symbols[i].value == entry && vaddr - entry < map->symbols[i].size)
+			return true;
+	return !walk(&exits, entry) && exits.is_met;
+}
