@@ -109,11 +109,11 @@ static int open_base(const char *path)
 	return -EPERM;
 }
 
-static int open_below(int base, const char *name)
+static int open_below(int base, const char *name, mode_t mode)
 {
 	int fd;
 
-	if (mkdirat(base, name, 0700) && errno != EEXIST)
+	if (mkdirat(base, name, mode) && errno != EEXIST)
 		return -errno;
 	fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -169,8 +169,8 @@ int table_cache__open_at(const char *directory, const char *maker, __u64 max_byt
 	int tables;
 
 	if (base >= 0)
-		ours = open_below(base, "allocprof");
-	tables = base < 0 ? base : ours < 0 ? ours : open_below(ours, "tables");
+		ours = open_below(base, "allocprof", 0755);
+	tables = base < 0 ? base : ours < 0 ? ours : open_below(ours, "tables", 0700);
 	if (tables < 0)
 		return refused(directory, tables, error);
 	cache = calloc(1, sizeof(*cache));
