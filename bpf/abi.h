@@ -311,7 +311,8 @@ enum ap_stat {
 	AP_STAT_REALLOCATIONS, /* reallocs of a block that returned one */
 	AP_STAT_GROWN_BYTES,   /* by reallocations of known blocks */
 	AP_STAT_SHRUNK_BYTES,
-	AP_STAT_LIFETIMES_LOST,	 /* ended blocks whose epochs found no room */
+	AP_STAT_LIFETIMES_LOST, /* ended blocks whose epochs found no room */
+	AP_STAT_DROPPED, /* blocks that a realloc that failed kept, and for which there was no room again */
 	AP_STAT_HISTOGRAMS_LOST, /* blocks that found no room in a histogram */
 	AP_STAT_UNTRACKED,	 /* the first of AP_UNTRACKED_REASONS counters */
 	AP_STAT_REGION_GAP =

@@ -136,6 +136,7 @@ static __always_inline void count__note_insertion(void)
 		__u32 pad;
 	} record = { .type = AP_RECORD_DRAIN };
 
+	/* Where the ring buffer is full user space reads it, and then this counter. */
 	if (__sync_fetch_and_add(&counts_inserted, 1) + 1 == config.drain_at)
 		bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
 }
@@ -164,7 +165,7 @@ static __always_inline void dump__mend(char *bytes, __u64 sp, __u32 n)
  * suffice. Bounded: a library whose table is not ready yet must not flood the ring buffer, in which
  * stacks and counts need room. False where it was not sent.
  */
-static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_key *key, __u32 end,
+static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *key, __u32 end,
 				   const struct hit *hit)
 {
 	struct ap_dump_record *record;
@@ -184,6 +185,9 @@ static __noinline bool stack__dump(struct pt_regs *regs, const struct ap_count_k
 	record->size_bytes = hit->size_bytes;
 	record->time_ns = bpf_ktime_get_ns();
 	record->weight = hit->weight;
+	/* Not before there is room: user space waits for no number that is never sent. */
+	if (key->function & AP_FUNCTION_DUMPED)
+		record->key.stack = key->stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
 	arch__dump_registers(regs, record->registers);
 	bytes = (char *)(record + 1);
 	/* Page by page: a read that crosses the stack's top fails as a whole. The last page may end
@@ -431,7 +435,6 @@ static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch
 
 	thread_name__read(key.thread);
 	if (end__needs_user_space(scratch->record.end) && LOAD(live.n_dumps) < config.max_dumped) {
-		key.stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
 		key.function |= AP_FUNCTION_DUMPED;
 		if (stack__dump(ctx, &key, scratch->record.end, hit))
 			goto new_record;

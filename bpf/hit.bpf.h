@@ -180,6 +180,13 @@ static __always_inline int hit__forced_tail_call(const struct hit *hit, const st
 	return -1;
 }
 
+/* Declared in process.bpf.h: a thread that was killed before the hit that a note announces leaves no note behind. */
+static __always_inline void hit__end_thread(__u64 thread)
+{
+	bpf_map_delete_elem(&tail_calls, &thread);
+	bpf_map_delete_elem(&jumps, &thread);
+}
+
 /*
  * Decides hit->internal:
  * (a) a call from the allocator's own code: its return address is in the set that user space made

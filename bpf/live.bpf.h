@@ -40,7 +40,8 @@ static __noinline void pending__restore(struct ap_pending *pending)
 	if (!pending->has_old)
 		return;
 	pending->has_old = 0;
-	blocks__put(&key, &pending->old);
+	if (blocks__put(&key, &pending->old))
+		stat__add_many(AP_STAT_DROPPED, sample__times(pending->old.weight));
 }
 
 /* The thread's innermost call will not return. */
@@ -55,12 +56,31 @@ static __always_inline void thread__abandon(struct ap_thread *thread)
 	pending__restore(pending);
 }
 
-/* What is not further up the stack than @sp was left by a longjmp. */
+/* Whether @sp is on the stack that sigaltstack(2) has made the thread's for signal handlers. */
+static __always_inline bool sp__is_on_signal_stack(__u64 sp)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return sp - task->sas_ss_sp < task->sas_ss_size;
+}
+
+/*
+ * What is not further up the stack than @sp was left by a longjmp. A handler's stack of its own may lie anywhere:
+ * calls on the other stack are under way while the handler runs, and its own are left when it does not.
+ */
 static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64 sp)
 {
+	bool in_handler = sp__is_on_signal_stack(sp);
+
 	for (int i = 0; i < AP_MAX_PENDING; i++) {
-		if (!thread->n_pending ||
-		    thread->pending[(thread->n_pending - 1) & (AP_MAX_PENDING - 1)].sp > sp)
+		bool of_handler;
+		__u64 pending_sp;
+
+		if (!thread->n_pending)
+			break;
+		pending_sp = thread->pending[(thread->n_pending - 1) & (AP_MAX_PENDING - 1)].sp;
+		of_handler = sp__is_on_signal_stack(pending_sp);
+		if (in_handler == of_handler ? pending_sp > sp : in_handler)
 			break;
 		thread__abandon(thread);
 	}

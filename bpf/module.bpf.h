@@ -112,14 +112,17 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
-static __always_inline bool module__report(__u32 id, const struct vma_answer *answer, __u32 pid)
+/* Gives the file an id and sends it to user space. 0 where the ring buffer has no room: then no id is spent. */
+static __always_inline __u32 module__report(const struct vma_answer *answer, __u32 pid)
 {
 	struct ap_module_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	__u32 id;
 
 	if (!record) {
 		stat__add(AP_STAT_RECORDS_LOST);
-		return false;
+		return 0;
 	}
+	id = __sync_fetch_and_add(&last_module_id, 1) + 1;
 	record->type = AP_RECORD_MODULE;
 	record->id = id;
 	record->pid = pid;
@@ -132,7 +135,7 @@ static __always_inline bool module__report(__u32 id, const struct vma_answer *an
 	record->version = answer->file.version;
 	record->time_ns = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
-	return true;
+	return id;
 }
 
 /* Id of the file that @answer found, a new one with a record to user space on first sight; 0 where
@@ -146,8 +149,8 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	known = bpf_map_lookup_elem(&modules, &answer->file);
 	if (known)
 		return *known;
-	id = __sync_fetch_and_add(&last_module_id, 1) + 1;
-	if (!module__report(id, answer, pid))
+	id = module__report(answer, pid);
+	if (!id)
 		return 0;
 	bpf_map_update_elem(&modules, &answer->file, &id, BPF_NOEXIST);
 	return id;

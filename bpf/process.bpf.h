@@ -59,6 +59,9 @@ static __always_inline void live__fork(struct process *child, struct process *pa
 				       __u32 parent_tgid, bool shares);
 static __always_inline __u64 live__generation(void);
 
+/* In hit.bpf.h: */
+static __always_inline void hit__end_thread(__u64 thread);
+
 /* With regions, regions.bpf.h: */
 static __always_inline bool regions__are_active(void);
 static __noinline int regions__fork(__u64 parent, __u64 child);
@@ -124,6 +127,8 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	else if (config.live)
 		process.space = live__new_space();
 	if (bpf_map_update_elem(&processes, &tgid, &process, BPF_ANY)) {
+		if (config.live)
+			live__end_image(&process);
 		stat__add(AP_STAT_PROCESSES_LOST);
 		return;
 	}
@@ -194,25 +199,29 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
-	struct process *process;
+	__u64 thread = (__u64)tgid << 32 | (__u32)task->pid;
+	struct process *process, ended;
 	__u32 ended_space = 0;
 
-	if (config.live && bpf_map_lookup_elem(&processes, &tgid))
-		live__end_thread((__u64)tgid << 32 | (__u32)task->pid);
-	regions__end_thread((__u64)tgid << 32 | (__u32)task->pid);
-	/* do_exit() has taken this thread off the count before the tracepoint: at 0 none of the
-	 * process will be in user space again. Two last threads may both see it, the second finds
-	 * nothing. */
-	if (task->signal->live.counter > 0)
-		return 0;
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return 0;
 	if (config.live)
-		ended_space = live__end_image(process);
-	if (process->state == PROCESS_COUNTED)
-		process__report(process, AP_PROCESS_EXITED, 0, 0, task, ended_space);
-	bpf_map_delete_elem(&processes, &tgid);
+		live__end_thread(thread);
+	hit__end_thread(thread);
+	regions__end_thread(thread);
+	/* do_exit() has taken this thread off the count before the tracepoint: at 0 none of the
+	 * process will be in user space again. Two last threads may both see it: the one ends the process
+	 * that takes it out of the map. */
+	if (task->signal->live.counter > 0)
+		return 0;
+	ended = *process;
+	if (bpf_map_delete_elem(&processes, &tgid))
+		return 0;
+	if (config.live)
+		ended_space = live__end_image(&ended);
+	if (ended.state == PROCESS_COUNTED)
+		process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 	return 0;
 }
 

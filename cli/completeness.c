@@ -93,7 +93,8 @@ bool completeness__has_all_calls(const struct profile *profile)
 
 	return !profile__ledger(profile, "lost") && !(unprobed && *unprobed) &&
 	       !profile__meta(profile, "unknown_functions") &&
-	       !profile__meta(profile, "processes_unfollowed") && profile__ledger_adds_up(profile);
+	       !profile__meta(profile, "processes_unfollowed") &&
+	       !profile__meta(profile, "counters_unread") && profile__ledger_adds_up(profile);
 }
 
 static bool report_unprobed(const struct profile *profile, const struct telling *telling)
@@ -151,6 +152,19 @@ static bool report_unfollowed(const struct profile *profile, const struct tellin
 	return true;
 }
 
+static bool report_unread(const struct profile *profile, const struct telling *telling)
+{
+	const char *counters = profile__meta(profile, "counters_unread");
+
+	if (!counters)
+		return false;
+	say(telling,
+	    "%.32s of the kernel's counters could not be read, so that numbers may be too small; "
+	    "this profile is not complete",
+	    counters);
+	return true;
+}
+
 static bool report_window(const struct profile *profile, const struct telling *telling)
 {
 	const char *opened = profile__meta(profile, "window_opened");
@@ -177,6 +191,7 @@ static bool report_all(const struct profile *profile, const struct telling *tell
 	lacks |= report_unprobed(profile, telling);
 	lacks |= report_unknown(profile, telling);
 	lacks |= report_unfollowed(profile, telling);
+	lacks |= report_unread(profile, telling);
 	lacks |= report_window(profile, telling);
 	lacks |= report_incomplete(profile, telling);
 	if (!profile__ledger_adds_up(profile)) {

@@ -145,14 +145,21 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		SCRATCH,
 		THREADS,
 		MULTI,
-		SESSIONS
+		SESSIONS,
+		UNREAD
 	};
 	static char *const names[] = {
-		[COUNTS] = (char *)"counts",	   [RING] = (char *)"ring",
-		[STACKS] = (char *)"stacks",	   [TAIL_CALLS] = (char *)"tail_calls",
-		[PROCESSES] = (char *)"processes", [SCRATCH] = (char *)"scratch",
-		[THREADS] = (char *)"threads",	   [MULTI] = (char *)"multi",
-		[SESSIONS] = (char *)"sessions",   NULL,
+		[COUNTS] = (char *)"counts",
+		[RING] = (char *)"ring",
+		[STACKS] = (char *)"stacks",
+		[TAIL_CALLS] = (char *)"tail_calls",
+		[PROCESSES] = (char *)"processes",
+		[SCRATCH] = (char *)"scratch",
+		[THREADS] = (char *)"threads",
+		[MULTI] = (char *)"multi",
+		[SESSIONS] = (char *)"sessions",
+		[UNREAD] = (char *)"unread",
+		NULL,
 	};
 	struct session_limits *limits = &measure->session.limits;
 
@@ -188,6 +195,9 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 			break;
 		case SESSIONS:
 			limits->no_sessions = !number;
+			break;
+		case UNREAD:
+			limits->unread = number;
 			break;
 		case THREADS:
 			limits->threads = number;
@@ -443,6 +453,10 @@ void measure__report_gaps(const struct session *session, const struct session_re
 			report_reason(results->live.stats[AP_STAT_UNTRACKED + reason],
 				      "the blocks of ", "calls are not followed",
 				      reason__untracked(reason));
+	if (results->counters_unread)
+		message__print("not complete: %s of the kernel's counters could not be read, so "
+			       "that numbers may be too small",
+			       number__count(results->counters_unread).text);
 	if (results->processes_unfollowed)
 		message__print("not complete: %s processes could not be followed",
 			       number__count(results->processes_unfollowed).text);

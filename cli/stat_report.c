@@ -46,6 +46,11 @@ static void print_completeness(const struct session *session, const struct sessi
 					     allocators[i].path, allocators[i].gap);
 	for (size_t i = 0; i < n; i++)
 		print_unknown(session, &allocators[i], to);
+	if (results->counters_unread)
+		stat_print__sentence(to,
+				     "not complete: %s of the kernel's counters could not be read, "
+				     "so that numbers may be too small",
+				     number__count(results->counters_unread).text);
 	if (results->processes_unfollowed)
 		stat_print__sentence(to, "not complete: %s processes could not be followed",
 				     number__count(results->processes_unfollowed).text);
@@ -322,6 +327,7 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add(root, "processes_left", count_of(results->processes_left));
 	add(root, "mappings_lost", count_of(results->mappings_lost));
 	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
+	add(root, "counters_unread", count_of(results->counters_unread));
 	add(root, "allocators", json_allocators(session));
 	if (results->python_arenas)
 		add(root, "python_arenas", json__string(results->python_arenas));

@@ -239,7 +239,10 @@ __u64 collector__undecided(const struct collector *collector)
 
 bool collector__wants_drain(const struct collector *collector)
 {
-	return collector->wants_drain;
+	/* The message that says so may have found no room. */
+	return collector->wants_drain ||
+	       __atomic_load_n(collector->options.counts_inserted, __ATOMIC_RELAXED) >=
+		       collector->options.drain_at;
 }
 
 static bool image_has_pid(const void *owner, __u32 id, const void *key)
@@ -1010,20 +1013,25 @@ int collector__handle_record(struct collector *collector, const void *record, si
 		return 0;
 	switch (*(const __u32 *)record) {
 	case AP_RECORD_PROCESS:
-		return handle_process(collector, record);
+		return size < sizeof(struct ap_process_record) ? 0
+							       : handle_process(collector, record);
 	case AP_RECORD_MODULE:
-		return handle_module(collector, record);
+		return size < sizeof(struct ap_module_record) ? 0
+							      : handle_module(collector, record);
 	case AP_RECORD_STACK:
-		if (stack->n_frames > AP_MAX_DEPTH || stack->end >= AP_STACK_ENDS ||
+		if (size < sizeof(*stack) || stack->n_frames > AP_MAX_DEPTH ||
+		    stack->end >= AP_STACK_ENDS ||
 		    size < sizeof(*stack) + stack->n_frames * sizeof(struct ap_frame))
 			return 0;
 		return handle_stack(collector, stack);
 	case AP_RECORD_COUNT:
+		if (size < sizeof(*count))
+			return 0;
 		one = count_one(collector, count->weight, count->size_bytes);
 		return add_count(collector, &count->key, &one);
 	case AP_RECORD_DUMP:
-		if (dump->n_bytes > AP_MAX_STACK_DUMP + 4096 || dump->end >= AP_STACK_ENDS ||
-		    size < sizeof(*dump) + dump->n_bytes)
+		if (size < sizeof(*dump) || dump->n_bytes > AP_MAX_STACK_DUMP + 4096 ||
+		    dump->end >= AP_STACK_ENDS || size < sizeof(*dump) + dump->n_bytes)
 			return 0;
 		return put_off(collector, dump, sizeof(*dump) + dump->n_bytes);
 	case AP_RECORD_DRAIN:

@@ -22,6 +22,7 @@ struct collector_options {
 	int counts_fd;		/* array of the two maps below */
 	int counts_fds[2];	/* programs start with the first */
 	__u64 *counts_inserted; /* the programs' counter of new keys */
+	__u32 drain_at;		/* of these */
 	struct table_loader_options tables;
 	__u32 max_depth;
 	bool sample; /* calls are samples, each of which stands for several */

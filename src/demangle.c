@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "demangle.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -11,6 +10,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clone_suffix.h"
 #include "coprocess.h"
 #include "demangle_isolated.h"
 #include "demangle_simple.h"
@@ -89,36 +89,13 @@ void demangler__free(struct demangler *demangler)
 	free(demangler);
 }
 
-/* The length of @symbol without marks such as ".isra.0" or ".cold", of which there may be several. */
-static size_t length_without_clones(const char *symbol, size_t len)
-{
-	static const char *const marks[] = { ".cold", ".isra",	   ".constprop",  ".part",
-					     ".llvm", ".lto_priv", ".localalias", ".clone" };
-	size_t end = len;
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]);) {
-		size_t mark_len = strlen(marks[i]), number = end;
-
-		while (number && isxdigit((unsigned char)symbol[number - 1]))
-			number--;
-		number = number && number < end && symbol[number - 1] == '.' ? number - 1 : end;
-		if (number > mark_len && !memcmp(symbol + number - mark_len, marks[i], mark_len)) {
-			end = number - mark_len;
-			i = 0;
-		} else {
-			i++;
-		}
-	}
-	return end;
-}
-
 /* 0 or -ENOMEM. */
 static int split(const char *symbol, struct parts *parts)
 {
 	/* .symtab spells versions out: memcpy@@GLIBC_2.14. Swift has names that begin with '@'. */
 	const char *version = *symbol ? strchr(symbol + 1, '@') : NULL;
 	size_t len = version ? (size_t)(version - symbol) : strnlen(symbol, MAX_NAME_SIZE);
-	size_t base_len = length_without_clones(symbol, len);
+	size_t base_len = clone_suffix__start(symbol, len);
 
 	parts->base = strndup(symbol, base_len);
 	parts->clone = symbol + base_len;

@@ -4,14 +4,11 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "clone_suffix.h"
 #include "diff_internal.h"
 #include "hash_table.h"
 
 static const char *const prefixes[] = { "specialized ", "merged ", "outlined " };
-/* Clones that GCC and LLVM make of a function. */
-static const char *const suffixes[] = { " [clone .", ".isra.", ".constprop.", ".part.",
-					".cold",     ".llvm.", ".lto_priv." };
-
 static bool is_operator(const char *name, const char *at)
 {
 	return at - name >= 8 && !memcmp(at - 8, "operator", 8);
@@ -57,6 +54,8 @@ static void drop_rust_hash(char *text)
 /* What is left of @name without what compilers add; @text has room for it all. */
 static void canonical_text(const char *name, char *text)
 {
+	char *clone;
+
 	if (*name == '[') {
 		strcpy(text, name);
 		return;
@@ -68,12 +67,10 @@ static void canonical_text(const char *name, char *text)
 			name += size;
 	}
 	drop_brackets(name, text);
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		char *at = strstr(text, suffixes[i]);
-
-		if (at && at != text)
-			*at = '\0';
-	}
+	clone = strstr(text, " [clone .");
+	if (clone && clone != text)
+		*clone = '\0';
+	text[clone_suffix__start(text, strlen(text))] = '\0';
 	drop_rust_hash(text);
 }
 

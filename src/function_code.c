@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "cleanup.h"
+#include "clone_suffix.h"
 #include "debug_file.h"
 #include "demangle.h"
 #include "disasm.h"
@@ -51,23 +52,6 @@ struct search {
 	size_t n_near, n_looked_at;
 	int err;
 };
-
-/* What compilers put behind the name of a function that they have made out of another. */
-static const char *const marks[] = { ".cold",  ".part.",     ".constprop.",
-				     ".isra.", ".lto_priv.", ".llvm." };
-
-static size_t unmarked_size(const char *linkage)
-{
-	size_t size = strlen(linkage);
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		const char *mark = strstr(linkage, marks[i]);
-
-		if (mark && mark != linkage && (size_t)(mark - linkage) < size)
-			size = mark - linkage;
-	}
-	return size;
-}
 
 /* Code that is jumped to from inside of the function, so no call begins there. */
 static bool is_split_off(const char *linkage)
@@ -165,7 +149,8 @@ static int note_near(struct search *search, const char *name)
 static int consider(struct search *search, const GElf_Sym *symbol, const char *name)
 {
 	_cleanup_(free_ptr) char *linkage = strndup(name, 1 + strcspn(name + 1, "@"));
-	_cleanup_(free_ptr) char *bare = linkage ? strndup(linkage, unmarked_size(linkage)) : NULL;
+	_cleanup_(free_ptr) char *bare =
+		linkage ? strndup(linkage, clone_suffix__start(linkage, strlen(linkage))) : NULL;
 	_cleanup_(free_ptr) char *simple = NULL, *full = NULL;
 	bool is_exact;
 	int err;

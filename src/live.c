@@ -14,6 +14,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "collector.h"
+#include "counters.h"
 #include "lifetimes.h"
 #include "live_records.h"
 #include "live_spaces.h"
@@ -41,6 +42,7 @@ struct live {
 		int fd;
 		__u32 capacity;
 	} tables[AP_LIVE_TABLES];
+	bool is_full; /* the kernel gave no further table */
 	__u64 capacity;
 	__u64 most_entries; /* that were seen in the tables */
 	struct live_records *records;
@@ -164,8 +166,12 @@ int live__handle_record(struct live *live, const void *record, size_t size)
 		return 0;
 	switch (*(const __u32 *)record) {
 	case AP_RECORD_PROCESS:
+		if (size < sizeof(struct ap_process_record))
+			return 0;
 		return live_spaces__handle(&live->spaces, record, &live->has_ended_spaces);
 	case AP_RECORD_LIFETIME:
+		if (size < sizeof(*lifetime))
+			return 0;
 		return add_lifetime(live, &lifetime->key, lifetime->weight,
 				    lifetime->weight * lifetime->size_bytes);
 	case AP_RECORD_DRAIN:
@@ -329,16 +335,18 @@ static bool tables_run_full(const struct live *live)
 	return (__u64)__atomic_load_n(&shared->entries, __ATOMIC_RELAXED) >= shared->grow_at;
 }
 
+/* The message that says so may have found no room. */
+static bool lifetimes_run_full(const struct live *live)
+{
+	return __atomic_load_n(live->options.lifetimes_inserted, __ATOMIC_RELAXED) >=
+	       live->options.drain_at;
+}
+
 static __u64 stat_sum(const struct live *live, __u32 which)
 {
-	int n_cpus = libbpf_num_possible_cpus();
-	_cleanup_(free_ptr) __u64 *values = calloc(n_cpus, sizeof(*values));
-	__u64 sum = 0;
+	__u64 sum;
 
-	if (!values || bpf_map_lookup_elem(live->options.stats_fd, &which, values))
-		return 0;
-	for (int cpu = 0; cpu < n_cpus; cpu++)
-		sum += values[cpu];
+	counters__sum(live->options.counters, live->options.stats_fd, &which, &sum, 1);
 	return sum;
 }
 
@@ -382,9 +390,10 @@ int live__attend(struct live *live, struct collector *collector)
 	if (!err && live->has_ended_spaces && live->options.records.stacks &&
 	    (tables_run_full(live) || live_records__want_to_retire(live->records)))
 		err = retire(live, collector);
-	if (!err && tables_run_full(live))
-		err = add_table(live);
-	if (!err && live->wants_drain)
+	/* Without it blocks may find no room, and are counted as such. */
+	if (!err && !live->is_full && tables_run_full(live))
+		live->is_full = add_table(live);
+	if (!err && (live->wants_drain || lifetimes_run_full(live)))
 		err = drain(live);
 	if (!err && live->options.records.stacks && !live->end_ns &&
 	    !timeline__due_ns(&live->timeline, time_ns))

@@ -12,6 +12,7 @@
 #include "live_records.h"
 
 struct collector;
+struct counters;
 struct live;
 struct profile;
 
@@ -22,6 +23,8 @@ struct live_options {
 	int lifetimes_fd;     /* array of the two maps below */
 	int lifetimes_fds[2]; /* programs start with the first */
 	__u64 *lifetimes_inserted;
+	__u32 drain_at; /* of these */
+	struct counters *counters;
 	struct ap_live *shared;
 	__u64 max_blocks;  /* 0: what a quarter of the memory holds */
 	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */

@@ -129,6 +129,7 @@ int live_pool__keep_ready(struct live_pool *pool)
 	__u32 used = __atomic_load_n(&pool->options.shared->n, __ATOMIC_RELAXED);
 	__u32 ahead = pool->options.ahead, bits = pool->options.chunk_bits;
 	__u64 wanted;
+	int err;
 
 	refill_queue(pool);
 	/* Not for every few: each time costs a grace period. */
@@ -140,7 +141,15 @@ int live_pool__keep_ready(struct live_pool *pool)
 	if (wanted > pool->options.shared->max)
 		wanted = pool->options.shared->max;
 	wanted = (wanted + (1U << bits) - 1) >> bits;
-	return wanted > pool->n_chunks ? add_chunks(pool, wanted) : 0;
+	if (wanted <= pool->n_chunks || pool->is_full)
+		return 0;
+	err = add_chunks(pool, wanted);
+	if (!err || !pool->n_chunks)
+		return err;
+	/* Hits do not wait for more. */
+	pool->is_full = true;
+	__atomic_store_n(&pool->options.shared->max, pool->options.shared->ready, __ATOMIC_RELAXED);
+	return 0;
 }
 
 void *live_pool__get(const struct live_pool *pool, __u32 index)

@@ -5,6 +5,7 @@
 #define ALLOCPROF_LIVE_POOL_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "abi.h"
@@ -13,7 +14,7 @@ struct live_pool_options {
 	int chunks_fd;		/* the programs' map of arrays */
 	int free_fd;		/* their queue of free indexes */
 	struct ap_pool *shared; /* as the programs see it */
-	const char *name; /* of the arrays, for those who list maps */
+	const char *name;	/* of the arrays, for those who list maps */
 	size_t value_bytes;
 	__u32 chunk_bits; /* values in an array, as a shift */
 	__u32 ahead;	  /* values that are kept ready at least */
@@ -28,13 +29,15 @@ struct live_pool {
 	__u32 n_chunks;
 	__u32 *free; /* indexes for which the programs' queue had no room */
 	size_t n_free, free_room;
+	bool is_full; /* the kernel gave no more */
 };
 
 /* The shared pool's max is set already. Makes nothing ready yet. */
 void live_pool__init(struct live_pool *pool, const struct live_pool_options *options);
 void live_pool__release(struct live_pool *pool);
 
-/* Adds what is missing so that programs find room. -ENOMEM, or what the kernel says. */
+/* Adds what is missing so that programs find room. Where the kernel gives none the pool stays as large as it is.
+ * -ENOMEM, or what the kernel says, if there is nothing yet. */
 int live_pool__keep_ready(struct live_pool *pool);
 
 /* The value of @index, which programs may change meanwhile; NULL where there is none. */

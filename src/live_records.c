@@ -48,6 +48,7 @@ struct live_records {
 		__u32 capacity;
 	} tables[AP_INDEX_TABLES];
 	__u32 n_tables;
+	bool is_full; /* the kernel gave no further table */
 	__u64 capacity;
 	struct note *notes; /* by index */
 	size_t n_notes;
@@ -160,9 +161,13 @@ int live_records__keep_ready(struct live_records *records)
 	if (used > records->most_used)
 		records->most_used = used;
 	err = live_pool__keep_ready(&records->histograms);
-	if (!err && (!records->n_tables || used + RECORDS_AHEAD > records->capacity / 2))
-		err = add_table(records);
-	return err;
+	if (err || records->is_full ||
+	    (records->n_tables && used + RECORDS_AHEAD <= records->capacity / 2))
+		return err;
+	err = add_table(records);
+	records->is_full = err;
+	/* Without it calls may be lost, and are counted as such. */
+	return records->n_tables ? 0 : err;
 }
 
 static int get_note(struct live_records *records, __u32 index, struct note **note)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "mapping_events.h"
 
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #define RING_BYTES (512 * 1024)
 
 struct cpu_ring {
+	int cpu;
 	int fd;
 	struct perf_event_mmap_page *page;
 };
@@ -30,6 +32,8 @@ struct mapping_events {
 	struct cpu_ring *rings;
 	size_t n_rings;
 	__u64 lost;
+	char online[256];   /* CPUs, as the kernel lists them: a hot-plugged one has no ring yet */
+	__u64 looked_at_ns; /* CLOCK_MONOTONIC */
 	/* of one read */
 	struct mapping_event *events;
 	size_t n_events, capacity;
@@ -60,6 +64,14 @@ struct comm_record {
 	__u32 pid, tid;
 	char comm[];
 };
+
+static __u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
 
 static int open_event(int cpu)
 {
@@ -113,7 +125,7 @@ static int add_cpu(struct mapping_events *events, int cpu)
 		err = -errno;
 		goto unmap;
 	}
-	rings[events->n_rings++] = (struct cpu_ring){ .fd = fd, .page = page };
+	rings[events->n_rings++] = (struct cpu_ring){ .cpu = cpu, .fd = fd, .page = page };
 	return 0;
 unmap:
 	munmap(page, ring_map_bytes());
@@ -122,33 +134,90 @@ fail:
 	return err;
 }
 
-/* Calls add_cpu() for each of a list such as "0-3,8". */
-static int add_online_cpus(struct mapping_events *events)
+static bool has_cpu(const struct mapping_events *events, int cpu)
+{
+	for (size_t i = 0; i < events->n_rings; i++)
+		if (events->rings[i].cpu == cpu)
+			return true;
+	return false;
+}
+
+/* Such as "0-3,8". */
+static int read_online(char *list, size_t size)
 {
 	_cleanup_(close_file) FILE *file = fopen("/sys/devices/system/cpu/online", "re");
-	int first, last, err;
-	char separator;
 
 	if (!file)
 		return -errno;
-	while (fscanf(file, "%d", &first) == 1) {
-		last = first;
-		separator = '\0';
-		if (fscanf(file, "%c", &separator) == 1 && separator == '-') {
-			if (fscanf(file, "%d", &last) != 1)
-				return -EINVAL;
-			if (fscanf(file, "%c", &separator) != 1)
-				separator = '\0';
-		}
-		for (int cpu = first; cpu <= last; cpu++) {
-			err = add_cpu(events, cpu);
-			if (err)
-				return err;
-		}
-		if (separator != ',')
-			break;
+	return fgets(list, size, file) ? 0 : -EIO;
+}
+
+/* Whether @cpu is in the list. */
+static bool is_online(const char *list, int cpu)
+{
+	char *at = (char *)list;
+
+	while (*at >= '0' && *at <= '9') {
+		long first = strtol(at, &at, 10), last = first;
+
+		if (*at == '-')
+			last = strtol(at + 1, &at, 10);
+		if (cpu >= first && cpu <= last)
+			return true;
+		at += *at == ',';
 	}
-	return events->n_rings ? 0 : -ENODEV;
+	return false;
+}
+
+static int add_online_cpus(struct mapping_events *events)
+{
+	int n_cpus = libbpf_num_possible_cpus(), err;
+
+	err = n_cpus < 0 ? n_cpus : read_online(events->online, sizeof(events->online));
+	for (int cpu = 0; cpu < n_cpus && !err; cpu++)
+		if (is_online(events->online, cpu) && !has_cpu(events, cpu))
+			err = add_cpu(events, cpu);
+	return err ? err : events->n_rings ? 0 : -ENODEV;
+}
+
+static void close_ring(struct cpu_ring *ring)
+{
+	munmap(ring->page, ring_map_bytes());
+	close(ring->fd);
+}
+
+static void drop_offline_cpus(struct mapping_events *events)
+{
+	for (size_t i = 0; i < events->n_rings;) {
+		if (is_online(events->online, events->rings[i].cpu)) {
+			i++;
+			continue;
+		}
+		close_ring(&events->rings[i]);
+		events->rings[i] = events->rings[--events->n_rings];
+	}
+}
+
+/* Whether CPUs have come online or gone is looked at that often. */
+#define LOOK_AT_CPUS_NS 100000000
+
+/* A CPU that has come online gets a ring; what processes mapped on it until now may have gone unnoticed. */
+static void look_at_cpus(struct mapping_events *events, __u64 now_ns)
+{
+	char online[sizeof(events->online)];
+	size_t n_before;
+
+	if (now_ns - events->looked_at_ns < LOOK_AT_CPUS_NS)
+		return;
+	events->looked_at_ns = now_ns;
+	if (read_online(online, sizeof(online)) || !strcmp(online, events->online))
+		return;
+	memcpy(events->online, online, sizeof(online));
+	drop_offline_cpus(events);
+	n_before = events->n_rings;
+	if (add_online_cpus(events))
+		events->lost++;
+	events->lost += events->n_rings - n_before;
 }
 
 int mapping_events__open(struct mapping_events **out, struct error *error)
@@ -180,10 +249,8 @@ void mapping_events__close(struct mapping_events *events)
 {
 	if (!events)
 		return;
-	for (size_t i = 0; i < events->n_rings; i++) {
-		munmap(events->rings[i].page, ring_map_bytes());
-		close(events->rings[i].fd);
-	}
+	for (size_t i = 0; i < events->n_rings; i++)
+		close_ring(&events->rings[i]);
 	free(events->rings);
 	free(events->events);
 	close_fd(&events->epoll_fd);
@@ -318,6 +385,7 @@ void mapping_events__read(struct mapping_events *events,
 		;
 	for (size_t i = 0; i < events->n_rings; i++)
 		read_ring(events, &events->rings[i]);
+	look_at_cpus(events, now_ns());
 	if (events->n_events > 1)
 		qsort(events->events, events->n_events, sizeof(*events->events), compare_time);
 	for (size_t i = 0; i < events->n_events; i++) {

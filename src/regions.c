@@ -14,6 +14,7 @@
 #include "array.h"
 #include "attachment.h"
 #include "cleanup.h"
+#include "counters.h"
 #include "debug_file.h"
 #include "elf_file.h"
 #include "error.h"
@@ -309,32 +310,29 @@ static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *
 	sum->null += counts->null;
 }
 
-/* What was counted in one set, for each region of it. @values has room for all CPUs. */
-static void add_set(struct regions *regions, __u32 set, void *values, int n_cpus)
+/* What was counted in one set, for each region of it. */
+static void add_set(struct regions *regions, __u32 set)
 {
 	const struct regions_options *options = &regions->options;
-	__u64 mask = options->shared->masks[set];
-	const struct ap_site_counts *counts = values;
-	const __u64 *stats = values;
+	__u64 mask = options->shared->masks[set], stat;
+	struct ap_site_counts counts;
 
 	for (__u32 i = 0; i < AP_FUNCTIONS; i++) {
 		__u32 at = set * AP_FUNCTIONS + i;
 
-		if (bpf_map_lookup_elem(options->counts_fd, &at, values))
-			continue;
-		for (size_t j = 0; j < regions->n * n_cpus; j++)
-			if (mask >> (j / n_cpus) & 1)
-				add_counts(&regions->list[j / n_cpus].counts[i],
-					   &counts[j % n_cpus]);
+		counters__sum(options->counters, options->counts_fd, &at, (__u64 *)&counts,
+			      sizeof(counts) / sizeof(__u64));
+		for (size_t j = 0; j < regions->n; j++)
+			if (mask >> j & 1)
+				add_counts(&regions->list[j].counts[i], &counts);
 	}
 	for (__u32 i = 0; i < AP_STATS; i++) {
 		__u32 at = set * AP_STATS + i;
 
-		if (bpf_map_lookup_elem(options->stats_fd, &at, values))
-			continue;
-		for (size_t j = 0; j < regions->n * n_cpus; j++)
-			if (mask >> (j / n_cpus) & 1)
-				regions->list[j / n_cpus].stats[i] += stats[j % n_cpus];
+		counters__sum(options->counters, options->stats_fd, &at, &stat, 1);
+		for (size_t j = 0; j < regions->n; j++)
+			if (mask >> j & 1)
+				regions->list[j].stats[i] += stat;
 	}
 }
 
@@ -345,25 +343,14 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-int regions__collect(struct regions *regions)
+void regions__collect(struct regions *regions)
 {
-	int n_cpus = libbpf_num_possible_cpus();
-	_cleanup_(free_ptr) void *values = calloc(n_cpus, sizeof(struct ap_site_counts));
-
-	if (!values)
-		return -ENOMEM;
-	for (__u32 i = 0; i < regions->n; i++) {
-		const __u64 *begins = values;
-
-		if (bpf_map_lookup_elem(regions->options.begins_fd, &i, values))
-			continue;
-		for (int cpu = 0; cpu < n_cpus; cpu++)
-			regions->list[i].entered += begins[cpu];
-	}
+	for (__u32 i = 0; i < regions->n; i++)
+		counters__sum(regions->options.counters, regions->options.begins_fd, &i,
+			      &regions->list[i].entered, 1);
 	for (__u32 set = 1; set < AP_MAX_REGION_SETS && regions->options.shared->masks[set]; set++)
-		add_set(regions, set, values, n_cpus);
+		add_set(regions, set);
 	qsort(regions->list, regions->n, sizeof(regions->list[0]), compare_names);
-	return 0;
 }
 
 const struct region *regions__list(const struct regions *regions, size_t *n)

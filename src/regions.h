@@ -20,6 +20,7 @@ struct regions_options {
 	pid_t pid; /* 0: probes in every process */
 	struct ap_regions *shared;
 	int begins_fd, counts_fd, stats_fd; /* maps of the programs */
+	struct counters *counters;
 };
 
 struct region {
@@ -39,8 +40,8 @@ void regions__meet(struct regions *regions, int fd, const char *path, pid_t late
 
 void regions__detach(struct regions *regions);
 
-/* Adds up what the programs have counted, when they run no more. -ENOMEM. */
-int regions__collect(struct regions *regions);
+/* Adds up what the programs have counted, when they run no more. */
+void regions__collect(struct regions *regions);
 
 /* After that: all regions of the files that were met, in the order of their names. */
 const struct region *regions__list(const struct regions *regions, size_t *n);

@@ -155,10 +155,12 @@ static int open_live(struct session *session)
 		.tables_fd = bpf_map__fd(skeleton->maps.live_tables),
 		.threads_fd = bpf_map__fd(skeleton->maps.threads),
 		.stats_fd = bpf_map__fd(skeleton->maps.stats),
+		.counters = session->counters,
 		.lifetimes_fd = bpf_map__fd(skeleton->maps.lifetimes),
 		.lifetimes_fds = { bpf_map__fd(skeleton->maps.lifetimes_a),
 				   bpf_map__fd(skeleton->maps.lifetimes_b) },
 		.lifetimes_inserted = &skeleton->bss->lifetimes_inserted,
+		.drain_at = skeleton->rodata->config.drain_at,
 		.shared = &skeleton->bss->live,
 		.max_blocks = options->max_live,
 		.interval_ns = options->interval_ns,
@@ -192,6 +194,12 @@ int session__open(const struct session_options *options, struct session **out, s
 	session->options = *options;
 	session->target.pidfd = session->target.go_fd = session->target.exec_fd = -1;
 	session->candidates_end = &session->candidates;
+	session->counters = calloc(1, sizeof(*session->counters));
+	if (!session->counters || counters__init(session->counters)) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	session->counters->refused = options->limits.unread;
 	kernel__probe(&session->kernel);
 	err = kernel__require(&session->kernel, error);
 	session->multi = !options->limits.no_multi && session->kernel.uprobe_multi &&
@@ -226,6 +234,7 @@ int session__open(const struct session_options *options, struct session **out, s
 		.counts_fds = { bpf_map__fd(session->skeleton->maps.counts_a),
 				bpf_map__fd(session->skeleton->maps.counts_b) },
 		.counts_inserted = &session->skeleton->bss->counts_inserted,
+		.drain_at = session->skeleton->rodata->config.drain_at,
 	};
 	collector_options.tables.tables = unwind_tables__new(&maps);
 	/* Without it each recording makes its own tables. */
@@ -357,6 +366,7 @@ static int open_regions(struct session *session, pid_t pid)
 		.begins_fd = bpf_map__fd(skeleton->maps.region_begins),
 		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
 		.stats_fd = bpf_map__fd(skeleton->maps.region_stats),
+		.counters = session->counters,
 	};
 
 	return session->options.regions ? regions__new(&options, &session->regions) : 0;
@@ -728,8 +738,9 @@ static int end_window(struct session *session)
 
 	if (session->live) {
 		/* So that all processes that have ended by now are known to. */
-		session__read_events(session);
-		err = live__stop(session->live, session->target.end_ns);
+		err = session__read_events(session);
+		if (!err)
+			err = live__stop(session->live, session->target.end_ns);
 	}
 	__atomic_store_n(&gate->open, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&gate->running, 0, __ATOMIC_RELAXED);
@@ -755,7 +766,7 @@ int session__finish(struct session *session, struct error *error)
 	if (!err)
 		err = session__read_events(session);
 	if (!err && session->regions)
-		err = regions__collect(session->regions);
+		regions__collect(session->regions);
 	if (!err)
 		err = collector__settle(session->collector, SIZE_MAX);
 	if (!err && session->live)
@@ -763,6 +774,7 @@ int session__finish(struct session *session, struct error *error)
 	else if (!err && session->options.stacks)
 		err = collector__drain_all(session->collector);
 out:
+	session->unread_at_end = session->counters->unread;
 	if (err)
 		return error__set(error, err, "cannot collect the counts: %s", strerror(-err));
 	return 0;
@@ -770,17 +782,12 @@ out:
 
 __u64 session__raw_stat(const struct session *session, __u32 which)
 {
-	int n_cpus = libbpf_num_possible_cpus();
-	_cleanup_(free_ptr) __u64 *values = calloc(n_cpus, sizeof(*values));
-	__u64 sum = 0;
+	__u64 sum;
 
 	if (session->is_snapshot)
 		return session->at_cut.stats[which];
-	if (!values ||
-	    bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.stats), &which, values))
-		return 0;
-	for (int cpu = 0; cpu < n_cpus; cpu++)
-		sum += values[cpu];
+	counters__sum(session->counters, bpf_map__fd(session->skeleton->maps.stats), &which, &sum,
+		      1);
 	return sum;
 }
 
@@ -789,15 +796,9 @@ static __u64 stat_sum(const struct session *session, __u32 which)
 	return session__raw_stat(session, which) - session->forgotten.stats[which];
 }
 
-/* Runs that the kernel left out because the program was running on the CPU already. */
-static __u64 recursion_misses(const struct bpf_program *program)
+static __u64 recursion_misses(const struct session *session, const struct bpf_program *program)
 {
-	struct bpf_prog_info info = { 0 };
-	__u32 size = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
-		return 0;
-	return info.recursion_misses;
+	return counters__recursion_misses(session->counters, program);
 }
 
 /* Of all programs at the probes. */
@@ -808,13 +809,13 @@ __u64 session__recursion_misses(const struct session *session)
 	if (session->is_snapshot)
 		return session->at_cut.recursion;
 	if (!session->live)
-		return recursion_misses(session__entry_program(session));
-	return recursion_misses(session__entry_program(session)) +
-	       recursion_misses(skeleton->progs.live_return_instruction) +
-	       recursion_misses(skeleton->progs.live_free) +
-	       recursion_misses(skeleton->progs.live_free_described) +
-	       recursion_misses(session->sessions ? skeleton->progs.live_session
-						  : skeleton->progs.live_return);
+		return recursion_misses(session, session__entry_program(session));
+	return recursion_misses(session, session__entry_program(session)) +
+	       recursion_misses(session, skeleton->progs.live_return_instruction) +
+	       recursion_misses(session, skeleton->progs.live_free) +
+	       recursion_misses(session, skeleton->progs.live_free_described) +
+	       recursion_misses(session, session->sessions ? skeleton->progs.live_session
+							   : skeleton->progs.live_return);
 }
 
 __u64 session__gate_recursion_misses(const struct session *session)
@@ -823,7 +824,7 @@ __u64 session__gate_recursion_misses(const struct session *session)
 		return session->at_cut.gate_recursion;
 	if (!session_options__have_functions(&session->options))
 		return 0;
-	return recursion_misses(session->skeleton->progs.gate_event);
+	return recursion_misses(session, session->skeleton->progs.gate_event);
 }
 
 __u32 session__verified_instructions(const struct session *session)
@@ -841,21 +842,17 @@ __u32 session__verified_instructions(const struct session *session)
 
 static void sum_site(const struct session *session, __u32 site, struct ap_site_counts *sum)
 {
-	int n_cpus = libbpf_num_possible_cpus();
-	_cleanup_(free_ptr) struct ap_site_counts *counts = calloc(n_cpus, sizeof(*counts));
+	struct ap_site_counts counts;
 
-	if (!counts ||
-	    bpf_map_lookup_elem(bpf_map__fd(session->skeleton->maps.site_counts), &site, counts))
-		return;
-	for (int cpu = 0; cpu < n_cpus; cpu++) {
-		sum->calls += counts[cpu].calls;
-		sum->internal += counts[cpu].internal;
-		sum->size_bytes += counts[cpu].size_bytes;
-		sum->fresh += counts[cpu].fresh;
-		sum->fresh_size_bytes += counts[cpu].fresh_size_bytes;
-		sum->released += counts[cpu].released;
-		sum->null += counts[cpu].null;
-	}
+	counters__sum(session->counters, bpf_map__fd(session->skeleton->maps.site_counts), &site,
+		      (__u64 *)&counts, sizeof(counts) / sizeof(__u64));
+	sum->calls += counts.calls;
+	sum->internal += counts.internal;
+	sum->size_bytes += counts.size_bytes;
+	sum->fresh += counts.fresh;
+	sum->fresh_size_bytes += counts.fresh_size_bytes;
+	sum->released += counts.released;
+	sum->null += counts.null;
 }
 
 const struct probed_allocator *session__allocators(const struct session *session, size_t *n)
@@ -938,7 +935,7 @@ static void collect_live(const struct session *session, struct session_results *
 	live->peak_bytes = shared->max_bytes;
 	live->epoch_ns = live__epoch_ns(session->live);
 	live__memory(session->live, &live->memory);
-	if (live->untracked)
+	if (live->untracked || live->stats[AP_STAT_DROPPED])
 		results->complete = false;
 }
 
@@ -974,6 +971,9 @@ static void collect_lost(const struct session *session, struct session_results *
 		results->events = session->events_at_cut > known ? session->events_at_cut : known;
 	else
 		results->events = session__count_events(session);
+	/* Where their counter could not be read, nothing can be told of those that are missing. */
+	if (results->events < known && session->counters->unread)
+		results->events = known;
 	results->lost[AP_LOST_UNACCOUNTED] = results->events - known;
 	results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
 }
@@ -1012,7 +1012,7 @@ static void collect_regions(const struct session *session, struct session_result
 	if (!session->regions)
 		return;
 	regions->list = regions__list(session->regions, &regions->n);
-	regions->unnoticed = recursion_misses(session->skeleton->progs.region_event);
+	regions->unnoticed = recursion_misses(session, session->skeleton->progs.region_event);
 	if (regions->unnoticed || session__region_gap(session, 0))
 		regions->complete = false;
 	for (int i = 0; i < AP_REGION_GAPS; i++) {
@@ -1031,7 +1031,7 @@ void session__results(const struct session *session, struct session_results *res
 {
 	const struct allocprof_bpf *skeleton = session->skeleton;
 	const struct target *target = &session->target;
-	__u64 end_ns;
+	__u64 end_ns, unread_before = session->counters->unread;
 
 	memset(results, 0, sizeof(*results));
 	results->interrupted = session->n_signals > 0;
@@ -1045,8 +1045,8 @@ void session__results(const struct session *session, struct session_results *res
 	results->marks = session->marks;
 	results->processes = skeleton->bss->processes_seen - session->forgotten.processes;
 	results->processes_unfollowed = stat_sum(session, AP_STAT_PROCESSES_LOST) +
-					recursion_misses(skeleton->progs.on_fork) +
-					recursion_misses(skeleton->progs.on_exec);
+					recursion_misses(session, skeleton->progs.on_fork) +
+					recursion_misses(session, skeleton->progs.on_exec);
 	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
 	results->mappings_lost =
@@ -1055,7 +1055,11 @@ void session__results(const struct session *session, struct session_results *res
 	results->waits = skeleton->bss->waits.count;
 	results->waits_ns = skeleton->bss->waits.total_ns;
 	results->python_arenas = cpython__arenas(session->cpython);
-	if (results->lost_total || results->processes_unfollowed || results->mappings_lost)
+	/* This may not be the first time that the results are asked for. */
+	results->counters_unread =
+		session->unread_at_end + session->counters->unread - unread_before;
+	if (results->lost_total || results->processes_unfollowed || results->mappings_lost ||
+	    results->counters_unread)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->is_attached = !target->launched;
@@ -1119,6 +1123,7 @@ void session__close(struct session *session)
 	mapping_events__close(session->mapping_events);
 	collector__free(session->collector);
 	live__free(session->live);
+	free(session->counters);
 	allocprof_bpf__destroy(session->late);
 	allocprof_bpf__destroy(session->skeleton);
 	target__close(&session->target);

@@ -33,6 +33,7 @@ struct session_limits {
 	__u32 processes;	    /* followed at a time */
 	__u32 threads;		    /* whose calls are followed, with live */
 	bool no_scratch;	    /* nothing to build stacks in */
+	__u32 unread;		    /* counters that cannot be read, the first ones */
 	bool no_multi, no_sessions; /* as on kernels that lack these links */
 };
 
@@ -122,7 +123,8 @@ struct session_results {
 	__u64 not_sampled; /* of them, that sampling passed by */
 	__u64 lost[AP_LOST_REASONS];
 	__u64 lost_total;
-	__u64 processes;	    /* followed, of which some may share a pid over time */
+	__u64 processes;       /* followed, of which some may share a pid over time */
+	__u64 counters_unread; /* the kernel did not let them be read: numbers may be too small */
 	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
 	__u64 records_lost;	    /* processes or files without a name */
 	__u64 relabelled;	    /* calls counted under the function they tail-called */

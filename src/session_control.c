@@ -230,10 +230,9 @@ void session__forget(struct session *session)
 }
 
 /* Sets all entries of an array of counters by CPU to zero. */
-static int clear_counters(const struct bpf_map *map)
+static int clear_counters(const struct bpf_map *map, int n_cpus)
 {
-	_cleanup_(free_ptr) void *none =
-		calloc(libbpf_num_possible_cpus(), (bpf_map__value_size(map) + 7) & ~7U);
+	_cleanup_(free_ptr) void *none = calloc(n_cpus, (bpf_map__value_size(map) + 7) & ~7U);
 
 	if (!none)
 		return -ENOMEM;
@@ -259,7 +258,7 @@ static int reset_figures(struct session *session)
 	__atomic_store_n(&gate->open, 0, __ATOMIC_RELAXED);
 	err = collector__wait_for_programs(session->collector);
 	for (size_t i = 0; i < n && !err; i++)
-		err = clear_counters(counters[i]);
+		err = clear_counters(counters[i], session->counters->n_cpus);
 	if (!err) {
 		read_counters(session);
 		session__forget(session);

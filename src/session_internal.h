@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include "counters.h"
 #include "kernel.h"
 #include "mapping_events.h"
 #include "session.h"
@@ -42,8 +43,10 @@ struct session {
 	struct mapping_events *mapping_events;
 	struct probes *probes;
 	struct collector *collector;
-	struct live *live; /* NULL without */
-	struct gate *gate; /* NULL: all of the run is measured */
+	struct counters *counters;
+	__u64 unread_at_end; /* of them, when the recording was finished */
+	struct live *live;   /* NULL without */
+	struct gate *gate;   /* NULL: all of the run is measured */
 	struct cpython *cpython;
 	struct regions *regions; /* NULL: they are not looked for */
 	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */

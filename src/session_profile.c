@@ -148,6 +148,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 		{ "frees_unseen", live->stats[AP_STAT_UNMATCHED] },
 		{ "discarded", live->discarded },
 		{ "lifetimes_missing", live->stats[AP_STAT_LIFETIMES_LOST] },
+		{ "blocks_dropped", live->stats[AP_STAT_DROPPED] },
 		{ "histograms_missing", live->stats[AP_STAT_HISTOGRAMS_LOST] },
 	};
 	char name[64];
@@ -258,6 +259,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
+	if (!err && results.counters_unread)
+		err = set_number(profile, "counters_unread", results.counters_unread);
 	if (!err)
 		err = set_number(profile, "waits", results.waits);
 	if (!err)

@@ -140,6 +140,17 @@ def test_losses_are_told(run, allocprof, target, tmp_path, inject, reason):
     assert b"not complete" in result.stderr
 
 
+def test_signal_stack_above(run, allocprof, target, tmp_path):
+    """A handler's stack may lie above that of the call that it interrupts: both calls return."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("signal_stack")], expect=0)
+    book = assert_adds_up(data)
+    assert book["lost"] == book["untracked"] == book["unfinished"] == 0
+    assert query(data, "SELECT caller, sum(allocations), sum(bytes), sum(live) FROM memory "
+                       "WHERE caller IN ('handle', 'work') GROUP BY caller ORDER BY caller") == [
+        ("handle", 10, 330, 10), ("work", 10, 770, 0)]
+
+
 def test_killed_target(run, allocprof, target, tmp_path):
     data = tmp_path / "data"
     run([allocprof, "record", "--live", "-o", data, "--", target("live_shapes"), "kill"],

@@ -199,3 +199,29 @@ def test_complete_otherwise(run, allocprof, target, tmp_path):
     assert "unprobed_allocators" not in recording.meta
     assert "processes_unfollowed" not in recording.meta
     assert recording.ledger["lost"] == 0
+
+
+def test_counters_that_cannot_be_read(run, allocprof, target, tmp_path):
+    """A counter that the kernel does not hand over is no zero: the run is not complete, and says so."""
+    words = [target("many_stacks"), 1000, 10]
+    run([allocprof, "stat", "--json", "-o", tmp_path / "report", "--inject", "unread=1", "--", *words])
+    report = read_report(tmp_path / "report")
+    assert report["counters_unread"] == 1
+    assert not report["complete"]
+    result = run([allocprof, "stat", "--inject", "unread=1", "--", *words])
+    assert b"1 of the kernel's counters could not be read" in b" ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
+def test_recorded_counters_that_cannot_be_read(run, allocprof, target, tmp_path, live):
+    """Stacks do not depend on the counters; that nothing is missing does."""
+    data = tmp_path / "data"
+    run([allocprof, "record", *live, "--inject", "unread=1000000", "-o", data, "--", target("many_stacks"), 1000, 10])
+    recording = Recording(data)
+    assert int(recording.meta["counters_unread"]) > 0
+    assert recording.ledger["lost"] == 0
+    assert recording.functions["malloc"][0] >= 1000
+    for command in (["report", "--strict"], ["folded", "--strict"]):
+        result = run([allocprof, *command, data], expect=1)
+        assert b"could not be read" in result.stderr
+    assert not json.loads(run([allocprof, "report", "--json", data]).stdout)["complete"]
