@@ -322,20 +322,27 @@ bool code_map__exported(const struct code_map *map, const char *name, __u64 *ent
 	return true;
 }
 
-bool code_map__is_named(const struct code_map *map, __u64 entry, const char *name)
+/* The first symbol at or behind @value. */
+static size_t first_symbol(const struct code_map *map, __u64 value)
 {
 	size_t low = 0, high = map->n_symbols;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (map->symbols[middle].value < entry)
+		if (map->symbols[middle].value < value)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < map->n_symbols && map->symbols[low].value == entry; low++)
-		if (!strcmp(map->symbols[low].name, name))
+	return low;
+}
+
+bool code_map__is_named(const struct code_map *map, __u64 entry, const char *name)
+{
+	for (size_t i = first_symbol(map, entry);
+	     i < map->n_symbols && map->symbols[i].value == entry; i++)
+		if (!strcmp(map->symbols[i].name, name))
 			return true;
 	return false;
 }
@@ -424,8 +431,9 @@ bool code_map__has(struct code_map *map, __u64 entry, __u64 vaddr)
 {
 	struct exits exits = { .map = map, .wanted = vaddr };
 
-	for (size_t i = 0; i < map->n_symbols; i++)
-		if (map->symbols[i].value == entry && vaddr - entry < map->symbols[i].size)
+	for (size_t i = first_symbol(map, entry);
+	     i < map->n_symbols && map->symbols[i].value == entry; i++)
+		if (vaddr - entry < map->symbols[i].size)
 			return true;
 	return !walk(&exits, entry) && exits.is_met;
 }

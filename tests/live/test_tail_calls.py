@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Frames that tail calls removed are put back where it is certain what they were, and nowhere else."""
 
+import collections
+import os
 import shutil
 import subprocess
 
 import pytest
 
 import conftest
-from support import SOURCE, Recording
+from support import BUILD, SOURCE, Recording, libc_path, symbol_offsets
+from test_gdb_agrees import segments
 
 # By size: the functions from malloc's caller to main's.
 C = {
@@ -138,3 +141,64 @@ def test_reports(run, allocprof, tmp_path, target):
     assert "tail call" not in report("--raw-stacks")
     run([allocprof, "symbolize", data], expect=0)
     assert report("--raw-stacks").split("Requested")[1] == before.split("Requested")[1]
+
+
+def place_in_file(path, address):
+    """"PATH+OFFSET", as jumps.c has it."""
+    path = os.path.realpath(path)
+    for start, virtual, size in segments(path):
+        if virtual <= address <= virtual + size:
+            return f"{path}+{address - virtual + start:x}"
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("argv", [["git", "--version"], ["tput", "-T", "xterm", "cols"], ["jq", "-n", "1"]],
+                         ids=lambda argv: argv[0])
+def test_single_steps_agree(run, allocprof, tmp_path, argv):
+    """Whatever was put back: the program, executed instruction by instruction, takes these jumps between the
+    call and the hit, in that order, each time when it has this stack."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "-o", data, *argv], expect=0)
+    recording = Recording(data)
+    places, tails = {}, set()
+    for frame, path, offset, tail in recording.sql(
+            "SELECT f.id, coalesce(m.path, ''), f.offset, f.tail_call FROM frames f "
+            "LEFT JOIN modules m ON m.id = f.module"):
+        places[frame] = place_in_file(path, offset) if path.startswith("/") else None
+        tails |= {frame} if tail else set()
+    assert tails, "nothing was put back: the test shows nothing"
+
+    def write(name, lines):
+        (tmp_path / name).write_text("".join(line.replace("+", " ") + "\n" for line in sorted(lines)))
+        return tmp_path / name
+
+    libc = libc_path()
+    functions = {f"{libc}+{offset:x}" for offset in symbol_offsets(libc).values()}
+    output = run([BUILD / "tests" / "oracle" / "jumps", write("jumps", {places[frame] for frame in tails}),
+                  write("functions", functions), *argv], timeout=600, expect=0).stdout.decode()
+    taken = collections.defaultdict(set)
+    for line in output.splitlines():
+        calls = [call.split(",") for call in line.split("\t")]
+        taken[tuple(call[0] for call in calls)].add(tuple(tuple(call[1:]) for call in calls))
+
+    stacks = collections.defaultdict(list)
+    for stack, frame in recording.sql("SELECT stack, frame FROM stack_frames ORDER BY stack, depth"):
+        stacks[stack].append(frame)
+    checked = 0
+    for frames in stacks.values():
+        addresses, wanted, between = [], [], []
+        for frame in frames:
+            if frame in tails:
+                between.insert(0, places[frame])
+            else:
+                addresses.append(places[frame])
+                wanted.append(between)
+                between = []
+        # Nothing called the outermost frame, and of what the environment decides another run may be different.
+        for hit in taken.get(tuple(addresses), set()) | taken.get(tuple(addresses[:-1]), set()):
+            for expected, jumps in zip(wanted, hit):
+                rest = iter(jumps)
+                assert all(jump in rest for jump in expected), (expected, jumps)
+                checked += bool(expected)
+    assert checked
