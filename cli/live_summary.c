@@ -54,9 +54,10 @@ void live_summary__print(const struct session_live *live, const struct selection
 		       within(of_temporary, temporary, temporary_bytes).text,
 		       number__share(temporary, allocations).text);
 	if (memory->block_bytes + memory->record_bytes >= MUCH_KERNEL_MEMORY)
-		message__print("the kernel kept %s for %s live blocks, and %s for %s stacks of processes",
-			       number__bytes(memory->block_bytes, false).text,
-			       number__count(memory->entries).text,
-			       number__bytes(memory->record_bytes, false).text,
-			       number__count(memory->records).text);
+		message__print(
+			"the kernel kept %s for %s live blocks, and %s for %s stacks of processes",
+			number__bytes(memory->block_bytes, false).text,
+			number__count(memory->entries).text,
+			number__bytes(memory->record_bytes, false).text,
+			number__count(memory->records).text);
 }

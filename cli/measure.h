@@ -105,7 +105,7 @@ void measure_surroundings__release(struct measure_surroundings *surroundings);
 
 /* Of the allocator's path, the function, how often it was called, and the forms of that; and the function. */
 #define UNKNOWN_FUNCTION                                                                           \
-	"%s exports %s, which is not known: %s call%s of it %s not counted (--ignore=%s where it "   \
+	"%s exports %s, which is not known: %s call%s of it %s not counted (--ignore=%s where it " \
 	"hands out no memory)"
 
 /* Says on stderr what keeps the results from being complete, and which process goes on. */

@@ -14,7 +14,7 @@
 
 /* Records with live take a part of the memory at the most: each with its key, and the histograms of some. */
 #define RECORDS_SHARE 8
-#define RECORD_BYTES  (sizeof(struct ap_blocks) + 128)
+#define KEY_BYTES     104
 /* What the programs' map of arrays has room for. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
 
@@ -53,7 +53,8 @@ __u32 session_options__max_records(const struct session_options *options)
 		return options->max_records < MAX_RECORDS ? options->max_records : MAX_RECORDS;
 	if (sysinfo(&info))
 		return 1 << 20;
-	most = (__u64)info.totalram * info.mem_unit / RECORDS_SHARE / RECORD_BYTES;
+	most = (__u64)info.totalram * info.mem_unit / RECORDS_SHARE /
+	       (KEY_BYTES + (options->sample_bytes ? sizeof(struct ap_blocks) : AP_BLOCKS_BYTES));
 	return most < MAX_RECORDS ? most : MAX_RECORDS;
 }
 
