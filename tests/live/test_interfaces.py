@@ -307,6 +307,44 @@ def test_two_allocators(run, allocprof, tmp_path):
     assert memory.ledger["frees_unknown"] == 0
 
 
+LAST_CALLS = r"""
+#include <new>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The C library would call free() for a thread that returns. */
+static void *call(void *unused)
+{
+	::operator delete(nullptr, 64, std::align_val_t(64));
+	syscall(SYS_exit, 0);
+	return unused;
+}
+
+int main()
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 40; i++) {
+		pthread_create(&thread, nullptr, call, nullptr);
+		pthread_join(thread, nullptr);
+	}
+	return 0;
+}
+"""
+
+
+def test_last_calls_of_threads(run, allocprof, tmp_path):
+    """Each thread ends behind a function that might have ended in a jump to another and did not: what was kept for
+    that goes with it."""
+    (tmp_path / "last.cpp").write_text(LAST_CALLS)
+    run(["g++", "-std=c++17", "-O1", "-fno-builtin", "-pthread", "-o", tmp_path / "last", tmp_path / "last.cpp",
+         "-Wl,--no-as-needed", interfaces.library("libjemalloc")], expect=0)
+    _, _, figures = families(run, allocprof, tmp_path / "json", "--inject", "tail_calls=4", "--", tmp_path / "last")
+    assert figures["relabelled"] == 0
+    assert figures["functions"]["delete"]["calls"] >= 40
+
+
 MADE_UP = r"""
 #define _GNU_SOURCE
 #include <stddef.h>
