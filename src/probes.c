@@ -19,6 +19,7 @@
 #include "elf_file.h"
 #include "error.h"
 #include "hash_table.h"
+#include "hidden_allocator.h"
 #include "interface.h"
 #include "libraries.h"
 #include "mapped_file.h"
@@ -335,6 +336,49 @@ static const struct probed_allocator *find_file(const struct probes *probes, con
 	return NULL;
 }
 
+/* Lists a file whose allocator is not probed, and why. */
+static void add_unprobed(struct probes *probes, int fd, const char *path, const char *gap)
+{
+	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+	struct probed_allocator *entry;
+	struct stat st;
+
+	if (!list)
+		return;
+	probes->list = list;
+	if (fstat(fd, &st))
+		return;
+	entry = &list[probes->n_list];
+	*entry = (struct probed_allocator){
+		.path = strdup(path),
+		.build_id = strdup(""),
+		.device = st.st_dev,
+		.inode = st.st_ino,
+	};
+	snprintf(entry->gap, sizeof(entry->gap), "%s", gap);
+	if (entry->path && entry->build_id) {
+		probes->n_list++;
+		return;
+	}
+	free(entry->path);
+	free(entry->build_id);
+}
+
+static void note_hidden(struct probes *probes, int fd, const char *path)
+{
+	const char *name = hidden_allocator__find(fd, path);
+	char gap[200];
+
+	if (!name)
+		return;
+	snprintf(
+		gap, sizeof(gap),
+		"not probed: %s is linked into it, and its functions have no names there; leave the "
+		"program's symbols in (no strip)",
+		name);
+	add_unprobed(probes, fd, path, gap);
+}
+
 /*
  * Probes the file if it is an allocator. -ENOENT where it is none, or only hands on to another;
  * -EEXIST where it is probed already. Other errors leave an entry that is not probed.
@@ -355,6 +399,8 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 	if (probes->options.use_file)
 		probes->options.use_file(fd, path, probes->options.context);
 	err = allocator__read(fd, path, SITE_BEST, &allocator, error);
+	if (err == -ENOENT)
+		note_hidden(probes, fd, path);
 	if (err)
 		return err;
 	if (allocator->is_wrapper) {
@@ -402,26 +448,10 @@ static bool is_opaque_program(int fd, const char *path, bool *is_go)
 
 static void add_opaque_program(struct probes *probes, int fd, const char *path, bool is_go)
 {
-	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
-	struct stat st;
-
-	if (!list)
-		return;
-	probes->list = list;
-	if (fstat(fd, &st))
-		return;
-	list[probes->n_list] = (struct probed_allocator){
-		.path = strdup(path),
-		.build_id = strdup(""),
-		.device = st.st_dev,
-		.inode = st.st_ino,
-		.gap = "not probed: a static executable without a malloc that can be found by name",
-	};
-	if (is_go)
-		snprintf(list[probes->n_list].gap, sizeof(list[probes->n_list].gap),
-			 "not probed: a Go program, " GO_HAS_NO_MALLOC);
-	if (list[probes->n_list].path && list[probes->n_list].build_id)
-		probes->n_list++;
+	add_unprobed(probes, fd, path,
+		     is_go ? "not probed: a Go program, " GO_HAS_NO_MALLOC
+			   : "not probed: a static executable without a malloc that can be found "
+			     "by name");
 }
 
 static int add_path(struct probes *probes, const char *path, struct error *error)

@@ -212,6 +212,66 @@ def test_preloaded(run, allocprof, programs, tmp_path, name):
     check_recording(tmp_path / "data", called(result))
 
 
+def test_behind_another_library(run, allocprof, programs, tmp_path):
+    """oneTBB's malloc and new are in a library that only calls the one that has the allocator. They count there,
+    once, by what that calls them."""
+    proxy = interfaces.library("libtbbmalloc_proxy")
+    if not proxy:
+        unavailable("libtbbmalloc2 is not installed: scripts/setup --test")
+    preload, program = {"LD_PRELOAD": str(proxy)}, programs("none", "-ldl")
+    _, _, before = families(run, allocprof, tmp_path / "json", "--", program, "0", env=preload)
+    result, _, after = families(run, allocprof, tmp_path / "json", "--", program, "c", env=preload)
+    names = set(result.stdout.decode().split())
+    entries = [entry for entry in interfaces.ENTRIES if entry.name in names]
+    assert len(entries) >= 15
+    # An entry that frees is given a block, and one that reallocates, too.
+    given = sum(entry.calls for entry in entries if entry.frees or entry.reallocates)
+    asked = sum(entry.calls for entry in entries if not entry.frees)
+    freed = sum(entry.calls if entry.frees else entry.calls // 2 for entry in entries)
+    assert after["total_allocations"] - before["total_allocations"] == given + asked
+    assert after["deallocations"] - before["deallocations"] == freed
+    assert after["complete"] is True
+
+
+HIDDEN = """
+#include <stddef.h>
+
+void *je_malloc(size_t size);
+void je_free(void *p);
+
+int main(void)
+{
+	for (int i = 0; i < 5; i++)
+		je_free(je_malloc(100));
+	return 0;
+}
+"""
+
+
+def test_hidden_in_a_stripped_program(run, allocprof, tmp_path):
+    """A jemalloc of the program's own has other names, or none: then it is said that nothing is known of it."""
+    objects, program = tmp_path / "own.o", tmp_path / "hidden"
+    (tmp_path / "hidden.c").write_text(HIDDEN)
+    # As it is where jemalloc is configured with a prefix: all that is not asked for is local.
+    renamed = [f"--redefine-sym={name}=je_{name}" for name in ("malloc", "free")]
+    kept = ["--keep-global-symbol=je_malloc", "--keep-global-symbol=je_free"]
+    run(["ld", "-r", "-o", objects, "--whole-archive", "/usr/lib/x86_64-linux-gnu/libjemalloc.a"], expect=0)
+    run(["objcopy", *renamed, objects], expect=0)
+    run(["objcopy", *kept, objects], expect=0)
+    run(["g++", "-x", "c", "-O1", "-fno-builtin", "-o", program, tmp_path / "hidden.c", "-x", "none", objects, "-lm",
+         "-lpthread", "-ldl"], expect=0)
+    _, sums, figures = families(run, allocprof, tmp_path / "json", "--", program)
+    assert figures["complete"] is True
+    assert figures["functions"]["malloc"]["calls"] >= 5 and figures["functions"]["free"]["calls"] >= 5
+
+    run(["strip", program], expect=0)
+    result, _, figures = families(run, allocprof, tmp_path / "json", "--", program)
+    gaps = {entry["path"]: entry["gap"] for entry in figures["allocators"] if entry["gap"]}
+    assert list(gaps) == [str(program)] and "jemalloc is linked into it" in gaps[str(program)]
+    assert figures["complete"] is False
+    assert b"not complete" in result.stderr
+
+
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_attached(runner, allocprof, programs, tmp_path, name):
     obedient = Obedient(runner, [programs(name), "wc"])

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "hidden_allocator.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "elf_file.h"
+
+/* Bytes of a file that are looked through at the most, and at a time. */
+#define MAX_BYTES   (256u << 20)
+#define CHUNK_BYTES (1u << 20)
+
+static const struct {
+	const char *name, *text;
+} signs[] = {
+	{ "jemalloc", "<jemalloc>: " },
+	{ "mimalloc", "mimalloc: warning: " },
+	{ "tcmalloc", "tcmalloc: allocation failed" },
+};
+
+/* Longer than each of the texts. */
+#define OVERLAP 32
+
+static const char *find_sign(const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (memmem(bytes, n, signs[i].text, strlen(signs[i].text)))
+			return signs[i].name;
+	return NULL;
+}
+
+static int end_at_first(const struct elf_symbol *symbol, void *arg)
+{
+	return 1;
+}
+
+static bool is_stripped_program(int fd, const char *path)
+{
+	struct elf_file *elf;
+	bool is;
+
+	if (elf_file__open(fd, path, &elf, NULL))
+		return false;
+	is = elf_file__is_program(elf) && !elf_file__is_static(elf) &&
+	     !elf_file__for_each_further_symbol(elf, end_at_first, NULL);
+	elf_file__free(elf);
+	return is;
+}
+
+const char *hidden_allocator__find(int fd, const char *path)
+{
+	_cleanup_(free_ptr) char *bytes = NULL;
+	const char *found = NULL;
+	size_t kept = 0;
+
+	if (!is_stripped_program(fd, path))
+		return NULL;
+	bytes = malloc(OVERLAP + CHUNK_BYTES);
+	for (off_t at = 0; bytes && !found && at < MAX_BYTES;) {
+		ssize_t n = pread(fd, bytes + kept, CHUNK_BYTES, at);
+
+		if (n <= 0)
+			break;
+		at += n;
+		kept += n;
+		found = find_sign(bytes, kept);
+		/* A text may lie across the border. */
+		if (kept > OVERLAP) {
+			memmove(bytes, bytes + kept - OVERLAP, OVERLAP);
+			kept = OVERLAP;
+		}
+	}
+	return found;
+}
