@@ -276,6 +276,32 @@ static const char *stub_name(struct code_map *map, __u64 vaddr)
 	return NULL;
 }
 
+/* The first symbol at or behind @vaddr; n_symbols: none. */
+static size_t first_symbol(const struct code_map *map, __u64 vaddr)
+{
+	size_t low = 0, high = map->n_symbols;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (map->symbols[middle].value < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A function, and no stub: the first one of a section has call frame information that begins there, too. */
+static bool is_function(struct code_map *map, __u64 vaddr)
+{
+	size_t at = first_symbol(map, vaddr);
+
+	if (!is_entry(map, vaddr))
+		return false;
+	return (at < map->n_symbols && map->symbols[at].value == vaddr) || !stub_name(map, vaddr);
+}
+
 bool code_map__function(struct code_map *map, __u64 vaddr, __u64 *entry)
 {
 	size_t at = find_start(map, vaddr);
@@ -301,7 +327,7 @@ bool code_map__call(struct code_map *map, __u64 vaddr, struct code_target *out)
 		if (insn.class != DISASM_CALL || !insn.has_target)
 			continue;
 		*out = (struct code_target){ .entry = insn.target };
-		if (is_entry(map, insn.target))
+		if (is_function(map, insn.target))
 			return true;
 		*out = (struct code_target){ .name = stub_name(map, insn.target) };
 		return out->name;
@@ -320,22 +346,6 @@ bool code_map__exported(const struct code_map *map, const char *name, __u64 *ent
 		return false;
 	*entry = found->value;
 	return true;
-}
-
-/* The first symbol at or behind @value. */
-static size_t first_symbol(const struct code_map *map, __u64 value)
-{
-	size_t low = 0, high = map->n_symbols;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->symbols[middle].value < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 bool code_map__is_named(const struct code_map *map, __u64 entry, const char *name)
@@ -391,7 +401,7 @@ static enum flow_step see_insn(const struct disasm_insn *insn, void *arg)
 	}
 	if (insn->target - exits->lo < exits->hi - exits->lo)
 		return FLOW_FOLLOW;
-	if (is_entry(map, insn->target)) {
+	if (is_function(map, insn->target)) {
 		add_exit(exits, insn, (struct code_target){ .entry = insn->target });
 		return FLOW_PASS;
 	}
