@@ -13,7 +13,11 @@
  */
 #include <stdlib.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static int n;
 

@@ -9,7 +9,11 @@
 #include <cstdlib>
 #include <new>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static int n;
 
