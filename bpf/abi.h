@@ -384,7 +384,7 @@ struct ap_blocks {
 	__u64 slots[AP_SLOTS];
 	__u32 histograms; /* index of a struct ap_histograms that has the rest, plus 1, or 0 */
 	__u32 pad;	  /* 0 */
-	/* Of calls, allocations, frees and temporary; only with sampling: else the records are shorter. */
+	/* Estimates for calls, allocations, frees and temporary. Without sampling a record ends before them. */
 	struct ap_estimate of_calls, of_allocations, of_frees, of_temporary;
 };
 

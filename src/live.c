@@ -298,8 +298,8 @@ static int purge(struct live *live)
 }
 
 /*
- * All that is known of spaces that have ended goes into the profile. What their processes sent comes before the
- * news of their end, so it has been read; of the stacks among it some may still have to be unwound.
+ * Moves what is known of address spaces that have ended into the profile. Their processes sent their stacks before
+ * the record of their exit, so these were read; some of them may still have to be unwound.
  */
 static int retire(struct live *live, struct collector *collector)
 {

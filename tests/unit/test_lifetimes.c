@@ -5,7 +5,7 @@
 #include "profile.h"
 #include "timeline.h"
 
-/* All that is in it, which is taken out. */
+/* Entries that were taken out of a struct lifetimes. */
 struct taken {
 	struct ap_lifetime_key keys[32];
 	struct ap_lifetime sums[32];
