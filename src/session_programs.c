@@ -8,6 +8,7 @@
 #include <sys/sysinfo.h>
 
 #include "allocprof.skel.h"
+#include "cleanup.h"
 #include "error.h"
 #include "sampling.h"
 #include "uprobe_multi.h"
@@ -110,9 +111,6 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.free_records, 0, options->live && options->stacks);
 	set_size(skeleton->maps.free_histograms, 0, options->live && options->stacks);
 	set_size(skeleton->maps.index_tables, 0, options->live && options->stacks);
-	if (!options->sample_bytes)
-		bpf_map__set_value_size(bpf_map__inner_map(skeleton->maps.records),
-					AP_BLOCKS_BYTES);
 	set_size(skeleton->maps.threads, limits->threads, options->live);
 	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
 	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);
@@ -191,6 +189,21 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 					      ATTACH_TYPE_UPROBE_SESSION);
 }
 
+/*
+ * Without sampling records are shorter. The programs learn it from a map of records, *@fd, which the caller closes
+ * when they are loaded: bpf_map__set_value_size() of libbpf 1.5 crashes on what bpf_map__inner_map() returns.
+ */
+static int set_record_size(struct session *session, int *fd)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+
+	if (!session->options.live || session->options.sample_bytes)
+		return 0;
+	*fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "record_chunk", sizeof(__u32), AP_BLOCKS_BYTES,
+			     AP_CHUNK, &options);
+	return *fd < 0 ? *fd : bpf_map__set_inner_map_fd(session->skeleton->maps.records, *fd);
+}
+
 static int refused(const struct session *session, int err, struct error *error)
 {
 	return error__set(error, err,
@@ -202,6 +215,7 @@ static int refused(const struct session *session, int err, struct error *error)
 int session__load_programs(struct session *session, struct error *error)
 {
 	struct allocprof_bpf *skeleton;
+	_cleanup_(close_fd) int record_fd = -1;
 	int n_cpus = libbpf_num_possible_cpus();
 	int err;
 
@@ -215,6 +229,9 @@ int session__load_programs(struct session *session, struct error *error)
 				  strerror(errno));
 	session->skeleton = skeleton;
 	configure(session, n_cpus);
+	err = set_record_size(session, &record_fd);
+	if (err)
+		return refused(session, err, error);
 	if (session->multi)
 		choose_attach_types(skeleton);
 	err = allocprof_bpf__load(skeleton);
