@@ -682,7 +682,7 @@ int unknown_call(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Of an allocator whose freeing functions may end in jumps to each other: the hit is classified first. */
+/* Classifies the hit first: this allocator's freeing functions may jump to each other. */
 SEC("uprobe")
 int live_free_described(struct pt_regs *ctx)
 {

@@ -65,8 +65,9 @@ static __always_inline bool sp__is_on_signal_stack(__u64 sp)
 }
 
 /*
- * What is not further up the stack than @sp was left by a longjmp. A handler's stack of its own may lie anywhere:
- * calls on the other stack are under way while the handler runs, and its own are left when it does not.
+ * Drops calls that a longjmp left: those not further up the stack than @sp. A signal stack may lie anywhere: while
+ * its handler runs, calls on the thread's own stack are under way; when it does not, calls on the signal stack are
+ * left.
  */
 static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64 sp)
 {

@@ -111,7 +111,7 @@ static bool is_header(const __u8 *data)
 static const __u8 *find_table(Elf *elf, size_t *size, __u64 *vaddr)
 {
 	static const char *const names[] = { ".gopclntab", NULL };
-	/* Of position-independent programs ld puts it among other data. */
+	/* ld puts the table among other data in position-independent programs. */
 	static const char *const among[] = { ".data.rel.ro.gopclntab", ".data.rel.ro", NULL };
 	GElf_Shdr header;
 	Elf_Scn *section = find_section(elf, names, &header);

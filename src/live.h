@@ -82,7 +82,7 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 __u64 live__epoch_ns(const struct live *live);
 
 struct live_memory {
-	/* Of the kernel, at the most. */
+	/* The kernel's memory, at the most. */
 	__u64 block_bytes;  /* for the tables of live blocks */
 	__u64 record_bytes; /* for the records of their stacks */
 	__u64 entries;	    /* blocks in the tables then, as often as it was looked */

@@ -32,7 +32,7 @@
 /* A file that was changed no longer ago may be changed again in the same tick of its clock. */
 #define SETTLED_NS 2000000000ULL
 
-/* Of the names of files that are being written. */
+/* Files that are being written have names that begin so. */
 #define NEW_PREFIX ".new-"
 
 #define MAKER_BYTES 48
@@ -489,7 +489,7 @@ void table_cache__put(struct table_cache *cache, const struct table_key *key, in
 	header.checksum = checksum(&header, parts);
 	file_name(key, name);
 	snprintf(new_name, sizeof(new_name), NEW_PREFIX "%d", getpid());
-	/* Of one that ended meanwhile. */
+	/* A process that ended while it wrote may have left its file. */
 	(void)unlinkat(cache->directory, new_name, 0);
 	new = openat(cache->directory, new_name,
 		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -135,7 +135,7 @@ static bool is_reached(struct finder *finder, const struct function *function,
 	if (to->module) {
 		if (is_same(function, to))
 			return true;
-		/* Of several that export the name it may be any. */
+		/* Where several modules export the name, the linker may have chosen any. */
 		map = finder->maps[to->module - 1];
 		return !function->module && function->name && map &&
 		       code_map__exported(map, function->name, &entry) && entry == to->entry;
