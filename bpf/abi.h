@@ -111,6 +111,8 @@ struct ap_config {
 	__u32 starts_closed;	/* 1: a process's window opens when it calls a function */
 	__u32 within;		/* 1: only calls with a function on their stack count */
 	__u32 regions;		/* 1: calls are counted by the regions that they are in */
+	__u32 finds_unprobed;	/* 1: programs that hit no probe are looked at when they end */
+	__u32 pad;		/* 0 */
 	/* Sampling by bytes (docs/sampling.md); made by sampling__configure(). */
 	__u32 sample;		    /* 1: only sampled calls are followed */
 	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */
@@ -289,6 +291,7 @@ enum ap_stat {
 			     * note of the tail call found no room */
 	AP_STAT_RECORDS_LOST, /* process and module records that found no room in the ring buffer */
 	AP_STAT_PROCESSES_LOST, /* processes that could not be followed: the set was full */
+	AP_STAT_UNPROBED,	/* programs that took memory from the kernel and hit no probe */
 	AP_STAT_UNDECIDED,	/* calls whose stack ends before it tells whether they are within */
 	AP_STAT_NOT_SAMPLED,	/* calls of recorded functions that sampling passed by */
 	AP_STAT_LOST,		/* the first of AP_LOST_REASONS counters */
@@ -520,6 +523,7 @@ enum ap_record_type {
 	AP_RECORD_DUMP,
 	AP_RECORD_GROW,	    /* records or tables are running full; only the type */
 	AP_RECORD_LIFETIME, /* one block whose epochs found no room in the map */
+	AP_RECORD_UNPROBED,
 };
 
 enum ap_process_event {
@@ -597,6 +601,14 @@ struct ap_lifetime_record {
 	__u32 weight; /* blocks that it stands for; 1 without sampling */
 	struct ap_lifetime_key key;
 	__u64 size_bytes;
+};
+
+/* A program that took memory from the kernel although it hit no probe: nobody knows its allocator. */
+struct ap_unprobed_record {
+	__u32 type;
+	__u32 pid;	  /* in the PID namespace of allocprof */
+	__u64 size_bytes; /* of private, writable memory, without what the program began with */
+	char comm[AP_COMM_LEN];
 };
 
 _Static_assert(sizeof(struct ap_block_key) == 16, "keys have no padding");

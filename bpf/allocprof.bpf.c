@@ -12,6 +12,7 @@
 #include "regions.bpf.h"
 #include "sample.bpf.h"
 #include "stack.bpf.h"
+#include "unprobed.bpf.h"
 #include "within.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -40,7 +41,7 @@ static __always_inline void count_hit(const struct hit *hit)
 SEC("uprobe")
 int count_call(struct pt_regs *ctx)
 {
-	struct process *process = process__current();
+	struct process *process = process__hit();
 	struct hit hit;
 
 	if (!process)
@@ -370,7 +371,7 @@ SEC("uprobe")
 int record_call(struct pt_regs *ctx)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
-	struct process *process = process__current();
+	struct process *process = process__hit();
 	struct scratch *scratch;
 	struct hit hit;
 
@@ -570,7 +571,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 /* An allocating function is entered; whether its return is to be seen. */
 static __always_inline bool live__enter(struct pt_regs *ctx)
 {
-	struct process *process = process__current();
+	struct process *process = process__hit();
 
 	if (!process || LOAD(live.stopped))
 		return false;
@@ -662,7 +663,7 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 SEC("uprobe")
 int unknown_call(struct pt_regs *ctx)
 {
-	struct process *process = process__current();
+	struct process *process = process__hit();
 	__u32 index = bpf_get_attach_cookie(ctx);
 	struct ap_site_counts *sum;
 	struct ap_site *site;
@@ -686,7 +687,7 @@ int unknown_call(struct pt_regs *ctx)
 SEC("uprobe")
 int live_free_described(struct pt_regs *ctx)
 {
-	struct process *process = process__current();
+	struct process *process = process__hit();
 
 	if (!process || LOAD(live.stopped))
 		return 0;
@@ -697,7 +698,7 @@ int live_free_described(struct pt_regs *ctx)
 SEC("uprobe")
 int live_free(struct pt_regs *ctx)
 {
-	struct process *process = process__current();
+	struct process *process = process__hit();
 
 	if (!process || LOAD(live.stopped))
 		return 0;

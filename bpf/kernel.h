@@ -54,6 +54,8 @@ struct uprobes_state {
 struct mm_struct {
 	mm_context_t context;
 	unsigned long exec_vm;
+	unsigned long data_vm;
+	unsigned long start_brk, brk;
 	struct uprobes_state uprobes_state;
 };
 

@@ -30,6 +30,11 @@ struct process {
 	__u32 sharers;	/* processes that share this one's */
 	__u32 inherits; /* 1: forked, it has copies of blocks that another space was given */
 	__s64 live_bytes, live_blocks; /* part of the run's that go when it ends */
+	/* In unprobed.bpf.h: */
+	__u32 is_hit; /* 1: the image, or the one that it was forked from, has hit a probe */
+	__u32 pad2;
+	__u64 first_data_pages, first_brk_bytes; /* memory that the image began with */
+	__u64 taken_bytes;			 /* when its last thread gave its memory up */
 };
 
 struct {
@@ -61,6 +66,10 @@ static __always_inline __u64 live__generation(void);
 
 /* In hit.bpf.h: */
 static __always_inline void hit__end_thread(__u64 thread);
+
+/* In unprobed.bpf.h: */
+static __always_inline void unprobed__begin(struct process *process, struct task_struct *task);
+static __always_inline void unprobed__end(const struct process *process, struct task_struct *task);
 
 /* With regions, regions.bpf.h: */
 static __always_inline bool regions__are_active(void);
@@ -122,6 +131,9 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	};
 	__u32 tgid = task->tgid;
 
+	unprobed__begin(&process, task);
+	/* It has its parent's allocator, if not its very memory. */
+	process.is_hit = shares || (parent && parent->is_hit);
 	if (config.live && parent)
 		live__fork(&process, parent, parent_tgid, shares);
 	else if (config.live)
@@ -186,6 +198,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	process->generation = 0;
 	process->exec_pages = 0;
 	process->closed = config.starts_closed;
+	process->is_hit = 0;
+	unprobed__begin(process, task);
 	if (process->state == PROCESS_WAITING) {
 		process->state = PROCESS_COUNTED;
 		__sync_fetch_and_add(&processes_seen, 1);
@@ -220,8 +234,10 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	if (config.live)
 		ended_space = live__end_image(&ended);
-	if (ended.state == PROCESS_COUNTED)
-		process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
+	if (ended.state != PROCESS_COUNTED)
+		return 0;
+	unprobed__end(&ended, task);
+	process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 	return 0;
 }
 
@@ -256,6 +272,16 @@ static __always_inline struct process *process__current(void)
 
 	if (!process || process->state != PROCESS_COUNTED)
 		return NULL;
+	return process;
+}
+
+/* The same, at a probe of an allocator. */
+static __always_inline struct process *process__hit(void)
+{
+	struct process *process = process__current();
+
+	if (process && !process->is_hit)
+		process->is_hit = 1;
 	return process;
 }
 

@@ -93,6 +93,7 @@ bool completeness__has_all_calls(const struct profile *profile)
 
 	return !profile__ledger(profile, "lost") && !(unprobed && *unprobed) &&
 	       !profile__meta(profile, "unknown_functions") &&
+	       !profile__meta(profile, "unprobed_programs") &&
 	       !profile__meta(profile, "processes_unfollowed") &&
 	       !profile__meta(profile, "counters_unread") && profile__ledger_adds_up(profile);
 }
@@ -123,22 +124,34 @@ static bool report_unprobed(const struct profile *profile, const struct telling 
 	return true;
 }
 
-static bool report_unknown(const struct profile *profile, const struct telling *telling)
+/* A sentence for each line of @key. */
+static bool report_lines(const struct profile *profile, const struct telling *telling,
+			 const char *key, const char *sentence)
 {
-	const char *lines = profile__meta(profile, "unknown_functions");
+	const char *lines = profile__meta(profile, key);
 	bool lacks = false;
 
 	while (lines && *lines) {
 		size_t len = strcspn(lines, "\n");
 
-		say(telling,
-		    "calls of a function of an allocator that is not known are not counted: %.*s; "
-		    "this profile is not complete",
+		say(telling, "%s: %.*s; this profile is not complete", sentence,
 		    len < 1024 ? (int)len : 1024, lines);
 		lacks = true;
 		lines += len + (lines[len] == '\n');
 	}
 	return lacks;
+}
+
+static bool report_unknown(const struct profile *profile, const struct telling *telling)
+{
+	bool lacks = report_lines(
+		profile, telling, "unknown_functions",
+		"calls of a function of an allocator that is not known are not counted");
+
+	return report_lines(profile, telling, "unprobed_programs",
+			    "a program took memory from the kernel and called no function that is "
+			    "probed") ||
+	       lacks;
 }
 
 static bool report_unfollowed(const struct profile *profile, const struct telling *telling)

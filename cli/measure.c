@@ -26,6 +26,7 @@
 #include "reasons.h"
 #include "stat_regions.h"
 #include "window_options.h"
+#include "unprobed.h"
 
 static int parse_pid(struct measure *measure, const char *text, struct error *error)
 {
@@ -428,6 +429,24 @@ static void report_unknown(const struct session *session, const struct probed_al
 	}
 }
 
+static void report_unprobed(const struct session_results *results)
+{
+	__u64 told = 0;
+
+	for (size_t i = 0; i < results->n_unprobed; i++) {
+		const struct unprobed_program *program = &results->unprobed[i];
+
+		message__print("not complete: " UNPROBED_PROGRAM,
+			       number__count(program->processes).text,
+			       program->processes == 1 ? "" : "es", program->name, program->pid,
+			       number__count(program->size_bytes).text);
+		told += program->processes;
+	}
+	if (results->processes_unprobed > told)
+		message__print("not complete: " UNPROBED_OTHERS,
+			       number__count(results->processes_unprobed - told).text);
+}
+
 void measure__report_gaps(const struct session *session, const struct session_results *results)
 {
 	const struct probed_allocator *allocators;
@@ -460,6 +479,7 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	if (results->processes_unfollowed)
 		message__print("not complete: %s processes could not be followed",
 			       number__count(results->processes_unfollowed).text);
+	report_unprobed(results);
 	if (results->relabelled)
 		message__print(
 			"not exact: %s calls are counted under the function that they led to",

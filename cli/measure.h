@@ -108,6 +108,14 @@ void measure_surroundings__release(struct measure_surroundings *surroundings);
 	"%s exports %s, which is not known: %s call%s of it %s not counted (--ignore=%s where it " \
 	"hands out no memory)"
 
+/* A program, processes of it, the first's id, bytes, its name. */
+#define UNPROBED_PROGRAM                                                                            \
+	"%s process%s of the program %s (%u) took %s bytes from the kernel and called no function " \
+	"that is probed: its allocator is not known"
+
+#define UNPROBED_OTHERS                                                                            \
+	"%s other processes took memory from the kernel and called no function that is probed"
+
 /* Says on stderr what keeps the results from being complete, and which process goes on. */
 void measure__report_gaps(const struct session *session, const struct session_results *results);
 

@@ -15,6 +15,7 @@
 #include "stat_figures.h"
 #include "stat_print.h"
 #include "stat_regions.h"
+#include "unprobed.h"
 
 static void print_unknown(const struct session *session, const struct probed_allocator *entry,
 			  FILE *to)
@@ -30,6 +31,24 @@ static void print_unknown(const struct session *session, const struct probed_all
 					     calls == 1 ? "" : "s", calls == 1 ? "is" : "are",
 					     allocator->unknown[i].name);
 	}
+}
+
+static void print_unprobed(const struct session_results *results, FILE *to)
+{
+	__u64 told = 0;
+
+	for (size_t i = 0; i < results->n_unprobed; i++) {
+		const struct unprobed_program *program = &results->unprobed[i];
+
+		stat_print__sentence(to, "not complete: " UNPROBED_PROGRAM,
+				     number__count(program->processes).text,
+				     program->processes == 1 ? "" : "es", program->name,
+				     program->pid, number__count(program->size_bytes).text);
+		told += program->processes;
+	}
+	if (results->processes_unprobed > told)
+		stat_print__sentence(to, "not complete: " UNPROBED_OTHERS,
+				     number__count(results->processes_unprobed - told).text);
 }
 
 static void print_completeness(const struct session *session, const struct session_results *results,
@@ -54,6 +73,7 @@ static void print_completeness(const struct session *session, const struct sessi
 	if (results->processes_unfollowed)
 		stat_print__sentence(to, "not complete: %s processes could not be followed",
 				     number__count(results->processes_unfollowed).text);
+	print_unprobed(results, to);
 	if (results->relabelled)
 		stat_print__sentence(
 			to, "not exact: %s calls are counted under the function that they led to",
@@ -222,6 +242,23 @@ static json_object *json_allocators(const struct session *session)
 	return allocators;
 }
 
+static json_object *json_unprobed(const struct session_results *results)
+{
+	json_object *programs = json_object_new_array();
+
+	for (size_t i = 0; i < results->n_unprobed; i++) {
+		const struct unprobed_program *program = &results->unprobed[i];
+		json_object *entry = json_object_new_object();
+
+		add(entry, "name", json__string(program->name));
+		add(entry, "pid", count_of(program->pid));
+		add(entry, "processes", count_of(program->processes));
+		add(entry, "bytes", count_of(program->size_bytes));
+		json_object_array_add(programs, entry);
+	}
+	return programs;
+}
+
 static json_object *json_command(const struct measure *measure)
 {
 	json_object *command;
@@ -328,6 +365,8 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add(root, "mappings_lost", count_of(results->mappings_lost));
 	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
 	add(root, "counters_unread", count_of(results->counters_unread));
+	add(root, "processes_unprobed", count_of(results->processes_unprobed));
+	add(root, "unprobed_programs", json_unprobed(results));
 	add(root, "allocators", json_allocators(session));
 	if (results->python_arenas)
 		add(root, "python_arenas", json__string(results->python_arenas));

@@ -2,6 +2,7 @@
 #include "kernel.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -76,6 +77,35 @@ static bool fentry_works(const char *function)
 	return program >= 0;
 }
 
+/* Parameters of the programs at that tracepoint, 0 where the kernel has it not. */
+static int tracepoint_parameters(const struct btf *btf, const char *name)
+{
+	char type_name[64];
+	const struct btf_type *type;
+	int id;
+
+	snprintf(type_name, sizeof(type_name), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
+	type = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	type = type ? btf__type_by_id(btf, type->type) : NULL;
+	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
+	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : 0;
+}
+
+/* The exit's was moved to where the process has its memory when it got its second parameter. */
+static bool exit_tracepoints_show_memory(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool show;
+
+	if (libbpf_get_error(btf))
+		return false;
+	show = tracepoint_parameters(btf, "sched_process_exit") >= 2 &&
+	       tracepoint_parameters(btf, "sched_prepare_exec") >= 1;
+	btf__free(btf);
+	return show;
+}
+
 void kernel__probe(struct kernel *kernel)
 {
 	struct utsname uts;
@@ -93,6 +123,9 @@ void kernel__probe(struct kernel *kernel)
 	kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
 	kernel->uprobe_session = uprobe_session__supported();
 	kernel->mapping_hook = kernel->btf && fentry_works("perf_event_mmap");
+	kernel->exit_tracepoints = kernel->btf && exit_tracepoints_show_memory();
+	kernel->exit_hook = kernel->mapping_hook && !kernel->exit_tracepoints &&
+			    fentry_works("exit_mm_release") && fentry_works("exec_mm_release");
 }
 
 int kernel__require(const struct kernel *kernel, struct error *error)

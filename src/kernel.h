@@ -16,6 +16,9 @@ struct kernel {
 	bool uprobe_multi;		/* one link for all probes, 6.6 */
 	bool uprobe_session;		/* entry and return in one program, 6.13 */
 	bool mapping_hook;		/* a program can be run where code is mapped: fentry */
+	/* Tracepoints show a process with its memory before it exits and before it executes another program, 6.16; */
+	bool exit_tracepoints;
+	bool exit_hook;	       /* else fentry programs can be run there */
 	bool uprobe_multi_pid; /* its pid filter takes all threads of the process, 6.10 and stable */
 };
 

@@ -25,17 +25,25 @@
 #include "mapped_file.h"
 #include "mapping_events.h"
 #include "translator.h"
+#include "unprobed.h"
 
 #define GO_HAS_NO_MALLOC                                                                             \
 	"which has no malloc: Go's runtime allocates memory itself, and Go's package runtime/pprof " \
 	"profiles that"
 
-/* A file as a mapping event names it. */
+/* A static program without an allocator that has a name. It may need none. */
+struct opaque {
+	struct probed_allocator entry; /* as it is listed if it turns out to need one */
+	__u32 pid;		       /* that mapped it first */
+};
+
 struct probes {
 	struct probes_options options;
 	struct probed_allocator *list;
 	size_t n_list;
 	__u32 n_sites;
+	struct opaque *opaque;
+	size_t n_opaque;
 	/* Files of mapping events that were looked at, so that each is opened once. */
 	struct file_identity *seen;
 	size_t n_seen;
@@ -80,6 +88,11 @@ void probes__free(struct probes *probes)
 		free(probes->list[i].path);
 		free(probes->list[i].build_id);
 	}
+	for (size_t i = 0; i < probes->n_opaque; i++) {
+		free(probes->opaque[i].entry.path);
+		free(probes->opaque[i].entry.build_id);
+	}
+	free(probes->opaque);
 	free(probes->list);
 	free(probes->seen);
 	hash_table__release(&probes->seen_index);
@@ -336,19 +349,13 @@ static const struct probed_allocator *find_file(const struct probes *probes, con
 	return NULL;
 }
 
-/* Lists a file whose allocator is not probed, and why. */
-static void add_unprobed(struct probes *probes, int fd, const char *path, const char *gap)
+/* A file whose allocator is not probed, and why; false without memory. */
+static bool make_unprobed(int fd, const char *path, const char *gap, struct probed_allocator *entry)
 {
-	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
-	struct probed_allocator *entry;
 	struct stat st;
 
-	if (!list)
-		return;
-	probes->list = list;
 	if (fstat(fd, &st))
-		return;
-	entry = &list[probes->n_list];
+		return false;
 	*entry = (struct probed_allocator){
 		.path = strdup(path),
 		.build_id = strdup(""),
@@ -356,12 +363,23 @@ static void add_unprobed(struct probes *probes, int fd, const char *path, const 
 		.inode = st.st_ino,
 	};
 	snprintf(entry->gap, sizeof(entry->gap), "%s", gap);
-	if (entry->path && entry->build_id) {
-		probes->n_list++;
-		return;
-	}
+	if (entry->path && entry->build_id)
+		return true;
 	free(entry->path);
 	free(entry->build_id);
+	return false;
+}
+
+/* Lists it. */
+static void add_unprobed(struct probes *probes, int fd, const char *path, const char *gap)
+{
+	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+
+	if (!list)
+		return;
+	probes->list = list;
+	if (make_unprobed(fd, path, gap, &list[probes->n_list]))
+		probes->n_list++;
 }
 
 static void note_hidden(struct probes *probes, int fd, const char *path)
@@ -446,12 +464,60 @@ static bool is_opaque_program(int fd, const char *path, bool *is_go)
 	return is_opaque;
 }
 
-static void add_opaque_program(struct probes *probes, int fd, const char *path, bool is_go)
+#define HAS_NO_NAMED_MALLOC                                                                        \
+	"not probed: a static executable without a malloc that can be found by name"
+
+static void keep_opaque_program(struct probes *probes, int fd, const char *path, __u32 pid)
 {
-	add_unprobed(probes, fd, path,
-		     is_go ? "not probed: a Go program, " GO_HAS_NO_MALLOC
-			   : "not probed: a static executable without a malloc that can be found "
-			     "by name");
+	struct opaque *opaque = realloc(probes->opaque, (probes->n_opaque + 1) * sizeof(*opaque));
+
+	if (!opaque)
+		return;
+	probes->opaque = opaque;
+	opaque[probes->n_opaque].pid = pid;
+	if (make_unprobed(fd, path, HAS_NO_NAMED_MALLOC, &opaque[probes->n_opaque].entry))
+		probes->n_opaque++;
+}
+
+/* Go's runtime allocates in each of its programs; others may need no memory. */
+static void add_opaque_program(struct probes *probes, int fd, const struct mapping_event *event,
+			       bool is_go)
+{
+	if (is_go)
+		add_unprobed(probes, fd, event->path,
+			     "not probed: a Go program, " GO_HAS_NO_MALLOC);
+	else if (probes->options.finds_unprobed)
+		keep_opaque_program(probes, fd, event->path, event->pid);
+	else
+		add_unprobed(probes, fd, event->path, HAS_NO_NAMED_MALLOC);
+}
+
+/* The kernel's name of a program is what its file is called, cut, unless it has called itself something else. */
+static bool is_of(const struct unprobed_program *program, const struct opaque *opaque)
+{
+	const char *slash = strrchr(opaque->entry.path, '/');
+	const char *name = slash ? slash + 1 : opaque->entry.path;
+
+	return program->pid == opaque->pid || !strncmp(program->name, name, AP_COMM_LEN - 1);
+}
+
+void probes__blame(struct probes *probes, const struct unprobed_program *program)
+{
+	for (size_t i = 0; i < probes->n_opaque;) {
+		struct opaque *opaque = &probes->opaque[i];
+		struct probed_allocator *list;
+
+		if (!is_of(program, opaque)) {
+			i++;
+			continue;
+		}
+		list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+		if (!list)
+			return;
+		probes->list = list;
+		list[probes->n_list++] = opaque->entry;
+		*opaque = probes->opaque[--probes->n_opaque];
+	}
 }
 
 static int add_path(struct probes *probes, const char *path, struct error *error)
@@ -746,7 +812,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	note_seen(probes, &mapped.identity);
 	err = add_file(probes, fd, event->path, &error);
 	if (err == -ENOENT && is_opaque_program(fd, event->path, &is_go))
-		add_opaque_program(probes, fd, event->path, is_go);
+		add_opaque_program(probes, fd, event, is_go);
 	else if (!err && probes->n_list > n_before)
 		snprintf(probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
 			 "met only when process %u had mapped it already: calls before that are "

@@ -65,6 +65,7 @@ struct probes_options {
 	void (*use_file)(int fd, const char *path, void *context);
 	void *context;
 	struct file_asker asker;
+	bool finds_unprobed; /* what becomes of programs without an allocator is told by probes__blame() */
 	__u32 functions; /* mask of enum ap_function that are reported; others are probed only where
 			    * they decide what is internal */
 };
@@ -101,6 +102,11 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error);
  */
 struct mapping_event;
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event);
+
+/* @program took memory although it hit no probe: where it is a file that was noticed to have no allocator, that
+ * file is listed with its gap. */
+struct unprobed_program;
+void probes__blame(struct probes *probes, const struct unprobed_program *program);
 
 /* Whether the site is probed: its calls are reported, or its hits say whether another's are calls. */
 struct site;

@@ -153,13 +153,21 @@ static enum rule rule_of(const char *key)
 		const char *key;
 		enum rule rule;
 	} rules[] = {
-		{ "elapsed_seconds", RULE_SECONDS }, { "exit_status", RULE_FAILURE },
-		{ "allocators", RULE_LINES },	     { "unprobed_allocators", RULE_LINES },
-		{ "unknown_functions", RULE_LINES }, { "no_unwind_table", RULE_LINES },
-		{ "python_arenas", RULE_LINES },     { "processes_unfollowed", RULE_SUM },
-		{ "counters_unread", RULE_SUM },     { "epoch_ns", RULE_MOST },
-		{ "peak_bytes", RULE_MOST },	     { "kernel_bytes", RULE_MOST },
-		{ "max_live", RULE_LEAST },	     { "max_records", RULE_LEAST },
+		{ "elapsed_seconds", RULE_SECONDS },
+		{ "exit_status", RULE_FAILURE },
+		{ "allocators", RULE_LINES },
+		{ "unprobed_allocators", RULE_LINES },
+		{ "unprobed_programs", RULE_LINES },
+		{ "unknown_functions", RULE_LINES },
+		{ "no_unwind_table", RULE_LINES },
+		{ "python_arenas", RULE_LINES },
+		{ "processes_unfollowed", RULE_SUM },
+		{ "counters_unread", RULE_SUM },
+		{ "epoch_ns", RULE_MOST },
+		{ "peak_bytes", RULE_MOST },
+		{ "kernel_bytes", RULE_MOST },
+		{ "max_live", RULE_LEAST },
+		{ "max_records", RULE_LEAST },
 		{ "window_opened", RULE_LEAST },
 	};
 

@@ -49,6 +49,8 @@ static int handle_record(void *context, void *record, size_t size)
 	struct session *session = context;
 	int err = collector__handle_record(session->collector, record, size);
 
+	if (!err)
+		err = session__handle_unprobed(session, record, size);
 	return err || !session->live ? err : live__handle_record(session->live, record, size);
 }
 
@@ -76,7 +78,7 @@ static int attach_tracepoints(struct session *session, struct error *error)
 	if (bpf_program__autoload(skeleton->progs.on_map))
 		skeleton->links.on_map = bpf_program__attach(skeleton->progs.on_map);
 	skeleton->bss->on_map_is_attached = skeleton->links.on_map != NULL;
-	return 0;
+	return session__attach_unprobed(session, error);
 }
 
 static void handle_mapping(const struct mapping_event *event, void *context)
@@ -452,6 +454,7 @@ static int new_probes(struct session *session, pid_t pid)
 				    : NULL,
 		.context = session,
 		.asker = { identify_file, session },
+		.finds_unprobed = session__finds_unprobed(session),
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;
 
@@ -758,6 +761,7 @@ int session__finish(struct session *session, struct error *error)
 	if (!session->target.end_ns)
 		session->target.end_ns = session__clock_ns(CLOCK_MONOTONIC);
 	err = end_window(session);
+	session__look_for_unprobed(session);
 	session->processes_left = session__count_followed(session);
 	probes__detach(session->probes);
 	gate__detach(session->gate);
@@ -765,6 +769,8 @@ int session__finish(struct session *session, struct error *error)
 	collector__finish_tables(session->collector);
 	if (!err)
 		err = session__read_events(session);
+	for (size_t i = 0; i < session->unprobed.n; i++)
+		probes__blame(session->probes, &session->unprobed.list[i]);
 	if (!err && session->regions)
 		regions__collect(session->regions);
 	if (!err)
@@ -1048,6 +1054,9 @@ void session__results(const struct session *session, struct session_results *res
 					recursion_misses(session, skeleton->progs.on_fork) +
 					recursion_misses(session, skeleton->progs.on_exec);
 	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
+	results->unprobed = session->unprobed.list;
+	results->n_unprobed = session->unprobed.n;
+	results->processes_unprobed = stat_sum(session, AP_STAT_UNPROBED);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
 	results->mappings_lost =
 		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
@@ -1059,7 +1068,7 @@ void session__results(const struct session *session, struct session_results *res
 	results->counters_unread =
 		session->unread_at_end + session->counters->unread - unread_before;
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost ||
-	    results->counters_unread)
+	    results->counters_unread || results->processes_unprobed)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->is_attached = !target->launched;
@@ -1124,6 +1133,7 @@ void session__close(struct session *session)
 	collector__free(session->collector);
 	live__free(session->live);
 	free(session->counters);
+	unprobed__release(&session->unprobed);
 	allocprof_bpf__destroy(session->late);
 	allocprof_bpf__destroy(session->skeleton);
 	target__close(&session->target);

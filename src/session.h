@@ -127,7 +127,12 @@ struct session_results {
 	__u64 counters_unread; /* the kernel did not let them be read: numbers may be too small */
 	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
 	__u64 records_lost;	    /* processes or files without a name */
-	__u64 relabelled;	    /* calls counted under the function they tail-called */
+	/* That took memory from the kernel and called no function that is probed: their programs, the
+	 * session's, of which some may be missing. */
+	__u64 processes_unprobed;
+	const struct unprobed_program *unprobed;
+	size_t n_unprobed;
+	__u64 relabelled; /* calls counted under the function they tail-called */
 	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	/* Hits that were held up until user space had made what they needed, and how long all together. */

@@ -222,6 +222,7 @@ void session__forget(struct session *session)
 	session->forgotten_events +=
 		known > session->events_at_cut ? known : session->events_at_cut;
 	session->forgotten = session->at_cut;
+	unprobed__release(&session->unprobed);
 	collector__forget(session->collector);
 	session->since_ns = session->cut_ns;
 	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);

@@ -10,6 +10,7 @@
 #include "mapping_events.h"
 #include "session.h"
 #include "target.h"
+#include "unprobed.h"
 
 struct allocprof_bpf;
 struct bpf_program;
@@ -48,6 +49,7 @@ struct session {
 	struct live *live;   /* NULL without */
 	struct gate *gate;   /* NULL: all of the run is measured */
 	struct cpython *cpython;
+	struct unprobed unprobed;
 	struct regions *regions; /* NULL: they are not looked for */
 	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */
 	struct target target;
@@ -102,5 +104,14 @@ __u64 session__count_lost(const struct session *session, enum ap_lost reason);
 /* In the child. -EAGAIN with live: something happened meanwhile. */
 int session__collect_snapshot(struct session *session);
 __u64 session__count_followed(const struct session *session);
+
+/* session_unprobed.c: programs that took memory and hit no probe. Whether the kernel lets them be found, and
+ * enough is probed. */
+bool session__finds_unprobed(const struct session *session);
+void session__choose_unprobed(struct session *session);
+int session__attach_unprobed(struct session *session, struct error *error);
+/* While probes are set: those that go on. */
+void session__look_for_unprobed(struct session *session);
+int session__handle_unprobed(struct session *session, const void *record, size_t size);
 
 #endif

@@ -17,6 +17,7 @@
 #include "shell_word.h"
 #include "symbols.h"
 #include "tail_calls.h"
+#include "unprobed.h"
 
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
 {
@@ -104,6 +105,31 @@ static int set_unknown(const struct session *session, struct profile *profile)
 	if (fclose(text))
 		return -ENOMEM;
 	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
+}
+
+/* "program: processes, bytes\n" for each that took memory and called nothing that is probed. */
+static int set_unprobed(const struct session_results *results, struct profile *profile)
+{
+	_cleanup_(free_ptr) char *lines = NULL;
+	__u64 listed = 0;
+	size_t size;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < results->n_unprobed; i++) {
+		const struct unprobed_program *program = &results->unprobed[i];
+
+		fprintf(text, "%s%s: %llu processes, %llu bytes", i ? "\n" : "", program->name,
+			program->processes, program->size_bytes);
+		listed += program->processes;
+	}
+	if (results->processes_unprobed > listed)
+		fprintf(text, "%sothers: %llu processes", listed ? "\n" : "",
+			results->processes_unprobed - listed);
+	if (fclose(text))
+		return -ENOMEM;
+	return *lines ? profile__set_meta(profile, "unprobed_programs", lines) : 0;
 }
 
 /* Those that stacks were followed through by frame pointers. */
@@ -255,6 +281,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_allocators(session, profile, "unprobed_allocators", true);
 	if (!err)
 		err = set_unknown(session, profile);
+	if (!err)
+		err = set_unprobed(&results, profile);
 	if (!err)
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)

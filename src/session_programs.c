@@ -82,6 +82,7 @@ static void choose_programs(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.find_module, session_options__walk(options));
 	bpf_program__set_autoload(skeleton->progs.on_map,
 				  session_options__walk(options) && session->kernel.mapping_hook);
+	session__choose_unprobed(session);
 	bpf_program__set_autoload(skeleton->progs.gate_event,
 				  session_options__have_functions(options));
 	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
@@ -146,6 +147,7 @@ static void configure(struct session *session, int n_cpus)
 		.starts_closed = options->window.start_on != NULL,
 		.within = options->window.within != NULL,
 		.regions = options->regions,
+		.finds_unprobed = session__finds_unprobed(session),
 	};
 	/* With one processor, user space could not run while the hit that waits for it spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
