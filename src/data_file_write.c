@@ -391,15 +391,14 @@ static int write_samples(sqlite3 *db, const struct profile *profile)
 static int write_lifetimes(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
 	int err = prepare(db, "INSERT INTO lifetimes VALUES(?, ?, nullif(?, 4294967295), ?, ?)",
 			  &statement);
 
-	for (size_t i = 0; i < profile->n_lifetimes && !err; i++) {
-		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
-
-		err = insert(db, statement, "nnnnn", (__u64)lifetime->count, (__u64)lifetime->born,
-			     (__u64)lifetime->died, lifetime->blocks, lifetime->size_bytes);
-	}
+	while (!err && profile__next_lifetime(profile, &at, &lifetime))
+		err = insert(db, statement, "nnnnn", (__u64)lifetime.count, (__u64)lifetime.born,
+			     (__u64)lifetime.died, lifetime.blocks, lifetime.size_bytes);
 	return err;
 }
 

@@ -157,6 +157,8 @@ static int select_lifetimes(const struct profile *profile, const struct count_fi
 			    const struct suppressions *suppressions, bool **selected)
 {
 	_cleanup_(free_ptr) int *suppressed = NULL;
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
 	bool *result;
 
 	if (suppressions) {
@@ -167,14 +169,13 @@ static int select_lifetimes(const struct profile *profile, const struct count_fi
 	result = calloc(profile->n_lifetimes + 1, sizeof(*result));
 	if (!result)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
-		const struct profile_count *count = &profile->counts[lifetime->count - 1];
+	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++) {
+		const struct profile_count *count = &profile->counts[lifetime.count - 1];
 
 		result[i] = !profile__function_frees(count->function) &&
 			    count_filter__passes(counts, count) &&
 			    !(suppressed && suppressed[count->stack - 1] >= 0) &&
-			    block_filter__passes(blocks, lifetime);
+			    block_filter__passes(blocks, &lifetime);
 	}
 	*selected = result;
 	return 0;

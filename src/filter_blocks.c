@@ -141,22 +141,23 @@ static void add_cell(struct selection *selection, const struct profile_lifetime 
 static void select_by_time(const struct block_filter *filter, const struct profile_count *count,
 			   const struct profile_blocks *blocks, struct selection *selection)
 {
-	const struct profile_lifetime *lifetimes = filter->profile->lifetimes;
 	__u64 oldest_ns = birth_of(&filter->runs, profile__count_run(filter->profile, count),
 				   blocks->oldest_ns);
 
 	for (size_t i = filter->starts[count->id - 1]; i < filter->starts[count->id]; i++) {
-		const struct profile_lifetime *cell = &lifetimes[filter->order[i]];
+		struct profile_lifetime cell;
+		__u32 at = filter->order[i];
 
-		switch (judge(filter, cell)) {
+		profile__next_lifetime(filter->profile, &at, &cell);
+		switch (judge(filter, &cell)) {
 		case YES:
 			/* Whatever asks for age takes the oldest first. */
-			add_cell(selection, cell, oldest_ns);
+			add_cell(selection, &cell, oldest_ns);
 			break;
 		case UNSURE:
-			selection->unsure = profile__add_up(selection->unsure, cell->blocks);
+			selection->unsure = profile__add_up(selection->unsure, cell.blocks);
 			selection->unsure_bytes =
-				profile__add_up(selection->unsure_bytes, cell->size_bytes);
+				profile__add_up(selection->unsure_bytes, cell.size_bytes);
 			break;
 		case NO:
 			break;
@@ -250,14 +251,16 @@ bool block_filter__passes(const struct block_filter *filter,
 static int sort_by_count(struct block_filter *filter)
 {
 	const struct profile *profile = filter->profile;
+	struct profile_lifetime cell;
+	__u32 cell_at = 0, next = 0;
 	size_t at = 0;
 
 	filter->order = calloc(profile->n_lifetimes + 1, sizeof(*filter->order));
 	filter->starts = calloc(profile->n_counts + 2, sizeof(*filter->starts));
 	if (!filter->order || !filter->starts)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_lifetimes; i++)
-		filter->starts[profile->lifetimes[i].count]++;
+	while (profile__next_lifetime(profile, &next, &cell))
+		filter->starts[cell.count]++;
 	/* starts[id] is the number of the cells of count id: make it where those of id begin, and let
 	 * each move on to where those of the next one do. */
 	for (size_t id = 0; id <= profile->n_counts; id++) {
@@ -266,8 +269,8 @@ static int sort_by_count(struct block_filter *filter)
 		filter->starts[id] = at;
 		at += n;
 	}
-	for (size_t i = 0; i < profile->n_lifetimes; i++)
-		filter->order[filter->starts[profile->lifetimes[i].count]++] = i;
+	for (next = 0; profile__next_lifetime(profile, &next, &cell); cell_at = next)
+		filter->order[filter->starts[cell.count]++] = cell_at;
 	return 0;
 }
 

@@ -44,7 +44,7 @@ struct block_filter {
 	__u64 end_ns, epoch_ns;	     /* the greatest of the runs */
 	struct block_limits *limits; /* by number of the run - 1; owned */
 	struct filter_runs runs;
-	__u32 *order;	/* of the profile's lifetimes, by count */
+	__u32 *order;	/* where profile__next_lifetime() finds the lifetimes, by count */
 	size_t *starts; /* in order, by count's id - 1; and their end */
 };
 

@@ -98,15 +98,14 @@ static int read_epoch_ns(const struct profile *profile, __u64 *epoch_ns, struct 
 
 static __u64 last_epoch(const struct profile *profile)
 {
-	__u32 last = 0;
+	struct profile_lifetime lifetime;
+	__u32 last = 0, at = 0;
 
-	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
-
-		if (lifetime->born > last)
-			last = lifetime->born;
-		if (lifetime->died != PROFILE_LIVE && lifetime->died > last)
-			last = lifetime->died;
+	while (profile__next_lifetime(profile, &at, &lifetime)) {
+		if (lifetime.born > last)
+			last = lifetime.born;
+		if (lifetime.died != PROFILE_LIVE && lifetime.died > last)
+			last = lifetime.died;
 	}
 	return last;
 }
@@ -160,21 +159,21 @@ static int fill_times(struct graph *graph, const struct epochs *epochs)
 
 static int fill_spans(const struct source *source, struct graph *graph, const struct epochs *epochs)
 {
-	const struct profile *profile = source->profile;
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
 
 	graph->allocations = calloc(graph->n_spans, sizeof(*graph->allocations));
 	if (!graph->allocations)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
-		size_t span = lifetime->born / epochs->per_span;
+	for (size_t i = 0; profile__next_lifetime(source->profile, &at, &lifetime); i++) {
+		size_t span = lifetime.born / epochs->per_span;
 
 		if (!is_selected(source, i))
 			continue;
 		if (span >= graph->n_spans)
 			span = graph->n_spans - 1;
 		graph->allocations[span] =
-			profile__add_up(graph->allocations[span], lifetime->blocks);
+			profile__add_up(graph->allocations[span], lifetime.blocks);
 	}
 	return 0;
 }
@@ -215,19 +214,18 @@ static int compare_peaks(const void *left, const void *right)
 
 static size_t collect_events(const struct source *source, struct event *events)
 {
-	const struct profile *profile = source->profile;
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		const struct profile_lifetime *lifetime = &profile->lifetimes[i];
-		__u32 group = group_of(source, lifetime);
+	for (size_t i = 0; profile__next_lifetime(source->profile, &at, &lifetime); i++) {
+		__u32 group = group_of(source, &lifetime);
 
 		if (!is_selected(source, i))
 			continue;
-		events[n++] = (struct event){ group, lifetime->born, lifetime->size_bytes };
-		if (lifetime->died != PROFILE_LIVE)
-			events[n++] =
-				(struct event){ group, lifetime->died, -lifetime->size_bytes };
+		events[n++] = (struct event){ group, lifetime.born, lifetime.size_bytes };
+		if (lifetime.died != PROFILE_LIVE)
+			events[n++] = (struct event){ group, lifetime.died, -lifetime.size_bytes };
 	}
 	return n;
 }
@@ -336,8 +334,9 @@ static int fill_series(const struct source *source, size_t top, struct graph *gr
 	_cleanup_(free_ptr) struct event *events = NULL;
 	_cleanup_(free_ptr) struct peak *peaks = NULL;
 	_cleanup_(free_ptr) __u32 *series_of = NULL; /* index + 1; 0: one of the others */
+	struct profile_lifetime lifetime;
 	size_t n_events, n_top = 0;
-	__u32 epoch = 0;
+	__u32 epoch = 0, at = 0;
 	int err = 0;
 
 	events = calloc(2 * profile->n_lifetimes + 1, sizeof(*events));
@@ -357,12 +356,12 @@ static int fill_series(const struct source *source, size_t top, struct graph *gr
 		err = add_series(graph, source->groups, NULL, graph->n_stacks - n_top);
 	if (err)
 		return err;
-	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		__u32 series = series_of[group_of(source, &profile->lifetimes[i])];
+	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++) {
+		__u32 series = series_of[group_of(source, &lifetime)];
 
 		if (is_selected(source, i) && (series || graph->n_series > n_top))
-			add_lifetime(graph, &graph->series[series ? series - 1 : n_top],
-				     &profile->lifetimes[i], epochs);
+			add_lifetime(graph, &graph->series[series ? series - 1 : n_top], &lifetime,
+				     epochs);
 	}
 	for (size_t i = 0; i < graph->n_series; i++)
 		settle_series(&graph->series[i], graph->n_points);

@@ -28,7 +28,7 @@ struct half {
 
 /* Lifetimes in the order of their groups. */
 struct grouped {
-	__u32 *lifetimes; /* indexes */
+	__u32 *lifetimes; /* where profile__next_lifetime() finds them */
 	size_t *starts;	  /* by group; and their end */
 };
 
@@ -47,11 +47,13 @@ static void follow(const struct profile *profile, const struct half *half, const
 {
 	memset(live_bytes, 0, half->n * sizeof(*live_bytes));
 	for (size_t i = 0; i < n; i++) {
-		const struct profile_lifetime *lifetime = &profile->lifetimes[lifetimes[i]];
+		struct profile_lifetime lifetime;
+		__u32 at = lifetimes[i];
 
-		change(half, live_bytes, lifetime->born, lifetime->size_bytes);
-		if (lifetime->died != PROFILE_LIVE)
-			change(half, live_bytes, lifetime->died, -lifetime->size_bytes);
+		profile__next_lifetime(profile, &at, &lifetime);
+		change(half, live_bytes, lifetime.born, lifetime.size_bytes);
+		if (lifetime.died != PROFILE_LIVE)
+			change(half, live_bytes, lifetime.died, -lifetime.size_bytes);
 	}
 	for (__u64 i = 1; i < half->n; i++)
 		live_bytes[i] += live_bytes[i - 1];
@@ -107,14 +109,16 @@ static struct growth judge(const struct half *half, const __u64 *live_bytes)
 static int group(const struct profile *profile, const __u32 *groups, size_t n,
 		 struct grouped *grouped)
 {
+	struct profile_lifetime lifetime;
+	__u32 lifetime_at = 0, next = 0;
 	size_t at = 0;
 
 	grouped->lifetimes = calloc(profile->n_lifetimes + 1, sizeof(*grouped->lifetimes));
 	grouped->starts = calloc(n + 2, sizeof(*grouped->starts));
 	if (!grouped->lifetimes || !grouped->starts)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_lifetimes; i++)
-		grouped->starts[groups[profile->lifetimes[i].count - 1]]++;
+	while (profile__next_lifetime(profile, &next, &lifetime))
+		grouped->starts[groups[lifetime.count - 1]]++;
 	/* starts[g] is how many lifetimes group g - 1 has: make it where they begin, and let each move on
 	 * to where those of the next one do. */
 	for (size_t g = 0; g <= n; g++) {
@@ -123,10 +127,10 @@ static int group(const struct profile *profile, const __u32 *groups, size_t n,
 		grouped->starts[g] = at;
 		at += here;
 	}
-	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		__u32 g = groups[profile->lifetimes[i].count - 1];
+	for (next = 0; profile__next_lifetime(profile, &next, &lifetime); lifetime_at = next) {
+		__u32 g = groups[lifetime.count - 1];
 
-		grouped->lifetimes[grouped->starts[g]++] = i;
+		grouped->lifetimes[grouped->starts[g]++] = lifetime_at;
 	}
 	return 0;
 }

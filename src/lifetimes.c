@@ -72,29 +72,29 @@ static int add(struct lifetimes *lifetimes, const struct entry *wanted)
 	return err;
 }
 
-static __u32 fold(__u32 epoch, __u32 by)
+/* Before all entries, or some of them, are added again. */
+static size_t clear(struct lifetimes *lifetimes)
 {
-	if (epoch == PROFILE_LIVE)
-		return epoch;
-	return by < 32 ? epoch >> by : 0;
+	size_t n = lifetimes->n;
+
+	hash_table__release(&lifetimes->index);
+	lifetimes->n = 0;
+	return n;
 }
 
-/* Adding to the front of the array what has been taken from further behind. */
+/* Adds to the front of the array what it has taken from further behind. */
 static int fold_all(struct lifetimes *lifetimes, __u32 shift)
 {
 	__u32 by = shift - lifetimes->shift;
-	size_t n = lifetimes->n;
+	size_t n = clear(lifetimes);
 	int err = 0;
 
-	hash_table__release(&lifetimes->index);
-	lifetimes->index = (struct hash_table){ 0 };
-	lifetimes->n = 0;
 	lifetimes->shift = shift;
 	for (size_t i = 0; i < n && !err; i++) {
 		struct entry entry = lifetimes->entries[i];
 
-		entry.born = fold(entry.born, by);
-		entry.died = fold(entry.died, by);
+		entry.born = profile__fold_epoch(entry.born, by);
+		entry.died = profile__fold_epoch(entry.died, by);
 		err = add(lifetimes, &entry);
 	}
 	return err;
@@ -113,8 +113,8 @@ int lifetimes__add(struct lifetimes *lifetimes, const struct ap_lifetime_key *ke
 			return err;
 	}
 	by = lifetimes->shift - key->shift;
-	entry.born = fold(key->born, by);
-	entry.died = fold(key->died, by);
+	entry.born = profile__fold_epoch(key->born, by);
+	entry.died = profile__fold_epoch(key->died, by);
 	return add(lifetimes, &entry);
 }
 
@@ -123,33 +123,38 @@ __u32 lifetimes__shift(const struct lifetimes *lifetimes)
 	return lifetimes->shift;
 }
 
-/* Entries after which the memory of those that were taken is given back. */
-#define TAKE_AT_ONCE 65536
-
-bool lifetimes__take(struct lifetimes *lifetimes, struct ap_lifetime_key *key,
-		     struct ap_lifetime *sum)
+/* Gives memory back that the entries which stayed do not need. */
+static void shrink(struct lifetimes *lifetimes)
 {
-	const struct entry *entry;
-	void *shrunk;
+	struct entry *shrunk;
 
-	hash_table__release(&lifetimes->index);
-	lifetimes->index = (struct hash_table){ 0 };
-	if (!lifetimes->n)
-		return false;
-	entry = &lifetimes->entries[--lifetimes->n];
-	*key = (struct ap_lifetime_key){
-		.record = entry->record,
-		.shift = lifetimes->shift,
-		.born = entry->born,
-		.died = entry->died,
-	};
-	*sum = entry->sum;
-	if (lifetimes->n && !(lifetimes->n % TAKE_AT_ONCE)) {
-		shrunk = realloc(lifetimes->entries, lifetimes->n * sizeof(*entry));
-		if (shrunk) {
-			lifetimes->entries = shrunk;
-			lifetimes->room = lifetimes->n;
-		}
+	if (lifetimes->n >= lifetimes->room / 2)
+		return;
+	shrunk = realloc(lifetimes->entries, (lifetimes->n + 1) * sizeof(*shrunk));
+	if (!shrunk)
+		return;
+	lifetimes->entries = shrunk;
+	lifetimes->room = lifetimes->n + 1;
+}
+
+int lifetimes__move(struct lifetimes *lifetimes, lifetimes_move_fn move, void *context)
+{
+	size_t n = clear(lifetimes);
+	int err = 0;
+
+	for (size_t i = 0; i < n && err >= 0; i++) {
+		struct entry entry = lifetimes->entries[i];
+		struct ap_lifetime_key key = {
+			.record = entry.record,
+			.shift = lifetimes->shift,
+			.born = entry.born,
+			.died = entry.died,
+		};
+
+		err = move(context, &key, &entry.sum);
+		if (!err)
+			err = add(lifetimes, &entry);
 	}
-	return true;
+	shrink(lifetimes);
+	return err < 0 ? err : 0;
 }

@@ -24,9 +24,11 @@ int lifetimes__add(struct lifetimes *lifetimes, const struct ap_lifetime_key *ke
 /* The length of the epochs, as a shift. */
 __u32 lifetimes__shift(const struct lifetimes *lifetimes);
 
-/* Takes one of them out, the last that came first; its key's shift is lifetimes__shift(). False where none is left.
- * Nothing may be added afterwards. */
-bool lifetimes__take(struct lifetimes *lifetimes, struct ap_lifetime_key *key,
-		     struct ap_lifetime *sum);
+/* 1 where it took the lifetime, 0 where that shall stay, or a negative errno. The key's shift is lifetimes__shift(). */
+typedef int (*lifetimes_move_fn)(void *context, const struct ap_lifetime_key *key,
+				 const struct ap_lifetime *sum);
+
+/* Offers each lifetime to @move once. -ENOMEM, or what @move returned; lifetimes may be missing then. */
+int lifetimes__move(struct lifetimes *lifetimes, lifetimes_move_fn move, void *context);
 
 #endif

@@ -49,8 +49,9 @@ struct live {
 	struct live_spaces spaces;
 	bool has_ended_spaces; /* whose blocks are in the tables still, and whose records are not retired */
 	__u64 discarded, discarded_bytes;
-	struct lifetimes *lifetimes;
-	int current; /* of the two lifetimes maps */
+	struct lifetimes *lifetimes; /* of records that are not in the profile */
+	__u32 moved_shift;	     /* of the profile's lifetimes */
+	int current;		     /* of the two lifetimes maps */
 	bool wants_drain;
 	struct timeline timeline;
 	__u64 end_ns; /* 0 while it goes on */
@@ -122,6 +123,7 @@ int live__new(const struct live_options *options, struct live **out)
 		live->options.max_blocks = default_max_blocks();
 	live->timeline.interval_ns = options->interval_ns;
 	options->shared->epoch_shift = AP_FIRST_EPOCH_SHIFT;
+	live->moved_shift = AP_FIRST_EPOCH_SHIFT;
 	live->lifetimes = lifetimes__new();
 	if (live->lifetimes)
 		err = add_table(live);
@@ -181,7 +183,7 @@ int live__handle_record(struct live *live, const void *record, size_t size)
 	return 0;
 }
 
-static int move_lifetime(void *context, const void *key, const void *value)
+static int absorb_lifetime(void *context, const void *key, const void *value)
 {
 	const struct ap_lifetime *sums = value;
 
@@ -191,7 +193,7 @@ static int move_lifetime(void *context, const void *key, const void *value)
 static int read_lifetimes(struct live *live, int fd)
 {
 	return map_batch__each(fd, sizeof(struct ap_lifetime_key), sizeof(struct ap_lifetime), true,
-			       move_lifetime, live);
+			       absorb_lifetime, live);
 }
 
 /* As collector__begin_drain(): the update waits until no program has the old map in hand. */
@@ -297,6 +299,38 @@ static int purge(struct live *live)
 	return err;
 }
 
+struct moving {
+	const struct live *live;
+	struct profile *profile;
+};
+
+/* Where the record is in the profile. */
+static int move_lifetime(void *context, const struct ap_lifetime_key *key,
+			 const struct ap_lifetime *sum)
+{
+	const struct moving *moving = context;
+	__u32 count = live_records__count(moving->live->records, key->record);
+	int err;
+
+	if (!count)
+		return 0;
+	err = profile__add_lifetime(moving->profile, count, key->born, key->died, sum->blocks,
+				    sum->size_bytes);
+	return err ? err : 1;
+}
+
+/* Those of records that are in the profile. Its epochs are as long as ours then. */
+static int move_lifetimes(struct live *live, struct profile *profile)
+{
+	struct moving moving = { live, profile };
+	__u32 shift = lifetimes__shift(live->lifetimes);
+
+	if (shift > live->moved_shift)
+		profile__fold_lifetimes(profile, shift - live->moved_shift);
+	live->moved_shift = shift;
+	return lifetimes__move(live->lifetimes, move_lifetime, &moving);
+}
+
 /*
  * Moves what is known of address spaces that have ended into the profile. Their processes sent their stacks before
  * the record of their exit, so these were read; some of them may still have to be unwound.
@@ -311,6 +345,8 @@ static int retire(struct live *live, struct collector *collector)
 		err = collector__settle(collector, SIZE_MAX);
 	if (!err)
 		err = live_records__retire(live->records, &live->spaces, collector);
+	if (!err)
+		err = move_lifetimes(live, collector__profile(collector));
 	live->has_ended_spaces = false;
 	return err;
 }
@@ -451,22 +487,6 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 	return live_records__function(live->records, function, out);
 }
 
-static int collect_lifetimes(struct live *live, struct profile *profile)
-{
-	struct ap_lifetime_key key;
-	struct ap_lifetime sum;
-	int err = 0;
-
-	while (!err && lifetimes__take(live->lifetimes, &key, &sum)) {
-		__u32 count = live_records__count(live->records, key.record);
-
-		if (count)
-			err = profile__add_lifetime(profile, count, key.born, key.died, sum.blocks,
-						    sum.size_bytes);
-	}
-	return err;
-}
-
 /* All but the lifetimes that the programs' maps still have. */
 static int collect_rest(struct live *live, struct collector *collector)
 {
@@ -479,7 +499,7 @@ static int collect_rest(struct live *live, struct collector *collector)
 		return err;
 	err = live_records__collect(live->records, &live->spaces, collector);
 	if (!err)
-		err = collect_lifetimes(live, profile);
+		err = move_lifetimes(live, profile);
 	for (size_t i = 0; i < live->timeline.n && !err; i++)
 		err = profile__add_moment(profile, &live->timeline.moments[i]);
 	return err;

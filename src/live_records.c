@@ -455,6 +455,7 @@ int live_records__retire(struct live_records *records, const struct live_spaces 
 	int err = collect(&collecting);
 	__u64 used = live_pool__used(&records->records);
 
+	profile__close_counts(collector__profile(collector));
 	records->retire_at = used + (used / 2 > RETIRE_EVERY ? used / 2 : RETIRE_EVERY);
 	return err;
 }

@@ -85,8 +85,9 @@ void profile__free(struct profile *profile)
 	free(profile->stacks);
 	free(profile->counts);
 	free(profile->index->blocks);
+	free(profile->index->samples_of);
+	free(profile->index->lifetimes);
 	free(profile->samples);
-	free(profile->lifetimes);
 	free(profile->timeline);
 	hash_table__release(&profile->index->modules);
 	hash_table__release(&profile->index->threads);
@@ -614,6 +615,14 @@ static bool match_count(const void *owner, __u32 id, const void *key)
 	       count->function == wanted->function;
 }
 
+static __u32 find_closed(const struct profile *profile, const struct profile_count *wanted)
+{
+	for (__u32 id = 1; id <= profile->index->n_closed; id++)
+		if (match_count(profile, id, wanted))
+			return id;
+	return 0;
+}
+
 int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 		       enum ap_function function, __u64 calls, __u64 size_bytes, __u32 *id)
 {
@@ -627,6 +636,8 @@ int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 	    (unsigned int)function >= AP_FUNCTIONS)
 		return -EINVAL;
 	found = hash_table__find(&index->counts, hash, match_count, profile, &count);
+	if (!found && profile->threads[thread - 1].is_closed)
+		found = find_closed(profile, &count);
 	if (!found) {
 		err = profile_index__reserve(&profile->counts, &index->counts_room,
 					     profile->n_counts, sizeof(count));
@@ -646,12 +657,24 @@ int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 	return 0;
 }
 
+void profile__close_counts(struct profile *profile)
+{
+	struct profile_index *index = profile->index;
+
+	for (; index->n_closed < profile->n_counts; index->n_closed++)
+		profile->threads[profile->counts[index->n_closed].thread - 1].is_closed = true;
+	hash_table__release(&index->counts);
+}
+
 void profile__forget_counts(struct profile *profile)
 {
-	profile->n_counts = 0;
+	profile->n_counts = profile->index->n_closed = 0;
 	profile->index->n_blocks = 0;
 	profile->n_samples = 0;
-	profile->n_lifetimes = 0;
+	if (profile->index->samples_of)
+		memset(profile->index->samples_of, 0,
+		       profile->index->samples_of_room * sizeof(*profile->index->samples_of));
+	profile->n_lifetimes = profile->index->lifetimes_bytes = 0;
 	profile->n_timeline = 0;
 	hash_table__release(&profile->index->counts);
 }

@@ -46,7 +46,8 @@ struct profile_process {
 struct profile_thread {
 	__u32 id;
 	__u32 process;
-	char *name; /* owned */
+	char *name;	/* owned */
+	bool is_closed; /* its counts are closed */
 };
 
 /* A function's names: as the linker knows it, short for people, and in full. No two have one symbol.
@@ -100,10 +101,9 @@ struct profile_count {
 	__u32 thread;
 	__u32 stack;
 	enum ap_function function;
+	__u32 blocks; /* where its blocks are packed, + 1; 0: it has none */
 	__u64 calls;
 	__u64 size_bytes; /* requested by these calls, summed; no more than PROFILE_MAX */
-	__u32 blocks;	  /* where its blocks are packed, + 1; 0: it has none */
-	__u32 samples;	  /* index + 1 in the profile's samples; 0: it has none */
 };
 
 /* Buckets of a histogram: bucket n holds values of n significant bits, so 2^(n-1) to 2^n - 1, and
@@ -205,8 +205,7 @@ struct profile {
 	size_t n_counts;
 	struct profile_samples *samples;
 	size_t n_samples;
-	struct profile_lifetime *lifetimes;
-	size_t n_lifetimes;
+	size_t n_lifetimes;		 /* for profile__next_lifetime() */
 	struct profile_moment *timeline; /* by run and time */
 	size_t n_timeline;
 	struct profile_meta *meta;
@@ -255,6 +254,9 @@ int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 
 			      size_t n_frames);
 int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 		       enum ap_function function, __u64 calls, __u64 size_bytes, __u32 *id);
+/* Gives back the memory by which counts are found that are there now. Those of their threads are expected to get no
+ * more calls: they can, but are looked for one by one. */
+void profile__close_counts(struct profile *profile);
 /* Replaces the two demangled names of @function. */
 int profile__set_function_names(struct profile *profile, __u32 function, const char *name,
 				const char *full_name);
@@ -269,6 +271,10 @@ int profile__get_samples(struct profile *profile, __u32 count, struct profile_sa
 /* What has the same count and epochs as another may stand beside it. */
 int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
 			  __u64 blocks, __u64 size_bytes);
+/* All epochs of lifetimes become 2^@by times as long. */
+void profile__fold_lifetimes(struct profile *profile, __u32 by);
+/* The number of @epoch then; PROFILE_LIVE stays. */
+__u32 profile__fold_epoch(__u32 epoch, __u32 by);
 /* -EINVAL also where @moment is not later than the one before, or of an earlier run. */
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
 /* Removes all counts and what is known of their blocks; processes, stacks and names stay. */
@@ -307,6 +313,9 @@ bool profile__has_blocks(const struct profile *profile);
 /* Sets *@out to the blocks of @count, to zeros where it has none: then false. */
 bool profile__count_blocks(const struct profile *profile, const struct profile_count *count,
 			   struct profile_blocks *out);
+/* Copies the lifetime at *@at, which is 0 for the first, and moves *@at on to the next one. False behind the last.
+ * The profile keeps lifetimes packed: a value of *@at leads to the same lifetime again until one is added. */
+bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct profile_lifetime *out);
 /* The bytes of which one was chosen by sampling, 0: none were sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
 /* The samples of @count, or NULL. */

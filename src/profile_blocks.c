@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "leb128.h"
 #include "profile_index.h"
 
 /* Numbers of struct profile_blocks that are not of a histogram. */
@@ -22,33 +23,12 @@ static const size_t numbers[] = {
 	offsetof(struct profile_blocks, oldest_ns),
 };
 
-#define N_NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
-/* Bytes of the longest number, as LEB128 of DWARF. */
-#define MAX_LEB128 10
-#define MAX_PACKED (2 + MAX_LEB128 * N_NUMBERS + 2 * (1 + PROFILE_BUCKETS * (1 + MAX_LEB128)))
+#define N_NUMBERS  (sizeof(numbers) / sizeof(numbers[0]))
+#define MAX_PACKED (2 + LEB128_MAX * N_NUMBERS + 2 * (1 + PROFILE_BUCKETS * (1 + LEB128_MAX)))
 
 static __u64 *number(struct profile_blocks *blocks, size_t i)
 {
 	return (__u64 *)((char *)blocks + numbers[i]);
-}
-
-static unsigned char *pack(unsigned char *to, __u64 value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*to++ = value | 0x80;
-	*to++ = value;
-	return to;
-}
-
-static const unsigned char *unpack(const unsigned char *from, __u64 *value)
-{
-	unsigned int shift = 0;
-
-	*value = 0;
-	do
-		*value |= (__u64)(*from & 0x7f) << shift;
-	while (shift += 7, *from++ & 0x80);
-	return from;
 }
 
 /* How many buckets there are, and these as pairs of which one and what it has. */
@@ -62,7 +42,7 @@ static unsigned char *pack_histogram(unsigned char *to, const __u64 buckets[PROF
 			continue;
 		++*n;
 		*to++ = i;
-		to = pack(to, buckets[i]);
+		to = leb128__put(to, buckets[i]);
 	}
 	return to;
 }
@@ -75,7 +55,7 @@ static const unsigned char *unpack_histogram(const unsigned char *from,
 	while (n--) {
 		unsigned int i = *from++;
 
-		from = unpack(from, &buckets[i]);
+		from = leb128__get(from, &buckets[i]);
 	}
 	return from;
 }
@@ -90,7 +70,7 @@ static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MA
 		if (!*number(blocks, i))
 			continue;
 		set |= 1U << i;
-		to = pack(to, *number(blocks, i));
+		to = leb128__put(to, *number(blocks, i));
 	}
 	packed[0] = set;
 	packed[1] = set >> 8;
@@ -107,7 +87,7 @@ static size_t unpack_blocks(const unsigned char *packed, struct profile_blocks *
 
 	for (size_t i = 0; i < N_NUMBERS; i++)
 		if (set >> i & 1)
-			from = unpack(from, number(blocks, i));
+			from = leb128__get(from, number(blocks, i));
 	from = unpack_histogram(from, blocks->sizes);
 	from = unpack_histogram(from, blocks->lifetimes);
 	return from - packed;
@@ -194,21 +174,6 @@ __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks)
 unsigned int profile__bucket(__u64 value)
 {
 	return value ? 64 - __builtin_clzll(value) : 0;
-}
-
-int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
-			  __u64 blocks, __u64 size_bytes)
-{
-	struct profile_lifetime lifetime = { count, born, died, blocks, size_bytes };
-	int err;
-
-	if (!count || count > profile->n_counts || born > died)
-		return -EINVAL;
-	err = profile_index__reserve(&profile->lifetimes, &profile->index->lifetimes_room,
-				     profile->n_lifetimes, sizeof(lifetime));
-	if (!err)
-		profile->lifetimes[profile->n_lifetimes++] = lifetime;
-	return err;
 }
 
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment)

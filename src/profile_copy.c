@@ -197,6 +197,8 @@ static int copy_samples(struct profile_copy *copy, const struct profile_count *c
 
 static int copy_counts(struct profile_copy *copy)
 {
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < copy->from->n_counts && !err; i++) {
@@ -213,13 +215,12 @@ static int copy_counts(struct profile_copy *copy)
 		if (!err)
 			err = copy_samples(copy, count, copy->counts[i]);
 	}
-	for (size_t i = 0; i < copy->from->n_lifetimes && !err; i++) {
-		const struct profile_lifetime *lifetime = &copy->from->lifetimes[i];
-		__u32 count = copy->counts[lifetime->count - 1];
+	while (!err && profile__next_lifetime(copy->from, &at, &lifetime)) {
+		__u32 count = copy->counts[lifetime.count - 1];
 
 		if (count)
-			err = profile__add_lifetime(copy->to, count, lifetime->born, lifetime->died,
-						    lifetime->blocks, lifetime->size_bytes);
+			err = profile__add_lifetime(copy->to, count, lifetime.born, lifetime.died,
+						    lifetime.blocks, lifetime.size_bytes);
 	}
 	return err;
 }

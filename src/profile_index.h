@@ -11,11 +11,15 @@ struct profile_index {
 	__u64 seed;
 	struct hash_table modules, threads, functions, files, frames, stacks, counts, meta, ledger;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
-		stacks_room, counts_room, samples_room, lifetimes_room, timeline_room, meta_room,
-		ledger_room;
+		stacks_room, counts_room, samples_room, timeline_room, meta_room, ledger_room;
+	size_t n_closed;   /* counts at the front that are in no table */
+	__u32 *samples_of; /* by count's id - 1: index + 1 in the profile's samples; 0: none */
+	size_t samples_of_room;
 	/* What is known of the counts' blocks, packed: a tenth of struct profile_blocks. */
 	unsigned char *blocks;
 	size_t n_blocks, blocks_room; /* bytes */
+	unsigned char *lifetimes;     /* packed: a third of struct profile_lifetime */
+	size_t lifetimes_bytes, lifetimes_room;
 };
 
 /* Makes room for one more element of @size bytes after @n in *@array. 0 or -ENOMEM. */

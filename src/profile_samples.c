@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "profile_index.h"
 
 static const char *const names[PROFILE_SAMPLED] = {
@@ -22,28 +23,34 @@ __u64 profile__sample_bytes(const struct profile *profile)
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples)
 {
 	struct profile_samples fresh = { .count = count };
-	struct profile_count *owner;
+	struct profile_index *index = profile->index;
 	int err;
 
 	if (!count || count > profile->n_counts)
 		return -EINVAL;
-	owner = &profile->counts[count - 1];
-	if (!owner->samples) {
+	err = array__reserve_zeroed(&index->samples_of, &index->samples_of_room, count,
+				    sizeof(*index->samples_of));
+	if (err)
+		return err;
+	if (!index->samples_of[count - 1]) {
 		err = profile_index__reserve(&profile->samples, &profile->index->samples_room,
 					     profile->n_samples, sizeof(fresh));
 		if (err)
 			return err;
 		profile->samples[profile->n_samples++] = fresh;
-		owner->samples = profile->n_samples;
+		index->samples_of[count - 1] = profile->n_samples;
 	}
-	*samples = &profile->samples[owner->samples - 1];
+	*samples = &profile->samples[index->samples_of[count - 1] - 1];
 	return 0;
 }
 
 const struct profile_samples *profile__count_samples(const struct profile *profile,
 						     const struct profile_count *count)
 {
-	return count->samples ? &profile->samples[count->samples - 1] : NULL;
+	const struct profile_index *index = profile->index;
+	__u32 at = count->id <= index->samples_of_room ? index->samples_of[count->id - 1] : 0;
+
+	return at ? &profile->samples[at - 1] : NULL;
 }
 
 void profile_estimate__add(struct profile_estimate *to, const struct profile_estimate *more)

@@ -29,10 +29,12 @@ static int read_clock(const struct profile *profile, __u32 run, struct run_clock
 /* The last epochs of the runs, by number - 1. */
 static void find_last(const struct profile *profile, __u64 *last)
 {
-	for (size_t i = 0; i < profile->n_lifetimes; i++) {
-		const struct profile_lifetime *cell = &profile->lifetimes[i];
-		__u32 run = profile__count_run(profile, &profile->counts[cell->count - 1]);
-		__u64 epoch = cell->died == PROFILE_LIVE ? cell->born : cell->died;
+	struct profile_lifetime cell;
+	__u32 at = 0;
+
+	while (profile__next_lifetime(profile, &at, &cell)) {
+		__u32 run = profile__count_run(profile, &profile->counts[cell.count - 1]);
+		__u64 epoch = cell.died == PROFILE_LIVE ? cell.born : cell.died;
 
 		if (epoch > last[run - 1])
 			last[run - 1] = epoch;

@@ -149,18 +149,18 @@ static int add_moments(struct profile *profile)
 
 	for (__u32 moment = 1; moment <= 100; moment++) {
 		struct profile_moment to = { .time_ns = moment * 1000000000ULL };
+		struct profile_lifetime cell;
+		__u32 at = 0;
 
-		for (size_t i = 0; i < profile->n_lifetimes; i++) {
-			const struct profile_lifetime *cell = &profile->lifetimes[i];
-
-			if (cell->born >= moment * 5)
+		while (profile__next_lifetime(profile, &at, &cell)) {
+			if (cell.born >= moment * 5)
 				continue;
-			to.allocations += cell->blocks;
-			to.size_bytes += cell->size_bytes;
-			if (cell->died < moment * 5)
+			to.allocations += cell.blocks;
+			to.size_bytes += cell.size_bytes;
+			if (cell.died < moment * 5)
 				continue;
-			to.live += cell->blocks;
-			to.live_bytes += cell->size_bytes;
+			to.live += cell.blocks;
+			to.live_bytes += cell.size_bytes;
 		}
 		to.rss_bytes = 1048576 + to.live_bytes;
 		err |= profile__add_moment(profile, &to);

@@ -68,14 +68,19 @@ static void write_fixture(const char *path)
 	profile__free(profile);
 }
 
-static void assert_same_lifetimes(const struct profile_lifetime *a,
-				  const struct profile_lifetime *b)
+static void assert_same_lifetimes(const struct profile *first, const struct profile *second)
 {
-	assert_int_equal(a->count, b->count);
-	assert_int_equal(a->born, b->born);
-	assert_int_equal(a->died, b->died);
-	assert_int_equal(a->blocks, b->blocks);
-	assert_int_equal(a->size_bytes, b->size_bytes);
+	struct profile_lifetime a, b;
+	__u32 at = 0, second_at = 0;
+
+	while (profile__next_lifetime(first, &at, &a)) {
+		assert_true(profile__next_lifetime(second, &second_at, &b));
+		assert_int_equal(a.count, b.count);
+		assert_int_equal(a.born, b.born);
+		assert_int_equal(a.died, b.died);
+		assert_true(a.blocks == b.blocks);
+		assert_true(a.size_bytes == b.size_bytes);
+	}
 }
 
 static void assert_same(const struct profile *a, const struct profile *b)
@@ -144,8 +149,7 @@ static void assert_same(const struct profile *a, const struct profile *b)
 	for (size_t i = 0; i < a->n_samples; i++)
 		assert_memory_equal(&a->samples[i].of, &b->samples[i].of, sizeof(a->samples[i].of));
 	assert_int_equal(a->n_lifetimes, b->n_lifetimes);
-	for (size_t i = 0; i < a->n_lifetimes; i++)
-		assert_same_lifetimes(&a->lifetimes[i], &b->lifetimes[i]);
+	assert_same_lifetimes(a, b);
 	assert_int_equal(a->n_timeline, b->n_timeline);
 	for (size_t i = 0; i < a->n_timeline; i++)
 		assert_memory_equal(&a->timeline[i], &b->timeline[i], sizeof(a->timeline[i]));

@@ -52,14 +52,16 @@ static void assert_lifetimes(const struct view *view, struct filter_options *opt
 			     const struct selection *total)
 {
 	__u64 blocks = 0, size_bytes = 0;
+	struct profile_lifetime lifetime;
 	struct error error = { 0 };
+	__u32 at = 0;
 	bool *selected;
 
 	if (filter__select_lifetimes(view->profile, view->groups, options, &selected, &error))
 		fail_msg("%s", error.text);
-	for (size_t i = 0; i < view->profile->n_lifetimes; i++) {
-		blocks += selected[i] ? view->profile->lifetimes[i].blocks : 0;
-		size_bytes += selected[i] ? view->profile->lifetimes[i].size_bytes : 0;
+	for (size_t i = 0; profile__next_lifetime(view->profile, &at, &lifetime); i++) {
+		blocks += selected[i] ? lifetime.blocks : 0;
+		size_bytes += selected[i] ? lifetime.size_bytes : 0;
 	}
 	free(selected);
 	assert_int_equal(blocks, total->allocations);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "unit.h"
 
+#include <errno.h>
+
 #include "lifetimes.h"
 #include "profile.h"
 #include "timeline.h"
@@ -12,14 +14,29 @@ struct taken {
 	size_t n;
 };
 
+static int take(void *context, const struct ap_lifetime_key *key, const struct ap_lifetime *sum)
+{
+	struct taken *taken = context;
+
+	assert_true(taken->n < 32);
+	taken->keys[taken->n] = *key;
+	taken->sums[taken->n++] = *sum;
+	return 1;
+}
+
 static void take_all(struct lifetimes *lifetimes, struct taken *taken)
 {
 	taken->n = 0;
-	while (lifetimes__take(lifetimes, &taken->keys[taken->n], &taken->sums[taken->n])) {
-		assert_int_equal(taken->keys[taken->n].shift, lifetimes__shift(lifetimes));
-		taken->n++;
-		assert_true(taken->n < 32);
-	}
+	assert_int_equal(lifetimes__move(lifetimes, take, taken), 0);
+	for (size_t i = 0; i < taken->n; i++)
+		assert_int_equal(taken->keys[i].shift, lifetimes__shift(lifetimes));
+}
+
+/* Those of record 7. */
+static int take_some(void *context, const struct ap_lifetime_key *key,
+		     const struct ap_lifetime *sum)
+{
+	return key->record == 7 ? take(context, key, sum) : 0;
 }
 
 static __u64 blocks_of(const struct taken *taken, __u32 record, __u32 born, __u32 died)
@@ -57,6 +74,39 @@ static void test_adds_up(void **state)
 	assert_int_equal(taken.n, 9);
 	assert_int_equal(blocks_of(&taken, 7, 5, 6), 1);
 	assert_int_equal(blocks_of(&taken, 7, 5, PROFILE_LIVE), 3);
+	lifetimes__free(lifetimes);
+}
+
+/* What stays is found again, and what is added later is added to it. */
+static void test_moves_some(void **state)
+{
+	struct lifetimes *lifetimes = lifetimes__new();
+	struct ap_lifetime_key key = { 8, AP_FIRST_EPOCH_SHIFT, 3, 4 };
+	struct taken taken = { 0 };
+
+	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 1), 0);
+	add_first(lifetimes);
+	assert_int_equal(lifetimes__move(lifetimes, take_some, &taken), 0);
+	assert_int_equal(taken.n, 9);
+	assert_int_equal(blocks_of(&taken, 8, 3, 4), 0);
+	assert_int_equal(lifetimes__add(lifetimes, &key, 2, 1), 0);
+	take_all(lifetimes, &taken);
+	assert_int_equal(taken.n, 1);
+	assert_int_equal(blocks_of(&taken, 8, 3, 4), 3);
+	lifetimes__free(lifetimes);
+}
+
+static int refuse(void *context, const struct ap_lifetime_key *key, const struct ap_lifetime *sum)
+{
+	return -ENOMEM;
+}
+
+static void test_move_fails(void **state)
+{
+	struct lifetimes *lifetimes = lifetimes__new();
+
+	add_first(lifetimes);
+	assert_int_equal(lifetimes__move(lifetimes, refuse, NULL), -ENOMEM);
 	lifetimes__free(lifetimes);
 }
 
@@ -148,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adds_up),		  cmocka_unit_test(test_folds),
+		cmocka_unit_test(test_moves_some),	  cmocka_unit_test(test_move_fails),
 		cmocka_unit_test(test_absurd_shift),	  cmocka_unit_test(test_timeline_grows),
 		cmocka_unit_test(test_timeline_interval),
 	};

@@ -115,6 +115,47 @@ static void test_a_function_is_known_by_its_symbol(void **state)
 	profile__free(profile);
 }
 
+/* The lifetime at index @i. */
+static void assert_lifetime(const struct profile *profile, size_t i, __u32 count, __u32 born,
+			    __u32 died, __u64 blocks, __u64 size_bytes)
+{
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
+
+	for (size_t j = 0; j <= i; j++)
+		assert_true(profile__next_lifetime(profile, &at, &lifetime));
+	assert_int_equal(lifetime.count, count);
+	assert_int_equal(lifetime.born, born);
+	assert_int_equal(lifetime.died, died);
+	assert_true(lifetime.blocks == blocks);
+	assert_true(lifetime.size_bytes == size_bytes);
+}
+
+/* They are added up as before, and others are new. */
+static void test_closed_counts(void **state)
+{
+	struct profile *profile = fixture__new();
+	const struct profile_count first = profile->counts[0];
+	size_t n = profile->n_counts;
+	__u32 thread, id;
+
+	profile__close_counts(profile);
+	assert_int_equal(
+		profile__add_count(profile, first.thread, first.stack, first.function, 5, 50, &id),
+		0);
+	assert_int_equal(id, first.id);
+	assert_true(profile->counts[0].calls == first.calls + 5);
+	assert_int_equal(profile->n_counts, n);
+	assert_int_equal(profile__add_thread(profile, first.process, "later", &thread), 0);
+	assert_int_equal(
+		profile__add_count(profile, thread, first.stack, first.function, 1, 1, &id), 0);
+	assert_int_equal(id, n + 1);
+	assert_int_equal(
+		profile__add_count(profile, thread, first.stack, first.function, 1, 1, &id), 0);
+	assert_int_equal(id, n + 1);
+	profile__free(profile);
+}
+
 static void test_blocks(void **state)
 {
 	struct profile *profile = fixture__new();
@@ -129,6 +170,15 @@ static void test_blocks(void **state)
 	assert_int_equal(profile__add_lifetime(profile, 1, 0, 7, 1, 100), 0);
 	assert_int_equal(profile->n_lifetimes, 4);
 	assert_int_equal(profile__add_lifetime(profile, 1, 8, 7, 1, 100), -EINVAL);
+	assert_int_equal(profile__add_lifetime(profile, 2, UINT32_MAX - 1, UINT32_MAX - 1,
+					       PROFILE_MAX, PROFILE_MAX),
+			 0);
+	assert_lifetime(profile, 3, 1, 0, 7, 1, 100);
+	assert_lifetime(profile, 4, 2, UINT32_MAX - 1, UINT32_MAX - 1, PROFILE_MAX, PROFILE_MAX);
+	profile__fold_lifetimes(profile, 2);
+	assert_int_equal(profile->n_lifetimes, 5);
+	assert_lifetime(profile, 3, 1, 0, 1, 1, 100);
+	assert_lifetime(profile, 4, 2, UINT32_MAX >> 2, UINT32_MAX >> 2, PROFILE_MAX, PROFILE_MAX);
 	assert_int_equal(profile__add_moment(profile, &earlier), -EINVAL);
 	assert_int_equal(profile__bucket(0), 0);
 	assert_int_equal(profile__bucket(1), 1);
@@ -282,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_lines_of_a_frame),
 		cmocka_unit_test(test_a_function_is_known_by_its_symbol),
 		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_closed_counts),
 		cmocka_unit_test(test_blocks_add_up),
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_meta_is_replaced),

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+
+#include "array.h"
+#include "leb128.h"
+#include "profile_index.h"
+
+#define N_NUMBERS 5
+
+/* Most blocks die soon, so the epochs that they lived take fewer bytes than the one they died in. */
+static unsigned char *pack(unsigned char *to, const struct profile_lifetime *lifetime)
+{
+	bool is_live = lifetime->died == PROFILE_LIVE;
+
+	to = leb128__put(to, lifetime->count);
+	to = leb128__put(to, lifetime->born);
+	to = leb128__put(to, is_live ? 0 : (__u64)lifetime->died - lifetime->born + 1);
+	to = leb128__put(to, lifetime->blocks);
+	return leb128__put(to, lifetime->size_bytes);
+}
+
+static const unsigned char *unpack(const unsigned char *from, struct profile_lifetime *out)
+{
+	__u64 numbers[N_NUMBERS];
+
+	for (int i = 0; i < N_NUMBERS; i++)
+		from = leb128__get(from, &numbers[i]);
+	*out = (struct profile_lifetime){
+		.count = numbers[0],
+		.born = numbers[1],
+		.died = numbers[2] ? numbers[1] + numbers[2] - 1 : PROFILE_LIVE,
+		.blocks = numbers[3],
+		.size_bytes = numbers[4],
+	};
+	return from;
+}
+
+int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
+			  __u64 blocks, __u64 size_bytes)
+{
+	struct profile_lifetime lifetime = { count, born, died, blocks, size_bytes };
+	struct profile_index *index = profile->index;
+	size_t most = index->lifetimes_bytes + N_NUMBERS * LEB128_MAX;
+
+	if (!count || count > profile->n_counts || born > died)
+		return -EINVAL;
+	if (most > UINT32_MAX || array__reserve(&index->lifetimes, &index->lifetimes_room, most, 1))
+		return -ENOMEM;
+	index->lifetimes_bytes =
+		pack(index->lifetimes + index->lifetimes_bytes, &lifetime) - index->lifetimes;
+	profile->n_lifetimes++;
+	return 0;
+}
+
+bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct profile_lifetime *out)
+{
+	const struct profile_index *index = profile->index;
+
+	if (*at >= index->lifetimes_bytes)
+		return false;
+	*at = unpack(index->lifetimes + *at, out) - index->lifetimes;
+	return true;
+}
+
+__u32 profile__fold_epoch(__u32 epoch, __u32 by)
+{
+	if (epoch == PROFILE_LIVE)
+		return epoch;
+	return by < 32 ? epoch >> by : 0;
+}
+
+/* Writes to the front what was read further behind: no number becomes longer. */
+void profile__fold_lifetimes(struct profile *profile, __u32 by)
+{
+	struct profile_index *index = profile->index;
+	unsigned char *to = index->lifetimes;
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
+
+	while (profile__next_lifetime(profile, &at, &lifetime)) {
+		lifetime.born = profile__fold_epoch(lifetime.born, by);
+		lifetime.died = profile__fold_epoch(lifetime.died, by);
+		to = pack(to, &lifetime);
+	}
+	index->lifetimes_bytes = to - index->lifetimes;
+}
