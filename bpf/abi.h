@@ -97,8 +97,10 @@ struct ap_frame {
 
 /* Settings that the programs see as read-only data; all fixed before they are loaded. */
 struct ap_config {
-	__u32 max_depth;	/* frames of a stack that are kept, 1 to AP_MAX_DEPTH */
-	__u32 scratch_mask;	/* number of scratch slots, a power of two, less one */
+	__u32 max_depth;    /* frames of a stack that are kept, 1 to AP_MAX_DEPTH */
+	__u32 scratch_mask; /* number of scratch slots, a power of two, less one */
+	__u32 sent_mask;    /* number of sets of stacks that were sent, likewise */
+	__u32 wait_below_bytes; /* a hit that finds the ring buffer full waits until it has less; 0: it does not wait */
 	__u32 no_scratch;	/* 1: none may be used */
 	__u32 stack_dump;	/* bytes of stack sent at the most where tables do not suffice */
 	__u32 follow;		/* 1: children of a followed process are followed */
@@ -146,11 +148,12 @@ struct ap_gate {
  * A hit in code whose unwind table user space is compiling waits for it in the program, as long as AP_WAIT_NS:
  * the target gets slower, and no stack ends early or has to be sent for want of a table. One that the kernel cannot
  * tell what is mapped somewhere, since another thread maps memory, waits likewise, and so does, with live, one that
- * needs a record when few are ready. All hits together wait no longer than AP_WAITS_BUDGET_NS after user
+ * needs a record when few are ready. One that finds the ring buffer full waits up to AP_RING_WAIT_NS. All hits together wait no longer than AP_WAITS_BUDGET_NS after user
  * space was last seen to work, so that a recorder that was stopped, or gets no processor, holds nobody up for
  * longer; to read and compile the largest libraries from a slow disk takes some seconds.
  */
 #define AP_WAIT_NS	   10000000
+#define AP_RING_WAIT_NS	   100000000
 #define AP_WAITS_BUDGET_NS 5000000000
 
 struct ap_waits {

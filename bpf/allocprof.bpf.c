@@ -11,6 +11,7 @@
 #include "process.bpf.h"
 #include "regions.bpf.h"
 #include "sample.bpf.h"
+#include "sent.bpf.h"
 #include "stack.bpf.h"
 #include "unprobed.bpf.h"
 #include "within.bpf.h"
@@ -80,14 +81,6 @@ struct {
 /* Counters that were inserted since the maps were swapped; user space sets it back. */
 __u64 counts_inserted;
 
-/* Stacks whose frames user space has. Forgetting one only means that it is sent again. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 262144);
-	__type(key, __u64);
-	__type(value, __u8);
-} stacks_sent SEC(".maps");
-
 /* Wakes user space only when there is something to do: a wake-up costs more than a record. */
 static __always_inline __u64 ring__flags(void)
 {
@@ -96,23 +89,48 @@ static __always_inline __u64 ring__flags(void)
 		       : BPF_RB_NO_WAKEUP;
 }
 
-/* Hands the frames to user space unless it has them. False where the ring buffer is full. */
+static long ring__look(__u32 index, __u64 *until_ns)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.wait_below_bytes ||
+	       bpf_ktime_get_ns() >= *until_ns;
+}
+
+/* Waits until user space has read most of what is there, for a while. */
+__noinline int ring__await(void)
+{
+	__u64 start_ns, until_ns;
+
+	if (!config.wait_below_bytes)
+		return 0;
+	start_ns = wait__begin();
+	if (!start_ns)
+		return 0;
+	until_ns = start_ns + AP_RING_WAIT_NS;
+	bpf_loop(WAIT_LOOKS, ring__look, &until_ns, 0);
+	wait__end(start_ns);
+	return 0;
+}
+
+/* Hands the frames to user space unless it has them. False where the ring buffer is full and stays so. */
 static __always_inline bool stack__send(struct scratch *scratch)
 {
-	__u64 stack = scratch->record.stack;
+	struct sent_set *sent = sent__set(scratch->record.stack);
 	__u32 n_frames = scratch->record.n_frames;
-	__u8 sent = 1;
+	__u64 size;
 
-	if (bpf_map_lookup_elem(&stacks_sent, &stack))
+	if (sent && sent__has(sent, scratch->record.stack))
 		return true;
 	if (n_frames > AP_MAX_DEPTH)
 		return false;
 	stack__lay_out(scratch);
-	if (bpf_ringbuf_output(&ring, &scratch->record,
-			       sizeof(scratch->record) + n_frames * sizeof(struct ap_frame),
-			       ring__flags()))
-		return false;
-	bpf_map_update_elem(&stacks_sent, &stack, &sent, BPF_ANY);
+	size = sizeof(scratch->record) + n_frames * sizeof(struct ap_frame);
+	if (bpf_ringbuf_output(&ring, &scratch->record, size, ring__flags())) {
+		ring__await();
+		if (bpf_ringbuf_output(&ring, &scratch->record, size, ring__flags()))
+			return false;
+	}
+	if (sent)
+		sent__add(sent, scratch->record.stack);
 	return true;
 }
 

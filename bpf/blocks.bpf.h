@@ -39,6 +39,7 @@ struct ap_thread fresh_thread;
 #define LIFETIMES_MAP(n)                                                                           \
 	{                                                                                          \
 		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                              \
 		__uint(max_entries, n);                                                            \
 		__type(key, struct ap_lifetime_key);                                               \
 		__type(value, struct ap_lifetime);                                                 \

@@ -599,7 +599,7 @@ int session__read_events(struct session *session)
 	session__read_mappings(session);
 	err = ring_buffer__consume(session->ring);
 	/* What hits waited for is there, or comes. */
-	if (collector__brings_tables(session->collector))
+	if (collector__brings_tables(session->collector) || err > 0)
 		__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
 				 __ATOMIC_RELAXED);
 	look_at_candidates(session);

@@ -24,6 +24,16 @@ static int be_quiet(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
+/* Stacks that are known to have been sent are kept by sets of eight, as many as a power of two; 0 stays. */
+static __u32 sets_of(__u32 stacks)
+{
+	__u32 sets = 1;
+
+	while (sets * 8 < stacks)
+		sets *= 2;
+	return stacks ? sets : 0;
+}
+
 static void set_size(struct bpf_map *map, __u32 wanted, bool used)
 {
 	if (!used)
@@ -115,7 +125,7 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.threads, limits->threads, options->live);
 	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
 	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);
-	set_size(skeleton->maps.stacks_sent, limits->stacks_sent, options->stacks);
+	set_size(skeleton->maps.stacks_sent, sets_of(limits->stacks_sent), options->stacks);
 	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), session_options__walk(options));
 	set_size(skeleton->maps.vmas, 0, session_options__walk(options));
 	set_size(skeleton->maps.unwind_tables, 0, session_options__walk(options));
@@ -135,6 +145,9 @@ static void configure(struct session *session, int n_cpus)
 	skeleton->rodata->config = (struct ap_config){
 		.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
+		.sent_mask = bpf_map__max_entries(skeleton->maps.stacks_sent) - 1,
+		/* A smaller ring buffer is for tests of what is lost. */
+		.wait_below_bytes = limits->ring_bytes ? 0 : ring_bytes / 2,
 		.no_scratch = limits->no_scratch,
 		.stack_dump = options->stack_dump_bytes,
 		.follow = options->follow,
