@@ -99,7 +99,7 @@ def root_is_mount_point():
 
 def clean_environment(extra=None):
     env = {name: value for name, value in os.environ.items()
-           if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "ALLOCPROF_COUNTER")}
+           if name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "ALLOCPROF_COUNTER", "PYTEST_CURRENT_TEST")}
     env["LC_ALL"] = "C"
     # No unwind table is there from an earlier test.
     env["XDG_CACHE_HOME"] = "/nonexistent"
