@@ -6,18 +6,25 @@ import signal
 
 import pytest
 
-from support import (Obedient, TIMEOUT_SECONDS, loaded_programs, patched_functions, programs_of,
-                     shell_status, wait_until)
+from support import (Obedient, TIMEOUT_SECONDS, loaded_programs, patched_functions, programs_of, second_libc,
+                     shell_status, wait_until, wait_until_counting)
 
 COMMANDS = [["stat"], ["record", "-o", "DATA"]]
+
+
+@pytest.fixture
+def start(runner, target, tmp_path):
+    """start(name, words): an obedient target with a C library of its own, which no recording of another test's
+    targets has probes in."""
+    env = second_libc(tmp_path / "libc")
+    return lambda name, *words: Obedient(runner, [target(name), *words], env=env)
 
 
 def attach(runner, allocprof, command, pid, tmp_path, *options):
     words = [str(tmp_path / "data") if word == "DATA" else word for word in command]
     process = runner.start([allocprof, *words, *options, "-p", str(pid)])
-    wait_until(lambda: process.poll() is not None or {"malloc", "realloc"} <= patched_functions(pid),
-               "malloc and realloc are probed")
-    assert process.poll() is None, f"allocprof ended with {process.returncode}"
+    wait_until_counting(allocprof, process)
+    assert {"malloc", "realloc"} <= patched_functions(pid)
     return process
 
 
@@ -31,9 +38,9 @@ def assert_nothing_left(pid, programs):
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP],
                          ids=["int", "term", "kill", "hup"])
 @pytest.mark.parametrize("words", [["sleeper"], ["busy_threads", "5"]], ids=["sleeper", "threads"])
-def test_signal(runner, allocprof, target, tmp_path, command, stop, words):
-    obedient = Obedient(runner, [target(words[0]), *words[1:]])
-    wait_until(lambda: not patched_functions(obedient.pid), "none is probed")
+def test_signal(runner, start, allocprof, tmp_path, command, stop, words):
+    obedient = start(*words)
+    assert not patched_functions(obedient.pid)
     process = attach(runner, allocprof, command, obedient.pid, tmp_path)
     programs = programs_of(process.pid)
     assert programs, "allocprof holds no BPF program"
@@ -48,8 +55,8 @@ def test_signal(runner, allocprof, target, tmp_path, command, stop, words):
     obedient.exit()
 
 
-def test_killed_while_the_target_allocates(runner, allocprof, target, tmp_path):
-    obedient = Obedient(runner, [target("busy_threads"), "4"])
+def test_killed_while_the_target_allocates(runner, start, allocprof, tmp_path):
+    obedient = start("busy_threads", "4")
     process = attach(runner, allocprof, ["stat"], obedient.pid, tmp_path)
     programs = programs_of(process.pid)
     obedient.send("alloc 200000")
@@ -61,8 +68,8 @@ def test_killed_while_the_target_allocates(runner, allocprof, target, tmp_path):
 
 
 @pytest.mark.slow
-def test_duration(runner, allocprof, target, tmp_path):
-    obedient = Obedient(runner, [target("sleeper")])
+def test_duration(runner, start, allocprof, tmp_path):
+    obedient = start("sleeper")
     process = attach(runner, allocprof, ["record", "-o", "DATA"], obedient.pid, tmp_path,
                      "--duration", "2s")
     programs = programs_of(process.pid)
@@ -73,8 +80,8 @@ def test_duration(runner, allocprof, target, tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=["stat", "record"])
-def test_target_ends_first(runner, allocprof, target, tmp_path, command):
-    obedient = Obedient(runner, [target("sleeper")])
+def test_target_ends_first(runner, start, allocprof, tmp_path, command):
+    obedient = start("sleeper")
     process = attach(runner, allocprof, command, obedient.pid, tmp_path)
     programs = programs_of(process.pid)
     obedient.ask("alloc 1000")
