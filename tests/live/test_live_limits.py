@@ -7,7 +7,10 @@ import sqlite3
 
 import pytest
 
-from support import (Obedient, TIMEOUT_SECONDS, shell_status, wait_until_counting)
+from support import (Obedient, TIMEOUT_SECONDS, shell_status, wait_until, wait_until_counting)
+
+# Of a timeline without --interval: TIMELINE_MOMENTS, the end's and one that comes before the first are thinned out.
+MOST_MOMENTS = 202
 
 
 def ledger(path):
@@ -177,19 +180,16 @@ def test_interrupted_recording(runner, run, allocprof, target, tmp_path):
 
 
 def test_attach_and_leave(runner, run, allocprof, target, tmp_path):
-    """50 times, at a busy process with threads, which notices nothing."""
-    obedient = Obedient(runner, [target("busy_threads"), "4"])
-    # Without probes this takes some 10 s.
-    obedient.send("alloc 200000000")
+    """10 times, at a process whose threads allocate all the time, which notices nothing."""
+    obedient = Obedient(runner, [target("pairs"), "4"])
     seen = 0
-    for _ in range(50):
+    for _ in range(10):
         data = tmp_path / "data"
         run([allocprof, "record", "--live", "--duration", "50ms", "-o", data,
              "-p", str(obedient.pid)], expect=0)
         book = assert_adds_up(data)
         assert book["lost"] == book["untracked"] == 0
         seen += book["allocations"]
-    obedient.expect_line("done")
     assert seen
     obedient.exit()
 
@@ -200,7 +200,7 @@ def test_timeline(run, allocprof, target, tmp_path):
         expect=0)
     moments = query(data, "SELECT time_ns, live, live_bytes, allocations, bytes, rss_bytes "
                           "FROM timeline ORDER BY time_ns")
-    assert 50 <= len(moments) <= 202
+    assert 50 <= len(moments) <= MOST_MOMENTS
     assert moments[0] == (0,) * 6
     assert moments[-1][1] >= 1000000 and moments[-1][2] >= 100000000
     assert all(a[3] <= b[3] and a[4] <= b[4] for a, b in zip(moments, moments[1:]))
@@ -209,13 +209,35 @@ def test_timeline(run, allocprof, target, tmp_path):
     assert 500 <= epochs < 1024
 
 
-def test_interval(run, allocprof, target, tmp_path):
+def times_of(data):
+    return [time for (time,) in query(data, "SELECT time_ns FROM timeline ORDER BY time_ns")]
+
+
+def test_interval_longer_than_the_run(run, allocprof, target, tmp_path):
+    """Its beginning and its end."""
     data = tmp_path / "data"
-    run([allocprof, "record", "--live", "--interval", "5ms", "-o", data, "--",
-         target("many_live"), "500000", "100"], expect=0)
-    times = [time for (time,) in query(data, "SELECT time_ns FROM timeline ORDER BY time_ns")]
-    # A late one does not make the next ones late.
-    assert all(b - a > 2000000 or b == times[-1] for a, b in zip(times, times[2:]))
+    run([allocprof, "record", "--live", "--interval", "1h", "-o", data, "--", target("many_live"), "5000", "100"],
+        expect=0)
+    moments = query(data, "SELECT time_ns, live FROM timeline ORDER BY time_ns")
+    assert len(moments) == 2 and moments[0] == (0, 0)
+    assert moments[1][0] > 0 and moments[1][1] >= 5000
+
+
+def test_interval(runner, run, allocprof, target, tmp_path):
+    """At most one moment in each interval, and as many as the run has, where without one some go again."""
+    data, dump = tmp_path / "data", tmp_path / "dump"
+    obedient = Obedient(runner, [allocprof, "record", "--live", "--interval", "2ms", "-o", data, "--",
+                                 target("sleeper")])
+
+    def more_than_without():
+        run([allocprof, "ctl", "-p", obedient.pid, "dump", "-o", dump], expect=0)
+        return len(times_of(dump)) > MOST_MOMENTS
+
+    wait_until(more_than_without, "there are more moments than there may be without an interval")
+    obedient.exit()
+    # The last is the end's.
+    intervals = [time // 2000000 for time in times_of(data)[:-1]]
+    assert len(intervals) > MOST_MOMENTS and len(intervals) == len(set(intervals))
 
 
 def test_select_and_live(run, allocprof):

@@ -86,10 +86,14 @@ def test_under_load(record, target, inject):
 
 
 def test_process_tree_without_room(run, allocprof, record, target):
-    """Process records find no room: processes have no name, no call is lost for that."""
-    recording, calls, _ = record([target("freeze"), target("launcher"), 10, target("threads"), 4, 500],
-                                 "ring=4096")
+    """Of 100 children and what they execute the ring buffer has no room for all: processes are missing, and their
+    calls are counted as lost."""
+    recording, calls, stderr = record([target("freeze"), target("launcher"), 100, target("every_function")],
+                                      "ring=4096", status=3)
+    ((processes,),) = recording.sql("SELECT count(*) FROM processes")
+    assert 1 < processes < 200
     assert_exact(recording, calls)
+    assert_lost(run, allocprof, recording, "ring_full", stderr)
 
 
 def test_processes(run, allocprof, target, tmp_path):
