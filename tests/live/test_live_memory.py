@@ -16,8 +16,7 @@ import pytest
 from conftest import unavailable
 from support import Recording, shell_status, wait_until
 
-BLOCKS = 10_000_000
-BOUND = BLOCKS // 10
+BOUND = 1_000_000
 # Ten million calls, each with a trap or two, and their blocks read at the end.
 PATIENCE_SECONDS = 600
 # Of sums of what entries take: the maps themselves, and what rounds arrays up to pages.
@@ -76,22 +75,22 @@ class Taken:
 
 @pytest.fixture
 def record_many(runner, allocprof, target, tmp_path):
-    """record_many(blocks, options): the recording of many_live, of whose blocks so many are followed,
-    what was on stderr, and what the kernel had taken when all of them were live."""
+    """record_many(made, followed, options): the recording of many_live, which makes so many blocks, of which so many
+    are followed, what was on stderr, and what the kernel had taken when all of them were live."""
     release = tuple(int(word) for word in re.findall(r"\d+", os.uname().release)[:2])
     if release < (6, 4):
         unavailable("before Linux 6.4 the kernel does not say what maps take, only what they might")
 
-    def record(blocks, *options):
+    def record(made, followed, *options):
         before = settled_objects()
         data = tmp_path / "data"
         process = runner.start([allocprof, "record", "--live", *options, "-o", data, "--",
-                                target("many_live"), BLOCKS, 24, "wait"], stdin=subprocess.PIPE,
+                                target("many_live"), made, 24, "wait"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout.readline() == b"done\n"
         after = objects()
-        (entry_bytes,) = [size for size in after if after[size] - before[size] > 0.9 * blocks]
-        assert after[entry_bytes] - before[entry_bytes] == pytest.approx(blocks, rel=OF_KERNEL)
+        (entry_bytes,) = [size for size in after if after[size] - before[size] > 0.9 * followed]
+        assert after[entry_bytes] - before[entry_bytes] == pytest.approx(followed, rel=OF_KERNEL)
         taken = Taken(maps_bytes(process.pid), entry_bytes)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
         assert shell_status(process.returncode) == 0
@@ -101,29 +100,31 @@ def record_many(runner, allocprof, target, tmp_path):
 
 
 def test_ten_million(record_many):
-    recording, stderr, taken = record_many(BLOCKS)
+    made = 10_000_000
+    recording, stderr, taken = record_many(made, made)
     ledger = recording.ledger
     assert ledger["lost"] == ledger["untracked"] == 0
     assert recording.sql("SELECT sum(allocations), sum(live), sum(live_bytes) FROM memory "
-                         "WHERE caller = 'main'") == [(BLOCKS, BLOCKS, BLOCKS * 24)]
+                         "WHERE caller = 'main'") == [(made, made, made * 24)]
     told = int(recording.meta["kernel_bytes"])
-    assert told == pytest.approx(taken.bytes(BLOCKS), rel=OF_KERNEL), taken
+    assert told == pytest.approx(taken.bytes(made), rel=OF_KERNEL), taken
     printed = re.search(r"^allocprof: the kernel kept (\d\.\d\d) GiB for 10,000,000 live blocks, and "
                         r"\S+ MiB for \d+ stacks of processes$", stderr, re.MULTILINE)
     assert printed, stderr
     # "about 165 bytes for each block that is live"
-    assert 160 <= float(printed[1]) * 2**30 / BLOCKS <= 170
-    print(f"{printed[0]}; the kernel says {taken.bytes(BLOCKS):,}: {taken}")
+    assert 160 <= float(printed[1]) * 2**30 / made <= 170
+    print(f"{printed[0]}; the kernel says {taken.bytes(made):,}: {taken}")
 
 
 def test_bounded(record_many):
-    """A tenth is followed, the others are counted, and it is a tenth of the memory, too."""
-    recording, stderr, taken = record_many(BOUND, "--max-live", BOUND)
+    """Half is followed, the others are counted, and it is half of the memory, too."""
+    made = 2 * BOUND
+    recording, _, taken = record_many(made, BOUND, "--max-live", BOUND)
     ledger = recording.ledger
     assert ledger["lost"] == 0
     assert ledger["allocations"] == BOUND
-    assert ledger["untracked_live_full"] == ledger["untracked"] == BLOCKS - BOUND
-    assert recording.functions["malloc"] == (BLOCKS, BLOCKS * 24)
+    assert ledger["untracked_live_full"] == ledger["untracked"] == made - BOUND
+    assert recording.functions["malloc"] == (made, made * 24)
     told = int(recording.meta["kernel_bytes"])
     assert told == pytest.approx(taken.bytes(BOUND), rel=OF_KERNEL), taken
     # That is what --max-live stands for.

@@ -7,7 +7,7 @@ import pytest
 
 from runs import Runs
 
-RUNS = 100
+RUNS = 40
 TIMEOUT = 900  # seconds, of a loaded machine
 
 

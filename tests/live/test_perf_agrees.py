@@ -10,7 +10,7 @@ import signal
 import pytest
 
 import conftest
-from support import (Hits, Obedient, TIMEOUT_SECONDS, by_address, libc_path, patched_functions,
+from support import (Hits, Obedient, Runner, TIMEOUT_SECONDS, by_address, libc_path, patched_functions,
                      wait_until)
 
 ONE_PROCESS = [
@@ -28,14 +28,24 @@ ONE_PROCESS = [
 ]
 
 
-@pytest.fixture
-def hits(runner):
+@pytest.fixture(scope="module")
+def module_hits():
+    """The kernel takes most of a second to let go of its probes."""
     if os.geteuid() != 0:
         conftest.unavailable("not root: perf probes need it")
     if not shutil.which("perf"):
         conftest.unavailable("perf is not installed")
+    runner = Runner()
     with Hits(runner) as hits:
         yield hits
+    runner.end_all()
+
+
+@pytest.fixture
+def hits(runner, module_hits):
+    """Its commands are those of the test."""
+    module_hits.runner = runner
+    return module_hits
 
 
 BARE = {}

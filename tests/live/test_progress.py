@@ -110,23 +110,24 @@ def test_progress_of_a_command(runner, allocprof, tmp_path):
         [ending(Recording(tmp_path / "allocprof.data"), None).rstrip("\n")]
 
 
+# Progress begins after two seconds.
 TALKS = "while :; do echo hello; sleep 0.2; done"
 
 
 @pytest.mark.parametrize("script", [
-    f"({TALKS}) & $ALLOCPROF record --duration 3s -p $!",
-    f"$ALLOCPROF record --duration 3s sh -c '{TALKS}'",
+    f"({TALKS}) & $ALLOCPROF record --duration 2500ms -p $!",
+    f"$ALLOCPROF record --duration 2500ms sh -c '{TALKS}'",
     # Not by standard output or error.
-    "(exec 7>/dev/tty >/dev/null 2>&1; sleep 1000) & $ALLOCPROF record --duration 3s -p $!",
+    "(exec 7>/dev/tty >/dev/null 2>&1; sleep 1000) & $ALLOCPROF record --duration 2500ms -p $!",
     # As sudo may: on a terminal of our own, which is shown on that where the target writes.
-    f"({TALKS}) & script -qec \"$ALLOCPROF record --duration 3s -p $!\" typescript",
+    f"({TALKS}) & script -qec \"$ALLOCPROF record --duration 2500ms -p $!\" typescript",
     # One of several processes.
-    f"$ALLOCPROF record --duration 3s sh -c 'exec 6>&2 >/dev/null 2>&1; (({TALKS}) >&6); true'",
+    f"$ALLOCPROF record --duration 2500ms sh -c 'exec 6>&2 >/dev/null 2>&1; (({TALKS}) >&6); true'",
     # In the background.
-    "set -m; sleep 1000 >/dev/null 2>&1 & p=$!; $ALLOCPROF record --duration 3s -p $p & wait $!;"
+    "set -m; sleep 1000 >/dev/null 2>&1 & p=$!; $ALLOCPROF record --duration 2500ms -p $p & wait $!;"
     " kill $p",
-    "sleep 1000 >/dev/null 2>&1 & $ALLOCPROF record -q --duration 3s -p $!",
-    "sleep 1000 >/dev/null 2>&1 & TERM=dumb $ALLOCPROF record --duration 3s -p $!",
+    "sleep 1000 >/dev/null 2>&1 & $ALLOCPROF record -q --duration 2500ms -p $!",
+    "sleep 1000 >/dev/null 2>&1 & TERM=dumb $ALLOCPROF record --duration 2500ms -p $!",
 ], ids=["process", "command", "tty", "script", "child", "background", "quiet", "dumb"])
 def test_no_progress(runner, allocprof, tmp_path, script):
     """What writes to the terminal has it for itself, and who is not to be told is told nothing."""
