@@ -440,12 +440,17 @@ def programs_of(pid):
     return ids
 
 
-def loaded_programs():
-    """Ids of all BPF programs of the kernel."""
+def program_names():
+    """Names of all BPF programs of the kernel by id. The kernel keeps 15 letters of them."""
     bpftool = shutil.which("bpftool") or "/usr/sbin/bpftool"
     output = subprocess.run([bpftool, "-j", "prog", "show"], check=True,
                             stdout=subprocess.PIPE).stdout
-    return {program["id"] for program in json.loads(output or b"[]")}
+    return {program["id"]: program.get("name", "") for program in json.loads(output or b"[]")}
+
+
+def loaded_programs():
+    """Ids of all BPF programs of the kernel."""
+    return set(program_names())
 
 
 def read_report(path):
