@@ -2,6 +2,7 @@
 """allocprof stat against the counter, both in the same run, to the last call and byte."""
 
 import signal
+import time
 
 import pytest
 
@@ -30,12 +31,14 @@ def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0
 NAMES = list(programs(str))
 
 
+@pytest.mark.fast("every_function", "threads", "vfork", "shell", "dlopen", "exec_nonleader")
 @pytest.mark.parametrize("name", NAMES)
 def test_equal(run, allocprof, counter, target, tmp_path, name):
     argv, status = programs(target)[name]
     compare(run, allocprof, counter, target, tmp_path, argv, status=status, stdin=INPUT)
 
 
+@pytest.mark.fast("posix_spawn", "fork")
 @pytest.mark.parametrize("name", NAMES)
 def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name):
     argv, status = programs(target)[name]
@@ -72,16 +75,25 @@ def test_aliases_share_one_entry(run, allocprof, target, tmp_path):
         assert not set(others) & set(functions)
 
 
-def test_report_of_the_run(run, allocprof, target, tmp_path):
-    argv = [target("every_function")]
+CPU_SECONDS = 0.3
+
+
+def test_report_of_the_run(run, allocprof, tmp_path):
+    """Its one thread uses a processor for at least so long, by its own clock, and the run takes longer than that and
+    less than that of allocprof."""
+    argv = ["/usr/bin/python3", "-c",
+            f"import time\nwhile time.process_time() < {CPU_SECONDS}: pass\nraise SystemExit(3)"]
+    before = time.monotonic()
     run([allocprof, "stat", "--json", "-o", tmp_path / "out.json", "--", *argv], expect=3)
+    all_seconds = time.monotonic() - before
     report = read_report(tmp_path / "out.json")
-    assert report["command"] == argv or report["command"] == argv[0]
+    assert report["command"] == argv and report["pid"] is None
     assert report["exit_status"] == 3
     assert report["processes"] == 1
-    assert report["elapsed_seconds"] > 0
-    assert report["user_seconds"] >= 0 and report["system_seconds"] >= 0
-    assert report["basis"]
+    # Times have six decimals.
+    cpu_seconds = report["user_seconds"] + report["system_seconds"] + 2e-6
+    assert CPU_SECONDS <= cpu_seconds <= report["elapsed_seconds"] + 4e-6 <= all_seconds + 8e-6
+    assert report["basis"] == "requests"
 
 
 def test_selection_keeps_what_decides(run, allocprof, counter, target, tmp_path):
@@ -104,6 +116,7 @@ def test_no_follow(run, allocprof, counter, target, tmp_path):
     assert functions["malloc"]["calls"] == 4 + startup.read()["malloc"].calls
 
 
+@pytest.mark.fast("int-words1-5")
 @pytest.mark.parametrize("words, workers", [(["sleeper"], 1), (["busy_threads", "5"], 5)])
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_attached(runner, allocprof, target, tmp_path, words, workers, stop):
@@ -126,6 +139,7 @@ def test_attached(runner, allocprof, target, tmp_path, words, workers, stop):
     obedient.exit()
 
 
+@pytest.mark.fast("-every_function", "--live-every_function")
 @pytest.mark.parametrize("options, program", [
     ((), "every_function"), (("--live",), "every_function"), (("-r2", "--warmup=0"), "every_function"),
     (("-r2", "--warmup=0", "--live", "--per=1000"), "every_function"), ((), "regions_O2"),

@@ -101,31 +101,113 @@ static void test_hostile_lines(void **state)
 	perf_map__free(map);
 }
 
+static unsigned int next_random(unsigned int *state)
+{
+	*state = *state * 1103515245 + 12345;
+	return *state >> 16 & 0x7fff;
+}
+
+#define N_LINES	  300
+#define N_QUERIES 64
+
+/* Lines over small addresses between lines that are none, in random order: the last line that has an address names
+ * it, whatever stands between. */
+static void test_random_lines(void **state)
+{
+	static const char *const none[] = { "%x\n",
+					    "%x 0 zero\n",
+					    "%xg 10 letter\n",
+					    "%x ffffffffffffffff past the end\n",
+					    "%x 10 \n",
+					    "%x,10,commas\n" };
+	unsigned int random = 1, named = 0, unnamed = 0;
+
+	for (int round = 0; round < 50; round++) {
+		struct {
+			__u64 start, size;
+			char name[32];
+		} lines[N_LINES] = { 0 };
+		struct perf_map_query queries[N_QUERIES];
+		char text[N_LINES * 64];
+		struct perf_map *map;
+		size_t len = 0;
+
+		for (size_t i = 0; i < N_LINES; i++) {
+			unsigned int start = 1 + next_random(&random);
+
+			if (next_random(&random) % 2) {
+				const char *form = none[next_random(&random) % ARRAY_SIZE(none)];
+
+				len += snprintf(text + len, sizeof(text) - len, form, start);
+				continue;
+			}
+			lines[i].start = start;
+			lines[i].size = 1 + next_random(&random) % 200;
+			snprintf(lines[i].name, sizeof(lines[i].name), "line %zu", i);
+			len += snprintf(text + len, sizeof(text) - len, "%llx %llx %s\n",
+					lines[i].start, lines[i].size, lines[i].name);
+		}
+		map = read_text(text, len);
+		for (size_t i = 0; i < N_QUERIES; i++)
+			queries[i].address = i * 0x8000 / N_QUERIES + round;
+		assert_int_equal(perf_map__look_up(map, queries, N_QUERIES), 0);
+		for (size_t i = 0; i < N_QUERIES; i++) {
+			const char *expected = NULL;
+
+			for (size_t j = 0; j < N_LINES; j++)
+				if (queries[i].address >= lines[j].start &&
+				    queries[i].address < lines[j].start + lines[j].size)
+					expected = lines[j].name;
+			if (expected) {
+				assert_non_null(queries[i].name);
+				assert_string_equal(queries[i].name, expected);
+				named++;
+			} else {
+				assert_null(queries[i].name);
+				unnamed++;
+			}
+		}
+		perf_map__free(map);
+	}
+	assert_true(named > 500);
+	assert_true(unnamed > 500);
+}
+
+/* Letters at random: what is taken for a name is printable, and not empty. */
 static void test_nonsense(void **state)
 {
-	unsigned int random = 1;
+	unsigned int random = 1, named = 0;
 	char text[4096];
 
 	for (int i = 0; i < 200; i++) {
-		struct perf_map_query queries[32];
+		struct perf_map_query queries[64];
 		struct perf_map *map;
 
-		for (size_t j = 0; j < sizeof(text); j++) {
-			random = random * 1103515245 + 12345;
-			text[j] = "0123456789abcdefx  \n\n\0"[(random >> 16) % 22];
-		}
+		for (size_t j = 0; j < sizeof(text); j++)
+			text[j] = "0123456789abcdefx  \n\n\t\033\177\0"[next_random(&random) % 25];
 		map = read_text(text, sizeof(text));
 		for (size_t j = 0; j < ARRAY_SIZE(queries); j++)
-			queries[j].address = j * j * j * 64;
+			queries[j].address = j * j * j;
 		assert_int_equal(perf_map__look_up(map, queries, ARRAY_SIZE(queries)), 0);
+		for (size_t j = 0; j < ARRAY_SIZE(queries); j++) {
+			if (!queries[j].name)
+				continue;
+			named++;
+			assert_true(*queries[j].name);
+			for (const char *c = queries[j].name; *c; c++)
+				assert_true(*c >= ' ' && *c <= '~');
+		}
 		perf_map__free(map);
 	}
-	{
-		struct perf_map *map = read_text("", 0);
+	assert_true(named > 0);
+}
 
-		assert_int_equal(perf_map__look_up(map, NULL, 0), 0);
-		perf_map__free(map);
-	}
+static void test_empty(void **state)
+{
+	struct perf_map *map = read_text("", 0);
+
+	assert_int_equal(perf_map__look_up(map, NULL, 0), 0);
+	perf_map__free(map);
 }
 
 /* Only a file that the process's user alone may write to is believed. */
@@ -204,7 +286,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_hostile_lines),
+		cmocka_unit_test(test_random_lines),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_which_file),
 		cmocka_unit_test(test_frames_get_names),
 	};
