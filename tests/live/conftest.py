@@ -30,15 +30,23 @@ def obstacle():
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """The fast suite has the first of a test's cases; the others are the slow suite's."""
-    tests = {}
+def pytest_collection_modifyitems(config, items):
+    """@pytest.mark.fast("case", ...) names those cases of a test that the fast suite has; the others are the slow
+    suite's."""
+    named = {}
     for item in items:
-        if not item.get_closest_marker("slow"):
-            tests.setdefault((item.path, item.originalname), []).append(item)
-    for cases in tests.values():
-        for item in cases[1:]:
-            item.add_marker(pytest.mark.slow)
+        fast = item.get_closest_marker("fast")
+        if fast:
+            names = named.setdefault((item.path, item.originalname), set(fast.args))
+            if item.callspec.id not in fast.args:
+                item.add_marker(pytest.mark.slow)
+            names.discard(item.callspec.id)
+    # Where single cases are asked for the others are not there.
+    if not any("[" in word for word in config.args):
+        missing = [f"{path.name}::{test} has no case {name!r}"
+                   for (path, test), names in named.items() for name in sorted(names)]
+        if missing:
+            raise pytest.UsageError("fast: " + "; ".join(missing))
 
 
 @pytest.fixture
@@ -68,6 +76,13 @@ def run(runner):
 @pytest.fixture
 def target():
     return support.target
+
+
+@pytest.fixture
+def own_libc(tmp_path):
+    """An environment in which programs have a C library of this test's own: there is no breakpoint in it but for
+    this test's recordings, whatever else is recorded meanwhile."""
+    return support.second_libc(tmp_path / "own_libc")
 
 
 @pytest.fixture

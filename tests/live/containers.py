@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A container as container engines make them: a root that is an overlay, namespaces of its own."""
+"""A container as container engines make them: a root that is an overlay, namespaces of its own. And mounts that only
+a test sees."""
+
+import contextlib
+import ctypes
+import os
+import subprocess
+
+from support import root_is_mount_point, unavailable
 
 CONTAINER = """
 set -e
@@ -29,3 +37,29 @@ def in_container(tmp_path, argv):
     root.mkdir(exist_ok=True)
     return ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup", "sh", "-c",
             CONTAINER, str(root), str(tmp_path), *[str(word) for word in argv]]
+
+
+CLONE_NEWNS = 0x00020000
+
+
+@contextlib.contextmanager
+def own_mounts():
+    """Meanwhile this process and what it starts have a mount namespace of their own."""
+    if os.geteuid() != 0 or not root_is_mount_point():
+        unavailable("not root, or / is no mount point: no mount namespace can be made")
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(function, *arguments):
+        if function(*arguments):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    directory = os.getcwd()
+    before = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        call(libc.unshare, CLONE_NEWNS)
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        yield
+    finally:
+        call(libc.setns, before, CLONE_NEWNS)
+        os.close(before)
+        os.chdir(directory)

@@ -97,6 +97,7 @@ def test_without_btf(refuse, allocprof, tmp_path, command):
 
 # The command
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_that_cannot_run(refuse, allocprof, target, tmp_path, command):
     argv = [allocprof, command, "-o", tmp_path / "x", "--"]
@@ -111,6 +112,7 @@ def test_command_that_cannot_run(refuse, allocprof, target, tmp_path, command):
     refuse([*argv, tmp_path / "orphan"], 127, "orphan'", "interpreter")
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_static_without_symbols(refuse, allocprof, target, tmp_path, command):
     refuse([allocprof, command, "-o", tmp_path / "x", "--", target("static_stripped")], 125,
@@ -119,6 +121,7 @@ def test_static_without_symbols(refuse, allocprof, target, tmp_path, command):
 
 # The process
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_process_that_cannot_be_attached_to(refuse, runner, allocprof, target, tmp_path, command):
     def attach(pid, status, *words):
@@ -164,6 +167,7 @@ def test_process_that_ends_meanwhile(runner, allocprof, target, tmp_path, comman
             assert not output.exists()
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_attached_without_allocator(refuse, runner, allocprof, target, tmp_path, command):
     obedient = Obedient(runner, [target("static_stripped")])
@@ -172,6 +176,7 @@ def test_attached_without_allocator(refuse, runner, allocprof, target, tmp_path,
     obedient.exit()
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_translator(refuse, runner, allocprof, target, tmp_path, command):
     """A breakpoint in code that is copied would end the program."""
@@ -322,6 +327,7 @@ def test_read_only(run, allocprof, target, tmp_path, command):
     assert f"allocprof: cannot write {directory}/x: Read-only file system".encode() in result.stderr
 
 
+@pytest.mark.fast("new-stat", "older-record")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("older", [False, True], ids=["new", "older"])
 def test_full(run, allocprof, target, tmp_path, command, older):
@@ -357,6 +363,7 @@ def test_folded_to_a_full_device(refuse, allocprof, data):
            "No space left on device")
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_failure_keeps_the_older_file(run, refuse, allocprof, target, tmp_path, command):
     """A command that cannot run, or a process that is not there, costs nothing that was measured."""

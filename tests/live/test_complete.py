@@ -50,12 +50,13 @@ def test_real_program(run, allocprof, tmp_path, name):
 STARTED = {
     "compiler": ["sh", "-c", COMPILE],
     "nice": ["nice", "clang-format", "--version"],
-    "git": ["env", "git", "log", "--oneline", "-5"],
+    "git": ["env", "git", "grep", "--no-index", "-n", "-e", "static", "--", "src"],
     "several": ["sh", "-c", "for n in 1 2 3; do cmake --version; gdb --version; jq --version; done"],
     "python": ["timeout", "100", "/usr/bin/python3", "-c", "import unittest, json, sqlite3, decimal"],
 }
 
 
+@pytest.mark.fast("compiler-plain", "python-live")
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("name", STARTED)
 def test_started_by_another(run, allocprof, tmp_path, name, live):
@@ -129,6 +130,7 @@ def test_recorder_that_is_stopped_holds_nobody_up(runner, allocprof, tmp_path):
     assert n and waited_ns <= WAIT_BUDGET_NS, f"{n} waits took {waited_ns} ns"
 
 
+@pytest.mark.fast("normal")
 @pytest.mark.parametrize("policy", ["", "taskset -c 0 chrt -f 50 "], ids=["normal", "real-time"])
 def test_waiting_target_notices_nothing(run, runner, allocprof, target, tmp_path, policy):
     """While its calls wait 10 ms each, it gets its signals, is stopped and goes on, and ends as it does alone."""
@@ -191,6 +193,7 @@ def test_short_children(run, allocprof, counter, target, tmp_path, options):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.fast("normal")
 @pytest.mark.parametrize("policy", [[], ["chrt", "-f", "50"]], ids=["normal", "real-time"])
 def test_one_processor(run, allocprof, tmp_path, policy):
     """Where target and allocprof share a processor, at real-time priority too, it only takes longer."""

@@ -11,9 +11,18 @@ import subprocess
 
 import pytest
 
+from containers import own_mounts
 from support import (Obedient, Recording, TIMEOUT_SECONDS, mapped_code, read_report, wait_until)
 
 RUN = pathlib.Path("/run/allocprof")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_run():
+    """Recordings of the machine that are not these tests' are not seen."""
+    with own_mounts():
+        subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
+        yield
 
 
 class Controlled:
@@ -74,6 +83,7 @@ def total(one, command):
     return one.calls()
 
 
+@pytest.mark.fast("plain-stat", "live-record")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 def test_start_and_stop(controlled, command, live):
@@ -216,6 +226,7 @@ def test_dump_to_a_file(controlled, tmp_path):
     assert one.calls() == before + 1
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", ["stat", "record"])
 def test_reset(controlled, command):
     one = controlled(command)
@@ -434,6 +445,7 @@ PLACES = {
 }
 
 
+@pytest.mark.fast("link", "open")
 @pytest.mark.parametrize("place", PLACES)
 def test_hostile_directory(run, allocprof, tmp_path, place):
     """Nothing is made there; the recording goes on, unless it could never be started."""

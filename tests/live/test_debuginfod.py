@@ -140,6 +140,7 @@ def test_one_that_has_the_file(run, allocprof, tmp_path, serve, stripped):
         assert not (tmp_path / f"{data.name}.old").exists(), "the file without names is left"
 
 
+@pytest.mark.fast("say_nothing-record")
 @pytest.mark.parametrize("command", ["record", "record -r 2", "symbolize"])
 @pytest.mark.parametrize("behave", [say_nothing, trickle], ids=lambda behave: behave.__name__)
 def test_given_up(run, allocprof, tmp_path, serve, stripped, behave, command):
@@ -173,6 +174,7 @@ def test_one_that_dies(run, allocprof, tmp_path, serve, stripped):
     assert not with_line and with_name, "the names of its symbol table"
 
 
+@pytest.mark.fast("SIGINT")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_the_wait_is_interrupted(runner, run, allocprof, tmp_path, serve, stripped, number):
     program, _ = stripped

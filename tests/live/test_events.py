@@ -46,6 +46,7 @@ def test_stated(run, log, name, case):
     assert_stated(own_figures(logged, target(name)), stated_cases(name)[case])
 
 
+@pytest.mark.fast("1-1-20000")
 @pytest.mark.parametrize("seed, threads, operations", [
     (1, 1, 20000), (2, 1, 20000), (3, 4, 10000), (4, 16, 2000), (5, 64, 300)])
 def test_random(run, log, seed, threads, operations):
@@ -153,6 +154,7 @@ COUNTED = [name for name in programs(lambda name: name)
            if name not in ("cancel", "pthread_exit_main")]
 
 
+@pytest.mark.fast("every_function", "threads", "fork", "dlopen")
 @pytest.mark.parametrize("name", COUNTED)
 def test_agrees_with_the_counter(run, log, counter, name):
     """Calls, requested bytes and what they are, over trees of processes."""
@@ -180,6 +182,7 @@ def test_agrees_with_the_counter(run, log, counter, name):
     assert totals.deallocations + totals.inherited + totals.unknown == counts.deallocations
 
 
+@pytest.mark.fast("sh")
 @pytest.mark.parametrize("argv", [
     ["sh", "-c", "ls / | wc -l; (true; false) || ls /usr >/dev/null"],
     ["/usr/bin/python3", "-c", "import json, re; print(len(json.dumps(list(range(1000)))))"],

@@ -69,6 +69,7 @@ def stacks_by_size(recording):
     return found
 
 
+@pytest.mark.fast("plain")
 @pytest.mark.parametrize("options", BUILDS.values(), ids=BUILDS.keys())
 def test_c_code_that_go_calls(run, allocprof, tmp_path, build, options):
     run([allocprof, "record", "-o", tmp_path / "data", build("cgo", *options)], expect=0)
@@ -97,6 +98,7 @@ NO_MALLOC = (b"which has no malloc: Go's runtime allocates memory itself, and Go
              b"profiles that")
 
 
+@pytest.mark.fast("plain")
 @pytest.mark.parametrize("options", [[], ["-ldflags=-s"]], ids=["plain", "stripped"])
 def test_go_alone(run, allocprof, tmp_path, build, options):
     program = build("pure", *options)

@@ -29,6 +29,7 @@ def clean_maps():
         path.unlink()
 
 
+@pytest.mark.fast("early")
 @pytest.mark.parametrize("words", [["trampoline"], [], ["late"]], ids=["trampoline", "early", "late"])
 def test_code_made_at_run_time(run, allocprof, target, tmp_path, clean_maps, words):
     recording = record(run, allocprof, tmp_path, target("jit"), *words)

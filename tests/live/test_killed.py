@@ -124,6 +124,7 @@ def test_out_of_memory(run, allocprof, target, tmp_path, told):
     assert 0.8 * MEMORY_BYTES < allocations * SIZE * 3 / 4 < MEMORY_BYTES
 
 
+@pytest.mark.fast("kill")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT],
                          ids=["kill", "term", "int"])
 def test_signal(runner, run, allocprof, target, tmp_path, told, number):

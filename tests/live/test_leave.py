@@ -6,18 +6,16 @@ import signal
 
 import pytest
 
-from support import (Obedient, TIMEOUT_SECONDS, loaded_programs, patched_functions, programs_of, second_libc,
-                     shell_status, wait_until, wait_until_counting)
+from support import (Obedient, TIMEOUT_SECONDS, loaded_programs, patched_functions, programs_of, shell_status,
+                     wait_until, wait_until_counting)
 
 COMMANDS = [["stat"], ["record", "-o", "DATA"]]
 
 
 @pytest.fixture
-def start(runner, target, tmp_path):
-    """start(name, words): an obedient target with a C library of its own, which no recording of another test's
-    targets has probes in."""
-    env = second_libc(tmp_path / "libc")
-    return lambda name, *words: Obedient(runner, [target(name), *words], env=env)
+def start(runner, target, own_libc):
+    """start(name, words): an obedient target."""
+    return lambda name, *words: Obedient(runner, [target(name), *words], env=own_libc)
 
 
 def attach(runner, allocprof, command, pid, tmp_path, *options):
@@ -34,6 +32,7 @@ def assert_nothing_left(pid, programs):
     wait_until(lambda: not programs & loaded_programs(), f"BPF programs {programs} are gone")
 
 
+@pytest.mark.fast("sleeper-int-stat", "threads-kill-record")
 @pytest.mark.parametrize("command", COMMANDS, ids=["stat", "record"])
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP],
                          ids=["int", "term", "kill", "hup"])
@@ -79,6 +78,7 @@ def test_duration(runner, start, allocprof, tmp_path):
     obedient.exit()
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS, ids=["stat", "record"])
 def test_target_ends_first(runner, start, allocprof, tmp_path, command):
     obedient = start("sleeper")
@@ -90,12 +90,13 @@ def test_target_ends_first(runner, start, allocprof, tmp_path, command):
     wait_until(lambda: not programs & loaded_programs(), f"BPF programs {programs} are gone")
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS, ids=["stat", "record"])
-def test_bystander_is_not_probed_after_a_run(runner, run, allocprof, target, tmp_path, command):
+def test_bystander_is_not_probed_after_a_run(run, start, own_libc, allocprof, target, tmp_path, command):
     """A launched command's probes are gone with it, in a process that maps the same library."""
     words = [str(tmp_path / "data") if word == "DATA" else word for word in command]
-    obedient = Obedient(runner, [target("sleeper")])
-    run([allocprof, *words, "--", target("threads")], expect=0)
+    obedient = start("sleeper")
+    run([allocprof, *words, "--", target("threads")], env=own_libc, expect=0)
     wait_until(lambda: not patched_functions(obedient.pid), "no breakpoint is left")
     obedient.ask("alloc 1000")
     obedient.exit()

@@ -13,6 +13,7 @@ from memory import CASES, MANY_AT_ONCE, assert_none, differences, stat_differenc
 from support import (TIMEOUT_SECONDS, Obedient, read_report, shell_status, stated_cases, wait_until_counting)
 
 
+@pytest.mark.fast("live_shapes-move", "live_shapes-fork_own", "live_shapes-exec_thread", "return_hazards-unwind")
 @pytest.mark.parametrize("name, case", CASES)
 def test_record(both, target, name, case):
     expected, found, _ = both.record([target(name), case], expect=status_of(case))
@@ -31,6 +32,7 @@ def test_case_study(both, target):
         assert {key: getattr(by_caller[name], key) for key in stated} == stated
 
 
+@pytest.mark.fast("int")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_attached(runner, allocprof, log, target, tmp_path, stop):
     """What was there before is not known; its end is counted apart."""

@@ -70,6 +70,7 @@ def test_no_scratch(run, allocprof, record, target):
     assert recording.texts() == {}
 
 
+@pytest.mark.fast("counts=8,ring=4096,stacks=8")
 @pytest.mark.parametrize("inject", [
     "counts=8", "stacks=8", "ring=4096", "ring=8192,counts=16", "counts=8,ring=4096",
     "counts=8,ring=4096,stacks=8", "counts=1,stacks=1", "tail_calls=1"])
@@ -121,6 +122,7 @@ def test_processes_of_a_recording(run, allocprof, target, tmp_path):
     run([allocprof, "folded", "--strict", "-i", data], expect=1)
 
 
+@pytest.mark.fast("1")
 @pytest.mark.parametrize("notes", [1, 16384])
 def test_tail_calls_without_note(run, allocprof, target, tmp_path, notes):
     """One thread holds the only note, the next 100 realloc(NULL) find none: they are counted as the
@@ -216,6 +218,7 @@ def test_counters_that_cannot_be_read(run, allocprof, target, tmp_path):
     assert b"1 of the kernel's counters could not be read" in b" ".join(result.stderr.split())
 
 
+@pytest.mark.fast("live")
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 def test_recorded_counters_that_cannot_be_read(run, allocprof, target, tmp_path, live):
     """Stacks do not depend on the counters; that nothing is missing does."""

@@ -165,6 +165,7 @@ class Variants:
         return [], True
 
 
+@pytest.mark.fast("whole", "beside")
 @pytest.mark.parametrize("variant", ["whole", "compressed", "beside", "below", "build_id",
                                      "wrong_debuglink", "gnu_debugdata", "symbols_only", "bare"])
 def test_cpp(run, allocprof, target, tmp_path, variant):
@@ -207,6 +208,7 @@ FULL = {
 }
 
 
+@pytest.mark.fast("full")
 @pytest.mark.parametrize("column, expected", [("name", SHORT), ("full_name", FULL)],
                          ids=["short", "full"])
 def test_cpp_written_down(run, allocprof, target, tmp_path, column, expected):
@@ -226,6 +228,7 @@ def test_cpp_g1(run, allocprof, target, tmp_path):
     assert_as_stated(recording, CPP, path, is_own_cpp, leaf)
 
 
+@pytest.mark.fast("5")
 @pytest.mark.parametrize("version", [4, 5])
 def test_cpp_of_clang(run, allocprof, tmp_path, version):
     if not (support.TARGETS / "names_clang_dwarf4").exists():

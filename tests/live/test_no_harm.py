@@ -50,6 +50,8 @@ def assert_same(run, under, command, argv, **options):
     return bare
 
 
+@pytest.mark.fast("every_function-3-stat", "threads 64 100-0-live", "fork_noexec-0-record", "vfork_exec-0-live",
+                  "signals-0-record", "longjmp-0-live", "close_all-4-stat", "return_hazards jump-0-live")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("words, status", [
     (["every_function"], 3),
@@ -75,7 +77,7 @@ def assert_same(run, under, command, argv, **options):
     (["live_random", "1", "1", "5000"], 0),
     (["case_study", "100"], 0),
     *((["return_hazards", case], 0) for case in stated_cases("return_hazards")),
-], ids=lambda value: value[0] if isinstance(value, list) else "")
+], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_targets(run, under, target, command, words, status):
     bare = assert_same(run, under, command, [target(words[0]), *words[1:]])
     assert bare.status == status
@@ -96,12 +98,14 @@ def test_backtrace_from_within_the_allocator(run, under, target):
     assert ours[-1] == b"  unknown"
 
 
+@pytest.mark.fast("live")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_second_libc(run, under, target, command, tmp_path):
     env = second_libc(tmp_path / "libc")
     assert_same(run, under, command, [target("every_function")], env=env)
 
 
+@pytest.mark.fast("false-1-record", "sh -c kill -TERM $$-143-stat", "sh -c kill -KILL $$-137-live")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("argv, status", [
     (["true"], 0),
@@ -109,12 +113,13 @@ def test_second_libc(run, under, target, command, tmp_path):
     (["sh", "-c", "exit 77"], 77),
     (["sh", "-c", "kill -TERM $$"], 143),
     (["sh", "-c", "kill -KILL $$"], 137),
-])
+], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_exit_status(run, under, command, argv, status):
     run(argv, expect=status)
     run(under(command, argv), expect=status)
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_that_cannot_run(run, under, command, tmp_path):
     assert run(under(command, ["/nonexistent/program"]), expect=127).stderr
@@ -122,6 +127,7 @@ def test_command_that_cannot_run(run, under, command, tmp_path):
     assert run(under(command, [tmp_path / "data"]), expect=126).stderr
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_data_passes_through(run, under, command):
     data = bytes(range(256)) * 4096
@@ -153,6 +159,7 @@ INHERITED = {
 }
 
 
+@pytest.mark.fast("stat", "live")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_inherited(run, under, command):
     """Each in a shell of its own, started by the one that is the command."""
@@ -163,6 +170,7 @@ def test_inherited(run, under, command):
     assert all(parts[2::2]), bare
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_inherited_from_an_unusual_parent(run, under, command):
     """What allocprof gets, ignored signals and open files too, its command gets."""
@@ -182,6 +190,7 @@ def blocked_then_run(run, argv):
     return run(argv, preexec_fn=block, expect=0)
 
 
+@pytest.mark.fast("live")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_blocked_signals(run, under, command):
     argv = ["grep", "^SigBlk", "/proc/self/status"]
@@ -190,6 +199,7 @@ def test_blocked_signals(run, under, command):
     assert blocked_then_run(run, under(command, argv)).stdout == bare.stdout
 
 
+@pytest.mark.fast("0-record", "2-stat")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_closed_streams(run, under, command, closed, tmp_path):
@@ -204,6 +214,7 @@ def test_closed_streams(run, under, command, closed, tmp_path):
     assert seen.read_text() == bare
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_any_stream(run, under, target, command, tmp_path):
     """The report comes all the same, and into its own file only."""
@@ -213,6 +224,7 @@ def test_without_any_stream(run, under, target, command, tmp_path):
     assert (tmp_path / f"{command}.out").stat().st_size > 0
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_terminal(runner, under, command):
     """The command has the terminal, in the foreground, with its settings."""
@@ -228,6 +240,7 @@ def test_terminal(runner, under, command):
     assert (output.replace(b"".join(ours), b""), status) == bare
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_interrupt_key(runner, under, target, command):
     """Ctrl-C reaches the command; allocprof waits for it and reports its end."""
@@ -242,6 +255,7 @@ def test_interrupt_key(runner, under, target, command):
     assert status == 5
 
 
+@pytest.mark.fast("live")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_interrupt_that_kills(runner, under, command):
     argv = ["sh", "-c", "echo ready; read line"]
@@ -249,6 +263,7 @@ def test_interrupt_that_kills(runner, under, command):
     assert on_terminal(runner, under(command, argv), b"\x03")[1] == 130
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_terminate_is_passed_on(runner, under, target, command):
     """SIGTERM to allocprof ends the command as if it had been sent there."""

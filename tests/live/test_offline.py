@@ -50,6 +50,7 @@ def contents(data):
         return list(database.iterdump())
 
 
+@pytest.mark.fast("named")
 @pytest.mark.parametrize("options", [[], ["--no-symbols"]], ids=["named", "no-symbols"])
 def test_again_changes_nothing(run, allocprof, tmp_path, options):
     """Of a program whose names are mangled."""

@@ -26,6 +26,7 @@ ONE_PROCESS = [
     (["print_backtrace"], 0),
     (["segv"], None),
 ]
+CASES = pytest.mark.parametrize("words, status", ONE_PROCESS, ids=[" ".join(words) for words, _ in ONE_PROCESS])
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def raw_of(counts, hits):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words, status", ONE_PROCESS)
+@CASES
 def test_counter_changes_no_hit(hits, counter, target, words, status):
     """Every hit, internal ones too, is there with the counter as without, and the counter's calls
     are among them."""
@@ -96,7 +97,8 @@ def test_internal_hits_are_the_known_ones(hits, counter, target):
     assert internal == expected
 
 
-@pytest.mark.parametrize("words, status", ONE_PROCESS)
+@pytest.mark.fast("every_function", "threads 8 1000", "signals")
+@CASES
 def test_calls_and_internal_are_all_hits(hits, allocprof, run, target, tmp_path, words, status):
     argv = [target(words[0]), *words[1:]]
     raw = bare_hits(hits, argv, status)

@@ -18,6 +18,7 @@ def ending(recording, path):
             f"next: allocprof report{file}\n")
 
 
+@pytest.mark.fast("default")
 @pytest.mark.parametrize("options, path", [
     ([], None), (["-o", "other.data"], "other.data"),
 ], ids=["default", "other"])
@@ -40,6 +41,7 @@ def test_names_of_files_are_quoted(run, allocprof, target, tmp_path):
     assert result.stderr.decode().endswith("; next: allocprof report 'it'\\''s one'\n")
 
 
+@pytest.mark.fast("--live-")
 @pytest.mark.parametrize("options, lines", [
     (["--live"], 4), (["--live", "-q"], 0), (["-r", "2"], 1), (["-r", "2", "--quiet"], 0),
     (["--sample", "100"], 1),
@@ -71,6 +73,7 @@ def without_progress(screen):
     return lines
 
 
+@pytest.mark.fast("live")
 @pytest.mark.parametrize("command, ends", [
     (["record"], ["process ", "recorded "]),
     (["record", "--live"], ["process ", "allocations:", "still live:", "temporary:", "recorded "]),
@@ -114,6 +117,7 @@ def test_progress_of_a_command(runner, allocprof, tmp_path):
 TALKS = "while :; do echo hello; sleep 0.2; done"
 
 
+@pytest.mark.fast("command")
 @pytest.mark.parametrize("script", [
     f"({TALKS}) & $ALLOCPROF record --duration 2500ms -p $!",
     f"$ALLOCPROF record --duration 2500ms sh -c '{TALKS}'",

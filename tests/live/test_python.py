@@ -15,6 +15,14 @@ SENTENCE = re.compile(r"^allocprof: Python \(.*/python3.*\) keeps objects of up 
 MALLOC = {"PYTHONMALLOC": "malloc"}
 
 
+def words_of(value):
+    """A case's name, with its environment."""
+    if isinstance(value, dict):
+        return " ".join(f"{name}={text}" for name, text in value.items())
+    return " ".join(value).replace("/usr/bin/", "") if isinstance(value, list) else ""
+
+
+@pytest.mark.fast("python3 -c pass--", "env PYTHONMALLOC=malloc python3 -c pass--")
 @pytest.mark.parametrize("argv, env, says", [
     ([PYTHON, "-c", "pass"], {}, True),
     ([PYTHON, "-c", "pass"], MALLOC, False),
@@ -32,7 +40,7 @@ MALLOC = {"PYTHONMALLOC": "malloc"}
     (["sh", "-c", f"{PYTHON} -c pass; {PYTHON} -c pass"], {}, True),
     (["sh", "-c", f"PYTHONMALLOC=malloc {PYTHON} -c pass; {PYTHON} -c pass"], {}, True),
     (["ls"], {}, False),
-], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+], ids=words_of)
 def test_sentence(run, allocprof, tmp_path, argv, env, says):
     data = tmp_path / "data"
     result = run([allocprof, "record", "--no-symbols", "-o", data, "--", *argv], env=env, expect=0)

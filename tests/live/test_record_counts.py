@@ -24,6 +24,7 @@ def record(run, allocprof, counter, target, data, argv, wrap=list, status=0, std
     return Recording(data), counts
 
 
+@pytest.mark.fast("plain-every_function", "plain-threads", "plain-shell", "pid_namespace-fork")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
 def test_equal(run, allocprof, counter, target, tmp_path, name, wrap):
@@ -38,6 +39,7 @@ def test_equal(run, allocprof, counter, target, tmp_path, name, wrap):
         sum(size for _, size in recording.functions.values())
 
 
+@pytest.mark.fast("every_function-malloc,free", "shell-free")
 @pytest.mark.parametrize("functions", [
     ["malloc", "free"], ["free"], ["malloc"], ["memalign"], list(FUNCTIONS)], ids=",".join)
 @pytest.mark.parametrize("name", ["every_function", "fork", "shell"])
@@ -72,6 +74,7 @@ def assert_spelled(recording, calls, stacks):
     assert distinct == (stacks,)
 
 
+@pytest.mark.fast("16384-16384-0-options1")
 @pytest.mark.parametrize("calls, stacks, threads, options", [
     (10007, 100, 0, []),
     (16384, 16384, 0, []),
@@ -127,6 +130,7 @@ def test_short_lived(run, allocprof, counter, target, tmp_path):
             {spelled(number): 2 for number in range(10)}, copy.name
 
 
+@pytest.mark.fast("attached")
 @pytest.mark.parametrize("attach", [False, True], ids=["launched", "attached"])
 def test_deleted_binary(runner, allocprof, target, tmp_path, attach):
     """A program whose file is deleted while it runs, before and after the recording began."""

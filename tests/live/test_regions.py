@@ -85,6 +85,7 @@ COMPILERS = {
 }
 
 
+@pytest.mark.fast("c-gcc-c11", "cc-clang++-c++20")
 @pytest.mark.parametrize("suffix, compiler, standard", [
     (suffix, compiler, standard) for suffix, (*compilers, standards) in COMPILERS.items()
     for compiler in compilers for standard in standards])
@@ -104,6 +105,7 @@ def test_header(run, tmp_path, suffix, compiler, standard):
         assert code[0] == code[1] and code[0]
 
 
+@pytest.mark.fast("nest-O2-plain", "threads-O3-live", "jump-O0-live")
 @LIVE
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("way", WAYS)
@@ -112,6 +114,7 @@ def test_ways(run, allocprof, target, tmp_path, way, level, live):
     assert_regions(report, own_figures(result), live)
 
 
+@pytest.mark.fast("catch-O2-live")
 @LIVE
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("way", ["throw", "catch", "lambda"])
@@ -135,6 +138,7 @@ def test_functions(run, allocprof, target, tmp_path):
     assert functions["malloc"] == {"calls": 0, "bytes": 0}
 
 
+@pytest.mark.fast("live")
 @LIVE
 def test_library_expected(run, allocprof, target, tmp_path, live):
     """Two regions of one name in two files are one; what is loaded later can be known before."""
@@ -185,6 +189,7 @@ def test_attached_within(runner, allocprof, target, tmp_path):
     assert [regions[name]["allocations"] for name in ("parse", "emit", "write")] == [4, 1, 0]
 
 
+@pytest.mark.fast("deep-depth")
 @pytest.mark.parametrize("way, gap", [("deep", "depth"), ("sets", "sets")])
 def test_gaps(run, allocprof, target, tmp_path, way, gap):
     """What there is no room for is counted, and said."""
@@ -250,6 +255,7 @@ def test_series(run, allocprof, target, tmp_path):
     assert b"Region 'parse':" in text.stderr
 
 
+@pytest.mark.fast("threads")
 @pytest.mark.parametrize("way", ["nest", "threads", "jump", "fork"])
 def test_no_harm(run, allocprof, target, way):
     """The same output and status with probes at the marks and without."""

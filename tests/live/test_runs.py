@@ -145,6 +145,7 @@ def check_kept(command, path, kept, wanted):
         assert (runs.numbers, runs.meta["wanted_runs"]) == (list(range(1, kept + 1)), str(wanted))
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_signal_in_the_first_run(runner, allocprof, target, tmp_path, command):
     """Where no run was over nothing is kept, and what was there stays."""
@@ -158,6 +159,7 @@ def test_signal_in_the_first_run(runner, allocprof, target, tmp_path, command):
     assert (tmp_path / "data").read_text() == "old"
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_run_that_cannot_start(run, allocprof, tmp_path, command):
     """The second run removes the program."""

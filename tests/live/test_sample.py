@@ -11,6 +11,7 @@ from memory import CASES, MANY_AT_ONCE, assert_none, differences, status_of
 from support import Recording, folded, without_summary
 
 
+@pytest.mark.fast("live_shapes-move", "return_hazards-jump")
 @pytest.mark.parametrize("name, case", CASES)
 def test_one_byte_of_one(both, target, name, case):
     expected, found, _ = both.record([target(name), case], words=["--sample", "1"],
@@ -99,6 +100,7 @@ def test_not_temporary_for_one_that_is_passed_by(run, allocprof, target, tmp_pat
     assert big_blocks(run, allocprof, target, tmp_path, "between") == [(100, 0, 0)]
 
 
+@pytest.mark.fast("live-threads", "calls-signals")
 @pytest.mark.parametrize("words", [["every_function"], ["throw"], ["longjmp"], ["cancel"],
                                    ["fork_storm"], ["print_backtrace"], ["signals"],
                                    ["threads", "64", "100"]], ids=lambda words: words[0])

@@ -96,6 +96,7 @@ def test_a_dump(runner, run, allocprof, directory):
     assert owners(directory) == dict.fromkeys(["a.data", "a.data.1"], (USER, GROUP, "0o600"))
 
 
+@pytest.mark.fast("a link to a file")
 @pytest.mark.parametrize("place", ["a file", "a link to a file", "a link to nothing"])
 def test_what_was_there_stays_whose_it_is(run, allocprof, directory, place):
     """In a directory of the user's, who can put links there."""
@@ -116,6 +117,7 @@ def test_what_was_there_stays_whose_it_is(run, allocprof, directory, place):
     assert (status.st_uid, status.st_gid) == (0, 0) and status.st_size
 
 
+@pytest.mark.fast("-1", "65534x")
 @pytest.mark.parametrize("user", ["", "0", "-1", "4294967295", "65534x", " 65534", "99999999999"])
 def test_no_user(run, allocprof, directory, user):
     run([allocprof, "stat", "-o", "stat", "--", "/bin/true"], {"SUDO_UID": user, "SUDO_GID": "65533"},

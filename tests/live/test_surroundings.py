@@ -33,18 +33,18 @@ def mallocs(command, output):
 
 
 def wait_for_no_breakpoint(pid):
-    """Another allocprof on this machine may set one for a while; ours would stay."""
     wait_until(lambda: not patched_functions(pid), f"{pid} has no breakpoint")
 
 
 # The end of a recording
 
+@pytest.mark.fast("sigint-record")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT],
                          ids=lambda stop: stop.name.lower())
-def test_signal_ends_an_attached_recording(runner, allocprof, target, tmp_path, command, stop):
+def test_signal_ends_an_attached_recording(runner, own_libc, allocprof, target, tmp_path, command, stop):
     """The first signal ends it; the data is kept, and the target knows nothing of it."""
-    obedient = Obedient(runner, [target("sleeper")])
+    obedient = Obedient(runner, [target("sleeper")], env=own_libc)
     process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", obedient.pid],
                            stderr=-1)
     wait_until_counting(allocprof, process)
@@ -59,6 +59,7 @@ def test_signal_ends_an_attached_recording(runner, allocprof, target, tmp_path, 
     obedient.exit()
 
 
+@pytest.mark.fast("sigterm-stat")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT],
                          ids=lambda stop: stop.name.lower())
@@ -72,11 +73,12 @@ def test_signal_is_passed_to_a_launched_command(runner, allocprof, target, tmp_p
     assert mallocs(command, tmp_path / "x") == 1234
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_second_signal_ends_a_recording(runner, allocprof, target, tmp_path, command):
+def test_second_signal_ends_a_recording(runner, own_libc, allocprof, target, tmp_path, command):
     """A command that ignores the first goes on; the second ends the recording, not the command."""
     obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x"), "--",
-                                 target("ignore_int")], stderr=open(tmp_path / "stderr", "wb"))
+                                 target("ignore_int")], env=own_libc, stderr=open(tmp_path / "stderr", "wb"))
     process = obedient.process
     children, = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
     process.send_signal(signal.SIGINT)
@@ -95,19 +97,20 @@ def test_second_signal_ends_a_recording(runner, allocprof, target, tmp_path, com
     obedient.expect_line("done")
 
 
+@pytest.mark.fast("launched-record")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("launched", [True, False], ids=["launched", "attached"])
-def test_duration(runner, allocprof, target, tmp_path, command, launched):
+def test_duration(runner, own_libc, allocprof, target, tmp_path, command, launched):
     """The recording ends, the target does not."""
     argv = argv_of(allocprof, command, tmp_path / "x", "--duration", "300ms")
     if launched:
         # A file: the command, which goes on, holds stderr too.
-        obedient = Obedient(runner, [*argv, "--", target("sleeper")],
+        obedient = Obedient(runner, [*argv, "--", target("sleeper")], env=own_libc,
                             stderr=open(tmp_path / "stderr", "wb"))
         process = obedient.process
         pid = None
     else:
-        obedient = Obedient(runner, [target("sleeper")])
+        obedient = Obedient(runner, [target("sleeper")], env=own_libc)
         process = runner.start([*argv, "-p", obedient.pid],
                                stderr=open(tmp_path / "stderr", "wb"))
         pid = obedient.pid
@@ -153,6 +156,7 @@ def test_attached_target_ends(runner, allocprof, target, tmp_path, options):
         assert first[0] == 0 and first[1] > 0
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_that_ends_before_the_duration(run, allocprof, counter, target, tmp_path, command):
     made = counter()
@@ -163,6 +167,7 @@ def test_command_that_ends_before_the_duration(run, allocprof, counter, target, 
 
 # One process
 
+@pytest.mark.fast("spawn-record", "vfork_exec-stat")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", ["spawn", "fork_noexec", "vfork_exec"])
 def test_no_follow(run, allocprof, counter, target, tmp_path, command, name):
@@ -185,17 +190,17 @@ def test_no_follow(run, allocprof, counter, target, tmp_path, command, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("way", ["attached", "no_follow"])
-def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, way):
+def test_bystander_pays_nothing(runner, own_libc, allocprof, target, tmp_path, command, way):
     """With one process to measure no other gets a breakpoint; without, it does, which is what makes
     this test able to fail."""
-    bystander = Obedient(runner, [target("sleeper")])
+    bystander = Obedient(runner, [target("sleeper")], env=own_libc)
     if way == "attached":
-        obedient = Obedient(runner, [target("sleeper")])
+        obedient = Obedient(runner, [target("sleeper")], env=own_libc)
         process = runner.start([*argv_of(allocprof, command, tmp_path / "x"), "-p", obedient.pid])
         wait_until_counting(allocprof, process)
     else:
         obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x", "--no-follow"), "--",
-                                     target("sleeper")])
+                                     target("sleeper")], env=own_libc)
     wait_for_no_breakpoint(bystander.pid)
     bystander.ask("alloc 1000")
     obedient.ask("alloc 77")
@@ -206,7 +211,7 @@ def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, wa
     assert mallocs(command, tmp_path / "x") == 77
     wait_for_no_breakpoint(bystander.pid)
     following = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "y"), "--",
-                                  target("sleeper")])
+                                  target("sleeper")], env=own_libc)
     assert "malloc" in patched_functions(bystander.pid)
     bystander.ask("alloc 1000")
     following.ask("alloc 77")
@@ -218,8 +223,9 @@ def test_bystander_pays_nothing(runner, allocprof, target, tmp_path, command, wa
 
 # What stays behind
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_daemon_goes_on(runner, run, allocprof, target, tmp_path, command):
+def test_daemon_goes_on(runner, run, own_libc, allocprof, target, tmp_path, command):
     """A recording ends with its command. A daemon that it left goes on, without breakpoints."""
     fifos = [tmp_path / "in", tmp_path / "out"]
     files = []
@@ -227,7 +233,7 @@ def test_daemon_goes_on(runner, run, allocprof, target, tmp_path, command):
         os.mkfifo(fifo)
         files.append(os.open(fifo, os.O_RDWR))
     result = run([*argv_of(allocprof, command, tmp_path / "x"), "--", target("daemonize"), *fifos],
-                 expect=6)
+                 env=own_libc, expect=6)
     daemon = int(result.stdout)
     try:
         assert mallocs(command, tmp_path / "x") == stated("daemonize")["malloc"].calls
@@ -247,6 +253,7 @@ def interpreter_of(path):
     return re.search(r"interpreter: (\S+)\]", output.stdout)[1]
 
 
+@pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_linker_is_named(run, allocprof, target, tmp_path, command):
     """ld.so --library-path DIRECTORY PROGRAM: what is started is not what makes the blocks."""
@@ -280,6 +287,7 @@ def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
 
 # A container
 
+@pytest.mark.fast("every_function--record", "spawn--stat")
 @pytest.mark.usefixtures("container")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("words, status", [
@@ -312,6 +320,7 @@ def test_in_a_container(run, allocprof, counter, target, tmp_path, command, word
         assert {"main", "work"} & {name for text in recording.texts() for name in text.split(";")}
 
 
+@pytest.mark.fast("stat")
 @pytest.mark.usefixtures("container")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_container_seen_from_outside(run, runner, allocprof, target, tmp_path, command):

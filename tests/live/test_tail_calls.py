@@ -77,12 +77,14 @@ def stacks_of(recording, sizes):
     return found
 
 
+@pytest.mark.fast("C", "Rust")
 def test_frames_put_back(run, allocprof, tmp_path, program):
     path, expected = program
     run([allocprof, "record", "-e", "malloc", "-o", tmp_path / "data", path], expect=0)
     assert stacks_of(Recording(tmp_path / "data"), expected) == expected
 
 
+@pytest.mark.fast("C")
 def test_gdb_has_the_same(run, program):
     """As far as gdb knows what the last of the jumps leads to, which in C++ and Rust it does not of malloc."""
     path, expected = program

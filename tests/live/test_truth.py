@@ -157,14 +157,14 @@ def assert_complete(recording):
     assert recording.ledger["complete"] == recording.ledger["events"], recording.reasons()
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, "vdso"])
-def test_shape(own, shape):
-    recording, stacks = own.record([built("truth_O2"), shape])
+def test_vdso(own):
+    recording, stacks = own.record([built("truth_O2"), "vdso"])
     assert stacks
     own.assert_same(recording, stacks)
     assert_complete(recording)
 
 
+@pytest.mark.fast("O2", "clang", "static_pie")
 @pytest.mark.parametrize("build", BUILDS)
 def test_build(own, build):
     recording, stacks = own.record([built(f"truth_{build}"), *SHAPES],
@@ -174,6 +174,7 @@ def test_build(own, build):
     assert_complete(recording)
 
 
+@pytest.mark.fast("127")
 @pytest.mark.parametrize("depth", [1, 2, 127, 300, 512])
 def test_cut(own, depth):
     recording, stacks = own.record([built("truth_O2"), "deeper"], ["--max-depth", str(depth)])
@@ -195,6 +196,7 @@ def test_before_and_after_main(own):
     assert_complete(recording)
 
 
+@pytest.mark.fast("unexpected-tables")
 @pytest.mark.parametrize("name", ["", "rbx_"], ids=["tables", "dumps"])
 @pytest.mark.parametrize("known", [True, False], ids=["expected", "unexpected"])
 def test_libraries_that_come_and_go(own, known, name):
@@ -295,6 +297,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.fast("jq", "python3")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(own, name):
     argv, text = PROGRAMS[name]

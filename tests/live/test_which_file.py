@@ -164,6 +164,7 @@ def test_exited(recorder, program):
     assert recorder.makers(PROGRAM_BYTES) == {"first_makes": 1}
 
 
+@pytest.mark.fast("renamed")
 @pytest.mark.parametrize("after", ["deleted", "renamed"])
 def test_launched(recorder, program, target, after):
     """What was started is another file by the time that it makes a block and names are wanted."""
@@ -186,6 +187,7 @@ def test_running_program_cannot_be_overwritten(recorder, program, target):
     obedient.exit()
 
 
+@pytest.mark.fast("deleted")
 @pytest.mark.parametrize("after", ["deleted", "renamed"])
 def test_attached(recorder, runner, program, target, after):
     """The path leads to nothing, or to another file, before allocprof comes."""
@@ -216,6 +218,7 @@ def test_two_versions_of_a_program(recorder, program, target, way):
     assert recorder.makers(PROGRAM_BYTES) == {FIRST[way]: 1, "second_makes": 2}
 
 
+@pytest.mark.fast("overwritten")
 @pytest.mark.parametrize("way", ["renamed", "overwritten"])
 def test_two_versions_without_build_ids(recorder, program, target, tmp_path, way):
     """What tells them apart is the file itself, as long as allocprof has it open."""
@@ -248,6 +251,7 @@ def test_deleted_after_the_process(recorder, program):
 
 # A library
 
+@pytest.mark.fast("unloaded")
 @pytest.mark.parametrize("after", ["deleted", "renamed", "unloaded"])
 def test_loaded(recorder, program, library, target, after):
     obedient = recorder.launch(program)
@@ -279,6 +283,7 @@ def test_deleted_before_its_first_block(recorder, runner, program, library):
     assert recorder.makers(LIBRARY_BYTES) == {"first_makes": 1}
 
 
+@pytest.mark.fast("renamed")
 @pytest.mark.parametrize("way", ["renamed", "overwritten"])
 def test_two_versions_of_a_library(recorder, program, library, target, way):
     """Between two processes of the tree."""
@@ -291,6 +296,7 @@ def test_two_versions_of_a_library(recorder, program, library, target, way):
     assert recorder.makers(LIBRARY_BYTES) == {FIRST[way]: 1, "second_makes": 2}
 
 
+@pytest.mark.fast("overwritten")
 @pytest.mark.parametrize("way", ["renamed", "overwritten"])
 def test_two_versions_of_a_library_in_one_process(recorder, program, library, target, way):
     obedient = recorder.launch(program, options=["--expect", library])
@@ -314,6 +320,7 @@ def callers(recorder):
                 "SELECT caller FROM calls WHERE bytes = calls * ?", LIBRARY_BYTES)}
 
 
+@pytest.mark.fast("deleted")
 @pytest.mark.parametrize("after", ["nothing", "deleted", "renamed"])
 def test_too_late(recorder, program, library, target, tmp_path, after):
     """allocprof sleeps while a process comes, loads a library and goes. Where that is no longer at
@@ -402,6 +409,7 @@ def place(run, target, tmp_path):
     return place
 
 
+@pytest.mark.fast("launched")
 @pytest.mark.parametrize("attached", [False, True], ids=["launched", "attached"])
 def test_mount_namespace(recorder, runner, target, place, attached):
     """A tmpfs that nobody else sees is over the directory of the program and its library."""
@@ -442,6 +450,7 @@ def test_mount_namespace_too_late(recorder, target, place):
     assert callers(recorder) == {"no name"}
 
 
+@pytest.mark.fast("--live")
 @pytest.mark.parametrize("options", [[], ["--live"], ["--sample", "10"], ["--live", "--sample", "10"]],
                          ids=" ".join)
 def test_code_that_is_replaced(runner, allocprof, target, tmp_path, options):

@@ -43,6 +43,7 @@ def assert_stat(report, own, way=None):
     assert got == expected
 
 
+@pytest.mark.fast("recurse", "threads")
 @pytest.mark.parametrize("way", WAYS)
 def test_stat_within(run, allocprof, target, tmp_path, way):
     report, result = stat(run, allocprof, tmp_path, ["--within", MEASURED],
@@ -50,6 +51,7 @@ def test_stat_within(run, allocprof, target, tmp_path, way):
     assert_stat(report, own_figures(result), way)
 
 
+@pytest.mark.fast("throw")
 @pytest.mark.parametrize("way", WAYS)
 def test_record_within(run, allocprof, target, tmp_path, way):
     recording, result = record(run, allocprof, tmp_path, ["--within", MEASURED],
@@ -65,6 +67,7 @@ def test_record_within(run, allocprof, target, tmp_path, way):
     assert all(MEASURED in text for text in recording.texts()), recording.texts()
 
 
+@pytest.mark.fast("jump-record")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("way", WAYS)
 def test_live_within(run, allocprof, target, tmp_path, command, way):
@@ -100,6 +103,7 @@ def test_names(run, allocprof, target, tmp_path, name):
 BETWEEN = ["--start-on", "window_opens", "--stop-on", "window_closes"]
 
 
+@pytest.mark.fast("multi")
 @pytest.mark.parametrize("inject", [[], ["--inject", "multi=0"]], ids=["multi", "single"])
 def test_stat_between(run, allocprof, target, tmp_path, inject):
     report, result = stat(run, allocprof, tmp_path, [*BETWEEN, *inject],
@@ -107,6 +111,7 @@ def test_stat_between(run, allocprof, target, tmp_path, inject):
     assert_stat(report, own_figures(result))
 
 
+@pytest.mark.fast("live")
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 def test_record_between(run, allocprof, target, tmp_path, live):
     recording, result = record(run, allocprof, tmp_path, [*BETWEEN, *live],
@@ -197,6 +202,7 @@ def test_status_of_the_command_stays(run, allocprof, target, tmp_path):
     stat(run, allocprof, tmp_path, ["--within", "never_called"], [target("window"), "what"], 2)
 
 
+@pytest.mark.fast("stat-ambiguous", "stat-no-file", "record-usdt")
 @pytest.mark.parametrize("options, words", [
     (["--within", "service::other"], ["several functions", "service::other(int)",
                                       "service::other(char const*)"]),
@@ -304,6 +310,7 @@ ATTACHED = {
 }
 
 
+@pytest.mark.fast("within-record", "between-stat")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("kind", ATTACHED)
 def test_attached(runner, allocprof, target, tmp_path, command, kind):
@@ -339,9 +346,9 @@ def test_attached(runner, allocprof, target, tmp_path, command, kind):
     (["--within", "service::mesured"], "service::measured"),
     (["--start-on", "service::other"], "several functions"),
 ], ids=["misspelt", "ambiguous"])
-def test_refused_attached(runner, run, allocprof, target, tmp_path, options, why):
+def test_refused_attached(runner, run, own_libc, allocprof, target, tmp_path, options, why):
     """The process goes on as if nothing had been."""
-    obedient = Obedient(runner, [target("window"), "recurse", "wait"])
+    obedient = Obedient(runner, [target("window"), "recurse", "wait"], env=own_libc)
     result = run([allocprof, "stat", *options, "-p", obedient.pid], expect=125)
     assert why in result.stderr.decode() and len(result.stderr.splitlines()) == 1
     assert not patched_functions(obedient.pid)
@@ -353,6 +360,7 @@ def test_refused_attached(runner, run, allocprof, target, tmp_path, options, why
 LATER = {"calls": 7, "bytes": 7 * 40, "frees": 7}
 
 
+@pytest.mark.fast("within-record", "usdt-stat")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("kind", ["within", "start-on", "usdt"])
 def test_library_loaded_later(run, allocprof, target, tmp_path, command, kind):
@@ -407,6 +415,7 @@ def test_builds(run, allocprof, target, tmp_path, build, options):
     assert not recording.unbalanced() and not recording.ledger["undecided"]
 
 
+@pytest.mark.fast("jump-record-within", "fork-stat-between")
 @pytest.mark.parametrize("options", [
     ["--within", MEASURED], BETWEEN], ids=["within", "between"])
 @pytest.mark.parametrize("command", [

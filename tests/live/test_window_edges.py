@@ -93,12 +93,14 @@ def windows_of_a_command(runner, allocprof, target, output, command, options, n)
     open_windows(window, n)
 
 
+@pytest.mark.fast("duration-plain", "int-live")
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("end", ENDS)
 def test_of_a_process(runner, allocprof, target, tmp_path, end, options):
     windows_of_a_process(runner, allocprof, target, tmp_path / "out", "stat", ENDS[end], options, 3)
 
 
+@pytest.mark.fast("plain")
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 def test_of_a_command(runner, allocprof, target, tmp_path, options):
     windows_of_a_command(runner, allocprof, target, tmp_path / "out", "record", options, 3)
