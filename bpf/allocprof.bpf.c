@@ -98,16 +98,10 @@ static long ring__look(__u32 index, __u64 *until_ns)
 /* Waits until user space has read most of what is there, for a while. */
 __noinline int ring__await(void)
 {
-	__u64 start_ns, until_ns;
+	__u64 until_ns;
 
-	if (!config.wait_below_bytes)
-		return 0;
-	start_ns = wait__begin();
-	if (!start_ns)
-		return 0;
-	until_ns = start_ns + AP_RING_WAIT_NS;
-	bpf_loop(WAIT_LOOKS, ring__look, &until_ns, 0);
-	wait__end(start_ns);
+	if (config.wait_below_bytes)
+		wait__for(ring__look, &until_ns, &until_ns, AP_RING_WAIT_NS);
 	return 0;
 }
 

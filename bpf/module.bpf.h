@@ -322,14 +322,10 @@ __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generat
 {
 	struct vma_wait wait = {};
 	struct vma_key key;
-	__u64 start_ns = wait__begin();
 
-	if (!start_ns)
-		return 0;
 	wait.address = address;
-	wait.until_ns = start_ns + AP_WAIT_NS;
-	bpf_loop(WAIT_LOOKS, vma__look, &wait, 0);
-	wait__end(start_ns);
+	if (!wait__for(vma__look, &wait, &wait.until_ns, AP_WAIT_NS))
+		return 0;
 	if (wait.err)
 		return wait.err == -2 /* ENOENT */;
 	key.page = address >> PAGE_SHIFT;

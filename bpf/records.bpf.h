@@ -107,15 +107,10 @@ static long records__look(__u32 index, __u64 *until_ns)
 /* Waits until user space has made more, for a while. */
 __noinline int records__await(void)
 {
-	__u64 start_ns, until_ns;
+	__u64 until_ns;
 
 	ring__wake(AP_RECORD_GROW);
-	start_ns = wait__begin();
-	if (!start_ns)
-		return 0;
-	until_ns = start_ns + AP_WAIT_NS;
-	bpf_loop(WAIT_LOOKS, records__look, &until_ns, 0);
-	wait__end(start_ns);
+	wait__for(records__look, &until_ns, &until_ns, AP_WAIT_NS);
 	return 0;
 }
 

@@ -63,18 +63,12 @@ __noinline int table__await(__u32 module)
 {
 	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
 	struct table_wait wait = { .table = table };
-	__u64 start_ns;
 
 	if (!module || !table)
 		return 0;
-	start_ns = wait__begin();
-	if (!start_ns)
-		return 0;
 	waits.module = module;
-	wait.until_ns = start_ns + AP_WAIT_NS;
-	bpf_loop(WAIT_LOOKS, table__look, &wait, 0);
-	wait__end(start_ns);
-	return !table__is_awaited(table);
+	return wait__for(table__look, &wait, &wait.until_ns, AP_WAIT_NS) &&
+	       !table__is_awaited(table);
 }
 
 /* Halvings that find a slice among a table's. */

@@ -36,4 +36,18 @@ static __always_inline void wait__end(__u64 start_ns)
 	__sync_fetch_and_add(&waits.n_waiting, -1);
 }
 
+/* Calls @look, which is bpf_loop()'s, with @context until it returns 1. *@until_ns, a part of @context, becomes the
+ * time at which it has to, @most_ns from now. False where the hit may not wait. */
+static __always_inline bool wait__for(void *look, void *context, __u64 *until_ns, __u64 most_ns)
+{
+	__u64 start_ns = wait__begin();
+
+	if (!start_ns)
+		return false;
+	*until_ns = start_ns + most_ns;
+	bpf_loop(WAIT_LOOKS, look, context, 0);
+	wait__end(start_ns);
+	return true;
+}
+
 #endif
