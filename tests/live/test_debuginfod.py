@@ -159,7 +159,7 @@ def test_given_up(run, allocprof, tmp_path, serve, stripped, behave, command):
     assert server.asked.is_set(), "no server was asked"
     assert b"sent nothing for 0.5 s, or nearly so" in done.stderr, done.stderr
     # Its client would wait for 90 s.
-    assert took < 45, f"it took {took:.0f} s"
+    assert took < 85, f"it took {took:.0f} s"
     with_line, with_name = lines_of(data, program)
     assert not with_line and with_name, "the names of its symbol table"
     is_usable(run, allocprof, data)
