@@ -132,11 +132,17 @@ def test_archive_leaves_out_what_is_gone(run, allocprof, tmp_path, recorded):
     (["symbolize", "-i", "none"], "no such file none"),
     (["symbolize", "--debug-dir", "none"], "none is no directory"),
     (["archive", "-i", "none"], "no such file none"),
-    (["archive", "-i", "data", "-o", "none/x"], "cannot write none/x: No such file or directory"),
 ], ids=lambda value: value if isinstance(value, str) else "-".join(value))
-def test_bad_input(run, allocprof, tmp_path, recorded, words, sentence):
-    words = [str(tmp_path / word) if word == "data" else word for word in words]
-    done = run([allocprof, *words])
+def test_bad_input(run, allocprof, words, sentence):
+    assert_refused(run([allocprof, *words]), sentence)
+
+
+def test_archive_that_cannot_be_written(run, allocprof, tmp_path, recorded):
+    assert_refused(run([allocprof, "archive", "-i", tmp_path / "data", "-o", "none/x"]),
+                   "cannot write none/x: No such file or directory")
+
+
+def assert_refused(done, sentence):
     assert done.status in (2, 64)
     assert sentence in done.stderr.decode(), done.stderr
     assert done.stderr.count(b"\n") == 1, done.stderr
