@@ -51,12 +51,13 @@ void bpf_ringbuf_submit(void *record, __u64 flags);
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
 __u64 bpf_ringbuf_query(void *ring, __u64 flags);
 
-/* Macros, as the callbacks have types of their own. */
+/* Macros, as the callbacks have types of their own; some come through a void pointer. */
 #define bpf_loop(n, callback, context, flags)                                                      \
 	({                                                                                         \
+		long (*loop_callback)(__u32, void *) = (void *)(callback);                         \
 		__u32 loop_n = (n), loop_i = 0;                                                    \
                                                                                                    \
-		while (loop_i < loop_n && !callback(loop_i++, context))                            \
+		while (loop_i < loop_n && !loop_callback(loop_i++, context))                       \
 			;                                                                          \
 		(long)loop_i;                                                                      \
 	})
