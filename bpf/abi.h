@@ -240,12 +240,12 @@ struct ap_site {
 	__u64 probe_vaddr; /* ELF virtual address of the probed instruction */
 	__u64 text_start;  /* ELF virtual addresses of the allocator's code */
 	__u64 text_end;
-	__u32 allocator;   /* index of the allocator, from 0 */
-	__u32 function;	   /* enum ap_function */
-	__u32 tail_calls;  /* bit mask of the functions that this one may jump to */
-	__u32 tail_called; /* 1: another function of the allocator may jump to this one */
-	__u32 recorded;	   /* 1: `record` was asked for this function or one of its other names */
-	__u32 returns;	   /* 1: its returns are probed */
+	__u32 allocator;  /* index of the allocator, from 0 */
+	__u32 function;	  /* enum ap_function */
+	__u32 tail_calls; /* bit mask of the functions that this one may jump to */
+	__u32 tail_called; /* 1: another function of the allocator, or of the C library, may jump to this one */
+	__u32 recorded; /* 1: `record` was asked for this function or one of its other names */
+	__u32 returns;	/* 1: its returns are probed */
 	/* 1: the fields below say what its arguments are, and which hits are internal; 0: as in a C library */
 	__u32 described;
 	/* Numbers of arguments, from 1; 0: it has none. */

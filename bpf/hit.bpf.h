@@ -37,6 +37,8 @@ struct jump {
 	__u64 return_address;
 	__u64 pointer;
 	__u64 size_bytes;
+	__u32 site; /* that was hit: it does not jump to itself */
+	__u32 pad;  /* 0 */
 };
 
 /* By thread; as tail_calls. */
@@ -236,8 +238,8 @@ static __always_inline bool hit__was_jumped_to(const struct hit *hit, __u64 thre
 
 	if (!jump)
 		return false;
-	was = jump->sp == hit->sp && jump->return_address == hit->return_address &&
-	      jump->pointer == hit->pointer &&
+	was = jump->site != hit->site && jump->sp == hit->sp &&
+	      jump->return_address == hit->return_address && jump->pointer == hit->pointer &&
 	      ((AP_FREEING >> hit->function & 1) || jump->size_bytes <= hit->size_bytes);
 	bpf_map_delete_elem(&jumps, &thread);
 	return was;
@@ -260,12 +262,15 @@ static __always_inline void hit__classify_described(struct hit *hit, const struc
 	}
 	if (hit__was_jumped_to(hit, thread) || site->own)
 		hit->internal = 1;
+	if (!hit->internal && site->tail_called && hit__is_announced(hit, thread))
+		hit->internal = 1;
 	if (site->may_jump) {
 		struct jump jump = {
 			.sp = hit->sp,
 			.return_address = hit->return_address,
 			.pointer = hit->pointer,
 			.size_bytes = hit->size_bytes,
+			.site = hit->site,
 		};
 
 		if (bpf_map_update_elem(&jumps, &thread, &jump, BPF_ANY) && !hit->internal) {

@@ -194,8 +194,9 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 		note_jump(reader, way.site);
 	else if (way.target)
 		reader__note_continuation(reader, way.target);
-	/* Not to itself. */
+	/* Not to itself. Where it is not known whether this file has the function, its hit follows all the same. */
 	site->tail_calls |= way.names & ~site->names;
+	site->may_jump |= way.names & ~site->names;
 	return way.names || way.target ? FLOW_PASS : FLOW_FOLLOW;
 }
 
@@ -218,6 +219,42 @@ static bool always_jumps(const struct reader *reader, size_t first_end)
 	       !reader->leaves_unseen[reader->current];
 }
 
+/*
+ * Jumps that the programs foresee from the arguments, in an allocator that is not described: hit__forced_tail_call().
+ * glibc's valloc has one to malloc for alignments that no page has.
+ */
+static __u32 foreseen_jumps(const struct reader *reader, enum ap_function function)
+{
+	switch (function) {
+	case AP_REALLOC:
+	case AP_ALIGNED_ALLOC:
+	case AP_MEMALIGN:
+		return 1U << AP_MALLOC;
+	case AP_REALLOCARRAY:
+		return 1U << AP_REALLOC;
+	case AP_VALLOC:
+	case AP_PVALLOC:
+		return reader->is_c_library ? 1U << AP_MALLOC : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Whether a call may end in a jump that is only looked for in a described allocator, such as that of a memalign which
+ * is another name for aligned_alloc. */
+static bool has_other_jumps(const struct reader *reader)
+{
+	const struct allocator *allocator = reader->allocator;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+
+		if (site->tail_calls & ~foreseen_jumps(reader, site->function))
+			return true;
+	}
+	return false;
+}
+
 int reader__walk_flows(struct reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
@@ -235,6 +272,7 @@ int reader__walk_flows(struct reader *reader)
 			return err;
 		allocator->sites[i].must_jump = always_jumps(reader, first_end);
 	}
+	allocator->is_described |= has_other_jumps(reader);
 	return 0;
 }
 

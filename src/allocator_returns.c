@@ -9,10 +9,14 @@
  * defines none of these but __libc_start_main, where it is static. */
 static int find_known(const struct elf_symbol *symbol, void *arg)
 {
-	static const char *const names[] = {
-		"mallctl",    "je_mallctl",	    "_rjem_mallctl",	       "mi_version",
-		"tc_version", "__libc_malloc_impl", "scalable_allocation_mode"
-	};
+	static const char *const names[] = { "mallctl",
+					     "je_mallctl",
+					     "_rjem_mallctl",
+					     "mi_version",
+					     "tc_version",
+					     "__libc_malloc_impl",
+					     "scalable_allocation_mode",
+					     "mcheck_check_all" };
 	struct reader *reader = arg;
 	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
 

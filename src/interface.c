@@ -323,7 +323,8 @@ bool interface__looks_alike(const char *name)
 		"option",   "init",	"fini",	      "start",	  "stop",   "dump",    "debug",
 		"fork",	    "prefork",	"postfork",   "thread",	  "query",  "total",   "bytes",
 		"limit",    "memory",	"list",	      "lists",	  "err",    "error",   "log",
-		"verify",   "return",	"accounting", "callback", "enable", "disable", NULL,
+		"verify",   "return",	"accounting", "callback", "enable", "disable", "shutdown",
+		NULL,
 	};
 	bool requests = false;
 

@@ -110,8 +110,12 @@ bool probes__uses(const struct probes *probes, const struct site *site)
 	return (site->names & probes->options.functions) || site->tail_calls || site->may_jump;
 }
 
+/* Where an allocator comes before the C library and has no reallocarray, that of the C library ends in a jump to its
+ * realloc. */
 static bool is_tail_called(const struct allocator *allocator, enum ap_function function)
 {
+	if (function == AP_REALLOC && !allocator__find(allocator, AP_REALLOCARRAY))
+		return true;
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		if (allocator->sites[i].tail_calls & (1U << function))
 			return true;

@@ -327,6 +327,41 @@ FLAGS = ["-std=c++17", "-O1", "-g", "-fno-builtin", "-fno-optimize-sibling-calls
          "-Wno-address", "-faligned-new"]
 
 
+C_HEAD = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define is_here(function) (function)
+
+static void used(void *p) { __asm__ volatile("" : : "r"(p) : "memory"); }
+static NOINLINE void *keep_malloc(size_t size) { void *p = malloc(size); used(p); return p; }
+"""
+
+# Those that a C library may have, and what all have.
+C_LIBRARY = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign", "valloc", "free")
+C_ENTRIES = [entry for entry in ENTRIES
+             if entry.name in (*C_LIBRARY, "pvalloc", "cfree", "reallocf", "free_sized", "free_aligned_sized")]
+
+
+def build_c(directory, name, compiler, *flags):
+    """The same of the C library's functions alone, with that compiler."""
+    path = pathlib.Path(directory, name)
+    lines = [C_HEAD]
+    lines += [entry.prototype().replace('extern "C" ', "") for entry in C_ENTRIES]
+    lines += [function_of(entry) for entry in C_ENTRIES]
+    lines.append("int main(void)\n{\n\tstatic char out[1 << 12];\n\tsetvbuf(stdout, out, _IOFBF, sizeof(out));"
+                 "\n\tfree(malloc(1));")
+    lines += [f"\tcall_{entry.name}();" for entry in C_ENTRIES]
+    lines.append("\treturn 0;\n}\n")
+    path.with_suffix(".c").write_text("\n".join(lines))
+    subprocess.run([compiler, "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-Wl,-z,dynamic-undefined-weak", "-w",
+                    *flags, *[f"-Wl,-u,{function}" for function in C_LIBRARY if "-static" in flags],
+                    "-o", path, path.with_suffix(".c")], check=True)
+    return path
+
+
 def build(directory, name, *libraries):
     """Compiles the program and links it to @libraries."""
     path = pathlib.Path(directory, name)
@@ -338,6 +373,7 @@ def build(directory, name, *libraries):
 
 def library(name):
     """The path of the shared library whose name begins so, None where it is not installed."""
-    found = sorted(pathlib.Path("/usr/lib/x86_64-linux-gnu").glob(f"{name}.so.[0-9]*"))
+    found = [path for directory in ("/usr/lib/x86_64-linux-gnu", "/usr/lib")
+             for path in sorted(pathlib.Path(directory).glob(f"{name}.so.[0-9]*"))]
     found = [path for path in found if re.fullmatch(rf"{re.escape(name)}\.so\.\d+", path.name)]
     return found[0] if found else None

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of interfaces.py called in allocators that are there to find errors, and in another C library: their
+functions call and jump to each other in other ways."""
+
+import glob
+import shutil
+
+import pytest
+
+import interfaces
+from support import unavailable
+from test_interfaces import check_recording, families
+
+# Of those that replace malloc, functions that they have at the least.
+LIBRARIES = {"libtcmalloc_debug": 40, "libtcmalloc_minimal_debug": 40, "libtcmalloc_and_profiler": 50, "libduma": 12,
+             "libefence": 7, "libdmallocth": 8}
+# gperftools' debugging variant takes the size for wrong where it is given with an alignment.
+NOT_CALLED = {"libtcmalloc_debug": "psa", "libtcmalloc_minimal_debug": "psa"}
+MUSL = {"dynamic": [], "static": ["-static"], "static_stripped_of_debug": ["-static", "-g", "-Wl,-S"]}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("others")
+
+
+def library(name):
+    path = interfaces.library(name)
+    if not path:
+        unavailable(f"{name} is not installed: scripts/setup --test")
+    return path
+
+
+def entries_of(result, table, least):
+    names = result.stdout.decode().split()
+    entries = [entry for entry in table if entry.name in names]
+    assert len(entries) >= least, result
+    return entries
+
+
+def check_exact(run, allocprof, path, program, table, least):
+    """All of a recording with live, and that stat counts as many calls."""
+    result = run([allocprof, "record", "--live", "-o", path, "--", program, "c"], expect=0)
+    assert b"not complete" not in result.stderr
+    memory = check_recording(path, entries_of(result, table, least))
+    _, sums, figures = families(run, allocprof, path.with_suffix(".json"), "--", program, "c")
+    assert figures["complete"] is True
+    frees = ("free", "delete", "free_sized", "dallocx", "sdallocx")
+    counted = sum(n for (function, what), n in sums.items() if what == "calls" and function not in frees)
+    assert counted == sum(memory.calls.values())
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_debugging_allocators(run, allocprof, directory, tmp_path, monkeypatch, name):
+    kept = [entry for entry in interfaces.ENTRIES if entry.arguments != NOT_CALLED.get(name) or not entry.frees]
+    monkeypatch.setattr(interfaces, "ENTRIES", kept)
+    program = interfaces.build(directory, name, library(name))
+    check_exact(run, allocprof, tmp_path / "data", program, kept, LIBRARIES[name])
+
+
+@pytest.mark.parametrize("how", MUSL)
+def test_musl(run, allocprof, directory, tmp_path, how):
+    """valloc is a jump to memalign, and that one to aligned_alloc: one request, by the first of them."""
+    compiler = shutil.which("musl-gcc", path="/usr/bin")
+    if not compiler:
+        unavailable("musl-tools is not installed: scripts/setup --test")
+    program = interfaces.build_c(directory, f"musl_{how}", compiler, *MUSL[how])
+    check_exact(run, allocprof, tmp_path / "data", program, interfaces.C_ENTRIES, 9)
+
+
+def test_scudo(run, allocprof, directory, tmp_path):
+    """LLVM's, whose library is in a directory of its own."""
+    found = sorted(glob.glob("/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.scudo_standalone-x86_64.so"))
+    if not found:
+        unavailable("libclang-rt-dev is not installed: scripts/setup --test")
+    program = interfaces.build(directory, "scudo", found[0], f"-Wl,-rpath,{found[0].rpartition('/')[0]}")
+    check_exact(run, allocprof, tmp_path / "data", program, interfaces.ENTRIES, 20)
+
+
+def test_malloc_debug(run, allocprof, directory, tmp_path, monkeypatch):
+    """glibc's checks, which come with a library of their own since 2.34. It has no cfree, and glibc's does not know its blocks; the process's first call of malloc, which is main's,
+    counts twice, as it is executed anew when all is prepared."""
+    kept = [entry for entry in interfaces.C_ENTRIES if entry.name != "cfree"]
+    monkeypatch.setattr(interfaces, "C_ENTRIES", kept)
+    program = interfaces.build_c(directory, "malloc_debug", "gcc")
+    environment = {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libc_malloc_debug.so.0",
+                   "GLIBC_TUNABLES": "glibc.malloc.check=3"}
+    result = run([allocprof, "record", "--live", "-o", tmp_path / "data", "--", program], env=environment, expect=0)
+    assert b"not complete" not in result.stderr
+    check_recording(tmp_path / "data", entries_of(result, kept, 8))
+
+
+REALLOCARRAY = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+int main(void)
+{
+	for (int i = 0; i < 10; i++) {
+		void *p = reallocarray(malloc(5), 10, 12);
+
+		if (i % 2)
+			free(p);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["libjemalloc", "libtcmalloc_minimal", "libefence"])
+def test_reallocarray_of_the_c_library(run, allocprof, tmp_path, name):
+    """These have none: the C library's ends in a jump to their realloc, and is one request."""
+    (tmp_path / "user.c").write_text(REALLOCARRAY)
+    run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "user", tmp_path / "user.c", "-Wl,--no-as-needed",
+         library(name)], expect=0)
+    _, sums, figures = families(run, allocprof, tmp_path / "json", "--live", "--", tmp_path / "user")
+    assert (sums["reallocarray", "calls"], sums["realloc", "calls"]) == (10, 0)
+    assert (figures["reallocations"], figures["unfinished"]) == (10, 0)
+    assert figures["complete"] is True
