@@ -53,13 +53,17 @@ def own_mounts():
         if function(*arguments):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
-    directory = os.getcwd()
     before = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+    # setns(2) makes the namespace's root that of the process, which is another where it was in a chroot.
+    root, directory = (os.open(path, os.O_PATH | os.O_CLOEXEC) for path in ("/", "."))
     try:
         call(libc.unshare, CLONE_NEWNS)
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
         yield
     finally:
         call(libc.setns, before, CLONE_NEWNS)
-        os.close(before)
-        os.chdir(directory)
+        os.fchdir(root)
+        os.chroot(".")
+        os.fchdir(directory)
+        for fd in (before, root, directory):
+            os.close(fd)
