@@ -22,7 +22,7 @@
 #include "target.h"
 #include "uprobe_multi.h"
 
-#define EVERY_FUNCTION ((1U << AP_FUNCTIONS) - 1)
+#define EVERY_FUNCTION AP_ALL_FUNCTIONS
 
 #define STATUS_OURS	  125
 #define STATUS_CANNOT_RUN 126
@@ -71,7 +71,7 @@ static void choose_programs(const struct floor_bpf *skeleton, const struct kerne
 }
 
 /* Probes are left to the exit of this program to remove: it follows at once. */
-static int run(struct target *target, char *const argv[], __u32 functions, bool live,
+static int run(struct target *target, char *const argv[], __u64 functions, bool live,
 	       struct error *error)
 {
 	struct probes_options options = { .functions = functions };
@@ -106,12 +106,12 @@ static int run(struct target *target, char *const argv[], __u32 functions, bool 
 	return 0;
 }
 
-static bool is_way(const char *word, bool *live, __u32 *functions)
+static bool is_way(const char *word, bool *live, __u64 *functions)
 {
 	*live = !strcmp(word, "live");
 	*functions = EVERY_FUNCTION;
 	if (!strcmp(word, "record"))
-		*functions &= ~(1U << AP_FREE);
+		*functions &= ~(1ULL << AP_FREE);
 	return *live || !strcmp(word, "record") || !strcmp(word, "stat");
 }
 
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 {
 	struct error error = { 0 };
 	struct target target;
-	__u32 functions;
+	__u64 functions;
 	bool live;
 	int err;
 

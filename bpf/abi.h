@@ -29,21 +29,54 @@ enum ap_function {
 	AP_XALLOCX,
 	AP_DALLOCX,
 	AP_SDALLOCX,
-	AP_FUNCTIONS,
+	AP_DEFINED, /* from here on those of sources that are defined at run time, each with all kinds */
 };
+
+/* What the functions of a defined source do; function AP_DEFINED + source * AP_SOURCE_KINDS + kind. */
+enum ap_source_kind {
+	AP_SOURCE_ALLOC,
+	AP_SOURCE_REALLOC,
+	AP_SOURCE_FREE,
+	AP_SOURCE_KINDS,
+};
+
+/* Sources of a run at the most, so that a mask of all functions has 64 bits. */
+#define AP_MAX_SOURCES 15
+
+#define AP_FUNCTIONS (AP_DEFINED + AP_MAX_SOURCES * AP_SOURCE_KINDS)
+
+/* Masks of all functions, and of the first one of each defined source: every AP_SOURCE_KINDS-th bit. */
+#define AP_ALL_FUNCTIONS ((1ULL << AP_FUNCTIONS) - 1)
+#define AP_EACH_SOURCE                                                                             \
+	(((1ULL << AP_MAX_SOURCES * AP_SOURCE_KINDS) - 1) / ((1 << AP_SOURCE_KINDS) - 1)           \
+	 << AP_DEFINED)
 
 /* Masks of those that give memory back, and of those that may also get some for it. */
 #define AP_FREEING                                                                                 \
-	(1U << AP_FREE | 1U << AP_DELETE | 1U << AP_FREE_SIZED | 1U << AP_DALLOCX |                \
-	 1U << AP_SDALLOCX)
+	(1ULL << AP_FREE | 1ULL << AP_DELETE | 1ULL << AP_FREE_SIZED | 1ULL << AP_DALLOCX |        \
+	 1ULL << AP_SDALLOCX | AP_EACH_SOURCE << AP_SOURCE_FREE)
 #define AP_REALLOCATING                                                                            \
-	(1U << AP_REALLOC | 1U << AP_REALLOCARRAY | 1U << AP_RALLOCX | 1U << AP_XALLOCX)
+	(1ULL << AP_REALLOC | 1ULL << AP_REALLOCARRAY | 1ULL << AP_RALLOCX | 1ULL << AP_XALLOCX |  \
+	 AP_EACH_SOURCE << AP_SOURCE_REALLOC)
+
+/* How the calls of a defined source and those of other functions beneath them count. */
+enum ap_nesting {
+	AP_NESTING_NONE, /* no defined source */
+	AP_NESTING_OUTERMOST, /* the source's call counts, and none beneath it but of sources that are beside */
+	AP_NESTING_BESIDE, /* both count */
+};
+
+/* Whose blocks those of a defined source are, so that one address may be a block of several: malloc's, those of
+ * source + 1 alone, or nobody's, which are not followed. */
+#define AP_BLOCKS_OF_MALLOC 0
+#define AP_NO_BLOCKS	    0xff
 
 /* What a function returns. */
 enum ap_result {
 	AP_RESULT_POINTER,	 /* the block, or null */
 	AP_RESULT_FREES,	 /* the same; where it is null the old block has been freed, too */
 	AP_RESULT_SIZE_IN_PLACE, /* the size that the block, which stays where it is, has now */
+	AP_RESULT_AT_POINTER, /* anything; the block, or null, is where the pointer argument points */
 };
 
 /* Why a call that happened is in no count. Names for people: profile__lost_name(). */
@@ -114,7 +147,7 @@ struct ap_config {
 	__u32 within;		/* 1: only calls with a function on their stack count */
 	__u32 regions;		/* 1: calls are counted by the regions that they are in */
 	__u32 finds_unprobed;	/* 1: programs that hit no probe are looked at when they end */
-	__u32 pad;		/* 0 */
+	__u32 outermost;	/* 1: there are sources with AP_NESTING_OUTERMOST */
 	/* Sampling by bytes (docs/sampling.md); made by sampling__configure(). */
 	__u32 sample;		    /* 1: only sampled calls are followed */
 	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */
@@ -254,8 +287,15 @@ struct ap_site {
 	__u8 may_jump;	/* 1: it may end in a jump to another probed function, */
 	__u8 must_jump; /* 1: always */
 	__u8 own;	/* 1: no request, but what the allocator does for itself */
-	__u8 pad;	/* 0 */
+	__u8 behind;	/* AP_BEHIND_: what is not the argument itself but where that points */
+	__u8 nesting;	/* enum ap_nesting */
+	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or source + 1 */
+	__u8 pad[2];	/* 0 */
 };
+
+#define AP_BEHIND_SIZE	  1
+#define AP_BEHIND_COUNT	  2
+#define AP_BEHIND_POINTER 4
 
 /* Key of the set of return addresses that make a hit internal. */
 struct ap_internal_return {
@@ -283,6 +323,7 @@ enum ap_untracked {
 	AP_UNTRACKED_NESTED,	   /* within too many others of its thread that had not returned */
 	AP_UNTRACKED_THREADS_FULL, /* no room for its thread */
 	AP_UNTRACKED_NO_RETURN,	   /* the allocator's returns cannot be probed */
+	AP_UNTRACKED_POOL, /* it goes with its pool, which the source's definition does not tell of */
 	AP_UNTRACKED_REASONS,
 };
 
@@ -297,7 +338,8 @@ enum ap_stat {
 	AP_STAT_UNPROBED,	/* programs that took memory from the kernel and hit no probe */
 	AP_STAT_UNDECIDED,	/* calls whose stack ends before it tells whether they are within */
 	AP_STAT_NOT_SAMPLED,	/* calls of recorded functions that sampling passed by */
-	AP_STAT_LOST,		/* the first of AP_LOST_REASONS counters */
+	AP_STAT_NOT_NESTED, /* calls of sources whose note found no room: what is beneath them counts */
+	AP_STAT_LOST,	    /* the first of AP_LOST_REASONS counters */
 	/* With live; docs/live.md. */
 	AP_STAT_ALLOCATIONS = AP_STAT_LOST + AP_LOST_REASONS, /* calls that returned memory */
 	AP_STAT_ALLOCATED_BYTES,
@@ -427,8 +469,8 @@ struct ap_pool {
 /* A live block, by where it is. */
 struct ap_block_key {
 	__u64 address;
-	__u32 space; /* number of the address space */
-	__u32 pad;   /* 0 */
+	__u32 space;  /* number of the address space */
+	__u32 blocks; /* as in struct ap_site */
 };
 
 struct ap_block {
@@ -474,11 +516,12 @@ struct ap_pending {
 	__u32 space;
 	__u8 function; /* enum ap_function */
 	__u8 has_old;
-	__u8 is_null; /* realloc of a null pointer */
+	__u8 moves; /* realloc of a block */
 	__u8 overflows;
 	__u8 outside;  /* of the measured window */
 	__u8 result;   /* enum ap_result */
-	__u8 pad[2];   /* 0 */
+	__u8 blocks;   /* as in struct ap_site */
+	__u8 pad;      /* 0 */
 	__u32 regions; /* set of regions that it is in */
 	__u32 weight;  /* calls that it stands for; 1 without sampling */
 	__u32 pad2;    /* 0 */

@@ -503,6 +503,10 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 		record__count(record, hit);
 		regions__count(hit);
 	}
+	if (hit->blocks == AP_NO_BLOCKS) {
+		count_untracked(record, hit, AP_UNTRACKED_POOL);
+		return false;
+	}
 	if (!site__returns(hit->site)) {
 		count_untracked(record, hit, AP_UNTRACKED_NO_RETURN);
 		return false;
@@ -650,7 +654,9 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 		count_hit(&hit);
 	if (measured)
 		regions__count(&hit);
-	if (!hit.internal && !call__free(process, hit.pointer, hit.regions) && measured)
+	if (hit.internal || hit.blocks == AP_NO_BLOCKS)
+		return;
+	if (!call__free(process, hit.pointer, hit.blocks, hit.regions) && measured)
 		count_useless_free(process, hit.pointer);
 }
 
@@ -659,7 +665,8 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 {
 	struct hit hit;
 
-	if (call__free(process, arch__arg1(ctx), 0) || !gate__is_open(process) || config.within)
+	if (call__free(process, arch__arg1(ctx), AP_BLOCKS_OF_MALLOC, 0) ||
+	    !gate__is_open(process) || config.within)
 		return;
 	/* One that was passed by: of those only null pointers are counted. */
 	if (config.sample && arch__arg1(ctx))
@@ -668,6 +675,22 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 	hit.return_address = hit__return_address(&hit);
 	if (hit__read(&hit, ctx) && !hit.internal)
 		count_useless_free(process, hit.pointer);
+}
+
+/* A function of a source returns under which no other request counts: as live_return, */
+SEC("uretprobe")
+int source_return(struct pt_regs *ctx)
+{
+	nest__leave(arch__sp(ctx));
+	return 0;
+}
+
+/* and as live_return_instruction. */
+SEC("uprobe")
+int source_return_instruction(struct pt_regs *ctx)
+{
+	nest__leave(arch__caller_sp(arch__sp(ctx)));
+	return 0;
 }
 
 /* A function of which nobody knows what it does. Those who call from outside of the allocator's file are counted,

@@ -28,7 +28,7 @@ static __always_inline __u64 arch__fp(const struct pt_regs *regs)
 	return regs->rbp;
 }
 
-/* Arguments of the System V ABI, 1 to 4. */
+/* Arguments of the System V ABI, 1 to 6. */
 static __always_inline __u64 arch__arg1(const struct pt_regs *regs)
 {
 	return regs->rdi;
@@ -47,6 +47,16 @@ static __always_inline __u64 arch__arg3(const struct pt_regs *regs)
 static __always_inline __u64 arch__arg4(const struct pt_regs *regs)
 {
 	return regs->rcx;
+}
+
+static __always_inline __u64 arch__arg5(const struct pt_regs *regs)
+{
+	return regs->r8;
+}
+
+static __always_inline __u64 arch__arg6(const struct pt_regs *regs)
+{
+	return regs->r9;
 }
 
 /* Where the return address is at a function's entry, whose SP is @sp. */

@@ -8,6 +8,7 @@
 
 #include "arch.bpf.h"
 #include "maps.bpf.h"
+#include "nest.bpf.h"
 #include "process.bpf.h"
 #include "sites.bpf.h"
 #include "trampoline.bpf.h"
@@ -37,8 +38,8 @@ struct jump {
 	__u64 return_address;
 	__u64 pointer;
 	__u64 size_bytes;
-	__u32 site; /* that was hit: it does not jump to itself */
-	__u32 pad;  /* 0 */
+	__u32 site;   /* that was hit: it does not jump to itself */
+	__u32 source; /* as site__source(): what is of another is a request of its own */
 };
 
 /* By thread; as tail_calls. */
@@ -67,6 +68,7 @@ struct hit {
 	__u8 aligned : 1; /* more than every malloc does, of the functions that take an alignment */
 	__u8 regions;	  /* set of regions that it is in, once that was asked for */
 	__u8 result;	  /* enum ap_result */
+	__u8 blocks;	  /* as in struct ap_site */
 };
 
 /* @count * @size, or 0 and *@overflows = 1. */
@@ -137,20 +139,41 @@ __noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __
 
 static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 {
+	if (number > 4)
+		return nth_of(arch__arg5(regs), arch__arg6(regs), 0, 0, number - 4);
 	return nth_of(arch__arg1(regs), arch__arg2(regs), arch__arg3(regs), arch__arg4(regs),
 		      number);
+}
+
+/* What is where @value points, which cannot be told where that is not in memory: 0. Not static, as above. */
+__noinline __u64 word_at(__u64 value)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (void *)value);
+	return word;
 }
 
 static __always_inline void hit__read_described_arguments(struct hit *hit,
 							  const struct ap_site *site,
 							  const struct pt_regs *regs)
 {
+	__u64 count;
+
 	hit->result = site->result;
+	hit->blocks = site->blocks;
 	hit->pointer = argument(regs, site->pointer_argument);
 	hit->size_bytes = argument(regs, site->size_argument);
-	if (site->count_argument)
-		hit->size_bytes = product(argument(regs, site->count_argument), hit->size_bytes,
-					  &hit->overflows);
+	if (site->behind & AP_BEHIND_POINTER)
+		hit->pointer = word_at(hit->pointer);
+	if (site->behind & AP_BEHIND_SIZE)
+		hit->size_bytes = word_at(hit->size_bytes);
+	if (!site->count_argument)
+		return;
+	count = argument(regs, site->count_argument);
+	if (site->behind & AP_BEHIND_COUNT)
+		count = word_at(count);
+	hit->size_bytes = product(count, hit->size_bytes, &hit->overflows);
 }
 
 /* Whether this hit is the tail call that the thread's hit before it announced; consumes the note. */
@@ -187,6 +210,8 @@ static __always_inline void hit__end_thread(__u64 thread)
 {
 	bpf_map_delete_elem(&tail_calls, &thread);
 	bpf_map_delete_elem(&jumps, &thread);
+	if (config.outermost)
+		bpf_map_delete_elem(&nests, &thread);
 }
 
 /*
@@ -229,17 +254,25 @@ static __always_inline void hit__classify(struct hit *hit, const struct ap_site 
 	}
 }
 
+/* Tells defined sources from each other and from the allocators that are known, whose is 0. */
+static __always_inline __u32 site__source(const struct ap_site *site)
+{
+	return site->nesting ? site->allocator + 1 : 0;
+}
+
 /* Whether this hit is the jump that the thread's hit before it may have ended in. Sizes may have been rounded up
  * on the way. */
-static __always_inline bool hit__was_jumped_to(const struct hit *hit, __u64 thread)
+static __always_inline bool hit__was_jumped_to(const struct hit *hit, const struct ap_site *site,
+					       __u64 thread)
 {
 	struct jump *jump = bpf_map_lookup_elem(&jumps, &thread);
 	bool was;
 
 	if (!jump)
 		return false;
-	was = jump->site != hit->site && jump->sp == hit->sp &&
-	      jump->return_address == hit->return_address && jump->pointer == hit->pointer &&
+	was = jump->source == site__source(site) && jump->site != hit->site &&
+	      jump->sp == hit->sp && jump->return_address == hit->return_address &&
+	      jump->pointer == hit->pointer &&
 	      ((AP_FREEING >> hit->function & 1) || jump->size_bytes <= hit->size_bytes);
 	bpf_map_delete_elem(&jumps, &thread);
 	return was;
@@ -260,7 +293,7 @@ static __always_inline void hit__classify_described(struct hit *hit, const struc
 		if (bpf_map_lookup_elem(&internal_returns, &key))
 			hit->internal = 1;
 	}
-	if (hit__was_jumped_to(hit, thread) || site->own)
+	if (hit__was_jumped_to(hit, site, thread) || site->own)
 		hit->internal = 1;
 	if (!hit->internal && site->tail_called && hit__is_announced(hit, thread))
 		hit->internal = 1;
@@ -271,6 +304,7 @@ static __always_inline void hit__classify_described(struct hit *hit, const struc
 			.pointer = hit->pointer,
 			.size_bytes = hit->size_bytes,
 			.site = hit->site,
+			.source = site__source(site),
 		};
 
 		if (bpf_map_update_elem(&jumps, &thread, &jump, BPF_ANY) && !hit->internal) {
@@ -288,6 +322,12 @@ static __noinline int hit__read_described(struct hit *hit, const struct ap_site 
 {
 	hit__read_described_arguments(hit, site, regs);
 	hit__classify_described(hit, site, arch__ip(regs));
+	if (!config.outermost || site->nesting == AP_NESTING_BESIDE)
+		return 0;
+	if (nest__holds(hit->sp, hit->return_address, hit->site, site->nesting == AP_NESTING_NONE))
+		hit->internal = 1;
+	else if (site->nesting == AP_NESTING_OUTERMOST && !hit->internal)
+		nest__enter(hit->sp, hit->return_address, hit->site);
 	return 0;
 }
 
@@ -335,6 +375,8 @@ static __always_inline bool hit__read(struct hit *hit, struct pt_regs *regs)
 	}
 	hit__read_arguments(hit, regs);
 	hit__classify(hit, site, regs);
+	if (config.outermost && nest__holds(hit->sp, hit->return_address, index, 1))
+		hit->internal = 1;
 	return true;
 }
 

@@ -35,7 +35,9 @@ static __always_inline bool reallocates(__u8 function)
 /* The old block of a realloc is live after all. */
 static __noinline void pending__restore(struct ap_pending *pending)
 {
-	struct ap_block_key key = { .address = pending->pointer, .space = pending->space };
+	struct ap_block_key key = { .address = pending->pointer,
+				    .space = pending->space,
+				    .blocks = pending->blocks };
 
 	if (!pending->has_old)
 		return;
@@ -54,14 +56,6 @@ static __always_inline void thread__abandon(struct ap_thread *thread)
 	if (pending->record != AP_NO_RECORD)
 		stat__add_many(AP_STAT_UNFINISHED, sample__times(pending->weight));
 	pending__restore(pending);
-}
-
-/* Whether @sp is on the stack that sigaltstack(2) has made the thread's for signal handlers. */
-static __always_inline bool sp__is_on_signal_stack(__u64 sp)
-{
-	const struct task_struct *task = bpf_get_current_task_btf();
-
-	return sp - task->sas_ss_sp < task->sas_ss_size;
 }
 
 /*
@@ -110,7 +104,9 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 				   __u32 record)
 {
 	struct ap_thread *thread = thread__get(bpf_get_current_pid_tgid());
-	struct ap_block_key key = { .address = hit->pointer, .space = process->space };
+	struct ap_block_key key = { .address = hit->pointer,
+				    .space = process->space,
+				    .blocks = hit->blocks };
 	struct ap_pending *pending;
 	__u32 at;
 
@@ -135,10 +131,11 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	pending->weight = hit->weight;
 	pending->space = process->space;
 	pending->function = hit->function;
-	pending->is_null = !hit->pointer;
+	pending->moves = reallocates(hit->function) && hit->pointer;
 	pending->overflows = hit->overflows;
 	pending->regions = hit->regions;
 	pending->result = hit->result;
+	pending->blocks = hit->blocks;
 	/* A call that was lost has no record either. */
 	pending->outside = record == AP_NO_RECORD && (config.within || !gate__is_open(process));
 	pending->has_old = 0;
@@ -157,7 +154,9 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
  */
 static __noinline bool call__may_end(struct process *process, const struct hit *hit)
 {
-	struct ap_block_key key = { .address = hit->pointer, .space = process->space };
+	struct ap_block_key key = { .address = hit->pointer,
+				    .space = process->space,
+				    .blocks = hit->blocks };
 	bool moves = reallocates(hit->function) && hit->pointer && !hit->overflows;
 	__u64 id = bpf_get_current_pid_tgid();
 	struct ap_thread *thread;
@@ -220,8 +219,9 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 static __noinline void call__return(struct process *process, struct ap_thread *thread,
 				    struct ap_pending *pending, __u64 result)
 {
-	bool moves = reallocates(pending->function) && !pending->is_null, added = false;
-	struct ap_block_key key = { .space = pending->space };
+	/* Not worked out here: Linux 6.1's verifier took what two branches have put together for known. */
+	bool moves = pending->moves, added = false;
+	struct ap_block_key key = { .space = pending->space, .blocks = pending->blocks };
 	struct ap_block block = {
 		.size_bytes = pending->size_bytes,
 		.record = pending->record,
@@ -235,6 +235,8 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 			return;
 		}
 	}
+	if (pending->result == AP_RESULT_AT_POINTER)
+		result = word_at(pending->pointer);
 	if (pending->result == AP_RESULT_SIZE_IN_PLACE)
 		result = result >= pending->size_bytes ? pending->pointer : 0;
 	if (!result && moves && !pending->size_bytes && !pending->overflows) {
@@ -301,9 +303,10 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 }
 
 /* free() is entered. False where it ends no block that is known. */
-static __always_inline bool call__free(struct process *process, __u64 pointer, __u32 region_set)
+static __always_inline bool call__free(struct process *process, __u64 pointer, __u32 blocks,
+				       __u32 region_set)
 {
-	struct ap_block_key key = { .address = pointer, .space = process->space };
+	struct ap_block_key key = { .address = pointer, .space = process->space, .blocks = blocks };
 	struct ap_block block;
 
 	if (!pointer || !blocks__take(&key, &block))

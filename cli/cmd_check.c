@@ -40,6 +40,7 @@ static const struct argp_option check_options[] = {
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_IGNORE,
+	MEASURE_OPTIONS_SOURCES,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };
@@ -366,7 +367,7 @@ static int run_check(int argc, char **argv)
 			.stacks = true,
 			.live = true,
 			.regions = true,
-			.functions = ((1U << AP_FUNCTIONS) - 1) & ~AP_FREEING,
+			.functions = AP_ALL_FUNCTIONS & ~AP_FREEING,
 			.follow = true,
 			.max_depth = STACK_DEPTH,
 			.stack_dump_bytes = AP_MAX_STACK_DUMP,

@@ -189,7 +189,7 @@ static void tell_last(const char *text)
 
 static int run_doctor(int argc, char **argv)
 {
-	struct probes_options probes_options = { .functions = (1U << AP_FUNCTIONS) - 1 };
+	struct probes_options probes_options = { .functions = AP_ALL_FUNCTIONS };
 	struct measure measure = { 0 };
 	struct error error = { 0 };
 	struct kernel kernel;

@@ -28,7 +28,7 @@
 #define DEFAULT_DEPTH 127
 
 /* What counts as an allocation: everything but free, which has the stack of another story. */
-#define ALLOCATING (((1U << AP_FUNCTIONS) - 1) & ~AP_FREEING)
+#define ALLOCATING (AP_ALL_FUNCTIONS & ~AP_FREEING)
 
 enum {
 	OPT_NO_SYMBOLS = 256,
@@ -74,6 +74,7 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_IGNORE,
+	MEASURE_OPTIONS_SOURCES,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };

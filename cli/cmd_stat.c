@@ -40,6 +40,7 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_IGNORE,
+	MEASURE_OPTIONS_SOURCES,
 	MEASURE_OPTION_INJECT,
 	{ 0 },
 };
@@ -209,7 +210,7 @@ static int run_stat(int argc, char **argv)
 {
 	struct stat_options options = {
 		.measure.session = {
-			.functions = (1U << AP_FUNCTIONS) - 1,
+			.functions = AP_ALL_FUNCTIONS,
 			.regions = true,
 			.follow = true,
 		},

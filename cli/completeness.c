@@ -94,6 +94,8 @@ bool completeness__has_all_calls(const struct profile *profile)
 	return !profile__ledger(profile, "lost") && !(unprobed && *unprobed) &&
 	       !profile__meta(profile, "unknown_functions") &&
 	       !profile__meta(profile, "unprobed_programs") &&
+	       !profile__meta(profile, "lacking_sources") &&
+	       !profile__meta(profile, "not_nested") &&
 	       !profile__meta(profile, "processes_unfollowed") &&
 	       !profile__meta(profile, "counters_unread") && profile__ledger_adds_up(profile);
 }
@@ -154,6 +156,28 @@ static bool report_unknown(const struct profile *profile, const struct telling *
 	       lacks;
 }
 
+static bool report_sources(const struct profile *profile, const struct telling *telling)
+{
+	const char *lines = profile__meta(profile, "lacking_sources");
+	const char *calls = profile__meta(profile, "not_nested");
+	bool lacks = lines || calls;
+
+	while (lines && *lines) {
+		size_t len = strcspn(lines, "\n");
+
+		say(telling,
+		    "no file of the target had a function of %.*s; this profile is not complete",
+		    len < 1024 ? (int)len : 1024, lines);
+		lines += len + (lines[len] == '\n');
+	}
+	if (calls)
+		say(telling,
+		    "what was beneath %.32s calls of defined sources is counted, too; numbers may "
+		    "be too large",
+		    calls);
+	return lacks;
+}
+
 static bool report_unfollowed(const struct profile *profile, const struct telling *telling)
 {
 	const char *processes = profile__meta(profile, "processes_unfollowed");
@@ -203,6 +227,7 @@ static bool report_all(const struct profile *profile, const struct telling *tell
 
 	lacks |= report_unprobed(profile, telling);
 	lacks |= report_unknown(profile, telling);
+	lacks |= report_sources(profile, telling);
 	lacks |= report_unfollowed(profile, telling);
 	lacks |= report_unread(profile, telling);
 	lacks |= report_window(profile, telling);

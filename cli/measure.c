@@ -44,21 +44,23 @@ static int parse_pid(struct measure *measure, const char *text, struct error *er
 	return 0;
 }
 
-static int parse_functions(struct measure *measure, const char *list, struct error *error)
+/* When all sources are known. */
+static int select_functions(struct measure *measure, struct error *error)
 {
+	const struct source_names *sources = &measure->sources.names;
 	const char *names[AP_FUNCTIONS + 1] = { NULL };
-	char name[32];
+	char name[SOURCE_NAME_MAX + 16];
 
 	measure->session.functions = 0;
-	for (int i = 0; i < AP_FUNCTIONS; i++)
-		names[i] = profile__function_name(i);
-	for (const char *word = list;; word++) {
+	for (int i = 0; i < source_names__n_functions(sources); i++)
+		names[i] = source_names__function(sources, i);
+	for (const char *word = measure->selected;; word++) {
 		size_t len = strcspn(word, ",");
 		const char *nearest;
 		int function;
 
-		snprintf(name, sizeof(name), "%.*s", (int)(len < 31 ? len : 31), word);
-		function = profile__function_by_name(name);
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 46 ? len : 46), word);
+		function = source_names__find(sources, name);
 		if (function < 0) {
 			nearest = options__nearest(name, names);
 			if (nearest)
@@ -72,7 +74,7 @@ static int parse_functions(struct measure *measure, const char *list, struct err
 					   name);
 			return EINVAL;
 		}
-		measure->session.functions |= 1U << function;
+		measure->session.functions |= 1ULL << function;
 		word += len;
 		if (!*word)
 			return 0;
@@ -118,6 +120,41 @@ static int parse_ignored(struct measure *measure, const char *pattern, struct er
 	pattern__release(&parsed);
 	measure->ignored[measure->n_ignored++] = pattern;
 	return 0;
+}
+
+/* Where it is looked for may come behind it. */
+static int parse_probe(struct measure *measure, const char *text, struct error *error)
+{
+	if (measure->n_probes == AP_MAX_SOURCES) {
+		error__set(error, -EINVAL, "--probe can be given %d times at the most",
+			   AP_MAX_SOURCES);
+		return EINVAL;
+	}
+	measure->probes[measure->n_probes++] = text;
+	return 0;
+}
+
+static int parse_probe_file(struct measure *measure, const char *path, struct error *error)
+{
+	if (measure->n_probe_files == MEASURE_MAX_EXPECTED) {
+		error__set(error, -EINVAL, "--probe-in takes %d files at the most",
+			   MEASURE_MAX_EXPECTED);
+		return EINVAL;
+	}
+	measure->probe_files[measure->n_probe_files++] = path;
+	return 0;
+}
+
+static int define_probes(struct measure *measure, struct error *error)
+{
+	int err = 0;
+
+	if (measure->n_probe_files && !measure->n_probes)
+		return error__set(error, -EINVAL, "--probe-in means nothing without --probe");
+	for (size_t i = 0; i < measure->n_probes && !err; i++)
+		err = sources__add_probe(&measure->sources, measure->probes[i],
+					 measure->probe_files, error);
+	return err;
 }
 
 static int parse_stack_dump(struct measure *measure, const char *text, struct error *error)
@@ -222,8 +259,8 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 	case 'p':
 		return parse_pid(measure, arg, input->error);
 	case 'e':
-		measure->selects = true;
-		return parse_functions(measure, arg, input->error);
+		measure->selected = arg;
+		return 0;
 	case 'q':
 		measure->quiet = true;
 		return 0;
@@ -241,6 +278,12 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		return parse_expected(measure, arg, input->error);
 	case OPT_IGNORE:
 		return parse_ignored(measure, arg, input->error);
+	case OPT_ALLOCATOR:
+		return sources__add_files(&measure->sources, arg, input->error) ? EINVAL : 0;
+	case OPT_PROBE:
+		return parse_probe(measure, arg, input->error);
+	case OPT_PROBE_IN:
+		return parse_probe_file(measure, arg, input->error);
 	case OPT_STACK_DUMP:
 		return parse_stack_dump(measure, arg, input->error);
 	case OPT_INJECT:
@@ -253,7 +296,7 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 	}
 }
 
-error_t measure__check(const struct measure *measure, const char *command, struct error *error)
+error_t measure__check(struct measure *measure, const char *command, struct error *error)
 {
 	if (measure->pid && measure->argv)
 		error__set(error, -EINVAL,
@@ -263,11 +306,12 @@ error_t measure__check(const struct measure *measure, const char *command, struc
 		error__set(error, -EINVAL,
 			   "no target; give a command (allocprof %s ./app) or a process (-p PID)",
 			   command);
-	else if (measure->session.live && measure->selects)
+	else if (measure->session.live && measure->selected)
 		error__set(error, -EINVAL,
 			   "-e and --live together; --live has to see every function to know what "
 			   "becomes of a block");
-	else
+	else if (!define_probes(measure, error) &&
+		 (!measure->selected || !select_functions(measure, error)))
 		return window_options__check(&measure->session.window, error);
 	return EINVAL;
 }
@@ -360,6 +404,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		allow_many_files(&surroundings->inheritance);
 	options.expected = measure->expected;
 	options.ignored = measure->ignored;
+	options.sources = measure->sources.n ? &measure->sources : NULL;
 	err = session__open(&options, &session, error);
 	if (!err)
 		err = take_surroundings(surroundings, error);
@@ -447,6 +492,18 @@ static void report_unprobed(const struct session_results *results)
 			       number__count(results->processes_unprobed - told).text);
 }
 
+static void report_sources(const struct session *session, const struct session_results *results)
+{
+	const struct sources *sources = session__sources(session);
+
+	for (size_t i = 0; sources && i < sources->n; i++)
+		if (session__lacks_source(session, &sources->list[i]))
+			message__print("not complete: " LACKING_SOURCE, sources->list[i].name,
+				       sources->list[i].functions[0].name);
+	if (results->not_nested)
+		message__print("not exact: " NOT_NESTED, number__count(results->not_nested).text);
+}
+
 void measure__report_gaps(const struct session *session, const struct session_results *results)
 {
 	const struct probed_allocator *allocators;
@@ -463,6 +520,7 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	}
 	for (size_t i = 0; i < n; i++)
 		report_unknown(session, &allocators[i]);
+	report_sources(session, results);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
 			report_reason(results->lost[reason], "", "calls lost",

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "session.h"
+#include "sources.h"
 
 struct error;
 
@@ -22,9 +23,14 @@ struct measure {
 	size_t n_expected;
 	const char *ignored[MEASURE_MAX_EXPECTED + 1]; /* of --ignore, ends with NULL */
 	size_t n_ignored;
-	bool selects; /* -e was given */
-	bool quiet;   /* nothing on stderr but what is wrong or missing */
-	bool repeats; /* one of several runs, which cannot be controlled */
+	struct sources sources; /* of --allocator and --probe */
+	const char *probes[AP_MAX_SOURCES];
+	size_t n_probes;
+	const char *probe_files[MEASURE_MAX_EXPECTED + 1]; /* of --probe-in, ends with NULL */
+	size_t n_probe_files;
+	const char *selected; /* of -e; NULL: not given */
+	bool quiet;	      /* nothing on stderr but what is wrong or missing */
+	bool repeats;	      /* one of several runs, which cannot be controlled */
 	/* Writes the profile of a @session that is finished to @path, with the calls in it, when asked to
 	 * while it runs; NULL: nothing can be written. @dump_path is where the last one will be. */
 	int (*dump)(void *context, struct session *session, const char *path, __u64 *calls,
@@ -43,6 +49,9 @@ enum {
 	OPT_STACK_DUMP,
 	OPT_NO_CACHE,
 	OPT_INJECT,
+	OPT_ALLOCATOR,
+	OPT_PROBE,
+	OPT_PROBE_IN,
 };
 
 /* Rows of an argp table; each command takes those that it has. */
@@ -70,6 +79,14 @@ enum {
 #define MEASURE_OPTION_IGNORE                                                                      \
 	{ "ignore", OPT_IGNORE, "FUNCTION", 0,                                                     \
 	  "A function that an allocator exports hands out no memory: do not ask about it", 0 }
+#define MEASURE_OPTIONS_SOURCES                                                                    \
+	{ "allocator", OPT_ALLOCATOR, "LIST", 0,                                                   \
+	  "Count what these definitions of allocators and pools say, too, separated by commas: "   \
+	  "names, or files with a / in their path (allocprof-allocators(5))", 0 },                 \
+	{ "probe", OPT_PROBE, "FUNCTIONS", 0,                                                      \
+	  "Count these functions, too: 'alloc=pool_get(size=arg0), free=pool_put(ptr=arg0)'", 0 }, \
+	{ "probe-in", OPT_PROBE_IN, "FILE", 0,                                                     \
+	  "Look for the functions of --probe in FILE alone", 0 }
 /* For the tests that make every kind of loss appear. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
@@ -77,8 +94,9 @@ enum {
 /* Parses one of the above and the command's words; ARGP_ERR_UNKNOWN for any other key. */
 error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state);
 
-/* What argp's last call checks: one target, not two. Returns EINVAL with the sentence. */
-error_t measure__check(const struct measure *measure, const char *command, struct error *error);
+/* What argp's last call checks: one target, not two; what sources are defined, and functions selected. Returns
+ * EINVAL with the sentence. */
+error_t measure__check(struct measure *measure, const char *command, struct error *error);
 
 /* What measuring changes of our own process, and the command is to find as it was. Zeroed at first; of one
  * or several runs. */
@@ -115,6 +133,12 @@ void measure_surroundings__release(struct measure_surroundings *surroundings);
 
 #define UNPROBED_OTHERS                                                                            \
 	"%s other processes took memory from the kernel and called no function that is probed"
+
+/* Of the source and its first function. */
+#define LACKING_SOURCE                                                                              \
+	"no file of the target has a function of %s, such as %s: its calls are not counted (where " \
+	"a file is loaded later, name it with --expect)"
+#define NOT_NESTED "what was beneath %s calls of defined sources is counted, too"
 
 /* Says on stderr what keeps the results from being complete, and which process goes on. */
 void measure__report_gaps(const struct session *session, const struct session_results *results);

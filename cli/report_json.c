@@ -141,7 +141,8 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	if (entry->root != REPORT_NO_ROOT)
 		json_object_array_add(frames, frame_at(output, entry->root));
 	add(object, "stack", count_of(group->id));
-	add(object, "function", json__string(profile__function_name(entry->function)));
+	add(object, "function",
+	    json__string(source_names__function(&output->profile->sources, entry->function)));
 	add(object, "selected", json_selection(output, &entry->selected, false));
 	add(object, "all", json_selection(output, &entry->whole, true));
 	add(object, "end", json__string(profile__stack_end_name(group->end)));

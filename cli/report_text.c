@@ -403,7 +403,8 @@ static void print_frames(const struct report_output *output, const struct report
 	const struct stack_group *group = &output->groups->groups[entry->group];
 	size_t columns = terminal->columns ? terminal->columns - FRAME_INDENT : 0;
 
-	fprintf(terminal->to, "%*s%s\n", FRAME_INDENT, "", profile__function_name(entry->function));
+	fprintf(terminal->to, "%*s%s\n", FRAME_INDENT, "",
+		source_names__function(&output->profile->sources, entry->function));
 	for (__u32 i = 0; i < group->n_frames; i++) {
 		fprintf(terminal->to, "%*s", FRAME_INDENT, "");
 		report_output__frame(output, group->frames[i], columns);

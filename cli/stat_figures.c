@@ -10,12 +10,12 @@
 static bool is_selected(const struct measure *measure, const struct session_function *function,
 			int leading)
 {
-	if (measure->session.functions & (1U << leading))
+	if (measure->session.functions & (1ULL << leading))
 		return true;
 	for (size_t i = 0; i < function->n_aliases; i++) {
 		int alias = profile__function_by_name(function->aliases[i]);
 
-		if (alias >= 0 && (measure->session.functions & (1U << alias)))
+		if (alias >= 0 && (measure->session.functions & (1ULL << alias)))
 			return true;
 	}
 	return false;
@@ -178,23 +178,23 @@ static const char *const names[STAT_FIGURES][2] = {
 	[STAT_SYSTEM_SECONDS] = { "system_seconds", "seconds sys" },
 };
 
-static const char *name_of(int figure, int form)
+static const char *name_of(const struct measure *measure, int figure, int form)
 {
 	if (figure < AP_FUNCTIONS)
-		return profile__function_name(figure);
+		return source_names__function(&measure->sources.names, figure);
 	return figure < STAT_FIGURES ? names[figure][form] : "unknown";
 }
 
-const char *stat_figure__key(int figure)
+const char *stat_figure__key(const struct measure *measure, int figure)
 {
-	return name_of(figure, 0);
+	return name_of(measure, figure, 0);
 }
 
-const char *stat_figure__words(int figure, bool has_live)
+const char *stat_figure__words(const struct measure *measure, int figure, bool has_live)
 {
 	if (figure == STAT_TOTAL_ALLOCATED_BYTES && has_live)
 		return "bytes allocated";
-	return name_of(figure, 1);
+	return name_of(measure, figure, 1);
 }
 
 bool stat_figure__is_time(int figure)

@@ -65,9 +65,9 @@ struct stat_figures stat_figures__of_region(const struct measure *measure,
 					    const struct session_results *results,
 					    const struct region *region);
 /* "total_allocations": the key in JSON. */
-const char *stat_figure__key(int figure);
+const char *stat_figure__key(const struct measure *measure, int figure);
 /* "total allocations": for people. */
-const char *stat_figure__words(int figure, bool has_live);
+const char *stat_figure__words(const struct measure *measure, int figure, bool has_live);
 bool stat_figure__is_time(int figure);
 
 #endif

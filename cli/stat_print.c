@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "json.h"
+#include "measure.h"
 #include "number.h"
 #include "profile.h"
 #include "session.h"
@@ -161,7 +162,7 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 		const struct ap_site_counts *counts = counts_of(results, region, i);
 		const struct table_cell cells[] = {
 			{ number__count(counts->calls) },
-			table__word(profile__function_name(i)),
+			table__word(source_names__function(&measure->sources.names, i)),
 			profile__function_frees(i)
 				? table__word("")
 				: (struct table_cell){ number__count(counts->size_bytes) },
@@ -218,7 +219,7 @@ json_object *stat_print__functions_object(const struct measure *measure,
 		if (!stat_totals__shows(measure, results, i))
 			continue;
 		entry = json_object_new_object();
-		add(functions, profile__function_name(i), entry);
+		add(functions, source_names__function(&measure->sources.names, i), entry);
 		add(entry, "calls", count_of(counts->calls));
 		if (!region)
 			add(entry, "internal", count_of(counts->internal));

@@ -51,6 +51,21 @@ static void print_unprobed(const struct session_results *results, FILE *to)
 				     number__count(results->processes_unprobed - told).text);
 }
 
+static void print_sources(const struct session *session, const struct session_results *results,
+			  FILE *to)
+{
+	const struct sources *sources = session__sources(session);
+
+	for (size_t i = 0; sources && i < sources->n; i++)
+		if (session__lacks_source(session, &sources->list[i]))
+			stat_print__sentence(to, "not complete: " LACKING_SOURCE,
+					     sources->list[i].name,
+					     sources->list[i].functions[0].name);
+	if (results->not_nested)
+		stat_print__sentence(to, "not exact: " NOT_NESTED,
+				     number__count(results->not_nested).text);
+}
+
 static void print_completeness(const struct session *session, const struct session_results *results,
 			       FILE *to)
 {
@@ -65,6 +80,7 @@ static void print_completeness(const struct session *session, const struct sessi
 					     allocators[i].path, allocators[i].gap);
 	for (size_t i = 0; i < n; i++)
 		print_unknown(session, &allocators[i], to);
+	print_sources(session, results, to);
 	if (results->counters_unread)
 		stat_print__sentence(to,
 				     "not complete: %s of the kernel's counters could not be read, "
@@ -360,6 +376,7 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add_window(root, measure, &results->window);
 	stat_regions__add(root, session, measure, results);
 	add(root, "relabelled", count_of(results->relabelled));
+	add(root, "not_nested", count_of(results->not_nested));
 	add(root, "lost", json_lost(results));
 	add(root, "processes_left", count_of(results->processes_left));
 	add(root, "mappings_lost", count_of(results->mappings_lost));

@@ -162,7 +162,7 @@ static bool fill_row(const struct stat_series *stat, const struct stat_figures *
 	cells[2] = cell_of(stat, figure, range.max);
 	cells[3] = range.min == range.max ? table__word("same")
 					  : cell_of(stat, figure, range.max - range.min);
-	cells[4] = table__word(stat_figure__words(figure, stat->has_live));
+	cells[4] = table__word(stat_figure__words(stat->measure, figure, stat->has_live));
 	return true;
 }
 
@@ -289,7 +289,8 @@ static void add_figures(const struct stat_series *stat, const struct stat_figure
 	for (int i = 0; i < STAT_FIGURES; i++)
 		if (find_range(runs, stat->n_runs, i, values, &range))
 			json_object_object_add(i < AP_FUNCTIONS ? functions : figures,
-					       stat_figure__key(i), json_range(stat, i, &range));
+					       stat_figure__key(stat->measure, i),
+					       json_range(stat, i, &range));
 }
 
 static json_object *json_regions(const struct stat_series *stat, __s64 *values)

@@ -73,7 +73,7 @@ static int check_entries(const struct reader *reader, struct error *error)
 	return 0;
 }
 
-static int read_code(struct reader *reader, enum site_policy policy)
+static int read_code(struct reader *reader, enum site_policy policy, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	int err = disasm__new(&reader->disasm);
@@ -101,7 +101,8 @@ static int read_code(struct reader *reader, enum site_policy policy)
 		return err;
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		reader__place(reader, &allocator->sites[i], reader->branched_to[i], policy);
-	err = reader__find_ends(reader);
+	err = allocator->source ? reader__find_source_ends(reader, error)
+				: reader__find_ends(reader);
 	if (err)
 		return err;
 	addresses__sort(&reader->returns);
@@ -111,43 +112,57 @@ static int read_code(struct reader *reader, enum site_policy policy)
 	return 0;
 }
 
-static int read_allocator(struct reader *reader, enum site_policy policy, struct error *error)
+static int find_sites(struct reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
-	int err = reader__choose_symbols(reader);
+	int err;
 
+	if (allocator->source)
+		return reader__add_source_sites(reader, error);
+	err = reader__choose_symbols(reader);
 	if (err)
-		goto failed;
+		return err;
 	if (!reader__has_family(reader, INTERFACE_CPLUSPLUS))
 		return error__set(error, -ENOENT,
 				  "%s defines no allocator: it has no malloc and free of its own",
 				  allocator->path);
-	err = reader__add_sites(reader, error);
+	return reader__add_sites(reader, error);
+}
+
+static int read_allocator(struct reader *reader, enum site_policy policy, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	int err = find_sites(reader, error);
+
 	if (err)
-		return err;
+		goto failed;
 	err = read_texts(reader);
 	if (err)
 		goto failed;
 	err = check_entries(reader, error);
 	if (err)
 		return err;
-	err = read_code(reader, policy);
+	err = read_code(reader, policy, error);
 	if (err)
 		goto failed;
 	elf_file__text_range(reader->elf, &allocator->text_start, &allocator->text_end);
 	snprintf(allocator->build_id, sizeof(allocator->build_id), "%s",
 		 elf_file__build_id(reader->elf));
+	if (allocator->source)
+		return 0;
 	allocator->is_wrapper = is_wrapper(reader->elf);
 	err = reader__find_unknown(reader);
 	if (!err)
 		return 0;
 failed:
+	if (error && error->text[0])
+		return err;
 	return error__set(error, err, "cannot read the allocator in %s: %s", allocator->path,
 			  strerror(-err));
 }
 
-int allocator__read(int fd, const char *path, enum site_policy policy, struct allocator **out,
-		    struct error *error)
+static int read_file(int fd, const char *path, const struct source *source, enum site_policy policy,
+		     struct allocator **out, struct error *error)
 {
 	struct reader reader = { .lowest_entry = ~0ULL };
 	int err;
@@ -155,6 +170,7 @@ int allocator__read(int fd, const char *path, enum site_policy policy, struct al
 	reader.allocator = calloc(1, sizeof(*reader.allocator));
 	if (!reader.allocator)
 		return error__set(error, -ENOMEM, "no memory to read %s", path);
+	reader.allocator->source = source;
 	reader.allocator->path = strdup(path);
 	if (!reader.allocator->path) {
 		err = error__set(error, -ENOMEM, "no memory to read %s", path);
@@ -182,6 +198,18 @@ out:
 	return err;
 }
 
+int allocator__read(int fd, const char *path, enum site_policy policy, struct allocator **out,
+		    struct error *error)
+{
+	return read_file(fd, path, NULL, policy, out, error);
+}
+
+int allocator__read_source(int fd, const char *path, const struct source *source,
+			   enum site_policy policy, struct allocator **out, struct error *error)
+{
+	return read_file(fd, path, source, policy, out, error);
+}
+
 void allocator__free(struct allocator *allocator)
 {
 	if (!allocator)
@@ -199,6 +227,7 @@ void allocator__free(struct allocator *allocator)
 	free(allocator->sites);
 	free(allocator->internal_returns);
 	free(allocator->return_offsets);
+	free(allocator->nest_offsets);
 	free(allocator->path);
 	free(allocator);
 }

@@ -14,6 +14,7 @@
 #include "error.h"
 
 struct interface_function;
+struct source;
 
 /* Farther from the entry no site is looked for, in bytes. */
 #define SITE_MAX_DISTANCE 64
@@ -39,7 +40,7 @@ enum allocator_returns {
  */
 struct site {
 	enum ap_function function; /* the first of @names */
-	__u32 names;		   /* mask (1 << enum ap_function) of all that share the address */
+	__u64 names;		   /* mask (1 << enum ap_function) of all that share the address */
 	char **aliases; /* every other name at the address, sorted, each once; 64 at the most */
 	size_t n_aliases;
 	__u64 entry_vaddr;  /* the symbol's value */
@@ -50,7 +51,7 @@ struct site {
 	bool emulated;	      /* the kernel emulates the probed instruction: one trap, not two */
 	char instruction[64]; /* the probed instruction, AT&T syntax; cut where it is longer */
 	char reason[192];     /* why @emulated is false, a clause for people; "" where it is true */
-	__u32 tail_calls;     /* mask of the functions that this one ends in a jump to */
+	__u64 tail_calls;     /* mask of the functions that this one ends in a jump to */
 	const struct interface_function *interface; /* what its arguments are */
 	bool is_own;	/* not called to get or give back memory, but it calls what is */
 	bool throws;	/* it may be left by an exception */
@@ -93,6 +94,10 @@ struct allocator {
 	 * RETURNS_AT_INSTRUCTIONS, else none. */
 	__u64 *return_offsets;
 	size_t n_return_offsets;
+	/* The same of all functions of a source with AP_NESTING_OUTERMOST, where they are not RETURNS_PROBED. */
+	__u64 *nest_offsets;
+	size_t n_nest_offsets;
+	const struct source *source; /* what defined it, or NULL; the caller's */
 };
 
 /*
@@ -102,10 +107,19 @@ struct allocator {
  */
 int allocator__read(int fd, const char *path, enum site_policy policy, struct allocator **out,
 		    struct error *error);
+/*
+ * The same of what @source, which must outlive the allocator, defines. -ENOENT: the file is not where it is looked
+ * for, or has none of its functions; -ENOTSUP with the sentence: it cannot be probed as it asks.
+ */
+int allocator__read_source(int fd, const char *path, const struct source *source,
+			   enum site_policy policy, struct allocator **out, struct error *error);
 void allocator__free(struct allocator *allocator);
 
 /* Forgets unknown functions whose names match one of @patterns (NULL-terminated, or NULL), which are valid. */
 void allocator__ignore(struct allocator *allocator, const char *const *patterns);
+
+/* The same of those that @source defines. */
+void allocator__forget_defined(struct allocator *allocator, const struct source *source);
 
 /* The site that a call of @function hits, NULL where the allocator lacks it. */
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function);

@@ -302,7 +302,8 @@ static enum flow_step visit_forwarding(const struct disasm_insn *insn, void *arg
 
 static bool is_operator(const struct site *site)
 {
-	return site->names & (1U << AP_NEW | 1U << AP_DELETE) && site->interface->name[0] == '_';
+	return site->names & (1ULL << AP_NEW | 1ULL << AP_DELETE) &&
+	       site->interface->name[0] == '_';
 }
 
 /*
@@ -367,8 +368,9 @@ static void find_core(struct reader *reader)
 	__u64 end = 0;
 
 	reader->core_start = 0;
-	reader->core_end = UINT64_MAX;
-	if (!elf_file__is_program(reader->elf))
+	/* Who calls a source's functions directly is the rest of the file. */
+	reader->core_end = reader->allocator->source ? 0 : UINT64_MAX;
+	if (!elf_file__is_program(reader->elf) || reader->allocator->source)
 		return;
 	for (size_t i = 0; i < allocator->n_sites; i++) {
 		const struct site *site = &allocator->sites[i];

@@ -57,7 +57,7 @@ struct candidate {
  * the file. */
 struct slot {
 	__u64 vaddr;
-	__u32 names;
+	__u64 names;
 	int site;     /* index, -1: none of this file */
 	__u64 target; /* of a function that is no site, or 0 */
 };
@@ -119,7 +119,7 @@ struct reader {
 /* Where a jump or a call leads. */
 struct way {
 	const struct site *site; /* NULL: to none of this file */
-	__u32 names;		 /* mask of the functions that are reached */
+	__u64 names;		 /* mask of the functions that are reached */
 	__u64 target;		 /* another function of the file that a slot names, or 0 */
 };
 
@@ -134,6 +134,9 @@ struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr);
 bool site__frees(const struct site *site);
 
 /* allocator_symbols.c: what the symbols say. */
+/* Zeroed but for what the arguments say; sites are to be settled then. */
+int reader__add_site(struct reader *reader, enum ap_function function, const char *name,
+		     __u64 vaddr, __u64 size, struct error *error);
 int reader__choose_symbols(struct reader *reader);
 /* Whether the file defines that allocator. */
 bool reader__has_family(const struct reader *reader, enum interface_family family);
@@ -154,12 +157,17 @@ int reader__walk_flows(struct reader *reader);
 int reader__drop_forwarding_operators(struct reader *reader);
 int reader__scan_texts(struct reader *reader);
 
+/* allocator_source.c: the sites of a source. -ENOENT: there are none. */
+int reader__add_source_sites(struct reader *reader, struct error *error);
+
 /* allocator_place.c: where a site is probed. @branched_to as in struct reader. */
 void reader__place(const struct reader *reader, struct site *site, __u64 branched_to,
 		   enum site_policy policy);
 
 /* allocator_returns.c: how returns are to be seen, and where. */
 int reader__find_ends(struct reader *reader);
+/* The same of a source: -ENOTSUP where its nesting needs what cannot be told. */
+int reader__find_source_ends(struct reader *reader, struct error *error);
 
 /* allocator_unknown.c: functions that look as if they belonged to the table. */
 int reader__find_unknown(struct reader *reader);

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
+#include "sources.h"
+
 /* What only C libraries and well-known allocators define. A program that brings a malloc of its own
  * defines none of these but __libc_start_main, where it is static. */
 static int find_known(const struct elf_symbol *symbol, void *arg)
@@ -58,9 +61,9 @@ static void choose_ends(struct reader *reader, bool known, bool at_instructions[
 	}
 }
 
-static int take_ends(struct reader *reader, const bool at_instructions[MAX_SITES])
+static int take_ends(struct reader *reader, const bool at_instructions[MAX_SITES], __u64 **out,
+		     size_t *n)
 {
-	struct allocator *allocator = reader->allocator;
 	struct addresses offsets = { 0 };
 	int err = 0;
 
@@ -80,8 +83,8 @@ static int take_ends(struct reader *reader, const bool at_instructions[MAX_SITES
 		free(offsets.at);
 		return err;
 	}
-	allocator->return_offsets = offsets.at;
-	allocator->n_return_offsets = offsets.n;
+	*out = offsets.at;
+	*n = offsets.n;
 	return 0;
 }
 
@@ -107,6 +110,13 @@ static enum allocator_returns returns_of(const struct reader *reader, size_t i, 
 	return has_end(reader, i) || site->must_jump ? RETURNS_AT_INSTRUCTIONS : RETURNS_UNKNOWN;
 }
 
+static void spoil(struct allocator *allocator)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		allocator->sites[i].returns = RETURNS_UNKNOWN;
+	allocator->n_return_offsets = 0;
+}
+
 /* Decides how returns are to be seen, and where. */
 int reader__find_ends(struct reader *reader)
 {
@@ -115,7 +125,8 @@ int reader__find_ends(struct reader *reader)
 	int err;
 
 	choose_ends(reader, known, at_instructions);
-	err = take_ends(reader, at_instructions);
+	err = take_ends(reader, at_instructions, &allocator->return_offsets,
+			&allocator->n_return_offsets);
 	if (err && err != -E2BIG)
 		return err;
 	for (size_t i = 0; i < allocator->n_sites; i++) {
@@ -130,8 +141,61 @@ int reader__find_ends(struct reader *reader)
 	if (known || (all && any))
 		return 0;
 	/* One that cannot be seen spoils what is known of the others' blocks. */
-	for (size_t i = 0; i < allocator->n_sites; i++)
-		allocator->sites[i].returns = RETURNS_UNKNOWN;
-	allocator->n_return_offsets = 0;
+	spoil(allocator);
+	return 0;
+}
+
+/* Whether it may end in a jump to malloc or its like, in another file. */
+static bool leaves_to_malloc(const struct site *site)
+{
+	return site->tail_calls & ((1ULL << AP_C_FUNCTIONS) - 1);
+}
+
+/* As of an allocator that is not well-known, unless the definition says that return probes are in nobody's way. */
+int reader__find_source_ends(struct reader *reader, struct error *error)
+{
+	struct allocator *allocator = reader->allocator;
+	const struct source *source = allocator->source;
+	bool of_blocks[MAX_SITES] = { 0 }, all[MAX_SITES] = { 0 };
+	bool is_outermost = source->nesting == AP_NESTING_OUTERMOST, any_unknown = false;
+	int err;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		struct site *site = &allocator->sites[i];
+		bool is_seen = !reader->leaves_unseen[i],
+		     ends = has_end(reader, i) || site->must_jump;
+
+		site->returns = RETURNS_UNKNOWN;
+		if (source->returns_probed)
+			site->returns = RETURNS_PROBED;
+		else if (is_seen && ends && !leaves_to_malloc(site))
+			site->returns = RETURNS_AT_INSTRUCTIONS;
+		/* The programs know that malloc stands in the place of what has jumped to it. */
+		if (is_outermost && !source->returns_probed &&
+		    !(is_seen && (ends || leaves_to_malloc(site))))
+			return error__set(
+				error, -ENOTSUP,
+				"where %s returns cannot be told from its code, so what is beneath "
+				"it cannot be told either: define it with nesting = beside, or with "
+				"returns = probes if nothing unwinds through its functions",
+				site->interface->name);
+		any_unknown |= site->returns == RETURNS_UNKNOWN && !site__frees(site);
+		of_blocks[i] = !source->returns_probed && !site__frees(site);
+		all[i] = !source->returns_probed && is_outermost;
+	}
+	err = take_ends(reader, of_blocks, &allocator->return_offsets,
+			&allocator->n_return_offsets);
+	if (!err)
+		err = take_ends(reader, all, &allocator->nest_offsets, &allocator->n_nest_offsets);
+	if (err == -E2BIG && is_outermost)
+		return error__set(error, -ENOTSUP,
+				  "its functions have more than %d return instructions: define it "
+				  "with nesting = beside, or with returns = probes if nothing "
+				  "unwinds through its functions",
+				  MAX_ENDS);
+	if (err && err != -E2BIG)
+		return err;
+	if (err || any_unknown)
+		spoil(allocator);
 	return 0;
 }

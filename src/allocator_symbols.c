@@ -115,8 +115,8 @@ struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr)
 	return NULL;
 }
 
-static int add_site(struct reader *reader, enum ap_function function, const char *name, __u64 vaddr,
-		    __u64 size, struct error *error)
+int reader__add_site(struct reader *reader, enum ap_function function, const char *name,
+		     __u64 vaddr, __u64 size, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	struct site *site;
@@ -156,15 +156,15 @@ static int add_c_sites(struct reader *reader, struct error *error)
 		if (!site) {
 			enum interface_family family;
 			const char *name = profile__function_name(function);
-			int err = add_site(reader, (enum ap_function)function, name, choice->vaddr,
-					   choice->size, error);
+			int err = reader__add_site(reader, (enum ap_function)function, name,
+						   choice->vaddr, choice->size, error);
 
 			if (err)
 				return err;
 			site = &allocator->sites[allocator->n_sites - 1];
 			site->interface = interface__find(name, &family);
 		}
-		site->names |= 1u << function;
+		site->names |= 1ULL << function;
 	}
 	return 0;
 }
@@ -188,8 +188,8 @@ static int add_candidate_site(struct reader *reader, const struct candidate *can
 	int err;
 
 	if (!site) {
-		err = add_site(reader, interface->function, interface->name, candidate->vaddr,
-			       candidate->size, error);
+		err = reader__add_site(reader, interface->function, interface->name,
+				       candidate->vaddr, candidate->size, error);
 		if (err)
 			return err;
 		site = &allocator->sites[allocator->n_sites - 1];
@@ -199,7 +199,7 @@ static int add_candidate_site(struct reader *reader, const struct candidate *can
 		site->function = interface->function;
 		site->interface = interface;
 	}
-	site->names |= 1u << interface->function;
+	site->names |= 1ULL << interface->function;
 	site->throws |= interface->throws;
 	return addresses__add(&reader->starts, candidate->vaddr);
 }
@@ -334,14 +334,14 @@ int reader__add_aliases(struct reader *reader)
 }
 
 /* The functions that a call by @name reaches, as far as this file tells. */
-static __u32 names_of(const struct allocator *allocator, const char *name)
+static __u64 names_of(const struct allocator *allocator, const char *name)
 {
 	enum ap_function function = c_function_of(name);
 	const struct site *site;
 
 	if (function < AP_C_FUNCTIONS) {
 		site = allocator__find(allocator, function);
-		return site ? site->names : 1u << function;
+		return site ? site->names : 1ULL << function;
 	}
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		if (site__has_alias(&allocator->sites[i], name))

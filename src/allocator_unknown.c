@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pattern.h"
+#include "sources.h"
 
 /* Functions that are looked through, of those that one calls, to see whether it calls a site. */
 #define MAX_CALLED  64
@@ -118,15 +119,28 @@ static bool matches_any(const char *const *patterns, const char *name)
 	return false;
 }
 
-void allocator__ignore(struct allocator *allocator, const char *const *patterns)
+static void forget(struct allocator *allocator, const char *const *patterns,
+		   const struct source *source)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < allocator->n_unknown; i++) {
-		if (matches_any(patterns, allocator->unknown[i].name))
-			free(allocator->unknown[i].name);
+		char *name = allocator->unknown[i].name;
+
+		if (matches_any(patterns, name) || (source && source__find(source, name)))
+			free(name);
 		else
 			allocator->unknown[n++] = allocator->unknown[i];
 	}
 	allocator->n_unknown = n;
+}
+
+void allocator__ignore(struct allocator *allocator, const char *const *patterns)
+{
+	forget(allocator, patterns, NULL);
+}
+
+void allocator__forget_defined(struct allocator *allocator, const struct source *source)
+{
+	forget(allocator, NULL, source);
 }

@@ -16,7 +16,9 @@ struct profile;
 
 /* "aprf" at bytes 68 to 71: what makes an SQLite database one of ours. */
 #define DATA_FILE_APPLICATION_ID 0x61707266
-#define DATA_FILE_SCHEMA_VERSION 2
+#define DATA_FILE_SCHEMA_VERSION 3
+/* The same without functions of defined sources. */
+#define DATA_FILE_SCHEMA_WITHOUT_SOURCES 2
 
 /*
  * Whether data_file__write() to @path could succeed, to be asked before a long recording: creates

@@ -678,7 +678,7 @@ static int read_counts(struct reader *reader)
 			      &calls, &size_bytes);
 		if (err)
 			break;
-		function = profile__function_by_name(name);
+		function = source_names__take(&reader->profile->sources, name);
 		if (function < 0 || !thread || thread > reader->profile->n_threads || !stack ||
 		    stack > reader->profile->n_stacks ||
 		    reader->profile->threads[thread - 1].process != process)
@@ -944,7 +944,7 @@ static int read_file(const char *path, bool only_checks, struct profile **profil
 			"%s was written by a newer allocprof: schema %llu, this one reads "
 			"up to %d; update allocprof",
 			path, version, DATA_FILE_SCHEMA_VERSION);
-	if (!err && version < DATA_FILE_SCHEMA_VERSION)
+	if (!err && version < DATA_FILE_SCHEMA_WITHOUT_SOURCES)
 		return error__set(error, -EPROTONOSUPPORT,
 				  "%s was written by an older allocprof: schema %llu, this one "
 				  "reads %d; record again",

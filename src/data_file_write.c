@@ -145,7 +145,8 @@ static int write_meta(sqlite3 *db, const struct profile *profile)
 	char version[16];
 	int err = prepare(db, "INSERT INTO meta VALUES(?, ?)", &statement);
 
-	snprintf(version, sizeof(version), "%d", DATA_FILE_SCHEMA_VERSION);
+	snprintf(version, sizeof(version), "%d",
+		 profile->sources.n ? DATA_FILE_SCHEMA_VERSION : DATA_FILE_SCHEMA_WITHOUT_SOURCES);
 	if (!err)
 		err = insert(db, statement, "tt", "schema_version", version);
 	for (size_t i = 0; i < profile->n_meta && !err; i++) {
@@ -322,8 +323,8 @@ static int write_counts(sqlite3 *db, const struct profile *profile)
 
 		err = insert(db, statement, "nnnntnn", (__u64)count->id, (__u64)count->process,
 			     (__u64)count->thread, (__u64)count->stack,
-			     profile__function_name(count->function), count->calls,
-			     count->size_bytes);
+			     source_names__function(&profile->sources, count->function),
+			     count->calls, count->size_bytes);
 	}
 	return err;
 }

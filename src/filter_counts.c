@@ -113,12 +113,14 @@ static void narrow_by_threads(struct count_filter *filter, struct filter_rule *r
 	}
 }
 
-static void narrow_by_functions(struct filter_rule *rule, const struct pattern *pattern,
-				bool *allowed)
+static void narrow_by_functions(const struct count_filter *filter, struct filter_rule *rule,
+				const struct pattern *pattern, bool *allowed)
 {
-	for (int i = 0; i < AP_FUNCTIONS; i++) {
+	const struct source_names *sources = &filter->profile->sources;
+
+	for (int i = 0; i < source_names__n_functions(sources); i++) {
 		bool matches = !profile__function_frees(i) &&
-			       pattern__match(pattern, profile__function_name(i));
+			       pattern__match(pattern, source_names__function(sources, i));
 
 		rule->found |= matches;
 		allowed[i] |= matches;
@@ -199,7 +201,7 @@ static int narrow_by_kind(struct count_filter *filter, enum filter_kind kind,
 		if (err)
 			return err;
 		if (kind == FILTER_FUNCTION)
-			narrow_by_functions(rule, &pattern, allowed);
+			narrow_by_functions(filter, rule, &pattern, allowed);
 		else
 			narrow_by_threads(filter, rule, &pattern, allowed);
 		pattern__release(&pattern);

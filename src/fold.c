@@ -78,7 +78,7 @@ static int name_all(struct fold *fold)
 	for (size_t i = 0; i < profile->n_threads; i++)
 		*to++ = folded_name__new(profile->threads[i].name, ';');
 	for (int i = 0; i < AP_FUNCTIONS; i++)
-		*to++ = folded_name__new(profile__function_name(i), ' ');
+		*to++ = folded_name__new(source_names__function(&profile->sources, i), ' ');
 	for (size_t i = 0; i < fold->n_names; i++) {
 		if (!fold->names[i])
 			return -ENOMEM;

@@ -344,5 +344,5 @@ bool interface__looks_alike(const char *name)
 
 bool interface_function__is_classic(const struct interface_function *function)
 {
-	return function < functions + AP_C_FUNCTIONS;
+	return function >= functions && function < functions + AP_C_FUNCTIONS;
 }

@@ -35,6 +35,7 @@ struct interface_function {
 	enum interface_kind kind;
 	/* Numbers of arguments, from 1; 0: it has none. Size times count is what is asked for. */
 	__u8 size, count, pointer;
+	__u8 behind;   /* AP_BEHIND_ */
 	__u8 result;   /* enum ap_result */
 	bool prefixed; /* with the prefixes of all families, too */
 	/* It may be left by an exception, which a return probe must not be in the way of. */

@@ -24,6 +24,7 @@
 #include "libraries.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
+#include "sources.h"
 #include "translator.h"
 #include "unprobed.h"
 
@@ -107,7 +108,8 @@ const struct probed_allocator *probes__list(const struct probes *probes, size_t 
 
 bool probes__uses(const struct probes *probes, const struct site *site)
 {
-	return (site->names & probes->options.functions) || site->tail_calls || site->may_jump;
+	return (site->names & probes->options.functions) || site->tail_calls || site->may_jump ||
+	       (site->function >= AP_DEFINED && sources__any_outermost(probes->options.sources));
 }
 
 /* Where an allocator comes before the C library and has no reallocarray, that of the C library ends in a jump to its
@@ -117,7 +119,7 @@ static bool is_tail_called(const struct allocator *allocator, enum ap_function f
 	if (function == AP_REALLOC && !allocator__find(allocator, AP_REALLOCARRAY))
 		return true;
 	for (size_t i = 0; i < allocator->n_sites; i++)
-		if (allocator->sites[i].tail_calls & (1U << function))
+		if (allocator->sites[i].tail_calls & (1ULL << function))
 			return true;
 	return false;
 }
@@ -163,6 +165,9 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.may_jump = site->may_jump,
 			.must_jump = site->must_jump,
 			.own = site->is_own,
+			.behind = site->interface->behind,
+			.nesting = allocator->source ? allocator->source->nesting : 0,
+			.blocks = allocator->source ? allocator->source->blocks : 0,
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
@@ -197,6 +202,8 @@ static __u32 choose_unknown(const struct probed_allocator *entry, __u64 *offsets
 
 static bool has_role(const struct probes *probes, const struct site *site, enum probe_role role)
 {
+	if (role == PROBE_NEST_RETURNS)
+		return site->returns == RETURNS_PROBED;
 	if (!is_live(probes))
 		return probes__uses(probes, site);
 	if (AP_FREEING >> site->function & 1)
@@ -230,7 +237,7 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL;
 	const struct probes_options *options = &probes->options;
 	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets +
-		      entry->allocator->n_unknown;
+		      entry->allocator->n_nest_offsets + entry->allocator->n_unknown;
 	struct attachment_request request = {
 		.program = program,
 		.multi = options->multi,
@@ -248,12 +255,15 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 	if (role == PROBE_RETURN_INSTRUCTIONS) {
 		request.n = entry->allocator->n_return_offsets;
 		request.offsets = entry->allocator->return_offsets;
+	} else if (role == PROBE_NEST_RETURN_INSTRUCTIONS) {
+		request.n = entry->allocator->n_nest_offsets;
+		request.offsets = entry->allocator->nest_offsets;
 	} else if (role == PROBE_UNKNOWN) {
 		request.n = choose_unknown(entry, offsets, cookies);
 	} else {
 		request.n = choose_sites(probes, entry, role, offsets, cookies);
 	}
-	if (role == PROBE_RETURNS)
+	if (role == PROBE_RETURNS || role == PROBE_NEST_RETURNS)
 		request.kind = UPROBE_RETURN;
 	else if (program == options->session_program)
 		request.kind = UPROBE_SESSION;
@@ -312,6 +322,23 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
 }
 
+/* Before the entries, so that what is seen to begin is seen to end. */
+static int attach_nest(struct probes *probes, struct probed_allocator *entry, int fd,
+		       struct error *error)
+{
+	const struct probes_options *options = &probes->options;
+	const struct source *source = entry->allocator->source;
+	int err;
+
+	if (!source || source->nesting != AP_NESTING_OUTERMOST)
+		return 0;
+	err = attach_role(probes, entry, fd, PROBE_NEST_RETURNS, options->nest_return_program,
+			  error);
+	return err ? err
+		   : attach_role(probes, entry, fd, PROBE_NEST_RETURN_INSTRUCTIONS,
+				 options->nest_return_instruction_program, error);
+}
+
 static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		  struct error *error)
 {
@@ -331,6 +358,8 @@ static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 	entry->first_site = probes->n_sites;
 	err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program, error);
 	if (!err)
+		err = attach_nest(probes, entry, fd, error);
+	if (!err)
 		err = is_live(probes) ? attach_live(probes, entry, fd, error)
 				      : attach_role(probes, entry, fd, PROBE_ENTRIES,
 						    probes->options.program, error);
@@ -345,16 +374,20 @@ static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 	return err;
 }
 
-static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st)
+/* What is known of the file: its allocator, or what @source has in it. */
+static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st,
+						const struct source *source)
 {
 	for (size_t i = 0; i < probes->n_list; i++)
-		if (probes->list[i].device == st->st_dev && probes->list[i].inode == st->st_ino)
+		if (probes->list[i].device == st->st_dev && probes->list[i].inode == st->st_ino &&
+		    probes->list[i].source == source)
 			return &probes->list[i];
 	return NULL;
 }
 
 /* A file whose allocator is not probed, and why; false without memory. */
-static bool make_unprobed(int fd, const char *path, const char *gap, struct probed_allocator *entry)
+static bool make_unprobed(int fd, const char *path, const struct source *source, const char *gap,
+			  struct probed_allocator *entry)
 {
 	struct stat st;
 
@@ -365,6 +398,7 @@ static bool make_unprobed(int fd, const char *path, const char *gap, struct prob
 		.build_id = strdup(""),
 		.device = st.st_dev,
 		.inode = st.st_ino,
+		.source = source,
 	};
 	snprintf(entry->gap, sizeof(entry->gap), "%s", gap);
 	if (entry->path && entry->build_id)
@@ -375,14 +409,15 @@ static bool make_unprobed(int fd, const char *path, const char *gap, struct prob
 }
 
 /* Lists it. */
-static void add_unprobed(struct probes *probes, int fd, const char *path, const char *gap)
+static void add_unprobed(struct probes *probes, int fd, const char *path,
+			 const struct source *source, const char *gap)
 {
 	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
 
 	if (!list)
 		return;
 	probes->list = list;
-	if (make_unprobed(fd, path, gap, &list[probes->n_list]))
+	if (make_unprobed(fd, path, source, gap, &list[probes->n_list]))
 		probes->n_list++;
 }
 
@@ -398,38 +433,16 @@ static void note_hidden(struct probes *probes, int fd, const char *path)
 		"not probed: %s is linked into it, and its functions have no names there; leave the "
 		"program's symbols in (no strip)",
 		name);
-	add_unprobed(probes, fd, path, gap);
+	add_unprobed(probes, fd, path, NULL, gap);
 }
 
-/*
- * Probes the file if it is an allocator. -ENOENT where it is none, or only hands on to another;
- * -EEXIST where it is probed already. Other errors leave an entry that is not probed.
- */
-static int add_file(struct probes *probes, int fd, const char *path, struct error *error)
+/* Lists @allocator, which is the list's then, and probes it. */
+static int add_allocator(struct probes *probes, int fd, const char *path, const struct stat *st,
+			 struct allocator *allocator, struct error *error)
 {
 	struct probed_allocator *list, *entry;
-	struct allocator *allocator;
-	struct stat st;
 	int err;
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOENT;
-	if (find_file(probes, &st))
-		return -EEXIST;
-	if (probes->options.use_file)
-		probes->options.use_file(fd, path, probes->options.context);
-	err = allocator__read(fd, path, SITE_BEST, &allocator, error);
-	if (err == -ENOENT)
-		note_hidden(probes, fd, path);
-	if (err)
-		return err;
-	if (allocator->is_wrapper) {
-		allocator__free(allocator);
-		return -ENOENT;
-	}
-	allocator__ignore(allocator, probes->options.ignored);
 	list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
 	if (!list) {
 		allocator__free(allocator);
@@ -441,8 +454,9 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 		.path = strdup(path),
 		.build_id = strdup(allocator->build_id),
 		.allocator = allocator,
-		.device = st.st_dev,
-		.inode = st.st_ino,
+		.device = st->st_dev,
+		.inode = st->st_ino,
+		.source = allocator->source,
 	};
 	if (!entry->path || !entry->build_id)
 		err = -ENOMEM;
@@ -452,6 +466,77 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 		snprintf(entry->gap, sizeof(entry->gap), "not probed: %.200s",
 			 error && error->text[0] ? error->text : strerror(-err));
 	return err;
+}
+
+/* Probes what the source has in the file; a file that it is in and cannot be probed is listed with the reason. */
+static void add_source(struct probes *probes, int fd, const char *path, const struct stat *st,
+		       const struct source *source)
+{
+	struct allocator *allocator;
+	struct error error = { 0 };
+	char gap[256];
+	int err;
+
+	if (find_file(probes, st, source))
+		return;
+	err = allocator__read_source(fd, path, source, SITE_BEST, &allocator, &error);
+	if (!err)
+		add_allocator(probes, fd, path, st, allocator, &error);
+	if (!err || err == -ENOENT || err == -ENOEXEC)
+		return;
+	snprintf(gap, sizeof(gap), "not probed for %s: %.200s", source->name,
+		 error.text[0] ? error.text : strerror(-err));
+	add_unprobed(probes, fd, path, source, gap);
+}
+
+static void add_sources(struct probes *probes, int fd, const char *path, const struct stat *st)
+{
+	const struct sources *sources = probes->options.sources;
+
+	for (size_t i = 0; sources && i < sources->n; i++)
+		add_source(probes, fd, path, st, &sources->list[i]);
+}
+
+static void forget_defined(const struct probes *probes, struct allocator *allocator)
+{
+	const struct sources *sources = probes->options.sources;
+
+	for (size_t i = 0; sources && i < sources->n; i++)
+		if (source__is_in(&sources->list[i], allocator->path, ""))
+			allocator__forget_defined(allocator, &sources->list[i]);
+}
+
+/*
+ * Probes the file if it is an allocator. -ENOENT where it is none, or only hands on to another;
+ * -EEXIST where it is probed already. Other errors leave an entry that is not probed.
+ */
+static int add_file(struct probes *probes, int fd, const char *path, struct error *error)
+{
+	struct allocator *allocator;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	if (find_file(probes, &st, NULL))
+		return -EEXIST;
+	if (probes->options.use_file)
+		probes->options.use_file(fd, path, probes->options.context);
+	add_sources(probes, fd, path, &st);
+	err = allocator__read(fd, path, SITE_BEST, &allocator, error);
+	if (err == -ENOENT)
+		note_hidden(probes, fd, path);
+	if (err)
+		return err;
+	if (allocator->is_wrapper) {
+		allocator__free(allocator);
+		return -ENOENT;
+	}
+	allocator__ignore(allocator, probes->options.ignored);
+	forget_defined(probes, allocator);
+	return add_allocator(probes, fd, path, &st, allocator, error);
 }
 
 /* A static program whose allocator, if it has one, has no name: nothing in it can be probed. */
@@ -479,7 +564,7 @@ static void keep_opaque_program(struct probes *probes, int fd, const char *path,
 		return;
 	probes->opaque = opaque;
 	opaque[probes->n_opaque].pid = pid;
-	if (make_unprobed(fd, path, HAS_NO_NAMED_MALLOC, &opaque[probes->n_opaque].entry))
+	if (make_unprobed(fd, path, NULL, HAS_NO_NAMED_MALLOC, &opaque[probes->n_opaque].entry))
 		probes->n_opaque++;
 }
 
@@ -488,12 +573,12 @@ static void add_opaque_program(struct probes *probes, int fd, const struct mappi
 			       bool is_go)
 {
 	if (is_go)
-		add_unprobed(probes, fd, event->path,
+		add_unprobed(probes, fd, event->path, NULL,
 			     "not probed: a Go program, " GO_HAS_NO_MALLOC);
 	else if (probes->options.finds_unprobed)
 		keep_opaque_program(probes, fd, event->path, event->pid);
 	else
-		add_unprobed(probes, fd, event->path, HAS_NO_NAMED_MALLOC);
+		add_unprobed(probes, fd, event->path, NULL, HAS_NO_NAMED_MALLOC);
 }
 
 /* The kernel's name of a program is what its file is called, cut, unless it has called itself something else. */
@@ -817,9 +902,25 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	err = add_file(probes, fd, event->path, &error);
 	if (err == -ENOENT && is_opaque_program(fd, event->path, &is_go))
 		add_opaque_program(probes, fd, event, is_go);
-	else if (!err && probes->n_list > n_before)
-		snprintf(probes->list[n_before].gap, sizeof(probes->list[n_before].gap),
-			 "met only when process %u had mapped it already: calls before that are "
-			 "missing (--expect names such files beforehand)",
-			 event->pid);
+	for (size_t i = n_before; i < probes->n_list; i++)
+		if (!probes->list[i].gap[0])
+			snprintf(
+				probes->list[i].gap, sizeof(probes->list[i].gap),
+				"met only when process %u had mapped it already: calls before that are "
+				"missing (--expect names such files beforehand)",
+				event->pid);
+}
+
+bool probes__lacks(const struct probes *probes, const struct source *source, size_t function)
+{
+	const struct interface_function *wanted = &source->functions[function].interface;
+
+	for (size_t i = 0; i < probes->n_list; i++) {
+		const struct allocator *allocator = probes->list[i].allocator;
+
+		for (size_t j = 0; allocator && j < allocator->n_sites; j++)
+			if (allocator->sites[j].interface == wanted)
+				return false;
+	}
+	return true;
 }

@@ -15,6 +15,8 @@ struct allocator;
 struct attachment;
 struct bpf_program;
 struct error;
+struct source;
+struct sources;
 
 /* What an allocator's probes are for; removed in this order. */
 enum probe_role {
@@ -24,6 +26,9 @@ enum probe_role {
 	PROBE_RETURNS,
 	PROBE_RETURN_INSTRUCTIONS,
 	PROBE_FREES, /* with live */
+	/* Of sources under whose calls no other counts: that they have returned. */
+	PROBE_NEST_RETURNS,
+	PROBE_NEST_RETURN_INSTRUCTIONS,
 	PROBE_ROLES,
 };
 
@@ -33,7 +38,8 @@ struct probed_allocator {
 	struct allocator *allocator; /* NULL: a program whose allocator has no name */
 	struct attachment *attachments[PROBE_ROLES]; /* all NULL where it is not probed */
 	__u32 first_site; /* site indexes count from here in the allocator's order, unknown functions last */
-	__u64 device, inode; /* of stat(2) */
+	__u64 device, inode;	     /* of stat(2) */
+	const struct source *source; /* whose functions are probed in it; NULL: its allocator's */
 	/* Why calls may have been missed, "" where none can have been: probed from the start. */
 	char gap[256];
 	/* With live: why the blocks that it hands out are not followed, "" where they are. */
@@ -53,9 +59,12 @@ struct probes_options {
 	struct bpf_program *session_program;
 	/* and this, which gets @program loaded when it is needed all the same. */
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
+	/* What goes to the returns of sources with AP_NESTING_OUTERMOST. */
+	struct bpf_program *nest_return_program, *nest_return_instruction_program;
 	struct bpf_program *unknown_program; /* what goes to functions that are not known */
 	const char *const
 		*ignored; /* patterns of names that are not asked about, NULL-terminated, or NULL */
+	const struct sources *sources; /* that are defined besides, or NULL */
 	bool multi;
 	pid_t pid;    /* 0: every process */
 	int sites_fd; /* maps of the programs */
@@ -66,7 +75,7 @@ struct probes_options {
 	void *context;
 	struct file_asker asker;
 	bool finds_unprobed; /* what becomes of programs without an allocator is told by probes__blame() */
-	__u32 functions; /* mask of enum ap_function that are reported; others are probed only where
+	__u64 functions; /* mask of enum ap_function that are reported; others are probed only where
 			    * they decide what is internal */
 };
 
@@ -107,6 +116,9 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
  * file is listed with its gap. */
 struct unprobed_program;
 void probes__blame(struct probes *probes, const struct unprobed_program *program);
+
+/* Whether no file that was probed has the function of that number of @source. */
+bool probes__lacks(const struct probes *probes, const struct source *source, size_t function);
 
 /* Whether the site is probed: its calls are reported, or its hits say whether another's are calls. */
 struct site;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "source_names.h"
 
 struct demangler;
 struct error;
@@ -214,6 +215,8 @@ struct profile {
 	size_t n_ledger;
 	struct profile_run *runs; /* by number - 1; see profile_runs.h */
 	size_t n_runs; /* 0: the recording was of one run, which meta and ledger tell of */
+	/* What the functions of defined sources are called; set freely, before there are counts of them. */
+	struct source_names sources;
 	struct profile_index *index;
 };
 
@@ -336,7 +339,8 @@ const char *profile__meta(const struct profile *profile, const char *key);
 /* 0 where the name is not there. */
 __u64 profile__ledger(const struct profile *profile, const char *name);
 
-/* Names as reports and the data file spell them: "malloc", "ring_full", "max_depth". */
+/* Names as reports and the data file spell them: "malloc", "ring_full", "max_depth". Those of functions are of
+ * the allocators that are known; source_names.h has all. */
 const char *profile__function_name(enum ap_function function);
 /* Whether it gives memory back and gets none. */
 bool profile__function_frees(enum ap_function function);

@@ -195,6 +195,18 @@ static int copy_samples(struct profile_copy *copy, const struct profile_count *c
 	return 0;
 }
 
+/* What the function of a defined source is in the other profile. */
+static int copy_function(struct profile_copy *copy, enum ap_function *function)
+{
+	const char *name = source_names__function(&copy->from->sources, *function);
+	int known = source_names__take(&copy->to->sources, name);
+
+	if (known < 0)
+		return known;
+	*function = known;
+	return 0;
+}
+
 static int copy_counts(struct profile_copy *copy)
 {
 	struct profile_lifetime lifetime;
@@ -204,12 +216,15 @@ static int copy_counts(struct profile_copy *copy)
 	for (size_t i = 0; i < copy->from->n_counts && !err; i++) {
 		const struct profile_count *count = &copy->from->counts[i];
 		__u32 thread = copy->threads[count->thread - 1];
+		enum ap_function function = count->function;
 
 		if (!thread)
 			continue;
-		err = profile__add_count(copy->to, thread, copy->stacks[count->stack - 1],
-					 count->function, count->calls, count->size_bytes,
-					 &copy->counts[i]);
+		err = copy_function(copy, &function);
+		if (!err)
+			err = profile__add_count(copy->to, thread, copy->stacks[count->stack - 1],
+						 function, count->calls, count->size_bytes,
+						 &copy->counts[i]);
 		if (!err)
 			err = copy_blocks(copy, count, copy->counts[i]);
 		if (!err)

@@ -6,7 +6,7 @@
 
 #include "reasons.h"
 
-static const char *const function_names[AP_FUNCTIONS] = {
+static const char *const function_names[AP_DEFINED] = {
 	[AP_MALLOC] = "malloc",
 	[AP_CALLOC] = "calloc",
 	[AP_REALLOC] = "realloc",
@@ -29,7 +29,7 @@ static const char *const function_names[AP_FUNCTIONS] = {
 
 const char *profile__function_name(enum ap_function function)
 {
-	return (unsigned int)function < AP_FUNCTIONS ? function_names[function] : "unknown";
+	return (unsigned int)function < AP_DEFINED ? function_names[function] : "unknown";
 }
 
 bool profile__function_frees(enum ap_function function)
@@ -59,7 +59,7 @@ const char *profile__stack_end_name(enum ap_stack_end end)
 
 int profile__function_by_name(const char *name)
 {
-	for (int i = 0; i < AP_FUNCTIONS; i++) {
+	for (int i = 0; i < AP_DEFINED; i++) {
 		if (!strcmp(function_names[i], name))
 			return i;
 	}

@@ -159,6 +159,8 @@ static enum rule rule_of(const char *key)
 		{ "unprobed_allocators", RULE_LINES },
 		{ "unprobed_programs", RULE_LINES },
 		{ "unknown_functions", RULE_LINES },
+		{ "lacking_sources", RULE_LINES },
+		{ "not_nested", RULE_SUM },
 		{ "no_unwind_table", RULE_LINES },
 		{ "python_arenas", RULE_LINES },
 		{ "processes_unfollowed", RULE_SUM },

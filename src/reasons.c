@@ -71,6 +71,9 @@ static const struct reason untracked[AP_UNTRACKED_REASONS] = {
 		"threads_full", "there were more threads than can be followed", NULL, NULL },
 	[AP_UNTRACKED_NO_RETURN] = {
 		"no_return", "the returns of this allocator cannot be probed", NULL, NULL },
+	[AP_UNTRACKED_POOL] = {
+		"pool", "the source's definition says that they end with their pool (blocks = none)",
+		NULL, NULL },
 };
 /* clang-format on */
 

@@ -246,8 +246,10 @@ static int prepare(struct builder *builder, const struct report *report,
 	enum cost cost = builder->options->cost;
 	double least = builder->options->min_share * cost__of(cost, &report->whole);
 
-	for (int i = 0; i < AP_FUNCTIONS; i++) {
-		if (stack_groups__add_label(groups, profile__function_name(i), &leaves[i]))
+	const struct source_names *sources = &report->profile->sources;
+
+	for (int i = 0; i < source_names__n_functions(sources); i++) {
+		if (stack_groups__add_label(groups, source_names__function(sources, i), &leaves[i]))
 			return -ENOMEM;
 	}
 	builder->items = calloc(report->n_entries + 1, sizeof(*builder->items));

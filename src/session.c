@@ -25,6 +25,7 @@
 #include "probes.h"
 #include "profile.h"
 #include "regions.h"
+#include "sources.h"
 #include "symbols.h"
 #include "table_cache.h"
 #include "translator.h"
@@ -248,6 +249,8 @@ int session__open(const struct session_options *options, struct session **out, s
 		err = -ENOMEM;
 		goto fail;
 	}
+	if (options->sources)
+		collector__profile(session->collector)->sources = options->sources->names;
 	if (session_options__walk(options)) {
 		err = collector__add_vdso(session->collector);
 		if (err) {
@@ -448,6 +451,10 @@ static int new_probes(struct session *session, pid_t pid)
 		.functions = session->options.functions,
 		.unknown_program = session->skeleton->progs.unknown_call,
 		.ignored = session->options.ignored,
+		.sources = session->options.sources,
+		.nest_return_program = session->skeleton->progs.source_return,
+		.nest_return_instruction_program =
+			session->skeleton->progs.source_return_instruction,
 		.use_file = session_options__walk(&session->options) || session->gate ||
 					    session->regions
 				    ? use_file
@@ -868,6 +875,7 @@ const struct probed_allocator *session__allocators(const struct session *session
 
 static void collect_functions(const struct session *session, struct session_results *results)
 {
+	const struct sources *sources = session->options.sources;
 	const struct probed_allocator *list;
 	size_t n;
 
@@ -892,6 +900,27 @@ static void collect_functions(const struct session *session, struct session_resu
 			if (session__unknown_calls(session, &list[i], j))
 				results->complete = false;
 	}
+	for (size_t i = 0; sources && i < sources->n; i++)
+		if (session__lacks_source(session, &sources->list[i]))
+			results->complete = false;
+}
+
+const struct sources *session__sources(const struct session *session)
+{
+	return session->options.sources;
+}
+
+const struct source_names *session__source_names(const struct session *session)
+{
+	return session->options.sources ? &session->options.sources->names : NULL;
+}
+
+bool session__lacks_source(const struct session *session, const struct source *source)
+{
+	for (size_t i = 0; i < source->n_functions; i++)
+		if (!probes__lacks(session->probes, source, i))
+			return false;
+	return true;
 }
 
 __u64 session__unknown_calls(const struct session *session,
@@ -1058,6 +1087,7 @@ void session__results(const struct session *session, struct session_results *res
 	results->n_unprobed = session->unprobed.n;
 	results->processes_unprobed = stat_sum(session, AP_STAT_UNPROBED);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
+	results->not_nested = stat_sum(session, AP_STAT_NOT_NESTED);
 	results->mappings_lost =
 		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
 	results->processes_left = session->processes_left;
@@ -1068,7 +1098,7 @@ void session__results(const struct session *session, struct session_results *res
 	results->counters_unread =
 		session->unread_at_end + session->counters->unread - unread_before;
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost ||
-	    results->counters_unread || results->processes_unprobed)
+	    results->counters_unread || results->processes_unprobed || results->not_nested)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->is_attached = !target->launched;

@@ -23,6 +23,9 @@ struct error;
 struct kernel;
 struct probed_allocator;
 struct session;
+struct source;
+struct source_names;
+struct sources;
 
 /* Sizes that bound a run, 0 for the default; made small to show that nothing is lost unnoticed. */
 struct session_limits {
@@ -39,7 +42,7 @@ struct session_limits {
 
 struct session_options {
 	bool stacks;	   /* count by stack into a profile; else by function only */
-	__u32 functions;   /* mask of enum ap_function to report */
+	__u64 functions;   /* mask of enum ap_function to report */
 	bool live;	   /* follow blocks from their birth to their end; needs all functions */
 	__u64 max_live;	   /* blocks at a time that are followed, 0: as the memory allows */
 	__u32 max_records; /* with live, stacks of processes at a time, 0: the same */
@@ -57,7 +60,8 @@ struct session_options {
 	/* Patterns of names of functions that an allocator exports and that it need not be told of that they are
 	 * not known; NULL-terminated, or NULL. */
 	const char *const *ignored;
-	struct window_options window; /* what is counted of the run */
+	const struct sources *sources; /* that count besides malloc's, or NULL; the caller's */
+	struct window_options window;  /* what is counted of the run */
 	struct session_limits limits;
 };
 
@@ -132,6 +136,7 @@ struct session_results {
 	__u64 processes_unprobed;
 	const struct unprobed_program *unprobed;
 	size_t n_unprobed;
+	__u64 not_nested; /* calls of sources: what is beneath them was counted, and should not */
 	__u64 relabelled; /* calls counted under the function they tail-called */
 	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
@@ -232,6 +237,12 @@ const struct probed_allocator *session__allocators(const struct session *session
 /* Calls of the allocator's @i-th unknown function by others than itself, which are in no count. */
 __u64 session__unknown_calls(const struct session *session,
 			     const struct probed_allocator *allocator, size_t i);
+
+/* What the functions of the run are called; the session's. NULL: no sources are defined. */
+const struct source_names *session__source_names(const struct session *session);
+const struct sources *session__sources(const struct session *session);
+/* Whether no file of the run had any function of the source. */
+bool session__lacks_source(const struct session *session, const struct source *source);
 
 /* The @index-th sentence that says what is not known of regions, or NULL. */
 const char *session__region_gap(const struct session *session, size_t index);

@@ -15,6 +15,7 @@
 #include "profile.h"
 #include "session.h"
 #include "shell_word.h"
+#include "sources.h"
 #include "symbols.h"
 #include "tail_calls.h"
 #include "unprobed.h"
@@ -130,6 +131,24 @@ static int set_unprobed(const struct session_results *results, struct profile *p
 	if (fclose(text))
 		return -ENOMEM;
 	return *lines ? profile__set_meta(profile, "unprobed_programs", lines) : 0;
+}
+
+/* "name\n" for each source that no file of the target had anything of. */
+static int set_lacking(const struct session *session, struct profile *profile)
+{
+	const struct sources *sources = session__sources(session);
+	_cleanup_(free_ptr) char *lines = NULL;
+	size_t size, written = 0;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; sources && i < sources->n; i++)
+		if (session__lacks_source(session, &sources->list[i]))
+			fprintf(text, "%s%s", written++ ? "\n" : "", sources->list[i].name);
+	if (fclose(text))
+		return -ENOMEM;
+	return *lines ? profile__set_meta(profile, "lacking_sources", lines) : 0;
 }
 
 /* Those that stacks were followed through by frame pointers. */
@@ -283,6 +302,10 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_unknown(session, profile);
 	if (!err)
 		err = set_unprobed(&results, profile);
+	if (!err)
+		err = set_lacking(session, profile);
+	if (!err && results.not_nested)
+		err = set_number(profile, "not_nested", results.not_nested);
 	if (!err)
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "sampling.h"
+#include "sources.h"
 #include "uprobe_multi.h"
 
 /* Records with live take a part of the memory at the most: each with its key, and the histograms of some. */
@@ -85,7 +86,7 @@ static void choose_programs(struct session *session)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
 	const struct session_options *options = &session->options;
-	bool live = options->live;
+	bool live = options->live, is_outermost = sources__any_outermost(options->sources);
 
 	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
@@ -96,6 +97,8 @@ static void choose_programs(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.gate_event,
 				  session_options__have_functions(options));
 	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
+	bpf_program__set_autoload(skeleton->progs.source_return, is_outermost);
+	bpf_program__set_autoload(skeleton->progs.source_return_instruction, is_outermost);
 	bpf_program__set_autoload(skeleton->progs.live_entry, live && !session->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
 	bpf_program__set_autoload(skeleton->progs.live_free, live);
@@ -114,6 +117,8 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.processes, limits->processes, true);
 	set_size(skeleton->maps.tail_calls, limits->tail_calls, true);
 	set_size(skeleton->maps.jumps, limits->tail_calls, true);
+	set_size(skeleton->maps.nests, limits->tail_calls,
+		 sources__any_outermost(options->sources));
 	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.records,
@@ -161,6 +166,7 @@ static void configure(struct session *session, int n_cpus)
 		.within = options->window.within != NULL,
 		.regions = options->regions,
 		.finds_unprobed = session__finds_unprobed(session),
+		.outermost = sources__any_outermost(options->sources),
 	};
 	/* With one processor, user space could not run while the hit that waits for it spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
@@ -194,6 +200,8 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 		skeleton->progs.live_free,
 		skeleton->progs.live_free_described,
 		skeleton->progs.unknown_call,
+		skeleton->progs.source_return,
+		skeleton->progs.source_return_instruction,
 		skeleton->progs.gate_event,
 		skeleton->progs.region_event,
 	};

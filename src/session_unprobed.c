@@ -12,7 +12,7 @@
 
 bool session__finds_unprobed(const struct session *session)
 {
-	const __u32 allocating = ((1U << AP_FUNCTIONS) - 1) & ~AP_FREEING;
+	const __u64 allocating = AP_ALL_FUNCTIONS & ~AP_FREEING;
 
 	return (session->kernel.exit_tracepoints || session->kernel.exit_hook) &&
 	       (session->options.functions & allocating) == allocating;

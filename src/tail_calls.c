@@ -254,7 +254,8 @@ static int find_between(struct finder *finder, struct pair *pair)
 	struct code_target target;
 	int err;
 
-	if (outer->interrupted)
+	/* Which function of a defined source was called is not known. */
+	if (outer->interrupted || (!pair->inner && pair->function >= AP_DEFINED))
 		return 0;
 	err = get_map(finder, outer->module, &outer_map);
 	if (err || !outer_map || !code_map__call(outer_map, outer->offset, &target))

@@ -286,10 +286,10 @@ def test_data_file(refuse, run, allocprof, tmp_path, data):
     folded(bad, "not a data file of allocprof")
     bad.write_bytes(good)
     database = sqlite3.connect(bad)
-    database.execute("UPDATE meta SET value = '3' WHERE key = 'schema_version'")
+    database.execute("UPDATE meta SET value = '4' WHERE key = 'schema_version'")
     database.commit()
     database.close()
-    folded(bad, "newer allocprof", "schema 3", "update")
+    folded(bad, "newer allocprof", "schema 4", "update")
 
 
 # Where output goes

@@ -87,7 +87,7 @@ static void check_sites(const struct allocator *allocator)
 		const struct site *site = &allocator->sites[i];
 		unsigned char bytes[16];
 
-		print_message("%llx+%llu %s `%s` %s tail calls %x, %zu aliases\n",
+		print_message("%llx+%llu %s `%s` %s tail calls %llx, %zu aliases\n",
 			      (unsigned long long)site->entry_vaddr,
 			      (unsigned long long)(site->probe_vaddr - site->entry_vaddr),
 			      site->emulated ? "emulated" : "stepped", site->instruction,

@@ -498,9 +498,9 @@ static void test_hostile_content(void **state)
 		int err;
 	} cases[] = {
 		{ "UPDATE meta SET value = 1 WHERE key = 'schema_version'",
-		  "written by an older allocprof: schema 1, this one reads 2", -EPROTONOSUPPORT },
-		{ "UPDATE meta SET value = 3 WHERE key = 'schema_version'",
-		  "written by a newer allocprof: schema 3, this one reads up to 2",
+		  "written by an older allocprof: schema 1, this one reads 3", -EPROTONOSUPPORT },
+		{ "UPDATE meta SET value = 4 WHERE key = 'schema_version'",
+		  "written by a newer allocprof: schema 4, this one reads up to 3",
 		  -EPROTONOSUPPORT },
 		{ "UPDATE meta SET value = 'x' WHERE key = 'schema_version'", "damaged", -EINVAL },
 		{ "UPDATE meta SET value = 0 WHERE key = 'schema_version'", "damaged", -EINVAL },

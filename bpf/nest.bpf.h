@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Calls of defined sources under which no other request counts (AP_NESTING_OUTERMOST): from the entry of such a
+ * function to its return its thread has a note here.
+ */
+#ifndef ALLOCPROF_NEST_BPF_H
+#define ALLOCPROF_NEST_BPF_H
+
+#include "arch.bpf.h"
+#include "maps.bpf.h"
+#include "trampoline.bpf.h"
+
+struct nest {
+	__u64 sp; /* at the entry, where the return address is */
+	__u64 return_address;
+	__u32 site;
+	__u32 pad; /* 0 */
+};
+
+/* By thread; as tail_calls. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct nest);
+} nests SEC(".maps");
+
+/* Whether @sp is on the stack that sigaltstack(2) has made the thread's for signal handlers. */
+static __always_inline bool sp__is_on_signal_stack(__u64 sp)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	return sp - task->sas_ss_sp < task->sas_ss_size;
+}
+
+/*
+ * Whether the hit is beneath the call that its thread's note is of. A longjmp leaves notes behind: of a call that is
+ * under way the return address is where it was, or the trampoline of a return probe is there. What a tail call leads
+ * to stands where the call stood, and if it @ends there, being malloc or its like, nothing comes beneath it: its
+ * return is the call's. Not static, so that the verifier goes through it once.
+ */
+__noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
+{
+	__u64 thread = bpf_get_current_pid_tgid(), now = 0;
+	struct nest *nest = bpf_map_lookup_elem(&nests, &thread);
+
+	if (!nest || nest->sp < sp ||
+	    sp__is_on_signal_stack(nest->sp) != sp__is_on_signal_stack(sp))
+		return 0;
+	if (nest->sp == sp) {
+		if (nest->return_address != return_address || nest->site == site)
+			return 0;
+		if (ends)
+			bpf_map_delete_elem(&nests, &thread);
+		return 1;
+	}
+	bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp));
+	return now && (now == nest->return_address || now == trampoline__address());
+}
+
+/* Begins the thread's note. */
+__noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct nest nest = { .sp = sp, .return_address = return_address, .site = site };
+
+	if (bpf_map_update_elem(&nests, &thread, &nest, BPF_ANY))
+		stat__add(AP_STAT_NOT_NESTED);
+	return 0;
+}
+
+/* A return to where SP is @sp then. */
+static __always_inline void nest__leave(__u64 sp)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct nest *nest = bpf_map_lookup_elem(&nests, &thread);
+
+	if (nest && arch__caller_sp(nest->sp) <= sp &&
+	    sp__is_on_signal_stack(nest->sp) == sp__is_on_signal_stack(sp))
+		bpf_map_delete_elem(&nests, &thread);
+}
+
+#endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "source_line.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "sources.h"
+
+/* Arguments that are in registers: arg0 to arg5. */
+#define MAX_ARGUMENT 5
+/* As many of a source at the most, and patterns of files. */
+#define MAX_FUNCTIONS 64
+#define MAX_MODULES   32
+
+static const char blanks[] = " \t\r";
+static const char identifier[] =
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$";
+
+/* What is left of a line to be read. */
+struct cursor {
+	const char *at;
+	const char *where;
+	struct error *error;
+};
+
+static void cursor__skip(struct cursor *cursor)
+{
+	cursor->at += strspn(cursor->at, blanks);
+}
+
+/* Whether @text comes next, which is passed then. */
+static bool cursor__take(struct cursor *cursor, const char *text)
+{
+	cursor__skip(cursor);
+	if (strncmp(cursor->at, text, strlen(text)) != 0)
+		return false;
+	cursor->at += strlen(text);
+	return true;
+}
+
+static size_t cursor__take_word(struct cursor *cursor, const char **word)
+{
+	size_t len;
+
+	cursor__skip(cursor);
+	*word = cursor->at;
+	len = strspn(cursor->at, identifier);
+	cursor->at += len;
+	return len;
+}
+
+static bool word__is(const char *word, size_t len, const char *text)
+{
+	return strlen(text) == len && !strncmp(word, text, len);
+}
+
+/* Where something is: an argument, what that points to, or what the function returns. */
+struct place {
+	__u8 argument; /* from 1; 0: the returned value */
+	bool is_behind;
+};
+
+static int parse_place(struct cursor *cursor, struct place *place)
+{
+	bool is_behind = cursor__take(cursor, "*");
+	const char *word;
+	size_t len = cursor__take_word(cursor, &word);
+
+	if (word__is(word, len, "ret") || word__is(word, len, "retval")) {
+		if (is_behind)
+			return error__set(cursor->error, -EINVAL,
+					  "%s: '*ret' cannot be read; take ret", cursor->where);
+		*place = (struct place){ 0 };
+		return 0;
+	}
+	if (len == 4 && !strncmp(word, "arg", 3) && word[3] >= '0' &&
+	    word[3] <= '0' + MAX_ARGUMENT) {
+		*place = (struct place){ .argument = word[3] - '0' + 1, .is_behind = is_behind };
+		return 0;
+	}
+	return error__set(cursor->error, -EINVAL,
+			  "%s: '%.*s' is no place of a value; arguments are arg0 (the first) to "
+			  "arg%d, or *arg0 for what it points to, and ret is what is returned",
+			  cursor->where, (int)(len ? len : strcspn(word, ",)")), word,
+			  MAX_ARGUMENT);
+}
+
+static int parse_argument(struct cursor *cursor, struct place *place)
+{
+	int err = parse_place(cursor, place);
+
+	if (!err && !place->argument)
+		err = error__set(cursor->error, -EINVAL,
+				 "%s: ret is not known when the function is called; it can only "
+				 "stand behind ->",
+				 cursor->where);
+	return err;
+}
+
+static void set_size(struct interface_function *interface, const struct place *place)
+{
+	interface->size = place->argument;
+	if (place->is_behind)
+		interface->behind |= AP_BEHIND_SIZE;
+}
+
+static int set_count(struct cursor *cursor, struct interface_function *interface,
+		     const struct place *place)
+{
+	if (interface->count)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: a size is a product of two values at the most",
+				  cursor->where);
+	interface->count = place->argument;
+	if (place->is_behind)
+		interface->behind |= AP_BEHIND_COUNT;
+	return 0;
+}
+
+static int parse_size(struct cursor *cursor, struct interface_function *interface)
+{
+	struct place place;
+	int err = parse_argument(cursor, &place);
+
+	if (err)
+		return err;
+	set_size(interface, &place);
+	while (!err && cursor__take(cursor, "*")) {
+		err = parse_argument(cursor, &place);
+		if (!err)
+			err = set_count(cursor, interface, &place);
+	}
+	return err;
+}
+
+/* "size=arg0*arg1", "ptr=arg0" */
+static int parse_role(struct cursor *cursor, struct interface_function *interface)
+{
+	const char *word;
+	size_t len = cursor__take_word(cursor, &word);
+	struct place place;
+	int err;
+
+	if (!cursor__take(cursor, "="))
+		return error__set(cursor->error, -EINVAL,
+				  "%s: '%.*s' says nothing of an argument; it has to be size=, "
+				  "count=, align= or ptr= and where that is",
+				  cursor->where, (int)strcspn(word, ")"), word);
+	if (word__is(word, len, "size") && !interface->size)
+		return parse_size(cursor, interface);
+	err = parse_argument(cursor, &place);
+	if (err || word__is(word, len, "align"))
+		return err;
+	if (word__is(word, len, "count"))
+		return set_count(cursor, interface, &place);
+	if (word__is(word, len, "ptr") && !interface->pointer) {
+		interface->pointer = place.argument;
+		if (place.is_behind)
+			interface->behind |= AP_BEHIND_POINTER;
+		return 0;
+	}
+	return error__set(cursor->error, -EINVAL,
+			  "%s: '%.*s' is not known of a function, or was given before; it takes "
+			  "size, count, align and ptr",
+			  cursor->where, (int)len, word);
+}
+
+static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
+			struct interface_function *interface)
+{
+	struct place place;
+	int err = parse_place(cursor, &place);
+
+	if (err)
+		return err;
+	if (kind == AP_SOURCE_FREE)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: a function that frees returns no block; leave -> away",
+				  cursor->where);
+	if (!place.argument)
+		return 0;
+	if (kind != AP_SOURCE_ALLOC || !place.is_behind || interface->pointer)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: a new block is in ret, or of a function that takes none, "
+				  "in what an argument points to (*arg0)",
+				  cursor->where);
+	interface->pointer = place.argument;
+	interface->result = AP_RESULT_AT_POINTER;
+	return 0;
+}
+
+static int check_function(struct cursor *cursor, enum ap_source_kind kind,
+			  const struct interface_function *interface)
+{
+	if (kind != AP_SOURCE_ALLOC && !interface->pointer)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: %s needs the block that it is given: ptr=arg0, for example",
+				  cursor->where, source_kind__name(kind));
+	if (kind == AP_SOURCE_FREE && (interface->size || interface->count))
+		return error__set(cursor->error, -EINVAL,
+				  "%s: what is freed is known by its ptr; leave its size away",
+				  cursor->where);
+	if (kind == AP_SOURCE_ALLOC && interface->pointer && !interface->result)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: a function that is given a block and returns one is no "
+				  "alloc but a realloc",
+				  cursor->where);
+	if (interface->count && !interface->size)
+		return error__set(cursor->error, -EINVAL, "%s: count= needs size= as well",
+				  cursor->where);
+	return 0;
+}
+
+/* "pool_get(size=arg0) -> ret" */
+static int parse_function(struct source *source, enum ap_source_kind kind, struct cursor *cursor)
+{
+	struct interface_function interface = { .function = source__function(source->index, kind) };
+	struct source_function *grown;
+	enum interface_family family;
+	const char *name;
+	size_t len = cursor__take_word(cursor, &name);
+	char *copy;
+	int err = 0;
+
+	if (!len || !cursor__take(cursor, "("))
+		return error__set(cursor->error, -EINVAL,
+				  "%s: '%s' is no function; it has to be such as "
+				  "pool_get(size=arg0)",
+				  cursor->where, name);
+	if (!cursor__take(cursor, ")")) {
+		do
+			err = parse_role(cursor, &interface);
+		while (!err && cursor__take(cursor, ","));
+		if (!err && !cursor__take(cursor, ")"))
+			err = error__set(cursor->error, -EINVAL, "%s: '%s' should be ',' or ')'",
+					 cursor->where, cursor->at);
+	}
+	if (!err && cursor__take(cursor, "->"))
+		err = parse_result(cursor, kind, &interface);
+	cursor__skip(cursor);
+	if (!err && *cursor->at)
+		err = error__set(cursor->error, -EINVAL, "%s: '%s' is too much", cursor->where,
+				 cursor->at);
+	if (!err)
+		err = check_function(cursor, kind, &interface);
+	if (err)
+		return err;
+	copy = strndup(name, len);
+	if (!copy)
+		return -ENOMEM;
+	grown = interface__find(copy, &family) || source__find(source, copy) ||
+				source->n_functions == MAX_FUNCTIONS
+			? NULL
+			: reallocarray(source->functions, source->n_functions + 1, sizeof(*grown));
+	if (!grown) {
+		err = error__set(cursor->error, -EINVAL,
+				 "%s: %s is known already, or is one too many", cursor->where,
+				 copy);
+		free(copy);
+		return err;
+	}
+	source->functions = grown;
+	interface.name = copy;
+	grown[source->n_functions++] = (struct source_function){ copy, interface };
+	return 0;
+}
+
+int source__add_module(struct source *source, const char *module)
+{
+	char **grown = reallocarray(source->modules, source->n_modules + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	source->modules = grown;
+	grown[source->n_modules] = strdup(module);
+	if (!grown[source->n_modules])
+		return -ENOMEM;
+	source->n_modules++;
+	return 0;
+}
+
+static int parse_modules(struct source *source, char *value, struct cursor *cursor)
+{
+	char *word;
+	int err = 0;
+
+	while (!err && (word = strsep(&value, blanks))) {
+		if (!*word)
+			continue;
+		if (source->n_modules == MAX_MODULES)
+			return error__set(cursor->error, -EINVAL, "%s: %d files at the most",
+					  cursor->where, MAX_MODULES);
+		err = source__add_module(source, word);
+	}
+	return err;
+}
+
+/* The index of @value among @words. */
+static int choose(const char *key, const char *value, const char *const *words,
+		  const struct cursor *cursor)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(words[i], value))
+			return i;
+	return error__set(cursor->error, -EINVAL, "%s: %s = '%s' is not known; it takes %s, %s%s%s",
+			  cursor->where, key, value, words[0], words[1], words[2] ? ", " : "",
+			  words[2] ? words[2] : "");
+}
+
+static int parse_setting(struct source *source, const char *key, const char *value,
+			 const struct cursor *cursor)
+{
+	static const char *const nestings[] = { "outermost", "beside", NULL };
+	static const char *const returns[] = { "instructions", "probes", NULL };
+	static const char *const blocks[] = { "own", "malloc", "none", NULL };
+	const __u8 block_values[] = { source->index + 1, AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS };
+	int choice;
+
+	if (!strcmp(key, "nesting")) {
+		choice = choose(key, value, nestings, cursor);
+		if (choice >= 0)
+			source->nesting = choice ? AP_NESTING_BESIDE : AP_NESTING_OUTERMOST;
+	} else if (!strcmp(key, "returns")) {
+		choice = choose(key, value, returns, cursor);
+		if (choice >= 0)
+			source->returns_probed = choice;
+	} else if (!strcmp(key, "blocks")) {
+		choice = choose(key, value, blocks, cursor);
+		if (choice >= 0)
+			source->blocks = block_values[choice];
+	} else {
+		choice = error__set(cursor->error, -EINVAL,
+				    "%s: '%s' is not known; it takes alloc, realloc, free, "
+				    "modules, nesting, returns and blocks",
+				    cursor->where, key);
+	}
+	return choice < 0 ? choice : 0;
+}
+
+int source__parse_line(struct source *source, char *line, const char *where, struct error *error)
+{
+	struct cursor cursor = { .where = where, .error = error };
+	char *equals = strchr(line, '='), *key = line, *end;
+
+	if (!equals)
+		return error__set(error, -EINVAL,
+				  "%s: '%s' has no '='; it has to be such as "
+				  "alloc = pool_get(size=arg0) or nesting = beside",
+				  where, line);
+	for (end = equals; end > key && strchr(blanks, end[-1]); end--)
+		;
+	*end = '\0';
+	cursor.at = equals + 1 + strspn(equals + 1, blanks);
+	for (int kind = 0; kind < AP_SOURCE_KINDS; kind++)
+		if (!strcmp(key, source_kind__name(kind)))
+			return parse_function(source, kind, &cursor);
+	if (!strcmp(key, "modules"))
+		return parse_modules(source, equals + 1, &cursor);
+	return parse_setting(source, key, cursor.at, &cursor);
+}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pools that are defined by --probe and in files: calls, bytes, blocks, and what is beneath them."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from support import Recording, unavailable
+
+FUNCTIONS = """
+alloc = pool_get(size=arg0) -> ret
+alloc = pool_zget(size=arg0)
+alloc = pool_array(count=arg0, size=arg1)
+alloc = pool_into(size=arg1) -> *arg0
+alloc = pool_wrap(size=arg0)
+alloc = pool_fail(size=arg0)
+realloc = pool_grow(ptr=arg0, size=arg1) -> retval
+free = pool_put(ptr=arg0)
+free = pool_drop(ptr=*arg0)
+"""
+PROBE = ", ".join(FUNCTIONS.strip().split("\n"))
+
+# What the program says in its first comment; pool_zget() calls pool_get().
+ALLOC = {"calls": 1000 + 500 + 40 + 40 + 200 + 200 + 3, "internal": 500,
+         "bytes": 1000 * 64 + 500 * 32 + 40 * 48 + 30 * 24 + 10 * ((1 << 20) + 1) + 200 * 16 + 200 * 40 + 300}
+REALLOC = {"calls": 200, "internal": 0, "bytes": 200 * 128}
+FREE = {"calls": 1200, "internal": 0, "bytes": 0}
+OWN = 3 + 7
+
+
+def without_aliases(entry):
+    return {key: value for key, value in entry.items() if key != "aliases"}
+
+
+def stat(run, allocprof, path, *options, expect=0):
+    result = run([allocprof, "stat", "--json", "-o", path, *options], expect=expect)
+    return result, json.loads(path.read_text())
+
+
+def beneath(result):
+    return int(re.search(rb"beneath=(\d+)", result.stdout).group(1))
+
+
+@pytest.fixture
+def definition(tmp_path):
+    path = tmp_path / "pools.ini"
+
+    def write(settings=""):
+        path.write_text(f"# What pools.c has.\n\n[pool]\n{settings}\n{FUNCTIONS}")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["", "live"])
+@pytest.mark.parametrize("nesting", ["outermost", "beside"])
+def test_probe(run, allocprof, target, tmp_path, nesting, live):
+    result, figures = stat(run, allocprof, tmp_path / "json", *live, "--probe", f"{PROBE}, nesting={nesting}",
+                           "--probe-in", target("pools"), "--", target("pools"))
+    functions = {name: without_aliases(entry) for name, entry in figures["functions"].items()}
+    inner = beneath(result)
+    assert inner == 5 + 200
+    assert functions["probe.alloc"] == ALLOC
+    assert functions["probe.realloc"] == REALLOC
+    assert functions["probe.free"] == FREE
+    is_outermost = nesting == "outermost"
+    assert functions["malloc"]["calls"] == OWN + (0 if is_outermost else inner)
+    assert functions["malloc"]["internal"] == (inner if is_outermost else 0)
+    # What pool_log() frees; pool_wrap() is not what gives back.
+    assert functions["free"]["calls"] == OWN + (0 if is_outermost else 5)
+    assert figures["lost"]["total"] == 0 and figures["not_nested"] == 0
+    assert figures["complete"] is not bool(live), "blocks of pool_fail and pool_wrap" if live else ""
+
+
+def test_aliases_name_the_functions(run, allocprof, target, tmp_path):
+    _, figures = stat(run, allocprof, tmp_path / "json", "--probe", f"name=pool, {PROBE}", "--", target("pools"))
+    assert figures["functions"]["pool.alloc"]["aliases"] == [
+        "pool_array", "pool_fail", "pool_get", "pool_into", "pool_wrap", "pool_zget"]
+
+
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["", "live"])
+def test_recorded_from_a_file(run, allocprof, target, tmp_path, definition, live):
+    """Stacks are complete, whole and by name; the same definition as --probe has."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "-q", *live, "--allocator", definition("returns = probes"), "-o", data, "--",
+         target("pools")], expect=0)
+    recording = Recording(data)
+    assert recording.unbalanced() == []
+    assert recording.ledger["incomplete"] == 0 and recording.ledger["lost"] == 0
+    assert recording.meta["schema_version"] == "3"
+    calls = {(function, caller): (n, size) for function, caller, n, size in recording.sql(
+        "SELECT function, caller, sum(calls), sum(bytes) FROM calls GROUP BY 1, 2")}
+    assert sum(n for (function, _), (n, _) in calls.items() if function == "pool.alloc") == ALLOC["calls"]
+    assert calls["pool.realloc", "main"] == (REALLOC["calls"], REALLOC["bytes"])
+    assert calls["malloc", "main"] == (OWN, 3 * 11 + 7 * 10)
+    if not live:
+        return
+    rows = recording.sql("SELECT function, sum(allocations), sum(frees), sum(live), sum(failed) FROM memory GROUP BY 1")
+    memory = {function: figures for function, *figures in rows}
+    # 3 calls of pool_fail do not return; realloc ends what pool_get has made for it.
+    assert memory["pool.alloc"] == [ALLOC["calls"] - 13, 1000 + 200, ALLOC["calls"] - 13 - 1200, 10]
+    assert memory["pool.realloc"] == [200, 200, 0, 0]
+    assert recording.ledger["unfinished"] == 3
+
+
+def test_blocks_that_end_with_their_pool(run, allocprof, target, tmp_path, definition):
+    _, figures = stat(run, allocprof, tmp_path / "json", "--live", "--allocator",
+                      definition("blocks = none\nreturns = probes"), "--", target("pools"))
+    requests = ALLOC["calls"] + REALLOC["calls"]
+    assert figures["untracked"]["pool"] == figures["untracked"]["total"] == requests
+    assert figures["complete"] is False
+    assert figures["unknown"] == 0 and figures["live"] == 0
+
+
+def test_one_address_of_two_sources(run, allocprof, target, tmp_path):
+    """pool_wrap jumps to malloc, whose block its own is: beside each other both count. Of calls that stand at one
+    place of the stack the outer one is not seen to return, which is said."""
+    _, figures = stat(run, allocprof, tmp_path / "json", "--live", "--probe",
+                      "alloc=pool_wrap(size=arg0), nesting=beside, returns=probes", "--", target("pools"))
+    assert figures["functions"]["probe.alloc"]["calls"] == 200
+    assert figures["functions"]["malloc"]["calls"] == OWN + 205
+    assert figures["live"] == 200 and figures["unfinished"] == 200
+    assert figures["unseen"] == 0 and figures["unknown"] == 0
+
+
+def test_a_source_that_is_not_there(run, allocprof, target, tmp_path):
+    result, figures = stat(run, allocprof, tmp_path / "json", "--probe", "alloc=nosuch(size=arg0)", "--",
+                           target("pools"))
+    assert figures["complete"] is False
+    assert b"no file of the target has a function of probe, such as nosuch" in result.stderr
+
+
+def test_returns_that_cannot_be_seen(run, allocprof, target, tmp_path):
+    """pool_zero ends in a jump to memset, whose return is its own."""
+    result, figures = stat(run, allocprof, tmp_path / "json", "--probe", "alloc=pool_zero(size=arg0)", "--",
+                           target("pools"))
+    assert figures["complete"] is False
+    assert b"where pool_zero returns cannot be told from its code" in result.stderr
+    _, figures = stat(run, allocprof, tmp_path / "json", "--probe", "alloc=pool_zero(size=arg0), nesting=beside",
+                      "--", target("pools"))
+    assert figures["complete"] is True
+
+
+@pytest.mark.parametrize("definition_text, words", [
+    ("alloc=f(size=arg6)", b"'arg6' is no place of a value; arguments are arg0 (the first) to arg5"),
+    ("alloc=f(size=ret)", b"ret is not known when the function is called"),
+    ("free=f(size=arg0)", b"free needs the block that it is given"),
+    ("alloc=f(ptr=arg0)", b"is no alloc but a realloc"),
+    ("alloc=malloc(size=arg0)", b"malloc is known already"),
+    ("alloc=f(size=arg0), nesting=inside", b"'inside' is not known; it takes outermost, beside"),
+    ("alloc=f(size=arg0), blocks=malloc, nesting=beside", b"each block would be there twice"),
+    ("f", b"'f' has no '='"),
+    ("alloc=f(size=arg0", b"should be ',' or ')'"),
+    ("nesting=beside", b"has no function"),
+    ("name=a.b, alloc=f()", b"'a.b' is no name of a source"),
+])
+def test_refused(run, allocprof, definition_text, words):
+    assert words in run([allocprof, "stat", "--probe", definition_text, "--", "true"], expect=64).stderr
+
+
+def test_python(run, allocprof, tmp_path):
+    """What is live when Python counts its blocks is what it counts, object by object."""
+    python = shutil.which("python3.11d") or shutil.which("python3.13d")
+    if not python:
+        unavailable("Python's debugging build is not installed: scripts/setup --test")
+    program = ("import sys, os; keep = [object() for i in range(int(sys.argv[1]))]; "
+               "os.write(1, b'%d' % sys.getallocatedblocks()); os._exit(0)")
+    for n in ("1000", "3000"):
+        data = tmp_path / "data"
+        result = run([allocprof, "record", "-q", "--live", "--allocator", "python", "-o", data, "--", python, "-c",
+                      program, n], expect=0)
+        recording = Recording(data)
+        live = dict(recording.sql("SELECT function, sum(live) FROM memory GROUP BY 1"))
+        assert sum(live[f"python{domain}.{kind}"] for domain in ("", "-mem") for kind in ("alloc", "realloc")) == int(
+            result.stdout)
