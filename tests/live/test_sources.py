@@ -2,6 +2,7 @@
 """Pools that are defined by --probe and in files: calls, bytes, blocks, and what is beneath them."""
 
 import json
+import pathlib
 import re
 import shutil
 
@@ -175,3 +176,62 @@ def test_python(run, allocprof, tmp_path):
         live = dict(recording.sql("SELECT function, sum(live) FROM memory GROUP BY 1"))
         assert sum(live[f"python{domain}.{kind}"] for domain in ("", "-mem") for kind in ("alloc", "realloc")) == int(
             result.stdout)
+
+
+GLIB_USER = r"""
+#include <stddef.h>
+void *g_malloc(size_t), *g_malloc0(size_t), *g_malloc_n(size_t, size_t), *g_realloc(void *, size_t);
+char *g_strdup(const char *);
+void g_free(void *), free(void *);
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return 0;
+	for (int i = 0; i < 100; i++)
+		g_free(g_malloc(24));
+	for (int i = 0; i < 50; i++)
+		free(g_malloc0(40));
+	for (int i = 0; i < 30; i++)
+		g_free(g_realloc(g_malloc_n(3, 8), 100));
+	for (int i = 0; i < 20; i++)
+		g_strdup("seven..");
+	return 0;
+}
+"""
+
+
+def test_glib(run, allocprof, tmp_path):
+    """Each nesting finds the same requests of GLib; what was internal is malloc's calls beside."""
+    library = "/usr/lib/x86_64-linux-gnu/libglib-2.0.so.0"
+    if not pathlib.Path(library).exists():
+        unavailable("GLib is not installed: scripts/setup --test")
+    (tmp_path / "user.c").write_text(GLIB_USER)
+    run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "user", tmp_path / "user.c", library], expect=0)
+    of = {}
+    for nesting in ("outermost", "beside"):
+        counted = []
+        for arguments in ([], ["nothing"]):
+            _, figures = stat(run, allocprof, tmp_path / "json", "--allocator", f"glib:{nesting}", "--",
+                              tmp_path / "user", *arguments)
+            assert figures["complete"] is True
+            counted.append(figures["functions"])
+        # Without what GLib makes when it is loaded.
+        of[nesting] = {name: {key: entry[key] - counted[1][name][key] for key in ("calls", "internal", "bytes")}
+                       for name, entry in counted[0].items()}
+        assert of[nesting]["glib.alloc"]["calls"] == 100 + 50 + 30 + 20
+        assert of[nesting]["glib.alloc"]["bytes"] == 100 * 24 + 50 * 40 + 30 * 24 + 20 * 8
+        assert of[nesting]["glib.realloc"]["calls"] == 30
+        assert of[nesting]["glib.free"]["calls"] == 130
+    beneath = {name: of["outermost"][name]["internal"] for name in ("malloc", "calloc", "realloc", "free")}
+    assert beneath["malloc"] + beneath["calloc"] >= 200 and beneath["realloc"] >= 30 and beneath["free"] >= 130
+    for name in ("malloc", "calloc", "realloc", "free"):
+        inner, outer = of["outermost"][name], of["beside"][name]
+        assert inner["calls"] + inner["internal"] == outer["calls"] + outer["internal"]
+    calls = {nesting: sum(entry["calls"] for entry in functions.values()) for nesting, functions in of.items()}
+    internal = {nesting: sum(entry["internal"] for entry in functions.values()) for nesting, functions in of.items()}
+    assert calls["beside"] == calls["outermost"] + internal["outermost"] - internal["beside"]
+
+    _, figures = stat(run, allocprof, tmp_path / "json", "--live", "--allocator", "glib", "--", tmp_path / "user")
+    assert figures["complete"] is True
+    assert figures["unknown"] == 0, "free() was given g_malloc0's blocks"
