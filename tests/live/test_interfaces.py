@@ -505,6 +505,17 @@ def test_ignored_function(run, allocprof, made_up, tmp_path, pattern):
     assert not any("unknown" in entry for entry in figures["allocators"])
 
 
+def test_defined_function(run, allocprof, made_up, tmp_path):
+    """Defined by --probe it is exact."""
+    result, sums, figures = families(run, allocprof, tmp_path / "json", "--probe", "alloc=foo_mallocx2(size=arg0)",
+                                     "--", made_up)
+    assert figures["complete"] is True and result.stderr == b""
+    assert not any("unknown" in entry for entry in figures["allocators"])
+    assert figures["functions"]["probe.alloc"]["calls"] == 7
+    assert figures["functions"]["probe.alloc"]["bytes"] == 700
+    assert sums["malloc", "calls"] == 4 and sums["realloc", "calls"] == 1
+
+
 STATIC = {
     "jemalloc": ["-Wl,--whole-archive", "/usr/lib/x86_64-linux-gnu/libjemalloc.a", "-Wl,--no-whole-archive", "-lm", "-lpthread", "-ldl"],
     "tcmalloc": ["-Wl,--whole-archive", "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.a", "-Wl,--no-whole-archive", "-lpthread"],
