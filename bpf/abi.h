@@ -290,7 +290,8 @@ struct ap_site {
 	__u8 behind;	/* AP_BEHIND_: what is not the argument itself but where that points */
 	__u8 nesting;	/* enum ap_nesting */
 	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or source + 1 */
-	__u8 pad[2];	/* 0 */
+	__u8 by_name;	/* 1: it ends blocks where the name in its first argument says so */
+	__u8 pad;	/* 0 */
 };
 
 #define AP_BEHIND_SIZE	  1

@@ -693,6 +693,25 @@ int source_return_instruction(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Whether jemalloc's mallctl() is to end all blocks of an arena: "arena.7.destroy", "arena.7.reset". */
+static __always_inline bool is_end_of_arena(const void *name)
+{
+	static const char prefix[] = "arena.";
+	char text[24] = "";
+
+	/* A literal that was never read before is not in memory yet. One with the arena's number has just been made. */
+	if (bpf_probe_read_user(text, sizeof(text), name))
+		return false;
+	for (int i = 0; i < 6; i++)
+		if (text[i] != prefix[i])
+			return false;
+	for (int i = 6; i + 3 < (int)sizeof(text); i++)
+		if (text[i] == '.')
+			return (text[i + 1] == 'd' && text[i + 2] == 'e' && text[i + 3] == 's') ||
+			       (text[i + 1] == 'r' && text[i + 2] == 'e' && text[i + 3] == 's');
+	return false;
+}
+
 /* A function of which nobody knows what it does. Those who call from outside of the allocator's file are counted,
  * so that what may be missing is told of. */
 SEC("uprobe")
@@ -709,7 +728,7 @@ int unknown_call(struct pt_regs *ctx)
 		return 0;
 	site = bpf_map_lookup_elem(&sites, &index);
 	sum = bpf_map_lookup_elem(&site_counts, &index);
-	if (!site || !sum)
+	if (!site || !sum || (site->by_name && !is_end_of_arena((void *)arch__arg1(ctx))))
 		return 0;
 	hit__enter(&hit, ctx);
 	vaddr = hit__return_address(&hit) - (arch__ip(ctx) - site->probe_vaddr);

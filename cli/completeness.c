@@ -148,7 +148,8 @@ static bool report_unknown(const struct profile *profile, const struct telling *
 {
 	bool lacks = report_lines(
 		profile, telling, "unknown_functions",
-		"calls of a function of an allocator that is not known are not counted");
+		"calls of a function of an allocator are not counted, as it is not known, or which "
+		"blocks it ended");
 
 	return report_lines(profile, telling, "unprobed_programs",
 			    "a program took memory from the kernel and called no function that is "

@@ -466,7 +466,11 @@ static void report_unknown(const struct session *session, const struct probed_al
 	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
 		__u64 calls = session__unknown_calls(session, entry, i);
 
-		if (calls)
+		if (calls && allocator->unknown[i].ends)
+			message__print("not complete: " BLOCKS_ENDED, entry->path,
+				       allocator->unknown[i].name, number__count(calls).text,
+				       calls == 1 ? "" : "s");
+		else if (calls)
 			message__print("not complete: " UNKNOWN_FUNCTION, entry->path,
 				       allocator->unknown[i].name, number__count(calls).text,
 				       calls == 1 ? "" : "s", calls == 1 ? "is" : "are",

@@ -126,6 +126,9 @@ void measure_surroundings__release(struct measure_surroundings *surroundings);
 	"%s exports %s, which is not known: %s call%s of it %s not counted (--ignore=%s where it " \
 	"hands out no memory)"
 
+#define BLOCKS_ENDED                                                                               \
+	"%s: %s was called %s time%s, which ended blocks, and it is not known which: they count as live"
+
 /* A program, processes of it, the first's id, bytes, its name. */
 #define UNPROBED_PROGRAM                                                                            \
 	"%s process%s of the program %s (%u) took %s bytes from the kernel and called no function " \

@@ -25,7 +25,11 @@ static void print_unknown(const struct session *session, const struct probed_all
 	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
 		__u64 calls = session__unknown_calls(session, entry, i);
 
-		if (calls)
+		if (calls && allocator->unknown[i].ends)
+			stat_print__sentence(to, "not complete: " BLOCKS_ENDED, entry->path,
+					     allocator->unknown[i].name, number__count(calls).text,
+					     calls == 1 ? "" : "s");
+		else if (calls)
 			stat_print__sentence(to, "not complete: " UNKNOWN_FUNCTION, entry->path,
 					     allocator->unknown[i].name, number__count(calls).text,
 					     calls == 1 ? "" : "s", calls == 1 ? "is" : "are",

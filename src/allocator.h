@@ -74,6 +74,8 @@ struct allocator {
 	struct unknown_function {
 		char *name;
 		__u64 vaddr, offset; /* of its entry, and in the file */
+		bool ends;	 /* it is known: its calls may end blocks, and do not say which */
+		bool is_by_name; /* where the name of its first argument says so: mallctl */
 	} * unknown;
 	size_t n_unknown;
 	bool is_described; /* so they are: struct ap_site.described */
@@ -90,6 +92,7 @@ struct allocator {
 	/* Only forwards to another allocator: it looks symbols up and has no means to get memory
 	 * from the kernel. Its calls would be counted twice. */
 	bool is_wrapper;
+	bool is_collected; /* it ends blocks by itself */
 	/* File offsets of all return instructions of the functions with
 	 * RETURNS_AT_INSTRUCTIONS, else none. */
 	__u64 *return_offsets;

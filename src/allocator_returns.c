@@ -19,7 +19,8 @@ static int find_known(const struct elf_symbol *symbol, void *arg)
 					     "tc_version",
 					     "__libc_malloc_impl",
 					     "scalable_allocation_mode",
-					     "mcheck_check_all" };
+					     "mcheck_check_all",
+					     "GC_gcollect" };
 	struct reader *reader = arg;
 	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
 

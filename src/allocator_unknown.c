@@ -74,6 +74,37 @@ static int add_unknown(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
+/* A function of the table whose calls may end blocks unseen. */
+static int add_end(struct reader *reader, const struct candidate *candidate)
+{
+	struct allocator *allocator = reader->allocator;
+	struct unknown_function *end = &allocator->unknown[allocator->n_unknown];
+
+	*end = (struct unknown_function){
+		.vaddr = candidate->vaddr,
+		.ends = true,
+		.is_by_name = candidate->interface->kind == INTERFACE_IGNORED,
+	};
+	if (allocator->n_unknown == MAX_UNKNOWN ||
+	    elf_file__vaddr_to_offset(reader->elf, end->vaddr, &end->offset))
+		return 0;
+	end->name = strdup(candidate->interface->name);
+	if (!end->name)
+		return -ENOMEM;
+	allocator->n_unknown++;
+	return 0;
+}
+
+static int find_ends(struct reader *reader)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < reader->n_candidates; i++)
+		if (reader->candidates[i].interface->ends)
+			err = add_end(reader, &reader->candidates[i]);
+	return err;
+}
+
 static int compare_unknown(const void *a, const void *b)
 {
 	return strcmp(((const struct unknown_function *)a)->name,
@@ -90,11 +121,14 @@ int reader__find_unknown(struct reader *reader)
 	bool leaves_unseen = reader->leaves_unseen[0];
 	int err;
 
-	if (elf_file__is_program(reader->elf) || allocator->is_wrapper || reader->is_c_library)
-		return 0;
-	allocator->unknown = calloc(MAX_UNKNOWN, sizeof(*allocator->unknown));
+	allocator->unknown = calloc(MAX_UNKNOWN + 1, sizeof(*allocator->unknown));
 	if (!allocator->unknown)
 		return -ENOMEM;
+	allocator->is_collected = reader__has_family(reader, INTERFACE_GC);
+	err = find_ends(reader);
+	if (err || elf_file__is_program(reader->elf) || allocator->is_wrapper ||
+	    reader->is_c_library)
+		return err;
 	err = elf_file__for_each_symbol(reader->elf, add_unknown, reader);
 	reader->leaves_unseen[0] = leaves_unseen;
 	if (allocator->n_unknown)

@@ -12,6 +12,7 @@ static const char *const prefixes[INTERFACE_FAMILIES] = {
 	[INTERFACE_TC] = "tc_",
 	[INTERFACE_MI] = "mi_",
 	[INTERFACE_TBB] = "scalable_",
+	[INTERFACE_GC] = "GC_",
 };
 
 /* Rows are: name, what its calls are counted as; numbers of the arguments that are size, count, pointer. */
@@ -115,6 +116,7 @@ static const struct interface_function functions[] = {
 	C("xallocx", AP_XALLOCX, .size = 2, .pointer = 1, .result = AP_RESULT_SIZE_IN_PLACE),
 	C("dallocx", AP_DALLOCX, .pointer = 1),
 	C("sdallocx", AP_SDALLOCX, .pointer = 1),
+	{ "mallctl", AP_MALLOC, INTERFACE_IGNORED, .prefixed = true, .ends = true },
 	IGNORED("nallocx"),
 	IGNORED("sallocx"),
 
@@ -154,6 +156,32 @@ static const struct interface_function functions[] = {
 	PLAIN("dmalloc_realloc", AP_REALLOC, .size = 4, .pointer = 3),
 	PLAIN("dmalloc_free", AP_FREE, .pointer = 3),
 	PLAIN("recalloc", AP_REALLOC, .size = 2, .pointer = 1),
+
+	/* the Boehm collector; GC_free and others are above */
+	PLAIN("GC_malloc_atomic", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_uncollectable", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_atomic_uncollectable", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_stubborn", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_ignore_off_page", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_atomic_ignore_off_page", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_explicitly_typed", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_explicitly_typed_ignore_off_page", AP_MALLOC, .size = 1),
+	PLAIN("GC_calloc_explicitly_typed", AP_CALLOC, .size = 2, .count = 1),
+	PLAIN("GC_malloc_kind", AP_MALLOC, .size = 1),
+	PLAIN("GC_malloc_kind_global", AP_MALLOC, .size = 1),
+	PLAIN("GC_generic_malloc", AP_MALLOC, .size = 1),
+	PLAIN("GC_gcj_malloc", AP_MALLOC, .size = 1),
+	PLAIN("GC_debug_malloc", AP_MALLOC, .size = 1),
+	PLAIN("GC_debug_malloc_atomic", AP_MALLOC, .size = 1),
+	PLAIN("GC_debug_malloc_uncollectable", AP_MALLOC, .size = 1),
+	PLAIN("GC_debug_malloc_replacement", AP_MALLOC, .size = 1),
+	PLAIN("GC_debug_realloc", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("GC_debug_realloc_replacement", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("GC_debug_free", AP_FREE, .pointer = 1),
+	THROUGH("GC_strdup"),
+	THROUGH("GC_strndup"),
+	THROUGH("GC_wcsdup"),
+	THROUGH("GC_debug_strdup"),
 
 	/* mimalloc; z is for zeroed, n for a count, c for both, at for an offset of the alignment */
 	PLAIN("mi_malloc_small", AP_MALLOC, .size = 1),
@@ -238,7 +266,7 @@ static const struct interface_function functions[] = {
 	OWN("mi_heap_new_in_arena", AP_MALLOC),
 	OWN("mi_heap_new_ex", AP_MALLOC),
 	OWN("mi_heap_delete", AP_FREE),
-	OWN("mi_heap_destroy", AP_FREE),
+	{ "mi_heap_destroy", AP_FREE, INTERFACE_OWN, .pointer = 1, .ends = true },
 	OWN("mi_thread_done", AP_FREE),
 };
 

@@ -17,6 +17,7 @@ enum interface_family {
 	INTERFACE_TC,	     /* tc_malloc */
 	INTERFACE_MI,	     /* mi_malloc */
 	INTERFACE_TBB,	     /* scalable_malloc */
+	INTERFACE_GC, /* GC_malloc, the Boehm collector's, which also ends blocks by itself */
 	INTERFACE_FAMILIES,
 };
 
@@ -40,6 +41,8 @@ struct interface_function {
 	bool prefixed; /* with the prefixes of all families, too */
 	/* It may be left by an exception, which a return probe must not be in the way of. */
 	bool throws;
+	/* Its calls may end blocks without naming them, mallctl's where their name says so. */
+	bool ends;
 };
 
 /* The function that is called @name, and whose it is; NULL where none is. */

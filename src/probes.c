@@ -180,6 +180,7 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.text_start = allocator->text_start,
 			.text_end = allocator->text_end,
 			.allocator = allocator_index,
+			.by_name = allocator->unknown[i].is_by_name,
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
@@ -317,6 +318,10 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 		if (allocator->sites[i].returns == RETURNS_UNKNOWN &&
 		    !(AP_FREEING >> allocator->sites[i].function & 1))
 			tell_unfollowed(entry, &allocator->sites[i]);
+	if (allocator->is_collected)
+		snprintf(entry->live_gap, sizeof(entry->live_gap),
+			 "not all followed to their ends: its collector frees what nobody uses any "
+			 "more and does not tell which, so that too much counts as live");
 	if (!err)
 		err = attach_role(probes, entry, fd, PROBE_PLAIN_ENTRIES, plain, error);
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);

@@ -928,6 +928,9 @@ __u64 session__unknown_calls(const struct session *session,
 {
 	struct ap_site_counts sum = { 0 };
 
+	/* Whether blocks end is of no account where none is followed. */
+	if (allocator->allocator->unknown[i].ends && !session->live)
+		return 0;
 	sum_site(session, allocator->first_site + allocator->allocator->n_sites + i, &sum);
 	return sum.calls;
 }

@@ -100,8 +100,9 @@ static int set_unknown(const struct session *session, struct profile *profile)
 
 		for (size_t j = 0; allocator && j < allocator->n_unknown; j++)
 			if (session__unknown_calls(session, &list[i], j))
-				fprintf(text, "%s%s: %s", written++ ? "\n" : "", list[i].path,
-					allocator->unknown[j].name);
+				fprintf(text, "%s%s: %s%s", written++ ? "\n" : "", list[i].path,
+					allocator->unknown[j].name,
+					allocator->unknown[j].ends ? ", which ended blocks" : "");
 	}
 	if (fclose(text))
 		return -ENOMEM;

@@ -232,3 +232,28 @@ def test_recorded_counters_that_cannot_be_read(run, allocprof, target, tmp_path,
         result = run([allocprof, *command, data], expect=1)
         assert b"could not be read" in result.stderr
     assert not json.loads(run([allocprof, "report", "--json", data]).stdout)["complete"]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_forks_without_room(run, allocprof, target, tmp_path, processes):
+    """A process that the set has no room for shares nothing with its parent, and takes nothing of it along when it
+    ends: what its parent allocates afterwards is the peak."""
+    output = tmp_path / "stat.json"
+    run([allocprof, "stat", "--live", "--json", "-o", output, "--inject", f"processes={processes}", "--",
+         target("last_threads"), 5], expect=0)
+    report = read_report(output)
+    assert report["processes_unfollowed"] == (5 if processes == 1 else 0)
+    assert report["complete"] is (processes > 1)
+    assert report["functions"]["malloc"]["calls"] == (1 if processes == 1 else 16)
+    assert report["peak_bytes"] == 100000
+
+
+def test_last_threads_that_end_at_a_time(run, allocprof, target, tmp_path):
+    """One of them ends the process: its blocks go once. Were they taken off twice, less than 0 bytes would be live
+    afterwards, and the peak too low."""
+    output = tmp_path / "stat.json"
+    run([allocprof, "stat", "--live", "--json", "-o", output, "--", target("last_threads"), 1000], expect=0)
+    report = read_report(output)
+    assert report["complete"] is True and report["processes"] == 1001
+    assert report["functions"]["malloc"]["calls"] == 3001
+    assert report["peak_bytes"] == 100000
