@@ -29,8 +29,15 @@ enum ap_function {
 	AP_XALLOCX,
 	AP_DALLOCX,
 	AP_SDALLOCX,
+	/* What the kernel is asked for, told by system calls; the order is that of their sites. */
+	AP_MMAP,
+	AP_MREMAP,
+	AP_BRK,
+	AP_MUNMAP,
 	AP_DEFINED, /* from here on those of sources that are defined at run time, each with all kinds */
 };
+
+#define AP_MAPPING_FUNCTIONS (AP_MUNMAP - AP_MMAP + 1)
 
 /* What the functions of a defined source do; function AP_DEFINED + source * AP_SOURCE_KINDS + kind. */
 enum ap_source_kind {
@@ -41,7 +48,7 @@ enum ap_source_kind {
 };
 
 /* Sources of a run at the most, so that a mask of all functions has 64 bits. */
-#define AP_MAX_SOURCES 15
+#define AP_MAX_SOURCES 13
 
 #define AP_FUNCTIONS (AP_DEFINED + AP_MAX_SOURCES * AP_SOURCE_KINDS)
 
@@ -54,10 +61,10 @@ enum ap_source_kind {
 /* Masks of those that give memory back, and of those that may also get some for it. */
 #define AP_FREEING                                                                                 \
 	(1ULL << AP_FREE | 1ULL << AP_DELETE | 1ULL << AP_FREE_SIZED | 1ULL << AP_DALLOCX |        \
-	 1ULL << AP_SDALLOCX | AP_EACH_SOURCE << AP_SOURCE_FREE)
+	 1ULL << AP_SDALLOCX | 1ULL << AP_MUNMAP | AP_EACH_SOURCE << AP_SOURCE_FREE)
 #define AP_REALLOCATING                                                                            \
 	(1ULL << AP_REALLOC | 1ULL << AP_REALLOCARRAY | 1ULL << AP_RALLOCX | 1ULL << AP_XALLOCX |  \
-	 AP_EACH_SOURCE << AP_SOURCE_REALLOC)
+	 1ULL << AP_MREMAP | 1ULL << AP_BRK | AP_EACH_SOURCE << AP_SOURCE_REALLOC)
 
 /* How the calls of a defined source and those of other functions beneath them count. */
 enum ap_nesting {
@@ -148,6 +155,7 @@ struct ap_config {
 	__u32 regions;		/* 1: calls are counted by the regions that they are in */
 	__u32 finds_unprobed;	/* 1: programs that hit no probe are looked at when they end */
 	__u32 outermost;	/* 1: there are sources with AP_NESTING_OUTERMOST */
+	__u32 stacks;		/* 1: calls are counted by stack */
 	/* Sampling by bytes (docs/sampling.md); made by sampling__configure(). */
 	__u32 sample;		    /* 1: only sampled calls are followed */
 	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */
@@ -298,6 +306,34 @@ struct ap_site {
 #define AP_BEHIND_COUNT	  2
 #define AP_BEHIND_POINTER 4
 
+/* Where a USDT probe's argument is. */
+enum ap_operand_kind {
+	AP_OPERAND_NONE, /* it has none */
+	AP_OPERAND_CONSTANT,
+	AP_OPERAND_REGISTER,
+	AP_OPERAND_MEMORY, /* at base + index << shift + value */
+};
+
+#define AP_NO_REGISTER 0xffff
+
+struct ap_operand {
+	__s64 value; /* the constant, or what is added to an address */
+	__u16 base,
+		index; /* registers, as offsets in the kernel's struct pt_regs, or AP_NO_REGISTER */
+	__u8 kind;     /* enum ap_operand_kind */
+	__u8 shift;    /* of the index */
+	__u8 bytes;    /* that the argument has: 1, 2, 4 or 8 */
+	__u8 is_signed;
+	__u8 is_second; /* 1: the register's second byte (ah) */
+	__u8 pad[7];	/* 0 */
+};
+
+/* What a USDT probe that is a site tells, by the index of that. */
+struct ap_usdt {
+	struct ap_operand size, count, pointer; /* pointer: the block that is given back */
+	struct ap_operand result; /* the block that is handed out, or none: it is not known */
+};
+
 /* Key of the set of return addresses that make a hit internal. */
 struct ap_internal_return {
 	__u64 vaddr; /* ELF virtual address behind a call instruction of the allocator's file */
@@ -314,6 +350,9 @@ struct ap_site_counts {
 	__u64 fresh_size_bytes; /* asked for by these */
 	__u64 released;		/* realloc(p, 0) among calls, p not NULL */
 	__u64 null;		/* free(NULL) among calls */
+	/* Of mappings, else 0: calls that the kernel refused, and what was given back to it. */
+	__u64 failed;
+	__u64 returned_bytes;
 };
 
 /* Why a call that was counted is not known to have got memory or not, or its block is not followed.
@@ -363,6 +402,9 @@ enum ap_stat {
 	AP_STAT_LIFETIMES_LOST, /* ended blocks whose epochs found no room */
 	AP_STAT_DROPPED, /* blocks that a realloc that failed kept, and for which there was no room again */
 	AP_STAT_HISTOGRAMS_LOST, /* blocks that found no room in a histogram */
+	AP_STAT_MAPPINGS_UNSURE, /* calls of munmap and mremap that count although the kernel did not tell in
+				  * time what was mapped there */
+	AP_STAT_OPERANDS_UNREAD, /* arguments of USDT probes that are in memory which could not be read */
 	AP_STAT_UNTRACKED,	 /* the first of AP_UNTRACKED_REASONS counters */
 	AP_STAT_REGION_GAP =
 		AP_STAT_UNTRACKED + AP_UNTRACKED_REASONS, /* the first of AP_REGION_GAPS */
@@ -632,6 +674,8 @@ struct ap_dump_record {
 	__u64 registers[AP_DUMP_REGISTERS];
 	__u32 n_bytes;
 	__u32 weight; /* calls that it stands for; 1 without sampling */
+	__u32 is_in_caller; /* 1: the registers are those behind the call, 0: in the function that was hit */
+	__u32 pad;	    /* 0 */
 };
 
 /* One call whose counter found no room in the map. */

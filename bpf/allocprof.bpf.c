@@ -182,7 +182,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 				   const struct hit *hit)
 {
 	struct ap_dump_record *record;
-	__u64 sp = hit->sp;
+	__u64 sp = hit->in_caller ? arch__caller_sp(hit->sp) : hit->sp;
 	__u32 wanted, n = 0;
 	char *bytes;
 
@@ -201,7 +201,11 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	/* Not before there is room: user space waits for no number that is never sent. */
 	if (key->function & AP_FUNCTION_DUMPED)
 		record->key.stack = key->stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
+	record->is_in_caller = hit->in_caller;
+	record->pad = 0;
 	arch__dump_registers(regs, record->registers);
+	if (hit->in_caller)
+		record->registers[AP_DUMP_REGISTERS - 1] = hit->return_address;
 	bytes = (char *)(record + 1);
 	/* Page by page: a read that crosses the stack's top fails as a whole. The last page may end
 	 * behind what was asked for. */
@@ -762,3 +766,7 @@ int live_free(struct pt_regs *ctx)
 		live__free_counting(ctx, process);
 	return 0;
 }
+
+/* What follows needs what is above. */
+#include "mappings.bpf.h"
+#include "usdt.bpf.h"

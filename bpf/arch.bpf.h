@@ -59,10 +59,54 @@ static __always_inline __u64 arch__arg6(const struct pt_regs *regs)
 	return regs->r9;
 }
 
+/* The system call that a thread makes which entered the kernel with @regs. */
+static __always_inline __u64 arch__syscall(const struct pt_regs *regs)
+{
+	return regs->orig_rax;
+}
+
+#define ARCH_SYS_MMAP	9
+#define ARCH_SYS_MUNMAP 11
+#define ARCH_SYS_BRK	12
+#define ARCH_SYS_MREMAP 25
+
+/* Whether these numbers are those of the system call that is under way: of 32-bit programs they are others. */
+static __always_inline bool arch__is_native_syscall(const struct task_struct *task)
+{
+	return !(task->thread_info.status & 2 /* TS_COMPAT */);
+}
+
+/* Arguments of a system call, which the kernel keeps in the registers that user space made it with. */
+static __always_inline __u64 arch__syscall_arg1(const struct pt_regs *regs)
+{
+	return regs->rdi;
+}
+
+static __always_inline __u64 arch__syscall_arg2(const struct pt_regs *regs)
+{
+	return regs->rsi;
+}
+
+static __always_inline __u64 arch__syscall_arg3(const struct pt_regs *regs)
+{
+	return regs->rdx;
+}
+
+static __always_inline __u64 arch__syscall_arg4(const struct pt_regs *regs)
+{
+	return regs->r10;
+}
+
 /* Where the return address is at a function's entry, whose SP is @sp. */
 static __always_inline __u64 arch__return_slot(__u64 sp)
 {
 	return sp;
+}
+
+/* SP at a function's entry whose caller's was @sp before the call. */
+static __always_inline __u64 arch__called_sp(__u64 sp)
+{
+	return sp - 8;
 }
 
 /* SP of the caller right after the function will have returned. */

@@ -66,9 +66,11 @@ struct hit {
 	__u8 internal : 1;
 	__u8 recorded : 1; /* calls of the site are recorded, not only needed to classify others */
 	__u8 aligned : 1; /* more than every malloc does, of the functions that take an alignment */
-	__u8 regions;	  /* set of regions that it is in, once that was asked for */
-	__u8 result;	  /* enum ap_result */
-	__u8 blocks;	  /* as in struct ap_site */
+	__u8 in_caller : 1; /* no function was entered: the thread stands in the code that asks, and the return
+			     * address is what would be that of a call there */
+	__u8 regions; /* set of regions that it is in, once that was asked for */
+	__u8 result;  /* enum ap_result */
+	__u8 blocks;  /* as in struct ap_site */
 };
 
 /* @count * @size, or 0 and *@overflows = 1. */

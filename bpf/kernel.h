@@ -86,7 +86,12 @@ struct thread_struct {
 	unsigned long fsbase; /* x86 */
 };
 
+struct thread_info {
+	unsigned int status; /* x86 */
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	struct thread_struct thread;
 	int pid;
 	int tgid;
@@ -102,6 +107,7 @@ struct task_struct {
 
 struct super_block {
 	unsigned int s_dev;
+	unsigned long s_magic;
 };
 
 struct timespec64 {
@@ -112,6 +118,8 @@ struct timespec64 {
 struct inode {
 	unsigned long i_ino;
 	struct super_block *i_sb;
+	unsigned int i_flags;
+	unsigned int i_nlink;
 	unsigned int i_generation;
 	struct timespec64 i_mtime;
 };
@@ -151,5 +159,9 @@ struct bpf_iter__task {
 
 #define VM_EXEC	   0x4
 #define PAGE_SHIFT 12
+#define PAGE_SIZE  (1UL << PAGE_SHIFT)
+
+/* Of inodes that only the kernel itself opens; linux/fs.h. */
+#define S_PRIVATE 512
 
 #endif

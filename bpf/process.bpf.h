@@ -23,7 +23,9 @@ struct process {
 	__u32 generation;
 	__u64 exec_pages;
 	__u32 closed; /* 1: what it calls is not counted now */
-	__u32 pad;
+	/* Calls of brk(2) under way, and where the heap ends; with mappings. */
+	__s32 brk_calls;
+	__u64 brk;
 	/* With live. */
 	__u32 space;	/* number of the address space */
 	__u32 owner;	/* tgid of the process whose space it shares (vfork), or 0 */

@@ -96,6 +96,8 @@ bool completeness__has_all_calls(const struct profile *profile)
 	       !profile__meta(profile, "unprobed_programs") &&
 	       !profile__meta(profile, "lacking_sources") &&
 	       !profile__meta(profile, "not_nested") &&
+	       !profile__meta(profile, "mappings_unsure") &&
+	       !profile__meta(profile, "operands_unread") &&
 	       !profile__meta(profile, "processes_unfollowed") &&
 	       !profile__meta(profile, "counters_unread") && profile__ledger_adds_up(profile);
 }
@@ -161,7 +163,9 @@ static bool report_sources(const struct profile *profile, const struct telling *
 {
 	const char *lines = profile__meta(profile, "lacking_sources");
 	const char *calls = profile__meta(profile, "not_nested");
-	bool lacks = lines || calls;
+	const char *mappings = profile__meta(profile, "mappings_unsure");
+	const char *operands = profile__meta(profile, "operands_unread");
+	bool lacks = lines || calls || mappings || operands;
 
 	while (lines && *lines) {
 		size_t len = strcspn(lines, "\n");
@@ -176,6 +180,16 @@ static bool report_sources(const struct profile *profile, const struct telling *
 		    "what was beneath %.32s calls of defined sources is counted, too; numbers may "
 		    "be too large",
 		    calls);
+	if (mappings)
+		say(telling,
+		    "%.32s calls of munmap and mremap are counted although it is not known whether "
+		    "what was mapped there was anonymous; numbers may be too large",
+		    mappings);
+	if (operands)
+		say(telling,
+		    "%.32s arguments of USDT probes could not be read and count as 0; numbers may be "
+		    "too small",
+		    operands);
 	return lacks;
 }
 

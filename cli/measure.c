@@ -280,6 +280,8 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		return parse_ignored(measure, arg, input->error);
 	case OPT_ALLOCATOR:
 		return sources__add_files(&measure->sources, arg, input->error) ? EINVAL : 0;
+	case OPT_USDT:
+		return sources__add_usdt(&measure->sources, arg, input->error) ? EINVAL : 0;
 	case OPT_PROBE:
 		return parse_probe(measure, arg, input->error);
 	case OPT_PROBE_IN:
@@ -310,6 +312,11 @@ error_t measure__check(struct measure *measure, const char *command, struct erro
 		error__set(error, -EINVAL,
 			   "-e and --live together; --live has to see every function to know what "
 			   "becomes of a block");
+	else if (measure->session.live && sources__has_mappings(&measure->sources))
+		error__set(
+			error, -EINVAL,
+			"--live and --allocator mmap together; mappings end in parts and several at "
+			"a time, so that none of them is a block to follow: leave one of both away");
 	else if (!define_probes(measure, error) &&
 		 (!measure->selected || !select_functions(measure, error)))
 		return window_options__check(&measure->session.window, error);
@@ -404,7 +411,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		allow_many_files(&surroundings->inheritance);
 	options.expected = measure->expected;
 	options.ignored = measure->ignored;
-	options.sources = measure->sources.n ? &measure->sources : NULL;
+	options.sources = sources__any(&measure->sources) ? &measure->sources : NULL;
 	err = session__open(&options, &session, error);
 	if (!err)
 		err = take_surroundings(surroundings, error);
@@ -542,6 +549,12 @@ void measure__report_gaps(const struct session *session, const struct session_re
 		message__print("not complete: %s processes could not be followed",
 			       number__count(results->processes_unfollowed).text);
 	report_unprobed(results);
+	if (results->operands_unread)
+		message__print("not exact: " OPERANDS_UNREAD,
+			       number__count(results->operands_unread).text);
+	if (results->mappings_unsure)
+		message__print("not exact: " MAPPINGS_UNSURE,
+			       number__count(results->mappings_unsure).text);
 	if (results->relabelled)
 		message__print(
 			"not exact: %s calls are counted under the function that they led to",

@@ -52,6 +52,7 @@ enum {
 	OPT_ALLOCATOR,
 	OPT_PROBE,
 	OPT_PROBE_IN,
+	OPT_USDT,
 };
 
 /* Rows of an argp table; each command takes those that it has. */
@@ -82,11 +83,15 @@ enum {
 #define MEASURE_OPTIONS_SOURCES                                                                    \
 	{ "allocator", OPT_ALLOCATOR, "LIST", 0,                                                   \
 	  "Count what these definitions of allocators and pools say, too, separated by commas: "   \
-	  "names, or files with a / in their path (allocprof-allocators(5))", 0 },                 \
+	  "names, or files with a / in their path (allocprof-allocators(5)); mmap: what is taken "  \
+	  "from the kernel", 0 },                                                                  \
 	{ "probe", OPT_PROBE, "FUNCTIONS", 0,                                                      \
 	  "Count these functions, too: 'alloc=pool_get(size=arg0), free=pool_put(ptr=arg0)'", 0 }, \
 	{ "probe-in", OPT_PROBE_IN, "FILE", 0,                                                     \
-	  "Look for the functions of --probe in FILE alone", 0 }
+	  "Look for the functions of --probe in FILE alone", 0 },                                   \
+	{ "usdt", OPT_USDT, "FILE:PROBES", 0,                                                      \
+	  "Count these USDT probes of FILE, too: "                                                 \
+	  "'app:alloc=otel_memory:alloc(size=arg0)->arg1, free=otel_memory:free(ptr=arg0)'", 0 }
 /* For the tests that make every kind of loss appear. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
@@ -142,6 +147,12 @@ void measure_surroundings__release(struct measure_surroundings *surroundings);
 	"no file of the target has a function of %s, such as %s: its calls are not counted (where " \
 	"a file is loaded later, name it with --expect)"
 #define NOT_NESTED "what was beneath %s calls of defined sources is counted, too"
+
+/* Of how many. */
+#define OPERANDS_UNREAD "%s arguments of USDT probes could not be read and count as 0"
+#define MAPPINGS_UNSURE                                                                              \
+	"%s calls of munmap and mremap count although the kernel did not tell in time whether what " \
+	"was mapped there was anonymous"
 
 /* Says on stderr what keeps the results from being complete, and which process goes on. */
 void measure__report_gaps(const struct session *session, const struct session_results *results);

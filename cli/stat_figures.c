@@ -59,6 +59,13 @@ static struct stat_totals add_up(const struct measure *measure,
 		if (!stat_totals__shows(measure, results, i))
 			continue;
 		totals.internal += counts->internal;
+		/* What allocators take is what they hand out: neither is to count twice. */
+		if (profile__function_maps(i)) {
+			totals.knows_mappings = true;
+			totals.mappings_failed += counts->failed;
+			totals.returned_bytes += counts->returned_bytes;
+			continue;
+		}
 		if (profile__function_frees(i)) {
 			totals.knows_frees = true;
 			totals.deallocations += counts->calls - counts->null;

@@ -12,7 +12,7 @@ struct measure;
 struct region;
 struct session_results;
 
-/* What the counts of single functions add up to; docs/semantics.md has the words. */
+/* What the counts of single functions add up to, those that map memory apart; docs/semantics.md has the words. */
 struct stat_totals {
 	__u64 allocations, reallocations, deallocations;
 	__u64 allocations_size_bytes, reallocations_size_bytes;
@@ -20,7 +20,10 @@ struct stat_totals {
 	__u64 bytes_allocated, bytes_deallocated;
 	__s64 bytes_reallocated;
 	__u64 internal;
-	bool knows_frees; /* free was among the functions asked for */
+	/* Calls that the kernel refused, and what was given back to it. */
+	__u64 mappings_failed, returned_bytes;
+	bool knows_mappings; /* these were asked for */
+	bool knows_frees;    /* free was among the functions asked for */
 };
 
 /* Whether function @i was asked for and probed. */

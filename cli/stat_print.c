@@ -224,6 +224,10 @@ json_object *stat_print__functions_object(const struct measure *measure,
 		if (!region)
 			add(entry, "internal", count_of(counts->internal));
 		add(entry, "bytes", count_of(counts->size_bytes));
+		if (profile__function_maps(i) && !region) {
+			add(entry, "failed", count_of(counts->failed));
+			add(entry, "returned_bytes", count_of(counts->returned_bytes));
+		}
 		if (region)
 			continue;
 		aliases = json_object_new_array();

@@ -94,6 +94,12 @@ static void print_completeness(const struct session *session, const struct sessi
 		stat_print__sentence(to, "not complete: %s processes could not be followed",
 				     number__count(results->processes_unfollowed).text);
 	print_unprobed(results, to);
+	if (results->operands_unread)
+		stat_print__sentence(to, "not exact: " OPERANDS_UNREAD,
+				     number__count(results->operands_unread).text);
+	if (results->mappings_unsure)
+		stat_print__sentence(to, "not exact: " MAPPINGS_UNSURE,
+				     number__count(results->mappings_unsure).text);
 	if (results->relabelled)
 		stat_print__sentence(
 			to, "not exact: %s calls are counted under the function that they led to",
@@ -174,6 +180,12 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	stat_print__totals(&totals, results->has_live, to);
 	if (results->has_live)
 		print_live(&results->live, to);
+	if (totals.knows_mappings) {
+		stat_print__count(to, totals.returned_bytes, "bytes given back to the kernel",
+				  "by munmap, mremap and brk");
+		stat_print__count(to, totals.mappings_failed, "mappings refused",
+				  totals.mappings_failed ? "they are among the calls" : "");
+	}
 	stat_print__count(to, results->processes, results->processes == 1 ? "process" : "processes",
 			  "");
 	print_completeness(session, results, to);
@@ -383,6 +395,8 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add(root, "not_nested", count_of(results->not_nested));
 	add(root, "lost", json_lost(results));
 	add(root, "processes_left", count_of(results->processes_left));
+	add(root, "mappings_unsure", count_of(results->mappings_unsure));
+	add(root, "operands_unread", count_of(results->operands_unread));
 	add(root, "mappings_lost", count_of(results->mappings_lost));
 	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
 	add(root, "counters_unread", count_of(results->counters_unread));

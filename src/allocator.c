@@ -218,6 +218,7 @@ void allocator__free(struct allocator *allocator)
 		for (size_t j = 0; j < allocator->sites[i].n_aliases; j++)
 			free(allocator->sites[i].aliases[j]);
 		free(allocator->sites[i].aliases);
+		free(allocator->sites[i].usdt);
 	}
 	for (int i = 0; i < AP_FUNCTIONS; i++)
 		free(allocator->names[i].list);

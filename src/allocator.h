@@ -14,6 +14,7 @@
 #include "error.h"
 
 struct interface_function;
+struct usdt_place;
 struct source;
 
 /* Farther from the entry no site is looked for, in bytes. */
@@ -53,6 +54,7 @@ struct site {
 	char reason[192];     /* why @emulated is false, a clause for people; "" where it is true */
 	__u64 tail_calls;     /* mask of the functions that this one ends in a jump to */
 	const struct interface_function *interface; /* what its arguments are */
+	struct usdt_place *usdt;		    /* of a USDT probe, else NULL */
 	bool is_own;	/* not called to get or give back memory, but it calls what is */
 	bool throws;	/* it may be left by an exception */
 	bool may_jump;	/* it may end in a jump to another site, */

@@ -139,6 +139,15 @@ static int insert(sqlite3 *db, sqlite3_stmt *statement, const char *columns, ...
 	return 0;
 }
 
+/* Whether there are functions that readers of the version before do not know. */
+static bool needs_sources(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_counts; i++)
+		if (profile__function_maps(profile->counts[i].function))
+			return true;
+	return profile->sources.n;
+}
+
 static int write_meta(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
@@ -146,7 +155,8 @@ static int write_meta(sqlite3 *db, const struct profile *profile)
 	int err = prepare(db, "INSERT INTO meta VALUES(?, ?)", &statement);
 
 	snprintf(version, sizeof(version), "%d",
-		 profile->sources.n ? DATA_FILE_SCHEMA_VERSION : DATA_FILE_SCHEMA_WITHOUT_SOURCES);
+		 needs_sources(profile) ? DATA_FILE_SCHEMA_VERSION
+					: DATA_FILE_SCHEMA_WITHOUT_SOURCES);
 	if (!err)
 		err = insert(db, statement, "tt", "schema_version", version);
 	for (size_t i = 0; i < profile->n_meta && !err; i++) {

@@ -190,7 +190,8 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 		.n_bytes = dump->n_bytes,
 	};
 	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = &stack };
-	bool is_call = false; /* the innermost frame is the allocator's, where it was hit */
+	/* Else the innermost frame is the allocator's, where it was hit. */
+	bool is_call = dump->is_in_caller;
 	size_t n = 0;
 	int err;
 
@@ -198,6 +199,8 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 	if (err)
 		return err;
 	memcpy(machine.registers, dump->registers, sizeof(machine.registers));
+	if (is_call && max_frames)
+		frames[n++] = (struct ap_frame){ .offset = machine.registers[DWARF_RIP] };
 	for (;;) {
 		_cleanup_(free_ptr) Dwarf_Frame *frame =
 			find_rules(unwinder, machine.registers[DWARF_RIP] - is_call);

@@ -36,6 +36,7 @@ struct interface_function {
 	enum interface_kind kind;
 	/* Numbers of arguments, from 1; 0: it has none. Size times count is what is asked for. */
 	__u8 size, count, pointer;
+	__u8 block;    /* of a USDT probe, which returns nothing: the block that it hands out */
 	__u8 behind;   /* AP_BEHIND_ */
 	__u8 result;   /* enum ap_result */
 	bool prefixed; /* with the prefixes of all families, too */

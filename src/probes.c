@@ -27,6 +27,7 @@
 #include "sources.h"
 #include "translator.h"
 #include "unprobed.h"
+#include "usdt_source.h"
 
 #define GO_HAS_NO_MALLOC                                                                             \
 	"which has no malloc: Go's runtime allocates memory itself, and Go's package runtime/pprof " \
@@ -129,6 +130,14 @@ static bool is_live(const struct probes *probes)
 	return probes->options.free_program;
 }
 
+/* A block that a USDT probe does not tell of cannot be followed. */
+static __u8 blocks_of(const struct allocator *allocator, const struct site *site)
+{
+	if (site->usdt && !(AP_FREEING >> site->function & 1) && !site->interface->block)
+		return AP_NO_BLOCKS;
+	return allocator->source ? allocator->source->blocks : 0;
+}
+
 /* Tells the programs of the sites. */
 static int describe_sites(struct probes *probes, const struct allocator *allocator,
 			  __u32 allocator_index)
@@ -167,10 +176,13 @@ static int describe_sites(struct probes *probes, const struct allocator *allocat
 			.own = site->is_own,
 			.behind = site->interface->behind,
 			.nesting = allocator->source ? allocator->source->nesting : 0,
-			.blocks = allocator->source ? allocator->source->blocks : 0,
+			.blocks = blocks_of(allocator, site),
 		};
 
 		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
+			return -errno;
+		if (site->usdt && bpf_map_update_elem(probes->options.usdt_sites_fd, &index,
+						      &site->usdt->arguments, BPF_ANY))
 			return -errno;
 	}
 	for (size_t i = 0; i < allocator->n_unknown; i++) {
@@ -344,6 +356,48 @@ static int attach_nest(struct probes *probes, struct probed_allocator *entry, in
 				 options->nest_return_instruction_program, error);
 }
 
+/* Whether they count or not is decided by the program: a semaphore may be shared. */
+static int attach_usdt(struct probes *probes, struct probed_allocator *entry, int fd,
+		       struct error *error)
+{
+	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL, *semaphores = NULL;
+	const struct allocator *allocator = entry->allocator;
+	const struct probes_options *options = &probes->options;
+	struct attachment_request request = {
+		.program = options->usdt_program,
+		.multi = options->multi,
+		.fd = fd,
+		.path = entry->path,
+		.pid = options->pid,
+		.n = allocator->n_sites,
+	};
+
+	offsets = calloc(allocator->n_sites, sizeof(*offsets));
+	cookies = calloc(allocator->n_sites, sizeof(*cookies));
+	semaphores = calloc(allocator->n_sites, sizeof(*semaphores));
+	if (!offsets || !cookies || !semaphores)
+		return -ENOMEM;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		offsets[i] = allocator->sites[i].probe_offset;
+		cookies[i] = entry->first_site + i;
+		semaphores[i] = allocator->sites[i].usdt->semaphore_offset;
+	}
+	request.offsets = offsets;
+	request.cookies = cookies;
+	request.semaphores = semaphores;
+	return attachment__new(&request, &entry->attachments[PROBE_ENTRIES], error);
+}
+
+static int attach_sites(struct probes *probes, struct probed_allocator *entry, int fd,
+			struct error *error)
+{
+	if (entry->source && entry->source->is_usdt)
+		return attach_usdt(probes, entry, fd, error);
+	if (is_live(probes))
+		return attach_live(probes, entry, fd, error);
+	return attach_role(probes, entry, fd, PROBE_ENTRIES, probes->options.program, error);
+}
+
 static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		  struct error *error)
 {
@@ -365,9 +419,7 @@ static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
 	if (!err)
 		err = attach_nest(probes, entry, fd, error);
 	if (!err)
-		err = is_live(probes) ? attach_live(probes, entry, fd, error)
-				      : attach_role(probes, entry, fd, PROBE_ENTRIES,
-						    probes->options.program, error);
+		err = attach_sites(probes, entry, fd, error);
 	if (!err) {
 		probes->n_sites += n_sites;
 		return 0;
@@ -388,6 +440,16 @@ static const struct probed_allocator *find_file(const struct probes *probes, con
 		    probes->list[i].source == source)
 			return &probes->list[i];
 	return NULL;
+}
+
+/* Allocators that are files. */
+static size_t n_files(const struct probes *probes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < probes->n_list; i++)
+		n += probes->list[i].inode != 0;
+	return n;
 }
 
 /* A file whose allocator is not probed, and why; false without memory. */
@@ -484,7 +546,9 @@ static void add_source(struct probes *probes, int fd, const char *path, const st
 
 	if (find_file(probes, st, source))
 		return;
-	err = allocator__read_source(fd, path, source, SITE_BEST, &allocator, &error);
+	err = source->is_usdt
+		      ? usdt_source__read(fd, path, source, &allocator, &error)
+		      : allocator__read_source(fd, path, source, SITE_BEST, &allocator, &error);
 	if (!err)
 		add_allocator(probes, fd, path, st, allocator, &error);
 	if (!err || err == -ENOENT || err == -ENOEXEC)
@@ -542,6 +606,39 @@ static int add_file(struct probes *probes, int fd, const char *path, struct erro
 	allocator__ignore(allocator, probes->options.ignored);
 	forget_defined(probes, allocator);
 	return add_allocator(probes, fd, path, &st, allocator, error);
+}
+
+int probes__add_source(struct probes *probes, struct allocator *allocator, __u32 *first_site)
+{
+	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+	struct probed_allocator *entry;
+	int err = -ENOMEM;
+
+	if (list)
+		probes->list = list;
+	if (!list || probes->n_sites + allocator->n_sites > AP_MAX_SITES)
+		goto fail;
+	entry = &list[probes->n_list];
+	*entry = (struct probed_allocator){
+		.path = strdup(allocator->path),
+		.build_id = strdup(allocator->build_id),
+		.allocator = allocator,
+		.first_site = probes->n_sites,
+	};
+	if (entry->path && entry->build_id)
+		err = describe_sites(probes, allocator, probes->n_list);
+	if (err) {
+		free(entry->path);
+		free(entry->build_id);
+		goto fail;
+	}
+	*first_site = entry->first_site;
+	probes->n_sites += allocator->n_sites;
+	probes->n_list++;
+	return 0;
+fail:
+	allocator__free(allocator);
+	return err;
 }
 
 /* A static program whose allocator, if it has one, has no name: nothing in it can be probed. */
@@ -739,9 +836,9 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 		if (is_failure(err))
 			return err;
 	}
-	if (is_static && !probes->n_list && is_go)
+	if (is_static && !n_files(probes) && is_go)
 		return error__set(error, -ENOTSUP, "%s is a Go program, " GO_HAS_NO_MALLOC, path);
-	if (is_static && !probes->n_list)
+	if (is_static && !n_files(probes))
 		return error__set(error, -ENOTSUP,
 				  "%s is a static executable without a malloc that can be found by "
 				  "name; link it dynamically, or leave its symbols in (no strip)",
@@ -762,6 +859,32 @@ int probes__add_expected(struct probes *probes, const char *name, struct error *
 		return is_failure(err) ? err : 0;
 	}
 	return err == -ENOTSUP ? 0 : err;
+}
+
+int probes__add_named_files(struct probes *probes, struct error *error)
+{
+	const struct sources *sources = probes->options.sources;
+
+	for (size_t i = 0; sources && i < sources->n; i++)
+		for (size_t j = 0; j < sources->list[i].n_modules; j++) {
+			const char *path = sources->list[i].modules[j];
+			int err;
+
+			if (!strchr(path, '/'))
+				continue;
+			err = add_path(probes, path, error);
+			if (err == -ENOENT || err == -EACCES) {
+				if (access(path, R_OK))
+					return error__set(error, err,
+							  "cannot open %s, where %s is looked for: "
+							  "%s",
+							  path, sources->list[i].name,
+							  strerror(errno));
+			}
+			if (is_failure(err) && err != -ENOEXEC)
+				return err;
+		}
+	return 0;
 }
 
 int probes__add_library(struct probes *probes, const char *path, struct error *error)

@@ -61,6 +61,8 @@ struct probes_options {
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
 	/* What goes to the returns of sources with AP_NESTING_OUTERMOST. */
 	struct bpf_program *nest_return_program, *nest_return_instruction_program;
+	struct bpf_program *usdt_program;    /* what goes to USDT probes of sources */
+	int usdt_sites_fd;		     /* map of its */
 	struct bpf_program *unknown_program; /* what goes to functions that are not known */
 	const char *const
 		*ignored; /* patterns of names that are not asked about, NULL-terminated, or NULL */
@@ -95,9 +97,18 @@ void probes__detach(struct probes *probes);
  */
 int probes__add_command(struct probes *probes, char *const argv[], struct error *error);
 
+/*
+ * Lists what is no file but counts by sites as an allocator does; takes @allocator, also where it fails. Its own
+ * programs look for what happens; *@first_site is the first of its sites there.
+ */
+int probes__add_source(struct probes *probes, struct allocator *allocator, __u32 *first_site);
+
 /* The same for a program that the command will start, or a library that it will load: what has no
  * allocator is as good. */
 int probes__add_expected(struct probes *probes, const char *name, struct error *error);
+
+/* Probes what sources have in the files that they name by path. -ENOENT, -EACCES, …: there is none. */
+int probes__add_named_files(struct probes *probes, struct error *error);
 
 /* Probes the allocator in the file at @path. -ENOTSUP: it is none. */
 int probes__add_library(struct probes *probes, const char *path, struct error *error);

@@ -345,6 +345,8 @@ const char *profile__function_name(enum ap_function function);
 /* Whether it gives memory back and gets none. */
 bool profile__function_frees(enum ap_function function);
 bool profile__function_reallocates(enum ap_function function);
+/* Whether it takes memory from the kernel or gives it back, by a system call. */
+bool profile__function_maps(enum ap_function function);
 const char *profile__lost_name(enum ap_lost reason);
 const char *profile__untracked_name(enum ap_untracked reason);
 const char *profile__stack_end_name(enum ap_stack_end end);

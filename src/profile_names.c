@@ -25,6 +25,10 @@ static const char *const function_names[AP_DEFINED] = {
 	[AP_XALLOCX] = "xallocx",
 	[AP_DALLOCX] = "dallocx",
 	[AP_SDALLOCX] = "sdallocx",
+	[AP_MMAP] = "mmap",
+	[AP_MREMAP] = "mremap",
+	[AP_BRK] = "brk",
+	[AP_MUNMAP] = "munmap",
 };
 
 const char *profile__function_name(enum ap_function function)
@@ -40,6 +44,11 @@ bool profile__function_frees(enum ap_function function)
 bool profile__function_reallocates(enum ap_function function)
 {
 	return AP_REALLOCATING >> function & 1;
+}
+
+bool profile__function_maps(enum ap_function function)
+{
+	return function >= AP_MMAP && function <= AP_MUNMAP;
 }
 
 const char *profile__lost_name(enum ap_lost reason)

@@ -161,6 +161,8 @@ static enum rule rule_of(const char *key)
 		{ "unknown_functions", RULE_LINES },
 		{ "lacking_sources", RULE_LINES },
 		{ "not_nested", RULE_SUM },
+		{ "mappings_unsure", RULE_SUM },
+		{ "operands_unread", RULE_SUM },
 		{ "no_unwind_table", RULE_LINES },
 		{ "python_arenas", RULE_LINES },
 		{ "processes_unfollowed", RULE_SUM },

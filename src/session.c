@@ -22,6 +22,7 @@
 #include "cpython.h"
 #include "elf_file.h"
 #include "error.h"
+#include "mappings.h"
 #include "probes.h"
 #include "profile.h"
 #include "regions.h"
@@ -440,7 +441,23 @@ static int load_entry(void *context, struct bpf_program **program, struct error 
 	return session__load_entry(context, program, error);
 }
 
-static int new_probes(struct session *session, pid_t pid)
+/* The programs of mappings, whose sites are told of like an allocator's. */
+static int open_mappings(struct session *session, struct error *error)
+{
+	struct allocprof_bpf *skeleton = session->skeleton;
+	struct allocator *allocator;
+	int err;
+
+	if (!sources__has_mappings(session->options.sources))
+		return 0;
+	allocator = mappings__allocator();
+	err = allocator ? probes__add_source(session->probes, allocator,
+					     &skeleton->bss->mappings_first_site)
+			: -ENOMEM;
+	return err ? err : mappings__attach(skeleton, error);
+}
+
+static int new_probes(struct session *session, pid_t pid, struct error *error)
 {
 	struct probes_options options = {
 		.program = session__entry_program(session),
@@ -449,6 +466,8 @@ static int new_probes(struct session *session, pid_t pid)
 		.sites_fd = bpf_map__fd(session->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(session->skeleton->maps.internal_returns),
 		.functions = session->options.functions,
+		.usdt_program = session__usdt_program(session),
+		.usdt_sites_fd = bpf_map__fd(session->skeleton->maps.usdt_sites),
 		.unknown_program = session->skeleton->progs.unknown_call,
 		.ignored = session->options.ignored,
 		.sources = session->options.sources,
@@ -464,6 +483,7 @@ static int new_probes(struct session *session, pid_t pid)
 		.finds_unprobed = session__finds_unprobed(session),
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;
+	int err;
 
 	if (session->live) {
 		options.return_instruction_program = skeleton->progs.live_return_instruction;
@@ -477,7 +497,8 @@ static int new_probes(struct session *session, pid_t pid)
 		}
 	}
 
-	return probes__new(&options, &session->probes);
+	err = probes__new(&options, &session->probes);
+	return err ? err : open_mappings(session, error);
 }
 
 static int add_expected(struct session *session, struct error *error)
@@ -508,11 +529,13 @@ int session__launch(struct session *session, char *const argv[],
 	if (!err)
 		err = open_command_gate(session, argv[0], pid, error);
 	if (!err)
-		err = new_probes(session, pid);
+		err = new_probes(session, pid, error);
 	if (!err)
 		err = probes__add_command(session->probes, argv, error);
 	if (!err)
 		err = add_expected(session, error);
+	if (!err)
+		err = probes__add_named_files(session->probes, error);
 	if (!err && session->gate)
 		err = gate__check(session->gate, error);
 	if (err)
@@ -538,12 +561,14 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	if (!err)
 		err = open_gate(session, program, root, pid, error);
 	if (!err)
-		err = new_probes(session, pid);
+		err = new_probes(session, pid, error);
 	/* The maps first: what is mapped after the scan comes as an event. */
 	if (!err)
 		collector__scan_process(session->collector, pid);
 	if (!err)
 		err = seed(session, pid, false, error);
+	if (!err)
+		err = probes__add_named_files(session->probes, error);
 	if (!err)
 		err = probes__add_process(session->probes, pid, error);
 	if (!err)
@@ -771,6 +796,7 @@ int session__finish(struct session *session, struct error *error)
 	session__look_for_unprobed(session);
 	session->processes_left = session__count_followed(session);
 	probes__detach(session->probes);
+	mappings__detach(session->skeleton);
 	gate__detach(session->gate);
 	regions__detach(session->regions);
 	collector__finish_tables(session->collector);
@@ -814,6 +840,19 @@ static __u64 recursion_misses(const struct session *session, const struct bpf_pr
 	return counters__recursion_misses(session->counters, program);
 }
 
+/* Of those that are not at functions. */
+static __u64 source_recursion_misses(const struct session *session)
+{
+	const struct sources *sources = session->options.sources;
+	__u64 misses = 0;
+
+	if (sources__has_mappings(sources))
+		misses += mappings__recursion_misses(session->skeleton, session->counters);
+	if (sources__any_usdt(sources))
+		misses += recursion_misses(session, session__usdt_program(session));
+	return misses;
+}
+
 /* Of all programs at the probes. */
 __u64 session__recursion_misses(const struct session *session)
 {
@@ -822,8 +861,10 @@ __u64 session__recursion_misses(const struct session *session)
 	if (session->is_snapshot)
 		return session->at_cut.recursion;
 	if (!session->live)
-		return recursion_misses(session, session__entry_program(session));
-	return recursion_misses(session, session__entry_program(session)) +
+		return recursion_misses(session, session__entry_program(session)) +
+		       source_recursion_misses(session);
+	return source_recursion_misses(session) +
+	       recursion_misses(session, session__entry_program(session)) +
 	       recursion_misses(session, skeleton->progs.live_return_instruction) +
 	       recursion_misses(session, skeleton->progs.live_free) +
 	       recursion_misses(session, skeleton->progs.live_free_described) +
@@ -866,6 +907,8 @@ static void sum_site(const struct session *session, __u32 site, struct ap_site_c
 	sum->fresh_size_bytes += counts.fresh_size_bytes;
 	sum->released += counts.released;
 	sum->null += counts.null;
+	sum->failed += counts.failed;
+	sum->returned_bytes += counts.returned_bytes;
 }
 
 const struct probed_allocator *session__allocators(const struct session *session, size_t *n)
@@ -1093,6 +1136,8 @@ void session__results(const struct session *session, struct session_results *res
 	results->not_nested = stat_sum(session, AP_STAT_NOT_NESTED);
 	results->mappings_lost =
 		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
+	results->mappings_unsure = stat_sum(session, AP_STAT_MAPPINGS_UNSURE);
+	results->operands_unread = stat_sum(session, AP_STAT_OPERANDS_UNREAD);
 	results->processes_left = session->processes_left;
 	results->waits = skeleton->bss->waits.count;
 	results->waits_ns = skeleton->bss->waits.total_ns;
@@ -1101,7 +1146,8 @@ void session__results(const struct session *session, struct session_results *res
 	results->counters_unread =
 		session->unread_at_end + session->counters->unread - unread_before;
 	if (results->lost_total || results->processes_unfollowed || results->mappings_lost ||
-	    results->counters_unread || results->processes_unprobed || results->not_nested)
+	    results->counters_unread || results->processes_unprobed || results->not_nested ||
+	    results->mappings_unsure || results->operands_unread)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->is_attached = !target->launched;

@@ -138,6 +138,9 @@ struct session_results {
 	size_t n_unprobed;
 	__u64 not_nested; /* calls of sources: what is beneath them was counted, and should not */
 	__u64 relabelled; /* calls counted under the function they tail-called */
+	/* Calls of munmap and mremap that count although the kernel did not tell in time what was mapped there. */
+	__u64 mappings_unsure;
+	__u64 operands_unread; /* arguments of USDT probes that counted as 0, as they could not be read */
 	__u64 mappings_lost; /* that the kernel had no room to tell of: an allocator may have been missed */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	/* Hits that were held up until user space had made what they needed, and how long all together. */

@@ -82,6 +82,8 @@ __u32 session_options__max_records(const struct session_options *options);
 int session__load_programs(struct session *session, struct error *error);
 /* What goes to the entries of allocating functions; with sessions it may not be loaded. */
 struct bpf_program *session__entry_program(const struct session *session);
+/* What goes to USDT probes of sources. */
+struct bpf_program *session__usdt_program(const struct session *session);
 /* With sessions: the program for the entries of allocators whose returns must not be probed. There is
  * rarely one, and the kernel takes 0.2 s to verify it, so it is loaded when the first is found. */
 int session__load_entry(struct session *session, struct bpf_program **program, struct error *error);

@@ -307,6 +307,10 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_lacking(session, profile);
 	if (!err && results.not_nested)
 		err = set_number(profile, "not_nested", results.not_nested);
+	if (!err && results.mappings_unsure)
+		err = set_number(profile, "mappings_unsure", results.mappings_unsure);
+	if (!err && results.operands_unread)
+		err = set_number(profile, "operands_unread", results.operands_unread);
 	if (!err)
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)

@@ -10,6 +10,7 @@
 #include "allocprof.skel.h"
 #include "cleanup.h"
 #include "error.h"
+#include "mappings.h"
 #include "sampling.h"
 #include "sources.h"
 #include "uprobe_multi.h"
@@ -82,6 +83,15 @@ bool session_options__have_functions(const struct session_options *options)
 	return window->within || window->start_on || window->stop_on;
 }
 
+struct bpf_program *session__usdt_program(const struct session *session)
+{
+	const struct allocprof_bpf *skeleton = session->skeleton;
+
+	if (session->options.live)
+		return skeleton->progs.usdt_live;
+	return session->options.stacks ? skeleton->progs.usdt_record : skeleton->progs.usdt_count;
+}
+
 static void choose_programs(struct session *session)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -99,6 +109,12 @@ static void choose_programs(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
 	bpf_program__set_autoload(skeleton->progs.source_return, is_outermost);
 	bpf_program__set_autoload(skeleton->progs.source_return_instruction, is_outermost);
+	bpf_program__set_autoload(skeleton->progs.usdt_count, false);
+	bpf_program__set_autoload(skeleton->progs.usdt_record, false);
+	bpf_program__set_autoload(skeleton->progs.usdt_live, false);
+	bpf_program__set_autoload(session__usdt_program(session),
+				  sources__any_usdt(options->sources));
+	mappings__choose(skeleton, sources__has_mappings(options->sources), options->stacks);
 	bpf_program__set_autoload(skeleton->progs.live_entry, live && !session->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
 	bpf_program__set_autoload(skeleton->progs.live_free, live);
@@ -119,6 +135,9 @@ static void configure(struct session *session, int n_cpus)
 	set_size(skeleton->maps.jumps, limits->tail_calls, true);
 	set_size(skeleton->maps.nests, limits->tail_calls,
 		 sources__any_outermost(options->sources));
+	set_size(skeleton->maps.usdt_sites, 0, sources__any_usdt(options->sources));
+	set_size(skeleton->maps.unmappings, limits->threads,
+		 sources__has_mappings(options->sources));
 	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.records,
@@ -167,6 +186,7 @@ static void configure(struct session *session, int n_cpus)
 		.regions = options->regions,
 		.finds_unprobed = session__finds_unprobed(session),
 		.outermost = sources__any_outermost(options->sources),
+		.stacks = options->stacks,
 	};
 	/* With one processor, user space could not run while the hit that waits for it spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
@@ -200,6 +220,9 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 		skeleton->progs.live_free,
 		skeleton->progs.live_free_described,
 		skeleton->progs.unknown_call,
+		skeleton->progs.usdt_count,
+		skeleton->progs.usdt_record,
+		skeleton->progs.usdt_live,
 		skeleton->progs.source_return,
 		skeleton->progs.source_return_instruction,
 		skeleton->progs.gate_event,

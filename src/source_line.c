@@ -8,8 +8,9 @@
 #include "error.h"
 #include "sources.h"
 
-/* Arguments that are in registers: arg0 to arg5. */
-#define MAX_ARGUMENT 5
+/* Arguments that are in registers, arg0 to arg5; and those that a USDT probe may have. */
+#define MAX_ARGUMENT	  5
+#define MAX_USDT_ARGUMENT 11
 /* As many of a source at the most, and patterns of files. */
 #define MAX_FUNCTIONS 64
 #define MAX_MODULES   32
@@ -23,6 +24,7 @@ struct cursor {
 	const char *at;
 	const char *where;
 	struct error *error;
+	bool is_usdt; /* it is about a USDT probe */
 };
 
 static void cursor__skip(struct cursor *cursor)
@@ -62,12 +64,37 @@ struct place {
 	bool is_behind;
 };
 
+/* "arg0" */
+static bool read_argument(const struct cursor *cursor, const char *word, size_t len,
+			  struct place *place)
+{
+	unsigned int most = cursor->is_usdt ? MAX_USDT_ARGUMENT : MAX_ARGUMENT, number = 0;
+
+	if (len < 4 || len > 5 || strncmp(word, "arg", 3) != 0)
+		return false;
+	for (size_t i = 3; i < len; i++) {
+		if (word[i] < '0' || word[i] > '9')
+			return false;
+		number = number * 10 + word[i] - '0';
+	}
+	if (number > most)
+		return false;
+	place->argument = number + 1;
+	return true;
+}
+
 static int parse_place(struct cursor *cursor, struct place *place)
 {
 	bool is_behind = cursor__take(cursor, "*");
 	const char *word;
 	size_t len = cursor__take_word(cursor, &word);
 
+	if (cursor->is_usdt && (is_behind || word__is(word, len, "ret")))
+		return error__set(cursor->error, -EINVAL,
+				  "%s: '%s%.*s' is nothing that a USDT probe tells; its arguments "
+				  "are arg0 (the first) to arg%d",
+				  cursor->where, is_behind ? "*" : "", (int)len, word,
+				  MAX_USDT_ARGUMENT);
 	if (word__is(word, len, "ret") || word__is(word, len, "retval")) {
 		if (is_behind)
 			return error__set(cursor->error, -EINVAL,
@@ -75,16 +102,14 @@ static int parse_place(struct cursor *cursor, struct place *place)
 		*place = (struct place){ 0 };
 		return 0;
 	}
-	if (len == 4 && !strncmp(word, "arg", 3) && word[3] >= '0' &&
-	    word[3] <= '0' + MAX_ARGUMENT) {
-		*place = (struct place){ .argument = word[3] - '0' + 1, .is_behind = is_behind };
+	place->is_behind = is_behind;
+	if (read_argument(cursor, word, len, place))
 		return 0;
-	}
 	return error__set(cursor->error, -EINVAL,
 			  "%s: '%.*s' is no place of a value; arguments are arg0 (the first) to "
 			  "arg%d, or *arg0 for what it points to, and ret is what is returned",
 			  cursor->where, (int)(len ? len : strcspn(word, ",)")), word,
-			  MAX_ARGUMENT);
+			  cursor->is_usdt ? MAX_USDT_ARGUMENT : MAX_ARGUMENT);
 }
 
 static int parse_argument(struct cursor *cursor, struct place *place)
@@ -179,6 +204,10 @@ static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a function that frees returns no block; leave -> away",
 				  cursor->where);
+	if (cursor->is_usdt) {
+		interface->block = place.argument;
+		return 0;
+	}
 	if (!place.argument)
 		return 0;
 	if (kind != AP_SOURCE_ALLOC || !place.is_behind || interface->pointer)
@@ -202,6 +231,11 @@ static int check_function(struct cursor *cursor, enum ap_source_kind kind,
 		return error__set(cursor->error, -EINVAL,
 				  "%s: what is freed is known by its ptr; leave its size away",
 				  cursor->where);
+	if (kind == AP_SOURCE_REALLOC && cursor->is_usdt && !interface->block)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: realloc of a USDT probe needs the new block: ->arg2, for "
+				  "example",
+				  cursor->where);
 	if (kind == AP_SOURCE_ALLOC && interface->pointer && !interface->result)
 		return error__set(cursor->error, -EINVAL,
 				  "%s: a function that is given a block and returns one is no "
@@ -213,6 +247,31 @@ static int check_function(struct cursor *cursor, enum ap_source_kind kind,
 	return 0;
 }
 
+/* "pool_get", or of a USDT probe "pool:get". Its length. */
+static size_t take_name(struct cursor *cursor, const char **name)
+{
+	const char *probe;
+	size_t len = cursor__take_word(cursor, name);
+
+	if (!len || *cursor->at != ':')
+		return len;
+	cursor->at++;
+	cursor->is_usdt = true;
+	return cursor__take_word(cursor, &probe) ? (size_t)(cursor->at - *name) : 0;
+}
+
+/* Functions and USDT probes are found in different ways: a source has either. */
+static int check_kind(const struct source *source, const struct cursor *cursor)
+{
+	if (!source->n_functions || source->is_usdt == cursor->is_usdt)
+		return 0;
+	return error__set(
+		cursor->error, -EINVAL,
+		"%s: source '%s' has functions and USDT probes (provider:name); define two "
+		"sources",
+		cursor->where, source->name);
+}
+
 /* "pool_get(size=arg0) -> ret" */
 static int parse_function(struct source *source, enum ap_source_kind kind, struct cursor *cursor)
 {
@@ -220,7 +279,7 @@ static int parse_function(struct source *source, enum ap_source_kind kind, struc
 	struct source_function *grown;
 	enum interface_family family;
 	const char *name;
-	size_t len = cursor__take_word(cursor, &name);
+	size_t len = take_name(cursor, &name);
 	char *copy;
 	int err = 0;
 
@@ -229,6 +288,9 @@ static int parse_function(struct source *source, enum ap_source_kind kind, struc
 				  "%s: '%s' is no function; it has to be such as "
 				  "pool_get(size=arg0)",
 				  cursor->where, name);
+	err = check_kind(source, cursor);
+	if (err)
+		return err;
 	if (!cursor__take(cursor, ")")) {
 		do
 			err = parse_role(cursor, &interface);
@@ -262,6 +324,7 @@ static int parse_function(struct source *source, enum ap_source_kind kind, struc
 		return err;
 	}
 	source->functions = grown;
+	source->is_usdt = cursor->is_usdt;
 	interface.name = copy;
 	grown[source->n_functions++] = (struct source_function){ copy, interface };
 	return 0;

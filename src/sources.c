@@ -51,7 +51,7 @@ static int begin_source(struct sources *sources, const char *name, const char *w
 	*source = (struct source){
 		.text = strdup(name),
 		.index = index,
-		.nesting = AP_NESTING_OUTERMOST,
+		.nesting = AP_NESTING_NONE, /* not told yet */
 		.blocks = index + 1,
 	};
 	if (!source->text)
@@ -61,13 +61,21 @@ static int begin_source(struct sources *sources, const char *name, const char *w
 	return 0;
 }
 
-static int end_source(const struct source *source, const char *where, struct error *error)
+static int end_source(struct source *source, const char *where, struct error *error)
 {
 	if (!source->n_functions)
 		return error__set(error, -EINVAL,
 				  "%s: source '%s' has no function; it needs a line such as "
 				  "alloc = pool_get(size=arg0)",
 				  where, source->name);
+	if (source->is_usdt && source->nesting == AP_NESTING_OUTERMOST)
+		return error__set(
+			error, -EINVAL,
+			"%s: source '%s' cannot be outermost: a USDT probe has no return, "
+			"so it counts beside malloc",
+			where, source->name);
+	if (source->nesting == AP_NESTING_NONE)
+		source->nesting = source->is_usdt ? AP_NESTING_BESIDE : AP_NESTING_OUTERMOST;
 	if (source->nesting == AP_NESTING_BESIDE && source->blocks == AP_BLOCKS_OF_MALLOC)
 		return error__set(error, -EINVAL,
 				  "%s: source '%s' has blocks = malloc, and counts beside malloc: "
@@ -177,10 +185,11 @@ static int read_definition(const char *name, char **out, struct error *error)
 			*out = strdup(shipped[i].text);
 			return *out ? 0 : -ENOMEM;
 		}
-		snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "", shipped[i].name);
+		snprintf(known + len, sizeof(known) - len, "%s, ", shipped[i].name);
 	}
 	return error__set(error, -ENOENT,
-			  "no definition '%s' comes with allocprof; it has %s, and takes the path "
+			  "no definition '%s' comes with allocprof; it has %s" SOURCES_MAPPINGS
+			  ", and takes the path "
 			  "of a file of your own with a / in it",
 			  name, known);
 }
@@ -208,13 +217,26 @@ static void set_nesting(struct source *source, enum ap_nesting nesting)
 		source->blocks = source->index + 1;
 }
 
+static int add_mappings(struct sources *sources, enum ap_nesting nesting, struct error *error)
+{
+	if (nesting == AP_NESTING_OUTERMOST)
+		return error__set(error, -EINVAL,
+				  "mmap:outermost is not possible: what calls it is a system call, "
+				  "beneath which there is none; take mmap");
+	sources->mappings = true;
+	return 0;
+}
+
 static int add_file(struct sources *sources, char *name, struct error *error)
 {
 	enum ap_nesting nesting = take_nesting(name);
 	_cleanup_(free_ptr) char *text = NULL;
 	size_t first = sources->n;
-	int err = read_definition(name, &text, error);
+	int err;
 
+	if (!strcmp(name, SOURCES_MAPPINGS))
+		return add_mappings(sources, nesting, error);
+	err = read_definition(name, &text, error);
 	if (!err)
 		err = parse_file(sources, text, name, error);
 	for (size_t i = first; i < sources->n && nesting && !err; i++)
@@ -305,6 +327,48 @@ int sources__add_probe(struct sources *sources, const char *text, const char *co
 	return err ? err : end_source(source, "--probe", error);
 }
 
+/* Where the definition begins behind the file: a word and '='. NULL: nowhere. */
+static const char *find_definition(const char *text)
+{
+	for (const char *at = strchr(text, ':'); at; at = strchr(at + 1, ':')) {
+		const char *word = at + 1 + strspn(at + 1, blanks);
+		size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyz");
+
+		word += len;
+		if (len && word[strspn(word, blanks)] == '=')
+			return at;
+	}
+	return NULL;
+}
+
+int sources__add_usdt(struct sources *sources, const char *text, struct error *error)
+{
+	const char *definition = find_definition(text), *files[2] = { NULL };
+	_cleanup_(free_ptr) char *file = NULL;
+	const struct source *source;
+	int err;
+
+	if (!definition || definition == text)
+		return error__set(error, -EINVAL,
+				  "--usdt '%s' names no file, or no probes; it has to be such as "
+				  "FILE:alloc=pool:get(size=arg0)->arg1",
+				  text);
+	file = strndup(text, definition - text);
+	if (!file)
+		return -ENOMEM;
+	files[0] = file;
+	err = sources__add_probe(sources, definition + 1, files, error);
+	if (err)
+		return err;
+	source = &sources->list[sources->n - 1];
+	if (source->is_usdt)
+		return 0;
+	return error__set(error, -EINVAL,
+			  "--usdt: %s is no USDT probe, which are called provider:name; functions "
+			  "are for --probe",
+			  source->functions[0].name);
+}
+
 void sources__release(struct sources *sources)
 {
 	for (size_t i = 0; i < sources->n; i++) {
@@ -319,6 +383,24 @@ void sources__release(struct sources *sources)
 		free(source->text);
 	}
 	*sources = (struct sources){ 0 };
+}
+
+bool sources__any(const struct sources *sources)
+{
+	return sources->n || sources->mappings;
+}
+
+bool sources__has_mappings(const struct sources *sources)
+{
+	return sources && sources->mappings;
+}
+
+bool sources__any_usdt(const struct sources *sources)
+{
+	for (size_t i = 0; sources && i < sources->n; i++)
+		if (sources->list[i].is_usdt)
+			return true;
+	return false;
 }
 
 bool sources__any_outermost(const struct sources *sources)

@@ -15,6 +15,9 @@
 
 struct error;
 
+/* What stands for the kernel among definitions. */
+#define SOURCES_MAPPINGS "mmap"
+
 struct source_function {
 	char *name; /* as symbol tables have it */
 	struct interface_function interface;
@@ -26,6 +29,7 @@ struct source {
 	__u32 index;	  /* of its name in sources.names */
 	enum ap_nesting nesting;
 	__u8 blocks;	     /* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or index + 1 */
+	bool is_usdt;	     /* its functions are USDT probes, "provider:name" */
 	bool returns_probed; /* by return probes: nothing unwinds through its functions */
 	char **modules;	     /* patterns of file names or SONAMEs, or paths; none: any file */
 	size_t n_modules;
@@ -38,6 +42,7 @@ struct sources {
 	struct source list[AP_MAX_SOURCES];
 	size_t n;
 	struct source_names names;
+	bool mappings; /* anonymous memory that is taken from the kernel, too; not with live */
 };
 
 /*
@@ -54,7 +59,18 @@ int sources__add_files(struct sources *sources, const char *list, struct error *
 int sources__add_probe(struct sources *sources, const char *text, const char *const *modules,
 		       struct error *error);
 
+/*
+ * Adds what --usdt was given: a file, a colon, and the lines of a definition of USDT probes, separated by commas. As
+ * above.
+ */
+int sources__add_usdt(struct sources *sources, const char *text, struct error *error);
+
 void sources__release(struct sources *sources);
+
+/* Whether there is anything that counts besides the allocators. */
+bool sources__any(const struct sources *sources);
+bool sources__has_mappings(const struct sources *sources);
+bool sources__any_usdt(const struct sources *sources);
 
 /* Whether calls beneath those of one of them do not count. */
 bool sources__any_outermost(const struct sources *sources);

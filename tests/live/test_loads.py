@@ -9,6 +9,8 @@ import pytest
 from support import Obedient, program_names
 
 MODES = [
+    ["stat", "--allocator", "mmap"], ["stat", "--allocator", "mmap", "--within", "main"],
+    ["record", "--allocator", "mmap"], ["record", "--allocator", "mmap", "--within", "main", "--sample", "100"],
     ["stat"], ["stat", "--within", "main"], ["stat", "--start-on", "main"],
     ["stat", "--live"], ["stat", "--live", "--within", "main"],
     ["record"], ["record", "--within", "main"], ["record", "--sample", "100"],

@@ -193,6 +193,12 @@ long bpf_map_pop_elem(void *map, void *value)
 	return -ENOENT;
 }
 
+long bpf_probe_read_kernel(void *to, __u32 size, const void *from)
+{
+	memcpy(to, from, size);
+	return 0;
+}
+
 long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
 	__u64 address = (uintptr_t)from;

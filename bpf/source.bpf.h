@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sources that are no functions: system calls that map memory, USDT probes. What they tell is counted as calls are,
+ * with the stack of the code that asks. For the programs of allocprof.bpf.c, whose functions it uses.
+ */
+#ifndef ALLOCPROF_SOURCE_BPF_H
+#define ALLOCPROF_SOURCE_BPF_H
+
+#include "arch.bpf.h"
+#include "hit.bpf.h"
+#include "sites.bpf.h"
+
+/* Begins @hit at @site: the thread stands in user space with @regs and asks for memory or gives it back, as if it
+ * called a function that returns to @return_address. False where user space knows no such site. */
+static __always_inline bool source__enter(struct hit *hit, __u32 index, const struct pt_regs *regs,
+					  __u64 return_address)
+{
+	const struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
+
+	if (!site)
+		return false;
+	__builtin_memset(hit, 0, sizeof(*hit));
+	hit->site = index;
+	hit->function = site->function;
+	hit->recorded = site->recorded;
+	hit->blocks = site->blocks;
+	hit->sp = arch__called_sp(arch__sp(regs));
+	hit->fp = arch__fp(regs);
+	hit->return_address = return_address;
+	hit->in_caller = 1;
+	hit->weight = 1;
+	return true;
+}
+
+/* Whether the call, which is known all, is one to be recorded, and chosen where bytes are sampled. */
+static __always_inline bool source__is_chosen(struct hit *hit)
+{
+	if (!hit__is_event(hit))
+		return false;
+	if (!config.sample)
+		return true;
+	hit->weight = sample__draw(hit->size_bytes);
+	if (!hit->weight && !config.within)
+		stat__add(AP_STAT_NOT_SAMPLED);
+	return hit->weight;
+}
+
+/* Counts the call by its stack. */
+static __always_inline void source__record(struct pt_regs *regs, struct process *process,
+					   struct hit *hit)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct scratch *scratch;
+
+	process__refresh(process);
+	if (!gate__is_open(process) || !source__is_chosen(hit))
+		return;
+	scratch = scratch__claim(thread);
+	if (!scratch) {
+		lose_unwalked();
+		return;
+	}
+	scratch__enter(scratch, thread, process);
+	window__fill(scratch, arch__return_slot(hit->sp), stack__expected_bytes(scratch));
+	stack__walk(scratch, process, hit);
+	if (walked__counts(regs, scratch, hit, process))
+		count_stack(regs, scratch, hit, process);
+	scratch__release(scratch);
+}
+
+#endif

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Anonymous memory that processes take from the kernel, counted at the system calls: as often and as much as a program
+states, and as strace's log of the same run has it, process by process."""
+
+import collections
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+import mappings
+from support import folded, stated_cases, unavailable
+
+CALLS = mappings.CALLS
+THREADS_OF_PYTHON = """
+import threading
+def work():
+    kept = []
+    for i in range(40):
+        block = bytearray(1000)
+        for j in range(8):
+            block += bytes(300000)
+        kept.append(block)
+threads = [threading.Thread(target=work) for i in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+FORKS_OF_PYTHON = """
+import mmap, os
+for i in range(8):
+    shared = mmap.mmap(-1, 1 << 20)
+    if not os.fork():
+        kept = [bytes(400000) for j in range(20)]
+        shared.close()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def stat(run, allocprof, argv, *options):
+    result = run([allocprof, "stat", "--json", "--allocator", "mmap", *options, *argv], expect=0)
+    report = json.loads(result.stderr)
+    assert report["complete"] and report["lost"]["total"] == 0, report
+    return report["functions"]
+
+
+@pytest.mark.parametrize("case", ["work", "forked"])
+def test_stated(run, allocprof, target, case):
+    functions = stat(run, allocprof, [target("mappings")], "--within", case)
+    got = {}
+    for name in CALLS:
+        entry = functions[name]
+        got |= {name: entry["calls"], f"{name}_bytes": entry["bytes"], f"{name}_failed": entry["failed"],
+                f"{name}_returned": entry["returned_bytes"]}
+    expected = stated_cases("mappings")[case]
+    assert got == expected
+
+
+def recorded(path):
+    """By process id, {function: (calls, bytes)}, of what strace runs."""
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    totals = collections.defaultdict(dict)
+    for pid, function, calls, size in connection.execute(
+            "SELECT pid, function, sum(calls), sum(bytes) FROM calls WHERE comm != 'strace' GROUP BY 1, 2"):
+        totals[pid][function] = (calls, size)
+    ledger = dict(connection.execute("SELECT name, value FROM ledger"))
+    connection.close()
+    assert ledger["lost"] == 0 and ledger["events"] == ledger["attributed"]
+    return dict(totals), ledger
+
+
+def programs(target):
+    return {
+        "mappings": [target("mappings")],
+        "threads": [target("threads")],
+        "forks": [target("fork_storm")],
+        "spawn": [target("spawn")],
+        "jq": ["jq", "-n", "[range(200000)] | map(tostring) | length"],
+        "pipeline": ["sh", "-c", "ls /usr/bin | sort --parallel=2 | grep a | wc -l; (true; false) || date"],
+        "python_threads": ["/usr/bin/python3", "-c", THREADS_OF_PYTHON],
+        "python_forks": ["/usr/bin/python3", "-c", FORKS_OF_PYTHON],
+        "git": ["git", "--no-pager", "log", "--oneline", "-3"],
+    }
+
+
+@pytest.mark.parametrize("name", list(programs(str)))
+def test_equal_to_strace(run, allocprof, target, tmp_path, name):
+    argv = programs(target)[name]
+    if not shutil.which("strace") or not shutil.which(argv[0]):
+        unavailable(f"strace or {argv[0]} is not installed: scripts/setup --test")
+    log, data = tmp_path / "strace.log", tmp_path / "data"
+    run([allocprof, "record", "-q", "--allocator", "mmap", "-e", ",".join(CALLS), "-o", str(data),
+         "--", "strace", "-f", "-s", "0", "-o", str(log), "-e", "trace=" + mappings.TRACED, *argv], expect=None)
+    got, ledger = recorded(data)
+    expected = mappings.Log(log).totals()
+    assert any("mmap" in calls for calls in expected.values())
+    assert got == expected
+    assert ledger["complete"] >= 0.99 * ledger["attributed"]
+
+
+def test_stacks(run, allocprof, target, tmp_path):
+    data = tmp_path / "data"
+    run([allocprof, "record", "-q", "--allocator", "mmap", "-o", str(data), target("mappings")], expect=0)
+    lines, _ = folded(run, allocprof, data)
+    ours = {stack: calls for stack, calls in lines.items() if ";work;" in stack}
+    beneath = collections.Counter()
+    for stack, calls in ours.items():
+        frames = stack.split(";")
+        beneath[frames[frames.index("work") + 1], frames[-1]] += calls
+    assert beneath["split", "mmap"] == 1 and beneath["files", "mmap"] == 1 and beneath["moving", "mmap"] == 2
+    assert beneath["moving", "mremap"] == 4 and beneath["heap", "brk"] == 2 and beneath["failing", "brk"] == 1
+
+
+def test_beside_malloc(run, allocprof, target):
+    """A malloc that maps memory is one malloc and one mmap; totals are those of malloc and its kin."""
+    alone = json.loads(run([allocprof, "stat", "--json", target("threads")], expect=0).stderr)
+    both = json.loads(run([allocprof, "stat", "--json", "--allocator", "mmap", target("threads")], expect=0).stderr)
+    assert both["functions"]["mmap"]["calls"] > 0
+    for name, entry in alone["functions"].items():
+        assert both["functions"][name] == entry
+    for name in ("allocations", "deallocations", "reallocations", "total_allocations", "total_allocated_bytes"):
+        assert both[name] == alone[name]
