@@ -187,14 +187,15 @@ struct ap_gate {
 
 /*
  * A hit in code whose unwind table user space is compiling waits for it in the program, as long as AP_WAIT_NS:
- * the target gets slower, and no stack ends early or has to be sent for want of a table. One that the kernel cannot
- * tell what is mapped somewhere, since another thread maps memory, waits likewise, and so does, with live, one that
- * needs a record when few are ready. One that finds the ring buffer full waits up to AP_RING_WAIT_NS. All hits together wait no longer than AP_WAITS_BUDGET_NS after user
- * space was last seen to work, so that a recorder that was stopped, or gets no processor, holds nobody up for
- * longer; to read and compile the largest libraries from a slow disk takes some seconds.
+ * the target gets slower, and no stack ends early or has to be sent for want of a table. With live, one that needs a
+ * record when few are ready waits likewise. What no later hit makes up for waits up to AP_LONG_WAIT_NS: a hit that the
+ * kernel cannot tell what is mapped somewhere, since another thread maps memory, and one with a new stack that finds the
+ * ring buffer full. All hits together wait no longer than AP_WAITS_BUDGET_NS after user space was last seen to work, so
+ * that a recorder that was stopped, or gets no processor, holds nobody up for longer; to read and compile the largest
+ * libraries from a slow disk takes some seconds.
  */
 #define AP_WAIT_NS	   10000000
-#define AP_RING_WAIT_NS	   100000000
+#define AP_LONG_WAIT_NS	   1000000000
 #define AP_WAITS_BUDGET_NS 5000000000
 
 struct ap_waits {

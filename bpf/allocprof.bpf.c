@@ -101,7 +101,7 @@ __noinline int ring__await(void)
 	__u64 until_ns;
 
 	if (config.wait_below_bytes)
-		wait__for(ring__look, &until_ns, &until_ns, AP_RING_WAIT_NS);
+		wait__for(ring__look, &until_ns, &until_ns, AP_LONG_WAIT_NS);
 	return 0;
 }
 

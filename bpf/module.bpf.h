@@ -324,7 +324,7 @@ __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generat
 	struct vma_key key;
 
 	wait.address = address;
-	if (!wait__for(vma__look, &wait, &wait.until_ns, AP_WAIT_NS))
+	if (!wait__for(vma__look, &wait, &wait.until_ns, AP_LONG_WAIT_NS))
 		return 0;
 	if (wait.err)
 		return wait.err == -2 /* ENOENT */;
