@@ -30,7 +30,7 @@ static __always_inline enum verdict scratch__verdict(const struct scratch *scrat
 }
 
 /* For those who want no stack but to know that. */
-static __noinline bool hit__is_within(const struct hit *hit, struct process *process)
+static __always_inline bool hit__is_within(const struct hit *hit, struct process *process)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct scratch *scratch = scratch__claim(thread);
