@@ -104,6 +104,7 @@ def stat(run, allocprof, path, *arguments):
     return figures, unknown, result.stderr
 
 
+@pytest.mark.fast("libmimalloc")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_blocks_of_a_heap(run, allocprof, tmp_path, name):
     text, function = PROGRAMS[name]
@@ -117,6 +118,7 @@ def test_blocks_of_a_heap(run, allocprof, tmp_path, name):
     run([allocprof, "report", "--strict", tmp_path / "data"], expect=1)
 
 
+@pytest.mark.fast("libjemalloc-not_ended")
 @pytest.mark.parametrize("options, words", [([], ["end"]), (["--live"], [])], ids=["not_followed", "not_ended"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nothing_is_missing_otherwise(run, allocprof, tmp_path, name, options, words):

@@ -84,6 +84,7 @@ def programs(target):
     }
 
 
+@pytest.mark.fast("threads", "jq")
 @pytest.mark.parametrize("name", list(programs(str)))
 def test_equal_to_strace(run, allocprof, target, tmp_path, name):
     argv = programs(target)[name]

@@ -161,6 +161,7 @@ def test_refused(run, allocprof, definition_text, words):
     assert words in run([allocprof, "stat", "--probe", definition_text, "--", "true"], expect=64).stderr
 
 
+@pytest.mark.slow
 def test_python(run, allocprof, tmp_path):
     """What is live when Python counts its blocks is what it counts, object by object."""
     python = shutil.which("python3.11d") or shutil.which("python3.13d")
@@ -201,6 +202,7 @@ int main(int argc, char **argv)
 """
 
 
+@pytest.mark.slow
 def test_glib(run, allocprof, tmp_path):
     """Each nesting finds the same requests of GLib; what was internal is malloc's calls beside."""
     library = "/usr/lib/x86_64-linux-gnu/libglib-2.0.so.0"

@@ -48,12 +48,14 @@ def stat(run, allocprof, *arguments):
     return json.loads(run([allocprof, "stat", "--json", *arguments], expect=0).stderr)
 
 
+@pytest.mark.fast("O2")
 @pytest.mark.parametrize("build", BUILDS)
 def test_stat(run, allocprof, build):
     report = stat(run, allocprof, *usdt(program(build)), program(build), str(N))
     assert counted(report) == expected(N)
 
 
+@pytest.mark.fast("-semaphores")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("multi", ["", "--inject=multi=0"])
 def test_library_that_is_loaded_later(run, allocprof, build, multi):
@@ -63,6 +65,7 @@ def test_library_that_is_loaded_later(run, allocprof, build, multi):
     assert counted(report) == expected(N)
 
 
+@pytest.mark.fast("O2")
 @pytest.mark.parametrize("build", BUILDS)
 def test_record(run, allocprof, tmp_path, build):
     data = tmp_path / "data"
@@ -83,6 +86,7 @@ def live_figures(report):
                                             "allocations", "unknown", "unseen")}
 
 
+@pytest.mark.fast("-O2")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("multi", ["", "--inject=multi=0"])
 def test_stat_live(run, allocprof, build, multi):
@@ -111,6 +115,7 @@ def test_record_live(run, allocprof, tmp_path):
                     ("pool_realloc", "pool.realloc"): [N // 4, 0, 0, 0]}
 
 
+@pytest.mark.fast("semaphores")
 @pytest.mark.parametrize("build", BUILDS)
 def test_attached(run, runner, allocprof, tmp_path, build):
     """To a program that has loaded the library, or loads it while it is measured."""
@@ -126,6 +131,7 @@ def test_attached(run, runner, allocprof, tmp_path, build):
     assert counted(json.loads(output.read_text())) == expected(N)
 
 
+@pytest.mark.slow
 def test_semaphores_are_put_back(run, runner, allocprof, tmp_path):
     process = Obedient(runner, [program("semaphores")])
     for _ in range(2):
