@@ -14,8 +14,10 @@ import memory
 from containers import in_container
 from support import unavailable
 
-# Under nohup it is ignored, and would be in all that is started.
+# Under nohup, and in a shell's background, they are ignored, and would be in all that is started.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def obstacle():

@@ -23,7 +23,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 void *pool_get(size_t size);
 void *pool_zget(size_t size);
