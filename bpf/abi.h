@@ -190,12 +190,13 @@ struct ap_gate {
  * the target gets slower, and no stack ends early or has to be sent for want of a table. With live, one that needs a
  * record when few are ready waits likewise. What no later hit makes up for waits up to AP_LONG_WAIT_NS: a hit that the
  * kernel cannot tell what is mapped somewhere, since another thread maps memory, and one with a new stack that finds the
- * ring buffer full. All hits together wait no longer than AP_WAITS_BUDGET_NS after user space was last seen to work, so
- * that a recorder that was stopped, or gets no processor, holds nobody up for longer; to read and compile the largest
- * libraries from a slow disk takes some seconds.
+ * ring buffer full. That is no longer, as programs at tracepoints are not preempted while they wait. All hits together
+ * wait no longer than AP_WAITS_BUDGET_NS after user space was last seen to work, so that a recorder that was stopped, or
+ * gets no processor, holds nobody up for longer; to read and compile the largest libraries from a slow disk takes some
+ * seconds.
  */
 #define AP_WAIT_NS	   10000000
-#define AP_LONG_WAIT_NS	   1000000000
+#define AP_LONG_WAIT_NS	   100000000
 #define AP_WAITS_BUDGET_NS 5000000000
 
 struct ap_waits {
@@ -351,7 +352,7 @@ struct ap_site_counts {
 	__u64 fresh_size_bytes; /* asked for by these */
 	__u64 released;		/* realloc(p, 0) among calls, p not NULL */
 	__u64 null;		/* free(NULL) among calls */
-	/* Of mappings, else 0: calls that the kernel refused, and what was given back to it. */
+	/* Calls that the kernel refused, and bytes that were given back to it; 0 but for mappings. */
 	__u64 failed;
 	__u64 returned_bytes;
 };

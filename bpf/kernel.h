@@ -161,7 +161,7 @@ struct bpf_iter__task {
 #define PAGE_SHIFT 12
 #define PAGE_SIZE  (1UL << PAGE_SHIFT)
 
-/* Of inodes that only the kernel itself opens; linux/fs.h. */
+/* Inodes that only the kernel itself opens have this flag; linux/fs.h. */
 #define S_PRIVATE 512
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "source.bpf.h"
 
-/* Of the first of the AP_MAPPING_FUNCTIONS sites; set by user space before processes are followed. */
+/* Index of the first of the AP_MAPPING_FUNCTIONS sites; user space sets it before processes are followed. */
 __u32 mappings_first_site;
 
 /* What was mapped where a call of munmap or mremap takes it away. */
@@ -126,8 +126,8 @@ struct mapping {
 	__u32 pad; /* 0 */
 };
 
-/* Of the one that ends on this CPU: the tracepoint's programs are not preempted. Not on the stack, so that the verifier
- * goes on from one state, whatever the call was. */
+/* The system call that ends on this CPU, since programs at tracepoints are not preempted. It is not on the stack, so
+ * that the verifier goes on from one state, whatever the call was. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -215,7 +215,7 @@ static __always_inline bool brk__read(struct mapping *mapping, const struct pt_r
 	return now > before || asked > now;
 }
 
-/* Of all system calls of all processes, so that what is most often none of ours is left at once. */
+/* The programs run at every system call of every process: this test comes first, as most calls map nothing. */
 static __always_inline bool is_mapping(const struct pt_regs *regs)
 {
 	__u64 number = arch__syscall(regs);

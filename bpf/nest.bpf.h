@@ -34,10 +34,10 @@ static __always_inline bool sp__is_on_signal_stack(__u64 sp)
 }
 
 /*
- * Whether the hit is beneath the call that its thread's note is of. A longjmp leaves notes behind: of a call that is
- * under way the return address is where it was, or the trampoline of a return probe is there. What a tail call leads
- * to stands where the call stood, and if it @ends there, being malloc or its like, nothing comes beneath it: its
- * return is the call's. Not static, so that the verifier goes through it once.
+ * Returns 1 where the hit is beneath the call for which its thread has a note. A longjmp leaves notes behind, so the
+ * stack is read: while the call is under way its return address, or the trampoline of a return probe, is still there.
+ * A function that the call jumped to has the same SP. Where that one @ends the call, as malloc does, it returns in
+ * the call's place and the note is deleted. The function is not static, so that the verifier goes through it once.
  */
 __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
 {

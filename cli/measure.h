@@ -142,13 +142,13 @@ void measure_surroundings__release(struct measure_surroundings *surroundings);
 #define UNPROBED_OTHERS                                                                            \
 	"%s other processes took memory from the kernel and called no function that is probed"
 
-/* Of the source and its first function. */
+/* A message that takes the names of the source and of its first function. */
 #define LACKING_SOURCE                                                                              \
 	"no file of the target has a function of %s, such as %s: its calls are not counted (where " \
 	"a file is loaded later, name it with --expect)"
 #define NOT_NESTED "what was beneath %s calls of defined sources is counted, too"
 
-/* Of how many. */
+/* Messages that take a number. */
 #define OPERANDS_UNREAD "%s arguments of USDT probes could not be read and count as 0"
 #define MAPPINGS_UNSURE                                                                              \
 	"%s calls of munmap and mremap count although the kernel did not tell in time whether what " \

@@ -75,7 +75,7 @@ static int add_function_site(struct reader *reader, const struct source_function
 			"its %s is chosen when it is loaded (STT_GNU_IFUNC), which cannot "
 			"be probed",
 			function->name);
-	/* Of names for one function the first says what it is. */
+	/* Several names may stand for one function: the first decides what it does. */
 	if (site)
 		return 0;
 	err = reader__add_site(reader, function->interface.function, function->name, choice->vaddr,

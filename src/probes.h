@@ -26,7 +26,7 @@ enum probe_role {
 	PROBE_RETURNS,
 	PROBE_RETURN_INSTRUCTIONS,
 	PROBE_FREES, /* with live */
-	/* Of sources under whose calls no other counts: that they have returned. */
+	/* These see functions of sources with nesting = outermost return. */
 	PROBE_NEST_RETURNS,
 	PROBE_NEST_RETURN_INSTRUCTIONS,
 	PROBE_ROLES,

@@ -840,7 +840,7 @@ static __u64 recursion_misses(const struct session *session, const struct bpf_pr
 	return counters__recursion_misses(session->counters, program);
 }
 
-/* Of those that are not at functions. */
+/* Runs that the kernel left out of programs at system calls and USDT probes. */
 static __u64 source_recursion_misses(const struct session *session)
 {
 	const struct sources *sources = session->options.sources;

@@ -131,8 +131,8 @@ struct session_results {
 	__u64 counters_unread; /* the kernel did not let them be read: numbers may be too small */
 	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
 	__u64 records_lost;	    /* processes or files without a name */
-	/* That took memory from the kernel and called no function that is probed: their programs, the
-	 * session's, of which some may be missing. */
+	/* Processes that took memory from the kernel and called no function that is probed, and their
+	 * programs, which the session owns and of which some may be missing. */
 	__u64 processes_unprobed;
 	const struct unprobed_program *unprobed;
 	size_t n_unprobed;
