@@ -4,7 +4,7 @@
 import json
 import math
 
-# Standard deviations in the margin that is stated (src/selection.c).
+# Standard deviations in the margin that is stated (src/report/selection.c).
 CONFIDENCE = 1.96
 
 FIGURES = ("allocations", "bytes", "live", "live_bytes", "temporary", "temporary_bytes")

@@ -8,7 +8,7 @@
 #include <linux/types.h>
 
 /* What calls are counted by: functions of an allocator, those of one kind together. The order decides which
- * leads where several share an address. What each function's arguments are is in src/interface.c. */
+ * leads where several share an address. What each function's arguments are is in src/probe/interface.c. */
 enum ap_function {
 	AP_MALLOC,
 	AP_CALLOC,
