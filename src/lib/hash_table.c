@@ -2,31 +2,39 @@
 #include "hash_table.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #define MIN_SLOTS 64
+/* A table has been moved long before the next one is needed, after 2/3 as many insertions as it has slots. */
+#define MOVED_AT_A_TIME 4
 
 static __u32 finish(__u64 hash)
 {
 	return hash_mix(hash, hash >> 32) >> 32;
 }
 
+static __u32 find(const struct hash_slot *slots, size_t n_slots, __u32 hash,
+		  hash_table_match_fn match, const void *owner, const void *key)
+{
+	if (!n_slots)
+		return 0;
+	for (size_t i = hash & (n_slots - 1); slots[i].id; i = (i + 1) & (n_slots - 1)) {
+		if (slots[i].hash == hash && match(owner, slots[i].id, key))
+			return slots[i].id;
+	}
+	return 0;
+}
+
 __u32 hash_table__find(const struct hash_table *table, __u64 hash, hash_table_match_fn match,
 		       const void *owner, const void *key)
 {
-	__u32 wanted = finish(hash);
-	size_t i;
+	__u32 id = find(table->slots, table->n_slots, finish(hash), match, owner, key);
 
-	if (!table->n_slots)
-		return 0;
-	for (i = wanted & (table->n_slots - 1); table->slots[i].id;
-	     i = (i + 1) & (table->n_slots - 1)) {
-		if (table->slots[i].hash == wanted && match(owner, table->slots[i].id, key))
-			return table->slots[i].id;
-	}
-	return 0;
+	return id ? id
+		  : find(table->old_slots, table->n_old_slots, finish(hash), match, owner, key);
 }
 
 static void place(struct hash_slot *slots, size_t n_slots, struct hash_slot entry)
@@ -38,6 +46,25 @@ static void place(struct hash_slot *slots, size_t n_slots, struct hash_slot entr
 	slots[i] = entry;
 }
 
+/* Moves the entries of up to @n slots. The old slots stay as they are, so that they can be searched. */
+static void move(struct hash_table *table, size_t n)
+{
+	size_t end =
+		n < table->n_old_slots - table->n_moved ? table->n_moved + n : table->n_old_slots;
+
+	for (; table->n_moved < end; table->n_moved++) {
+		const struct hash_slot *slot = &table->old_slots[table->n_moved];
+
+		if (slot->id)
+			place(table->slots, table->n_slots, *slot);
+	}
+	if (end < table->n_old_slots)
+		return;
+	free(table->old_slots);
+	table->old_slots = NULL;
+	table->n_old_slots = table->n_moved = 0;
+}
+
 static int grow(struct hash_table *table)
 {
 	size_t n_slots = table->n_slots ? table->n_slots * 2 : MIN_SLOTS;
@@ -45,11 +72,9 @@ static int grow(struct hash_table *table)
 
 	if (!slots)
 		return -ENOMEM;
-	for (size_t i = 0; i < table->n_slots; i++) {
-		if (table->slots[i].id)
-			place(slots, n_slots, table->slots[i]);
-	}
-	free(table->slots);
+	move(table, SIZE_MAX);
+	table->old_slots = table->slots;
+	table->n_old_slots = table->n_slots;
 	table->slots = slots;
 	table->n_slots = n_slots;
 	return 0;
@@ -64,6 +89,7 @@ int hash_table__insert(struct hash_table *table, __u64 hash, __u32 id)
 		if (err)
 			return err;
 	}
+	move(table, MOVED_AT_A_TIME);
 	place(table->slots, table->n_slots, (struct hash_slot){ finish(hash), id });
 	table->n_used++;
 	return 0;
@@ -72,6 +98,7 @@ int hash_table__insert(struct hash_table *table, __u64 hash, __u32 id)
 void hash_table__release(struct hash_table *table)
 {
 	free(table->slots);
+	free(table->old_slots);
 	*table = (struct hash_table){ 0 };
 }
 

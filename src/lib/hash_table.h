@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Finds ids by what they stand for. The things themselves live in the caller's arrays; the table
- * keeps 8 bytes per entry, so a million stacks cost 16 MiB of index.
+ * keeps 8 bytes per entry, so a million stacks cost 16 MiB of index. A table that grows is moved a few
+ * entries with each insertion: moving millions at once would keep the caller from the ring buffer.
  */
 #ifndef ALLOCPROF_HASH_TABLE_H
 #define ALLOCPROF_HASH_TABLE_H
@@ -20,6 +21,9 @@ struct hash_table {
 	struct hash_slot *slots;
 	size_t n_slots; /* a power of two, or 0 */
 	size_t n_used;
+	/* While the table grows: the smaller one, of which n_moved slots are in the new one, too; else NULL. */
+	struct hash_slot *old_slots;
+	size_t n_old_slots, n_moved;
 };
 
 /* Whether @id of the caller's @owner is the thing that @key describes. */
