@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "live.h"
+#include "ring_reader.h"
 #include "session_internal.h"
 
 #include <bpf/bpf.h>
@@ -267,10 +269,10 @@ int session__open(const struct session_options *options, struct session **out, s
 			goto fail;
 		}
 	}
-	session->ring = ring_buffer__new(bpf_map__fd(session->skeleton->maps.ring), handle_record,
-					 session, NULL);
-	if (!session->ring) {
-		err = error__set(error, -errno, "cannot map the ring buffer: %s", strerror(errno));
+	err = ring_reader__new(bpf_map__fd(session->skeleton->maps.ring), handle_record, session,
+			       &session->ring);
+	if (err) {
+		error__set(error, err, "cannot map the ring buffer: %s", strerror(-err));
 		goto fail;
 	}
 	*out = session;
@@ -319,7 +321,7 @@ static void announce_address(struct session *session, __u64 address)
 	session->skeleton->bss->seed_pid = getpid();
 	if (!bpf_prog_test_run_opts(bpf_program__fd(session->skeleton->progs.find_module),
 				    &options))
-		ring_buffer__consume(session->ring);
+		ring_reader__read(session->ring);
 }
 
 /*
@@ -629,7 +631,7 @@ int session__read_events(struct session *session)
 	int err;
 
 	session__read_mappings(session);
-	err = ring_buffer__consume(session->ring);
+	err = ring_reader__read(session->ring);
 	/* What hits waited for is there, or comes. */
 	if (collector__brings_tables(session->collector) || err > 0)
 		__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
@@ -641,19 +643,28 @@ int session__read_events(struct session *session)
 	if (err < 0)
 		return err;
 	err = collector__settle(session->collector, DUMPS_AT_A_TIME);
-	if (session->live)
-		return err ? err : live__attend(session->live, session->collector);
 	if (err)
 		return err;
+	if (session->live) {
+		ring_reader__step_back(session->ring);
+		err = live__attend(session->live, session->collector);
+		ring_reader__resume(session->ring);
+		return err;
+	}
 	if (!collector__wants_drain(session->collector))
 		return 0;
 	err = collector__begin_drain(session->collector);
 	if (err)
 		return err;
-	err = ring_buffer__consume(session->ring);
+	err = ring_reader__read(session->ring);
 	if (err >= 0)
 		err = collector__settle(session->collector, DUMPS_AT_A_TIME);
-	return err < 0 ? err : collector__end_drain(session->collector);
+	if (err < 0)
+		return err;
+	ring_reader__step_back(session->ring);
+	err = collector__end_drain(session->collector);
+	ring_reader__resume(session->ring);
+	return err;
 }
 
 /* Whether the recording is to end. */
@@ -695,7 +706,9 @@ static int until(__u64 at_ns, __u64 now_ns, int most)
 
 static int timeout_ms(struct session *session, __u64 now_ns, __u64 end_ns)
 {
-	int timeout = collector__has_dumps(session->collector) ? 0 : TICK_MS;
+	bool has_more =
+		collector__has_dumps(session->collector) || ring_reader__has_kept(session->ring);
+	int timeout = has_more ? 0 : TICK_MS;
 
 	if (timeout && session->live)
 		timeout = live__timeout_ms(session->live, timeout);
@@ -716,7 +729,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 
 	if (epoll_fd < 0)
 		return -errno;
-	if ((err = watch(epoll_fd, ring_buffer__epoll_fd(session->ring))) ||
+	if ((err = watch(epoll_fd, ring_reader__fd(session->ring))) ||
 	    (err = watch(epoll_fd, mapping_events__fd(session->mapping_events))) ||
 	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)) ||
 	    (attendant && attendant->fd >= 0 && (err = watch(epoll_fd, attendant->fd))))
@@ -1207,7 +1220,7 @@ void session__close(struct session *session)
 	cpython__free(session->cpython);
 	gate__free(session->gate);
 	regions__free(session->regions);
-	ring_buffer__free(session->ring);
+	ring_reader__free(session->ring);
 	mapping_events__close(session->mapping_events);
 	collector__free(session->collector);
 	live__free(session->live);

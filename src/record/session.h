@@ -14,7 +14,6 @@
 
 #include "abi.h"
 #include "gate.h"
-#include "live.h"
 #include "regions.h"
 #include "target.h"
 
@@ -73,6 +72,17 @@ struct session_function {
 	size_t n_aliases;
 };
 
+/* What live memory takes and may take. */
+struct session_live_memory {
+	/* The kernel's memory, at the most. */
+	__u64 block_bytes;  /* for the tables of live blocks */
+	__u64 record_bytes; /* for the records of their stacks */
+	__u64 entries;	    /* blocks in the tables then, as often as it was looked */
+	__u64 max_blocks;   /* that fit */
+	__u64 records;	    /* stacks by process, thread name and function then */
+	__u64 max_records;  /* that fit */
+};
+
 /* What became of the memory, with live. */
 struct session_live {
 	/* By leading function; without stacks only. */
@@ -84,7 +94,7 @@ struct session_live {
 	__u64 blocks, size_bytes; /* live, of processes that have ended too */
 	__u64 peak_bytes;
 	__u64 epoch_ns;
-	struct live_memory memory;
+	struct session_live_memory memory;
 };
 
 /* What was done while it ran, by `allocprof ctl`. */

@@ -16,6 +16,7 @@
 #include "error.h"
 #include "live.h"
 #include "profile.h"
+#include "ring_reader.h"
 #include "session_internal.h"
 
 /* A program may hold a place in the ring buffer before the records that are waited for. */
@@ -113,14 +114,14 @@ static int cut_counts(struct session *session)
 	session->events_at_cut = session__count_events(session);
 	err = collector__begin_drain(session->collector);
 	if (!err)
-		err = ring_buffer__consume(session->ring);
+		err = ring_reader__read(session->ring);
 	if (err >= 0)
 		err = collector__end_drain(session->collector);
 	read_counters(session);
 	for (int i = 0; !err && i < RING_TRIES && known_events(session) < session->events_at_cut;
 	     i++) {
 		usleep(RING_WAIT_US);
-		err = ring_buffer__consume(session->ring);
+		err = ring_reader__read(session->ring);
 		err = err < 0 ? err : 0;
 		read_counters(session);
 	}
@@ -141,7 +142,7 @@ static int cut_live(struct session *session)
 	session->events_at_cut = session__count_events(session);
 	err = collector__wait_for_programs(session->collector);
 	if (!err)
-		err = ring_buffer__consume(session->ring);
+		err = ring_reader__read(session->ring);
 	session__read_mappings(session);
 	if (err >= 0)
 		err = live__cut(session->live);

@@ -10,6 +10,7 @@
 
 #include "abi.h"
 #include "live_records.h"
+#include "session.h"
 
 struct collector;
 struct counters;
@@ -81,16 +82,6 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 /* How long the epochs are that lifetimes are counted in. */
 __u64 live__epoch_ns(const struct live *live);
 
-struct live_memory {
-	/* The kernel's memory, at the most. */
-	__u64 block_bytes;  /* for the tables of live blocks */
-	__u64 record_bytes; /* for the records of their stacks */
-	__u64 entries;	    /* blocks in the tables then, as often as it was looked */
-	__u64 max_blocks;   /* that fit */
-	__u64 records;	    /* stacks by process, thread name and function then */
-	__u64 max_records;  /* that fit */
-};
-
-void live__memory(const struct live *live, struct live_memory *out);
+void live__memory(const struct live *live, struct session_live_memory *out);
 
 #endif

@@ -19,7 +19,7 @@ struct gate;
 struct regions;
 struct mapping_events;
 struct probes;
-struct ring_buffer;
+struct ring_reader;
 
 /* A mapping whose process may turn out to be followed. */
 struct candidate {
@@ -40,7 +40,7 @@ struct session {
 	struct kernel kernel;
 	struct allocprof_bpf *skeleton;
 	struct allocprof_bpf *late; /* with what was not needed at first, or NULL */
-	struct ring_buffer *ring;
+	struct ring_reader *ring;
 	struct mapping_events *mapping_events;
 	struct probes *probes;
 	struct collector *collector;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ring_reader.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Records are kept in pieces of that size, and in one of their own where they are larger. */
+#define PIECE_BYTES (1UL << 20)
+/* What is kept at the most, and of the machine's memory; the rest stays in the buffer. */
+#define MAX_KEPT_BYTES	(1UL << 30)
+#define SHARE_OF_MEMORY 16
+/* Between two looks at the buffer while the caller is away. */
+#define LOOK_EVERY_MS 5
+#define ALIGNMENT     8
+
+struct piece {
+	struct piece *next;
+	size_t used, room;
+	char bytes[] __attribute__((aligned(ALIGNMENT)));
+};
+
+/* Before each record that is kept. */
+struct header {
+	size_t size;
+};
+
+struct ring_reader {
+	struct ring_buffer *ring;
+	ring_reader_handle *handle;
+	void *context;
+	/* Held by the caller's thread but while it has stepped back: all below is that thread's then. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread;
+	pid_t process; /* that has the thread: a fork has not */
+	bool has_thread;
+	bool has_stepped_back, ends;
+	struct piece *first, **end;
+	size_t kept_bytes, most_bytes;
+	int err; /* of what could not be kept */
+};
+
+static void lock(struct ring_reader *reader)
+{
+	pthread_mutex_lock(&reader->lock);
+}
+
+static void unlock(struct ring_reader *reader)
+{
+	pthread_mutex_unlock(&reader->lock);
+}
+
+static struct piece *last_piece(const struct ring_reader *reader)
+{
+	return reader->first ? (struct piece *)((char *)reader->end - offsetof(struct piece, next))
+			     : NULL;
+}
+
+static int keep(struct ring_reader *reader, const void *record, size_t size)
+{
+	size_t bytes = sizeof(struct header) + (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	struct piece *piece = last_piece(reader);
+	struct header header = { size };
+
+	if (!piece || piece->room - piece->used < bytes) {
+		size_t room = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
+
+		piece = malloc(sizeof(*piece) + room);
+		if (!piece)
+			return -ENOMEM;
+		piece->next = NULL;
+		piece->used = 0;
+		piece->room = room;
+		*reader->end = piece;
+		reader->end = &piece->next;
+		reader->kept_bytes += room;
+	}
+	memcpy(piece->bytes + piece->used, &header, sizeof(header));
+	memcpy(piece->bytes + piece->used + sizeof(header), record, size);
+	piece->used += bytes;
+	return 0;
+}
+
+static int handle_or_keep(void *context, void *record, size_t size)
+{
+	struct ring_reader *reader = context;
+	int err;
+
+	if (!reader->has_stepped_back)
+		return reader->handle(reader->context, record, size);
+	err = keep(reader, record, size);
+	if (err)
+		reader->err = err;
+	/* The record that exceeds the bound is kept, and the next one stays in the buffer. */
+	return err ? err : reader->kept_bytes > reader->most_bytes ? -ENOSPC : 0;
+}
+
+static void *run(void *arg)
+{
+	struct ring_reader *reader = arg;
+
+	lock(reader);
+	while (!reader->ends) {
+		if (!reader->has_stepped_back) {
+			pthread_cond_wait(&reader->changed, &reader->lock);
+			continue;
+		}
+		if (!reader->err && reader->kept_bytes <= reader->most_bytes)
+			ring_buffer__consume(reader->ring);
+		unlock(reader);
+		usleep(LOOK_EVERY_MS * 1000);
+		lock(reader);
+	}
+	unlock(reader);
+	return NULL;
+}
+
+/* Without the thread, all is read by the caller. */
+static void start(struct ring_reader *reader)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, &before))
+		return;
+	reader->has_thread = !pthread_create(&reader->thread, NULL, run, reader);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int ring_reader__new(int ring_fd, ring_reader_handle *handle, void *context,
+		     struct ring_reader **out)
+{
+	struct ring_reader *reader = calloc(1, sizeof(*reader));
+	size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!reader)
+		return -ENOMEM;
+	reader->handle = handle;
+	reader->context = context;
+	reader->end = &reader->first;
+	reader->process = getpid();
+	reader->most_bytes = memory / SHARE_OF_MEMORY < MAX_KEPT_BYTES ? memory / SHARE_OF_MEMORY
+								       : MAX_KEPT_BYTES;
+	reader->ring = ring_buffer__new(ring_fd, handle_or_keep, reader, NULL);
+	if (!reader->ring) {
+		int err = -errno;
+
+		free(reader);
+		return err;
+	}
+	pthread_mutex_init(&reader->lock, NULL);
+	pthread_cond_init(&reader->changed, NULL);
+	lock(reader);
+	start(reader);
+	*out = reader;
+	return 0;
+}
+
+static void free_pieces(struct ring_reader *reader)
+{
+	while (reader->first) {
+		struct piece *next = reader->first->next;
+
+		free(reader->first);
+		reader->first = next;
+	}
+	reader->end = &reader->first;
+	reader->kept_bytes = 0;
+}
+
+void ring_reader__free(struct ring_reader *reader)
+{
+	if (!reader)
+		return;
+	reader->ends = true;
+	if (reader->has_thread && reader->process == getpid()) {
+		pthread_cond_signal(&reader->changed);
+		unlock(reader);
+		pthread_join(reader->thread, NULL);
+	}
+	free_pieces(reader);
+	ring_buffer__free(reader->ring);
+	free(reader);
+}
+
+int ring_reader__fd(const struct ring_reader *reader)
+{
+	return ring_buffer__epoll_fd(reader->ring);
+}
+
+static int handle_piece(struct ring_reader *reader, struct piece *piece, int *n)
+{
+	struct header header;
+	int err = 0;
+
+	for (size_t at = 0; at < piece->used && err >= 0; ++*n) {
+		memcpy(&header, piece->bytes + at, sizeof(header));
+		at += sizeof(header);
+		err = reader->handle(reader->context, piece->bytes + at, header.size);
+		at += (header.size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	}
+	return err;
+}
+
+int ring_reader__read(struct ring_reader *reader)
+{
+	int err = reader->err, n = 0, more;
+
+	for (struct piece *piece = reader->first; piece && err >= 0; piece = piece->next)
+		err = handle_piece(reader, piece, &n);
+	free_pieces(reader);
+	if (err < 0)
+		return err;
+	more = ring_buffer__consume(reader->ring);
+	return more < 0 ? more : more < INT32_MAX - n ? n + more : INT32_MAX;
+}
+
+void ring_reader__step_back(struct ring_reader *reader)
+{
+	reader->has_stepped_back = true;
+	pthread_cond_signal(&reader->changed);
+	unlock(reader);
+}
+
+void ring_reader__resume(struct ring_reader *reader)
+{
+	lock(reader);
+	reader->has_stepped_back = false;
+}
+
+bool ring_reader__has_kept(const struct ring_reader *reader)
+{
+	return reader->first || reader->err;
+}
