@@ -503,14 +503,31 @@ static void report_unprobed(const struct session_results *results)
 			       number__count(results->processes_unprobed - told).text);
 }
 
+struct patterns_text patterns_text__of(const struct source *source)
+{
+	struct patterns_text patterns = { "" };
+	size_t len = 0;
+
+	for (size_t i = 0; i < source->n_modules && len < sizeof(patterns.text); i++) {
+		const char *before = " named ";
+
+		if (i)
+			before = i + 1 == source->n_modules ? " or " : ", ";
+		len += snprintf(patterns.text + len, sizeof(patterns.text) - len, "%s%s", before,
+				source->modules[i]);
+	}
+	return patterns;
+}
+
 static void report_sources(const struct session *session, const struct session_results *results)
 {
 	const struct sources *sources = session__sources(session);
 
 	for (size_t i = 0; sources && i < sources->n; i++)
 		if (session__lacks_source(session, &sources->list[i]))
-			message__print("not complete: " LACKING_SOURCE, sources->list[i].name,
-				       sources->list[i].functions[0].name);
+			message__print("not complete: " LACKING_SOURCE,
+				       patterns_text__of(&sources->list[i]).text,
+				       sources->list[i].name, sources->list[i].functions[0].name);
 	if (results->not_nested)
 		message__print("not exact: " NOT_NESTED, number__count(results->not_nested).text);
 }

@@ -142,10 +142,16 @@ void measure_surroundings__release(struct measure_surroundings *surroundings);
 #define UNPROBED_OTHERS                                                                            \
 	"%s other processes took memory from the kernel and called no function that is probed"
 
-/* A message that takes the names of the source and of its first function. */
-#define LACKING_SOURCE                                                                              \
-	"no file of the target has a function of %s, such as %s: its calls are not counted (where " \
-	"a file is loaded later, name it with --expect)"
+/* A message that takes the source's patterns (patterns_text__of()), its name, and that of its first function. */
+#define LACKING_SOURCE                                                                             \
+	"no file of the target%s has a function of %s, such as %s: its calls are not counted "     \
+	"(where a file is loaded later, name it with --expect)"
+
+/* " named A, B or C": the files that a source is looked for in, cut where there are too many; "" for any file. */
+struct patterns_text {
+	char text[256];
+};
+struct patterns_text patterns_text__of(const struct source *source);
 #define NOT_NESTED "what was beneath %s calls of defined sources is counted, too"
 
 /* Messages that take a number. */

@@ -63,6 +63,7 @@ static void print_sources(const struct session *session, const struct session_re
 	for (size_t i = 0; sources && i < sources->n; i++)
 		if (session__lacks_source(session, &sources->list[i]))
 			stat_print__sentence(to, "not complete: " LACKING_SOURCE,
+					     patterns_text__of(&sources->list[i]).text,
 					     sources->list[i].name,
 					     sources->list[i].functions[0].name);
 	if (results->not_nested)

@@ -390,6 +390,39 @@ class Hits:
         return hits
 
 
+class EveryHit(Hits):
+    """Raw hits of functions of a file, in all processes, from here to the end of the block."""
+
+    def __init__(self, runner, path, names):
+        super().__init__(runner)
+        self.path = os.path.realpath(path)
+        self.offsets = symbol_offsets(self.path, names)
+        self.names = [names[0] for names in by_address(self.path, names)]
+
+    def _enable(self, value):
+        instance = f"/sys/kernel/tracing/instances/{self.group}"
+        make, remove = (f"mkdir {instance}; echo 4 >{instance}/buffer_size_kb;", "") if value else (
+            "", f"rmdir {instance}")
+        self._traced(["sh", "-ec", f"{make} echo {value} >{instance}/events/{self.group}/enable; {remove}"], expect=0)
+
+    def __enter__(self):
+        super().__enter__()
+        self._enable(1)
+        return self
+
+    def __exit__(self, *error):
+        self._enable(0)
+        super().__exit__(*error)
+
+    def read(self):
+        """Hits by name."""
+        profile = self._traced(["cat", "/sys/kernel/tracing/uprobe_profile"], expect=0).stdout.decode()
+        rows = [line.rsplit(None, 2) for line in profile.splitlines()]
+        hits = {name: int(n) for path, name, n in rows if path.strip() == self.path and name in self.offsets}
+        assert set(hits) == set(self.names), f"the kernel counted only {hits}"
+        return hits
+
+
 def open_temporary():
     return tempfile.NamedTemporaryFile("r", prefix="allocprof-test-")
 
