@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What can be done with a session while it runs. */
+#include "session_internal.h"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
@@ -17,7 +19,6 @@
 #include "live.h"
 #include "profile.h"
 #include "ring_reader.h"
-#include "session_internal.h"
 
 /* A program may hold a place in the ring buffer before the records that are waited for. */
 #define RING_TRIES   200

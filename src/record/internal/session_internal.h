@@ -116,4 +116,10 @@ int session__attach_unprobed(struct session *session, struct error *error);
 void session__look_for_unprobed(struct session *session);
 int session__handle_unprobed(struct session *session, const void *record, size_t size);
 
+/* session_events.c, for what finds files: mapping events up to now are read; where a function's code is within which
+ * calls count; which file the programs see at an address of ours. */
+void session__refresh_mappings(void *context);
+const struct ap_within *session__code_within(int fd, const char *path, void *context);
+int session__identify_file(const void *address, struct file_identity *identity, void *context);
+
 #endif
