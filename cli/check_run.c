@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "command.h"
 #include "data_file.h"
 #include "measure.h"
@@ -211,14 +211,6 @@ static void keep_baseline(struct check_result *result)
 		message__print("cannot keep %s: %s", result->baseline, strerror(errno));
 }
 
-static double now_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec + now.tv_nsec / 1e9;
-}
-
 static struct series series_of(const struct check_context *context, const struct budget_test *test)
 {
 	return (struct series){
@@ -260,7 +252,7 @@ void check__run(const struct check_context *context, struct budget_test *test,
 	struct measure measure = *context->measure;
 	struct check_runs runs = { .context = context, .measure = &measure, .result = result };
 	struct series series = series_of(context, test);
-	double start = now_seconds();
+	double start = clock__now_ns() / 1e9;
 	bool has_memory;
 
 	*result = (struct check_result){ .test = test };
@@ -286,7 +278,7 @@ void check__run(const struct check_context *context, struct budget_test *test,
 	}
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		free(runs.values[i]);
-	result->seconds = now_seconds() - start;
+	result->seconds = clock__now_ns() / 1e9 - start;
 }
 
 void check_result__release(struct check_result *result)

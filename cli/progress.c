@@ -3,11 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "terminal.h"
 
 #define WAIT_NS	 2000000000ULL
@@ -22,22 +21,14 @@ static struct {
 	void *context;
 } line;
 
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 void progress__begin(struct progress *progress)
 {
-	*progress = (struct progress){ .start_ns = now_ns() };
+	*progress = (struct progress){ .start_ns = clock__now_ns() };
 }
 
 bool progress__is_due(const struct progress *progress)
 {
-	__u64 now = now_ns();
+	__u64 now = clock__now_ns();
 
 	return now - progress->start_ns >= WAIT_NS && now - line.drawn_ns >= PAUSE_NS;
 }
@@ -68,7 +59,7 @@ void progress__draw(const char *format, ...)
 	char text[512];
 	va_list args;
 
-	line.drawn_ns = now_ns();
+	line.drawn_ns = clock__now_ns();
 	if (line.is_forbidden || !terminal.redraws)
 		return;
 	if (!is_terminal_ours()) {

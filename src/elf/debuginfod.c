@@ -13,10 +13,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "clock.h"
 
 /* Opened by name as libdw does, which can do without it too. The types are those of debuginfod.h. */
 #define LIBRARY "libdebuginfod.so.1"
@@ -48,14 +48,6 @@ struct message {
 	char path[PATH_MAX]; /* where that is 0 */
 	long done, total;    /* of all others */
 };
-
-static __u64 now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
-}
 
 /* The functions up to serve() run in the child. */
 
@@ -93,9 +85,9 @@ static int told(debuginfod_client *client, long done, long total)
 		dlclose(library);
 	if (!server)
 		return 1;
-	if (now_ms() - server->told_ms < TELL_MS)
+	if (clock__now_ns() / NS_PER_MS - server->told_ms < TELL_MS)
 		return 0;
-	server->told_ms = now_ms();
+	server->told_ms = clock__now_ns() / NS_PER_MS;
 	return !say(server, &message);
 }
 
@@ -210,7 +202,7 @@ struct debuginfod *debuginfod__new(const struct debuginfod_options *options)
 	if (!debuginfod)
 		return NULL;
 	debuginfod->options = *options;
-	debuginfod->end_ms = now_ms() + options->total_ms;
+	debuginfod->end_ms = clock__now_ns() / NS_PER_MS + options->total_ms;
 	if (start_child(debuginfod)) {
 		free(debuginfod);
 		return NULL;
@@ -241,7 +233,7 @@ static void note(struct fetching *fetching, const struct message *message)
 		fetching->counted = message->done;
 	if (message->done - fetching->counted >= LEAST_BYTES) {
 		fetching->counted = message->done;
-		fetching->progressed_ms = now_ms();
+		fetching->progressed_ms = clock__now_ns() / NS_PER_MS;
 	}
 	/* Without a size they need not be bytes. */
 	fetching->total = message->total > 0 ? message->total : 0;
@@ -266,11 +258,11 @@ static int receive(const struct debuginfod *debuginfod, struct message *message)
 static int await(struct debuginfod *debuginfod, struct message *message)
 {
 	const struct debuginfod_options *options = &debuginfod->options;
-	struct fetching fetching = { .progressed_ms = now_ms() };
+	struct fetching fetching = { .progressed_ms = clock__now_ns() / NS_PER_MS };
 
 	for (;;) {
 		int got = receive(debuginfod, message);
-		__u64 now = now_ms();
+		__u64 now = clock__now_ns() / NS_PER_MS;
 
 		if (got < 0)
 			return got;

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "clock.h"
 #include "error.h"
 
 /* What code of ours may use in a child beyond what the process had. */
@@ -31,14 +32,6 @@ struct exchange {
 	size_t output_size, output_room;
 	__u64 deadline_ms;
 };
-
-static __u64 now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
-}
 
 static void close_once(int *fd)
 {
@@ -201,7 +194,7 @@ static int talk(struct exchange *exchange)
 	while (exchange->from >= 0) {
 		struct pollfd polled[] = { { .fd = exchange->from, .events = POLLIN },
 					   { .fd = exchange->to, .events = POLLOUT } };
-		__u64 now = now_ms();
+		__u64 now = clock__now_ns() / NS_PER_MS;
 		int err = 0;
 
 		if (now >= exchange->deadline_ms)
@@ -235,7 +228,7 @@ static int await(const struct exchange *exchange)
 			    ? errno == ECHILD
 			    : info.si_pid)
 			return 0;
-		if (now_ms() >= exchange->deadline_ms)
+		if (clock__now_ns() / NS_PER_MS >= exchange->deadline_ms)
 			return -ETIMEDOUT;
 		nanosleep(&pause, NULL);
 	}
@@ -295,7 +288,7 @@ int coprocess__run(const struct coprocess *coprocess, const char *input, size_t 
 		.from = -1,
 		.input = input,
 		.input_size = input_size,
-		.deadline_ms = now_ms() + coprocess->timeout_ms,
+		.deadline_ms = clock__now_ns() / NS_PER_MS + coprocess->timeout_ms,
 	};
 	const struct timespec now = { 0 };
 	sigset_t sigpipe, before, pending;

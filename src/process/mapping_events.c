@@ -16,6 +16,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "error.h"
 
 /* Per CPU; a process start takes some ten records of about 120 bytes. */
@@ -64,14 +65,6 @@ struct comm_record {
 	__u32 pid, tid;
 	char comm[];
 };
-
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static int open_event(int cpu)
 {
@@ -385,7 +378,7 @@ void mapping_events__read(struct mapping_events *events,
 		;
 	for (size_t i = 0; i < events->n_rings; i++)
 		read_ring(events, &events->rings[i]);
-	look_at_cpus(events, now_ns());
+	look_at_cpus(events, clock__now_ns());
 	if (events->n_events > 1)
 		qsort(events->events, events->n_events, sizeof(*events->events), compare_time);
 	for (size_t i = 0; i < events->n_events; i++) {

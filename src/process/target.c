@@ -5,26 +5,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "clock.h"
 #include "error.h"
 
 /* The child's exit code where it never ran the command; nobody sees it. */
 #define HELD_CHILD_FAILED 125
-
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static void close_and_clear(int *fd)
 {
@@ -103,7 +94,7 @@ int target__go(struct target *target, const char *command, struct error *error)
 	ssize_t n;
 	int err;
 
-	target->start_ns = now_ns();
+	target->start_ns = clock__now_ns();
 	if (write(target->go_fd, "g", 1) != 1)
 		return error__set(error, -errno, "cannot let the command go: %s", strerror(errno));
 	close_and_clear(&target->go_fd);
@@ -194,7 +185,7 @@ int target__attach(struct target *target, pid_t pid, struct error *error)
 				  strerror(errno));
 	}
 	target->pid = pid;
-	target->start_ns = now_ns();
+	target->start_ns = clock__now_ns();
 	if (target__has_ended(target)) {
 		target__close(target);
 		return error__set(error, -ESRCH,
@@ -217,7 +208,7 @@ bool target__has_ended(struct target *target)
 		return true;
 	if (target__is_running(target))
 		return false;
-	target->end_ns = now_ns();
+	target->end_ns = clock__now_ns();
 	if (target->launched &&
 	    wait4(target->pid, &target->wait_status, 0, &target->usage) == target->pid)
 		target->waited = true;

@@ -4,15 +4,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "counters.h"
 #include "lifetimes.h"
@@ -57,14 +54,6 @@ struct live {
 	__u64 end_ns; /* 0 while it goes on */
 	__u64 unfinished;
 };
-
-static __u64 now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static __u64 default_max_blocks(void)
 {
@@ -221,7 +210,7 @@ static __u64 epoch_at(const struct live *live, __u64 time_ns, __u32 shift)
 /* The length of epochs now; where nothing is freed the programs do not look. */
 static __u32 epoch_shift(const struct live *live)
 {
-	__u64 end_ns = live->end_ns ? live->end_ns : now_ns();
+	__u64 end_ns = live->end_ns ? live->end_ns : clock__now_ns();
 	__u32 shift = live->options.shared->epoch_shift;
 
 	while (epoch_at(live, end_ns, shift) >= AP_MAX_EPOCHS)
@@ -389,7 +378,7 @@ static __u64 stat_sum(const struct live *live, __u32 which)
 static int sample(struct live *live, __u64 time_ns)
 {
 	const struct ap_live *shared = live->options.shared;
-	__u64 begin_ns = now_ns();
+	__u64 begin_ns = clock__now_ns();
 	int err;
 	struct profile_moment moment = {
 		.time_ns = time_ns,
@@ -406,7 +395,7 @@ static int sample(struct live *live, __u64 time_ns)
 	}
 	moment.rss_bytes = live_spaces__rss_bytes(&live->spaces);
 	err = timeline__add(&live->timeline, &moment);
-	timeline__pause(&live->timeline, SAMPLE_SHARE * (now_ns() - begin_ns));
+	timeline__pause(&live->timeline, SAMPLE_SHARE * (clock__now_ns() - begin_ns));
 	return err;
 }
 
@@ -419,7 +408,7 @@ void live__start(struct live *live, __u64 now_ns, bool is_new)
 
 int live__attend(struct live *live, struct collector *collector)
 {
-	__u64 time_ns = now_ns() - live->options.shared->start_ns;
+	__u64 time_ns = clock__now_ns() - live->options.shared->start_ns;
 	int err = live_records__keep_ready(live->records);
 
 	note_entries(live);
@@ -439,7 +428,7 @@ int live__attend(struct live *live, struct collector *collector)
 
 int live__timeout_ms(const struct live *live, int most)
 {
-	__u64 time_ns = now_ns() - live->options.shared->start_ns;
+	__u64 time_ns = clock__now_ns() - live->options.shared->start_ns;
 	__u64 ms = (timeline__due_ns(&live->timeline, time_ns) + 999999) / 1000000;
 
 	if (!live->options.records.stacks)

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "allocprof.skel.h"
@@ -20,14 +19,6 @@
 #include "ring_reader.h"
 #include "sources.h"
 #include "table_cache.h"
-
-__u64 session__clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static int handle_record(void *context, void *record, size_t size)
 {

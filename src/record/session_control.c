@@ -14,6 +14,7 @@
 #include "abi.h"
 #include "allocprof.skel.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "error.h"
 #include "live.h"
@@ -31,7 +32,7 @@ int session__open_gate(struct session *session, bool open)
 	if (gate->open && !open)
 		session->marks.stops++;
 	if (gate->open != open)
-		session->gate_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+		session->gate_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->opens_at_ns = 0;
 	if (open)
 		gate->opened = 1;
@@ -53,7 +54,7 @@ void session__progress(const struct session *session, struct session_progress *p
 	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
 		lost += session__count_lost(session, reason);
 	*progress = (struct session_progress){
-		.elapsed_ns = session__clock_ns(CLOCK_MONOTONIC) - since_ns,
+		.elapsed_ns = clock__now_ns() - since_ns,
 		/* Without stacks the programs count by site only. */
 		.calls = session->options.stacks ? session__count_events(session)
 						 : session__count_site_calls(session),
@@ -89,7 +90,7 @@ static void read_counters(struct session *session)
 	counters->mappings_lost = mapping_events__lost(session->mapping_events);
 	counters->processes = session->skeleton->bss->processes_seen;
 	counters->processes -= running < counters->processes ? running : counters->processes;
-	session->cut_ns = session__clock_ns(CLOCK_MONOTONIC);
+	session->cut_ns = clock__now_ns();
 }
 
 /* Calls that were not forgotten and, at the cut, were in the profile, going to be, passed by, or known to be
@@ -227,7 +228,7 @@ void session__forget(struct session *session)
 	unprobed__release(&session->unprobed);
 	collector__forget(session->collector);
 	session->since_ns = session->cut_ns;
-	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+	session->start_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->marks.resets++;
 	session->skeleton->bss->gate.opened = session->skeleton->bss->gate.open;
 }

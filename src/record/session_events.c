@@ -9,11 +9,11 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "allocprof.skel.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "cpython.h"
 #include "error.h"
@@ -76,7 +76,7 @@ const struct ap_within *session__code_within(int fd, const char *path, void *con
  * while: a program that holds a place in the ring buffer keeps the records of forks behind it back. */
 static void look_at_candidates(struct session *session)
 {
-	__u64 now = session__clock_ns(CLOCK_MONOTONIC);
+	__u64 now = clock__now_ns();
 	struct candidate *candidate, *kept = NULL, **kept_end = &kept;
 
 	while ((candidate = session->candidates)) {
@@ -123,7 +123,7 @@ int session__read_events(struct session *session)
 		__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
 				 __ATOMIC_RELAXED);
 	look_at_candidates(session);
-	cpython__attend(session->cpython, session__clock_ns(CLOCK_MONOTONIC));
+	cpython__attend(session->cpython, clock__now_ns());
 	if (session->gate)
 		gate__attend(session->gate);
 	if (err < 0)
@@ -223,7 +223,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		session->opens_at_ns = session->target.start_ns + session->options.window.delay_ns;
 
 	while (!target__has_ended(&session->target)) {
-		__u64 now = session__clock_ns(CLOCK_MONOTONIC);
+		__u64 now = clock__now_ns();
 
 		/* First, so that a window that is due has been open, however late it is. */
 		if (session->opens_at_ns && now >= session->opens_at_ns)
@@ -289,7 +289,7 @@ int session__finish(struct session *session, struct error *error)
 		goto out;
 	}
 	if (!session->target.end_ns)
-		session->target.end_ns = session__clock_ns(CLOCK_MONOTONIC);
+		session->target.end_ns = clock__now_ns();
 	err = end_window(session);
 	session__look_for_unprobed(session);
 	session->processes_left = session__count_followed(session);

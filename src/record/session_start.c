@@ -14,6 +14,7 @@
 #include "allocator.h"
 #include "allocprof.skel.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "command_path.h"
 #include "cpython.h"
@@ -169,9 +170,9 @@ static int open_command_gate(struct session *session, const char *argv0, pid_t p
 static void begin_window(struct session *session)
 {
 	struct ap_gate *gate = &session->skeleton->bss->gate;
-	__u64 now_ns = session__clock_ns(CLOCK_MONOTONIC);
+	__u64 now_ns = clock__now_ns();
 
-	session->start_realtime_ns = session__clock_ns(CLOCK_REALTIME);
+	session->start_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->gate_realtime_ns = session->start_realtime_ns;
 	if (session->live)
 		live__start(session->live, now_ns, session->target.launched);

@@ -88,7 +88,6 @@ struct bpf_program *session__usdt_program(const struct session *session);
  * rarely one, and the kernel takes 0.2 s to verify it, so it is loaded when the first is found. */
 int session__load_entry(struct session *session, struct bpf_program **program, struct error *error);
 
-__u64 session__clock_ns(clockid_t clock);
 int session__read_events(struct session *session);
 /* Only what processes have mapped: what was mapped before a dump, so that it can be unwound. */
 void session__read_mappings(struct session *session);

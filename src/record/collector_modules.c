@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "collector_internal.h"
+
+#include <bpf/bpf.h>
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "dump_unwind.h"
+#include "elf_file.h"
+#include "hash_table.h"
+#include "mapped_file.h"
+#include "process_maps.h"
+#include "profile.h"
+#include "symbols.h"
+
+/* Real ones have one or two pages. */
+#define VDSO_MAX_BYTES 65536
+
+static struct timespec modification_time(int fd)
+{
+	struct stat st = { 0 };
+
+	(void)fstat(fd, &st);
+	return st.st_mtim;
+}
+
+static bool module_goes_by(const struct module *module, const struct file_identity *identity)
+{
+	for (size_t i = 0; i < module->n_identities; i++)
+		if (file_identity__is_same(&module->identities[i], identity))
+			return true;
+	return false;
+}
+
+static void add_identity(struct module *module, const struct file_identity *identity)
+{
+	if (!module_goes_by(module, identity) &&
+	    module->n_identities < sizeof(module->identities) / sizeof(module->identities[0]))
+		module->identities[module->n_identities++] = *identity;
+}
+
+/* Its table is made when it is needed. */
+static int prepare_table(struct collector *collector, struct module *module)
+{
+	struct table_file file = {
+		.fd = module->fd,
+		.path = module->path,
+		.build_id = module->elf ? elf_file__build_id(module->elf) : "",
+		.entry = module->elf ? elf_file__entry(module->elf) : 0,
+	};
+
+	file.has_entry = file.entry &&
+			 !elf_file__vaddr_to_offset(module->elf, file.entry, &file.entry_offset);
+	return table_loader__add(collector->tables, &file, &module->table);
+}
+
+/* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
+static int add_module(struct collector *collector, int fd, const char *path,
+		      const struct file_identity *identity, __u32 version, size_t *index)
+{
+	struct module *modules, *module;
+	int err;
+
+	modules = realloc(collector->modules, (collector->n_modules + 1) * sizeof(*modules));
+	if (!modules) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	collector->modules = modules;
+	module = &modules[collector->n_modules];
+	*module = (struct module){
+		.identities = { *identity },
+		.n_identities = 1,
+		.version = version,
+		.fd = fd,
+		.path = strdup(path),
+	};
+	if (!module->path) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	if (fd >= 0) {
+		module->modified = modification_time(fd);
+		elf_file__open(fd, path, &module->elf, NULL);
+		if (collector->options.within)
+			module->within =
+				collector->options.within(fd, path, collector->options.context);
+	}
+	err = prepare_table(collector, module);
+	/* Without it the file is not known: what it has open goes with the collector. */
+	*index = collector->n_modules++;
+	return err;
+}
+
+/* The same for a file in one recording and the next, as long as nobody writes to it. */
+static __u64 file_number(const struct module *module)
+{
+	struct file_identity identity = module->identities[0];
+	__u64 number;
+
+	/* What it was met by may be another thing the next time. */
+	if (module->fd >= 0)
+		file_identity__of(module->fd, &identity);
+	number = hash_mix(identity.inode, (__u64)identity.device << 32 | identity.generation);
+
+	number = hash_mix(number, module->modified.tv_sec);
+	return hash_mix(number, module->modified.tv_nsec);
+}
+
+int collector__module_id(struct collector *collector, struct module *module, __u32 *id)
+{
+	int err = 0;
+
+	if (!module->id)
+		err = profile__add_module_file(collector->profile, module->path,
+					       module->elf ? elf_file__build_id(module->elf) : "",
+					       file_number(module), &module->id);
+	if (!err)
+		*id = module->id;
+	return err;
+}
+
+/* Where two kernel ids, or the kernel and user space, found the same file; of several that it was,
+ * written to in between, the last. */
+static bool find_module(struct collector *collector, const struct file_identity *identity,
+			__u32 version, size_t *index)
+{
+	for (size_t i = collector->n_modules; i-- > 0;) {
+		struct module *module = &collector->modules[i];
+
+		if (!module_goes_by(module, identity) ||
+		    (module->version && version && module->version != version))
+			continue;
+		if (!module->version)
+			module->version = version;
+		*index = i;
+		return true;
+	}
+	return false;
+}
+
+/* Adds the file that @file tells of as a module, with its table, unless it is one already. @version is
+ * 0 where only user space has met it. */
+static int get_module(struct collector *collector, const struct mapped_file *file, __u32 version,
+		      size_t *index)
+{
+	struct file_identities identities = { 0 };
+	bool known = false;
+	char path[4096];
+	int fd, err = 0;
+
+	if (find_module(collector, &file->identity, version, index))
+		return 0;
+	fd = mapped_file__open(file, &collector->options.asker, &identities);
+	if (fd < 0)
+		identities.n = 0;
+	for (size_t i = 0; i < identities.n && !known; i++)
+		known = find_module(collector, &identities.of[i], version, index);
+	if (known) {
+		close(fd);
+	} else {
+		if (fd >= 0)
+			mapped_file__path(fd, path, sizeof(path));
+		else if (file->path)
+			snprintf(path, sizeof(path), "%s", file->path);
+		else
+			snprintf(path, sizeof(path), "[inode %llu of device %u:%u]",
+				 file->identity.inode, file->identity.device >> 20,
+				 file->identity.device & 0xfffff);
+		err = add_module(collector, fd < 0 ? -1 : fd, path, &file->identity, version,
+				 index);
+		if (err)
+			return err;
+	}
+	add_identity(&collector->modules[*index], &file->identity);
+	for (size_t i = 0; i < identities.n; i++)
+		add_identity(&collector->modules[*index], &identities.of[i]);
+	return 0;
+}
+
+int collector__handle_module(struct collector *collector, const struct ap_module_record *record)
+{
+	struct mapped_file file = {
+		.pid = record->pid,
+		.start = record->start,
+		.end = record->end,
+		.identity = { record->inode, record->device, record->generation },
+	};
+	const struct code_mapping *mapping;
+	size_t index;
+	int err;
+
+	if (!record->id ||
+	    array__reserve_zeroed(&collector->module_by_kernel_id, &collector->n_kernel_modules,
+				  record->id, sizeof(*collector->module_by_kernel_id)))
+		return -ENOMEM;
+	/* What a mapping event said of the file is all that is left of it where the process is gone, or
+	 * has something else there by now. */
+	collector__know_mappings(collector, record->time_ns);
+	mapping = process_maps__find(collector->maps, record->pid, record->start, record->time_ns);
+	if (mapping)
+		file.path = mapping->path;
+	err = get_module(collector, &file, record->version, &index);
+	if (err)
+		return err;
+	if (mapping && collector->modules[index].fd < 0)
+		add_identity(&collector->modules[index], &mapping->identity);
+	collector->module_by_kernel_id[record->id - 1] = index + 1;
+	/* Before the table: until then no stack through the file is taken for complete. */
+	if (collector->modules[index].within &&
+	    bpf_map_update_elem(collector->options.within_fd, &record->id,
+				collector->modules[index].within, BPF_ANY))
+		return -errno;
+	/* What we had mapped ourselves to make it known, no hit has seen yet. */
+	return table_loader__assign(collector->tables, collector->modules[index].table, record->id,
+				    record->pid != (__u32)getpid());
+}
+
+/* The vDSO is the same in every process that runs on this kernel, our own among them; what is no
+ * longer than its mapping is bounded by its section headers, which end it. */
+static size_t vdso_size(const Elf64_Ehdr *header)
+{
+	size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+
+	return size < VDSO_MAX_BYTES ? size : 0;
+}
+
+/* A file that names and call frame information can be read from. -1: none. */
+static int vdso_file(const Elf64_Ehdr *header, size_t size)
+{
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+
+	if (fd >= 0 && write(fd, header, size) != (ssize_t)size) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int collector__add_vdso(struct collector *collector)
+{
+	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	/* No file has this identity. */
+	const struct file_identity identity = { .device = ~0U, .inode = ~0ULL };
+	size_t index;
+	int err;
+
+	if (!header || !vdso_size(header))
+		return 0;
+	err = add_module(collector, vdso_file(header, vdso_size(header)), "[vdso]", &identity, 0,
+			 &index);
+	if (!err)
+		err = array__reserve_zeroed(&collector->module_by_kernel_id,
+					    &collector->n_kernel_modules, AP_MODULE_VDSO,
+					    sizeof(*collector->module_by_kernel_id));
+	if (err)
+		return err;
+	collector->module_by_kernel_id[AP_MODULE_VDSO - 1] = index + 1;
+	return table_loader__assign(collector->tables, collector->modules[index].table,
+				    AP_MODULE_VDSO, false);
+}
+
+int collector__mapped_module(struct collector *collector, const struct code_mapping *mapping,
+			     __u32 pid, size_t *index)
+{
+	struct mapped_file file = {
+		.pid = pid,
+		.start = mapping->start,
+		.end = mapping->end,
+		.identity = mapping->identity,
+		.path = mapping->path,
+	};
+
+	return get_module(collector, &file, 0, index);
+}
+
+int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias, void *context)
+{
+	struct collector *collector = context;
+	const struct module *module;
+	__u64 vaddr;
+	size_t index;
+	int err;
+
+	err = collector__mapped_module(collector, mapping, pid, &index);
+	if (err)
+		return err;
+	module = &collector->modules[index];
+	if (!module->elf || elf_file__offset_to_vaddr(module->elf, mapping->offset, &vaddr))
+		return -ENOEXEC;
+	*bias = mapping->start - vaddr;
+	return module->fd;
+}
+
+/* Whether @module's file still is as it was when its code was met: it may have been written over. */
+static bool is_intact(const struct module *module)
+{
+	struct timespec now = modification_time(module->fd);
+	struct elf_file *elf;
+	bool same;
+
+	if (now.tv_sec == module->modified.tv_sec && now.tv_nsec == module->modified.tv_nsec)
+		return true;
+	/* Or only touched. */
+	if (!module->elf || !elf_file__build_id(module->elf)[0] ||
+	    elf_file__open(module->fd, module->path, &elf, NULL))
+		return false;
+	same = !strcmp(elf_file__build_id(elf), elf_file__build_id(module->elf));
+	elf_file__free(elf);
+	return same;
+}
+
+static const char *build_id(const struct module *module)
+{
+	return module->elf ? elf_file__build_id(module->elf) : "";
+}
+
+/* Whether the profile, which knows files by path and build id, takes another one for @module. */
+static bool is_ambiguous(const struct collector *collector, const struct module *module)
+{
+	if (*build_id(module))
+		return false;
+	for (size_t i = 0; i < collector->n_modules; i++)
+		if (collector->modules[i].id == module->id && &collector->modules[i] != module)
+			return true;
+	return false;
+}
+
+/* Why there can be no names for @module, NULL where there may be. */
+static const char *why_unnamed(const struct collector *collector, const struct module *module)
+{
+	/* What is at the path by now need not be the file that could not be opened. */
+	if (module->fd < 0 && *module->path == '/')
+		return "the file was gone before it could be opened";
+	if (module->fd >= 0 && !is_intact(module))
+		return "the file was written over while it was recorded";
+	if (is_ambiguous(collector, module))
+		return "several files without a build id were at this path";
+	return NULL;
+}
+
+int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files)
+{
+	for (size_t i = 0; i < collector->n_modules; i++) {
+		const struct module *module = &collector->modules[i];
+		const char *why;
+		int err;
+
+		if (!module->id || (!files && *module->path == '/'))
+			continue;
+		why = why_unnamed(collector, module);
+		if (why)
+			err = profile__set_module_symbols(collector->profile, module->id, why);
+		else
+			err = symbols__add_module(symbols, module->id, module->fd, module->path,
+						  build_id(module));
+		if (err && err != -EEXIST)
+			return err;
+	}
+	return 0;
+}

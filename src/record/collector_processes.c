@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "collector_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "array.h"
+#include "hash_table.h"
+#include "process_maps.h"
+#include "profile.h"
+
+static bool image_has_pid(const void *owner, __u32 id, const void *key)
+{
+	const struct collector *collector = owner;
+
+	return collector->images[id - 1].pid == *(const __u32 *)key;
+}
+
+bool collector__is_followed(const struct collector *collector, pid_t pid)
+{
+	__u32 key = pid;
+
+	return hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector,
+				&key);
+}
+
+void collector__forget_process(struct collector *collector, pid_t pid)
+{
+	process_maps__forget(collector->maps, pid, UINT64_MAX);
+}
+
+void collector__scan_process(struct collector *collector, pid_t pid)
+{
+	process_maps__scan(collector->maps, pid);
+}
+
+struct image *collector__get_image(struct collector *collector, __u32 id)
+{
+	if (!id || array__reserve_zeroed(&collector->images, &collector->images_capacity, id,
+					 sizeof(*collector->images)))
+		return NULL;
+	if (id > collector->n_images)
+		collector->n_images = id;
+	return &collector->images[id - 1];
+}
+
+/* An exit ends the record's image, an exec its parent. */
+static void end_image(struct collector *collector, const struct ap_process_record *record)
+{
+	bool execed = record->event == AP_PROCESS_EXECED;
+	__u32 id = execed ? record->parent : record->id;
+
+	if (id && id <= collector->n_images && collector->images[id - 1].process)
+		profile__end_process(collector->profile, collector->images[id - 1].process,
+				     record->time_ns, execed);
+}
+
+int collector__handle_process(struct collector *collector, const struct ap_process_record *record)
+{
+	struct image *image, *parent;
+	char comm[AP_COMM_LEN + 1];
+	int err;
+
+	if (record->event == AP_PROCESS_EXITED || record->event == AP_PROCESS_EXECED)
+		end_image(collector, record);
+	if (record->event == AP_PROCESS_EXITED) {
+		if (array__reserve_zeroed(&collector->ended, &collector->ended_capacity,
+					  collector->n_ended + 1, sizeof(*collector->ended)))
+			return -ENOMEM;
+		collector->ended[collector->n_ended++] =
+			(struct ended_process){ record->pid, record->time_ns };
+		return 0;
+	}
+	image = collector__get_image(collector, record->id);
+	if (!image)
+		return -ENOMEM;
+	parent = record->parent && record->parent <= collector->n_images
+			 ? &collector->images[record->parent - 1]
+			 : NULL;
+	image->pid = record->pid;
+	if (record->event == AP_PROCESS_FORKED && parent) {
+		collector__know_mappings(collector, record->time_ns);
+		err = process_maps__fork(collector->maps, parent->pid, record->pid,
+					 record->time_ns);
+		if (err)
+			return err;
+	}
+	err = hash_table__insert(&collector->followed, hash_mix(0, record->pid), record->id);
+	if (err)
+		return err;
+	memcpy(comm, record->comm, AP_COMM_LEN);
+	comm[AP_COMM_LEN] = '\0';
+	return profile__add_process(collector->profile, parent ? parent->process : 0, record->pid,
+				    record->time_ns, comm, &image->process);
+}
+
+/* The profile's process for what the kernel calls image @id, also where its record was lost. */
+static int image_process(struct collector *collector, __u32 id, __u32 *process)
+{
+	struct image *image = collector__get_image(collector, id);
+	int err = 0;
+
+	if (!image)
+		return -ENOMEM;
+	if (!image->process)
+		err = profile__add_process(collector->profile, 0, image->pid, 0, "[unknown]",
+					   &image->process);
+	if (!err)
+		*process = image->process;
+	return err;
+}
+
+int collector__key_thread(struct collector *collector, const struct ap_count_key *key,
+			  __u32 *thread)
+{
+	char name[AP_COMM_LEN + 1];
+	__u32 process;
+	int err = image_process(collector, key->process, &process);
+
+	if (err)
+		return err;
+	memcpy(name, key->thread, AP_COMM_LEN);
+	name[AP_COMM_LEN] = '\0';
+	return profile__add_thread(collector->profile, process, name, thread);
+}
