@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "probes.h"
+#include "probes_internal.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,42 +13,16 @@
 #include "allocator.h"
 #include "attachment.h"
 #include "cleanup.h"
-#include "command_path.h"
 #include "elf_file.h"
 #include "error.h"
 #include "hash_table.h"
 #include "hidden_allocator.h"
 #include "interface.h"
-#include "libraries.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
 #include "sources.h"
-#include "translator.h"
 #include "unprobed.h"
 #include "usdt_source.h"
-
-#define GO_HAS_NO_MALLOC                                                                             \
-	"which has no malloc: Go's runtime allocates memory itself, and Go's package runtime/pprof " \
-	"profiles that"
-
-/* A static program without an allocator that has a name. It may need none. */
-struct opaque {
-	struct probed_allocator entry; /* as it is listed if it turns out to need one */
-	__u32 pid;		       /* that mapped it first */
-};
-
-struct probes {
-	struct probes_options options;
-	struct probed_allocator *list;
-	size_t n_list;
-	__u32 n_sites;
-	struct opaque *opaque;
-	size_t n_opaque;
-	/* Files of mapping events that were looked at, so that each is opened once. */
-	struct file_identity *seen;
-	size_t n_seen;
-	struct hash_table seen_index;
-};
 
 int probes__new(const struct probes_options *options, struct probes **out)
 {
@@ -113,324 +85,6 @@ bool probes__uses(const struct probes *probes, const struct site *site)
 	       (site->function >= AP_DEFINED && sources__any_outermost(probes->options.sources));
 }
 
-/* Where an allocator comes before the C library and has no reallocarray, that of the C library ends in a jump to its
- * realloc. */
-static bool is_tail_called(const struct allocator *allocator, enum ap_function function)
-{
-	if (function == AP_REALLOC && !allocator__find(allocator, AP_REALLOCARRAY))
-		return true;
-	for (size_t i = 0; i < allocator->n_sites; i++)
-		if (allocator->sites[i].tail_calls & (1ULL << function))
-			return true;
-	return false;
-}
-
-static bool is_live(const struct probes *probes)
-{
-	return probes->options.free_program;
-}
-
-/* A block that a USDT probe does not tell of cannot be followed. */
-static __u8 blocks_of(const struct allocator *allocator, const struct site *site)
-{
-	if (site->usdt && !(AP_FREEING >> site->function & 1) && !site->interface->block)
-		return AP_NO_BLOCKS;
-	return allocator->source ? allocator->source->blocks : 0;
-}
-
-/* Tells the programs of the sites. */
-static int describe_sites(struct probes *probes, const struct allocator *allocator,
-			  __u32 allocator_index)
-{
-	for (size_t i = 0; i < allocator->n_internal_returns; i++) {
-		struct ap_internal_return key = {
-			.vaddr = allocator->internal_returns[i],
-			.allocator = allocator_index,
-		};
-		__u8 present = 1;
-
-		if (bpf_map_update_elem(probes->options.internal_returns_fd, &key, &present,
-					BPF_ANY))
-			return -errno;
-	}
-	for (size_t i = 0; i < allocator->n_sites; i++) {
-		const struct site *site = &allocator->sites[i];
-		__u32 index = probes->n_sites + i;
-		struct ap_site described = {
-			.probe_vaddr = site->probe_vaddr,
-			.text_start = allocator->text_start,
-			.text_end = allocator->text_end,
-			.allocator = allocator_index,
-			.function = site->function,
-			.tail_calls = site->tail_calls,
-			.tail_called = is_tail_called(allocator, site->function),
-			.recorded = !!(site->names & probes->options.functions),
-			.returns = site->returns != RETURNS_UNKNOWN,
-			.described = allocator->is_described,
-			.size_argument = site->interface->size,
-			.count_argument = site->interface->count,
-			.pointer_argument = site->interface->pointer,
-			.result = site->interface->result,
-			.may_jump = site->may_jump,
-			.must_jump = site->must_jump,
-			.own = site->is_own,
-			.behind = site->interface->behind,
-			.nesting = allocator->source ? allocator->source->nesting : 0,
-			.blocks = blocks_of(allocator, site),
-		};
-
-		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
-			return -errno;
-		if (site->usdt && bpf_map_update_elem(probes->options.usdt_sites_fd, &index,
-						      &site->usdt->arguments, BPF_ANY))
-			return -errno;
-	}
-	for (size_t i = 0; i < allocator->n_unknown; i++) {
-		__u32 index = probes->n_sites + allocator->n_sites + i;
-		struct ap_site described = {
-			.probe_vaddr = allocator->unknown[i].vaddr,
-			.text_start = allocator->text_start,
-			.text_end = allocator->text_end,
-			.allocator = allocator_index,
-			.by_name = allocator->unknown[i].is_by_name,
-		};
-
-		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
-			return -errno;
-	}
-	return 0;
-}
-
-static __u32 choose_unknown(const struct probed_allocator *entry, __u64 *offsets, __u64 *cookies)
-{
-	const struct allocator *allocator = entry->allocator;
-	__u32 n = 0;
-
-	for (; n < allocator->n_unknown; n++) {
-		offsets[n] = allocator->unknown[n].offset;
-		cookies[n] = entry->first_site + allocator->n_sites + n;
-	}
-	return n;
-}
-
-static bool has_role(const struct probes *probes, const struct site *site, enum probe_role role)
-{
-	if (role == PROBE_NEST_RETURNS)
-		return site->returns == RETURNS_PROBED;
-	if (!is_live(probes))
-		return probes__uses(probes, site);
-	if (AP_FREEING >> site->function & 1)
-		return role == PROBE_FREES;
-	if (role == PROBE_RETURNS || role == PROBE_ENTRIES)
-		return site->returns == RETURNS_PROBED;
-	return role == PROBE_PLAIN_ENTRIES && site->returns != RETURNS_PROBED;
-}
-
-/* The sites that are probed by @role's program; returns how many. */
-static __u32 choose_sites(const struct probes *probes, const struct probed_allocator *entry,
-			  enum probe_role role, __u64 *offsets, __u64 *cookies)
-{
-	const struct allocator *allocator = entry->allocator;
-	__u32 n = 0;
-
-	for (size_t i = 0; i < allocator->n_sites; i++) {
-		const struct site *site = &allocator->sites[i];
-
-		if (!has_role(probes, site, role))
-			continue;
-		offsets[n] = site->probe_offset;
-		cookies[n++] = entry->first_site + i;
-	}
-	return n;
-}
-
-static int attach_role(struct probes *probes, struct probed_allocator *entry, int fd,
-		       enum probe_role role, struct bpf_program *program, struct error *error)
-{
-	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL;
-	const struct probes_options *options = &probes->options;
-	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets +
-		      entry->allocator->n_nest_offsets + entry->allocator->n_unknown;
-	struct attachment_request request = {
-		.program = program,
-		.multi = options->multi,
-		.fd = fd,
-		.path = entry->path,
-		.pid = options->pid,
-	};
-
-	offsets = calloc(room + 1, sizeof(*offsets));
-	cookies = calloc(room + 1, sizeof(*cookies));
-	if (!offsets || !cookies)
-		return -ENOMEM;
-	request.offsets = offsets;
-	request.cookies = cookies;
-	if (role == PROBE_RETURN_INSTRUCTIONS) {
-		request.n = entry->allocator->n_return_offsets;
-		request.offsets = entry->allocator->return_offsets;
-	} else if (role == PROBE_NEST_RETURN_INSTRUCTIONS) {
-		request.n = entry->allocator->n_nest_offsets;
-		request.offsets = entry->allocator->nest_offsets;
-	} else if (role == PROBE_UNKNOWN) {
-		request.n = choose_unknown(entry, offsets, cookies);
-	} else {
-		request.n = choose_sites(probes, entry, role, offsets, cookies);
-	}
-	if (role == PROBE_RETURNS || role == PROBE_NEST_RETURNS)
-		request.kind = UPROBE_RETURN;
-	else if (program == options->session_program)
-		request.kind = UPROBE_SESSION;
-	return request.n ? attachment__new(&request, &entry->attachments[role], error) : 0;
-}
-
-static bool all_return_probed(const struct allocator *allocator)
-{
-	for (size_t i = 0; i < allocator->n_sites; i++)
-		if (allocator->sites[i].returns != RETURNS_PROBED)
-			return false;
-	return true;
-}
-
-static void tell_unfollowed(struct probed_allocator *entry, const struct site *site)
-{
-	if (!entry->allocator->is_described)
-		snprintf(
-			entry->live_gap, sizeof(entry->live_gap),
-			"not followed: where its functions return cannot be told from its code, and "
-			"return probes might disturb a malloc of the program's own");
-	else if (!entry->live_gap[0])
-		snprintf(entry->live_gap, sizeof(entry->live_gap),
-			 "not followed: where its %s returns cannot be told from its code",
-			 site->n_aliases ? site->aliases[0] : site->interface->name);
-}
-
-/* Returns before entries and frees before returns, so that what is seen to begin is seen to end. */
-static int attach_live(struct probes *probes, struct probed_allocator *entry, int fd,
-		       struct error *error)
-{
-	const struct probes_options *options = &probes->options;
-	struct bpf_program *entries = options->session_program, *plain = options->program;
-	const struct allocator *allocator = entry->allocator;
-	int err;
-
-	err = attach_role(probes, entry, fd, PROBE_FREES,
-			  allocator->is_described ? options->described_free_program
-						  : options->free_program,
-			  error);
-	if (!err)
-		err = attach_role(probes, entry, fd, PROBE_RETURN_INSTRUCTIONS,
-				  options->return_instruction_program, error);
-	if (!err && !entries) {
-		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
-		entries = options->program;
-	}
-	if (!err && options->load_program && !all_return_probed(allocator))
-		err = options->load_program(options->context, &plain, error);
-	for (size_t i = 0; i < allocator->n_sites; i++)
-		if (allocator->sites[i].returns == RETURNS_UNKNOWN &&
-		    !(AP_FREEING >> allocator->sites[i].function & 1))
-			tell_unfollowed(entry, &allocator->sites[i]);
-	if (allocator->is_collected)
-		snprintf(entry->live_gap, sizeof(entry->live_gap),
-			 "not all followed to their ends: its collector frees what nobody uses any "
-			 "more and does not tell which, so that too much counts as live");
-	if (!err)
-		err = attach_role(probes, entry, fd, PROBE_PLAIN_ENTRIES, plain, error);
-	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
-}
-
-/* Before the entries, so that what is seen to begin is seen to end. */
-static int attach_nest(struct probes *probes, struct probed_allocator *entry, int fd,
-		       struct error *error)
-{
-	const struct probes_options *options = &probes->options;
-	const struct source *source = entry->allocator->source;
-	int err;
-
-	if (!source || source->nesting != AP_NESTING_OUTERMOST)
-		return 0;
-	err = attach_role(probes, entry, fd, PROBE_NEST_RETURNS, options->nest_return_program,
-			  error);
-	return err ? err
-		   : attach_role(probes, entry, fd, PROBE_NEST_RETURN_INSTRUCTIONS,
-				 options->nest_return_instruction_program, error);
-}
-
-/* Whether they count or not is decided by the program: a semaphore may be shared. */
-static int attach_usdt(struct probes *probes, struct probed_allocator *entry, int fd,
-		       struct error *error)
-{
-	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL, *semaphores = NULL;
-	const struct allocator *allocator = entry->allocator;
-	const struct probes_options *options = &probes->options;
-	struct attachment_request request = {
-		.program = options->usdt_program,
-		.multi = options->multi,
-		.fd = fd,
-		.path = entry->path,
-		.pid = options->pid,
-		.n = allocator->n_sites,
-	};
-
-	offsets = calloc(allocator->n_sites, sizeof(*offsets));
-	cookies = calloc(allocator->n_sites, sizeof(*cookies));
-	semaphores = calloc(allocator->n_sites, sizeof(*semaphores));
-	if (!offsets || !cookies || !semaphores)
-		return -ENOMEM;
-	for (size_t i = 0; i < allocator->n_sites; i++) {
-		offsets[i] = allocator->sites[i].probe_offset;
-		cookies[i] = entry->first_site + i;
-		semaphores[i] = allocator->sites[i].usdt->semaphore_offset;
-	}
-	request.offsets = offsets;
-	request.cookies = cookies;
-	request.semaphores = semaphores;
-	return attachment__new(&request, &entry->attachments[PROBE_ENTRIES], error);
-}
-
-static int attach_sites(struct probes *probes, struct probed_allocator *entry, int fd,
-			struct error *error)
-{
-	if (entry->source && entry->source->is_usdt)
-		return attach_usdt(probes, entry, fd, error);
-	if (is_live(probes))
-		return attach_live(probes, entry, fd, error);
-	return attach_role(probes, entry, fd, PROBE_ENTRIES, probes->options.program, error);
-}
-
-static int attach(struct probes *probes, struct probed_allocator *entry, int fd,
-		  struct error *error)
-{
-	__u32 n_sites;
-	int err;
-
-	if (!probes->options.program)
-		return 0;
-	n_sites = entry->allocator->n_sites + entry->allocator->n_unknown;
-	if (probes->n_sites + n_sites > AP_MAX_SITES)
-		return error__set(error, -E2BIG, "%s is one allocator more than can be probed",
-				  entry->path);
-	err = describe_sites(probes, entry->allocator, entry - probes->list);
-	if (err)
-		return error__set(error, err, "cannot tell the kernel of the probes in %s: %s",
-				  entry->path, strerror(-err));
-	entry->first_site = probes->n_sites;
-	err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program, error);
-	if (!err)
-		err = attach_nest(probes, entry, fd, error);
-	if (!err)
-		err = attach_sites(probes, entry, fd, error);
-	if (!err) {
-		probes->n_sites += n_sites;
-		return 0;
-	}
-	for (int role = 0; role < PROBE_ROLES; role++) {
-		attachment__free(entry->attachments[role]);
-		entry->attachments[role] = NULL;
-	}
-	return err;
-}
-
 /* What is known of the file: its allocator, or what @source has in it. */
 static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st,
 						const struct source *source)
@@ -442,8 +96,7 @@ static const struct probed_allocator *find_file(const struct probes *probes, con
 	return NULL;
 }
 
-/* Allocators that are files. */
-static size_t n_files(const struct probes *probes)
+size_t probes__n_files(const struct probes *probes)
 {
 	size_t n = 0;
 
@@ -528,7 +181,7 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 	if (!entry->path || !entry->build_id)
 		err = -ENOMEM;
 	else
-		err = attach(probes, entry, fd, error);
+		err = probes__attach(probes, entry, fd, error);
 	if (err)
 		snprintf(entry->gap, sizeof(entry->gap), "not probed: %.200s",
 			 error && error->text[0] ? error->text : strerror(-err));
@@ -575,11 +228,7 @@ static void forget_defined(const struct probes *probes, struct allocator *alloca
 			allocator__forget_defined(allocator, &sources->list[i]);
 }
 
-/*
- * Probes the file if it is an allocator. -ENOENT where it is none, or only hands on to another;
- * -EEXIST where it is probed already. Other errors leave an entry that is not probed.
- */
-static int add_file(struct probes *probes, int fd, const char *path, struct error *error)
+int probes__add_file(struct probes *probes, int fd, const char *path, struct error *error)
 {
 	struct allocator *allocator;
 	struct stat st;
@@ -626,7 +275,7 @@ int probes__add_source(struct probes *probes, struct allocator *allocator, __u32
 		.first_site = probes->n_sites,
 	};
 	if (entry->path && entry->build_id)
-		err = describe_sites(probes, allocator, probes->n_list);
+		err = probes__describe_sites(probes, allocator, probes->n_list);
 	if (err) {
 		free(entry->path);
 		free(entry->build_id);
@@ -711,193 +360,13 @@ void probes__blame(struct probes *probes, const struct unprobed_program *program
 	}
 }
 
-static int add_path(struct probes *probes, const char *path, struct error *error)
+int probes__add_path(struct probes *probes, const char *path, struct error *error)
 {
 	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	return add_file(probes, fd, path, error);
-}
-
-/* An address inside the libc that this program itself runs on, which is the system's. */
-static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
-{
-	ElfW(Addr) address = (ElfW(Addr))(uintptr_t)gnu_get_libc_version;
-	const char **path = context;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type == PT_LOAD &&
-		    address - info->dlpi_addr - header->p_vaddr < header->p_memsz) {
-			*path = info->dlpi_name;
-			return 1;
-		}
-	}
-	return 0;
-}
-
-static int add_system_libc(struct probes *probes, struct error *error)
-{
-	const char *path = NULL;
-
-	if (!dl_iterate_phdr(find_own_libc, &path) || !path || !path[0])
-		return error__set(
-			error, -ENOTSUP,
-			"this allocprof is linked statically and cannot tell which libc the "
-			"system uses; use the dynamic build");
-	return add_path(probes, path, error);
-}
-
-static bool is_failure(int err)
-{
-	return err && err != -ENOENT && err != -EEXIST;
-}
-
-static int open_command(const char *argv0, char **path, struct error *error)
-{
-	_cleanup_(free_ptr) char *found = NULL;
-	int err = command_path__find(argv0, getenv("PATH"), &found);
-	struct stat st;
-
-	if (err == -EACCES && strchr(argv0, '/') && !stat(argv0, &st) && S_ISDIR(st.st_mode))
-		return error__set(error, err,
-				  "cannot run '%s': it is a directory; name a program in it",
-				  argv0);
-	if (err == -EACCES)
-		return error__set(
-			error, err,
-			"cannot run '%s': it is not an executable file; chmod +x it, or name "
-			"the program that runs it",
-			argv0);
-	if (err)
-		return error__set(error, err,
-				  "cannot run '%s': %s; check the spelling, or give its "
-				  "path",
-				  argv0,
-				  strchr(argv0, '/') ? "there is no such file"
-						     : "it is in no directory of PATH");
-	/* What cannot be read as ELF or script is for exec to judge. */
-	if (command_path__elf(found, getenv("PATH"), path))
-		return -ENOEXEC;
-	return 0;
-}
-
-struct listing {
-	struct probes *probes;
-	struct error *error;
-	int err;
-};
-
-static void add_listed(const char *path, void *context)
-{
-	struct listing *listing = context;
-	int err = add_path(listing->probes, path, listing->error);
-
-	if (is_failure(err) && err != -ENOEXEC && !listing->err)
-		listing->err = err;
-}
-
-int probes__add_command(struct probes *probes, char *const argv[], struct error *error)
-{
-	_cleanup_(free_ptr) char *path = NULL;
-	_cleanup_(close_fd) int fd = -1;
-	struct listing listing = { .probes = probes, .error = error };
-	struct elf_file *elf = NULL;
-	bool is_static = false, is_go = false;
-	int err;
-
-	err = open_command(argv[0], &path, error);
-	if (err == -ENOEXEC)
-		return add_system_libc(probes, error);
-	if (!err)
-		err = translator__refuse(argv[0], error);
-	if (!err)
-		err = translator__refuse(path, error);
-	if (err)
-		return err;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && !elf_file__open(fd, path, &elf, NULL)) {
-		is_static = elf_file__is_static(elf);
-		is_go = elf_file__is_go(elf);
-		err = add_file(probes, fd, path, error);
-		if (!is_failure(err) && elf_file__interpreter(elf)[0])
-			err = add_path(probes, elf_file__interpreter(elf), error);
-		if (!is_failure(err)) {
-			if (elf_file__interpreter(elf)[0])
-				libraries__list(elf_file__interpreter(elf), path, add_listed,
-						&listing);
-			else
-				libraries__list_started(path, argv, add_listed, &listing);
-			err = listing.err;
-		}
-		elf_file__free(elf);
-		if (is_failure(err))
-			return err;
-	}
-	if (is_static && !n_files(probes) && is_go)
-		return error__set(error, -ENOTSUP, "%s is a Go program, " GO_HAS_NO_MALLOC, path);
-	if (is_static && !n_files(probes))
-		return error__set(error, -ENOTSUP,
-				  "%s is a static executable without a malloc that can be found by "
-				  "name; link it dynamically, or leave its symbols in (no strip)",
-				  path);
-	/* Also for a static program: it may run others. */
-	err = add_system_libc(probes, error);
-	return err == -EEXIST || is_static ? 0 : err;
-}
-
-int probes__add_expected(struct probes *probes, const char *name, struct error *error)
-{
-	char *argv[] = { (char *)name, NULL };
-	int err = probes__add_command(probes, argv, error);
-
-	/* A library need not be executable, nor a static program have an allocator with a name. */
-	if (err == -EACCES && strchr(name, '/')) {
-		err = add_path(probes, name, error);
-		return is_failure(err) ? err : 0;
-	}
-	return err == -ENOTSUP ? 0 : err;
-}
-
-int probes__add_named_files(struct probes *probes, struct error *error)
-{
-	const struct sources *sources = probes->options.sources;
-
-	for (size_t i = 0; sources && i < sources->n; i++)
-		for (size_t j = 0; j < sources->list[i].n_modules; j++) {
-			const char *path = sources->list[i].modules[j];
-			int err;
-
-			if (!strchr(path, '/'))
-				continue;
-			err = add_path(probes, path, error);
-			if (err == -ENOENT || err == -EACCES) {
-				if (access(path, R_OK))
-					return error__set(error, err,
-							  "cannot open %s, where %s is looked for: "
-							  "%s",
-							  path, sources->list[i].name,
-							  strerror(errno));
-			}
-			if (is_failure(err) && err != -ENOEXEC)
-				return err;
-		}
-	return 0;
-}
-
-int probes__add_library(struct probes *probes, const char *path, struct error *error)
-{
-	int err = add_path(probes, path, error);
-
-	if (err == -ENOENT)
-		return error__set(
-			error, -ENOTSUP,
-			"%s defines no malloc and free; name a program, or the library that "
-			"holds its allocator",
-			path);
-	return err;
+	return probes__add_file(probes, fd, path, error);
 }
 
 /* A process gives its memory up before it is seen to have ended; a zombie has none either. */
@@ -960,9 +429,9 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 		fd = mapped_file__open(&file, &probes->options.asker, &identities);
 		if (fd < 0)
 			continue;
-		err = add_file(probes, fd, line + path_at, &last);
+		err = probes__add_file(probes, fd, line + path_at, &last);
 		close(fd);
-		if (is_failure(err) && err != -ENOEXEC) {
+		if (probes__is_failure(err) && err != -ENOEXEC) {
 			last_err = err;
 			if (error)
 				*error = last;
@@ -1027,7 +496,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	if (fd < 0)
 		return; /* perhaps at another time */
 	note_seen(probes, &mapped.identity);
-	err = add_file(probes, fd, event->path, &error);
+	err = probes__add_file(probes, fd, event->path, &error);
 	if (err == -ENOENT && is_opaque_program(fd, event->path, &is_go))
 		add_opaque_program(probes, fd, event, is_go);
 	for (size_t i = n_before; i < probes->n_list; i++)

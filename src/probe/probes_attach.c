@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "probes_internal.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocator.h"
+#include "attachment.h"
+#include "cleanup.h"
+#include "error.h"
+#include "hash_table.h"
+#include "sources.h"
+#include "usdt_source.h"
+
+/* Where an allocator comes before the C library and has no reallocarray, that of the C library ends in a jump to its
+ * realloc. */
+static bool is_tail_called(const struct allocator *allocator, enum ap_function function)
+{
+	if (function == AP_REALLOC && !allocator__find(allocator, AP_REALLOCARRAY))
+		return true;
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].tail_calls & (1ULL << function))
+			return true;
+	return false;
+}
+
+static bool is_live(const struct probes *probes)
+{
+	return probes->options.free_program;
+}
+
+/* A block that a USDT probe does not tell of cannot be followed. */
+static __u8 blocks_of(const struct allocator *allocator, const struct site *site)
+{
+	if (site->usdt && !(AP_FREEING >> site->function & 1) && !site->interface->block)
+		return AP_NO_BLOCKS;
+	return allocator->source ? allocator->source->blocks : 0;
+}
+
+int probes__describe_sites(struct probes *probes, const struct allocator *allocator,
+			   __u32 allocator_index)
+{
+	for (size_t i = 0; i < allocator->n_internal_returns; i++) {
+		struct ap_internal_return key = {
+			.vaddr = allocator->internal_returns[i],
+			.allocator = allocator_index,
+		};
+		__u8 present = 1;
+
+		if (bpf_map_update_elem(probes->options.internal_returns_fd, &key, &present,
+					BPF_ANY))
+			return -errno;
+	}
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+		__u32 index = probes->n_sites + i;
+		struct ap_site described = {
+			.probe_vaddr = site->probe_vaddr,
+			.text_start = allocator->text_start,
+			.text_end = allocator->text_end,
+			.allocator = allocator_index,
+			.function = site->function,
+			.tail_calls = site->tail_calls,
+			.tail_called = is_tail_called(allocator, site->function),
+			.recorded = !!(site->names & probes->options.functions),
+			.returns = site->returns != RETURNS_UNKNOWN,
+			.described = allocator->is_described,
+			.size_argument = site->interface->size,
+			.count_argument = site->interface->count,
+			.pointer_argument = site->interface->pointer,
+			.result = site->interface->result,
+			.may_jump = site->may_jump,
+			.must_jump = site->must_jump,
+			.own = site->is_own,
+			.behind = site->interface->behind,
+			.nesting = allocator->source ? allocator->source->nesting : 0,
+			.blocks = blocks_of(allocator, site),
+		};
+
+		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
+			return -errno;
+		if (site->usdt && bpf_map_update_elem(probes->options.usdt_sites_fd, &index,
+						      &site->usdt->arguments, BPF_ANY))
+			return -errno;
+	}
+	for (size_t i = 0; i < allocator->n_unknown; i++) {
+		__u32 index = probes->n_sites + allocator->n_sites + i;
+		struct ap_site described = {
+			.probe_vaddr = allocator->unknown[i].vaddr,
+			.text_start = allocator->text_start,
+			.text_end = allocator->text_end,
+			.allocator = allocator_index,
+			.by_name = allocator->unknown[i].is_by_name,
+		};
+
+		if (bpf_map_update_elem(probes->options.sites_fd, &index, &described, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
+static __u32 choose_unknown(const struct probed_allocator *entry, __u64 *offsets, __u64 *cookies)
+{
+	const struct allocator *allocator = entry->allocator;
+	__u32 n = 0;
+
+	for (; n < allocator->n_unknown; n++) {
+		offsets[n] = allocator->unknown[n].offset;
+		cookies[n] = entry->first_site + allocator->n_sites + n;
+	}
+	return n;
+}
+
+static bool has_role(const struct probes *probes, const struct site *site, enum probe_role role)
+{
+	if (role == PROBE_NEST_RETURNS)
+		return site->returns == RETURNS_PROBED;
+	if (!is_live(probes))
+		return probes__uses(probes, site);
+	if (AP_FREEING >> site->function & 1)
+		return role == PROBE_FREES;
+	if (role == PROBE_RETURNS || role == PROBE_ENTRIES)
+		return site->returns == RETURNS_PROBED;
+	return role == PROBE_PLAIN_ENTRIES && site->returns != RETURNS_PROBED;
+}
+
+/* The sites that are probed by @role's program; returns how many. */
+static __u32 choose_sites(const struct probes *probes, const struct probed_allocator *entry,
+			  enum probe_role role, __u64 *offsets, __u64 *cookies)
+{
+	const struct allocator *allocator = entry->allocator;
+	__u32 n = 0;
+
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		const struct site *site = &allocator->sites[i];
+
+		if (!has_role(probes, site, role))
+			continue;
+		offsets[n] = site->probe_offset;
+		cookies[n++] = entry->first_site + i;
+	}
+	return n;
+}
+
+static int attach_role(struct probes *probes, struct probed_allocator *entry, int fd,
+		       enum probe_role role, struct bpf_program *program, struct error *error)
+{
+	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL;
+	const struct probes_options *options = &probes->options;
+	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets +
+		      entry->allocator->n_nest_offsets + entry->allocator->n_unknown;
+	struct attachment_request request = {
+		.program = program,
+		.multi = options->multi,
+		.fd = fd,
+		.path = entry->path,
+		.pid = options->pid,
+	};
+
+	offsets = calloc(room + 1, sizeof(*offsets));
+	cookies = calloc(room + 1, sizeof(*cookies));
+	if (!offsets || !cookies)
+		return -ENOMEM;
+	request.offsets = offsets;
+	request.cookies = cookies;
+	if (role == PROBE_RETURN_INSTRUCTIONS) {
+		request.n = entry->allocator->n_return_offsets;
+		request.offsets = entry->allocator->return_offsets;
+	} else if (role == PROBE_NEST_RETURN_INSTRUCTIONS) {
+		request.n = entry->allocator->n_nest_offsets;
+		request.offsets = entry->allocator->nest_offsets;
+	} else if (role == PROBE_UNKNOWN) {
+		request.n = choose_unknown(entry, offsets, cookies);
+	} else {
+		request.n = choose_sites(probes, entry, role, offsets, cookies);
+	}
+	if (role == PROBE_RETURNS || role == PROBE_NEST_RETURNS)
+		request.kind = UPROBE_RETURN;
+	else if (program == options->session_program)
+		request.kind = UPROBE_SESSION;
+	return request.n ? attachment__new(&request, &entry->attachments[role], error) : 0;
+}
+
+static bool all_return_probed(const struct allocator *allocator)
+{
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].returns != RETURNS_PROBED)
+			return false;
+	return true;
+}
+
+static void tell_unfollowed(struct probed_allocator *entry, const struct site *site)
+{
+	if (!entry->allocator->is_described)
+		snprintf(
+			entry->live_gap, sizeof(entry->live_gap),
+			"not followed: where its functions return cannot be told from its code, and "
+			"return probes might disturb a malloc of the program's own");
+	else if (!entry->live_gap[0])
+		snprintf(entry->live_gap, sizeof(entry->live_gap),
+			 "not followed: where its %s returns cannot be told from its code",
+			 site->n_aliases ? site->aliases[0] : site->interface->name);
+}
+
+/* Returns before entries and frees before returns, so that what is seen to begin is seen to end. */
+static int attach_live(struct probes *probes, struct probed_allocator *entry, int fd,
+		       struct error *error)
+{
+	const struct probes_options *options = &probes->options;
+	struct bpf_program *entries = options->session_program, *plain = options->program;
+	const struct allocator *allocator = entry->allocator;
+	int err;
+
+	err = attach_role(probes, entry, fd, PROBE_FREES,
+			  allocator->is_described ? options->described_free_program
+						  : options->free_program,
+			  error);
+	if (!err)
+		err = attach_role(probes, entry, fd, PROBE_RETURN_INSTRUCTIONS,
+				  options->return_instruction_program, error);
+	if (!err && !entries) {
+		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
+		entries = options->program;
+	}
+	if (!err && options->load_program && !all_return_probed(allocator))
+		err = options->load_program(options->context, &plain, error);
+	for (size_t i = 0; i < allocator->n_sites; i++)
+		if (allocator->sites[i].returns == RETURNS_UNKNOWN &&
+		    !(AP_FREEING >> allocator->sites[i].function & 1))
+			tell_unfollowed(entry, &allocator->sites[i]);
+	if (allocator->is_collected)
+		snprintf(entry->live_gap, sizeof(entry->live_gap),
+			 "not all followed to their ends: its collector frees what nobody uses any "
+			 "more and does not tell which, so that too much counts as live");
+	if (!err)
+		err = attach_role(probes, entry, fd, PROBE_PLAIN_ENTRIES, plain, error);
+	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
+}
+
+/* Before the entries, so that what is seen to begin is seen to end. */
+static int attach_nest(struct probes *probes, struct probed_allocator *entry, int fd,
+		       struct error *error)
+{
+	const struct probes_options *options = &probes->options;
+	const struct source *source = entry->allocator->source;
+	int err;
+
+	if (!source || source->nesting != AP_NESTING_OUTERMOST)
+		return 0;
+	err = attach_role(probes, entry, fd, PROBE_NEST_RETURNS, options->nest_return_program,
+			  error);
+	return err ? err
+		   : attach_role(probes, entry, fd, PROBE_NEST_RETURN_INSTRUCTIONS,
+				 options->nest_return_instruction_program, error);
+}
+
+/* Whether they count or not is decided by the program: a semaphore may be shared. */
+static int attach_usdt(struct probes *probes, struct probed_allocator *entry, int fd,
+		       struct error *error)
+{
+	_cleanup_(free_ptr) __u64 *offsets = NULL, *cookies = NULL, *semaphores = NULL;
+	const struct allocator *allocator = entry->allocator;
+	const struct probes_options *options = &probes->options;
+	struct attachment_request request = {
+		.program = options->usdt_program,
+		.multi = options->multi,
+		.fd = fd,
+		.path = entry->path,
+		.pid = options->pid,
+		.n = allocator->n_sites,
+	};
+
+	offsets = calloc(allocator->n_sites, sizeof(*offsets));
+	cookies = calloc(allocator->n_sites, sizeof(*cookies));
+	semaphores = calloc(allocator->n_sites, sizeof(*semaphores));
+	if (!offsets || !cookies || !semaphores)
+		return -ENOMEM;
+	for (size_t i = 0; i < allocator->n_sites; i++) {
+		offsets[i] = allocator->sites[i].probe_offset;
+		cookies[i] = entry->first_site + i;
+		semaphores[i] = allocator->sites[i].usdt->semaphore_offset;
+	}
+	request.offsets = offsets;
+	request.cookies = cookies;
+	request.semaphores = semaphores;
+	return attachment__new(&request, &entry->attachments[PROBE_ENTRIES], error);
+}
+
+static int attach_sites(struct probes *probes, struct probed_allocator *entry, int fd,
+			struct error *error)
+{
+	if (entry->source && entry->source->is_usdt)
+		return attach_usdt(probes, entry, fd, error);
+	if (is_live(probes))
+		return attach_live(probes, entry, fd, error);
+	return attach_role(probes, entry, fd, PROBE_ENTRIES, probes->options.program, error);
+}
+
+int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
+		   struct error *error)
+{
+	__u32 n_sites;
+	int err;
+
+	if (!probes->options.program)
+		return 0;
+	n_sites = entry->allocator->n_sites + entry->allocator->n_unknown;
+	if (probes->n_sites + n_sites > AP_MAX_SITES)
+		return error__set(error, -E2BIG, "%s is one allocator more than can be probed",
+				  entry->path);
+	err = probes__describe_sites(probes, entry->allocator, entry - probes->list);
+	if (err)
+		return error__set(error, err, "cannot tell the kernel of the probes in %s: %s",
+				  entry->path, strerror(-err));
+	entry->first_site = probes->n_sites;
+	err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program, error);
+	if (!err)
+		err = attach_nest(probes, entry, fd, error);
+	if (!err)
+		err = attach_sites(probes, entry, fd, error);
+	if (!err) {
+		probes->n_sites += n_sites;
+		return 0;
+	}
+	for (int role = 0; role < PROBE_ROLES; role++) {
+		attachment__free(entry->attachments[role]);
+		entry->attachments[role] = NULL;
+	}
+	return err;
+}

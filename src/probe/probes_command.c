@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "probes_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "allocator.h"
+#include "cleanup.h"
+#include "command_path.h"
+#include "elf_file.h"
+#include "error.h"
+#include "libraries.h"
+#include "sources.h"
+#include "translator.h"
+
+/* An address inside the libc that this program itself runs on, which is the system's. */
+static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
+{
+	ElfW(Addr) address = (ElfW(Addr))(uintptr_t)gnu_get_libc_version;
+	const char **path = context;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD &&
+		    address - info->dlpi_addr - header->p_vaddr < header->p_memsz) {
+			*path = info->dlpi_name;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int add_system_libc(struct probes *probes, struct error *error)
+{
+	const char *path = NULL;
+
+	if (!dl_iterate_phdr(find_own_libc, &path) || !path || !path[0])
+		return error__set(
+			error, -ENOTSUP,
+			"this allocprof is linked statically and cannot tell which libc the "
+			"system uses; use the dynamic build");
+	return probes__add_path(probes, path, error);
+}
+
+bool probes__is_failure(int err)
+{
+	return err && err != -ENOENT && err != -EEXIST;
+}
+
+static int open_command(const char *argv0, char **path, struct error *error)
+{
+	_cleanup_(free_ptr) char *found = NULL;
+	int err = command_path__find(argv0, getenv("PATH"), &found);
+	struct stat st;
+
+	if (err == -EACCES && strchr(argv0, '/') && !stat(argv0, &st) && S_ISDIR(st.st_mode))
+		return error__set(error, err,
+				  "cannot run '%s': it is a directory; name a program in it",
+				  argv0);
+	if (err == -EACCES)
+		return error__set(
+			error, err,
+			"cannot run '%s': it is not an executable file; chmod +x it, or name "
+			"the program that runs it",
+			argv0);
+	if (err)
+		return error__set(error, err,
+				  "cannot run '%s': %s; check the spelling, or give its "
+				  "path",
+				  argv0,
+				  strchr(argv0, '/') ? "there is no such file"
+						     : "it is in no directory of PATH");
+	/* What cannot be read as ELF or script is for exec to judge. */
+	if (command_path__elf(found, getenv("PATH"), path))
+		return -ENOEXEC;
+	return 0;
+}
+
+struct listing {
+	struct probes *probes;
+	struct error *error;
+	int err;
+};
+
+static void add_listed(const char *path, void *context)
+{
+	struct listing *listing = context;
+	int err = probes__add_path(listing->probes, path, listing->error);
+
+	if (probes__is_failure(err) && err != -ENOEXEC && !listing->err)
+		listing->err = err;
+}
+
+int probes__add_command(struct probes *probes, char *const argv[], struct error *error)
+{
+	_cleanup_(free_ptr) char *path = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	struct listing listing = { .probes = probes, .error = error };
+	struct elf_file *elf = NULL;
+	bool is_static = false, is_go = false;
+	int err;
+
+	err = open_command(argv[0], &path, error);
+	if (err == -ENOEXEC)
+		return add_system_libc(probes, error);
+	if (!err)
+		err = translator__refuse(argv[0], error);
+	if (!err)
+		err = translator__refuse(path, error);
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && !elf_file__open(fd, path, &elf, NULL)) {
+		is_static = elf_file__is_static(elf);
+		is_go = elf_file__is_go(elf);
+		err = probes__add_file(probes, fd, path, error);
+		if (!probes__is_failure(err) && elf_file__interpreter(elf)[0])
+			err = probes__add_path(probes, elf_file__interpreter(elf), error);
+		if (!probes__is_failure(err)) {
+			if (elf_file__interpreter(elf)[0])
+				libraries__list(elf_file__interpreter(elf), path, add_listed,
+						&listing);
+			else
+				libraries__list_started(path, argv, add_listed, &listing);
+			err = listing.err;
+		}
+		elf_file__free(elf);
+		if (probes__is_failure(err))
+			return err;
+	}
+	if (is_static && !probes__n_files(probes) && is_go)
+		return error__set(error, -ENOTSUP, "%s is a Go program, " GO_HAS_NO_MALLOC, path);
+	if (is_static && !probes__n_files(probes))
+		return error__set(error, -ENOTSUP,
+				  "%s is a static executable without a malloc that can be found by "
+				  "name; link it dynamically, or leave its symbols in (no strip)",
+				  path);
+	/* Also for a static program: it may run others. */
+	err = add_system_libc(probes, error);
+	return err == -EEXIST || is_static ? 0 : err;
+}
+
+int probes__add_expected(struct probes *probes, const char *name, struct error *error)
+{
+	char *argv[] = { (char *)name, NULL };
+	int err = probes__add_command(probes, argv, error);
+
+	/* A library need not be executable, nor a static program have an allocator with a name. */
+	if (err == -EACCES && strchr(name, '/')) {
+		err = probes__add_path(probes, name, error);
+		return probes__is_failure(err) ? err : 0;
+	}
+	return err == -ENOTSUP ? 0 : err;
+}
+
+int probes__add_named_files(struct probes *probes, struct error *error)
+{
+	const struct sources *sources = probes->options.sources;
+
+	for (size_t i = 0; sources && i < sources->n; i++)
+		for (size_t j = 0; j < sources->list[i].n_modules; j++) {
+			const char *path = sources->list[i].modules[j];
+			int err;
+
+			if (!strchr(path, '/'))
+				continue;
+			err = probes__add_path(probes, path, error);
+			if (err == -ENOENT || err == -EACCES) {
+				if (access(path, R_OK))
+					return error__set(error, err,
+							  "cannot open %s, where %s is looked for: "
+							  "%s",
+							  path, sources->list[i].name,
+							  strerror(errno));
+			}
+			if (probes__is_failure(err) && err != -ENOEXEC)
+				return err;
+		}
+	return 0;
+}
+
+int probes__add_library(struct probes *probes, const char *path, struct error *error)
+{
+	int err = probes__add_path(probes, path, error);
+
+	if (err == -ENOENT)
+		return error__set(
+			error, -ENOTSUP,
+			"%s defines no malloc and free; name a program, or the library that "
+			"holds its allocator",
+			path);
+	return err;
+}
