@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+struct profile;
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 static inline void close_db(sqlite3 **db)
@@ -53,5 +55,10 @@ static inline int bind_text(sqlite3_stmt *statement, int at, const char *text)
 	return text ? sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC)
 		    : sqlite3_bind_null(statement, at);
 }
+
+/* data_file_write_tables.c. All tables of a new file. */
+int data_file__write_tables(sqlite3 *db, const struct profile *profile);
+/* Of a copy of a file: the tables of names, and stacks where tail calls were put in. */
+int data_file__rewrite_names(sqlite3 *db, const struct profile *profile);
 
 #endif

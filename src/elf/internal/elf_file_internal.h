@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an ELF file is read into, for the files that implement it. */
+#ifndef ALLOCPROF_ELF_FILE_INTERNAL_H
+#define ALLOCPROF_ELF_FILE_INTERNAL_H
+
+#include <gelf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Linkers write four or five. */
+#define MAX_SEGMENTS 64
+
+/* The largest browsers have 0.3 GiB. */
+#define MAX_TEXT (1ULL << 30)
+
+/* The text of a segment is code of at most this many functions. */
+#define MAX_FDES (16ULL << 20)
+
+#define MAX_BUILD_ID 64
+
+struct segment {
+	__u64 vaddr;
+	__u64 offset;
+	__u64 size; /* file-backed and inside the file */
+	bool executable;
+	unsigned char *code; /* NULL until asked for */
+};
+
+struct elf_file {
+	int fd;
+	char *path;
+	Elf *elf;
+	GElf_Ehdr ehdr;
+	__u64 file_size;
+	struct segment segments[MAX_SEGMENTS];
+	size_t n_segments;
+	__u64 eh_frame_hdr_vaddr;
+	__u64 eh_frame_hdr_size;
+	bool has_dynamic;
+	char interpreter[256];
+	char build_id[2 * MAX_BUILD_ID + 1];
+};
+
+/* The value of the dynamic entry @tag, @missing where there is none. */
+__u64 elf_file__dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing);
+
+#endif

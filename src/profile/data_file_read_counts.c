@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "cleanup.h"
+#include "data_file_db.h"
+#include "data_file_reader.h"
+#include "data_file_schema.h"
+#include "profile.h"
+
+int data_reader__read_counts(struct data_reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(reader->db,
+			  "SELECT id, process, thread, stack, function, calls, bytes "
+			  "FROM counts NOT INDEXED ORDER BY id",
+			  &statement);
+	__u64 id, process, thread, stack, calls, size_bytes;
+	const char *name;
+	int function;
+
+	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+		__u32 added = ++reader->n_counts;
+
+		err = data_reader__get_row(reader, statement, "nnnntnn", &id, &process, &thread,
+					   &stack, &name, &calls, &size_bytes);
+		if (err)
+			break;
+		function = source_names__take(&reader->profile->sources, name);
+		if (function < 0 || !thread || thread > reader->profile->n_threads || !stack ||
+		    stack > reader->profile->n_stacks ||
+		    reader->profile->threads[thread - 1].process != process)
+			return -EINVAL;
+		if (!reader->only_checks)
+			err = profile__add_count(reader->profile, thread, stack, function, calls,
+						 size_bytes, &added);
+		if (!err)
+			err = data_reader__expect_new(id, reader->n_counts - 1, added);
+	}
+	return err;
+}
+
+/* What a block can have become adds up to no more than was allocated. */
+static bool is_plausible(const struct profile_blocks *blocks)
+{
+	return profile__add_up(blocks->frees, blocks->discarded) <= blocks->allocations &&
+	       profile__add_up(blocks->freed_bytes, blocks->discarded_bytes) <=
+		       blocks->size_bytes &&
+	       blocks->temporary <= blocks->frees && blocks->temporary_bytes <= blocks->freed_bytes;
+}
+
+/* A row of a histogram's table that was read ahead. */
+struct histogram_rows {
+	sqlite3_stmt *statement;
+	__u64 count, bucket, blocks; /* count 0: none are left */
+};
+
+static int next_histogram_row(struct data_reader *reader, struct histogram_rows *rows)
+{
+	__u64 last = rows->count;
+	int err = data_reader__next(reader, rows->statement);
+
+	rows->count = 0;
+	if (err <= 0)
+		return err;
+	err = data_reader__get_row(reader, rows->statement, "nnn", &rows->count, &rows->bucket,
+				   &rows->blocks);
+	if (!err && (!rows->count || rows->count < last || rows->bucket >= PROFILE_BUCKETS))
+		err = -EINVAL;
+	return err;
+}
+
+/* The rows of @count, which must be the next. */
+static int read_histogram(struct data_reader *reader, struct histogram_rows *rows, __u64 count,
+			  __u64 buckets[PROFILE_BUCKETS])
+{
+	int err = 0;
+
+	while (!err && rows->count == count) {
+		buckets[rows->bucket] = rows->blocks;
+		err = next_histogram_row(reader, rows);
+	}
+	return err;
+}
+
+static int begin_histogram(struct data_reader *reader, const char *sql, struct histogram_rows *rows)
+{
+	int err = prepare(reader->db, sql, &rows->statement);
+
+	return err ? err : next_histogram_row(reader, rows);
+}
+
+static int read_block_rows(struct data_reader *reader, sqlite3_stmt *statement,
+			   struct histogram_rows *sizes, struct histogram_rows *lifetimes)
+{
+	struct profile_blocks row;
+	__u64 count, last = 0;
+	int err;
+
+	while ((err = data_reader__next(reader, statement)) > 0) {
+		row = (struct profile_blocks){ 0 };
+		err = data_reader__get_row(reader, statement, "nnnnnnnnnnnnn", &count, &row.failed,
+					   &row.allocations, &row.size_bytes, &row.frees,
+					   &row.freed_bytes, &row.discarded, &row.discarded_bytes,
+					   &row.temporary, &row.temporary_bytes, &row.peak,
+					   &row.peak_bytes, &row.oldest_ns);
+		if (!err && (count <= last || count > reader->n_counts || !is_plausible(&row)))
+			err = -EINVAL;
+		row.count = last = count;
+		if (!err)
+			err = read_histogram(reader, sizes, count, row.sizes);
+		if (!err)
+			err = read_histogram(reader, lifetimes, count, row.lifetimes);
+		if (!err && !reader->only_checks)
+			err = profile__add_blocks(reader->profile, &row);
+		if (err)
+			return err;
+	}
+	/* A histogram of no blocks. */
+	if (!err && (sizes->count || lifetimes->count))
+		err = -EINVAL;
+	return err;
+}
+
+int data_reader__read_blocks(struct data_reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	struct histogram_rows sizes = { 0 }, lifetimes = { 0 };
+	int err = prepare(reader->db,
+			  "SELECT count, failed, allocations, bytes, frees, freed_bytes, "
+			  "discarded, discarded_bytes, temporary, temporary_bytes, peak, "
+			  "peak_bytes, oldest_ns FROM blocks NOT INDEXED ORDER BY count",
+			  &statement);
+
+	if (!err)
+		err = begin_histogram(reader,
+				      "SELECT count, bucket, blocks FROM size_histogram "
+				      "NOT INDEXED ORDER BY count",
+				      &sizes);
+	if (!err)
+		err = begin_histogram(reader,
+				      "SELECT count, bucket, blocks FROM lifetime_histogram "
+				      "NOT INDEXED ORDER BY count",
+				      &lifetimes);
+	if (!err)
+		err = read_block_rows(reader, statement, &sizes, &lifetimes);
+	sqlite3_finalize(sizes.statement);
+	sqlite3_finalize(lifetimes.statement);
+	return err;
+}
+
+int data_reader__read_samples(struct data_reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(reader->db,
+			  "SELECT count, what, samples, variance, bytes_variance "
+			  "FROM samples NOT INDEXED",
+			  &statement);
+	struct profile_estimate row;
+	struct profile_samples *samples;
+	const char *name;
+	__u64 count;
+	int what;
+
+	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+		err = data_reader__get_row(reader, statement, "ntndd", &count, &name, &row.samples,
+					   &row.variance, &row.bytes_variance);
+		if (err)
+			break;
+		what = profile__sampled_by_name(name);
+		if (what < 0 || !row.samples || !count || count > reader->n_counts)
+			return -EINVAL;
+		if (reader->only_checks)
+			continue;
+		err = profile__get_samples(reader->profile, count, &samples);
+		if (!err && samples->of[what].samples)
+			err = -EINVAL;
+		if (!err)
+			samples->of[what] = row;
+	}
+	return err;
+}
+
+int data_reader__read_lifetimes(struct data_reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(reader->db,
+			  "SELECT count, born, coalesce(died, 4294967295), blocks, bytes "
+			  "FROM lifetimes NOT INDEXED",
+			  &statement);
+	__u64 count, born, died, blocks, size_bytes;
+
+	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+		err = data_reader__get_row(reader, statement, "nnnnn", &count, &born, &died,
+					   &blocks, &size_bytes);
+		if (!err &&
+		    (!count || count > reader->n_counts || born > died || died > PROFILE_LIVE))
+			err = -EINVAL;
+		if (!err && !reader->only_checks)
+			err = profile__add_lifetime(reader->profile, count, born, died, blocks,
+						    size_bytes);
+	}
+	return err;
+}
+
+int data_reader__read_timeline(struct data_reader *reader)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(reader->db,
+			  "SELECT run, time_ns, live, live_bytes, allocations, bytes, rss_bytes "
+			  "FROM timeline NOT INDEXED ORDER BY run, time_ns",
+			  &statement);
+	struct profile_moment moment = { 0 };
+	__u64 run;
+
+	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+		err = data_reader__get_row(reader, statement, "nnnnnnn", &run, &moment.time_ns,
+					   &moment.live, &moment.live_bytes, &moment.allocations,
+					   &moment.size_bytes, &moment.rss_bytes);
+		if (!err && !data_reader__is_run(reader->profile, run))
+			err = -EINVAL;
+		moment.run = run;
+		if (!err)
+			err = profile__add_moment(reader->profile, &moment);
+	}
+	return err;
+}
