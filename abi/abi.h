@@ -371,15 +371,15 @@ enum ap_untracked {
 
 /* Plain counters of a run, per CPU. */
 enum ap_stat {
-	AP_STAT_EVENTS,	      /* calls of recorded functions by followed processes */
-	AP_STAT_INTERNAL,     /* internal hits of recorded functions */
-	AP_STAT_RELABELLED,   /* calls counted under the function that they tail-called, as the
+	AP_STAT_EVENTS,	    /* calls of recorded functions by followed processes */
+	AP_STAT_INTERNAL,   /* internal hits of recorded functions */
+	AP_STAT_RELABELLED, /* calls counted under the function that they tail-called, as the
 			     * note of the tail call found no room */
-	AP_STAT_RECORDS_LOST, /* process and module records that found no room in the ring buffer */
-	AP_STAT_PROCESSES_LOST, /* processes that could not be followed: the set was full */
-	AP_STAT_UNPROBED,	/* programs that took memory from the kernel and hit no probe */
-	AP_STAT_UNDECIDED,	/* calls whose stack ends before it tells whether they are within */
-	AP_STAT_NOT_SAMPLED,	/* calls of recorded functions that sampling passed by */
+	AP_STAT_PROCESSES_UNNOTICED, /* process records that found no room in the ring buffer */
+	AP_STAT_PROCESSES_LOST,	     /* processes that could not be followed: the set was full */
+	AP_STAT_UNPROBED,    /* programs that took memory from the kernel and hit no probe */
+	AP_STAT_UNDECIDED,   /* calls whose stack ends before it tells whether they are within */
+	AP_STAT_NOT_SAMPLED, /* calls of recorded functions that sampling passed by */
 	AP_STAT_NOT_NESTED, /* calls of sources whose note found no room: what is beneath them counts */
 	AP_STAT_LOST,	    /* the first of AP_LOST_REASONS counters */
 	/* With live; docs/live.md. */

@@ -112,16 +112,15 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
-/* Gives the file an id and sends it to user space. 0 where the ring buffer has no room: then no id is spent. */
+/* Gives the file an id and sends it to user space. 0 where the ring buffer has no room: then no id is spent, and the
+ * next hit tries again. */
 static __always_inline __u32 module__report(const struct vma_answer *answer, __u32 pid)
 {
 	struct ap_module_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	__u32 id;
 
-	if (!record) {
-		stat__add(AP_STAT_RECORDS_LOST);
+	if (!record)
 		return 0;
-	}
 	id = __sync_fetch_and_add(&last_module_id, 1) + 1;
 	record->type = AP_RECORD_MODULE;
 	record->id = id;

@@ -106,7 +106,7 @@ static __always_inline void process__report(const struct process *process, __u32
 	struct ap_process_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 
 	if (!record) {
-		stat__add(AP_STAT_RECORDS_LOST);
+		stat__add(AP_STAT_PROCESSES_UNNOTICED);
 		return;
 	}
 	record->type = AP_RECORD_PROCESS;
@@ -193,6 +193,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 		process->space = live__new_space();
 		process->inherits = 0;
 	}
+	hit__end_thread((__u64)tgid << 32 | (__u32)old_pid);
+	hit__end_thread((__u64)tgid << 32 | tgid);
 	regions__end_thread((__u64)tgid << 32 | (__u32)old_pid);
 	regions__end_thread((__u64)tgid << 32 | tgid);
 	/* All other threads are gone: nobody else looks at this entry now. */

@@ -55,10 +55,9 @@ static __always_inline void unprobed__tell(const struct process *process, struct
 		return;
 	stat__add(AP_STAT_UNPROBED);
 	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-	if (!record) {
-		stat__add(AP_STAT_RECORDS_LOST);
+	/* Then its name is missing from the report, but not the process. */
+	if (!record)
 		return;
-	}
 	record->type = AP_RECORD_UNPROBED;
 	record->pid = process->pid;
 	record->size_bytes = taken_bytes;

@@ -99,6 +99,8 @@ bool completeness__has_all_calls(const struct profile *profile)
 	       !profile__meta(profile, "mappings_unsure") &&
 	       !profile__meta(profile, "operands_unread") &&
 	       !profile__meta(profile, "processes_unfollowed") &&
+	       !profile__meta(profile, "processes_unnoticed") &&
+	       !profile__meta(profile, "mappings_lost") &&
 	       !profile__meta(profile, "counters_unread") && profile__ledger_adds_up(profile);
 }
 
@@ -204,6 +206,37 @@ static bool report_unfollowed(const struct profile *profile, const struct tellin
 	return true;
 }
 
+/* What may have kept an allocator from being found. */
+static bool report_unnoticed(const struct profile *profile, const struct telling *telling)
+{
+	const char *processes = profile__meta(profile, "processes_unnoticed");
+	const char *mappings = profile__meta(profile, "mappings_lost");
+
+	if (processes)
+		say(telling,
+		    "%.32s beginnings or ends of processes went unnoticed, and with them perhaps an "
+		    "allocator; this profile is not complete",
+		    processes);
+	if (mappings)
+		say(telling,
+		    "%.32s mappings of files went unnoticed, and with them perhaps an allocator; "
+		    "this profile is not complete",
+		    mappings);
+	return processes || mappings;
+}
+
+static bool report_dropped(const struct profile *profile, const struct telling *telling)
+{
+	__u64 blocks = profile__ledger(profile, "blocks_dropped");
+
+	if (blocks)
+		say(telling,
+		    "%s blocks that a failed realloc kept are not followed any more, and count as "
+		    "live; this profile is not complete",
+		    number__count(blocks).text);
+	return blocks;
+}
+
 static bool report_unread(const struct profile *profile, const struct telling *telling)
 {
 	const char *counters = profile__meta(profile, "counters_unread");
@@ -244,6 +277,8 @@ static bool report_all(const struct profile *profile, const struct telling *tell
 	lacks |= report_unknown(profile, telling);
 	lacks |= report_sources(profile, telling);
 	lacks |= report_unfollowed(profile, telling);
+	lacks |= report_unnoticed(profile, telling);
+	lacks |= report_dropped(profile, telling);
 	lacks |= report_unread(profile, telling);
 	lacks |= report_window(profile, telling);
 	lacks |= report_incomplete(profile, telling);

@@ -184,20 +184,16 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		THREADS,
 		MULTI,
 		SESSIONS,
-		UNREAD
+		UNREAD,
+		LAST_READ
 	};
 	static char *const names[] = {
-		[COUNTS] = (char *)"counts",
-		[RING] = (char *)"ring",
-		[STACKS] = (char *)"stacks",
-		[TAIL_CALLS] = (char *)"tail_calls",
-		[PROCESSES] = (char *)"processes",
-		[SCRATCH] = (char *)"scratch",
-		[THREADS] = (char *)"threads",
-		[MULTI] = (char *)"multi",
-		[SESSIONS] = (char *)"sessions",
-		[UNREAD] = (char *)"unread",
-		NULL,
+		[COUNTS] = (char *)"counts",	   [RING] = (char *)"ring",
+		[STACKS] = (char *)"stacks",	   [TAIL_CALLS] = (char *)"tail_calls",
+		[PROCESSES] = (char *)"processes", [SCRATCH] = (char *)"scratch",
+		[THREADS] = (char *)"threads",	   [MULTI] = (char *)"multi",
+		[SESSIONS] = (char *)"sessions",   [UNREAD] = (char *)"unread",
+		[LAST_READ] = (char *)"last_read", NULL,
 	};
 	struct session_limits *limits = &measure->session.limits;
 
@@ -236,6 +232,9 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 			break;
 		case UNREAD:
 			limits->unread = number;
+			break;
+		case LAST_READ:
+			limits->no_last_read = !number;
 			break;
 		case THREADS:
 			limits->threads = number;
@@ -565,6 +564,16 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	if (results->processes_unfollowed)
 		message__print("not complete: %s processes could not be followed",
 			       number__count(results->processes_unfollowed).text);
+	if (results->processes_unnoticed)
+		message__print(
+			"not complete: %s beginnings or ends of processes went unnoticed, and "
+			"with them perhaps an allocator",
+			number__count(results->processes_unnoticed).text);
+	if (results->has_live && results->live.stats[AP_STAT_DROPPED])
+		message__print(
+			"not complete: %s blocks that a failed realloc kept are not followed "
+			"any more, and count as live",
+			number__count(results->live.stats[AP_STAT_DROPPED]).text);
 	report_unprobed(results);
 	if (results->operands_unread)
 		message__print("not exact: " OPERANDS_UNREAD,

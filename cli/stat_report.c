@@ -94,6 +94,11 @@ static void print_completeness(const struct session *session, const struct sessi
 	if (results->processes_unfollowed)
 		stat_print__sentence(to, "not complete: %s processes could not be followed",
 				     number__count(results->processes_unfollowed).text);
+	if (results->processes_unnoticed)
+		stat_print__sentence(to,
+				     "not complete: %s beginnings or ends of processes went "
+				     "unnoticed, and with them perhaps an allocator",
+				     number__count(results->processes_unnoticed).text);
 	print_unprobed(results, to);
 	if (results->operands_unread)
 		stat_print__sentence(to, "not exact: " OPERANDS_UNREAD,
@@ -159,6 +164,9 @@ static void print_live(const struct session_live *live, FILE *to)
 	if (stats[AP_STAT_UNMATCHED])
 		stat_print__count(to, stats[AP_STAT_UNMATCHED], "frees unseen",
 				  "of blocks whose address was handed out again");
+	if (stats[AP_STAT_DROPPED])
+		stat_print__count(to, stats[AP_STAT_DROPPED], "live blocks not followed any more",
+				  "not complete: a failed realloc kept them");
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (stats[AP_STAT_UNTRACKED + reason])
 			stat_print__count(to, stats[AP_STAT_UNTRACKED + reason],
@@ -336,6 +344,7 @@ static void add_live(json_object *root, const struct session_live *live)
 	add(root, "inherited", count_of(stats[AP_STAT_FREES_INHERITED]));
 	add(root, "unknown", count_of(stats[AP_STAT_FREES_UNKNOWN]));
 	add(root, "unseen", count_of(stats[AP_STAT_UNMATCHED]));
+	add(root, "blocks_dropped", count_of(stats[AP_STAT_DROPPED]));
 	add(untracked, "total", count_of(live->untracked));
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		add(untracked, profile__untracked_name(reason),
@@ -400,6 +409,7 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add(root, "operands_unread", count_of(results->operands_unread));
 	add(root, "mappings_lost", count_of(results->mappings_lost));
 	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
+	add(root, "processes_unnoticed", count_of(results->processes_unnoticed));
 	add(root, "counters_unread", count_of(results->counters_unread));
 	add(root, "processes_unprobed", count_of(results->processes_unprobed));
 	add(root, "unprobed_programs", json_unprobed(results));

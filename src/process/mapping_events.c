@@ -179,6 +179,8 @@ static void close_ring(struct cpu_ring *ring)
 	close(ring->fd);
 }
 
+static void read_ring(struct mapping_events *events, struct cpu_ring *ring);
+
 static void drop_offline_cpus(struct mapping_events *events)
 {
 	for (size_t i = 0; i < events->n_rings;) {
@@ -186,6 +188,8 @@ static void drop_offline_cpus(struct mapping_events *events)
 			i++;
 			continue;
 		}
+		/* What was mapped since the rings were read. */
+		read_ring(events, &events->rings[i]);
 		close_ring(&events->rings[i]);
 		events->rings[i] = events->rings[--events->n_rings];
 	}

@@ -166,6 +166,8 @@ static enum rule rule_of(const char *key)
 		{ "no_unwind_table", RULE_LINES },
 		{ "python_arenas", RULE_LINES },
 		{ "processes_unfollowed", RULE_SUM },
+		{ "processes_unnoticed", RULE_SUM },
+		{ "mappings_lost", RULE_SUM },
 		{ "counters_unread", RULE_SUM },
 		{ "epoch_ns", RULE_MOST },
 		{ "peak_bytes", RULE_MOST },

@@ -73,7 +73,8 @@ void collector__free(struct collector *collector)
 	free(collector->images);
 	free(collector->stacks);
 	free(collector->dumped);
-	hash_table__release(&collector->followed);
+	free(collector->followers);
+	hash_table__release(&collector->follower_index);
 	hash_table__release(&collector->stack_index);
 	drop_dumps(collector);
 	free(collector->ended);
@@ -160,7 +161,7 @@ bool collector__wants_drain(const struct collector *collector)
 		       collector->options.drain_at;
 }
 
-void collector__handle_mapping(struct collector *collector, const struct mapping_event *event)
+int collector__handle_mapping(struct collector *collector, const struct mapping_event *event)
 {
 	struct code_mapping mapping = {
 		.start = event->start,
@@ -176,9 +177,8 @@ void collector__handle_mapping(struct collector *collector, const struct mapping
 	};
 
 	if (event->kind == MAPPING_EXEC)
-		process_maps__exec(collector->maps, event->pid, event->time_ns);
-	else
-		process_maps__add(collector->maps, event->pid, &mapping);
+		return process_maps__exec(collector->maps, event->pid, event->time_ns);
+	return process_maps__add(collector->maps, event->pid, &mapping);
 }
 
 void collector__know_mappings(struct collector *collector, __u64 time_ns)

@@ -10,19 +10,51 @@
 #include "process_maps.h"
 #include "profile.h"
 
-static bool image_has_pid(const void *owner, __u32 id, const void *key)
+static bool follower_has_pid(const void *owner, __u32 id, const void *key)
 {
 	const struct collector *collector = owner;
 
-	return collector->images[id - 1].pid == *(const __u32 *)key;
+	return collector->followers[id - 1].pid == *(const __u32 *)key;
 }
 
-bool collector__is_followed(const struct collector *collector, pid_t pid)
+/* NULL where there was none. */
+static struct follower *find_follower(const struct collector *collector, __u32 pid)
 {
-	__u32 key = pid;
+	__u32 id = hash_table__find(&collector->follower_index, hash_mix(0, pid), follower_has_pid,
+				    collector, &pid);
 
-	return hash_table__find(&collector->followed, hash_mix(0, key), image_has_pid, collector,
-				&key);
+	return id ? &collector->followers[id - 1] : NULL;
+}
+
+bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 time_ns)
+{
+	const struct follower *follower = find_follower(collector, pid);
+
+	return follower && (!follower->end_ns || time_ns <= follower->end_ns);
+}
+
+static int follow(struct collector *collector, __u32 pid)
+{
+	struct follower *follower = find_follower(collector, pid);
+
+	if (follower) {
+		follower->end_ns = 0;
+		return 0;
+	}
+	if (array__reserve(&collector->followers, &collector->followers_capacity,
+			   collector->n_followers + 1, sizeof(*collector->followers)))
+		return -ENOMEM;
+	collector->followers[collector->n_followers++] = (struct follower){ .pid = pid };
+	return hash_table__insert(&collector->follower_index, hash_mix(0, pid),
+				  collector->n_followers);
+}
+
+static void unfollow(struct collector *collector, __u32 pid, __u64 time_ns)
+{
+	struct follower *follower = find_follower(collector, pid);
+
+	if (follower)
+		follower->end_ns = time_ns;
 }
 
 void collector__forget_process(struct collector *collector, pid_t pid)
@@ -70,6 +102,7 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 			return -ENOMEM;
 		collector->ended[collector->n_ended++] =
 			(struct ended_process){ record->pid, record->time_ns };
+		unfollow(collector, record->pid, record->time_ns);
 		return 0;
 	}
 	image = collector__get_image(collector, record->id);
@@ -86,7 +119,7 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 		if (err)
 			return err;
 	}
-	err = hash_table__insert(&collector->followed, hash_mix(0, record->pid), record->id);
+	err = follow(collector, record->pid);
 	if (err)
 		return err;
 	memcpy(comm, record->comm, AP_COMM_LEN);

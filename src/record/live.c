@@ -451,14 +451,18 @@ static int read_threads(struct live *live)
 	__u64 key, next;
 	bool has_key = false;
 	struct ap_thread thread;
-	int err = 0;
+	int err = 0, end = 0, missing;
 
-	while (!err &&
-	       !bpf_map_get_next_key(live->options.threads_fd, has_key ? &key : NULL, &next)) {
+	while (!err && !(end = bpf_map_get_next_key(live->options.threads_fd, has_key ? &key : NULL,
+						    &next))) {
 		key = next;
 		has_key = true;
-		if (bpf_map_lookup_elem(live->options.threads_fd, &key, &thread))
+		missing = bpf_map_lookup_elem(live->options.threads_fd, &key, &thread);
+		if (missing) {
+			/* Threads of a snapshot's target may end meanwhile. */
+			live->options.counters->unread += missing != -ENOENT;
 			continue;
+		}
 		for (__u32 i = 0; i < thread.n_pending && i < AP_MAX_PENDING && !err; i++) {
 			const struct ap_pending *pending = &thread.pending[i];
 
@@ -468,6 +472,8 @@ static int read_threads(struct live *live)
 				err = absorb(live, pending->space, &pending->old);
 		}
 	}
+	if (end && end != -ENOENT) /* which tells that there are no more */
+		live->options.counters->unread++;
 	return err;
 }
 

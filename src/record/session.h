@@ -36,6 +36,7 @@ struct session_limits {
 	__u32 threads;		    /* whose calls are followed, with live */
 	bool no_scratch;	    /* nothing to build stacks in */
 	__u32 unread;		    /* counters that cannot be read, the first ones */
+	bool no_last_read;	    /* what comes when the target has ended cannot be read */
 	bool no_multi, no_sessions; /* as on kernels that lack these links */
 };
 
@@ -140,7 +141,9 @@ struct session_results {
 	__u64 processes;       /* followed, of which some may share a pid over time */
 	__u64 counters_unread; /* the kernel did not let them be read: numbers may be too small */
 	__u64 processes_unfollowed; /* the set was full: all their calls are missing */
-	__u64 records_lost;	    /* processes or files without a name */
+	/* Beginnings and ends of processes for which the ring buffer had no room: an allocator that one of them
+	 * mapped later may have been missed. */
+	__u64 processes_unnoticed;
 	/* Processes that took memory from the kernel and called no function that is probed, and their
 	 * programs, which the session owns and of which some may be missing. */
 	__u64 processes_unprobed;

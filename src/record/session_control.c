@@ -87,7 +87,7 @@ static void read_counters(struct session *session)
 		counters->stats[i] = session__raw_stat(session, i);
 	counters->recursion = session__recursion_misses(session);
 	counters->gate_recursion = session__gate_recursion_misses(session);
-	counters->mappings_lost = mapping_events__lost(session->mapping_events);
+	counters->mappings_lost = session__mappings_lost(session);
 	counters->processes = session->skeleton->bss->processes_seen;
 	counters->processes -= running < counters->processes ? running : counters->processes;
 	session->cut_ns = clock__now_ns();

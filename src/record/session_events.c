@@ -30,26 +30,34 @@
  * wait for long, or ever more stacks come that want unwinding for the lack of its table. */
 #define DUMPS_AT_A_TIME 16
 
-static void handle_mapping(const struct mapping_event *event, void *context)
+/* 0 or -ENOMEM. */
+static int add_candidate(struct session *session, const struct mapping_event *event)
 {
-	struct session *session = context;
-	struct candidate *candidate;
+	struct candidate *candidate = malloc(sizeof(*candidate));
 
-	collector__handle_mapping(session->collector, event);
-	if (event->kind != MAPPING_ADDED)
-		return;
-	candidate = malloc(sizeof(*candidate));
 	if (!candidate)
-		return;
+		return -ENOMEM;
 	candidate->event = *event;
 	candidate->next = NULL;
 	candidate->event.path = strdup(event->path);
 	if (!candidate->event.path) {
 		free(candidate);
-		return;
+		return -ENOMEM;
 	}
 	*session->candidates_end = candidate;
 	session->candidates_end = &candidate->next;
+	return 0;
+}
+
+static void handle_mapping(const struct mapping_event *event, void *context)
+{
+	struct session *session = context;
+	int err = collector__handle_mapping(session->collector, event);
+
+	if (!err && event->kind == MAPPING_ADDED)
+		err = add_candidate(session, event);
+	if (err)
+		session->mappings_dropped++;
 }
 
 void session__read_mappings(struct session *session)
@@ -87,7 +95,7 @@ static void look_at_candidates(struct session *session)
 		if (!session->candidates)
 			session->candidates_end = &session->candidates;
 		candidate->next = NULL;
-		if (collector__is_followed(session->collector, event->pid)) {
+		if (collector__is_followed(session->collector, event->pid, event->time_ns)) {
 			session->late_pid = event->pid;
 			probes__notice_mapping(session->probes, event);
 			session->late_pid = 0;
@@ -116,6 +124,8 @@ int session__read_events(struct session *session)
 {
 	int err;
 
+	if (session->options.limits.no_last_read && session->target.end_ns)
+		return -EIO;
 	session__read_mappings(session);
 	err = ring_reader__read(session->ring);
 	/* What hits waited for is there, or comes. */

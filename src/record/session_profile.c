@@ -315,6 +315,10 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
+	if (!err && results.processes_unnoticed)
+		err = set_number(profile, "processes_unnoticed", results.processes_unnoticed);
+	if (!err && results.mappings_lost)
+		err = set_number(profile, "mappings_lost", results.mappings_lost);
 	if (!err && results.counters_unread)
 		err = set_number(profile, "counters_unread", results.counters_unread);
 	if (!err)

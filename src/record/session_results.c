@@ -69,6 +69,11 @@ __u64 session__recursion_misses(const struct session *session)
 							   : skeleton->progs.live_return);
 }
 
+__u64 session__mappings_lost(const struct session *session)
+{
+	return mapping_events__lost(session->mapping_events) + session->mappings_dropped;
+}
+
 __u64 session__gate_recursion_misses(const struct session *session)
 {
 	if (session->is_snapshot)
@@ -201,7 +206,8 @@ static void collect_live(const struct session *session, struct session_results *
 	for (int i = 0; i < AP_STATS; i++)
 		live->stats[i] = stat_sum(session, i);
 	for (int i = 0; i < AP_FUNCTIONS && !session->options.stacks; i++)
-		live__function(session->live, (enum ap_function)i, &live->functions[i]);
+		if (live__function(session->live, (enum ap_function)i, &live->functions[i]))
+			session->counters->unread++;
 	for (int i = 0; i < AP_UNTRACKED_REASONS; i++)
 		live->untracked += live->stats[AP_STAT_UNTRACKED + i];
 	live->unfinished = live->stats[AP_STAT_UNFINISHED] + live__unfinished(session->live);
@@ -325,14 +331,14 @@ void session__results(const struct session *session, struct session_results *res
 	results->processes_unfollowed = stat_sum(session, AP_STAT_PROCESSES_LOST) +
 					recursion_misses(session, skeleton->progs.on_fork) +
 					recursion_misses(session, skeleton->progs.on_exec);
-	results->records_lost = stat_sum(session, AP_STAT_RECORDS_LOST);
+	results->processes_unnoticed = stat_sum(session, AP_STAT_PROCESSES_UNNOTICED) +
+				       recursion_misses(session, skeleton->progs.on_exit);
 	results->unprobed = session->unprobed.list;
 	results->n_unprobed = session->unprobed.n;
 	results->processes_unprobed = stat_sum(session, AP_STAT_UNPROBED);
 	results->relabelled = stat_sum(session, AP_STAT_RELABELLED);
 	results->not_nested = stat_sum(session, AP_STAT_NOT_NESTED);
-	results->mappings_lost =
-		mapping_events__lost(session->mapping_events) - session->forgotten.mappings_lost;
+	results->mappings_lost = session__mappings_lost(session) - session->forgotten.mappings_lost;
 	results->mappings_unsure = stat_sum(session, AP_STAT_MAPPINGS_UNSURE);
 	results->operands_unread = stat_sum(session, AP_STAT_OPERANDS_UNREAD);
 	results->processes_left = session->processes_left;
@@ -342,9 +348,9 @@ void session__results(const struct session *session, struct session_results *res
 	/* This may not be the first time that the results are asked for. */
 	results->counters_unread =
 		session->unread_at_end + session->counters->unread - unread_before;
-	if (results->lost_total || results->processes_unfollowed || results->mappings_lost ||
-	    results->counters_unread || results->processes_unprobed || results->not_nested ||
-	    results->mappings_unsure || results->operands_unread)
+	if (results->lost_total || results->processes_unfollowed || results->processes_unnoticed ||
+	    results->mappings_lost || results->counters_unread || results->processes_unprobed ||
+	    results->not_nested || results->mappings_unsure || results->operands_unread)
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->is_attached = !target->launched;

@@ -414,6 +414,52 @@ def test_last_calls_of_threads(run, allocprof, tmp_path):
     assert figures["functions"]["delete"]["calls"] >= 40
 
 
+LAST_CALLS_BEFORE_EXEC = r"""
+#include <new>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char **arguments;
+
+static void *call(void *unused)
+{
+	char left[16];
+	char *next[] = { arguments[0], left, nullptr };
+
+	snprintf(left, sizeof(left), "%d", atoi(arguments[1]) - 1);
+	::operator delete(nullptr, 64, std::align_val_t(64));
+	execv(arguments[0], next);
+	_exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	arguments = argv;
+	if (argc < 2 || !atoi(argv[1]))
+		return 0;
+	pthread_create(&thread, nullptr, call, nullptr);
+	pthread_join(thread, nullptr);
+	return 1;
+}
+"""
+
+
+def test_last_calls_before_exec(run, allocprof, tmp_path):
+    """The same of a thread that executes a program, and has the id of the process's first thread from then on."""
+    (tmp_path / "last.cpp").write_text(LAST_CALLS_BEFORE_EXEC)
+    run(["g++", "-std=c++17", "-O1", "-fno-builtin", "-pthread", "-o", tmp_path / "last", tmp_path / "last.cpp",
+         "-Wl,--no-as-needed", interfaces.library("libjemalloc")], expect=0)
+    _, _, figures = families(run, allocprof, tmp_path / "json", "--inject", "tail_calls=4", "--", tmp_path / "last",
+                             "10")
+    assert figures["relabelled"] == 0
+    assert figures["processes"] == 1
+    assert figures["functions"]["delete"]["calls"] >= 10
+
+
 MADE_UP = r"""
 #define _GNU_SOURCE
 #include <stddef.h>

@@ -95,6 +95,12 @@ def test_process_tree_without_room(run, allocprof, record, target):
     assert 1 < processes < 200
     assert_exact(recording, calls)
     assert_lost(run, allocprof, recording, "ring_full", stderr)
+    # What one of them maps later nobody looks at.
+    unnoticed = int(recording.meta["processes_unnoticed"])
+    assert unnoticed >= 200 - processes
+    sentence = f"{unnoticed:,} beginnings or ends of processes went unnoticed, and with them perhaps an allocator"
+    assert f"allocprof: not complete: {sentence}\n" in stderr
+    assert sentence in folded(run, allocprof, recording.path)[1].stderr.decode()
 
 
 def test_processes(run, allocprof, target, tmp_path):
@@ -232,6 +238,17 @@ def test_recorded_counters_that_cannot_be_read(run, allocprof, target, tmp_path,
         result = run([allocprof, *command, data], expect=1)
         assert b"could not be read" in result.stderr
     assert not json.loads(run([allocprof, "report", "--json", data]).stdout)["complete"]
+
+
+@pytest.mark.fast("stat", "record-live")
+@pytest.mark.parametrize("command", [["stat"], ["stat", "--live"], ["record"], ["record", "--live"]],
+                         ids=["stat", "stat-live", "record", "record-live"])
+def test_end_that_cannot_be_read(run, allocprof, target, tmp_path, command):
+    """What was counted last is not taken for nothing: there is no result then, and the reason is told."""
+    result = run([allocprof, *command, "-o", tmp_path / "out", "--inject", "last_read=0", "--", target("nothing")],
+                 expect=125)
+    assert b"cannot collect the counts: Input/output error" in result.stderr
+    assert not (tmp_path / "out").exists() or not (tmp_path / "out").stat().st_size
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -36,15 +36,31 @@ struct map {
 		.counted = is_counted                                                              \
 	}
 
+/* The one table of live blocks that there is. */
+static char twin_live_table;
+
 static struct map maps[] = {
-	MAP(unwind_tables, true, true), MAP(unwind_slices, true, true),
-	MAP(unwind_rules, true, true),	MAP(vmas, false, true),
-	MAP(modules, false, true),	MAP(scratches, true, false),
-	MAP(processes, false, false),	MAP(stats, true, false),
-	MAP(sites, true, false),	MAP(internal_returns, false, false),
-	MAP(tail_calls, false, false),	MAP(jumps, false, false),
-	MAP(counts_a, false, false),	MAP(stacks_sent, false, false),
+	MAP(unwind_tables, true, true),
+	MAP(unwind_slices, true, true),
+	MAP(unwind_rules, true, true),
+	MAP(vmas, false, true),
+	MAP(modules, false, true),
+	MAP(scratches, true, false),
+	MAP(processes, false, false),
+	MAP(stats, true, false),
+	MAP(sites, true, false),
+	MAP(internal_returns, false, false),
+	MAP(tail_calls, false, false),
+	MAP(jumps, false, false),
+	MAP(counts_a, false, false),
+	MAP(stacks_sent, false, false),
 	MAP(site_counts, true, false),
+	MAP(threads, false, false),
+	{
+		.map = &twin_live_table,
+		.key_size = sizeof(struct ap_block_key),
+		.value_size = sizeof(struct ap_block),
+	},
 };
 
 #define N_MAPS (sizeof(maps) / sizeof(maps[0]))
@@ -55,6 +71,8 @@ static const struct twin_mapping *mappings;
 static size_t n_memory, n_mappings;
 static void (*meet_module)(const struct ap_module_record *record);
 static __u32 n_lookups;
+static bool ring_is_full;
+static __u32 n_records;
 
 static struct mm_struct twin_mm;
 static struct task_struct twin_task = { .pid = 42, .tgid = 42, .mm = &twin_mm };
@@ -103,6 +121,10 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 
 	if (map == &counts)
 		return &counts_a;
+	if (map == &live_tables)
+		return index ? NULL : &twin_live_table;
+	if (map == &records)
+		return NULL;
 	if (map == &unwind_chunks) {
 		n_lookups++;
 		return index < UNWIND_MAX_CHUNKS && chunks[index] ? &chunks[index] : NULL;
@@ -305,11 +327,12 @@ void twin__estimate_add(struct ap_estimate *estimate, __u32 weight, __u64 size_b
 
 void *bpf_ringbuf_reserve(void *map, __u64 size, __u64 flags)
 {
-	return calloc(1, size);
+	return ring_is_full ? NULL : calloc(1, size);
 }
 
 void bpf_ringbuf_submit(void *record, __u64 flags)
 {
+	n_records++;
 	if (*(__u32 *)record == AP_RECORD_MODULE && meet_module)
 		meet_module(record);
 	free(record);
@@ -343,6 +366,9 @@ void twin__reset(void)
 	mappings = NULL;
 	n_memory = n_mappings = 0;
 	meet_module = NULL;
+	ring_is_full = false;
+	n_records = 0;
+	live = (struct ap_live){ .n_tables = 1 };
 	twin_config.max_depth = 127;
 	twin_process.generation = 0;
 	twin_process.exec_pages = 0;
@@ -394,6 +420,87 @@ int twin__write(void *context, enum unwind_map map, __u32 index, const void *val
 		return bpf_map_update_elem(&unwind_rules, &index, value, BPF_ANY);
 	}
 	return -EINVAL;
+}
+
+void twin__fill_ring(bool is_full)
+{
+	ring_is_full = is_full;
+}
+
+__u32 twin__count_records(void)
+{
+	return n_records;
+}
+
+__u64 twin__stat(enum ap_stat which)
+{
+	__u32 at = which;
+	__u64 *value = bpf_map_lookup_elem(&stats, &at);
+
+	return *value;
+}
+
+bool twin__dump(void)
+{
+	static struct uprobe_task no_returns;
+	struct ap_count_key key = { .function = AP_FUNCTION_DUMPED };
+	struct pt_regs regs = { 0 };
+	struct hit hit = { .weight = 1 };
+	bool sent;
+
+	twin_task.utask = &no_returns;
+	twin_config.stack_dump = 4096;
+	twin_config.dump_below_bytes = 1;
+	sent = stack__dump(&regs, &key, AP_END_NO_TABLE, &hit);
+	twin_config.stack_dump = 0;
+	return sent;
+}
+
+__u32 twin__count_dumps(void)
+{
+	return live.n_dumps;
+}
+
+void twin__set_live_room(__u32 blocks)
+{
+	find_map(&twin_live_table)->max_entries = blocks;
+}
+
+int twin__put_block(__u64 address)
+{
+	struct ap_block_key key = { .address = address };
+	struct ap_block block = { .size_bytes = 100, .weight = 1, .record = AP_NO_RECORD };
+
+	return blocks__put(&key, &block);
+}
+
+bool twin__has_block(__u64 address)
+{
+	struct ap_block_key key = { .address = address };
+
+	return blocks__has(&key);
+}
+
+void twin__enter_realloc(__u64 address, __u64 size_bytes)
+{
+	struct hit hit = {
+		.sp = 4096,
+		.function = AP_REALLOC,
+		.pointer = address,
+		.size_bytes = size_bytes,
+		.weight = 1,
+	};
+
+	call__enter(&twin_process, &hit, 0, AP_NO_RECORD);
+}
+
+void twin__leave_realloc(__u64 result)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct ap_thread *thread = bpf_map_lookup_elem(&threads, &id);
+
+	call__return(&twin_process, thread, &thread->pending[0], result);
+	thread->n_pending--;
 }
 
 static struct scratch *the_scratch(void)

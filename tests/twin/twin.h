@@ -65,6 +65,26 @@ void twin__change_code(void);
 /* All that is remembered of the thread's last stack; not to be kept over twin__reset(). */
 void *twin__memory_of_last(size_t *size);
 
+/* From now on the ring buffer has no room, or has. */
+void twin__fill_ring(bool is_full);
+/* That user space was sent. */
+__u32 twin__count_records(void);
+__u64 twin__stat(enum ap_stat which);
+
+/* Sends a stack for user space to unwind; false where that is not possible. */
+bool twin__dump(void);
+/* Numbers of such stacks that are spent. */
+__u32 twin__count_dumps(void);
+
+/* Live blocks, of 100 bytes each, in one table with room for so many. */
+void twin__set_live_room(__u32 blocks);
+/* 0 or a negative errno. */
+int twin__put_block(__u64 address);
+bool twin__has_block(__u64 address);
+/* The thread's call of realloc, and its return. */
+void twin__enter_realloc(__u64 address, __u64 size_bytes);
+void twin__leave_realloc(__u64 result);
+
 /* Sampling, by sampling__configure()'s settings. */
 void twin__set_sampling(const struct ap_config *settings);
 /* 2^64 where it is certain. */

@@ -56,6 +56,8 @@ static void test_both_forms(void **state)
 		{ "_Z3foov.cold", "foo", "foo() [clone .cold]" },
 		{ "_Z3foov.isra.0.constprop.2.cold", "foo",
 		  "foo() [clone .isra.0.constprop.2.cold]" },
+		{ "_Z3foov.localalias", "foo", "foo() [clone .localalias]" },
+		{ "_Z3foov.clone.3.lto_priv.0", "foo", "foo() [clone .clone.3.lto_priv.0]" },
 		{ "parse.part.0", "parse", "parse.part.0" },
 		{ "parse.cold", "parse", "parse.cold" },
 		{ "inner.1234", "inner.1234", "inner.1234" },

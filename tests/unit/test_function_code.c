@@ -260,6 +260,10 @@ static void test_parts(void **state)
 		{ "f.constprop.0.isra.0", 0x401400, 0x28, 0, 0 },
 		{ "f.constprop.0.cold", 0x401500, 4, 0, 0 },
 		{ "f.llvm.123", 0x401600, 0x30, 0, 0 },
+		{ "f.localalias", 0x401a00, 0x30, 0, 0 },
+		{ "f.localalias.1", 0x401b00, 0x30, 0, 0 },
+		{ "f.clone.3", 0x401c00, 0x30, 0, 0 },
+		{ "f.lto_priv.0", 0x401d00, 0x30, 0, 0 },
 		{ "ff", 0x401700, 0x30, 0, 0 },
 		{ ".cold", 0x401800, 0x30, 0, 0 },
 		{ "f.other", 0x401900, 0x30, 0, 0 },
@@ -268,10 +272,13 @@ static void test_parts(void **state)
 	struct function_code code;
 
 	assert_int_equal(FIND(symbols, "f", &code, &error), 0);
-	assert_int_equal(code.within.n, 7);
-	for (size_t i = 0; i < 7; i++)
+	assert_int_equal(code.within.n, 11);
+	for (size_t i = 0; i < 11; i++)
 		assert_range(&code, symbols[i].vaddr, symbols[i].size);
-	assert_entries(&code, (const __u64[]){ 0x401000, 0x401300, 0x401400, 0x401600 }, 4);
+	assert_entries(&code,
+		       (const __u64[]){ 0x401000, 0x401300, 0x401400, 0x401600, 0x401a00, 0x401b00,
+					0x401c00, 0x401d00 },
+		       8);
 	/* Only what was split off is left of it. */
 	assert_int_equal(find(symbols + 1, 2, "f", &code, &error), -ENOENT);
 	assert_says(&error, "no code");

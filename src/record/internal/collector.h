@@ -60,10 +60,11 @@ bool collector__brings_tables(struct collector *collector);
 /* No program runs any more: tables that no stack needs are not made. */
 void collector__finish_tables(struct collector *collector);
 
-/* A mapping of any process, which may turn out to be followed or be forgotten. */
-void collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
+/* A mapping of any process, which may turn out to be followed or be forgotten. 0 or -ENOMEM: it goes unnoticed. */
+int collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
 void collector__scan_process(struct collector *collector, pid_t pid);
-bool collector__is_followed(const struct collector *collector, pid_t pid);
+/* Whether the process that had that pid at @time_ns (CLOCK_MONOTONIC) was followed. */
+bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 time_ns);
 void collector__forget_process(struct collector *collector, pid_t pid);
 
 /* When it returns every program has ended that ran before. */

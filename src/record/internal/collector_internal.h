@@ -47,6 +47,12 @@ struct ended_process {
 	__u64 time_ns;
 };
 
+/* The last process with that pid that was followed. */
+struct follower {
+	__u32 pid;
+	__u64 end_ns; /* 0 while it goes on */
+};
+
 struct pending_dump {
 	struct pending_dump *next;
 	__u64 record[]; /* struct ap_dump_record and the bytes of stack */
@@ -58,7 +64,9 @@ struct collector {
 	struct process_maps *maps;
 	struct image *images; /* by kernel id - 1 */
 	size_t n_images, images_capacity;
-	struct hash_table followed; /* pid -> index in images + 1 */
+	struct follower *followers;
+	size_t n_followers, followers_capacity;
+	struct hash_table follower_index; /* pid -> index in followers + 1 */
 	struct module *modules;
 	size_t n_modules;
 	__u32 *module_by_kernel_id; /* index in modules + 1, by kernel id - 1; 0 unknown */

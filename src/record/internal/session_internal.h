@@ -54,6 +54,7 @@ struct session {
 	pid_t late_pid;		 /* process that has mapped what is looked at now, else 0 */
 	struct target target;
 	struct candidate *candidates, **candidates_end;
+	__u64 mappings_dropped; /* that there was no memory for */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
 	bool multi;    /* one uprobe_multi link per allocator, else a perf event per probe */
@@ -96,6 +97,8 @@ void session__read_mappings(struct session *session);
 __u64 session__raw_stat(const struct session *session, __u32 which);
 __u64 session__recursion_misses(const struct session *session);
 __u64 session__gate_recursion_misses(const struct session *session);
+/* Mappings of files that went unnoticed since the session began. */
+__u64 session__mappings_lost(const struct session *session);
 /* Calls that happened and were not forgotten, by the programs' own counter. */
 __u64 session__count_events(const struct session *session);
 /* Calls of reported functions by the counters of sites, which are in use without stacks. */
