@@ -7,6 +7,7 @@
 #define ALLOCPROF_MAPPINGS_BPF_H
 
 #include "source.bpf.h"
+#include "stat_programs.bpf.h"
 
 /* Index of the first of the AP_MAPPING_FUNCTIONS sites; user space sets it before processes are followed. */
 __u32 mappings_first_site;

@@ -7,6 +7,7 @@
 #define ALLOCPROF_USDT_BPF_H
 
 #include "source.bpf.h"
+#include "stat_programs.bpf.h"
 
 /* By site. The number of entries is set before loading. */
 struct {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Code ranges with one set of unwind rules, by address. */
+#ifndef ALLOCPROF_RANGE_BPF_H
+#define ALLOCPROF_RANGE_BPF_H
+
+#include "module.bpf.h"
+#include "scratch.bpf.h"
+#include "tables.bpf.h"
+
+/* Where a walk stands. Without pointers, so that the verifier can look at a step by itself. */
+struct walk {
+	__u64 pc, sp, fp;
+	__u32 pid;     /* in allocprof's namespace */
+	__u32 call;    /* 1: pc is behind a call, 0: it was interrupted there */
+	__u32 cursor;  /* in scratch->steps: the next step that may repeat */
+	__u32 matched; /* from this step of the walk on all have repeated; n_frames: none */
+	__u32 matched_cursor;
+	__u32 n_frames;
+	__u32 end;
+	__u32 end_once;
+	/* 1: while everything has repeated from the innermost frame on, steps are not copied, since
+	 * they most likely all do; if not, the walk is made again (@again) with copies. */
+	__u32 sparing, again;
+	__u32 over_fp; /* 1: a step went over the frame pointer where there was no rule */
+	__u32 range;   /* of scratch->ranges, used last */
+	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in code that calls are to be within */
+};
+
+static __always_inline bool range__holds(const struct code_range *range, __u64 address)
+{
+	return address >= range->start && address < range->end;
+}
+
+/* Puts the code around @address into the scratch; returns where, or minus enum vma_result. */
+__noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
+{
+	struct code_range *range;
+	struct unwind_slice *slice;
+	struct unwind_table *table;
+	__u64 offset;
+	struct vma_answer answer = {};
+	const struct vma *vma = &answer.vma;
+	__u32 module, at;
+	int err;
+
+	if (!scratch)
+		return -VMA_NONE;
+	err = vma__find(&answer, scratch->process, pid, address, scratch->generation, scratch->seq);
+	if (err)
+		return -err;
+	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);
+	range = &scratch->ranges[at];
+	range->start = vma->start;
+	range->end = vma->end;
+	range->bias = vma->bias;
+	range->module = vma->module;
+	range->within = within__has(vma->module);
+	range->state = UNWIND_TABLE_NONE;
+	module = vma->module;
+	if (!module)
+		return at;
+	table = bpf_map_lookup_elem(&unwind_tables, &module);
+	if (!table)
+		return at;
+	range->state = table->state;
+	if (range->state == UNWIND_TABLE_AWAITED) {
+		range->end = 0; /* good for this frame only: look again next time */
+		return at;
+	}
+	if (range->state != UNWIND_TABLE_READY)
+		return at;
+	offset = address + vma->bias;
+	slice = slice__find(table, offset);
+	if (!slice || offset - slice->file_offset >= slice->size) {
+		/* Code outside of all call frame information. */
+		range->state = UNWIND_TABLE_NONE;
+		range->start = address;
+		range->end = address + 1;
+		return at;
+	}
+	range->slice = *slice;
+	if (slice->file_offset - vma->bias > range->start)
+		range->start = slice->file_offset - vma->bias;
+	if (slice->file_offset + slice->size - vma->bias < range->end)
+		range->end = slice->file_offset + slice->size - vma->bias;
+	return at;
+}
+
+/* The range that holds @address, from the few that the scratch has or from the kernel. */
+static __always_inline int range__find(struct scratch *scratch, struct walk *walk, __u64 address)
+{
+	if (range__holds(&scratch->ranges[walk->range & (SCRATCH_MAPPINGS - 1)], address))
+		return walk->range;
+	for (int i = 0; i < SCRATCH_MAPPINGS; i++)
+		if (range__holds(&scratch->ranges[i], address))
+			return i;
+	return range__load(scratch, address, walk->pid);
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The program at the probes of record without --live, and what it shares with those of --live. */
+#ifndef ALLOCPROF_RECORD_PROGRAMS_BPF_H
+#define ALLOCPROF_RECORD_PROGRAMS_BPF_H
+
+#include "gate.bpf.h"
+#include "hit.bpf.h"
+#include "sample.bpf.h"
+#include "send.bpf.h"
+#include "stack.bpf.h"
+#include "within.bpf.h"
+
+static __always_inline void count__add(struct ap_count *count, const struct hit *hit)
+{
+	__u64 n = sample__times(hit->weight);
+
+	__sync_fetch_and_add(&count->calls, n);
+	__sync_fetch_and_add(&count->size_bytes, n * hit->size_bytes);
+	if (config.sample)
+		estimate__add(&count->estimate, hit->weight, hit->size_bytes);
+}
+
+/* Not inlined, so that its stack is not in use while the walk's is. */
+static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
+				   const struct hit *hit, struct process *process)
+{
+	struct ap_count_key key = {
+		.stack = scratch->record.stack,
+		.process = process->id,
+		.function = hit->function,
+	};
+	struct ap_count *count, fresh;
+	__u32 zero = 0;
+	void *current;
+
+	thread_name__read(key.thread);
+	if (end__needs_user_space(scratch->record.end)) {
+		key.stack = 0;
+		if (stack__dump(ctx, &key, scratch->record.end, hit))
+			return;
+		key.stack = scratch->record.stack;
+	}
+	current = bpf_map_lookup_elem(&counts, &zero);
+	if (!current)
+		return; /* never: the slot is filled at load and only ever replaced */
+	count = bpf_map_lookup_elem(current, &key);
+	if (count) {
+		count__add(count, hit);
+		return;
+	}
+	/* Frames first: a counter whose stack nobody knows would be attributed to nothing. */
+	if (!stack__send(scratch)) {
+		lose(AP_LOST_RING_FULL);
+		return;
+	}
+	fresh = (struct ap_count){
+		.calls = sample__times(hit->weight),
+		.size_bytes = sample__times(hit->weight) * hit->size_bytes,
+	};
+	if (config.sample)
+		estimate__add(&fresh.estimate, hit->weight, hit->size_bytes);
+	if (!bpf_map_update_elem(current, &key, &fresh, BPF_NOEXIST)) {
+		count__note_insertion();
+		return;
+	}
+	/* Another CPU was first, or the map is full. */
+	count = bpf_map_lookup_elem(current, &key);
+	if (count) {
+		count__add(count, hit);
+	} else if (!count__send(&key, hit)) {
+		lose(AP_LOST_COUNTS_FULL);
+	}
+}
+
+/* Whether the hit is a call to be recorded; counts it as one or as internal. */
+static __always_inline bool hit__is_event(const struct hit *hit)
+{
+	if (!hit->recorded)
+		return false;
+	if (hit->internal)
+		stat__add(AP_STAT_INTERNAL);
+	else if (!config.within) /* else the stack decides */
+		stat__add(AP_STAT_EVENTS);
+	return !hit->internal;
+}
+
+/* Whether the hit, of which all but the stack pointer is to be read, is a call to be recorded, and chosen where
+ * bytes are sampled. */
+static __always_inline bool hit__is_chosen(struct hit *hit, struct pt_regs *ctx)
+{
+	if (!hit__read(hit, ctx) || !hit__is_event(hit))
+		return false;
+	hit->weight = sample__draw(hit->size_bytes);
+	if (!hit->weight && !config.within)
+		stat__add(AP_STAT_NOT_SAMPLED);
+	return hit->weight;
+}
+
+/* The same; with sampling it has been answered already. */
+static __always_inline bool hit__is_recorded(struct hit *hit, struct pt_regs *ctx)
+{
+	return config.sample || (hit__read(hit, ctx) && hit__is_event(hit));
+}
+
+/* A call without anything to build its stack in; with @within nobody knows whether it counts. */
+static __always_inline void lose_unwalked(void)
+{
+	if (config.within)
+		stat__add(AP_STAT_EVENTS);
+	lose(AP_LOST_NO_SCRATCH);
+}
+
+/* Whether the call whose stack was walked is to be counted here and now. Where the tables did not
+ * suffice to tell, user space may find out. */
+static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,
+					   const struct hit *hit, const struct process *process)
+{
+	enum verdict verdict = scratch__verdict(scratch);
+
+	if (!config.within)
+		return true;
+	if (verdict == VERDICT_INSIDE) {
+		stat__add(AP_STAT_EVENTS);
+		return true;
+	}
+	if (verdict == VERDICT_UNDECIDED && !send_undecided(ctx, scratch, hit, process))
+		stat__add(AP_STAT_UNDECIDED);
+	return false;
+}
+
+/* What happens outside of the window is only looked at for what it says of calls inside. */
+static __noinline int pass_by(struct pt_regs *ctx)
+{
+	struct hit hit;
+
+	hit__enter(&hit, ctx);
+	hit.return_address = hit__return_address(&hit);
+	hit__read(&hit, ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int record_call(struct pt_regs *ctx)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct process *process = process__hit();
+	struct scratch *scratch;
+	struct hit hit;
+
+	if (!process)
+		return 0;
+	process__refresh(process);
+	if (!gate__is_open(process))
+		return pass_by(ctx);
+	hit__enter(&hit, ctx);
+	if (config.sample) {
+		hit.return_address = hit__return_address(&hit);
+		if (!hit__is_chosen(&hit, ctx))
+			return 0;
+	}
+	scratch = scratch__claim(thread);
+	if (!scratch) {
+		hit.return_address = hit__return_address(&hit);
+		if (hit__is_recorded(&hit, ctx))
+			lose_unwalked();
+		return 0;
+	}
+	scratch__enter(scratch, thread, process);
+	/* One read for the return address and what the walk will want. */
+	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+		hit.return_address =
+			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
+	if (hit__is_recorded(&hit, ctx)) {
+		stack__walk(scratch, process, &hit);
+		if (walked__counts(ctx, scratch, &hit, process))
+			count_stack(ctx, scratch, &hit, process);
+	}
+	scratch__release(scratch);
+	return 0;
+}
+
+#endif

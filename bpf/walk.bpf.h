@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One step up the stack after the other: by the last walk, by unwind rules, by frame pointers. */
+#ifndef ALLOCPROF_WALK_BPF_H
+#define ALLOCPROF_WALK_BPF_H
+
+#include "arch.bpf.h"
+#include "hit.bpf.h"
+#include "range.bpf.h"
+#include "window.bpf.h"
+
+static __always_inline long walk__stop(struct walk *walk, __u32 end, bool once)
+{
+	walk->end = end;
+	walk->end_once = once;
+	return 1;
+}
+
+/* Whether the frame is code at a file's entry point that no call frame information describes, as the
+ * dynamic linker's: nothing called it. */
+static __always_inline bool is_entry(const struct ap_frame *frame)
+{
+	__u32 module = frame->module;
+	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
+
+	return table && frame->offset - table->entry_offset < table->entry_size;
+}
+
+/*
+ * One step out of code without call frame information that is about to return: its last instructions say where the
+ * caller's frame is. Python's perf trampolines are such code. -1: the code does more than to return.
+ */
+static __always_inline int walk__step_epilogue(struct scratch *scratch, struct walk *walk)
+{
+	__u64 slot, pc;
+	int epilogue;
+
+	if (bpf_probe_read_user(&scratch->code, sizeof(scratch->code), (void *)walk->pc))
+		return -1;
+	epilogue = arch__epilogue(scratch->code);
+	if (epilogue < 0)
+		return -1;
+	slot = walk->sp + (epilogue & (ARCH_EPILOGUE_FP - 1));
+	if (epilogue & ARCH_EPILOGUE_FP) {
+		if (window__read(scratch, walk->sp, slot, &walk->fp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		slot += sizeof(slot);
+	}
+	if (window__read_pc(scratch, walk->sp, slot, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (!pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->sp = slot + sizeof(slot);
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
+/* One step over the frame pointer, where there is no call frame information. */
+static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
+					  struct step *step)
+{
+	__u64 fp = walk->fp, next_fp, pc;
+	int stop;
+
+	step->fp_slot = STEP_ONCE;
+	if (is_entry(&step->frame))
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	stop = walk__step_epilogue(scratch, walk);
+	if (stop >= 0)
+		return stop;
+	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code),
+				 (void *)(walk->pc - ARCH_CONTEXT_END_BYTES)) &&
+	    arch__is_context_end(scratch->code))
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->over_fp = 1;
+	if (!fp)
+		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
+	if (fp < walk->sp || (fp & 7) || fp - walk->sp > (1 << 20))
+		return walk__stop(walk, AP_END_BAD_FRAME, true);
+	if (window__read(scratch, walk->sp, fp, &next_fp) ||
+	    window__read_pc(scratch, walk->sp, fp + 8, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (!pc)
+		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
+	walk->sp = fp + 16;
+	walk->fp = next_fp;
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
+/* Where a word lies that a rule places. */
+static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
+{
+	if (where == UNWIND_AT_CFA)
+		return cfa + offset;
+	return (where == UNWIND_AT_SP ? sp : fp) + offset;
+}
+
+static __always_inline int read_word(__u64 address, __u64 *value)
+{
+	return bpf_probe_read_user(value, sizeof(*value), (void *)address) ? -1 : 0;
+}
+
+/* The sp of the goroutine that is beneath Go's system stack, where @rule is for code that runs on that. */
+static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind_rule *rule,
+				    __u64 sp)
+{
+	__u64 g, depth;
+
+	if (!scratch || !rule)
+		return -1;
+	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
+		scratch->left_sp = 0;
+		if (read_word(arch__thread_data(bpf_get_current_task_btf()) + rule->cfa_offset,
+			      &g) ||
+		    read_word(g + UNWIND_GO_M, &g) || read_word(g + rule->fp_offset, &g))
+			return -1;
+		return read_word(g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
+	}
+	/* Its stack may be moved while C code runs: what is kept is how far sp was from its end. */
+	scratch->left_sp = sp;
+	if (read_word(sp + rule->cfa_offset, &g) || read_word(sp + rule->fp_offset, &depth) ||
+	    read_word(g + UNWIND_GO_STACK_END, &g))
+		return -1;
+	scratch->goroutine_sp = g - depth;
+	return 0;
+}
+
+/* One step by @rule. */
+static __always_inline long walk__step_rule(struct scratch *scratch, struct walk *walk,
+					    struct step *step, const struct unwind_rule *rule)
+{
+	__u64 sp = walk->sp, fp = walk->fp, cfa, pc;
+	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
+	bool once = is_signal, other_stack = is_signal;
+
+	if (rule->ra_where == UNWIND_UNDEFINED) {
+		step->fp_slot = 0;
+		return walk__stop(walk, AP_END_COMPLETE, false);
+	}
+	switch (rule->cfa) {
+	case UNWIND_CFA_SP:
+		cfa = sp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_FP:
+		cfa = fp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_PLT:
+		cfa = sp + rule->cfa_offset +
+		      ((walk->pc & ARCH_PLT_MASK) >= (__u64)rule->cfa_add ? 8 : 0);
+		break;
+	case UNWIND_CFA_AT_SP:
+	case UNWIND_CFA_AT_FP:
+		if (window__read(scratch, sp,
+				 (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset,
+				 &cfa))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		cfa += rule->cfa_add;
+		once = true;
+		break;
+	case UNWIND_CFA_GOROUTINE:
+	case UNWIND_CFA_SYSTEMSTACK:
+		if (goroutine__sp(scratch, rule, sp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		cfa = scratch->goroutine_sp + rule->cfa_add;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_LEFT:
+		cfa = scratch->left_sp;
+		if (!cfa)
+			return walk__stop(walk, AP_END_OTHER_STACK, true);
+		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_OTHER_STACK:
+		return walk__stop(walk, AP_END_OTHER_STACK, true);
+	default:
+		return walk__stop(walk, AP_END_UNSUPPORTED, true);
+	}
+	/* A signal may have moved to another stack. */
+	if (cfa <= sp && !other_stack)
+		return walk__stop(walk, AP_END_BAD_FRAME, true);
+	if (rule->ra_where == UNWIND_SAME)
+		return walk__stop(walk, AP_END_UNSUPPORTED, true);
+
+	step->fp_slot = 0;
+	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
+		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
+		if (window__read(scratch, sp, step->fp_slot, &walk->fp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+	}
+	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
+	if (window__read_pc(scratch, sp, step->ra_slot, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (once)
+		step->fp_slot = STEP_ONCE;
+	/* The mark of the outermost frame in the processors' ABIs. */
+	if (!pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->sp = cfa;
+	walk->pc = pc;
+	walk->call = !is_signal;
+	return 0;
+}
+
+/* Whether the return address, with nothing before it that could have called, is where a function
+ * begins: it was put there for the outermost function to return to, as makecontext(3) does. */
+static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
+{
+	__u64 offset = pc + range->bias - range->slice.file_offset;
+	struct unwind_rule *rule;
+
+	if (offset >= range->slice.size)
+		return false;
+	rule = slice__rule(&range->slice, offset);
+	return rule && rule->cfa != UNWIND_CFA_NONE;
+}
+
+/* One step by look-ups. 1: the walk is at its end. */
+__noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 index)
+{
+	struct code_range *range;
+	struct unwind_rule *rule;
+	struct step *step;
+	__u64 address;
+	int at;
+
+	if (!scratch || !walk)
+		return 1;
+	step = &scratch->fresh[depth_index(index)];
+	address = walk->pc - walk->call;
+	at = range__find(scratch, walk, address);
+	step->fp_slot = STEP_ONCE;
+	step->frame.flags = walk->call ? 0 : AP_FRAME_INTERRUPTED;
+	if (at < 0) {
+		step->frame.module = 0;
+		step->frame.offset = walk->pc;
+		if (at == -VMA_BUSY) {
+			walk->n_frames = index + 1;
+			return walk__stop(walk, AP_END_NO_TABLE, true);
+		}
+		return walk__stop(walk, AP_END_NO_MAPPING, true);
+	}
+	walk->n_frames = index + 1;
+	walk->range = at;
+	range = &scratch->ranges[at & (SCRATCH_MAPPINGS - 1)];
+	step->frame.module = range->module;
+	step->frame.offset = walk->pc + (range->module ? range->bias : 0);
+	if (config.within && range->within &&
+	    within__holds(range->module, step->frame.offset - walk->call)) {
+		step->frame.flags |= AP_FRAME_WITHIN;
+		walk->within = AP_FRAME_WITHIN;
+	}
+	if (range->state == UNWIND_TABLE_AWAITED)
+		return walk__stop(walk, AP_END_NO_TABLE, true);
+	if (range->state == UNWIND_TABLE_NONE)
+		return walk__step_fp(scratch, walk, step);
+	rule = slice__rule(&range->slice, address + range->bias - range->slice.file_offset);
+	if (!rule)
+		return walk__stop(walk, AP_END_NO_TABLE, true);
+	if (rule->cfa == UNWIND_CFA_NONE) {
+		if (walk->call && is_made_up(range, walk->pc))
+			return walk__stop(walk, AP_END_COMPLETE, true);
+		return walk__step_fp(scratch, walk, step);
+	}
+	return walk__step_rule(scratch, walk, step, rule);
+}
+
+/* The remembered step that starts from where the walk stands, or NULL. */
+static __always_inline struct step *walk__remembered(struct scratch *scratch, struct walk *walk)
+{
+	struct step *step;
+
+	for (int i = 0; i < 4; i++) {
+		if (walk->cursor >= AP_MAX_DEPTH)
+			return NULL;
+		step = &scratch->steps[depth_index(walk->cursor)];
+		if (step->sp >= walk->sp)
+			break;
+		walk->cursor++;
+	}
+	if (walk->cursor >= AP_MAX_DEPTH)
+		return NULL;
+	step = &scratch->steps[depth_index(walk->cursor)];
+	/* Where a thread was interrupted, the same state means another place. */
+	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
+	    (step->frame.flags & AP_FRAME_INTERRUPTED) || step->fp_slot == STEP_ONCE)
+		return NULL;
+	return step;
+}
+
+struct walk_context {
+	struct scratch *scratch;
+	struct walk walk;
+};
+
+/* Waits for what the step could not have at once; false: it will not come, or not in time. */
+static __always_inline bool walk__await(struct scratch *scratch, const struct walk *walk,
+					const struct step *step)
+{
+	if (step->frame.module)
+		return table__await(step->frame.module);
+	return vma__await(walk->pc - walk->call, scratch->process, walk->pid, scratch->generation,
+			  scratch->seq);
+}
+
+static long walk_frame(__u32 index, struct walk_context *context)
+{
+	struct scratch *scratch = context->scratch;
+	struct walk *walk = &context->walk;
+	struct step *fresh, *known;
+	int stop;
+
+	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
+		return 1;
+	known = walk__remembered(scratch, walk);
+	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
+		if (walk->sparing && walk->matched == 0) {
+			walk->again = 1;
+			return 1;
+		}
+		fresh = &scratch->fresh[depth_index(index)];
+		fresh->pc = walk->pc;
+		fresh->sp = walk->sp;
+		fresh->fp = walk->fp;
+		walk->matched = ~0U;
+		stop = walk__step(scratch, walk, index);
+		/* First, perhaps, for the mapping, then for its table. */
+		for (int i = 0; i < 2 && stop && walk->end == AP_END_NO_TABLE; i++) {
+			if (!walk__await(scratch, walk, fresh))
+				break;
+			walk->end = AP_END_MAX_DEPTH;
+			stop = walk__step(scratch, walk, index);
+		}
+		/* clang 19 sees that it is 0 or 1 and drops the comparison; the verifier does not. */
+		barrier_var(stop);
+		return stop != 0;
+	}
+	if (walk->matched == ~0U) {
+		walk->matched = index;
+		walk->matched_cursor = walk->cursor;
+	}
+	walk->n_frames = index + 1;
+	walk->within |= known->frame.flags & AP_FRAME_WITHIN;
+	if (!walk->sparing || walk->matched != 0) {
+		fresh = &scratch->fresh[depth_index(index)];
+		*fresh = *known;
+	}
+	/* Its rule alone said that it was the outermost. */
+	if (walk->cursor == AP_MAX_DEPTH - 1)
+		return walk__stop(walk, AP_END_COMPLETE, false);
+	walk->cursor++;
+	if (known->fp_slot && window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (window__read_pc(scratch, walk->sp, known->ra_slot, &walk->pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	/* The step's rule placed the caller's frame there. */
+	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;
+	if (!walk->pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	return 0;
+}
+
+#endif

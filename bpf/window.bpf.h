@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A copy of the part of the stack that a walk reads. */
+#ifndef ALLOCPROF_WINDOW_BPF_H
+#define ALLOCPROF_WINDOW_BPF_H
+
+#include "scratch.bpf.h"
+#include "trampoline.bpf.h"
+
+/* Copies the stack from @start on into the window, as much of @wanted bytes as there is: a read that
+ * crosses the stack's top fails as a whole, so then only up to the end of the next page, or of this. */
+__noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
+{
+	__u32 bytes = wanted;
+
+	if (!scratch)
+		return -1;
+	start &= ~7ULL;
+	scratch->window_start = start;
+	for (int i = 0; i < 3; i++) {
+		if (bytes > sizeof(scratch->window))
+			bytes = sizeof(scratch->window);
+		if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
+			scratch->window_bytes = bytes;
+			return 0;
+		}
+		bytes = 4096 - (start & 4095);
+		if (i == 0)
+			bytes += 4096;
+	}
+	scratch->window_bytes = 0;
+	return -1;
+}
+
+/* The word at @address of the stack that goes up from @sp. */
+static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64 address,
+					__u64 *value)
+{
+	__u64 offset = address - scratch->window_start;
+
+	if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8 || (offset & 7)) {
+		if (address & 7)
+			return -1;
+		/* With a large frame its words are far up: begin a little below them, but not in the page
+		 * before, which may be an array that the program has never touched. */
+		if (address - sp >= sizeof(scratch->window) / 2) {
+			sp = address - 64;
+			if ((sp ^ address) & ~4095ULL)
+				sp = address & ~4095ULL;
+		}
+		if (window__fill(scratch, sp, sizeof(scratch->window)))
+			return -1;
+		offset = address - scratch->window_start;
+		if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8)
+			return -1;
+	}
+	*value = scratch->window[(offset >> 3) & (WINDOW_WORDS - 1)];
+	return 0;
+}
+
+/* As window__read(), of a return address: without what a return probe has put there. */
+static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __u64 address,
+					   __u64 *pc)
+{
+	if (window__read(scratch, sp, address, pc))
+		return -1;
+	if (*pc && *pc == scratch->trampoline)
+		*pc = trampoline__real(address);
+	return 0;
+}
+
+#endif
