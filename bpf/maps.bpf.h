@@ -3,7 +3,7 @@
 #ifndef ALLOCPROF_MAPS_BPF_H
 #define ALLOCPROF_MAPS_BPF_H
 
-#include "abi.h"
+#include "record_abi.h"
 #include "kernel.h"
 
 const volatile struct ap_config config = {};

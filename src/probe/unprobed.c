@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "record_abi.h"
 
 static void copy_name(const char comm[AP_COMM_LEN], char name[AP_COMM_LEN + 1])
 {

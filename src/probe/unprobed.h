@@ -7,7 +7,7 @@
 #include <linux/types.h>
 #include <stddef.h>
 
-#include "abi.h"
+#include "record_abi.h"
 
 /* Processes that ended as programs of one name. */
 struct unprobed_program {

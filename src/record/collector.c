@@ -17,6 +17,7 @@
 #include "mapping_events.h"
 #include "process_maps.h"
 #include "profile.h"
+#include "record_abi.h"
 #include "sampling.h"
 #include "table_cache.h"
 

@@ -21,6 +21,7 @@
 #include "mapped_file.h"
 #include "process_maps.h"
 #include "profile.h"
+#include "record_abi.h"
 #include "symbols.h"
 
 /* Real ones have one or two pages. */

@@ -9,6 +9,7 @@
 #include "hash_table.h"
 #include "process_maps.h"
 #include "profile.h"
+#include "record_abi.h"
 
 static bool follower_has_pid(const void *owner, __u32 id, const void *key)
 {

@@ -15,6 +15,7 @@
 #include "jit_names.h"
 #include "process_maps.h"
 #include "profile.h"
+#include "record_abi.h"
 #include "sampling.h"
 
 /* A program may be preempted between a dump's time and its sending. */

@@ -17,6 +17,7 @@
 #include "live_spaces.h"
 #include "map_batch.h"
 #include "profile.h"
+#include "record_abi.h"
 #include "sampling.h"
 #include "timeline.h"
 

@@ -8,6 +8,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "record_abi.h"
 
 void live_spaces__release(struct live_spaces *spaces)
 {

@@ -9,6 +9,7 @@
 
 #include "allocprof.skel.h"
 #include "error.h"
+#include "record_abi.h"
 
 bool session__finds_unprobed(const struct session *session)
 {

@@ -14,6 +14,7 @@
 #include "dwarf_ops.h"
 #include "go_table.h"
 #include "process_maps.h"
+#include "record_abi.h"
 
 struct dump_unwinder {
 	const struct process_maps *maps;

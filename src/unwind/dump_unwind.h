@@ -6,7 +6,7 @@
 #include <linux/types.h>
 #include <stddef.h>
 
-#include "abi.h"
+#include "record_abi.h"
 
 struct code_mapping;
 struct dump_unwinder;

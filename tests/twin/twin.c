@@ -9,6 +9,7 @@
 static struct ap_config twin_config;
 #define config twin_config
 #include "allocprof.bpf.c"
+#include "record_abi.h"
 
 /* Elements are allocated one by one, so that ASan sees where each ends. */
 struct element {

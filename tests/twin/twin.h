@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "abi.h"
+#include "record_abi.h"
 #include "unwind_abi.h"
 #include "unwind_tables.h"
 

@@ -8,6 +8,7 @@
 #include "collector.h"
 #include "profile.h"
 #include "unwind_tables.h"
+#include "record_abi.h"
 
 #define DRAIN_AT 8
 

@@ -15,6 +15,7 @@
 #include "counters.h"
 #include "live.h"
 #include "unwind_tables.h"
+#include "record_abi.h"
 
 #define DRAIN_AT   8
 #define THREADS_FD 1001

@@ -4,6 +4,7 @@
 
 #include "abi.h"
 #include "twin.h"
+#include "record_abi.h"
 
 #define CODE  0x400000
 #define STACK 0x7000

@@ -17,6 +17,7 @@
 
 #include "cfi.h"
 #include "twin.h"
+#include "record_abi.h"
 
 static __u64 random_state;
 

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "abi.h"
+#include "record_abi.h"
 #include "collector.h"
 #include "file_identity.h"
 #include "hash_table.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "abi.h"
+#include "record_abi.h"
 
 struct live_space {
 	enum {
