@@ -11,6 +11,7 @@
 #include "command.h"
 #include "data_file.h"
 #include "measure.h"
+#include "measure_gaps.h"
 #include "message.h"
 #include "recording.h"
 #include "session.h"

@@ -11,6 +11,7 @@
 #include "filter.h"
 #include "live_summary.h"
 #include "measure.h"
+#include "measure_gaps.h"
 #include "message.h"
 #include "number.h"
 #include "options.h"

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "error.h"
 #include "measure.h"
+#include "measure_gaps.h"
 #include "message.h"
 #include "number.h"
 #include "options.h"

@@ -16,7 +16,7 @@
 #include "control.h"
 #include "control_directory.h"
 #include "error.h"
-#include "measure.h"
+#include "measure_options.h"
 #include "number.h"
 #include "progress.h"
 

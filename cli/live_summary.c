@@ -37,7 +37,7 @@ void live_summary__print(const struct session_live *live, const struct selection
 	__u64 temporary_bytes = live->stats[AP_STAT_TEMPORARY_BYTES];
 	__u64 allocations = live->stats[AP_STAT_ALLOCATIONS];
 	__u64 temporary = live->stats[AP_STAT_TEMPORARY];
-	const struct session_live_memory *memory = &live->memory;
+	const struct live_memory *memory = &live->memory;
 
 	message__print("allocations: %s of %s%s, at most %s at a time",
 		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,

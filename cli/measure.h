@@ -1,107 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the commands that measure a target have in common: its options, signals and exit status. */
+/* Runs a target under a session: its signals and exit status. */
 #ifndef ALLOCPROF_MEASURE_H
 #define ALLOCPROF_MEASURE_H
 
-#include <argp.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
-#include "session.h"
-#include "sources.h"
-
-struct error;
-
-#define MEASURE_MAX_EXPECTED 64
-
-struct measure {
-	struct session_options session;
-	pid_t pid;	   /* 0: a command is launched */
-	char **argv;	   /* the command, ends with NULL; NULL with a pid */
-	__u64 duration_ns; /* 0: until the target ends */
-	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
-	size_t n_expected;
-	const char *ignored[MEASURE_MAX_EXPECTED + 1]; /* of --ignore, ends with NULL */
-	size_t n_ignored;
-	struct sources sources; /* of --allocator and --probe */
-	const char *probes[AP_MAX_SOURCES];
-	size_t n_probes;
-	const char *probe_files[MEASURE_MAX_EXPECTED + 1]; /* of --probe-in, ends with NULL */
-	size_t n_probe_files;
-	const char *selected; /* of -e; NULL: not given */
-	bool quiet;	      /* nothing on stderr but what is wrong or missing */
-	bool repeats;	      /* one of several runs, which cannot be controlled */
-	/* Writes the profile of a @session that is finished to @path, with the calls in it, when asked to
-	 * while it runs; NULL: nothing can be written. @dump_path is where the last one will be. */
-	int (*dump)(void *context, struct session *session, const char *path, __u64 *calls,
-		    struct error *error);
-	void *dump_context;
-	const char *dump_path;
-};
-
-/* Keys of the options in measure_options, and where a command's own may begin. */
-enum {
-	OPT_NO_FOLLOW = 1024,
-	OPT_DURATION,
-	OPT_MAX_DEPTH,
-	OPT_EXPECT,
-	OPT_IGNORE,
-	OPT_STACK_DUMP,
-	OPT_NO_CACHE,
-	OPT_INJECT,
-	OPT_ALLOCATOR,
-	OPT_PROBE,
-	OPT_PROBE_IN,
-	OPT_USDT,
-};
-
-/* Rows of an argp table; each command takes those that it has. */
-/* Versions of clang-format do not agree on them. */
-/* clang-format off */
-#define MEASURE_OPTION_PID { "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 }
-#define MEASURE_OPTION_NO_FOLLOW                                                                   \
-	{ "no-follow", OPT_NO_FOLLOW, NULL, 0,                                                     \
-	  "Only the command itself, not the processes that it starts", 0 }
-#define MEASURE_OPTION_EVENTS                                                                      \
-	{ "event", 'e', "LIST", 0,                                                                 \
-	  "Only these functions, separated by commas: malloc, calloc, realloc, reallocarray, "     \
-	  "posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free; new, delete and others " \
-	  "of other allocators", 0 }
-#define MEASURE_OPTION_DURATION                                                                    \
-	{ "duration", OPT_DURATION, "TIME", 0,                                                     \
-	  "End after TIME: a number with ms, s, m or h; the target goes on", 0 }
-#define MEASURE_OPTION_QUIET { "quiet", 'q', NULL, 0, "Say nothing but what is wrong or missing", 0 }
-#define MEASURE_OPTION_EXPECT                                                                      \
-	{ "expect", OPT_EXPECT, "FILE", 0,                                                         \
-	  "A program or library that the command will use later: probe its allocator now", 0 }
-#define MEASURE_OPTION_NO_CACHE                                                                    \
-	{ "no-cache", OPT_NO_CACHE, NULL, 0,                                                       \
-	  "Make all unwind tables anew, and keep none for the next time", 0 }
-#define MEASURE_OPTION_IGNORE                                                                      \
-	{ "ignore", OPT_IGNORE, "FUNCTION", 0,                                                     \
-	  "A function that an allocator exports hands out no memory: do not ask about it", 0 }
-#define MEASURE_OPTIONS_SOURCES                                                                    \
-	{ "allocator", OPT_ALLOCATOR, "LIST", 0,                                                   \
-	  "Count what these definitions of allocators and pools say, too, separated by commas: "   \
-	  "names, or files with a / in their path (allocprof-allocators(5)); mmap: what is taken "  \
-	  "from the kernel", 0 },                                                                  \
-	{ "probe", OPT_PROBE, "FUNCTIONS", 0,                                                      \
-	  "Count these functions, too: 'alloc=pool_get(size=arg0), free=pool_put(ptr=arg0)'", 0 }, \
-	{ "probe-in", OPT_PROBE_IN, "FILE", 0,                                                     \
-	  "Look for the functions of --probe in FILE alone", 0 },                                   \
-	{ "usdt", OPT_USDT, "FILE:PROBES", 0,                                                      \
-	  "Count these USDT probes of FILE, too: "                                                 \
-	  "'app:alloc=otel_memory:alloc(size=arg0)->arg1, free=otel_memory:free(ptr=arg0)'", 0 }
-/* For the tests that make every kind of loss appear. */
-#define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
-/* clang-format on */
-
-/* Parses one of the above and the command's words; ARGP_ERR_UNKNOWN for any other key. */
-error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state);
-
-/* What argp's last call checks: one target, not two; what sources are defined, and functions selected. Returns
- * EINVAL with the sentence. */
-error_t measure__check(struct measure *measure, const char *command, struct error *error);
+#include "measure_options.h"
 
 /* What measuring changes of our own process, and the command is to find as it was. Zeroed at first; of one
  * or several runs. */
@@ -125,42 +29,5 @@ void measure__close(struct session *session);
 /* Whether a signal that asks for the end has come since a run looked. */
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
 void measure_surroundings__release(struct measure_surroundings *surroundings);
-
-/* Of the allocator's path, the function, how often it was called, and the forms of that; and the function. */
-#define UNKNOWN_FUNCTION                                                                           \
-	"%s exports %s, which is not known: %s call%s of it %s not counted (--ignore=%s where it " \
-	"hands out no memory)"
-
-#define BLOCKS_ENDED                                                                               \
-	"%s: %s was called %s time%s, which ended blocks, and it is not known which: they count as live"
-
-/* A program, processes of it, the first's id, bytes, its name. */
-#define UNPROBED_PROGRAM                                                                            \
-	"%s process%s of the program %s (%u) took %s bytes from the kernel and called no function " \
-	"that is probed: its allocator is not known"
-
-#define UNPROBED_OTHERS                                                                            \
-	"%s other processes took memory from the kernel and called no function that is probed"
-
-/* A message that takes the source's patterns (patterns_text__of()), its name, and that of its first function. */
-#define LACKING_SOURCE                                                                             \
-	"no file of the target%s has a function of %s, such as %s: its calls are not counted "     \
-	"(where a file is loaded later, name it with --expect)"
-
-/* " named A, B or C": the files that a source is looked for in, cut where there are too many; "" for any file. */
-struct patterns_text {
-	char text[256];
-};
-struct patterns_text patterns_text__of(const struct source *source);
-#define NOT_NESTED "what was beneath %s calls of defined sources is counted, too"
-
-/* Messages that take a number. */
-#define OPERANDS_UNREAD "%s arguments of USDT probes could not be read and count as 0"
-#define MAPPINGS_UNSURE                                                                              \
-	"%s calls of munmap and mremap count although the kernel did not tell in time whether what " \
-	"was mapped there was anonymous"
-
-/* Says on stderr what keeps the results from being complete, and which process goes on. */
-void measure__report_gaps(const struct session *session, const struct session_results *results);
 
 #endif

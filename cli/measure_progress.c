@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "measure.h"
+#include "measure_options.h"
 #include "number.h"
 
 static void show(const struct session *session, __u64 duration_ns)

@@ -10,6 +10,7 @@
 #include "debuginfod.h"
 #include "error.h"
 #include "measure.h"
+#include "measure_gaps.h"
 #include "message.h"
 #include "offline_names.h"
 #include "profile_runs.h"

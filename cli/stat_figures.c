@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "measure.h"
+#include "measure_options.h"
 #include "profile.h"
 #include "session.h"
 

@@ -7,7 +7,7 @@
 
 #include "cleanup.h"
 #include "json.h"
-#include "measure.h"
+#include "measure_options.h"
 #include "number.h"
 #include "profile.h"
 #include "session.h"

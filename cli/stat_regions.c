@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "stat_regions.h"
 
-#include <stdlib.h>
-
 #include "cleanup.h"
 #include "json.h"
 #include "message.h"

@@ -8,6 +8,7 @@
 #include "allocator.h"
 #include "json.h"
 #include "measure.h"
+#include "measure_gaps.h"
 #include "number.h"
 #include "probes.h"
 #include "profile.h"

@@ -7,7 +7,7 @@
 
 #include "array.h"
 #include "hash_table.h"
-#include "profile_index.h"
+#include "profile_internal.h"
 
 struct profile *profile__new(void)
 {

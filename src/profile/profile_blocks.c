@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile_internal.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "array.h"
 #include "leb128.h"
-#include "profile_index.h"
 
 /* Numbers of struct profile_blocks that are not of a histogram. */
 static const size_t numbers[] = {

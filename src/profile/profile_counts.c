@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile_internal.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "hash_table.h"
 #include "profile.h"
-#include "profile_index.h"
 
 __u64 profile__add_up(__u64 a, __u64 b)
 {

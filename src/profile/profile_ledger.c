@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "profile.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "profile.h"
 
 static void sum_ends(const struct profile *profile, __u64 calls[AP_STACK_ENDS])
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile_internal.h"
+
 #include <errno.h>
 
 #include "array.h"
 #include "leb128.h"
-#include "profile_index.h"
 
 #define N_NUMBERS 5
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "profile.h"
-
 #include <errno.h>
 #include <string.h>
 
+#include "profile.h"
 #include "reasons.h"
 
 static const char *const function_names[AP_DEFINED] = {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile_internal.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
-#include "profile_index.h"
 
 static const char *const names[PROFILE_SAMPLED] = {
 	[PROFILE_SAMPLED_CALLS] = "calls",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "profile_internal.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hash_table.h"
 #include "profile.h"
-#include "profile_index.h"
 
 static bool match_frame(const void *owner, __u32 id, const void *key)
 {

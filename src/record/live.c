@@ -553,7 +553,7 @@ __u64 live__epoch_ns(const struct live *live)
 	return 1ULL << lifetimes__shift(live->lifetimes);
 }
 
-void live__memory(const struct live *live, struct session_live_memory *out)
+void live__memory(const struct live *live, struct live_memory *out)
 {
 	__u64 buckets = 0;
 

@@ -14,6 +14,7 @@
 
 #include "abi.h"
 #include "gate.h"
+#include "live_memory.h"
 #include "regions.h"
 #include "target.h"
 
@@ -73,17 +74,6 @@ struct session_function {
 	size_t n_aliases;
 };
 
-/* What live memory takes and may take. */
-struct session_live_memory {
-	/* The kernel's memory, at the most. */
-	__u64 block_bytes;  /* for the tables of live blocks */
-	__u64 record_bytes; /* for the records of their stacks */
-	__u64 entries;	    /* blocks in the tables then, as often as it was looked */
-	__u64 max_blocks;   /* that fit */
-	__u64 records;	    /* stacks by process, thread name and function then */
-	__u64 max_records;  /* that fit */
-};
-
 /* What became of the memory, with live. */
 struct session_live {
 	/* By leading function; without stacks only. */
@@ -95,7 +85,7 @@ struct session_live {
 	__u64 blocks, size_bytes; /* live, of processes that have ended too */
 	__u64 peak_bytes;
 	__u64 epoch_ns;
-	struct session_live_memory memory;
+	struct live_memory memory;
 };
 
 /* What was done while it ran, by `allocprof ctl`. */

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "abi.h"
+#include "live_memory.h"
 #include "live_records.h"
-#include "session.h"
 
 struct collector;
 struct counters;
@@ -82,6 +82,6 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 /* How long the epochs are that lifetimes are counted in. */
 __u64 live__epoch_ns(const struct live *live);
 
-void live__memory(const struct live *live, struct session_live_memory *out);
+void live__memory(const struct live *live, struct live_memory *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How a profile finds what it has already; for the files that make up profile.h only. */
-#ifndef ALLOCPROF_PROFILE_INDEX_H
-#define ALLOCPROF_PROFILE_INDEX_H
+#ifndef ALLOCPROF_PROFILE_INTERNAL_H
+#define ALLOCPROF_PROFILE_INTERNAL_H
 
 #include "hash_table.h"
 #include "profile.h"

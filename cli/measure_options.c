@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "measure_options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "allocator.h"
+#include "command.h"
+#include "error.h"
+#include "number.h"
+#include "options.h"
+#include "pattern.h"
+#include "window_options.h"
+
+static int parse_pid(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (errno || end == text || *end || pid <= 0 || pid > INT_MAX) {
+		error__set(error, -EINVAL, "'%s' is no process id; give one number, as ps shows it",
+			   text);
+		return EINVAL;
+	}
+	measure->pid = pid;
+	return 0;
+}
+
+/* When all sources are known. */
+static int select_functions(struct measure *measure, struct error *error)
+{
+	const struct source_names *sources = &measure->sources.names;
+	const char *names[AP_FUNCTIONS + 1] = { NULL };
+	char name[SOURCE_NAME_MAX + 16];
+
+	measure->session.functions = 0;
+	for (int i = 0; i < source_names__n_functions(sources); i++)
+		names[i] = source_names__function(sources, i);
+	for (const char *word = measure->selected;; word++) {
+		size_t len = strcspn(word, ",");
+		const char *nearest;
+		int function;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(len < 46 ? len : 46), word);
+		function = source_names__find(sources, name);
+		if (function < 0) {
+			nearest = options__nearest(name, names);
+			if (nearest)
+				error__set(error, -EINVAL,
+					   "unknown function '%s'; did you mean '%s'?", name,
+					   nearest);
+			else
+				error__set(error, -EINVAL,
+					   "unknown function '%s'; -e takes names such as "
+					   "malloc,calloc",
+					   name);
+			return EINVAL;
+		}
+		measure->session.functions |= 1ULL << function;
+		word += len;
+		if (!*word)
+			return 0;
+	}
+}
+
+static int parse_depth(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long depth = strtol(text, &end, 10);
+
+	if (end == text || *end || depth < 1 || depth > AP_MAX_DEPTH) {
+		error__set(error, -EINVAL, "'%s' is no stack depth; --max-depth takes 1 to %d",
+			   text, AP_MAX_DEPTH);
+		return EINVAL;
+	}
+	measure->session.max_depth = depth;
+	return 0;
+}
+
+static int parse_expected(struct measure *measure, const char *name, struct error *error)
+{
+	if (measure->n_expected == MEASURE_MAX_EXPECTED) {
+		error__set(error, -EINVAL, "--expect takes %d files at the most",
+			   MEASURE_MAX_EXPECTED);
+		return EINVAL;
+	}
+	measure->expected[measure->n_expected++] = name;
+	return 0;
+}
+
+static int parse_ignored(struct measure *measure, const char *pattern, struct error *error)
+{
+	struct pattern parsed;
+
+	if (measure->n_ignored == MEASURE_MAX_EXPECTED) {
+		error__set(error, -EINVAL, "--ignore takes %d functions at the most",
+			   MEASURE_MAX_EXPECTED);
+		return EINVAL;
+	}
+	if (pattern__parse(&parsed, pattern, error))
+		return EINVAL;
+	pattern__release(&parsed);
+	measure->ignored[measure->n_ignored++] = pattern;
+	return 0;
+}
+
+/* Where it is looked for may come behind it. */
+static int parse_probe(struct measure *measure, const char *text, struct error *error)
+{
+	if (measure->n_probes == AP_MAX_SOURCES) {
+		error__set(error, -EINVAL, "--probe can be given %d times at the most",
+			   AP_MAX_SOURCES);
+		return EINVAL;
+	}
+	measure->probes[measure->n_probes++] = text;
+	return 0;
+}
+
+static int parse_probe_file(struct measure *measure, const char *path, struct error *error)
+{
+	if (measure->n_probe_files == MEASURE_MAX_EXPECTED) {
+		error__set(error, -EINVAL, "--probe-in takes %d files at the most",
+			   MEASURE_MAX_EXPECTED);
+		return EINVAL;
+	}
+	measure->probe_files[measure->n_probe_files++] = path;
+	return 0;
+}
+
+static int define_probes(struct measure *measure, struct error *error)
+{
+	int err = 0;
+
+	if (measure->n_probe_files && !measure->n_probes)
+		return error__set(error, -EINVAL, "--probe-in means nothing without --probe");
+	for (size_t i = 0; i < measure->n_probes && !err; i++)
+		err = sources__add_probe(&measure->sources, measure->probes[i],
+					 measure->probe_files, error);
+	return err;
+}
+
+static int parse_stack_dump(struct measure *measure, const char *text, struct error *error)
+{
+	char *end;
+	long bytes = strtol(text, &end, 10);
+
+	if (end == text || *end || bytes < 0 || bytes > AP_MAX_STACK_DUMP) {
+		error__set(error, -EINVAL, "'%s' is no size; --stack-dump takes 0 to %d bytes",
+			   text, AP_MAX_STACK_DUMP);
+		return EINVAL;
+	}
+	measure->session.stack_dump_bytes = bytes;
+	return 0;
+}
+
+/* "counts=8,ring=4096,scratch=0": bounds so small that losses must happen. */
+static int parse_inject(struct measure *measure, char *list, struct error *error)
+{
+	enum {
+		COUNTS,
+		RING,
+		STACKS,
+		TAIL_CALLS,
+		PROCESSES,
+		SCRATCH,
+		THREADS,
+		MULTI,
+		SESSIONS,
+		UNREAD,
+		LAST_READ
+	};
+	static char *const names[] = {
+		[COUNTS] = (char *)"counts",	   [RING] = (char *)"ring",
+		[STACKS] = (char *)"stacks",	   [TAIL_CALLS] = (char *)"tail_calls",
+		[PROCESSES] = (char *)"processes", [SCRATCH] = (char *)"scratch",
+		[THREADS] = (char *)"threads",	   [MULTI] = (char *)"multi",
+		[SESSIONS] = (char *)"sessions",   [UNREAD] = (char *)"unread",
+		[LAST_READ] = (char *)"last_read", NULL,
+	};
+	struct session_limits *limits = &measure->session.limits;
+
+	while (*list) {
+		char *value = NULL;
+		int name = getsubopt(&list, names, &value);
+		char *end = NULL;
+		unsigned long number = value ? strtoul(value, &end, 10) : 0;
+
+		if (name >= 0 && (!value || end == value || *end)) {
+			error__set(error, -EINVAL, "--inject needs a number for %s", names[name]);
+			return EINVAL;
+		}
+
+		switch (name) {
+		case COUNTS:
+			limits->counts = number;
+			break;
+		case RING:
+			limits->ring_bytes = number;
+			break;
+		case STACKS:
+			limits->stacks_sent = number;
+			break;
+		case TAIL_CALLS:
+			limits->tail_calls = number;
+			break;
+		case PROCESSES:
+			limits->processes = number;
+			break;
+		case MULTI:
+			limits->no_multi = !number;
+			break;
+		case SESSIONS:
+			limits->no_sessions = !number;
+			break;
+		case UNREAD:
+			limits->unread = number;
+			break;
+		case LAST_READ:
+			limits->no_last_read = !number;
+			break;
+		case THREADS:
+			limits->threads = number;
+			break;
+		case SCRATCH:
+			limits->no_scratch = !number;
+			break;
+		default:
+			error__set(error, -EINVAL, "--inject knows no '%s'", value ? value : "");
+			return EINVAL;
+		}
+	}
+	return 0;
+}
+
+error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state)
+{
+	struct options_input *input = state->input;
+
+	switch (key) {
+	case 'p':
+		return parse_pid(measure, arg, input->error);
+	case 'e':
+		measure->selected = arg;
+		return 0;
+	case 'q':
+		measure->quiet = true;
+		return 0;
+	case OPT_NO_FOLLOW:
+		measure->session.follow = false;
+		return 0;
+	case OPT_DURATION:
+		return number__parse_duration(arg, &measure->duration_ns, input->error);
+	case OPT_MAX_DEPTH:
+		return parse_depth(measure, arg, input->error);
+	case OPT_NO_CACHE:
+		measure->session.no_cache = true;
+		return 0;
+	case OPT_EXPECT:
+		return parse_expected(measure, arg, input->error);
+	case OPT_IGNORE:
+		return parse_ignored(measure, arg, input->error);
+	case OPT_ALLOCATOR:
+		return sources__add_files(&measure->sources, arg, input->error) ? EINVAL : 0;
+	case OPT_USDT:
+		return sources__add_usdt(&measure->sources, arg, input->error) ? EINVAL : 0;
+	case OPT_PROBE:
+		return parse_probe(measure, arg, input->error);
+	case OPT_PROBE_IN:
+		return parse_probe_file(measure, arg, input->error);
+	case OPT_STACK_DUMP:
+		return parse_stack_dump(measure, arg, input->error);
+	case OPT_INJECT:
+		return parse_inject(measure, arg, input->error);
+	case ARGP_KEY_ARGS:
+		measure->argv = state->argv + state->next;
+		return 0;
+	default:
+		return window_options__parse(&measure->session.window, key, arg, input->error);
+	}
+}
+
+error_t measure__check(struct measure *measure, const char *command, struct error *error)
+{
+	if (measure->pid && measure->argv)
+		error__set(error, -EINVAL,
+			   "-p %d and the command '%s' together; give one target or the other",
+			   measure->pid, measure->argv[0]);
+	else if (!measure->pid && !measure->argv)
+		error__set(error, -EINVAL,
+			   "no target; give a command (allocprof %s ./app) or a process (-p PID)",
+			   command);
+	else if (measure->session.live && measure->selected)
+		error__set(error, -EINVAL,
+			   "-e and --live together; --live has to see every function to know what "
+			   "becomes of a block");
+	else if (measure->session.live && sources__has_mappings(&measure->sources))
+		error__set(
+			error, -EINVAL,
+			"--live and --allocator mmap together; mappings end in parts and several at "
+			"a time, so that none of them is a block to follow: leave one of both away");
+	else if (!define_probes(measure, error) &&
+		 (!measure->selected || !select_functions(measure, error)))
+		return window_options__check(&measure->session.window, error);
+	return EINVAL;
+}

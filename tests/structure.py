@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prints the graph of the folders of src/, and holds the tree to the rules of CONTRIBUTING.md: folders include
+only from those below them that src/meson.build names, files do not depend on each other in circles, and no file
+is too long to be read at a sitting.
+
+That a folder cannot include from others is for the compiler to prove: each has an include path of its own. This
+finds what the compiler cannot: folders that are named and not needed, and circles."""
+
+import ast
+import collections
+import pathlib
+import re
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+MAX_LINES = 600
+
+# Stems that may depend on each other: a header that shows what files share with each other includes the one that shows
+# the same to all others. And why.
+CIRCLES = {
+    ("cli/message", "cli/pager", "cli/progress", "cli/terminal"):
+        "what is written must clear the line of progress, and the pager's end must be said",
+    ("src/diff/diff", "src/diff/diff_align", "src/diff/diff_keys", "src/diff/diff_pair"):
+        "diff.h is what a comparison is made of, diff.c calls the steps that make it",
+    ("src/probe/source_line", "src/probe/sources"):
+        "sources.h is what the line is read into, sources.c reads files of lines",
+    ("src/profile/profile_copy", "src/profile/profile_runs"):
+        "adding a run copies its profile, and a copy keeps what each of its runs had",
+    ("src/symbols/dwarf", "src/symbols/dwarf_places"):
+        "dwarf_internal.h shows the steps of dwarf_places.c to each other",
+    ("src/profile/profile", "src/profile/source_names"):
+        "a profile holds the names of sources, which are told apart by the profile's functions",
+}
+
+
+def folders():
+    """Of src/meson.build: each folder's name, in order, and the folders that it may include from."""
+    text = (SOURCE / "src/meson.build").read_text()
+    listed = re.search(r"folders = \[(.*?)^\]", text, re.S | re.M).group(1)
+    rows = re.findall(r"\['(\w+)', (\[[^]]*\]),", listed)
+    return {name: ast.literal_eval(below) for name, below in rows}
+
+
+def files():
+    for folder in ("abi", "bpf", "src", "cli"):
+        for path in sorted((SOURCE / folder).rglob("*.[ch]")):
+            yield path
+
+
+def stem(path):
+    """What a .c and its .h are called together: folder and name, internal/ left out."""
+    relative = path.relative_to(SOURCE)
+    parts = [part for part in relative.parts[:-1] if part != "internal"]
+    return "/".join([*parts, re.sub(r"(_internal)?(\.bpf)?\.[ch]$", "", relative.name)])
+
+
+def includes(path, by_name):
+    for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
+        if name in by_name:
+            yield by_name[name]
+
+
+def circles(graph):
+    """Strongly connected components of more than one node (Tarjan)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(tuple(sorted(stack[at:])))
+            del stack[at:]
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def check_folders(allowed, by_name):
+    order = list(allowed)
+    used = collections.defaultdict(set)
+    for path in files():
+        parts = path.relative_to(SOURCE / "src").parts if SOURCE / "src" in path.parents else ()
+        if not parts:
+            continue
+        for other in includes(path, by_name):
+            if SOURCE / "src" in other.parents:
+                folder = other.relative_to(SOURCE / "src").parts[0]
+                if folder != parts[0]:
+                    used[parts[0]].add(folder)
+    for name in order:
+        print(f"{name:10} -> {' '.join(allowed[name])}")
+        for other in allowed[name]:
+            if order.index(other) >= order.index(name):
+                yield f"src/{name} includes from src/{other}, which is above it"
+            if other not in used[name]:
+                yield f"src/meson.build lets src/{name} include from src/{other}, which it does not need"
+        for other in sorted(used[name] - set(allowed[name])):
+            yield f"src/{name} includes from src/{other}, which src/meson.build does not name"
+
+
+def check_circles(by_name):
+    graph = collections.defaultdict(set)
+    for path in files():
+        if path.suffix == ".c" or path.suffix == ".h":
+            graph[stem(path)] |= {stem(other) for other in includes(path, by_name)} - {stem(path)}
+    found = circles(graph)
+    for circle in found:
+        if circle not in CIRCLES:
+            yield f"depend on each other: {', '.join(circle)}"
+    for circle in CIRCLES:
+        if circle not in found:
+            yield f"no circle any more, so it need not be excused: {', '.join(circle)}"
+
+
+def check_length():
+    for path in files():
+        lines = path.read_text().count("\n")
+        if lines > MAX_LINES:
+            yield f"{path.relative_to(SOURCE)} has {lines} lines, more than {MAX_LINES}"
+
+
+def main():
+    by_name = {path.name: path for path in files()}
+    failures = [*check_folders(folders(), by_name), *check_circles(by_name), *check_length()]
+    for failure in failures:
+        print(f"structure: {failure}")
+    if failures:
+        print("structure: run it alone with tests/structure.py")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
