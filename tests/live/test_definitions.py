@@ -44,7 +44,8 @@ def stat(run, allocprof, path, *options, expect=0, **popen):
 # Functions each call of which calls or jumps to one other function of the same kind, and only that.
 PASSING_ON = {"palloc_mul", "palloc0_mul", "palloc_mul_extended", "palloc_aligned", "MemoryContextAllocAligned",
               "repalloc0", "repalloc_huge", "repalloc_mul", "repalloc_mul_extended",
-              "ngx_pcalloc", "ngx_slab_alloc", "ngx_slab_calloc", "ngx_slab_calloc_locked", "ngx_slab_free"}
+              "ngx_pcalloc", "ngx_slab_alloc", "ngx_slab_calloc", "ngx_slab_calloc_locked", "ngx_slab_free",
+              "ruby_xrealloc", "ruby_xrealloc2", "ruby_xfree"}
 
 
 def counted_by_kernel(hits, definition):
@@ -145,13 +146,14 @@ DROP TABLE mine;
 class Server:
     """Under allocprof, with @options; ends with the block."""
 
-    def __init__(self, runner, allocprof, options, argv, stop):
+    def __init__(self, runner, allocprof, options, argv, stop, env=None):
         self.runner = runner
         self.argv = [allocprof, *options, "--", *argv]
         self.stop = stop
+        self.env = env
 
     def __enter__(self):
-        self.process = self.runner.start(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        self.process = self.runner.start(self.argv, self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                          stderr=subprocess.PIPE, cwd="/")
         return self
 
@@ -453,6 +455,72 @@ def test_apr(run, allocprof, build, hits, tmp_path):
         assert size - own_bytes == 1000 * 24 + 50 * 400 + 30 * 8
 
 
+RUBY = """
+words = (1..3000).map { |i| "word number #{i}, longer than what a slot has room for" * 3 }
+table = {}
+words.each { |word| table[word.reverse] = word.upcase }
+text = words.join(",")
+GC.start
+puts text.length, table.size
+"""
+
+
+@pytest.mark.slow
+def test_ruby(run, allocprof, hits, tmp_path):
+    """With collections of garbage beneath some of the calls."""
+    found = sorted(glob.glob("/usr/lib/x86_64-linux-gnu/libruby-3.*.so.3.?"))
+    if not found or not shutil.which("ruby"):
+        unavailable("Ruby is not installed: scripts/setup --test")
+    own = shutil.copy(found[-1], tmp_path)
+    with hits(own, "ruby") as counted:
+        figures, result = stat(run, allocprof, tmp_path / "json", "--allocator", "ruby", "--", "ruby",
+                               "--disable-gems", "-e", RUBY, env={"LD_LIBRARY_PATH": str(tmp_path)})
+        assert_all_hits(figures, counted.read(), "ruby")
+    assert figures["complete"] is True
+    length = sum(len(f"word number {i}, longer than what a slot has room for") * 3 + 1 for i in range(1, 3001)) - 1
+    assert result.stdout.split() == [b"%d" % length, b"3000"]
+    # Each word is there three times.
+    assert figures["functions"]["ruby.alloc"]["calls"] > 3 * 3000
+    assert figures["functions"]["ruby.alloc"]["bytes"] + figures["functions"]["ruby.realloc"]["bytes"] > 3 * length
+    assert figures["functions"]["ruby.free"]["calls"] > 0
+    # All but tables inside of Ruby.
+    assert figures["functions"]["malloc"]["calls"] >= figures["functions"]["ruby.alloc"]["calls"] * 0.5
+
+
+JEMALLOC = ["malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "memalign", "valloc", "mallocx",
+            "rallocx", "xallocx", "dallocx", "sdallocx"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["", "live"])
+def test_redis(runner, allocprof, directory, tmp_path, live):
+    """Needs no definition: Debian's is linked to jemalloc."""
+    if not shutil.which("redis-server"):
+        unavailable("redis-server is not installed: scripts/setup --test")
+    own = shutil.copy(library("libjemalloc.so.2"), tmp_path)
+    requests = 500
+    with EveryHit(runner, own, JEMALLOC) as counted:
+        under = Server(runner, allocprof, ["stat", "--json", *live, "-o", tmp_path / "out", "--expect", own], [
+            shutil.which("redis-server"), "--port", "0", "--unixsocket",
+            directory / "socket", "--pidfile", directory / "pid", "--dir", directory, "--save", "", "--daemonize",
+            "no"], signal.SIGTERM, {"LD_LIBRARY_PATH": str(tmp_path)})
+        under.pid_file = directory / "pid"
+        with under:
+            under.wait_for(lambda: (directory / "socket").exists() and (directory / "pid").exists(), "it listens")
+            script = "".join(f"SET key{i} {'x' * (10 + i)}\r\nGET key{i}\r\n" for i in range(requests)) + "QUIT\r\n"
+            assert ask(directory / "socket", script.encode()).count(b"+OK") == requests + 1
+        raw = counted.read()
+    figures = json.loads((tmp_path / "out").read_text())
+    assert figures["complete"] is True and figures["lost"]["total"] == 0
+    functions = figures["functions"]
+    assert {name: functions[name]["calls"] + functions[name]["internal"] for name in raw if name in functions} == {
+        name: n for name, n in raw.items() if name in functions}
+    assert functions["malloc"]["calls"] > 2 * requests
+    if live:
+        assert figures["unknown"] == figures["unseen"] == figures["untracked"]["total"] == 0
+        assert figures["live"] > requests
+
+
 def test_files_that_are_looked_in(run, allocprof, tmp_path):
     """The message says them, so that nobody wonders why python3 is not what python means."""
     figures, result = stat(run, allocprof, tmp_path / "json", "--allocator", "python,apr", "--", "true")
@@ -460,3 +528,30 @@ def test_files_that_are_looked_in(run, allocprof, tmp_path):
     assert (b"no file of the target named python3*d or libpython3*d.so* has a function of python, such as "
             b"PyObject_Malloc") in result.stderr
     assert b"no file of the target named libapr-1.so* has a function of apr" in result.stderr
+
+
+# What is called as functions of the definition are, and hands out memory. Each of the file has to be in it.
+NAMES = {
+    "apr": ("libapr-1.so.0", r"apr_pc?alloc|apr_pvsprintf"),
+    "nginx": ("/usr/sbin/nginx", r"ngx_p\w*alloc|ngx_pmemalign|ngx_pfree|ngx_slab_(calloc|alloc|free)\w*"),
+    "postgresql": ("/usr/lib/postgresql/*/bin/postgres",
+                   r"palloc(0|_\w+|0_\w+)?|repalloc\w*|pfree|MemoryContextAlloc((Zero|Extended|Huge|Aligned)\w*)?"),
+    "ruby": ("libruby-3.*.so.3.?", r"ruby_(sized_)?x(malloc|calloc|realloc|free)\d?|rb_alloc_tmp_buffer_\w+"),
+    "sqlite": ("libsqlite3.so.0", r"sqlite3_?(malloc|realloc|Malloc|Realloc)(64|Zero)?|sqlite3_free"),
+    "talloc": ("libtalloc.so.2",
+               r"_talloc(_zero|_array|_zero_array|_memdup|_pooled_object|_realloc|_realloc_array|_free)?|"
+               r"talloc_(named|named_const|pool|init|strdup|strndup|vasprintf|realloc_fn)"),
+}
+
+
+@pytest.mark.parametrize("definition", NAMES)
+def test_names(run, definition):
+    file, pattern = NAMES[definition]
+    found = sorted(glob.glob(str(pathlib.Path("/usr/lib/x86_64-linux-gnu") / file)))
+    if not found:
+        unavailable(f"{file} is not installed: scripts/setup --test")
+    lines = run(["nm", "-D", "--defined-only", found[-1]], expect=0).stdout.decode().splitlines()
+    exported = {line.split()[2].split("@")[0] for line in lines if line.split()[1] in "Ti"}
+    there = {name for name in exported if re.fullmatch(pattern, name)}
+    defined = {function for functions in functions_of(definition).values() for function in functions}
+    assert there and there == defined & exported
