@@ -247,15 +247,16 @@ struct ap_site {
 	__u32 described;
 	/* Numbers of arguments, from 1; 0: it has none. */
 	__u8 size_argument, count_argument, pointer_argument;
-	__u8 result;	/* enum ap_result */
-	__u8 may_jump;	/* 1: it may end in a jump to another probed function, */
-	__u8 must_jump; /* 1: always */
-	__u8 own;	/* 1: no request, but what the allocator does for itself */
-	__u8 behind;	/* AP_BEHIND_: what is not the argument itself but where that points */
-	__u8 nesting;	/* enum ap_nesting */
-	__u8 blocks;	/* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or source + 1 */
-	__u8 by_name;	/* 1: it ends blocks where the name in its first argument says so */
-	__u8 pad;	/* 0 */
+	__u8 result;	  /* enum ap_result */
+	__u8 may_jump;	  /* 1: it may end in a jump to another probed function, */
+	__u8 must_jump;	  /* 1: always */
+	__u8 own;	  /* 1: no request, but what the allocator does for itself */
+	__u8 behind;	  /* AP_BEHIND_: what is not the argument itself but where that points */
+	__u8 nesting;	  /* enum ap_nesting */
+	__u8 blocks;	  /* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or source + 1 */
+	__u8 by_name;	  /* 1: it ends blocks where the name in its first argument says so */
+	__u8 pad;	  /* 0 */
+	__u64 size_bytes; /* of each request, where no argument says it; else 0 */
 };
 
 #define AP_BEHIND_SIZE	  1

@@ -165,7 +165,8 @@ static __always_inline void hit__read_described_arguments(struct hit *hit,
 	hit->result = site->result;
 	hit->blocks = site->blocks;
 	hit->pointer = argument(regs, site->pointer_argument);
-	hit->size_bytes = argument(regs, site->size_argument);
+	/* One of the two is 0. */
+	hit->size_bytes = argument(regs, site->size_argument) + site->size_bytes;
 	if (site->behind & AP_BEHIND_POINTER)
 		hit->pointer = word_at(hit->pointer);
 	if (site->behind & AP_BEHIND_SIZE)

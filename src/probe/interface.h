@@ -36,10 +36,11 @@ struct interface_function {
 	enum interface_kind kind;
 	/* Numbers of arguments, from 1; 0: it has none. Size times count is what is asked for. */
 	__u8 size, count, pointer;
-	__u8 block;    /* of a USDT probe, which returns nothing: the block that it hands out */
-	__u8 behind;   /* AP_BEHIND_ */
-	__u8 result;   /* enum ap_result */
-	bool prefixed; /* with the prefixes of all families, too */
+	__u32 size_bytes; /* of each request, where no argument says it */
+	__u8 block;	  /* of a USDT probe, which returns nothing: the block that it hands out */
+	__u8 behind;	  /* AP_BEHIND_ */
+	__u8 result;	  /* enum ap_result */
+	bool prefixed;	  /* with the prefixes of all families, too */
 	/* It may be left by an exception, which a return probe must not be in the way of. */
 	bool throws;
 	/* Its calls may end blocks without naming them, mallctl's where their name says so. */

@@ -70,6 +70,7 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 			.returns = site->returns != RETURNS_UNKNOWN,
 			.described = allocator->is_described,
 			.size_argument = site->interface->size,
+			.size_bytes = site->interface->size_bytes,
 			.count_argument = site->interface->count,
 			.pointer_argument = site->interface->pointer,
 			.result = site->interface->result,

@@ -11,8 +11,10 @@
 /* Arguments that are in registers, arg0 to arg5; and those that a USDT probe may have. */
 #define MAX_ARGUMENT	  5
 #define MAX_USDT_ARGUMENT 11
+/* A size that is a number. */
+#define MAX_SIZE 0xffffffffUL
 /* As many of a source at the most, and patterns of files. */
-#define MAX_FUNCTIONS 64
+#define MAX_FUNCTIONS 128
 #define MAX_MODULES   32
 
 static const char blanks[] = " \t\r";
@@ -131,6 +133,11 @@ static void set_size(struct interface_function *interface, const struct place *p
 		interface->behind |= AP_BEHIND_SIZE;
 }
 
+static bool has_size(const struct interface_function *interface)
+{
+	return interface->size || interface->size_bytes;
+}
+
 static int set_count(struct cursor *cursor, struct interface_function *interface,
 		     const struct place *place)
 {
@@ -144,19 +151,68 @@ static int set_count(struct cursor *cursor, struct interface_function *interface
 	return 0;
 }
 
-static int parse_size(struct cursor *cursor, struct interface_function *interface)
+/* "48" */
+static int parse_number(struct cursor *cursor, __u32 *number)
 {
-	struct place place;
-	int err = parse_argument(cursor, &place);
+	const char *word;
+	size_t len = cursor__take_word(cursor, &word);
+	unsigned long value = 0;
+
+	for (size_t i = 0; i < len && word[i] >= '0' && word[i] <= '9' && value <= MAX_SIZE; i++)
+		value = value * 10 + word[i] - '0';
+	if (len != strspn(word, "0123456789") || !value || value > MAX_SIZE)
+		return error__set(cursor->error, -EINVAL,
+				  "%s: '%.*s' is no size; a number is from 1 to %lu", cursor->where,
+				  (int)len, word, MAX_SIZE);
+	*number = value;
+	return 0;
+}
+
+/* A number is the size, and an argument beside it the count, whichever comes first. */
+static int set_number(struct cursor *cursor, struct interface_function *interface)
+{
+	struct place place = { interface->size, interface->behind & AP_BEHIND_SIZE };
+	__u32 number;
+	int err = parse_number(cursor, &number);
 
 	if (err)
 		return err;
-	set_size(interface, &place);
-	while (!err && cursor__take(cursor, "*")) {
-		err = parse_argument(cursor, &place);
-		if (!err)
-			err = set_count(cursor, interface, &place);
+	if (interface->size_bytes)
+		return error__set(cursor->error, -EINVAL, "%s: a size has one number at the most",
+				  cursor->where);
+	if (interface->size) {
+		interface->size = 0;
+		interface->behind &= ~AP_BEHIND_SIZE;
+		err = set_count(cursor, interface, &place);
 	}
+	interface->size_bytes = number;
+	return err;
+}
+
+static int parse_factor(struct cursor *cursor, struct interface_function *interface)
+{
+	struct place place;
+	int err;
+
+	cursor__skip(cursor);
+	if (*cursor->at >= '0' && *cursor->at <= '9')
+		return set_number(cursor, interface);
+	err = parse_argument(cursor, &place);
+	if (err)
+		return err;
+	if (has_size(interface))
+		return set_count(cursor, interface, &place);
+	set_size(interface, &place);
+	return 0;
+}
+
+static int parse_size(struct cursor *cursor, struct interface_function *interface)
+{
+	int err;
+
+	do
+		err = parse_factor(cursor, interface);
+	while (!err && cursor__take(cursor, "*"));
 	return err;
 }
 
@@ -173,7 +229,7 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 				  "%s: '%.*s' says nothing of an argument; it has to be size=, "
 				  "count=, align= or ptr= and where that is",
 				  cursor->where, (int)strcspn(word, ")"), word);
-	if (word__is(word, len, "size") && !interface->size)
+	if (word__is(word, len, "size") && !has_size(interface))
 		return parse_size(cursor, interface);
 	err = parse_argument(cursor, &place);
 	if (err || word__is(word, len, "align"))
@@ -227,7 +283,7 @@ static int check_function(struct cursor *cursor, enum ap_source_kind kind,
 		return error__set(cursor->error, -EINVAL,
 				  "%s: %s needs the block that it is given: ptr=arg0, for example",
 				  cursor->where, source_kind__name(kind));
-	if (kind == AP_SOURCE_FREE && (interface->size || interface->count))
+	if (kind == AP_SOURCE_FREE && (has_size(interface) || interface->count))
 		return error__set(cursor->error, -EINVAL,
 				  "%s: what is freed is known by its ptr; leave its size away",
 				  cursor->where);
@@ -241,7 +297,7 @@ static int check_function(struct cursor *cursor, enum ap_source_kind kind,
 				  "%s: a function that is given a block and returns one is no "
 				  "alloc but a realloc",
 				  cursor->where);
-	if (interface->count && !interface->size)
+	if (interface->count && !has_size(interface))
 		return error__set(cursor->error, -EINVAL, "%s: count= needs size= as well",
 				  cursor->where);
 	return 0;

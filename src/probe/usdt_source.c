@@ -52,6 +52,12 @@ static int read_arguments(struct search *search, const struct usdt_probe *probe,
 {
 	int err = read_operand(search, probe, interface->size, &out->size);
 
+	if (interface->size_bytes)
+		out->size = (struct ap_operand){
+			.kind = AP_OPERAND_CONSTANT,
+			.value = interface->size_bytes,
+			.bytes = sizeof(__u64),
+		};
 	if (!err)
 		err = read_operand(search, probe, interface->count, &out->count);
 	if (!err)

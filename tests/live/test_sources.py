@@ -126,6 +126,15 @@ def test_one_address_of_two_sources(run, allocprof, target, tmp_path):
     assert figures["unseen"] == 0 and figures["unknown"] == 0
 
 
+@pytest.mark.parametrize("size, each", [("48", 48), ("16*arg0", 48), ("arg0*100", 300), ("*arg0*1", 0)])
+def test_sizes_that_are_numbers(run, allocprof, target, tmp_path, size, each):
+    """pool_array is called with 3 and 16, neither of which is an address."""
+    _, figures = stat(run, allocprof, tmp_path / "json", "--probe", f"alloc=pool_array(size={size}), nesting=beside",
+                      "--", target("pools"))
+    assert figures["functions"]["probe.alloc"]["calls"] == 40
+    assert figures["functions"]["probe.alloc"]["bytes"] == 40 * each
+
+
 def test_a_source_that_is_not_there(run, allocprof, target, tmp_path):
     result, figures = stat(run, allocprof, tmp_path / "json", "--probe", "alloc=nosuch(size=arg0)", "--",
                            target("pools"))
@@ -150,6 +159,12 @@ def test_returns_that_cannot_be_seen(run, allocprof, target, tmp_path):
     ("free=f(size=arg0)", b"free needs the block that it is given"),
     ("alloc=f(ptr=arg0)", b"is no alloc but a realloc"),
     ("alloc=malloc(size=arg0)", b"malloc is known already"),
+    ("alloc=f(size=8*9)", b"a size has one number at the most"),
+    ("alloc=f(size=0)", b"'0' is no size; a number is from 1 to"),
+    ("alloc=f(size=8x)", b"'8x' is no size"),
+    ("alloc=f(size=99999999999999999999)", b"is no size"),
+    ("alloc=f(size=arg0*8, count=arg1)", b"a product of two values at the most"),
+    ("alloc=f(ptr=8) -> *arg0", b"'8' is no place of a value"),
     ("alloc=f(size=arg0), nesting=inside", b"'inside' is not known; it takes outermost, beside"),
     ("alloc=f(size=arg0), blocks=malloc, nesting=beside", b"each block would be there twice"),
     ("f", b"'f' has no '='"),
