@@ -10,6 +10,7 @@
 #include "options.h"
 #include "profile.h"
 #include "selection.h"
+#include "sources.h"
 
 #define MAX_WORDS 512
 
@@ -54,6 +55,13 @@ static bool set_words(struct value *value, const char *name)
 		value->kind = KIND_LIST;
 		for (int i = 0; i < AP_FUNCTIONS; i++)
 			add_word(value, profile__function_name(i));
+		return true;
+	}
+	if (!strcmp(name, "allocator")) {
+		value->kind = KIND_LIST;
+		for (const char *const *shipped = sources__shipped(); *shipped; shipped++)
+			add_word(value, *shipped);
+		add_word(value, SOURCES_MAPPINGS);
 		return true;
 	}
 	if (!strcmp(name, "demangle")) {

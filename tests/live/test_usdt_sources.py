@@ -55,6 +55,14 @@ def test_stat(run, allocprof, build):
     assert counted(report) == expected(N)
 
 
+def test_size_that_is_a_number(run, allocprof):
+    """Of what is taken for 10 bytes each, there are 3 at a time."""
+    path = program("O2")
+    report = stat(run, allocprof, "--usdt", f"{path}:name=pool, alloc=pool:alloc(size=7), alloc=pool:many(size=10*arg0)",
+                  path, str(N))
+    assert counted(report) == {"pool.alloc": (2 * N + 1, (N + 1) * 7 + N * 3 * 10)}
+
+
 @pytest.mark.fast("-semaphores")
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("multi", ["", "--inject=multi=0"])
