@@ -12,6 +12,7 @@
 #include "message.h"
 #include "number.h"
 #include "options.h"
+#include "probed_text.h"
 #include "probes.h"
 #include "profile.h"
 #include "session.h"
@@ -137,18 +138,9 @@ static bool print_kernel(const struct kernel *kernel)
 	return true;
 }
 
-static void print_site(const struct site *site)
+static void print_line(const char *line)
 {
-	printf("  %s", profile__function_name(site->function));
-	for (size_t i = 0; i < site->n_aliases; i++)
-		printf("%s%s", i ? ", " : " (also ", site->aliases[i]);
-	printf("%s\n", site->n_aliases ? ")" : "");
-	printf("      entry 0x%llx, probe at +%llu: %s\n", site->entry_offset,
-	       site->probe_offset - site->entry_offset, site->instruction);
-	if (site->emulated)
-		printf("      emulated by the kernel: one trap a call\n");
-	else
-		printf("      single-stepped, two traps a call: %s\n", site->reason);
+	puts(line);
 }
 
 static void print_allocators(const struct probes *probes)
@@ -158,12 +150,8 @@ static void print_allocators(const struct probes *probes)
 
 	list = probes__list(probes, &n);
 	for (size_t i = 0; i < n; i++) {
-		printf("\n%s", list[i].path);
-		if (list[i].build_id[0])
-			printf(", build id %s", list[i].build_id);
 		putchar('\n');
-		for (size_t j = 0; list[i].allocator && j < list[i].allocator->n_sites; j++)
-			print_site(&list[i].allocator->sites[j]);
+		probed_text__print(&list[i], print_line);
 	}
 }
 

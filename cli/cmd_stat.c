@@ -38,6 +38,7 @@ static const struct argp_option stat_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object instead of text", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
 	MEASURE_OPTION_QUIET,
+	MEASURE_OPTION_VERBOSE,
 	MEASURE_OPTION_EXPECT,
 	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_IGNORE,

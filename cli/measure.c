@@ -13,6 +13,9 @@
 #include "controlled.h"
 #include "error.h"
 #include "measure_progress.h"
+#include "message.h"
+#include "probed_text.h"
+#include "probes.h"
 
 /*
  * From here on signals come through the descriptor. The command gets back the mask, and its
@@ -88,6 +91,25 @@ void measure_surroundings__release(struct measure_surroundings *surroundings)
 	surroundings->is_taken = false;
 }
 
+static void print_log(const char *line)
+{
+	message__print("%s", line);
+}
+
+/* The files that were probed since the first @from, or found not to be such that they can be. Returns how many there
+ * are. */
+static size_t print_probed(const struct measure *measure, const struct session *session,
+			   size_t from)
+{
+	const struct probed_allocator *list;
+	size_t n;
+
+	list = session__allocators(session, &n);
+	for (size_t i = from; measure->verbose && i < n; i++)
+		probed_text__print(&list[i], print_log);
+	return n;
+}
+
 int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
 		 struct session **out, int *status, struct error *error)
 {
@@ -95,6 +117,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	struct controlled *controlled = NULL;
 	struct measure_progress progress;
 	struct session *session = NULL;
+	size_t n_printed;
 	int err;
 
 	*status = EXIT_OURS;
@@ -103,6 +126,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	options.expected = measure->expected;
 	options.ignored = measure->ignored;
 	options.sources = sources__any(&measure->sources) ? &measure->sources : NULL;
+	options.log = measure->verbose ? print_log : NULL;
 	err = session__open(&options, &session, error);
 	if (!err)
 		err = take_surroundings(surroundings, error);
@@ -118,6 +142,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		*status = status_of_start(measure, err);
 		goto fail;
 	}
+	n_printed = print_probed(measure, session, 0);
 	measure_progress__yield_to(session);
 	measure_progress__begin(&progress, measure, controlled__attendant(controlled));
 	err = session__run(session, measure->duration_ns, surroundings->signal_fd,
@@ -131,6 +156,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 		goto fail;
 	controlled__end(controlled, surroundings->signal_fd);
 	progress__clear();
+	print_probed(measure, session, n_printed);
 	*out = session;
 	return 0;
 fail:

@@ -250,6 +250,9 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 	case 'q':
 		measure->quiet = true;
 		return 0;
+	case 'v':
+		measure->verbose = true;
+		return 0;
 	case OPT_NO_FOLLOW:
 		measure->session.follow = false;
 		return 0;

@@ -30,6 +30,7 @@ struct measure {
 	size_t n_probe_files;
 	const char *selected; /* of -e; NULL: not given */
 	bool quiet;	      /* nothing on stderr but what is wrong or missing */
+	bool verbose;	      /* what is probed, too, and libbpf's log */
 	bool repeats;	      /* one of several runs, which cannot be controlled */
 	/* Writes the profile of a @session that is finished to @path, with the calls in it, when asked to
 	 * while it runs; NULL: nothing can be written. @dump_path is where the last one will be. */
@@ -70,6 +71,9 @@ enum {
 #define MEASURE_OPTION_DURATION                                                                    \
 	{ "duration", OPT_DURATION, "TIME", 0,                                                     \
 	  "End after TIME: a number with ms, s, m or h; the target goes on", 0 }
+#define MEASURE_OPTION_VERBOSE                                                                     \
+	{ "verbose", 'v', NULL, 0,                                                                 \
+	  "Say what is probed, and what the kernel and libbpf say when they refuse a program", 0 }
 #define MEASURE_OPTION_QUIET { "quiet", 'q', NULL, 0, "Say nothing but what is wrong or missing", 0 }
 #define MEASURE_OPTION_EXPECT                                                                      \
 	{ "expect", OPT_EXPECT, "FILE", 0,                                                         \

@@ -63,6 +63,9 @@ struct session_options {
 	const char *const *ignored;
 	const struct sources *sources; /* that count besides malloc's, or NULL; the caller's */
 	struct window_options window;  /* what is counted of the run */
+	/* Called with each line of libbpf's log and, where the kernel refuses a program, of the verifier's; NULL:
+	 * they are dropped. */
+	void (*log)(const char *line);
 	struct session_limits limits;
 };
 

@@ -21,9 +21,34 @@
 /* What the programs' map of arrays has room for. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
 
-static int be_quiet(enum libbpf_print_level level, const char *format, va_list args)
+/* Of the session whose programs this thread loads. libbpf hands no context to its callback. */
+static _Thread_local void (*session_log)(const char *line);
+
+static int pass_on(enum libbpf_print_level level, const char *format, va_list args)
 {
+	_cleanup_(free_ptr) char *text = NULL;
+	char *rest, *line;
+
+	if (!session_log || level == LIBBPF_DEBUG)
+		return 0;
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		return 0;
+	}
+	for (rest = text; (line = strsep(&rest, "\n"));)
+		if (*line)
+			session_log(line);
 	return 0;
+}
+
+static int load(const struct session *session, struct allocprof_bpf *skeleton)
+{
+	int err;
+
+	session_log = session->options.log;
+	err = allocprof_bpf__load(skeleton);
+	session_log = NULL;
+	return err;
 }
 
 /* Stacks that are known to have been sent are kept by sets of eight, as many as a power of two; 0 stays. */
@@ -254,8 +279,9 @@ static int refused(const struct session *session, int err, struct error *error)
 {
 	return error__set(error, err,
 			  "kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
-			  "or newer, see allocprof doctor",
-			  session->kernel.release, strerror(-err));
+			  "or newer, see allocprof doctor%s",
+			  session->kernel.release, strerror(-err),
+			  session->options.log ? "" : "; --verbose shows the verifier's log");
 }
 
 int session__load_programs(struct session *session, struct error *error)
@@ -268,7 +294,7 @@ int session__load_programs(struct session *session, struct error *error)
 	if (n_cpus < 0)
 		return error__set(error, n_cpus, "cannot tell the number of CPUs: %s",
 				  strerror(-n_cpus));
-	libbpf_set_print(be_quiet);
+	libbpf_set_print(pass_on);
 	skeleton = allocprof_bpf__open();
 	if (!skeleton)
 		return error__set(error, -errno, "cannot read the built-in BPF programs: %s",
@@ -280,7 +306,7 @@ int session__load_programs(struct session *session, struct error *error)
 		return refused(session, err, error);
 	if (session->multi)
 		choose_attach_types(skeleton);
-	err = allocprof_bpf__load(skeleton);
+	err = load(session, skeleton);
 	if (err)
 		return refused(session, err, error);
 	return 0;
@@ -304,7 +330,7 @@ static int share_maps(const struct allocprof_bpf *from, struct allocprof_bpf *to
 	return 0;
 }
 
-static int load_late(struct session *session, struct allocprof_bpf *late)
+static int load_late(const struct session *session, struct allocprof_bpf *late)
 {
 	struct bpf_program *program;
 	int err;
@@ -317,7 +343,7 @@ static int load_late(struct session *session, struct allocprof_bpf *late)
 	if (err)
 		return err;
 	choose_attach_types(late);
-	return allocprof_bpf__load(late);
+	return load(session, late);
 }
 
 int session__load_entry(struct session *session, struct bpf_program **program, struct error *error)

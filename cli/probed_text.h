@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A file that is probed, function by function, in lines. */
+#ifndef ALLOCPROF_PROBED_TEXT_H
+#define ALLOCPROF_PROBED_TEXT_H
+
+struct probed_allocator;
+
+void probed_text__print(const struct probed_allocator *allocator, void (*print)(const char *line));
+
+#endif
