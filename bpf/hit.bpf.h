@@ -263,6 +263,10 @@ static __always_inline __u32 site__source(const struct ap_site *site)
 	return site->nesting ? site->allocator + 1 : 0;
 }
 
+/* Bytes that a size may have lost on the way: the Boehm collector's uncollectable blocks do not need the one behind
+ * their end. */
+#define JUMP_BYTES_LOST 1
+
 /* Whether this hit is the jump that the thread's hit before it may have ended in. Sizes may have been rounded up
  * on the way. */
 static __always_inline bool hit__was_jumped_to(const struct hit *hit, const struct ap_site *site,
@@ -276,7 +280,8 @@ static __always_inline bool hit__was_jumped_to(const struct hit *hit, const stru
 	was = jump->source == site__source(site) && jump->site != hit->site &&
 	      jump->sp == hit->sp && jump->return_address == hit->return_address &&
 	      jump->pointer == hit->pointer &&
-	      ((AP_FREEING >> hit->function & 1) || jump->size_bytes <= hit->size_bytes);
+	      ((AP_FREEING >> hit->function & 1) || jump->size_bytes <= hit->size_bytes ||
+	       jump->size_bytes - hit->size_bytes == JUMP_BYTES_LOST);
 	bpf_map_delete_elem(&jumps, &thread);
 	return was;
 }

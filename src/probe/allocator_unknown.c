@@ -10,7 +10,9 @@
 #include "sources.h"
 
 /* Functions that are looked through, of those that one calls, to see whether it calls a site. */
-#define MAX_CALLED  64
+#define MAX_CALLED 64
+/* Calls that lead to malloc in functions that copy: what lies deeper is called for other ends. */
+#define COPY_DEPTH  2
 #define MAX_UNKNOWN 64
 
 static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
@@ -34,18 +36,27 @@ static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
 	return way.target ? FLOW_PASS : FLOW_FOLLOW;
 }
 
-/* Whether the function leads to a probed one, or to malloc of whoever has it, so that it counts through that. */
-static bool calls_site(struct reader *reader, __u64 vaddr)
+/* Whether the function leads to a probed one, or to malloc of whoever has it, so that it counts through that: by
+ * @depth calls at the most. */
+static bool calls_site(struct reader *reader, __u64 vaddr, size_t depth)
 {
+	size_t level_end = 1;
+
 	reader->calls_site = false;
 	reader->current = 0;
 	reader->continuations.n = 0;
 	if (addresses__add(&reader->continuations, vaddr))
 		return true;
-	for (size_t i = 0; i < reader->continuations.n && !reader->calls_site; i++)
+	for (size_t i = 0; i < reader->continuations.n && !reader->calls_site; i++) {
+		if (i == level_end) {
+			if (!--depth)
+				break;
+			level_end = reader->continuations.n;
+		}
 		if (reader__text_at(reader, reader->continuations.at[i]) &&
 		    reader__walk_flow(reader, reader->continuations.at[i], visit_called))
 			return true;
+	}
 	return reader->calls_site;
 }
 
@@ -61,7 +72,8 @@ static int add_unknown(const struct elf_symbol *symbol, void *arg)
 	    c_function_of(symbol->name) != AP_C_FUNCTIONS ||
 	    interface__find(symbol->name, &family) ||
 	    allocator__site_at(allocator, symbol->value) || !interface__looks_alike(symbol->name) ||
-	    calls_site(reader, symbol->value) ||
+	    calls_site(reader, symbol->value,
+		       interface__copies(symbol->name) ? COPY_DEPTH : MAX_CALLED) ||
 	    elf_file__vaddr_to_offset(reader->elf, symbol->value, &unknown.offset))
 		return 0;
 	for (size_t i = 0; i < allocator->n_unknown; i++)

@@ -155,7 +155,18 @@ static const struct interface_function functions[] = {
 	PLAIN("dmalloc_malloc", AP_MALLOC, .size = 3),
 	PLAIN("dmalloc_realloc", AP_REALLOC, .size = 4, .pointer = 3),
 	PLAIN("dmalloc_free", AP_FREE, .pointer = 3),
+	PLAIN("dmalloc_posix_memalign", AP_ALIGNED_ALLOC, .size = 4, .pointer = 3,
+	      .result = AP_RESULT_AT_POINTER),
 	PLAIN("recalloc", AP_REALLOC, .size = 2, .pointer = 1),
+
+	/* DUMA's, which its header makes of the C library's */
+	PLAIN("_duma_malloc", AP_MALLOC, .size = 1),
+	PLAIN("_duma_calloc", AP_CALLOC, .size = 2, .count = 1),
+	PLAIN("_duma_realloc", AP_REALLOC, .size = 2, .pointer = 1),
+	PLAIN("_duma_memalign", AP_MEMALIGN, .size = 2),
+	PLAIN("_duma_posix_memalign", AP_POSIX_MEMALIGN, .size = 3),
+	PLAIN("_duma_valloc", AP_VALLOC, .size = 1),
+	PLAIN("_duma_free", AP_FREE, .pointer = 1),
 
 	/* the Boehm collector; GC_free and others are above */
 	PLAIN("GC_malloc_atomic", AP_MALLOC, .size = 1),
@@ -341,6 +352,11 @@ static bool word__is_request(struct word word)
 	return false;
 }
 
+bool interface__copies(const char *name)
+{
+	return !strcmp(name, "strdup") || !strcmp(name, "strndup");
+}
+
 bool interface__looks_alike(const char *name)
 {
 	/* What is about memory and does not hand it out. */
@@ -354,7 +370,7 @@ bool interface__looks_alike(const char *name)
 		"verify",   "return",	"accounting", "callback", "enable", "disable", "shutdown",
 		NULL,
 	};
-	bool requests = false;
+	bool requests = interface__copies(name);
 
 	/* Names that begin so are for a library's own use. */
 	if (*name == '_')

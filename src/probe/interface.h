@@ -53,6 +53,9 @@ const struct interface_function *interface__find(const char *name, enum interfac
 /* Whether the name, which is not in the table, is like those that are: foo_mallocx2, pool_free; not foo_alloc_stats. */
 bool interface__looks_alike(const char *name);
 
+/* Whether it is a C library's function that hands out a copy, which it gets memory for by malloc. */
+bool interface__copies(const char *name);
+
 /* Whether it is as in a C library, where the programs know the arguments by themselves. */
 bool interface_function__is_classic(const struct interface_function *function);
 

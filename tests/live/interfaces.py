@@ -146,6 +146,13 @@ mi_heap_recalloc_aligned_at hpnsaz reallocarray
 mi_heap_alloc_new hs new
 mi_heap_alloc_new_n hns new
 vfree p free
+_duma_malloc sxx malloc
+_duma_calloc nsxx calloc
+_duma_realloc psxx realloc
+_duma_memalign asxx memalign
+_duma_posix_memalign oasxx posix_memalign
+_duma_valloc sxx valloc
+_duma_free pxx free
 """
 
 TYPES = {"s": "size_t", "n": "size_t", "a": "size_t", "z": "size_t", "h": "void *", "f": "int", "x": "size_t",
@@ -351,7 +358,9 @@ def build_c(directory, name, compiler, *flags):
     lines = [C_HEAD]
     lines += [entry.prototype().replace('extern "C" ', "") for entry in C_ENTRIES]
     lines += [function_of(entry) for entry in C_ENTRIES]
-    lines.append("int main(void)\n{\n\tstatic char out[1 << 12];\n\tsetvbuf(stdout, out, _IOFBF, sizeof(out));"
+    lines.append("int main(int argc, char **argv)\n{\n\tstatic char out[1 << 12];\n"
+                 "\tsetvbuf(stdout, out, _IOFBF, sizeof(out));\n"
+                 "\tif (argc > 1 && *argv[1] == 'w') { puts(\"ready\"); fflush(stdout); if (getchar() != '\\n') return 3; }"
                  "\n\tfree(malloc(1));")
     lines += [f"\tcall_{entry.name}();" for entry in C_ENTRIES]
     lines.append("\treturn 0;\n}\n")

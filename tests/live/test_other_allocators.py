@@ -90,6 +90,41 @@ def test_malloc_debug(run, allocprof, directory, tmp_path, monkeypatch):
     check_recording(tmp_path / "data", entries_of(result, kept, 8))
 
 
+COPIES = r"""
+#include <stdlib.h>
+#include <string.h>
+
+int main(void)
+{
+	for (int i = 0; i < 5; i++) {
+		free(strdup("seven.."));
+		free(strndup("seven..", 3));
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.fast("libduma", "libdmallocth")
+@pytest.mark.parametrize("name", ["libjemalloc", "libtcmalloc_minimal", "libmimalloc", *LIBRARIES])
+def test_strings(run, allocprof, tmp_path, name):
+    """What the allocator's own strdup asks for counts, or is named: DUMA's gets memory by no function that is
+    known."""
+    (tmp_path / "user.c").write_text(COPIES)
+    run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "user", tmp_path / "user.c", "-Wl,--no-as-needed",
+         library(name)], expect=0)
+    (tmp_path / "none.c").write_text("int main(void) { return 0; }")
+    run(["gcc", "-o", tmp_path / "none", tmp_path / "none.c", "-Wl,--no-as-needed", library(name)], expect=0)
+    _, before, _ = families(run, allocprof, tmp_path / "json", "--", tmp_path / "none")
+    result, after, figures = families(run, allocprof, tmp_path / "json", "--", tmp_path / "user")
+    own = name == "libduma"
+    after.subtract(before)
+    assert {at: n for at, n in after.items() if n} == {
+        ("malloc", "calls"): 5 if own else 10, ("malloc", "bytes"): 20 if own else 60, ("delete", "calls"): 10}
+    assert figures["complete"] is not own
+    assert (b"exports strdup, which is not known: 5 calls" in result.stderr) == own
+
+
 REALLOCARRAY = r"""
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -500,8 +500,9 @@ static void test_interface(void **state)
 static void test_names_that_look_alike(void **state)
 {
 	static const char *const alike[] = {
-		"foo_mallocx2", "foo_free", "pool_alloc", "xmalloc",	 "zalloc",
-		"my_newarray",	"mallocn",  "rfree",	  "obj_realloc", "smallocx_54eaed1",
+		"foo_mallocx2", "foo_free",	    "pool_alloc", "xmalloc",
+		"zalloc",	"my_newarray",	    "mallocn",	  "rfree",
+		"obj_realloc",	"smallocx_54eaed1", "strdup",	  "strndup",
 	};
 	static const char *const others[] = {
 		"",
