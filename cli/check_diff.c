@@ -10,7 +10,7 @@
 #include "selected.h"
 #include "stack_view.h"
 
-/* Enough to say where, and a log stays readable. */
+/* Enough to find the cause, few enough to keep a log readable. */
 #define MOST_STACKS 5
 
 static const enum cost costs[BUDGET_FIGURES] = {
@@ -46,7 +46,7 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
 	_cleanup_(free_views) struct stack_view *lines[DIFF_SIDES] = { NULL };
 	_cleanup_(free_diff) struct diff *diff = NULL;
-	/* A changed line in an old function is no change of the stack; lines are only told. */
+	/* Compared without lines, so that an edited function keeps its stacks. */
 	const struct view_choice with_lines = { .options.lines = true };
 	struct diff_input inputs[DIFF_SIDES];
 	int err = 0;
@@ -78,7 +78,7 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	});
 }
 
-/* @name may have anything in it. */
+/* @name may contain any characters. */
 static void print_words(FILE *to, const char *before, const char *name, const char *after)
 {
 	const struct terminal terminal = { .to = to };

@@ -31,7 +31,7 @@ static const struct region *find_region(const struct session_results *results, c
 	return NULL;
 }
 
-/* What else there is, where one that is limited is not there. */
+/* Reports that a limited region is missing, and which regions there are. */
 static void tell_missing(const struct session_results *results, const struct region *region,
 			 const char *name, struct error *error)
 {

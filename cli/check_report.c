@@ -76,7 +76,7 @@ static void print_figure(const struct check_result *result, const struct figure_
 	print_limits(limit, figure, range->min, to);
 }
 
-/* Those that are limited, of the test or of @region. */
+/* Prints the limited figures of the test, or of @region. */
 static void print_figures(const struct check_result *result, const struct check_region *region,
 			  size_t *shown, FILE *to)
 {

@@ -18,7 +18,7 @@
 #include "stat_figures.h"
 #include "symbol_options.h"
 
-/* What stat calls the figures of a budget. */
+/* The figures of stat that a budget can limit. */
 static const enum stat_figure stat_figures[BUDGET_FIGURES] = {
 	[BUDGET_TOTAL_ALLOCATIONS] = STAT_TOTAL_ALLOCATIONS,
 	[BUDGET_TOTAL_ALLOCATED_BYTES] = STAT_TOTAL_ALLOCATED_BYTES,
@@ -36,11 +36,11 @@ struct check_runs {
 	bool is_incomplete;
 };
 
-/* Of the run with the fewest allocations, which is the one that is judged. */
+/* Keeps the profile of the run with the fewest allocations, which is the one that is judged. */
 static int keep_profile(const struct check_runs *runs, const struct session *session,
 			struct error *error)
 {
-	/* A server's answer must not change a test's result, nor how long it takes. */
+	/* A debuginfod server must change neither a test's result nor its duration. */
 	const struct symbol_options symbols = { .no_debuginfod = true };
 	const char *path = runs->result->profile;
 	struct profile *profile;
@@ -50,12 +50,12 @@ static int keep_profile(const struct check_runs *runs, const struct session *ses
 				 error);
 	if (err)
 		return err;
-	/* There is to be one only. */
+	/* Only one profile is kept. */
 	unlink(path);
 	return data_file__write(profile, path, error);
 }
 
-/* Without it the figures are judged all the same. */
+/* Warns that there is no profile; the figures are judged all the same. */
 static void forget_profile(struct check_result *result, const struct error *why)
 {
 	message__print("%s; a failure of test '%s' cannot be explained", why->text,
@@ -96,7 +96,7 @@ static void add_paths(const struct check_context *context, struct check_result *
 		result->profile = NULL;
 	if (asprintf(&result->baseline, "%s/%s.data", context->baseline, name) < 0)
 		result->baseline = NULL;
-	/* What an older run left says nothing of this one. */
+	/* An older run's profile says nothing about this one. */
 	if (result->profile)
 		unlink(result->profile);
 }
@@ -145,7 +145,7 @@ static void update(struct check_result *result, struct budget_test *test)
 	error__set(&result->error, -ENOMEM, "cannot update the limits: out of memory");
 }
 
-/* As shells have it, a status above 128 is a signal's. */
+/* As in a shell, a status above 128 stands for a signal. */
 static void set_status_error(struct check_result *result, int status)
 {
 	const char *name = status > 128 ? sigdescr_np(status - 128) : NULL;
@@ -158,7 +158,7 @@ static void set_status_error(struct check_result *result, int status)
 		error__set(&result->error, -ECHILD, "its command ended with status %d", status);
 }
 
-/* What ended without figures to judge. */
+/* Sets the outcome of a test that ended without figures to judge. */
 static bool set_failure(struct check_result *result, const struct check_runs *runs,
 			const struct series_end *end, int err)
 {
@@ -203,7 +203,7 @@ static int run_in_directory(const struct check_context *context, struct check_ru
 	return err;
 }
 
-/* The profile of what passed is what the next failure is compared with. */
+/* Keeps the profile of a passed test; the next failure is compared with it. */
 static void keep_baseline(struct check_result *result)
 {
 	if (result->outcome != CHECK_WITHIN || !result->profile || !result->baseline)
@@ -236,7 +236,7 @@ static void measure_test(const struct check_context *context, struct budget_test
 		result->outcome = CHECK_FAILED;
 		return;
 	}
-	/* Of what was tried on the way and is not there on every system. */
+	/* Optional steps, which fail on some systems, may have left a sentence. */
 	result->error.text[0] = '\0';
 	if (context->update)
 		update(result, test);

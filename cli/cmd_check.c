@@ -16,7 +16,7 @@
 #include "options.h"
 #include "output.h"
 
-/* As record has it by itself. */
+/* The default of record. */
 #define STACK_DEPTH 127
 
 enum {
@@ -101,9 +101,9 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* A file that is written when all is over. */
+/* An output file that is written at the end. */
 struct later {
-	const char *path; /* NULL: there is none */
+	const char *path; /* NULL: not requested */
 	FILE *file;
 	bool created;
 };
@@ -131,19 +131,19 @@ struct check_run {
 	const struct check_options *options;
 	struct check_context context;
 	struct budget budget;
-	bool is_new;		   /* the budget is not there yet */
-	struct budget_test *tests; /* those to run, of the budget */
+	bool is_new;		   /* the budget file does not exist yet */
+	struct budget_test *tests; /* those of the budget that are to be run */
 	size_t n_tests;
 	struct check_result *results;
 	size_t n_results;
 	char *baseline; /* owned */
 	struct later output, junit;
-	char *text; /* for output */
+	char *text; /* text for output */
 	size_t size;
 	FILE *to;
 };
 
-/* Which tests, and of what. EXIT_USAGE in *@status where the words do not fit the file. */
+/* Chooses the tests to run. EXIT_USAGE in *@status if the options do not fit the budget. */
 static int choose_tests(struct check_run *run, int *status, struct error *error)
 {
 	const struct check_options *options = run->options;
@@ -170,13 +170,13 @@ static int choose_tests(struct check_run *run, int *status, struct error *error)
 					  "command line",
 					  run->tests[i].name);
 	*status = EXIT_FAILED;
-	/* What is written is what the file says of itself. */
+	/* --update writes what the file itself defines, so overrides do not apply. */
 	for (size_t i = 0; i < run->n_tests && !err && !options->update; i++)
 		err = budget_test__read_environment(&run->tests[i], error);
 	return err;
 }
 
-/* Without it no test has less of a result, so it is only said. */
+/* Every test has a result without the directory, so a failure only causes a warning. */
 static void make_baseline_dir(struct check_run *run)
 {
 	_cleanup_(free_ptr) char *path = NULL;
@@ -201,7 +201,7 @@ static void make_baseline_dir(struct check_run *run)
 	run->context.baseline = run->baseline;
 }
 
-/* Directories of tests are seen from where the budget is. */
+/* Tests' working directories are relative to the budget's directory. */
 static int open_root(struct check_run *run, struct error *error)
 {
 	_cleanup_(free_ptr) char *path = strdup(run->options->budget);
@@ -232,7 +232,7 @@ static int open_outputs(struct check_run *run, struct error *error)
 	return run->to ? 0 : error__set(error, -ENOMEM, "out of memory");
 }
 
-/* With --update, one of a test of the command where there is none yet. */
+/* With --update and no budget yet, makes one with a test of the command. */
 static int read_budget(struct check_run *run, struct error *error)
 {
 	const struct check_options *options = run->options;

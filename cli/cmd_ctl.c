@@ -118,7 +118,7 @@ static void list_candidates(const struct control_recordings *recordings)
 	}
 }
 
-/* The recording that is meant, or 0 after saying why there is none. */
+/* The recording to control, or 0 after printing why there is none. */
 static pid_t choose(const struct control_recordings *recordings, pid_t wanted)
 {
 	const struct control_recording *found = NULL;
@@ -147,7 +147,7 @@ static pid_t choose(const struct control_recordings *recordings, pid_t wanted)
 	return 0;
 }
 
-/* The recording may be in another directory. */
+/* Paths are made absolute: the recording may have another working directory. */
 static int make_request(const struct ctl_options *options, char *request, size_t size,
 			struct error *error)
 {

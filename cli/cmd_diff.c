@@ -57,7 +57,7 @@ static const struct argp_option diff_options[] = {
 struct diff_command {
 	const char *inputs[DIFF_SIDES];
 	size_t n_inputs;
-	struct data_choice choice; /* its input is none */
+	struct data_choice choice; /* its input is unused */
 	struct diff_options diff;
 	__u64 top;
 	bool top_is_given, alike, all, folded;
@@ -157,7 +157,7 @@ static void *read_profile(void *context)
 	return NULL;
 }
 
-/* Both at once, as reading is half of the work. */
+/* Reads both files in parallel: reading is half of the run time. */
 static int read_profiles(const struct diff_command *options, struct selected selected[DIFF_SIDES],
 			 struct error *error)
 {
@@ -225,7 +225,7 @@ static int write_diff(const struct diff_command *options, const struct diff *dif
 	return output__close(output, options->choice.paths.output, err, error);
 }
 
-/* The diff of what @selected gets. */
+/* Compares the two sides that @selected receives. */
 static int compare(struct diff_command *options, struct selected selected[DIFF_SIDES],
 		   struct diff **diff, struct error *error)
 {
@@ -295,7 +295,7 @@ static int run_diff(int argc, char **argv)
 	err = compare(&options, selected, &diff, &error);
 	if (!err)
 		err = write_diff(&options, diff, selected, &error);
-	/* A reader such as head(1) took what it wanted. */
+	/* A reader such as head(1) has closed the pipe. */
 	if (err == -EPIPE)
 		return EXIT_GOOD;
 	if (err) {

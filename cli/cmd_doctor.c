@@ -42,7 +42,7 @@ static void print_facility(const char *name, bool there, const char *use)
 	printf("  %-22s %-4s %s\n", name, there ? "yes" : "no", use);
 }
 
-/* Of what only a privileged user may ask the kernel for. */
+/* Prints a feature that only a privileged user can test. */
 static void print_privileged(const struct kernel *kernel, const char *name, bool there,
 			     const char *use)
 {
@@ -52,13 +52,13 @@ static void print_privileged(const struct kernel *kernel, const char *name, bool
 		print_facility(name, there, use);
 }
 
-/* Loads the program as a measurement would. */
+/* Loads the program with the options of a measurement. */
 static bool print_program(const char *name, bool stacks, bool live, struct error *error)
 {
 	struct session_options options = {
 		.stacks = stacks,
 		.live = live,
-		/* Of stat and of check, which records with live. */
+		/* stat and check use regions; check records with --live. */
 		.regions = !stacks || live,
 		.follow = true,
 		.max_depth = AP_MAX_DEPTH,
@@ -168,7 +168,7 @@ static int find_allocators(struct probes *probes, const struct measure *measure,
 	return err;
 }
 
-/* Behind what was found out, also where both go to one file. */
+/* Prints after the results, also if both streams go to one file. */
 static void tell_last(const char *text)
 {
 	fflush(stdout);

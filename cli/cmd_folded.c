@@ -69,7 +69,7 @@ static void release_choice(struct folded_options *options)
 	data_choice__release(&options->choice);
 }
 
-/* There is no head to say it in. */
+/* Folded stacks have no header, so stderr says which runs they are of. */
 static void tell_runs(const struct profile *profile, const struct folded_options *options)
 {
 	if (profile->n_runs < 2 || options->choice.filter.all_runs)
@@ -108,7 +108,7 @@ static int run_folded(int argc, char **argv)
 		options.fold.counts = selected.filtered.counts;
 		err = fold__write(selected.profile, selected.view, &options.fold, output);
 		err = output__close(output, choice->paths.output, err, &error);
-		/* A reader such as head(1) took what it wanted. */
+		/* A reader such as head(1) has closed the pipe. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
 	}

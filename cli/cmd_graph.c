@@ -63,7 +63,7 @@ static int parse_top(const char *text, struct options_input *input)
 	return 0;
 }
 
-/* By the end of the file's name; a name without one is an SVG's. */
+/* Chooses by the file name's suffix; without one it is SVG. */
 static int choose_format(struct graph_options *options, struct error *error)
 {
 	static const char *const suffixes[] = {
@@ -128,7 +128,7 @@ static error_t parse_graph(int key, char *arg, struct argp_state *state)
 
 struct held {
 	struct selected selected;
-	bool *lifetimes; /* those that are selected */
+	bool *lifetimes; /* the selected ones */
 	struct graph *graph;
 };
 
@@ -159,7 +159,7 @@ static int prepare(struct graph_options *options, struct held *held, struct erro
 	return err;
 }
 
-/* To be freed, or NULL without memory. */
+/* To be freed; NULL on ENOMEM. */
 static char *title_of(const struct profile *profile)
 {
 	const char *command = profile__meta(profile, "command");
@@ -175,7 +175,7 @@ static char *title_of(const struct profile *profile)
 	return asprintf(&title, "process %s", pid) < 0 ? NULL : title;
 }
 
-/* What filters left, or "" where that is all. */
+/* Prints how many blocks the filters selected, or "" if all. */
 static void print_selection(const struct filtered *filtered, char *text, size_t size)
 {
 	*text = '\0';
@@ -185,7 +185,7 @@ static void print_selection(const struct filtered *filtered, char *text, size_t 
 			 number__count(filtered->whole.allocations).text);
 }
 
-/* Cuts @lines into @notes. */
+/* Splits @lines into @notes. */
 static size_t split_lines(char *lines, const char **notes, size_t max)
 {
 	size_t n = 0;
@@ -265,7 +265,7 @@ static int run_graph(int argc, char **argv)
 		data_choice__page(choice);
 		err = write_graph(&held, &options, output);
 		err = output__close(output, choice->paths.output, err, &error);
-		/* A reader such as head(1) took what it wanted. */
+		/* A reader such as head(1) has closed the pipe. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
 	}

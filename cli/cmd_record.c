@@ -25,10 +25,10 @@
 #include "symbol_options.h"
 #include "window_options.h"
 
-/* Deep enough for nearly everything; perf's limit too. */
+/* Deep enough for nearly all programs; perf's limit too. */
 #define DEFAULT_DEPTH 127
 
-/* What counts as an allocation: everything but free, which has the stack of another story. */
+/* Everything but free, whose stack says nothing about the allocation. */
 #define ALLOCATING (AP_ALL_FUNCTIONS & ~AP_FREEING)
 
 enum {
@@ -89,7 +89,7 @@ struct record_options {
 	const char *output;
 };
 
-/* The argument of @option, a number of @things that is no more than @most. */
+/* Parses the argument of @option, a number of @things from 1 to @most. */
 static int parse_limit(const char *option, const char *things, const char *text, long long most,
 		       long long *out, struct error *error)
 {
@@ -218,12 +218,12 @@ static int take_only_run(void *context, struct session *session,
 	struct profile *profile;
 	int err;
 
-	/* A signal that ended the recording is not meant to stop the look-up of names as well. */
+	/* The signal that ended the recording does not abort symbolization, too. */
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
 	err = recording__write(session, options->measure.argv, &options->symbols,
 			       !options->no_symbols, options->output, &profile, error);
 	measure__report_gaps(session, results);
-	/* The summary comes last, since it says what to run next. */
+	/* The summary is printed last, because it names the next command to run. */
 	if (!err && !options->measure.quiet)
 		summarize(options, profile, results);
 	return err;
@@ -240,7 +240,7 @@ static bool was_interrupted(void *context)
 	return measure_surroundings__was_interrupted(context);
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int record_once(struct record_options *options, struct error *error)
 {
 	struct measure_surroundings surroundings = { 0 };
@@ -258,7 +258,7 @@ static int record_once(struct record_options *options, struct error *error)
 	return end.status;
 }
 
-/* The same. What ends a series leaves the runs that were over. */
+/* Returns the exit status. If the series aborts, its finished runs are kept. */
 static int record_runs(struct record_options *options, struct error *error)
 {
 	struct measure_surroundings surroundings = { 0 };
@@ -292,7 +292,7 @@ static int write_dump(void *context, struct session *session, const char *path, 
 	struct profile *profile;
 	int err;
 
-	/* A signal is for the recording, whose end kills whoever writes a dump still. */
+	/* A signal is meant for the recording, which kills a child that still writes a dump. */
 	symbols.stop = NULL;
 	err = data_file__check_writable(path, error);
 	if (!err)
@@ -322,7 +322,7 @@ static int run_record(int argc, char **argv)
 		return status;
 	if (options.measure.pid)
 		options.measure.session.follow = false;
-	/* What calls are to be within may be far out. */
+	/* The function of --within may be far out. */
 	if (!options.measure.session.max_depth)
 		options.measure.session.max_depth =
 			options.measure.session.window.within ? AP_MAX_DEPTH : DEFAULT_DEPTH;
@@ -331,7 +331,7 @@ static int run_record(int argc, char **argv)
 	options.measure.dump = write_dump;
 	options.measure.dump_context = &options;
 	options.measure.dump_path = options.output;
-	/* A long run whose result cannot be kept is a run wasted. */
+	/* Fail before the run, not after it. */
 	if (data_file__check_writable(options.output, &error)) {
 		message__print("%s", error.text);
 		return EXIT_OURS;

@@ -82,7 +82,7 @@ static int choose_sort(const struct report_options *options)
 	return filter->leaks || filter->older.is_given ? COST_LIVE_BYTES : COST_BYTES;
 }
 
-/* What the shares are of. */
+/* The cost that shares are computed from. */
 static enum cost choose_cost(const struct report_options *options)
 {
 	int sort = choose_sort(options);
@@ -179,7 +179,7 @@ static enum report_by choose_roots(const struct report_options *options,
 
 	if (view->by_thread)
 		return REPORT_BY_THREAD;
-	/* Their outermost functions are called alike and have nothing to do with each other. */
+	/* Outermost functions of different programs share names such as main. */
 	return view->by_process || (options->tree &&
 				    report__is_of_many_programs(selected->profile,
 								&selected->filtered, cost))
@@ -209,7 +209,7 @@ static int prepare(struct report_options *options, struct selected *selected,
 	output->filtered = &selected->filtered;
 	output->choice = &options->choice.filter;
 	output->input = options->choice.paths.input;
-	/* All of it, unless less was asked for. */
+	/* JSON has all stacks unless --top is given. */
 	output->top = options->top && (options->top_is_given || !options->choice.json)
 			      ? options->top
 			      : SIZE_MAX;
@@ -257,7 +257,7 @@ static int run_report(int argc, char **argv)
 		output.terminal = terminal__of(to);
 		err = print(&output, choice->json);
 		err = output__close(to, choice->paths.output, err, &error);
-		/* A reader such as head(1) took what it wanted. */
+		/* A reader such as head(1) has closed the pipe. */
 		if (err == -EPIPE)
 			return EXIT_GOOD;
 	}

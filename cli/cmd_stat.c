@@ -105,12 +105,12 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 
 struct stat_run {
 	const struct stat_options *options;
-	struct stat_series runs; /* with -r */
+	struct stat_series runs; /* of -r */
 	FILE *file;		 /* of -o */
 	bool created;
 };
 
-/* To the file of -o all of it or nothing, and so made in memory first. */
+/* The text is made in memory, because the file of -o gets all of it or nothing. */
 static int write_text(struct stat_run *run, const char *text, size_t size, struct error *error)
 {
 	const char *path = run->options->output;
@@ -124,7 +124,7 @@ static int write_text(struct stat_run *run, const char *text, size_t size, struc
 	return -errno;
 }
 
-/* The width of the terminal that the report goes to, 0 where it goes to none. */
+/* The width of the terminal that receives the report, 0 if it is none. */
 static size_t columns_of(const struct stat_run *run)
 {
 	return run->options->output ? 0 : terminal__of(stderr).columns;
@@ -183,7 +183,7 @@ static int print_series(struct stat_run *run, const struct series_end *end, stru
 	return err == -EPIPE ? 0 : err;
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int measure_target(const struct stat_options *options, struct stat_run *run,
 			  struct error *error)
 {
@@ -196,7 +196,7 @@ static int measure_target(const struct stat_options *options, struct stat_run *r
 	measure_surroundings__release(&surroundings);
 	if (err)
 		message__print("%s", error->text[0] ? error->text : strerror(-err));
-	/* What ends a series leaves the runs that were over. */
+	/* If the series aborts, its finished runs are kept. */
 	if (options->series.runs && end.counted) {
 		*error = (struct error){ 0 };
 		err = print_series(run, &end, error);

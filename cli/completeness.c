@@ -15,9 +15,9 @@
 #include "reasons.h"
 
 struct telling {
-	FILE *lines;	/* NULL: messages */
-	bool is_strict; /* incomplete stacks are always mentioned */
-	bool is_brief;	/* reasons are not */
+	FILE *lines;	/* NULL: print messages */
+	bool is_strict; /* always mention incomplete stacks */
+	bool is_brief;	/* omit the reasons */
 };
 
 static void say(const struct telling *telling, const char *fmt, ...)
@@ -37,7 +37,7 @@ static void say(const struct telling *telling, const char *fmt, ...)
 		message__print("%s", text);
 }
 
-/* A line for each of the ledger's entries that begin with @prefix. */
+/* Prints a line for each ledger entry that begins with @prefix. */
 static void say_reasons(const struct profile *profile, const char *prefix,
 			const struct telling *telling)
 {
@@ -78,7 +78,7 @@ static bool report_incomplete(const struct profile *profile, const struct tellin
 
 	if (!incomplete)
 		return false;
-	/* Where it is most of them nobody should have to ask. */
+	/* If most stacks are incomplete, say so without --strict, too. */
 	if (telling->is_strict || incomplete > attributed / 2) {
 		say(telling, "the stacks of %s of %s calls lack frames, or may",
 		    number__count(incomplete).text, number__count(attributed).text);
@@ -130,7 +130,7 @@ static bool report_unprobed(const struct profile *profile, const struct telling 
 	return true;
 }
 
-/* A sentence for each line of @key. */
+/* Prints a sentence for each line of @key. */
 static bool report_lines(const struct profile *profile, const struct telling *telling,
 			 const char *key, const char *sentence)
 {
@@ -206,7 +206,7 @@ static bool report_unfollowed(const struct profile *profile, const struct tellin
 	return true;
 }
 
-/* What may have kept an allocator from being found. */
+/* Reports events that may have hidden an allocator. */
 static bool report_unnoticed(const struct profile *profile, const struct telling *telling)
 {
 	const char *processes = profile__meta(profile, "processes_unnoticed");
@@ -268,7 +268,7 @@ static bool report_window(const struct profile *profile, const struct telling *t
 	return *opened == '0' || undecided;
 }
 
-/* Whether @profile lacks anything. */
+/* Reports everything; returns whether @profile lacks anything. */
 static bool report_all(const struct profile *profile, const struct telling *telling)
 {
 	bool lacks = report_lost(profile, telling);
@@ -348,7 +348,7 @@ int completeness__report_as(const struct profile *profile, const char *name, boo
 	char *rest, *line;
 	bool lacks = false;
 
-	/* Without memory for the names: without them. */
+	/* Without memory the sentences lack @name. */
 	if (completeness__lines(profile, strict, false, &text))
 		return completeness__report(profile, strict);
 	rest = text;

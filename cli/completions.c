@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Prints what a shell needs to complete allocprof's words, from the tables that --help is printed from:
- * completions bash|zsh|fish. It is run when allocprof is built. */
+/*
+ * Prints the completion script of a shell: completions bash|zsh|fish. It is made from the tables
+ * that --help prints, and runs when allocprof is built.
+ */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,18 +19,18 @@
 /* Kinds of option values and operands. */
 enum kind {
 	KIND_NONE, /* no value */
-	KIND_ANY,  /* nothing that could be listed */
+	KIND_ANY,  /* a value that cannot be listed */
 	KIND_FILE,
 	KIND_DIRECTORY,
 	KIND_PID,
-	KIND_COMMAND, /* the name of a program */
-	KIND_WORDS,   /* one of some */
-	KIND_LIST,    /* several of some with commas between */
+	KIND_COMMAND, /* a program's name */
+	KIND_WORDS,   /* one of several words */
+	KIND_LIST,    /* several words, separated by commas */
 };
 
 struct value {
 	enum kind kind;
-	char words[MAX_WORDS]; /* with blanks between */
+	char words[MAX_WORDS]; /* separated by blanks */
 };
 
 static void add_word(struct value *value, const char *word)
@@ -38,7 +40,7 @@ static void add_word(struct value *value, const char *word)
 	snprintf(value->words + len, sizeof(value->words) - len, "%s%s", len ? " " : "", word);
 }
 
-/* Options of these names take the same words wherever they are. */
+/* Options of these names have the same values in every command. */
 static bool set_words(struct value *value, const char *name)
 {
 	bool is_sort = !strcmp(name, "sort");
@@ -98,7 +100,7 @@ static struct value value_of(const struct argp_option *option)
 	return value;
 }
 
-/* By the usage: what stands there for the first operand. */
+/* The kind of the first operand, by the usage line. */
 static struct value operand_of(const struct command *command)
 {
 	const char *usage = command->args_doc ? command->args_doc : "";
@@ -125,7 +127,7 @@ static bool has_letter(const struct argp_option *option)
 
 struct printer {
 	const struct command *command;
-	/* An option, and where it is another name of one that one. */
+	/* @meaning: the option that @option is an alias of, or @option itself. */
 	void (*option)(const struct printer *printer, const struct argp_option *option,
 		       const struct argp_option *meaning);
 };
@@ -165,7 +167,7 @@ static void for_each_command(void (*option)(const struct printer *printer,
 	}
 }
 
-/* bash: functions that say what there is, and one that knows where in the line one is. */
+/* bash: functions that list the words, and one that finds the position in the command line. */
 
 static void print_bash_value(const struct value *value)
 {
@@ -321,7 +323,7 @@ static void print_bash(void)
 	     "complete -F _allocprof allocprof");
 }
 
-/* @text in single quotes, of which it may hold some, with @special behind a backslash. */
+/* Prints @text in single quotes, with a backslash before each character of @special. */
 static void print_quoted(const char *text, const char *special)
 {
 	for (; *text; text++) {

@@ -20,14 +20,14 @@
 #include "number.h"
 #include "progress.h"
 
-/* Times that a moment is looked for at which nothing is allocated. */
+/* Attempts to read the live blocks while the target neither allocates nor frees. */
 #define DUMP_TRIES 20
 
-/* A child that writes what was counted at the moment of its birth. */
+/* A forked child that writes the counts as they were at the fork. */
 struct dump {
-	pid_t pid;    /* 0: none */
-	int fd;	      /* it says here how it ended */
-	__u64 client; /* who wants to know */
+	pid_t pid;    /* 0: no dump is running */
+	int fd;	      /* the child reports its result here */
+	__u64 client; /* the client that requested the dump */
 	char *path;
 	unsigned int tries;
 	char text[CONTROL_MAX_REPLY];
@@ -37,7 +37,7 @@ struct dump {
 struct controlled {
 	const struct measure *measure;
 	struct control *control;
-	struct session *session; /* while a request is handled */
+	struct session *session; /* only while a request is handled */
 	struct session_attendant attendant;
 	struct dump dump;
 	unsigned int n_dumps;
@@ -71,7 +71,7 @@ static void answer_state(struct controlled *controlled, __u64 client)
 		       local_time(session__gate_realtime_ns(session)).text);
 }
 
-/* For those who look for a recording: process, state, beginning, command. */
+/* Answers a client that looks for recordings: process, state, start, command. */
 static void answer_who(struct controlled *controlled, __u64 client)
 {
 	const struct session *session = controlled->session;
@@ -107,7 +107,7 @@ static void reset(struct controlled *controlled, __u64 client)
 			       state_name(controlled->session));
 }
 
-/* What a child does: it has no more of the recording than a copy. */
+/* Runs in the child, which has only a copy of the recording's memory. */
 static void write_dump(struct controlled *controlled, const char *path, int fd)
 {
 	const struct measure *measure = controlled->measure;
@@ -138,7 +138,7 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 	_exit(write(fd, text, len) != len);
 }
 
-/* 0 when the child has let go of all that the recording's end depends on. */
+/* Returns 0 once the child holds nothing that keeps probes in place. */
 static int start_dump(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
@@ -246,7 +246,7 @@ static void handle(void *context, __u64 client, const char *request)
 			       "this recording knows no such request");
 }
 
-/* With --live the target must have let us. */
+/* With --live a dump fails with -EAGAIN if the target allocated or freed meanwhile. */
 static bool try_again(struct controlled *controlled)
 {
 	return controlled->dump.text[0] == '2' && --controlled->dump.tries &&
@@ -335,7 +335,7 @@ void controlled__stop(struct controlled *controlled)
 	if (!controlled)
 		return;
 	control__hide(controlled->control);
-	/* A session that has been finished cannot be cut. */
+	/* A finished session cannot be cut into parts. */
 	controlled->dump.tries = 1;
 }
 

@@ -5,7 +5,7 @@
 
 #include "error.h"
 
-/* The last of several -i counts, as with other options; an argument beside any other name is an error. */
+/* The last -i counts, as with other options; an operand with another name is an error. */
 static error_t take_input(struct data_paths *paths, const char *path, bool is_argument,
 			  struct error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which data file a command reads, and where it writes, in every command that reads one. */
+/* Input and output files of the commands that read a data file. */
 #ifndef ALLOCPROF_DATA_PATHS_H
 #define ALLOCPROF_DATA_PATHS_H
 
@@ -10,7 +10,7 @@
 
 struct error;
 
-/* A command's args_doc, and the row of its table that means the same. */
+/* A command's args_doc, and the equivalent option. */
 #define DATA_PATHS_ARGS "[FILE]"
 #define DATA_PATHS_INPUT                                                                           \
 	{                                                                                          \
@@ -18,7 +18,7 @@ struct error;
 			"The same as the argument FILE (default: allocprof.data)", 0               \
 	}
 
-/* Strings are the caller's. */
+/* The strings are the caller's. */
 struct data_paths {
 	const char *input;
 	const char *output; /* NULL: not given */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Demangling for the commands: the option for a filter, and its failure in words. */
+/* The option for a demangling filter, and demangling with it. */
 #ifndef ALLOCPROF_DEMANGLING_H
 #define ALLOCPROF_DEMANGLING_H
 
@@ -16,8 +16,8 @@ struct profile;
 /* clang-format on */
 
 /*
- * Demangles the names in @profile that are as linked still; @command is the filter, or NULL. A filter
- * that fails is only told about on stderr. 0 or a negative errno with @error set.
+ * Demangles the names in @profile that are still mangled; @command is the filter, or NULL. A filter
+ * that fails only causes a warning on stderr. 0 or a negative errno with @error set.
  */
 int demangling__apply(const char *command, struct profile *profile, struct error *error);
 

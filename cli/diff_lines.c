@@ -8,7 +8,7 @@
 #include "profile.h"
 #include "stack_view.h"
 
-/* The view of the same stack without lines has the name of the frame only. */
+/* The line part of @label: the view without lines has only the function's name. */
 static const char *line_of(const struct stack_label *label, const struct diff_name *name)
 {
 	size_t n = strlen(name->function);
@@ -69,7 +69,7 @@ void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct 
 		char text[256];
 		size_t size = strlen(lines->texts[i] + 1);
 
-		/* Without what is around it. */
+		/* Without the surrounding parentheses. */
 		snprintf(text, sizeof(text), "%.*s", (int)(size ? size - 1 : 0),
 			 lines->texts[i] + 1);
 		fputs(i ? ", " : " (", terminal->to);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where in the source the stacks of `allocprof diff` allocate. */
+/* Source lines of the stacks that `allocprof diff` prints. */
 #ifndef ALLOCPROF_DIFF_LINES_H
 #define ALLOCPROF_DIFF_LINES_H
 
 #include "diff_output.h"
 
-/* More are not told. */
+/* Further lines are not printed. */
 #define DIFF_LINES_MOST 4
 
-/* The lines of one frame of a stack, which may be several: it is one stack by its functions. */
+/* The source lines of one frame. There may be several, because stacks are compared by functions. */
 struct diff_frame_lines {
 	const char *texts[DIFF_LINES_MOST]; /* "(server.c:12)", borrowed from the output's views */
 	size_t n;
@@ -16,13 +16,13 @@ struct diff_frame_lines {
 };
 
 /*
- * Lines of the @n frames @marks of @entry, which is not paired: as they are in AFTER, if it is there. 0
- * and *@lines to be freed, NULL where the output has none; or -ENOMEM.
+ * Lines of the @n frames @marks of @entry, an unpaired stack; taken from AFTER if it has the stack.
+ * 0 with *@lines to be freed, NULL if the output has no lines; or -ENOMEM.
  */
 int diff_lines__of(const struct diff_output *output, const struct diff_entry *entry,
 		   const struct diff_mark *marks, size_t n, struct diff_frame_lines **lines);
 
-/* " (server.c:12, server.c:14)", or nothing. */
+/* Prints " (server.c:12, server.c:14)", or nothing. */
 void diff_frame_lines__print(const struct diff_frame_lines *lines, const struct terminal *terminal);
 
 #endif

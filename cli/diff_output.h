@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How `allocprof diff` prints what changed. */
+/* Prints the differences that `allocprof diff` found. */
 #ifndef ALLOCPROF_DIFF_OUTPUT_H
 #define ALLOCPROF_DIFF_OUTPUT_H
 
@@ -13,21 +13,20 @@ struct diff_output {
 	const struct diff *diff;
 	const struct profile *profiles[DIFF_SIDES];
 	const char *inputs[DIFF_SIDES]; /* the data files' names */
-	/* As the views that were compared, but with lines of the source, which the text then has for
-	 * stacks that are not paired; or NULL. */
+	/* the same with lines, printed for unpaired stacks; or NULL */
 	const struct stack_view *lines[DIFF_SIDES];
 	__u64 top;	  /* stacks to list in each section; 0: all */
-	bool alike;	  /* list those that did not change, too */
-	bool equal_pairs; /* list pairs at the same cost, too */
+	bool alike;	  /* list unchanged stacks, too */
+	bool equal_pairs; /* list pairs of equal cost, too */
 	struct terminal terminal;
 };
 
-/* Write errors are left in the terminal's file. 0 or -ENOMEM. */
+/* Write errors stay in the terminal's FILE. 0 or -ENOMEM. */
 int diff_output__text(const struct diff_output *output);
 /* allocprof-diff/1. 0, -ENOMEM or the negative errno of the write. */
 int diff_output__json(const struct diff_output *output);
 
-/* How many stacks of @section there are to list, which is all that cost anything, and how many will be. */
+/* How many stacks of @section have any cost and can be listed, and how many are listed. */
 size_t diff_output__listable(const struct diff_output *output, enum diff_section section);
 size_t diff_output__listed(const struct diff_output *output, enum diff_section section);
 

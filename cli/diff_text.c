@@ -13,7 +13,7 @@
 #include "table.h"
 
 #define COLUMNS 6
-/* Frames that are shown beside those that differ. */
+/* Equal frames that are printed beside those that differ. */
 #define CONTEXT 2
 
 static const char *const titles[DIFF_SECTIONS] = {
@@ -37,7 +37,7 @@ static bool cost_anything(const struct diff *diff, const struct diff_entry *entr
 	       diff_entry__cost(diff, entry, DIFF_AFTER).max;
 }
 
-/* In a section the greatest difference comes first, and the greatest cost where there is none. */
+/* Sections are sorted by difference or, if that is 0, by cost. */
 size_t diff_output__listable(const struct diff_output *output, enum diff_section section)
 {
 	const struct diff *diff = output->diff;
@@ -54,7 +54,7 @@ size_t diff_output__listable(const struct diff_output *output, enum diff_section
 	return n;
 }
 
-/* Pairs that are not listed because they cost the same. */
+/* Pairs that are not listed because their costs are equal. */
 static size_t count_equal_pairs(const struct diff_output *output)
 {
 	const struct diff_sum *sum = &output->diff->sections[DIFF_PAIRED];
@@ -99,7 +99,7 @@ static struct number_text change_text(__u64 before, __s64 difference)
 	return text;
 }
 
-/* More is red, less is green. */
+/* Increases are red, decreases green. */
 static enum colour change_colour(__s64 difference)
 {
 	return difference > 0 ? COLOUR_RED : difference < 0 ? COLOUR_GREEN : COLOUR_NONE;
@@ -162,7 +162,7 @@ static void print_sums(const struct diff_output *output)
 	table__fit_titles(columns, COLUMNS);
 	for (size_t i = 0; i < n; i++)
 		table__fit(columns, COLUMNS, rows[i]);
-	/* The last one is words, and nothing is behind them. */
+	/* The last column is text and needs no padding. */
 	columns[COLUMNS - 1].width = 0;
 	table__print_titles(columns, COLUMNS - 1, &output->terminal);
 	fputc('\n', output->terminal.to);
@@ -232,7 +232,7 @@ static bool differs(const struct diff_mark *mark)
 	return !mark->is_in[DIFF_BEFORE] || !mark->is_in[DIFF_AFTER];
 }
 
-/* The frames that differ with some around them. */
+/* Prints the frames that differ, with context. */
 static void print_pair(const struct diff_output *output, const struct diff_mark *marks, size_t n)
 {
 	size_t skipped = 0;
@@ -307,7 +307,7 @@ static int print_entry(const struct diff_output *output, const struct diff_entry
 		return 0;
 	}
 	for (size_t i = 0; i < n; i++) {
-		/* That it is on one side only is what the section says. */
+		/* The section's title already says which side has the stack. */
 		marks[i].is_in[DIFF_BEFORE] = marks[i].is_in[DIFF_AFTER] = true;
 		print_frame(output, &marks[i], lines ? &lines[i] : NULL);
 	}
@@ -384,7 +384,7 @@ int diff_output__text(const struct diff_output *output)
 
 	print_header(output);
 	print_sums(output);
-	/* The greatest effect first; the last has none. */
+	/* Causes in descending order of effect; the last has none. */
 	for (size_t i = 1; i + 1 < n; i++) {
 		for (size_t j = i;
 		     j && effect(output->diff, order[j]) > effect(output->diff, order[j - 1]);

@@ -14,7 +14,7 @@
 static const struct {
 	int option;
 	enum filter_kind kind;
-	bool negated, list; /* of several words with commas between */
+	bool negated, list; /* the value is a comma-separated list */
 	const char *what;
 } rules[] = {
 	{ OPT_THROUGH, FILTER_THROUGH, false, false, "function" },

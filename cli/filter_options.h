@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options that select counts and blocks, in every command that reads a data file. */
+/* Selection options of the commands that read a data file. */
 #ifndef ALLOCPROF_FILTER_OPTIONS_H
 #define ALLOCPROF_FILTER_OPTIONS_H
 
@@ -33,7 +33,7 @@ enum {
 	OPT_RUN,
 };
 
-/* For a command's table; they are a group of their own in its help. */
+/* For a command's argp table; they form a group of their own in its help. */
 #define FILTER_OPTIONS                                                                                           \
 	{ NULL, 0, NULL, 0, "What to select; all of these must hold:", 1 },                                      \
 		{ "leaks", OPT_LEAKS, NULL, 0, "Blocks that were still allocated at the end", 1 },               \
@@ -99,19 +99,19 @@ enum {
 			"Leave out the leaks that FILE lists as LeakSanitizer has it", 1                         \
 	}
 
-/* Zeroed is everything. To be released. */
+/* Zeroed selects everything. To be released. */
 struct filter_choice {
 	struct filter_options options;
 	size_t rules_room;
 	struct suppressions suppressions;
 	__u32 run;	    /* 0: not given */
-	bool all_runs;	    /* is what was given */
-	bool is_of_one_run; /* the command knows no sums: the first where none is given */
+	bool all_runs;	    /* --run=all was given */
+	bool is_of_one_run; /* the command cannot add up runs: run 1 is the default */
 };
 
-/* Takes an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN where it is none. */
+/* Parses an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
 error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error);
-/* Tells on stderr which words of @choice are nowhere in the profile it was applied to. */
+/* Warns on stderr about names in @choice that match nothing in the profile. */
 void filter_choice__tell_unmet(const struct filter_choice *choice);
 void filter_choice__release(struct filter_choice *choice);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `allocprof graph` draws, as JSON (allocprof-graph(1)). */
+/* The data of `allocprof graph` as JSON (allocprof-graph(1)). */
 #ifndef ALLOCPROF_GRAPH_JSON_H
 #define ALLOCPROF_GRAPH_JSON_H
 

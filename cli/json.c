@@ -82,7 +82,7 @@ int json__write_list(json_object *root, const char *key, json_object *(*next)(vo
 	if (err)
 		return err;
 	errno = 0;
-	/* Up to the bracket that ends it, and the line before that. */
+	/* Without the closing bracket and the newline before it. */
 	fprintf(to, "%.*s,\n  \"%s\": [", (int)size - 2, text, key);
 	for (bool first = true; !ferror(to) && (item = next(context)); first = false) {
 		err = write_item(item, first, to);

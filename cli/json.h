@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* JSON as every command writes it: json-c, which keeps all 64 bits of an unsigned count. */
+/* JSON output. json-c keeps all 64 bits of an unsigned count. */
 #ifndef ALLOCPROF_JSON_H
 #define ALLOCPROF_JSON_H
 
 #include <json-c/json.h>
 #include <stdio.h>
 
-/* @text as UTF-8. Where it is none its bytes are taken as Latin-1: JSON has no bytes, and a name
- * that is left out would be worse. */
+/*
+ * @text as UTF-8; bytes that are not valid UTF-8 are taken as Latin-1. JSON cannot hold them, and
+ * dropping the name would be worse.
+ */
 json_object *json__string(const char *text);
 
 /* A number with six decimals. */
@@ -17,8 +19,8 @@ json_object *json__seconds(double seconds);
 int json__write(json_object *root, FILE *to);
 
 /*
- * The same with one more member, the list @key of what @next makes, each freed when it is written:
- * lists that are too long to be held. @next returns NULL at the end.
+ * The same with a further member, the list @key, for lists that are too long for memory: @next
+ * returns one element after the other, which is freed once it is written, and NULL at the end.
  */
 int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
 		     void *context, FILE *to);

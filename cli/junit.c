@@ -8,7 +8,7 @@
 #include "cleanup.h"
 #include "utf8.h"
 
-/* XML has no control characters but tab and the ends of lines, not even quoted. */
+/* XML allows no control characters but tab and newline, not even escaped. */
 static void clean(char *text)
 {
 	for (char *at = text; *at; at++) {

@@ -8,14 +8,14 @@
 #include "selection.h"
 #include "session.h"
 
-/* Kernel memory that is worth telling of. */
+/* Kernel memory from which on the summary mentions it. */
 #define MUCH_KERNEL_MEMORY (256ULL << 20)
 
 struct within_text {
 	char text[96];
 };
 
-/* ", within 1.2 % and 0.9 %" of the truth; nothing of what is the truth. */
+/* ", within 1.2 % and 0.9 %": the errors of an estimate; "" if the numbers are exact. */
 static struct within_text within(const struct profile_estimate *estimate, __u64 blocks, __u64 bytes)
 {
 	struct within_text text = { "" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `record --live` says at its end. */
+/* The lines that end `record --live`. */
 #ifndef ALLOCPROF_LIVE_SUMMARY_H
 #define ALLOCPROF_LIVE_SUMMARY_H
 
@@ -8,8 +8,10 @@
 struct selection;
 struct session_live;
 
-/* Three lines on stderr: allocations, what is live, what was temporary. @totals: of the profile, where bytes
- * were sampled, else NULL. @target_runs: it goes on. */
+/*
+ * Prints three lines on stderr: allocations, live blocks, temporary ones. @totals: of a sampled
+ * profile, else NULL. @target_runs: the target is still running.
+ */
 void live_summary__print(const struct session_live *live, const struct selection *totals,
 			 bool target_runs);
 

@@ -10,7 +10,7 @@
 
 #define MAX_COMMANDS 64
 
-/* For what stands before the command. */
+/* Options before the command. */
 static const struct argp_option main_options[] = {
 	{ "version", 'V', NULL, 0, "Print the version" },
 	{ 0 },
@@ -29,7 +29,7 @@ static void print_help(void)
 	       "help [CMD]");
 }
 
-/* What was written to stdout may not have arrived yet. */
+/* Flushes stdout, so that write errors are noticed. */
 static int finish(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -70,7 +70,7 @@ static int run_help(int argc, char **argv)
 	return finish();
 }
 
-/* The only options before the command print something and end. */
+/* The options before the command print something and exit. */
 static int run_main_option(char *option)
 {
 	static const struct command self = { .name = "", .options = main_options };

@@ -18,9 +18,9 @@
 #include "probes.h"
 
 /*
- * From here on signals come through the descriptor. The command gets back the mask, and its
- * dispositions were never touched; SIGPIPE and SIGXFSZ stay blocked, so that a closed
- * pipe and a file that may grow no more are errors to us.
+ * Blocks the signals and reads them from the descriptor. The command inherits the original mask,
+ * and its dispositions were never touched. SIGPIPE and SIGXFSZ stay blocked, so that a closed pipe
+ * and a file size limit are write errors.
  */
 static int take_signals(struct target_inheritance *inheritance)
 {
@@ -36,7 +36,7 @@ static int take_signals(struct target_inheritance *inheritance)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* A descriptor per mapped file is held until its symbols have been read. */
+/* Raises RLIMIT_NOFILE: each mapped file stays open until it has been symbolized. */
 static void allow_many_files(struct target_inheritance *inheritance)
 {
 	struct rlimit more;
@@ -58,7 +58,7 @@ static int status_of_start(const struct measure *measure, int err)
 	return EXIT_OURS;
 }
 
-/* A session is loaded with default signals, so that Ctrl-C ends us at once then. */
+/* Sessions are loaded before the signals are blocked, so that Ctrl-C ends us at once then. */
 static int take_surroundings(struct measure_surroundings *surroundings, struct error *error)
 {
 	int fd;
@@ -96,8 +96,7 @@ static void print_log(const char *line)
 	message__print("%s", line);
 }
 
-/* The files that were probed since the first @from, or found not to be such that they can be. Returns how many there
- * are. */
+/* Prints the files from index @from on, probed or rejected. Returns how many files there are. */
 static size_t print_probed(const struct measure *measure, const struct session *session,
 			   size_t from)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs a target under a session: its signals and exit status. */
+/* Runs a target under a session; handles signals and the exit status. */
 #ifndef ALLOCPROF_MEASURE_H
 #define ALLOCPROF_MEASURE_H
 
@@ -7,18 +7,20 @@
 
 #include "measure_options.h"
 
-/* What measuring changes of our own process, and the command is to find as it was. Zeroed at first; of one
- * or several runs. */
+/*
+ * Signal mask and limits as they were before measuring, which the command inherits. Zeroed at
+ * first; shared by all runs of a series.
+ */
 struct measure_surroundings {
 	bool is_taken;
-	int signal_fd; /* signals that ask for the end */
+	int signal_fd; /* receives the signals that end the measurement */
 	struct target_inheritance inheritance;
 };
 
 /*
- * Opens a session, runs the target under it and finishes. 0 with *@session open, or a negative
- * errno with @error set, the exit status for that in *@status, and nothing open. @surroundings are taken
- * by the first run, and to be released after the last.
+ * Opens a session, runs the target under it and finishes it. 0 with *@session open, or a negative
+ * errno with @error set, the exit status in *@status, and nothing open. The first run fills
+ * @surroundings; the caller releases them after the last.
  */
 int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
 		 struct session **session, int *status, struct error *error);
@@ -26,7 +28,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 /* Closes what measure__run() opened. */
 void measure__close(struct session *session);
 
-/* Whether a signal that asks for the end has come since a run looked. */
+/* Whether a signal that ends the measurement has arrived since the last check. */
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings);
 void measure_surroundings__release(struct measure_surroundings *surroundings);
 

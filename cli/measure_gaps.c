@@ -17,7 +17,7 @@
 #include "unprobed.h"
 #include "window_options.h"
 
-/* "not complete: " @before, the number, @after, and why. */
+/* "not complete: " @before, the number, @after, and the reason. */
 static void report_reason(__u64 n, const char *before, const char *after,
 			  const struct reason *reason)
 {

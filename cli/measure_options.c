@@ -31,7 +31,7 @@ static int parse_pid(struct measure *measure, const char *text, struct error *er
 	return 0;
 }
 
-/* When all sources are known. */
+/* Resolves -e, once all sources are known. */
 static int select_functions(struct measure *measure, struct error *error)
 {
 	const struct source_names *sources = &measure->sources.names;
@@ -109,7 +109,7 @@ static int parse_ignored(struct measure *measure, const char *pattern, struct er
 	return 0;
 }
 
-/* Where it is looked for may come behind it. */
+/* The file of --probe-in may follow the --probe. */
 static int parse_probe(struct measure *measure, const char *text, struct error *error)
 {
 	if (measure->n_probes == AP_MAX_SOURCES) {
@@ -158,7 +158,7 @@ static int parse_stack_dump(struct measure *measure, const char *text, struct er
 	return 0;
 }
 
-/* "counts=8,ring=4096,scratch=0": bounds so small that losses must happen. */
+/* "counts=8,ring=4096,scratch=0": limits so small that losses must happen. */
 static int parse_inject(struct measure *measure, char *list, struct error *error)
 {
 	enum {

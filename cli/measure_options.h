@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options and the target that the commands which measure have in common. */
+/* Options and target of the commands that measure. */
 #ifndef ALLOCPROF_MEASURE_OPTIONS_H
 #define ALLOCPROF_MEASURE_OPTIONS_H
 
@@ -29,18 +29,21 @@ struct measure {
 	const char *probe_files[MEASURE_MAX_EXPECTED + 1]; /* of --probe-in, ends with NULL */
 	size_t n_probe_files;
 	const char *selected; /* of -e; NULL: not given */
-	bool quiet;	      /* nothing on stderr but what is wrong or missing */
-	bool verbose;	      /* what is probed, too, and libbpf's log */
-	bool repeats;	      /* one of several runs, which cannot be controlled */
-	/* Writes the profile of a @session that is finished to @path, with the calls in it, when asked to
-	 * while it runs; NULL: nothing can be written. @dump_path is where the last one will be. */
+	bool quiet;	      /* print only warnings and errors */
+	bool verbose;	      /* print the probes and libbpf's log */
+	bool repeats;	      /* one of a series of runs, which allocprof-ctl(1) cannot control */
+	/*
+	 * Writes the profile of the finished @session to @path and stores its number of calls in
+	 * @calls, for `allocprof ctl dump`; NULL: the command writes no profile. @dump_path: where
+	 * the final profile goes.
+	 */
 	int (*dump)(void *context, struct session *session, const char *path, __u64 *calls,
 		    struct error *error);
 	void *dump_context;
 	const char *dump_path;
 };
 
-/* Keys of the options in measure_options, and where a command's own may begin. */
+/* Keys of measure_options, and the first key for options of a command. */
 enum {
 	OPT_NO_FOLLOW = 1024,
 	OPT_DURATION,
@@ -57,7 +60,7 @@ enum {
 };
 
 /* Rows of an argp table; each command takes those that it has. */
-/* Versions of clang-format do not agree on them. */
+/* clang-format versions disagree on these. */
 /* clang-format off */
 #define MEASURE_OPTION_PID { "pid", 'p', "PID", 0, "Attach to the process PID instead of running a command", 0 }
 #define MEASURE_OPTION_NO_FOLLOW                                                                   \
@@ -96,15 +99,17 @@ enum {
 	{ "usdt", OPT_USDT, "FILE:PROBES", 0,                                                      \
 	  "Count these USDT probes of FILE, too: "                                                 \
 	  "'app:alloc=otel_memory:alloc(size=arg0)->arg1, free=otel_memory:free(ptr=arg0)'", 0 }
-/* For the tests that make every kind of loss appear. */
+/* For tests that provoke each kind of loss. */
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
 
-/* Parses one of the above and the command's words; ARGP_ERR_UNKNOWN for any other key. */
+/* Parses one of these options, or the command's words; ARGP_ERR_UNKNOWN for any other key. */
 error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state);
 
-/* What argp's last call checks: one target, not two; what sources are defined, and functions selected. Returns
- * EINVAL with the sentence. */
+/*
+ * Checks what can be checked only when all options are known: that there is one target, the
+ * sources, and the selected functions. 0, or EINVAL with @error set.
+ */
 error_t measure__check(struct measure *measure, const char *command, struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The line of progress on the terminal while a target is measured. */
+/* The progress line during a measurement. */
 #ifndef ALLOCPROF_MEASURE_PROGRESS_H
 #define ALLOCPROF_MEASURE_PROGRESS_H
 
@@ -11,8 +11,8 @@ struct measure;
 
 struct measure_progress {
 	const struct measure *measure;
-	const struct session_attendant *next; /* what it was put before, or NULL */
-	struct session_attendant attendant;   /* for session__run() */
+	const struct session_attendant *next; /* the attendant that this one wraps, or NULL */
+	struct session_attendant attendant;   /* to be passed to session__run() */
 	struct progress progress;
 };
 
@@ -20,8 +20,10 @@ struct measure_progress {
 void measure_progress__begin(struct measure_progress *progress, const struct measure *measure,
 			     const struct session_attendant *next);
 
-/* From now on no progress is shown while a process that @session follows may write to our terminal; with
- * NULL, which has to come before the session is closed, it is nobody's. */
+/*
+ * Suppresses the progress line while a process that @session follows may write to our terminal.
+ * Call it with NULL before the session is closed.
+ */
 void measure_progress__yield_to(const struct session *session);
 
 #endif

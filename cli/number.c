@@ -32,7 +32,7 @@ struct number_text number__bytes(__u64 bytes, bool exact)
 
 	if (exact)
 		return number__count(bytes);
-	/* 1023.5 would be printed as 1024. */
+	/* 1023.5 would be rounded to 1024. */
 	for (; value >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
 		value /= 1024;
 	if (!unit)
@@ -105,7 +105,7 @@ struct unit {
 	double factor;
 };
 
-/* A number from 0 on with one of @units, which end with a NULL; no more than 10^18. */
+/* Parses a number from 0 to 10^18 with one of @units, which end with a NULL. */
 static bool parse(const char *text, const struct unit *units, double *value)
 {
 	char *end;
@@ -119,7 +119,7 @@ static bool parse(const char *text, const struct unit *units, double *value)
 	for (; units->name; units++) {
 		if (strcmp(end, units->name))
 			continue;
-		/* Not what is no number, and not what would not fit in 64 bits. */
+		/* Rejects NaN, and what would not fit in 64 bits. */
 		if (!(number >= 0) || number * units->factor > 1e18)
 			return false;
 		*value = number * units->factor;

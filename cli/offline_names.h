@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names for a profile whose recording is over. */
+/* Symbolizes a profile after its recording has ended. */
 #ifndef ALLOCPROF_OFFLINE_NAMES_H
 #define ALLOCPROF_OFFLINE_NAMES_H
 
@@ -10,8 +10,8 @@ struct profile;
 struct symbol_options;
 
 /*
- * Looks up what profile__symbolize_offline() does, by files and servers that @options allow, and demangles.
- * @says_missing: files that cannot be used are named on stderr. 0 or a negative errno with @error set.
+ * Runs profile__symbolize_offline() with the directories and servers of @options, then demangles.
+ * @says_missing: print on stderr which files cannot be used. 0 or a negative errno with @error set.
  */
 int offline_names__add(struct profile *profile, const struct symbol_options *options,
 		       bool says_missing, struct error *error);

@@ -24,7 +24,7 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* How many letters must be added, dropped, replaced or swapped with their neighbour. */
+/* How many letters must be inserted, deleted, replaced or swapped with their neighbour. */
 static size_t edit_distance(const char *a, const char *b)
 {
 	size_t rows[3][MAX_WORD + 1];
@@ -51,7 +51,7 @@ static size_t edit_distance(const char *a, const char *b)
 const char *options__nearest(const char *word, const char *const *names)
 {
 	const char *nearest = NULL;
-	/* A third of the letters wrong is still a slip, more is another word. */
+	/* Up to a third of the letters may be wrong; more is another word. */
 	size_t best = strlen(word) / 3 + 2;
 
 	for (; *names; names++) {
@@ -70,7 +70,7 @@ static bool is_end(const struct argp_option *option)
 	return !option->name && !option->key && !option->doc && !option->group;
 }
 
-/* Calls @visit with each real option, aliases with what they stand for, until it returns true. */
+/* Calls @visit with each option, and with an alias and its option, until @visit returns true. */
 static bool for_each_option(const struct command *command,
 			    bool (*visit)(const struct argp_option *option,
 					  const struct argp_option *meaning, void *context),
@@ -94,9 +94,9 @@ static bool for_each_option(const struct command *command,
 }
 
 struct search {
-	const char *name; /* long: not ended by '\0' */
+	const char *name; /* long option; not NUL-terminated */
 	size_t len;
-	int key; /* short */
+	int key; /* short option */
 	const struct argp_option *found;
 	bool exact, ambiguous;
 	const char *names[MAX_NAMES + 1];
@@ -141,7 +141,7 @@ static bool is_help(const struct argp_option *option)
 	return option == options_common;
 }
 
-/* The long option in @word, behind its dashes. @next is the word that follows, or NULL. */
+/* Checks the long option @word, without its dashes. @next is the following word, or NULL. */
 static int check_long(const struct command *command, const char *word, const char *next,
 		      bool *takes_next, struct error *error)
 {
@@ -180,7 +180,7 @@ static int check_long(const struct command *command, const char *word, const cha
 	return is_help(search.found);
 }
 
-/* The letters in @word, behind the dash. */
+/* Checks the short options in @word, without the dash. */
 static int check_short(const struct command *command, const char *word, const char *next,
 		       bool *takes_next, struct error *error)
 {

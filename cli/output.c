@@ -50,8 +50,10 @@ int output__replace(FILE *output, const char *path, bool created, const char *te
 	int fd = fileno(output), err = 0;
 	struct stat st;
 
-	/* What is there stays until there is room for what comes. Other errors mean a file system that
-	 * cannot reserve, or a pipe. */
+	/*
+	 * Reserves the space before the old contents are removed. Other errors mean a pipe, or a
+	 * file system that cannot reserve space.
+	 */
 	if (size && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) &&
 	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
 		err = -errno;
@@ -73,7 +75,7 @@ void output__discard(FILE *output, const char *path, bool created)
 
 static int empty(FILE *output, const char *path, struct error *error)
 {
-	/* Pipes and devices cannot be cut, and need not be. */
+	/* Pipes and devices cannot be truncated, and need not be. */
 	if (!ftruncate(fileno(output), 0) || errno == EINVAL)
 		return 0;
 	return fail(-errno, path, error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where reports go: stdout, or the file of -o. */
+/* Writes reports to stdout or to the file of -o. */
 #ifndef ALLOCPROF_OUTPUT_H
 #define ALLOCPROF_OUTPUT_H
 
@@ -9,20 +9,19 @@
 struct error;
 
 /*
- * Opens @path for writing, or stdout for NULL. @input is the file that was read, which @path must
- * not be. 0 or a negative errno with @error set. @output is for output__close().
+ * Opens @path for writing, or stdout if it is NULL; refuses @input, the data file that was read.
+ * *@output is to be closed by output__close(). 0 or a negative errno with @error set.
  */
 int output__open(const char *path, const char *input, FILE **output, struct error *error);
 
-/* That of it alone: 0, or -EINVAL with @error set where @path (NULL: stdout) is @input. */
+/* Only that check: 0, or -EINVAL with @error set if @path (NULL: stdout) is @input. */
 int output__check(const char *path, const char *input, struct error *error);
 
 /*
- * The parts of it for a report that is written after a long run: output__reserve() makes sure
- * that @path can be written and leaves what is in it alone, output__replace() puts @text there and
- * closes, as output__close() does, and output__discard() leaves everything as it was.
- * *@created: the file was not there before. Where there is no room for @text, an older file keeps what
- * it has and a created one goes.
+ * For a report that is written after a long run. output__reserve() checks that @path can be written
+ * and does not change its contents; output__replace() writes @text there and closes it like
+ * output__close(); output__discard() leaves all as it was. *@created: the file is new. If there is
+ * no room for @text, an older file keeps its contents and a created one is removed.
  */
 int output__reserve(const char *path, FILE **output, bool *created, struct error *error);
 int output__replace(FILE *output, const char *path, bool created, const char *text, size_t size,
@@ -30,8 +29,8 @@ int output__replace(FILE *output, const char *path, bool created, const char *te
 void output__discard(FILE *output, const char *path, bool created);
 
 /*
- * Flushes and closes, and waits for the pager. @err is what the writing returned. 0, -EPIPE without words (nobody reads on),
- * or a negative errno with @error set.
+ * Flushes, closes, and waits for the pager. @err is the result of the writing. 0, -EPIPE without a
+ * message (the reader has closed the pipe), or a negative errno with @error set.
  */
 int output__close(FILE *output, const char *path, int err, struct error *error);
 

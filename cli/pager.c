@@ -17,21 +17,21 @@ static const int quiet_signals[] = { SIGINT, SIGQUIT, SIGPIPE };
 
 #define N_QUIET_SIGNALS (sizeof(quiet_signals) / sizeof(quiet_signals[0]))
 
-/* There is one standard output. */
+/* A process has one standard output. */
 static struct {
 	pid_t pid; /* 0: no pager runs */
 	int terminal_fd;
-	struct sigaction actions[N_QUIET_SIGNALS]; /* as they were before */
+	struct sigaction actions[N_QUIET_SIGNALS]; /* the original ones */
 } running;
 
-/* Whether the shell would find the program that @command begins with. */
+/* Whether $PATH has the program that @command begins with. */
 static bool is_there(const char *command)
 {
 	const char *path = getenv("PATH");
 	size_t len = strcspn(command, " \t");
 	char name[4096];
 
-	/* Only the shell can tell what a command of more than plain words runs. */
+	/* Only the shell can tell what a command with special characters runs. */
 	if (strpbrk(command, "$`'\"\\;|&<>(){}=*?~"))
 		return true;
 	if (memchr(command, '/', len)) {
@@ -72,7 +72,7 @@ static void run_pager(const char *pager, const int pipe_fds[2])
 		sigaction(quiet_signals[i], &running.actions[i], NULL);
 	if (dup2(pipe_fds[0], STDIN_FILENO) < 0)
 		_exit(126);
-	/* Not for one screen, colours as they are, and the screen stays: as git has it. */
+	/* As git: quit if the output fits one screen, pass colours on, do not clear the screen. */
 	setenv("LESS", "FRX", false);
 	setenv("LV", "-c", false);
 	execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
@@ -89,7 +89,7 @@ void pager__begin(void)
 		return;
 	fflush(stdout);
 	terminal_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	/* Keys that would end the pager's work are the pager's. */
+	/* The terminal's signals are left to the pager. */
 	for (size_t i = 0; i < N_QUIET_SIGNALS; i++)
 		sigaction(quiet_signals[i], &ignore, &running.actions[i]);
 	running.pid = terminal_fd < 0 ? -1 : fork();
@@ -112,7 +112,7 @@ int pager__end(int err)
 {
 	if (!running.pid)
 		return err;
-	/* Nobody reads what is left in the buffer. */
+	/* The pager has quit: discard the buffered rest. */
 	__fpurge(stdout);
 	clearerr(stdout);
 	dup2(running.terminal_fd, STDOUT_FILENO);

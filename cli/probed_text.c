@@ -9,7 +9,7 @@
 #include "probes.h"
 #include "profile.h"
 
-/* A path and what is behind it; what is longer is cut. */
+/* Room for a path and the text after it; longer lines are truncated. */
 #define LINE_BYTES 8192
 
 __attribute__((format(printf, 2, 3))) static void print_line(void (*print)(const char *line),

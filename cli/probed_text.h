@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A file that is probed, function by function, in lines. */
+/* Prints the probed functions of a file, one per line. */
 #ifndef ALLOCPROF_PROBED_TEXT_H
 #define ALLOCPROF_PROBED_TEXT_H
 

@@ -16,7 +16,7 @@
 static struct {
 	bool is_forbidden;
 	bool is_shown;
-	__u64 drawn_ns; /* CLOCK_MONOTONIC; or when it could not be */
+	__u64 drawn_ns; /* CLOCK_MONOTONIC; the last attempt to draw */
 	bool (*is_in_use)(void *context);
 	void *context;
 } line;
@@ -33,7 +33,7 @@ bool progress__is_due(const struct progress *progress)
 	return now - progress->start_ns >= WAIT_NS && now - line.drawn_ns >= PAUSE_NS;
 }
 
-/* Whether no other process writes to the terminal; false too while we are in the background. */
+/* Whether no other process writes to the terminal; false while we are in the background. */
 static bool is_terminal_ours(void)
 {
 	pid_t group = tcgetpgrp(STDERR_FILENO);
@@ -43,7 +43,7 @@ static bool is_terminal_ours(void)
 	return !line.is_in_use || !line.is_in_use(line.context);
 }
 
-/* A line that is longer than this goes on in the next, where it cannot be taken away. */
+/* A line that wraps could not be erased. */
 static size_t find_width(const struct terminal *terminal)
 {
 	struct winsize size = { 0 };
@@ -63,7 +63,7 @@ void progress__draw(const char *format, ...)
 	if (line.is_forbidden || !terminal.redraws)
 		return;
 	if (!is_terminal_ours()) {
-		/* Another process may have written over the line by now. */
+		/* Another process may have overwritten the line by now. */
 		line.is_shown = false;
 		return;
 	}

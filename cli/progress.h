@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One line on a terminal for what takes more than two seconds; nothing anywhere else. */
+/* A progress line on a terminal for what takes more than two seconds. */
 #ifndef ALLOCPROF_PROGRESS_H
 #define ALLOCPROF_PROGRESS_H
 
@@ -11,19 +11,23 @@ struct progress {
 };
 
 void progress__begin(struct progress *progress);
-/* Whether it is time for a line, twice a second at the most. */
+/* Whether a new line is due; true twice a second at most. */
 bool progress__is_due(const struct progress *progress);
-/* Draws any line over the last one, cut off at the width of the terminal. Not while allocprof is in the
- * background, or somebody else uses the terminal. */
+/*
+ * Replaces the line, truncated to the terminal's width. Draws nothing while allocprof is in the
+ * background or another process uses the terminal.
+ */
 void progress__draw(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool progress__is_shown(void);
-/* Takes the line away. To be called before anything else is printed on standard error. */
+/* Erases the line. Call it before anything else is printed on standard error. */
 void progress__clear(void);
 
-/* Nothing is shown from now on, nor taken away. */
+/* Neither draws nor erases the line from now on. */
 void progress__forbid(void);
-/* @is_in_use is asked before each line whether somebody else may write to the terminal; NULL: nobody
- * does. */
+/*
+ * @is_in_use is called before each line and returns whether another process may write to the
+ * terminal; NULL: none does.
+ */
 void progress__share(bool (*is_in_use)(void *context), void *context);
 
 #endif

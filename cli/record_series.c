@@ -32,7 +32,7 @@ int record_series__add(struct record_series *record, const struct session *sessi
 	struct profile *run;
 	int err;
 
-	/* Once for all runs, at the end. */
+	/* Servers are queried once for all runs, at the end. */
 	symbols.no_debuginfod = true;
 	symbols.stop = NULL;
 	if (!record->profile)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `record -r` has of the runs so far: one profile. */
+/* Collects the runs of `record -r` in one profile. */
 #ifndef ALLOCPROF_RECORD_SERIES_H
 #define ALLOCPROF_RECORD_SERIES_H
 
@@ -18,15 +18,17 @@ struct record_series {
 	const struct measure *measure;
 	const struct series *series;
 	const struct symbol_options *symbols;
-	bool names;		 /* are looked up */
+	bool names;		 /* look names up */
 	struct profile *profile; /* NULL before the first run; owned */
 };
 
-/* Adds the finished @session as the next run, and says on stderr what it lacks. 0 or a negative errno with
- * @error set. */
+/*
+ * Adds the finished @session as a run, and reports on stderr what it lacks. A negative errno with
+ * @error set on failure.
+ */
 int record_series__add(struct record_series *record, const struct session *session,
 		       const struct session_results *results, struct error *error);
-/* Writes what there is to @path, and says on stderr what it is. 0 or a negative errno with @error set. */
+/* Writes the runs to @path, and a summary to stderr. 0 or a negative errno with @error set. */
 int record_series__write(struct record_series *record, const char *path, struct error *error);
 void record_series__release(struct record_series *record);
 

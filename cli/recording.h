@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a session recorded, as a profile with names. */
+/* Turns the results of a session into a profile with names. */
 #ifndef ALLOCPROF_RECORDING_H
 #define ALLOCPROF_RECORDING_H
 
@@ -11,18 +11,19 @@ struct session;
 struct symbol_options;
 
 /*
- * Completes and names the profile of the finished @session; *@profile is the session's. @argv is the
- * launched command or NULL. Without @names only what cannot be named later. Names that @named, of an
- * earlier run or NULL, has of the same places are not looked up again. 0 or a negative errno with @error
- * set.
+ * Completes and symbolizes the profile of the finished @session, which owns *@profile. @argv is the
+ * launched command or NULL. Without @names only those names that cannot be looked up later. @named
+ * is an earlier run or NULL; its names are reused for the same code. 0 or a negative errno with
+ * @error set.
  */
 int recording__profile(const struct session *session, char *const argv[],
 		       const struct symbol_options *symbols, bool names,
 		       const struct profile *named, struct profile **profile, struct error *error);
 
 /*
- * The same into the data file @path: first without the names, so that nothing that happens while they are
- * looked up harms the recording, then with them. That names are missing is said on stderr, and no error.
+ * Writes that profile to the data file @path: first without names, so that an abort of the
+ * symbolization costs no data, then with them. Missing names are reported on stderr and are no
+ * error.
  */
 int recording__write(const struct session *session, char *const argv[],
 		     const struct symbol_options *symbols, bool names, const char *path,

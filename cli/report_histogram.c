@@ -15,7 +15,7 @@ static struct number_text size_bound(__u64 value)
 	return number__count(value);
 }
 
-/* Bucket @n has what is at least this. */
+/* The smallest value of bucket @n. */
 static __u64 bucket_start(int n)
 {
 	return n ? 1ULL << (n - 1) : 0;
@@ -47,7 +47,7 @@ static void print_bar(const struct terminal *terminal, __u64 blocks, __u64 most)
 		fputs(terminal->utf8 ? "█" : "#", terminal->to);
 }
 
-/* Whether bucket @i is inside of a gap that is not worth its lines. */
+/* Whether bucket @i is in a row of empty buckets that is not printed in full. */
 static bool is_gap(const __u64 *buckets, int i, int first, int last)
 {
 	int from = i, until = i;

@@ -32,7 +32,7 @@ static json_object *margin_of(const struct profile_estimate *estimate, bool byte
 	return count_of(ceil(fmin(profile_estimate__margin(estimate, bytes), (double)PROFILE_MAX)));
 }
 
-/* Of sampled numbers; as in json_selection(). */
+/* The errors of sampled numbers; parameters as json_selection(). */
 static json_object *json_error(const struct selection *selection, bool has_live, bool by_stack)
 {
 	const struct profile_estimate *live = &selection->of_live;
@@ -51,7 +51,7 @@ static json_object *json_error(const struct selection *selection, bool has_live,
 	return object;
 }
 
-/* What only --live knows is null without, and so is what a filter leaves unknown. */
+/* Values that need --live are null without it, as are those that a filter makes unknown. */
 static json_object *json_selection(const struct report_output *output,
 				   const struct selection *selection, bool is_whole)
 {
@@ -93,7 +93,7 @@ static json_object *json_frame(const struct report_output *output,
 	return frame;
 }
 
-/* Words for people, which "end" says for programs. */
+/* Whether @label is a text that marks the end of a stack; JSON has "end" instead. */
 static bool is_end(const struct stack_groups *groups, size_t label)
 {
 	return label - groups->n_view_labels < groups->n_end_labels;
@@ -110,7 +110,7 @@ static json_object *json_frames(const struct report_output *output)
 	return frames;
 }
 
-/* The position in that list of a label that is in it. */
+/* The index of @label in that list. */
 static json_object *frame_at(const struct report_output *output, __u32 label)
 {
 	return count_of(label < output->groups->n_view_labels
@@ -118,7 +118,7 @@ static json_object *frame_at(const struct report_output *output, __u32 label)
 				: label - output->groups->n_end_labels);
 }
 
-/* NULL where it is not known. */
+/* NULL if unknown. */
 static json_object *json_growth(const struct growth *growth)
 {
 	json_object *object;
@@ -224,7 +224,7 @@ static json_object *json_number(const char *text)
 	return text ? json_object_new_uint64(strtoull(text, NULL, 10)) : NULL;
 }
 
-/* NULL of a recording that had one. */
+/* NULL for a recording of one run. */
 static json_object *json_runs(const struct profile *profile)
 {
 	const char *run = profile__meta(profile, "run");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How `allocprof report` prints a report. */
+/* Prints a report for `allocprof report`. */
 #ifndef ALLOCPROF_REPORT_OUTPUT_H
 #define ALLOCPROF_REPORT_OUTPUT_H
 
@@ -21,34 +21,34 @@ struct report_output {
 	const struct filter_choice *choice;
 	const char *input; /* the data file's name */
 	int sort;	   /* an enum cost or REPORT_OLDEST */
-	enum cost cost;	   /* what shares are of */
+	enum cost cost;	   /* the cost that shares are computed from */
 	size_t top;	   /* stacks to print */
 	double min_share;
 	bool tree, bottom_up, histogram;
-	bool with_growth; /* whether stacks were still growing is said */
+	bool with_growth; /* print whether stacks were still growing */
 	struct terminal terminal;
 };
 
 /* All write to the terminal's file; write errors are left in it. */
 /* 0 or -ENOMEM. */
 int report_output__header(const struct report_output *output);
-/* What is selected, in a line. */
+/* The line that names the selection. */
 void report_output__title(const struct report_output *output);
 void report_output__table(const struct report_output *output);
 /* 0 or -ENOMEM. */
 int report_output__tree(const struct report_output *output);
 void report_output__histograms(const struct report_output *output);
-/* What the filters could not decide or hid. */
+/* Notes on blocks whose selection is uncertain, and on suppressions. */
 void report_output__notes(const struct report_output *output);
 /* allocprof-report/1. 0, -ENOMEM or the negative errno of the write. */
 int report_output__json(const struct report_output *output);
 
-/* "leaked", "still allocated", "freed", ...: what the blocks are that the report is about. */
+/* The word for the selected blocks: "leaked", "still allocated", "freed", ... */
 const char *report_output__what(const struct report_output *output);
-/* Prints a frame in @columns (0: no limit), and the columns that all of it takes. */
+/* Prints a frame, truncated to @columns (0: no limit); returns the columns of all of it. */
 void report_output__frame(const struct report_output *output, __u32 frame, size_t columns);
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame);
-/* Whether blocks are selected by what became of them. */
+/* Whether a filter selects blocks by their fate (leaked, freed, lifetime). */
 bool report_output__selects_blocks(const struct report_output *output);
 
 #endif

@@ -13,7 +13,7 @@
 #define FRAME_INDENT 8
 #define INLINED	     " (inlined)"
 
-/* Like perf: what matters is red. */
+/* Large shares are red, as in perf. */
 static enum colour share_colour(__u64 part, __u64 whole)
 {
 	double share = whole ? (double)part / whole : 0;
@@ -26,7 +26,7 @@ static struct number_text bytes_text(const struct report_output *output, __u64 b
 	return number__bytes(bytes, !output->terminal.is_terminal);
 }
 
-/* The same in a sentence. */
+/* The same, for use in a sentence. */
 static struct number_text phrase_bytes(const struct report_output *output, __u64 bytes)
 {
 	struct number_text text = bytes_text(output, bytes);
@@ -97,7 +97,7 @@ static void print_ledger(const struct report_output *output)
 	fputc('\n', output->terminal.to);
 }
 
-/* " within 3.9 %" of the truth, or nothing where it is the truth. */
+/* " within 3.9 %", or nothing if the number is exact. */
 static void print_margin(const struct report_output *output,
 			 const struct profile_estimate *estimate, bool bytes, __u64 value)
 {
@@ -137,7 +137,7 @@ static void print_memory(const struct report_output *output)
 	fputc('\n', to);
 }
 
-/* What was recorded, when, and for how long; on a terminal as much of the command as fits. */
+/* What was recorded, when, and for how long; the command is truncated on a terminal. */
 static void print_subject(const struct report_output *output)
 {
 	const struct profile *profile = output->profile;
@@ -182,7 +182,7 @@ int report_output__header(const struct report_output *output)
 	return 0;
 }
 
-/* What shares are of, in words. */
+/* The unit of the shares, in words. */
 static const char *name_unit(const struct report_output *output)
 {
 	if (cost__is_bytes(output->cost))
@@ -190,7 +190,7 @@ static const char *name_unit(const struct report_output *output)
 	return filter__has_live(output->profile) ? "blocks" : "calls";
 }
 
-/* Which of the stacks were still growing, and how fast. */
+/* Lists the stacks that were still growing, with their rates. */
 static void print_growth(const struct report_output *output)
 {
 	const struct report *report = output->report;
@@ -252,7 +252,7 @@ void report_output__title(const struct report_output *output)
 		print_growth(output);
 }
 
-/* What the columns of a row are, left to right. */
+/* The columns of a row, left to right. */
 struct row {
 	struct table_column columns[MAX_COLUMNS];
 	struct table_cell cells[MAX_COLUMNS];
@@ -278,7 +278,7 @@ static void add_age(const struct report_output *output, struct row *row,
 	add_cell(row, "oldest", age, COLOUR_NONE);
 }
 
-/* How good the share is. */
+/* Adds the error of the share. */
 static void add_estimate(const struct report_output *output, struct row *row,
 			 const struct report_entry *entry)
 {
@@ -293,7 +293,7 @@ static void add_estimate(const struct report_output *output, struct row *row,
 	add_cell(row, "samples", number__count(estimate->samples), COLOUR_NONE);
 }
 
-/* The heading of the share of a stack's own blocks that is selected. */
+/* The title of the column that has the selected share of a stack's own blocks. */
 static const char *share_title(const struct report_output *output)
 {
 	const char *what = report_output__what(output);
@@ -330,7 +330,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	struct number_text id;
 
 	row->n = 0;
-	/* As --stack reads it. */
+	/* In the form that --stack takes. */
 	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
 	add_cell(row, "stack", id, COLOUR_NONE);
 	add_cell(row, "share", number__share(part, all), share_colour(part, all));
@@ -351,7 +351,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		add_cell(row, "alive bytes", bytes_text(output, whole->live_bytes), COLOUR_NONE);
 		add_age(output, row, entry);
 	}
-	/* A row is to fit into 80 columns. Growth is known of all stacks or of none. */
+	/* A row must fit into 80 columns. Growth is known of all stacks or of none. */
 	if (entry->growth.is_known)
 		add_growth(output, row, &entry->growth);
 	else if (strcmp(title, "temporary"))
@@ -372,7 +372,7 @@ void report_output__frame(const struct report_output *output, __u32 frame, size_
 	const struct stack_label *printed = &output->groups->labels[frame];
 	size_t used = terminal__print(terminal, printed->text, columns);
 
-	/* Where there is no room for all of it the name is what counts. */
+	/* If there is no room for the mark, the name matters more. */
 	if (!printed->inlined || (columns && used + strlen(INLINED) > columns))
 		return;
 	terminal__set_colour(terminal, COLOUR_DIM);
@@ -380,7 +380,7 @@ void report_output__frame(const struct report_output *output, __u32 frame, size_
 	terminal__set_colour(terminal, COLOUR_NONE);
 }
 
-/* The stack looks whole, and may not be. */
+/* Marks a stack that reached the outermost frame but may lack others. */
 static void print_doubt(const struct report_output *output, const struct stack_group *group,
 			size_t columns)
 {
@@ -472,7 +472,7 @@ static void print_unsure(const struct report_output *output)
 		number__time(output->report->epoch_ns).text);
 }
 
-/* In LeakSanitizer's own words. */
+/* Same wording as LeakSanitizer's. */
 static void print_suppressions(const struct report_output *output)
 {
 	const struct suppressions *suppressions = output->choice->options.suppressions;

@@ -14,7 +14,7 @@
 #define LINK " > "
 #define GAP  "..."
 
-/* What stands before a line for each level above it. */
+/* Prefixes of a line, one for each level above it. */
 struct glyphs {
 	const char *through, *none, *child, *last;
 };
@@ -34,16 +34,16 @@ static void fill_cells(const struct report_output *output, const struct report_n
 	cells[2] = (struct table_cell){ number__count(node->blocks) };
 }
 
-/* A line of the tree that has to fit. */
+/* A line of the tree that must fit the width. */
 struct chain {
 	const struct report_output *output;
 	const struct report_node *node;
 	size_t columns; /* 0: no limit */
-	__u32 core;	/* the innermost frame of the user's own code, which is looked for */
+	__u32 core;	/* the innermost frame of the program's own code, for which users search */
 	bool *keep;	/* by frame */
 };
 
-/* Not a process at the root, nor the allocator's function. */
+/* Whether the frame is neither the process at the root nor the allocator's function. */
 static bool is_frame(const struct chain *chain, __u32 at)
 {
 	return chain->node->frames[at] < chain->output->groups->n_view_labels;
@@ -60,7 +60,7 @@ static size_t frame_columns(const struct chain *chain, __u32 at)
 	return report_output__frame_columns(chain->output, chain->node->frames[at]);
 }
 
-/* Frames from the allocator's side on: 0 is the innermost. */
+/* Index from the allocator's side: 0 is the innermost. */
 static __u32 from_inside(const struct chain *chain, __u32 i)
 {
 	return chain->output->bottom_up ? i : chain->node->n_frames - 1 - i;
@@ -107,7 +107,10 @@ static bool try_to_keep(const struct chain *chain, __u32 at)
 	return false;
 }
 
-/* The frames that are @users, or all others, from the core outwards, and one from the other end for each two. */
+/*
+ * Keeps frames that are the program's own (@users) or are not, from the core outwards; every third
+ * one is from the other end.
+ */
 static bool keep_outwards(const struct chain *chain, bool users)
 {
 	__u32 n = chain->node->n_frames, outer = n, next = 0;
@@ -124,8 +127,9 @@ static bool keep_outwards(const struct chain *chain, bool users)
 }
 
 /*
- * Keeps frames in the order of what they tell: the user's own function that asked, the allocator's, the library's
- * that it called, then its callers. A library's other frames are left out first. False where not even the first fits.
+ * Keeps frames by priority: the program's own function that allocates, the allocator's function,
+ * the library function that it called, its callers. Other frames of libraries are dropped first.
+ * False if not even the first fits.
  */
 static bool choose_frames(struct chain *chain)
 {
@@ -160,7 +164,7 @@ static void print_kept(const struct chain *chain)
 	}
 }
 
-/* The one frame that has to be there where hardly anything finds room, and the allocator's if it can be. */
+/* The core frame, whatever the width, and the allocator's if it fits. */
 static void print_core(const struct chain *chain)
 {
 	const struct report_output *output = chain->output;

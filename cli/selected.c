@@ -69,7 +69,7 @@ int selected__open(struct selected *selected, struct data_choice *choice, enum c
 	return err ? err : selected__choose(selected, choice, cost, error);
 }
 
-/* Leaves only the run that is asked for. */
+/* Keeps only the requested run. */
 static int choose_run(struct selected *selected, const struct filter_choice *filter,
 		      struct error *error)
 {

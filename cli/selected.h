@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A data file as the options of a report want it: its stacks as they are printed, and what of it is
- * selected. */
+/* Opens a data file and applies the view and selection options of a report. */
 #ifndef ALLOCPROF_SELECTED_H
 #define ALLOCPROF_SELECTED_H
 
@@ -21,10 +20,9 @@ struct selected {
 	struct filtered filtered;
 };
 
-/* What a command that reads a data file is told of it. Zeroed but for the input is all of it. To be
- * released. */
+/* Options of a command that reads a data file. Zeroed selects everything. To be released. */
 struct data_choice {
-	struct data_paths paths; /* without an output: standard output */
+	struct data_paths paths; /* no output path: standard output */
 	bool json, strict, no_pager;
 	struct view_choice view;
 	struct filter_choice filter;
@@ -42,22 +40,24 @@ enum {
 		"no-pager", OPT_NO_PAGER, NULL, 0, "Print to the terminal without $PAGER", 0       \
 	}
 
-/* Takes what data_paths__parse() does, an option of VIEW_OPTIONS or FILTER_OPTIONS, or one of these; as
- * view_choice__parse(). */
+/*
+ * Parses the options of data_paths__parse(), VIEW_OPTIONS, FILTER_OPTIONS and the table above;
+ * returns as view_choice__parse().
+ */
 error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
-/* The cost of this name: 0, or EINVAL with @error set. */
+/* Looks up the cost @name: 0, or EINVAL with @error set. */
 error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
-/* Before the output is written: through the pager where it goes to a terminal. output__close() ends it. */
+/* Starts the pager if the output is a terminal; output__close() ends it. */
 void data_choice__page(const struct data_choice *choice);
 void data_choice__release(struct data_choice *choice);
 
 /*
- * Reads the input and applies both choices; -ENODATA also where the file does not know of @cost. 0 or a
- * negative errno with @error set. To be released either way.
+ * Reads the input and applies both choices; -ENODATA also if the file has no data for @cost. 0 or a
+ * negative errno with @error set. To be released in either case.
  */
 int selected__open(struct selected *selected, struct data_choice *choice, enum cost cost,
 		   struct error *error);
-/* The second half of it: with the profile in @selected. */
+/* The second half of selected__open(): @selected already has the profile. */
 int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
 		     struct error *error);
 void selected__release(struct selected *selected);

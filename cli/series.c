@@ -63,7 +63,7 @@ error_t series__check(struct series *series, const struct measure *measure, stru
 	return err ? EINVAL : 0;
 }
 
-/* One run. 1 where it counted. */
+/* Does one run. Returns 1 if it counts. */
 static int run_once(const struct measure *measure, struct measure_surroundings *surroundings,
 		    bool is_single, bool is_warmup, series_take take, void *context,
 		    struct series_end *end, struct error *error)
@@ -114,7 +114,7 @@ int series__run(const struct series *series, const struct measure *measure,
 			break;
 		end->counted += err;
 		err = 0;
-		/* While what came of the run was taken. */
+		/* A signal may have arrived while @take handled the run. */
 		if (run + 1 < runs && measure_surroundings__was_interrupted(surroundings))
 			end->interrupted = true;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs of one command, one after the other, each measured for itself; a single one too. */
+/* Runs a command once or several times, and measures each run. */
 #ifndef ALLOCPROF_SERIES_H
 #define ALLOCPROF_SERIES_H
 
@@ -22,7 +22,7 @@ enum {
 	OPT_WARMUP = 0x300,
 };
 
-/* Rows of an argp table; @default_warmup: "1". */
+/* Rows of an argp table; @default_warmup is a string. */
 /* clang-format off */
 #define SERIES_OPTIONS(default_warmup) \
 	{ "repeat", 'r', "N", 0, "Run the command N times, one after the other", 0 }, \
@@ -31,33 +31,33 @@ enum {
 
 /* Zeroed is a single run. */
 struct series {
-	__u64 runs;   /* that count; 0: -r was not given, and there is one */
-	__u64 warmup; /* before them */
+	__u64 runs;   /* runs that count; 0: -r was not given, there is one */
+	__u64 warmup; /* runs before them that do not count */
 	bool has_warmup;
 };
 
 /* How it ended. */
 struct series_end {
-	int status;	  /* of the first run that failed, else 0; ours where the series failed */
-	size_t counted;	  /* runs */
-	bool interrupted; /* by a signal, before the last run was over */
+	int status;	  /* of the first run that failed, else 0; of the series if that failed */
+	size_t counted;	  /* runs that counted */
+	bool interrupted; /* a signal ended the series before its last run */
 };
 
-/* Takes a run that counts, @run from 1; a negative errno with @error set ends the series. */
+/* Called after each run that counts, @run from 1; an error ends the series. */
 typedef int (*series_take)(void *context, struct session *session,
 			   const struct session_results *results, size_t run, struct error *error);
 
-/* Takes an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
+/* Parses an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
 error_t series__parse(struct series *series, int key, const char *arg, struct error *error);
 
-/* Of argp's last call: whether the options go together; completes them. 0, or EINVAL with @error set. */
+/* Checks that the options go together, and fills in defaults. 0, or EINVAL with @error set. */
 error_t series__check(struct series *series, const struct measure *measure, struct error *error);
 
 /*
- * Runs @measure. In a series an interrupted run does not count; a single run does. A run whose command
- * fails counts. Each run reads standard input from the same place, where that can be gone back to.
- * @surroundings are the caller's, for this and other series.
- * 0, -EINTR where no run counted, or another negative errno with @error set; *@end is set in any case.
+ * Runs @measure. An interrupted run does not count in a series, but does if it is the only one. A
+ * run whose command fails counts. Each run reads standard input from the same offset, if that is
+ * seekable. The caller owns @surroundings. 0, -EINTR if no run counted, or another negative errno
+ * with @error set; *@end is set in any case.
  */
 int series__run(const struct series *series, const struct measure *measure,
 		struct measure_surroundings *surroundings, series_take take, void *context,

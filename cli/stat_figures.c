@@ -26,12 +26,14 @@ bool stat_totals__shows(const struct measure *measure, const struct session_resu
 	return results->functions[i].probed && is_selected(measure, &results->functions[i], i);
 }
 
-/* As stats_alloc counts: a reallocation is neither an allocation nor a deallocation, but what it adds or
- * takes away is part of their bytes. */
+/*
+ * As stats_alloc counts: a reallocation is neither an allocation nor a deallocation, but the bytes
+ * that it adds or removes count.
+ */
 static void add_up_live(const __u64 stats[AP_STATS], struct stat_totals *totals)
 {
 	__u64 shrunk = stats[AP_STAT_SHRUNK_BYTES], grown = stats[AP_STAT_GROWN_BYTES];
-	/* Of the blocks that reallocations began; what these ended is not deallocated. */
+	/* Bytes of the blocks that realloc replaced; they do not count as deallocated. */
 	__u64 moved = stats[AP_STAT_FREED_BYTES] - stats[AP_STAT_DEALLOCATED_BYTES];
 
 	totals->knows_frees = true;
@@ -59,7 +61,7 @@ static struct stat_totals add_up(const struct measure *measure,
 		if (!stat_totals__shows(measure, results, i))
 			continue;
 		totals.internal += counts->internal;
-		/* What allocators take is what they hand out: neither is to count twice. */
+		/* Allocators hand out the memory that they map: do not count it twice. */
 		if (profile__function_maps(i)) {
 			totals.knows_mappings = true;
 			totals.mappings_failed += counts->failed;
@@ -165,7 +167,7 @@ struct stat_figures stat_figures__of(const struct measure *measure,
 	return figures;
 }
 
-/* What JSON calls it, and people. */
+/* The name in JSON, and the one in text. */
 static const char *const names[STAT_FIGURES][2] = {
 	[STAT_ALLOCATIONS] = { "allocations", "allocations" },
 	[STAT_REALLOCATIONS] = { "reallocations", "reallocations" },

@@ -77,7 +77,7 @@ void stat_print__command(FILE *to, size_t columns, char *const argv[], const cha
 	stat_print__title(to, columns, " Allocation counts for '", words ? words : argv[0], after);
 }
 
-/* "  # memalign too", on a line of its own where there is no room for it. */
+/* "  # memalign too", on a line of its own if there is no room. */
 static void print_note(FILE *to, const char *note, size_t used)
 {
 	if (used + strlen("  # ") + terminal__columns_of(note) <= STAT_COLUMNS) {
@@ -105,8 +105,10 @@ static const struct ap_site_counts *counts_of(const struct session_results *resu
 	return region ? &region->counts[function] : &results->functions[function].counts;
 }
 
-/* "with memalign": names with underscores are the C library's own for the same thing. To be freed, NULL
- * where there is none. */
+/*
+ * "with memalign": other names of the same function. Names with underscores are aliases inside of
+ * the C library and are not listed. To be freed; NULL if there are none.
+ */
 static char *other_names(const struct session_function *function)
 {
 	char *names = NULL;
@@ -122,7 +124,7 @@ static char *other_names(const struct session_function *function)
 	return NULL;
 }
 
-/* @function: whose other names are told, or NULL. */
+/* @function: its other names are printed; or NULL. */
 static void print_row(const struct table_column *columns, size_t n, const struct table_cell *cells,
 		      const struct session_function *function, FILE *to)
 {
@@ -151,7 +153,7 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 		{ "bytes asked for", .gap = 1, .width = 16 },
 		{ "internal", .gap = 1, .width = 10 },
 	};
-	/* What is internal has no region. */
+	/* Internal calls are not counted by region. */
 	const size_t n = sizeof(columns) / sizeof(columns[0]) - (region ? 1 : 0);
 	const struct terminal plain = { .to = to };
 

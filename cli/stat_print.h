@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of stat's report that a run and a region have in common. */
+/* Parts of stat's report that are the same for a run and a region. */
 #ifndef ALLOCPROF_STAT_PRINT_H
 #define ALLOCPROF_STAT_PRINT_H
 
@@ -13,26 +13,26 @@ struct measure;
 struct region;
 struct session_results;
 
-/* Lines of the report have no more columns, but for names that have. */
+/* Width of the report's lines; only long names exceed it. */
 #define STAT_COLUMNS 80
-/* The width of the numbers on the left. */
+/* Width of the column of numbers. */
 #define STAT_NUMBER_COLUMNS 16
 
-/* @text, which comes behind @used columns of a line, and begins further lines after @indent; ends the line. */
+/* Prints @text after @used columns of a line, wraps it with @indent, and ends the line. */
 void stat_print__wrapped(FILE *to, const char *text, size_t used, size_t indent);
 /* "  not complete: ..." */
 void stat_print__sentence(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* @before, @name and @after in a line: on a terminal of @columns (0: no limit) no more of the name than fits. */
+/* Prints a line; truncates @name to fit a terminal of @columns (0: no limit). */
 void stat_print__title(FILE *to, size_t columns, const char *before, const char *name,
 		       const char *after);
-/* The same for a command; @after may have two lines. */
+/* The same for a command line; @after may have two lines. */
 void stat_print__command(FILE *to, size_t columns, char *const argv[], const char *after);
-/* A line of a figure; @note may be "". */
+/* Prints the line of a figure; @note may be "". */
 void stat_print__count(FILE *to, __u64 value, const char *what, const char *note);
-/* The table of functions: of the run or, where it is not NULL, of @region those that were called. */
+/* The table of functions of the run or, if it is not NULL, of those called in @region. */
 void stat_print__functions(const struct measure *measure, const struct session_results *results,
 			   const struct region *region, FILE *to);
-/* The lines of what they add up to. */
+/* Prints the sums of the functions. */
 void stat_print__totals(const struct stat_totals *totals, bool has_live, FILE *to);
 
 /* The same as JSON. */

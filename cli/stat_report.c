@@ -242,7 +242,7 @@ static json_object *json_lost(const struct session_results *results)
 	return lost;
 }
 
-/* Those that were called, with how often; NULL: none. */
+/* The unknown functions that were called, with their counts; NULL: none. */
 static json_object *json_unknown(const struct session *session,
 				 const struct probed_allocator *entry)
 {
@@ -313,7 +313,7 @@ static json_object *json_command(const struct measure *measure)
 	return command;
 }
 
-/* What the target is, and how it ended; null is what cannot be known. */
+/* Adds the target and how it ended; null is unknown. */
 static void add_run(json_object *root, const struct measure *measure,
 		    const struct session_results *results)
 {

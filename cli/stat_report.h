@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `allocprof stat` prints, as text and as JSON (allocprof-stat(1)). */
+/* The report of `allocprof stat`, as text and as JSON (allocprof-stat(1)). */
 #ifndef ALLOCPROF_STAT_REPORT_H
 #define ALLOCPROF_STAT_REPORT_H
 
@@ -16,7 +16,7 @@ int stat_report__text(const struct session *session, const struct measure *measu
 int stat_report__json(const struct session *session, const struct measure *measure,
 		      const struct session_results *results, FILE *to);
 
-/* The object that stat_report__json() writes, allocprof-stat/1; NULL without memory. */
+/* The object that stat_report__json() writes, allocprof-stat/1; NULL on ENOMEM. */
 json_object *stat_report__object(const struct session *session, const struct measure *measure,
 				 const struct session_results *results);
 

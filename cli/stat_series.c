@@ -35,7 +35,7 @@ static struct stat_series_region *find_region(struct stat_series *stat, const ch
 	return region->name && region->runs ? region : NULL;
 }
 
-/* The regions of the run that is the last one. */
+/* Adds the regions of the last run. */
 static int add_regions(struct stat_series *stat, const struct session_results *results)
 {
 	for (size_t i = 0; i < results->regions.n; i++) {
@@ -83,7 +83,7 @@ void stat_series__release(struct stat_series *stat)
 	free(stat->runs);
 }
 
-/* False where no run knows the figure. @values has room for all runs. */
+/* False if no run has the figure. @values has room for all runs. */
 static bool find_range(const struct stat_figures *runs, size_t n, int figure, __s64 *values,
 		       struct figure_range *range)
 {
@@ -98,7 +98,7 @@ static bool find_range(const struct stat_figures *runs, size_t n, int figure, __
 	return is_known;
 }
 
-/* "1,234.567" for @value divided by what figures are given per. */
+/* "1,234.567": @value divided by --per. */
 static struct number_text divided(const struct stat_series *stat, __u64 value)
 {
 	unsigned __int128 thousandths =
@@ -149,7 +149,7 @@ static void print_title(const struct stat_series *stat, size_t columns, FILE *to
 
 #define SERIES_COLUMNS 5
 
-/* False where no run knows the figure. @values has room for all runs. */
+/* False if no run has the figure. @values has room for all runs. */
 static bool fill_row(const struct stat_series *stat, const struct stat_figures *runs, int figure,
 		     __s64 *values, struct table_cell cells[SERIES_COLUMNS])
 {
@@ -175,7 +175,7 @@ static size_t width_of(const struct table_column columns[SERIES_COLUMNS])
 	return width;
 }
 
-/* Makes @columns as wide as the figures need, but for those that do not fit into a line. */
+/* Widens @columns for the figures, except for columns that do not fit into a line. */
 static void fit(const struct stat_series *stat, const struct stat_figures *runs, __s64 *values,
 		struct table_column columns[SERIES_COLUMNS])
 {
@@ -192,7 +192,7 @@ static void fit(const struct stat_series *stat, const struct stat_figures *runs,
 	}
 }
 
-/* The words, which come last, may be as long as they are. */
+/* The last column is text and may exceed the width. */
 static bool is_too_wide(const struct table_column columns[SERIES_COLUMNS],
 			const struct table_cell cells[SERIES_COLUMNS])
 {
@@ -202,7 +202,7 @@ static bool is_too_wide(const struct table_column columns[SERIES_COLUMNS],
 	return false;
 }
 
-/* The figures of all runs, as a table. @values has room for all of them. */
+/* Prints the figures of all runs as a table. @values has room for all of them. */
 static void print_figures(const struct stat_series *stat, const struct stat_figures *runs,
 			  __s64 *values, FILE *to)
 {
@@ -215,7 +215,7 @@ static void print_figures(const struct stat_series *stat, const struct stat_figu
 	struct table_cell cells[SERIES_COLUMNS];
 
 	fit(stat, runs, values, columns);
-	/* Nothing is behind the words. */
+	/* The last column needs no padding. */
 	columns[SERIES_COLUMNS - 1].width = 0;
 	table__print_titles(columns, SERIES_COLUMNS - 1, &plain);
 	fputc('\n', to);
@@ -258,7 +258,7 @@ int stat_series__text(const struct stat_series *stat, size_t columns, FILE *to)
 	return fflush(to) ? -errno : 0;
 }
 
-/* Whole numbers stay so. */
+/* Integers stay integers. */
 static json_object *json_value(const struct stat_series *stat, int figure, __s64 value)
 {
 	if (stat_figure__is_time(figure))
@@ -280,7 +280,7 @@ static json_object *json_range(const struct stat_series *stat, int figure,
 	return object;
 }
 
-/* Those of functions and the others into two objects. @values has room for all runs. */
+/* Figures of functions go to one object, others to another. @values has room for all runs. */
 static void add_figures(const struct stat_series *stat, const struct stat_figures *runs,
 			__s64 *values, json_object *functions, json_object *figures)
 {

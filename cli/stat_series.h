@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What `allocprof stat -r` prints of several runs (allocprof-stat(1)). */
+/* The report of `allocprof stat -r` (allocprof-stat(1)). */
 #ifndef ALLOCPROF_STAT_SERIES_H
 #define ALLOCPROF_STAT_SERIES_H
 
@@ -14,7 +14,7 @@ struct measure;
 struct session;
 struct session_results;
 
-/* A region in all runs, zeros where a run had none of that name. */
+/* The figures of a region by run, zeros for runs that had no region of this name. */
 struct stat_series_region {
 	char *name;
 	struct stat_figures *runs;
@@ -24,24 +24,24 @@ struct stat_series_region {
 struct stat_series {
 	const struct measure *measure;
 	const struct series *series;
-	__u64 per; /* by which every figure is divided */
+	__u64 per; /* divisor of every figure (--per) */
 	struct stat_figures *runs;
 	size_t n_runs, room;
 	struct stat_series_region *regions;
 	size_t n_regions, regions_room;
-	json_object *objects; /* each run's allocprof-stat/1; where it is asked for */
+	json_object *objects; /* each run's allocprof-stat/1 object; only for --json */
 	bool wants_objects;
 	bool is_complete, has_live, are_regions_complete;
 };
 
-/* Adds a run that is over. 0 or -ENOMEM. */
+/* Adds a finished run. 0 or -ENOMEM. */
 int stat_series__add(struct stat_series *stat, const struct session *session,
 		     const struct session_results *results);
 void stat_series__release(struct stat_series *stat);
 
 /* 0, -ENOMEM or the negative errno of the write. */
 int stat_series__text(const struct stat_series *stat, size_t columns, FILE *to);
-/* allocprof-stat/2; once. */
+/* Writes allocprof-stat/2; to be called once. */
 int stat_series__json(struct stat_series *stat, const struct series_end *end, FILE *to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Options of the commands that look names up: where debug files are, and who may be asked. */
+/* Options of the commands that look names up: debug directories and debuginfod. */
 #ifndef ALLOCPROF_SYMBOL_OPTIONS_H
 #define ALLOCPROF_SYMBOL_OPTIONS_H
 
@@ -20,14 +20,14 @@ struct symbol_options {
 	const char *debug_dirs[SYMBOL_OPTIONS_MAX_DIRS + 1]; /* of --debug-dir, ends with NULL */
 	size_t n_debug_dirs;
 	bool no_debuginfod;
-	unsigned int debuginfod_timeout_ms; /* 0: the library's */
+	unsigned int debuginfod_timeout_ms; /* 0: the default of the library */
 	const char *demangle_command;
-	/* As struct symbols_options has it; of the command, not of its options. */
+	/* As in struct symbols_options; set by the command, not by an option. */
 	bool (*stop)(void *context);
 	void *stop_context;
 };
 
-/* Keys of the options, and where a command's own may begin. */
+/* Keys of the options, and the first key for options of a command. */
 enum {
 	OPT_DEBUG_DIR = 2048,
 	OPT_NO_DEBUGINFOD,
@@ -47,19 +47,19 @@ enum {
 	  "Give debuginfod servers up that send nothing for SECONDS (default 5)", 0 }
 /* clang-format on */
 
-/* Parses one of the above; ARGP_ERR_UNKNOWN for any other key. */
+/* Parses one of these; ARGP_ERR_UNKNOWN for any other key. */
 error_t symbol_options__parse(struct symbol_options *options, int key, char *arg,
 			      struct error *error);
 
 /*
- * What the library wants to know for @options, with a progress line; to be given back by
- * symbol_options__end(), which takes the line away. NULL without memory.
+ * The library's options for @options, with a progress line. symbol_options__end() frees them and
+ * erases the line. NULL on ENOMEM.
  */
 struct symbol_lookup *symbol_options__begin(const struct symbol_options *options);
 const struct symbols_options *symbol_lookup__options(const struct symbol_lookup *lookup);
 void symbol_options__end(struct symbol_lookup *lookup);
 
-/* Says on stderr why servers were not asked for all that they may have, where that is so. */
+/* Prints on stderr why debuginfod servers were not queried for all files, if so. */
 void symbol_options__report(const struct symbols *symbols);
 
 #endif

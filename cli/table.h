@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Columns that line up. First fit all rows, then print them. */
+/* Aligned columns: first fit all rows, then print them. */
 #ifndef ALLOCPROF_TABLE_H
 #define ALLOCPROF_TABLE_H
 
@@ -10,9 +10,9 @@
 
 struct table_column {
 	const char *title;
-	bool left;    /* words, not numbers */
-	size_t gap;   /* spaces before it */
-	size_t width; /* at least; grows as cells are fitted */
+	bool left;    /* left-aligned: text, not numbers */
+	size_t gap;   /* spaces before the column */
+	size_t width; /* minimum; grows as cells are fitted */
 };
 
 struct table_cell {
@@ -20,16 +20,16 @@ struct table_cell {
 	enum colour colour;
 };
 
-/* Makes @columns wide enough for their titles. */
+/* Widens @columns for their titles. */
 void table__fit_titles(struct table_column *columns, size_t n);
-/* Makes them wide enough for a row. */
+/* Widens @columns for the cells of a row. */
 void table__fit(struct table_column *columns, size_t n, const struct table_cell *cells);
 void table__print_titles(const struct table_column *columns, size_t n,
 			 const struct terminal *terminal);
-/* Without the end of the line, for what a caller has to add. */
+/* Does not end the line, so that the caller can append to it. */
 void table__print_row(const struct table_column *columns, size_t n, const struct table_cell *cells,
 		      const struct terminal *terminal);
-/* A cell in words. */
+/* A cell with the text @word. */
 struct table_cell table__word(const char *word);
 
 #endif

@@ -76,7 +76,7 @@ size_t terminal__columns_of(const char *text)
 	return columns;
 }
 
-/* How much of @text is plain ASCII, up to @columns: most names as a whole. */
+/* Length of the printable ASCII at the start of @text, up to @columns: most names. */
 static size_t find_run(const char *text, size_t columns)
 {
 	size_t n = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the reader sits at: a report is in colour and fits the width on a terminal, and is whole and
- * plain everywhere else. */
+/* Output is coloured and fitted to the width on a terminal, plain and whole elsewhere. */
 #ifndef ALLOCPROF_TERMINAL_H
 #define ALLOCPROF_TERMINAL_H
 
@@ -19,22 +18,22 @@ enum colour {
 struct terminal {
 	FILE *to;
 	bool is_terminal;
-	bool colour;  /* not where NO_COLOR is set */
-	bool redraws; /* what was printed can be printed over */
+	bool colour;  /* false if NO_COLOR is set */
+	bool redraws; /* lines can be overwritten */
 	bool utf8;
-	size_t columns; /* 0: without limit */
+	size_t columns; /* 0: no limit */
 };
 
 struct terminal terminal__of(FILE *to);
-/* From here on everything is in @colour, until COLOUR_NONE. */
+/* Further output is in @colour, until COLOUR_NONE. */
 void terminal__set_colour(const struct terminal *terminal, enum colour colour);
 /*
- * Prints @text, of which control characters and what is no UTF-8 become '?', in no more than @columns
- * (0: as many as it takes); its end becomes "..." where that is too few. Returns the columns used.
+ * Prints @text in at most @columns (0: no limit), truncated with "..."; control characters and
+ * invalid UTF-8 become '?'. Returns the columns used.
  */
 size_t terminal__print(const struct terminal *terminal, const char *text, size_t columns);
 
-/* The columns that all of @text takes. */
+/* The columns that the whole @text needs. */
 size_t terminal__columns_of(const char *text);
 
 #endif

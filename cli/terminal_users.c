@@ -14,14 +14,16 @@
 
 #define MAX_ANCESTORS 64
 
-/* Descriptors that are looked at in one process; what has more of them is taken to have the terminal. */
+/* Descriptors that are checked per process; a process with more is assumed to have the terminal. */
 #define MAX_DESCRIPTORS 1024
 
-/* /dev/tty, which is whatever the controlling terminal is. */
+/* /dev/tty stands for the controlling terminal, whichever that is. */
 #define IS_CONTROLLING(device) ((device) == makedev(5, 0))
 
-/* The parent of @pid, 0 where it has none, and its controlling terminal, 0 likewise. -EBUSY where its
- * first thread has ended and others may run on: then its descriptors are not told. */
+/*
+ * The parent of @pid and its controlling terminal, each 0 if there is none. -EBUSY if its first
+ * thread has ended and others may still run: then /proc does not list its descriptors.
+ */
 static int read_stat(pid_t pid, pid_t *parent, dev_t *terminal)
 {
 	_cleanup_(close_file) FILE *file = NULL;
@@ -34,14 +36,14 @@ static int read_stat(pid_t pid, pid_t *parent, dev_t *terminal)
 	file = fopen(path, "re");
 	if (!file || !fgets(line, sizeof(line), file))
 		return file ? -ESRCH : -errno;
-	/* The name is in parentheses and may hold any character. */
+	/* The name is in parentheses and may contain any character. */
 	rest = strrchr(line, ')');
 	if (!rest || sscanf(rest + 1, " %c %d %*d %*d %d", &state, &ppid, &number) != 3)
 		return -EINVAL;
 	if (state == 'Z')
 		return -EBUSY;
 	*parent = ppid;
-	/* As the kernel's new_encode_dev() has it. */
+	/* The kernel's new_encode_dev() format. */
 	device = number;
 	*terminal =
 		device ? makedev(device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xfff00))
@@ -80,8 +82,7 @@ int terminal_users__of(int fd, struct terminal_users *terminal)
 	return 0;
 }
 
-/* Whether descriptor @name of the process whose descriptors @directory has is our terminal; -ENOENT where
- * it is not open. */
+/* Whether descriptor @name in @directory (/proc/PID/fd) is our terminal; -ENOENT if closed. */
 static int is_terminal(const struct terminal_users *terminal, int directory, const char *name,
 		       bool controls)
 {

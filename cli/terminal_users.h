@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which processes may write to the terminal that we write to. */
+/* Finds out which processes may write to our terminal. */
 #ifndef ALLOCPROF_TERMINAL_USERS_H
 #define ALLOCPROF_TERMINAL_USERS_H
 
@@ -7,20 +7,22 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The devices that a user sees as one terminal: the one behind a descriptor, and those of our ancestors. A command of
- * sudo or script has a terminal of its own, which they copy to theirs. */
+/*
+ * The terminal devices that the user sees as one: the one of a descriptor, and those of our
+ * ancestors, because sudo and script give a command a pty of its own and copy its output to theirs.
+ */
 struct terminal_users {
 	dev_t devices[8];
 	size_t n;
 };
 
-/* -ENOTTY where @fd is no terminal. */
+/* -ENOTTY if @fd is no terminal. */
 int terminal_users__of(int fd, struct terminal_users *terminal);
 
 /*
- * Whether process @pid has the terminal open to write to: as standard output or error, or, where it is
- * its controlling terminal, by any descriptor but standard input. What cannot be found out is taken for
- * yes, and a process that has ended for no.
+ * Whether process @pid has the terminal open for writing: as standard output or error or, if it is
+ * its controlling terminal, by any descriptor but standard input. True if that cannot be
+ * determined; false if the process has ended.
  */
 bool terminal_users__has(const struct terminal_users *terminal, pid_t pid);
 

@@ -95,8 +95,10 @@ static int make_view(const struct view_choice *choice, struct profile *profile,
 	if (err)
 		return err;
 	options.wrappers = wrappers;
-	/* The recording has names from the machine that it was made on; here may be more demanglers.
-	 * Wrappers are known by their demangled names, whichever are printed. */
+	/*
+	 * Demangle again: this machine may have more demanglers than the one of the recording.
+	 * Wrappers are matched by demangled names, whichever form is printed.
+	 */
 	err = demangling__apply(choice->demangle_command, profile, error);
 	return err ? err : stack_view__new(profile, &options, view);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options that say how stacks are printed, in every command that prints them. */
+/* View options of the commands that print stacks. */
 #ifndef ALLOCPROF_VIEW_OPTIONS_H
 #define ALLOCPROF_VIEW_OPTIONS_H
 
@@ -22,8 +22,10 @@ enum {
 	OPT_WRAPPERS,
 };
 
-/* For a command's table; they are a group of their own in its help. Those that say how a frame is
- * printed, and all. */
+/*
+ * For a command's argp table; they form a group of their own in its help. VIEW_FRAME_OPTIONS are
+ * those that say how a frame is printed, VIEW_OPTIONS are all.
+ */
 /* clang-format off */
 #define VIEW_FRAME_OPTIONS \
 	{ NULL, 0, NULL, 0, "How stacks are printed:", 2 }, \
@@ -39,19 +41,19 @@ enum {
 	  "with a comma (default: " by_default ")", 2 }
 /* clang-format on */
 
-/* Zeroed is the default. Strings are the caller's. */
+/* Zeroed is the default. The strings are the caller's. */
 struct view_choice {
-	struct stack_view_options options; /* but for the wrappers */
-	bool by_process, by_thread;	   /* asked for; folded has the process always */
+	struct stack_view_options options; /* all but the wrappers */
+	bool by_process, by_thread;	   /* from --by; folded always has the process */
 	const char *wrappers_path, *demangle_command;
 };
 
-/* Takes an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN where it is none. */
+/* Parses an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
 error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error);
 
 /*
- * Demangles in @profile what is not, and makes the view of its stacks, to be freed. A filter that
- * fails is only told about on stderr. 0 or a negative errno with @error set.
+ * Demangles @profile and makes the view of its stacks, to be freed. A filter that fails only causes
+ * a warning on stderr. 0 or a negative errno with @error set.
  */
 int view_choice__open(const struct view_choice *choice, struct profile *profile,
 		      struct stack_view **view, struct error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The options by which only a part of a run is measured, of all commands that measure. */
+/* Options that limit a measurement to a window of the run. */
 #ifndef ALLOCPROF_WINDOW_OPTIONS_H
 #define ALLOCPROF_WINDOW_OPTIONS_H
 
@@ -37,14 +37,13 @@ enum {
 error_t window_options__parse(struct window_options *options, int key, char *arg,
 			      struct error *error);
 
-/* Whether they go together. Returns EINVAL with the sentence. */
+/* Checks that the options go together. 0, or EINVAL with @error set. */
 error_t window_options__check(const struct window_options *options, struct error *error);
 
-/* Says on stderr why the window did not show all that there was. */
+/* Reports on stderr why events of the window are missing. */
 void window_options__report_gaps(const struct session_window *window);
 
-/* The exit status of a command that measured: a target that ended well is no success where nothing
- * was measured. */
+/* The status of a command that measured: an error also if nothing was measured. */
 int window_options__status(const struct session_results *results);
 
 #endif
