@@ -199,14 +199,12 @@ static void drop_offline_cpus(struct mapping_events *events)
 #define LOOK_AT_CPUS_NS 100000000
 
 /* A CPU that has come online gets a ring; what processes mapped on it until now may have gone unnoticed. */
-static void look_at_cpus(struct mapping_events *events, __u64 now_ns)
+static void look_at_cpus(struct mapping_events *events)
 {
 	char online[sizeof(events->online)];
 	size_t n_before;
 
-	if (now_ns - events->looked_at_ns < LOOK_AT_CPUS_NS)
-		return;
-	events->looked_at_ns = now_ns;
+	events->looked_at_ns = clock__now_ns();
 	if (read_online(online, sizeof(online)) || !strcmp(online, events->online))
 		return;
 	memcpy(events->online, online, sizeof(online));
@@ -272,6 +270,11 @@ struct mapped_file mapping_event__file(const struct mapping_event *event)
 		},
 		.path = event->path,
 	};
+}
+
+void mapping_events__finish(struct mapping_events *events)
+{
+	look_at_cpus(events);
 }
 
 __u64 mapping_events__lost(const struct mapping_events *events)
@@ -382,7 +385,8 @@ void mapping_events__read(struct mapping_events *events,
 		;
 	for (size_t i = 0; i < events->n_rings; i++)
 		read_ring(events, &events->rings[i]);
-	look_at_cpus(events, clock__now_ns());
+	if (clock__now_ns() - events->looked_at_ns >= LOOK_AT_CPUS_NS)
+		look_at_cpus(events);
 	if (events->n_events > 1)
 		qsort(events->events, events->n_events, sizeof(*events->events), compare_time);
 	for (size_t i = 0; i < events->n_events; i++) {

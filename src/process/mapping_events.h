@@ -41,6 +41,9 @@ void mapping_events__read(struct mapping_events *events,
 			  void (*handle)(const struct mapping_event *event, void *context),
 			  void *context);
 
+/* Before mapping_events__lost() is asked for the last time: looks for CPUs that came online since the last read. */
+void mapping_events__finish(struct mapping_events *events);
+
 /* Events that the kernel had no room for. */
 __u64 mapping_events__lost(const struct mapping_events *events);
 

@@ -303,6 +303,7 @@ int session__finish(struct session *session, struct error *error)
 	err = end_window(session);
 	session__look_for_unprobed(session);
 	session->processes_left = session__count_followed(session);
+	mapping_events__finish(session->mapping_events);
 	probes__detach(session->probes);
 	mappings__detach(session->skeleton);
 	gate__detach(session->gate);
