@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
@@ -87,7 +88,7 @@ static int choose_format(struct graph_options *options, struct error *error)
 	suffix = strrchr(name, '.');
 	if (!suffix)
 		return 0;
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		if (!strcasecmp(suffix, suffixes[i])) {
 			options->format = i;
 			return 0;

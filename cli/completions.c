@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "command.h"
 #include "options.h"
 #include "profile.h"
@@ -94,7 +95,7 @@ static struct value value_of(const struct argp_option *option)
 
 	if (option->arg && option->name && set_words(&words, option->name))
 		return words;
-	for (size_t i = 0; option->arg && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (size_t i = 0; option->arg && i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(option->arg, kinds[i].argument))
 			value.kind = kinds[i].kind;
 	return value;
@@ -136,7 +137,7 @@ static void for_each_option(const struct printer *printer)
 {
 	const struct argp_option *const tables[] = { printer->command->options, options_common };
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		const struct argp_option *meaning = tables[i];
 
 		for (const struct argp_option *at = tables[i]; at->name || at->key || at->doc;
@@ -573,7 +574,7 @@ int main(int argc, char **argv)
 		void (*print)(void);
 	} shells[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
 
-	for (size_t i = 0; argc == 2 && i < sizeof(shells) / sizeof(shells[0]); i++) {
+	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(shells); i++) {
 		if (strcmp(argv[1], shells[i].name))
 			continue;
 		shells[i].print();

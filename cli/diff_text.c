@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "completeness.h"
 #include "diff_lines.h"
@@ -379,7 +380,7 @@ int diff_output__text(const struct diff_output *output)
 {
 	enum diff_section order[] = { DIFF_ONLY_AFTER, DIFF_CHANGED, DIFF_PAIRED, DIFF_ONLY_BEFORE,
 				      DIFF_ALIKE };
-	size_t n = sizeof(order) / sizeof(order[0]);
+	size_t n = ARRAY_SIZE(order);
 	int err = 0;
 
 	print_header(output);

@@ -43,7 +43,7 @@ static error_t add_rule(struct filter_choice *choice, const struct filter_rule *
 
 static error_t parse_rule(struct filter_choice *choice, int key, char *arg, struct error *error)
 {
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		struct filter_rule rule = { .kind = rules[i].kind, .negated = rules[i].negated };
 		char *words = arg;
 		error_t err = 0;
@@ -137,7 +137,7 @@ void filter_choice__tell_unmet(const struct filter_choice *choice)
 	for (size_t i = 0; i < choice->options.n_rules; i++) {
 		const struct filter_rule *rule = &choice->options.rules[i];
 
-		for (size_t j = 0; j < sizeof(rules) / sizeof(rules[0]) && !rule->found; j++) {
+		for (size_t j = 0; j < ARRAY_SIZE(rules) && !rule->found; j++) {
 			if (rules[j].kind != rule->kind || rules[j].negated != rule->negated)
 				continue;
 			message__print(

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "command.h"
 #include "controlled.h"
@@ -28,7 +29,7 @@ static int take_signals(struct target_inheritance *inheritance)
 	sigset_t set;
 
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, &inheritance->signal_mask);
 	sigdelset(&set, SIGPIPE);

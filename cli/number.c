@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "error.h"
 
 struct number_text number__count(__u64 value)
@@ -33,7 +34,7 @@ struct number_text number__bytes(__u64 bytes, bool exact)
 	if (exact)
 		return number__count(bytes);
 	/* 1023.5 would be rounded to 1024. */
-	for (; value >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+	for (; value >= 1023.5 && unit + 1 < ARRAY_SIZE(units); unit++)
 		value /= 1024;
 	if (!unit)
 		snprintf(result.text, sizeof(result.text), "%.28s B", number__count(bytes).text);
@@ -88,7 +89,7 @@ struct number_text number__time(__u64 ns)
 	size_t unit = 0;
 	double value;
 
-	while (unit + 1 < sizeof(units) / sizeof(units[0]) && ns >= units[unit + 1].ns * 0.9995)
+	while (unit + 1 < ARRAY_SIZE(units) && ns >= units[unit + 1].ns * 0.9995)
 		unit++;
 	value = ns / units[unit].ns;
 	snprintf(result.text, sizeof(result.text), "%.*f %s",

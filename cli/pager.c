@@ -11,11 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "message.h"
 
 static const int quiet_signals[] = { SIGINT, SIGQUIT, SIGPIPE };
 
-#define N_QUIET_SIGNALS (sizeof(quiet_signals) / sizeof(quiet_signals[0]))
+#define N_QUIET_SIGNALS (ARRAY_SIZE(quiet_signals))
 
 /* A process has one standard output. */
 static struct {

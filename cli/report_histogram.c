@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
+#include "array.h"
 #include "number.h"
 #include "profile.h"
 #include "report_output.h"
@@ -75,8 +76,8 @@ static void print_histogram(const struct terminal *terminal, const char *title,
 		{ "blocks", .gap = 2 },
 		{ "share", .gap = 2 },
 	};
-	const size_t n = sizeof(columns) / sizeof(columns[0]);
-	struct table_cell cells[sizeof(columns) / sizeof(columns[0])];
+	const size_t n = ARRAY_SIZE(columns);
+	struct table_cell cells[ARRAY_SIZE(columns)];
 	__u64 sum = 0, most = 0;
 	int first = -1, last = -1;
 

@@ -234,10 +234,10 @@ static int print_tree(const struct report_output *output, const struct report_tr
 		{ "bytes", .gap = 2 },
 		{ filter__has_live(output->profile) ? "blocks" : "calls", .gap = 2 },
 	};
-	const size_t n = sizeof(columns) / sizeof(columns[0]);
+	const size_t n = ARRAY_SIZE(columns);
 	const struct terminal *terminal = &output->terminal;
 	_cleanup_(free_ptr) bool *last = NULL;
-	struct table_cell cells[sizeof(columns) / sizeof(columns[0])];
+	struct table_cell cells[ARRAY_SIZE(columns)];
 	size_t room = 0, used = 2;
 	int err = 0;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "json.h"
 #include "measure_options.h"
@@ -154,7 +155,7 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 		{ "internal", .gap = 1, .width = 10 },
 	};
 	/* Internal calls are not counted by region. */
-	const size_t n = sizeof(columns) / sizeof(columns[0]) - (region ? 1 : 0);
+	const size_t n = ARRAY_SIZE(columns) - (region ? 1 : 0);
 	const struct terminal plain = { .to = to };
 
 	table__print_titles(columns, n, &plain);

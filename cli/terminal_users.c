@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 
 #define MAX_ANCESTORS 64
@@ -61,7 +62,7 @@ static bool is_ours(const struct terminal_users *terminal, dev_t device)
 
 static void add(struct terminal_users *terminal, dev_t device)
 {
-	size_t room = sizeof(terminal->devices) / sizeof(terminal->devices[0]);
+	size_t room = ARRAY_SIZE(terminal->devices);
 
 	if (device && terminal->n < room && !is_ours(terminal, device))
 		terminal->devices[terminal->n++] = device;

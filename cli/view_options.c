@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "demangling.h"
 #include "error.h"
@@ -19,7 +20,7 @@ static error_t parse_demangle(struct view_choice *choice, const char *name, stru
 		[STACK_NAMES_LINKED] = "none",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(names[i], name)) {
 			choice->options.names = i;
 			return 0;

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "array.h"
+
 /* A number may follow each: ".isra.0". LLVM's is hexadecimal. */
 static const char *const marks[] = { ".cold", ".isra",	   ".constprop",  ".part",
 				     ".llvm", ".lto_priv", ".localalias", ".clone" };
@@ -12,7 +14,7 @@ size_t clone_suffix__start(const char *symbol, size_t len)
 {
 	size_t end = len;
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]);) {
+	for (size_t i = 0; i < ARRAY_SIZE(marks);) {
 		size_t mark_len = strlen(marks[i]), number = end;
 
 		while (number && isxdigit((unsigned char)symbol[number - 1]))

@@ -169,7 +169,7 @@ bool demangle__looks_mangled(const char *symbol)
 
 	if (demangle_isolated__knows(symbol))
 		return true;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		size_t len = strlen(prefixes[i]);
 
 		if (!strncmp(symbol, prefixes[i], len) && symbol[len])

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "coprocess.h"
 #include "demangle_simple.h"
@@ -43,7 +44,7 @@ static const char *const swift_prefixes[] = { "$s",  "$S",  "_$s", "_$S",	    "$
 
 static bool is_swift(const char *symbol)
 {
-	for (size_t i = 0; i < sizeof(swift_prefixes) / sizeof(swift_prefixes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(swift_prefixes); i++) {
 		if (!strncmp(symbol, swift_prefixes[i], strlen(swift_prefixes[i])))
 			return true;
 	}
@@ -66,7 +67,7 @@ static struct swift load_swift(void)
 {
 	struct swift swift = { 0 };
 
-	for (size_t i = 0; i < sizeof(swift_libraries) / sizeof(swift_libraries[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(swift_libraries); i++) {
 		void *library = dlopen(swift_libraries[i], RTLD_NOW | RTLD_LOCAL);
 
 		if (!library)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* libiberty stops at 2048 levels of the mangled name. */
 #define MAX_DEPTH 256
 #define MAX_ARGS  16
@@ -164,7 +166,7 @@ static void skip_qualifiers(struct simplifier *s)
 						  " &",	    " noexcept", " transaction_safe" };
 	size_t i = 0;
 
-	while (i < sizeof(qualifiers) / sizeof(qualifiers[0])) {
+	while (i < ARRAY_SIZE(qualifiers)) {
 		size_t len = strlen(qualifiers[i]);
 
 		if (looking_at(s, qualifiers[i]) && !is_name_char(peek(s, len))) {
@@ -268,7 +270,7 @@ static bool parse_operator(struct simplifier *s)
 		"!",	  "=",	       "<",    ">",	  ",",	       "?",
 	};
 
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
 		size_t len = strlen(symbols[i]);
 
 		if (!looking_at(s, symbols[i]) ||
@@ -406,7 +408,7 @@ static size_t prefix_length(const char *name)
 		"non-transaction clone for ",
 	};
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		size_t len = strlen(prefixes[i]);
 
 		if (!strncmp(name, prefixes[i], len))
@@ -465,7 +467,7 @@ static const char *skip_d_qualifiers(const char *at)
 	static const char *const qualifiers[] = { " const", " immutable", " shared", " inout" };
 	size_t i = 0;
 
-	while (i < sizeof(qualifiers) / sizeof(qualifiers[0])) {
+	while (i < ARRAY_SIZE(qualifiers)) {
 		size_t len = strlen(qualifiers[i]);
 
 		if (!strncmp(at, qualifiers[i], len) &&

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What the simple form of a C++ name leaves out or abbreviates, as tables. */
-#include "demangle_simple.h"
-
 #include <string.h>
+
+#include "array.h"
+#include "demangle_simple.h"
 
 #define MAX_DEFAULTS 11
 
@@ -226,7 +227,7 @@ size_t template_defaults__kept(struct slice name, const struct slice *args, size
 {
 	const struct defaults *defaults = NULL;
 
-	for (size_t i = 0; i < sizeof(all_defaults) / sizeof(all_defaults[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(all_defaults); i++) {
 		if (equals(name, all_defaults[i].name))
 			defaults = &all_defaults[i];
 	}
@@ -244,7 +245,7 @@ size_t template_defaults__kept(struct slice name, const struct slice *args, size
 
 const char *template_defaults__alias(struct slice name, struct slice arg)
 {
-	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++) {
 		if (equals(name, aliases[i].name) && equals(arg, aliases[i].arg))
 			return aliases[i].alias;
 	}
@@ -253,7 +254,7 @@ const char *template_defaults__alias(struct slice name, struct slice arg)
 
 bool template_defaults__is_inline_namespace(struct slice name)
 {
-	for (size_t i = 0; i < sizeof(inline_namespaces) / sizeof(inline_namespaces[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(inline_namespaces); i++) {
 		const char *known = inline_namespaces[i];
 		size_t stem = strcspn(known, "#");
 

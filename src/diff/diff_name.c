@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "diff_internal.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "clone_suffix.h"
-#include "diff_internal.h"
 #include "hash_table.h"
 
 static const char *const prefixes[] = { "specialized ", "merged ", "outlined " };
@@ -60,7 +62,7 @@ static void canonical_text(const char *name, char *text)
 		strcpy(text, name);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		size_t size = strlen(prefixes[i]);
 
 		if (!strncmp(name, prefixes[i], size) && name[size])

@@ -303,7 +303,7 @@ static int find_pairs(struct pairing *pairing)
 		{ DIFF_KEYS_ENDS, weigh_group },
 	};
 
-	for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rounds); i++) {
 		int err = diff_keys__fill(&pairing->keys, rounds[i].kind,
 					  (const bool *const *)pairing->is_taken);
 

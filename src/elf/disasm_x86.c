@@ -4,12 +4,11 @@
  * read from its bytes; what it writes from libopcodes' AT&T text, and there only what is listed is
  * trusted.
  */
-#include "disasm.h"
-
 #include <stdint.h>
 #include <string.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#include "array.h"
+#include "disasm.h"
 
 struct opcode {
 	const unsigned char *at; /* first opcode byte */

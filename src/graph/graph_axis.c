@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
+
 struct unit {
 	double size;
 	const char *name;
@@ -47,7 +49,7 @@ static double round_up(double least)
 	double power = pow(10, floor(log10(least)));
 	static const double steps[] = { 1, 2, 5 };
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		if (steps[i] * power >= least * (1 - 1e-9))
 			return steps[i] * power;
 	}
@@ -78,8 +80,7 @@ static struct graph_axis make_axis(const struct unit *unit, double max, double l
 struct graph_axis graph_axis__bytes(__u64 max, unsigned int n_ticks)
 {
 	double top = max;
-	const struct unit *unit =
-		choose_unit(byte_units, sizeof(byte_units) / sizeof(byte_units[0]), top);
+	const struct unit *unit = choose_unit(byte_units, ARRAY_SIZE(byte_units), top);
 
 	if (!max)
 		return (struct graph_axis){ 1024, 1024, 1024, "KiB" };
@@ -88,8 +89,7 @@ struct graph_axis graph_axis__bytes(__u64 max, unsigned int n_ticks)
 
 struct graph_axis graph_axis__count(double max, unsigned int n_ticks)
 {
-	const struct unit *unit =
-		choose_unit(count_units, sizeof(count_units) / sizeof(count_units[0]), max);
+	const struct unit *unit = choose_unit(count_units, ARRAY_SIZE(count_units), max);
 
 	if (!(max > 0))
 		return (struct graph_axis){ 1, 1, 1, "" };
@@ -99,8 +99,7 @@ struct graph_axis graph_axis__count(double max, unsigned int n_ticks)
 struct graph_axis graph_axis__time(__u64 end_ns, unsigned int n_ticks)
 {
 	double end = end_ns ? end_ns : 1;
-	const struct unit *unit =
-		choose_unit(time_units, sizeof(time_units) / sizeof(time_units[0]), end);
+	const struct unit *unit = choose_unit(time_units, ARRAY_SIZE(time_units), end);
 	struct graph_axis axis = make_axis(unit, end, end / n_ticks);
 
 	if (!strcmp(unit->name, "min") || !strcmp(unit->name, "h"))
@@ -126,8 +125,7 @@ void graph_axis__label(const struct graph_axis *axis, size_t tick, char *text, s
 
 void graph_axis__print_bytes(__u64 bytes, char *text, size_t size)
 {
-	const struct unit *unit =
-		choose_unit(byte_units, sizeof(byte_units) / sizeof(byte_units[0]), bytes);
+	const struct unit *unit = choose_unit(byte_units, ARRAY_SIZE(byte_units), bytes);
 	double value = bytes / unit->size;
 
 	if (unit->size == 1)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "utf8.h"
 
@@ -18,7 +19,7 @@ static const unsigned int bands[] = {
 	0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xd55e00, 0xf0e442, 0x882255,
 };
 
-#define N_BANDS (sizeof(bands) / sizeof(bands[0]))
+#define N_BANDS (ARRAY_SIZE(bands))
 
 void ink__set(cairo_t *cr, unsigned int colour)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "error.h"
 #include "sources.h"
 
@@ -24,7 +25,7 @@ static int find_known(const struct elf_symbol *symbol, void *arg)
 	struct reader *reader = arg;
 	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(symbol->name, names[i]))
 			return 1;
 	if (!strcmp(symbol->name, "__libc_start_main"))

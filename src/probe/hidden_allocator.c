@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "elf_file.h"
 
@@ -27,7 +28,7 @@ static const struct {
 
 static const char *find_sign(const char *bytes, size_t n)
 {
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
 		if (memmem(bytes, n, signs[i].text, strlen(signs[i].text)))
 			return signs[i].name;
 	return NULL;

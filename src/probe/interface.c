@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "array.h"
+
 static const char *const prefixes[INTERFACE_FAMILIES] = {
 	[INTERFACE_C] = "",
 	[INTERFACE_CPLUSPLUS] = "_Z",
@@ -283,7 +285,7 @@ static const struct interface_function functions[] = {
 
 const struct interface_function *interface__find(const char *name, enum interface_family *family)
 {
-	const size_t n = sizeof(functions) / sizeof(functions[0]);
+	const size_t n = ARRAY_SIZE(functions);
 	enum interface_family found = INTERFACE_C;
 	const char *rest = name;
 

@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 #include "uprobe_multi.h"
@@ -40,7 +41,7 @@ static void find_missing_capabilities(char *missing, size_t size)
 	missing[0] = '\0';
 	if (syscall(SYS_capget, &header, data))
 		return;
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
 		if (has_capability(data, needed[i].capability))
 			continue;
 		if (needed[i].sys_admin_will_do && has_capability(data, CAP_SYS_ADMIN))

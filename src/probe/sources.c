@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 #include "pattern.h"
@@ -178,7 +179,7 @@ static int read_definition(const char *name, char **out, struct error *error)
 
 	if (strchr(name, '/'))
 		return read_text(name, out, error);
-	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(shipped); i++) {
 		size_t len = strlen(known);
 
 		if (!strcmp(shipped[i].name, name)) {

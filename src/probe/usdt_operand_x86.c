@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "usdt_operand.h"
 
 /* Longer ones no assembler writes. */
@@ -43,7 +44,7 @@ static bool take_register(const char **text, __u16 *offset, __u8 *is_second)
 		return false;
 	(*text)++;
 	len = strspn(*text, "abcdefghijklmnopqrstuvwxyz0123456789");
-	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(registers); i++) {
 		const struct register_names *reg = &registers[i];
 
 		for (int j = 0; j < 5; j++) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "error.h"
 
 static bool has_name_of_one(const char *path)
@@ -19,7 +20,7 @@ static bool has_name_of_one(const char *path)
 	};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))
 			return true;
 	return strstr(path, "/libexec/valgrind/") || strstr(path, "/lib/valgrind/");

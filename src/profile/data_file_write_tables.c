@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "data_file.h"
 #include "data_file_db.h"

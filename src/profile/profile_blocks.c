@@ -24,7 +24,7 @@ static const size_t numbers[] = {
 	offsetof(struct profile_blocks, oldest_ns),
 };
 
-#define N_NUMBERS  (sizeof(numbers) / sizeof(numbers[0]))
+#define N_NUMBERS  (ARRAY_SIZE(numbers))
 #define MAX_PACKED (2 + LEB128_MAX * N_NUMBERS + 2 * (1 + PROFILE_BUCKETS * (1 + LEB128_MAX)))
 
 static __u64 *number(struct profile_blocks *blocks, size_t i)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "profile_runs.h"
 
@@ -268,7 +269,7 @@ static int make_room(struct profile_copy *copy)
 		{ &copy->threads, from->n_threads }, { &copy->counts, from->n_counts },
 	};
 
-	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++) {
 		*arrays[i].ids = calloc(arrays[i].n + 1, sizeof(**arrays[i].ids));
 		if (!*arrays[i].ids)
 			return -ENOMEM;

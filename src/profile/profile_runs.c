@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "profile_copy.h"
 
@@ -177,7 +178,7 @@ static enum rule rule_of(const char *key)
 		{ "window_opened", RULE_LEAST },
 	};
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (!strcmp(rules[i].key, key))
 			return rules[i].rule;
 	return RULE_FIRST;

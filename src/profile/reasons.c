@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "array.h"
+
 #define FEWER_THREADS "fewer threads at a time lose fewer"
 
 /* clang-format off */
@@ -106,7 +108,7 @@ const struct reason *reason__by_ledger(const char *entry)
 		{ "untracked_", untracked, AP_UNTRACKED_REASONS },
 	};
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		size_t len = strlen(kinds[i].prefix);
 
 		if (strncmp(entry, kinds[i].prefix, len))

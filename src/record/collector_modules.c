@@ -46,7 +46,7 @@ static bool module_goes_by(const struct module *module, const struct file_identi
 static void add_identity(struct module *module, const struct file_identity *identity)
 {
 	if (!module_goes_by(module, identity) &&
-	    module->n_identities < sizeof(module->identities) / sizeof(module->identities[0]))
+	    module->n_identities < ARRAY_SIZE(module->identities))
 		module->identities[module->n_identities++] = *identity;
 }
 

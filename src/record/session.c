@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "allocprof.skel.h"
+#include "array.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "cpython.h"
@@ -43,7 +44,7 @@ static int attach_tracepoints(struct session *session, struct error *error)
 		{ skeleton->progs.on_exit, &skeleton->links.on_exit },
 	};
 
-	for (size_t i = 0; i < sizeof(tracepoints) / sizeof(tracepoints[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(tracepoints); i++) {
 		*tracepoints[i].link = bpf_program__attach(tracepoints[i].program);
 		if (!*tracepoints[i].link)
 			return error__set(error, -errno, "cannot follow processes (%s): %s",

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "allocator.h"
+#include "array.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "kernel.h"
@@ -200,7 +201,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 	char name[64];
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(entries) && !err; i++) {
 		/* With sampling a block may only have been passed by. */
 		if (sampled && (!strcmp(entries[i].name, "frees_unknown") ||
 				!strcmp(entries[i].name, "frees_inherited")))
@@ -229,7 +230,7 @@ static int set_window(struct profile *profile, const struct window_options *aske
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(entries) && !err; i++)
 		if (entries[i].value)
 			err = profile__set_meta(profile, entries[i].key, entries[i].value);
 	if (!err && asked->delay_ns)
@@ -250,7 +251,7 @@ static int set_marks(struct profile *profile, const struct session_marks *marks)
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]) && !err; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(entries) && !err; i++)
 		if (entries[i].value)
 			err = set_number(profile, entries[i].key, entries[i].value);
 	return err;

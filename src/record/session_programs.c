@@ -8,6 +8,7 @@
 #include <sys/sysinfo.h>
 
 #include "allocprof.skel.h"
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 #include "mappings.h"
@@ -254,7 +255,7 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 		skeleton->progs.region_event,
 	};
 
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
 		bpf_program__set_expected_attach_type(programs[i], ATTACH_TYPE_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(skeleton->progs.live_session,
 					      ATTACH_TYPE_UPROBE_SESSION);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "allocprof.skel.h"
+#include "array.h"
 #include "error.h"
 #include "record_abi.h"
 
@@ -43,7 +44,7 @@ int session__attach_unprobed(struct session *session, struct error *error)
 		{ skeleton->progs.on_exec_memory, &skeleton->links.on_exec_memory },
 	};
 
-	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
 		if (!bpf_program__autoload(hooks[i].program))
 			continue;
 		*hooks[i].link = bpf_program__attach(hooks[i].program);

@@ -65,7 +65,7 @@ static bool step_to_origin(Dwarf_Die *die)
 	static const unsigned int links[] = { DW_AT_abstract_origin, DW_AT_specification };
 	Dwarf_Attribute attribute;
 
-	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
 		if (dwarf_attr(die, links[i], &attribute))
 			return dwarf_formref_die(&attribute, die);
 	return false;

@@ -10,6 +10,6 @@
 
 #include <cmocka.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#include "array.h"
 
 #endif

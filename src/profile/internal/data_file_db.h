@@ -8,8 +8,6 @@
 
 struct profile;
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-
 static inline void close_db(sqlite3 **db)
 {
 	sqlite3_close_v2(*db);
