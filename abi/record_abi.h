@@ -5,42 +5,44 @@
 
 #include "abi.h"
 
-/* Each record starts with its type. */
+/* The first member of every record. */
 enum ap_record_type {
 	AP_RECORD_PROCESS,
 	AP_RECORD_MODULE,
 	AP_RECORD_STACK,
 	AP_RECORD_COUNT,
-	AP_RECORD_DRAIN, /* counters are running full; only the type */
+	AP_RECORD_DRAIN, /* the counter map is filling up; the record has only its type */
 	AP_RECORD_DUMP,
-	AP_RECORD_GROW,	    /* records or tables are running full; only the type */
-	AP_RECORD_LIFETIME, /* one block whose epochs found no room in the map */
+	AP_RECORD_GROW,	    /* records or tables are filling up; the record has only its type */
+	AP_RECORD_LIFETIME, /* one ended block for which the lifetimes map had no room */
 	AP_RECORD_UNPROBED,
 };
 
 enum ap_process_event {
-	AP_PROCESS_SEEDED, /* attached to while it ran */
+	AP_PROCESS_SEEDED, /* already running when allocprof attached */
 	AP_PROCESS_FORKED,
 	AP_PROCESS_EXECED,
-	AP_PROCESS_EXITED, /* its last thread has left user space for good */
+	AP_PROCESS_EXITED, /* its last thread will not return to user space */
 };
 
 struct ap_process_record {
 	__u32 type;
 	__u32 event;	 /* enum ap_process_event */
 	__u32 id;	 /* process image id, from 1; an exec makes a new one */
-	__u32 parent;	 /* image that forked or exec'ed this one, 0 for the first */
+	__u32 parent;	 /* image that forked or exec'ed this one; 0 for the first */
 	__u32 pid;	 /* in the PID namespace of allocprof */
-	__u32 by_thread; /* EXECED: 1 where a thread other than the leader did it, else 0 */
+	__u32 by_thread; /* EXECED: 1 if a thread other than the leader called exec, else 0 */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
-	/* With live, else 0. */
-	__u64 generation;  /* EXITED, EXECED: of the peak, when the image that ended did so */
-	__u32 space;	   /* of the image; EXITED: that it had */
-	__u32 ended_space; /* EXITED, EXECED: number of the space that nobody uses now, or 0 */
+	/* Only with live, else 0. */
+	__u64 generation; /* EXITED, EXECED: peak generation at the end of the image that ended */
+	__u32 space;	  /* number of the image's address space; EXITED: before it ended */
+	/* EXITED, EXECED: number of the address space that has no users any more, or 0. */
+	__u32 ended_space;
 };
 
-/* First sight of a mapped file. Identity is (device, inode, generation); the vDSO's are 0. */
+/* First sight of a mapped file, which is identified by (device, inode, generation, version); all
+ * are 0 for the vDSO. */
 struct ap_module_record {
 	__u32 type;
 	__u32 id;     /* module id, from 1 */
@@ -48,60 +50,63 @@ struct ap_module_record {
 	__u32 device; /* kernel's dev_t: major << 20 | minor */
 	__u64 inode;
 	__u64 start, end; /* of the mapping in that process */
-	__u64 offset;	  /* in the file, of start */
+	__u64 offset;	  /* file offset of @start */
 	__u32 generation; /* of the inode number */
-	__u32 version;	  /* differs where a file of the same identity was written to in between */
-	__u64 time_ns;	  /* CLOCK_MONOTONIC, of when it was seen */
+	__u32 version;	  /* hash of the contents' modification time and the generation */
+	__u64 time_ns;	  /* CLOCK_MONOTONIC */
 };
 
-/* Followed by @n_frames struct ap_frame, the allocator's caller first. */
+/* Followed by @n_frames struct ap_frame, innermost first, without the allocator's. */
 struct ap_stack_record {
 	__u32 type;
 	__u32 n_frames;
 	__u64 stack;   /* hash */
-	__u32 process; /* image that showed it first, to resolve frames without a module */
+	__u32 process; /* image that sent it first, needed to resolve frames without a module */
 	__u32 end;     /* enum ap_stack_end */
 };
 
-/* Registers of a hit, as DWARF numbers them on x86-64 (System V ABI, figure 3.36): 16 is the return
- * address column, here the hit's own pc. */
+/* Registers of a hit in x86-64's DWARF numbering (System V ABI, figure 3.36). Number 16, the return
+ * address column, is the pc of the hit. */
 #define AP_DUMP_REGISTERS 17
 
-/* One call whose stack the tables could not unwind; followed by @n_bytes from registers[SP] on. */
+/* User-stack snapshot of one call that the tables could not unwind; followed by @n_bytes of stack
+ * from registers[SP]. */
 struct ap_dump_record {
 	__u32 type;
-	__u32 end;		 /* enum ap_stack_end: why */
-	struct ap_count_key key; /* its stack is 0, with live a number that the record has too */
+	__u32 end; /* enum ap_stack_end: why the tables did not suffice */
+	/* stack: 0; with live and AP_FUNCTION_DUMPED, the number of the snapshot. */
+	struct ap_count_key key;
 	__u64 size_bytes;
-	__u64 time_ns; /* CLOCK_MONOTONIC: the mappings of that time are to be asked */
+	__u64 time_ns; /* CLOCK_MONOTONIC; user space uses the mappings of that time */
 	__u64 registers[AP_DUMP_REGISTERS];
 	__u32 n_bytes;
-	__u32 weight; /* calls that it stands for; 1 without sampling */
-	__u32 is_in_caller; /* 1: the registers are those behind the call, 0: in the function that was hit */
-	__u32 pad;	    /* 0 */
+	__u32 weight; /* calls that this one stands for; 1 without sampling */
+	/* 1: registers are the caller's after the call, 0: the probed function's at its entry. */
+	__u32 is_in_caller;
+	__u32 pad; /* 0 */
 };
 
-/* One call whose counter found no room in the map. */
+/* One call for whose counter the map had no room. */
 struct ap_count_record {
 	__u32 type;
-	__u32 weight; /* calls that it stands for; 1 without sampling */
+	__u32 weight; /* calls that this one stands for; 1 without sampling */
 	struct ap_count_key key;
 	__u64 size_bytes;
 };
 
-/* One block that ended. */
+/* One block that ended and for which the lifetimes map had no room. */
 struct ap_lifetime_record {
 	__u32 type;
-	__u32 weight; /* blocks that it stands for; 1 without sampling */
+	__u32 weight; /* blocks that this one stands for; 1 without sampling */
 	struct ap_lifetime_key key;
 	__u64 size_bytes;
 };
 
-/* A program that took memory from the kernel although it hit no probe: nobody knows its allocator. */
+/* A process that took memory from the kernel without a hit: its allocator is unknown. */
 struct ap_unprobed_record {
 	__u32 type;
 	__u32 pid;	  /* in the PID namespace of allocprof */
-	__u64 size_bytes; /* of private, writable memory, without what the program began with */
+	__u64 size_bytes; /* private writable memory that it has mapped since its exec */
 	char comm[AP_COMM_LEN];
 };
 

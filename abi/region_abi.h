@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions that a program marks, as programs and user space share them: docs/regions.md. */
+/* Regions that a program marks, as BPF programs and user space share them: docs/regions.md. */
 #ifndef ALLOCPROF_REGION_ABI_H
 #define ALLOCPROF_REGION_ABI_H
 
 #include <linux/types.h>
 
-/* Regions of a program (docs/regions.md): names, sets of open ones that are counted apart, the empty
- * one being 0, and those that a thread can have open, each time that one recurs counted. */
+/* Maximum number of regions per program, of distinct sets of open regions (set 0 is empty), and of
+ * regions that one thread has open, where nested begins of one region count each. */
 #define AP_MAX_REGIONS	    64
 #define AP_MAX_REGION_SETS  64
 #define AP_MAX_OPEN_REGIONS 16
 
-/* Set of a thread whose regions are more sets than there is room for. */
+/* Set of a thread whose combination of regions found no free set. */
 #define AP_NO_REGION_SET 0xffffffffU
 
-/* What a mark does. The cookie of its probe is this, times AP_MAX_REGIONS, plus the region. */
+/* Action of a mark. The cookie of its probe is mark * AP_MAX_REGIONS + region. */
 enum ap_region_mark {
-	AP_REGION_BEGIN, /* opens the region, to a mark of its end */
-	AP_REGION_ENTER, /* the same; it ends with the frame at the latest */
+	AP_REGION_BEGIN, /* open the region until a mark ends it */
+	AP_REGION_ENTER, /* open the region until a mark or the return of its frame ends it */
 	AP_REGION_END,
-	AP_REGION_LEAVE, /* ends what AP_REGION_ENTER opened last, whatever the region */
+	AP_REGION_LEAVE, /* end the region of the last AP_REGION_ENTER, whichever that is */
 };
 
-/* Why regions are not known. Names for people: region_gap__name(). */
+/* Why the regions of a call are unknown. region_gap__name() has the printable names. */
 enum ap_region_gap {
-	AP_REGION_GAP_DEPTH,   /* begins within AP_MAX_OPEN_REGIONS others */
-	AP_REGION_GAP_THREADS, /* begins by threads that there was no room for */
-	AP_REGION_GAP_SETS,    /* calls in a set of regions that there was no room for */
+	AP_REGION_GAP_DEPTH,   /* begins in a thread that has AP_MAX_OPEN_REGIONS open */
+	AP_REGION_GAP_THREADS, /* begins in threads for which the map had no room */
+	AP_REGION_GAP_SETS,    /* calls in a combination of regions that found no free set */
 	AP_REGION_GAPS,
 };
 
 /* A region that a thread has open. */
 struct ap_open_region {
-	__u64 sp, ip; /* at its beginning */
+	__u64 sp, ip; /* at the begin mark */
 	__u32 region;
-	__u8 scoped;	/* ends with the frame */
-	__u8 alternate; /* begun by a signal's handler, on a stack of its own */
+	__u8 scoped;	/* 1: ends with its frame */
+	__u8 alternate; /* 1: begun on the alternate signal stack */
 	__u16 pad;	/* 0 */
 };
 
 struct ap_region_thread {
 	__u32 n;
-	__u32 set;   /* of those that are open, or AP_NO_REGION_SET */
-	__u64 floor; /* the lowest SP of those that end with a frame, all ones without */
+	__u32 set;   /* of the open regions, or AP_NO_REGION_SET */
+	__u64 floor; /* lowest SP of the scoped open regions; all ones if there are none */
 	struct ap_open_region open[AP_MAX_OPEN_REGIONS];
 };
 
 struct ap_regions {
-	__u32 active; /* set by user space: 1 where a file with regions is probed */
-	__u32 zero;   /* stays so */
-	/* The sets that were met, as bit masks; 0 where none was yet. */
+	__u32 active; /* set by user space; 1: a file with regions is probed */
+	__u32 zero;   /* always 0, but not known to the verifier */
+	/* The sets in use, as bit masks of regions; 0: free. */
 	__u64 masks[AP_MAX_REGION_SETS];
 };
 

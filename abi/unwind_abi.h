@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Unwind tables: what user space compiles out of a file's call frame information and BPF reads.
+ * Unwind tables, which user space compiles from a file's call frame information and BPF reads.
  *
- * A table is four arrays. To find the rule for an address:
+ * A table has four arrays. To find the rule for an address:
  *
  *	the segment with offset = file_offset - segment.file_offset < segment.size; none: no CFI
  *	block = segment.first_block + (offset >> UNWIND_BLOCK_SHIFT)
@@ -21,13 +21,13 @@
 #define UNWIND_BLOCK_SHIFT 8
 #define UNWIND_BLOCK_SIZE  (1 << UNWIND_BLOCK_SHIFT)
 
-/* Halvings that find a row inside its block, which has 0 … UNWIND_BLOCK_SIZE rows. */
+/* Steps of the binary search for a row inside its block, which has 0 … UNWIND_BLOCK_SIZE rows. */
 #define UNWIND_SEARCH_STEPS (UNWIND_BLOCK_SHIFT + 1)
 
-/* Rules of one table at the most; struct unwind_row has 16 bits for the index. */
+/* Maximum number of rules of one table; struct unwind_row has 16 bits for the index. */
 #define UNWIND_MAX_RULES 65535
 
-/* Segments of one table at the most. Linkers make one; BOLT and the like a few. */
+/* Maximum number of segments of one table. Linkers make one; BOLT and others a few. */
 #define UNWIND_MAX_SEGMENTS 16
 
 /* The canonical frame address, which is also the caller's sp. fp is rbp or x29. */
@@ -39,22 +39,21 @@ enum unwind_cfa {
 	UNWIND_CFA_AT_SP,	/* *(sp + cfa_offset) + cfa_add */
 	UNWIND_CFA_AT_FP,	/* *(fp + cfa_offset) + cfa_add */
 	UNWIND_CFA_PLT,		/* sp + cfa_offset + ((pc & 15) >= cfa_add ? 8 : 0) */
-	/* On the stack of the goroutine that called, from the stack that C code runs on: the struct g is at
-	 * g = *(sp + cfa_offset), the end of its stack at *(g + UNWIND_GO_STACK_END); the CFA is that
-	 * - *(sp + fp_offset) + cfa_add, and the caller's fp is still in its register. */
+	/* The caller is on a goroutine's stack, this code on the thread's C stack: the struct g is
+	 * at g = *(sp + cfa_offset), the end of its stack at *(g + UNWIND_GO_STACK_END); the CFA is
+	 * that - *(sp + fp_offset) + cfa_add, and the caller's fp is still in its register. */
 	UNWIND_CFA_GOROUTINE,
-	/* On the stack that the last UNWIND_CFA_GOROUTINE of this walk left: its sp, rounded up to what is cfa_add
-	 * modulo 16, + cfa_offset. */
+	/* The caller is on the stack that this walk's last UNWIND_CFA_GOROUTINE step left: the CFA
+	 * is the sp from before that step, rounded up to cfa_add modulo 16, + cfa_offset. */
 	UNWIND_CFA_LEFT,
-	/* On the stack of the goroutine that the thread runs: a struct g is at *(the thread's data + cfa_offset), the
-	 * thread's struct m at *(g + UNWIND_GO_M), the goroutine's g at *(m + fp_offset), and the CFA is
-	 * *(g + UNWIND_GO_SCHED_SP) + cfa_add. */
+	/* The caller is on the stack of the thread's goroutine: a struct g is at *(thread pointer +
+	 * cfa_offset), the thread's struct m at *(g + UNWIND_GO_M), the goroutine's g at *(m +
+	 * fp_offset), and the CFA is *(g + UNWIND_GO_SCHED_SP) + cfa_add. */
 	UNWIND_CFA_SYSTEMSTACK,
-	UNWIND_CFA_OTHER_STACK, /* on another stack, and no rule says where */
+	UNWIND_CFA_OTHER_STACK, /* the caller is on another stack, whose address is unknown */
 };
 
-/* In Go's struct g, which begins with the two ends of its stack: the higher one, the struct m of the thread that runs
- * it, and its sp while it does not run. */
+/* Offsets in Go's struct g: the end of its stack, its thread's struct m, and its saved sp. */
 #define UNWIND_GO_STACK_END 0x08
 #define UNWIND_GO_M	    0x30
 #define UNWIND_GO_SCHED_SP  0x38
@@ -68,15 +67,15 @@ enum unwind_where {
 	UNWIND_AT_FP,	  /* *(fp + offset), fp before this step changes it */
 };
 
-/* Why there is call frame information that a rule cannot express. */
+/* Why a rule cannot express the call frame information. */
 enum unwind_unsupported {
-	UNWIND_UNSUPPORTED_CFA_MISSING,	   /* the program never defines the CFA */
-	UNWIND_UNSUPPORTED_CFA_EXPRESSION, /* an expression of no known form */
+	UNWIND_UNSUPPORTED_CFA_MISSING,	   /* the CFI program never defines the CFA */
+	UNWIND_UNSUPPORTED_CFA_EXPRESSION, /* a DWARF expression of unknown form */
 	UNWIND_UNSUPPORTED_CFA_REGISTER,   /* not sp or fp; cfa_add is the DWARF register */
 	UNWIND_UNSUPPORTED_SP,		   /* the caller's sp is not the CFA */
-	UNWIND_UNSUPPORTED_FP_EXPRESSION,  /* an expression of no known form */
+	UNWIND_UNSUPPORTED_FP_EXPRESSION,  /* a DWARF expression of unknown form */
 	UNWIND_UNSUPPORTED_FP_REGISTER,	   /* fp is kept in the register cfa_add */
-	UNWIND_UNSUPPORTED_RA_EXPRESSION,  /* an expression of no known form */
+	UNWIND_UNSUPPORTED_RA_EXPRESSION,  /* a DWARF expression of unknown form */
 	UNWIND_UNSUPPORTED_RA_REGISTER,	   /* the return address is in the register cfa_add */
 	UNWIND_UNSUPPORTED_RA_UNKNOWN,	   /* no rule for the return address */
 	UNWIND_UNSUPPORTED_OFFSET,	   /* an offset does not fit its field */
@@ -85,13 +84,13 @@ enum unwind_unsupported {
 	UNWIND_UNSUPPORTED_KINDS,
 };
 
-/* The frame was built by the kernel for a signal: the address found here is where the thread was
- * interrupted, so look up that address itself and not the one before it. */
+/* The kernel built this frame for a signal: its pc is the interrupted instruction, not a return
+ * address, and is looked up as it is. */
 #define UNWIND_SIGNAL_FRAME 1
-/* The rule is not from call frame information but from Go's own table. */
+/* The rule comes from Go's pclntab instead of call frame information. */
 #define UNWIND_OF_GO 2
 
-/* One step. rules[0] is always the one with UNWIND_CFA_NONE. */
+/* One unwind step. rules[0] always has UNWIND_CFA_NONE. */
 struct unwind_rule {
 	__u8 cfa;      /* enum unwind_cfa */
 	__u8 fp_where; /* enum unwind_where */
@@ -109,17 +108,18 @@ struct unwind_row {
 	__u16 rule;  /* index in rules */
 };
 
-/* Code of the file that one linear mapping covers, from its first FDE to the end of its last. */
+/* Code of one linear mapping of the file, from its first FDE to the end of its last. */
 struct unwind_segment {
 	__u64 file_offset;
-	__u64 vaddr;	   /* of file_offset, as the file's program headers say; BPF needs none */
-	__u32 size;	   /* bytes */
-	__u32 first_block; /* index in blocks; the segment has (size - 1 >> SHIFT) + 2 of them */
+	__u64 vaddr; /* of file_offset, from the program headers; BPF does not use it */
+	__u32 size;  /* bytes */
+	/* Index in blocks; the segment has ((size - 1) >> UNWIND_BLOCK_SHIFT) + 2. */
+	__u32 first_block;
 };
 
 /*
- * How tables lie in the programs' maps. Blocks and rows are 32-bit words in chunks; a slice is as
- * much of a segment as fits in one chunk, so that a look-up stays in one map value. Most files have
+ * Layout of the tables in BPF maps. Blocks and rows are 32-bit words in chunks. A slice is the part
+ * of a segment that fits in one chunk, so that a look-up reads only one map value. Most files have
  * one slice.
  */
 #define UNWIND_CHUNK_WORDS	(1 << 18)
@@ -132,32 +132,33 @@ struct unwind_chunk {
 	__u32 words[UNWIND_CHUNK_WORDS];
 };
 
-/* A block's word: its first row, counted from the slice's, and how many rows it has. */
+/* A block's word: the index of its first row in the slice, and its number of rows. */
 #define UNWIND_BLOCK_COUNT_SHIFT 18
 #define UNWIND_BLOCK_ROW_MASK	 ((1 << UNWIND_BLOCK_COUNT_SHIFT) - 1)
 
 struct unwind_slice {
-	__u64 file_offset; /* a multiple of 64 KiB behind its segment's */
+	__u64 file_offset; /* segment.file_offset + a multiple of 64 KiB */
 	__u32 size;	   /* bytes of code */
 	__u32 chunk;
-	__u32 first_block; /* word in the chunk */
-	__u32 first_row;   /* word in the chunk; its row is at the slice's offset 0 */
-	__u32 first_rule;  /* of the table, among all that are loaded */
+	__u32 first_block; /* index of a word in the chunk */
+	__u32 first_row;   /* index of a word in the chunk; this row is at the slice's offset 0 */
+	__u32 first_rule;  /* index of the table's rule 0 in unwind_rules */
 	__u32 pad;	   /* 0 */
 };
 
 enum unwind_table_state {
 	UNWIND_TABLE_AWAITED, /* user space has not compiled it yet */
 	UNWIND_TABLE_READY,
-	UNWIND_TABLE_NONE, /* the file has no call frame information that can be used */
+	UNWIND_TABLE_NONE, /* the file has no usable call frame information */
 };
 
-/* By module id. Slices are sorted by file offset and do not overlap. */
+/* Indexed by module id. Slices are sorted by file offset and do not overlap. */
 struct unwind_table {
-	__u32 state; /* enum unwind_table_state; written last */
+	__u32 state; /* enum unwind_table_state; stored last */
 	__u32 first_slice;
 	__u32 n_slices;
-	/* Code at the file's entry point without call frame information: file offset and bytes. */
+	/* Code at the file's entry point that has no call frame information: file offset and
+	 * bytes. */
 	__u32 entry_size;
 	__u64 entry_offset;
 };
