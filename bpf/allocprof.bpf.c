@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* All programs: one object, since they share their maps and their settings. */
+/* All programs are one object, since they share maps and settings. */
 #include "live_programs.bpf.h"
 #include "mappings.bpf.h"
 #include "record_programs.bpf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What depends on the processor: registers at a function's entry and the calling convention. */
+/* Processor-specific code: registers at a function's entry and the calling convention. */
 #ifndef ALLOCPROF_ARCH_BPF_H
 #define ALLOCPROF_ARCH_BPF_H
 
@@ -59,7 +59,7 @@ static __always_inline __u64 arch__arg6(const struct pt_regs *regs)
 	return regs->r9;
 }
 
-/* The system call that a thread makes which entered the kernel with @regs. */
+/* Number of the system call that the thread entered with @regs. */
 static __always_inline __u64 arch__syscall(const struct pt_regs *regs)
 {
 	return regs->orig_rax;
@@ -70,13 +70,13 @@ static __always_inline __u64 arch__syscall(const struct pt_regs *regs)
 #define ARCH_SYS_BRK	12
 #define ARCH_SYS_MREMAP 25
 
-/* Whether these numbers are those of the system call that is under way: of 32-bit programs they are others. */
+/* Whether the system call under way uses the 64-bit numbers; 32-bit programs have others. */
 static __always_inline bool arch__is_native_syscall(const struct task_struct *task)
 {
 	return !(task->thread_info.status & 2 /* TS_COMPAT */);
 }
 
-/* Arguments of a system call, which the kernel keeps in the registers that user space made it with. */
+/* Arguments of a system call, which the kernel keeps in @regs. */
 static __always_inline __u64 arch__syscall_arg1(const struct pt_regs *regs)
 {
 	return regs->rdi;
@@ -97,42 +97,43 @@ static __always_inline __u64 arch__syscall_arg4(const struct pt_regs *regs)
 	return regs->r10;
 }
 
-/* Where the return address is at a function's entry, whose SP is @sp. */
+/* Stack address of the return address; @sp is SP at the function's entry. */
 static __always_inline __u64 arch__return_slot(__u64 sp)
 {
 	return sp;
 }
 
-/* SP at a function's entry whose caller's was @sp before the call. */
+/* SP at a function's entry, if its caller's SP was @sp before the call. */
 static __always_inline __u64 arch__called_sp(__u64 sp)
 {
 	return sp - 8;
 }
 
-/* SP of the caller right after the function will have returned. */
+/* The caller's SP after the return, if @sp is SP at the function's entry or return instruction. */
 static __always_inline __u64 arch__caller_sp(__u64 sp)
 {
 	return sp + 8;
 }
 
-/* What a function returned. */
+/* The function's return value. */
 static __always_inline __u64 arch__result(const struct pt_regs *regs)
 {
 	return regs->rax;
 }
 
-/* Where the thread's own data is, which code finds by a register. */
+/* The thread pointer. */
 static __always_inline __u64 arch__thread_data(const struct task_struct *task)
 {
 	return task->thread.fsbase;
 }
 
-/* In arch__epilogue()'s result: the saved frame pointer lies below the return address. */
+/* In arch__epilogue()'s result: the saved frame pointer is in the word below the return address. */
 #define ARCH_EPILOGUE_FP 0x100
 
 /*
- * How far up the stack the words are that a function leaves by, where @code, its next 8 bytes, does nothing else:
- * [add $n, %rsp;] [pop %rbp;] ret. Bytes, with ARCH_EPILOGUE_FP, or -1 where it is other code.
+ * If @code, the next 8 bytes of a function, is nothing but an epilogue ([add $n, %rsp;] [pop %rbp;]
+ * ret), returns the offset from SP of the first word that it pops, in bytes, with ARCH_EPILOGUE_FP
+ * for the pop. Else returns -1.
  */
 static __always_inline int arch__epilogue(__u64 code)
 {
@@ -140,7 +141,7 @@ static __always_inline int arch__epilogue(__u64 code)
 
 	if ((code & 0xffffff) == 0xc48348) {
 		bytes = code >> 24 & 0xff;
-		if (bytes & 0x87) /* downwards, or no word */
+		if (bytes & 0x87) /* negative, or no multiple of 8 */
 			return -1;
 		code >>= 32;
 	}
@@ -151,13 +152,14 @@ static __always_inline int arch__epilogue(__u64 code)
 	return (code & 0xff) == 0xc3 ? bytes : -1;
 }
 
-/* How far before the return address the code begins that arch__is_context_end() looks at. */
+/* Number of bytes before the return address from which arch__is_context_end() wants its code. */
 #define ARCH_CONTEXT_END_BYTES 3
 
 /*
- * Whether a context that Boost's make_fcontext() made begins behind @code's first bytes, which also PHP and others have:
- * push %rbp; jmp *%rbx, which begins the context's function, and there, where that returns to, [endbr64;]
- * xor %rdi, %rdi; call _exit. It has no call frame information.
+ * Whether the return address behind @code's first 3 bytes is the outermost of a context that Boost's
+ * make_fcontext() made (PHP and others have copies): push %rbp; jmp *%rbx, which starts the context's
+ * function, and where that returns to, [endbr64;] xor %rdi, %rdi; call _exit. This code has no call
+ * frame information.
  */
 static __always_inline bool arch__is_context_end(__u64 code)
 {
@@ -166,10 +168,11 @@ static __always_inline bool arch__is_context_end(__u64 code)
 	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
 }
 
-/* PLT entries push 8 bytes at this alignment of the pc; the low bits that a rule compares. */
+/* PLT entries push 8 bytes at some pc of each 16-byte slot; UNWIND_CFA_PLT compares these bits of
+ * the pc. */
 #define ARCH_PLT_MASK 15
 
-/* Fills the registers of an ap_dump_record by their DWARF numbers. */
+/* Fills the registers of an ap_dump_record in DWARF order. */
 static __always_inline void arch__dump_registers(const struct pt_regs *regs, __u64 *registers)
 {
 	registers[0] = regs->rax;

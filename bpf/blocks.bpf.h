@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Live blocks and what became of those that ended (docs/live.md). */
+/* Tables of live blocks, and statistics of ended blocks (docs/live.md). */
 #ifndef ALLOCPROF_BLOCKS_BPF_H
 #define ALLOCPROF_BLOCKS_BPF_H
 
@@ -16,7 +16,8 @@ struct live_table {
 	__uint(value_size, sizeof(struct ap_block));
 };
 
-/* Each is larger than the one before; user space puts the next one in before the last is full. */
+/* Each table is larger than the one before; user space adds the next one before the last is
+ * full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, AP_LIVE_TABLES);
@@ -24,7 +25,7 @@ struct {
 	__array(values, struct live_table);
 } live_tables SEC(".maps");
 
-/* By the kernel's id of the thread. */
+/* Keyed by bpf_get_current_pid_tgid(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -33,7 +34,7 @@ struct {
 	__type(value, struct ap_thread);
 } threads SEC(".maps");
 
-/* What a thread's entry begins as: too large for a program's stack. */
+/* Initial value of a thread's entry, which is too large for the BPF stack. */
 struct ap_thread fresh_thread;
 
 #define LIFETIMES_MAP(n)                                                                           \
@@ -45,7 +46,7 @@ struct ap_thread fresh_thread;
 		__type(value, struct ap_lifetime);                                                 \
 	}
 
-/* As the counts: one is counted into while user space reads the other. */
+/* Programs count into one map while user space drains the other, as with the counts. */
 struct LIFETIMES_MAP(131072) lifetimes_a SEC(".maps"), lifetimes_b SEC(".maps");
 
 struct {
@@ -57,14 +58,14 @@ struct {
 	.values = { (void *)&lifetimes_a },
 };
 
-/* The epochs' length as a shift, made longer where there are too many of them. */
+/* log2 of the epochs' length; grows when there are AP_MAX_EPOCHS epochs. */
 static __always_inline __u32 epoch__shift(__u64 elapsed_ns)
 {
 	__u32 shift = LOAD(live.epoch_shift);
 
 	if ((elapsed_ns >> (shift & 63)) < AP_MAX_EPOCHS)
 		return shift & 63;
-	/* Long silence may make it several times as long. */
+	/* After a pause it may have to double several times. */
 	shift = significant_bits(elapsed_ns / AP_MAX_EPOCHS);
 	live.epoch_shift = shift;
 	return shift & 63;
@@ -86,10 +87,10 @@ static __always_inline void lifetime__send(const struct ap_lifetime_key *key,
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* Lifetimes that were inserted since the maps were swapped; user space sets it back. */
+/* Lifetimes inserted since user space swapped the maps; user space resets it. */
 __u64 lifetimes_inserted;
 
-/* Counts @block by the epochs of its birth and its death at @now. */
+/* Counts @block by the epochs of its allocation and of its end at @now. */
 static __noinline void lifetime__count(const struct ap_block *block, __u64 now)
 {
 	__u64 born_ns = block->birth_ns - live.start_ns, died_ns = now - live.start_ns;
@@ -126,7 +127,7 @@ static __noinline void lifetime__count(const struct ap_block *block, __u64 now)
 	__sync_fetch_and_add(&lifetime->size_bytes, size_bytes);
 }
 
-/* A block is born; it is in the table already. */
+/* Counts a new block, which is in the tables already. */
 static __noinline void block__begin(struct process *process, const struct ap_block *block)
 {
 	struct ap_blocks *record = record__get(block->record);
@@ -153,7 +154,7 @@ static __noinline void block__begin(struct process *process, const struct ap_blo
 	mark = LOAD(live.max_bytes);
 	if ((__u64)now > mark)
 		__sync_val_compare_and_swap(&live.max_bytes, mark, now);
-	/* A generation for every 128th more: the shares that are kept are not further from the peak. */
+	/* A new peak generation per growth by 1/128 bounds the error of the peak by stack. */
 	mark = LOAD(live.mark_bytes);
 	if ((__u64)now > mark + (mark >> 7) &&
 	    __sync_val_compare_and_swap(&live.mark_bytes, mark, now) == mark)
@@ -162,11 +163,11 @@ static __noinline void block__begin(struct process *process, const struct ap_blo
 
 enum block_end {
 	BLOCK_FREED,
-	BLOCK_MOVED,  /* by realloc, which has given another one for it */
-	BLOCK_UNSEEN, /* found out when its address was handed out again */
+	BLOCK_MOVED,  /* realloc returned another block for it */
+	BLOCK_UNSEEN, /* its address was allocated again without a free in between */
 };
 
-/* A block that is out of the tables has ended: at @now, by the thread that runs, if that was seen. */
+/* Counts the end of a block that is out of the tables; @now is not used for BLOCK_UNSEEN. */
 static __noinline void block__end(struct process *process, const struct ap_block *block, __u64 now,
 				  enum block_end how)
 {
@@ -209,7 +210,7 @@ static __noinline void block__end(struct process *process, const struct ap_block
 	lifetime__count(block, now);
 }
 
-/* Takes the block at @key out of the tables. False where there is none. */
+/* Removes the block at @key from the tables; false if there is none. */
 static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_block *out)
 {
 	__u32 n = LOAD(live.n_tables), taken = 1;
@@ -231,15 +232,14 @@ static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_bl
 		if (bpf_map_delete_elem(table, key))
 			continue;
 		__sync_fetch_and_add(&live.entries, -1);
-		/* Else clang 19 makes one bit of this and of how the loop ended, out of a register that
-		 * may hold a pointer. */
+		/* Without the barrier clang 19 merges this with the loop's exit condition, in a
+		 * register that may hold a pointer. */
 		barrier_var(taken);
 		return taken;
 	}
 	return false;
 }
 
-/* Whether there is a block at @key. */
 static __noinline bool blocks__has(const struct ap_block_key *key)
 {
 	__u32 n = LOAD(live.n_tables);
@@ -259,7 +259,8 @@ static __noinline bool blocks__has(const struct ap_block_key *key)
 	return false;
 }
 
-/* Puts the block into the newest table that has room. 0, -EEXIST (17), or why not. */
+/* Puts the block into the newest table with room. Returns 0, -EEXIST (17), or the last table's
+ * error. */
 static __noinline int blocks__put(const struct ap_block_key *key, const struct ap_block *block)
 {
 	__u32 n = LOAD(live.n_tables);
@@ -286,15 +287,15 @@ static __noinline int blocks__put(const struct ap_block_key *key, const struct a
 	return err;
 }
 
-/* The allocator has handed out @key: what is still known there has ended unseen. False where the new
- * block cannot be followed. */
+/* The allocator returned the block at @key: a block that is still in the tables there has ended
+ * unseen. False if the new block cannot be followed. */
 static __noinline bool blocks__add(struct process *process, const struct ap_block_key *key,
 				   const struct ap_block *block)
 {
 	struct ap_block stale;
 	int err;
 
-	/* With one table the attempt to put it in tells. */
+	/* With one table, blocks__put() finds it by -EEXIST. */
 	if (LOAD(live.n_tables) > 1 && blocks__take(key, &stale)) {
 		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
 		block__end(process, &stale, 0, BLOCK_UNSEEN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The gate of the measured window (docs/windows.md): what happens while it is shut is followed, so
- * that calls are told from what is internal, and blocks end, but it is not counted.
+ * The measured window (docs/windows.md). Hits outside of it are not counted, but still tracked,
+ * since they decide which later hits are internal, and free blocks.
  */
 #ifndef ALLOCPROF_GATE_BPF_H
 #define ALLOCPROF_GATE_BPF_H
@@ -11,7 +11,7 @@
 
 struct ap_gate gate;
 
-/* By module: the code whose frames make a call one within. */
+/* By module: code of the functions of --within. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -24,7 +24,7 @@ static __always_inline bool gate__is_open(const struct process *process)
 	return *(volatile __u32 *)&gate.open && !*(const volatile __u32 *)&process->closed;
 }
 
-/* Whether @module has code that calls may be within. */
+/* Whether @module has code of a function of --within. */
 static __always_inline bool within__has(__u32 module)
 {
 	return config.within && bpf_map_lookup_elem(&within_ranges, &module);
@@ -45,8 +45,8 @@ static __always_inline bool within__holds(__u32 module, __u64 offset)
 	return false;
 }
 
-/* At the entries of the functions that the window is told by. To set what is set is no harm, so the
- * probe need not be passed exactly once a call. */
+/* At the entries of the window's start and stop functions and of those of --within. The probe may
+ * hit more than once per call, since setting a flag twice is harmless. */
 SEC("uprobe")
 int gate_event(struct pt_regs *ctx)
 {

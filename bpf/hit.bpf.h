@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A hit of a probe: whose it is, what was asked for, and whether the application called or the
- * allocator's own machinery did (docs/semantics.md, "internal").
+ * A hit of a probe: its arguments, and whether the application or the allocator itself made the
+ * call (docs/semantics.md, "internal").
  */
 #ifndef ALLOCPROF_HIT_BPF_H
 #define ALLOCPROF_HIT_BPF_H
@@ -13,8 +13,8 @@
 #include "sites.bpf.h"
 #include "trampoline.bpf.h"
 
-/* A tail call that the arguments of a thread's hit force: its next hit of @function with this SP
- * and return address is that tail call, not a call. */
+/* Note of a tail call that a hit's arguments force: the thread's next hit of @function with this SP
+ * and return address is internal. */
 struct tail_call {
 	__u64 sp;
 	__u64 return_address;
@@ -22,8 +22,9 @@ struct tail_call {
 	__u32 pad;
 };
 
-/* By thread. Preallocated, since an allocation here may fail where the kernel cannot sleep. An entry
- * lives from the noting hit to the next one, so the size bounds threads inside that window. */
+/* By thread. Preallocated, since allocation may fail where the kernel cannot sleep. An entry lives
+ * only until the thread's next hit, so the size bounds the number of threads between two such
+ * hits. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -31,18 +32,19 @@ struct {
 	__type(value, struct tail_call);
 } tail_calls SEC(".maps");
 
-/* A hit of a function that may end in a jump to another probed function of an allocator with an interface of
- * its own. The thread's next hit is that jump if it has the SP, the return address and the arguments. */
+/* Note of a hit whose function may tail-call another probed function of an allocator with an
+ * interface of its own. The thread's next hit is that tail call if SP, return address and arguments
+ * match. */
 struct jump {
 	__u64 sp;
 	__u64 return_address;
 	__u64 pointer;
 	__u64 size_bytes;
-	__u32 site;   /* that was hit: it does not jump to itself */
-	__u32 source; /* as site__source(): what is of another is a request of its own */
+	__u32 site;   /* site of this hit; a function does not tail-call itself */
+	__u32 source; /* site__source(); a hit of another source is a call of its own */
 };
 
-/* By thread; as tail_calls. */
+/* By thread; preallocated like tail_calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -50,37 +52,39 @@ struct {
 	__type(value, struct jump);
 } jumps SEC(".maps");
 
-/* The alignment that every malloc gives on 64-bit targets (2 * sizeof(size_t)): an aligned request
- * of no more is a plain malloc. */
+/* The alignment of every malloc on 64-bit targets (2 * sizeof(size_t)). Aligned functions tail-call
+ * malloc for no more. */
 #define MALLOC_ALIGNMENT 16
 
 struct hit {
 	__u64 sp, fp;
-	__u64 return_address; /* 0 where it could not be read */
-	__u64 pointer;	      /* realloc's or free's old block */
-	__u64 size_bytes;     /* asked for; 0 for a product that overflows */
+	__u64 return_address; /* 0: it could not be read */
+	__u64 pointer;	      /* old block of realloc or free */
+	__u64 size_bytes;     /* requested; 0 for a product that overflows */
 	__u32 site;
-	__u32 weight;	/* calls that it stands for, 1 without sampling */
+	__u32 weight;	/* calls that this one stands for; 1 without sampling */
 	__u8 function;	/* enum ap_function */
-	__u8 overflows; /* a product of sizes that does not fit */
+	__u8 overflows; /* 1: the product of count and size overflows */
 	__u8 internal : 1;
-	__u8 recorded : 1; /* calls of the site are recorded, not only needed to classify others */
-	__u8 aligned : 1; /* more than every malloc does, of the functions that take an alignment */
-	__u8 in_caller : 1; /* no function was entered: the thread stands in the code that asks, and the return
-			     * address is what would be that of a call there */
-	__u8 regions; /* set of regions that it is in, once that was asked for */
+	__u8 recorded : 1; /* calls of the site are recorded, and not only needed to classify others */
+	__u8 aligned : 1; /* the requested alignment exceeds MALLOC_ALIGNMENT */
+	/* The thread is not at a function's entry but at a system call or USDT probe; sp and
+	 * return_address are as if it had called a function there. */
+	__u8 in_caller : 1;
+	__u8 regions; /* set of open regions; regions__count() sets it */
 	__u8 result;  /* enum ap_result */
 	__u8 blocks;  /* as in struct ap_site */
 };
 
-/* @count * @size, or 0 and *@overflows = 1. */
+/* Returns @count * @size; on overflow returns 0 and sets *@overflows. */
 static __always_inline __u64 product(__u64 count, __u64 size, __u8 *overflows)
 {
 	__u64 limit;
 
 	if (((count | size) >> 32) && count) {
 		limit = ~0ULL / count;
-		barrier_var(limit); /* or clang makes it a 128-bit product, which BPF has not */
+		barrier_var(
+			limit); /* or clang makes it a 128-bit product, which BPF does not have */
 		if (size > limit) {
 			*overflows = 1;
 			return 0;
@@ -123,7 +127,7 @@ static __always_inline void hit__read_arguments(struct hit *hit, const struct pt
 	}
 }
 
-/* Not static, so that the verifier does not follow each choice further on. */
+/* Global, so that the verifier does not follow each case into the caller. */
 __noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n)
 {
 	switch (n) {
@@ -147,7 +151,7 @@ static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 		      number);
 }
 
-/* What is where @value points, which cannot be told where that is not in memory: 0. Not static, as above. */
+/* The word at @value, or 0 if it cannot be read. Global like nth_of(). */
 __noinline __u64 word_at(__u64 value)
 {
 	__u64 word = 0;
@@ -165,7 +169,7 @@ static __always_inline void hit__read_described_arguments(struct hit *hit,
 	hit->result = site->result;
 	hit->blocks = site->blocks;
 	hit->pointer = argument(regs, site->pointer_argument);
-	/* One of the two is 0. */
+	/* A site has a size argument or a fixed size, so one of the two is 0. */
 	hit->size_bytes = argument(regs, site->size_argument) + site->size_bytes;
 	if (site->behind & AP_BEHIND_POINTER)
 		hit->pointer = word_at(hit->pointer);
@@ -179,7 +183,7 @@ static __always_inline void hit__read_described_arguments(struct hit *hit,
 	hit->size_bytes = product(count, hit->size_bytes, &hit->overflows);
 }
 
-/* Whether this hit is the tail call that the thread's hit before it announced; consumes the note. */
+/* Whether the thread's previous hit noted this one as its tail call; deletes the note. */
 static __always_inline bool hit__is_announced(const struct hit *hit, __u64 thread)
 {
 	struct tail_call *note = bpf_map_lookup_elem(&tail_calls, &thread);
@@ -191,7 +195,7 @@ static __always_inline bool hit__is_announced(const struct hit *hit, __u64 threa
 	return true;
 }
 
-/* The function that this hit's arguments make it jump to, or -1. */
+/* The function that the hit's arguments force it to tail-call, or -1. */
 static __always_inline int hit__forced_tail_call(const struct hit *hit, const struct ap_site *site)
 {
 	if (site->tail_calls & (1 << AP_REALLOC)) {
@@ -208,7 +212,7 @@ static __always_inline int hit__forced_tail_call(const struct hit *hit, const st
 	return -1;
 }
 
-/* Declared in process.bpf.h: a thread that was killed before the hit that a note announces leaves no note behind. */
+/* Declared in process.bpf.h. Deletes the notes of a thread that was killed before its next hit. */
 static __always_inline void hit__end_thread(__u64 thread)
 {
 	bpf_map_delete_elem(&tail_calls, &thread);
@@ -218,11 +222,11 @@ static __always_inline void hit__end_thread(__u64 thread)
 }
 
 /*
- * Decides hit->internal:
- * (a) a call from the allocator's own code: its return address is in the set that user space made
- *     by disassembly;
- * (b) the jump that the thread's hit before it had to make.
- * A direct call from elsewhere in libc through the PLT (strdup's malloc) is a call like any other.
+ * Sets hit->internal if the hit is
+ * (a) a call from the allocator's own code: its return address is in the set that user space found
+ * by disassembly; or
+ * (b) the tail call that the thread's previous hit noted.
+ * A call through the PLT from elsewhere in libc (strdup's malloc) is not internal.
  */
 static __always_inline void hit__classify(struct hit *hit, const struct ap_site *site,
 					  const struct pt_regs *regs)
@@ -250,25 +254,26 @@ static __always_inline void hit__classify(struct hit *hit, const struct ap_site 
 		};
 
 		if (bpf_map_update_elem(&tail_calls, &thread, &note, BPF_ANY) && !hit->internal) {
-			/* The jump will look like a call of its own: let it stand for this one. */
+			/* Without a note the tail call will be counted as a call, so this hit is
+			 * not. */
 			hit->internal = 1;
 			stat__add(AP_STAT_RELABELLED);
 		}
 	}
 }
 
-/* Tells defined sources from each other and from the allocators that are known, whose is 0. */
+/* Identifies a defined source; 0 for all built-in allocators. */
 static __always_inline __u32 site__source(const struct ap_site *site)
 {
 	return site->nesting ? site->allocator + 1 : 0;
 }
 
-/* Bytes that a size may have lost on the way: the Boehm collector's uncollectable blocks do not need the one behind
- * their end. */
+/* The callee's size may be smaller by this: the Boehm collector's uncollectable blocks do without the
+ * byte behind their end. */
 #define JUMP_BYTES_LOST 1
 
-/* Whether this hit is the jump that the thread's hit before it may have ended in. Sizes may have been rounded up
- * on the way. */
+/* Whether this hit is the tail call that the thread's previous hit may have ended in. The callee
+ * may get a rounded-up size. */
 static __always_inline bool hit__was_jumped_to(const struct hit *hit, const struct ap_site *site,
 					       __u64 thread)
 {
@@ -286,8 +291,7 @@ static __always_inline bool hit__was_jumped_to(const struct hit *hit, const stru
 	return was;
 }
 
-/* The same as hit__classify() in an allocator whose functions may end in jumps to each other, whatever their
- * arguments are. */
+/* hit__classify() for allocators whose functions may tail-call each other with any arguments. */
 static __always_inline void hit__classify_described(struct hit *hit, const struct ap_site *site,
 						    __u64 ip)
 {
@@ -316,7 +320,8 @@ static __always_inline void hit__classify_described(struct hit *hit, const struc
 		};
 
 		if (bpf_map_update_elem(&jumps, &thread, &jump, BPF_ANY) && !hit->internal) {
-			/* The jump will look like a call of its own: let it stand for this one. */
+			/* Without a note the tail call will be counted as a call, so this hit is
+			 * not. */
 			if (site->must_jump)
 				hit->internal = 1;
 			stat__add(AP_STAT_RELABELLED);
@@ -324,7 +329,7 @@ static __always_inline void hit__classify_described(struct hit *hit, const struc
 	}
 }
 
-/* Not inlined, so that its stack is not in use while the walk's is. */
+/* Not inlined, so that its stack frame is not live during the walk. */
 static __noinline int hit__read_described(struct hit *hit, const struct ap_site *site,
 					  const struct pt_regs *regs)
 {
@@ -339,8 +344,8 @@ static __noinline int hit__read_described(struct hit *hit, const struct ap_site 
 	return 0;
 }
 
-/* The return address that is @address now, which a return probe may have put there: one of ours, or of
- * whoever else looks at the process. */
+/* The original return address if @address is a return probe's trampoline, which allocprof or
+ * another tracer has put there. */
 static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 address,
 					      __u64 trampoline)
 {
@@ -348,7 +353,7 @@ static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 addre
 						: address;
 }
 
-/* Reads the return address by itself, for those who read no more of the stack. */
+/* Reads the return address alone, for programs that read no more of the stack. */
 static __always_inline __u64 hit__return_address(const struct hit *hit)
 {
 	__u64 address = 0;
@@ -357,7 +362,7 @@ static __always_inline __u64 hit__return_address(const struct hit *hit)
 	return hit__real_return(hit, address, trampoline__address());
 }
 
-/* Begins @hit with the registers that tell where the thread stands. */
+/* Initialises @hit with the thread's SP and frame pointer. */
 static __always_inline void hit__enter(struct hit *hit, const struct pt_regs *regs)
 {
 	__builtin_memset(hit, 0, sizeof(*hit));
@@ -366,7 +371,7 @@ static __always_inline void hit__enter(struct hit *hit, const struct pt_regs *re
 	hit->weight = 1;
 }
 
-/* Fills the rest, the return address being set. False where the hit is none of ours. */
+/* Fills the rest of @hit; hit->return_address is set. False if the site is unknown. */
 static __always_inline bool hit__read(struct hit *hit, struct pt_regs *regs)
 {
 	__u32 index = bpf_get_attach_cookie(regs);

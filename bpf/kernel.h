@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The few kernel types and fields that the programs read, relocated by CO-RE when they are loaded:
- * no vmlinux.h of the build machine, so one build runs on every kernel with BTF.
+ * The kernel types and fields that the programs read. CO-RE relocates them at load, so the build
+ * needs no vmlinux.h, and one build runs on every kernel with BTF.
  */
 #ifndef ALLOCPROF_KERNEL_H
 #define ALLOCPROF_KERNEL_H
@@ -59,7 +59,7 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
-/* Counts the times that the lock of the mappings was taken to change them. */
+/* Incremented at each write lock of mmap_lock. */
 struct mm_struct___6_4 {
 	int mm_lock_seq;
 };
@@ -124,7 +124,7 @@ struct inode {
 	struct timespec64 i_mtime;
 };
 
-/* Linux 6.7 has it under another name, 6.11 in two parts. */
+/* Linux 6.7 renamed i_mtime, 6.11 split it. */
 struct inode___6_7 {
 	struct timespec64 __i_mtime;
 };
@@ -161,7 +161,7 @@ struct bpf_iter__task {
 #define PAGE_SHIFT 12
 #define PAGE_SIZE  (1UL << PAGE_SHIFT)
 
-/* Inodes that only the kernel itself opens have this flag; linux/fs.h. */
+/* Inodes that only the kernel itself opens; linux/fs.h. */
 #define S_PRIVATE 512
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls from their entry to their return, with live: a block is born when the allocator returns, and
- * has ended when the function that frees it is entered (docs/live.md).
+ * Calls from entry to return, with live: a block begins when the allocator returns, and ends when
+ * the function that frees it is entered (docs/live.md).
  */
 #ifndef ALLOCPROF_LIVE_BPF_H
 #define ALLOCPROF_LIVE_BPF_H
@@ -32,7 +32,7 @@ static __always_inline bool reallocates(__u8 function)
 	return AP_REALLOCATING >> function & 1;
 }
 
-/* The old block of a realloc is live after all. */
+/* Puts a realloc's old block back into the tables. */
 static __noinline void pending__restore(struct ap_pending *pending)
 {
 	struct ap_block_key key = { .address = pending->pointer,
@@ -46,7 +46,7 @@ static __noinline void pending__restore(struct ap_pending *pending)
 		stat__add_many(AP_STAT_DROPPED, sample__times(pending->old.weight));
 }
 
-/* The thread's innermost call will not return. */
+/* Drops the thread's innermost call, which will not return. */
 static __always_inline void thread__abandon(struct ap_thread *thread)
 {
 	struct ap_pending *pending;
@@ -59,9 +59,9 @@ static __always_inline void thread__abandon(struct ap_thread *thread)
 }
 
 /*
- * Drops calls that a longjmp left: those not further up the stack than @sp. A signal stack may lie anywhere: while
- * its handler runs, calls on the thread's own stack are under way; when it does not, calls on the signal stack are
- * left.
+ * Drops calls that a longjmp left: those not above @sp. The alternate signal stack may lie
+ * anywhere: calls on the thread's own stack are under way while a handler runs there; calls on the
+ * signal stack are over when no handler runs.
  */
 static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64 sp)
 {
@@ -81,8 +81,8 @@ static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64
 	}
 }
 
-/* A free of a block that is not in the tables. With sampling that may be one that was passed by. */
-static __always_inline void count_foreign_free(const struct process *process)
+/* A free of a block that is not in the tables; with sampling it may just not have been sampled. */
+static __always_inline void count_untracked_free(const struct process *process)
 {
 	if (config.sample)
 		return;
@@ -97,8 +97,8 @@ static __noinline void count_untracked(__u32 record, const struct hit *hit,
 }
 
 /*
- * Remembers the call until it returns, and takes a realloc's old block out of the tables until then.
- * False where its return need not be seen.
+ * Pushes the call onto the thread's stack of calls until it returns, and takes a realloc's old
+ * block out of the tables. False if its return need not be seen.
  */
 static __noinline bool call__enter(struct process *process, const struct hit *hit, __u64 out,
 				   __u32 record)
@@ -120,7 +120,8 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 		count_untracked(record, hit, AP_UNTRACKED_NESTED);
 		return false;
 	}
-	/* clang knows that it is less, the verifier of 6.1 only where it is masked. */
+	/* clang knows that @at is less than AP_MAX_PENDING; the verifier of Linux 6.1 only sees a
+	 * mask. */
 	barrier_var(at);
 	pending = &thread->pending[at & (AP_MAX_PENDING - 1)];
 	pending->sp = hit->sp;
@@ -136,7 +137,7 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 	pending->regions = hit->regions;
 	pending->result = hit->result;
 	pending->blocks = hit->blocks;
-	/* A call that was lost has no record either. */
+	/* A call that was lost has no record either, but is not outside. */
 	pending->outside = record == AP_NO_RECORD && (config.within || !gate__is_open(process));
 	pending->has_old = 0;
 	if (reallocates(hit->function) && hit->pointer && !hit->overflows &&
@@ -149,8 +150,8 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
 }
 
 /*
- * With sampling, of a call that is passed by or outside of the window: whether it may end a block that is
- * followed, so that its return is to be seen nevertheless.
+ * For a call that was not sampled or is outside of the window: whether it may end a followed block,
+ * so that its return must be seen.
  */
 static __noinline bool call__may_end(struct process *process, const struct hit *hit)
 {
@@ -166,9 +167,10 @@ static __noinline bool call__may_end(struct process *process, const struct hit *
 	thread = bpf_map_lookup_elem(&threads, &id);
 	if (!thread)
 		return false;
-	/* Where all returns are probed, its own must not be taken for that of a call that a longjmp left. */
+	/* If all returns are probed, this call's return must not match a call that a longjmp
+	 * left. */
 	thread__abandon_left(thread, hit->sp);
-	/* Blocks from before it are not temporary. That it will get memory is assumed. */
+	/* The thread's earlier blocks are no longer temporary. The call is assumed to succeed. */
 	if (!moves || hit->size_bytes)
 		thread->sequence++;
 	return false;
@@ -188,7 +190,7 @@ static __always_inline void call__fail(struct ap_pending *pending)
 	pending__restore(pending);
 }
 
-/* The old block of a realloc that has succeeded, by @how. */
+/* Counts the end of the old block of a realloc that succeeded. */
 static __noinline void call__end_old(struct process *process, struct ap_pending *pending,
 				     enum block_end how)
 {
@@ -199,14 +201,14 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 		block__end(process, &pending->old, pending->entry_ns, how);
 		regions__add_end(pending->regions, old, how != BLOCK_MOVED);
 	} else if (!pending->outside) {
-		count_foreign_free(process);
+		count_untracked_free(process);
 	}
 	if (how != BLOCK_MOVED)
 		return;
 	stat__add_many(AP_STAT_REALLOCATIONS, sample__times(pending->weight));
 	regions__add(pending->regions, AP_STAT_REALLOCATIONS, 1);
 	if (config.sample)
-		return; /* what the old one was is not known */
+		return; /* the old block may just not have been sampled */
 	if (size > old) {
 		stat__add_many(AP_STAT_GROWN_BYTES, size - old);
 		regions__add(pending->regions, AP_STAT_GROWN_BYTES, size - old);
@@ -219,7 +221,8 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 static __noinline void call__return(struct process *process, struct ap_thread *thread,
 				    struct ap_pending *pending, __u64 result)
 {
-	/* Not worked out here: Linux 6.1's verifier took what two branches have put together for known. */
+	/* Not computed here: Linux 6.1's verifier lost track of the combined value of two
+	 * branches. */
 	bool moves = pending->moves, added = false;
 	struct ap_block_key key = { .space = pending->space, .blocks = pending->blocks };
 	struct ap_block block = {
@@ -270,7 +273,7 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	regions__add(pending->regions, AP_STAT_ALLOCATED_BYTES, block.size_bytes);
 }
 
-/* A return to where SP is @sp then. */
+/* A function returns; @sp is SP after the return. */
 static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 {
 	__u64 id = bpf_get_current_pid_tgid(), result = arch__result(regs);
@@ -289,7 +292,7 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 		caller_sp = arch__caller_sp(pending->sp);
 		if (caller_sp == sp)
 			break;
-		/* Not one of ours. */
+		/* An outer call is pending: this return is of a call without an entry. */
 		if (caller_sp > sp)
 			return;
 		thread__abandon(thread);
@@ -302,7 +305,7 @@ static __always_inline void call__leave(struct pt_regs *regs, __u64 sp)
 	thread->n_pending--;
 }
 
-/* free() is entered. False where it ends no block that is known. */
+/* A free function is entered. False if no followed block ends. */
 static __always_inline bool call__free(struct process *process, __u64 pointer, __u32 blocks,
 				       __u32 region_set)
 {
@@ -316,12 +319,12 @@ static __always_inline bool call__free(struct process *process, __u64 pointer, _
 	return true;
 }
 
-static __always_inline void count_useless_free(const struct process *process, __u64 pointer)
+static __always_inline void count_noop_free(const struct process *process, __u64 pointer)
 {
 	if (!pointer)
 		stat__add(AP_STAT_FREES_NULL);
 	else
-		count_foreign_free(process);
+		count_untracked_free(process);
 }
 
 /* Declared in process.bpf.h. */
@@ -348,8 +351,8 @@ static __always_inline __u32 live__new_space(void)
 }
 
 /*
- * The image's end by exit or exec. What is live stays where other processes share its space; otherwise it is
- * live no more. Returns the number of the space if nobody is left in it, else 0.
+ * Ends an image by exit or exec. Live blocks stay counted while other processes use its mm. Returns
+ * the number of the address space if it has no users any more, else 0.
  */
 static __noinline __u32 live__end_image(struct process *process)
 {
@@ -361,10 +364,10 @@ static __noinline __u32 live__end_image(struct process *process)
 		if (owner && owner->space == space) {
 			__sync_fetch_and_add(&owner->live_bytes, process->live_bytes);
 			__sync_fetch_and_add(&owner->live_blocks, process->live_blocks);
-			__sync_fetch_and_add(&owner->sharers, -1);
+			__sync_fetch_and_add(&owner->users, -1);
 		}
 		space = 0;
-	} else if (process->sharers) {
+	} else if (process->users) {
 		space = 0;
 	} else {
 		live.left_bytes = live.size_bytes;
@@ -375,11 +378,12 @@ static __noinline __u32 live__end_image(struct process *process)
 	process->live_bytes = 0;
 	process->live_blocks = 0;
 	process->owner = 0;
-	process->sharers = 0;
+	process->users = 0;
 	return space;
 }
 
-/* A child of @parent: in a space of its own, or in the same. */
+/* Sets up the child of @parent, with an address space of its own or, with CLONE_VM, the
+ * parent's. */
 static __always_inline void live__fork(struct process *child, struct process *parent,
 				       __u32 parent_tgid, bool shares)
 {
@@ -396,7 +400,7 @@ static __always_inline void live__fork(struct process *child, struct process *pa
 		parent = bpf_map_lookup_elem(&processes, &child->owner);
 	}
 	if (parent)
-		__sync_fetch_and_add(&parent->sharers, 1);
+		__sync_fetch_and_add(&parent->users, 1);
 }
 
 #endif

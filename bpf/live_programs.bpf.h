@@ -9,31 +9,31 @@
 #include "records.bpf.h"
 #include "regions.bpf.h"
 
-/* The record that the scratch's memory has for the key, or where it is to be put. */
-static __always_inline struct record_memo *memo__find(struct scratch *scratch,
-						      const struct ap_count_key *key)
+/* The cache slot of @key in the scratch, whether or not it holds @key. */
+static __always_inline struct cached_record *cached_record__find(struct scratch *scratch,
+								 const struct ap_count_key *key)
 {
 	__u32 at = key->stack;
 
 	barrier_var(at);
-	return &scratch->memos[at & (SCRATCH_MEMOS - 1)];
+	return &scratch->records[at & (SCRATCH_RECORDS - 1)];
 }
 
-static __always_inline bool memo__holds(const struct record_memo *memo,
-					const struct ap_count_key *key)
+static __always_inline bool cached_record__holds(const struct cached_record *cached,
+						 const struct ap_count_key *key)
 {
-	const __u64 *known = (const __u64 *)&memo->key, *asked = (const __u64 *)key;
+	const __u64 *known = (const __u64 *)&cached->key, *asked = (const __u64 *)key;
 
 	return known[0] == asked[0] && known[1] == asked[1] && known[2] == asked[2] &&
 	       known[3] == asked[3];
 }
 
-/* The index of the record that the hit's stack counts into, or AP_NO_RECORD: it is lost. */
+/* Index of the record that counts the hit, or AP_NO_RECORD if the call is lost. */
 static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch,
 				    const struct hit *hit, const struct process *process)
 {
 	struct ap_count_key key = { .process = process->id, .function = hit->function };
-	struct record_memo *memo;
+	struct cached_record *cached;
 	__u32 index;
 
 	thread_name__read(key.thread);
@@ -44,12 +44,12 @@ static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch
 		key.function = hit->function;
 	}
 	key.stack = scratch->record.stack;
-	memo = memo__find(scratch, &key);
-	if (memo__holds(memo, &key))
-		return memo->index;
+	cached = cached_record__find(scratch, &key);
+	if (cached_record__holds(cached, &key))
+		return cached->index;
 	if (!index__find(&key, &index)) {
-		memo->key = key;
-		memo->index = index;
+		cached->key = key;
+		cached->index = index;
 		return index;
 	}
 	if (!stack__send(scratch)) {
@@ -63,7 +63,7 @@ new_record:
 	return index;
 }
 
-/* Counts the call under its record. */
+/* Counts the call in its record. */
 static __always_inline void record__count(__u32 index, const struct hit *hit)
 {
 	struct ap_blocks *record = record__get(index);
@@ -72,13 +72,13 @@ static __always_inline void record__count(__u32 index, const struct hit *hit)
 	if (!record)
 		return;
 	__sync_fetch_and_add(&record->calls, n);
-	/* Failing calls may ask for nearly 2^64 bytes each. */
+	/* Failing calls may request nearly 2^64 bytes each. */
 	sum__add(&record->asked_bytes, n * hit->size_bytes);
 	if (config.sample)
 		estimate__add(&record->of_calls, hit->weight, hit->size_bytes);
 }
 
-/* Whether the probed allocator's returns are seen at all. */
+/* Whether returns from the site's function are probed. */
 static __always_inline bool site__returns(__u32 index)
 {
 	struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
@@ -104,7 +104,7 @@ static __always_inline bool live__follow(struct pt_regs *ctx, struct process *pr
 	return call__enter(process, hit, arch__arg1(ctx), record);
 }
 
-/* By function alone, for stat. */
+/* For stat: counts by function. */
 static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct process *process)
 {
 	struct hit hit;
@@ -122,7 +122,7 @@ static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct pro
 	return live__follow(ctx, process, &hit, measured ? hit.function : AP_NO_RECORD);
 }
 
-/* Outside of the window: it may end a block of inside. */
+/* Outside of the window the call may still end a block that was allocated inside. */
 static __noinline bool live__enter_outside(struct pt_regs *ctx, struct process *process)
 {
 	struct hit hit;
@@ -174,7 +174,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	return follow;
 }
 
-/* An allocating function is entered; whether its return is to be seen. */
+/* At the entry of an allocating function; returns whether its return must be seen. */
 static __always_inline bool live__enter(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
@@ -196,7 +196,7 @@ int live_entry(struct pt_regs *ctx)
 	return 0;
 }
 
-/* At the return probe: the return instruction has been executed. */
+/* At the return probe: the return instruction has been executed, and SP is the caller's. */
 SEC("uretprobe")
 int live_return(struct pt_regs *ctx)
 {
@@ -204,7 +204,7 @@ int live_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* At the return instruction itself, where a return probe might be noticed. */
+/* At the return instruction, where a return probe would disturb the target. */
 SEC("uprobe")
 int live_return_instruction(struct pt_regs *ctx)
 {
@@ -215,8 +215,8 @@ int live_return_instruction(struct pt_regs *ctx)
 #ifndef ALLOCPROF_TWIN_BPF_HELPERS_H
 extern bool bpf_session_is_return(void) __ksym __weak;
 
-/* Entry and return in one, where the kernel has sessions (Linux 6.13): 1 at the entry keeps the return
- * from being probed. */
+/* Entry and return probe in one, with uprobe sessions (Linux 6.13). 1 at the entry skips the
+ * return. */
 SEC("uprobe")
 int live_session(struct pt_regs *ctx)
 {
@@ -228,7 +228,7 @@ int live_session(struct pt_regs *ctx)
 }
 #endif
 
-/* Who calls is asked first, for those who count calls by function or by region. */
+/* Classifies the hit first, since calls are counted by function or by region. */
 static __always_inline void live__free_counting(struct pt_regs *ctx, struct process *process)
 {
 	struct hit hit;
@@ -247,10 +247,11 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 	if (hit.internal || hit.blocks == AP_NO_BLOCKS)
 		return;
 	if (!call__free(process, hit.pointer, hit.blocks, hit.regions) && measured)
-		count_useless_free(process, hit.pointer);
+		count_noop_free(process, hit.pointer);
 }
 
-/* Only where no block ends: to read the return address costs more than all else. */
+/* Frees first, and classifies only if no block ends, since reading the return address costs more
+ * than the rest. */
 static __always_inline void live__free_recording(struct pt_regs *ctx, struct process *process)
 {
 	struct hit hit;
@@ -258,16 +259,16 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 	if (call__free(process, arch__arg1(ctx), AP_BLOCKS_OF_MALLOC, 0) ||
 	    !gate__is_open(process) || config.within)
 		return;
-	/* One that was passed by: of those only null pointers are counted. */
+	/* With sampling only free(NULL) is counted: other blocks may just not have been sampled. */
 	if (config.sample && arch__arg1(ctx))
 		return;
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);
 	if (hit__read(&hit, ctx) && !hit.internal)
-		count_useless_free(process, hit.pointer);
+		count_noop_free(process, hit.pointer);
 }
 
-/* A function of a source returns under which no other request counts: as live_return, */
+/* At the return of an AP_NESTING_OUTERMOST source's function, like live_return. */
 SEC("uretprobe")
 int source_return(struct pt_regs *ctx)
 {
@@ -275,7 +276,7 @@ int source_return(struct pt_regs *ctx)
 	return 0;
 }
 
-/* and as live_return_instruction. */
+/* The same, like live_return_instruction. */
 SEC("uprobe")
 int source_return_instruction(struct pt_regs *ctx)
 {
@@ -283,13 +284,15 @@ int source_return_instruction(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Whether jemalloc's mallctl() is to end all blocks of an arena: "arena.7.destroy", "arena.7.reset". */
+/* Whether @name tells jemalloc's mallctl() to end all blocks of an arena: "arena.7.destroy",
+ * "arena.7.reset". */
 static __always_inline bool is_end_of_arena(const void *name)
 {
 	static const char prefix[] = "arena.";
 	char text[24] = "";
 
-	/* A literal that was never read before is not in memory yet. One with the arena's number has just been made. */
+	/* A string literal may be on a page not read in yet, and reading it fails; a name with an
+	 * arena's number was just written. */
 	if (bpf_probe_read_user(text, sizeof(text), name))
 		return false;
 	for (int i = 0; i < 6; i++)
@@ -302,8 +305,8 @@ static __always_inline bool is_end_of_arena(const void *name)
 	return false;
 }
 
-/* A function of which nobody knows what it does. Those who call from outside of the allocator's file are counted,
- * so that what may be missing is told of. */
+/* At functions whose effect on blocks is unknown. Calls from outside of the allocator's file are
+ * counted, so that the report names what it may miss. */
 SEC("uprobe")
 int unknown_call(struct pt_regs *ctx)
 {
@@ -327,7 +330,7 @@ int unknown_call(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Classifies the hit first: this allocator's freeing functions may jump to each other. */
+/* Classifies the hit first, since free functions of this allocator may tail-call each other. */
 SEC("uprobe")
 int live_free_described(struct pt_regs *ctx)
 {
@@ -352,7 +355,5 @@ int live_free(struct pt_regs *ctx)
 		live__free_counting(ctx, process);
 	return 0;
 }
-
-/* What follows needs what is above. */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Anonymous memory that processes take from the kernel and give back to it: mmap, mremap, brk and munmap
- * (docs/mappings.md). Each counts where the system call ends, when its result is known.
+ * Anonymous memory that processes get from the kernel and return to it: mmap, mremap, brk and
+ * munmap (docs/mappings.md). A call is counted at the end of the system call, when its result is
+ * known.
  */
 #ifndef ALLOCPROF_MAPPINGS_BPF_H
 #define ALLOCPROF_MAPPINGS_BPF_H
@@ -9,17 +10,20 @@
 #include "source.bpf.h"
 #include "stat_programs.bpf.h"
 
-/* Index of the first of the AP_MAPPING_FUNCTIONS sites; user space sets it before processes are followed. */
+/* Index of the first of AP_MAPPING_FUNCTIONS sites; set by user space before processes are
+ * followed. */
 __u32 mappings_first_site;
 
-/* What was mapped where a call of munmap or mremap takes it away. */
+/* Anonymous memory in the range of an munmap or mremap. */
 struct unmapping {
 	__u64 anonymous_bytes;
-	__u32 unsure; /* 1: the kernel did not tell in time */
+	/* 1: bpf_find_vma() failed for part of the range; that part counts as anonymous. */
+	__u32 unsure;
 	__u32 pad;
 };
 
-/* By thread, from the beginning of the system call to its end. Preallocated, as hit.bpf.h says. */
+/* By thread, from the entry of the system call to its exit. Preallocated, see tail_calls in
+ * hit.bpf.h. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -38,13 +42,13 @@ static __always_inline bool result__is_error(long result)
 	return (unsigned long)result >= (unsigned long)-MAX_ERRNO;
 }
 
-/* Whole pages. */
+/* Rounds up to whole pages. */
 static __always_inline __u64 pages(__u64 bytes)
 {
 	return (bytes + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
 }
 
-/* Memory that processes share without a name, and huge pages, are files of the kernel's own. */
+/* Anonymous shared memory and huge pages are backed by the kernel's own files. */
 static __always_inline bool vma__is_anonymous(const struct vm_area_struct *vma)
 {
 	const struct file *file = vma->vm_file;
@@ -73,7 +77,8 @@ static long read_range_vma(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
-/* Goes on by one mapping, or one page of none; again from there where another thread maps memory. */
+/* Advances by one mapping, or by one unmapped page; retries on -EBUSY, where another thread maps
+ * memory. */
 static long scan_range(__u32 index, struct range_scan *scan)
 {
 	__u64 upto;
@@ -95,7 +100,7 @@ static long scan_range(__u32 index, struct range_scan *scan)
 	return 0;
 }
 
-/* The thread is about to take away what is at @start. */
+/* At the entry of munmap or mremap: notes the anonymous bytes in the range. */
 static __noinline int unmapping__begin(__u64 start, __u64 bytes)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -115,20 +120,20 @@ static __noinline int unmapping__begin(__u64 start, __u64 bytes)
 	return 0;
 }
 
-/* What the end of a system call says. */
+/* A system call that ended. */
 struct mapping {
-	__u64 size_bytes; /* taken, or asked for where it failed; of munmap returned */
+	__u64 size_bytes; /* allocated, or requested if it failed; munmap: returned */
 	__u64 returned_bytes;
-	__u64 pointer; /* 0: memory was asked for anew */
+	__u64 pointer; /* 0: a new allocation */
 	__u8 function; /* enum ap_function */
 	__u8 failed;
-	__u8 neither; /* 1: it neither took nor returned any */
+	__u8 neither; /* 1: it neither allocated nor returned memory */
 	__u8 unsure;
 	__u32 pad; /* 0 */
 };
 
-/* The system call that ends on this CPU, since programs at tracepoints are not preempted. It is not on the stack, so
- * that the verifier goes on from one state, whatever the call was. */
+/* The system call that ends on this CPU; tracepoint programs are not preempted. Not on the BPF
+ * stack, so that the verifier continues with one state for all system calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -136,8 +141,8 @@ struct {
 	__type(value, struct mapping);
 } ending_mapping SEC(".maps");
 
-/* The anonymous bytes that unmapping__begin() has found; 0 where there were none, or the call began unseen. Not
- * inlined, so that its stack is not in use while the walk's is. */
+/* Anonymous bytes that unmapping__begin() found; 0 if none, or if the entry was not seen. Not
+ * inlined, so that its stack frame is not live during the walk. */
 static __noinline __u64 unmapping__end(struct mapping *mapping)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), bytes;
@@ -170,7 +175,8 @@ static __always_inline bool munmap__read(struct mapping *mapping, const struct p
 	if (!bytes)
 		return false;
 	mapping->function = AP_MUNMAP;
-	mapping->pointer = arch__syscall_arg1(regs) | 1; /* also of what was mapped at 0 */
+	mapping->pointer =
+		arch__syscall_arg1(regs) | 1; /* never 0, even if the range was mapped at 0 */
 	mapping->failed = result__is_error(result);
 	mapping->returned_bytes = mapping->failed ? 0 : bytes;
 	mapping->size_bytes = mapping->returned_bytes;
@@ -193,14 +199,14 @@ static __always_inline bool mremap__read(struct mapping *mapping, const struct p
 	return true;
 }
 
-/* The heap ends where the last call under way has left it, so that calls of several threads add up. A question where
- * it ends, brk(0), asks for nothing. */
+/* The change since the previous brk result of the process, so that concurrent calls of its threads
+ * add up. brk(0), which only queries, counts as nothing. */
 static __always_inline bool brk__read(struct mapping *mapping, const struct pt_regs *regs,
 				      struct process *process, long result)
 {
 	__u64 asked = pages(arch__syscall_arg1(regs)), now = pages(result), before;
 
-	/* One that began before the process was followed. */
+	/* It was entered before the process was followed. */
 	if (process->brk_calls <= 0)
 		return false;
 	before = pages(__sync_lock_test_and_set(&process->brk, result));
@@ -216,7 +222,7 @@ static __always_inline bool brk__read(struct mapping *mapping, const struct pt_r
 	return now > before || asked > now;
 }
 
-/* The programs run at every system call of every process: this test comes first, as most calls map nothing. */
+/* The programs run at every system call of every process, so they test this first. */
 static __always_inline bool is_mapping(const struct pt_regs *regs)
 {
 	__u64 number = arch__syscall(regs);
@@ -238,15 +244,14 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 		return 0;
 	if (number == ARCH_SYS_MUNMAP)
 		unmapping__begin(arch__syscall_arg1(regs), arch__syscall_arg2(regs));
-	else if (number ==
-		 ARCH_SYS_MREMAP) /* the first page will do: what is moved is one mapping */
+	else if (number == ARCH_SYS_MREMAP) /* the first page suffices: mremap moves one mapping */
 		unmapping__begin(arch__syscall_arg1(regs), 1);
 	else if (__sync_fetch_and_add(&process->brk_calls, 1) == 0)
 		process->brk = task->mm->brk;
 	return 0;
 }
 
-/* What the system call that ends says, if it is one that counts; NULL: it is not. */
+/* The mapping call that ends, or NULL if this one does not count. */
 static __always_inline struct mapping *mapping__end(struct process *process,
 						    const struct pt_regs *regs, long result)
 {
@@ -274,7 +279,7 @@ static __always_inline struct mapping *mapping__end(struct process *process,
 	return is_counted ? mapping : NULL;
 }
 
-/* Begins @hit with it. */
+/* Initialises @hit from @mapping. */
 static __always_inline bool mapping__enter(const struct mapping *mapping, struct hit *hit,
 					   const struct pt_regs *regs)
 {

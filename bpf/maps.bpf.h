@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Maps and counters that every part of the kernel side shares. */
+/* Maps and counters that all BPF programs share. */
 #ifndef ALLOCPROF_MAPS_BPF_H
 #define ALLOCPROF_MAPS_BPF_H
 
@@ -8,7 +8,7 @@
 
 const volatile struct ap_config config = {};
 
-/* All records to user space. The size is set before loading. */
+/* Ring buffer of all records to user space; user space sets its size before load. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
@@ -29,7 +29,8 @@ static __always_inline void stat__add_many(__u32 which, __u64 n)
 		__sync_fetch_and_add(value, n);
 }
 
-/* Atomic although per CPU: uprobe programs are preemptible, and a plain ++ loses counts. */
+/* Atomic although the counter is per CPU: uprobe programs are preemptible, and a plain ++ would
+ * lose counts. */
 static __always_inline void stat__add(__u32 which)
 {
 	__u64 *value = bpf_map_lookup_elem(&stats, &which);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which file an address belongs to, asked of the kernel itself while the process stands at it.
- * User space would be too late for a process that lives 5 ms.
+ * Resolves addresses to files by the kernel's VMAs while the process runs: user space would be too
+ * late for a process that lives 5 ms.
  */
 #ifndef ALLOCPROF_MODULE_BPF_H
 #define ALLOCPROF_MODULE_BPF_H
@@ -14,7 +14,8 @@
 struct file_key {
 	__u64 inode;
 	__u32 device;
-	__u32 version; /* inode numbers are used again, and files written over */
+	/* Hash of mtime and generation, since inode numbers are reused and files rewritten. */
+	__u32 version;
 };
 
 struct {
@@ -32,17 +33,17 @@ struct vma {
 	__u64 start, end;
 	__u64 bias;   /* file offset minus address */
 	__u32 module; /* 0: anonymous memory */
-	__u32 seq;    /* mappings__seq() when it was seen */
+	__u32 seq;    /* mappings__seq() at the look-up */
 };
 
 /*
- * Answers of bpf_find_vma(), which takes about 150 ns and a lock that is held while any thread of the
- * process maps memory, and all of a time slice long where that one was preempted. So each is kept twice:
- * by the page that was asked for, and among the process's mappings, which are looked through where the
- * lock is held and the page is a new one.
+ * Cache of bpf_find_vma(), which takes about 150 ns and fails while another thread of the process
+ * holds mmap_lock to map memory, for a whole time slice if that thread was preempted. Each answer
+ * is stored twice: by page, and in a list of the process's mappings, which is searched when
+ * bpf_find_vma() fails and the page is not cached.
  */
 struct vma_key {
-	__u64 page; /* or VMA_LISTED and the place in the list */
+	__u64 page; /* or VMA_LISTED | index in the list */
 	__u32 process;
 	__u32 generation;
 };
@@ -54,13 +55,14 @@ struct {
 	__type(value, struct vma);
 } vmas SEC(".maps");
 
-/* No page has this number. A mapping's start decides on its place, or on those behind it. */
+/* Not a page number. A hash of the mapping's start selects its place in the list, and probing the
+ * next ones. */
 #define VMA_LISTED	(1ULL << 63)
 #define VMA_LIST_LENGTH 128
 #define VMA_LIST_TRIES	8
 
-/* Of bpf_find_vma(). One object in place of several: the stack of all functions that are active at
- * once has 512 bytes, of which older kernels count each function's share up to a multiple of 32. */
+/* Result of bpf_find_vma(). One object, since the stack frames of all active functions together
+ * have 512 bytes, and older kernels round each up to a multiple of 32. */
 struct vma_answer {
 	struct vma vma;
 	struct file_key file;
@@ -70,7 +72,7 @@ struct vma_answer {
 	__u32 generation; /* of the inode number */
 };
 
-/* Of the file's contents: a number that is another where the file was written to in between. */
+/* A number that changes with the file's modification time. */
 static __always_inline __u32 contents_version(struct inode *inode)
 {
 	struct inode___6_7 *inode_6_7 = (void *)inode;
@@ -87,7 +89,7 @@ static __always_inline __u32 contents_version(struct inode *inode)
 		seconds = inode->i_mtime.tv_sec;
 		nanoseconds = inode->i_mtime.tv_nsec;
 	}
-	/* The same for times a multiple of 2^32 ns apart, and no others. */
+	/* Equal only for times that are a multiple of 2^32 ns apart. */
 	return seconds * 1000000000 + nanoseconds;
 }
 
@@ -112,8 +114,8 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
-/* Gives the file an id and sends it to user space. 0 where the ring buffer has no room: then no id is spent, and the
- * next hit tries again. */
+/* Assigns an id to the file and sends its record. Returns 0 if the ring buffer is full; then no id
+ * is used, and the next hit retries. */
 static __always_inline __u32 module__report(const struct vma_answer *answer, __u32 pid)
 {
 	struct ap_module_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
@@ -137,8 +139,8 @@ static __always_inline __u32 module__report(const struct vma_answer *answer, __u
 	return id;
 }
 
-/* Id of the file that @answer found, a new one with a record to user space on first sight; 0 where
- * user space could not be told. Two CPUs may give a file two ids: user space merges them. */
+/* Id of the file in @answer; on first sight assigns one and sends a record. 0 if the record could
+ * not be sent. Two CPUs may give a file two ids, which user space merges. */
 static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 pid)
 {
 	__u32 *known, id;
@@ -155,11 +157,11 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
-/* 1: on_map() is there. */
+/* 1: on_map() is attached */
 __u32 on_map_is_attached;
 
-/* At the end of each mmap and mprotect, before the process can run what it has mapped: other code may be
- * where some was, with as many pages. */
+/* Runs at the end of mmap and mprotect, before the process can execute the new mapping, which may
+ * replace other code with as many pages. */
 SEC("fentry/perf_event_mmap")
 int BPF_PROG(on_map, struct vm_area_struct *vma)
 {
@@ -174,9 +176,9 @@ int BPF_PROG(on_map, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* What on_map() does not see: code that was moved or unmapped. Where it is not there and the kernel counts
- * no changes either, all that there is: between a dlclose and the dlopen that fills its place with as many
- * pages lies an allocation, a hit that sees another number of executable pages. */
+/* Detects what on_map() does not see: code that was moved or unmapped. Without on_map() and
+ * mm_lock_seq it has to detect all changes: between a dlclose() and a dlopen() that maps as many
+ * pages there, the loader allocates, and that hit sees another number of executable pages. */
 static __always_inline void process__refresh(struct process *process)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -188,8 +190,8 @@ static __always_inline void process__refresh(struct process *process)
 	}
 }
 
-/* Another number after each change of the process's mappings, growing heaps among them; 0 where that is not
- * needed, or the kernel has none. */
+/* A number that changes with each change of the process's mappings, also when a heap grows; 0 if
+ * on_map() is attached, or the kernel has none. */
 static __always_inline __u32 mappings__seq(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -207,11 +209,11 @@ static __always_inline __u32 mappings__seq(void)
 
 enum vma_result {
 	VMA_FOUND,
-	VMA_NONE, /* nothing executable is mapped there */
-	VMA_BUSY, /* the kernel or the ring buffer was too busy: ask again at the next hit */
+	VMA_NONE, /* no executable mapping */
+	VMA_BUSY, /* bpf_find_vma() or the ring buffer failed: retry at the next hit */
 };
 
-/* The mapping around @address as it was found at another page of it. */
+/* Searches the list for the mapping around @address. */
 __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 process,
 				__u32 generation)
 {
@@ -233,7 +235,8 @@ __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 
 	return VMA_BUSY;
 }
 
-/* Where in the list the mapping that begins at @start is to be; the last of its places if all are taken. */
+/* Key of the list's place for the mapping that begins at @start; the last one tried if all are
+ * taken. */
 __noinline __u64 vma__place(__u64 start, __u32 process, __u32 generation)
 {
 	__u64 hash = (start >> PAGE_SHIFT) * 0x9e3779b97f4a7c15ULL >> 32;
@@ -251,7 +254,7 @@ __noinline __u64 vma__place(__u64 start, __u32 process, __u32 generation)
 	return key.page;
 }
 
-/* Remembers what the kernel answered for the page of @key. */
+/* Caches the answer for the page of @key and in the list. */
 static __always_inline int vma__keep(struct vma_answer *answer, struct vma_key *key, __u32 pid,
 				     __u32 seq)
 {
@@ -269,7 +272,7 @@ static __always_inline int vma__keep(struct vma_answer *answer, struct vma_key *
 	return VMA_FOUND;
 }
 
-/* Finds the mapping around @address; @answer, which is zeroed, gets it as its vma. */
+/* Finds the mapping around @address and stores it in @answer->vma; @answer is zeroed. */
 static __always_inline int vma__find(struct vma_answer *answer, __u32 process, __u32 pid,
 				     __u64 address, __u32 generation, __u32 seq)
 {
@@ -315,8 +318,8 @@ static long vma__look(__u32 index, struct vma_wait *wait)
 	return wait->err != -16 /* EBUSY */ || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
-/* Waits until the kernel answers where another thread of the process maps memory all the time; 1 where
- * vma__find() has the answer from now on. */
+/* Waits while bpf_find_vma() fails since another thread of the process maps memory. 1 if
+ * vma__find() will succeed now. */
 __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generation, __u32 seq)
 {
 	struct vma_wait wait = {};
@@ -333,7 +336,8 @@ __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generat
 	return vma__keep(&wait.answer, &key, pid, seq) != VMA_BUSY;
 }
 
-/* In: an address in allocprof's own memory. Out: the file that is mapped there, as records tell of it. */
+/* In: an address in allocprof's own memory. Out: identity of the file mapped there, as in
+ * ap_module_record. */
 struct identify_file_args {
 	__u64 address;
 	__u64 inode;
@@ -355,8 +359,8 @@ int identify_file(struct identify_file_args *args)
 }
 
 /* In: an address in allocprof's own memory, where user space has mapped a file that the target will
- * run. The file gets its id and user space its record before the first hit, so that the table is
- * there in time. */
+ * execute. Assigns the file's id and sends its record before the first hit, so that its unwind
+ * table is ready in time. */
 struct find_module_args {
 	__u64 address;
 };

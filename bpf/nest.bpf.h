@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of defined sources under which no other request counts (AP_NESTING_OUTERMOST): from the entry of such a
- * function to its return its thread has a note here.
+ * Calls of AP_NESTING_OUTERMOST sources, beneath which no other allocator call counts. A thread has
+ * a note here from the entry of such a function to its return.
  */
 #ifndef ALLOCPROF_NEST_BPF_H
 #define ALLOCPROF_NEST_BPF_H
@@ -11,13 +11,13 @@
 #include "trampoline.bpf.h"
 
 struct nest {
-	__u64 sp; /* at the entry, where the return address is */
+	__u64 sp; /* at the entry, where it points to the return address */
 	__u64 return_address;
 	__u32 site;
 	__u32 pad; /* 0 */
 };
 
-/* By thread; as tail_calls. */
+/* By thread; preallocated like tail_calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -25,7 +25,7 @@ struct {
 	__type(value, struct nest);
 } nests SEC(".maps");
 
-/* Whether @sp is on the stack that sigaltstack(2) has made the thread's for signal handlers. */
+/* Whether @sp is on the thread's alternate signal stack (sigaltstack(2)). */
 static __always_inline bool sp__is_on_signal_stack(__u64 sp)
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -34,10 +34,11 @@ static __always_inline bool sp__is_on_signal_stack(__u64 sp)
 }
 
 /*
- * Returns 1 where the hit is beneath the call for which its thread has a note. A longjmp leaves notes behind, so the
- * stack is read: while the call is under way its return address, or the trampoline of a return probe, is still there.
- * A function that the call jumped to has the same SP. Where that one @ends the call, as malloc does, it returns in
- * the call's place and the note is deleted. The function is not static, so that the verifier goes through it once.
+ * Returns 1 if the hit is beneath the call that its thread has a note of. Since a longjmp leaves
+ * notes behind, the stack is read: while the call is under way, its return address, or a return
+ * probe's trampoline, is still there. A function that the call tail-called has the same SP. If that
+ * function @ends the call, as malloc does, it returns in its place, and the note is deleted.
+ * Global, so that the verifier checks it once.
  */
 __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
 {
@@ -58,7 +59,7 @@ __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 end
 	return now && (now == nest->return_address || now == trampoline__address());
 }
 
-/* Begins the thread's note. */
+/* Notes the call. */
 __noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -69,7 +70,7 @@ __noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
 	return 0;
 }
 
-/* A return to where SP is @sp then. */
+/* A function returns; @sp is SP after the return. */
 static __always_inline void nest__leave(__u64 sp)
 {
 	__u64 thread = bpf_get_current_pid_tgid();

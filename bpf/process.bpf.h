@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which processes are followed. The set is kept by fork, exec and exit themselves, so a child is in
- * it before its first instruction. Keys are the kernel's own ids: inside a PID namespace user space
- * knows only others.
+ * The set of followed processes. The fork, exec and exit tracepoints update it, so that a child is
+ * in it before its first instruction. Keys are tgids of the initial PID namespace, which user space
+ * inside another namespace cannot know.
  */
 #ifndef ALLOCPROF_PROCESS_BPF_H
 #define ALLOCPROF_PROCESS_BPF_H
@@ -10,33 +10,33 @@
 #include "maps.bpf.h"
 
 enum process_state {
-	PROCESS_WAITING, /* forked by allocprof to run the command, has not exec'ed it yet */
+	PROCESS_WAITING, /* forked by allocprof to run the command, not exec'ed yet */
 	PROCESS_COUNTED,
 };
 
 struct process {
-	__u32 id; /* of the image */
+	__u32 id; /* image id */
 	__u32 state;
 	__u32 pid; /* in allocprof's PID namespace */
-	/* Together they name one state of the address space's code: mappings that were resolved
-	 * before it changed are not trusted. */
+	/* @generation and @exec_pages identify one state of the process's executable mappings;
+	 * cached mappings of another state are invalid. */
 	__u32 generation;
 	__u64 exec_pages;
-	__u32 closed; /* 1: what it calls is not counted now */
-	/* Calls of brk(2) under way, and where the heap ends; with mappings. */
+	__u32 closed; /* 1: its measured window is closed */
+	/* For mappings: brk(2) calls under way, and the current end of the heap. */
 	__s32 brk_calls;
 	__u64 brk;
-	/* With live. */
+	/* Only with live: */
 	__u32 space;	/* number of the address space */
-	__u32 owner;	/* tgid of the process whose space it shares (vfork), or 0 */
-	__u32 sharers;	/* processes that share this one's */
-	__u32 inherits; /* 1: forked, it has copies of blocks that another space was given */
-	__s64 live_bytes, live_blocks; /* part of the run's that go when it ends */
-	/* In unprobed.bpf.h: */
+	__u32 owner;	/* tgid of the process that it shares the mm with (CLONE_VM, vfork), or 0 */
+	__u32 users;	/* number of processes that share this one's mm */
+	__u32 inherits; /* 1: forked, and has copies of its parent's blocks */
+	__s64 live_bytes, live_blocks; /* its part of the run's live bytes and blocks */
+	/* For unprobed.bpf.h: */
 	__u32 is_hit; /* 1: the image, or the one that it was forked from, has hit a probe */
 	__u32 pad2;
-	__u64 first_data_pages, first_brk_bytes; /* memory that the image began with */
-	__u64 taken_bytes;			 /* when its last thread gave its memory up */
+	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
+	__u64 taken_bytes; /* memory taken, noted when its last thread released the mm */
 };
 
 struct {
@@ -47,19 +47,20 @@ struct {
 	__type(value, struct process);
 } processes SEC(".maps");
 
-/* The launcher is allocprof itself; user space arms it around the one fork that is the command. */
+/* allocprof itself; user space arms it only around the fork of the command. */
 __u32 launcher_armed;
 __u32 launcher_tgid;
-/* What the iterator looks for, in allocprof's PID namespace, and whether it was there. */
+/* The process that the iterator searches for, in allocprof's PID namespace, and whether it
+ * exists. */
 __u32 seed_pid;
 __u32 seed_is_launcher;
 __u32 seed_found;
 
 __u32 last_process_id;
-/* Processes (not images) that were followed. */
+/* Number of followed processes (not images). */
 __u64 processes_seen;
 
-/* With live, live.bpf.h: */
+/* In live.bpf.h, called with live: */
 static __noinline void live__end_thread(__u64 id);
 static __noinline __u32 live__end_image(struct process *process);
 static __always_inline __u32 live__new_space(void);
@@ -74,12 +75,12 @@ static __always_inline void hit__end_thread(__u64 thread);
 static __always_inline void unprobed__begin(struct process *process, struct task_struct *task);
 static __always_inline void unprobed__end(const struct process *process, struct task_struct *task);
 
-/* With regions, regions.bpf.h: */
+/* In regions.bpf.h: */
 static __always_inline bool regions__are_active(void);
 static __noinline int regions__fork(__u64 parent, __u64 child);
 static __always_inline void regions__end_thread(__u64 id);
 
-/* The id of @task's process in the PID namespace of @namespace_level, 0 where it has none there. */
+/* @task's tgid in the PID namespace at @namespace_level, 0 if it has none there. */
 static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namespace_level)
 {
 	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
@@ -96,7 +97,7 @@ static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namesp
 	return upid.nr;
 }
 
-/* How deep allocprof's own PID namespace is nested; set by the seeding run in its context. */
+/* Level of allocprof's own PID namespace; seed_process() sets it. */
 __u32 launcher_namespace_level;
 
 static __always_inline void process__report(const struct process *process, __u32 event,
@@ -135,7 +136,7 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	__u32 tgid = task->tgid;
 
 	unprobed__begin(&process, task);
-	/* It has its parent's allocator, if not its very memory. */
+	/* A forked child has its parent's allocator; with CLONE_VM its memory, too. */
 	process.is_hit = shares || (parent && parent->is_hit);
 	if (config.live && parent)
 		live__fork(&process, parent, parent_tgid, shares);
@@ -197,7 +198,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	hit__end_thread((__u64)tgid << 32 | tgid);
 	regions__end_thread((__u64)tgid << 32 | (__u32)old_pid);
 	regions__end_thread((__u64)tgid << 32 | tgid);
-	/* All other threads are gone: nobody else looks at this entry now. */
+	/* All other threads are gone, so that nothing else uses this entry now. */
 	parent = process->state == PROCESS_COUNTED ? process->id : 0;
 	process->id = __sync_fetch_and_add(&last_process_id, 1) + 1;
 	process->generation = 0;
@@ -229,9 +230,9 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		live__end_thread(thread);
 	hit__end_thread(thread);
 	regions__end_thread(thread);
-	/* do_exit() has taken this thread off the count before the tracepoint: at 0 none of the
-	 * process will be in user space again. Two last threads may both see it: the one ends the process
-	 * that takes it out of the map. */
+	/* do_exit() has decremented the count before the tracepoint: at 0 no thread of the process
+	 * returns to user space. The last two threads may both see 0: the one that deletes the map
+	 * entry ends the process. */
 	if (task->signal->live.counter > 0)
 		return 0;
 	ended = *process;
@@ -246,8 +247,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-/* Run by reading the iterator, in allocprof's own context: finds seed_pid in allocprof's PID
- * namespace, whatever the kernel calls it. */
+/* User space runs it by reading the iterator, in allocprof's own context: finds seed_pid in
+ * allocprof's PID namespace. */
 SEC("iter/task")
 int seed_process(struct bpf_iter__task *ctx)
 {
@@ -269,7 +270,7 @@ int seed_process(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* The process that runs now, or NULL where it is not followed. */
+/* The current process, or NULL if it is not followed. */
 static __always_inline struct process *process__current(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -280,7 +281,7 @@ static __always_inline struct process *process__current(void)
 	return process;
 }
 
-/* The same, at a probe of an allocator. */
+/* The same, at a probe of an allocator: notes that the process has hit one. */
 static __always_inline struct process *process__hit(void)
 {
 	struct process *process = process__current();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Code ranges with one set of unwind rules, by address. */
+/* Code ranges and their unwind tables, by address. */
 #ifndef ALLOCPROF_RANGE_BPF_H
 #define ALLOCPROF_RANGE_BPF_H
 
@@ -7,23 +7,23 @@
 #include "scratch.bpf.h"
 #include "tables.bpf.h"
 
-/* Where a walk stands. Without pointers, so that the verifier can look at a step by itself. */
+/* State of a walk. Without pointers, so that the verifier can check walk__step() by itself. */
 struct walk {
 	__u64 pc, sp, fp;
-	__u32 pid;     /* in allocprof's namespace */
-	__u32 call;    /* 1: pc is behind a call, 0: it was interrupted there */
-	__u32 cursor;  /* in scratch->steps: the next step that may repeat */
-	__u32 matched; /* from this step of the walk on all have repeated; n_frames: none */
+	__u32 pid;     /* in allocprof's PID namespace */
+	__u32 call;    /* 1: pc is a return address, 0: the thread was interrupted there */
+	__u32 cursor;  /* index in scratch->steps of the next cached step */
+	__u32 matched; /* step of the walk from which on all are cached; ~0: none */
 	__u32 matched_cursor;
 	__u32 n_frames;
 	__u32 end;
 	__u32 end_once;
-	/* 1: while everything has repeated from the innermost frame on, steps are not copied, since
-	 * they most likely all do; if not, the walk is made again (@again) with copies. */
+	/* 1: all steps so far were cached, and are not copied, since the others most likely are,
+	 * too; if not, the walk is repeated (@again) with copies. */
 	__u32 sparing, again;
-	__u32 over_fp; /* 1: a step went over the frame pointer where there was no rule */
-	__u32 range;   /* of scratch->ranges, used last */
-	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in code that calls are to be within */
+	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
+	__u32 range;   /* index in scratch->ranges of the last one used */
+	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in a function of --within */
 };
 
 static __always_inline bool range__holds(const struct code_range *range, __u64 address)
@@ -31,7 +31,8 @@ static __always_inline bool range__holds(const struct code_range *range, __u64 a
 	return address >= range->start && address < range->end;
 }
 
-/* Puts the code around @address into the scratch; returns where, or minus enum vma_result. */
+/* Loads the code range around @address into the scratch; returns its index, or minus enum
+ * vma_result. */
 __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 {
 	struct code_range *range;
@@ -64,7 +65,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 		return at;
 	range->state = table->state;
 	if (range->state == UNWIND_TABLE_AWAITED) {
-		range->end = 0; /* good for this frame only: look again next time */
+		range->end = 0; /* valid for this frame only: look again next time */
 		return at;
 	}
 	if (range->state != UNWIND_TABLE_READY)
@@ -72,7 +73,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	offset = address + vma->bias;
 	slice = slice__find(table, offset);
 	if (!slice || offset - slice->file_offset >= slice->size) {
-		/* Code outside of all call frame information. */
+		/* Code that no call frame information covers. */
 		range->state = UNWIND_TABLE_NONE;
 		range->start = address;
 		range->end = address + 1;
@@ -86,7 +87,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	return at;
 }
 
-/* The range that holds @address, from the few that the scratch has or from the kernel. */
+/* Index of the range that holds @address, from the scratch or loaded; or minus enum vma_result. */
 static __always_inline int range__find(struct scratch *scratch, struct walk *walk, __u64 address)
 {
 	if (range__holds(&scratch->ranges[walk->range & (SCRATCH_MAPPINGS - 1)], address))

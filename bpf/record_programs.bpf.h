@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The program at the probes of record without --live, and what it shares with those of --live. */
+/* The program of record without --live, and functions that it shares with the programs of
+ * --live. */
 #ifndef ALLOCPROF_RECORD_PROGRAMS_BPF_H
 #define ALLOCPROF_RECORD_PROGRAMS_BPF_H
 
@@ -20,7 +21,7 @@ static __always_inline void count__add(struct ap_count *count, const struct hit 
 		estimate__add(&count->estimate, hit->weight, hit->size_bytes);
 }
 
-/* Not inlined, so that its stack is not in use while the walk's is. */
+/* Not inlined, so that its stack frame is not live during the walk. */
 static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 				   const struct hit *hit, struct process *process)
 {
@@ -48,7 +49,7 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 		count__add(count, hit);
 		return;
 	}
-	/* Frames first: a counter whose stack nobody knows would be attributed to nothing. */
+	/* Frames first: without them user space could not attribute the counter. */
 	if (!stack__send(scratch)) {
 		lose(AP_LOST_RING_FULL);
 		return;
@@ -63,7 +64,7 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 		count__note_insertion();
 		return;
 	}
-	/* Another CPU was first, or the map is full. */
+	/* Another CPU inserted it first, or the map is full. */
 	count = bpf_map_lookup_elem(current, &key);
 	if (count) {
 		count__add(count, hit);
@@ -72,7 +73,7 @@ static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
 	}
 }
 
-/* Whether the hit is a call to be recorded; counts it as one or as internal. */
+/* Whether the hit is a call to be recorded; counts it as an event or as internal. */
 static __always_inline bool hit__is_event(const struct hit *hit)
 {
 	if (!hit->recorded)
@@ -84,8 +85,8 @@ static __always_inline bool hit__is_event(const struct hit *hit)
 	return !hit->internal;
 }
 
-/* Whether the hit, of which all but the stack pointer is to be read, is a call to be recorded, and chosen where
- * bytes are sampled. */
+/* Reads the hit, whose return address is set. Whether it is a call to be recorded that sampling
+ * chose. */
 static __always_inline bool hit__is_chosen(struct hit *hit, struct pt_regs *ctx)
 {
 	if (!hit__read(hit, ctx) || !hit__is_event(hit))
@@ -96,13 +97,13 @@ static __always_inline bool hit__is_chosen(struct hit *hit, struct pt_regs *ctx)
 	return hit->weight;
 }
 
-/* The same; with sampling it has been answered already. */
+/* Whether the hit is a call to be recorded; with sampling hit__is_chosen() has answered that. */
 static __always_inline bool hit__is_recorded(struct hit *hit, struct pt_regs *ctx)
 {
 	return config.sample || (hit__read(hit, ctx) && hit__is_event(hit));
 }
 
-/* A call without anything to build its stack in; with @within nobody knows whether it counts. */
+/* Loses a call that found no scratch; whether it is within is unknown. */
 static __always_inline void lose_unwalked(void)
 {
 	if (config.within)
@@ -110,8 +111,8 @@ static __always_inline void lose_unwalked(void)
 	lose(AP_LOST_NO_SCRATCH);
 }
 
-/* Whether the call whose stack was walked is to be counted here and now. Where the tables did not
- * suffice to tell, user space may find out. */
+/* Whether to count the walked call now. If its stack is incomplete, user space may have to decide
+ * whether it is within. */
 static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,
 					   const struct hit *hit, const struct process *process)
 {
@@ -123,12 +124,12 @@ static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *
 		stat__add(AP_STAT_EVENTS);
 		return true;
 	}
-	if (verdict == VERDICT_UNDECIDED && !send_undecided(ctx, scratch, hit, process))
+	if (verdict == VERDICT_UNKNOWN && !send_undecided(ctx, scratch, hit, process))
 		stat__add(AP_STAT_UNDECIDED);
 	return false;
 }
 
-/* What happens outside of the window is only looked at for what it says of calls inside. */
+/* A hit outside of the window is only classified, since later hits may depend on it. */
 static __noinline int pass_by(struct pt_regs *ctx)
 {
 	struct hit hit;
@@ -166,7 +167,7 @@ int record_call(struct pt_regs *ctx)
 		return 0;
 	}
 	scratch__enter(scratch, thread, process);
-	/* One read for the return address and what the walk will want. */
+	/* One read for the return address and for the walk. */
 	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);

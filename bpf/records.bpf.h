@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* With live: the records that calls and blocks are counted in, and their histograms (docs/live.md). */
+/* With live: records that count calls and blocks by key, and their histograms (docs/live.md). */
 #ifndef ALLOCPROF_RECORDS_BPF_H
 #define ALLOCPROF_RECORDS_BPF_H
 
@@ -8,7 +8,7 @@
 
 struct ap_live live;
 
-/* The size of a value is set before loading: without sampling it ends before the estimates. */
+/* User space sets the value's size before load: without sampling a record has no estimates. */
 struct record_chunk {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, AP_CHUNK);
@@ -17,7 +17,7 @@ struct record_chunk {
 	__uint(value_size, sizeof(struct ap_blocks));
 };
 
-/* User space puts them in before they are needed. */
+/* User space adds chunks before they are needed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 4096);
@@ -33,7 +33,7 @@ struct histogram_chunk {
 	__uint(value_size, sizeof(struct ap_histograms));
 };
 
-/* The same. */
+/* Likewise. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 4096);
@@ -41,7 +41,7 @@ struct {
 	__array(values, struct histogram_chunk);
 } histograms SEC(".maps");
 
-/* Indexes that user space has given back. */
+/* Indexes that user space returned. */
 #define FREE_MAP                                                                                   \
 	{                                                                                          \
 		__uint(type, BPF_MAP_TYPE_QUEUE);                                                  \
@@ -59,7 +59,7 @@ struct index_table {
 	__uint(value_size, sizeof(__u32));
 };
 
-/* The index of a key's record. User space puts the next table in before the last is full. */
+/* Maps a key to its record's index. User space adds the next table before the last is full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, AP_INDEX_TABLES);
@@ -67,7 +67,7 @@ struct {
 	__array(values, struct index_table);
 } index_tables SEC(".maps");
 
-/* Other CPUs and user space change it meanwhile. */
+/* Other CPUs and user space change the value concurrently. */
 #define LOAD(value) (*(volatile __typeof__(value) *)&(value))
 
 static __always_inline void ring__wake(__u32 type)
@@ -88,7 +88,7 @@ static __always_inline struct ap_blocks *record__get(__u32 index)
 	return array ? bpf_map_lookup_elem(array, &at) : NULL;
 }
 
-/* The last ready records are only given to hits that have waited: user space has as many waits' time to make
+/* The last ready records are reserved for hits that have waited, which gives user space time to add
  * more. */
 #define RECORDS_RESERVED 1024
 
@@ -104,7 +104,7 @@ static long records__look(__u32 index, __u64 *until_ns)
 	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
 }
 
-/* Waits until user space has made more, for a while. */
+/* Waits for a limited time until user space has added records. */
 __noinline int records__await(void)
 {
 	__u64 until_ns;
@@ -114,8 +114,8 @@ __noinline int records__await(void)
 	return 0;
 }
 
-/* An index of @pool, AP_NO_RECORD where there is no room yet or any more. Every @wake_every of new ones user
- * space is woken to make more. */
+/* Allocates an index of @pool; AP_NO_RECORD if none is ready. Wakes user space once per @wake_every
+ * new indexes. */
 static __always_inline __u32 pool__claim(struct ap_pool *pool, void *free_indexes, __u32 wake_every)
 {
 	__u32 index = AP_NO_RECORD;
@@ -132,7 +132,7 @@ static __always_inline __u32 pool__claim(struct ap_pool *pool, void *free_indexe
 	return index < LOAD(pool->ready) ? index : AP_NO_RECORD;
 }
 
-/* Looks for @key's record in all tables: 0 and its index, or -1. */
+/* Searches all tables for @key: 0 and its record's index, or -1. */
 static __noinline int index__find(const struct ap_count_key *key, __u32 *index)
 {
 	__u32 n = LOAD(live.n_index_tables);
@@ -155,8 +155,9 @@ static __noinline int index__find(const struct ap_count_key *key, __u32 *index)
 	return -1;
 }
 
-/* Puts @key's index into the newest table that has room. 0, -EEXIST (17), or why not. That another CPU may at the
- * same time put the same key into another table does no harm: user space adds up what has the same key. */
+/* Puts @key's index into the newest table with room. Returns 0, -EEXIST (17), or the last table's
+ * error. Another CPU may put the same key into another table meanwhile; user space adds up records
+ * of equal keys. */
 static __noinline int index__put(const struct ap_count_key *key, __u32 index)
 {
 	__u32 n = LOAD(live.n_index_tables);
@@ -178,7 +179,7 @@ static __noinline int index__put(const struct ap_count_key *key, __u32 index)
 	return err;
 }
 
-/* The record of @key, which had none when it was last looked for; AP_NO_RECORD where there is no room. */
+/* Adds a record for @key, which had none at the last look-up; AP_NO_RECORD if there is no room. */
 static __always_inline __u32 record__add(const struct ap_count_key *key)
 {
 	__u32 index, known;
@@ -188,13 +189,13 @@ static __always_inline __u32 record__add(const struct ap_count_key *key)
 	index = pool__claim(&live.records, &free_records, AP_CHUNK);
 	if (index == AP_NO_RECORD || !index__put(key, index))
 		return index;
-	/* Another CPU was first, or the tables are full: the index goes back. */
+	/* Another CPU was first, or the tables are full: return the index. */
 	if (!bpf_map_push_elem(&free_records, &index, 0))
 		__sync_fetch_and_add(&live.records.n_free, 1);
 	return index__find(key, &known) ? AP_NO_RECORD : known;
 }
 
-/* Before a record changes: what it had when the peak's generation began. */
+/* Called before a record changes: notes what was live when the peak generation began. */
 static __always_inline void record__touch(struct ap_blocks *record)
 {
 	__u64 generation = LOAD(live.generation), before = LOAD(record->generation);
@@ -206,8 +207,8 @@ static __always_inline void record__touch(struct ap_blocks *record)
 	record->peak_bytes = record->size_bytes - record->freed_bytes;
 }
 
-/* The bits of @value that are significant. Not static, so that the verifier does not follow each of the
- * ways through it further on. */
+/* The number of significant bits of @value. Global, so that the verifier does not follow each path
+ * into the caller. */
 __noinline int significant_bits(__u64 value)
 {
 	int n = 0;
@@ -221,7 +222,7 @@ __noinline int significant_bits(__u64 value)
 	return n + (value != 0);
 }
 
-/* The histograms of a record whose slots are in use, NULL where there is no room for them. */
+/* The further histogram buckets of a record; NULL if there is no room. */
 static __always_inline struct ap_histograms *record__histograms(struct ap_blocks *record)
 {
 	__u32 number = LOAD(record->histograms), index, chunk, at, before;
@@ -245,7 +246,7 @@ static __always_inline struct ap_histograms *record__histograms(struct ap_blocks
 	return array ? bpf_map_lookup_elem(array, &at) : NULL;
 }
 
-/* Counts @n blocks of @value in the histogram whose tags begin with @first_tag. */
+/* Counts @n blocks of @value in the histogram whose first tag is @first_tag. */
 static __noinline void record__add_to_histogram(struct ap_blocks *record, __u32 first_tag,
 						__u64 value, __u64 n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Regions that a program marks (include/allocprof.h, docs/regions.md): which of them a thread has open,
- * and what is counted by the set of these. A region's figures are the sums over the sets with it.
+ * Regions that a program marks (include/allocprof.h, docs/regions.md): which regions a thread has
+ * open, and counters by set of open regions. A region's statistics are the sums over the sets that
+ * contain it.
  */
 #ifndef ALLOCPROF_REGIONS_BPF_H
 #define ALLOCPROF_REGIONS_BPF_H
@@ -25,10 +26,10 @@ struct {
 	__type(value, struct ap_region_thread);
 } region_threads SEC(".maps");
 
-/* What a thread's entry begins as: too large for a program's stack. */
+/* Initial value of a thread's entry, which is too large for the BPF stack. */
 struct ap_region_thread fresh_region_thread;
 
-/* How often each region was begun. */
+/* Number of begins of each region. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, AP_MAX_REGIONS);
@@ -44,7 +45,7 @@ struct {
 	__type(value, struct ap_site_counts);
 } region_counts SEC(".maps");
 
-/* With live, by set and enum ap_stat: what became of calls, and which blocks were freed. */
+/* With live, by set and enum ap_stat: results of calls, and freed blocks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, AP_MAX_REGION_SETS *AP_STATS);
@@ -57,10 +58,10 @@ static __always_inline bool regions__are_active(void)
 	return config.regions && *(volatile __u32 *)&regions.active;
 }
 
-/* The functions that are not static here are verified by themselves: the ways through one loop are not
- * followed through the next. */
+/* Functions that are not static here are verified separately, so that the paths of one loop do not
+ * multiply with those of the next. */
 
-/* The number of a set, a new one where it has none. */
+/* The number of a set; assigns a new one on first use. */
 __noinline int set__number(__u64 mask)
 {
 	if (!mask)
@@ -76,13 +77,15 @@ __noinline int set__number(__u64 mask)
 	return (int)AP_NO_REGION_SET;
 }
 
-/* Zero, which the verifier does not know: it would go through a loop with each value of a count apart. */
+/* Zero, but unknown to the verifier, which would otherwise check a loop for each value of a
+ * counter. */
 static __always_inline __u32 some_zero(void)
 {
 	return *(volatile __u32 *)&regions.zero;
 }
 
-/* A signal's handler may run above all frames of its thread, and below what it interrupted. */
+/* The alternate signal stack may lie above all frames of the thread, and below what the handler
+ * interrupted. */
 static __always_inline bool is_alternate_stack(__u64 sp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -90,11 +93,11 @@ static __always_inline bool is_alternate_stack(__u64 sp)
 	return task->sas_ss_size && sp - task->sas_ss_sp <= task->sas_ss_size;
 }
 
-/* What is known where a thread stands. */
+/* Where a thread is, to find out which of its open regions are over. */
 struct sweep {
-	__u64 floor;  /* frames below are gone */
-	__u64 sp, ip; /* of a beginning */
-	__u32 region; /* that begins, or AP_MAX_REGIONS: none does */
+	__u64 floor;  /* frames below it have returned */
+	__u64 sp, ip; /* of a begin mark */
+	__u32 region; /* region that begins, or AP_MAX_REGIONS */
 	__u32 alternate;
 };
 
@@ -105,13 +108,14 @@ static __always_inline bool open__is_gone(const struct ap_open_region *open,
 		return open->alternate && open->scoped;
 	if (open->scoped && open->sp < sweep->floor)
 		return true;
-	/* What recurs does so in another frame, or, inlined, at another place. */
+	/* The region begins again in the same frame and place, or in a frame that has returned: it
+	 * was left. Recursion has another frame or, inlined, another place. */
 	return open->region == sweep->region &&
 	       (open->sp < sweep->sp || (open->sp == sweep->sp && open->ip == sweep->ip));
 }
 
-/* After a change of what is open. */
-__noinline int region_thread__settle(struct ap_region_thread *thread)
+/* Recomputes floor and set after a change of the open regions. */
+__noinline int region_thread__update(struct ap_region_thread *thread)
 {
 	__u64 mask = 0, floor = ~0ULL;
 
@@ -131,7 +135,7 @@ __noinline int region_thread__settle(struct ap_region_thread *thread)
 	return 0;
 }
 
-/* Takes out what the thread has left without a mark. */
+/* Removes open regions that were left without a mark; returns 1 if there were any. */
 __noinline int region_thread__sweep(struct ap_region_thread *thread, const struct sweep *sweep)
 {
 	__u32 kept = some_zero();
@@ -152,7 +156,7 @@ __noinline int region_thread__sweep(struct ap_region_thread *thread, const struc
 	return 1;
 }
 
-/* The set of regions that the thread is in where it calls with @sp. */
+/* The set of regions that are open at a call with @sp. */
 static __noinline __u32 regions__set(__u64 sp)
 {
 	__u64 id = bpf_get_current_pid_tgid();
@@ -161,11 +165,11 @@ static __noinline __u32 regions__set(__u64 sp)
 
 	if (!thread || !thread->n)
 		return 0;
-	/* The call's own frame lies below all that are open. */
+	/* The call's own frame lies below the frames of all open regions. */
 	if (sp >= thread->floor) {
 		sweep.alternate = is_alternate_stack(sp);
 		if (region_thread__sweep(thread, &sweep))
-			region_thread__settle(thread);
+			region_thread__update(thread);
 	}
 	return thread->set;
 }
@@ -208,11 +212,12 @@ static __noinline int regions__begin(__u64 sp, __u64 ip, __u32 region, __u32 mar
 	} else {
 		stat__add(AP_STAT_REGION_GAP + AP_REGION_GAP_DEPTH);
 	}
-	region_thread__settle(thread);
+	region_thread__update(thread);
 	return 0;
 }
 
-/* Which of the open ones the mark ends: the last whose frame is there, or else the last. */
+/* Index of the open region that the mark ends: the last one whose frame still exists, or else the
+ * last one. */
 __noinline int region_thread__find(const struct ap_region_thread *thread, __u64 sp, __u32 region,
 				   __u32 mark)
 {
@@ -236,7 +241,7 @@ __noinline int region_thread__find(const struct ap_region_thread *thread, __u64 
 	return found;
 }
 
-/* Takes out the one at @at, and what was begun inside of it by frames that are gone. */
+/* Removes the region at @at, and those begun inside of it by frames that have returned. */
 __noinline int region_thread__remove(struct ap_region_thread *thread, const struct sweep *sweep,
 				     __u32 at)
 {
@@ -270,7 +275,7 @@ static __noinline int regions__end(__u64 sp, __u32 region, __u32 mark)
 	sweep.alternate = is_alternate_stack(sp);
 	region_thread__sweep(thread, &sweep);
 	region_thread__remove(thread, &sweep, region_thread__find(thread, sp, region, mark));
-	region_thread__settle(thread);
+	region_thread__update(thread);
 	return 0;
 }
 
@@ -290,7 +295,7 @@ int region_event(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Declared in process.bpf.h. A forked process goes on with its copy of the frames. */
+/* Declared in process.bpf.h. A forked process continues with its copy of the frames. */
 static __noinline int regions__fork(__u64 parent, __u64 child)
 {
 	const struct ap_region_thread *thread = bpf_map_lookup_elem(&region_threads, &parent);
@@ -345,7 +350,7 @@ static __noinline int regions__count_hit(struct hit *hit)
 	return 0;
 }
 
-/* Counts a call of the measured window in the regions that it is in; sets @hit->regions. */
+/* Counts a call of the measured window in its set of open regions; sets @hit->regions. */
 static __always_inline void regions__count(struct hit *hit)
 {
 	if (regions__are_active() && !hit->internal)
@@ -362,14 +367,14 @@ static __noinline int region_set__add(__u32 set, __u32 which, __u64 n)
 	return 0;
 }
 
-/* Adds to a statistic of the call's regions, with live. */
+/* With live: adds to a statistic of the call's set of regions. */
 static __always_inline void regions__add(__u32 set, enum ap_stat which, __u64 n)
 {
 	if (config.regions && set)
 		region_set__add(set, which, n);
 }
 
-/* A block has ended by a call in @set. */
+/* Counts the end of a block by a call in @set. */
 static __always_inline void regions__add_end(__u32 set, __u64 size_bytes, bool is_deallocation)
 {
 	if (!config.regions || !set)

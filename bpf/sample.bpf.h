@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which calls are looked at when bytes are sampled, and how many each of them stands for
+ * Which calls are sampled when bytes are, and how many calls each sample stands for
  * (docs/sampling.md).
  */
 #ifndef ALLOCPROF_SAMPLE_BPF_H
@@ -23,9 +23,9 @@ static __always_inline __u64 sample__one_less_power(__u64 fraction)
 }
 
 /*
- * The chance that one of the bytes of a call is chosen, in 1/2^64: that of @size_bytes, or of one byte
- * where none was asked for. 0: certain. Good to a part in ten thousand, and need not be better: what a call
- * stands for is made from the very number.
+ * The probability that at least one byte of the call is chosen, in 1/2^64; malloc(0) counts as one
+ * byte. 0: certain. Exact to 1/10,000, which suffices, since the weight is computed from the same
+ * number.
  */
 static __always_inline __u64 sample__chance(__u64 size_bytes)
 {
@@ -33,19 +33,20 @@ static __always_inline __u64 sample__chance(__u64 size_bytes)
 
 	if (bytes >= config.sample_certain_bytes)
 		return 0;
-	/* How often the chance of no byte being chosen is halved, in 1/2^32. */
+	/* log2 of 1 / (probability that no byte is chosen), in 1/2^32. */
 	halvings = bytes * config.sample_halvings >> AP_SAMPLE_HALVINGS_SHIFT;
 	if (halvings < 1 << 16)
 		return bytes * config.sample_rate;
-	/* By 31 bits and one more, since what is halved to nothing but whole times is 2^32. */
+	/* Shifted by 31 bits and one more, since the power is 2^32 for a whole number of
+	 * halvings. */
 	left = (1ULL << 32) - sample__one_less_power(halvings & 0xffffffff);
 	return -(left << 31 >> (halvings >> 32 & 63) << 1);
 }
 
 /*
- * What a call whose chance is @chance stands for when @draw, which is less than it, has chosen it: 2^64 / @chance,
- * rounded down or up. Up for as many of the draws as makes the mean exact, so the sum over all 2^64 draws is
- * 2^64, whatever the chance is.
+ * The weight of a call with probability @chance that @draw (less than @chance) has chosen: 2^64 /
+ * @chance, rounded down or up. It is rounded up for as many draws as make the sum over all 2^64
+ * draws 2^64, so the mean is exact for every @chance.
  */
 static __always_inline __u32 sample__weight(__u64 chance, __u64 draw)
 {
@@ -55,7 +56,7 @@ static __always_inline __u32 sample__weight(__u64 chance, __u64 draw)
 	return quotient + (draw < remainder);
 }
 
-/* How many calls this one stands for; 0: it is passed by. */
+/* The number of calls that this one stands for; 0: it is not sampled. */
 static __always_inline __u32 sample__draw(__u64 size_bytes)
 {
 	__u64 chance = sample__chance(size_bytes), draw;
@@ -69,13 +70,13 @@ static __always_inline __u32 sample__draw(__u64 size_bytes)
 	return draw < chance ? sample__weight(chance, draw) : 0;
 }
 
-/* What one of @weight counts as. A constant without sampling, so that it costs nothing then. */
+/* The weight, or the constant 1 without sampling, which the compiler folds. */
 static __always_inline __u64 sample__times(__u32 weight)
 {
 	return config.sample ? weight : 1;
 }
 
-/* Sums stop at AP_MAX_SUM. */
+/* Saturates at AP_MAX_SUM. */
 static __always_inline void sum__add(__u64 *sum, __u64 more)
 {
 	__u64 before = __sync_fetch_and_add(sum, more);
@@ -84,7 +85,7 @@ static __always_inline void sum__add(__u64 *sum, __u64 more)
 		*(volatile __u64 *)sum = AP_MAX_SUM;
 }
 
-/* A sampled call or block, @weight of @size_bytes each, counts into @estimate. */
+/* Adds a sampled call or block, which stands for @weight of @size_bytes each. */
 static __always_inline void estimate__add(struct ap_estimate *estimate, __u32 weight,
 					  __u64 size_bytes)
 {
@@ -93,7 +94,8 @@ static __always_inline void estimate__add(struct ap_estimate *estimate, __u32 we
 	__sync_fetch_and_add(&estimate->samples, 1);
 	if (!others)
 		return;
-	/* A weight of 2 or more has less than config.sample_certain_bytes: no product overflows. */
+	/* Calls with a weight of 2 or more are smaller than config.sample_certain_bytes, so no
+	 * product overflows. */
 	sum__add(&estimate->variance, others * weight);
 	sum__add(&estimate->bytes_variance,
 		 (others * size_bytes >> config.sample_unit_shift) *

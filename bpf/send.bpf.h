@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What goes to user space of a hit: its stack once, and what user space has to unwind or count itself. */
+/* Records of a hit to user space: its stack, once, and calls that user space has to unwind or
+ * count. */
 #ifndef ALLOCPROF_SEND_BPF_H
 #define ALLOCPROF_SEND_BPF_H
 
@@ -18,11 +19,11 @@
 		__type(value, struct ap_count);                                                    \
 	}
 
-/* One is counted into while user space reads the other: a counter that a program can reach is never
- * read and removed. */
+/* Programs count into one map while user space drains the other, so that no counter changes while
+ * it is read and deleted. */
 struct COUNTS_MAP(65536) counts_a SEC(".maps"), counts_b SEC(".maps");
 
-/* What these two are like is told by a map that libbpf makes for it, with all its entries. */
+/* Inner-map template; one entry, so that libbpf's template map is small. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -32,10 +33,10 @@ struct {
 	.values = { (void *)&counts_a },
 };
 
-/* Counters that were inserted since the maps were swapped; user space sets it back. */
+/* Counters inserted since user space swapped the maps; user space resets it. */
 __u64 counts_inserted;
 
-/* Wakes user space only when there is something to do: a wake-up costs more than a record. */
+/* Wakes user space only when enough is unread: a wake-up costs more than a record. */
 static __always_inline __u64 ring__flags(void)
 {
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_at_bytes
@@ -49,7 +50,7 @@ static long ring__look(__u32 index, __u64 *until_ns)
 	       bpf_ktime_get_ns() >= *until_ns;
 }
 
-/* Waits until user space has read most of what is there, for a while. */
+/* Waits for a limited time until user space has read most of the ring buffer. */
 __noinline int ring__await(void)
 {
 	__u64 until_ns;
@@ -59,7 +60,7 @@ __noinline int ring__await(void)
 	return 0;
 }
 
-/* Hands the frames to user space unless it has them. False where the ring buffer is full and stays so. */
+/* Sends the frames unless user space has them. False if the ring buffer stays full. */
 static __always_inline bool stack__send(struct scratch *scratch)
 {
 	struct sent_set *sent = sent__set(scratch->record.stack);
@@ -103,21 +104,22 @@ static __always_inline void count__note_insertion(void)
 		__u32 pad;
 	} record = { .type = AP_RECORD_DRAIN };
 
-	/* Where the ring buffer is full user space reads it, and then this counter. */
+	/* If the ring buffer is full, user space reads it and then checks counts_inserted. */
 	if (__sync_fetch_and_add(&counts_inserted, 1) + 1 == config.drain_at)
 		bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Return probes of one stack whose addresses are put back; each costs the verifier some hundred steps. */
-#define DUMP_MENDED_CALLS 16
+/* Maximum number of return addresses restored in a snapshot; each costs the verifier some hundred
+ * steps. */
+#define DUMP_MAX_RESTORED 16
 
-/* Puts return addresses back that return probes have taken the place of. */
-static __always_inline void dump__mend(char *bytes, __u64 sp, __u32 n)
+/* Restores the return addresses that return probes replaced. */
+static __always_inline void dump__restore_returns(char *bytes, __u64 sp, __u32 n)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct return_instance *instance = task->utask->return_instances;
 
-	for (int i = 0; i < DUMP_MENDED_CALLS && instance; i++) {
+	for (int i = 0; i < DUMP_MAX_RESTORED && instance; i++) {
 		__u64 offset = instance->stack - sp;
 
 		barrier_var(offset);
@@ -128,9 +130,9 @@ static __always_inline void dump__mend(char *bytes, __u64 sp, __u32 n)
 }
 
 /*
- * Sends the registers and the bytes of stack, for user space to unwind, where the tables did not
- * suffice. Bounded: a library whose table is not ready yet must not flood the ring buffer, in which
- * stacks and counts need room. False where it was not sent.
+ * Sends registers and a user-stack snapshot, for user space to unwind. Limited by dump_below_bytes:
+ * hits in a library whose table is not ready must not flood the ring buffer, which stacks and
+ * counts need. False if nothing was sent.
  */
 static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *key, __u32 end,
 				   const struct hit *hit)
@@ -152,7 +154,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	record->size_bytes = hit->size_bytes;
 	record->time_ns = bpf_ktime_get_ns();
 	record->weight = hit->weight;
-	/* Not before there is room: user space waits for no number that is never sent. */
+	/* Numbered only now: user space waits for each number to arrive. */
 	if (key->function & AP_FUNCTION_DUMPED)
 		record->key.stack = key->stack = __sync_fetch_and_add(&live.n_dumps, 1) + 1;
 	record->is_in_caller = hit->in_caller;
@@ -161,8 +163,8 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	if (hit->in_caller)
 		record->registers[AP_DUMP_REGISTERS - 1] = hit->return_address;
 	bytes = (char *)(record + 1);
-	/* Page by page: a read that crosses the stack's top fails as a whole. The last page may end
-	 * behind what was asked for. */
+	/* Page by page, since a read that crosses the stack's top fails as a whole. The last page
+	 * may exceed config.stack_dump. */
 	for (int i = 0; i <= AP_MAX_STACK_DUMP / 4096; i++) {
 		wanted = 4096 - ((sp + n) & 4095);
 		if (n >= AP_MAX_STACK_DUMP || n >= config.stack_dump)
@@ -171,7 +173,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 			break;
 		n += wanted;
 	}
-	dump__mend(bytes, sp, n);
+	dump__restore_returns(bytes, sp, n);
 	record->n_bytes = n;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return true;
@@ -182,8 +184,8 @@ static __always_inline bool end__needs_user_space(__u32 end)
 	return end == AP_END_NO_TABLE || end == AP_END_UNSUPPORTED;
 }
 
-/* The thread's name, padded with zeros as the kernel's __set_task_comm() leaves it; bpf_get_current_comm()
- * takes 75 ns for the same, see docs/cost.md. */
+/* The thread's name, padded with zeros by the kernel's __set_task_comm(). bpf_get_current_comm()
+ * takes 75 ns, see docs/cost.md. */
 static __always_inline void thread_name__read(char name[AP_COMM_LEN])
 {
 	const struct task_struct *task = bpf_get_current_task_btf();
@@ -192,8 +194,8 @@ static __always_inline void thread_name__read(char name[AP_COMM_LEN])
 		name[i] = task->comm[i];
 }
 
-/* A call that may be within, for user space to decide. With live it would be too late: the block is
- * followed from now on, or not at all. */
+/* Sends a snapshot of a call that may be within, for user space to decide. Not with live, where the
+ * decision would come too late to follow the block. */
 static __noinline bool send_undecided(struct pt_regs *ctx, struct scratch *scratch,
 				      const struct hit *hit, const struct process *process)
 {

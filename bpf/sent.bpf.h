@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stacks whose frames user space has, by their hash. A set forgets one of them when it is full, and CPUs may
- * overwrite what others note: a stack that was forgotten is sent again.
+ * Hashes of the stacks whose frames user space has, in sets. A full set evicts a hash, and CPUs may
+ * overwrite each other's: an evicted stack is sent again.
  */
 #ifndef ALLOCPROF_SENT_BPF_H
 #define ALLOCPROF_SENT_BPF_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What user space tells the programs of the probed sites. */
+/* Probed sites, filled by user space. */
 #ifndef ALLOCPROF_SITES_BPF_H
 #define ALLOCPROF_SITES_BPF_H
 
@@ -12,7 +12,7 @@ struct {
 	__type(value, struct ap_site);
 } sites SEC(".maps");
 
-/* Filled by user space from the allocator's code. */
+/* Return addresses of calls in the allocator's own code, found by disassembly. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sources that are no functions: system calls that map memory, USDT probes. What they tell is counted as calls are,
- * with the stack of the code that asks. For the programs of allocprof.bpf.c, whose functions it uses.
+ * Sources other than functions: system calls that map memory, and USDT probes. They are counted
+ * like calls, with the stack of the code at the system call or probe.
  */
 #ifndef ALLOCPROF_SOURCE_BPF_H
 #define ALLOCPROF_SOURCE_BPF_H
@@ -10,8 +10,8 @@
 #include "hit.bpf.h"
 #include "sites.bpf.h"
 
-/* Begins @hit at @site: the thread stands in user space with @regs and asks for memory or gives it back, as if it
- * called a function that returns to @return_address. False where user space knows no such site. */
+/* Initialises @hit at @site, as if the thread, which is in user space with @regs, called a function
+ * that returns to @return_address. False if the site is unknown. */
 static __always_inline bool source__enter(struct hit *hit, __u32 index, const struct pt_regs *regs,
 					  __u64 return_address)
 {
@@ -32,7 +32,7 @@ static __always_inline bool source__enter(struct hit *hit, __u32 index, const st
 	return true;
 }
 
-/* Whether the call, which is known all, is one to be recorded, and chosen where bytes are sampled. */
+/* Whether the call, which is read completely, is to be recorded and, with sampling, chosen. */
 static __always_inline bool source__is_chosen(struct hit *hit)
 {
 	if (!hit__is_event(hit))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stacks, unwound by the program's own call frame information and remembered from hit to hit.
+ * Stack unwinding by call frame information, with a cache of the thread's last walk.
  *
- * A step up the stack is a function of (pc, sp, fp), of the file's unwind rules and of two words of
- * stack. So the last stack of a thread is kept with what each step started from and which words it
- * read: where a frame's state is as it was, the step is repeated by reading those words again,
- * without resolving the address or looking up a rule. Nothing is assumed: a caller that changed shows
- * in the words, the next state is another, and the look-ups take over.
+ * A step up the stack is a function of (pc, sp, fp), the file's unwind rules and two words of
+ * stack. The cache has each step's initial state and the addresses of these words. A step that
+ * starts from the same state is repeated by reading the words again, without resolving the address
+ * or looking up a rule. A caller that changed shows in the words: the next state differs, and the
+ * walk continues with look-ups.
  */
 #ifndef ALLOCPROF_STACK_BPF_H
 #define ALLOCPROF_STACK_BPF_H
@@ -14,29 +14,30 @@
 #include "gate.bpf.h"
 #include "walk.bpf.h"
 
-struct remember {
+struct caching {
 	struct scratch *scratch;
 	__u64 hash;
-	__u32 next; /* of the walk's steps, counted down */
+	__u32 next; /* in the walk's steps; counts down */
 	__u32 first;
 };
 
-/* Moves the outermost of the new steps behind what is remembered, hashing from the outside in. */
-static long remember_step(__u32 index, struct remember *remember)
+/* Moves the outermost of the new steps into the cache, and hashes from the outermost frame
+ * inwards. */
+static long cache_step(__u32 index, struct caching *caching)
 {
-	struct scratch *scratch = remember->scratch;
+	struct scratch *scratch = caching->scratch;
 	struct step *from, *to;
 
-	if (!remember->next || !remember->first)
+	if (!caching->next || !caching->first)
 		return 1;
-	remember->next--;
-	remember->first--;
-	from = &scratch->fresh[depth_index(remember->next)];
-	to = &scratch->steps[depth_index(remember->first)];
+	caching->next--;
+	caching->first--;
+	from = &scratch->fresh[depth_index(caching->next)];
+	to = &scratch->steps[depth_index(caching->first)];
 	*to = *from;
-	remember->hash = mix(remember->hash ^ from->frame.offset ^
-			     ((__u64)from->frame.module << 48) ^ ((__u64)from->frame.flags << 40));
-	to->hash = remember->hash;
+	caching->hash = mix(caching->hash ^ from->frame.offset ^ ((__u64)from->frame.module << 48) ^
+			    ((__u64)from->frame.flags << 40));
+	to->hash = caching->hash;
 	return 0;
 }
 
@@ -57,15 +58,15 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 }
 
 /*
- * Walks the stack of the thread that stands at @hit into the scratch, the allocator's caller first:
- * frames, end and hash. The window begins at the stack's top already.
+ * Walks the stack of @hit, beginning at the allocator's caller, and stores frames, end and hash in
+ * the scratch. The window holds the top of the stack already.
  */
 static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
 					const struct hit *hit)
 {
 	struct walk_context context = { .scratch = scratch };
 	struct walk *walk = &context.walk;
-	struct remember remember = { .scratch = scratch };
+	struct caching caching = { .scratch = scratch };
 	__u64 span;
 
 	walk__begin(walk, scratch, process, hit);
@@ -75,7 +76,7 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 		bpf_loop(config.max_depth, walk_frame, &context, 0);
 	else
 		walk->end = AP_END_UNREADABLE;
-	/* Not all of it repeated, and what did was not copied. */
+	/* Not all steps were cached, and those that were have not been copied. */
 	if (walk->again || (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
 		walk__begin(walk, scratch, process, hit);
 		scratch->left_sp = 0;
@@ -83,22 +84,22 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	}
 	if (walk->over_fp && walk->end == AP_END_COMPLETE) {
 		walk->end = AP_END_FRAME_POINTERS;
-		/* The next stack may have the same last frame and no such step. */
+		/* The next stack may have the same last frame without such a step. */
 		walk->end_once = 1;
 	}
 
-	remember.next = walk->n_frames;
-	remember.first = AP_MAX_DEPTH;
-	remember.hash = mix(walk->end + 1);
-	/* The steps further out are in place, with a hash that stands for the same end. */
+	caching.next = walk->n_frames;
+	caching.first = AP_MAX_DEPTH;
+	caching.hash = mix(walk->end + 1);
+	/* The outer steps are cached, with a hash for the same end. */
 	if (walk->matched < walk->n_frames && walk->end == scratch->end && !walk->end_once) {
-		remember.next = walk->matched;
-		remember.first = walk->matched_cursor;
-		if (remember.first < AP_MAX_DEPTH)
-			remember.hash = scratch->steps[depth_index(remember.first)].hash;
+		caching.next = walk->matched;
+		caching.first = walk->matched_cursor;
+		if (caching.first < AP_MAX_DEPTH)
+			caching.hash = scratch->steps[depth_index(caching.first)].hash;
 	}
-	bpf_loop(AP_MAX_DEPTH, remember_step, &remember, 0);
-	scratch->first = remember.first;
+	bpf_loop(AP_MAX_DEPTH, cache_step, &caching, 0);
+	scratch->first = caching.first;
 	scratch->end = walk->end;
 	scratch->end_once = walk->end_once;
 	scratch->within = walk->within;
@@ -108,10 +109,10 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	scratch->record.n_frames = walk->n_frames;
 	scratch->record.process = process->id;
 	scratch->record.end = walk->end;
-	scratch->record.stack = remember.hash;
+	scratch->record.stack = caching.hash;
 }
 
-/* Bytes of stack to copy at first: what the last walk needed, and a little for what is called next. */
+/* Bytes of stack to copy at first: what the last walk read, and 256 bytes for deeper calls. */
 static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch)
 {
 	__u32 bytes = scratch->span_bytes ? scratch->span_bytes + 256 : FIRST_WINDOW_BYTES;
@@ -130,7 +131,7 @@ static long copy_frame(__u32 index, struct scratch **scratch_at)
 	return 0;
 }
 
-/* Lays the frames out behind the record, over the window, which the walk has done with. */
+/* Copies the frames behind the record, over the window, which is no longer needed. */
 static __always_inline void stack__lay_out(struct scratch *scratch)
 {
 	bpf_loop(AP_MAX_DEPTH, copy_frame, &scratch, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The program at the probes of stat without --live, and counters by site. */
+/* The program of stat without --live, and counters by site. */
 #ifndef ALLOCPROF_STAT_PROGRAMS_BPF_H
 #define ALLOCPROF_STAT_PROGRAMS_BPF_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Look-up of unwind rules in the tables that user space compiled (unwind_abi.h). */
+/* Looks up unwind rules in the tables that user space compiled (unwind_abi.h). */
 #ifndef ALLOCPROF_TABLES_BPF_H
 #define ALLOCPROF_TABLES_BPF_H
 
 #include "unwind_abi.h"
 #include "waits.bpf.h"
 
-/* One value of 1 MiB, so that a search inside it is pointer arithmetic and not a look-up a step. */
+/* One value of 1 MiB, so that a search inside it is pointer arithmetic, without a map look-up per
+ * step. */
 struct chunk_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -57,8 +58,8 @@ static long table__look(__u32 index, struct table_wait *wait)
 	return !table__is_awaited(wait->table) || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
-/* Waits until the table of @module is there, for a while; 1 where it is. Called where little of the programs'
- * stack is in use: Linux 6.1 has no more. */
+/* Waits for a limited time until @module's table is compiled; 1 if it is. Called where little of
+ * the BPF stack is in use, since Linux 6.1 counts the callees' frames, too. */
 __noinline int table__await(__u32 module)
 {
 	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
@@ -71,10 +72,10 @@ __noinline int table__await(__u32 module)
 	       !table__is_awaited(table);
 }
 
-/* Halvings that find a slice among a table's. */
+/* Steps of the binary search for a slice of a table. */
 #define SLICE_SEARCH_STEPS 14
 
-/* The last slice of the table that begins at or before @file_offset, NULL where there is none. */
+/* The last slice of the table that begins at or before @file_offset, or NULL. */
 static __noinline struct unwind_slice *slice__find(const struct unwind_table *table,
 						   __u64 file_offset)
 {
@@ -101,7 +102,7 @@ static __noinline struct unwind_slice *slice__find(const struct unwind_table *ta
 	return found;
 }
 
-/* The rule at @offset inside @slice; NULL only where the tables are damaged. */
+/* The rule at @offset inside @slice; NULL only if the tables are corrupt. */
 static __always_inline struct unwind_rule *slice__rule(const struct unwind_slice *slice,
 						       __u32 offset)
 {
@@ -120,7 +121,7 @@ static __always_inline struct unwind_rule *slice__rule(const struct unwind_slice
 	word = chunk->words[block & (UNWIND_CHUNK_WORDS - 1)];
 	n = word >> UNWIND_BLOCK_COUNT_SHIFT;
 	row = slice->first_row + (word & UNWIND_BLOCK_ROW_MASK);
-	/* The first row of the block that lies behind the offset; the answer is the one before it. */
+	/* Finds the first row of the block beyond the offset; the result is the row before it. */
 	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
 		__u32 half = n / 2;
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A return probe puts the address of a trampoline where the return address was. What was there is
- * found with the kernel's own list of the thread's return probes, whoever set them.
+ * A return probe replaces the return address on the stack by the address of a trampoline. The
+ * original is in the kernel's list of the thread's return probes, of allocprof and of other
+ * tracers.
  */
 #ifndef ALLOCPROF_TRAMPOLINE_BPF_H
 #define ALLOCPROF_TRAMPOLINE_BPF_H
 
 #include "kernel.h"
 
-/* Calls of one thread with return probes that are looked through; the kernel has 64 at the most. */
+/* Maximum number of the thread's probed calls to search; the kernel allows 64. */
 #define TRAMPOLINE_MAX_CALLS 64
 
-/* Where the trampoline is in this process: the first of the slots that probes share. 0 where it has
- * none yet. */
+/* Address of the trampoline in this process, the first slot of the XOL area. 0 if it has none
+ * yet. */
 static __always_inline __u64 trampoline__address(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -21,8 +22,8 @@ static __always_inline __u64 trampoline__address(void)
 	return area ? area->vaddr : 0;
 }
 
-/* The return address that was at @slot of the stack before a probe took its place, or 0. Not static, so that
- * the verifier goes through it once. */
+/* The original return address at stack address @slot, or 0. Global, so that the verifier checks it
+ * once. */
 __noinline __u64 trampoline__real(__u64 slot)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

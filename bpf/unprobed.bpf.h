@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs that take memory from the kernel and never hit a probe: their allocator has a name that nobody knows, or
- * none. A program is looked at when it ends, by exit or exec, and when the recording does. One that allocates nothing
- * takes next to none.
+ * Finds programs that take memory from the kernel without ever hitting a probe: their allocator is
+ * unknown or has no symbols. They are checked when they end, by exit or exec, and when the
+ * recording ends. A program that allocates nothing takes hardly any memory.
  */
 #ifndef ALLOCPROF_UNPROBED_BPF_H
 #define ALLOCPROF_UNPROBED_BPF_H
@@ -10,9 +10,9 @@
 #include "maps.bpf.h"
 #include "process.bpf.h"
 
-/* What programs take that allocate nothing. The C library of a static one grows the heap for its thread's own
- * variables: glibc's by less than a page. A dynamic linker maps what libraries write to: some 100 KiB for the C
- * library, 50 more for OpenSSL's. */
+/* What programs take that allocate nothing. A static C library grows the heap for thread-local
+ * storage: glibc by less than a page. A dynamic linker maps the libraries' data: some 100 KiB for
+ * the C library, 50 more for OpenSSL. */
 #define START_BRK_BYTES	 4096
 #define START_DATA_PAGES 64
 
@@ -21,7 +21,7 @@ static __always_inline __u64 mm__brk_bytes(struct mm_struct *mm)
 	return BPF_CORE_READ(mm, brk) - BPF_CORE_READ(mm, start_brk);
 }
 
-/* Declared in process.bpf.h: an image begins. */
+/* Declared in process.bpf.h: notes the memory of a new image. */
 static __always_inline void unprobed__begin(struct process *process, struct task_struct *task)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
@@ -33,7 +33,7 @@ static __always_inline void unprobed__begin(struct process *process, struct task
 	process->first_brk_bytes = mm__brk_bytes(mm);
 }
 
-/* What the image has taken by now, or 0 where it is no more than what one that allocates nothing takes. */
+/* Memory that the image has taken so far, or 0 if one that allocates nothing may take as much. */
 static __always_inline __u64 unprobed__taken(const struct process *process, struct mm_struct *mm)
 {
 	__u64 pages = BPF_CORE_READ(mm, data_vm) - process->first_data_pages;
@@ -46,8 +46,8 @@ static __always_inline __u64 unprobed__taken(const struct process *process, stru
 	return pages << 12;
 }
 
-static __always_inline void unprobed__tell(const struct process *process, struct task_struct *task,
-					   __u64 taken_bytes)
+static __always_inline void unprobed__report(const struct process *process,
+					     struct task_struct *task, __u64 taken_bytes)
 {
 	struct ap_unprobed_record *record;
 
@@ -55,7 +55,7 @@ static __always_inline void unprobed__tell(const struct process *process, struct
 		return;
 	stat__add(AP_STAT_UNPROBED);
 	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-	/* Then its name is missing from the report, but not the process. */
+	/* The process is still in the count of unprobed programs, but not named. */
 	if (!record)
 		return;
 	record->type = AP_RECORD_UNPROBED;
@@ -65,17 +65,17 @@ static __always_inline void unprobed__tell(const struct process *process, struct
 	bpf_ringbuf_submit(record, 0);
 }
 
-/* Declared in process.bpf.h: the process exits. Before Linux 6.16 it has given its memory up by now. */
+/* Declared in process.bpf.h: the process exits. Before Linux 6.16 its mm is gone by now. */
 static __always_inline void unprobed__end(const struct process *process, struct task_struct *task)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
 	if (config.finds_unprobed && !process->is_hit)
-		unprobed__tell(process, task,
-			       mm ? unprobed__taken(process, mm) : process->taken_bytes);
+		unprobed__report(process, task,
+				 mm ? unprobed__taken(process, mm) : process->taken_bytes);
 }
 
-/* The process that gives memory up and has not hit a probe, or NULL. */
+/* The current process if it has not hit a probe, or NULL. */
 static __always_inline struct process *unprobed__current(void)
 {
 	struct process *process = process__current();
@@ -83,7 +83,7 @@ static __always_inline struct process *unprobed__current(void)
 	return process && !process->is_hit ? process : NULL;
 }
 
-/* An image is about to execute another, and has its name and its memory still. */
+/* Before an exec, while the process still has its old name and mm. */
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task)
 {
@@ -91,11 +91,11 @@ int BPF_PROG(on_prepare_exec, struct task_struct *task)
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
 	if (process && mm)
-		unprobed__tell(process, task, unprobed__taken(process, mm));
+		unprobed__report(process, task, unprobed__taken(process, mm));
 	return 0;
 }
 
-/* The same before Linux 6.16, where the tracepoint of an exit comes too late: a thread exits, */
+/* Before Linux 6.16, where the exit tracepoint runs after the mm is gone: a thread exits. */
 SEC("fentry/exit_mm_release")
 int BPF_PROG(on_exit_memory, struct task_struct *task, struct mm_struct *mm)
 {
@@ -106,18 +106,19 @@ int BPF_PROG(on_exit_memory, struct task_struct *task, struct mm_struct *mm)
 	return 0;
 }
 
-/* or executes another image. */
+/* Likewise: a thread calls exec. */
 SEC("fentry/exec_mm_release")
 int BPF_PROG(on_exec_memory, struct task_struct *task, struct mm_struct *mm)
 {
 	struct process *process = unprobed__current();
 
 	if (process && mm)
-		unprobed__tell(process, task, unprobed__taken(process, mm));
+		unprobed__report(process, task, unprobed__taken(process, mm));
 	return 0;
 }
 
-/* Run by reading the iterator when the recording ends: processes that go on. */
+/* User space runs it by reading the iterator, for processes that still run when the recording
+ * ends. */
 SEC("iter/task")
 int look_at_processes(struct bpf_iter__task *ctx)
 {
@@ -137,9 +138,9 @@ int look_at_processes(struct bpf_iter__task *ctx)
 	taken_bytes = unprobed__taken(process, mm);
 	if (!taken_bytes)
 		return 0;
-	/* Once, whichever of its threads comes first, and not again when it exits. */
+	/* Report it once, whichever thread comes first, and not again at its exit. */
 	process->is_hit = 1;
-	unprobed__tell(process, task, taken_bytes);
+	unprobed__report(process, task, taken_bytes);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * USDT probes as sources (docs/sources.md): places in a program where it says that it hands memory out or takes it
- * back, with the size and the block among the probe's arguments.
+ * USDT probes as sources (docs/sources.md): probes at which a program hands out or takes back
+ * memory, with the size and the block among their arguments.
  */
 #ifndef ALLOCPROF_USDT_BPF_H
 #define ALLOCPROF_USDT_BPF_H
@@ -9,7 +9,7 @@
 #include "source.bpf.h"
 #include "stat_programs.bpf.h"
 
-/* By site. The number of entries is set before loading. */
+/* By site. User space sets the number of entries before load. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, AP_MAX_SITES);
@@ -17,7 +17,8 @@ struct {
 	__type(value, struct ap_usdt);
 } usdt_sites SEC(".maps");
 
-/* What the register at @offset has. Not by the context's own fields: which it is is known at run time only. */
+/* The register at @offset in struct pt_regs. Not a plain field access, since the offset is only
+ * known at run time. */
 static __always_inline __u64 operand__register(const struct pt_regs *regs, __u16 offset)
 {
 	__u64 value = 0;
@@ -27,7 +28,7 @@ static __always_inline __u64 operand__register(const struct pt_regs *regs, __u16
 	return value;
 }
 
-/* As many of @value's low bytes as the argument has. */
+/* Sign- or zero-extends the argument's low bytes. */
 static __always_inline __u64 operand__extend(const struct ap_operand *operand, __u64 value)
 {
 	__u32 shift = 64 - 8 * operand->bytes;
@@ -37,7 +38,7 @@ static __always_inline __u64 operand__extend(const struct ap_operand *operand, _
 	return operand->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
 }
 
-/* The argument's value; 0 where it has none, or where its memory cannot be read. */
+/* The argument's value; 0 if there is none, or if its memory cannot be read. */
 static __noinline __u64 operand__value(const struct ap_operand *operand, struct pt_regs *regs)
 {
 	__u64 address, value = 0;
@@ -65,7 +66,7 @@ static __noinline __u64 operand__value(const struct ap_operand *operand, struct 
 	return 0;
 }
 
-/* Reads what the probe tells into @hit, but for the block that it hands out. */
+/* Reads the probe's arguments into @hit, except the allocated block. */
 static __always_inline void usdt__read(struct hit *hit, const struct ap_usdt *usdt,
 				       struct pt_regs *regs)
 {
@@ -76,7 +77,7 @@ static __always_inline void usdt__read(struct hit *hit, const struct ap_usdt *us
 					  &hit->overflows);
 }
 
-/* The block that it hands out, or 0. */
+/* The allocated block, or 0. */
 static __always_inline __u64 usdt__result(struct pt_regs *regs)
 {
 	__u32 index = bpf_get_attach_cookie(regs);
@@ -85,7 +86,7 @@ static __always_inline __u64 usdt__result(struct pt_regs *regs)
 	return usdt ? operand__value(&usdt->result, regs) : 0;
 }
 
-/* With live: the call and the block that it got, both at once. */
+/* With live: begins the call and ends it at once with the block from the probe's arguments. */
 static __always_inline void source__follow(struct pt_regs *regs, struct process *process,
 					   struct hit *hit, __u32 record)
 {
@@ -111,7 +112,7 @@ static __always_inline void source__follow(struct pt_regs *regs, struct process 
 	thread->n_pending--;
 }
 
-/* With live, of a probe that takes a block back. */
+/* With live: a probe that frees a block. */
 static __always_inline void source__free(struct process *process, struct hit *hit)
 {
 	bool measured = config.live_stacks ? gate__is_open(process) && !config.within
@@ -124,10 +125,11 @@ static __always_inline void source__free(struct process *process, struct hit *hi
 	if (hit->blocks == AP_NO_BLOCKS)
 		return;
 	if (!call__free(process, hit->pointer, hit->blocks, hit->regions) && measured)
-		count_useless_free(process, hit->pointer);
+		count_noop_free(process, hit->pointer);
 }
 
-/* With live and stacks, of one that hands a block out: whether it is to be followed, and the record of its stack. */
+/* With live and stacks: whether the call of a probe that allocates is to be followed, and the
+ * record of its stack. */
 static __always_inline bool source__find_record(struct pt_regs *regs, struct process *process,
 						struct hit *hit, __u32 *record)
 {
@@ -174,7 +176,8 @@ static __always_inline void source__live(struct pt_regs *regs, struct process *p
 	source__follow(regs, process, hit, record);
 }
 
-/* Begins @hit at the probe's instruction, a nop, which stands for a call. False where it is none of ours. */
+/* Initialises @hit at the probe's instruction, a nop, as if it were a call. False if the site is
+ * unknown. */
 static __always_inline bool usdt__enter(struct hit *hit, struct pt_regs *regs)
 {
 	__u32 index = bpf_get_attach_cookie(regs);
@@ -186,7 +189,7 @@ static __always_inline bool usdt__enter(struct hit *hit, struct pt_regs *regs)
 	return true;
 }
 
-/* For stat, */
+/* For stat. */
 SEC("uprobe")
 int usdt_count(struct pt_regs *ctx)
 {
@@ -200,7 +203,7 @@ int usdt_count(struct pt_regs *ctx)
 	return 0;
 }
 
-/* for record, */
+/* For record. */
 SEC("uprobe")
 int usdt_record(struct pt_regs *ctx)
 {
@@ -212,7 +215,7 @@ int usdt_record(struct pt_regs *ctx)
 	return 0;
 }
 
-/* and with live. */
+/* With live. */
 SEC("uprobe")
 int usdt_live(struct pt_regs *ctx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Hits that wait: for what user space is making, an unwind table or room for records, and for other threads to have
- * mapped their memory. BPF programs cannot sleep, so they spin, with bpf_loop(); where the kernel is preemptible
- * others run meanwhile. abi.h has the bounds.
+ * Waits of hits: for unwind tables or records from user space, for room in the ring buffer, or for
+ * other threads to finish mapping memory. BPF programs cannot sleep, so they spin in bpf_loop().
+ * abi.h has the limits.
  */
 #ifndef ALLOCPROF_WAITS_BPF_H
 #define ALLOCPROF_WAITS_BPF_H
@@ -12,10 +12,10 @@
 
 struct ap_waits waits;
 
-/* Looks by bpf_loop() that take longer than any wait may. */
+/* Iterations of bpf_loop() that take longer than any wait may. */
 #define WAIT_LOOKS (1 << 22)
 
-/* When the wait begins, to be given to wait__end(); 0: the hit may not wait. */
+/* Start of the wait, for wait__end(); 0: the hit may not wait. */
 static __always_inline __u64 wait__begin(void)
 {
 	if (*(volatile __s64 *)&waits.left_ns <= 0)
@@ -36,8 +36,9 @@ static __always_inline void wait__end(__u64 start_ns)
 	__sync_fetch_and_add(&waits.n_waiting, -1);
 }
 
-/* Calls @look, which is bpf_loop()'s, with @context until it returns 1. *@until_ns, a part of @context, becomes the
- * time at which it has to, @most_ns from now. False where the hit may not wait. */
+/* Calls @look, a callback of bpf_loop(), with @context until it returns 1. Sets *@until_ns, which
+ * is part of @context, to @most_ns from now; @look must return 1 then. False if the hit may not
+ * wait. */
 static __always_inline bool wait__for(void *look, void *context, __u64 *until_ns, __u64 most_ns)
 {
 	__u64 start_ns = wait__begin();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One step up the stack after the other: by the last walk, by unwind rules, by frame pointers. */
+/* Unwinds one frame after the other: by the cached walk, by unwind rules, or by frame pointers. */
 #ifndef ALLOCPROF_WALK_BPF_H
 #define ALLOCPROF_WALK_BPF_H
 
@@ -15,8 +15,8 @@ static __always_inline long walk__stop(struct walk *walk, __u32 end, bool once)
 	return 1;
 }
 
-/* Whether the frame is code at a file's entry point that no call frame information describes, as the
- * dynamic linker's: nothing called it. */
+/* Whether the frame is code at a file's entry point without call frame information, such as the
+ * dynamic linker's: it is the outermost. */
 static __always_inline bool is_entry(const struct ap_frame *frame)
 {
 	__u32 module = frame->module;
@@ -26,8 +26,8 @@ static __always_inline bool is_entry(const struct ap_frame *frame)
 }
 
 /*
- * One step out of code without call frame information that is about to return: its last instructions say where the
- * caller's frame is. Python's perf trampolines are such code. -1: the code does more than to return.
+ * Unwinds one frame of code without call frame information whose next instructions are an epilogue,
+ * such as Python's perf trampolines. -1 if other instructions follow.
  */
 static __always_inline int walk__step_epilogue(struct scratch *scratch, struct walk *walk)
 {
@@ -55,7 +55,7 @@ static __always_inline int walk__step_epilogue(struct scratch *scratch, struct w
 	return 0;
 }
 
-/* One step over the frame pointer, where there is no call frame information. */
+/* Unwinds one frame by the frame pointer, for want of call frame information. */
 static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
 					  struct step *step)
 {
@@ -89,7 +89,7 @@ static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *
 	return 0;
 }
 
-/* Where a word lies that a rule places. */
+/* The address of a word that a rule describes. */
 static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
 {
 	if (where == UNWIND_AT_CFA)
@@ -102,7 +102,7 @@ static __always_inline int read_word(__u64 address, __u64 *value)
 	return bpf_probe_read_user(value, sizeof(*value), (void *)address) ? -1 : 0;
 }
 
-/* The sp of the goroutine that is beneath Go's system stack, where @rule is for code that runs on that. */
+/* Stores the goroutine's sp; @rule is of code that runs on the thread's own stack. */
 static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind_rule *rule,
 				    __u64 sp)
 {
@@ -118,7 +118,8 @@ static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind
 			return -1;
 		return read_word(g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
 	}
-	/* Its stack may be moved while C code runs: what is kept is how far sp was from its end. */
+	/* C code may call back into Go, which may move the goroutine's stack: its sp is saved
+	 * relative to the stack's end. */
 	scratch->left_sp = sp;
 	if (read_word(sp + rule->cfa_offset, &g) || read_word(sp + rule->fp_offset, &depth) ||
 	    read_word(g + UNWIND_GO_STACK_END, &g))
@@ -127,7 +128,6 @@ static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind
 	return 0;
 }
 
-/* One step by @rule. */
 static __always_inline long walk__step_rule(struct scratch *scratch, struct walk *walk,
 					    struct step *step, const struct unwind_rule *rule)
 {
@@ -178,7 +178,7 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	default:
 		return walk__stop(walk, AP_END_UNSUPPORTED, true);
 	}
-	/* A signal may have moved to another stack. */
+	/* A signal handler may run on another stack. */
 	if (cfa <= sp && !other_stack)
 		return walk__stop(walk, AP_END_BAD_FRAME, true);
 	if (rule->ra_where == UNWIND_SAME)
@@ -195,7 +195,7 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 		return walk__stop(walk, AP_END_UNREADABLE, true);
 	if (once)
 		step->fp_slot = STEP_ONCE;
-	/* The mark of the outermost frame in the processors' ABIs. */
+	/* The ABIs mark the outermost frame by a return address of 0. */
 	if (!pc)
 		return walk__stop(walk, AP_END_COMPLETE, true);
 	walk->sp = cfa;
@@ -204,8 +204,9 @@ static __always_inline long walk__step_rule(struct scratch *scratch, struct walk
 	return 0;
 }
 
-/* Whether the return address, with nothing before it that could have called, is where a function
- * begins: it was put there for the outermost function to return to, as makecontext(3) does. */
+/* Whether the return address is a function's first instruction, with no code before it that could
+ * have called: it was stored there as the return address of the outermost function, as
+ * makecontext(3) does. */
 static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 {
 	__u64 offset = pc + range->bias - range->slice.file_offset;
@@ -217,7 +218,7 @@ static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
 	return rule && rule->cfa != UNWIND_CFA_NONE;
 }
 
-/* One step by look-ups. 1: the walk is at its end. */
+/* Unwinds one frame by look-ups; 1 if the walk ends. */
 __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 index)
 {
 	struct code_range *range;
@@ -267,8 +268,8 @@ __noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 inde
 	return walk__step_rule(scratch, walk, step, rule);
 }
 
-/* The remembered step that starts from where the walk stands, or NULL. */
-static __always_inline struct step *walk__remembered(struct scratch *scratch, struct walk *walk)
+/* The cached step that starts from the walk's state, or NULL. */
+static __always_inline struct step *walk__cached(struct scratch *scratch, struct walk *walk)
 {
 	struct step *step;
 
@@ -283,7 +284,7 @@ static __always_inline struct step *walk__remembered(struct scratch *scratch, st
 	if (walk->cursor >= AP_MAX_DEPTH)
 		return NULL;
 	step = &scratch->steps[depth_index(walk->cursor)];
-	/* Where a thread was interrupted, the same state means another place. */
+	/* At an interrupted frame the same state means another pc. */
 	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
 	    (step->frame.flags & AP_FRAME_INTERRUPTED) || step->fp_slot == STEP_ONCE)
 		return NULL;
@@ -295,7 +296,7 @@ struct walk_context {
 	struct walk walk;
 };
 
-/* Waits for what the step could not have at once; false: it will not come, or not in time. */
+/* Waits for the table or the mapping that the step lacked; false if it did not come in time. */
 static __always_inline bool walk__await(struct scratch *scratch, const struct walk *walk,
 					const struct step *step)
 {
@@ -312,9 +313,9 @@ static long walk_frame(__u32 index, struct walk_context *context)
 	struct step *fresh, *known;
 	int stop;
 
-	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier wants to see it */
+	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier needs the check */
 		return 1;
-	known = walk__remembered(scratch, walk);
+	known = walk__cached(scratch, walk);
 	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
 		if (walk->sparing && walk->matched == 0) {
 			walk->again = 1;
@@ -326,14 +327,15 @@ static long walk_frame(__u32 index, struct walk_context *context)
 		fresh->fp = walk->fp;
 		walk->matched = ~0U;
 		stop = walk__step(scratch, walk, index);
-		/* First, perhaps, for the mapping, then for its table. */
+		/* The step may have to wait for the mapping first, and then for its table. */
 		for (int i = 0; i < 2 && stop && walk->end == AP_END_NO_TABLE; i++) {
 			if (!walk__await(scratch, walk, fresh))
 				break;
 			walk->end = AP_END_MAX_DEPTH;
 			stop = walk__step(scratch, walk, index);
 		}
-		/* clang 19 sees that it is 0 or 1 and drops the comparison; the verifier does not. */
+		/* clang 19 knows that it is 0 or 1 and drops the comparison; the verifier does
+		 * not. */
 		barrier_var(stop);
 		return stop != 0;
 	}
@@ -347,7 +349,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 		fresh = &scratch->fresh[depth_index(index)];
 		*fresh = *known;
 	}
-	/* Its rule alone said that it was the outermost. */
+	/* The rule alone decided that this frame is the outermost. */
 	if (walk->cursor == AP_MAX_DEPTH - 1)
 		return walk__stop(walk, AP_END_COMPLETE, false);
 	walk->cursor++;
@@ -355,7 +357,7 @@ static long walk_frame(__u32 index, struct walk_context *context)
 		return walk__stop(walk, AP_END_UNREADABLE, true);
 	if (window__read_pc(scratch, walk->sp, known->ra_slot, &walk->pc))
 		return walk__stop(walk, AP_END_UNREADABLE, true);
-	/* The step's rule placed the caller's frame there. */
+	/* The CFA, by the step's rule. */
 	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;
 	if (!walk->pc)
 		return walk__stop(walk, AP_END_COMPLETE, true);

@@ -6,8 +6,8 @@
 #include "scratch.bpf.h"
 #include "trampoline.bpf.h"
 
-/* Copies the stack from @start on into the window, as much of @wanted bytes as there is: a read that
- * crosses the stack's top fails as a whole, so then only up to the end of the next page, or of this. */
+/* Copies up to @wanted bytes of stack from @start. Since a read that crosses the stack's top fails
+ * as a whole, it is retried up to the end of the next page, and then of this page. */
 __noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
 {
 	__u32 bytes = wanted;
@@ -31,7 +31,7 @@ __noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
 	return -1;
 }
 
-/* The word at @address of the stack that goes up from @sp. */
+/* Reads the word at @address; the stack goes up from @sp. */
 static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64 address,
 					__u64 *value)
 {
@@ -40,8 +40,8 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8 || (offset & 7)) {
 		if (address & 7)
 			return -1;
-		/* With a large frame its words are far up: begin a little below them, but not in the page
-		 * before, which may be an array that the program has never touched. */
+		/* In a large frame the word is far up: begin the window a little below it, but not
+		 * on the page before, which may be part of an array that was never touched. */
 		if (address - sp >= sizeof(scratch->window) / 2) {
 			sp = address - 64;
 			if ((sp ^ address) & ~4095ULL)
@@ -57,7 +57,7 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	return 0;
 }
 
-/* As window__read(), of a return address: without what a return probe has put there. */
+/* window__read() of a return address; returns the original one if a return probe replaced it. */
 static __always_inline int window__read_pc(struct scratch *scratch, __u64 sp, __u64 address,
 					   __u64 *pc)
 {

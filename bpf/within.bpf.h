@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a call was made within a function: whether that one's frame stands on the stack. What enters
- * and leaves the function is not looked at, so recursion, exceptions and longjmp need no care.
+ * Whether a call was made beneath a function of --within, by the frames of its stack. The
+ * function's entries and returns are not traced, so recursion, exceptions and longjmp need no
+ * special care.
  */
 #ifndef ALLOCPROF_WITHIN_BPF_H
 #define ALLOCPROF_WITHIN_BPF_H
@@ -18,18 +19,18 @@ static __always_inline void lose(enum ap_lost reason)
 enum verdict {
 	VERDICT_OUTSIDE,
 	VERDICT_INSIDE,
-	VERDICT_UNDECIDED, /* the stack ends before it tells */
+	VERDICT_UNKNOWN, /* the incomplete stack does not show it */
 };
 
-/* Of the stack that the scratch has just walked. */
+/* By the walk that the scratch holds. */
 static __always_inline enum verdict scratch__verdict(const struct scratch *scratch)
 {
 	if (!config.within || scratch->within)
 		return VERDICT_INSIDE;
-	return scratch->record.end == AP_END_COMPLETE ? VERDICT_OUTSIDE : VERDICT_UNDECIDED;
+	return scratch->record.end == AP_END_COMPLETE ? VERDICT_OUTSIDE : VERDICT_UNKNOWN;
 }
 
-/* For those who want no stack but to know that. */
+/* For programs that need no stack otherwise. */
 static __always_inline bool hit__is_within(const struct hit *hit, struct process *process)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -46,12 +47,12 @@ static __always_inline bool hit__is_within(const struct hit *hit, struct process
 	stack__walk(scratch, process, hit);
 	verdict = scratch__verdict(scratch);
 	scratch__release(scratch);
-	if (verdict == VERDICT_UNDECIDED && hit->recorded && !hit->internal)
+	if (verdict == VERDICT_UNKNOWN && hit->recorded && !hit->internal)
 		stat__add(AP_STAT_UNDECIDED);
 	return verdict == VERDICT_INSIDE;
 }
 
-/* Whether the hit is in the measured window, for those who count by function. */
+/* Whether the hit is in the measured window, for programs that count by function. */
 static __always_inline bool hit__is_measured(const struct hit *hit, struct process *process)
 {
 	if (config.within)
