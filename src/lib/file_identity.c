@@ -4,15 +4,13 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "cleanup.h"
+#include "proc_maps.h"
 
 bool file_identity__is_same(const struct file_identity *a, const struct file_identity *b)
 {
@@ -39,32 +37,42 @@ int file_identity__of(int fd, struct file_identity *out)
 		return -EINVAL;
 	*out = (struct file_identity){
 		.inode = st.st_ino,
-		.device = major(st.st_dev) << 20 | minor(st.st_dev),
+		.device = file_identity__device(major(st.st_dev), minor(st.st_dev)),
 		.generation = generation_of(fd),
 	};
 	return 0;
 }
 
+struct file_identity file_identity__of_mapping(const struct proc_mapping *mapping)
+{
+	return (struct file_identity){
+		.inode = mapping->inode,
+		.device = file_identity__device(mapping->major, mapping->minor),
+	};
+}
+
+struct shown_at {
+	__u64 address;
+	struct file_identity *out;
+};
+
+static int is_shown_at(void *context, const struct proc_mapping *mapping)
+{
+	const struct shown_at *wanted = context;
+
+	if (mapping->start != wanted->address)
+		return 0;
+	*wanted->out = file_identity__of_mapping(mapping);
+	return 1;
+}
+
 /* As /proc/PID/maps shows the file that is mapped at @address of our own memory. */
 static int shown_at(const void *address, struct file_identity *out)
 {
-	_cleanup_(close_file) FILE *maps = fopen("/proc/self/maps", "re");
-	_cleanup_(free_ptr) char *line = NULL;
-	unsigned int major, minor;
-	unsigned long long start, inode;
-	size_t capacity = 0;
+	struct shown_at wanted = { (uintptr_t)address, out };
+	int err = proc_maps__each(0, is_shown_at, &wanted);
 
-	if (!maps)
-		return -errno;
-	while (getline(&line, &capacity, maps) > 0) {
-		if (sscanf(line, "%llx-%*x %*s %*x %x:%x %llu", &start, &major, &minor, &inode) !=
-			    4 ||
-		    start != (uintptr_t)address)
-			continue;
-		*out = (struct file_identity){ .inode = inode, .device = major << 20 | minor };
-		return 0;
-	}
-	return -ENOENT;
+	return err < 0 ? err : err ? 0 : -ENOENT;
 }
 
 bool file_identities__have(const struct file_identities *identities,

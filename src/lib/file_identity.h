@@ -12,11 +12,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct proc_mapping;
+
 struct file_identity {
 	__u64 inode;
 	__u32 device;	  /* the kernel's dev_t: major << 20 | minor */
 	__u32 generation; /* of the inode number; 0: not known */
 };
+
+/* The kernel's dev_t. */
+static inline __u32 file_identity__device(unsigned int major, unsigned int minor)
+{
+	return major << 20 | minor;
+}
+
+/* As /proc/PID/maps shows it. */
+struct file_identity file_identity__of_mapping(const struct proc_mapping *mapping);
 
 /* Asks the programs which file they see where @address of our own memory is. 0 or negative errno. NULL
  * where there are no programs. */

@@ -20,6 +20,7 @@
 #include "interface.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
+#include "proc_maps.h"
 #include "sources.h"
 #include "unprobed.h"
 #include "usdt_source.h"
@@ -369,15 +370,15 @@ int probes__add_path(struct probes *probes, const char *path, struct error *erro
 	return probes__add_file(probes, fd, path, error);
 }
 
+static int is_mapping(void *context, const struct proc_mapping *mapping)
+{
+	return 1;
+}
+
 /* A process gives its memory up before it is seen to have ended; a zombie has none either. */
 static bool is_ending(pid_t pid)
 {
-	_cleanup_(close_file) FILE *maps = NULL;
-	char name[64];
-
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	maps = fopen(name, "re");
-	return !maps || fgetc(maps) == EOF;
+	return proc_maps__each(pid, is_mapping, NULL) <= 0;
 }
 
 static bool is_go_process(pid_t pid)
@@ -396,52 +397,58 @@ static bool is_go_process(pid_t pid)
 	return is_go;
 }
 
+struct mapped_files {
+	struct probes *probes;
+	pid_t pid;
+	struct error *error;
+	int err; /* of the last file that should have been probed and is not */
+};
+
+static int add_mapped_file(void *context, const struct proc_mapping *mapping)
+{
+	struct mapped_files *files = context;
+	struct mapped_file file = {
+		.pid = files->pid,
+		.start = mapping->start,
+		.end = mapping->end,
+		.identity = file_identity__of_mapping(mapping),
+		.path = (char *)mapping->path,
+	};
+	struct file_identities identities;
+	struct error error = { 0 };
+	int fd, err;
+
+	if (!mapping->is_executable || !mapping->inode)
+		return 0;
+	fd = mapped_file__open(&file, &files->probes->options.asker, &identities);
+	if (fd < 0)
+		return 0;
+	err = probes__add_file(files->probes, fd, mapping->path, &error);
+	close(fd);
+	if (probes__is_failure(err) && err != -ENOEXEC) {
+		files->err = err;
+		if (files->error)
+			*files->error = error;
+	}
+	return 0;
+}
+
 int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 {
-	_cleanup_(close_file) FILE *maps = NULL;
-	_cleanup_(free_ptr) char *line = NULL;
-	char name[64], permissions[5];
-	struct error last = { 0 };
-	size_t capacity = 0;
-	int err, last_err = 0;
+	struct mapped_files files = { .probes = probes, .pid = pid, .error = error };
+	int err = proc_maps__each(pid, add_mapped_file, &files);
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	maps = fopen(name, "re");
-	if (!maps && (errno == ENOENT || errno == ESRCH))
+	if (err == -ENOENT || err == -ESRCH)
 		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	if (!maps)
-		return error__set(error, -errno,
-				  "cannot read %s: %s; it takes root, or the same user", name,
-				  strerror(errno));
-	while (getline(&line, &capacity, maps) > 0) {
-		struct mapped_file file = { .pid = pid };
-		struct file_identities identities;
-		unsigned int major, minor;
-		int path_at = 0, fd;
-
-		if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu %n", &file.start, &file.end,
-			   permissions, &major, &minor, &file.identity.inode, &path_at) < 6 ||
-		    permissions[2] != 'x' || !file.identity.inode || !path_at)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		file.identity.device = major << 20 | minor;
-		file.path = line + path_at;
-		fd = mapped_file__open(&file, &probes->options.asker, &identities);
-		if (fd < 0)
-			continue;
-		err = probes__add_file(probes, fd, line + path_at, &last);
-		close(fd);
-		if (probes__is_failure(err) && err != -ENOEXEC) {
-			last_err = err;
-			if (error)
-				*error = last;
-		}
-	}
+	if (err)
+		return error__set(error, err,
+				  "cannot read /proc/%d/maps: %s; it takes root, or the same user",
+				  pid, strerror(-err));
 	for (size_t i = 0; i < probes->n_list; i++)
 		if (is_probed(&probes->list[i]) || !probes->options.program)
 			return 0;
-	if (last_err)
-		return last_err;
+	if (files.err)
+		return files.err;
 	if (is_ending(pid))
 		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	if (is_go_process(pid))

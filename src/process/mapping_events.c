@@ -265,7 +265,7 @@ struct mapped_file mapping_event__file(const struct mapping_event *event)
 		.end = event->end,
 		.identity = {
 			.inode = event->inode,
-			.device = event->major << 20 | event->minor,
+			.device = file_identity__device(event->major, event->minor),
 			.generation = event->generation,
 		},
 		.path = event->path,

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "cleanup.h"
 #include "hash_table.h"
+#include "proc_maps.h"
 
 /* Mappings are pruned when there are this many, and then when there are twice as many again. */
 #define PRUNE_AT 256
@@ -211,30 +211,32 @@ int process_maps__add(struct process_maps *maps, __u32 pid, const struct code_ma
 	return process ? add_mapping(maps, process, mapping) : -ENOMEM;
 }
 
+struct scanned {
+	struct process_maps *maps;
+	__u32 pid;
+};
+
+static int add_scanned(void *context, const struct proc_mapping *mapping)
+{
+	const struct scanned *scanned = context;
+	struct code_mapping code = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.offset = mapping->offset,
+		.identity = file_identity__of_mapping(mapping),
+		.path = (char *)mapping->path,
+	};
+
+	if (mapping->is_executable)
+		process_maps__add(scanned->maps, scanned->pid, &code);
+	return 0;
+}
+
 void process_maps__scan(struct process_maps *maps, __u32 pid)
 {
-	_cleanup_(close_file) FILE *file = NULL;
-	_cleanup_(free_ptr) char *line = NULL;
-	char name[64], permissions[5];
-	size_t capacity = 0;
+	struct scanned scanned = { maps, pid };
 
-	snprintf(name, sizeof(name), "/proc/%u/maps", pid);
-	file = fopen(name, "re");
-	while (file && getline(&line, &capacity, file) > 0) {
-		struct code_mapping mapping = { 0 };
-		unsigned int major, minor;
-		int path_at = 0;
-
-		if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &mapping.start, &mapping.end,
-			   permissions, &mapping.offset, &major, &minor, &mapping.identity.inode,
-			   &path_at) < 7 ||
-		    permissions[2] != 'x' || !path_at)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		mapping.identity.device = major << 20 | minor;
-		mapping.path = line + path_at;
-		process_maps__add(maps, pid, &mapping);
-	}
+	proc_maps__each(pid, add_scanned, &scanned);
 }
 
 int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns)

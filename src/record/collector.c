@@ -170,7 +170,7 @@ int collector__handle_mapping(struct collector *collector, const struct mapping_
 		.offset = event->offset,
 		.identity = {
 			.inode = event->inode,
-			.device = event->major << 20 | event->minor,
+			.device = file_identity__device(event->major, event->minor),
 			.generation = event->generation,
 		},
 		.time_ns = event->time_ns,
