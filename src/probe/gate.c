@@ -303,7 +303,7 @@ static bool is_called(int fd, const char *path, const char *name)
 	return is;
 }
 
-void gate__meet(struct gate *gate, int fd, const char *path)
+void gate__on_new_file(struct gate *gate, int fd, const char *path)
 {
 	struct error error = { 0 };
 
@@ -328,7 +328,7 @@ const struct ap_within *gate__within(struct gate *gate, int fd, const char *path
 
 	if (!gate->wanted[ROLE_WITHIN].symbol || fstat(fd, &st))
 		return NULL;
-	gate__meet(gate, fd, path);
+	gate__on_new_file(gate, fd, path);
 	place = find_place(gate, &st);
 	return place && place->code[ROLE_WITHIN].within.n ? &place->code[ROLE_WITHIN].within : NULL;
 }
@@ -340,7 +340,7 @@ int gate__check(const struct gate *gate, struct error *error)
 	return gate->err;
 }
 
-void gate__attend(struct gate *gate)
+void gate__poll(struct gate *gate)
 {
 	if (!__atomic_load_n(&gate->options.shared->entered, __ATOMIC_RELAXED))
 		return;

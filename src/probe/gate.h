@@ -48,7 +48,7 @@ int gate__prepare(struct gate *gate, const char *program, const char *root, stru
 
 /* The target maps the file behind @fd, or is about to: where a function is to be in such a file it is
  * found and probed. What goes wrong is told by gate__check(). */
-void gate__meet(struct gate *gate, int fd, const char *path);
+void gate__on_new_file(struct gate *gate, int fd, const char *path);
 
 /* The code of that file that calls are to be within, or NULL; as long as @gate. Meets it first. */
 const struct ap_within *gate__within(struct gate *gate, int fd, const char *path);
@@ -57,7 +57,7 @@ const struct ap_within *gate__within(struct gate *gate, int fd, const char *path
 int gate__check(const struct gate *gate, struct error *error);
 
 /* Removes probes that have told all they can. To be called now and then. */
-void gate__attend(struct gate *gate);
+void gate__poll(struct gate *gate);
 void gate__detach(struct gate *gate);
 
 /* Why the window never opened, as a clause, or NULL where it did. @matched: calls were within. */

@@ -266,7 +266,7 @@ static struct region_file *add_file(struct regions *regions, const struct stat *
 	return file;
 }
 
-void regions__meet(struct regions *regions, int fd, const char *path, pid_t late_pid)
+void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid)
 {
 	_cleanup_(free_ptr) struct marks *marks = NULL;
 	struct debug_file debug = DEBUG_FILE_NONE;

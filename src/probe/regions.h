@@ -36,7 +36,7 @@ void regions__free(struct regions *regions);
 
 /* The target maps the file behind @fd, or is about to: its marks are probed. @late_pid: the process that
  * had mapped it before it was noticed, or 0. What goes wrong is told by regions__gap(). */
-void regions__meet(struct regions *regions, int fd, const char *path, pid_t late_pid);
+void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid);
 
 void regions__detach(struct regions *regions);
 

@@ -62,7 +62,7 @@ void collector__free(struct collector *collector)
 {
 	if (!collector)
 		return;
-	/* It has the modules' files in hand. */
+	/* The table loader uses the modules' files. */
 	table_loader__free(collector->tables);
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		close_fd(&collector->modules[i].fd);
@@ -156,7 +156,7 @@ __u64 collector__undecided(const struct collector *collector)
 
 bool collector__wants_drain(const struct collector *collector)
 {
-	/* The message that says so may have found no room. */
+	/* The record that requests it may have found the ring buffer full. */
 	return collector->wants_drain ||
 	       __atomic_load_n(collector->options.counts_inserted, __ATOMIC_RELAXED) >=
 		       collector->options.drain_at;
@@ -202,8 +202,8 @@ int collector__add_record(struct collector *collector, const struct ap_count_key
 	__u32 stack = collector__key_stack(collector, key), thread;
 	int err;
 
-	/* Frames are sent before their counter exists and read before it is. Should that ever be
-	 * wrong, the calls are missing from what is attributed and the ledger says so. */
+	/* A stack is sent before its counter exists, and read before it. If it were unknown
+	 * nevertheless, the calls are not attributed, and the ledger reports them as lost. */
 	*count = 0;
 	if (!stack)
 		return 0;
@@ -255,7 +255,7 @@ int collector__handle_record(struct collector *collector, const void *record, si
 		if (size < sizeof(*dump) || dump->n_bytes > AP_MAX_STACK_DUMP + 4096 ||
 		    dump->end >= AP_STACK_ENDS || size < sizeof(*dump) + dump->n_bytes)
 			return 0;
-		return collector__put_off(collector, dump, sizeof(*dump) + dump->n_bytes);
+		return collector__queue_dump(collector, dump, sizeof(*dump) + dump->n_bytes);
 	case AP_RECORD_DRAIN:
 		collector->wants_drain = true;
 		return 0;
@@ -268,7 +268,7 @@ static int move_count(void *context, const void *key, const void *count)
 	return add_count(context, key, count);
 }
 
-/* No program counts into the map any more: moves all of it into the profile. */
+/* Moves all counters of a map into the profile; no program uses the map any more. */
 static int read_counts(struct collector *collector, int fd)
 {
 	return map_batch__each(fd, sizeof(struct ap_count_key), sizeof(struct ap_count), true,
@@ -276,7 +276,7 @@ static int read_counts(struct collector *collector, int fd)
 }
 
 /* Replacing a map inside a map waits for a grace period (Linux 4.20, maybe_wait_bpf_programs()):
- * afterwards no program has the old one in hand. */
+ * afterwards no program uses the old one. */
 static int use_map(const struct collector *collector, int which)
 {
 	__u32 zero = 0;

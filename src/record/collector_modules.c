@@ -35,7 +35,7 @@ static struct timespec modification_time(int fd)
 	return st.st_mtim;
 }
 
-static bool module_goes_by(const struct module *module, const struct file_identity *identity)
+static bool module__has_identity(const struct module *module, const struct file_identity *identity)
 {
 	for (size_t i = 0; i < module->n_identities; i++)
 		if (file_identity__is_same(&module->identities[i], identity))
@@ -45,12 +45,12 @@ static bool module_goes_by(const struct module *module, const struct file_identi
 
 static void add_identity(struct module *module, const struct file_identity *identity)
 {
-	if (!module_goes_by(module, identity) &&
+	if (!module__has_identity(module, identity) &&
 	    module->n_identities < ARRAY_SIZE(module->identities))
 		module->identities[module->n_identities++] = *identity;
 }
 
-/* Its table is made when it is needed. */
+/* The table is compiled when it is needed. */
 static int prepare_table(struct collector *collector, struct module *module)
 {
 	struct table_file file = {
@@ -65,7 +65,7 @@ static int prepare_table(struct collector *collector, struct module *module)
 	return table_loader__add(collector->tables, &file, &module->table);
 }
 
-/* Adds the file, which @fd (taken over; -1: none) has open, and yields its index. */
+/* Adds a module and sets *@index. Takes over @fd, the open file, or -1. */
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct file_identity *identity, __u32 version, size_t *index)
 {
@@ -98,18 +98,19 @@ static int add_module(struct collector *collector, int fd, const char *path,
 				collector->options.within(fd, path, collector->options.context);
 	}
 	err = prepare_table(collector, module);
-	/* Without it the file is not known: what it has open goes with the collector. */
+	/* On error the file is unknown, but the module stays, since the collector frees what it
+	 * owns. */
 	*index = collector->n_modules++;
 	return err;
 }
 
-/* The same for a file in one recording and the next, as long as nobody writes to it. */
+/* Equal in two recordings of a file that was not written to in between. */
 static __u64 file_number(const struct module *module)
 {
 	struct file_identity identity = module->identities[0];
 	__u64 number;
 
-	/* What it was met by may be another thing the next time. */
+	/* The first identity may be a kernel-internal one that differs the next time. */
 	if (module->fd >= 0)
 		file_identity__of(module->fd, &identity);
 	number = hash_mix(identity.inode, (__u64)identity.device << 32 | identity.generation);
@@ -131,15 +132,15 @@ int collector__module_id(struct collector *collector, struct module *module, __u
 	return err;
 }
 
-/* Where two kernel ids, or the kernel and user space, found the same file; of several that it was,
- * written to in between, the last. */
+/* Finds the module of @identity, which another kernel id or user space may have added already; of
+ * several versions of the file, the last. */
 static bool find_module(struct collector *collector, const struct file_identity *identity,
 			__u32 version, size_t *index)
 {
 	for (size_t i = collector->n_modules; i-- > 0;) {
 		struct module *module = &collector->modules[i];
 
-		if (!module_goes_by(module, identity) ||
+		if (!module__has_identity(module, identity) ||
 		    (module->version && version && module->version != version))
 			continue;
 		if (!module->version)
@@ -150,8 +151,8 @@ static bool find_module(struct collector *collector, const struct file_identity 
 	return false;
 }
 
-/* Adds the file that @file tells of as a module, with its table, unless it is one already. @version is
- * 0 where only user space has met it. */
+/* Finds the module of @file, or adds it with its table. @version is 0 if only user space has seen
+ * the file. */
 static int get_module(struct collector *collector, const struct mapped_file *file, __u32 version,
 		      size_t *index)
 {
@@ -205,8 +206,8 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 	    array__reserve_zeroed(&collector->module_by_kernel_id, &collector->n_kernel_modules,
 				  record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
-	/* What a mapping event said of the file is all that is left of it where the process is gone, or
-	 * has something else there by now. */
+	/* If the process has ended, or has mapped another file there, the mapping event has all
+	 * that is left to know of the file. */
 	collector__know_mappings(collector, record->time_ns);
 	mapping = process_maps__find(collector->maps, record->pid, record->start, record->time_ns);
 	if (mapping)
@@ -217,18 +218,18 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 	if (mapping && collector->modules[index].fd < 0)
 		add_identity(&collector->modules[index], &mapping->identity);
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
-	/* Before the table: until then no stack through the file is taken for complete. */
+	/* Before the table: until then no stack through the file ends as complete. */
 	if (collector->modules[index].within &&
 	    bpf_map_update_elem(collector->options.within_fd, &record->id,
 				collector->modules[index].within, BPF_ANY))
 		return -errno;
-	/* What we had mapped ourselves to make it known, no hit has seen yet. */
+	/* No hit has seen a file that allocprof mapped itself to announce it. */
 	return table_loader__assign(collector->tables, collector->modules[index].table, record->id,
 				    record->pid != (__u32)getpid());
 }
 
-/* The vDSO is the same in every process that runs on this kernel, our own among them; what is no
- * longer than its mapping is bounded by its section headers, which end it. */
+/* The vDSO is the same in every process on this kernel, also in this one. It ends with its section
+ * headers, so the size from its ELF header is bounded by its mapping. */
 static size_t vdso_size(const Elf64_Ehdr *header)
 {
 	size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
@@ -236,7 +237,7 @@ static size_t vdso_size(const Elf64_Ehdr *header)
 	return size < VDSO_MAX_BYTES ? size : 0;
 }
 
-/* A file that names and call frame information can be read from. -1: none. */
+/* A memfd with a copy of the vDSO, to read names and call frame information from; -1 on error. */
 static int vdso_file(const Elf64_Ehdr *header, size_t size)
 {
 	int fd = memfd_create("vdso", MFD_CLOEXEC);
@@ -303,7 +304,7 @@ int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *b
 	return module->fd;
 }
 
-/* Whether @module's file still is as it was when its code was met: it may have been written over. */
+/* Whether @module's file has not been rewritten since it was opened. */
 static bool is_intact(const struct module *module)
 {
 	struct timespec now = modification_time(module->fd);
@@ -312,7 +313,7 @@ static bool is_intact(const struct module *module)
 
 	if (now.tv_sec == module->modified.tv_sec && now.tv_nsec == module->modified.tv_nsec)
 		return true;
-	/* Or only touched. */
+	/* It may only have been touched. */
 	if (!module->elf || !elf_file__build_id(module->elf)[0] ||
 	    elf_file__open(module->fd, module->path, &elf, NULL))
 		return false;
@@ -326,7 +327,8 @@ static const char *build_id(const struct module *module)
 	return module->elf ? elf_file__build_id(module->elf) : "";
 }
 
-/* Whether the profile, which knows files by path and build id, takes another one for @module. */
+/* Whether the profile, which identifies files by path and build id, has merged another file with
+ * @module. */
 static bool is_ambiguous(const struct collector *collector, const struct module *module)
 {
 	if (*build_id(module))
@@ -337,10 +339,10 @@ static bool is_ambiguous(const struct collector *collector, const struct module 
 	return false;
 }
 
-/* Why there can be no names for @module, NULL where there may be. */
+/* Why @module's frames cannot be named, or NULL. */
 static const char *why_unnamed(const struct collector *collector, const struct module *module)
 {
-	/* What is at the path by now need not be the file that could not be opened. */
+	/* The file that is at the path now may be another one. */
 	if (module->fd < 0 && *module->path == '/')
 		return "the file was gone before it could be opened";
 	if (module->fd >= 0 && !is_intact(module))

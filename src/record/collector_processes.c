@@ -18,7 +18,7 @@ static bool follower_has_pid(const void *owner, __u32 id, const void *key)
 	return collector->followers[id - 1].pid == *(const __u32 *)key;
 }
 
-/* NULL where there was none. */
+/* NULL if there is none. */
 static struct follower *find_follower(const struct collector *collector, __u32 pid)
 {
 	__u32 id = hash_table__find(&collector->follower_index, hash_mix(0, pid), follower_has_pid,
@@ -78,7 +78,7 @@ struct image *collector__get_image(struct collector *collector, __u32 id)
 	return &collector->images[id - 1];
 }
 
-/* An exit ends the record's image, an exec its parent. */
+/* An exit ends the record's image, an exec the parent image. */
 static void end_image(struct collector *collector, const struct ap_process_record *record)
 {
 	bool execed = record->event == AP_PROCESS_EXECED;
@@ -129,7 +129,7 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 				    record->time_ns, comm, &image->process);
 }
 
-/* The profile's process for what the kernel calls image @id, also where its record was lost. */
+/* The profile's process of the kernel side's image @id, even if its record was lost. */
 static int image_process(struct collector *collector, __u32 id, __u32 *process)
 {
 	struct image *image = collector__get_image(collector, id);

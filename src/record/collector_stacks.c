@@ -18,13 +18,13 @@
 #include "record_abi.h"
 #include "sampling.h"
 
-/* A program may be preempted between a dump's time and its sending. */
+/* A program may be preempted between the time in a snapshot and its submission. */
 #define DUMP_MOST_LATE_NS NS_PER_S
 
-/* Of an address of which it is not known when the process stood there. */
+/* Time of an address when it is unknown when the process was there. */
 #define AT_ANY_TIME UINT64_MAX
 
-/* The module of an address that the kernel could not resolve, and the file offset. */
+/* Finds the module and file offset of an address that the kernel could not resolve. */
 static int resolve_address(struct collector *collector, __u32 pid, __u64 address, __u64 time_ns,
 			   size_t *index, __u64 *offset)
 {
@@ -44,7 +44,7 @@ static int resolve_address(struct collector *collector, __u32 pid, __u64 address
 	return err;
 }
 
-/* A frame in no file: perhaps in code that the process made itself. */
+/* A frame in no file: perhaps JIT code. */
 static int add_unmapped_frame(struct collector *collector, const struct ap_frame *frame,
 			      __u32 image_id, __u32 pid, __u32 *id)
 {
@@ -56,8 +56,8 @@ static int add_unmapped_frame(struct collector *collector, const struct ap_frame
 	return jit_names__add(collector->jit_names, image_id, pid, *id);
 }
 
-/* One without a module is looked for in what was mapped at @time_ns; 0: it is in no file. The image is
- * one that collector__get_image() has made room for. */
+/* Adds a frame. If it has no module, it is looked up in the mappings at @time_ns; 0: it is in no
+ * file. @image_id is of an image that collector__get_image() has added. */
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 image_id,
 		     __u64 time_ns, __u32 *id)
 {
@@ -95,7 +95,7 @@ static bool is_good_end(enum ap_stack_end end)
 	return end == AP_END_COMPLETE || end == AP_END_MAX_DEPTH;
 }
 
-/* As is_entry() of bpf/stack.bpf.h, of a frame that has only its address. */
+/* is_entry() of bpf/walk.bpf.h for a frame without a module. */
 static bool is_entry(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		     __u64 time_ns)
 {
@@ -119,7 +119,7 @@ static int note_dumped(struct collector *collector, __u64 number, __u32 stack)
 	return 0;
 }
 
-/* Whether the frame, which has only its address, is in code that calls are to be within. */
+/* Whether a frame without a module is in a function of --within. */
 static bool is_within(struct collector *collector, const struct ap_frame *frame, __u32 pid,
 		      __u64 time_ns)
 {
@@ -137,7 +137,7 @@ static bool is_within(struct collector *collector, const struct ap_frame *frame,
 	return false;
 }
 
-/* Whether the call of an undecided dump counts, now that its stack is known. */
+/* Whether the call of an AP_FUNCTION_UNDECIDED snapshot is within, by its unwound frames. */
 static bool decide(struct collector *collector, const struct ap_dump_record *dump, __u32 pid,
 		   const struct ap_frame *frames, int n, enum ap_stack_end end)
 {
@@ -173,7 +173,7 @@ int collector__add_calls(struct collector *collector, __u32 thread, __u32 stack,
 	return 0;
 }
 
-/* The dump's stack, unwound here, as one of the profile's. */
+/* Unwinds the snapshot, and adds its stack and call to the profile. */
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
 	struct ap_frame frames[AP_MAX_DEPTH];
@@ -201,7 +201,7 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 			return err;
 	}
 	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
-	/* Its calls are in a record of their own. */
+	/* The call is counted in a record of its own. */
 	if (!err && (dump->key.function & AP_FUNCTION_DUMPED))
 		return note_dumped(collector, dump->key.stack, stack);
 	if (!err)
@@ -213,7 +213,8 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 				    dump->key.function & ~AP_FUNCTION_UNDECIDED, &one, &count);
 }
 
-int collector__put_off(struct collector *collector, const struct ap_dump_record *dump, size_t size)
+int collector__queue_dump(struct collector *collector, const struct ap_dump_record *dump,
+			  size_t size)
 {
 	struct pending_dump *pending = malloc(sizeof(*pending) + size);
 
@@ -244,11 +245,11 @@ int collector__settle(struct collector *collector, size_t most)
 	if (collector->dumps)
 		return err;
 	collector->dumps_end = &collector->dumps;
-	/* What came since has been read by the time of the next call. */
+	/* Mapping events of later times have been read by the next call. */
 	if (collector->settled_ns > DUMP_MOST_LATE_NS)
 		process_maps__settle(collector->maps, collector->settled_ns - DUMP_MOST_LATE_NS);
 	collector->settled_ns = clock__now_ns();
-	/* A process that ended was still needed by the dumps before. */
+	/* Pending snapshots no longer need the mappings of ended processes. */
 	for (size_t i = 0; i < collector->n_ended; i++)
 		process_maps__forget(collector->maps, collector->ended[i].pid,
 				     collector->ended[i].time_ns);
@@ -278,7 +279,8 @@ int collector__handle_stack(struct collector *collector, const struct ap_stack_r
 	if (!image)
 		return -ENOMEM;
 	for (__u32 i = 0; i < record->n_frames; i++) {
-		/* The kernel knew of all others, and may not have of the one that it ended at. */
+		/* The kernel resolved all frames but perhaps the last one of a stack that ended for
+		 * want of a table. */
 		bool unsure = record->end == AP_END_NO_TABLE && i + 1 == record->n_frames;
 
 		err = add_frame(collector, &frames[i], record->process, unsure ? AT_ANY_TIME : 0,

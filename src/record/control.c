@@ -14,11 +14,11 @@
 #include "control_directory.h"
 #include "error.h"
 
-/* At a time; another one takes the place of the first that has said nothing. */
+/* Maximum number of clients; a new one replaces the oldest that has sent no request. */
 #define MAX_CLIENTS 8
 
 struct client {
-	__u64 number; /* 0: none */
+	__u64 number; /* 0: free */
 	int fd;
 	bool has_asked;
 };
@@ -27,7 +27,7 @@ struct control {
 	control_handle_fn handle;
 	void *context;
 	int epoll, directory, listener;
-	char name[CONTROL_NAME_SIZE]; /* "" while it is hidden */
+	char name[CONTROL_NAME_SIZE]; /* "" if the socket has no name */
 	struct client clients[MAX_CLIENTS];
 	__u64 last_number;
 };
@@ -51,7 +51,7 @@ static int listen_at(int directory, const char *name, struct error *error)
 	return err;
 }
 
-/* Whether a recording of another PID namespace that shares the directory has the name. */
+/* Whether a recording in another PID namespace that shares the directory uses the name. */
 static bool is_taken(int directory, const char *name)
 {
 	int fd = control_directory__connect(directory, name);
@@ -61,7 +61,7 @@ static bool is_taken(int directory, const char *name)
 	return fd >= 0;
 }
 
-/* Under its name only when it listens: who finds a socket that does not may remove it. */
+/* Names the socket only when it listens, since others remove sockets that refuse connections. */
 static int listen_as_recording(struct control *control, struct error *error)
 {
 	char name[CONTROL_NAME_SIZE], hidden[CONTROL_NAME_SIZE + 1];
@@ -129,7 +129,7 @@ static void drop(struct client *client)
 	*client = (struct client){ 0 };
 }
 
-/* Room for another one, or NULL where all others have asked for something. */
+/* A free slot, or that of the oldest client without a request; NULL if all have sent one. */
 static struct client *find_room(struct control *control)
 {
 	struct client *oldest = NULL;
@@ -184,7 +184,7 @@ static void read_request(struct control *control, struct client *client)
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* One request each; who asks more, or leaves, is not listened to. */
+	/* One request per client: one that sends more, or closes the connection, is dropped. */
 	if (len <= 0 || client->has_asked) {
 		drop(client);
 		return;
@@ -196,7 +196,7 @@ static void read_request(struct control *control, struct client *client)
 		return;
 	}
 	request[len] = '\0';
-	/* Text has no zeros; what follows one must not go unread. */
+	/* A request is text: reject one with a NUL byte, instead of ignoring the bytes after it. */
 	if (strlen(request) != (size_t)len)
 		request[0] = '\0';
 	control->handle(control->context, client->number, request);
@@ -216,7 +216,7 @@ void control__attend(struct control *control)
 			if (control->clients[j].number && control->clients[j].fd == fd)
 				read_request(control, &control->clients[j]);
 	}
-	/* Last: a new one may be given the descriptor of one that has just been left. */
+	/* Last, since accept4() may reuse the descriptor of a client that was just dropped. */
 	if (n > 0 && control->listener >= 0)
 		accept_clients(control);
 }
@@ -241,7 +241,7 @@ void control__reply(struct control *control, __u64 number, bool is_done, const c
 
 		if (!number || client->number != number)
 			continue;
-		/* To an empty socket; where it is refused the client has seen to that itself. */
+		/* The socket's buffer is empty, so this only fails if the client has closed it. */
 		send(client->fd, text, 2 + len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		drop(client);
 	}

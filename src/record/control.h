@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A recording's ear: a socket by which it is asked to do something while it runs. Nothing here blocks,
- * and what comes in is bounded: no client can hold the recording up.
+ * The server side of `allocprof ctl`: a socket that takes requests to a running recording. No
+ * function blocks, and input is bounded, so that no client can delay the recording.
  */
 #ifndef ALLOCPROF_CONTROL_H
 #define ALLOCPROF_CONTROL_H
@@ -12,23 +12,24 @@
 struct control;
 struct error;
 
-/* A client has asked for @request, any text. To be answered by control__reply(), now or later. */
+/* Handles the text of a client's @request, which control__reply() must answer, now or later. */
 typedef void (*control_handle_fn)(void *context, __u64 client, const char *request);
 
-/* Listens as this process's recording. A negative errno with the sentence. */
+/* Listens as this process's recording. On error a negative errno, and *@error has the reason. */
 int control__open(control_handle_fn handle, void *context, struct control **out,
 		  struct error *error);
 
-/* Readable when there is something to attend to, or at @fd of control__watch(). */
+/* Readable when control__attend() has something to do, or a descriptor added by control__watch() is
+ * readable. */
 int control__fd(const struct control *control);
 int control__watch(struct control *control, int fd);
 void control__attend(struct control *control);
 
-/* Answers, if the client is still there, and is done with it. */
+/* Answers the client, if it is still connected, and disconnects it. */
 void control__reply(struct control *control, __u64 client, bool is_done, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Is not found any more; clients that wait can still be answered. */
+/* Removes the socket's name; waiting clients can still be answered. */
 void control__hide(struct control *control);
 void control__close(struct control *control);
 

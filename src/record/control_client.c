@@ -52,7 +52,7 @@ int control_client__ask(pid_t pid, const char *request, bool *is_done,
 	return 0;
 }
 
-/* process, state, beginning, command */
+/* Parses an answer of the form "process\\tstate\\tsince\\tcommand". */
 static bool read_who(char *text, struct control_recording *one)
 {
 	const char *process = strsep(&text, "\t");
@@ -67,8 +67,9 @@ static bool read_who(char *text, struct control_recording *one)
 	return true;
 }
 
-/* Whether @one is a recording that answers. */
-static bool meet(int directory, const char *name, struct control_recording *one)
+/* Asks the recording at @name what it records; false if it does not answer. Removes stale
+ * sockets. */
+static bool ask_who(int directory, const char *name, struct control_recording *one)
 {
 	_cleanup_(close_fd) int fd = control_directory__connect(directory, name);
 	struct timeval patience = { .tv_sec = CONTROL_PATIENCE_SECONDS };
@@ -109,7 +110,7 @@ int control_recordings__find(struct control_recordings *recordings, struct error
 	int err = 0;
 
 	if (directory == -ENOENT) {
-		/* Nobody has recorded yet. */
+		/* There has been no recording yet. */
 		if (error)
 			error->text[0] = '\0';
 		return 0;
@@ -124,7 +125,7 @@ int control_recordings__find(struct control_recordings *recordings, struct error
 	while (!err && (entry = readdir(entries))) {
 		struct control_recording one = { .pid = control_directory__pid(entry->d_name) };
 
-		if (one.pid && meet(directory, entry->d_name, &one))
+		if (one.pid && ask_who(directory, entry->d_name, &one))
 			err = add(recordings, &one);
 	}
 	closedir(entries);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where recordings that run can be found: a directory with a UNIX socket for each, PID.sock. */
+/* The directory of running recordings, with a UNIX socket PID.sock for each. */
 #ifndef ALLOCPROF_CONTROL_DIRECTORY_H
 #define ALLOCPROF_CONTROL_DIRECTORY_H
 
@@ -10,31 +10,32 @@
 
 struct error;
 
-/* Bytes of a request at the most: a word and a path. */
+/* Maximum length of a request: a word and a path. */
 #define CONTROL_MAX_REQUEST 4352
-/* Of an answer: "0 " where it was done or "1 " where it was not, and a line. */
+/* Maximum length of an answer: "0 " (done) or "1 " (failed), and one line. */
 #define CONTROL_MAX_REPLY 8192
 
-/* /run/allocprof for root, below XDG_RUNTIME_DIR for others; to be free()d. NULL where there is none. */
+/* /run/allocprof for root, a directory in XDG_RUNTIME_DIR for others; to be freed by the caller.
+ * NULL if there is none. */
 char *control_directory__path(void);
 
-/* A descriptor of it, made first with @make. -ENOENT; -EPERM with a sentence where others could write
- * to it. */
+/* Opens the directory, and with @make creates it. -ENOENT; -EPERM with *@error set if others could
+ * write to it. */
 int control_directory__open(bool make, struct error *error);
 
-/* The address of @name in it, however long its path is. */
+/* The address of @name in it, of any path length. */
 void control_directory__address(int directory, const char *name, struct sockaddr_un *address);
 
-/* Who does not listen, or does not say what it is, within that time is not waited for. */
+/* Time limit to connect to a recording and to learn what it records. */
 #define CONTROL_PATIENCE_SECONDS 5
 
 /* "PID.sock" */
 #define CONTROL_NAME_SIZE 32
 void control_directory__name(pid_t pid, char name[CONTROL_NAME_SIZE]);
-/* The process of a socket's name, 0 where it is none. */
+/* The pid in a socket's name, 0 if the name has another form. */
 pid_t control_directory__pid(const char *name);
 
-/* A socket that is connected to @name. -ECONNREFUSED: nobody listens any more, -ENOENT, … */
+/* A socket connected to @name. -ECONNREFUSED: the socket is stale; -ENOENT, … */
 int control_directory__connect(int directory, const char *name);
 
 #endif

@@ -21,16 +21,16 @@
 #include "sampling.h"
 #include "timeline.h"
 
-/* Blocks of the first table; each further one has four times as many. */
+/* Capacity of the first table; each further one has four times as many. */
 #define FIRST_TABLE 65536
-/* Bytes of the kernel that an entry of a table takes: of a key, a block and 48 of the kernel's own, which
- * is 96, and since Linux 6.1 a link of 8, its allocator makes 128. */
+/* Kernel memory of a table's entry: key, block and 48 bytes of overhead are 96, and a link of 8
+ * since Linux 6.1; the allocator's size class is 128. */
 #define ENTRY_BYTES  128
 #define BUCKET_BYTES 16
-/* Buckets are a power of two, so there are up to two of them for each block. */
+/* The number of buckets is a power of two, so there are up to two per block. */
 #define BLOCK_BYTES (ENTRY_BYTES + 2 * BUCKET_BYTES)
-/* Of the time at the most one part in so many goes into looking at the processes' memory: where there
- * are many processes, the first moments come less often. */
+/* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes; with many
+ * processes the first moments are further apart. */
 #define SAMPLE_SHARE 50
 
 struct live {
@@ -40,19 +40,19 @@ struct live {
 		int fd;
 		__u32 capacity;
 	} tables[AP_LIVE_TABLES];
-	bool is_full; /* the kernel gave no further table */
+	bool is_full; /* the kernel refused another table */
 	__u64 capacity;
-	__u64 most_entries; /* that were seen in the tables */
+	__u64 max_entries; /* maximum observed */
 	struct live_records *records;
 	struct live_spaces spaces;
-	bool has_ended_spaces; /* whose blocks are in the tables still, and whose records are not retired */
+	bool has_ended_spaces; /* with blocks still in the tables, and records not retired */
 	__u64 discarded, discarded_bytes;
-	struct lifetimes *lifetimes; /* of records that are not in the profile */
-	__u32 moved_shift;	     /* of the profile's lifetimes */
-	int current;		     /* of the two lifetimes maps */
+	struct lifetimes *lifetimes; /* of records that are not in the profile yet */
+	__u32 moved_shift;	     /* epoch shift of the lifetimes in the profile */
+	int current;		     /* index of the lifetimes map in use */
 	bool wants_drain;
 	struct timeline timeline;
-	__u64 end_ns; /* 0 while it goes on */
+	__u64 end_ns; /* 0 while the recording runs */
 	__u64 unfinished;
 };
 
@@ -65,7 +65,7 @@ static __u64 default_max_blocks(void)
 	return (__u64)info.totalram * info.mem_unit / 4 / BLOCK_BYTES;
 }
 
-/* The next table, four times the last one, as far as the bound allows. */
+/* Adds a table, four times as large as the last one, within max_blocks. */
 static int add_table(struct live *live)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
@@ -140,7 +140,7 @@ void live__free(struct live *live)
 	free(live);
 }
 
-/* Lifetimes are kept by the record's number, as its index is used again. */
+/* Lifetimes are stored by the record's number, since its index is reused. */
 static int add_lifetime(struct live *live, const struct ap_lifetime_key *key, __u64 blocks,
 			__u64 size_bytes)
 {
@@ -186,7 +186,7 @@ static int read_lifetimes(struct live *live, int fd)
 			       absorb_lifetime, live);
 }
 
-/* As collector__begin_drain(): the update waits until no program has the old map in hand. */
+/* Like collector__begin_drain(): the update waits until no program uses the old map. */
 static int drain(struct live *live)
 {
 	int last = live->current, next = !last;
@@ -208,7 +208,7 @@ static __u64 epoch_at(const struct live *live, __u64 time_ns, __u32 shift)
 	return time_ns > start_ns ? (time_ns - start_ns) >> shift : 0;
 }
 
-/* The length of epochs now; where nothing is freed the programs do not look. */
+/* Current epoch length; the programs only update it when blocks end. */
 static __u32 epoch_shift(const struct live *live)
 {
 	__u64 end_ns = live->end_ns ? live->end_ns : clock__now_ns();
@@ -219,7 +219,8 @@ static __u32 epoch_shift(const struct live *live)
 	return shift;
 }
 
-/* Of a block that no free has ended: what its space's state says of it. */
+/* Accounts a block that was not freed: as discarded if an exec ended its address space, else as
+ * live. */
 static int absorb(struct live *live, __u32 space_number, const struct ap_block *block)
 {
 	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
@@ -270,8 +271,8 @@ static int absorb_entry(void *context, const void *key, const void *value)
 	return err;
 }
 
-/* Absorbs the blocks of a table: with @purge those of ended spaces, which no program can reach any
- * more, and takes them out of it; else all. */
+/* Accounts the blocks of a table: with @purge those of ended address spaces, which no program can
+ * reach any more, and deletes them; else all. */
 static int read_table(struct live *live, int fd, bool purge)
 {
 	struct absorbing absorbing = { .live = live, .fd = fd, .purge = purge };
@@ -294,7 +295,7 @@ struct moving {
 	struct profile *profile;
 };
 
-/* Where the record is in the profile. */
+/* Moves a lifetime if its record is in the profile. 1: moved. */
 static int move_lifetime(void *context, const struct ap_lifetime_key *key,
 			 const struct ap_lifetime *sum)
 {
@@ -309,7 +310,7 @@ static int move_lifetime(void *context, const struct ap_lifetime_key *key,
 	return err ? err : 1;
 }
 
-/* Those of records that are in the profile. Its epochs are as long as ours then. */
+/* Moves the lifetimes of records that are in the profile, with the current epoch length. */
 static int move_lifetimes(struct live *live, struct profile *profile)
 {
 	struct moving moving = { live, profile };
@@ -322,8 +323,9 @@ static int move_lifetimes(struct live *live, struct profile *profile)
 }
 
 /*
- * Moves what is known of address spaces that have ended into the profile. Their processes sent their stacks before
- * the record of their exit, so these were read; some of them may still have to be unwound.
+ * Moves records, blocks and lifetimes of ended address spaces into the profile. Their processes
+ * sent their stacks before the record of their exit, so these have been read, but snapshots may
+ * still have to be unwound.
  */
 static int retire(struct live *live, struct collector *collector)
 {
@@ -350,8 +352,8 @@ static void note_entries(struct live *live)
 {
 	__s64 entries = __atomic_load_n(&live->options.shared->entries, __ATOMIC_RELAXED);
 
-	if (not_negative(entries) > live->most_entries)
-		live->most_entries = entries;
+	if (not_negative(entries) > live->max_entries)
+		live->max_entries = entries;
 }
 
 static bool tables_run_full(const struct live *live)
@@ -361,7 +363,7 @@ static bool tables_run_full(const struct live *live)
 	return (__u64)__atomic_load_n(&shared->entries, __ATOMIC_RELAXED) >= shared->grow_at;
 }
 
-/* The message that says so may have found no room. */
+/* The record that requests it may have found the ring buffer full. */
 static bool lifetimes_run_full(const struct live *live)
 {
 	return __atomic_load_n(live->options.lifetimes_inserted, __ATOMIC_RELAXED) >=
@@ -389,7 +391,7 @@ static int sample(struct live *live, __u64 time_ns)
 		.size_bytes = stat_sum(live, AP_STAT_ALLOCATED_BYTES),
 	};
 
-	/* When the last process has ended, what it left behind is live. */
+	/* When the last process has ended, its live blocks are those that it left. */
 	if (!live->spaces.n_running && live->spaces.n_images) {
 		moment.live = not_negative(shared->left_blocks);
 		moment.live_bytes = not_negative(shared->left_bytes);
@@ -416,7 +418,7 @@ int live__attend(struct live *live, struct collector *collector)
 	if (!err && live->has_ended_spaces && live->options.records.stacks &&
 	    (tables_run_full(live) || live_records__want_to_retire(live->records)))
 		err = retire(live, collector);
-	/* Without it blocks may find no room, and are counted as such. */
+	/* On failure the programs may find no room for blocks, and count these as untracked. */
 	if (!err && !live->is_full && tables_run_full(live))
 		live->is_full = add_table(live);
 	if (!err && (live->wants_drain || lifetimes_run_full(live)))
@@ -446,7 +448,8 @@ int live__stop(struct live *live, __u64 end_ns)
 					    : 0;
 }
 
-/* Calls that have not returned, and the old blocks that their reallocs hold. */
+/* Reads calls that have not returned, and the old blocks that their reallocs took out of the
+ * tables. */
 static int read_threads(struct live *live)
 {
 	__u64 key, next;
@@ -460,7 +463,7 @@ static int read_threads(struct live *live)
 		has_key = true;
 		missing = bpf_map_lookup_elem(live->options.threads_fd, &key, &thread);
 		if (missing) {
-			/* Threads of a snapshot's target may end meanwhile. */
+			/* During a snapshot threads of the target may end. */
 			live->options.counters->unread += missing != -ENOENT;
 			continue;
 		}
@@ -473,7 +476,7 @@ static int read_threads(struct live *live)
 				err = absorb(live, pending->space, &pending->old);
 		}
 	}
-	if (end && end != -ENOENT) /* which tells that there are no more */
+	if (end && end != -ENOENT) /* -ENOENT is the regular end */
 		live->options.counters->unread++;
 	return err;
 }
@@ -483,7 +486,7 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 	return live_records__function(live->records, function, out);
 }
 
-/* All but the lifetimes that the programs' maps still have. */
+/* Collects everything but the lifetimes in the programs' maps. */
 static int collect_rest(struct live *live, struct collector *collector)
 {
 	struct profile *profile = collector__profile(collector);
@@ -564,7 +567,7 @@ void live__memory(const struct live *live, struct live_memory *out)
 			n *= 2;
 		buckets += n;
 	}
-	out->entries = live->most_entries;
+	out->entries = live->max_entries;
 	out->block_bytes = BUCKET_BYTES * buckets + ENTRY_BYTES * out->entries;
 	out->record_bytes = live_records__bytes(live->records);
 	out->max_blocks = live->options.max_blocks;

@@ -4,15 +4,15 @@
 
 #include <linux/types.h>
 
-/* What live memory takes and may take. */
+/* Kernel memory of --live, used and allowed. */
 struct live_memory {
-	/* The kernel's memory, at the most. */
-	__u64 block_bytes;  /* for the tables of live blocks */
-	__u64 record_bytes; /* for the records of their stacks */
-	__u64 entries;	    /* blocks in the tables then, as often as it was looked */
-	__u64 max_blocks;   /* that fit */
-	__u64 records;	    /* stacks by process, thread name and function then */
-	__u64 max_records;  /* that fit */
+	/* Maxima during the run. */
+	__u64 block_bytes;  /* tables of live blocks */
+	__u64 record_bytes; /* records */
+	__u64 entries;	    /* live blocks in the tables, as observed */
+	__u64 max_blocks;   /* limit of live blocks */
+	__u64 records;	    /* records in use */
+	__u64 max_records;  /* limit of records */
 };
 
 #endif

@@ -11,7 +11,7 @@
 #include "array.h"
 #include "cleanup.h"
 
-/* Values that are kept ready at the most: half of those in use would be too much memory. */
+/* Maximum number of values kept ready, instead of half of those in use. */
 #define MOST_AHEAD 262144
 
 void live_pool__init(struct live_pool *pool, const struct live_pool_options *options)
@@ -42,7 +42,8 @@ void live_pool__release(struct live_pool *pool)
 	*pool = (struct live_pool){ 0 };
 }
 
-/* Every update of a map of maps waits for a grace period: all at once where the kernel can. */
+/* Every update of a map of maps waits for a grace period, so this updates all at once if the kernel
+ * can. */
 static int publish_chunks(struct live_pool *pool, __u32 first, __u32 n)
 {
 	_cleanup_(free_ptr) __u32 *keys = calloc(n, sizeof(*keys));
@@ -112,7 +113,7 @@ static int add_chunks(struct live_pool *pool, __u32 wanted)
 	return 0;
 }
 
-/* Hands the programs what their queue had no room for before. */
+/* Returns the indexes to the programs for which their queue had no room before. */
 static void refill_queue(struct live_pool *pool)
 {
 	while (pool->n_free) {
@@ -132,7 +133,7 @@ int live_pool__keep_ready(struct live_pool *pool)
 	int err;
 
 	refill_queue(pool);
-	/* Not for every few: each time costs a grace period. */
+	/* Not for a few at a time, since each call costs a grace period. */
 	if (pool->n_chunks && used + ahead / 2 < (__u64)pool->n_chunks << bits)
 		return 0;
 	if (used / 2 > ahead)
@@ -146,7 +147,7 @@ int live_pool__keep_ready(struct live_pool *pool)
 	err = add_chunks(pool, wanted);
 	if (!err || !pool->n_chunks)
 		return err;
-	/* Hits do not wait for more. */
+	/* Hits no longer wait for more. */
 	pool->is_full = true;
 	__atomic_store_n(&pool->options.shared->max, pool->options.shared->ready, __ATOMIC_RELAXED);
 	return 0;

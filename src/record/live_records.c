@@ -16,25 +16,25 @@
 
 #define RECORDS_AHEAD	 8192
 #define HISTOGRAMS_AHEAD 1024
-/* Histograms at the most; as many as the programs' map of arrays has room for. */
+/* Maximum number of histograms; the size of the programs' map of arrays. */
 #define MAX_HISTOGRAMS (4096 << AP_HISTOGRAM_CHUNK_BITS)
-/* Keys of the first table; each further one has four times as many. */
+/* Capacity of the first table; each further one has four times as many. */
 #define FIRST_TABLE 65536
-/* Bytes of the kernel that an entry of a table takes: key, index and 48 of the kernel's own. */
+/* Kernel memory of a table's entry: key, index and 48 bytes of overhead. */
 #define ENTRY_BYTES  96
 #define BUCKET_BYTES 16
-/* Records are retired when that many have come since the last time, or half of those in use. */
+/* Retire when this many records, or half of those in use, have been added since the last time. */
 #define RETIRE_EVERY 16384
 
-/* What the programs' record of the same index does not have. */
+/* User space's part of a record, by the same index. */
 struct note {
-	__u32 number; /* 0: none yet */
+	__u32 number; /* 0: none assigned */
 	__u64 discarded, discarded_bytes;
 	struct profile_estimate of_discarded; /* with sampling */
-	__u64 oldest_ns; /* birth of the oldest live one, 0 where there is none */
+	__u64 oldest_ns; /* birth of the oldest live block, 0 if none is live */
 };
 
-/* What a retired record had at the peak, if no later generation of the peak begins. */
+/* Peak share of a retired record, valid unless a later peak generation begins. */
 struct candidate {
 	__u32 count;
 	__u64 peak, peak_bytes;
@@ -48,21 +48,21 @@ struct live_records {
 		__u32 capacity;
 	} tables[AP_INDEX_TABLES];
 	__u32 n_tables;
-	bool is_full; /* the kernel gave no further table */
+	bool is_full; /* the kernel refused another table */
 	__u64 capacity;
 	struct note *notes; /* by index */
 	size_t n_notes;
-	__u32 *counts; /* of the profile, by the record's number - 1 */
+	__u32 *counts; /* profile counts, by the record's number - 1 */
 	size_t counts_room;
 	__u32 n_numbers;
 	struct candidate *candidates;
 	size_t n_candidates, candidates_room;
-	__u64 candidates_generation; /* of the peak */
-	__u64 retire_at;	     /* records in use */
-	__u64 most_used;	     /* at a time, as often as it was looked */
+	__u64 candidates_generation; /* peak generation of the candidates */
+	__u64 retire_at;	     /* number of records in use at which to retire */
+	__u64 most_used;	     /* maximum number in use, as observed */
 };
 
-/* The next table, four times the last one. */
+/* Adds a table, four times as large as the last one. */
 static int add_table(struct live_records *records)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
@@ -166,7 +166,7 @@ int live_records__keep_ready(struct live_records *records)
 		return err;
 	err = add_table(records);
 	records->is_full = err;
-	/* Without it calls may be lost, and are counted as such. */
+	/* On failure calls may be lost, and are counted as such. */
 	return records->n_tables ? 0 : err;
 }
 
@@ -236,7 +236,8 @@ static bool has_ended(const struct live_space *space)
 	return space->state != SPACE_USED;
 }
 
-/* A record that has not changed since the peak had then what it has now, if its space was there. */
+/* A record that has not changed since the peak has its present blocks in the peak, unless its
+ * address space ended before the peak. */
 static void find_peak(const struct live_records *records, const struct ap_blocks *record,
 		      const struct live_space *space, struct candidate *out)
 {
@@ -253,7 +254,8 @@ static void find_peak(const struct live_records *records, const struct ap_blocks
 	}
 }
 
-/* A record of a space that has ended: it is part of the peak unless the peak comes later. */
+/* Notes the peak share of a record of an ended address space, which counts unless a later peak
+ * generation begins. */
 static int add_candidate(struct live_records *records, const struct candidate *candidate)
 {
 	__u64 generation = records->options.shared->generation;
@@ -350,7 +352,7 @@ static int add_samples(const struct live_records *records, const struct ap_block
 	return 0;
 }
 
-/* One record into the profile. */
+/* Adds one record to the profile. */
 static int collect_record(struct live_records *records, const struct ap_count_key *key,
 			  const struct ap_blocks *record, const struct note *note,
 			  const struct live_space *space, struct collector *collector, bool retires)
@@ -384,7 +386,7 @@ static int collect_record(struct live_records *records, const struct ap_count_ke
 	return err;
 }
 
-/* No program can reach the record any more: the next key may have it. */
+/* Frees the record, which no program can reach any more, for another key. */
 static int recycle(struct live_records *records, int table_fd, const struct ap_count_key *key,
 		   __u32 index)
 {
@@ -406,7 +408,7 @@ struct collecting {
 	const struct live_spaces *spaces;
 	struct collector *collector;
 	int table_fd;
-	bool retires; /* only of spaces that have ended */
+	bool retires; /* only records of ended address spaces */
 };
 
 static int collect_key(void *context, const void *key, const void *value)
@@ -425,7 +427,7 @@ static int collect_key(void *context, const void *key, const void *value)
 	record = live_pool__get(&records->records, index);
 	if (!record || index >= records->options.max_records)
 		return 0;
-	/* Else it was begun, and then the call was lost. */
+	/* Else the record was added, but its call was lost. */
 	if (record->calls)
 		err = collect_record(records, key, record,
 				     index < records->n_notes ? &records->notes[index] : &none,

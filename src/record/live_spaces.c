@@ -85,7 +85,7 @@ const struct live_space *live_spaces__of_image(const struct live_spaces *spaces,
 	return live_spaces__get(spaces, image < spaces->n_images ? spaces->images[image].space : 0);
 }
 
-/* RssAnon of status(5): what is resident and of no file. */
+/* RssAnon of proc_pid_status(5): resident memory that no file backs. */
 static __u64 rss_bytes(pid_t pid)
 {
 	_cleanup_(close_file) FILE *file = NULL;

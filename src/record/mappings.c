@@ -35,7 +35,7 @@ static int attach(const struct bpf_program *program, struct bpf_link **link, str
 			  bpf_program__name(program), strerror(errno));
 }
 
-/* The end first, so that what is seen to begin is seen to end. */
+/* The exit program first, so that every system call whose entry is seen is also seen to end. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error)
 {
 	int err = attach(end_program(skeleton), &skeleton->links.mapping_record, error);

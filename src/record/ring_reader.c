@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Records are kept in pieces of that size, and in one of their own where they are larger. */
+/* Kept records are stored in pieces of this size; a larger record has a piece of its own. */
 #define PIECE_BYTES (1UL << 20)
-/* What is kept at the most, and of the machine's memory; the rest stays in the buffer. */
+/* Limits of the kept bytes: absolute, and as a share of the machine's memory. The rest stays in the
+ * buffer. */
 #define MAX_KEPT_BYTES	(1UL << 30)
 #define SHARE_OF_MEMORY 16
-/* Between two looks at the buffer while the caller is away. */
+/* Poll interval of the other thread. */
 #define LOOK_EVERY_MS 5
 #define ALIGNMENT     8
 
@@ -26,7 +27,7 @@ struct piece {
 	char bytes[] __attribute__((aligned(ALIGNMENT)));
 };
 
-/* Before each record that is kept. */
+/* Precedes each kept record. */
 struct header {
 	size_t size;
 };
@@ -35,16 +36,17 @@ struct ring_reader {
 	struct ring_buffer *ring;
 	ring_reader_handle *handle;
 	void *context;
-	/* Held by the caller's thread but while it has stepped back: all below is that thread's then. */
+	/* The caller's thread holds the lock except between step_back() and resume(); it protects
+	 * everything below. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
-	pid_t process; /* that has the thread: a fork has not */
+	pid_t process; /* process that created the thread; a forked child has no such thread */
 	bool has_thread;
 	bool has_stepped_back, ends;
 	struct piece *first, **end;
 	size_t kept_bytes, most_bytes;
-	int err; /* of what could not be kept */
+	int err; /* first error of keep() */
 };
 
 static void lock(struct ring_reader *reader)
@@ -98,7 +100,7 @@ static int handle_or_keep(void *context, void *record, size_t size)
 	err = keep(reader, record, size);
 	if (err)
 		reader->err = err;
-	/* The record that exceeds the bound is kept, and the next one stays in the buffer. */
+	/* The record that exceeds the limit is kept, and the next one stays in the buffer. */
 	return err ? err : reader->kept_bytes > reader->most_bytes ? -ENOSPC : 0;
 }
 
@@ -122,7 +124,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Without the thread, all is read by the caller. */
+/* If the thread cannot be created, the caller's thread reads everything. */
 static void start(struct ring_reader *reader)
 {
 	sigset_t all, before;

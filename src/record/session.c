@@ -31,7 +31,8 @@ static int handle_record(void *context, void *record, size_t size)
 	return err || !session->live ? err : live__handle_record(session->live, record, size);
 }
 
-/* The uprobe programs' links are made by hand; only these are attached as their sections say. */
+/* Only these programs are attached by their section names; links of uprobe programs are created
+ * elsewhere. */
 static int attach_tracepoints(struct session *session, struct error *error)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -51,14 +52,14 @@ static int attach_tracepoints(struct session *session, struct error *error)
 					  bpf_program__name(tracepoints[i].program),
 					  strerror(errno));
 	}
-	/* Without it the programs look for changes themselves. */
+	/* Without on_map() the programs detect changes of mappings themselves. */
 	if (bpf_program__autoload(skeleton->progs.on_map))
 		skeleton->links.on_map = bpf_program__attach(skeleton->progs.on_map);
 	skeleton->bss->on_map_is_attached = skeleton->links.on_map != NULL;
 	return session__attach_unprobed(session, error);
 }
 
-/* The kernel refuses at once where another thread of ours maps memory. */
+/* bpf_find_vma() fails with -EBUSY while another thread of allocprof maps memory. */
 #define ASK_TRIES 100
 
 int session__identify_file(const void *address, struct file_identity *identity, void *context)
@@ -174,7 +175,7 @@ int session__open(const struct session_options *options, struct session **out, s
 		.drain_at = session->skeleton->rodata->config.drain_at,
 	};
 	collector_options.tables.tables = unwind_tables__new(&maps);
-	/* Without it each recording makes its own tables. */
+	/* Without the cache each recording compiles its own tables. */
 	if (session_options__walk(options) && !options->no_cache)
 		table_cache__open(&collector_options.tables.cache, NULL);
 	session->collector = collector__new(&collector_options);

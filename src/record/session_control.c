@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What can be done with a session while it runs. */
+/* Operations on a running session. */
 #include "session_internal.h"
 
 #include <bpf/bpf.h>
@@ -21,7 +21,7 @@
 #include "profile.h"
 #include "ring_reader.h"
 
-/* A program may hold a place in the ring buffer before the records that are waited for. */
+/* A program may still hold a reserved record in the ring buffer before those that are awaited. */
 #define RING_TRIES   200
 #define RING_WAIT_US 1000
 
@@ -93,8 +93,8 @@ static void read_counters(struct session *session)
 	session->cut_ns = clock__now_ns();
 }
 
-/* Calls that were not forgotten and, at the cut, were in the profile, going to be, passed by, or known to be
- * lost. */
+/* Calls until the cut and since the last reset that are in the profile, will be, were not sampled,
+ * or are known to be lost. */
 static __u64 known_events(const struct session *session)
 {
 	const struct session_counters *now = &session->at_cut, *before = &session->forgotten;
@@ -106,7 +106,7 @@ static __u64 known_events(const struct session *session)
 	return known + collector__accounted(session->collector);
 }
 
-/* The counters that are in use now are read, and the records that belong to them. */
+/* Reads the current counters and the records that belong to them. */
 static int cut_counts(struct session *session)
 {
 	int err = session__read_events(session);
@@ -127,13 +127,13 @@ static int cut_counts(struct session *session)
 		err = err < 0 ? err : 0;
 		read_counters(session);
 	}
-	/* The snapshot's process cannot read what its stacks are unwound by. */
+	/* The snapshot's process cannot read the mapping events that unwinding needs. */
 	session__read_mappings(session);
 	return err;
 }
 
-/* What is live is in too many places to be read at once while programs run, so this hopes that none
- * does: session__collect_snapshot() sees. */
+/* Live memory is in too many maps to be read at once while programs run. This assumes that none
+ * does, and session__collect_snapshot() checks it. */
 static int cut_live(struct session *session)
 {
 	int err = session__read_events(session);
@@ -178,8 +178,7 @@ int session__cut(struct session *session, struct error *error)
 	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
 }
 
-/* Programs stay at their probes as long as any process has the link, and who listens at a socket waits for
- * all who have it. */
+/* A BPF link stays attached, and a socket open, while any process has its descriptor. */
 static void close_links(void)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -233,7 +232,7 @@ void session__forget(struct session *session)
 	session->skeleton->bss->gate.opened = session->skeleton->bss->gate.open;
 }
 
-/* Sets all entries of an array of counters by CPU to zero. */
+/* Zeroes all entries of a per-CPU array. */
 static int clear_counters(const struct bpf_map *map, int n_cpus)
 {
 	_cleanup_(free_ptr) void *none = calloc(n_cpus, (bpf_map__value_size(map) + 7) & ~7U);
@@ -246,8 +245,8 @@ static int clear_counters(const struct bpf_map *map, int n_cpus)
 	return 0;
 }
 
-/* With the gate shut no program counts; the calls of that moment are forgotten as well. */
-static int reset_figures(struct session *session)
+/* With the gate closed no program counts; calls in this interval are not counted. */
+static int reset_statistics(struct session *session)
 {
 	const struct bpf_map *counters[] = {
 		session->skeleton->maps.site_counts,
@@ -284,6 +283,6 @@ int session__reset(struct session *session, struct error *error)
 			session__forget(session);
 		return err;
 	}
-	err = reset_figures(session);
+	err = reset_statistics(session);
 	return err ? error__set(error, err, "cannot begin anew: %s", strerror(-err)) : 0;
 }

@@ -23,14 +23,13 @@
 #include "regions.h"
 #include "ring_reader.h"
 
-/* The ring buffer is read at least this often, also when nothing woke us. */
+/* Maximum interval between reads of the ring buffer. */
 #define TICK_MS 100
 
-/* Stacks that are unwound before the ring buffer is looked at again: the record of a new file must not
- * wait for long, or ever more stacks come that want unwinding for the lack of its table. */
+/* Number of snapshots to unwind before the ring buffer is read again: the record of a new file must
+ * not wait for long, since programs send snapshots until its table is ready. */
 #define DUMPS_AT_A_TIME 16
 
-/* 0 or -ENOMEM. */
 static int add_candidate(struct session *session, const struct mapping_event *event)
 {
 	struct candidate *candidate = malloc(sizeof(*candidate));
@@ -62,7 +61,7 @@ static void handle_mapping(const struct mapping_event *event, void *context)
 
 void session__read_mappings(struct session *session)
 {
-	/* They are the session's, of which this is a copy in another process. */
+	/* The events belong to the session in the parent process. */
 	if (session->is_snapshot)
 		return;
 	mapping_events__read(session->mapping_events, handle_mapping, session);
@@ -80,8 +79,9 @@ const struct ap_within *session__code_within(int fd, const char *path, void *con
 	return session->gate ? gate__within(session->gate, fd, path) : NULL;
 }
 
-/* Looks for allocators in what processes that we follow have mapped. Others' mappings are kept for a
- * while: a program that holds a place in the ring buffer keeps the records of forks behind it back. */
+/* Looks for allocators in mappings of followed processes. Mappings of other processes are kept for
+ * one tick, since the record of a process's fork may be delayed by a reserved record before it in
+ * the ring buffer. */
 static void look_at_candidates(struct session *session)
 {
 	__u64 now = clock__now_ns();
@@ -91,7 +91,7 @@ static void look_at_candidates(struct session *session)
 		const struct mapping_event *event = &candidate->event;
 
 		session->candidates = candidate->next;
-		/* More may come while it is looked at. */
+		/* The calls below may add candidates. */
 		if (!session->candidates)
 			session->candidates_end = &session->candidates;
 		candidate->next = NULL;
@@ -117,8 +117,8 @@ static void look_at_candidates(struct session *session)
 }
 
 /*
- * A process's fork record precedes its first mapping. So: first the mappings that are there, then
- * the records, and only then the question which of the mappings are of processes that we follow.
+ * A process's fork record precedes its first mapping. So this reads the pending mappings first,
+ * then the records, and then checks which mappings are of followed processes.
  */
 int session__read_events(struct session *session)
 {
@@ -128,14 +128,14 @@ int session__read_events(struct session *session)
 		return -EIO;
 	session__read_mappings(session);
 	err = ring_reader__read(session->ring);
-	/* What hits waited for is there, or comes. */
+	/* User space makes progress, so the budget of waiting hits is refilled. */
 	if (collector__brings_tables(session->collector) || err > 0)
 		__atomic_store_n(&session->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
 				 __ATOMIC_RELAXED);
 	look_at_candidates(session);
 	cpython__attend(session->cpython, clock__now_ns());
 	if (session->gate)
-		gate__attend(session->gate);
+		gate__poll(session->gate);
 	if (err < 0)
 		return err;
 	err = collector__settle(session->collector, DUMPS_AT_A_TIME);
@@ -163,7 +163,7 @@ int session__read_events(struct session *session)
 	return err;
 }
 
-/* Whether the recording is to end. */
+/* Returns whether the recording is to end. */
 static bool handle_signals(struct session *session, int signal_fd)
 {
 	struct signalfd_siginfo info;
@@ -177,7 +177,8 @@ static bool handle_signals(struct session *session, int signal_fd)
 			end = true;
 			continue;
 		}
-		/* From the terminal it went to the whole foreground group, the target included. */
+		/* A signal from the terminal went to the whole foreground process group, so the
+		 * target has it already. */
 		if (info.ssi_code != SI_KERNEL)
 			syscall(SYS_pidfd_send_signal, session->target.pidfd, info.ssi_signo, NULL,
 				0);
@@ -235,7 +236,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	while (!target__has_ended(&session->target)) {
 		__u64 now = clock__now_ns();
 
-		/* First, so that a window that is due has been open, however late it is. */
+		/* First, so that a window that is due opens, however late it is. */
 		if (session->opens_at_ns && now >= session->opens_at_ns)
 			session__open_gate(session, true);
 		if (end_ns && now >= end_ns)
@@ -253,7 +254,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	return 0;
 }
 
-/* Processes in the programs' set, the target not counted. */
+/* Number of entries in the programs' map of processes, without the target. */
 __u64 session__count_followed(const struct session *session)
 {
 	int fd = bpf_map__fd(session->skeleton->maps.processes);
@@ -270,9 +271,9 @@ __u64 session__count_followed(const struct session *session)
 }
 
 /*
- * Programs that still run count no call from now on. The kernel removes probes one by one, which takes
- * milliseconds, and those that are left keep being hit: without this a target that goes on would have the
- * calls counted that lost their probe last, and not those that lost it first.
+ * No program counts a call from here on. The kernel removes probes one by one, which takes
+ * milliseconds, while the others are still hit. Without this, calls of the probes removed last
+ * would count, and those of the first would not.
  */
 static int end_window(struct session *session)
 {
@@ -280,7 +281,7 @@ static int end_window(struct session *session)
 	int err = 0;
 
 	if (session->live) {
-		/* So that all processes that have ended by now are known to. */
+		/* So that live knows of all processes that have ended. */
 		err = session__read_events(session);
 		if (!err)
 			err = live__stop(session->live, session->target.end_ns);

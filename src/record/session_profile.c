@@ -33,7 +33,7 @@ int session__symbolize(const struct session *session, struct symbols *symbols, b
 	return err ? err : collector__name_jit_frames(collector);
 }
 
-/* The words as a shell would take them. */
+/* The command, quoted for a shell. */
 static int set_command(struct profile *profile, char *const argv[])
 {
 	_cleanup_(free_ptr) char *command = NULL;
@@ -65,7 +65,7 @@ static int set_start_time(struct profile *profile, __u64 realtime_ns)
 	return profile__set_meta(profile, "start_time", text);
 }
 
-/* "path\n" for each allocator, or only for those with a gap. */
+/* Lines "path" of all allocators, or of those that are not completely probed. */
 static int set_allocators(const struct session *session, struct profile *profile, const char *key,
 			  bool only_gaps)
 {
@@ -85,7 +85,7 @@ static int set_allocators(const struct session *session, struct profile *profile
 	return paths[0] || !only_gaps ? profile__set_meta(profile, key, paths) : 0;
 }
 
-/* "path: function\n" for each function of an allocator that was called and is not known. */
+/* Lines "path: function" of the called functions whose effect on blocks is unknown. */
 static int set_unknown(const struct session *session, struct profile *profile)
 {
 	_cleanup_(free_ptr) char *lines = NULL;
@@ -110,7 +110,7 @@ static int set_unknown(const struct session *session, struct profile *profile)
 	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
 }
 
-/* "program: processes, bytes\n" for each that took memory and called nothing that is probed. */
+/* Lines "program: processes, bytes" of the programs that took memory and hit no probe. */
 static int set_unprobed(const struct session_results *results, struct profile *profile)
 {
 	_cleanup_(free_ptr) char *lines = NULL;
@@ -135,7 +135,7 @@ static int set_unprobed(const struct session_results *results, struct profile *p
 	return *lines ? profile__set_meta(profile, "unprobed_programs", lines) : 0;
 }
 
-/* "name\n" for each source that no file of the target had anything of. */
+/* Lines "name" of the sources none of whose functions was found. */
 static int set_lacking(const struct session *session, struct profile *profile)
 {
 	const struct sources *sources = session__sources(session);
@@ -153,7 +153,7 @@ static int set_lacking(const struct session *session, struct profile *profile)
 	return *lines ? profile__set_meta(profile, "lacking_sources", lines) : 0;
 }
 
-/* Those that stacks were followed through by frame pointers. */
+/* Files whose frames were unwound by frame pointers. */
 static int set_without_table(const struct session *session, struct profile *profile)
 {
 	_cleanup_(free_ptr) char *paths = NULL;
@@ -202,7 +202,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries) && !err; i++) {
-		/* With sampling a block may only have been passed by. */
+		/* With sampling the block may just not have been sampled. */
 		if (sampled && (!strcmp(entries[i].name, "frees_unknown") ||
 				!strcmp(entries[i].name, "frees_inherited")))
 			continue;
@@ -215,7 +215,7 @@ static int set_live_ledger(struct profile *profile, const struct session_live *l
 	return err;
 }
 
-/* Only where there is one, so that files of whole runs stay what they were. */
+/* Only if there is a window, so that files of whole runs have no such keys. */
 static int set_window(struct profile *profile, const struct window_options *asked,
 		      const struct session_window *window)
 {
@@ -238,7 +238,7 @@ static int set_window(struct profile *profile, const struct window_options *aske
 	return err ? err : profile__set_ledger(profile, "undecided", window->undecided);
 }
 
-/* Only of what was done, too. */
+/* Only those that are not 0. */
 static int set_marks(struct profile *profile, const struct session_marks *marks)
 {
 	const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a recording found, as the profile that the data file keeps. */
+/* Turns a finished recording into the profile that the data file stores. */
 #ifndef ALLOCPROF_SESSION_PROFILE_H
 #define ALLOCPROF_SESSION_PROFILE_H
 
@@ -10,8 +10,8 @@ struct session;
 struct symbols;
 
 /*
- * Names the frames of the finished session's profile, by the linker's names. Without @files only those
- * of code that no file keeps, the vDSO's and JITs'. @symbols must know no modules yet. 0 or -ENOMEM.
+ * Names the frames of the finished session's profile with linker names. Without @files only frames
+ * without a file, of the vDSO and JITs. @symbols must have no modules yet. 0 or -ENOMEM.
  */
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files);
 

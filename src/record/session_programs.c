@@ -16,13 +16,14 @@
 #include "sources.h"
 #include "uprobe_multi.h"
 
-/* Records with live take a part of the memory at the most: each with its key, and the histograms of some. */
+/* With live: records take at most 1/RECORDS_SHARE of the memory. KEY_BYTES is for the key, and a
+ * share of the histograms. */
 #define RECORDS_SHARE 8
 #define KEY_BYTES     104
-/* What the programs' map of arrays has room for. */
+/* Size of the programs' map of arrays. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
 
-/* Of the session whose programs this thread loads. libbpf hands no context to its callback. */
+/* Log function of the session that this thread loads; libbpf's callback has no context. */
 static _Thread_local void (*session_log)(const char *line);
 
 static int pass_on(enum libbpf_print_level level, const char *format, va_list args)
@@ -52,7 +53,7 @@ static int load(const struct session *session, struct allocprof_bpf *skeleton)
 	return err;
 }
 
-/* Stacks that are known to have been sent are kept by sets of eight, as many as a power of two; 0 stays. */
+/* Number of sets of eight hashes in stacks_sent, a power of two; 0: the default. */
 static __u32 sets_of(__u32 stacks)
 {
 	__u32 sets = 1;
@@ -70,8 +71,8 @@ static void set_size(struct bpf_map *map, __u32 wanted, bool used)
 		bpf_map__set_max_entries(map, wanted);
 }
 
-/* A power of two: slots are taken by the hash of the thread, and what a thread left there saves most
- * of its next walk. */
+/* A power of two, since the thread's hash selects the slot. More slots than threads at a time
+ * preserve the threads' cached walks. */
 static __u32 scratch_slots(int n_cpus)
 {
 	__u32 slots = 64;
@@ -196,7 +197,7 @@ static void configure(struct session *session, int n_cpus)
 		.max_depth = options->stacks ? options->max_depth : AP_MAX_DEPTH,
 		.scratch_mask = bpf_map__max_entries(skeleton->maps.scratches) - 1,
 		.sent_mask = bpf_map__max_entries(skeleton->maps.stacks_sent) - 1,
-		/* A smaller ring buffer is for tests of what is lost. */
+		/* A smaller ring buffer is set by tests of losses. */
 		.wait_below_bytes = limits->ring_bytes ? 0 : ring_bytes / 2,
 		.no_scratch = limits->no_scratch,
 		.stack_dump = options->stack_dump_bytes,
@@ -214,7 +215,7 @@ static void configure(struct session *session, int n_cpus)
 		.outermost = sources__any_outermost(options->sources),
 		.stacks = options->stacks,
 	};
-	/* With one processor, user space could not run while the hit that waits for it spins. */
+	/* With one processor, user space could not run while a hit spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
 	skeleton->bss->waits.most = get_nprocs() > 1 ? scratch_slots(n_cpus) / 8 : 0;
 	if (options->live)
@@ -262,8 +263,9 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 }
 
 /*
- * Without sampling records are shorter. The programs learn it from a map of records, *@fd, which the caller closes
- * when they are loaded: bpf_map__set_value_size() of libbpf 1.5 crashes on what bpf_map__inner_map() returns.
+ * Without sampling records are shorter. Their size is set by a template map *@fd, which the caller
+ * closes after load, since bpf_map__set_value_size() of libbpf 1.5 crashes on the result of
+ * bpf_map__inner_map().
  */
 static int set_record_size(struct session *session, int *fd)
 {
@@ -313,7 +315,7 @@ int session__load_programs(struct session *session, struct error *error)
 	return 0;
 }
 
-/* So that both are the same maps, as they are now. */
+/* Makes the second object use the maps of the first. */
 static int share_maps(const struct allocprof_bpf *from, struct allocprof_bpf *to)
 {
 	struct bpf_map *map, *shared;

@@ -37,7 +37,7 @@ static __u64 recursion_misses(const struct session *session, const struct bpf_pr
 	return counters__recursion_misses(session->counters, program);
 }
 
-/* Runs that the kernel left out of programs at system calls and USDT probes. */
+/* Times that the kernel skipped programs at system calls and USDT probes. */
 static __u64 source_recursion_misses(const struct session *session)
 {
 	const struct sources *sources = session->options.sources;
@@ -50,7 +50,7 @@ static __u64 source_recursion_misses(const struct session *session)
 	return misses;
 }
 
-/* Of all programs at the probes. */
+/* Times that the kernel skipped programs at probes. */
 __u64 session__recursion_misses(const struct session *session)
 {
 	const struct allocprof_bpf *skeleton = session->skeleton;
@@ -173,7 +173,7 @@ __u64 session__unknown_calls(const struct session *session,
 {
 	struct ap_site_counts sum = { 0 };
 
-	/* Whether blocks end is of no account where none is followed. */
+	/* Without live it does not matter whether it ends blocks. */
 	if (allocator->allocator->unknown[i].ends && !session->live)
 		return 0;
 	sum_site(session, allocator->first_site + allocator->allocator->n_sites + i, &sum);
@@ -255,7 +255,7 @@ static void collect_lost(const struct session *session, struct session_results *
 		results->events = session->events_at_cut > known ? session->events_at_cut : known;
 	else
 		results->events = session__count_events(session);
-	/* Where their counter could not be read, nothing can be told of those that are missing. */
+	/* If the counter of calls could not be read, missing calls cannot be counted. */
 	if (results->events < known && session->counters->unread)
 		results->events = known;
 	results->lost[AP_LOST_UNACCOUNTED] = results->events - known;
@@ -345,7 +345,7 @@ void session__results(const struct session *session, struct session_results *res
 	results->waits = skeleton->bss->waits.count;
 	results->waits_ns = skeleton->bss->waits.total_ns;
 	results->python_arenas = cpython__arenas(session->cpython);
-	/* This may not be the first time that the results are asked for. */
+	/* Results may be requested several times; count each failed read once. */
 	results->counters_unread =
 		session->unread_at_end + session->counters->unread - unread_before;
 	if (results->lost_total || results->processes_unfollowed || results->processes_unnoticed ||
@@ -354,7 +354,7 @@ void session__results(const struct session *session, struct session_results *res
 		results->complete = false;
 	results->exit_status = target__exit_status(target);
 	results->is_attached = !target->launched;
-	/* The target of a snapshot goes on. */
+	/* A snapshot's target still runs. */
 	results->target_runs = session->is_snapshot ||
 			       (target->launched ? !target->waited : target__is_running(target));
 	results->target_pid = target->pid;

@@ -28,7 +28,8 @@
 #include "sources.h"
 #include "translator.h"
 
-/* Lets the kernel look @pid up in our PID namespace: as the one to follow, or as ourselves. */
+/* Runs the iterator that finds @pid in allocprof's PID namespace, as the process to follow or as
+ * allocprof itself. */
 static int seed(struct session *session, pid_t pid, bool is_launcher, struct error *error)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -71,8 +72,8 @@ static void announce_address(struct session *session, __u64 address)
 }
 
 /*
- * Makes the kernel and us acquainted with a file before the target runs its code: the programs give
- * it its id as if they had met it in our own memory, and the record that follows brings its table.
+ * Assigns a module id to a file before the target executes its code: the program finds it mapped in
+ * allocprof's own memory, and its record makes user space compile the unwind table.
  */
 static void announce_file(int fd, const char *path, void *context)
 {
@@ -102,9 +103,9 @@ static void use_file(int fd, const char *path, void *context)
 	struct session *session = context;
 
 	if (session->gate)
-		gate__meet(session->gate, fd, path);
+		gate__on_new_file(session->gate, fd, path);
 	if (session->regions)
-		regions__meet(session->regions, fd, path, session->late_pid);
+		regions__on_new_file(session->regions, fd, path, session->late_pid);
 	if (session_options__walk(&session->options))
 		announce_file(fd, path, session);
 }
@@ -126,7 +127,7 @@ static int open_regions(struct session *session, pid_t pid)
 	return session->options.regions ? regions__new(&options, &session->regions) : 0;
 }
 
-/* The gate, with the functions that it is told by in files that are known: @program, and paths below
+/* Creates the gate, and probes its functions in files that are known: @program, and paths below
  * @root. */
 static int open_gate(struct session *session, const char *program, const char *root, pid_t pid,
 		     struct error *error)
@@ -148,13 +149,13 @@ static int open_gate(struct session *session, const char *program, const char *r
 	return err ? err : gate__prepare(session->gate, program, root, error);
 }
 
-/* What a script runs is its interpreter; what exec cannot run has no functions. */
+/* A script's program is its interpreter. If there is no ELF file, the gate has no functions. */
 static int open_command_gate(struct session *session, const char *argv0, pid_t pid,
 			     struct error *error)
 {
 	_cleanup_(free_ptr) char *found = NULL, *program = NULL;
 
-	/* What is wrong with the command is told by those who look for its allocators. */
+	/* The search for the command's allocators reports what is wrong with it. */
 	if (command_path__find(argv0, getenv("PATH"), &found))
 		return 0;
 	if (command_path__elf(found, getenv("PATH"), &program))
@@ -163,9 +164,9 @@ static int open_command_gate(struct session *session, const char *argv0, pid_t p
 }
 
 /*
- * Every probe is set, and the run's gate was shut until now: a thread's first call that counts may be of any
- * function, so a free does not count without the malloc before it because its probe was there first. From now
- * on the window's options say when the gate opens.
+ * Opens the window if the options do not delay it. Only now, when all probes are set: the first
+ * call of a thread that counts may be of any function, and a free must not count without its malloc
+ * because its probe was set first.
  */
 static void begin_window(struct session *session)
 {
@@ -179,7 +180,7 @@ static void begin_window(struct session *session)
 	__atomic_store_n(&gate->running, 1, __ATOMIC_RELAXED);
 	if (!session->options.window.delay_ns && !session->options.window.paused)
 		session__open_gate(session, true);
-	/* target__go() sets that of a command. */
+	/* target__go() sets the start of a command. */
 	if (!session->target.launched)
 		session->target.start_ns = now_ns;
 }
@@ -189,7 +190,7 @@ static int load_entry(void *context, struct bpf_program **program, struct error 
 	return session__load_entry(context, program, error);
 }
 
-/* The programs of mappings, whose sites are told of like an allocator's. */
+/* Adds the sites of mappings like those of an allocator, and attaches the programs. */
 static int open_mappings(struct session *session, struct error *error)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -310,7 +311,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		err = open_gate(session, program, root, pid, error);
 	if (!err)
 		err = new_probes(session, pid, error);
-	/* The maps first: what is mapped after the scan comes as an event. */
+	/* First the mappings: those that the scan misses come as events. */
 	if (!err)
 		collector__scan_process(session->collector, pid);
 	if (!err)

@@ -20,7 +20,7 @@ bool session__finds_unprobed(const struct session *session)
 	       (session->options.functions & allocating) == allocating;
 }
 
-/* Which programs are loaded. */
+/* Selects the programs to load. */
 void session__choose_unprobed(struct session *session)
 {
 	struct allocprof_bpf *skeleton = session->skeleton;
@@ -56,7 +56,7 @@ int session__attach_unprobed(struct session *session, struct error *error)
 	return 0;
 }
 
-/* 0 or a negative errno. */
+/* Runs the iterator over processes that still run. 0 or a negative errno. */
 static int look_at_processes(struct session *session)
 {
 	struct bpf_link *link =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Turns what the programs send and count into a profile while the recording runs. */
+/* Builds a profile from the programs' records and counters while the recording runs. */
 #ifndef ALLOCPROF_COLLECTOR_H
 #define ALLOCPROF_COLLECTOR_H
 
@@ -19,103 +19,103 @@ struct profile;
 struct symbols;
 
 struct collector_options {
-	int counts_fd;		/* array of the two maps below */
+	int counts_fd;		/* map of maps with the current one of the two below */
 	int counts_fds[2];	/* programs start with the first */
-	__u64 *counts_inserted; /* the programs' counter of new keys */
-	__u32 drain_at;		/* of these */
+	__u64 *counts_inserted; /* the programs' counter of new keys since the maps were swapped */
+	__u32 drain_at;		/* number of new keys at which the counters are drained */
 	struct table_loader_options tables;
 	__u32 max_depth;
-	bool sample; /* calls are samples, each of which stands for several */
+	bool sample; /* calls are sampled, and each stands for several */
 	__u32 sample_unit_shift;
-	/* Reads the mapping events that are there now into the collector: a stack may have been
-	 * seen before the mapping that its addresses are in. */
+	/* Passes the pending mapping events to the collector: a stack may arrive before the event
+	 * of a mapping that its addresses are in. */
 	void (*refresh_mappings)(void *context);
-	/* The code of a file that calls are to be within, or NULL; what is given stays. NULL: none. */
+	/* Code of a file's functions of --within, or NULL if the file has none; it must stay valid.
+	 * The callback is NULL without --within. */
 	const struct ap_within *(*within)(int fd, const char *path, void *context);
-	int within_fd; /* map that the programs have it from */
+	int within_fd; /* the programs' map of that code */
 	void *context;
 	struct file_asker asker;
 };
 
-/* NULL without memory. What options->tables takes over is so in any case. */
+/* NULL if there is no memory. Takes over options->tables in any case. */
 struct collector *collector__new(const struct collector_options *options);
 void collector__free(struct collector *collector);
 
-/* Makes the kernel's vDSO known, which is no file that a record could tell of. */
+/* Adds the kernel's vDSO, which has no file and so no record. */
 int collector__add_vdso(struct collector *collector);
 
-/* One record of the ring buffer (enum ap_record_type). 0, or -ENOMEM: then the profile is not
- * right any more and the recording must end. */
+/* Handles one record of the ring buffer (enum ap_record_type). 0, or -ENOMEM: then the profile is
+ * incomplete, and the recording must end. */
 int collector__handle_record(struct collector *collector, const void *record, size_t size);
 
-/* To be called when the ring buffer has been read empty: unwinds what the programs could not, @most
- * stacks of it, and, when none is left, forgets processes that have ended. 0 or -ENOMEM. */
+/* To be called when the ring buffer is empty: unwinds at most @most user-stack snapshots, and when
+ * none is left, forgets processes that have ended. 0 or -ENOMEM. */
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
 
-/* Returns when the unwind tables of all files that it knows of are there. */
+/* Waits until the unwind tables of all known files are compiled. */
 void collector__await_tables(struct collector *collector);
-/* Whether tables that hits may wait for are being brought, one at a time. */
+/* Whether tables that hits may wait for are being compiled. */
 bool collector__brings_tables(struct collector *collector);
-/* No program runs any more: tables that no stack needs are not made. */
+/* No program runs any more: tables that no stack needs are not compiled. */
 void collector__finish_tables(struct collector *collector);
 
-/* A mapping of any process, which may turn out to be followed or be forgotten. 0 or -ENOMEM: it goes unnoticed. */
+/* Handles a mapping of any process, followed or not. 0, or -ENOMEM: the mapping is lost. */
 int collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
 void collector__scan_process(struct collector *collector, pid_t pid);
-/* Whether the process that had that pid at @time_ns (CLOCK_MONOTONIC) was followed. */
+/* Whether @pid was followed at @time_ns (CLOCK_MONOTONIC). */
 bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 time_ns);
 void collector__forget_process(struct collector *collector, pid_t pid);
 
-/* When it returns every program has ended that ran before. */
+/* Waits until every program that is running now has ended. */
 int collector__wait_for_programs(const struct collector *collector);
 
-/* Whether the programs asked for their counters to be drained. */
+/* Whether the counters should be drained. */
 bool collector__wants_drain(const struct collector *collector);
 
 /*
- * Moves counters into the profile without losing one: begin_drain switches the programs to the other
- * map and waits until none has the first in hand; then the caller reads the ring buffer empty, so
- * that the stacks of all its counters are known; end_drain reads and empties it.
+ * Moves counters into the profile without losing any: begin_drain switches the programs to the
+ * other map, and waits until no program uses the first one; then the caller empties the ring
+ * buffer, so that the stacks of all counters are known; end_drain reads and empties the first map.
  */
 int collector__begin_drain(struct collector *collector);
 int collector__end_drain(struct collector *collector);
 
-/* Moves the rest, when no program runs any more and the ring buffer has been read. */
+/* Moves the remaining counters; no program runs any more, and the ring buffer has been read. */
 int collector__drain_all(struct collector *collector);
 
-/* Adds calls that the programs kept a record of, with live; *@count is the profile's, or 0 where the
- * stack is not known: then they are not attributed. -ENOMEM. */
+/* With live: adds the calls of a record; sets *@count to the profile's count, or to 0 if the stack
+ * is unknown: then the calls are not attributed. 0 or -ENOMEM. */
 struct ap_count;
 struct ap_count_key;
 int collector__add_record(struct collector *collector, const struct ap_count_key *key,
 			  const struct ap_count *sum, __u32 *count);
 
-/* Opens what is needed to name the profile's frames; without @files only what no file keeps, the
- * vDSO. -ENOMEM. */
+/* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */
 int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files);
 
-/* Names frames in code that a process made itself, where it wrote the names down. -ENOMEM. */
+/* Names frames in a process's JIT code from its perf map. -ENOMEM. */
 int collector__name_jit_frames(struct collector *collector);
 
-/* The profile, still owned by the collector. */
+/* Owned by the collector. */
 struct profile *collector__profile(struct collector *collector);
 
-/* Writes the paths of the files that stacks go through and that have no unwind table, a line each. */
+/* Writes the paths of files in stacks that have no unwind table, one per line. */
 void collector__list_without_table(const struct collector *collector, FILE *to);
 
-/* Of calls that only a dump's stack could decide, those that were within, and those of which not even
- * that could tell. */
+/* Calls that user space decided by a snapshot's stack: those within, and those whose stack does not
+ * show it. */
 __u64 collector__found_within(const struct collector *collector);
 __u64 collector__undecided(const struct collector *collector);
 
-/* Calls that are in the profile; with sampling those that were looked at. */
+/* Calls in the profile; with sampling, sampled calls. */
 __u64 collector__attributed(const struct collector *collector);
 
-/* Those and the calls that will be when collector__settle() has come to them. */
+/* The same, plus the calls of snapshots that collector__settle() has not unwound yet. */
 __u64 collector__accounted(const struct collector *collector);
 
-/* Takes all calls out of the profile, those that wait to be settled too, and begins to count anew. */
+/* Removes all calls from the profile, and all pending snapshots, and restarts the counts. */
 void collector__forget(struct collector *collector);
 
 #endif

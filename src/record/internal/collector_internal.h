@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a collector is made of, for the files that implement it. */
+/* Internals of a collector. */
 #ifndef ALLOCPROF_COLLECTOR_INTERNAL_H
 #define ALLOCPROF_COLLECTOR_INTERNAL_H
 
@@ -12,24 +12,25 @@
 
 struct code_mapping;
 
-/* What the kernel calls image, module and stack, and the profile's ids for the same. */
+/* Maps from the kernel side's numbers of images, modules and stacks to the profile's ids. */
 struct image {
 	__u32 pid;
-	__u32 process; /* profile id, 0: nothing known */
+	__u32 process; /* profile id, 0: unknown */
 };
 
 struct module {
-	/* All that it goes by, as far as it was asked; what it was first met by is the first. */
+	/* Every identity that this file is known under; the first is the one of its first hit or
+	 * mapping. */
 	struct file_identity identities[FILE_IDENTITIES + 2];
 	size_t n_identities;
-	__u32 version; /* as the kernel side has it; 0 where only user space has met the file */
+	__u32 version; /* as in ap_module_record; 0 if only user space has seen the file */
 	__u32 id;      /* profile id, 0 until a frame is in it */
 	int fd;	       /* of the file; -1: it could not be opened */
-	struct timespec modified; /* when it was opened */
+	struct timespec modified; /* mtime when it was opened */
 	char *path;
-	struct elf_file *elf;		/* NULL where it could not be read */
-	const struct ap_within *within; /* code that calls are to be within, or NULL */
-	size_t table;			/* number of its table */
+	struct elf_file *elf;		/* NULL: not readable as ELF */
+	const struct ap_within *within; /* code of functions of --within, or NULL */
+	size_t table;			/* index in the table loader */
 };
 
 struct known_stack {
@@ -37,9 +38,9 @@ struct known_stack {
 	__u32 id; /* profile id */
 };
 
-/* Where records of dumps count: by the number of the dump. */
+/* Profile stacks of user-stack snapshots, by the snapshot's number. */
 struct dumped_stack {
-	__u32 stack; /* profile id, 0: not known */
+	__u32 stack; /* profile id, 0: unknown */
 };
 
 struct ended_process {
@@ -47,55 +48,56 @@ struct ended_process {
 	__u64 time_ns;
 };
 
-/* The last process with that pid that was followed. */
+/* A process that is or was followed; the last one with this pid. */
 struct follower {
 	__u32 pid;
-	__u64 end_ns; /* 0 while it goes on */
+	__u64 end_ns; /* 0 while it runs */
 };
 
 struct pending_dump {
 	struct pending_dump *next;
-	__u64 record[]; /* struct ap_dump_record and the bytes of stack */
+	__u64 record[]; /* struct ap_dump_record and the stack's bytes */
 };
 
 struct collector {
 	struct collector_options options;
 	struct profile *profile;
 	struct process_maps *maps;
-	struct image *images; /* by kernel id - 1 */
+	struct image *images; /* by the kernel side's image id - 1 */
 	size_t n_images, images_capacity;
 	struct follower *followers;
 	size_t n_followers, followers_capacity;
 	struct hash_table follower_index; /* pid -> index in followers + 1 */
 	struct module *modules;
 	size_t n_modules;
-	__u32 *module_by_kernel_id; /* index in modules + 1, by kernel id - 1; 0 unknown */
+	/* By the kernel side's module id - 1: index in modules + 1, 0: unknown. */
+	__u32 *module_by_kernel_id;
 	size_t n_kernel_modules;
 	struct known_stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct hash_table stack_index;
-	struct dumped_stack *dumped; /* by number - 1 */
+	struct dumped_stack *dumped; /* by the snapshot's number - 1 */
 	size_t n_dumped;
 	struct table_loader *tables;
 	struct dump_unwinder *unwinder;
 	struct jit_names *jit_names;
 	struct pending_dump *dumps, **dumps_end;
-	__u64 mappings_known_ns;     /* what was mapped before then has been read */
-	__u64 settled_ns;	     /* when the dumps that had come by then had been unwound */
-	struct ended_process *ended; /* their maps may go when the dumps have been unwound */
+	__u64 mappings_known_ns; /* CLOCK_MONOTONIC; all mapping events before it have been read */
+	__u64 settled_ns;	 /* CLOCK_MONOTONIC of the last flush that left no snapshot */
+	struct ended_process *ended; /* their mappings are forgotten at the next complete flush */
 	size_t n_ended, ended_capacity;
-	int current; /* of the two counter maps */
+	int current; /* index of the counter map in use */
 	bool wants_drain;
 	__u64 attributed;	       /* calls */
-	__u64 found_within, undecided; /* of the calls of dumps */
+	__u64 found_within, undecided; /* calls decided by snapshots' stacks */
 };
 
-/* Reads the mapping events of what was there at @time_ns, so that nothing is resolved by what was at its
- * place before. */
+/* Reads the mapping events up to @time_ns, so that addresses are resolved by the mappings of that
+ * time. */
 void collector__know_mappings(struct collector *collector, __u64 time_ns);
 
-/* Room for the image that the kernel calls @id; @id comes from a 32-bit counter, so it is bounded by
- * what was forked. */
+/* The image with the kernel side's @id, added if new; NULL if there is no memory. @id comes from a
+ * 32-bit counter, which the number of forks bounds. */
 struct image *collector__get_image(struct collector *collector, __u32 id);
 
 int collector__handle_process(struct collector *collector, const struct ap_process_record *record);
@@ -103,7 +105,7 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 int collector__key_thread(struct collector *collector, const struct ap_count_key *key,
 			  __u32 *thread);
 
-/* The profile has only those modules that frames are in. */
+/* Adds the module to the profile on its first frame. */
 int collector__module_id(struct collector *collector, struct module *module, __u32 *id);
 
 int collector__handle_module(struct collector *collector, const struct ap_module_record *record);
@@ -111,23 +113,25 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 int collector__mapped_module(struct collector *collector, const struct code_mapping *mapping,
 			     __u32 pid, size_t *index);
 
-/* For the dump unwinder. */
+/* Callback of the dump unwinder. */
 int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *bias, void *context);
 
-/* Adds @sum to the profile's count @id of that thread, stack and function. */
+/* Adds @sum to the profile's count of this thread, stack and function, and sets *@id. */
 int collector__add_calls(struct collector *collector, __u32 thread, __u32 stack, __u32 function,
 			 const struct ap_count *sum, __u32 *id);
 
 struct ap_count collector__count_one(const struct collector *collector, __u32 weight,
 				     __u64 size_bytes);
 
-/* Put off until the ring buffer has been read: a new file's record must not wait behind the very
- * dumps that the programs send for want of its table. The ring buffer's size bounds them. */
-int collector__put_off(struct collector *collector, const struct ap_dump_record *dump, size_t size);
+/* Queues a snapshot until the ring buffer is empty: the record of a new file must not wait behind
+ * the snapshots that were sent because its table was missing. The size of the ring buffer bounds
+ * the queue. */
+int collector__queue_dump(struct collector *collector, const struct ap_dump_record *dump,
+			  size_t size);
 
 int collector__handle_stack(struct collector *collector, const struct ap_stack_record *record);
 
-/* The profile's stack for the key's, 0 where it is not known. */
+/* The profile's stack id, 0 if it is unknown. */
 __u32 collector__key_stack(struct collector *collector, const struct ap_count_key *key);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user-space side of --live: makes room for the programs' records and blocks while they run, and
- * turns these into the profile's (docs/live.md). */
+/* The user-space side of --live: makes room for the programs' records and blocks while they run,
+ * and moves them into the profile (docs/live.md). */
 #ifndef ALLOCPROF_LIVE_H
 #define ALLOCPROF_LIVE_H
 
@@ -21,65 +21,67 @@ struct live_options {
 	int tables_fd; /* maps of the programs */
 	int threads_fd;
 	int stats_fd;
-	int lifetimes_fd;     /* array of the two maps below */
+	int lifetimes_fd;     /* map of maps with the current one of the two below */
 	int lifetimes_fds[2]; /* programs start with the first */
 	__u64 *lifetimes_inserted;
-	__u32 drain_at; /* of these */
+	__u32 drain_at; /* number of new lifetimes at which they are drained */
 	struct counters *counters;
 	struct ap_live *shared;
-	__u64 max_blocks;  /* 0: what a quarter of the memory holds */
-	__u64 interval_ns; /* between moments of the time line, 0: as the run grows */
-	struct live_records_options records; /* without stacks there are no lifetimes either */
+	__u64 max_blocks;  /* 0: as many as fit in a quarter of the memory */
+	__u64 interval_ns; /* between moments of the time line; 0: grows with the run */
+	struct live_records_options records; /* without stacks there are no lifetimes */
 };
 
-/* Makes the first maps. -ENOMEM, or what the kernel says. */
+/* Creates the first maps. -ENOMEM, or an errno of bpf(2). */
 int live__new(const struct live_options *options, struct live **out);
 void live__free(struct live *live);
 
-/* The recording begins, at @now_ns of CLOCK_MONOTONIC. @is_new: the target has no memory yet; that of one
- * that was there before is measured first. */
+/* The recording begins, at @now_ns of CLOCK_MONOTONIC. @is_new: the target has allocated nothing
+ * yet, so the time line begins with 0. */
 void live__start(struct live *live, __u64 now_ns, bool is_new);
 
-/* One record of the ring buffer; those that are not about live memory are left alone. -ENOMEM. */
+/* Handles the records of the ring buffer about live memory, and ignores others. -ENOMEM. */
 int live__handle_record(struct live *live, const void *record, size_t size);
 
-/* Keeps room ahead of the programs, drains the lifetimes when they run full, moves what is known of address
- * spaces that have ended into the profile of @collector, and adds to the time line when that is due. To be called
- * often, when all records of the ring buffer were handled. -ENOMEM, or what the kernel says. */
+/* Adds records and tables ahead of the programs, drains the lifetimes when they run full, moves
+ * records of ended address spaces into the profile of @collector, and adds to the time line when
+ * that is due. To be called often, when all records of the ring buffer were handled. -ENOMEM, or an
+ * errno of bpf(2). */
 int live__attend(struct live *live, struct collector *collector);
 
-/* Milliseconds until live__attend() wants to be called again at the latest, no more than @most. */
+/* Milliseconds until live__attend() must be called again, at most @most. */
 int live__timeout_ms(const struct live *live, int most);
 
-/* Programs count nothing from here on; the recording ended at @end_ns of CLOCK_MONOTONIC, which is the
- * time line's last moment. */
+/* Programs count nothing from here on. @end_ns (CLOCK_MONOTONIC) is the end of the recording, and
+ * the last moment of the time line. */
 int live__stop(struct live *live, __u64 end_ns);
 
-/* What is left, when no program runs any more: blocks, lifetimes and time line into the profile of
- * @collector. */
+/* Moves the remaining blocks, lifetimes and the time line into the profile of @collector; no
+ * program runs any more. */
 int live__collect(struct live *live, struct collector *collector);
 
 /*
- * For a snapshot: live__cut() makes ready in this process; in a forked child, and with no program
- * running since, live__collect_snapshot() does what live__stop() and live__collect() do at the end, and
- * leaves all as it is for the session that goes on.
+ * For a snapshot of the profile: live__cut() prepares it in this process. In a forked child,
+ * live__collect_snapshot() then does what live__stop() and live__collect() do at the end, without a
+ * change to the maps that the session uses on. No program may have run in between.
  */
 int live__cut(struct live *live);
 int live__collect_snapshot(struct live *live, struct collector *collector, __u64 end_ns);
 
-/* Changes whenever a program has done something with a call or a block. */
+/* A sum that changes whenever a program has handled a call or a block. */
 __u64 live__activity(const struct live *live);
 
 /* Calls that had not returned when the recording ended; after live__collect(). */
 __u64 live__unfinished(const struct live *live);
 
-/* Blocks that ended with their address space at an exec, and their bytes; after live__collect(). */
+/* Blocks that were live when an exec replaced their address space, and their bytes; after
+ * live__collect(). */
 __u64 live__discarded(const struct live *live, __u64 *size_bytes);
 
-/* The records of functions, without stacks. */
+/* Record of a function, without stacks. */
 int live__function(const struct live *live, enum ap_function function, struct ap_blocks *out);
 
-/* How long the epochs are that lifetimes are counted in. */
+/* Length of the epochs of lifetimes. */
 __u64 live__epoch_ns(const struct live *live);
 
 void live__memory(const struct live *live, struct live_memory *out);

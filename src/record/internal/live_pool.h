@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user-space side of struct ap_pool: adds arrays of values before the programs need them, and takes back the
- * indexes that no program can reach any more (docs/live.md). */
+/* The user-space side of struct ap_pool: adds arrays of values before the programs need them, and
+ * reuses indexes that no program can reach any more (docs/live.md). */
 #ifndef ALLOCPROF_LIVE_POOL_H
 #define ALLOCPROF_LIVE_POOL_H
 
@@ -12,44 +12,45 @@
 
 struct live_pool_options {
 	int chunks_fd;		/* the programs' map of arrays */
-	int free_fd;		/* their queue of free indexes */
-	struct ap_pool *shared; /* as the programs see it */
-	const char *name;	/* of the arrays, for those who list maps */
+	int free_fd;		/* the programs' queue of free indexes */
+	struct ap_pool *shared; /* shared with the programs */
+	const char *name;	/* name of the arrays' maps */
 	size_t value_bytes;
-	__u32 chunk_bits; /* values in an array, as a shift */
-	__u32 ahead;	  /* values that are kept ready at least */
+	__u32 chunk_bits; /* log2 of the values per array */
+	__u32 ahead;	  /* minimum number of values to keep ready */
 };
 
 struct live_pool {
 	struct live_pool_options options;
 	struct live_pool_chunk {
 		int fd;
-		char *values; /* mapped */
+		char *values; /* mmap()ed */
 	} * chunks;
 	__u32 n_chunks;
 	__u32 *free; /* indexes for which the programs' queue had no room */
 	size_t n_free, free_room;
-	bool is_full; /* the kernel gave no more */
+	bool is_full; /* the kernel refused another array */
 };
 
-/* The shared pool's max is set already. Makes nothing ready yet. */
+/* options->shared->max is set already. Makes no values ready yet. */
 void live_pool__init(struct live_pool *pool, const struct live_pool_options *options);
 void live_pool__release(struct live_pool *pool);
 
-/* Adds what is missing so that programs find room. Where the kernel gives none the pool stays as large as it is.
- * -ENOMEM, or what the kernel says, if there is nothing yet. */
+/* Adds arrays so that programs find room. If the kernel refuses more, the pool keeps its size.
+ * -ENOMEM, or an errno of bpf(2), if it has no array yet. */
 int live_pool__keep_ready(struct live_pool *pool);
 
-/* The value of @index, which programs may change meanwhile; NULL where there is none. */
+/* The value of @index, which programs may change concurrently; NULL if there is none. */
 void *live_pool__get(const struct live_pool *pool, __u32 index);
 
-/* Zeroes the value of @index, which no program can reach, and lets programs have it again. -ENOMEM. */
+/* Zeroes the value of @index, which no program can reach, and returns the index to the programs.
+ * -ENOMEM. */
 int live_pool__give_back(struct live_pool *pool, __u32 index);
 
-/* Values that programs have begun, without those that were given back. */
+/* Values in use: allocated by programs, and not returned. */
 __u64 live_pool__used(const struct live_pool *pool);
 
-/* Bytes of the kernel's memory that the arrays take. */
+/* Bytes of kernel memory in the arrays. */
 __u64 live_pool__bytes(const struct live_pool *pool);
 
 #endif

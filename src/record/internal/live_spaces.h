@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Address spaces and process images of a run with --live, by the numbers that the programs give them. */
+/* Address spaces and process images of a run with --live, by the programs' numbers. */
 #ifndef ALLOCPROF_LIVE_SPACES_H
 #define ALLOCPROF_LIVE_SPACES_H
 
@@ -12,11 +12,11 @@
 struct live_space {
 	enum {
 		SPACE_USED,
-		SPACE_LEFT,	 /* by an exit: what was in it was left behind */
-		SPACE_DISCARDED, /* by an exec */
+		SPACE_LEFT,	 /* ended by an exit: its live blocks count as leaked */
+		SPACE_DISCARDED, /* ended by an exec: its live blocks are discarded */
 	} state;
 	__u64 end_ns;	  /* CLOCK_MONOTONIC */
-	__u64 generation; /* of the peak, at the end */
+	__u64 generation; /* peak generation at the end */
 };
 
 struct live_image {
@@ -35,15 +35,15 @@ struct live_spaces {
 
 void live_spaces__release(struct live_spaces *spaces);
 
-/* Sets *@ended where an address space ended. -ENOMEM. */
+/* Handles a process record; sets *@ended if an address space ended. -ENOMEM. */
 int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_record *record,
 			bool *ended);
 
-/* A space that was not heard of is in use. */
+/* An unknown space counts as in use. */
 const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number);
 const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image);
 
-/* Anonymous memory that is resident, of all processes that run. */
+/* Sum of the resident anonymous memory of all running processes. */
 __u64 live_spaces__rss_bytes(const struct live_spaces *spaces);
 
 #endif

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user-space side of anonymous mappings as a source of memory (docs/mappings.md): the programs at the system
- * calls, and what stands for an allocator of theirs. */
+/* Anonymous mappings as a source of allocations (docs/mappings.md): the programs at the system
+ * calls, and a pseudo allocator with their sites. */
 #ifndef ALLOCPROF_MAPPINGS_H
 #define ALLOCPROF_MAPPINGS_H
 
 #include <linux/types.h>
 #include <stdbool.h>
 
-/* What it is called among allocators, which are files. */
+/* Path of the pseudo allocator. */
 #define MAPPINGS_PATH "[kernel]"
 
 struct allocator;
 struct allocprof_bpf;
 struct error;
 
-/* Before the programs are loaded: whether those of mappings are, and those that count by stack. */
+/* Before load: selects the programs of mappings, if @wanted, and with @stacks those that count by
+ * stack. */
 void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks);
 
-/* Attaches them when they are loaded, and takes them off again. */
+/* Attach the loaded programs, and detach them. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error);
 void mappings__detach(struct allocprof_bpf *skeleton);
 
-/* Sites for the system calls, in the order of enum ap_function. NULL: no memory. */
+/* Sites for the system calls, in the order of enum ap_function. NULL if there is no memory. */
 struct allocator *mappings__allocator(void);
 
-/* Runs of the programs that the kernel left out. */
+/* Number of times that the kernel skipped the programs. */
 struct counters;
 __u64 mappings__recursion_misses(const struct allocprof_bpf *skeleton, struct counters *counters);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the programs' ring buffer. Its records are handled by the caller's thread, in their order. While that thread
- * does something that takes long, another one takes the records out of the buffer and keeps them, so that the
- * buffer does not run full.
+ * Reads the programs' ring buffer. The caller's thread handles the records in order. While it does
+ * something that takes long, another thread moves the records from the buffer into memory, so that
+ * the buffer does not run full.
  */
 #ifndef ALLOCPROF_RING_READER_H
 #define ALLOCPROF_RING_READER_H
@@ -12,26 +12,26 @@
 
 struct ring_reader;
 
-/* Handles one record; what is not 0 ends the reading, and is returned if it is negative. */
+/* Handles one record. A result other than 0 ends the reading, and is returned if negative. */
 typedef int ring_reader_handle(void *context, void *record, size_t size);
 
-/* A negative errno where the buffer of the map @ring_fd cannot be mapped. */
+/* A negative errno if the buffer of map @ring_fd cannot be mapped. */
 int ring_reader__new(int ring_fd, ring_reader_handle *handle, void *context,
 		     struct ring_reader **out);
 void ring_reader__free(struct ring_reader *reader);
 
-/* Readable when the buffer has records. The reader's. */
+/* Readable when the buffer has records. Owned by the reader. */
 int ring_reader__fd(const struct ring_reader *reader);
 
-/* Handles all records that have been kept or are in the buffer. Their number, -ENOMEM where one could not be kept, or
- * what the handler returned. */
+/* Handles all records that were kept or are in the buffer. Returns their number, -ENOMEM if one
+ * could not be kept, or the handler's error. */
 int ring_reader__read(struct ring_reader *reader);
 
-/* From now on the other thread reads the buffer, until ring_reader__resume(). */
+/* The other thread reads the buffer until ring_reader__resume(). */
 void ring_reader__step_back(struct ring_reader *reader);
 void ring_reader__resume(struct ring_reader *reader);
 
-/* Whether records are kept, of which ring_reader__fd() says nothing. */
+/* Whether records were kept, for which ring_reader__fd() is not readable. */
 bool ring_reader__has_kept(const struct ring_reader *reader);
 
 #endif
