@@ -29,10 +29,10 @@ const char *budget__figure_name(enum budget_figure figure)
 	return figure_names[figure];
 }
 
-/* Where in the file something is wrong. */
+/* Position of an error in the file, for messages. */
 struct place {
 	const char *path, *test;
-	const char *region; /* NULL: it is in none */
+	const char *region; /* NULL: outside of regions */
 	const char *key;    /* NULL: the test itself */
 	struct error *error;
 };
@@ -82,7 +82,7 @@ static int read_command(const struct place *place, json_object *value, struct bu
 	return err;
 }
 
-/* Not less than @least. */
+/* Reads a number that must be @least or more. */
 static int read_number(const struct place *place, const char *what, json_object *value, __s64 least,
 		       __s64 most, __s64 *number)
 {
@@ -224,7 +224,7 @@ static int read_key(const struct place *place, json_object *value, struct budget
 		    "remaining_bytes and peak_bytes");
 }
 
-/* It is part of file names. */
+/* The name becomes part of file names. */
 static bool is_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -281,7 +281,7 @@ static int read_tests(struct budget *budget, json_object *tests, const char *pat
 		return error__set(error, -ENOMEM, "cannot read %.256s: out of memory", path);
 	json_object_object_foreach(tests, name, test)
 	{
-		/* What is read of it is released in any case. */
+		/* Counted before it is complete, so that an error releases it. */
 		err = read_test(path, name, test, &budget->tests[budget->n_tests++], error);
 		if (err)
 			return err;
@@ -309,7 +309,7 @@ static int read_root(struct budget *budget, const char *path, struct error *erro
 	return read_tests(budget, tests, path, error);
 }
 
-/* @at as people count: lines and the bytes in them. */
+/* Converts offset @at to a line number and a byte in the line, both from 1. */
 static void find_place(const char *text, size_t at, size_t *line, size_t *byte)
 {
 	*line = *byte = 1;
@@ -329,7 +329,7 @@ static int fail_in_text(const char *text, size_t at, const char *path, const cha
 			  byte, why);
 }
 
-/* Of two tests of one name, as merges leave them, one would go without a word. */
+/* Rejects two tests of one name, as merges leave them: json-c would silently drop one. */
 static int refuse_repeated(const char *text, size_t size, const char *path, struct error *error)
 {
 	_cleanup_(free_ptr) char *key = NULL;
@@ -373,7 +373,7 @@ static int tokenize(const char *text, size_t size, const char *path, json_object
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	if (size > INT_MAX - 1)
 		err = error__set(error, -EFBIG, "%.256s is too large to be a budget", path);
-	/* With the zero at the end, so that a number there is over. */
+	/* Include the NUL, so that a number at the end is terminated. */
 	if (!err)
 		*root = json_tokener_parse_ex(tokener, text, size + 1);
 	what = json_tokener_get_error(tokener);
@@ -433,7 +433,7 @@ int budget__read(const char *path, struct budget *budget, struct error *error)
 	return budget__parse(text, size, path, budget, error);
 }
 
-/* @value, which is @parent's now, or NULL without memory. */
+/* Returns @value, which @parent now owns, or NULL on ENOMEM. */
 static json_object *add_member(json_object *parent, const char *key, json_object *value)
 {
 	if (parent && value && !json_object_object_add(parent, key, value))

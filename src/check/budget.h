@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A budget file: named tests with the limits of what they may allocate, allocprof-check(1). */
+/* A budget file: named tests with limits of what they may allocate, allocprof-check(1). */
 #ifndef ALLOCPROF_BUDGET_H
 #define ALLOCPROF_BUDGET_H
 
@@ -10,7 +10,7 @@
 struct error;
 struct json_object;
 
-/* What can be limited. */
+/* Figures that can have limits. */
 enum budget_figure {
 	BUDGET_TOTAL_ALLOCATIONS,
 	BUDGET_TOTAL_ALLOCATED_BYTES,
@@ -25,8 +25,9 @@ struct budget_limit {
 	__s64 max, min;
 };
 
-/* Limits of what is allocated within a region that the program marks, allocprof-stat(1). There is no
- * BUDGET_PEAK_BYTES among them. */
+/*
+ * Limits for a region that the program marks, allocprof-stat(1). Regions have no BUDGET_PEAK_BYTES.
+ */
 struct budget_region {
 	const char *name;
 	struct budget_limit limits[BUDGET_FIGURES];
@@ -34,8 +35,8 @@ struct budget_region {
 };
 
 struct budget_test {
-	const char *name;      /* the budget's, as the other strings */
-	const char **command;  /* ends with NULL; NULL where the file has none */
+	const char *name;      /* owned by the budget, as are the other strings */
+	const char **command;  /* ends with NULL; NULL if the file has none */
 	const char *directory; /* NULL: none was given */
 	__u64 runs, warmup;
 	struct budget_limit limits[BUDGET_FIGURES];
@@ -50,7 +51,7 @@ struct budget {
 	struct json_object *root;
 };
 
-/* Smaller than nothing is wrong: how a figure stands to its limits, the worse the greater. */
+/* How a figure relates to its limits, in ascending severity; negative values are errors. */
 enum budget_verdict {
 	BUDGET_WITHIN,
 	BUDGET_STALE, /* below the lower limit */
@@ -58,64 +59,62 @@ enum budget_verdict {
 };
 
 #define BUDGET_DEFAULT_RUNS 3
-/* The least of the runs counts, so that a first one that allocates more does no harm. */
+/* The minimum over the runs counts, so that a first run that allocates more does no harm. */
 #define BUDGET_DEFAULT_WARMUP 0
 #define BUDGET_MAX_RUNS	      10000
 
-/*
- * Reads @path; *@budget is to be released. 0, -ENOENT, -EINVAL for what is no budget, or another negative
- * errno, with @error naming the place.
- */
+/* Reads @path; *@budget is to be released. 0, -ENOENT, -EINVAL for an invalid budget, or another
+ * negative errno; @error names the position. */
 int budget__read(const char *path, struct budget *budget, struct error *error);
-/* The same of the @size bytes at @text; @path is what to call it. */
+/* Parses @size bytes at @text; @path is used in messages. */
 int budget__parse(const char *text, size_t size, const char *path, struct budget *budget,
 		  struct error *error);
 /*
- * A budget of one test of @command, without limits; @name NULL: it is called as the command is. @path is where it
- * will be written. *@budget is to be released. 0, -EINVAL for what no budget can have, or -ENOMEM, with @error set.
+ * Makes a budget of one test of @command, without limits. @name NULL: the command's base name.
+ * @path is where it will be written. *@budget is to be released. 0, -EINVAL for what a budget
+ * cannot express, or -ENOMEM, with @error set.
  */
 int budget__new(const char *path, const char *name, char *const command[], struct budget *budget,
 		struct error *error);
 void budget__release(struct budget *budget);
 
-/* The test called @name, or NULL with @error naming the nearest. */
+/* The test called @name, or NULL with @error suggesting the nearest name. */
 struct budget_test *budget__find(const struct budget *budget, const char *name,
 				 struct error *error);
-/* Whether any figure of @test, or of a region of it, has a limit. */
+/* Whether any figure of @test or of its regions has a limit. */
 bool budget_test__has_limits(const struct budget_test *test);
 
-/* The lower limit that holds: the file's, or SwiftNIO's for allocations, which are fewer by less than 1000
- * than the upper one. False where there is none. */
+/* The effective lower limit: that of the file or, for allocations, SwiftNIO's (max - 1000,
+ * exclusive). False if there is none. */
 bool budget_limit__lower(const struct budget_limit *limit, enum budget_figure figure, __s64 *min);
 enum budget_verdict budget_limit__judge(const struct budget_limit *limit, enum budget_figure figure,
 					__s64 value);
 
-/* Limits for a measured @value: below 1000 just it, else up to the next multiple of 50 above and 1000
- * less. */
+/* Limits for a measured @value: exactly it below 1000, else the next multiple of 50 above it, with
+ * 1000 of slack below. */
 struct budget_limit budget__slack(__s64 value);
 
-/*
- * Takes MAX_ALLOCS_ALLOWED_<name> out of the environment as the test's limit of allocations, where it is
- * there; characters of the name that variables cannot have are '_'. 0, or -EINVAL with @error set.
- */
+/* Takes the test's limit of allocations from the environment variable MAX_ALLOCS_ALLOWED_<name>, if
+ * set; other characters than letters and digits become '_'. 0, or -EINVAL with @error set. */
 int budget_test__read_environment(struct budget_test *test, struct error *error);
 
 /*
- * Puts limits for @values into the test's object, for the figures that have some, or, where none has,
- * for total_allocations and remaining_allocations, unless the test is about regions. Whether anything changed in *@changed. 0 or -ENOMEM.
+ * Writes limits for @values to the test's object: for the figures that already have some or, if
+ * none has, for total_allocations and remaining_allocations (unless the test has regions).
+ * *@changed: whether anything did. 0 or -ENOMEM.
  */
 int budget_test__update(struct budget_test *test, const __s64 values[BUDGET_FIGURES],
 			bool *changed);
-/* The same of a region, by default for total_allocations only. */
+/* The same for a region, by default only for total_allocations. */
 int budget_region__update(struct budget_region *region, const __s64 values[BUDGET_FIGURES],
 			  bool *changed);
-/* Whether budget__write() to @path, which need not be there, could succeed, to be asked before long runs.
- * 0 or a negative errno with @error set. */
+/* Whether budget__write() to @path, which need not exist, would succeed; for a check before long
+ * runs. 0 or a negative errno with @error set. */
 int budget__check_writable(const char *path, struct error *error);
-/* Writes the file anew, whole or not at all. 0 or a negative errno with @error set. */
+/* Replaces the file atomically. 0 or a negative errno with @error set. */
 int budget__write(const struct budget *budget, const char *path, struct error *error);
 
-/* "total_allocations" and so on. */
+/* The JSON key: "total_allocations" and so on. */
 const char *budget__figure_name(enum budget_figure figure);
 
 #endif

@@ -16,7 +16,7 @@
 #include "new_file.h"
 #include "json_text.h"
 
-/* SwiftNIO's: max - 1000 < total <= max, and limits are multiples of 50 from 1000 on. */
+/* As SwiftNIO: max - 1000 < total <= max, and limits from 1000 on are multiples of 50. */
 #define SLACK_BELOW 1000
 #define SLACK_STEP  50
 
@@ -47,7 +47,7 @@ struct budget_limit budget__slack(__s64 value)
 {
 	struct budget_limit limit = { .has_max = true, .has_min = true };
 
-	/* More frees than allocations, as of what was there before. */
+	/* The program freed more than it allocated, such as blocks from before the start. */
 	if (value < 0)
 		return (struct budget_limit){ .has_max = true };
 	limit.max = limit.min = value;
@@ -85,7 +85,7 @@ int budget_test__read_environment(struct budget_test *test, struct error *error)
 	return 0;
 }
 
-/* The key keeps its place where it is there. */
+/* An existing key keeps its position. */
 static int set_number(json_object *object, const char *key, __s64 value, bool *changed)
 {
 	json_object *old = json_object_object_get(object, key), *fresh;
@@ -103,7 +103,7 @@ static int set_number(json_object *object, const char *key, __s64 value, bool *c
 	return 0;
 }
 
-/* The limit @old of the figure that is in @parent, a test or a region. */
+/* Updates the limit @old of a figure in @parent, a test or a region. */
 static int update_limit(json_object *parent, struct budget_limit *old, int figure, __s64 value,
 			bool *changed)
 {
@@ -120,7 +120,7 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 			return -ENOMEM;
 		}
 	}
-	/* What the file does not limit, and what goes without saying, stays unsaid. */
+	/* Adds no limit of a kind that the file lacks, and no lower limit that is 0 anyway. */
 	fresh.has_max = old->has_max || is_new;
 	if (!old->has_min && (!is_new || value >= SLACK_BELOW))
 		fresh.has_min = false;
@@ -137,7 +137,7 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 	return err;
 }
 
-/* @defaults: a mask of the figures that are limited where none is. */
+/* @defaults: mask of the figures that get a limit if none has one. */
 static int update_limits(json_object *parent, struct budget_limit limits[BUDGET_FIGURES],
 			 const __s64 values[BUDGET_FIGURES], unsigned int defaults, bool *changed)
 {
@@ -186,7 +186,7 @@ static int write_all(int fd, const char *text, size_t size)
 	return 0;
 }
 
-/* Writes beside @path what is then to take its place, with its mode and owner. */
+/* Writes a temporary file beside @path, with its mode and owner, to be renamed over it. */
 static int write_beside(const char *path, char *beside, const char *text, size_t size)
 {
 	_cleanup_(close_fd) int fd = new_file__create_unique(beside);
@@ -200,7 +200,7 @@ static int write_beside(const char *path, char *beside, const char *text, size_t
 	if (!err)
 		err = write_all(fd, "\n", 1);
 	if (!err && !stat(path, &st)) {
-		/* Only root can give files away. */
+		/* Only root can change the owner. */
 		if (fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
 			err = -errno;
 		if (fchmod(fd, st.st_mode & 0777))
@@ -240,7 +240,7 @@ int budget__check_writable(const char *path, struct error *error)
 
 int budget__write(const struct budget *budget, const char *path, struct error *error)
 {
-	/* The file that a link leads to is the one to replace. */
+	/* Replace the target of a link, not the link. */
 	_cleanup_(free_ptr) char *real = realpath(path, NULL);
 	_cleanup_(free_ptr) char *beside = NULL;
 	_cleanup_(free_ptr) char *text = NULL;

@@ -17,28 +17,28 @@
 #include "error.h"
 #include "hash_table.h"
 
-/* Longer names are of no use to anyone; a mangled name of 100 bytes can stand for gigabytes. */
+/* A mangled name of 100 bytes can expand to gigabytes. */
 #define MAX_NAME_SIZE	   8192
 #define COMMAND_TIMEOUT_MS 30000
 #define MAX_ANSWER_SIZE	   (64UL << 20)
-/* Without DMGL_NO_RECURSE_LIMIT, so that a deeply nested name cannot overflow the stack. */
+/* Without DMGL_NO_RECURSE_LIMIT: nested names must not overflow the stack. */
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
 
 struct demangler {
 	char *command;
 	unsigned int timeout_ms;
-	/* What takes another process; @symbol is owned too, and is without its clone's mark. */
+	/* Names that need another process; @symbol is owned and has no clone suffix. */
 	struct isolated_name *names;
 	size_t n_names, names_room;
-	size_t n_run;		 /* of them, the first */
-	struct hash_table index; /* of names by symbol: number + 1 */
+	size_t n_run;		 /* the first ones, already processed */
+	struct hash_table index; /* names by symbol: index + 1 */
 	__u64 seed;
 };
 
-/* A symbol without what was added behind its name. */
+/* A symbol, split into its name and its suffixes. */
 struct parts {
-	char *base;	   /* to be freed */
-	const char *clone; /* in the symbol: ".isra.0", or "" */
+	char *base;	   /* owned */
+	const char *clone; /* borrowed from the symbol: ".isra.0", or "" */
 	size_t clone_len;
 };
 
@@ -92,7 +92,9 @@ void demangler__free(struct demangler *demangler)
 /* 0 or -ENOMEM. */
 static int split(const char *symbol, struct parts *parts)
 {
-	/* .symtab spells versions out: memcpy@@GLIBC_2.14. Swift has names that begin with '@'. */
+	/*
+	 * .symtab has versions in names: memcpy@@GLIBC_2.14. Swift has names that begin with '@'.
+	 */
 	const char *version = *symbol ? strchr(symbol + 1, '@') : NULL;
 	size_t len = version ? (size_t)(version - symbol) : strnlen(symbol, MAX_NAME_SIZE);
 	size_t base_len = clone_suffix__start(symbol, len);
@@ -103,12 +105,12 @@ static int split(const char *symbol, struct parts *parts)
 	return parts->base ? 0 : -ENOMEM;
 }
 
-/* @name with the clone's mark in @format, to be freed; NULL without memory. */
+/* @name with the clone suffix in @format, to be freed; NULL on ENOMEM. */
 static char *with_clone(const char *name, const struct parts *parts, const char *format)
 {
 	char *text;
 
-	/* LLVM only made it unique. */
+	/* ".llvm." only makes a local symbol unique. */
 	if (!parts->clone_len || !strncmp(parts->clone, ".llvm.", strlen(".llvm.")))
 		return strdup(name);
 	return asprintf(&text, format, name, (int)parts->clone_len, parts->clone) < 0 ? NULL : text;
@@ -118,8 +120,8 @@ static void take_demangled(const char *text, size_t size, void *opaque)
 {
 	struct demangled *demangled = opaque;
 
-	/* The demanglers' callback forms own no memory, so it is safe to leave them here; there is
-	 * no other way to stop one whose output doubles with every few bytes of input. */
+	/* Leaving by longjmp() is safe, because the demanglers' callback forms own no memory, and
+	 * it is the only way to stop one whose output doubles with every few bytes of input. */
 	if (size >= sizeof(demangled->text) - demangled->size)
 		longjmp(demangled->full, 1);
 	memcpy(demangled->text + demangled->size, text, size);
@@ -129,7 +131,7 @@ static void take_demangled(const char *text, size_t size, void *opaque)
 typedef int (*language_fn)(const char *symbol, int options, demangle_callbackref callback,
 			   void *opaque);
 
-/* 1 where @text was set, to be freed; 0 where @symbol is none of @language's; or -ENOMEM. */
+/* 1 with @text set, to be freed; 0 if @symbol is not of @language; or -ENOMEM. */
 static int demangle(language_fn language, const char *symbol, char **text)
 {
 	struct demangled *demangled = malloc(sizeof(*demangled));
@@ -178,7 +180,7 @@ bool demangle__looks_mangled(const char *symbol)
 	return false;
 }
 
-/* Whether @base needs no other process, 1 or 0, or -ENOMEM. */
+/* Whether this process can demangle @base: 1, 0, or -ENOMEM. */
 static int is_read_here(const char *base)
 {
 	char *text = NULL;
@@ -190,12 +192,12 @@ static int is_read_here(const char *base)
 	return status;
 }
 
-/* 1 where @base is to be handed to another process, 0 where not, or -ENOMEM. */
+/* 1 if @base needs another process, 0 if not, or -ENOMEM. */
 static int is_for_others(const struct demangler *demangler, const char *base)
 {
 	int status;
 
-	/* The talk with others is in lines. */
+	/* Requests are lines; names that are already listed are not sent again. */
 	if (strpbrk(base, "\n\r") || find(demangler, base))
 		return 0;
 	if (demangle_isolated__knows(base))
@@ -245,7 +247,7 @@ static size_t count_lines(const char *text, size_t size)
 	return n + (size && text[size - 1] != '\n');
 }
 
-/* Gives each of @names that has none the next line of @output. */
+/* Assigns the lines of @output to those of @names that have no demangled name yet. */
 static int apply_answers(struct isolated_name *names, size_t n, char *output, size_t size)
 {
 	char *end = output + size;
@@ -269,7 +271,7 @@ static int apply_answers(struct isolated_name *names, size_t n, char *output, si
 	return 0;
 }
 
-/* Hands those of @names that have none to the filter. */
+/* Sends those of @names that are still mangled to the filter. */
 static int run_command(const struct demangler *demangler, struct isolated_name *names, size_t n,
 		       struct error *error)
 {
@@ -323,8 +325,8 @@ int demangler__run(struct demangler *demangler, struct error *error)
 	return err;
 }
 
-/* Whether @base is what debug information has in place of a linker's name: in clear, in C++'s words and
- * without parameters. Names of Rust look alike up to what is excluded here. */
+/* Whether @base is a C++ name in clear, without parameters, as DWARF has it in place of a linkage
+ * name. Rust's names look alike except for what is excluded here. */
 static bool is_cxx_text(const char *base)
 {
 	size_t len = strlen(base), call_len = strlen("operator()");
@@ -335,7 +337,7 @@ static bool is_cxx_text(const char *base)
 	       (base[len - 1] != ')' || is_call);
 }
 
-/* Both forms of @base: 1, 0 where nothing here can read it, or -ENOMEM. */
+/* Both forms of @base: 1, 0 if this process cannot demangle it, or -ENOMEM. */
 static int name_base(const struct demangler *demangler, const char *base, char **name,
 		     char **full_name)
 {

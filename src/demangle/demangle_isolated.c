@@ -14,22 +14,24 @@
 #include "coprocess.h"
 #include "demangle_simple.h"
 
-/* One name takes microseconds. */
+/* A usual name takes microseconds. */
 #define NAME_SECONDS 1
 #define TIMEOUT_MS   20000
-/* Each costs a second at most; a file of nothing but traps is given up on. */
+/* Each restart costs a second at most; bounds what a hostile file can cost. */
 #define MAX_RESTARTS 8
 #define MAX_OUTPUT   (256UL << 20)
 #define SWIFT_SIZE   65536
 
-/* The size of the text, 0 where @symbol cannot be read; cut at @size. */
+/* Returns the size of the text, 0 if @symbol cannot be demangled; truncates at @size. */
 typedef size_t (*swift_demangle_fn)(const char *symbol, char *text, size_t size);
 
 struct swift {
 	swift_demangle_fn full, simple;
 };
 
-/* Where Debian and Swift's own packages install it. Nothing else is searched: this may run as root. */
+/*
+ * Where Debian and Swift's own packages install it. No other directory is searched: we may be root.
+ */
 static const char *const swift_libraries[] = {
 	"/usr/libexec/swift/lib/libswiftDemangle.so",
 	"/usr/lib/swift/lib/libswiftDemangle.so",
@@ -109,7 +111,7 @@ static void answer_d(const char *symbol, FILE *out)
 	print_line(simple ? full : NULL, out);
 }
 
-/* In the child: two lines for each, empty ones where there is no name. */
+/* Runs in the child: prints two lines for each name, empty ones if it cannot be demangled. */
 static void serve(FILE *in, FILE *out)
 {
 	struct swift swift = load_swift();
@@ -125,7 +127,7 @@ static void serve(FILE *in, FILE *out)
 		else
 			answer_d(line, out);
 		alarm(0);
-		/* So that of what comes next only that is lost which it dies of. */
+		/* If the next name crashes the child, the names before it are not lost. */
 		if (fflush(out))
 			break;
 	}
@@ -143,7 +145,7 @@ static int make_input(const struct isolated_name *names, size_t n, char **input,
 	return fclose(file) ? -ENOMEM : 0;
 }
 
-/* Cuts the line at *@at off. NULL where there is no whole one. */
+/* Terminates the line at *@at and moves *@at past it. NULL if the line is incomplete. */
 static char *next_line(char **at)
 {
 	char *line = *at, *end = line ? strchr(line, '\n') : NULL;
@@ -155,7 +157,7 @@ static char *next_line(char **at)
 	return line;
 }
 
-/* The number of names that were answered, or -ENOMEM. */
+/* Returns the number of names that were answered, or -ENOMEM. */
 static ssize_t read_answers(struct isolated_name *names, size_t n, char *output, size_t max_size)
 {
 	size_t i;
@@ -176,7 +178,7 @@ static ssize_t read_answers(struct isolated_name *names, size_t n, char *output,
 	return i;
 }
 
-/* As many of the first as it gets through, or -ENOMEM. */
+/* Runs one child. Returns how many of the names it answered before it ended, or -ENOMEM. */
 static ssize_t run_once(struct isolated_name *names, size_t n, size_t max_size, int *failure)
 {
 	const struct coprocess coprocess = { .serve = serve,
@@ -201,7 +203,7 @@ int demangle_isolated__run(struct isolated_name *names, size_t n, size_t max_siz
 
 		if (done < 0)
 			return done;
-		/* Only where it died of a name another try can do better. */
+		/* If a name crashed the child, go on with the name after it. */
 		if (failure != -ECHILD || (size_t)done >= n)
 			break;
 		names += done + 1;

@@ -11,7 +11,7 @@
 #define MAX_DEPTH 256
 #define MAX_ARGS  16
 
-/* Nothing is ever written that was not read before, so there is room for it in @out. */
+/* The output is never longer than the input read so far, so @out has room. */
 struct simplifier {
 	const char *at, *end;
 	char *out;
@@ -20,16 +20,16 @@ struct simplifier {
 };
 
 enum place {
-	FUNCTION, /* the function's own name: parameters and return types are dropped */
-	TYPE,	  /* anywhere inside brackets: they are part of a type */
+	FUNCTION, /* the function's own name: drops parameters and return types */
+	TYPE,	  /* inside of brackets: keeps them, as part of a type */
 };
 
-/* Where in a name the parser is. */
+/* The parser's state within a name. */
 struct position {
 	enum place place;
-	size_t start; /* in the output: of what is being parsed */
-	size_t name;  /* in the output: of the qualified name that is being written */
-	bool named;   /* the last thing written can have template arguments or parameters */
+	size_t start; /* output offset of the current element */
+	size_t name;  /* output offset of the current qualified name */
+	bool named;   /* template arguments or parameters may follow */
 };
 
 static bool parse(struct simplifier *s, enum place place, char closing);
@@ -55,7 +55,7 @@ static void take(struct simplifier *s, size_t n)
 
 static bool is_name_char(char c)
 {
-	/* '.' is in the names that compilers make up. */
+	/* Compilers make up names with '.'. */
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || (c & 0x80);
 }
 
@@ -68,7 +68,7 @@ static size_t name_length(const struct simplifier *s)
 	return len;
 }
 
-/* A bracket, what is in it, and its end. */
+/* Copies a bracket, its contents, and the closing bracket. */
 static bool parse_group(struct simplifier *s, char closing)
 {
 	take(s, 1);
@@ -83,7 +83,9 @@ static struct slice written(const struct simplifier *s, size_t from, size_t to)
 	return (struct slice){ s->out + from, to - from };
 }
 
-/* Replaces "std::basic_string<char" (the bracket is at @open, the end is not there yet). */
+/*
+ * Replaces "std::basic_string<char" (bracket at @open, closing one not yet written) by its typedef.
+ */
 static bool abbreviate(struct simplifier *s, size_t name, size_t open, size_t arg_end)
 {
 	bool any = arg_end > open;
@@ -100,7 +102,7 @@ static bool abbreviate(struct simplifier *s, size_t name, size_t open, size_t ar
 	return true;
 }
 
-/* Whether what was written last is an operator to which a '>' must not be joined. */
+/* Whether the output ends in an operator to which a '>' must not be joined. */
 static bool ends_in_operator(const struct simplifier *s, size_t from)
 {
 	size_t at = s->size;
@@ -147,7 +149,7 @@ static bool parse_arguments(struct simplifier *s, size_t name)
 	return true;
 }
 
-/* "<lambda(int, char)>" and "<unnamed struct>", as GCC has them in debug information. */
+/* "<lambda(int, char)>" and "<unnamed struct>", as GCC writes them in DWARF. */
 static bool parse_unnamed(struct simplifier *s)
 {
 	take(s, 1);
@@ -159,7 +161,7 @@ static bool parse_unnamed(struct simplifier *s)
 	return true;
 }
 
-/* What can stand between a function's parameters and its end or the "::" of what is local to it. */
+/* Skips what may follow a function's parameters before its end or a "::". */
 static void skip_qualifiers(struct simplifier *s)
 {
 	static const char *const qualifiers[] = { " const", " volatile", " &&",
@@ -180,7 +182,7 @@ static void skip_qualifiers(struct simplifier *s)
 		s->at = s->end;
 }
 
-/* Behind a name: the parameters of a function. */
+/* Parses a function's parameters after its name. */
 static bool parse_parameters(struct simplifier *s, struct position *position)
 {
 	size_t name_end = s->size;
@@ -198,8 +200,8 @@ static bool parse_parameters(struct simplifier *s, struct position *position)
 	return true;
 }
 
-/* In place of a function's name: that of one that returns a pointer to a function (or array), in
- * parentheses and between that function's return type and parameters, which nobody wants to see. */
+/* Handles a function that returns a pointer to a function or array: its name is in parentheses,
+ * between that type's own return type and parameters, which are dropped. */
 static bool enter_declarator(struct simplifier *s, struct position *position, const char *group,
 			     const char *group_end)
 {
@@ -237,7 +239,7 @@ static bool parse_parenthesis(struct simplifier *s, struct position *position)
 
 static bool parse_token(struct simplifier *s, struct position *position);
 
-/* The type that a conversion operator converts to; ends at the operator's own parameters. */
+/* Parses the target type of a conversion operator, up to the operator's own parameters. */
 static bool parse_conversion(struct simplifier *s)
 {
 	struct position position = { TYPE, s->size, s->size, false };
@@ -257,7 +259,7 @@ static bool parse_conversion(struct simplifier *s)
 	return true;
 }
 
-/* Behind "operator". */
+/* Parses what follows "operator". */
 static bool parse_operator(struct simplifier *s)
 {
 	/* Longest first. */
@@ -281,7 +283,7 @@ static bool parse_operator(struct simplifier *s)
 			take(s, peek(s, 0) == ' ');
 			take(s, name_length(s));
 		}
-		/* libiberty keeps these apart: "operator< <int>". */
+		/* libiberty puts a blank before these arguments: "operator< <int>". */
 		if (looking_at(s, " <"))
 			take(s, 1);
 		return true;
@@ -314,7 +316,7 @@ static bool parse_name(struct simplifier *s, struct position *position)
 static bool parse_space(struct simplifier *s, struct position *position)
 {
 	if (position->place == FUNCTION) {
-		/* What came before was a return type. */
+		/* The text so far was a return type. */
 		s->at++;
 		s->size = position->start;
 	} else if (peek(s, 1) == '>') {
@@ -375,7 +377,8 @@ static bool parse_token(struct simplifier *s, struct position *position)
 	return true;
 }
 
-/* Up to the end or, outside of inner brackets, @closing, and among template arguments a comma. */
+/* Parses up to the end or, outside of inner brackets, @closing; among template arguments also up to
+ * a comma. */
 static bool parse(struct simplifier *s, enum place place, char closing)
 {
 	struct position position = { place, s->size, s->size, false };
@@ -390,7 +393,7 @@ static bool parse(struct simplifier *s, enum place place, char closing)
 	return true;
 }
 
-/* What is said before a name, and stays. */
+/* Length of a prefix such as "vtable for ", which is kept. */
 static size_t prefix_length(const char *name)
 {
 	static const char *const prefixes[] = {
@@ -440,7 +443,7 @@ char *demangle_simple__cxx(const char *full)
 	return simplify(full, full + prefix_length(full), clone ? clone : full + strlen(full));
 }
 
-/* The end of the parenthesis at @at, which may be part of a text, or NULL. */
+/* The end of the parenthesis at @at, or NULL if it is not closed. */
 static const char *d_group_end(const char *at)
 {
 	unsigned int depth = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What the simple form of a C++ name leaves out or abbreviates, as tables. */
+/* Tables of default template arguments and typedefs that the simple form of a C++ name omits or
+ * uses. */
 #include <string.h>
 
 #include "array.h"
@@ -7,27 +8,25 @@
 
 #define MAX_DEFAULTS 11
 
-/*
- * The defaults of a template's last parameters, from number @first (counted from 0) on. "$1" stands
- * for the first argument, '|' separates what may be there, '*' matches the rest.
- */
+/* Default values of a template's last parameters, from index @first on. "$1" stands for the first
+ * argument, '|' separates alternatives, '*' matches the rest. */
 struct defaults {
 	const char *name;
 	size_t first;
 	const char *values[MAX_DEFAULTS];
 };
 
-#define ALLOCATOR	"std::allocator<$1>"
-#define PAIR_ALLOCATOR	"std::allocator<std::pair<$1 const, $2>>"
-#define TRAITS		"std::char_traits<$1>"
-#define LESS		"std::less<$1>"
-#define HASH		"std::hash<$1>"
-#define EQUAL		"std::equal_to<$1>"
-#define LOCK_POLICY	"(__gnu_cxx::_Lock_policy)2"
-#define STREAM_ITERATOR "std::istreambuf_iterator<$1>"
-#define STREAM_OUTPUT	"std::ostreambuf_iterator<$1>"
+#define ALLOCATOR	    "std::allocator<$1>"
+#define PAIR_ALLOCATOR	    "std::allocator<std::pair<$1 const, $2>>"
+#define TRAITS		    "std::char_traits<$1>"
+#define LESS		    "std::less<$1>"
+#define HASH		    "std::hash<$1>"
+#define EQUAL		    "std::equal_to<$1>"
+#define LOCK_POLICY	    "(__gnu_cxx::_Lock_policy)2"
+#define STREAM_ITERATOR	    "std::istreambuf_iterator<$1>"
+#define STREAM_OUTPUT	    "std::ostreambuf_iterator<$1>"
 
-/* libstdc++'s hash tables spell out all of it everywhere. */
+/* libstdc++'s hash tables always spell out all arguments. */
 #define EXTRACT		    "std::__detail::_Select1st|std::__detail::_Identity"
 #define RANGES		    "std::__detail::_Mod_range_hashing", "std::__detail::_Default_ranged_hash"
 #define TRAITS_OF_HASHTABLE "std::__detail::_Hashtable_traits<*"
@@ -82,7 +81,7 @@ static const struct defaults all_defaults[] = {
 	{ "std::basic_regex", 1, { "std::regex_traits<$1>" } },
 	{ "std::match_results", 1, { "std::allocator<std::sub_match<$1>>" } },
 
-	/* What libstdc++ makes of them. */
+	/* libstdc++'s internal templates for these. */
 	{ "std::_Vector_base", 1, { ALLOCATOR } },
 	{ "std::_Deque_base", 1, { ALLOCATOR } },
 	{ "std::_List_base", 1, { ALLOCATOR } },
@@ -110,7 +109,7 @@ static const struct defaults all_defaults[] = {
 	  1,
 	  { "std::allocator<$1>|std::allocator<void>", LOCK_POLICY } },
 
-	/* What libc++ makes of them. */
+	/* libc++'s internal templates for these. */
 	{ "std::__vector_base", 1, { ALLOCATOR } },
 	{ "std::__deque_base", 1, { ALLOCATOR } },
 	{ "std::__list_imp", 1, { ALLOCATOR } },
@@ -175,7 +174,7 @@ static const struct alias aliases[] = {
 	/* clang-format on */
 };
 
-/* '#' stands for digits and what follows them: lts_20240722, v10. */
+/* '#' matches digits and what follows them: lts_20240722, v10. */
 static const char *const inline_namespaces[] = {
 	"__cxx11", "__1", "__2", "__ndk1", "__fs", "__8", "_V2", "lts_#", "json_abi_v#",
 };
@@ -185,7 +184,7 @@ static bool equals(struct slice slice, const char *text)
 	return !strncmp(slice.at, text, slice.len) && !text[slice.len];
 }
 
-/* Whether @text is the alternative of @pattern that ends at @end. */
+/* Whether @text matches the alternative of @pattern that ends at @end. */
 static bool matches_one(const char *pattern, const char *end, struct slice text,
 			const struct slice *args, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that is given back all at once, and strings of which there is one copy each. */
+/* An arena allocator, with interned strings. */
 #ifndef ALLOCPROF_ARENA_H
 #define ALLOCPROF_ARENA_H
 
@@ -20,10 +20,10 @@ struct arena {
 
 void arena__release(struct arena *arena);
 
-/* @size zeroed bytes, aligned for any type, or NULL without memory. Valid until the release. */
+/* @size zeroed bytes, aligned for any type, or NULL on ENOMEM. Valid until the release. */
 void *arena__alloc(struct arena *arena, size_t size);
 
-/* The arena's only copy of the first @size bytes of @text, or NULL without memory. */
+/* The arena's only copy of the first @size bytes of @text, or NULL on ENOMEM. */
 const char *arena__string(struct arena *arena, const char *text, size_t size);
 
 #endif

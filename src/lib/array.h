@@ -6,9 +6,10 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Makes room for @n elements of @size bytes in *@array, which has room for *@room. 0 or -ENOMEM. */
-int array__reserve(void *array, size_t *room, size_t n, size_t size);
-/* The same; all that is new is zeroed. */
+/* Grows *@array, which has room for *@room elements of @size bytes, to @n. 0 or -ENOMEM. */
+	int
+	array__reserve(void *array, size_t *room, size_t n, size_t size);
+/* The same; zeroes the new elements. */
 int array__reserve_zeroed(void *array, size_t *room, size_t n, size_t size);
 
 #endif

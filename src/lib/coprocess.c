@@ -18,7 +18,7 @@
 #include "clock.h"
 #include "error.h"
 
-/* What code of ours may use in a child beyond what the process had. */
+/* Limit of a forked child's memory, beyond what it inherits. */
 #define SERVE_MEMORY (256UL << 20)
 #define READ_SIZE    65536
 
@@ -39,7 +39,7 @@ static void close_once(int *fd)
 	*fd = -1;
 }
 
-/* A child starts as one of a shell would. */
+/* Default dispositions and an empty mask, as for a child of a shell. */
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -70,7 +70,7 @@ static void __attribute__((noreturn)) serve(void (*serve_fn)(FILE *in, FILE *out
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	FILE *in = fdopen(STDIN_FILENO, "r"), *out = fdopen(STDOUT_FILENO, "w");
 
-	/* Whoever started us is not to find a core of something that we expected. */
+	/* A crash is expected here: no core dump. */
 	prctl(PR_SET_DUMPABLE, 0);
 	limit_memory();
 	if (null < 0 || dup2(null, STDERR_FILENO) < 0 || !in || !out)
@@ -82,10 +82,12 @@ static void __attribute__((noreturn)) serve(void (*serve_fn)(FILE *in, FILE *out
 static void __attribute__((noreturn))
 run_child(const struct coprocess *coprocess, int input, int output)
 {
-	/* Apart from the one that reads the terminal, and to be killed as one. */
+	/*
+	 * A process group of its own: Ctrl-C does not reach it, and one kill() does for all of it.
+	 */
 	setpgid(0, 0);
 	reset_signals();
-	/* Neither is 0 or 1, see above_standard(). */
+	/* Neither fd is 0 or 1, see above_standard(). */
 	if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0)
 		_exit(127);
 	if (!coprocess->command) {
@@ -97,7 +99,7 @@ run_child(const struct coprocess *coprocess, int input, int output)
 	_exit(127);
 }
 
-/* Moves @fd away from where the child's standard files will be. */
+/* Moves @fd above 2, where dup2() in the child does not close it. */
 static int above_standard(int *fd)
 {
 	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -138,12 +140,12 @@ static int start(struct exchange *exchange)
 	if (exchange->child < 0)
 		return -errno;
 	if (!exchange->child) {
-		/* Without exec they stay open, and it would wait for its own end of input. */
+		/* Without exec they stay open, and the child would keep its own input open. */
 		close(exchange->to);
 		close(exchange->from);
 		run_child(exchange->coprocess, child_in, child_out);
 	}
-	/* Both sides, as either may be the first that needs it. */
+	/* In parent and child, because either may run first. */
 	setpgid(exchange->child, exchange->child);
 	if (fcntl(exchange->to, F_SETFL, O_NONBLOCK) || fcntl(exchange->from, F_SETFL, O_NONBLOCK))
 		return -errno;
@@ -158,7 +160,7 @@ static void write_some(struct exchange *exchange)
 		exchange->input += written;
 		exchange->input_size -= written;
 	} else if (errno != EAGAIN && errno != EINTR) {
-		/* It may have read enough; what it answers tells. */
+		/* The child may have read enough; its output shows that. */
 		exchange->input_size = 0;
 	}
 	if (!exchange->input_size)
@@ -214,8 +216,8 @@ static int talk(struct exchange *exchange)
 	return 0;
 }
 
-/* Until it has ended, without reaping it: until then its id is nobody else's. -ETIMEDOUT where it
- * closed its output and goes on. */
+/* Waits until the child has ended and does not reap it, so that its pid is not reused. -ETIMEDOUT
+ * if it closed its output but runs on. */
 static int await(const struct exchange *exchange)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -223,7 +225,7 @@ static int await(const struct exchange *exchange)
 	for (;;) {
 		siginfo_t info = { 0 };
 
-		/* Where SIGCHLD is ignored there is nothing to wait for, and nobody learns its status. */
+		/* With SIGCHLD ignored, the kernel reaps the child and its status is lost. */
 		if (waitid(P_PID, exchange->child, &info, WEXITED | WNOHANG | WNOWAIT)
 			    ? errno == ECHILD
 			    : info.si_pid)
@@ -259,7 +261,7 @@ static int explain(const struct exchange *exchange, int err, int status, struct 
 	return 0;
 }
 
-/* Runs with SIGPIPE blocked, which a child that closes its input early would send us. */
+/* SIGPIPE is blocked meanwhile: a child that closes its input early would raise it. */
 static int run(struct exchange *exchange, struct error *error)
 {
 	int status = 0, err = start(exchange);
@@ -270,7 +272,7 @@ static int run(struct exchange *exchange, struct error *error)
 	if (!err)
 		err = await(exchange);
 	if (exchange->child > 0) {
-		/* Also what it left behind. */
+		/* Also the child's own children. */
 		kill(-exchange->child, SIGKILL);
 		waitpid(exchange->child, &status, 0);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A child that turns one text into another: a shell command of the user's, or code of ours that may
- * crash or never end because of what it reads. Nothing that it does can hang or end this process.
+ * Runs a child process that turns one text into another: a shell command of the user's, or our own
+ * code that hostile input may crash or keep busy forever. The child can neither block nor end this
+ * process.
  */
 #ifndef ALLOCPROF_COPROCESS_H
 #define ALLOCPROF_COPROCESS_H
@@ -12,18 +13,17 @@
 struct error;
 
 struct coprocess {
-	const char *command; /* for /bin/sh -c, or NULL: then @serve is called in a fork, with */
-	void (*serve)(FILE *in, FILE *out); /* little memory and no standard error */
-	unsigned int timeout_ms;	    /* of wall clock, for all of it */
+	const char *command;		    /* for /bin/sh -c; or NULL: a fork calls @serve, */
+	void (*serve)(FILE *in, FILE *out); /* with little memory and stderr on /dev/null */
+	unsigned int timeout_ms;	    /* wall clock, for the whole exchange */
 	size_t max_output;		    /* bytes */
 };
 
 /*
- * Writes all of @input, ends it, and reads all that comes back into *@output, to be freed, which is
- * set in any case (NULL where there was nothing) and ended by '\0'. 0 where the child then ended
- * with status 0. Else @error has a sentence and the child and its own children were killed:
- * -ETIMEDOUT, -EMSGSIZE (more than @max_output), -ECHILD (it failed or crashed), -ENOMEM or what
- * pipe() or fork() said.
+ * Writes @input, closes the child's input, and reads its output into *@output: NUL-terminated, to
+ * be freed also on failure, NULL if there was none. 0 if the child exited with status 0. Else
+ * @error is set and the child's process group was killed: -ETIMEDOUT, -EMSGSIZE (more than
+ * @max_output), -ECHILD (it failed or crashed), -ENOMEM, or the error of pipe() or fork().
  */
 int coprocess__run(const struct coprocess *coprocess, const char *input, size_t input_size,
 		   char **output, size_t *output_size, struct error *error);

@@ -17,7 +17,7 @@ int counters__init(struct counters *counters)
 	return n_cpus < 0 ? n_cpus : 0;
 }
 
-/* Whether a test wants the reading to fail. */
+/* Whether a test makes this reading fail. */
 static bool is_refused(struct counters *counters)
 {
 	if (!counters->refused)
@@ -45,7 +45,7 @@ __u64 counters__recursion_misses(struct counters *counters, const struct bpf_pro
 	struct bpf_prog_info info = { 0 };
 	__u32 size = sizeof(info);
 
-	/* Not loaded. */
+	/* The program is not loaded. */
 	if (bpf_program__fd(program) < 0)
 		return 0;
 	if (!is_refused(counters) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What several runs of one thing came to. */
+/* Range and median of a figure over several runs. */
 #ifndef ALLOCPROF_FIGURES_H
 #define ALLOCPROF_FIGURES_H
 
@@ -8,10 +8,10 @@
 
 struct figure_range {
 	__s64 min, max;
-	__s64 median; /* of an even number the lower one in the middle, so that it is one that was seen */
+	__s64 median; /* the lower one of two, so that it is a value of some run */
 };
 
-/* Of @n values, at least one, which are sorted. */
+/* Sorts the @n values, at least one. */
 struct figure_range figures__range(__s64 *values, size_t n);
 
 #endif

@@ -18,12 +18,12 @@ bool file_identity__is_same(const struct file_identity *a, const struct file_ide
 	       (a->generation == b->generation || !a->generation || !b->generation);
 }
 
-/* Inode numbers are used again at once, by tmpfs and ext4 too: the generation tells. */
+/* tmpfs and ext4 reuse inode numbers at once; the generation differs. */
 static __u32 generation_of(int fd)
 {
 	long generation = 0;
 
-	/* Despite its name's long, file systems write an int. */
+	/* The ioctl is declared with long, but file systems write an int. */
 	return ioctl(fd, FS_IOC_GETVERSION, &generation) ? 0 : (__u32)generation;
 }
 
@@ -66,7 +66,7 @@ static int is_shown_at(void *context, const struct proc_mapping *mapping)
 	return 1;
 }
 
-/* As /proc/PID/maps shows the file that is mapped at @address of our own memory. */
+/* The identity in /proc/self/maps of the file mapped at @address. */
 static int shown_at(const void *address, struct file_identity *out)
 {
 	struct shown_at wanted = { (uintptr_t)address, out };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What tells files apart, and how the kernel names one and the same file. On most file systems
- * stat(2), /proc/PID/maps, mapping events and the programs say the same; on overlayfs (containers) and
- * btrfs up to three things: stat(2) a device of its own making, the programs the file that lies
- * beneath, maps the overlay's, and events the one or, on Linux 6.18, the other.
+ * Identifies files across the kernel's interfaces. On most file systems stat(2), /proc/PID/maps,
+ * mmap events and BPF programs agree on device and inode. On overlayfs (containers) and btrfs they
+ * do not: stat(2) reports an anonymous device, BPF programs the underlying file, maps the
+ * overlay's, and events either, depending on the kernel (6.18 changed it).
  */
 #ifndef ALLOCPROF_FILE_IDENTITY_H
 #define ALLOCPROF_FILE_IDENTITY_H
@@ -17,7 +17,7 @@ struct proc_mapping;
 struct file_identity {
 	__u64 inode;
 	__u32 device;	  /* the kernel's dev_t: major << 20 | minor */
-	__u32 generation; /* of the inode number; 0: not known */
+	__u32 generation; /* of the inode; 0: unknown */
 };
 
 /* The kernel's dev_t. */
@@ -29,8 +29,8 @@ static inline __u32 file_identity__device(unsigned int major, unsigned int minor
 /* As /proc/PID/maps shows it. */
 struct file_identity file_identity__of_mapping(const struct proc_mapping *mapping);
 
-/* Asks the programs which file they see where @address of our own memory is. 0 or negative errno. NULL
- * where there are no programs. */
+/* Callback that has a BPF program report which file is mapped at @address of this process. 0 or a
+ * negative errno. NULL if no programs are loaded. */
 struct file_asker {
 	int (*ask)(const void *address, struct file_identity *identity, void *context);
 	void *context;
@@ -38,10 +38,11 @@ struct file_asker {
 
 #define FILE_IDENTITIES 3
 
-/* Whether both name one file. No device number is in use twice, so of different kinds they never do. */
+/* Whether both name one file. Device numbers are unique, so identities of different sources match
+ * only if they mean the same file. */
 bool file_identity__is_same(const struct file_identity *a, const struct file_identity *b);
 
-/* What an open file goes by, as far as it was asked. */
+/* The identities of an open file that are known so far. */
 struct file_identities {
 	struct file_identity of[FILE_IDENTITIES];
 	size_t n;
@@ -50,13 +51,11 @@ struct file_identities {
 bool file_identities__have(const struct file_identities *identities,
 			   const struct file_identity *identity);
 
-/* What stat(2) says; -EINVAL: it is no regular file. */
+/* The identity from stat(2); -EINVAL if it is no regular file. */
 int file_identity__of(int fd, struct file_identity *out);
 
-/*
- * Whether the open file goes by @wanted. *@out is what was found on the way, where that is more than
- * @wanted itself: the dearer questions are asked last, and only on file systems that take them.
- */
+/* Whether @wanted is an identity of the open file. Collects the identities in *@out, cheapest
+ * source first, and stops at the one that matches. */
 bool file_identity__has(int fd, const struct file_identity *wanted, const struct file_asker *asker,
 			struct file_identities *out);
 

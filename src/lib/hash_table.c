@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 
 #define MIN_SLOTS 64
-/* A table has been moved long before the next one is needed, after 2/3 as many insertions as it has slots. */
+/* Enough to finish before the next growth, which comes after insertions into 2/3 of the slots. */
 #define MOVED_AT_A_TIME 4
 
 static __u32 finish(__u64 hash)
@@ -46,7 +46,7 @@ static void place(struct hash_slot *slots, size_t n_slots, struct hash_slot entr
 	slots[i] = entry;
 }
 
-/* Moves the entries of up to @n slots. The old slots stay as they are, so that they can be searched. */
+/* Moves the entries of up to @n slots. The old slots stay intact, so that they can be searched. */
 static void move(struct hash_table *table, size_t n)
 {
 	size_t end =
@@ -82,7 +82,7 @@ static int grow(struct hash_table *table)
 
 int hash_table__insert(struct hash_table *table, __u64 hash, __u32 id)
 {
-	/* Linear probing stays short up to two thirds. */
+	/* Linear probing stays short up to a load of two thirds. */
 	if (table->n_used + 1 > table->n_slots / 3 * 2) {
 		int err = grow(table);
 
@@ -127,7 +127,7 @@ __u64 hash_string(__u64 hash, const char *string)
 
 __u64 hash_seed(void)
 {
-	/* The kernel's 16 random bytes of this process: no call that could block or fail. */
+	/* AT_RANDOM: 16 random bytes, without a call that could block or fail. */
 	const void *random = (const void *)getauxval(AT_RANDOM);
 	__u64 seed = 0x2545f4914f6cdd1dULL;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finds ids by what they stand for. The things themselves live in the caller's arrays; the table
- * keeps 8 bytes per entry, so a million stacks cost 16 MiB of index. A table that grows is moved a few
- * entries with each insertion: moving millions at once would keep the caller from the ring buffer.
+ * An open-addressing hash table from keys to 32-bit ids. The entries themselves live in the
+ * caller's arrays; a slot has 8 bytes, so a million stacks cost 16 MiB of index. A growing table
+ * moves a few entries with each insertion, because moving millions at once would stall the ring
+ * buffer's reader.
  */
 #ifndef ALLOCPROF_HASH_TABLE_H
 #define ALLOCPROF_HASH_TABLE_H
@@ -21,22 +22,23 @@ struct hash_table {
 	struct hash_slot *slots;
 	size_t n_slots; /* a power of two, or 0 */
 	size_t n_used;
-	/* While the table grows: the smaller one, of which n_moved slots are in the new one, too; else NULL. */
+	/* During growth: the smaller table, n_moved slots of which are already in the new one; else
+	 * NULL. */
 	struct hash_slot *old_slots;
 	size_t n_old_slots, n_moved;
 };
 
-/* Whether @id of the caller's @owner is the thing that @key describes. */
+/* Whether entry @id of the caller's @owner has the key @key. */
 typedef bool (*hash_table_match_fn)(const void *owner, __u32 id, const void *key);
 
 /* The id of @key, or 0. */
 __u32 hash_table__find(const struct hash_table *table, __u64 hash, hash_table_match_fn match,
 		       const void *owner, const void *key);
-/* Adds @id (not 0), which the caller knows to be absent. 0 or -ENOMEM. */
+/* Adds @id (not 0); the caller has checked that it is absent. 0 or -ENOMEM. */
 int hash_table__insert(struct hash_table *table, __u64 hash, __u32 id);
 void hash_table__release(struct hash_table *table);
 
-/* Folds @value into @hash; start from a seed of one's own, so that files cannot choose collisions. */
+/* Folds @value into @hash; start with hash_seed(), so that files cannot choose collisions. */
 static inline __u64 hash_mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
@@ -45,7 +47,7 @@ static inline __u64 hash_mix(__u64 hash, __u64 value)
 
 __u64 hash_bytes(__u64 hash, const void *bytes, size_t size);
 __u64 hash_string(__u64 hash, const char *string);
-/* A seed that differs from run to run. */
+/* A seed that differs between runs. */
 __u64 hash_seed(void);
 
 #endif

@@ -12,7 +12,7 @@
 #include "array.h"
 
 struct json_key {
-	__u64 object; /* of which it is */
+	__u64 object; /* the object that has it */
 	char *text;   /* owned */
 	size_t at;
 };
@@ -20,12 +20,12 @@ struct json_key {
 struct json_keys {
 	struct json_key *keys;
 	size_t n, room;
-	__u64 objects[JSON_KEYS_MAX_DEPTH]; /* those that are open */
+	__u64 objects[JSON_KEYS_MAX_DEPTH]; /* the open ones */
 	size_t depth;
 	__u64 n_objects;
 };
 
-/* Behind the string that begins at @at. */
+/* The position after the string that begins at @at. */
 static size_t string_end(const char *text, size_t size, size_t at)
 {
 	for (at++; at < size && text[at] != '"'; at++)
@@ -40,7 +40,7 @@ static size_t skip_blanks(const char *text, size_t size, size_t at)
 	return at;
 }
 
-/* Two spellings of one character are one. */
+/* Resolves escapes, so that two spellings of one key compare equal. */
 static char *decode(const char *quoted, size_t size)
 {
 	struct json_tokener *tokener = json_tokener_new();
@@ -150,7 +150,7 @@ int json_keys__find_repeated(const char *text, size_t size, size_t *at, char **k
 	return err;
 }
 
-/* Whether the digits at @text, with a sign perhaps, are beyond __s64. */
+/* Whether the digits at @text, after an optional sign, exceed __s64. */
 static bool is_out_of_range(const char *text, size_t length)
 {
 	bool negative = text[0] == '-';
@@ -177,7 +177,7 @@ bool json_keys__find_out_of_range(const char *text, size_t size, size_t *at, siz
 		} else if (text[i] == '-' || isdigit((unsigned char)text[i])) {
 			while (end < size && isdigit((unsigned char)text[end]))
 				end++;
-			/* A fraction or an exponent makes it another kind of number. */
+			/* With a fraction or an exponent it is no integer. */
 			if ((end == size || !memchr(".eE", text[end], 3)) &&
 			    is_out_of_range(text + i, end - i)) {
 				*at = i;

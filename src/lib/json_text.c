@@ -16,7 +16,7 @@ struct printer {
 
 static void print_value(struct printer *printer, json_object *value);
 
-/* Prints a string, a number, true, false or null, which all versions of json-c print in one way. */
+/* All versions of json-c print scalars the same way. */
 static void print_scalar(struct printer *printer, json_object *value)
 {
 	const char *text =
@@ -113,7 +113,7 @@ int json_text__make(json_object *value, bool indented, char **text, size_t *size
 	if (!printer.to)
 		return -ENOMEM;
 	print_value(&printer, value);
-	/* A stream in memory fails only for want of it. */
+	/* A memory stream fails only on ENOMEM. */
 	if (ferror(printer.to))
 		printer.out_of_memory = true;
 	if (fclose(printer.to) || printer.out_of_memory)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers in as many bytes as they need, as DWARF's unsigned LEB128, in memory that only this process writes. */
+/* Unsigned LEB128. The reader has no bounds checks: only for memory that this process wrote. */
 #ifndef ALLOCPROF_LEB128_H
 #define ALLOCPROF_LEB128_H
 

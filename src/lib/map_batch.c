@@ -25,7 +25,7 @@ int map_batch__each(int fd, size_t key_bytes, size_t value_bytes, bool takes, ma
 		end = takes ? bpf_map_lookup_and_delete_batch(fd, from, &position, keys, values, &n,
 							      NULL)
 			    : bpf_map_lookup_batch(fd, from, &position, keys, values, &n, NULL);
-		if (end && end != -ENOENT) /* which tells that these were the last */
+		if (end && end != -ENOENT) /* -ENOENT marks the last batch */
 			return end;
 		from = &position;
 		for (__u32 i = 0; i < n && !err; i++)

@@ -13,10 +13,10 @@
 
 #include "cleanup.h"
 
-/* No id: fchown() leaves what it is. */
+/* fchown() does not change this id. */
 #define NO_ID UINT32_MAX
 
-/* The environment is as good as whoever calls us, which is root. */
+/* The environment is trusted: the caller who set it is root. */
 static uint32_t get_id(const char *variable)
 {
 	const char *text = getenv(variable);
@@ -28,8 +28,8 @@ static uint32_t get_id(const char *variable)
 	return id < NO_ID ? id : NO_ID;
 }
 
-/* Gives an open file that nobody has written to to the user who ran sudo. A file system without owners refuses,
- * and nothing can be done about it. */
+/* Gives a new, empty file to the user who ran sudo. File systems without owners refuse, which is
+ * ignored. */
 static void give_away(int fd)
 {
 	uint32_t user = get_id("SUDO_UID");
@@ -83,8 +83,8 @@ int new_file__make_directory(const char *path, mode_t mode)
 
 	if (mkdir(path, mode))
 		return -errno;
-	/* By now it may be another one, which whoever owns the directory above put there. With something in
-	 * it, it is not ours to give away. */
+	/* The owner of the parent directory may have replaced it by now; if it is not empty, it is
+	 * not ours to chown. */
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() && is_empty(fd))
 		give_away(fd);

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Files that we create. Those of root that sudo made of another user are that user's from the beginning, so
- * that they can be read without sudo. Whatever was there before stays whose it is, also where a hostile
- * directory has a link in its place.
- */
+/* Creates files. If root runs under sudo, the user who called sudo owns them from the start. Files
+ * that already exist keep their owner, also if a hostile directory puts a link in their place. */
 #ifndef ALLOCPROF_NEW_FILE_H
 #define ALLOCPROF_NEW_FILE_H
 
 #include <sys/types.h>
 
-/* Creates @path for writing, which must not be there. A file descriptor or a negative errno, -EEXIST also of
- * a link. */
+/* Creates @path for writing; it must not exist. A file descriptor or a negative errno, -EEXIST also
+ * for a link. */
 int new_file__create(const char *path, mode_t mode);
-/* The same for one of mode 0600 whose name ends with XXXXXX, which become something unused. */
+/* The same with mode 0600; the final XXXXXX of the name is replaced to make it unique. */
 int new_file__create_unique(char *path);
 /* Makes a directory. 0 or a negative errno. */
 int new_file__make_directory(const char *path, mode_t mode);

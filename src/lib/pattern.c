@@ -39,7 +39,7 @@ bool pattern__match(const struct pattern *pattern, const char *name)
 {
 	if (pattern->is_regex)
 		return !regexec(&pattern->regex, name, 0, NULL, 0);
-	/* "operator new[]" is a name and would be a wildcard. */
+	/* The name "operator new[]" would be a wildcard. */
 	if (!strcmp(pattern->text, name))
 		return true;
 	return pattern->is_glob && !fnmatch(pattern->text, name, 0);

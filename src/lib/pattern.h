@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How options name functions, files and threads: as they are, with wildcards, or by a /regex/. */
+/* Name patterns of options: exact, with wildcards, or a /regex/. */
 #ifndef ALLOCPROF_PATTERN_H
 #define ALLOCPROF_PATTERN_H
 
@@ -15,9 +15,9 @@ struct pattern {
 };
 
 /*
- * Takes @text, which must outlive the pattern: "/.../" is an extended regular expression that may match
- * anywhere in a name, one with '*', '?' or '[' is as the shell's, anything else the whole name.
- * 0, or -EINVAL with @error set. To be released.
+ * Parses @text, which must outlive the pattern: "/.../" is an extended regular expression that may
+ * match anywhere in a name, text with '*', '?' or '[' is a shell wildcard, anything else an exact
+ * name. 0, or -EINVAL with @error set. To be released.
  */
 int pattern__parse(struct pattern *pattern, const char *text, struct error *error);
 bool pattern__match(const struct pattern *pattern, const char *name);

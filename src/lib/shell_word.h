@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Writes @word so that a shell reads it as one word: in quotes where it takes them. */
+/* Writes @word as one word of a shell, quoted if necessary. */
 void shell_word__print(const char *word, FILE *to);
 
 #endif

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of the well-formed UTF-8 sequence at @text, 0 where it is none. A '\0' is one of 1. */
+/* Length of the valid UTF-8 sequence at @text, 0 if it is invalid. '\0' has length 1. */
 size_t utf8__sequence(const char *text);
-/* The same, and 0 too for control characters: what can be shown to a person as it is. */
+/* The same, but 0 also for control characters: only what is safe to print. */
 size_t utf8__printable(const char *text);
 bool utf8__is_valid(const char *text);
-/* Puts '?' in @text for each byte that can not. */
+/* Replaces each byte of @text that is not printable by '?'. */
 void utf8__clean(char *text);
 
 #endif
