@@ -29,7 +29,7 @@ const char *diff__section_name(enum diff_section section)
 
 __s64 diff__difference(const __u64 costs[DIFF_SIDES])
 {
-	/* Both are at most PROFILE_MAX. */
+	/* No overflow: both are at most PROFILE_MAX. */
 	return (__s64)costs[DIFF_AFTER] - (__s64)costs[DIFF_BEFORE];
 }
 
@@ -61,7 +61,7 @@ static __u64 magnitude(__s64 difference)
 	return difference < 0 ? -(__u64)difference : (__u64)difference;
 }
 
-/* Alike ones differ by nothing, and are listed nowhere anyway. */
+/* Unchanged stacks have no difference, so the minimum does not apply to them. */
 static enum diff_section section_of(const struct diff *diff, const struct diff_entry *entry)
 {
 	__u32 before = entry->stacks[DIFF_BEFORE], after = entry->stacks[DIFF_AFTER];
@@ -82,7 +82,7 @@ bool diff_profile__has_range(const struct diff_profile *profile)
 	return profile->n_runs > 1 || profile->is_sampled;
 }
 
-/* Whether the runs of the two sides do not tell them apart. */
+/* Whether the ranges of both sides' runs overlap. */
 static bool is_noise(const struct diff *diff, const struct diff_entry *entry)
 {
 	struct diff_cost before = diff_entry__cost(diff, entry, DIFF_BEFORE);
@@ -233,7 +233,7 @@ static void mark(const struct diff *diff, struct diff_mark *to, __u32 name, bool
 	*to = (struct diff_mark){ &diff->names[name], { before, after } };
 }
 
-/* Frames that replace others come behind all of those. */
+/* Merges both stacks' frames; replaced frames come before those that replace them. */
 static size_t weave(const struct diff *diff, const __u32 *before, const __u32 *after,
 		    const enum diff_edit *edits, size_t n_edits, struct diff_mark *marks)
 {
@@ -273,7 +273,7 @@ static int pair_marks(const struct diff *diff, const struct diff_stack *before,
 	edits = calloc(before->n_frames + after->n_frames, sizeof(*edits));
 	if (!edits)
 		return -ENOMEM;
-	/* They were aligned when they were paired. */
+	/* Pairs were aligned before, so this cannot fail. */
 	if (!diff_aligner__align(diff->aligner, before - diff->stacks, after - diff->stacks,
 				 &alignment, edits, &n_edits))
 		return -EINVAL;

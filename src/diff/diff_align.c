@@ -9,21 +9,21 @@
 #include "array.h"
 #include "diff_internal.h"
 
-/* A frame that is only in one of the stacks costs this. */
+/* Cost of a frame that only one stack has. */
 #define GAP	   1000
 #define IMPOSSIBLE (4 * GAP)
 #define NOT_FILLED (UINT32_MAX / 2)
 
-/* A cell takes some nanoseconds, and this is how many cells the others take as long as. */
+/* Work units: one is the time of a cell, some nanoseconds. */
 #define WORK_ALIGN   32
 #define WORK_COMPARE 64
 
-/* Another module, or what compilers add to a name. */
+/* Similarity of names that differ in the module or in clone suffixes. */
 #define ALMOST_ALIKE 950
-/* What is left of likeness in another module. */
+/* Factor for names of different modules, in thousandths. */
 #define IN_OTHER_MODULE 800
 
-/* The part of two stacks between the frames that they begin and end with alike. */
+/* The part of two stacks between their common prefix and suffix. */
 struct region {
 	const __u32 *a, *b;
 	__u32 n_a, n_b;
@@ -73,7 +73,7 @@ void diff_aligner__free(struct diff_aligner *aligner)
 	free(aligner);
 }
 
-/* Without memory a name is like no other. */
+/* On ENOMEM the name is similar to no other. */
 static const struct diff_align_name *pairs_of(struct diff_aligner *aligner, __u32 name)
 {
 	struct diff_align_name *to = &aligner->names[name];
@@ -90,7 +90,7 @@ static const struct diff_align_name *pairs_of(struct diff_aligner *aligner, __u3
 	return to;
 }
 
-/* How alike two different names are, in thousandths. */
+/* Similarity of two different names, in thousandths. */
 static unsigned int compare_names(struct diff_aligner *aligner, __u32 a, __u32 b)
 {
 	const struct diff_name *name_a = &aligner->diff->names[a];
@@ -119,7 +119,7 @@ static bool match_known(const void *owner, __u32 id, const void *key)
 	return !memcmp(aligner->known[id - 1].names, key, sizeof(aligner->known->names));
 }
 
-/* Each two names are compared once. */
+/* Cached similarity of two names. */
 static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b)
 {
 	struct diff_align_known known = { .names = { a < b ? a : b, a < b ? b : a } };
@@ -130,7 +130,7 @@ static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b
 		return aligner->known[id - 1].similarity;
 	known.similarity = compare_names(aligner, known.names[0], known.names[1]);
 	aligner->work += WORK_COMPARE;
-	/* Without memory they are compared again. */
+	/* On ENOMEM the result is not cached. */
 	if (!array__reserve(&aligner->known, &aligner->known_room, aligner->n_known + 1,
 			    sizeof(known)) &&
 	    !hash_table__insert(&aligner->known_index, hash, aligner->n_known + 1))
@@ -138,7 +138,7 @@ static unsigned int similarity_of(struct diff_aligner *aligner, __u32 a, __u32 b
 	return known.similarity;
 }
 
-/* Whether one is gone and the other is new. */
+/* Whether each name exists on one side only, so that one may be the other's new name. */
 static bool may_be_renamed(const struct diff_aligner *aligner, __u32 a, __u32 b)
 {
 	__u32 x = aligner->diff->names[a].canonical, y = aligner->diff->names[b].canonical;
@@ -172,7 +172,7 @@ static __u32 *cell(const struct diff_aligner *aligner, const struct region *regi
 	return &aligner->cells[(size_t)i * (region->n_b + 1) + j];
 }
 
-/* Only so many cells left and right of the diagonal are filled. */
+/* Only a band around the diagonal is filled. */
 static __u32 cost_at(const struct diff_aligner *aligner, const struct region *region, __u32 i,
 		     __u32 j)
 {
@@ -198,7 +198,7 @@ static __u32 cheapest(struct diff_aligner *aligner, const struct region *region,
 	return cost;
 }
 
-/* The last cell's cost; or some that is more than @most, if it is. */
+/* Returns the cost of the last cell, or any value above @most if it is greater than that. */
 static __u32 fill_cells(struct diff_aligner *aligner, const struct region *region, __u32 most)
 {
 	__u32 least = 0;
@@ -221,8 +221,10 @@ static __u32 fill_cells(struct diff_aligner *aligner, const struct region *regio
 	return cost_at(aligner, region, region->n_a, region->n_b);
 }
 
-/* Most frames are near the diagonal. What leaves the band has more gaps than that is wide, so a sum that is
- * not greater is the least there is. False where it is more than @most. */
+/*
+ * Most alignments stay near the diagonal. A path that leaves the band has more gaps than the band
+ * is wide, so a cost that is not greater than those gaps is the minimum. False if it exceeds @most.
+ */
 static bool widen_band(struct diff_aligner *aligner, struct region *region, __u32 most)
 {
 	__u32 longer = region->n_a > region->n_b ? region->n_a : region->n_b;
@@ -236,7 +238,7 @@ static bool widen_band(struct diff_aligner *aligner, struct region *region, __u3
 	}
 }
 
-/* Frames of both stacks side by side that are nobody's new name. */
+/* Adjacent unmatched frames of both stacks, none of which is a renamed other. */
 struct gaps {
 	bool a, b;
 };
@@ -254,7 +256,7 @@ static void note_change(struct diff_aligner *aligner, __u32 a, __u32 b,
 		alignment->is_by_name = false;
 }
 
-/* Goes back from the last cell the way that the cheapest sum came. */
+/* Follows the cheapest path back from the last cell. */
 static void trace_back(struct diff_aligner *aligner, const struct region *region,
 		       struct diff_alignment *alignment, enum diff_edit *edits, size_t *n_edits)
 {

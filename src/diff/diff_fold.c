@@ -7,8 +7,7 @@
 #include "folded_name.h"
 #include "profile.h"
 
-/* As in fold.c, lines are compared by the ranks of their names, and are never built before they are
- * printed. */
+/* As in fold.c, lines are compared by ranks of names and built only when printed. */
 struct line {
 	const struct diff_stack *stack;
 	__u64 costs[DIFF_SIDES];
@@ -16,7 +15,7 @@ struct line {
 
 struct fold {
 	const struct diff *diff;
-	/* Two for each of the diff's: ended by ';', and by ' ' as the last of a line. */
+	/* Each name of the diff twice: followed by ';', and by ' ' as the last of a line. */
 	char **names;
 	__u32 *order; /* indexes into names, sorted */
 	__u32 *ranks; /* by index */
@@ -73,7 +72,7 @@ static int compare_lines(const void *left, const void *right, void *context)
 	const struct line *a = left, *b = right;
 	const struct fold *fold = context;
 
-	/* No name ends as the last of a line does, so lines of unequal length differ by then. */
+	/* A last name differs from any other, so lines of unequal length differ within the loop. */
 	for (__u32 at = 0; at < a->stack->n_frames && at < b->stack->n_frames; at++) {
 		__u32 rank_a = rank_at(fold, a->stack, at), rank_b = rank_at(fold, b->stack, at);
 

@@ -11,9 +11,9 @@
 #include "hash_table.h"
 
 /*
- * Keys hash lists of frames as sums of f(frame) * BASE^place, so that the key of a list without one of its
- * frames is found in one step. What merely collides is thrown out when the stacks are compared; so the seed
- * is fixed, and every run looks at the same stacks.
+ * The key of a list of frames is the sum of f(frame) * BASE^index, so that the key without one
+ * frame is found in one step. Collisions are sorted out when the stacks are compared; so the seed
+ * can be fixed, and every run compares the same stacks.
  */
 #define BASE	     0x9e3779b97f4a7c15ULL
 #define BASE_INVERSE 0xf1de83e19937733dULL /* BASE * BASE_INVERSE = 1 */
@@ -24,7 +24,7 @@
 
 struct diff_key {
 	__u32 key;
-	__u32 rank; /* with AFTER_BIT */
+	__u32 rank; /* with AFTER_BIT for that side */
 };
 
 int diff_keys__init(struct diff_keys *keys, const struct diff *diff,
@@ -88,7 +88,7 @@ static __u64 hash_name(__u32 canonical)
 	return hash_mix(hash_mix(0x2545f4914f6cdd1dULL, canonical), canonical);
 }
 
-/* Fills keys->sums: sums[i] is that of the first i frames. Returns how many there are. */
+/* Fills keys->sums: sums[i] is the key of the first i frames. Returns their number. */
 static __u32 sum_frames(struct diff_keys *keys, const struct diff_stack *stack)
 {
 	const __u32 *frames = diff_stack__frames(keys->diff, stack);
@@ -118,14 +118,15 @@ static int add_but_one(struct diff_keys *keys, __u32 n, __u32 rank)
 	return err;
 }
 
-/* The innermost and the outermost 1, 2, 4, 8, ... frames, in each combination that has half of them all. */
+/* Adds a key for each combination of 1, 2, 4, 8, ... innermost and outermost frames that has at
+ * least half of all. */
 static int add_ends(struct diff_keys *keys, __u32 n, __u32 rank)
 {
 	int err = 0;
 
 	for (__u32 inner = 1; inner < n; inner *= 2) {
 		for (__u32 outer = 1; inner + outer < n && !err; outer *= 2) {
-			/* Moves the outer frames to where they would be alone. */
+			/* Shifts the outer frames' sum to index 0. */
 			__u64 hash =
 				(keys->sums[n] - keys->sums[n - outer]) * keys->inverses[n - outer];
 
@@ -151,7 +152,7 @@ static int add_stack(struct diff_keys *keys, enum diff_side side, __u32 rank)
 	return err;
 }
 
-/* By key; equal ones stay in the order that they are in. */
+/* Stable sort by key. */
 static int sort_keys(struct diff_keys *keys)
 {
 	struct diff_key *other = calloc(keys->room, sizeof(*other)), *from = keys->keys;
@@ -213,7 +214,7 @@ int diff_keys__for_each_group(struct diff_keys *keys,
 			enum diff_side side = marked & AFTER_BIT ? DIFF_AFTER : DIFF_BEFORE;
 			__u32 *n = &group.n[side];
 
-			/* A recursion is the same whichever of its frames is left out. */
+			/* A recursive stack gives the same key for several of its frames. */
 			if (!*n || keys->ranks[side][*n - 1] != rank)
 				keys->ranks[side][(*n)++] = rank;
 		}

@@ -11,7 +11,7 @@
 #include "profile.h"
 #include "stack_view.h"
 
-/* So many files that have no namesake are compared with those of the other side. */
+/* Limit of files without a counterpart that are compared with each other. */
 #define MOST_COMPARED 512
 
 struct likeness {
@@ -34,7 +34,7 @@ static struct diff_module *find_module(const struct diff_modules *modules, enum 
 	return bsearch(&key, modules->modules[side], modules->n[side], sizeof(key), compare_bases);
 }
 
-/* The base names of the files that printed frames are in. */
+/* Collects the base names of the files that printed frames are in. */
 static int list_modules(struct diff_modules *modules, const struct diff_input *input,
 			enum diff_side side)
 {
@@ -93,9 +93,9 @@ static bool is_library(const char *base)
 }
 
 /*
- * The program that the first process with a file of its own runs: complete stacks begin in the program's
- * start code, or, of threads, in a library. Processes before it, such as a shell's, run a file that the
- * other side has as well. NULL where there is none.
+ * The program of the first process whose file the other side lacks: complete stacks begin in the
+ * program's start code or, in threads, in a library. Processes before it, such as a shell, run a
+ * file that both sides have. NULL if there is none.
  */
 static struct diff_module *find_program(const struct diff_modules *modules,
 					const struct diff_input *input, enum diff_side side)
@@ -134,7 +134,7 @@ static unsigned int likeness_of(const char *a, const char *b)
 	return diff_name__shared_pairs(pairs_a, n_a, pairs_b, n_b);
 }
 
-/* The names of two files in the order of the alphabet, so that it is the same from both sides. */
+/* Sorts the two names, so that the result does not depend on the sides. */
 static void sort_bases(const struct diff_module *before, const struct diff_module *after,
 		       const char *bases[DIFF_SIDES])
 {
@@ -144,7 +144,7 @@ static void sort_bases(const struct diff_module *before, const struct diff_modul
 	bases[1] = in_order ? after->base : before->base;
 }
 
-/* Two files with different names are one. */
+/* Treats two files with different names as one. */
 static int match_two(struct diff_module *before, struct diff_module *after)
 {
 	const char *bases[DIFF_SIDES];

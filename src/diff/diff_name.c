@@ -16,7 +16,7 @@ static bool is_operator(const char *name, const char *at)
 	return at - name >= 8 && !memcmp(at - 8, "operator", 8);
 }
 
-/* Copies @name without what stands in <> and (). */
+/* Copies @name without the text in <> and (). */
 static void drop_brackets(const char *name, char *text)
 {
 	size_t len = 0;
@@ -27,7 +27,7 @@ static void drop_brackets(const char *name, char *text)
 
 		if (opens && !depth && is_operator(name, at))
 			opens = false;
-		/* A '>' of "->" or of an operator closes nothing. */
+		/* The '>' of "->" or of an operator is no bracket. */
 		if (closes && (!depth || at[-1] == '-'))
 			closes = false;
 		if (closes)
@@ -38,12 +38,12 @@ static void drop_brackets(const char *name, char *text)
 			text[len++] = *at;
 	}
 	text[len] = '\0';
-	/* Nothing but brackets, "(anonymous namespace)" say, or one that is never closed. */
+	/* Only brackets, such as "(anonymous namespace)", or unbalanced ones. */
 	if (!len || depth)
 		strcpy(text, name);
 }
 
-/* "::h" and 16 hexadecimal digits end Rust's older names. */
+/* Rust's legacy mangling ends in "::h" and 16 hexadecimal digits. */
 static void drop_rust_hash(char *text)
 {
 	size_t len = strlen(text);
@@ -53,7 +53,7 @@ static void drop_rust_hash(char *text)
 		text[len - 19] = '\0';
 }
 
-/* What is left of @name without what compilers add; @text has room for it all. */
+/*  */
 static void canonical_text(const char *name, char *text)
 {
 	char *clone;
@@ -114,7 +114,7 @@ unsigned int diff_name__shared_pairs(const __u16 *a, size_t n_a, const __u16 *b,
 
 bool diff_name__is_comparable(const struct diff_name *a, const struct diff_name *b)
 {
-	/* Places without a name, and a frame beside the allocator's function. */
+	/* Unnamed code has no comparable text, nor has a frame and the allocator's function. */
 	return *a->function != '[' && *b->function != '[' && !*a->module == !*b->module;
 }
 
@@ -126,15 +126,15 @@ static int compare_names(const void *left, const void *right)
 	return order ? order : strcmp(a->module, b->module);
 }
 
-/* Puts the names in the order of their texts, so that nothing later depends on which file was first. Index +
- * 1 in frames becomes the index. */
+/* Sorts the names by text, so that the result does not depend on the order of the files. Index + 1
+ * in frames becomes the index. */
 static int sort_names(struct diff *diff)
 {
 	_cleanup_(free_ptr) __u32 *ranks = calloc(diff->n_names + 1, sizeof(*ranks));
 
 	if (!ranks)
 		return -ENOMEM;
-	/* Where each was is kept in a field that is set only later. */
+	/* The old index is kept in a field that is filled in later. */
 	for (size_t i = 0; i < diff->n_names; i++)
 		diff->names[i].canonical = i;
 	if (diff->n_names)

@@ -11,17 +11,17 @@
 #include "diff_keys.h"
 #include "hash_table.h"
 
-/* In thousandths. From here on stacks are one; below, something else has to speak for it, and below
- * DIFF_ALIGN_LEAST they are two. */
+/* Similarity in thousandths from which on two stacks are a pair; from DIFF_ALIGN_LEAST on they are
+ * one if their costs or names support it. */
 #define SURE 900
-/* Costs that differ by no more than a tenth are about the same. */
+/* Costs that differ by no more than a tenth count as the same. */
 #define SAME_COST 10
 
-/* Of a key that many stacks have, each is compared with those whose rank by cost is this near. */
+/* In a group of many stacks, each is compared only with those of a nearby rank by cost. */
 #define WINDOW	  4
 #define ALL_PAIRS 64
 
-/* A second of comparing, about. */
+/* About a second of comparing. */
 #define MOST_WORK    100000000ULL
 #define LOOK_UP_WORK 8
 
@@ -32,14 +32,14 @@ struct candidate {
 	__u64 difference;
 };
 
-/* The stacks that have no partner yet; a rank is an index in their order, greatest cost first. */
+/* Unpaired stacks; a rank is an index into them, in descending order of cost. */
 struct pairing {
 	const struct diff *diff;
 	__u32 *stacks[DIFF_SIDES];
 	bool *is_taken[DIFF_SIDES];
 	size_t n[DIFF_SIDES];
 	struct diff_keys keys;
-	__u32 (*weighed)[DIFF_SIDES]; /* ranks of stacks that were compared */
+	__u32 (*weighed)[DIFF_SIDES]; /* pairs of ranks that were compared */
 	size_t n_weighed, weighed_room;
 	struct hash_table weighed_index; /* index + 1 */
 	struct candidate *candidates;
@@ -100,7 +100,7 @@ static bool is_pair(const struct diff_alignment *alignment, bool same_cost)
 	return alignment->similarity >= SURE || alignment->is_by_name;
 }
 
-/* Whether ranks @before and @after can be one, and how well. */
+/* Whether ranks @before and @after can be a pair, and how similar they are. */
 static bool judge(struct pairing *pairing, __u32 before, __u32 after, struct candidate *candidate,
 		  bool *is_sure)
 {
@@ -159,7 +159,7 @@ static bool is_worn_out(struct pairing *pairing)
 	return pairing->stopped;
 }
 
-/* Stacks that share a key and no other stack does, and are surely one, need not be weighed. */
+/* Pairs the two stacks of a group that has no others, if they are similar enough. */
 static int take_sure(void *context, const struct diff_key_group *group)
 {
 	struct pairing *pairing = context;
@@ -182,7 +182,7 @@ static bool match_weighed(const void *owner, __u32 id, const void *key)
 	return !memcmp(pairing->weighed[id - 1], key, sizeof(*pairing->weighed));
 }
 
-/* Stacks have more than one key in common. 1 where these two were not weighed yet, or 0 or -ENOMEM. */
+/* Stacks can share several keys. 1 if these two were not compared yet, 0, or -ENOMEM. */
 static int note_weighed(struct pairing *pairing, __u32 before, __u32 after)
 {
 	const __u32 ranks[DIFF_SIDES] = { before, after };
@@ -215,7 +215,7 @@ static int weigh(struct pairing *pairing, const struct diff_key_group *group, __
 	return err <= 0 ? err : add_candidate(pairing, before, after);
 }
 
-/* Those that have about the same place among many. Stops only where both sides have had the same. */
+/* Compares stacks of similar rank. Stops only at a point that does not depend on the sides. */
 static int weigh_neighbours(struct pairing *pairing, const struct diff_key_group *group)
 {
 	__u32 most = group->n[DIFF_BEFORE] > group->n[DIFF_AFTER] ? group->n[DIFF_BEFORE]
@@ -248,8 +248,7 @@ static int weigh_group(void *context, const struct diff_key_group *group)
 	return err;
 }
 
-/* Best first. What decides last are the stacks of a pair in the order of their texts, which is the same
- * whichever is BEFORE. */
+/* Best first. Ties are broken by the stacks' texts, which does not depend on the sides. */
 static int compare_candidates(const void *left, const void *right, void *context)
 {
 	const struct candidate *candidates[2] = { left, right };
@@ -291,7 +290,7 @@ static void take_best(struct pairing *pairing)
 	pairing->n_candidates = 0;
 }
 
-/* Each time fewer stacks are left, and more will do to be looked at. */
+/* Each round has fewer stacks left and can afford vaguer keys. */
 static int find_pairs(struct pairing *pairing)
 {
 	static const struct {

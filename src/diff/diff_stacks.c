@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Profiles as stacks of names with a cost on each side. */
+/* Reads profiles as stacks of names with a cost on each side. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,33 +23,33 @@ struct reader {
 	size_t names_room, frames_room, stacks_room;
 };
 
-/* What a stack cost in one run. */
+/* The cost of a stack in one run. */
 struct sample {
 	__u32 stack, run;
 	__u64 cost;
-	double margin; /* where the cost is an estimate, else 0 */
+	double margin; /* of an estimated cost, else 0 */
 };
 
-/* A profile while it is read. */
+/* State while a profile is read. */
 struct reading {
 	struct reader *reader;
 	const struct diff_input *input;
 	const struct profile *profile;
 	enum diff_side side;
-	bool *is_same_build; /* by module: the other profile has the very same file */
-	/* Names, index + 1, 0 until asked for: of the view's labels, the allocator's functions, and by
-	 * their ids of processes and threads. */
+	bool *is_same_build; /* by module: both profiles have the same build of the file */
+	/* Names, index + 1, 0 until needed: of the view's labels, of the allocator's functions, and
+	 * by id of processes and threads. */
 	__u32 *labels, *processes, *threads;
 	__u32 functions[AP_FUNCTIONS];
-	__u32 *frames; /* of the stack that is read */
+	__u32 *frames; /* of the current stack */
 	size_t frames_room;
-	struct sample *samples; /* by stack and run */
+	struct sample *samples; /* sorted by stack and run */
 	size_t n_samples;
 	__u32 *runs; /* ascending */
 	size_t n_runs;
 };
 
-/* Makes room for @more elements at the end of an array. Indexes have 32 bits, and some count from 1. */
+/* Grows an array by @more elements. Indexes have 32 bits, and some start at 1. */
 static int make_room(void *array, size_t *room, size_t n, size_t more, size_t size)
 {
 	return more >= UINT32_MAX - n ? -ENOMEM : array__reserve(array, room, n + more, size);
@@ -97,7 +97,9 @@ static const char *module_name(const struct reading *reading, __u32 module)
 	return modules->modules[reading->side][modules->by_id[reading->side][module - 1]].name;
 }
 
-/* A place without a name is its module, or exactly that place where both sides have the same file. */
+/*
+ * Unnamed code is named by its module or, if both sides have the same build of it, by its address.
+ */
 static int add_place(struct reading *reading, const struct stack_label *label, __u32 *id)
 {
 	_cleanup_(free_ptr) char *text = NULL;
@@ -181,13 +183,13 @@ static int add_stack(struct reader *reader, const __u32 *frames, __u32 n_frames,
 	return 0;
 }
 
-/* What belongs to no file. *@id stays where it is known already. */
+/* Adds a name that belongs to no file. Keeps *@id if it is already set. */
 static int plain_name(struct reading *reading, const char *name, __u32 *id)
 {
 	return *id ? 0 : add_name(reading->reader, "", name, id);
 }
 
-/* The stack of @count, from the allocator's function to the process. */
+/* Adds the stack of @count, from the allocator's function to the process. */
 static int count_stack(struct reading *reading, const struct profile_count *count, __u32 *id)
 {
 	const struct diff_options *options = &reading->reader->diff->options;
@@ -225,7 +227,7 @@ static int count_stack(struct reading *reading, const struct profile_count *coun
 	return add_stack(reading->reader, reading->frames, at, id);
 }
 
-/* What of @count is compared. False where nothing is. */
+/* The cost of @count that is compared. False if there is none. */
 static bool select_cost(const struct reading *reading, const struct profile_count *count,
 			__u64 *cost, double *margin)
 {
@@ -316,7 +318,7 @@ static int find_runs(struct reading *reading)
 	reading->runs = calloc(profile->n_processes + profile->n_runs + 1, sizeof(*reading->runs));
 	if (!reading->runs)
 		return -ENOMEM;
-	/* One may have allocated nothing. */
+	/* A run may have allocated nothing. */
 	for (size_t i = 0; i < profile->n_runs; i++)
 		reading->runs[reading->n_runs++] = i + 1;
 	if (reading->n_runs)
@@ -339,8 +341,8 @@ static __u64 add_up(struct diff *diff, __u64 a, __u64 b)
 	return profile__add_up(a, b);
 }
 
-/* Of @n values that are sorted, and @n_zeros zeros before them. The lower one where there are two, so that
- * it is one that was seen. */
+/* Median of @n sorted values and @n_zeros zeros before them; the lower one of two, so that it is a
+ * value of some run. */
 static struct diff_cost median_of(const __u64 *values, size_t n, size_t n_zeros)
 {
 	size_t middle = (n + n_zeros - 1) / 2;
@@ -352,7 +354,7 @@ static struct diff_cost median_of(const __u64 *values, size_t n, size_t n_zeros)
 	};
 }
 
-/* The cost of the stack that @samples are of, sorted by run; and adds to what each run comes to. */
+/* The cost of a stack from its @samples, sorted by run; adds to the runs' totals. */
 static struct diff_cost sum_stack(struct reading *reading, const struct sample *samples, size_t n,
 				  __u64 *values, __u64 *totals)
 {
@@ -373,7 +375,7 @@ static struct diff_cost sum_stack(struct reading *reading, const struct sample *
 	return median_of(values, n_values, reading->n_runs - n_values);
 }
 
-/* Where one run was sampled: between what the cost lies, the samples of which have none in common. */
+/* Widens the cost of a sampled run to its confidence interval; samples are independent. */
 static void widen(struct diff_cost *cost, const struct sample *samples, size_t n)
 {
 	double squares = 0, margin;

@@ -25,14 +25,14 @@ struct code_map {
 	struct disasm *disasm;
 	struct elf_text texts[MAX_TEXTS];
 	size_t n_texts;
-	__u64 *starts;	/* of functions and of parts of them, sorted, no two alike */
-	bool *is_entry; /* of each: it is a function's, as something calls it or a symbol is there */
+	__u64 *starts;	/* of functions and their split-off parts; sorted, unique */
+	bool *is_entry; /* by start: it begins a function, since a symbol or a call points there */
 	size_t n_starts;
-	struct symbol *symbols; /* by value */
+	struct symbol *symbols; /* sorted by value */
 	size_t n_symbols, symbols_room;
-	struct symbol *exports; /* by name */
+	struct symbol *exports; /* sorted by name */
 	size_t n_exports, exports_room;
-	struct elf_slot *slots; /* by vaddr */
+	struct elf_slot *slots; /* sorted by vaddr */
 	size_t n_slots, slots_room;
 };
 
@@ -64,7 +64,7 @@ static int compare_slots(const void *a, const void *b)
 	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
 }
 
-/* The last start at or before @vaddr; n_starts: none. */
+/* Index of the last start at or before @vaddr; n_starts: none. */
 static size_t find_start(const struct code_map *map, __u64 vaddr)
 {
 	size_t low = 0, high = map->n_starts;
@@ -87,7 +87,7 @@ static bool is_entry(const struct code_map *map, __u64 vaddr)
 	return at < map->n_starts && map->starts[at] == vaddr && map->is_entry[at];
 }
 
-/* Parts that compilers split off keep the function's name before this. */
+/* Names of split-off parts: the function's, followed by one of these. */
 static bool is_part(const char *name)
 {
 	return strstr(name, ".cold") || strstr(name, "_omp_fn");
@@ -150,7 +150,7 @@ static void mark_called(const struct disasm_branch *branch, void *arg)
 		map->is_entry[at] = true;
 }
 
-/* Symbols begin functions too: code that has no unwind table. */
+/* Symbols are starts too: some code has no unwind table. */
 static int add_starts(struct code_map *map)
 {
 	_cleanup_(free_ptr) __u64 *fdes = NULL;
@@ -240,7 +240,7 @@ static const struct elf_text *find_text(const struct code_map *map, __u64 vaddr)
 	return NULL;
 }
 
-/* The name that the dynamic linker finds what is in the slot by. */
+/* The symbol whose address the dynamic linker stores in the slot. */
 static const char *slot_name(const struct code_map *map, __u64 vaddr)
 {
 	const struct elf_slot key = { .vaddr = vaddr };
@@ -261,7 +261,7 @@ static int decode(struct code_map *map, __u64 vaddr, struct disasm_insn *insn)
 			      text->size - (vaddr - text->vaddr), vaddr, insn);
 }
 
-/* A stub that jumps to what the dynamic linker put in a slot, behind a mark for indirect branches at the most. */
+/* The symbol of a PLT stub: an indirect jump through a slot, possibly after an endbr. */
 static const char *stub_name(struct code_map *map, __u64 vaddr)
 {
 	struct disasm_insn insn;
@@ -276,7 +276,7 @@ static const char *stub_name(struct code_map *map, __u64 vaddr)
 	return NULL;
 }
 
-/* The first symbol at or behind @vaddr; n_symbols: none. */
+/* Index of the first symbol at or after @vaddr; n_symbols: none. */
 static size_t first_symbol(const struct code_map *map, __u64 vaddr)
 {
 	size_t low = 0, high = map->n_symbols;
@@ -292,7 +292,9 @@ static size_t first_symbol(const struct code_map *map, __u64 vaddr)
 	return low;
 }
 
-/* A function, and no stub: the first one of a section has call frame information that begins there, too. */
+/*
+ * Whether @vaddr begins a function other than a PLT stub; a section's first stub has an FDE, too.
+ */
 static bool is_function(struct code_map *map, __u64 vaddr)
 {
 	size_t at = first_symbol(map, vaddr);
@@ -316,7 +318,8 @@ bool code_map__call(struct code_map *map, __u64 vaddr, struct code_target *out)
 {
 	struct disasm_insn insn;
 
-	/* The lengths of calls that name what they call, the commonest first. What only looks like one leads nowhere. */
+	/* Lengths of calls with a known target, the most frequent first. A false match has no known
+	 * target. */
 	for (unsigned int length = 5; length <= 6; length++) {
 		if (decode(map, vaddr - length, &insn) || insn.length != length)
 			continue;
@@ -359,12 +362,12 @@ bool code_map__is_named(const struct code_map *map, __u64 entry, const char *nam
 
 struct exits {
 	struct code_map *map;
-	__u64 lo, hi; /* of the function, without parts that were split off */
+	__u64 lo, hi; /* of the function without its split-off parts */
 	struct code_exit *exits;
 	int n, max;
 	bool is_uncertain;
 	__u32 n_insns;
-	__u64 wanted; /* a place in the function */
+	__u64 wanted; /* an address to look for */
 	bool is_met;
 };
 
@@ -382,7 +385,7 @@ static enum flow_step see_insn(const struct disasm_insn *insn, void *arg)
 	struct exits *exits = arg;
 	struct code_map *map = exits->map;
 
-	/* The rest of a function as long as that is not seen. */
+	/* flow__walk() stops here, so the rest of the function is unknown. */
 	if (++exits->n_insns == FLOW_MAX_INSNS)
 		exits->is_uncertain = true;
 	if (exits->wanted - insn->vaddr < insn->length)
@@ -409,7 +412,7 @@ static enum flow_step see_insn(const struct disasm_insn *insn, void *arg)
 		add_exit(exits, insn, (struct code_target){ .name = stub_name(map, insn->target) });
 		return FLOW_PASS;
 	}
-	return FLOW_FOLLOW; /* a part of the function that was split off */
+	return FLOW_FOLLOW; /* a split-off part of the function */
 }
 
 static int walk(struct exits *exits, __u64 entry)

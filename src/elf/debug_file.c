@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* bfd.h insists on a config.h. */
+/* bfd.h requires a config.h. */
 #define PACKAGE		"allocprof"
 #define PACKAGE_VERSION ALLOCPROF_VERSION
 #include <bfd.h>
@@ -21,7 +21,7 @@
 
 #define SYSTEM_DIR "/usr/lib/debug"
 
-/* Debug sections that are to be had in memory; chromium's have 3 GiB. */
+/* Limit of debug sections in memory; chromium's have 3 GiB. */
 #define MAX_DEBUG_BYTES (4ULL << 30)
 
 int debug_file__open_path(const char *path)
@@ -36,7 +36,7 @@ int debug_file__open_path(const char *path)
 	return fd;
 }
 
-/* What the debug sections need in memory, as far as they are compressed or the file is not mapped. */
+/* Memory for debug sections that are compressed or, if the file is not @mapped, for all of them. */
 static __u64 memory_bytes(Elf *elf, bool mapped)
 {
 	Elf_Scn *section = NULL;
@@ -186,17 +186,17 @@ static bool crc_matches(int fd, GElf_Word wanted)
 	return !len && (GElf_Word)crc == wanted;
 }
 
-/* What a candidate has to be. */
+/* Conditions that a candidate must meet. */
 struct wanted {
 	const char *build_id; /* "": none */
 	bool has_crc;
 	GElf_Word crc;
-	struct stat not_this; /* the file itself, which a debuglink may name */
+	struct stat not_this; /* the stripped file itself, which a debuglink may name */
 	struct debug_file *out;
-	struct error *error; /* of the first wrong one */
+	struct error *error; /* about the first mismatch */
 };
 
-/* Keeps what was first found to be wrong. */
+/* Keeps the reason of the first mismatch. */
 #define REFUSE(wanted, ...)                                                                        \
 	do {                                                                                       \
 		if ((wanted)->error && !(wanted)->error->text[0])                                  \
@@ -226,7 +226,7 @@ static int check(const struct wanted *wanted, struct debug_file *file)
 	return -ENOENT;
 }
 
-/* Takes the file at @path, which is freed, if it is the one. 0, -ENOENT or -ENOMEM. */
+/* Takes the file at @path, which is freed, if it matches. 0, -ENOENT or -ENOMEM. */
 static int try_path(struct wanted *wanted, char *path)
 {
 	struct debug_file file = DEBUG_FILE_NONE;
@@ -337,7 +337,7 @@ int debug_file__find(const struct debug_search *search, struct debug_file *out, 
 	if (fstat(search->fd, &wanted.not_this))
 		return -ENOENT;
 	err = try_build_id(search, &wanted);
-	/* What is no file, such as [vdso], has nothing beside it. */
+	/* Pseudo files such as [vdso] have no directory. */
 	if (*search->path != '/')
 		return err;
 	if (err == -ENOENT && link && *link && !strchr(link, '/')) {

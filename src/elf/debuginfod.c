@@ -18,16 +18,18 @@
 #include "cleanup.h"
 #include "clock.h"
 
-/* Opened by name as libdw does, which can do without it too. The types are those of debuginfod.h. */
+/*
+ * Loaded at run time, as libdw does, because it is optional. The types are those of debuginfod.h.
+ */
 #define LIBRARY "libdebuginfod.so.1"
 
-/* Fewer bytes of the file within the timeout are no progress. A client that has nothing to tell counts its own
- * steps, one a second. */
+/* Fewer bytes within the timeout do not count as progress. If nothing arrives, the client's
+ * progress callback counts its own steps, one a second. */
 #define LEAST_BYTES 4096
 #define POLL_MS	    100
-/* Between two messages of the child. */
+/* Minimum time between two messages of the child. */
 #define TELL_MS 50
-/* As long as the longest build id that elfutils' client takes. */
+/* elfutils' client takes build ids of up to this length. */
 #define MAX_REQUEST 256
 
 typedef struct debuginfod_client debuginfod_client;
@@ -36,17 +38,17 @@ typedef int (*progress_fn)(debuginfod_client *client, long done, long total);
 struct debuginfod {
 	struct debuginfod_options options;
 	pid_t child;
-	int fd;	 /* -1: the child was ended */
-	int err; /* why, for all calls to come */
+	int fd;	 /* -1: the child has ended */
+	int err; /* the reason, returned by all later calls */
 	__u64 end_ms;
 };
 
-/* The child answers a request with several of these; the last is the result. */
+/* A reply has several of these; the last is the result. */
 struct message {
 	bool is_result;
-	int err;	     /* 0, or a negative errno; of a result, as is */
-	char path[PATH_MAX]; /* where that is 0 */
-	long done, total;    /* of all others */
+	int err;	     /* of a result: 0 or a negative errno */
+	char path[PATH_MAX]; /* of a result without error */
+	long done, total;    /* of progress messages */
 };
 
 /* The functions up to serve() run in the child. */
@@ -59,7 +61,7 @@ struct server {
 	__u64 told_ms;
 };
 
-/* ISO C has no conversion from what dlsym() returns to a function. */
+/* ISO C cannot convert the result of dlsym() to a function pointer. */
 static bool find_function(void *library, const char *name, void *function)
 {
 	*(void **)function = dlsym(library, name);
@@ -71,7 +73,7 @@ static bool say(const struct server *server, const struct message *message)
 	return send(server->fd, message, sizeof(*message), MSG_NOSIGNAL) == sizeof(*message);
 }
 
-/* The client knows whose it is, if it is asked through the library. */
+/* Progress callback of the client, which passes our server as its user data. */
 static int told(debuginfod_client *client, long done, long total)
 {
 	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
@@ -115,7 +117,7 @@ static void answer(struct server *server, const char *build_id)
 {
 	_cleanup_(free_ptr) char *path = NULL;
 	struct message message = { .is_result = true };
-	/* A size of 0 says that the id is text. */
+	/* Size 0: the id is a hex string. */
 	int fd = server->find(server->client, (const unsigned char *)build_id, 0, &path);
 
 	if (fd < 0 || !path)
@@ -137,7 +139,7 @@ static void __attribute__((noreturn)) serve(int fd, pid_t parent)
 	sigset_t none;
 	ssize_t len;
 
-	/* Apart from whoever reads the terminal: only our process decides when it ends. */
+	/* A process group of its own: Ctrl-C must not end it, our process does. */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
@@ -145,7 +147,8 @@ static void __attribute__((noreturn)) serve(int fd, pid_t parent)
 		signal(number, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* The process's descriptors, of BPF programs for example, have to close when it ends. */
+	/* Do not keep our process's descriptors, such as those of BPF programs, open beyond its
+	 * end. */
 	if (getppid() != parent || dup2(fd, server.fd) < 0 ||
 	    close_range(server.fd + 1, UINT_MAX, 0) || !open_client(&server))
 		_exit(1);
@@ -156,7 +159,7 @@ static void __attribute__((noreturn)) serve(int fd, pid_t parent)
 	_exit(0);
 }
 
-/* And this the process's. */
+/* The functions from here on run in our process. */
 
 static void end_child(struct debuginfod *debuginfod, int err)
 {
@@ -219,28 +222,28 @@ void debuginfod__free(struct debuginfod *debuginfod)
 	free(debuginfod);
 }
 
-/* How far the file is that is being fetched. */
+/* Progress of the current file. */
 struct fetching {
 	long done, total;    /* bytes; 0: unknown */
-	long counted;	     /* of what the child tells, when there was progress last */
-	__u64 progressed_ms; /* which was then */
+	long counted;	     /* value of done at the last progress */
+	__u64 progressed_ms; /* time of the last progress */
 };
 
 static void note(struct fetching *fetching, const struct message *message)
 {
-	/* Begun anew, by another server. */
+	/* The client started over with another server. */
 	if (message->done < fetching->counted)
 		fetching->counted = message->done;
 	if (message->done - fetching->counted >= LEAST_BYTES) {
 		fetching->counted = message->done;
 		fetching->progressed_ms = clock__now_ns() / NS_PER_MS;
 	}
-	/* Without a size they need not be bytes. */
+	/* Without a total size, done may not be in bytes. */
 	fetching->total = message->total > 0 ? message->total : 0;
 	fetching->done = fetching->total ? message->done : 0;
 }
 
-/* 1 with a message, 0 without one so far, or a negative errno. */
+/* 1 with a message, 0 if none has arrived, or a negative errno. */
 static int receive(const struct debuginfod *debuginfod, struct message *message)
 {
 	struct pollfd polled = { .fd = debuginfod->fd, .events = POLLIN };
@@ -254,7 +257,7 @@ static int receive(const struct debuginfod *debuginfod, struct message *message)
 	return len == sizeof(*message) ? 1 : -ECHILD;
 }
 
-/* 0 and the result in @message, or a negative errno where the child is to be ended. */
+/* 0 with the result in @message, or a negative errno if the child is to be killed. */
 static int await(struct debuginfod *debuginfod, struct message *message)
 {
 	const struct debuginfod_options *options = &debuginfod->options;

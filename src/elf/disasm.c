@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bfd.h refuses to be included by anything that looks unconfigured. */
+/* bfd.h requires a config.h. */
 #define PACKAGE "allocprof"
 #include <dis-asm.h>
 
@@ -89,7 +89,7 @@ void disasm__free(struct disasm *disasm)
 	free(disasm);
 }
 
-/* libopcodes pads mnemonics into columns and appends `# address` comments. */
+/* libopcodes pads mnemonics to columns and appends `# address` comments. */
 static void copy_text(char *to, size_t size, const char *from)
 {
 	size_t len = 0;
@@ -110,7 +110,7 @@ int disasm__decode(struct disasm *disasm, const void *code, size_t size, __u64 v
 	struct disasm_insn insn = { .vaddr = vaddr };
 	int length;
 
-	/* No instruction is longer, and buffer_read_memory() reckons with vaddr + length. */
+	/* No instruction is longer, and buffer_read_memory() computes vaddr + length. */
 	if (size > 64)
 		size = 64;
 	if (size == 0 || vaddr + size < vaddr)
@@ -122,7 +122,7 @@ int disasm__decode(struct disasm *disasm, const void *code, size_t size, __u64 v
 	disasm->info.buffer_vma = vaddr;
 	disasm->info.buffer_length = size;
 	length = disasm->print_insn(vaddr, &disasm->info);
-	/* An instruction that is cut short comes as `.byte`. */
+	/* libopcodes prints a truncated instruction as `.byte`. */
 	if (length <= 0 || (size_t)length > size || strstr(disasm->text, "(bad)") ||
 	    disasm->text[0] == '.')
 		return -EILSEQ;

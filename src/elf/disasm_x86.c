@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * What x86-64 instructions do. Where an instruction leads and whether the kernel emulates it is
- * read from its bytes; what it writes from libopcodes' AT&T text, and there only what is listed is
- * trusted.
- */
+/* Classifies x86-64 instructions. Targets and whether the kernel emulates them follow from the
+ * bytes; what they write from libopcodes' AT&T text, in which only listed mnemonics are trusted. */
 #include <stdint.h>
 #include <string.h>
 
@@ -13,8 +10,8 @@
 struct opcode {
 	const unsigned char *at; /* first opcode byte */
 	size_t rest;		 /* bytes from there to the end, at least 1 */
-	bool operand_size;	 /* 66 */
-	bool other_prefix;	 /* a legacy prefix but 66 and f2 */
+	bool operand_size;	 /* prefix 66 */
+	bool other_prefix;	 /* a legacy prefix other than 66 and f2 */
 	bool rex;
 	unsigned char rex_byte;
 };
@@ -64,7 +61,7 @@ static int32_t read_s32(const unsigned char *at)
 			 (uint32_t)at[3] << 24);
 }
 
-/* Sets class and target of a relative branch whose displacement follows @opcode_bytes. */
+/* Sets class and target of a relative branch whose displacement is after @opcode_bytes. */
 static void set_branch(struct disasm_insn *insn, const struct opcode *op, size_t opcode_bytes,
 		       enum disasm_class class)
 {
@@ -85,7 +82,7 @@ static void set_branch(struct disasm_insn *insn, const struct opcode *op, size_t
 	insn->has_target = true;
 }
 
-/* ModRM of an indirect branch: only (%rip) addresses memory that is known without running. */
+/* ModRM of an indirect branch: only the address of a (%rip) operand is known statically. */
 static void set_slot(struct disasm_insn *insn, const struct opcode *op, enum disasm_class class)
 {
 	insn->class = class;
@@ -136,7 +133,7 @@ static void classify_ff(struct disasm_insn *insn, const struct opcode *op)
 		insn->class = DISASM_JUMP_INDIRECT;
 		break;
 	case 6:
-		/* A register, in the long form. */
+		/* A register operand, in the long encoding. */
 		if (op->at[1] >= 0xc0)
 			insn->class = DISASM_PUSH;
 		break;
@@ -192,9 +189,9 @@ static void classify(struct disasm_insn *insn, const struct opcode *op)
 }
 
 /*
- * Exactly what arch/x86/kernel/uprobes.c emulates in branch_setup_xol_ops() and
- * push_setup_xol_ops() of every kernel since 4.14. Newer ones know more forms of nop. Branches with
- * prefix 66 are refused there, those with a segment prefix cannot be probed at all.
+ * The instructions that branch_setup_xol_ops() and push_setup_xol_ops() in
+ * arch/x86/kernel/uprobes.c emulate in every kernel since 4.14. Newer kernels know more forms of
+ * nop. They reject branches with prefix 66; those with a segment prefix cannot be probed at all.
  */
 static bool is_emulated(const struct disasm_insn *insn, const unsigned char *code,
 			const struct opcode *op)
@@ -219,7 +216,7 @@ static bool is_emulated(const struct disasm_insn *insn, const unsigned char *cod
 	return insn->has_target && !op->operand_size && !op->other_prefix;
 }
 
-/* One operand of the text, or the mnemonic. */
+/* An operand of the text, or the mnemonic. */
 struct word {
 	const char *at;
 	size_t len;
@@ -249,7 +246,7 @@ static bool word__is_sized(struct word word, const char *const *names, size_t n)
 	return word__in(word, names, n);
 }
 
-/* Splits operands at the commas outside of parentheses; returns how many, or 0 if over @max. */
+/* Splits operands at commas outside of parentheses; returns their number, or 0 if over @max. */
 static size_t split_operands(const char *text, struct word *operands, size_t max)
 {
 	size_t n = 0;
@@ -304,9 +301,9 @@ static unsigned int written_operand(struct word operand)
 
 static unsigned int effects_of_text(const char *text)
 {
-	/* Write nothing but flags. */
+	/* Write only flags. */
 	static const char *const readers[] = { "test", "cmp", "bt" };
-	/* Write their last operand and flags, nothing else. */
+	/* Write only flags and their last operand. */
 	static const char *const writers[] = {
 		"mov",	  "movabs", "lea",    "movzb",	"movzw",  "movzbl", "movzbw",
 		"movzbq", "movzwl", "movzwq", "movsb",	"movsw",  "movsl",  "movsbw",
@@ -325,7 +322,7 @@ static unsigned int effects_of_text(const char *text)
 
 	while (*rest == ' ')
 		rest++;
-	/* A blank between operands: a prefix stood where the mnemonic was expected. */
+	/* A blank between operands: the mnemonic was a prefix. */
 	if (strchr(rest, ' '))
 		return DISASM_UNKNOWN_EFFECT;
 	n = split_operands(rest, operands, ARRAY_SIZE(operands));

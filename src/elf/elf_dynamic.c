@@ -9,7 +9,7 @@
 #include "elf_file_internal.h"
 #include "elf_x86.h"
 
-/* The first section of @type with its data; false where there is none. */
+/* The first section of @type with its data; false if there is none. */
 static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr *shdr,
 			 Elf_Data **data, size_t *index)
 {
@@ -26,7 +26,7 @@ static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr 
 	return false;
 }
 
-/* Hostile counts would overrun the int that gelf takes as an index. */
+/* Limits hostile counts to the int that gelf takes as an index. */
 static int entries(const Elf_Data *data, size_t entry_size)
 {
 	size_t n = data->d_size / entry_size;
@@ -63,7 +63,7 @@ const char *elf_file__soname(const struct elf_file *file)
 	return name ? name : "";
 }
 
-/* Version indexes of the dynamic symbols, NULL where there are none. */
+/* Version indexes of the dynamic symbols; NULL if there are none. */
 static Elf_Data *version_data(struct elf_file *file, size_t dynsym_index)
 {
 	GElf_Shdr shdr;
@@ -95,7 +95,7 @@ static int for_each_symbol_of(struct elf_file *file, GElf_Word type, elf_symbol_
 			continue;
 		if (sym.st_shndx == SHN_ABS)
 			continue;
-		/* -static-pie makes symbols local that the C library refers to as hidden: malloc. */
+		/* -static-pie makes hidden symbols of the C library local, malloc among them. */
 		if (GELF_ST_BIND(sym.st_info) == STB_LOCAL) {
 			if (type == SHT_DYNSYM)
 				continue;
@@ -186,7 +186,7 @@ int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
-	/* Sections of a hostile file overlap, so that their sum is without bounds. */
+	/* Sections of a hostile file may overlap, so the sum of their sizes needs a bound. */
 	__u64 budget = file->file_size;
 
 	while ((scn = elf_nextscn(file->elf, scn))) {

@@ -15,7 +15,7 @@
 #include "elf_x86.h"
 #include "go_table.h"
 
-/* Exactly @size bytes or -errno; -ENOEXEC where the file ends before. */
+/* Reads exactly @size bytes, or returns -errno; -ENOEXEC at the end of the file. */
 static int read_at(int fd, void *to, size_t size, __u64 offset)
 {
 	size_t done = 0;
@@ -165,7 +165,7 @@ int elf_file__open(int fd, const char *path, struct elf_file **out, struct error
 
 	if (!file)
 		return error__set(error, -ENOMEM, "no memory to read %s", path);
-	/* The caller closes @fd when it likes. */
+	/* A descriptor of our own, because the caller may close @fd. */
 	file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	file->path = strdup(path);
 	if (!file->path) {
@@ -252,7 +252,7 @@ bool elf_file__is_program(const struct elf_file *file)
 {
 	if (file->ehdr.e_type == ET_EXEC || is_pie(file))
 		return true;
-	/* Linkers that do not mark what is position independent. */
+	/* Some linkers do not set DF_1_PIE. */
 	return file->interpreter[0] &&
 	       elf_file__dynamic_value(file, DT_SONAME, UINT64_MAX) == UINT64_MAX;
 }
@@ -282,7 +282,7 @@ int elf_file__vaddr_to_offset(const struct elf_file *file, __u64 vaddr, __u64 *o
 
 int elf_file__offset_to_vaddr(const struct elf_file *file, __u64 offset, __u64 *vaddr)
 {
-	/* A page at a border belongs to two segments; code is what is asked for. */
+	/* A page at a segment border belongs to two segments; prefer the code. */
 	for (int executable = 1; executable >= 0; executable--) {
 		for (size_t i = 0; i < file->n_segments; i++) {
 			const struct segment *segment = &file->segments[i];
@@ -362,8 +362,8 @@ int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out)
 
 int elf_file__fde_starts(const struct elf_file *file, __u64 **out, size_t *n)
 {
-	/* Linux Standard Base, "The .eh_frame_hdr section"; the table is of pairs of 32-bit
-	 * distances from the section's start: place of the code, place of its FDE. */
+	/* Linux Standard Base, "The .eh_frame_hdr section". The table has pairs of 32-bit offsets
+	 * from the section's start: of the code and of its FDE. */
 	const size_t header_size = 12;
 	_cleanup_(free_ptr) unsigned char *table = NULL;
 	unsigned char header[12];

@@ -11,15 +11,15 @@ struct walk {
 	const struct elf_text *text;
 	const __u64 *starts;
 	size_t n_starts;
-	unsigned char *seen; /* a bit for each byte of the text */
-	__u64 *pending;	     /* jump targets; an instruction adds one at the most */
+	unsigned char *seen; /* bitmap: decoded bytes of the text */
+	__u64 *pending;	     /* jump targets; each instruction adds at most one */
 	size_t n_pending;
 	size_t n_insns;
 	flow_fn fn;
 	void *arg;
 };
 
-/* The first start behind @vaddr. */
+/* The first start after @vaddr. */
 static __u64 next_start(const struct walk *walk, __u64 vaddr)
 {
 	size_t low = 0;
@@ -52,7 +52,7 @@ static bool continues(enum disasm_class class)
 	       class != DISASM_TRAP;
 }
 
-/* From @vaddr to where control surely leaves. */
+/* Decodes from @vaddr until control leaves unconditionally. */
 static void walk_run(struct walk *walk, __u64 vaddr)
 {
 	const struct elf_text *text = walk->text;
@@ -81,7 +81,8 @@ static void walk_run(struct walk *walk, __u64 vaddr)
 int flow__walk(struct disasm *disasm, const struct elf_text *text, const __u64 *starts,
 	       size_t n_starts, __u64 entry, flow_fn fn, void *arg)
 {
-	/* Zeroed pages come lazily, so a large text costs only what the function touches. */
+	/* calloc() maps zeroed pages lazily, so only the function's part of a large text costs
+	 * memory. */
 	_cleanup_(free_ptr) unsigned char *seen = calloc(1, text->size / 8 + 1);
 	_cleanup_(free_ptr) __u64 *pending = calloc(FLOW_MAX_INSNS + 1, sizeof(*pending));
 	struct walk walk = {

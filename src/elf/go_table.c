@@ -7,10 +7,10 @@
 #define MAGIC_1_18 0xfffffff0
 #define MAGIC_1_20 0xfffffff1
 
-/* The largest programs have 60 MiB. */
+/* The largest known programs have 60 MiB. */
 #define MAX_TABLE_BYTES (1ULL << 29)
 
-/* Words of the header behind its first eight bytes, and all its bytes. */
+/* Word indexes in the header after its first eight bytes, and the header's size. */
 enum {
 	HEADER_FUNCTIONS,
 	HEADER_FILES,
@@ -18,13 +18,13 @@ enum {
 	HEADER_NAMES,
 	HEADER_UNITS,
 	HEADER_FILE_NAMES,
-	HEADER_DEPTHS, /* with all else that changes from address to address */
+	HEADER_DEPTHS, /* table of values that vary by pc */
 	HEADER_TABLE,
 	HEADER_WORDS,
 };
 #define HEADER_BYTES (8 + HEADER_WORDS * 8)
 
-/* struct _func of runtime/runtime2.go. */
+/* Offsets in struct _func of runtime/runtime2.go. */
 #define FUNCTION_NAME	 4
 #define FUNCTION_DEPTHS	 16
 #define FUNCTION_FLAG	 37
@@ -77,7 +77,7 @@ static __u64 header_word(const __u8 *data, int word)
 	return value;
 }
 
-/* What the dynamic linker adds the load address to and writes to @vaddr; 0: nothing. */
+/* Addend of the relative relocation for @vaddr; 0: none. */
 static __u64 relocated(Elf *elf, __u64 vaddr)
 {
 	Elf_Scn *section = NULL;
@@ -98,7 +98,7 @@ static __u64 relocated(Elf *elf, __u64 vaddr)
 	return 0;
 }
 
-/* The magic number, two zeros, the smallest step between addresses, and the bytes of a pointer. */
+/* Checks the magic number, two zeros, the pc quantum, and the pointer size. */
 static bool is_header(const __u8 *data)
 {
 	__u32 magic = u32_at(data);
@@ -107,7 +107,7 @@ static bool is_header(const __u8 *data)
 	       data[6] == 1 && data[7] == 8;
 }
 
-/* The bytes from the table on, and where it is. NULL: the file has none. */
+/* The data from the table on, and its vaddr. NULL: the file has none. */
 static const __u8 *find_table(Elf *elf, size_t *size, __u64 *vaddr)
 {
 	static const char *const names[] = { ".gopclntab", NULL };
@@ -152,7 +152,7 @@ int go_table__open(Elf *elf, struct go_table *out)
 	table.depths = header_word(table.data, HEADER_DEPTHS);
 	table.functions = header_word(table.data, HEADER_TABLE);
 	count = header_word(table.data, HEADER_FUNCTIONS);
-	/* Pairs of 32 bits, and the end of the last function. */
+	/* The function table has pairs of 32-bit values, and the end of the last function. */
 	if (!table.text_start || table.names > table.size || table.depths > table.size ||
 	    table.functions > table.size || table.size - table.functions < 4 ||
 	    count > (table.size - table.functions - 4) / 8)
@@ -220,7 +220,8 @@ static bool read_uvarint(struct go_depths *depths, __u32 *out)
 	return false;
 }
 
-/* Pairs of a change of the depth, whose lowest bit is its sign, and of addresses; a change of none ends them. */
+/* A pc-value table: pairs of a zigzag-encoded change of depth and a pc delta; a change of 0 ends
+ * it. */
 bool go_depths__next(struct go_depths *depths)
 {
 	__u32 change, bytes;

@@ -11,10 +11,10 @@
 #include "debug_file.h"
 #include "symbol_table.h"
 
-/* The file is read as a whole, as libdwfl wants it. */
+/* libdwfl reads the whole file. */
 #define MAX_FILE_BYTES (1ULL << 30)
 
-/* Firefox's has 30 MiB; 100 MiB of .xz can be made of half a terabyte. */
+/* Firefox's has 30 MiB. 100 MiB of .xz can unpack to half a terabyte. */
 #define MAX_UNPACKED_BYTES (256ULL << 20)
 
 #define XZ_HEADER_BYTES 12
@@ -24,8 +24,7 @@ struct mini_debug {
 	char *image;
 };
 
-/* The chunks of one block from @at on, which is moved behind them (LZMA2, as liblzma's
- * lzma2_decoder.c reads it). */
+/* Adds up the LZMA2 chunks of a block, and moves *@at past it (see liblzma's lzma2_decoder.c). */
 static bool sum_chunks(const unsigned char *bytes, size_t size, size_t *at, __u64 *unpacked)
 {
 	while (*at < size) {
@@ -65,7 +64,7 @@ bool mini_debug__unpacked_size(const unsigned char *bytes, size_t size, __u64 *u
 	if (size < XZ_HEADER_BYTES || memcmp(bytes, magic, sizeof(magic)) || bytes[7] > 15)
 		return false;
 	check = check_bytes[bytes[7]];
-	/* A block header's size is its first byte, 0 begins the index. */
+	/* A block header begins with its size; 0 begins the index. */
 	while (at < size && bytes[at]) {
 		size_t header = (bytes[at] + 1) * 4;
 
@@ -135,7 +134,7 @@ static int add_symbols(Dwfl_Module *module, Elf *main, GElf_Addr bias, struct sy
 		const char *name =
 			dwfl_module_getsym_info(module, i, &symbol, &address, &section, &elf, NULL);
 
-		/* The file's own dynamic symbols come along. */
+		/* dwfl reports the file's own .dynsym too. */
 		if (!name || !elf || elf == main)
 			continue;
 		err = symbol_table__add(table, elf, &symbol, section, name, 0);

@@ -7,16 +7,16 @@
 
 #include "array.h"
 
-/* [start, start of the next range) belongs to @name, or to nobody where that has no text. */
+/* [start, start of the next range) belongs to @name; NULL text: to no symbol. */
 struct range {
 	__u64 start;
 	struct symbol_name name;
 };
 
 struct symbol {
-	__u64 start, end; /* end == start: without a size */
-	__u64 limit;	  /* the end of its section */
-	int rank;	  /* of names for one place the lowest is taken */
+	__u64 start, end; /* end == start: size unknown */
+	__u64 limit;	  /* end of its section */
+	int rank;	  /* among names of one address the lowest wins */
 	struct symbol_name name;
 };
 
@@ -51,7 +51,7 @@ static int name_rank(const GElf_Sym *symbol, const char *name)
 	       (int)(underscores < 100 ? underscores : 100);
 }
 
-/* .symtab spells versions out: memcpy@@GLIBC_2.14. */
+/* .symtab has versions in names: memcpy@@GLIBC_2.14. */
 static size_t bare_size(const char *name)
 {
 	const char *version = strchr(name + 1, '@');
@@ -115,7 +115,7 @@ static Elf_Scn *find_section(Elf *elf, GElf_Word type, GElf_Shdr *header)
 	return NULL;
 }
 
-/* The table of the section numbers that do not fit in a symbol. */
+/* SHT_SYMTAB_SHNDX of @of_section. */
 static Elf_Data *find_indices(Elf *elf, size_t of_section)
 {
 	Elf_Scn *section = NULL;
@@ -164,7 +164,7 @@ static int compare_names(const struct symbol_name *a, const struct symbol_name *
 	return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* By start; of several at one place the outer comes first and the name to be taken last. */
+/* By start; at the same address outer symbols come first, and the preferred name last. */
 static int compare_symbols(const void *left, const void *right)
 {
 	const struct symbol *a = left, *b = right;
@@ -187,7 +187,7 @@ static void add_range(struct symbol_table *table, __u64 start, struct symbol_nam
 	table->ranges[table->n_ranges++] = (struct range){ start, name };
 }
 
-/* Ends what is open on the stack and ends by @until; what lies beneath takes over. */
+/* Closes the open symbols that end by @until; the enclosing symbol continues. */
 static void close_ranges(struct symbol_table *table, const struct symbol **open, size_t *n_open,
 			 __u64 until)
 {
@@ -202,8 +202,8 @@ static void close_ranges(struct symbol_table *table, const struct symbol **open,
 	}
 }
 
-/* The last symbol at the place of symbol @at, which has none with a size around it, made to reach as
- * far as there is nothing else. Yields its index. */
+/* Takes the last symbol at the address of symbol @at, which has no size, and extends it up to the
+ * next symbol or the section's end. Returns its index. */
 static size_t stretch(struct symbol_table *table, size_t at)
 {
 	size_t follower = at + 1;

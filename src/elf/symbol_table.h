@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The functions that ELF symbol tables name, as ranges of addresses that do not overlap. */
+/* Functions from ELF symbol tables, as address ranges that do not overlap. */
 #ifndef ALLOCPROF_SYMBOL_TABLE_H
 #define ALLOCPROF_SYMBOL_TABLE_H
 
@@ -10,44 +10,43 @@
 
 struct symbol_table;
 
-/* A name as the file has it, so not ended by its size. */
+/* A name as in the file, not NUL-terminated. */
 struct symbol_name {
 	const char *text; /* borrowed from the Elf; NULL: none */
-	size_t size;	  /* bytes, without a version */
+	size_t size;	  /* without the version */
 };
 
-/* NULL without memory. */
+/* NULL on ENOMEM. */
 struct symbol_table *symbol_table__new(void);
 void symbol_table__free(struct symbol_table *table);
 
-/* Takes the symbol if it is of code; addresses are less @bias than it says. @elf, which has its
- * section and @name, is to outlive the table. 0 or -ENOMEM. */
+/* Adds the symbol if it is code; @bias is subtracted from its address. @elf, which has its section
+ * and @name, must outlive the table. 0 or -ENOMEM. */
 int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol,
 		      GElf_Word section, const char *name, __u64 bias);
 
-/* Takes what the section of type @type (SHT_SYMTAB or SHT_DYNSYM) has; *@found says whether there
- * is such a section. 0 or -ENOMEM; what is damaged is left out. */
+/* Adds the symbols of the section of @type (SHT_SYMTAB or SHT_DYNSYM); *@found: whether there is
+ * one. Skips damaged entries. 0 or -ENOMEM. */
 int symbol_table__add_section(struct symbol_table *table, Elf *elf, GElf_Word type, bool *found);
 
-/* Takes a function at [@start, @end) that no ELF symbol is for. 0 or -ENOMEM. */
+/* Adds a function at [@start, @end) that has no ELF symbol. 0 or -ENOMEM. */
 int symbol_table__add_function(struct symbol_table *table, __u64 start, __u64 end,
 			       struct symbol_name name);
 
-/* To be called once, after all was added and before anything is looked up. 0 or -ENOMEM. */
+/* Call once, after everything is added and before lookups. 0 or -ENOMEM. */
 int symbol_table__finish(struct symbol_table *table);
 
 /*
- * The symbol that @address belongs to. Symbols overlap: aliases, labels inside functions, cold
- * parts. A place belongs to the one with a size that starts last before it, else to one without.
- * Of several names for the same, public ones come before local ones, then fewer underscores.
+ * The symbol of @address. Symbols overlap: aliases, labels inside of functions, cold parts. The
+ * sized symbol with the greatest start wins, else one without size. Among aliases, global ones come
+ * before local ones, then those with fewer underscores.
  */
 struct symbol_name symbol_table__find(const struct symbol_table *table, __u64 address);
 
 /*
- * The name that people know the function at @address by, which the debug information calls @known:
- * `malloc` where that has `__libc_malloc`. @known itself (text NULL) where no symbol begins there,
- * where @known is as good as any, and where the symbol is a clone of @known, as `foo.part.0` of
- * `foo`.
+ * The common name of the function at @address that DWARF calls @known: `malloc` for
+ * `__libc_malloc`. @known itself (text NULL) if no symbol begins there, if no other name is better,
+ * or if the symbol is a clone of @known, such as `foo.part.0`.
  */
 struct symbol_name symbol_table__entry(const struct symbol_table *table, __u64 address,
 				       const char *known);

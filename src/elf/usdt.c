@@ -7,10 +7,10 @@
 
 #define NOTE_STAPSDT 3
 
-/* The note's addresses: pc, base, semaphore. */
+/* A note's addresses: pc, base, semaphore. */
 #define ADDRESSES_SIZE (3 * sizeof(__u64))
 
-/* Prelinking moves code without changing the notes: this section tells by how much. */
+/* .stapsdt.base, by which prelink's relocation of the code can be computed. */
 static __u64 base_address(Elf *elf)
 {
 	GElf_Shdr header;
@@ -18,7 +18,7 @@ static __u64 base_address(Elf *elf)
 	return debug_file__section(elf, ".stapsdt.base", &header) ? header.sh_addr : 0;
 }
 
-/* The string at *@bytes, which is passed by; NULL where it does not end. */
+/* Returns the string at *@bytes and skips it; NULL if it is not terminated. */
 static const char *read_string(const char **bytes, size_t *size)
 {
 	const char *string = *bytes;

@@ -11,7 +11,7 @@
 struct unit {
 	double size;
 	const char *name;
-	double from; /* used for values from here on */
+	double from; /* values from @from on use this unit */
 };
 
 static const struct unit byte_units[] = {
@@ -43,7 +43,7 @@ static const struct unit *choose_unit(const struct unit *units, size_t n, double
 	return &units[n - 1];
 }
 
-/* The least of 1, 2, 5, 10, ... that is not less than @least. */
+/* The smallest of 1, 2, 5, 10, ... that is not below @least. */
 static double round_up(double least)
 {
 	double power = pow(10, floor(log10(least)));

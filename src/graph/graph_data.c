@@ -11,10 +11,10 @@
 #include "profile.h"
 #include "stack_groups.h"
 
-/* As many spans as there are bars that can be seen. */
+/* More bars than this could not be seen. */
 #define MAX_SPANS 200
 
-/* A birth or a death. Sums are modulo 2^64 on the way and right where what is live is less. */
+/* A birth or a death. Sums wrap modulo 2^64 in between; live sums are right. */
 struct event {
 	__u32 group, epoch;
 	__u64 delta_bytes;
@@ -55,7 +55,7 @@ static void free_graph(struct graph **graph)
 	graph__free(*graph);
 }
 
-/* @a * @b, or PROFILE_MAX where that is more. */
+/* @a * @b, saturating at PROFILE_MAX. */
 static __u64 multiply(__u64 a, __u64 b)
 {
 	__u64 product;
@@ -138,7 +138,7 @@ static void set_time(const struct profile *profile, struct graph *graph, struct 
 	graph->n_points = (epochs->n - 1) / epochs->per_point + 2;
 	graph->n_spans = (epochs->n - 1) / epochs->per_span + 1;
 	graph->span_ns = multiply(epochs->per_span, graph->epoch_ns);
-	/* A short rest at the end would make a rate out of next to nothing. */
+	/* A short last span would make a rate of hardly any data. */
 	if (graph->n_spans > 1 && graph__span_ns(graph, graph->n_spans - 1) < graph->span_ns / 2)
 		graph->n_spans--;
 }
@@ -230,7 +230,7 @@ static size_t collect_events(const struct source *source, struct event *events)
 	return n;
 }
 
-/* The greatest sum after all of an epoch of the @n events, which are sorted by it. */
+/* The greatest sum at the end of an epoch; the @n events are sorted by epoch. */
 static __u64 find_peak(const struct event *events, size_t n, __u32 *epoch)
 {
 	__u64 live_bytes = 0, peak_bytes = 0;
@@ -247,7 +247,7 @@ static __u64 find_peak(const struct event *events, size_t n, __u32 *epoch)
 	return peak_bytes < PROFILE_MAX ? peak_bytes : PROFILE_MAX;
 }
 
-/* One peak for each group that has an event. */
+/* Finds one peak for each group that has events. */
 static size_t find_peaks(struct event *events, size_t n_events, struct peak *peaks)
 {
 	size_t n = 0, first = 0;
@@ -283,7 +283,7 @@ static int add_series(struct graph *graph, const struct stack_groups *groups,
 	return series->stays_bytes && series->freed_bytes ? 0 : -ENOMEM;
 }
 
-/* Sums up what add_lifetime() left at each point. */
+/* Turns the changes that add_lifetime() stored at each point into sums. */
 static void settle_series(struct graph_series *series, size_t n_points)
 {
 	__u64 stays_bytes = 0, freed_bytes = 0;
@@ -314,7 +314,7 @@ static void add_lifetime(struct graph *graph, struct graph_series *series,
 	}
 }
 
-/* The peak of what has no series of its own: @series_of leads to it by 0. */
+/* The peak of the groups without a series of their own, for which @series_of has 0. */
 static __u64 find_others_peak(struct event *events, size_t n_events, const __u32 *series_of)
 {
 	size_t n = 0;
@@ -333,7 +333,7 @@ static int fill_series(const struct source *source, size_t top, struct graph *gr
 	const struct profile *profile = source->profile;
 	_cleanup_(free_ptr) struct event *events = NULL;
 	_cleanup_(free_ptr) struct peak *peaks = NULL;
-	_cleanup_(free_ptr) __u32 *series_of = NULL; /* index + 1; 0: one of the others */
+	_cleanup_(free_ptr) __u32 *series_of = NULL; /* index + 1; 0: the series of the others */
 	struct profile_lifetime lifetime;
 	size_t n_events, n_top = 0;
 	__u32 epoch = 0, at = 0;
@@ -351,7 +351,7 @@ static int fill_series(const struct source *source, size_t top, struct graph *gr
 		err = add_series(graph, source->groups, &peaks[n_top], 1);
 		series_of[peaks[n_top].group] = n_top + 1;
 	}
-	/* Stacks without a byte when any epoch ended need no band. */
+	/* Stacks with no live byte at the end of any epoch get no band. */
 	if (n_top < graph->n_stacks && peaks[n_top].bytes && !err)
 		err = add_series(graph, source->groups, NULL, graph->n_stacks - n_top);
 	if (err)

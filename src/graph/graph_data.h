@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The time line of a recording as numbers: what allocprof-graph(1) draws. */
+/* The time line of a recording as numbers, for allocprof-graph(1). */
 #ifndef ALLOCPROF_GRAPH_DATA_H
 #define ALLOCPROF_GRAPH_DATA_H
 
@@ -13,19 +13,19 @@ struct profile_moment;
 struct stack_groups;
 
 #define GRAPH_DEFAULT_TOP 8
-/* More bands than this cannot be told apart. */
+/* More bands could not be told apart. */
 #define GRAPH_MAX_TOP 16
-/* So many points of time at most, besides the start; of longer time lines several epochs make one. */
+/* Limit of points besides the start; longer time lines merge epochs. */
 #define GRAPH_MAX_POINTS 1000
 
-/* What was live of the stacks that print alike, or of all that have no series of their own. */
+/* Live memory of a stack group, or of all groups without a series of their own. */
 struct graph_series {
-	__u32 stack; /* the smallest id; 0 for the others */
-	__u32 group; /* index of the stack group */
+	__u32 stack; /* the group's smallest id; 0 for the others */
+	__u32 group; /* index of the group */
 	size_t n_stacks;
-	__u64 peak_bytes;	/* the most that was live when an epoch ended */
-	__u64 live, live_bytes; /* when the recording ended */
-	/* By point, owned: of blocks that are live when the recording ends, and of the others. */
+	__u64 peak_bytes;	/* maximum over the ends of epochs */
+	__u64 live, live_bytes; /* at the end of the recording */
+	/* By point, owned: blocks that are still live at the end, and the others. */
 	__u64 *stays_bytes, *freed_bytes;
 };
 
@@ -34,29 +34,29 @@ struct graph {
 	__u64 end_ns;	 /* of the recording, since its start */
 	__u64 *times_ns; /* by point; the first is 0, the last @end_ns; owned */
 	size_t n_points;
-	struct graph_series *series; /* by falling peak, the others last; owned */
+	struct graph_series *series; /* by descending peak, the others last; owned */
 	size_t n_series;
-	size_t n_stacks;	   /* groups that had a block */
-	__u64 peak_bytes, peak_ns; /* of all series together, when an epoch ended */
+	size_t n_stacks;	   /* groups with a block */
+	__u64 peak_bytes, peak_ns; /* of all series together, at the end of an epoch */
 	__u64 live, live_bytes;
-	__u64 *allocations; /* by span: blocks born; owned */
-	size_t n_spans;	    /* at least 1; each @span_ns long but the last, which ends at @end_ns */
+	__u64 *allocations; /* blocks allocated, by span; owned */
+	size_t n_spans;	    /* at least 1; each @span_ns long, but the last ends at @end_ns */
 	__u64 span_ns;
-	const struct profile_moment *moments; /* the profile's */
+	const struct profile_moment *moments; /* owned by the profile */
 	size_t n_moments;
 };
 
 /*
- * Makes the time line of @profile's lifetimes that are @selected (by index; NULL: all) with series for
- * the @top stack groups whose peaks are greatest. To be
- * given to graph__free(), and no longer used than @profile. 0, or with @error set -ENODATA where it
- * was not recorded with --live, -EINVAL where @profile contradicts itself, -ENOMEM.
+ * Makes the time line of those lifetimes of @profile that are @selected (by index; NULL: all), with
+ * a series for each of the @top stack groups with the greatest peaks. @profile must outlive it. 0,
+ * or with @error set -ENODATA for a recording without --live, -EINVAL for a profile that
+ * contradicts itself, -ENOMEM.
  */
 int graph__new(const struct profile *profile, const struct stack_groups *groups,
 	       const bool *selected, size_t top, struct graph **graph, struct error *error);
 void graph__free(struct graph *graph);
 
-/* Nanoseconds that span number @span lasts; never 0. */
+/* Length of span @span in nanoseconds; never 0. */
 __u64 graph__span_ns(const struct graph *graph, size_t span);
 
 #endif

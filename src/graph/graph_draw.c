@@ -31,18 +31,19 @@
 #define NAME_LEFT    (LEFT - 4)
 #define NAME_WIDTH   (PEAK_RIGHT - 90 - NAME_LEFT)
 #define PNG_SCALE    2
-/* A caller gets no more room than this, and none where there is not even that. */
+/* Maximum width of a caller's name; callers that would get less are omitted. */
 #define CALLER_WIDTH 250
 #define CALLER_LEAST 60
-/* Resident memory this many times higher than all bands would press them flat. */
+/* Resident memory that exceeds all bands by this factor gets a panel of its own, else the bands
+ * would be flat. */
 #define RSS_WITH_BANDS 2
 
 struct page {
 	cairo_t *cr;
 	const struct graph *graph;
 	const struct graph_words *words;
-	__u64 rss_bytes; /* the most */
-	double y;	 /* what comes next begins here */
+	__u64 rss_bytes; /* the maximum */
+	double y;	 /* top of the next element */
 	int err;
 };
 
@@ -114,7 +115,7 @@ static struct graph_panel next_panel(struct page *page, double height)
 	return panel;
 }
 
-/* Why there is no band. */
+/* Says why there is no band. */
 static void draw_absence(struct page *page, const struct graph_panel *panel)
 {
 	char epoch[32], text[128];
@@ -269,7 +270,7 @@ static void draw_rss_row(struct page *page)
 	page->y += ROW - 14;
 }
 
-/* What fills mean. */
+/* Explains the fills. */
 static void draw_key(struct page *page)
 {
 	draw_swatch(page, LEFT - 44, 0x555555, true);
@@ -317,7 +318,7 @@ static void draw_page(struct page *page)
 {
 	cairo_font_options_t *options = cairo_font_options_create();
 
-	/* Letters that fit themselves to the pixels of one picture have no fixed width. */
+	/* Hinting fits glyphs to pixels, so that text would not have the measured width. */
 	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
 	cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
 	cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
@@ -339,7 +340,7 @@ static cairo_status_t write_bytes(void *to, const unsigned char *bytes, unsigned
 	return fwrite(bytes, 1, size, to) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
 
-/* A PDF has a date, which is not to be that of the drawing: that would differ each time. */
+/* Sets the PDF's date to the recording's, so that the same input gives the same file. */
 static void set_pdf_date(cairo_surface_t *surface, const char *start_time)
 {
 	const char *date = "1970-01-01T00:00:00Z";

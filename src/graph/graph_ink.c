@@ -9,12 +9,12 @@
 #include "cleanup.h"
 #include "utf8.h"
 
-/* Nothing of this length fits anywhere; what is longer is not even measured. */
+/* Longer text fits nowhere and is truncated before it is measured. */
 #define MAX_TEXT 1024
 
 static const char ellipsis[] = "...";
 
-/* Okabe and Ito's colours, and a dark red, in an order that keeps likes apart. */
+/* The palette of Okabe and Ito, and a dark red, ordered so that similar colours are apart. */
 static const unsigned int bands[] = {
 	0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7, 0x56b4e9, 0xd55e00, 0xf0e442, 0x882255,
 };
@@ -76,7 +76,7 @@ void ink__text(cairo_t *cr, double x, double y, enum ink_align align, const char
 	cairo_show_text(cr, text);
 }
 
-/* The first byte at or behind @at that begins a character. */
+/* The first character boundary at or after @at. */
 static const char *boundary(const char *at)
 {
 	while ((*at & 0xc0) == 0x80)
@@ -84,7 +84,7 @@ static const char *boundary(const char *at)
 	return at;
 }
 
-/* @text with about @keep bytes of it, half at each end. */
+/* Keeps about @keep bytes of @text, half at each end. */
 static void shorten(const char *text, size_t keep, char *shortened, size_t size)
 {
 	size_t len = strlen(text);

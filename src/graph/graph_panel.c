@@ -10,10 +10,10 @@
 #include "profile.h"
 
 #define HATCH_GAP 7
-/* A band's number stands on a disc of this radius. */
+/* Radius of the disc behind a band's number. */
 #define DISC 7.5
 
-/* Tenths of a pixel are enough, and keep the file small. */
+/* Rounds to tenths of a pixel, which keeps the file small. */
 static double tenth(double value)
 {
 	return round(value * 10) / 10;
@@ -98,7 +98,7 @@ void graph_panel__fill(cairo_t *cr, unsigned int colour, bool stays)
 	cairo_fill_preserve(cr);
 	cairo_path_extents(cr, &left, &top, &right, &bottom);
 	cairo_clip(cr);
-	/* The stripes of all bands are parts of the same lines. */
+	/* Stripes of adjacent bands are aligned. */
 	for (double at = floor((left + top) / HATCH_GAP) * HATCH_GAP; at < right + bottom;
 	     at += HATCH_GAP) {
 		cairo_move_to(cr, tenth(at - top), tenth(top));
@@ -126,7 +126,7 @@ void graph_panel__dash(cairo_t *cr)
 	cairo_restore(cr);
 }
 
-/* Goes on along @values, from the left or from the right, leaving out points in level stretches. */
+/* Continues the path along @values, in either direction; skips points inside of level stretches. */
 static void add_edge(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
 		     const double *values, bool backwards)
 {
@@ -143,7 +143,7 @@ static void add_edge(cairo_t *cr, const struct graph_panel *panel, const struct 
 	}
 }
 
-/* The middle of the place with most room between two edges, for a disc. Whether there is one. */
+/* Finds the middle of the widest place between two edges, for a disc. False if there is none. */
 static bool find_room(const struct graph_panel *panel, const struct graph *graph,
 		      const double *lower, const double *upper, double *x, double *y)
 {
@@ -211,7 +211,7 @@ static bool is_visible(const struct graph_panel *panel, const struct graph *grap
 	return false;
 }
 
-/* The bands of one kind on top of @lower, which becomes their upper edge. */
+/* Draws the bands of one kind on top of @lower, which is updated to their upper edge. */
 static void draw_bands(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
 		       bool stays, double *lower, double *upper)
 {

@@ -7,8 +7,7 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Grows *@array, which has room for *@room elements of @size bytes, to @n. 0 or -ENOMEM. */
-	int
-	array__reserve(void *array, size_t *room, size_t n, size_t size);
+int array__reserve(void *array, size_t *room, size_t n, size_t size);
 /* The same; zeroes the new elements. */
 int array__reserve_zeroed(void *array, size_t *room, size_t n, size_t size);
 

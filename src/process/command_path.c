@@ -9,10 +9,10 @@
 
 #include "cleanup.h"
 
-/* The kernel follows as many (search_binary_handler(), "This allows 4 levels of binfmt rewrites"). */
+/* The kernel's limit (search_binary_handler(), "This allows 4 levels of binfmt rewrites"). */
 #define MAX_INTERPRETERS 5
 
-/* BINPRM_BUF_SIZE: what the kernel looks at of a script. */
+/* BINPRM_BUF_SIZE: how much of a script the kernel reads. */
 #define MAX_LINE 256
 
 static int check_executable(const char *path)
@@ -49,7 +49,7 @@ static int search(const char *name, const char *path_env, char **out)
 		char *path;
 		int err;
 
-		/* An empty element is the current directory. */
+		/* An empty element stands for the current directory. */
 		if (asprintf(&path, "%.*s%s%s", (int)len, dir, len ? "/" : "", name) < 0)
 			return -ENOMEM;
 		err = check_executable(path);
@@ -99,7 +99,7 @@ static char *next_word(char **rest)
 	return word;
 }
 
-/* The program that `env` with these arguments runs: options and assignments come before it. */
+/* The program in the arguments of `env`, after options and assignments. */
 static char *env_program(char **rest)
 {
 	char *word;
@@ -120,7 +120,7 @@ static int interpreter(char *line, const char *path_env, char **out)
 
 	line[length] = '\0';
 	program = next_word(&rest);
-	/* The kernel does not run a file whose name it may have seen only in part. */
+	/* The kernel rejects an interpreter whose name may be truncated. */
 	if (!program || (length == MAX_LINE && rest == line + length && !*rest))
 		return -ENOEXEC;
 	base = strrchr(program, '/');
@@ -130,7 +130,7 @@ static int interpreter(char *line, const char *path_env, char **out)
 		if (behind)
 			return command_path__find(behind, path_env, out);
 	}
-	/* Unlike a command, it is not looked for in PATH. */
+	/* Not searched in PATH, other than a command. */
 	return find_exact(program, out);
 }
 

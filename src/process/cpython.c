@@ -16,7 +16,9 @@
 #include "mapping_events.h"
 #include "process_maps.h"
 
-/* The kernel maps a program before it writes the environment down, but no longer before. */
+/*
+ * The kernel maps a program before it writes its environment; this is long enough to wait for that.
+ */
 #define PATIENCE_NS 200000000ULL
 
 struct file {
@@ -24,21 +26,21 @@ struct file {
 	bool is_python;
 };
 
-/* A process to look at again. */
+/* A process whose environment was not there yet. */
 struct pending {
 	pid_t pid;
-	__u64 last_ns; /* CLOCK_MONOTONIC: when what is not there never will be; 0: not yet known */
+	__u64 last_ns; /* CLOCK_MONOTONIC: give up then; 0: not yet set */
 	char *path;
 };
 
 struct cpython {
 	struct file_asker asker;
-	struct file *files; /* that were looked at */
+	struct file *files; /* checked files */
 	size_t n_files, files_room;
 	struct hash_table files_index;
 	struct pending *pending;
 	size_t n_pending, pending_room;
-	char *path; /* what cpython__arenas() gives */
+	char *path; /* result of cpython__arenas() */
 };
 
 struct cpython *cpython__new(const struct file_asker *asker)
@@ -75,13 +77,13 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Extension modules of Python refer to it, PyPy has another name for it. */
+/* CPython defines this symbol; extension modules import it, and PyPy names it differently. */
 static int is_its_malloc(const struct elf_symbol *symbol, void *arg)
 {
 	return !strcmp(symbol->name, "PyObject_Malloc");
 }
 
-/* The interpreter is in a library of its own or in a program, which need not be called python. */
+/* The interpreter is in a library or a program, which need not be called python. */
 static bool is_python(int fd, const char *path)
 {
 	struct elf_file *elf;
@@ -102,7 +104,7 @@ static bool is_same_file(const void *owner, __u32 id, const void *key)
 	return file_identity__is_same(&cpython->files[id - 1].identity, key);
 }
 
-/* Whether the file is a Python; each is opened once. */
+/* Whether the file is CPython; checks each file once. */
 static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapped)
 {
 	const struct file_identity *identity = &mapped->identity;
@@ -133,14 +135,14 @@ static FILE *open_of_process(pid_t pid, const char *name)
 	return fopen(path, "re");
 }
 
-/* Whether PYTHONMALLOC's @value makes all requests calls of malloc. */
+/* Whether PYTHONMALLOC's @value selects malloc for all requests. */
 static bool is_malloc(const char *value)
 {
 	return value && (!strcmp(value, "malloc") || !strcmp(value, "malloc_debug"));
 }
 
-/* 1 or 0: whether the environment of the process asks for malloc. -EAGAIN: there is none, perhaps not
- * yet. -ESRCH: the process has ended. */
+/* Whether the environment of the process selects malloc: 1 or 0. -EAGAIN: it is empty, perhaps not
+ * written yet. -ESRCH: the process has ended. */
 static int asks_for_malloc(pid_t pid)
 {
 	static const char name[] = "PYTHONMALLOC=";
@@ -161,8 +163,8 @@ static int asks_for_malloc(pid_t pid)
 	return is_empty ? -EAGAIN : 0;
 }
 
-/* Whether the options in @word say that the environment does not count; sets *@ends where what follows is
- * not the interpreter's, and *@takes where the next word belongs to the last option. */
+/* Whether the options in @word make Python ignore the environment; sets *@ends if the interpreter's
+ * options end there, and *@takes if the next word is an argument of the last option. */
 static bool ignores_environment(const char *word, bool *ends, bool *takes)
 {
 	*takes = false;
@@ -188,7 +190,8 @@ static bool ignores_environment(const char *word, bool *ends, bool *takes)
 	return false;
 }
 
-/* Whether it was started as `python -E` or `python -I`. Programs that embed Python have options of their own. */
+/* Whether it was started as `python -E` or `python -I`. Programs that embed Python have options of
+ * their own. */
 static bool is_isolated(pid_t pid)
 {
 	_cleanup_(close_file) FILE *file = open_of_process(pid, "cmdline");
@@ -207,14 +210,14 @@ static bool is_isolated(pid_t pid)
 	return false;
 }
 
-/* -EAGAIN: it cannot be told yet. */
+/* -EAGAIN: not yet known. */
 static int look_at_process(struct cpython *cpython, pid_t pid, const char *path, bool is_last)
 {
 	int asks = asks_for_malloc(pid);
 
 	if (asks == -EAGAIN && !is_last)
 		return -EAGAIN;
-	/* A process that has ended already most likely had our environment. */
+	/* A process that has ended most likely had our environment. */
 	if (asks == -ESRCH)
 		asks = is_malloc(getenv("PYTHONMALLOC"));
 	if (asks <= 0 || is_isolated(pid))

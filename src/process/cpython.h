@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * CPython's own arenas: it serves requests of up to 512 bytes, which most of its objects are, from memory
- * that it maps itself, unless its environment has PYTHONMALLOC=malloc. No malloc sees them.
- */
+/* Detects CPython's arenas: it serves requests of up to 512 bytes, most of its objects, from memory
+ * that it maps itself, unless PYTHONMALLOC=malloc is set. Probes of malloc do not see these. */
 #ifndef ALLOCPROF_CPYTHON_H
 #define ALLOCPROF_CPYTHON_H
 
@@ -17,16 +15,16 @@ struct mapping_event;
 struct cpython *cpython__new(const struct file_asker *asker);
 void cpython__free(struct cpython *cpython);
 
-/* A file that a process of the target has mapped as code: is it an interpreter, or one's library, and
- * does that process use arenas? */
+/* Handles an executable mapping of a target's process: checks whether the file is CPython, and
+ * whether that process uses arenas. */
 void cpython__notice_mapping(struct cpython *cpython, const struct mapping_event *event);
-/* The same of all that process @pid has mapped now. */
+/* The same for all current mappings of process @pid. */
 void cpython__scan_process(struct cpython *cpython, pid_t pid);
-/* Looks again at processes whose environment was not there yet. To be called often; @now_ns of
+/* Checks processes again whose environment was not there yet. To be called often; @now_ns of
  * CLOCK_MONOTONIC. */
 void cpython__attend(struct cpython *cpython, __u64 now_ns);
 
-/* The first file that was found in a process which uses arenas, or NULL. */
+/* The first interpreter found in a process that uses arenas, or NULL. */
 const char *cpython__arenas(const struct cpython *cpython);
 
 #endif

@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-/* Others may take --list for an option of the program, and run it. */
+/* Another interpreter may pass --list to the program, and run it. */
 static bool has_list_option(const char *interpreter)
 {
 	const char *name = strrchr(interpreter, '/');
@@ -26,8 +26,8 @@ static bool has_list_option(const char *interpreter)
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-musl-", 8);
 }
 
-/* "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld-linux-x86-64.so.2 (0x7f…)"; a name without a
- * slash, such as linux-vdso.so.1, is no path. */
+/* Parses "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld-linux-x86-64.so.2 (0x7f…)"; a name
+ * without a slash, such as linux-vdso.so.1, is no path. */
 static char *path_in(char *line)
 {
 	char *path = strstr(line, "=> "), *end;
@@ -40,7 +40,7 @@ static char *path_in(char *line)
 	return strchr(path, '/') ? path : NULL;
 }
 
-/* @arguments go behind the option. */
+/* @arguments follow the option. */
 static char **list_command(const char *interpreter, char *const arguments[])
 {
 	size_t n = 0;
@@ -121,7 +121,9 @@ int libraries__list(const char *interpreter, const char *program,
 	return list(interpreter, arguments, fn, context);
 }
 
-/* Whether @path is a program that a dynamic linker loads: not a library named in an option. */
+/*
+ * Whether @path is a program for a dynamic linker: not the library of an option such as --preload.
+ */
 static bool is_program(const char *path)
 {
 	_cleanup_(close_fd) int fd = -1;
@@ -129,7 +131,7 @@ static bool is_program(const char *path)
 	struct stat st;
 	bool is;
 
-	/* What can block when it is opened is none. */
+	/* Opening other kinds of file may block. */
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -19,7 +19,7 @@
 #include "clock.h"
 #include "error.h"
 
-/* Per CPU; a process start takes some ten records of about 120 bytes. */
+/* Per CPU; an exec takes some ten records of about 120 bytes. */
 #define RING_BYTES (512 * 1024)
 
 struct cpu_ring {
@@ -33,14 +33,14 @@ struct mapping_events {
 	struct cpu_ring *rings;
 	size_t n_rings;
 	__u64 lost;
-	char online[256];   /* CPUs, as the kernel lists them: a hot-plugged one has no ring yet */
+	char online[256];   /* the kernel's list of online CPUs at the last check */
 	__u64 looked_at_ns; /* CLOCK_MONOTONIC */
-	/* of one read */
+	/* of the current read */
 	struct mapping_event *events;
 	size_t n_events, capacity;
 };
 
-/* With sample_id_all and PERF_SAMPLE_TIME every record but a sample ends in this. */
+/* Trailer of every record but PERF_RECORD_SAMPLE, with sample_id_all and PERF_SAMPLE_TIME. */
 struct sample_id {
 	__u64 time_ns;
 };
@@ -188,17 +188,17 @@ static void drop_offline_cpus(struct mapping_events *events)
 			i++;
 			continue;
 		}
-		/* What was mapped since the rings were read. */
+		/* Events since the last read. */
 		read_ring(events, &events->rings[i]);
 		close_ring(&events->rings[i]);
 		events->rings[i] = events->rings[--events->n_rings];
 	}
 }
 
-/* Whether CPUs have come online or gone is looked at that often. */
+/* Interval between checks of the online CPUs. */
 #define LOOK_AT_CPUS_NS 100000000
 
-/* A CPU that has come online gets a ring; what processes mapped on it until now may have gone unnoticed. */
+/* Opens rings for CPUs that came online; their mappings before that may be lost. */
 static void look_at_cpus(struct mapping_events *events)
 {
 	char online[sizeof(events->online)];
@@ -343,7 +343,7 @@ static void read_ring(struct mapping_events *events, struct cpu_ring *ring)
 	const char *data = (const char *)ring->page + sysconf(_SC_PAGESIZE);
 	__u64 head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	__u64 tail = ring->page->data_tail;
-	/* Aligned and large enough for any record: their size is 16 bits. */
+	/* Aligned, and large enough for any record: their size has 16 bits. */
 	_Alignas(struct mmap2_record) char copy[65536];
 
 	while (tail < head) {
@@ -380,7 +380,7 @@ void mapping_events__read(struct mapping_events *events,
 {
 	struct epoll_event ready;
 
-	/* The rings are edge-like: reading them all clears what epoll reported. */
+	/* The epoll events are edge-triggered: after reading all rings, clear what is pending. */
 	while (epoll_wait(events->epoll_fd, &ready, 1, 0) < 0 && errno == EINTR)
 		;
 	for (size_t i = 0; i < events->n_rings; i++)

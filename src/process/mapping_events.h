@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The kernel's own account of code being mapped (PERF_RECORD_MMAP2), of all processes: it tells the
- * name of a file that a short-lived process mapped, and of allocators that nobody has probed yet.
- */
+/* Events for executable mappings (PERF_RECORD_MMAP2) of all processes: they name files that a
+ * short-lived process mapped, and report allocators that are not probed yet. */
 #ifndef ALLOCPROF_MAPPING_EVENTS_H
 #define ALLOCPROF_MAPPING_EVENTS_H
 
@@ -18,15 +16,15 @@ struct mapping_event {
 	__u32 pid;     /* in our PID namespace */
 	enum {
 		MAPPING_ADDED,
-		MAPPING_EXEC /* all earlier ones of the process are gone */
+		MAPPING_EXEC /* the process's earlier mappings are gone */
 	} kind;
 	__u64 start, end, offset; /* addresses; offset in the file */
 	__u32 major, minor;
 	__u64 inode, generation;
-	char *path; /* as the kernel names it: "/usr/lib/…", "[vdso]", "//anon"; "" for an exec */
+	char *path; /* from the kernel: "/usr/lib/…", "[vdso]", "//anon"; "" for an exec */
 };
 
-/* The file that was mapped; its path stays owned by the event. */
+/* The mapped file; the event keeps ownership of its path. */
 struct mapped_file mapping_event__file(const struct mapping_event *event);
 
 /* Starts listening on all CPUs. */
@@ -36,7 +34,7 @@ void mapping_events__close(struct mapping_events *events);
 /* Readable when there are events. */
 int mapping_events__fd(const struct mapping_events *events);
 
-/* Calls @handle for all events that are there now, in the order of their time. */
+/* Calls @handle for all pending events, in order of time. */
 void mapping_events__read(struct mapping_events *events,
 			  void (*handle)(const struct mapping_event *event, void *context),
 			  void *context);
@@ -44,7 +42,7 @@ void mapping_events__read(struct mapping_events *events,
 /* Before mapping_events__lost() is asked for the last time: looks for CPUs that came online since the last read. */
 void mapping_events__finish(struct mapping_events *events);
 
-/* Events that the kernel had no room for. */
+/* Events lost because a ring was full. */
 __u64 mapping_events__lost(const struct mapping_events *events);
 
 #endif

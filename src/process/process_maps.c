@@ -12,14 +12,14 @@
 #include "hash_table.h"
 #include "proc_maps.h"
 
-/* Mappings are pruned when there are this many, and then when there are twice as many again. */
+/* Mappings are pruned at this number, and then each time that twice as many are reached. */
 #define PRUNE_AT 256
 
-/* Events of two CPUs, which are read one after the other, are no further out of order than this. */
+/* Upper bound of how late an event of another CPU's ring is read. */
 #define MOST_LATE_NS 100000000
 
 struct process_map {
-	__u32 pid;		       /* 0: free to be used again */
+	__u32 pid;		       /* 0: unused entry */
 	struct code_mapping *mappings; /* by time, oldest first */
 	size_t n, capacity;
 	size_t prune_at;
@@ -29,8 +29,8 @@ struct process_maps {
 	struct process_map *processes;
 	size_t n, capacity;
 	size_t n_free;
-	__u64 settled_ns; /* nothing before is asked for any more */
-	/* By pid. A removed process stays in it under pid 0, which nothing looks for. */
+	__u64 settled_ns; /* no lookup is for a time before this */
+	/* By pid. A removed process stays in it under pid 0, which is never looked up. */
 	struct hash_table index;
 };
 
@@ -73,8 +73,7 @@ static struct process_map *find_process(const struct process_maps *maps, __u32 p
 	return id ? &maps->processes[id - 1] : NULL;
 }
 
-/* Leaves the removed processes out of array and index, so that a run of a million short processes
- * needs no more room than those alive. */
+/* Removes unused entries, so that memory depends on live processes, not on all that ever ran. */
 static void compact(struct process_maps *maps)
 {
 	size_t kept = 0;
@@ -87,7 +86,7 @@ static void compact(struct process_maps *maps)
 			continue;
 		}
 		maps->processes[kept++] = maps->processes[i];
-		/* Without memory the process is not found; its names are lost, nothing else. */
+		/* On ENOMEM the process is not found and its code stays unnamed. */
 		hash_table__insert(&maps->index, hash_mix(0, maps->processes[kept - 1].pid), kept);
 	}
 	maps->n = kept;
@@ -115,7 +114,7 @@ static struct process_map *get_process(struct process_maps *maps, __u32 pid)
 	return process;
 }
 
-/* How many of the process's mappings there were at @time_ns. */
+/* How many of the process's mappings are from @time_ns or earlier. */
 static size_t count_at(const struct process_map *process, __u64 time_ns)
 {
 	size_t n = process->n;
@@ -130,7 +129,7 @@ static bool overlap(const struct code_mapping *a, const struct code_mapping *b)
 	return a->start < b->end && b->start < a->end;
 }
 
-/* Whether another mapping has been in all of its place since before all that is still asked for. */
+/* Whether a later mapping has replaced all of it before the earliest time of lookups. */
 static bool is_past(const struct process_maps *maps, const struct process_map *process,
 		    size_t index)
 {
@@ -147,7 +146,8 @@ static bool is_past(const struct process_maps *maps, const struct process_map *p
 	return false;
 }
 
-/* Whether what is no file hides none of the first @n mappings, nor one that may be told late. */
+/* Whether an anonymous mapping hides none of the first @n mappings, nor one whose event may still
+ * come. */
 static bool hides_nothing(const struct process_map *process, size_t n, size_t index)
 {
 	const struct code_mapping *mapping = &process->mappings[index];
@@ -160,7 +160,7 @@ static bool hides_nothing(const struct process_map *process, size_t n, size_t in
 	return true;
 }
 
-/* Interpreters that compile map code without end, others load and unload the same plugin. */
+/* JIT compilers map code without end; other programs load and unload the same plugin. */
 static void prune(const struct process_maps *maps, struct process_map *process)
 {
 	size_t kept = 0;
@@ -177,7 +177,7 @@ static void prune(const struct process_maps *maps, struct process_map *process)
 	process->prune_at = 2 * kept + PRUNE_AT;
 }
 
-/* In its place by time: the events of two CPUs come in two sequences, which are not read at once. */
+/* Inserts by time: events come from one ring per CPU, which are not read at once. */
 static int add_mapping(struct process_maps *maps, struct process_map *process,
 		       const struct code_mapping *mapping)
 {

@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "error.h"
 
-/* The child's exit code where it never ran the command; nobody sees it. */
+/* Exit status of a child that never ran the command; nobody reads it. */
 #define HELD_CHILD_FAILED 125
 
 static void close_and_clear(int *fd)
@@ -98,7 +98,7 @@ int target__go(struct target *target, const char *command, struct error *error)
 	if (write(target->go_fd, "g", 1) != 1)
 		return error__set(error, -errno, "cannot let the command go: %s", strerror(errno));
 	close_and_clear(&target->go_fd);
-	/* Closed by a successful exec. */
+	/* A successful exec closes the pipe without data. */
 	do {
 		n = read(target->exec_fd, &err, sizeof(err));
 	} while (n < 0 && errno == EINTR);
@@ -131,14 +131,14 @@ static bool is_kernel_thread(pid_t pid)
 	file = fopen(path, "re");
 	if (!file || !fgets(line, sizeof(line), file))
 		return false;
-	/* The name is in parentheses and may hold any character. */
+	/* The name is in parentheses and may contain any character. */
 	rest = strrchr(line, ')');
 	if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) != 1)
 		return false;
 	return flags & 0x00200000; /* PF_KTHREAD */
 }
 
-/* The process that @tid is a thread of; @tid itself where it cannot be told. */
+/* The thread group of @tid; @tid itself if unknown. */
 static pid_t thread_group(pid_t tid)
 {
 	_cleanup_(close_file) FILE *file = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The command that is measured: started held back, let go once the probes stand, waited for. */
+/* The measured command: a child that is held back before its exec until the probes are set. */
 #ifndef ALLOCPROF_TARGET_H
 #define ALLOCPROF_TARGET_H
 
@@ -13,45 +13,42 @@ struct error;
 
 struct target {
 	pid_t pid;
-	int pidfd;     /* readable once the process has ended */
-	int go_fd;     /* closed unwritten: the child leaves without running anything */
-	int exec_fd;   /* the child's errno where exec fails */
-	bool launched; /* our child, so that we wait for it */
+	int pidfd;     /* readable when the process has ended */
+	int go_fd;     /* if it closes without data, the child exits without exec */
+	int exec_fd;   /* receives the child's errno if exec fails */
+	bool launched; /* it is our child, and we reap it */
 	bool waited;
 	int wait_status;
-	struct rusage usage;	/* of the child and of what it waited for itself */
-	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC, from the exec to the end */
+	struct rusage usage;	/* of the child and of its own reaped children */
+	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC, of the exec and of the end */
 };
 
-/* What the launched command gets back as we found it. */
+/* Signal mask and limits that the command inherits, as they were before ours. */
 struct target_inheritance {
 	sigset_t signal_mask;
 	struct rlimit files;
 };
 
-/*
- * Forks the child that will become @argv (searched in PATH as execvp(3) does) and holds it back
- * before its exec.
- */
+/* Forks the child that will run @argv (searched as by execvp(3)), and holds it before its exec. */
 int target__hold(struct target *target, char *const argv[],
 		 const struct target_inheritance *inheritance, struct error *error);
 
-/* Lets the command go. -ENOENT or -EACCES (or what else execvp(3) says) where it cannot be run. */
+/* Lets the child exec. -ENOENT, -EACCES or another error of execvp(3) if that fails. */
 int target__go(struct target *target, const char *command, struct error *error);
 
-/* A process that runs already. -ESRCH where there is none, -EINVAL for a kernel thread. */
+/* Attaches to a running process. -ESRCH if there is none, -EINVAL for a kernel thread. */
 int target__attach(struct target *target, pid_t pid, struct error *error);
 
-/* Whether the process has not ended by now. */
+/* Whether the process is still running. */
 bool target__is_running(const struct target *target);
 
-/* Whether it has ended; collects status and usage of a launched one when it has. */
+/* Whether it has ended; if so, collects status and usage of a launched one. */
 bool target__has_ended(struct target *target);
 
-/* As a shell reports it: exit code, or 128 + signal. Of a launched target that has ended. */
+/* As in a shell: exit code, or 128 + signal. Only for a launched target that has ended. */
 int target__exit_status(const struct target *target);
 
-/* Closes what is open. A child still held back leaves; one that runs goes on. */
+/* Closes the descriptors. A child that is still held exits; a running one goes on. */
 void target__close(struct target *target);
 
 #endif

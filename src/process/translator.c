@@ -13,8 +13,9 @@
 
 static bool has_name_of_one(const char *path)
 {
-	/* valgrind(1) and its tools, which it runs from a directory of its own; DynamoRIO; Pin; qemu's user
-	 * mode. */
+	/*
+	 * valgrind(1) and its tools, in a directory of its own; DynamoRIO; Pin; qemu's user mode.
+	 */
 	static const char *const names[] = {
 		"valgrind", "valgrind.bin", "drrun", "pin", "qemu-x86_64", "qemu-x86_64-static",
 	};

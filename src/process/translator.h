@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Programs that run copies of other programs' code. A breakpoint is copied too, and the kernel does not know
- * it there as a probe: what is translated ends with SIGTRAP. */
+/* Refuses binary translators (DBI). They copy a probe's breakpoint into translated code, where the
+ * kernel does not know it, so that the target dies of SIGTRAP. */
 #ifndef ALLOCPROF_TRANSLATOR_H
 #define ALLOCPROF_TRANSLATOR_H
 
 struct error;
 
-/* 0, or -ENOTSUP and the sentence where the program at @path is known to be one, by its name. */
+/* 0, or -ENOTSUP with @error set if the program at @path has the name of a binary translator. */
 int translator__refuse(const char *path, struct error *error);
 
-/* The same of the program that process @pid runs; 0 where that cannot be told. */
+/* The same for the program of process @pid; 0 if that is unknown. */
 int translator__refuse_process(int pid, struct error *error);
 
 #endif

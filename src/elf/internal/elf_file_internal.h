@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an ELF file is read into, for the files that implement it. */
+/* The parsed ELF file, for the files that implement it. */
 #ifndef ALLOCPROF_ELF_FILE_INTERNAL_H
 #define ALLOCPROF_ELF_FILE_INTERNAL_H
 
@@ -14,7 +14,7 @@
 /* The largest browsers have 0.3 GiB. */
 #define MAX_TEXT (1ULL << 30)
 
-/* The text of a segment is code of at most this many functions. */
+/* Limit of FDEs. */
 #define MAX_FDES (16ULL << 20)
 
 #define MAX_BUILD_ID 64
@@ -24,7 +24,7 @@ struct segment {
 	__u64 offset;
 	__u64 size; /* file-backed and inside the file */
 	bool executable;
-	unsigned char *code; /* NULL until asked for */
+	unsigned char *code; /* NULL until needed */
 };
 
 struct elf_file {
@@ -42,7 +42,7 @@ struct elf_file {
 	char build_id[2 * MAX_BUILD_ID + 1];
 };
 
-/* The value of the dynamic entry @tag, @missing where there is none. */
+/* The value of dynamic entry @tag, or @missing. */
 __u64 elf_file__dynamic_value(const struct elf_file *file, GElf_Sxword tag, __u64 missing);
 
 #endif

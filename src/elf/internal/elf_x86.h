@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an ELF file for this processor looks like. */
+/* ELF constants of this processor. */
 #ifndef ALLOCPROF_ELF_X86_H
 #define ALLOCPROF_ELF_X86_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Round numbers along an axis, and quantities as people write them. */
+/* Ticks of axes, and quantities in words. */
 #ifndef ALLOCPROF_GRAPH_AXIS_H
 #define ALLOCPROF_GRAPH_AXIS_H
 
@@ -8,19 +8,19 @@
 
 /* Ticks at 0, step, 2 * step, ... up to @end, all in one unit. */
 struct graph_axis {
-	double end;	       /* the axis ends here */
+	double end;	       /* end of the axis */
 	double step;	       /* between ticks, greater than 0 */
-	double unit;	       /* what a label counts */
+	double unit;	       /* of the labels */
 	const char *unit_name; /* "MiB", "ms", "k", or "" */
 };
 
-/* Axes from 0 with about @n_ticks ticks. Those of bytes and counts end with the tick at or above @max,
- * that of time where the time does. */
+/* Axes from 0 with about @n_ticks ticks. Axes of bytes and counts end with the first tick that is
+ * not below @max, that of time exactly at the end. */
 struct graph_axis graph_axis__bytes(__u64 max, unsigned int n_ticks);
 struct graph_axis graph_axis__count(double max, unsigned int n_ticks);
 struct graph_axis graph_axis__time(__u64 end_ns, unsigned int n_ticks);
 
-/* Ticks from 0 to the end. */
+/* Number of ticks, from 0 to the end. */
 size_t graph_axis__ticks(const struct graph_axis *axis);
 /* "0", "1.5 MiB" */
 void graph_axis__label(const struct graph_axis *axis, size_t tick, char *text, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The coordinate systems of graph_draw.c and what is in them. */
+/* The coordinate systems of graph_draw.c and their contents. */
 #ifndef ALLOCPROF_GRAPH_PANEL_H
 #define ALLOCPROF_GRAPH_PANEL_H
 
@@ -14,23 +14,24 @@ struct graph_panel {
 	struct graph_axis x, y;
 };
 
-/* Grid, ticks with labels on the left, and @title above. @x_labels: those of time too. */
+/* Draws the grid, ticks with labels on the left, and @title above; with @x_labels also the labels
+ * of time. */
 void graph_panel__frame(cairo_t *cr, const struct graph_panel *panel, const char *title,
 			bool x_labels);
 
-/* What stays live at the bottom, what is freed above it, with numbers where there is room.
+/* Draws blocks that stay live at the bottom and freed ones above, with numbers where there is room.
  * 0 or -ENOMEM. */
 int graph_panel__bands(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph);
 
-/* Resident memory as a line. */
+/* Draws resident memory as a line. */
 void graph_panel__rss(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph);
 
-/* Allocations per second as an area with steps. */
+/* Draws allocations per second as a step area. */
 void graph_panel__rate(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph);
 
-/* Fills the current path, and drops it, as bands of blocks that stay live, or that are freed, are. */
+/* Fills and clears the current path in the style of blocks that stay live, or that are freed. */
 void graph_panel__fill(cairo_t *cr, unsigned int colour, bool stays);
-/* The dashes of resident memory along the current path, and drops it. */
+/* Strokes and clears the current path in the style of resident memory. */
 void graph_panel__dash(cairo_t *cr);
 
 #endif
