@@ -380,7 +380,7 @@ void mapping_events__read(struct mapping_events *events,
 {
 	struct epoll_event ready;
 
-	/* The epoll events are edge-triggered: after reading all rings, clear what is pending. */
+	/* perf rings are edge-like: consume the reported readiness, as all rings are read below. */
 	while (epoll_wait(events->epoll_fd, &ready, 1, 0) < 0 && errno == EINTR)
 		;
 	for (size_t i = 0; i < events->n_rings; i++)
