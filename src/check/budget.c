@@ -30,7 +30,7 @@ const char *budget__figure_name(enum budget_figure figure)
 }
 
 /* Position of an error in the file, for messages. */
-struct place {
+struct budget_place {
 	const char *path, *test;
 	const char *region; /* NULL: outside of regions */
 	const char *key;    /* NULL: the test itself */
@@ -39,8 +39,8 @@ struct place {
 
 #define fail(place, ...) fail_at(place, __VA_ARGS__)
 
-__attribute__((format(printf, 2, 3))) static int fail_at(const struct place *place, const char *fmt,
-							 ...)
+__attribute__((format(printf, 2, 3))) static int fail_at(const struct budget_place *place,
+							 const char *fmt, ...)
 {
 	struct error said;
 	va_list args;
@@ -55,7 +55,7 @@ __attribute__((format(printf, 2, 3))) static int fail_at(const struct place *pla
 			  place->key ? "\"" : "", said.text);
 }
 
-static int read_text(const struct place *place, json_object *value, const char **text)
+static int read_text(const struct budget_place *place, json_object *value, const char **text)
 {
 	if (!json_object_is_type(value, json_type_string))
 		return fail(place, "it has to be a string");
@@ -65,7 +65,8 @@ static int read_text(const struct place *place, json_object *value, const char *
 	return 0;
 }
 
-static int read_command(const struct place *place, json_object *value, struct budget_test *test)
+static int read_command(const struct budget_place *place, json_object *value,
+			struct budget_test *test)
 {
 	size_t n;
 	int err = 0;
@@ -83,8 +84,8 @@ static int read_command(const struct place *place, json_object *value, struct bu
 }
 
 /* Reads a number that must be @least or more. */
-static int read_number(const struct place *place, const char *what, json_object *value, __s64 least,
-		       __s64 most, __s64 *number)
+static int read_number(const struct budget_place *place, const char *what, json_object *value,
+		       __s64 least, __s64 most, __s64 *number)
 {
 	__s64 read = json_object_get_int64(value);
 
@@ -99,7 +100,8 @@ static int read_number(const struct place *place, const char *what, json_object 
 	return 0;
 }
 
-static int read_limit(const struct place *place, json_object *value, struct budget_limit *limit)
+static int read_limit(const struct budget_place *place, json_object *value,
+		      struct budget_limit *limit)
 {
 	int err = 0;
 
@@ -135,7 +137,7 @@ static int figure_by_name(const char *name)
 	return -ENOENT;
 }
 
-static int read_runs(const struct place *place, json_object *value, __s64 least, __u64 *runs)
+static int read_runs(const struct budget_place *place, json_object *value, __s64 least, __u64 *runs)
 {
 	__s64 number;
 	int err = read_number(place, "it", value, least, BUDGET_MAX_RUNS, &number);
@@ -145,9 +147,10 @@ static int read_runs(const struct place *place, json_object *value, __s64 least,
 	return err;
 }
 
-static int read_region(const struct place *at, json_object *object, struct budget_region *region)
+static int read_region(const struct budget_place *at, json_object *object,
+		       struct budget_region *region)
 {
-	struct place place = *at;
+	struct budget_place place = *at;
 	const char *ignored;
 	int err = 0;
 
@@ -177,7 +180,8 @@ static int read_region(const struct place *at, json_object *object, struct budge
 	return 0;
 }
 
-static int read_regions(const struct place *place, json_object *value, struct budget_test *test)
+static int read_regions(const struct budget_place *place, json_object *value,
+			struct budget_test *test)
 {
 	int err;
 
@@ -199,7 +203,7 @@ static int read_regions(const struct place *place, json_object *value, struct bu
 	return 0;
 }
 
-static int read_key(const struct place *place, json_object *value, struct budget_test *test)
+static int read_key(const struct budget_place *place, json_object *value, struct budget_test *test)
 {
 	int figure = figure_by_name(place->key);
 	const char *ignored;
@@ -240,7 +244,7 @@ static bool is_name(const char *name)
 static int read_test(const char *path, const char *name, json_object *object,
 		     struct budget_test *test, struct error *error)
 {
-	struct place place = { .path = path, .test = name, .error = error };
+	struct budget_place place = { .path = path, .test = name, .error = error };
 	int err;
 
 	*test = (struct budget_test){

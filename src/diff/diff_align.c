@@ -24,7 +24,7 @@
 #define IN_OTHER_MODULE 800
 
 /* The part of two stacks between their common prefix and suffix. */
-struct region {
+struct diff_region {
 	const __u32 *a, *b;
 	__u32 n_a, n_b;
 	__u32 band;
@@ -166,14 +166,14 @@ static __u32 min(__u32 a, __u32 b)
 	return a < b ? a : b;
 }
 
-static __u32 *cell(const struct diff_aligner *aligner, const struct region *region, __u32 i,
+static __u32 *cell(const struct diff_aligner *aligner, const struct diff_region *region, __u32 i,
 		   __u32 j)
 {
 	return &aligner->cells[(size_t)i * (region->n_b + 1) + j];
 }
 
 /* Only a band around the diagonal is filled. */
-static __u32 cost_at(const struct diff_aligner *aligner, const struct region *region, __u32 i,
+static __u32 cost_at(const struct diff_aligner *aligner, const struct diff_region *region, __u32 i,
 		     __u32 j)
 {
 	if (i > j + region->band || j > i + region->band)
@@ -181,7 +181,8 @@ static __u32 cost_at(const struct diff_aligner *aligner, const struct region *re
 	return *cell(aligner, region, i, j);
 }
 
-static __u32 cheapest(struct diff_aligner *aligner, const struct region *region, __u32 i, __u32 j)
+static __u32 cheapest(struct diff_aligner *aligner, const struct diff_region *region, __u32 i,
+		      __u32 j)
 {
 	__u32 cost = NOT_FILLED;
 
@@ -199,7 +200,7 @@ static __u32 cheapest(struct diff_aligner *aligner, const struct region *region,
 }
 
 /* Returns the cost of the last cell, or any value above @most if it is greater than that. */
-static __u32 fill_cells(struct diff_aligner *aligner, const struct region *region, __u32 most)
+static __u32 fill_cells(struct diff_aligner *aligner, const struct diff_region *region, __u32 most)
 {
 	__u32 least = 0;
 
@@ -225,7 +226,7 @@ static __u32 fill_cells(struct diff_aligner *aligner, const struct region *regio
  * Most alignments stay near the diagonal. A path that leaves the band has more gaps than the band
  * is wide, so a cost that is not greater than those gaps is the minimum. False if it exceeds @most.
  */
-static bool widen_band(struct diff_aligner *aligner, struct region *region, __u32 most)
+static bool widen_band(struct diff_aligner *aligner, struct diff_region *region, __u32 most)
 {
 	__u32 longer = region->n_a > region->n_b ? region->n_a : region->n_b;
 	__u32 cost;
@@ -257,7 +258,7 @@ static void note_change(struct diff_aligner *aligner, __u32 a, __u32 b,
 }
 
 /* Follows the cheapest path back from the last cell. */
-static void trace_back(struct diff_aligner *aligner, const struct region *region,
+static void trace_back(struct diff_aligner *aligner, const struct diff_region *region,
 		       struct diff_alignment *alignment, enum diff_edit *edits, size_t *n_edits)
 {
 	struct gaps gaps = { 0 };
@@ -317,7 +318,7 @@ bool diff_aligner__align(struct diff_aligner *aligner, __u32 a, __u32 b,
 	__u32 shorter = min(stack_a->n_frames, stack_b->n_frames);
 	__u32 longer = stack_a->n_frames + stack_b->n_frames - shorter;
 	__u32 head = 0, tail = 0;
-	struct region region;
+	struct diff_region region;
 	size_t n = 0;
 
 	while (head < shorter && frames_a[head] == frames_b[head])
@@ -325,7 +326,7 @@ bool diff_aligner__align(struct diff_aligner *aligner, __u32 a, __u32 b,
 	while (tail < shorter - head &&
 	       frames_a[stack_a->n_frames - 1 - tail] == frames_b[stack_b->n_frames - 1 - tail])
 		tail++;
-	region = (struct region){
+	region = (struct diff_region){
 		.a = frames_a + head,
 		.b = frames_b + head,
 		.n_a = stack_a->n_frames - head - tail,

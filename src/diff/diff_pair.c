@@ -25,7 +25,7 @@
 #define MOST_WORK    100000000ULL
 #define LOOK_UP_WORK 8
 
-struct candidate {
+struct pair_candidate {
 	__u32 ranks[DIFF_SIDES];
 	__u16 similarity;
 	bool same_cost;
@@ -42,7 +42,7 @@ struct pairing {
 	__u32 (*weighed)[DIFF_SIDES]; /* pairs of ranks that were compared */
 	size_t n_weighed, weighed_room;
 	struct hash_table weighed_index; /* index + 1 */
-	struct candidate *candidates;
+	struct pair_candidate *candidates;
 	size_t n_candidates, candidates_room;
 	struct diff_pair *pairs;
 	size_t n_pairs;
@@ -101,8 +101,8 @@ static bool is_pair(const struct diff_alignment *alignment, bool same_cost)
 }
 
 /* Whether ranks @before and @after can be a pair, and how similar they are. */
-static bool judge(struct pairing *pairing, __u32 before, __u32 after, struct candidate *candidate,
-		  bool *is_sure)
+static bool judge(struct pairing *pairing, __u32 before, __u32 after,
+		  struct pair_candidate *candidate, bool *is_sure)
 {
 	__u64 cost_before = cost_of(pairing, DIFF_BEFORE, before);
 	__u64 cost_after = cost_of(pairing, DIFF_AFTER, after);
@@ -112,7 +112,7 @@ static bool judge(struct pairing *pairing, __u32 before, __u32 after, struct can
 	if (!diff_aligner__align(pairing->diff->aligner, pairing->stacks[DIFF_BEFORE][before],
 				 pairing->stacks[DIFF_AFTER][after], &alignment, NULL, NULL))
 		return false;
-	*candidate = (struct candidate){
+	*candidate = (struct pair_candidate){
 		.ranks = { before, after },
 		.similarity = alignment.similarity,
 		.difference = cost_before > cost_after ? cost_before - cost_after
@@ -123,7 +123,7 @@ static bool judge(struct pairing *pairing, __u32 before, __u32 after, struct can
 	return is_pair(&alignment, candidate->same_cost);
 }
 
-static void take(struct pairing *pairing, const struct candidate *candidate)
+static void take(struct pairing *pairing, const struct pair_candidate *candidate)
 {
 	__u32 before = candidate->ranks[DIFF_BEFORE], after = candidate->ranks[DIFF_AFTER];
 
@@ -138,7 +138,7 @@ static void take(struct pairing *pairing, const struct candidate *candidate)
 
 static int add_candidate(struct pairing *pairing, __u32 before, __u32 after)
 {
-	struct candidate candidate;
+	struct pair_candidate candidate;
 	bool is_sure;
 	int err;
 
@@ -163,7 +163,7 @@ static bool is_worn_out(struct pairing *pairing)
 static int take_sure(void *context, const struct diff_key_group *group)
 {
 	struct pairing *pairing = context;
-	struct candidate candidate;
+	struct pair_candidate candidate;
 	bool is_sure;
 
 	if (group->n[DIFF_BEFORE] != 1 || group->n[DIFF_AFTER] != 1 || is_worn_out(pairing))
@@ -251,7 +251,7 @@ static int weigh_group(void *context, const struct diff_key_group *group)
 /* Best first. Ties are broken by the stacks' texts, which does not depend on the sides. */
 static int compare_candidates(const void *left, const void *right, void *context)
 {
-	const struct candidate *candidates[2] = { left, right };
+	const struct pair_candidate *candidates[2] = { left, right };
 	const struct pairing *pairing = context;
 	__u32 first[2], second[2];
 	int order;
@@ -281,7 +281,7 @@ static void take_best(struct pairing *pairing)
 		qsort_r(pairing->candidates, pairing->n_candidates, sizeof(*pairing->candidates),
 			compare_candidates, pairing);
 	for (size_t i = 0; i < pairing->n_candidates; i++) {
-		const struct candidate *candidate = &pairing->candidates[i];
+		const struct pair_candidate *candidate = &pairing->candidates[i];
 
 		if (!pairing->is_taken[DIFF_BEFORE][candidate->ranks[DIFF_BEFORE]] &&
 		    !pairing->is_taken[DIFF_AFTER][candidate->ranks[DIFF_AFTER]])

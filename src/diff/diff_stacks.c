@@ -14,7 +14,7 @@
 #include "profile.h"
 #include "stack_view.h"
 
-struct reader {
+struct diff_reader {
 	struct diff *diff;
 	const struct diff_input *inputs;
 	struct diff_modules modules;
@@ -32,7 +32,7 @@ struct sample {
 
 /* State while a profile is read. */
 struct reading {
-	struct reader *reader;
+	struct diff_reader *reader;
 	const struct diff_input *input;
 	const struct profile *profile;
 	enum diff_side side;
@@ -61,14 +61,14 @@ struct name_key {
 
 static bool match_name(const void *owner, __u32 id, const void *key)
 {
-	const struct reader *reader = owner;
+	const struct diff_reader *reader = owner;
 	const struct name_key *wanted = key;
 	const struct diff_name *name = &reader->diff->names[id - 1];
 
 	return !strcmp(name->function, wanted->function) && !strcmp(name->module, wanted->module);
 }
 
-static int add_name(struct reader *reader, const char *module, const char *function, __u32 *id)
+static int add_name(struct diff_reader *reader, const char *module, const char *function, __u32 *id)
 {
 	const struct name_key key = { module, function };
 	__u64 hash = hash_string(hash_string(reader->seed, module), function);
@@ -145,7 +145,7 @@ struct stack_key {
 
 static bool match_stack(const void *owner, __u32 id, const void *key)
 {
-	const struct reader *reader = owner;
+	const struct diff_reader *reader = owner;
 	const struct stack_key *wanted = key;
 	const struct diff_stack *stack = &reader->diff->stacks[id - 1];
 
@@ -154,7 +154,7 @@ static bool match_stack(const void *owner, __u32 id, const void *key)
 		       wanted->n_frames * sizeof(*wanted->frames));
 }
 
-static int add_stack(struct reader *reader, const __u32 *frames, __u32 n_frames, __u32 *id)
+static int add_stack(struct diff_reader *reader, const __u32 *frames, __u32 n_frames, __u32 *id)
 {
 	const struct stack_key key = { frames, n_frames };
 	__u64 hash = hash_bytes(reader->seed, frames, n_frames * sizeof(*frames));
@@ -434,7 +434,7 @@ static bool match_module(const void *owner, __u32 id, const void *key)
 	       !strcmp(profile_module__basename(module), profile_module__basename(wanted));
 }
 
-static __u64 hash_module(const struct reader *reader, const struct profile_module *module)
+static __u64 hash_module(const struct diff_reader *reader, const struct profile_module *module)
 {
 	return hash_string(hash_string(reader->seed, module->build_id),
 			   profile_module__basename(module));
@@ -442,7 +442,7 @@ static __u64 hash_module(const struct reader *reader, const struct profile_modul
 
 static int find_same_builds(struct reading *reading)
 {
-	const struct reader *reader = reading->reader;
+	const struct diff_reader *reader = reading->reader;
 	const struct profile *other = reader->inputs[!reading->side].profile;
 	struct hash_table index = { 0 };
 	int err = 0;
@@ -467,7 +467,7 @@ static int find_same_builds(struct reading *reading)
 	return err;
 }
 
-static int read_profile(struct reader *reader, enum diff_side side)
+static int read_profile(struct diff_reader *reader, enum diff_side side)
 {
 	struct reading reading = {
 		.reader = reader,
@@ -495,7 +495,7 @@ static int read_profile(struct reader *reader, enum diff_side side)
 
 int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SIDES])
 {
-	struct reader reader = {
+	struct diff_reader reader = {
 		.diff = diff,
 		.inputs = inputs,
 		.seed = hash_seed(),

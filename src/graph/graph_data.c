@@ -25,7 +25,7 @@ struct peak {
 	__u64 bytes;
 };
 
-struct source {
+struct graph_source {
 	const struct profile *profile;
 	const struct stack_groups *groups;
 	const bool *selected; /* NULL: all */
@@ -64,12 +64,12 @@ static __u64 multiply(__u64 a, __u64 b)
 									       : product;
 }
 
-static bool is_selected(const struct source *source, size_t lifetime)
+static bool is_selected(const struct graph_source *source, size_t lifetime)
 {
 	return !source->selected || source->selected[lifetime];
 }
 
-static __u32 group_of(const struct source *source, const struct profile_lifetime *lifetime)
+static __u32 group_of(const struct graph_source *source, const struct profile_lifetime *lifetime)
 {
 	return source->groups->by_stack[source->profile->counts[lifetime->count - 1].stack - 1];
 }
@@ -157,7 +157,8 @@ static int fill_times(struct graph *graph, const struct epochs *epochs)
 	return 0;
 }
 
-static int fill_spans(const struct source *source, struct graph *graph, const struct epochs *epochs)
+static int fill_spans(const struct graph_source *source, struct graph *graph,
+		      const struct epochs *epochs)
 {
 	struct profile_lifetime lifetime;
 	__u32 at = 0;
@@ -212,7 +213,7 @@ static int compare_peaks(const void *left, const void *right)
 	return a->group < b->group ? -1 : a->group > b->group;
 }
 
-static size_t collect_events(const struct source *source, struct event *events)
+static size_t collect_events(const struct graph_source *source, struct event *events)
 {
 	struct profile_lifetime lifetime;
 	__u32 at = 0;
@@ -327,7 +328,7 @@ static __u64 find_others_peak(struct event *events, size_t n_events, const __u32
 	return find_peak(events, n, &epoch);
 }
 
-static int fill_series(const struct source *source, size_t top, struct graph *graph,
+static int fill_series(const struct graph_source *source, size_t top, struct graph *graph,
 		       const struct epochs *epochs)
 {
 	const struct profile *profile = source->profile;
@@ -378,7 +379,7 @@ static int fill_series(const struct source *source, size_t top, struct graph *gr
 int graph__new(const struct profile *profile, const struct stack_groups *groups,
 	       const bool *selected, size_t top, struct graph **graph, struct error *error)
 {
-	const struct source source = { profile, groups, selected };
+	const struct graph_source source = { profile, groups, selected };
 	_cleanup_(free_graph) struct graph *made = calloc(1, sizeof(*made));
 	struct epochs epochs;
 	int err;

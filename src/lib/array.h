@@ -4,7 +4,9 @@
 
 #include <stddef.h>
 
+#ifndef ARRAY_SIZE /* libiberty.h defines the same */
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#endif
 
 /* Grows *@array, which has room for *@room elements of @size bytes, to @n. 0 or -ENOMEM. */
 int array__reserve(void *array, size_t *room, size_t n, size_t size);

@@ -11,7 +11,7 @@
 #include "error.h"
 #include "profile.h"
 
-static int read_texts(struct reader *reader)
+static int read_texts(struct allocator_reader *reader)
 {
 	while (reader->n_texts < MAX_TEXTS) {
 		int err = elf_file__text(reader->elf, reader->n_texts,
@@ -24,7 +24,7 @@ static int read_texts(struct reader *reader)
 	return 0;
 }
 
-static int read_starts(struct reader *reader)
+static int read_starts(struct allocator_reader *reader)
 {
 	_cleanup_(free_ptr) __u64 *fdes = NULL;
 	size_t n;
@@ -60,7 +60,7 @@ static bool is_wrapper(struct elf_file *elf)
 	return elf_file__for_each_symbol(elf, defines_source, (void *)(unsigned long)sources) == 0;
 }
 
-static int check_entries(const struct reader *reader, struct error *error)
+static int check_entries(const struct allocator_reader *reader, struct error *error)
 {
 	const struct allocator *allocator = reader->allocator;
 
@@ -73,7 +73,7 @@ static int check_entries(const struct reader *reader, struct error *error)
 	return 0;
 }
 
-static int read_code(struct reader *reader, enum site_policy policy, struct error *error)
+static int read_code(struct allocator_reader *reader, enum site_policy policy, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	int err = disasm__new(&reader->disasm);
@@ -112,7 +112,7 @@ static int read_code(struct reader *reader, enum site_policy policy, struct erro
 	return 0;
 }
 
-static int find_sites(struct reader *reader, struct error *error)
+static int find_sites(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	int err;
@@ -129,7 +129,8 @@ static int find_sites(struct reader *reader, struct error *error)
 	return reader__add_sites(reader, error);
 }
 
-static int read_allocator(struct reader *reader, enum site_policy policy, struct error *error)
+static int read_allocator(struct allocator_reader *reader, enum site_policy policy,
+			  struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	int err = find_sites(reader, error);
@@ -164,7 +165,7 @@ failed:
 static int read_file(int fd, const char *path, const struct source *source, enum site_policy policy,
 		     struct allocator **out, struct error *error)
 {
-	struct reader reader = { .lowest_entry = ~0ULL };
+	struct allocator_reader reader = { .lowest_entry = ~0ULL };
 	int err;
 
 	reader.allocator = calloc(1, sizeof(*reader.allocator));

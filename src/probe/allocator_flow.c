@@ -8,7 +8,7 @@
 #include "array.h"
 #include "cleanup.h"
 
-static const struct slot *slot_at(const struct reader *reader, __u64 vaddr)
+static const struct slot *slot_at(const struct allocator_reader *reader, __u64 vaddr)
 {
 	for (size_t i = 0; i < reader->n_slots; i++)
 		if (reader->slots[i].vaddr == vaddr)
@@ -16,7 +16,7 @@ static const struct slot *slot_at(const struct reader *reader, __u64 vaddr)
 	return NULL;
 }
 
-const struct elf_text *reader__text_at(const struct reader *reader, __u64 vaddr)
+const struct elf_text *reader__text_at(const struct allocator_reader *reader, __u64 vaddr)
 {
 	for (size_t i = 0; i < reader->n_texts; i++)
 		if (vaddr - reader->texts[i].vaddr < reader->texts[i].size)
@@ -24,7 +24,7 @@ const struct elf_text *reader__text_at(const struct reader *reader, __u64 vaddr)
 	return NULL;
 }
 
-int reader__decode_at(const struct reader *reader, __u64 vaddr, struct disasm_insn *out)
+int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct disasm_insn *out)
 {
 	const struct elf_text *text = reader__text_at(reader, vaddr);
 	__u64 at;
@@ -36,7 +36,7 @@ int reader__decode_at(const struct reader *reader, __u64 vaddr, struct disasm_in
 }
 
 /* The slot that a PLT stub at @vaddr jumps by, NULL if there is no such stub, or it leads nowhere. */
-static const struct slot *slot_of_stub(const struct reader *reader, __u64 vaddr)
+static const struct slot *slot_of_stub(const struct allocator_reader *reader, __u64 vaddr)
 {
 	struct disasm_insn insn;
 
@@ -51,7 +51,7 @@ static const struct slot *slot_of_stub(const struct reader *reader, __u64 vaddr)
 	return slot_at(reader, insn.slot);
 }
 
-struct way reader__way_of(const struct reader *reader, const struct disasm_insn *insn)
+struct way reader__way_of(const struct allocator_reader *reader, const struct disasm_insn *insn)
 {
 	const struct slot *slot = NULL;
 	struct way way = { 0 };
@@ -74,7 +74,7 @@ struct way reader__way_of(const struct reader *reader, const struct disasm_insn 
 	return way;
 }
 
-static void note_branch(struct reader *reader, __u64 target)
+static void note_branch(struct allocator_reader *reader, __u64 target)
 {
 	const struct allocator *allocator = reader->allocator;
 
@@ -88,7 +88,7 @@ static void note_branch(struct reader *reader, __u64 target)
 	}
 }
 
-static void note_return(struct reader *reader, __u64 vaddr)
+static void note_return(struct allocator_reader *reader, __u64 vaddr)
 {
 	if (reader->err)
 		return;
@@ -104,7 +104,7 @@ bool site__frees(const struct site *site)
 	return AP_FREEING >> site->function & 1;
 }
 
-static void note_return_instruction(struct reader *reader, __u64 vaddr)
+static void note_return_instruction(struct allocator_reader *reader, __u64 vaddr)
 {
 	if (array__reserve(&reader->ends, &reader->room_ends, reader->n_ends + 1,
 			   sizeof(*reader->ends)))
@@ -116,7 +116,8 @@ static void note_return_instruction(struct reader *reader, __u64 vaddr)
 /* How the function may be left. A jump to another function is followed if that is in the same text; what
  * it jumps to through a table or a stub is not known, unless it is a function that is probed too, or another
  * of the file. */
-static void note_end(struct reader *reader, const struct disasm_insn *insn, const struct way *way)
+static void note_end(struct allocator_reader *reader, const struct disasm_insn *insn,
+		     const struct way *way)
 {
 	bool *leaves_unseen = &reader->leaves_unseen[reader->current];
 
@@ -136,7 +137,7 @@ static void note_end(struct reader *reader, const struct disasm_insn *insn, cons
 	}
 }
 
-static void note_jump(struct reader *reader, const struct site *to)
+static void note_jump(struct allocator_reader *reader, const struct site *to)
 {
 	size_t at = to - reader->allocator->sites;
 
@@ -153,7 +154,7 @@ static void note_jump(struct reader *reader, const struct site *to)
 		reader->edges[reader->n_edges++] = (struct edge){ reader->current, at };
 }
 
-void reader__note_continuation(struct reader *reader, __u64 vaddr)
+void reader__note_continuation(struct allocator_reader *reader, __u64 vaddr)
 {
 	for (size_t i = 0; i < reader->continuations.n; i++)
 		if (reader->continuations.at[i] == vaddr)
@@ -166,7 +167,7 @@ void reader__note_continuation(struct reader *reader, __u64 vaddr)
 
 static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	struct site *site = &reader->allocator->sites[reader->current];
 	struct way way = { 0 };
 
@@ -200,7 +201,7 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 	return way.names || way.target ? FLOW_PASS : FLOW_FOLLOW;
 }
 
-int reader__walk_flow(struct reader *reader, __u64 entry, flow_fn fn)
+int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn)
 {
 	const struct elf_text *text = reader__text_at(reader, entry);
 	int err;
@@ -213,7 +214,7 @@ int reader__walk_flow(struct reader *reader, __u64 entry, flow_fn fn)
 }
 
 /* Whether the site that was walked does nothing in the end but jump to others. */
-static bool always_jumps(const struct reader *reader, size_t first_end)
+static bool always_jumps(const struct allocator_reader *reader, size_t first_end)
 {
 	return reader->allocator->sites[reader->current].may_jump && first_end == reader->n_ends &&
 	       !reader->leaves_unseen[reader->current];
@@ -223,7 +224,7 @@ static bool always_jumps(const struct reader *reader, size_t first_end)
  * Jumps that the programs foresee from the arguments, in an allocator that is not described: hit__forced_tail_call().
  * glibc's valloc has one to malloc for alignments that no page has.
  */
-static __u32 foreseen_jumps(const struct reader *reader, enum ap_function function)
+static __u32 foreseen_jumps(const struct allocator_reader *reader, enum ap_function function)
 {
 	switch (function) {
 	case AP_REALLOC:
@@ -242,7 +243,7 @@ static __u32 foreseen_jumps(const struct reader *reader, enum ap_function functi
 
 /* Whether a call may end in a jump that is only looked for in a described allocator, such as that of a memalign which
  * is another name for aligned_alloc. */
-static bool has_other_jumps(const struct reader *reader)
+static bool has_other_jumps(const struct allocator_reader *reader)
 {
 	const struct allocator *allocator = reader->allocator;
 
@@ -255,7 +256,7 @@ static bool has_other_jumps(const struct reader *reader)
 	return false;
 }
 
-int reader__walk_flows(struct reader *reader)
+int reader__walk_flows(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
 
@@ -279,7 +280,7 @@ int reader__walk_flows(struct reader *reader)
 /* What comes behind a call of a site, or a jump to one, is no way of its own to return. */
 static enum flow_step visit_forwarding(const struct disasm_insn *insn, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	struct way way;
 
 	switch (insn->class) {
@@ -311,7 +312,7 @@ static bool is_operator(const struct site *site)
  * library inside is counted as one that is linked to it. Only who gets memory by other means has operators that are
  * requests. Removes the others.
  */
-int reader__drop_forwarding_operators(struct reader *reader)
+int reader__drop_forwarding_operators(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
 	size_t n = 0;
@@ -342,7 +343,7 @@ int reader__drop_forwarding_operators(struct reader *reader)
 
 static void visit_anywhere(const struct disasm_branch *branch, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 
 	if (branch->target < reader->lowest_entry ||
 	    branch->target > reader->highest_entry + SITE_MAX_DISTANCE)
@@ -360,7 +361,7 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
  * allocator every call is direct, so there only the code around the basic functions is believed to
  * be the allocator.
  */
-static void find_core(struct reader *reader)
+static void find_core(struct allocator_reader *reader)
 {
 	const __u32 basic = 1U << AP_MALLOC | 1U << AP_CALLOC | 1U << AP_REALLOC | 1U << AP_FREE;
 	const struct allocator *allocator = reader->allocator;
@@ -389,7 +390,7 @@ static void find_core(struct reader *reader)
 	reader->core_end = end;
 }
 
-int reader__scan_texts(struct reader *reader)
+int reader__scan_texts(struct allocator_reader *reader)
 {
 	find_core(reader);
 	for (size_t i = 0; i < reader->n_texts; i++) {

@@ -28,7 +28,7 @@ static const char *harm(const struct disasm_insn *insn)
 }
 
 /* The first emulated instruction that sees what the entry saw, 0; or why there is none, -ENOENT. */
-static int find_emulated(const struct reader *reader, const struct site *site,
+static int find_emulated(const struct allocator_reader *reader, const struct site *site,
 			 struct disasm_insn *out, char *reason, size_t size)
 {
 	__u64 vaddr = site->entry_vaddr;
@@ -71,7 +71,7 @@ static bool is_branched_into(__u64 branched_to, __u64 distance, __u64 *where)
 	return false;
 }
 
-void reader__place(const struct reader *reader, struct site *site, __u64 branched_to,
+void reader__place(const struct allocator_reader *reader, struct site *site, __u64 branched_to,
 		   enum site_policy policy)
 {
 	char reason[sizeof(site->reason)] = "";

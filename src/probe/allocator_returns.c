@@ -22,7 +22,7 @@ static int find_known(const struct elf_symbol *symbol, void *arg)
 					     "scalable_allocation_mode",
 					     "mcheck_check_all",
 					     "GC_gcollect" };
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	__u64 malloc_vaddr = reader->choices[AP_MALLOC].vaddr;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -34,7 +34,7 @@ static int find_known(const struct elf_symbol *symbol, void *arg)
 	       (!strcmp(symbol->name, "__libc_malloc") || !strcmp(symbol->name, "default_malloc"));
 }
 
-static bool is_known(struct reader *reader)
+static bool is_known(struct allocator_reader *reader)
 {
 	return elf_file__for_each_symbol(reader->elf, find_known, reader) > 0 ||
 	       (reader->allocator->is_described &&
@@ -43,7 +43,8 @@ static bool is_known(struct reader *reader)
 
 /* Which sites' return instructions are probed: of a well-known allocator those that an exception may leave,
  * and what these end in a jump to. */
-static void choose_ends(struct reader *reader, bool known, bool at_instructions[MAX_SITES])
+static void choose_ends(struct allocator_reader *reader, bool known,
+			bool at_instructions[MAX_SITES])
 {
 	const struct allocator *allocator = reader->allocator;
 	bool more = true;
@@ -63,8 +64,8 @@ static void choose_ends(struct reader *reader, bool known, bool at_instructions[
 	}
 }
 
-static int take_ends(struct reader *reader, const bool at_instructions[MAX_SITES], __u64 **out,
-		     size_t *n)
+static int take_ends(struct allocator_reader *reader, const bool at_instructions[MAX_SITES],
+		     __u64 **out, size_t *n)
 {
 	struct addresses offsets = { 0 };
 	int err = 0;
@@ -90,7 +91,7 @@ static int take_ends(struct reader *reader, const bool at_instructions[MAX_SITES
 	return 0;
 }
 
-static bool has_end(const struct reader *reader, size_t site)
+static bool has_end(const struct allocator_reader *reader, size_t site)
 {
 	for (size_t i = 0; i < reader->n_ends; i++)
 		if (reader->ends[i].site == site)
@@ -100,8 +101,8 @@ static bool has_end(const struct reader *reader, size_t site)
 
 /* How the returns of a site are to be seen. A well-known allocator's operator new may leave by unseen ways where it
  * has no memory: that call is among those that did not return. */
-static enum allocator_returns returns_of(const struct reader *reader, size_t i, bool known,
-					 bool at_instructions)
+static enum allocator_returns returns_of(const struct allocator_reader *reader, size_t i,
+					 bool known, bool at_instructions)
 {
 	const struct site *site = &reader->allocator->sites[i];
 
@@ -120,7 +121,7 @@ static void spoil(struct allocator *allocator)
 }
 
 /* Decides how returns are to be seen, and where. */
-int reader__find_ends(struct reader *reader)
+int reader__find_ends(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
 	bool at_instructions[MAX_SITES], known = is_known(reader), all = true, any = false;
@@ -154,7 +155,7 @@ static bool leaves_to_malloc(const struct site *site)
 }
 
 /* As of an allocator that is not well-known, unless the definition says that return probes are in nobody's way. */
-int reader__find_source_ends(struct reader *reader, struct error *error)
+int reader__find_source_ends(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	const struct source *source = allocator->source;

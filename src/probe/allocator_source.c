@@ -12,7 +12,7 @@
 /* What the symbols say of the source's functions, by their order there. */
 struct finding {
 	const struct source *source;
-	struct reader *reader;
+	struct allocator_reader *reader;
 	struct choice *choices;
 	bool only_new;	   /* the choices that were made stay */
 	const char *twice; /* a function's name that several functions have */
@@ -62,8 +62,9 @@ static int choose(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
-static int add_function_site(struct reader *reader, const struct source_function *function,
-			     const struct choice *choice, struct error *error)
+static int add_function_site(struct allocator_reader *reader,
+			     const struct source_function *function, const struct choice *choice,
+			     struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	struct site *site = allocator__site_at(allocator, choice->vaddr);
@@ -98,7 +99,7 @@ static int find(struct finding *finding)
 	return elf_file__for_each_further_symbol(finding->reader->elf, choose, finding);
 }
 
-int reader__add_source_sites(struct reader *reader, struct error *error)
+int reader__add_source_sites(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	const struct source *source = allocator->source;

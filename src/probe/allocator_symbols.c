@@ -51,9 +51,9 @@ enum ap_function c_function_of(const char *name)
 	return (enum ap_function)function;
 }
 
-static int add_candidate(struct reader *reader, const struct elf_symbol *symbol)
+static int add_candidate(struct allocator_reader *reader, const struct elf_symbol *symbol)
 {
-	struct candidate candidate = { .vaddr = symbol->value, .size = symbol->size };
+	struct site_candidate candidate = { .vaddr = symbol->value, .size = symbol->size };
 
 	candidate.interface = interface__find(symbol->name, &candidate.family);
 	if (!candidate.interface || symbol->type != STT_FUNC || !symbol->value)
@@ -81,7 +81,7 @@ static int choose_further_symbol(const struct elf_symbol *symbol, void *arg)
 
 static int choose_symbol(const struct elf_symbol *symbol, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	enum ap_function function = c_function_of(symbol->name);
 	struct choice *choice;
 	int err = 0;
@@ -115,7 +115,7 @@ struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr)
 	return NULL;
 }
 
-int reader__add_site(struct reader *reader, enum ap_function function, const char *name,
+int reader__add_site(struct allocator_reader *reader, enum ap_function function, const char *name,
 		     __u64 vaddr, __u64 size, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
@@ -136,7 +136,7 @@ int reader__add_site(struct reader *reader, enum ap_function function, const cha
 	return 0;
 }
 
-static int add_c_sites(struct reader *reader, struct error *error)
+static int add_c_sites(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 
@@ -169,7 +169,7 @@ static int add_c_sites(struct reader *reader, struct error *error)
 	return 0;
 }
 
-bool reader__has_family(const struct reader *reader, enum interface_family family)
+bool reader__has_family(const struct allocator_reader *reader, enum interface_family family)
 {
 	if (family != INTERFACE_CPLUSPLUS)
 		return reader->has_malloc[family] && reader->has_free[family];
@@ -179,8 +179,8 @@ bool reader__has_family(const struct reader *reader, enum interface_family famil
 	return false;
 }
 
-static int add_candidate_site(struct reader *reader, const struct candidate *candidate,
-			      struct error *error)
+static int add_candidate_site(struct allocator_reader *reader,
+			      const struct site_candidate *candidate, struct error *error)
 {
 	const struct interface_function *interface = candidate->interface;
 	struct allocator *allocator = reader->allocator;
@@ -217,7 +217,7 @@ static void sort_sites(struct allocator *allocator)
 	}
 }
 
-void reader__settle_sites(struct reader *reader)
+void reader__settle_sites(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
 
@@ -237,7 +237,7 @@ void reader__settle_sites(struct reader *reader)
 	}
 }
 
-int reader__add_sites(struct reader *reader, struct error *error)
+int reader__add_sites(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
 	int err = 0;
@@ -248,7 +248,7 @@ int reader__add_sites(struct reader *reader, struct error *error)
 	if (reader__has_family(reader, INTERFACE_C))
 		err = add_c_sites(reader, error);
 	for (size_t i = 0; !err && i < reader->n_candidates; i++) {
-		const struct candidate *candidate = &reader->candidates[i];
+		const struct site_candidate *candidate = &reader->candidates[i];
 		enum interface_kind kind = candidate->interface->kind;
 
 		if ((kind == INTERFACE_REQUEST || kind == INTERFACE_OWN) &&
@@ -269,7 +269,7 @@ static bool site__has_alias(const struct site *site, const char *name)
 
 static int add_alias(const struct elf_symbol *symbol, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	struct site *site = allocator__site_at(reader->allocator, symbol->value);
 	char *name;
 
@@ -312,7 +312,7 @@ static int collect_names(struct allocator *allocator)
 	return 0;
 }
 
-int reader__add_aliases(struct reader *reader)
+int reader__add_aliases(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
 	int err;
@@ -358,7 +358,7 @@ static int compare_definitions(const void *a, const void *b)
 
 static int add_definition(const struct elf_symbol *symbol, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 
 	if (symbol->type != STT_FUNC || !symbol->is_default)
 		return 0;
@@ -371,7 +371,7 @@ static int add_definition(const struct elf_symbol *symbol, void *arg)
 }
 
 /* Where the slot leads to by the file's own symbols. */
-static void resolve_slot(struct reader *reader, const char *name, struct slot *slot)
+static void resolve_slot(struct allocator_reader *reader, const char *name, struct slot *slot)
 {
 	struct definition key = { .name = name }, *found;
 	struct allocator *allocator = reader->allocator;
@@ -391,7 +391,7 @@ static void resolve_slot(struct reader *reader, const char *name, struct slot *s
 
 static int add_slot(const struct elf_slot *elf_slot, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	struct slot slot = {
 		.vaddr = elf_slot->vaddr,
 		.names = names_of(reader->allocator, elf_slot->name),
@@ -408,7 +408,7 @@ static int add_slot(const struct elf_slot *elf_slot, void *arg)
 	return 0;
 }
 
-int reader__choose_symbols(struct reader *reader)
+int reader__choose_symbols(struct allocator_reader *reader)
 {
 	int err = elf_file__for_each_symbol(reader->elf, choose_symbol, reader);
 
@@ -421,7 +421,7 @@ int reader__choose_symbols(struct reader *reader)
 	return elf_file__for_each_further_symbol(reader->elf, choose_further_symbol, reader);
 }
 
-int reader__add_definitions(struct reader *reader)
+int reader__add_definitions(struct allocator_reader *reader)
 {
 	int err = elf_file__for_each_symbol(reader->elf, add_definition, reader);
 
@@ -431,7 +431,7 @@ int reader__add_definitions(struct reader *reader)
 	return err;
 }
 
-int reader__add_slots(struct reader *reader)
+int reader__add_slots(struct allocator_reader *reader)
 {
 	reader->n_slots = 0;
 	return elf_file__for_each_slot(reader->elf, add_slot, reader);

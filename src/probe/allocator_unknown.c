@@ -17,7 +17,7 @@
 
 static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	struct way way;
 	__u64 target;
 
@@ -38,7 +38,7 @@ static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
 
 /* Whether the function leads to a probed one, or to malloc of whoever has it, so that it counts through that: by
  * @depth calls at the most. */
-static bool calls_site(struct reader *reader, __u64 vaddr, size_t depth)
+static bool calls_site(struct allocator_reader *reader, __u64 vaddr, size_t depth)
 {
 	size_t level_end = 1;
 
@@ -62,7 +62,7 @@ static bool calls_site(struct reader *reader, __u64 vaddr, size_t depth)
 
 static int add_unknown(const struct elf_symbol *symbol, void *arg)
 {
-	struct reader *reader = arg;
+	struct allocator_reader *reader = arg;
 	struct allocator *allocator = reader->allocator;
 	struct unknown_function unknown = { .vaddr = symbol->value };
 	enum interface_family family;
@@ -87,7 +87,7 @@ static int add_unknown(const struct elf_symbol *symbol, void *arg)
 }
 
 /* A function of the table whose calls may end blocks unseen. */
-static int add_end(struct reader *reader, const struct candidate *candidate)
+static int add_end(struct allocator_reader *reader, const struct site_candidate *candidate)
 {
 	struct allocator *allocator = reader->allocator;
 	struct unknown_function *end = &allocator->unknown[allocator->n_unknown];
@@ -107,7 +107,7 @@ static int add_end(struct reader *reader, const struct candidate *candidate)
 	return 0;
 }
 
-static int find_ends(struct reader *reader)
+static int find_ends(struct allocator_reader *reader)
 {
 	int err = 0;
 
@@ -127,7 +127,7 @@ static int compare_unknown(const void *a, const void *b)
  * What a library that is an allocator exports is for others to call. A C library exports much else, and what it
  * allocates for others it gets by its malloc; in a program names tell nothing.
  */
-int reader__find_unknown(struct reader *reader)
+int reader__find_unknown(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
 	bool leaves_unseen = reader->leaves_unseen[0];

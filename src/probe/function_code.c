@@ -30,7 +30,7 @@
 /* How far from the entry an instruction that the kernel emulates is looked for. */
 #define MAX_DISTANCE 32
 
-struct part {
+struct function_part {
 	char *linkage; /* with what marks a clone or a part, without a version */
 	char *full;    /* demangled, without those marks */
 	__u64 vaddr;
@@ -44,7 +44,7 @@ struct search {
 		[128]; /* that the linkage name must have in it, "" where nothing is known of that */
 	__u64 address; /* asked for in place of a name, else 0 */
 	struct demangler *demangler;
-	struct part *parts;
+	struct function_part *parts;
 	size_t n_parts, n_exact;
 	/* For the sentence where there is none. */
 	bool looks_for_near;
@@ -96,7 +96,7 @@ static void find_word(const char *name, char *word, size_t size)
 static int add_part(struct search *search, const char *linkage, const char *full,
 		    const GElf_Sym *symbol, bool is_exact)
 {
-	struct part *parts, *part;
+	struct function_part *parts, *part;
 
 	if ((is_exact ? search->n_exact : search->n_parts - search->n_exact) == MAX_PARTS)
 		return 0;
@@ -109,7 +109,7 @@ static int add_part(struct search *search, const char *linkage, const char *full
 		return -ENOMEM;
 	search->parts = parts;
 	part = &parts[search->n_parts];
-	*part = (struct part){
+	*part = (struct function_part){
 		.linkage = strdup(linkage),
 		.full = strdup(full),
 		.vaddr = symbol->st_value,
@@ -259,12 +259,12 @@ static int none_found(struct search *search, struct debug_file *file, const char
 
 /* Parts of one function have one full name. Where several linkage names are one, as those of a
  * constructor are, it is one function; where one linkage name stands at two places, it is two. */
-static bool is_ambiguous(const struct search *search, const struct part **first,
-			 const struct part **second)
+static bool is_ambiguous(const struct search *search, const struct function_part **first,
+			 const struct function_part **second)
 {
 	for (size_t i = 0; i < search->n_parts; i++)
 		for (size_t j = 0; j < i; j++) {
-			const struct part *a = &search->parts[j], *b = &search->parts[i];
+			const struct function_part *a = &search->parts[j], *b = &search->parts[i];
 
 			if (!strcmp(a->full, b->full) &&
 			    (strcmp(a->linkage, b->linkage) != 0 || a->vaddr == b->vaddr))
@@ -282,7 +282,7 @@ static int several_found(const struct search *search, const char *path, struct e
 	size_t n = 0;
 
 	for (size_t i = 0; i < search->n_parts; i++) {
-		const struct part *part = &search->parts[i];
+		const struct function_part *part = &search->parts[i];
 		char item[256];
 
 		if (is_split_off(part->linkage))
@@ -369,7 +369,7 @@ static int describe(const struct search *search, struct elf_file *elf, const cha
 
 	*out = (struct function_code){ 0 };
 	for (size_t i = 0; i < search->n_parts && !err; i++) {
-		const struct part *part = &search->parts[i];
+		const struct function_part *part = &search->parts[i];
 		struct ap_within_range *range;
 		__u64 offset, left = code_left(elf, part->vaddr), size = part->size;
 
@@ -406,7 +406,7 @@ static int describe(const struct search *search, struct elf_file *elf, const cha
 static int find(struct search *search, struct debug_file *file, const char *path,
 		struct error *error)
 {
-	const struct part *first, *second;
+	const struct function_part *first, *second;
 
 	visit_file(search, file, path);
 	if (search->err)

@@ -39,19 +39,19 @@ struct wanted {
 };
 
 /* A file that has some of them. */
-struct place {
+struct gate_place {
 	dev_t device;
 	ino_t inode;
 	bool tried[ROLES];
 	struct function_code code[ROLES];
 	struct attachment *attachments[ROLES];
-	struct place *next;
+	struct gate_place *next;
 };
 
 struct gate {
 	struct gate_options options;
 	struct wanted wanted[ROLES];
-	struct place *places;
+	struct gate_place *places;
 	struct error error;
 	int err;
 };
@@ -116,7 +116,7 @@ void gate__detach(struct gate *gate)
 {
 	if (!gate)
 		return;
-	for (struct place *place = gate->places; place; place = place->next)
+	for (struct gate_place *place = gate->places; place; place = place->next)
 		for (int i = 0; i < ROLES; i++) {
 			attachment__free(place->attachments[i]);
 			place->attachments[i] = NULL;
@@ -125,7 +125,7 @@ void gate__detach(struct gate *gate)
 
 void gate__free(struct gate *gate)
 {
-	struct place *place;
+	struct gate_place *place;
 
 	if (!gate)
 		return;
@@ -141,18 +141,18 @@ void gate__free(struct gate *gate)
 	free(gate);
 }
 
-static struct place *find_place(struct gate *gate, const struct stat *st)
+static struct gate_place *find_place(struct gate *gate, const struct stat *st)
 {
-	struct place *place = gate->places;
+	struct gate_place *place = gate->places;
 
 	while (place && (place->device != st->st_dev || place->inode != st->st_ino))
 		place = place->next;
 	return place;
 }
 
-static struct place *get_place(struct gate *gate, const struct stat *st)
+static struct gate_place *get_place(struct gate *gate, const struct stat *st)
 {
-	struct place *place = find_place(gate, st);
+	struct gate_place *place = find_place(gate, st);
 
 	if (place)
 		return place;
@@ -166,8 +166,8 @@ static struct place *get_place(struct gate *gate, const struct stat *st)
 	return place;
 }
 
-static int attach(struct gate *gate, struct place *place, int fd, const char *path, enum role role,
-		  struct error *error)
+static int attach(struct gate *gate, struct gate_place *place, int fd, const char *path,
+		  enum role role, struct error *error)
 {
 	struct function_code *code = &place->code[role];
 	__u64 cookies[AP_MAX_WITHIN_RANGES];
@@ -189,7 +189,7 @@ static int attach(struct gate *gate, struct place *place, int fd, const char *pa
 }
 
 /* Two probes at one place would be run in no order that is known. */
-static int check_apart(const struct place *place, struct error *error)
+static int check_apart(const struct gate_place *place, struct error *error)
 {
 	const struct function_code *start = &place->code[ROLE_START];
 	const struct function_code *stop = &place->code[ROLE_STOP];
@@ -217,7 +217,7 @@ static int find_code(int fd, const char *path, const char *symbol, struct functi
 static int look_up(struct gate *gate, int fd, const char *path, enum role role, struct error *error)
 {
 	struct wanted *wanted = &gate->wanted[role];
-	struct place *place;
+	struct gate_place *place;
 	struct stat st;
 	int err;
 
@@ -323,7 +323,7 @@ void gate__on_new_file(struct gate *gate, int fd, const char *path)
 
 const struct ap_within *gate__within(struct gate *gate, int fd, const char *path)
 {
-	struct place *place;
+	struct gate_place *place;
 	struct stat st;
 
 	if (!gate->wanted[ROLE_WITHIN].symbol || fstat(fd, &st))
@@ -344,7 +344,7 @@ void gate__poll(struct gate *gate)
 {
 	if (!__atomic_load_n(&gate->options.shared->entered, __ATOMIC_RELAXED))
 		return;
-	for (struct place *place = gate->places; place; place = place->next) {
+	for (struct gate_place *place = gate->places; place; place = place->next) {
 		attachment__free(place->attachments[ROLE_WITHIN]);
 		place->attachments[ROLE_WITHIN] = NULL;
 	}

@@ -61,14 +61,14 @@ static bool word__is(const char *word, size_t len, const char *text)
 }
 
 /* Where something is: an argument, what that points to, or what the function returns. */
-struct place {
+struct value_place {
 	__u8 argument; /* from 1; 0: the returned value */
 	bool is_behind;
 };
 
 /* "arg0" */
 static bool read_argument(const struct cursor *cursor, const char *word, size_t len,
-			  struct place *place)
+			  struct value_place *place)
 {
 	unsigned int most = cursor->is_usdt ? MAX_USDT_ARGUMENT : MAX_ARGUMENT, number = 0;
 
@@ -85,7 +85,7 @@ static bool read_argument(const struct cursor *cursor, const char *word, size_t 
 	return true;
 }
 
-static int parse_place(struct cursor *cursor, struct place *place)
+static int parse_place(struct cursor *cursor, struct value_place *place)
 {
 	bool is_behind = cursor__take(cursor, "*");
 	const char *word;
@@ -101,7 +101,7 @@ static int parse_place(struct cursor *cursor, struct place *place)
 		if (is_behind)
 			return error__set(cursor->error, -EINVAL,
 					  "%s: '*ret' cannot be read; take ret", cursor->where);
-		*place = (struct place){ 0 };
+		*place = (struct value_place){ 0 };
 		return 0;
 	}
 	place->is_behind = is_behind;
@@ -114,7 +114,7 @@ static int parse_place(struct cursor *cursor, struct place *place)
 			  cursor->is_usdt ? MAX_USDT_ARGUMENT : MAX_ARGUMENT);
 }
 
-static int parse_argument(struct cursor *cursor, struct place *place)
+static int parse_argument(struct cursor *cursor, struct value_place *place)
 {
 	int err = parse_place(cursor, place);
 
@@ -126,7 +126,7 @@ static int parse_argument(struct cursor *cursor, struct place *place)
 	return err;
 }
 
-static void set_size(struct interface_function *interface, const struct place *place)
+static void set_size(struct interface_function *interface, const struct value_place *place)
 {
 	interface->size = place->argument;
 	if (place->is_behind)
@@ -139,7 +139,7 @@ static bool has_size(const struct interface_function *interface)
 }
 
 static int set_count(struct cursor *cursor, struct interface_function *interface,
-		     const struct place *place)
+		     const struct value_place *place)
 {
 	if (interface->count)
 		return error__set(cursor->error, -EINVAL,
@@ -171,7 +171,7 @@ static int parse_number(struct cursor *cursor, __u32 *number)
 /* A number is the size, and an argument beside it the count, whichever comes first. */
 static int set_number(struct cursor *cursor, struct interface_function *interface)
 {
-	struct place place = { interface->size, interface->behind & AP_BEHIND_SIZE };
+	struct value_place place = { interface->size, interface->behind & AP_BEHIND_SIZE };
 	__u32 number;
 	int err = parse_number(cursor, &number);
 
@@ -191,7 +191,7 @@ static int set_number(struct cursor *cursor, struct interface_function *interfac
 
 static int parse_factor(struct cursor *cursor, struct interface_function *interface)
 {
-	struct place place;
+	struct value_place place;
 	int err;
 
 	cursor__skip(cursor);
@@ -221,7 +221,7 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 {
 	const char *word;
 	size_t len = cursor__take_word(cursor, &word);
-	struct place place;
+	struct value_place place;
 	int err;
 
 	if (!cursor__take(cursor, "="))
@@ -251,7 +251,7 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 			struct interface_function *interface)
 {
-	struct place place;
+	struct value_place place;
 	int err = parse_place(cursor, &place);
 
 	if (err)

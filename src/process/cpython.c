@@ -21,7 +21,7 @@
  */
 #define PATIENCE_NS 200000000ULL
 
-struct file {
+struct python_file {
 	struct file_identity identity;
 	bool is_python;
 };
@@ -35,7 +35,7 @@ struct pending {
 
 struct cpython {
 	struct file_asker asker;
-	struct file *files; /* checked files */
+	struct python_file *files; /* checked files */
 	size_t n_files, files_room;
 	struct hash_table files_index;
 	struct pending *pending;
@@ -112,7 +112,7 @@ static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapp
 	__u32 id = hash_table__find(&cpython->files_index, hash, is_same_file, cpython, identity);
 	struct file_identities identities;
 	_cleanup_(close_fd) int fd = -1;
-	struct file *file;
+	struct python_file *file;
 
 	if (id)
 		return cpython->files[id - 1].is_python;
@@ -121,7 +121,7 @@ static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapp
 				     sizeof(*cpython->files)))
 		return false;
 	file = &cpython->files[cpython->n_files];
-	*file = (struct file){ *identity, is_python(fd, mapped->path) };
+	*file = (struct python_file){ *identity, is_python(fd, mapped->path) };
 	if (!hash_table__insert(&cpython->files_index, hash, cpython->n_files + 1))
 		cpython->n_files++;
 	return file->is_python;

@@ -35,7 +35,7 @@ struct note {
 };
 
 /* Peak share of a retired record, valid unless a later peak generation begins. */
-struct candidate {
+struct peak_candidate {
 	__u32 count;
 	__u64 peak, peak_bytes;
 };
@@ -55,7 +55,7 @@ struct live_records {
 	__u32 *counts; /* profile counts, by the record's number - 1 */
 	size_t counts_room;
 	__u32 n_numbers;
-	struct candidate *candidates;
+	struct peak_candidate *candidates;
 	size_t n_candidates, candidates_room;
 	__u64 candidates_generation; /* peak generation of the candidates */
 	__u64 retire_at;	     /* number of records in use at which to retire */
@@ -239,7 +239,7 @@ static bool has_ended(const struct live_space *space)
 /* A record that has not changed since the peak has its present blocks in the peak, unless its
  * address space ended before the peak. */
 static void find_peak(const struct live_records *records, const struct ap_blocks *record,
-		      const struct live_space *space, struct candidate *out)
+		      const struct live_space *space, struct peak_candidate *out)
 {
 	__u64 generation = records->options.shared->generation;
 
@@ -256,7 +256,7 @@ static void find_peak(const struct live_records *records, const struct ap_blocks
 
 /* Notes the peak share of a record of an ended address space, which counts unless a later peak
  * generation begins. */
-static int add_candidate(struct live_records *records, const struct candidate *candidate)
+static int add_candidate(struct live_records *records, const struct peak_candidate *candidate)
 {
 	__u64 generation = records->options.shared->generation;
 
@@ -280,7 +280,7 @@ static int add_candidates(const struct live_records *records, struct profile *pr
 	if (records->candidates_generation != records->options.shared->generation)
 		return 0;
 	for (size_t i = 0; i < records->n_candidates && !err; i++) {
-		const struct candidate *candidate = &records->candidates[i];
+		const struct peak_candidate *candidate = &records->candidates[i];
 
 		err = profile__add_blocks(profile, &(struct profile_blocks){
 							   .count = candidate->count,
@@ -359,7 +359,7 @@ static int collect_record(struct live_records *records, const struct ap_count_ke
 {
 	struct profile *profile = collector__profile(collector);
 	struct profile_blocks blocks = { 0 };
-	struct candidate peak = { 0 };
+	struct peak_candidate peak = { 0 };
 	struct ap_count sum = { .calls = record->calls, .size_bytes = record->asked_bytes };
 	int err;
 

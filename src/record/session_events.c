@@ -32,7 +32,7 @@
 
 static int add_candidate(struct session *session, const struct mapping_event *event)
 {
-	struct candidate *candidate = malloc(sizeof(*candidate));
+	struct mapping_candidate *candidate = malloc(sizeof(*candidate));
 
 	if (!candidate)
 		return -ENOMEM;
@@ -85,7 +85,7 @@ const struct ap_within *session__code_within(int fd, const char *path, void *con
 static void look_at_candidates(struct session *session)
 {
 	__u64 now = clock__now_ns();
-	struct candidate *candidate, *kept = NULL, **kept_end = &kept;
+	struct mapping_candidate *candidate, *kept = NULL, **kept_end = &kept;
 
 	while ((candidate = session->candidates)) {
 		const struct mapping_event *event = &candidate->event;

@@ -13,7 +13,7 @@
 #include "wrappers.h"
 
 /* A label of one profile_frame. */
-struct place {
+struct view_place {
 	__u32 label;
 	bool is_wrapper, is_library;
 };
@@ -25,7 +25,7 @@ struct builder {
 	size_t labels_room;
 	struct hash_table index; /* of labels: index + 1 */
 	__u64 seed;
-	struct place *places;
+	struct view_place *places;
 	size_t n_places;
 	size_t *starts; /* by frame id - 1: of its places; one more ends the last */
 };
@@ -125,7 +125,7 @@ static const char *name_of(const struct builder *builder, const struct profile_l
 }
 
 static void look_up(const struct builder *builder, const struct profile_frame *frame,
-		    const struct profile_line *line, struct place *place)
+		    const struct profile_line *line, struct view_place *place)
 {
 	const struct profile *profile = builder->profile;
 	const struct wrappers *wrappers = builder->options->wrappers;
@@ -142,7 +142,7 @@ static void look_up(const struct builder *builder, const struct profile_frame *f
 static int add_line(struct builder *builder, const struct profile_frame *frame,
 		    const struct profile_line *line)
 {
-	struct place *place = &builder->places[builder->n_places++];
+	struct view_place *place = &builder->places[builder->n_places++];
 	struct stack_label label = { .module = frame->module, .inlined = line->inlined };
 	const char *name = line->function ? name_of(builder, line) : "";
 
@@ -213,7 +213,7 @@ static size_t add_stack(const struct builder *builder, const struct profile_stac
 		size_t at = builder->starts[stack->frames[i] - 1];
 
 		for (; at < builder->starts[stack->frames[i]]; at++) {
-			const struct place *place = &builder->places[at];
+			const struct view_place *place = &builder->places[at];
 
 			/* What comes next takes the place of a wrapper; the last one has nothing. */
 			if (within_wrappers)

@@ -16,7 +16,7 @@
 static const char blanks[] = " \t\r";
 
 /* Texts are in @texts. */
-struct pattern {
+struct wrapper_pattern {
 	const char *module; /* NULL: any */
 	const char *name;
 	bool folds; /* a library's function, and not a wrapper */
@@ -26,7 +26,7 @@ struct pattern {
 struct wrappers {
 	char **texts; /* of the files, cut into lines */
 	size_t n_texts;
-	struct pattern *patterns;
+	struct wrapper_pattern *patterns;
 	size_t n_patterns, patterns_room;
 };
 
@@ -52,7 +52,7 @@ static bool matches(const char *pattern, const char *text)
 	return !pattern[strspn(pattern, "*")];
 }
 
-static int add_pattern(struct wrappers *wrappers, const struct pattern *pattern)
+static int add_pattern(struct wrappers *wrappers, const struct wrapper_pattern *pattern)
 {
 	if (array__reserve(&wrappers->patterns, &wrappers->patterns_room, wrappers->n_patterns + 1,
 			   sizeof(*wrappers->patterns)))
@@ -64,7 +64,7 @@ static int add_pattern(struct wrappers *wrappers, const struct pattern *pattern)
 /* 0 also for an empty line and a comment; -EINVAL, -ENOMEM. */
 static int parse_line(struct wrappers *wrappers, char *line)
 {
-	struct pattern pattern = { 0 };
+	struct wrapper_pattern pattern = { 0 };
 	size_t len;
 
 	line += strspn(line, blanks);
@@ -241,7 +241,7 @@ static bool is_listed(const struct wrappers *wrappers, bool folds, const char *n
 	const char *module = module_path ? basename_of(module_path) : "";
 
 	for (size_t i = wrappers->n_patterns; i; i--) {
-		const struct pattern *pattern = &wrappers->patterns[i - 1];
+		const struct wrapper_pattern *pattern = &wrappers->patterns[i - 1];
 
 		if (pattern->folds == folds && matches(pattern->name, name) &&
 		    (!pattern->module || matches(pattern->module, module)))

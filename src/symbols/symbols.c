@@ -26,7 +26,7 @@
 
 _Static_assert(sizeof(struct symbols_line) == sizeof(struct place_line), "they are the same");
 
-struct module {
+struct named_module {
 	__u32 id;
 	int fd;
 	char *path, *build_id;
@@ -35,7 +35,7 @@ struct module {
 
 struct symbols {
 	struct symbols_options options;
-	struct module *modules;
+	struct named_module *modules;
 	size_t n_modules;
 	struct hash_table index;
 	char fetch_problem[512]; /* "": none */
@@ -43,7 +43,7 @@ struct symbols {
 
 /* One module of a look-up. */
 struct job {
-	struct module *module;
+	struct named_module *module;
 	struct module_job run;
 	struct module_job better; /* with fetched files */
 	struct look_up *look_up;
@@ -81,7 +81,7 @@ struct symbols *symbols__new(const struct symbols_options *options)
 	return symbols;
 }
 
-static void release_module(struct module *module)
+static void release_module(struct named_module *module)
 {
 	free(module->path);
 	free(module->build_id);
@@ -105,7 +105,7 @@ static bool match_module(const void *owner, __u32 at, const void *key)
 	return ((const struct symbols *)owner)->modules[at - 1].id == *(const __u32 *)key;
 }
 
-static struct module *find_module(const struct symbols *symbols, __u32 id)
+static struct named_module *find_module(const struct symbols *symbols, __u32 id)
 {
 	__u32 at = hash_table__find(&symbols->index, hash_mix(0, id), match_module, symbols, &id);
 
@@ -115,8 +115,8 @@ static struct module *find_module(const struct symbols *symbols, __u32 id)
 int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path,
 			const char *build_id)
 {
-	struct module module = { .id = id, .fd = -1 };
-	struct module *grown;
+	struct named_module module = { .id = id, .fd = -1 };
+	struct named_module *grown;
 	int err = -ENOMEM;
 
 	if (!id)
@@ -151,7 +151,7 @@ fail:
 
 int symbols__open_code(const struct symbols *symbols, __u32 id, struct elf_file **out)
 {
-	const struct module *module = find_module(symbols, id);
+	const struct named_module *module = find_module(symbols, id);
 	_cleanup_(close_fd) int fd = -1;
 	int err;
 
@@ -175,7 +175,7 @@ int symbols__open_code(const struct symbols *symbols, __u32 id, struct elf_file 
 
 const char *symbols__module_text(const struct symbols *symbols, __u32 id)
 {
-	const struct module *module = find_module(symbols, id);
+	const struct named_module *module = find_module(symbols, id);
 
 	return module && module->text ? module->text : "";
 }
@@ -486,7 +486,7 @@ static int compare_jobs(const void *left, const void *right)
 static int make_job(struct look_up *look_up, const struct symbols_query *queries, size_t n)
 {
 	const struct symbols_options *options = &look_up->symbols->options;
-	struct module *module = find_module(look_up->symbols, queries->module);
+	struct named_module *module = find_module(look_up->symbols, queries->module);
 	struct job *job = &look_up->jobs[look_up->n_jobs];
 	struct place *places;
 	size_t n_places = 0;

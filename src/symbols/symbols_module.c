@@ -16,7 +16,7 @@
 #include "symbol_table.h"
 
 /* The files that are open for a job; the names of @table are in them. */
-struct sources {
+struct name_sources {
 	struct debug_file file, debug, alt;
 	struct mini_debug *mini;
 	struct symbol_table *table;
@@ -25,7 +25,7 @@ struct sources {
 	struct error problem; /* why something better is not used */
 };
 
-static void close_sources(struct sources *sources)
+static void close_sources(struct name_sources *sources)
 {
 	symbol_table__free(sources->table);
 	mini_debug__free(sources->mini);
@@ -35,7 +35,7 @@ static void close_sources(struct sources *sources)
 }
 
 /* -ENOENT and the problem where there is no such file or it is another one. */
-static int open_file(const struct module_job *job, struct sources *sources)
+static int open_file(const struct module_job *job, struct name_sources *sources)
 {
 	int fd, err;
 
@@ -96,7 +96,8 @@ static int fetch(struct module_job *job, const char *build_id, struct debug_file
 }
 
 /* The file that has the DWARF, if any has. 0 or -ENOMEM. */
-static int find_dwarf(struct module_job *job, struct sources *sources, struct debug_file **dwarf)
+static int find_dwarf(struct module_job *job, struct name_sources *sources,
+		      struct debug_file **dwarf)
 {
 	const struct debug_search search = {
 		.dirs = job->debug_dirs,
@@ -142,7 +143,7 @@ static int find_dwarf(struct module_job *job, struct sources *sources, struct de
 }
 
 /* Where the symbols were stripped: Go's runtime keeps the names of its functions. */
-static int read_go_table(struct sources *sources)
+static int read_go_table(struct name_sources *sources)
 {
 	struct go_function function;
 	struct go_table table;
@@ -161,7 +162,7 @@ static int read_go_table(struct sources *sources)
 	return err;
 }
 
-static int read_symbols(struct sources *sources)
+static int read_symbols(struct name_sources *sources)
 {
 	bool found = false;
 	int err = symbol_table__add_section(sources->table, sources->file.elf, SHT_SYMTAB, &found);
@@ -214,7 +215,7 @@ static int name_rest(struct module_job *job, const struct symbol_table *table)
 	return 0;
 }
 
-static void write_text(struct module_job *job, const struct sources *sources,
+static void write_text(struct module_job *job, const struct name_sources *sources,
 		       const struct debug_file *dwarf)
 {
 	const char *problem = sources->problem.text;
@@ -232,7 +233,7 @@ static void write_text(struct module_job *job, const struct sources *sources,
 
 int module_job__run(struct module_job *job)
 {
-	struct sources sources = {
+	struct name_sources sources = {
 		.file = DEBUG_FILE_NONE,
 		.debug = DEBUG_FILE_NONE,
 		.alt = DEBUG_FILE_NONE,

@@ -27,7 +27,7 @@ struct function {
 };
 
 /* Where a function ended by a tail call. */
-struct site {
+struct call_site {
 	__u32 module;
 	__u64 offset; /* behind the jump */
 };
@@ -57,10 +57,10 @@ struct finder {
 struct search {
 	struct finder *finder;
 	struct function to;
-	struct site chain[MAX_CHAIN]; /* the way under way, outermost first */
+	struct call_site chain[MAX_CHAIN]; /* the way under way, outermost first */
 	struct function on_chain[MAX_CHAIN];
 	__u32 depth, n_looked;
-	struct site found[MAX_CHAIN];
+	struct call_site found[MAX_CHAIN];
 	/* Of the ways found: how long the first is, and how many of its sites, from both ends, all have in common. */
 	__u32 length, common_outer, common_inner;
 	__u32 n_found;
@@ -202,7 +202,8 @@ static int look_into(struct search *search, const struct function *function)
 		err = resolve(finder, function->module, &exits[i].target, &next);
 		if (err)
 			return err;
-		search->chain[search->depth++] = (struct site){ function->module, exits[i].site };
+		search->chain[search->depth++] =
+			(struct call_site){ function->module, exits[i].site };
 		if (is_reached(finder, &next, &search->to))
 			note_way(search);
 		else if (!is_on_chain(search, &next))
@@ -212,7 +213,7 @@ static int look_into(struct search *search, const struct function *function)
 	return err;
 }
 
-static int add_site(struct finder *finder, const struct site *site, struct pair *pair)
+static int add_site(struct finder *finder, const struct call_site *site, struct pair *pair)
 {
 	int err = profile__add_tail_call(finder->profile, site->module, site->offset,
 					 &pair->frames[pair->n]);

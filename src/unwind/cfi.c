@@ -15,7 +15,7 @@
 /* A compressed section claims a size that only decompressing can check. */
 #define MAX_SECTION_BYTES (1ull << 29)
 
-struct file {
+struct cfi_file {
 	Elf *elf;
 	const char *name;
 	__u64 size;
@@ -28,7 +28,7 @@ struct file {
 	__u32 section_count;
 };
 
-static int check_header(struct file *file)
+static int check_header(struct cfi_file *file)
 {
 	GElf_Ehdr ehdr;
 
@@ -55,7 +55,7 @@ static int compare_texts(const void *a, const void *b)
 }
 
 /* Executable segments, cut to what is in the file and to what a later one does not cover. */
-static int read_texts(struct file *file)
+static int read_texts(struct cfi_file *file)
 {
 	size_t count;
 
@@ -101,7 +101,7 @@ static bool decompress(Elf_Scn *scn, const GElf_Shdr *shdr)
 	       elf_compress(scn, 0, 0) >= 0;
 }
 
-static int add_section(struct file *file, Elf_Scn *scn, const GElf_Shdr *shdr, bool debug_frame)
+static int add_section(struct cfi_file *file, Elf_Scn *scn, const GElf_Shdr *shdr, bool debug_frame)
 {
 	Elf_Data *data;
 
@@ -120,7 +120,7 @@ static int add_section(struct file *file, Elf_Scn *scn, const GElf_Shdr *shdr, b
 	return 0;
 }
 
-static int find_section(struct file *file, const char *name, bool debug_frame)
+static int find_section(struct cfi_file *file, const char *name, bool debug_frame)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
@@ -141,7 +141,7 @@ static int find_section(struct file *file, const char *name, bool debug_frame)
 }
 
 /* What the file has from @vaddr to the end of that segment; NULL if nothing. */
-static Elf_Data *data_at(const struct file *file, __u64 vaddr, __u64 limit)
+static Elf_Data *data_at(const struct cfi_file *file, __u64 vaddr, __u64 limit)
 {
 	size_t count;
 
@@ -169,7 +169,7 @@ static Elf_Data *data_at(const struct file *file, __u64 vaddr, __u64 limit)
 }
 
 /* .eh_frame as the running program finds it, for files without section headers. */
-static void find_by_header(struct file *file, const GElf_Phdr *phdr)
+static void find_by_header(struct cfi_file *file, const GElf_Phdr *phdr)
 {
 	struct cfi_section header = { .vaddr = phdr->p_vaddr };
 	__u64 vaddr, fdes_expected = 0;
@@ -205,7 +205,7 @@ static void find_by_header(struct file *file, const GElf_Phdr *phdr)
 				      .fdes_expected = fdes_expected };
 }
 
-static void find_by_segment(struct file *file)
+static void find_by_segment(struct cfi_file *file)
 {
 	size_t count;
 
@@ -234,7 +234,7 @@ static const __u8 *code_at(void *file, __u64 vaddr, __u64 size)
 	return code && code->d_size == size ? code->d_buf : NULL;
 }
 
-static void find_switches(struct file *file, enum go_runtime which,
+static void find_switches(struct cfi_file *file, enum go_runtime which,
 			  const struct go_function *function)
 {
 	__u64 size = function->hi - function->lo;
@@ -244,7 +244,7 @@ static void find_switches(struct file *file, enum go_runtime which,
 		file->arch->find_go_switches(&file->go, which, function, code, size);
 }
 
-static void find_go(struct file *file)
+static void find_go(struct cfi_file *file)
 {
 	static const char *const names[GO_RUNTIME_FUNCTIONS] = {
 		[GO_ASMCGOCALL] = "runtime.asmcgocall",
@@ -276,7 +276,7 @@ static void find_go(struct file *file)
 	file->sections[file->section_count++] = (struct cfi_section){ .go = &file->go };
 }
 
-static int compile(struct file *file, struct cfi_table **out)
+static int compile(struct cfi_file *file, struct cfi_table **out)
 {
 	int err;
 
@@ -325,7 +325,7 @@ static void end_elf(Elf **elf)
 static int build(Elf *elf, const char *name, __u64 size, struct cfi_table **out,
 		 struct error *error)
 {
-	_cleanup_(free_ptr) struct file *file = calloc(1, sizeof(*file));
+	_cleanup_(free_ptr) struct cfi_file *file = calloc(1, sizeof(*file));
 
 	if (!file)
 		return error__set(error, -ENOMEM, "cannot read %s: out of memory", name);

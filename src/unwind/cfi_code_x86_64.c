@@ -11,7 +11,7 @@
 #define UNKNOWN (-1)
 
 /* Where an instruction stands. */
-struct place {
+struct code_place {
 	__s32 depth; /* bytes that sp is below the return address; UNKNOWN */
 	__s32 fp_base; /* what @depth was when sp was copied to the frame pointer; UNKNOWN: it was not */
 	__s32 fp_saved; /* what @depth was behind the push of the caller's frame pointer; UNKNOWN: it is in its register */
@@ -24,22 +24,22 @@ struct code {
 	__u64 lo;
 	const __u8 *bytes;
 	size_t size;
-	struct place *places; /* by offset */
-	__u32 *pending;	      /* offsets of instructions; each is in it once at the most */
+	struct code_place *places; /* by offset */
+	__u32 *pending;		   /* offsets of instructions; each is in it once at the most */
 	size_t n_pending;
 };
 
-static bool is_same(const struct place *a, const struct place *b)
+static bool is_same(const struct code_place *a, const struct code_place *b)
 {
 	return a->depth == b->depth && a->fp_base == b->fp_base && a->fp_saved == b->fp_saved;
 }
 
 /* Where two paths disagree nothing is known from there on, so that a place changes twice at the most. */
-static void reach(struct code *code, __u64 vaddr, const struct place *from)
+static void reach(struct code *code, __u64 vaddr, const struct code_place *from)
 {
-	static const struct place none = { UNKNOWN, UNKNOWN, UNKNOWN, false, false, 0 };
+	static const struct code_place none = { UNKNOWN, UNKNOWN, UNKNOWN, false, false, 0 };
 	__u64 at = vaddr - code->lo;
-	struct place *place;
+	struct code_place *place;
 
 	if (at >= code->size)
 		return;
@@ -88,13 +88,13 @@ static bool writes(const char *text, const char *reg)
 }
 
 /* Sets sp to what it was @depth bytes below the return address, which may not be known. */
-static void set_depth(struct place *place, __s32 depth)
+static void set_depth(struct code_place *place, __s32 depth)
 {
 	place->depth = depth >= 0 ? depth : UNKNOWN;
 }
 
 /* What the instruction does to sp and to the frame pointer. */
-static void step(const struct disasm_insn *insn, struct place *place)
+static void step(const struct disasm_insn *insn, struct code_place *place)
 {
 	const char *text = insn->text;
 	bool is_known = place->depth != UNKNOWN;
@@ -144,7 +144,7 @@ static void follow(struct code *code, struct disasm *disasm)
 {
 	while (code->n_pending) {
 		__u32 at = code->pending[--code->n_pending];
-		struct place place = code->places[at];
+		struct code_place place = code->places[at];
 		struct disasm_insn insn;
 
 		code->places[at].is_pending = false;
@@ -160,7 +160,7 @@ static void follow(struct code *code, struct disasm *disasm)
 	}
 }
 
-static struct unwind_rule rule_of(const struct place *place)
+static struct unwind_rule rule_of(const struct code_place *place)
 {
 	struct unwind_rule rule = { .flags = UNWIND_OF_GO,
 				    .ra_where = UNWIND_AT_CFA,
@@ -184,9 +184,9 @@ static void free_disasm(struct disasm **disasm)
 
 int cfi_code__run(__u64 lo, const __u8 *bytes, size_t size, cfi_rule_fn take, void *ctx)
 {
-	static const struct place entry = { 0, UNKNOWN, UNKNOWN, false, false, 0 };
+	static const struct code_place entry = { 0, UNKNOWN, UNKNOWN, false, false, 0 };
 	static const struct unwind_rule none = { 0 };
-	_cleanup_(free_ptr) struct place *places = calloc(size, sizeof(*places));
+	_cleanup_(free_ptr) struct code_place *places = calloc(size, sizeof(*places));
 	_cleanup_(free_ptr) __u32 *pending = calloc(size, sizeof(*pending));
 	_cleanup_(free_disasm) struct disasm *disasm = NULL;
 	struct code code = {

@@ -14,7 +14,7 @@
 /* Bytes of an entry point's code in a file that describes no code at all (musl's). */
 #define BARE_ENTRY_BYTES 64
 
-struct file {
+struct loader_file {
 	struct table_file source;
 	struct unwind_place place;
 	bool done; /* its place is known */
@@ -43,7 +43,7 @@ struct table_loader {
 	bool has_thread;
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t changed;
-	struct file *files;
+	struct loader_file *files;
 	size_t n_files, files_room;
 	struct job *jobs; /* in the order they came */
 	size_t n_jobs, jobs_room;
@@ -266,7 +266,7 @@ int table_loader__add(struct table_loader *loader, const struct table_file *file
 	err = array__reserve(&loader->files, &loader->files_room, loader->n_files + 1,
 			     sizeof(*loader->files));
 	if (!err) {
-		loader->files[loader->n_files] = (struct file){ .source = *file };
+		loader->files[loader->n_files] = (struct loader_file){ .source = *file };
 		*number = loader->n_files++;
 	}
 	if (is_locked)

@@ -46,7 +46,7 @@ struct choice {
 };
 
 /* A function of the table that is none of a C library's, or has a prefix. */
-struct candidate {
+struct site_candidate {
 	const struct interface_function *interface;
 	enum interface_family family;
 	__u64 vaddr;
@@ -79,14 +79,14 @@ struct edge {
 	size_t from, to;
 };
 
-struct reader {
+struct allocator_reader {
 	struct allocator *allocator;
 	struct elf_file *elf;
 	struct disasm *disasm;
 	struct elf_text texts[MAX_TEXTS];
 	size_t n_texts;
 	struct choice choices[AP_C_FUNCTIONS];
-	struct candidate *candidates;
+	struct site_candidate *candidates;
 	size_t n_candidates, room_candidates;
 	bool has_malloc[INTERFACE_FAMILIES], has_free[INTERFACE_FAMILIES];
 	struct definition *definitions; /* by name; only where it is described */
@@ -135,41 +135,41 @@ bool site__frees(const struct site *site);
 
 /* allocator_symbols.c: what the symbols say. */
 /* Zeroed but for what the arguments say; sites are to be settled then. */
-int reader__add_site(struct reader *reader, enum ap_function function, const char *name,
+int reader__add_site(struct allocator_reader *reader, enum ap_function function, const char *name,
 		     __u64 vaddr, __u64 size, struct error *error);
-int reader__choose_symbols(struct reader *reader);
+int reader__choose_symbols(struct allocator_reader *reader);
 /* Whether the file defines that allocator. */
-bool reader__has_family(const struct reader *reader, enum interface_family family);
-int reader__add_sites(struct reader *reader, struct error *error);
+bool reader__has_family(const struct allocator_reader *reader, enum interface_family family);
+int reader__add_sites(struct allocator_reader *reader, struct error *error);
 /* After sites were added or removed. */
-void reader__settle_sites(struct reader *reader);
-int reader__add_aliases(struct reader *reader);
-int reader__add_definitions(struct reader *reader);
-int reader__add_slots(struct reader *reader);
+void reader__settle_sites(struct allocator_reader *reader);
+int reader__add_aliases(struct allocator_reader *reader);
+int reader__add_definitions(struct allocator_reader *reader);
+int reader__add_slots(struct allocator_reader *reader);
 
 /* allocator_flow.c: what the code does. */
-const struct elf_text *reader__text_at(const struct reader *reader, __u64 vaddr);
-int reader__decode_at(const struct reader *reader, __u64 vaddr, struct disasm_insn *out);
-struct way reader__way_of(const struct reader *reader, const struct disasm_insn *insn);
-void reader__note_continuation(struct reader *reader, __u64 vaddr);
-int reader__walk_flow(struct reader *reader, __u64 entry, flow_fn fn);
-int reader__walk_flows(struct reader *reader);
-int reader__drop_forwarding_operators(struct reader *reader);
-int reader__scan_texts(struct reader *reader);
+const struct elf_text *reader__text_at(const struct allocator_reader *reader, __u64 vaddr);
+int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct disasm_insn *out);
+struct way reader__way_of(const struct allocator_reader *reader, const struct disasm_insn *insn);
+void reader__note_continuation(struct allocator_reader *reader, __u64 vaddr);
+int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn);
+int reader__walk_flows(struct allocator_reader *reader);
+int reader__drop_forwarding_operators(struct allocator_reader *reader);
+int reader__scan_texts(struct allocator_reader *reader);
 
 /* allocator_source.c: the sites of a source. -ENOENT: there are none. */
-int reader__add_source_sites(struct reader *reader, struct error *error);
+int reader__add_source_sites(struct allocator_reader *reader, struct error *error);
 
-/* allocator_place.c: where a site is probed. @branched_to as in struct reader. */
-void reader__place(const struct reader *reader, struct site *site, __u64 branched_to,
+/* allocator_place.c: where a site is probed. @branched_to as in struct allocator_reader. */
+void reader__place(const struct allocator_reader *reader, struct site *site, __u64 branched_to,
 		   enum site_policy policy);
 
 /* allocator_returns.c: how returns are to be seen, and where. */
-int reader__find_ends(struct reader *reader);
+int reader__find_ends(struct allocator_reader *reader);
 /* The same of a source: -ENOTSUP where its nesting needs what cannot be told. */
-int reader__find_source_ends(struct reader *reader, struct error *error);
+int reader__find_source_ends(struct allocator_reader *reader, struct error *error);
 
 /* allocator_unknown.c: functions that look as if they belonged to the table. */
-int reader__find_unknown(struct reader *reader);
+int reader__find_unknown(struct allocator_reader *reader);
 
 #endif

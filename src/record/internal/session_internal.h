@@ -22,9 +22,9 @@ struct probes;
 struct ring_reader;
 
 /* A mapping of a process that may turn out to be followed. */
-struct candidate {
+struct mapping_candidate {
 	struct mapping_event event;
-	struct candidate *next;
+	struct mapping_candidate *next;
 };
 
 /* The programs' counters at one moment. */
@@ -53,7 +53,7 @@ struct session {
 	struct regions *regions; /* NULL: no regions */
 	pid_t late_pid;		 /* process whose new mapping is being probed, else 0 */
 	struct target target;
-	struct candidate *candidates, **candidates_end;
+	struct mapping_candidate *candidates, **candidates_end;
 	__u64 mappings_dropped; /* lost for want of memory */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
