@@ -272,6 +272,7 @@ static int read_version(struct data_reader *reader, __u64 *version)
 	return *end ? -EINVAL : 0;
 }
 
+/* From here on "SELECT *" has the columns of data_file_schema.h, in their order. */
 static int read_definitions(struct data_reader *reader)
 {
 	return check_schema(reader, ARRAY_SIZE(data_file_schema));
@@ -280,7 +281,7 @@ static int read_definitions(struct data_reader *reader)
 static int read_meta(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db, "SELECT key, value FROM meta NOT INDEXED", &statement);
+	int err = prepare(reader->db, "SELECT * FROM meta NOT INDEXED", &statement);
 	const char *key, *value;
 
 	while (!err && (err = data_reader__next(reader, statement)) > 0) {
@@ -298,7 +299,7 @@ static int read_meta(struct data_reader *reader)
 static int read_ledger(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db, "SELECT name, value FROM ledger NOT INDEXED", &statement);
+	int err = prepare(reader->db, "SELECT * FROM ledger NOT INDEXED", &statement);
 	const char *name;
 	__u64 value;
 
@@ -320,8 +321,7 @@ static int read_run_meta(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	int err =
-		prepare(reader->db, "SELECT run, key, value FROM run_meta NOT INDEXED ORDER BY run",
-			&statement);
+		prepare(reader->db, "SELECT * FROM run_meta NOT INDEXED ORDER BY run", &statement);
 	const char *key, *value;
 	__u64 run;
 
@@ -339,8 +339,7 @@ static int read_run_meta(struct data_reader *reader)
 static int read_run_ledger(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT run, name, value FROM run_ledger NOT INDEXED ORDER BY run",
+	int err = prepare(reader->db, "SELECT * FROM run_ledger NOT INDEXED ORDER BY run",
 			  &statement);
 	__u64 run, value;
 	const char *name;

@@ -13,10 +13,7 @@
 int data_reader__read_counts(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT id, process, thread, stack, function, calls, bytes "
-			  "FROM counts NOT INDEXED ORDER BY id",
-			  &statement);
+	int err = prepare(reader->db, "SELECT * FROM counts NOT INDEXED ORDER BY id", &statement);
 	__u64 id, process, thread, stack, calls, size_bytes;
 	const char *name;
 	int function;
@@ -128,21 +125,15 @@ int data_reader__read_blocks(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	struct histogram_rows sizes = { 0 }, lifetimes = { 0 };
-	int err = prepare(reader->db,
-			  "SELECT count, failed, allocations, bytes, frees, freed_bytes, "
-			  "discarded, discarded_bytes, temporary, temporary_bytes, peak, "
-			  "peak_bytes, oldest_ns FROM blocks NOT INDEXED ORDER BY count",
-			  &statement);
+	int err =
+		prepare(reader->db, "SELECT * FROM blocks NOT INDEXED ORDER BY count", &statement);
 
 	if (!err)
-		err = begin_histogram(reader,
-				      "SELECT count, bucket, blocks FROM size_histogram "
-				      "NOT INDEXED ORDER BY count",
-				      &sizes);
+		err = begin_histogram(
+			reader, "SELECT * FROM size_histogram NOT INDEXED ORDER BY count", &sizes);
 	if (!err)
 		err = begin_histogram(reader,
-				      "SELECT count, bucket, blocks FROM lifetime_histogram "
-				      "NOT INDEXED ORDER BY count",
+				      "SELECT * FROM lifetime_histogram NOT INDEXED ORDER BY count",
 				      &lifetimes);
 	if (!err)
 		err = read_block_rows(reader, statement, &sizes, &lifetimes);
@@ -154,10 +145,7 @@ int data_reader__read_blocks(struct data_reader *reader)
 int data_reader__read_samples(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT count, what, samples, variance, bytes_variance "
-			  "FROM samples NOT INDEXED",
-			  &statement);
+	int err = prepare(reader->db, "SELECT * FROM samples NOT INDEXED", &statement);
 	struct profile_estimate row;
 	struct profile_samples *samples;
 	const char *name;
@@ -208,9 +196,7 @@ int data_reader__read_lifetimes(struct data_reader *reader)
 int data_reader__read_timeline(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT run, time_ns, live, live_bytes, allocations, bytes, rss_bytes "
-			  "FROM timeline NOT INDEXED ORDER BY run, time_ns",
+	int err = prepare(reader->db, "SELECT * FROM timeline NOT INDEXED ORDER BY run, time_ns",
 			  &statement);
 	struct profile_moment moment = { 0 };
 	__u64 run;

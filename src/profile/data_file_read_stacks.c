@@ -22,9 +22,7 @@ int data_reader__expect_new(__u64 id, size_t n_before, __u32 added)
 int data_reader__read_modules(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT id, path, build_id, symbols FROM modules NOT INDEXED ORDER BY id",
-			  &statement);
+	int err = prepare(reader->db, "SELECT * FROM modules NOT INDEXED ORDER BY id", &statement);
 	const char *path, *build_id, *symbols;
 	__u64 id;
 
@@ -54,10 +52,8 @@ bool data_reader__is_run(const struct profile *profile, __u64 run)
 int data_reader__read_processes(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT id, parent, pid, start_ns, end_ns, execed, run, comm "
-			  "FROM processes NOT INDEXED ORDER BY id",
-			  &statement);
+	int err =
+		prepare(reader->db, "SELECT * FROM processes NOT INDEXED ORDER BY id", &statement);
 	__u64 id, parent, pid, start_ns, end_ns, execed, run;
 	struct profile_process *process;
 	const char *comm;
@@ -89,9 +85,7 @@ int data_reader__read_processes(struct data_reader *reader)
 int data_reader__read_threads(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err =
-		prepare(reader->db, "SELECT id, process, name FROM threads NOT INDEXED ORDER BY id",
-			&statement);
+	int err = prepare(reader->db, "SELECT * FROM threads NOT INDEXED ORDER BY id", &statement);
 	__u64 id, process;
 	const char *name;
 
@@ -113,10 +107,8 @@ int data_reader__read_threads(struct data_reader *reader)
 int data_reader__read_functions(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT id, symbol, name, full_name FROM functions NOT INDEXED "
-			  "ORDER BY id",
-			  &statement);
+	int err =
+		prepare(reader->db, "SELECT * FROM functions NOT INDEXED ORDER BY id", &statement);
 	const char *symbol, *name, *full_name;
 	__u64 id;
 
@@ -142,8 +134,7 @@ int data_reader__read_functions(struct data_reader *reader)
 int data_reader__read_files(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db, "SELECT id, path FROM files NOT INDEXED ORDER BY id",
-			  &statement);
+	int err = prepare(reader->db, "SELECT * FROM files NOT INDEXED ORDER BY id", &statement);
 	const char *path;
 	__u64 id;
 
@@ -163,11 +154,7 @@ int data_reader__read_files(struct data_reader *reader)
 int data_reader__read_frames(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err =
-		prepare(reader->db,
-			"SELECT id, module, offset, interrupted, tail_call FROM frames NOT INDEXED "
-			"ORDER BY id",
-			&statement);
+	int err = prepare(reader->db, "SELECT * FROM frames NOT INDEXED ORDER BY id", &statement);
 	__u64 id, module, offset, interrupted, tail_call;
 
 	while (!err && (err = data_reader__next(reader, statement)) > 0) {
@@ -216,9 +203,7 @@ int data_reader__read_lines(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	_cleanup_(free_ptr) struct frame_lines *lines = calloc(1, sizeof(*lines));
-	int err = prepare(reader->db,
-			  "SELECT frame, depth, function, file, line, inlined FROM lines "
-			  "NOT INDEXED ORDER BY frame, depth",
+	int err = prepare(reader->db, "SELECT * FROM lines NOT INDEXED ORDER BY frame, depth",
 			  &statement);
 	__u64 frame, depth, function, file, line, inlined;
 
@@ -274,12 +259,10 @@ int data_reader__read_stacks(struct data_reader *reader)
 	__u64 stack, n_frames;
 	int err, end;
 
-	err = prepare(reader->db, "SELECT id, end, n_frames FROM stacks NOT INDEXED ORDER BY id",
-		      &stacks);
+	err = prepare(reader->db, "SELECT * FROM stacks NOT INDEXED ORDER BY id", &stacks);
 	if (!err)
 		err = prepare(reader->db,
-			      "SELECT stack, depth, frame FROM stack_frames NOT INDEXED "
-			      "ORDER BY stack, depth",
+			      "SELECT * FROM stack_frames NOT INDEXED ORDER BY stack, depth",
 			      &stack_frames);
 	while (!err && (err = data_reader__next(reader, stacks)) > 0) {
 		size_t n_before = reader->profile->n_stacks;
