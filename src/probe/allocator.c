@@ -48,7 +48,7 @@ static int defines_source(const struct elf_symbol *symbol, void *arg)
 
 static bool is_wrapper(struct elf_file *elf)
 {
-	/* Ways to get memory; "__morecore" was glibc's hook until 2.33. */
+	/* Functions to get memory by; "__morecore" was glibc's hook until 2.33. */
 	const char *const sources[] = { "mmap", "mmap64",   "__mmap",	  "sbrk", "__sbrk",
 					"brk",	"morecore", "__morecore", NULL };
 
@@ -84,7 +84,7 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 		     (!reader->is_c_library && !elf_file__is_program(reader->elf))))
 		err = reader__add_definitions(reader);
 	if (!err && allocator->is_described) {
-		/* Slots are of sites, of which then there are fewer. */
+		/* First the slots of all sites, which decide which sites to drop. */
 		err = reader__add_slots(reader);
 		if (!err)
 			err = reader__drop_forwarding_operators(reader);

@@ -35,14 +35,14 @@ int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct
 	return disasm__decode(reader->disasm, text->code + at, text->size - at, vaddr, out);
 }
 
-/* The slot that a PLT stub at @vaddr jumps by, NULL if there is no such stub, or it leads nowhere. */
+/* The slot of the PLT stub at @vaddr, NULL if there is no stub, or its slot is not in the list. */
 static const struct slot *slot_of_stub(const struct allocator_reader *reader, __u64 vaddr)
 {
 	struct disasm_insn insn;
 
 	if (reader->n_slots == 0 || reader__decode_at(reader, vaddr, &insn))
 		return NULL;
-	/* endbr64, with branch protection */
+	/* endbr64 of -fcf-protection */
 	if (insn.class == DISASM_OTHER && insn.effects == 0 &&
 	    reader__decode_at(reader, vaddr + insn.length, &insn))
 		return NULL;
@@ -92,7 +92,7 @@ static void note_return(struct allocator_reader *reader, __u64 vaddr)
 {
 	if (reader->err)
 		return;
-	/* A hostile file can have one at each byte. */
+	/* A hostile file can have a call at every byte. */
 	if (reader->returns.n >= MAX_RETURNS)
 		reader->err = -EFBIG;
 	else
@@ -113,9 +113,9 @@ static void note_return_instruction(struct allocator_reader *reader, __u64 vaddr
 		reader->ends[reader->n_ends++] = (struct end){ reader->current, vaddr };
 }
 
-/* How the function may be left. A jump to another function is followed if that is in the same text; what
- * it jumps to through a table or a stub is not known, unless it is a function that is probed too, or another
- * of the file. */
+/* Notes how the function may be left. A jump into other code of the same text is followed. The
+ * target of a jump through a table or a stub is unknown, unless it is a site or another function of
+ * the file. */
 static void note_end(struct allocator_reader *reader, const struct disasm_insn *insn,
 		     const struct way *way)
 {
@@ -195,7 +195,8 @@ static enum flow_step visit(const struct disasm_insn *insn, void *arg)
 		note_jump(reader, way.site);
 	else if (way.target)
 		reader__note_continuation(reader, way.target);
-	/* Not to itself. Where it is not known whether this file has the function, its hit follows all the same. */
+	/* Without itself. If it is unknown whether this file has the function, the tail call may
+	 * still hit a site. */
 	site->tail_calls |= way.names & ~site->names;
 	site->may_jump |= way.names & ~site->names;
 	return way.names || way.target ? FLOW_PASS : FLOW_FOLLOW;
@@ -213,17 +214,15 @@ int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn)
 	return err ? err : reader->err;
 }
 
-/* Whether the site that was walked does nothing in the end but jump to others. */
+/* Whether all paths through the current site end in tail calls. */
 static bool always_jumps(const struct allocator_reader *reader, size_t first_end)
 {
 	return reader->allocator->sites[reader->current].may_jump && first_end == reader->n_ends &&
 	       !reader->leaves_unseen[reader->current];
 }
 
-/*
- * Jumps that the programs foresee from the arguments, in an allocator that is not described: hit__forced_tail_call().
- * glibc's valloc has one to malloc for alignments that no page has.
- */
+/* Tail calls that hit__forced_tail_call() predicts from the arguments, in allocators that are not
+ * described. In glibc's valloc that tail call is for alignments smaller than any page. */
 static __u32 foreseen_jumps(const struct allocator_reader *reader, enum ap_function function)
 {
 	switch (function) {
@@ -241,8 +240,8 @@ static __u32 foreseen_jumps(const struct allocator_reader *reader, enum ap_funct
 	}
 }
 
-/* Whether a call may end in a jump that is only looked for in a described allocator, such as that of a memalign which
- * is another name for aligned_alloc. */
+/* Whether a site has a tail call that only the programs for described allocators handle, such as
+ * that of a memalign which is an alias of aligned_alloc. */
 static bool has_other_jumps(const struct allocator_reader *reader)
 {
 	const struct allocator *allocator = reader->allocator;
@@ -277,7 +276,8 @@ int reader__walk_flows(struct allocator_reader *reader)
 	return 0;
 }
 
-/* What comes behind a call of a site, or a jump to one, is no way of its own to return. */
+/* A path ends at a call of a site or a jump to one; returning before that means that it gets memory
+ * by other means. */
 static enum flow_step visit_forwarding(const struct disasm_insn *insn, void *arg)
 {
 	struct allocator_reader *reader = arg;
@@ -308,9 +308,9 @@ static bool is_operator(const struct site *site)
 }
 
 /*
- * The operators of a C++ library call malloc and free, whose calls are what counts: by these a program with that
- * library inside is counted as one that is linked to it. Only who gets memory by other means has operators that are
- * requests. Removes the others.
+ * Removes C++ operators that call malloc and free, since these calls count: so a program with a
+ * static C++ library is counted as one with a shared one. Operators that get memory by other means
+ * stay, and then all of them stay.
  */
 int reader__drop_forwarding_operators(struct allocator_reader *reader)
 {
@@ -356,10 +356,10 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
 }
 
 /*
- * A library calls its own exported functions through the PLT, where it means what the program may
- * replace; a direct call is one allocator's function to another. In a program that contains its
- * allocator every call is direct, so there only the code around the basic functions is believed to
- * be the allocator.
+ * Sets the range whose direct calls to sites are internal. A library calls its exported functions
+ * through the PLT if the program may replace them; a direct call is from one of its functions to
+ * another. In a program that contains its allocator every call is direct, so there only the code
+ * around the basic functions counts as the allocator.
  */
 static void find_core(struct allocator_reader *reader)
 {
@@ -369,7 +369,7 @@ static void find_core(struct allocator_reader *reader)
 	__u64 end = 0;
 
 	reader->core_start = 0;
-	/* Who calls a source's functions directly is the rest of the file. */
+	/* Direct calls of a source's functions are made by the rest of the file. */
 	reader->core_end = reader->allocator->source ? 0 : UINT64_MAX;
 	if (!elf_file__is_program(reader->elf) || reader->allocator->source)
 		return;

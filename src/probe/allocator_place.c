@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What of the caller's state an instruction may have changed, for people; NULL: nothing. */
+/* Which part of the caller's state the instruction may change, a clause for the user; NULL:
+ * none. */
 static const char *harm(const struct disasm_insn *insn)
 {
 	switch (insn->class) {
@@ -27,7 +28,8 @@ static const char *harm(const struct disasm_insn *insn)
 	return insn->effects ? "is not known to be harmless" : NULL;
 }
 
-/* The first emulated instruction that sees what the entry saw, 0; or why there is none, -ENOENT. */
+/* Finds the first emulated instruction at which the state is as at the entry. -ENOENT, with @reason
+ * set, if there is none. */
 static int find_emulated(const struct allocator_reader *reader, const struct site *site,
 			 struct disasm_insn *out, char *reason, size_t size)
 {
@@ -59,7 +61,7 @@ static int find_emulated(const struct allocator_reader *reader, const struct sit
 	return -ENOENT;
 }
 
-/* Whether a branch leads into (entry, @distance]: such a pass would be a hit without a call. */
+/* Whether a branch targets (entry, @distance]: it would cause hits without a call. */
 static bool is_branched_into(__u64 branched_to, __u64 distance, __u64 *where)
 {
 	for (__u64 i = 1; i <= distance; i++) {

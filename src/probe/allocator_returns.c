@@ -9,8 +9,8 @@
 #include "error.h"
 #include "sources.h"
 
-/* What only C libraries and well-known allocators define. A program that brings a malloc of its own
- * defines none of these but __libc_start_main, where it is static. */
+/* Symbols that only C libraries and well-known allocators define. A program with a malloc of its
+ * own defines none of them, except __libc_start_main if it is static. */
 static int find_known(const struct elf_symbol *symbol, void *arg)
 {
 	static const char *const names[] = { "mallctl",
@@ -41,8 +41,9 @@ static bool is_known(struct allocator_reader *reader)
 		elf_file__for_each_further_symbol(reader->elf, find_known, reader) > 0);
 }
 
-/* Which sites' return instructions are probed: of a well-known allocator those that an exception may leave,
- * and what these end in a jump to. */
+/* Selects the sites whose return instructions are probed: in a well-known allocator those that
+ * exceptions may leave, and the functions that these tail-call; in others
+ * all that allocate. */
 static void choose_ends(struct allocator_reader *reader, bool known,
 			bool at_instructions[MAX_SITES])
 {
@@ -99,8 +100,8 @@ static bool has_end(const struct allocator_reader *reader, size_t site)
 	return false;
 }
 
-/* How the returns of a site are to be seen. A well-known allocator's operator new may leave by unseen ways where it
- * has no memory: that call is among those that did not return. */
+/* How to observe the returns of a site. operator new of a well-known allocator may leave by other
+ * ways if there is no memory: such a call counts as unfinished. */
 static enum allocator_returns returns_of(const struct allocator_reader *reader, size_t i,
 					 bool known, bool at_instructions)
 {
@@ -120,7 +121,6 @@ static void spoil(struct allocator *allocator)
 	allocator->n_return_offsets = 0;
 }
 
-/* Decides how returns are to be seen, and where. */
 int reader__find_ends(struct allocator_reader *reader)
 {
 	struct allocator *allocator = reader->allocator;
@@ -143,18 +143,18 @@ int reader__find_ends(struct allocator_reader *reader)
 	}
 	if (known || (all && any))
 		return 0;
-	/* One that cannot be seen spoils what is known of the others' blocks. */
+	/* One function with unknown returns makes all blocks unreliable. */
 	spoil(allocator);
 	return 0;
 }
 
-/* Whether it may end in a jump to malloc or its like, in another file. */
+/* Whether it may tail-call a C library function, in another file. */
 static bool leaves_to_malloc(const struct site *site)
 {
 	return site->tail_calls & ((1ULL << AP_C_FUNCTIONS) - 1);
 }
 
-/* As of an allocator that is not well-known, unless the definition says that return probes are in nobody's way. */
+/* Like an allocator that is not well-known, unless the definition allows return probes. */
 int reader__find_source_ends(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
@@ -173,7 +173,8 @@ int reader__find_source_ends(struct allocator_reader *reader, struct error *erro
 			site->returns = RETURNS_PROBED;
 		else if (is_seen && ends && !leaves_to_malloc(site))
 			site->returns = RETURNS_AT_INSTRUCTIONS;
-		/* The programs know that malloc stands in the place of what has jumped to it. */
+		/* The programs know that a tail-called malloc returns in the place of its
+		 * caller. */
 		if (is_outermost && !source->returns_probed &&
 		    !(is_seen && (ends || leaves_to_malloc(site))))
 			return error__set(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The functions of a defined source in a file. */
+/* Finds the functions of a defined source in a file. */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "error.h"
 #include "sources.h"
 
-/* What the symbols say of the source's functions, by their order there. */
+/* State of the symbol search; @choices are indexed like the source's functions. */
 struct finding {
 	const struct source *source;
 	struct allocator_reader *reader;
 	struct choice *choices;
-	bool only_new;	   /* the choices that were made stay */
-	const char *twice; /* a function's name that several functions have */
+	bool only_new;	   /* second pass: keep the choices of the first one */
+	const char *twice; /* name of several functions */
 };
 
 static bool is_function(const struct elf_symbol *symbol)
@@ -43,8 +43,8 @@ static int choose(const struct elf_symbol *symbol, void *arg)
 	choice = &finding->choices[function - finding->source->functions];
 	if (choice->found && choice->vaddr == symbol->value)
 		return 0;
-	/* Another of the table that it is linked by is an old version; one that cannot be linked with, another
-	 * function that is called the same. */
+	/* Another symbol of the dynamic symbol table is an older version; a local one with the same
+	 * name is another function. */
 	if (choice->found && finding->only_new) {
 		if (!choice->is_default)
 			finding->twice = function->name;
@@ -76,7 +76,7 @@ static int add_function_site(struct allocator_reader *reader,
 			"its %s is chosen when it is loaded (STT_GNU_IFUNC), which cannot "
 			"be probed",
 			function->name);
-	/* Several names may stand for one function: the first decides what it does. */
+	/* Aliases of one function: the first definition decides. */
 	if (site)
 		return 0;
 	err = reader__add_site(reader, function->interface.function, function->name, choice->vaddr,

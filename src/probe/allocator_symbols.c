@@ -73,7 +73,7 @@ static int add_candidate(struct allocator_reader *reader, const struct elf_symbo
 	return 0;
 }
 
-/* Symbols that cannot be linked with may be anything that has the name: those of a C library are not believed. */
+/* Local symbols may be any function of that name, so C library names among them are ignored. */
 static int choose_further_symbol(const struct elf_symbol *symbol, void *arg)
 {
 	return c_function_of(symbol->name) == AP_C_FUNCTIONS ? add_candidate(arg, symbol) : 0;
@@ -96,7 +96,7 @@ static int choose_symbol(const struct elf_symbol *symbol, void *arg)
 		return add_candidate(reader, symbol);
 	choice = &reader->choices[function];
 	/* Programs linked today call the default version; an older one at another address is a
-	 * function of its own that only old programs call. */
+	 * separate function that only old programs call. */
 	if (choice->found && (choice->is_default || !symbol->is_default))
 		return 0;
 	choice->found = true;
@@ -204,7 +204,7 @@ static int add_candidate_site(struct allocator_reader *reader,
 	return addresses__add(&reader->starts, candidate->vaddr);
 }
 
-/* Keeps the order of those of one function: what a C library has comes first. */
+/* Stable: among sites of one function, that of the C library stays first. */
 static void sort_sites(struct allocator *allocator)
 {
 	for (size_t i = 1; i < allocator->n_sites; i++) {
@@ -290,7 +290,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What a function is called by in all of its sites. */
+/* Collects the aliases of each function over its sites. */
 static int collect_names(struct allocator *allocator)
 {
 	for (size_t i = 0; i < allocator->n_sites; i++) {
@@ -333,7 +333,7 @@ int reader__add_aliases(struct allocator_reader *reader)
 	return collect_names(allocator);
 }
 
-/* The functions that a call by @name reaches, as far as this file tells. */
+/* Mask of the functions that a call of @name reaches, by this file's symbols. */
 static __u64 names_of(const struct allocator *allocator, const char *name)
 {
 	enum ap_function function = c_function_of(name);
@@ -370,7 +370,7 @@ static int add_definition(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
-/* Where the slot leads to by the file's own symbols. */
+/* Resolves the slot by the file's own symbols. */
 static void resolve_slot(struct allocator_reader *reader, const char *name, struct slot *slot)
 {
 	struct definition key = { .name = name }, *found;

@@ -9,9 +9,10 @@
 #include "pattern.h"
 #include "sources.h"
 
-/* Functions that are looked through, of those that one calls, to see whether it calls a site. */
+/* Maximum number of callees searched for a call of a site. */
 #define MAX_CALLED 64
-/* Calls that lead to malloc in functions that copy: what lies deeper is called for other ends. */
+/* Depth of the search for malloc in functions that copy; deeper calls are made for other
+ * purposes. */
 #define COPY_DEPTH  2
 #define MAX_UNKNOWN 64
 
@@ -36,8 +37,8 @@ static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
 	return way.target ? FLOW_PASS : FLOW_FOLLOW;
 }
 
-/* Whether the function leads to a probed one, or to malloc of whoever has it, so that it counts through that: by
- * @depth calls at the most. */
+/* Whether the function calls a site, or malloc of any file, within @depth calls, so that its
+ * allocations are counted there. */
 static bool calls_site(struct allocator_reader *reader, __u64 vaddr, size_t depth)
 {
 	size_t level_end = 1;
@@ -86,7 +87,7 @@ static int add_unknown(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
-/* A function of the table whose calls may end blocks unseen. */
+/* Adds a function of the table whose calls may end unknown blocks. */
 static int add_end(struct allocator_reader *reader, const struct site_candidate *candidate)
 {
 	struct allocator *allocator = reader->allocator;
@@ -124,8 +125,9 @@ static int compare_unknown(const void *a, const void *b)
 }
 
 /*
- * What a library that is an allocator exports is for others to call. A C library exports much else, and what it
- * allocates for others it gets by its malloc; in a program names tell nothing.
+ * A library that is an allocator exports functions for others to call. A C library also exports
+ * many other functions, and what they allocate comes from its malloc; in a program names of
+ * functions mean nothing.
  */
 int reader__find_unknown(struct allocator_reader *reader)
 {

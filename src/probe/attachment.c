@@ -12,7 +12,7 @@
 #include "error.h"
 
 struct attachment {
-	int multi_fd; /* -1: single links */
+	int multi_fd; /* -1: one link per probe */
 	__u32 n_links;
 	struct single_link {
 		struct bpf_link *link;
@@ -50,7 +50,7 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 	if (!attachment)
 		return -ENOMEM;
 	attachment->multi_fd = -1;
-	/* The file that was read is the file that is probed, whatever its name leads to by now. */
+	/* Probes the file that was read, even if the path now names another one. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
 	if (request->multi) {
 		err = uprobe_multi__link(bpf_program__fd(request->program), request->kind, path,
@@ -90,7 +90,7 @@ void attachment__free(struct attachment *attachment)
 		return;
 	if (attachment->multi_fd >= 0)
 		close(attachment->multi_fd);
-	/* Each close waits for a grace period of its own, about 0.1 s: all at a time. */
+	/* Each close waits for a grace period, about 0.1 s, so they run in parallel. */
 	for (__u32 i = 0; i < attachment->n_links; i++) {
 		struct single_link *link = &attachment->links[i];
 

@@ -18,42 +18,41 @@
 #include "error.h"
 #include "usdt.h"
 
-/* Functions that a sentence names at the most. */
+/* Maximum number of functions named in a message. */
 #define MAX_NAMED 10
 
-/* Symbols of one name that are told apart. More than that are too many parts, and too many functions. */
+/* Maximum number of symbols of one name; more of them are too many parts or functions. */
 #define MAX_PARTS 1024
 
-/* Symbols that are looked at for names that are near. */
+/* Maximum number of symbols searched for similar names. */
 #define MAX_LOOKED_AT 500000
 
-/* How far from the entry an instruction that the kernel emulates is looked for. */
+/* Maximum distance from the entry to an emulated instruction. */
 #define MAX_DISTANCE 32
 
 struct function_part {
-	char *linkage; /* with what marks a clone or a part, without a version */
-	char *full;    /* demangled, without those marks */
+	char *linkage; /* with the suffix of a clone or part, without a version */
+	char *full;    /* demangled, without that suffix */
 	__u64 vaddr;
 	__u64 size;    /* 0: unknown */
-	bool is_exact; /* the linkage or the full name is what was asked for */
+	bool is_exact; /* the linkage or full name equals the requested one */
 };
 
 struct search {
 	const char *name;
-	char word
-		[128]; /* that the linkage name must have in it, "" where nothing is known of that */
-	__u64 address; /* asked for in place of a name, else 0 */
+	char word[128]; /* identifier that the linkage name must contain; "": unknown */
+	__u64 address;	/* requested instead of a name, else 0 */
 	struct demangler *demangler;
 	struct function_part *parts;
 	size_t n_parts, n_exact;
-	/* For the sentence where there is none. */
+	/* For the message if there is none. */
 	bool looks_for_near;
 	char *near[MAX_NAMED];
 	size_t n_near, n_looked_at;
 	int err;
 };
 
-/* Code that is jumped to from inside of the function, so no call begins there. */
+/* Whether the code is entered by a jump from the rest of the function, and not by calls. */
 static bool is_split_off(const char *linkage)
 {
 	return strstr(linkage, ".cold") || strstr(linkage, ".part.");
@@ -64,7 +63,7 @@ static bool is_word_character(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The last identifier of a name: foo of (anonymous namespace)::foo(int) const. */
+/* Finds the last identifier of a name: foo in (anonymous namespace)::foo(int) const. */
 static void find_word(const char *name, char *word, size_t size)
 {
 	const char *end = name + strlen(name), *begin;
@@ -81,7 +80,7 @@ static void find_word(const char *name, char *word, size_t size)
 				break;
 		}
 	}
-	/* Template arguments are spelled in many ways. */
+	/* Skips template arguments, which are spelled in many ways. */
 	depth = 0;
 	while (end > name && (depth || !is_word_character(end[-1]))) {
 		depth += (end[-1] == '>') - (end[-1] == '<');
@@ -121,7 +120,7 @@ static int add_part(struct search *search, const char *linkage, const char *full
 	return part->linkage && part->full ? 0 : -ENOMEM;
 }
 
-/* Apart by a letter or two, or the one in the other. */
+/* Whether the names differ in one or two letters, or @name contains @wanted. */
 static bool is_near(const char *wanted, const char *name)
 {
 	size_t a = strlen(wanted), b = strlen(name), head = 0, tail = 0;
@@ -195,7 +194,7 @@ static void visit_section(struct search *search, Elf *elf, Elf_Scn *section,
 	}
 }
 
-/* All functions of the file; whether it has a full table of them. */
+/* Visits all functions of the file; returns whether it has a full symbol table. */
 static bool visit(struct search *search, Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -257,8 +256,8 @@ static int none_found(struct search *search, struct debug_file *file, const char
 			  search->name, path, near[0] ? "; similar names: " : "", near);
 }
 
-/* Parts of one function have one full name. Where several linkage names are one, as those of a
- * constructor are, it is one function; where one linkage name stands at two places, it is two. */
+/* Parts of one function have the same full name. Different linkage names with one full name are one
+ * function, such as a constructor's; one linkage name at two addresses is two functions. */
 static bool is_ambiguous(const struct search *search, const struct function_part **first,
 			 const struct function_part **second)
 {
@@ -298,7 +297,7 @@ static int several_found(const struct search *search, const char *path, struct e
 			  search->name, path, named, n > MAX_NAMED ? ", …" : "");
 }
 
-/* Leaves only what is called exactly so, where anything is. */
+/* Drops inexact matches if there is an exact one. */
 static void prefer_exact(struct search *search)
 {
 	bool has_exact = false;
@@ -318,7 +317,7 @@ static void prefer_exact(struct search *search)
 		search->n_parts = kept;
 }
 
-/* The address, from the entry on, of the first instruction that the kernel can emulate. */
+/* Address of the first instruction from the entry on that the kernel can emulate, or the entry. */
 static __u64 probe_address(struct elf_file *elf, struct disasm *disasm, __u64 entry)
 {
 	struct disasm_insn insn;
@@ -341,7 +340,7 @@ static __u64 probe_address(struct elf_file *elf, struct disasm *disasm, __u64 en
 	return entry;
 }
 
-/* What there is to run from @vaddr on, in its segment. */
+/* Bytes of code from @vaddr to the end of its segment. */
 static __u64 code_left(struct elf_file *elf, __u64 vaddr)
 {
 	struct elf_text text;
@@ -352,7 +351,7 @@ static __u64 code_left(struct elf_file *elf, __u64 vaddr)
 	return 0;
 }
 
-/* Of two that begin at one place, the longer one. */
+/* The range that begins at @start, or NULL. */
 static struct ap_within_range *range_at(struct ap_within *within, __u64 start)
 {
 	for (__u32 i = 0; i < within->n; i++)
@@ -373,7 +372,8 @@ static int describe(const struct search *search, struct elf_file *elf, const cha
 		struct ap_within_range *range;
 		__u64 offset, left = code_left(elf, part->vaddr), size = part->size;
 
-		/* Code of unknown size: at least the frame that is in its first call. */
+		/* If the size is unknown, the range covers at least a return address in the first
+		 * call. */
 		size = size < left ? size : left;
 		size = size ? size : 1;
 		if (!left || elf_file__vaddr_to_offset(elf, part->vaddr, &offset))

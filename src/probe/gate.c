@@ -31,14 +31,14 @@ static const struct {
 	[ROLE_STOP] = { "--stop-on", AP_GATE_STOP },
 };
 
-/* A function that is asked for. */
+/* A function of --within, --start-on or --stop-on. */
 struct wanted {
-	char *symbol; /* NULL: none */
+	char *symbol; /* NULL: not given */
 	char *file;   /* a path, a soname, or NULL: the command's program */
 	bool found;
 };
 
-/* A file that has some of them. */
+/* A file with some of these functions. */
 struct gate_place {
 	dev_t device;
 	ino_t inode;
@@ -188,7 +188,7 @@ static int attach(struct gate *gate, struct gate_place *place, int fd, const cha
 	return attachment__new(&request, &place->attachments[role], error);
 }
 
-/* Two probes at one place would be run in no order that is known. */
+/* Two probes at one location run in an unspecified order. */
 static int check_apart(const struct gate_place *place, struct error *error)
 {
 	const struct function_code *start = &place->code[ROLE_START];
@@ -204,7 +204,7 @@ static int check_apart(const struct gate_place *place, struct error *error)
 	return 0;
 }
 
-/* A function, or the places that have a USDT probe. */
+/* Finds a function, or the locations of a USDT probe. */
 static int find_code(int fd, const char *path, const char *symbol, struct function_code *code,
 		     struct error *error)
 {
@@ -230,7 +230,7 @@ static int look_up(struct gate *gate, int fd, const char *path, enum role role, 
 		return 0;
 	place->tried[role] = true;
 	err = find_code(fd, path, wanted->symbol, &place->code[role], error);
-	/* A command that is not there is another thing. */
+	/* -ENOENT would mean that the command does not exist. */
 	if (err == -ENOENT)
 		err = -ESRCH;
 	if (err)

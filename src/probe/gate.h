@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user-space side of the measured window (docs/windows.md): finds the functions that it is told
- * by, sets their probes, and knows which code calls are to be within. */
+/* The user-space side of the measured window (docs/windows.md): finds and probes the functions that
+ * open and close it, and finds the code of --within. */
 #ifndef ALLOCPROF_GATE_H
 #define ALLOCPROF_GATE_H
 
@@ -14,53 +14,53 @@ struct bpf_program;
 struct error;
 struct gate;
 
-/* Functions are SYMBOL or SYMBOL@FILE, FILE being a path or a library's soname; NULL: none. */
+/* Functions are SYMBOL or SYMBOL@FILE, where FILE is a path or a library's soname; NULL: none. */
 struct window_options {
-	const char *within;   /* only calls with it on their stack */
-	const char *start_on; /* a process's window opens when it calls it, */
+	const char *within;   /* count only calls beneath it */
+	const char *start_on; /* a process's window opens when it calls this function */
 	const char *stop_on;  /* and closes when it calls this one */
-	__u64 delay_ns;	      /* all windows are shut that long, 0: not at all */
-	bool paused;	      /* all windows are shut until the run's gate is opened */
+	__u64 delay_ns;	      /* all windows are closed for so long */
+	bool paused;	      /* all windows are closed until `allocprof ctl start` */
 };
 
-/* Whether anything is asked for. */
+/* Whether any of them is set. */
 bool window_options__any(const struct window_options *options);
 
 struct gate_options {
 	struct window_options window;
-	struct bpf_program *program; /* of the probes */
+	struct bpf_program *program; /* at the probes */
 	bool multi;
-	pid_t pid; /* 0: probes in every process */
+	pid_t pid; /* 0: every process */
 	struct ap_gate *shared;
-	/* Called with a file that the functions are in, before the target runs. */
+	/* Called with each file of these functions that is known before the target runs. */
 	void (*use_file)(int fd, const char *path, void *context);
 	void *context;
 };
 
-/* -EINVAL with a sentence, -ENOMEM. */
+/* -EINVAL with *@error set, -ENOMEM. */
 int gate__new(const struct gate_options *options, struct gate **out, struct error *error);
 void gate__free(struct gate *gate);
 
-/* Finds what is in files that are known: @program, which is the command's and the default, and those
- * given as paths, in a process that runs below @root ("" or /proc/PID/root). -ESRCH: no such file or
- * function; -ENOTUNIQ; … */
+/* Finds and probes functions in files that are known: @program, the default, and files given as
+ * paths, for a process with the root directory @root ("" or /proc/PID/root). -ESRCH: no such file
+ * or function; -ENOTUNIQ; … */
 int gate__prepare(struct gate *gate, const char *program, const char *root, struct error *error);
 
-/* The target maps the file behind @fd, or is about to: where a function is to be in such a file it is
- * found and probed. What goes wrong is told by gate__check(). */
+/* The target maps the file @fd, or is about to: finds and probes functions that are specified for
+ * this file. gate__check() reports errors. */
 void gate__on_new_file(struct gate *gate, int fd, const char *path);
 
-/* The code of that file that calls are to be within, or NULL; as long as @gate. Meets it first. */
+/* The file's code of --within, valid as long as @gate, or NULL. Calls gate__on_new_file(). */
 const struct ap_within *gate__within(struct gate *gate, int fd, const char *path);
 
-/* 0, or what went wrong with a file that was met. */
+/* 0, or the first error of gate__on_new_file(). */
 int gate__check(const struct gate *gate, struct error *error);
 
-/* Removes probes that have told all they can. To be called now and then. */
+/* Detaches probes that are no longer needed. To be called from time to time. */
 void gate__poll(struct gate *gate);
 void gate__detach(struct gate *gate);
 
-/* Why the window never opened, as a clause, or NULL where it did. @matched: calls were within. */
+/* Why the window never opened, a clause, or NULL if it did. @matched: calls were within. */
 const char *gate__never_opened(const struct gate *gate, bool matched);
 
 #endif

@@ -11,7 +11,7 @@
 #include "cleanup.h"
 #include "elf_file.h"
 
-/* Bytes of a file that are looked through at the most, and at a time. */
+/* Maximum number of bytes searched, and size of a read. */
 #define MAX_BYTES   (256u << 20)
 #define CHUNK_BYTES (1u << 20)
 
@@ -23,7 +23,7 @@ static const struct {
 	{ "tcmalloc", "tcmalloc: allocation failed" },
 };
 
-/* Longer than each of the texts. */
+/* Longer than any of the texts. */
 #define OVERLAP 32
 
 static const char *find_sign(const char *bytes, size_t n)
@@ -69,7 +69,7 @@ const char *hidden_allocator__find(int fd, const char *path)
 		at += n;
 		kept += n;
 		found = find_sign(bytes, kept);
-		/* A text may lie across the border. */
+		/* A text may span two reads. */
 		if (kept > OVERLAP) {
 			memmove(bytes, bytes + kept - OVERLAP, OVERLAP);
 			kept = OVERLAP;

@@ -17,7 +17,8 @@ static const char *const prefixes[INTERFACE_FAMILIES] = {
 	[INTERFACE_GC] = "GC_",
 };
 
-/* Rows are: name, what its calls are counted as; numbers of the arguments that are size, count, pointer. */
+/* Rows: name, function that its calls count as; numbers of the size, count and pointer
+ * arguments. */
 #define C(name, function, ...)                                                                     \
 	{                                                                                          \
 		name, function, .prefixed = true, __VA_ARGS__                                      \
@@ -43,7 +44,8 @@ static const char *const prefixes[INTERFACE_FAMILIES] = {
 		name, AP_MALLOC, INTERFACE_IGNORED, .prefixed = true                               \
 	}
 
-/* The first AP_C_FUNCTIONS rows are those that the programs know, in the order of enum ap_function. */
+/* The first AP_C_FUNCTIONS rows, whose arguments the programs have built in, are in the order of
+ * enum ap_function. */
 static const struct interface_function functions[] = {
 	C("malloc", AP_MALLOC, .size = 1),
 	C("calloc", AP_CALLOC, .size = 2, .count = 1),
@@ -56,7 +58,7 @@ static const struct interface_function functions[] = {
 	C("pvalloc", AP_PVALLOC, .size = 1),
 	C("free", AP_FREE, .pointer = 1),
 
-	/* C23, BSD, and what is obsolete */
+	/* C23, BSD, and obsolete ones */
 	C("free_sized", AP_FREE_SIZED, .pointer = 1),
 	C("free_aligned_sized", AP_FREE_SIZED, .pointer = 1),
 	C("cfree", AP_FREE, .pointer = 1),
@@ -78,7 +80,7 @@ static const struct interface_function functions[] = {
 	IGNORED("malloc_get_state"),
 	IGNORED("malloc_set_state"),
 
-	/* C++, also of whoever has names of its own for the operators */
+	/* C++; some allocators have further names for the operators below */
 	NEW("_Znwm", .size = 1),
 	NEW("_Znam", .size = 1),
 	NEW("_ZnwmRKSt9nothrow_t", .size = 1),
@@ -145,7 +147,7 @@ static const struct interface_function functions[] = {
 	PLAIN("tc_deletearray_sized_aligned", AP_DELETE, .pointer = 1),
 	PLAIN("tc_malloc_skip_new_handler", AP_MALLOC, .size = 1),
 
-	/* oneTBB; the C library's names are in a second library that only calls these */
+	/* oneTBB; a second library has the C library's names and calls these */
 	PLAIN("scalable_aligned_malloc", AP_ALIGNED_ALLOC, .size = 1),
 	PLAIN("scalable_aligned_realloc", AP_REALLOC, .size = 2, .pointer = 1),
 	PLAIN("scalable_aligned_free", AP_FREE, .pointer = 1),
@@ -153,7 +155,7 @@ static const struct interface_function functions[] = {
 	PLAIN("__TBB_malloc_safer_realloc", AP_REALLOC, .size = 2, .pointer = 1),
 	PLAIN("__TBB_malloc_safer_aligned_realloc", AP_REALLOC, .size = 2, .pointer = 1),
 
-	/* dmalloc, whose first arguments say who calls */
+	/* dmalloc, whose first arguments are the caller's file and line */
 	PLAIN("dmalloc_malloc", AP_MALLOC, .size = 3),
 	PLAIN("dmalloc_realloc", AP_REALLOC, .size = 4, .pointer = 3),
 	PLAIN("dmalloc_free", AP_FREE, .pointer = 3),
@@ -161,7 +163,7 @@ static const struct interface_function functions[] = {
 	      .result = AP_RESULT_AT_POINTER),
 	PLAIN("recalloc", AP_REALLOC, .size = 2, .pointer = 1),
 
-	/* DUMA's, which its header makes of the C library's */
+	/* DUMA, whose header redefines the C library's names to these */
 	PLAIN("_duma_malloc", AP_MALLOC, .size = 1),
 	PLAIN("_duma_calloc", AP_CALLOC, .size = 2, .count = 1),
 	PLAIN("_duma_realloc", AP_REALLOC, .size = 2, .pointer = 1),
@@ -196,7 +198,7 @@ static const struct interface_function functions[] = {
 	THROUGH("GC_wcsdup"),
 	THROUGH("GC_debug_strdup"),
 
-	/* mimalloc; z is for zeroed, n for a count, c for both, at for an offset of the alignment */
+	/* mimalloc: z is zeroed, n has a count, c both, at has an offset of the alignment */
 	PLAIN("mi_malloc_small", AP_MALLOC, .size = 1),
 	PLAIN("mi_zalloc_small", AP_CALLOC, .size = 1),
 	PLAIN("mi_zalloc", AP_CALLOC, .size = 1),
@@ -289,13 +291,13 @@ const struct interface_function *interface__find(const char *name, enum interfac
 	enum interface_family found = INTERFACE_C;
 	const char *rest = name;
 
-	/* Most of a C++ program's names end here. */
+	/* Most names of a C++ program are excluded here. */
 	if (name[0] == '_' && name[1] == 'Z' && name[2] != 'n' && name[2] != 'd')
 		return NULL;
 	for (int i = INTERFACE_C + 1; i < INTERFACE_FAMILIES; i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
 			found = i;
-	/* Of what else they export for that library. */
+	/* oneTBB's functions for its second library. */
 	if (!strncmp(name, "__TBB_", 6))
 		found = INTERFACE_TBB;
 	else if (found != INTERFACE_C)
@@ -325,7 +327,8 @@ static bool word__is(struct word word, const char *const *list)
 	return false;
 }
 
-/* A word of the trade, with a letter before or behind it, and with a number. */
+/* Whether the word is a stem, with an optional letter before and after it, and an optional
+ * number. */
 static bool word__is_request(struct word word)
 {
 	static const char *const stems[] = { "malloc",	 "calloc",     "realloc",  "reallocarray",
@@ -361,7 +364,7 @@ bool interface__copies(const char *name)
 
 bool interface__looks_alike(const char *name)
 {
-	/* What is about memory and does not hand it out. */
+	/* Words of functions about memory that do not allocate. */
 	static const char *const others[] = {
 		"stats",    "info",	"size",	      "usable",	  "good",   "trim",    "state",
 		"conf",	    "hook",	"hooks",      "handler",  "set",    "get",     "print",
@@ -374,7 +377,7 @@ bool interface__looks_alike(const char *name)
 	};
 	bool requests = interface__copies(name);
 
-	/* Names that begin so are for a library's own use. */
+	/* Names with a leading underscore are internal to a library. */
 	if (*name == '_')
 		return false;
 	while (*name) {

@@ -33,7 +33,7 @@ static void find_missing_capabilities(char *missing, size_t size)
 	} needed[] = {
 		{ CAP_BPF, "CAP_BPF", true },
 		{ CAP_PERFMON, "CAP_PERFMON", true },
-		/* To open the files that another user's process has mapped. */
+		/* To open files that another user's process has mapped. */
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE", false },
 	};
 	size_t len = 0;
@@ -58,8 +58,8 @@ static bool bpf_works(void)
 	return fd >= 0;
 }
 
-/* Not every kernel that has BPF lets its functions be entered by it (CONFIG_FUNCTION_TRACER). That the program
- * is taken must do: to take it off again the kernel waits for all tasks. */
+/* Not every kernel with BPF supports fentry (CONFIG_FUNCTION_TRACER). A successful load suffices:
+ * attaching would make the detach wait for all tasks. */
 static bool fentry_works(const char *function)
 {
 	const struct bpf_insn instructions[] = {
@@ -78,7 +78,7 @@ static bool fentry_works(const char *function)
 	return program >= 0;
 }
 
-/* Parameters of the programs at that tracepoint, 0 where the kernel has it not. */
+/* Number of parameters of a tracepoint's programs, 0 if the kernel lacks the tracepoint. */
 static int tracepoint_parameters(const struct btf *btf, const char *name)
 {
 	char type_name[64];
@@ -93,7 +93,7 @@ static int tracepoint_parameters(const struct btf *btf, const char *name)
 	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : 0;
 }
 
-/* The exit's was moved to where the process has its memory when it got its second parameter. */
+/* When sched_process_exit got its second parameter, it was moved before the release of the mm. */
 static bool exit_tracepoints_show_memory(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();

@@ -86,7 +86,7 @@ bool probes__uses(const struct probes *probes, const struct site *site)
 	       (site->function >= AP_DEFINED && sources__any_outermost(probes->options.sources));
 }
 
-/* What is known of the file: its allocator, or what @source has in it. */
+/* The list entry of the file for its allocator, or for @source. */
 static const struct probed_allocator *find_file(const struct probes *probes, const struct stat *st,
 						const struct source *source)
 {
@@ -106,7 +106,7 @@ size_t probes__n_files(const struct probes *probes)
 	return n;
 }
 
-/* A file whose allocator is not probed, and why; false without memory. */
+/* Fills an entry for a file that is not probed; false if there is no memory. */
 static bool make_unprobed(int fd, const char *path, const struct source *source, const char *gap,
 			  struct probed_allocator *entry)
 {
@@ -129,7 +129,6 @@ static bool make_unprobed(int fd, const char *path, const struct source *source,
 	return false;
 }
 
-/* Lists it. */
 static void add_unprobed(struct probes *probes, int fd, const char *path,
 			 const struct source *source, const char *gap)
 {
@@ -157,7 +156,7 @@ static void note_hidden(struct probes *probes, int fd, const char *path)
 	add_unprobed(probes, fd, path, NULL, gap);
 }
 
-/* Lists @allocator, which is the list's then, and probes it. */
+/* Adds @allocator to the list, which takes it over, and probes it. */
 static int add_allocator(struct probes *probes, int fd, const char *path, const struct stat *st,
 			 struct allocator *allocator, struct error *error)
 {
@@ -189,7 +188,7 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 	return err;
 }
 
-/* Probes what the source has in the file; a file that it is in and cannot be probed is listed with the reason. */
+/* Probes the source's functions in the file; lists the file with the reason if that fails. */
 static void add_source(struct probes *probes, int fd, const char *path, const struct stat *st,
 		       const struct source *source)
 {
@@ -291,7 +290,8 @@ fail:
 	return err;
 }
 
-/* A static program whose allocator, if it has one, has no name: nothing in it can be probed. */
+/* Whether it is a static program. If it has an allocator, that has no symbols, so nothing in it can
+ * be probed. */
 static bool is_opaque_program(int fd, const char *path, bool *is_go)
 {
 	struct elf_file *elf;
@@ -320,7 +320,7 @@ static void keep_opaque_program(struct probes *probes, int fd, const char *path,
 		probes->n_opaque++;
 }
 
-/* Go's runtime allocates in each of its programs; others may need no memory. */
+/* Go's runtime allocates in every Go program; other static programs may need no memory. */
 static void add_opaque_program(struct probes *probes, int fd, const struct mapping_event *event,
 			       bool is_go)
 {
@@ -333,7 +333,7 @@ static void add_opaque_program(struct probes *probes, int fd, const struct mappi
 		add_unprobed(probes, fd, event->path, NULL, HAS_NO_NAMED_MALLOC);
 }
 
-/* The kernel's name of a program is what its file is called, cut, unless it has called itself something else. */
+/* comm is the file's name, truncated, unless the program has renamed itself. */
 static bool is_of(const struct unprobed_program *program, const struct opaque *opaque)
 {
 	const char *slash = strrchr(opaque->entry.path, '/');
@@ -375,7 +375,7 @@ static int is_mapping(void *context, const struct proc_mapping *mapping)
 	return 1;
 }
 
-/* A process gives its memory up before it is seen to have ended; a zombie has none either. */
+/* An exiting process has no mappings before its end is reported; nor has a zombie. */
 static bool is_ending(pid_t pid)
 {
 	return proc_maps__each(pid, is_mapping, NULL) <= 0;
@@ -501,7 +501,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 		return;
 	fd = mapped_file__open(&mapped, &probes->options.asker, &identities);
 	if (fd < 0)
-		return; /* perhaps at another time */
+		return; /* retry at the next mapping */
 	note_seen(probes, &mapped.identity);
 	err = probes__add_file(probes, fd, event->path, &error);
 	if (err == -ENOENT && is_opaque_program(fd, event->path, &is_go))

@@ -16,8 +16,8 @@
 #include "sources.h"
 #include "usdt_source.h"
 
-/* Where an allocator comes before the C library and has no reallocarray, that of the C library ends in a jump to its
- * realloc. */
+/* If this allocator replaces the C library's malloc without a reallocarray, that of the C library
+ * tail-calls its realloc. */
 static bool is_tail_called(const struct allocator *allocator, enum ap_function function)
 {
 	if (function == AP_REALLOC && !allocator__find(allocator, AP_REALLOCARRAY))
@@ -33,7 +33,7 @@ static bool is_live(const struct probes *probes)
 	return probes->options.free_program;
 }
 
-/* A block that a USDT probe does not tell of cannot be followed. */
+/* AP_NO_BLOCKS for a USDT probe without the block among its arguments. */
 static __u8 blocks_of(const struct allocator *allocator, const struct site *site)
 {
 	if (site->usdt && !(AP_FREEING >> site->function & 1) && !site->interface->block)
@@ -129,7 +129,7 @@ static bool has_role(const struct probes *probes, const struct site *site, enum 
 	return role == PROBE_PLAIN_ENTRIES && site->returns != RETURNS_PROBED;
 }
 
-/* The sites that are probed by @role's program; returns how many. */
+/* Selects the sites of @role; returns their number. */
 static __u32 choose_sites(const struct probes *probes, const struct probed_allocator *entry,
 			  enum probe_role role, __u64 *offsets, __u64 *cookies)
 {
@@ -207,7 +207,8 @@ static void tell_unfollowed(struct probed_allocator *entry, const struct site *s
 			 site->n_aliases ? site->aliases[0] : site->interface->name);
 }
 
-/* Returns before entries and frees before returns, so that what is seen to begin is seen to end. */
+/* Returns before entries, and frees before returns, so that the end of everything that begins is
+ * seen. */
 static int attach_live(struct probes *probes, struct probed_allocator *entry, int fd,
 		       struct error *error)
 {
@@ -242,7 +243,7 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
 }
 
-/* Before the entries, so that what is seen to begin is seen to end. */
+/* Before the entries, so that the return of every entered function is seen. */
 static int attach_nest(struct probes *probes, struct probed_allocator *entry, int fd,
 		       struct error *error)
 {
@@ -259,7 +260,7 @@ static int attach_nest(struct probes *probes, struct probed_allocator *entry, in
 				 options->nest_return_instruction_program, error);
 }
 
-/* Whether they count or not is decided by the program: a semaphore may be shared. */
+/* The semaphore may be shared by several probes, so the program decides what counts. */
 static int attach_usdt(struct probes *probes, struct probed_allocator *entry, int fd,
 		       struct error *error)
 {

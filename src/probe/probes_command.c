@@ -19,7 +19,7 @@
 #include "sources.h"
 #include "translator.h"
 
-/* An address inside the libc that this program itself runs on, which is the system's. */
+/* dl_iterate_phdr() callback: finds the libc that allocprof itself uses, which is the system's. */
 static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
 {
 	ElfW(Addr) address = (ElfW(Addr))(uintptr_t)gnu_get_libc_version;
@@ -77,7 +77,7 @@ static int open_command(const char *argv0, char **path, struct error *error)
 				  argv0,
 				  strchr(argv0, '/') ? "there is no such file"
 						     : "it is in no directory of PATH");
-	/* What cannot be read as ELF or script is for exec to judge. */
+	/* If it is neither ELF nor a script, execve(2) will decide. */
 	if (command_path__elf(found, getenv("PATH"), path))
 		return -ENOEXEC;
 	return 0;
@@ -142,7 +142,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 				  "%s is a static executable without a malloc that can be found by "
 				  "name; link it dynamically, or leave its symbols in (no strip)",
 				  path);
-	/* Also for a static program: it may run others. */
+	/* Also for a static program, which may run others. */
 	err = add_system_libc(probes, error);
 	return err == -EEXIST || is_static ? 0 : err;
 }
@@ -152,7 +152,8 @@ int probes__add_expected(struct probes *probes, const char *name, struct error *
 	char *argv[] = { (char *)name, NULL };
 	int err = probes__add_command(probes, argv, error);
 
-	/* A library need not be executable, nor a static program have an allocator with a name. */
+	/* A library need not be executable, and a static program need not have a named
+	 * allocator. */
 	if (err == -EACCES && strchr(name, '/')) {
 		err = probes__add_path(probes, name, error);
 		return probes__is_failure(err) ? err : 0;

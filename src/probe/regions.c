@@ -22,7 +22,8 @@
 #include "usdt.h"
 #include "utf8.h"
 
-/* Marks of one file. A macro in a template or an inlined function may make many. */
+/* Maximum number of marks in one file. A macro in a template or an inlined function may make
+ * many. */
 #define MAX_MARKS 4096
 
 #define MAX_NAME_BYTES 200
@@ -30,12 +31,12 @@
 struct region_file {
 	dev_t device;
 	ino_t inode;
-	struct attachment *attachment; /* NULL: it has no marks */
+	struct attachment *attachment; /* NULL: the file has no marks */
 };
 
 struct regions {
 	struct regions_options options;
-	struct region list[AP_MAX_REGIONS]; /* by number, after regions__collect() by name */
+	struct region list[AP_MAX_REGIONS]; /* by number; after regions__collect() sorted by name */
 	size_t n;
 	struct region_file *files;
 	size_t n_files, files_room;
@@ -115,14 +116,13 @@ __attribute__((format(printf, 2, 3))) static void add_gap(struct regions *region
 		regions->gaps[regions->n_gaps++] = text;
 }
 
-/* The marks of one file. */
 struct marks {
 	struct regions *regions;
 	const char *path;
-	struct elf_file *elf; /* opened when the first mark is met */
+	struct elf_file *elf; /* opened at the first mark */
 	int fd, err;
 	size_t n, n_not_code, n_no_name;
-	char unnumbered[MAX_NAME_BYTES + 1]; /* the first region that there was no number for */
+	char unnumbered[MAX_NAME_BYTES + 1]; /* the first region beyond AP_MAX_REGIONS */
 	__u64 offsets[MAX_MARKS], cookies[MAX_MARKS];
 };
 
@@ -142,7 +142,7 @@ static bool is_name(const char *name)
 	return true;
 }
 
-/* The number of the region, or a negative errno: -E2BIG where there are too many. */
+/* The number of the region; -E2BIG if there are too many, -ENOMEM. */
 static int number_of(struct regions *regions, const char *name)
 {
 	for (size_t i = 0; i < regions->n; i++)
@@ -180,7 +180,7 @@ static int add_mark(const struct usdt_probe *probe, void *arg)
 		marks->err = elf_file__open(marks->fd, marks->path, &marks->elf, NULL);
 	if (marks->err)
 		return marks->err;
-	/* A breakpoint in data would change it. */
+	/* A breakpoint in data would change the data. */
 	if (function_code__nop_offset(marks->elf, probe->vaddr, &marks->offsets[marks->n])) {
 		marks->n_not_code++;
 		return 0;
@@ -216,7 +216,7 @@ static void attach(struct marks *marks, struct region_file *file)
 
 	if (!marks->n)
 		return;
-	/* First, or the first marks would be passed unheeded. */
+	/* Before the probes are set, or the programs would ignore the first marks. */
 	regions->options.shared->active = 1;
 	err = attachment__new(&request, &file->attachment, &error);
 	if (err)
@@ -310,7 +310,7 @@ static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *
 	sum->null += counts->null;
 }
 
-/* What was counted in one set, for each region of it. */
+/* Adds the counters of a set to each of its regions. */
 static void add_set(struct regions *regions, __u32 set)
 {
 	const struct regions_options *options = &regions->options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user-space side of regions (docs/regions.md): finds the marks that files of the target have,
- * probes them, and adds up what was counted in each region. */
+/* The user-space side of regions (docs/regions.md): finds and probes the marks in the target's
+ * files, and sums up the counters of each region. */
 #ifndef ALLOCPROF_REGIONS_H
 #define ALLOCPROF_REGIONS_H
 
@@ -15,41 +15,41 @@ struct bpf_program;
 struct regions;
 
 struct regions_options {
-	struct bpf_program *program; /* of the probes */
+	struct bpf_program *program; /* at the marks */
 	bool multi;
-	pid_t pid; /* 0: probes in every process */
+	pid_t pid; /* 0: every process */
 	struct ap_regions *shared;
 	int begins_fd, counts_fd, stats_fd; /* maps of the programs */
 	struct counters *counters;
 };
 
 struct region {
-	const char *name; /* fit to be shown */
-	__u64 entered;	  /* times, by all threads */
+	const char *name; /* printable */
+	__u64 entered;	  /* number of begins, by all threads */
 	struct ap_site_counts counts[AP_FUNCTIONS];
-	__u64 stats[AP_STATS]; /* with live, of enum ap_stat those that regions have */
+	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
 };
 
 /* -ENOMEM. */
 int regions__new(const struct regions_options *options, struct regions **out);
 void regions__free(struct regions *regions);
 
-/* The target maps the file behind @fd, or is about to: its marks are probed. @late_pid: the process that
- * had mapped it before it was noticed, or 0. What goes wrong is told by regions__gap(). */
+/* The target maps the file @fd, or is about to: probes its marks. @late_pid: process that had
+ * mapped it already, or 0. regions__gap() reports errors. */
 void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid);
 
 void regions__detach(struct regions *regions);
 
-/* Adds up what the programs have counted, when they run no more. */
+/* Sums up the programs' counters; no program runs any more. */
 void regions__collect(struct regions *regions);
 
-/* After that: all regions of the files that were met, in the order of their names. */
+/* The regions of all files, sorted by name; after regions__collect(). */
 const struct region *regions__list(const struct regions *regions, size_t *n);
 
-/* The @index-th sentence that says where regions are not known, or NULL. */
+/* The @index-th sentence about what is unknown of regions, or NULL. */
 const char *regions__gap(const struct regions *regions, size_t index);
 
-/* "depth" and so on, as in JSON; and what it means of how many. */
+/* Name in JSON, such as "depth"; and the text after a number. */
 const char *region_gap__name(enum ap_region_gap gap);
 const char *region_gap__words(enum ap_region_gap gap);
 

@@ -8,12 +8,12 @@
 #include "error.h"
 #include "sources.h"
 
-/* Arguments that are in registers, arg0 to arg5; and those that a USDT probe may have. */
+/* Highest argument number of functions (in registers), and of USDT probes. */
 #define MAX_ARGUMENT	  5
 #define MAX_USDT_ARGUMENT 11
-/* A size that is a number. */
+/* Maximum of a constant size. */
 #define MAX_SIZE 0xffffffffUL
-/* As many of a source at the most, and patterns of files. */
+/* Maximum numbers of functions and of file patterns per source. */
 #define MAX_FUNCTIONS 128
 #define MAX_MODULES   32
 
@@ -21,12 +21,12 @@ static const char blanks[] = " \t\r";
 static const char identifier[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.$";
 
-/* What is left of a line to be read. */
+/* The rest of a line. */
 struct cursor {
 	const char *at;
 	const char *where;
 	struct error *error;
-	bool is_usdt; /* it is about a USDT probe */
+	bool is_usdt; /* the line describes a USDT probe */
 };
 
 static void cursor__skip(struct cursor *cursor)
@@ -34,7 +34,7 @@ static void cursor__skip(struct cursor *cursor)
 	cursor->at += strspn(cursor->at, blanks);
 }
 
-/* Whether @text comes next, which is passed then. */
+/* Skips @text if it comes next. */
 static bool cursor__take(struct cursor *cursor, const char *text)
 {
 	cursor__skip(cursor);
@@ -60,13 +60,13 @@ static bool word__is(const char *word, size_t len, const char *text)
 	return strlen(text) == len && !strncmp(word, text, len);
 }
 
-/* Where something is: an argument, what that points to, or what the function returns. */
+/* An argument, the value that it points to, or the return value. */
 struct value_place {
-	__u8 argument; /* from 1; 0: the returned value */
+	__u8 argument; /* from 1; 0: the return value */
 	bool is_behind;
 };
 
-/* "arg0" */
+/* Parses "arg0". */
 static bool read_argument(const struct cursor *cursor, const char *word, size_t len,
 			  struct value_place *place)
 {
@@ -151,7 +151,7 @@ static int set_count(struct cursor *cursor, struct interface_function *interface
 	return 0;
 }
 
-/* "48" */
+/* Parses "48". */
 static int parse_number(struct cursor *cursor, __u32 *number)
 {
 	const char *word;
@@ -168,7 +168,7 @@ static int parse_number(struct cursor *cursor, __u32 *number)
 	return 0;
 }
 
-/* A number is the size, and an argument beside it the count, whichever comes first. */
+/* A constant is the size, and an argument beside it the count, in any order. */
 static int set_number(struct cursor *cursor, struct interface_function *interface)
 {
 	struct value_place place = { interface->size, interface->behind & AP_BEHIND_SIZE };
@@ -216,7 +216,7 @@ static int parse_size(struct cursor *cursor, struct interface_function *interfac
 	return err;
 }
 
-/* "size=arg0*arg1", "ptr=arg0" */
+/* Parses "size=arg0*arg1" or "ptr=arg0". */
 static int parse_role(struct cursor *cursor, struct interface_function *interface)
 {
 	const char *word;
@@ -303,7 +303,7 @@ static int check_function(struct cursor *cursor, enum ap_source_kind kind,
 	return 0;
 }
 
-/* "pool_get", or of a USDT probe "pool:get". Its length. */
+/* Takes "pool_get", or "pool:get" of a USDT probe; returns its length. */
 static size_t take_name(struct cursor *cursor, const char **name)
 {
 	const char *probe;
@@ -316,7 +316,7 @@ static size_t take_name(struct cursor *cursor, const char **name)
 	return cursor__take_word(cursor, &probe) ? (size_t)(cursor->at - *name) : 0;
 }
 
-/* Functions and USDT probes are found in different ways: a source has either. */
+/* A source has either functions or USDT probes, since these are found in different ways. */
 static int check_kind(const struct source *source, const struct cursor *cursor)
 {
 	if (!source->n_functions || source->is_usdt == cursor->is_usdt)
@@ -328,7 +328,7 @@ static int check_kind(const struct source *source, const struct cursor *cursor)
 		cursor->where, source->name);
 }
 
-/* "pool_get(size=arg0) -> ret" */
+/* Parses "pool_get(size=arg0) -> ret". */
 static int parse_function(struct source *source, enum ap_source_kind kind, struct cursor *cursor)
 {
 	struct interface_function interface = { .function = source__function(source->index, kind) };

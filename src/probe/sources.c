@@ -52,7 +52,7 @@ static int begin_source(struct sources *sources, const char *name, const char *w
 	*source = (struct source){
 		.text = strdup(name),
 		.index = index,
-		.nesting = AP_NESTING_NONE, /* not told yet */
+		.nesting = AP_NESTING_NONE, /* unknown so far */
 		.blocks = index + 1,
 	};
 	if (!source->text)
@@ -85,7 +85,7 @@ static int end_source(struct source *source, const char *where, struct error *er
 	return 0;
 }
 
-/* Cuts the line at its end, and a comment off. */
+/* Terminates the line at its newline, and drops a comment. */
 static char *next_line(char *text, char **next)
 {
 	*next = strchr(text, '\n');
@@ -97,7 +97,7 @@ static char *next_line(char *text, char **next)
 	return text;
 }
 
-/* Sections of a definition, which is in pieces then. @path is for words. */
+/* Parses the sections of a definition; modifies @text. @path is for messages. */
 static int parse_file(struct sources *sources, char *text, const char *path, struct error *error)
 {
 	struct source *source = NULL;
@@ -195,7 +195,7 @@ static int read_definition(const char *name, char **out, struct error *error)
 			  name, known);
 }
 
-/* Cuts "beside" or "outermost" off behind a colon. */
+/* Removes ":beside" or ":outermost" from the end of @name. */
 static enum ap_nesting take_nesting(char *name)
 {
 	char *colon = strrchr(name, ':');
@@ -210,7 +210,7 @@ static enum ap_nesting take_nesting(char *name)
 	return nesting;
 }
 
-/* Blocks that were malloc's are the source's own where both count. */
+/* With nesting = beside, blocks that were malloc's become the source's own. */
 static void set_nesting(struct source *source, enum ap_nesting nesting)
 {
 	source->nesting = nesting;
@@ -256,7 +256,7 @@ int sources__add_files(struct sources *sources, const char *list, struct error *
 	return err;
 }
 
-/* The end of what stands before the next comma that is in no parentheses. */
+/* The next comma outside of parentheses, or the end of the text. */
 static char *find_comma(char *text)
 {
 	unsigned int depth = 0;
@@ -268,7 +268,7 @@ static char *find_comma(char *text)
 	return text;
 }
 
-/* "probe", or "probe2" where that is taken. */
+/* "probe", or "probe2" and so on if that is taken. */
 static void choose_name(const struct sources *sources, char *name, size_t size)
 {
 	snprintf(name, size, "probe");
@@ -291,7 +291,7 @@ static bool takes_name(char *line, char **name)
 	return false;
 }
 
-/* @first of the pieces of a --probe may say what it is called. */
+/* The @first piece of a --probe may be its name. */
 static int begin_probe(struct sources *sources, char *first, bool *is_name, struct error *error)
 {
 	char name[SOURCE_NAME_MAX + 1], *given = name;
@@ -328,7 +328,8 @@ int sources__add_probe(struct sources *sources, const char *text, const char *co
 	return err ? err : end_source(source, "--probe", error);
 }
 
-/* Where the definition begins behind the file: a word and '='. NULL: nowhere. */
+/* The colon between file and definition, which begins with a word and '='; NULL if there is
+ * none. */
 static const char *find_definition(const char *text)
 {
 	for (const char *at = strchr(text, ':'); at; at = strchr(at + 1, ':')) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sources of memory that the user defines, besides the allocators that are known: pools, allocators of a program's
- * own (allocprof-allocators(5)). Their functions become rows of the same kind as those of interface.h.
+ * Sources that the user defines besides the known allocators: pools, a program's own allocators
+ * (allocprof-allocators(5)). Their functions have rows like those of interface.h.
  */
 #ifndef ALLOCPROF_SOURCES_H
 #define ALLOCPROF_SOURCES_H
@@ -15,73 +15,72 @@
 
 struct error;
 
-/* What stands for the kernel among definitions. */
+/* Pseudo definition of the kernel's anonymous mappings. */
 #define SOURCES_MAPPINGS "mmap"
 
 struct source_function {
-	char *name; /* as symbol tables have it */
+	char *name; /* symbol name, or "provider:name" */
 	struct interface_function interface;
 };
 
 struct source {
-	const char *name; /* in the section's head */
+	const char *name; /* from the section head */
 	char *text;	  /* owns @name */
-	__u32 index;	  /* of its name in sources.names */
+	__u32 index;	  /* in sources.names */
 	enum ap_nesting nesting;
 	__u8 blocks;	     /* AP_BLOCKS_OF_MALLOC, AP_NO_BLOCKS, or index + 1 */
 	bool is_usdt;	     /* its functions are USDT probes, "provider:name" */
-	bool returns_probed; /* by return probes: nothing unwinds through its functions */
+	bool returns_probed; /* return probes are allowed: nothing unwinds through its functions */
 	char **modules;	     /* patterns of file names or SONAMEs, or paths; none: any file */
 	size_t n_modules;
 	struct source_function *functions;
 	size_t n_functions;
 };
 
-/* All of a run. */
 struct sources {
 	struct source list[AP_MAX_SOURCES];
 	size_t n;
 	struct source_names names;
-	bool mappings; /* anonymous memory that is taken from the kernel, too; not with live */
+	bool mappings; /* count anonymous mappings; not with live */
 };
 
 /*
- * Adds the sources of a list of definitions, separated by commas: names of those that come with allocprof, or paths,
- * each with ":beside" or ":outermost" behind it where that is to replace what they say. With @error set -EINVAL for
- * what is no definition, -ENOENT, -EFBIG, or what reading said; or -ENOMEM.
+ * Adds a comma-separated list of definitions: names of those shipped with allocprof, or paths, each
+ * with an optional ":beside" or ":outermost" that overrides its nesting. With *@error set: -EINVAL
+ * for a malformed definition, -ENOENT, -EFBIG, or the error of reading; or -ENOMEM.
  */
 int sources__add_files(struct sources *sources, const char *list, struct error *error);
 
 /*
- * Adds what --probe was given: the lines of a definition, separated by commas. @modules, NULL-terminated, say where
- * it is looked for if the text does not. As above.
+ * Adds the argument of --probe: lines of a definition, separated by commas. @modules,
+ * NULL-terminated, are the files to search unless the text names any. Errors as above.
  */
 int sources__add_probe(struct sources *sources, const char *text, const char *const *modules,
 		       struct error *error);
 
 /*
- * Adds what --usdt was given: a file, a colon, and the lines of a definition of USDT probes, separated by commas. As
- * above.
+ * Adds the argument of --usdt: a file, a colon, and lines of a definition of USDT probes, separated
+ * by commas. Errors as above.
  */
 int sources__add_usdt(struct sources *sources, const char *text, struct error *error);
 
 void sources__release(struct sources *sources);
 
-/* Whether there is anything that counts besides the allocators. */
+/* Whether anything counts besides the allocators. */
 bool sources__any(const struct sources *sources);
 bool sources__has_mappings(const struct sources *sources);
 bool sources__any_usdt(const struct sources *sources);
 
-/* Whether calls beneath those of one of them do not count. */
+/* Whether some source is AP_NESTING_OUTERMOST. */
 bool sources__any_outermost(const struct sources *sources);
 
-/* Whether the source may be in the file at @path, which is linked by @soname ("" where it has none). */
+/* Whether the file at @path with @soname ("" if it has none) matches the source's modules. */
 bool source__is_in(const struct source *source, const char *path, const char *soname);
 
-/* The function of the source that is called so, or NULL. */
+/* The source's function @name, or NULL. */
 const struct source_function *source__find(const struct source *source, const char *name);
 
-/* The names of those definitions that come with allocprof, NULL-terminated. */
+/* Names of the definitions shipped with allocprof, NULL-terminated. */
 const char *const *sources__shipped(void);
 
 #endif

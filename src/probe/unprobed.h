@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Programs of a run that took memory from the kernel and called no function that is probed: that nothing was
- * counted does not mean that they allocated nothing. */
+/* Programs of a run that took memory from the kernel without hitting a probe: a count of 0 does not
+ * mean that they allocated nothing. */
 #ifndef ALLOCPROF_UNPROBED_H
 #define ALLOCPROF_UNPROBED_H
 
@@ -9,16 +9,16 @@
 
 #include "record_abi.h"
 
-/* Processes that ended as programs of one name. */
+/* Processes that ended with the same program name. */
 struct unprobed_program {
-	char name[AP_COMM_LEN + 1]; /* as the kernel has it: cut, without control characters */
-	__u32 pid;		    /* of the first */
+	char name[AP_COMM_LEN + 1]; /* the kernel's comm: truncated, control characters replaced */
+	__u32 pid;		    /* of the first one */
 	__u64 processes;
-	__u64 size_bytes; /* that they took from the kernel and had not given back */
+	__u64 size_bytes; /* taken from the kernel and not returned */
 };
 
 struct unprobed {
-	struct unprobed_program *list; /* by their first process */
+	struct unprobed_program *list; /* in order of the first process */
 	size_t n, room;
 };
 

@@ -10,7 +10,7 @@
 
 #include "cleanup.h"
 
-/* union bpf_attr's link_create for uprobe_multi, Linux 6.6. */
+/* link_create of union bpf_attr for uprobe_multi, Linux 6.6. */
 struct link_create {
 	__u32 prog_fd;
 	__u32 target_fd;
@@ -53,7 +53,7 @@ int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, con
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Whether the kernel knows links of @kind, and in *@prog a program for them. */
+/* Whether the kernel supports links of @kind; sets *@prog to a program for them. */
 static bool knows(enum uprobe_kind kind, int *prog)
 {
 	const struct bpf_insn instructions[] = {
@@ -66,7 +66,7 @@ static bool knows(enum uprobe_kind kind, int *prog)
 
 	*prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe_multi", "GPL", instructions, 2,
 			      &options);
-	/* A directory cannot be probed, and only a kernel that knows the link gets as far as that. */
+	/* A directory cannot be probed, but only a kernel that supports the link checks that. */
 	return *prog >= 0 &&
 	       uprobe_multi__link(*prog, kind, "/", &offset, &cookie, NULL, 1, 0) == -EBADF;
 }
@@ -87,7 +87,7 @@ bool uprobe_multi__supported(bool *pid_works)
 	*pid_works = false;
 	if (!knows(UPROBE_ENTRY, &prog))
 		return false;
-	/* The fix of the pid filter (Linux 6.10) refuses a negative pid before it looks for it. */
+	/* Kernels with the fixed pid filter (Linux 6.10) check for a negative pid first. */
 	err = uprobe_multi__link(prog, UPROBE_ENTRY, "/proc/self/exe", &offset, &cookie, NULL, 1,
 				 -1);
 	*pid_works = err == -EINVAL;

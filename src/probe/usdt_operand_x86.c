@@ -8,13 +8,14 @@
 #include "array.h"
 #include "usdt_operand.h"
 
-/* Longer ones no assembler writes. */
+/* Longer than any operand that assemblers write. */
 #define MAX_OPERAND 128
 
-/* By their place in the kernel's struct pt_regs, which ptrace's ABI fixes: names for 8, 4, 2 bytes and one. */
+/* By index in struct pt_regs, which ptrace's ABI fixes: names of the 8-, 4-, 2- and 1-byte
+ * registers. */
 static const struct register_names {
 	const char *names[4];
-	const char *second; /* of its second byte */
+	const char *second; /* name of the second byte */
 	__u16 word;
 } registers[] = {
 	{ { "r15", "r15d", "r15w", "r15b" }, NULL, 0 },
@@ -35,7 +36,7 @@ static const struct register_names {
 	{ { "rsp", "esp", "sp", "spl" }, NULL, 19 },
 };
 
-/* The register at *@text, which is passed by. */
+/* Takes the register at *@text. */
 static bool take_register(const char **text, __u16 *offset, __u8 *is_second)
 {
 	size_t len;
@@ -61,7 +62,7 @@ static bool take_register(const char **text, __u16 *offset, __u8 *is_second)
 	return false;
 }
 
-/* A number at *@text, which is passed by, if there is one. */
+/* Takes the number at *@text, if there is one. */
 static bool take_number(const char **text, __s64 *value)
 {
 	unsigned long long number;
@@ -81,7 +82,7 @@ static bool take_number(const char **text, __s64 *value)
 	return true;
 }
 
-/* "8@", "-4@": bytes, signed where they are negative. Without it a whole word. */
+/* Takes "8@" or "-4@": width, negative if signed. Without it the argument has 8 bytes. */
 static int take_size(const char **text, struct ap_operand *operand)
 {
 	const char *at = strchr(*text, '@');
@@ -149,7 +150,7 @@ static int parse(const char *text, struct ap_operand *operand)
 	}
 	operand->kind = AP_OPERAND_MEMORY;
 	take_number(&text, &operand->value);
-	/* An address by itself, or one that the linker alone knows. */
+	/* Else it is an absolute address or a symbol's. */
 	return *text == '(' ? take_place(text, operand) : -ENOTSUP;
 }
 

@@ -17,7 +17,7 @@
 #include "usdt.h"
 #include "usdt_operand.h"
 
-/* Places of one source in one file: an inlined function may have many. */
+/* Maximum number of locations of one source in one file: an inlined function may have many. */
 #define MAX_PLACES 512
 
 struct search {
@@ -29,7 +29,7 @@ struct search {
 	int err;
 };
 
-/* Argument @number, from 1, or none where that is 0. */
+/* Parses argument @number, from 1; 0: there is none. */
 static int read_operand(struct search *search, const struct usdt_probe *probe, __u8 number,
 			struct ap_operand *out)
 {
@@ -121,7 +121,7 @@ static int consider(const struct usdt_probe *probe, void *arg)
 	return search->err;
 }
 
-/* One that is missing beside others is most likely misspelt. */
+/* If some of the source's probes exist, a missing one is most likely misspelt. */
 static int check_missing(struct search *search)
 {
 	const struct allocator *allocator = search->allocator;

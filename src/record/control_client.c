@@ -52,7 +52,7 @@ int control_client__ask(pid_t pid, const char *request, bool *is_done,
 	return 0;
 }
 
-/* Parses an answer of the form "process\\tstate\\tsince\\tcommand". */
+/* Parses an answer of the form "process\tstate\tsince\tcommand". */
 static bool read_who(char *text, struct control_recording *one)
 {
 	const char *process = strsep(&text, "\t");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files allocator*.c share: an allocator while it is read. */
+/* Internals of allocator*.c: an allocator while it is read. */
 #ifndef ALLOCPROF_ALLOCATOR_INTERNAL_H
 #define ALLOCPROF_ALLOCATOR_INTERNAL_H
 
@@ -17,11 +17,11 @@
 #define MAX_ALIASES	64
 #define MAX_SYMBOL_NAME 256
 #define MAX_TEXTS	64
-/* Return instructions of one allocator at the most that are probed. */
+/* Maximum number of probed return instructions of one allocator. */
 #define MAX_ENDS 256
-/* Sites of one allocator at the most. */
+/* Maximum number of sites of one allocator. */
 #define MAX_SITES 256
-/* Other functions of the file that one of them may end in jumps to, at the most. */
+/* Maximum number of other functions of the file that one site may tail-call. */
 #define MAX_CONTINUATIONS 16
 
 /* jemalloc has 528. */
@@ -45,7 +45,7 @@ struct choice {
 	__u64 size;
 };
 
-/* A function of the table that is none of a C library's, or has a prefix. */
+/* A function of interface.c that no C library has, or that has a prefix. */
 struct site_candidate {
 	const struct interface_function *interface;
 	enum interface_family family;
@@ -53,28 +53,28 @@ struct site_candidate {
 	__u64 size;
 };
 
-/* A GOT slot that leads to probed functions, or, where the allocator has an interface of its own, to others of
- * the file. */
+/* A GOT slot that points to a site or, where the allocator has an interface of its own, to another
+ * function of the file. */
 struct slot {
 	__u64 vaddr;
 	__u64 names;
-	int site;     /* index, -1: none of this file */
-	__u64 target; /* of a function that is no site, or 0 */
+	int site;     /* index, -1: no site of this file */
+	__u64 target; /* another function of the file, or 0 */
 };
 
-/* A name and where it is. */
+/* A symbol and its address. */
 struct definition {
 	const char *name;
 	__u64 vaddr;
 };
 
-/* A return instruction of site @site. */
+/* A return instruction of a site. */
 struct end {
 	size_t site;
 	__u64 vaddr;
 };
 
-/* A site that may end in a jump to another. */
+/* A site that may tail-call another. */
 struct edge {
 	size_t from, to;
 };
@@ -89,65 +89,66 @@ struct allocator_reader {
 	struct site_candidate *candidates;
 	size_t n_candidates, room_candidates;
 	bool has_malloc[INTERFACE_FAMILIES], has_free[INTERFACE_FAMILIES];
-	struct definition *definitions; /* by name; only where it is described */
+	struct definition *definitions; /* sorted by name; only for described allocators */
 	size_t n_definitions, room_definitions;
 	struct addresses starts;
 	struct addresses returns;
 	struct slot *slots;
 	size_t n_slots;
 	size_t room_slots;
-	/* For each site the distances from its entry, less one, that a direct branch leads to. */
+	/* Per site: bit n is set if a direct branch targets entry + n + 1. */
 	__u64 branched_to[MAX_SITES];
 	__u64 lowest_entry;
 	__u64 highest_entry;
-	/* Direct calls from here are the allocator's own. */
+	/* Direct calls from this range are internal. */
 	__u64 core_start;
 	__u64 core_end;
-	size_t current;			/* the site whose flow is walked */
-	struct addresses continuations; /* functions that it ends in a jump to */
-	struct end *ends;		/* of the allocating functions */
+	size_t current;			/* site whose flow is walked */
+	struct addresses continuations; /* functions that it tail-calls */
+	struct end *ends;		/* return instructions of sites */
 	size_t n_ends, room_ends;
 	struct edge *edges;
 	size_t n_edges, room_edges;
-	bool leaves_unseen[MAX_SITES]; /* it may return by other means too */
-	bool calls_site;	       /* found by visit_called() */
+	bool leaves_unseen[MAX_SITES]; /* the site may return by unknown instructions */
+	bool calls_site;	       /* result of visit_called() */
 	bool is_c_library;
-	bool gets_by_itself; /* visit_forwarding() met a way without a call of another site */
-	int err;	     /* of a callback that cannot return one */
+	/* Result of visit_forwarding(): a path returns without calling a site. */
+	bool gets_by_itself;
+	int err; /* of a callback without a return value */
 };
 
-/* Where a jump or a call leads. */
+/* Target of a jump or call. */
 struct way {
-	const struct site *site; /* NULL: to none of this file */
-	__u64 names;		 /* mask of the functions that are reached */
-	__u64 target;		 /* another function of the file that a slot names, or 0 */
+	const struct site *site; /* NULL: no site of this file */
+	__u64 names;		 /* mask of the functions that it reaches */
+	__u64 target;		 /* another function of the file, by a slot, or 0 */
 };
 
 int addresses__add(struct addresses *addresses, __u64 vaddr);
-/* Each once. */
+/* Sorts and removes duplicates. */
 void addresses__sort(struct addresses *addresses);
 int addresses__compare(const void *a, const void *b);
 
-/* The function of a C library that is called so, AP_C_FUNCTIONS where none is. */
+/* The C library function @name, or AP_C_FUNCTIONS. */
 enum ap_function c_function_of(const char *name);
 struct site *allocator__site_at(struct allocator *allocator, __u64 vaddr);
 bool site__frees(const struct site *site);
 
-/* allocator_symbols.c: what the symbols say. */
-/* Zeroed but for what the arguments say; sites are to be settled then. */
+/* allocator_symbols.c: sites by symbols. */
+/* Adds a site with these values, and zeroes elsewhere; reader__settle_sites() must follow. */
 int reader__add_site(struct allocator_reader *reader, enum ap_function function, const char *name,
 		     __u64 vaddr, __u64 size, struct error *error);
 int reader__choose_symbols(struct allocator_reader *reader);
-/* Whether the file defines that allocator. */
+/* Whether the file defines this family's malloc and free. */
 bool reader__has_family(const struct allocator_reader *reader, enum interface_family family);
 int reader__add_sites(struct allocator_reader *reader, struct error *error);
-/* After sites were added or removed. */
+/* To be called after sites were added or removed. */
 void reader__settle_sites(struct allocator_reader *reader);
 int reader__add_aliases(struct allocator_reader *reader);
 int reader__add_definitions(struct allocator_reader *reader);
 int reader__add_slots(struct allocator_reader *reader);
 
-/* allocator_flow.c: what the code does. */
+/* allocator_flow.c: control flow of the sites. */
 const struct elf_text *reader__text_at(const struct allocator_reader *reader, __u64 vaddr);
 int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct disasm_insn *out);
 struct way reader__way_of(const struct allocator_reader *reader, const struct disasm_insn *insn);
@@ -157,19 +158,19 @@ int reader__walk_flows(struct allocator_reader *reader);
 int reader__drop_forwarding_operators(struct allocator_reader *reader);
 int reader__scan_texts(struct allocator_reader *reader);
 
-/* allocator_source.c: the sites of a source. -ENOENT: there are none. */
+/* allocator_source.c: sites of a defined source. -ENOENT: there are none. */
 int reader__add_source_sites(struct allocator_reader *reader, struct error *error);
 
-/* allocator_place.c: where a site is probed. @branched_to as in struct allocator_reader. */
+/* allocator_place.c: selects the probed instruction. @branched_to as in struct allocator_reader. */
 void reader__place(const struct allocator_reader *reader, struct site *site, __u64 branched_to,
 		   enum site_policy policy);
 
-/* allocator_returns.c: how returns are to be seen, and where. */
+/* allocator_returns.c: how and where returns are probed. */
 int reader__find_ends(struct allocator_reader *reader);
-/* The same of a source: -ENOTSUP where its nesting needs what cannot be told. */
+/* Likewise for a source. -ENOTSUP if its nesting needs returns that cannot be found. */
 int reader__find_source_ends(struct allocator_reader *reader, struct error *error);
 
-/* allocator_unknown.c: functions that look as if they belonged to the table. */
+/* allocator_unknown.c: exported functions with names like those of interface.c. */
 int reader__find_unknown(struct allocator_reader *reader);
 
 #endif

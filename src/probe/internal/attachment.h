@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Probes that stand in one file: one link where the kernel has uprobe_multi, else one each. */
+/* Probes in one file: one link with uprobe_multi, else one link each. */
 #ifndef ALLOCPROF_ATTACHMENT_H
 #define ALLOCPROF_ATTACHMENT_H
 
@@ -17,21 +17,20 @@ struct attachment_request {
 	struct bpf_program *program;
 	bool multi; /* the program was loaded for uprobe_multi */
 	enum uprobe_kind kind;
-	int fd;		      /* of the file, open for reading */
-	const char *path;     /* for words only */
-	pid_t pid;	      /* only this process pays and hits; 0: every process */
-	__u32 n;	      /* probes */
-	const __u64 *offsets; /* in the file */
+	int fd;		  /* the file, open for reading */
+	const char *path; /* for messages */
+	pid_t pid; /* 0: every process; else only this one hits the probes and pays for them */
+	__u32 n;   /* number of probes */
+	const __u64 *offsets; /* file offsets */
 	const __u64 *cookies;
-	const __u64
-		*semaphores; /* in the file, of counters to count up meanwhile, 0: none; or NULL */
+	const __u64 *semaphores; /* file offsets of USDT semaphores, 0: none; or NULL */
 };
 
-/* -EPERM, -EINVAL, … with a sentence; nothing stays attached then. */
+/* -EPERM, -EINVAL, … with *@error set; then nothing stays attached. */
 int attachment__new(const struct attachment_request *request, struct attachment **out,
 		    struct error *error);
 
-/* Removes the probes; when it returns no program runs for them any more. */
+/* Detaches the probes, and waits until no program runs for them. */
 void attachment__free(struct attachment *attachment);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Well-known allocators that are linked into a program whose symbols were stripped. */
+/* Detects well-known allocators in stripped programs. */
 #ifndef ALLOCPROF_HIDDEN_ALLOCATOR_H
 #define ALLOCPROF_HIDDEN_ALLOCATOR_H
 
 /*
- * The name of the allocator that the dynamically linked program behind @fd contains and whose functions have no
- * names in it; NULL where there is none, or the file has a symbol table. Told by the messages that it would print.
+ * Name of the allocator in the dynamically linked program @fd whose symbols were stripped, by the
+ * text of its messages; NULL if there is none, or the file has a symbol table.
  */
 const char *hidden_allocator__find(int fd, const char *path);
 

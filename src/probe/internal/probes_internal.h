@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the list of probed files is made of, for the files that implement it. */
+/* Internals of the list of probed files. */
 #ifndef ALLOCPROF_PROBES_INTERNAL_H
 #define ALLOCPROF_PROBES_INTERNAL_H
 
@@ -11,10 +11,10 @@
 	"which has no malloc: Go's runtime allocates memory itself, and Go's package runtime/pprof " \
 	"profiles that"
 
-/* A static program without an allocator that has a name. It may need none. */
+/* A static program without a named allocator. It may not need any. */
 struct opaque {
-	struct probed_allocator entry; /* as it is listed if it turns out to need one */
-	__u32 pid;		       /* that mapped it first */
+	struct probed_allocator entry; /* list entry for the case that it does */
+	__u32 pid;		       /* process that mapped it first */
 };
 
 struct probes {
@@ -24,25 +24,25 @@ struct probes {
 	__u32 n_sites;
 	struct opaque *opaque;
 	size_t n_opaque;
-	/* Files of mapping events that were looked at, so that each is opened once. */
+	/* Files of handled mapping events, so that each is opened once. */
 	struct file_identity *seen;
 	size_t n_seen;
 	struct hash_table seen_index;
 };
 
-/* Tells the programs of the sites. */
+/* Writes the sites to the programs' map. */
 int probes__describe_sites(struct probes *probes, const struct allocator *allocator,
 			   __u32 allocator_index);
 
 int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		   struct error *error);
 
-/* Allocators that are files. */
+/* Number of list entries that are files. */
 size_t probes__n_files(const struct probes *probes);
 
 /*
- * Probes the file if it is an allocator. -ENOENT where it is none, or only hands on to another;
- * -EEXIST where it is probed already. Other errors leave an entry that is not probed.
+ * Probes the file if it is an allocator. -ENOENT if it is none, or only forwards to another;
+ * -EEXIST if it is already probed. Other errors leave an unprobed entry in the list.
  */
 int probes__add_file(struct probes *probes, int fd, const char *path, struct error *error);
 
