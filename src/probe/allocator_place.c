@@ -81,7 +81,7 @@ void reader__place(const struct allocator_reader *reader, struct site *site, __u
 	__u64 where;
 
 	if (policy == SITE_ENTRY) {
-		snprintf(reason, sizeof(reason), "the entry was asked for");
+		snprintf(reason, sizeof(reason), "the entry was requested");
 	} else if (!find_emulated(reader, site, &insn, reason, sizeof(reason))) {
 		if (!is_branched_into(branched_to, insn.vaddr - site->entry_vaddr, &where))
 			goto found;

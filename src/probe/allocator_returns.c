@@ -179,8 +179,8 @@ int reader__find_source_ends(struct allocator_reader *reader, struct error *erro
 		    !(is_seen && (ends || leaves_to_malloc(site))))
 			return error__set(
 				error, -ENOTSUP,
-				"where %s returns cannot be told from its code, so what is beneath "
-				"it cannot be told either: define it with nesting = beside, or with "
+				"the code of %s does not show where it returns, so the calls beneath "
+				"it cannot be recognised: define it with nesting = beside, or with "
 				"returns = probes if nothing unwinds through its functions",
 				site->interface->name);
 		any_unknown |= site->returns == RETURNS_UNKNOWN && !site__frees(site);

@@ -107,15 +107,15 @@ int reader__add_source_sites(struct allocator_reader *reader, struct error *erro
 	int err;
 
 	if (!source__is_in(source, allocator->path, elf_file__soname(reader->elf)))
-		return error__set(error, -ENOENT, "%s is not where %s is looked for",
-				  allocator->path, source->name);
+		return error__set(error, -ENOENT, "%s is none of the files of %s", allocator->path,
+				  source->name);
 	allocator->sites = calloc(MAX_SITES, sizeof(*allocator->sites));
 	finding.choices = calloc(source->n_functions, sizeof(*finding.choices));
 	err = allocator->sites && finding.choices ? find(&finding) : -ENOMEM;
 	if (!err && finding.twice)
 		err = error__set(error, -ENOTSUP,
-				 "it has several functions that are called %s: nobody can tell "
-				 "which of them is meant",
+				 "it has several functions named %s, and the definition cannot say "
+				 "which of them it means",
 				 finding.twice);
 	for (size_t i = 0; !err && i < source->n_functions; i++)
 		if (finding.choices[i].found)

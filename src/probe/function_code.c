@@ -523,8 +523,8 @@ static int judge(const struct usdt_search *search, const char *path, struct erro
 {
 	if (search->is_damaged)
 		return error__set(error, -ENOENT,
-				  "the note of the USDT probe %s of %s is damaged: it names no nop "
-				  "in code",
+				  "the note of the USDT probe %s of %s is damaged: there is no nop "
+				  "at its address",
 				  search->provider_name, path);
 	if (search->too_many)
 		return error__set(error, -E2BIG, "%s has the USDT probe %s at more than %d places",

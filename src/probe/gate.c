@@ -80,10 +80,11 @@ static int parse(struct wanted *wanted, const char *text, const char *option, st
 				  "'%s' is no function; %s takes SYMBOL or SYMBOL@FILE", text,
 				  option);
 	if (is_usdt(text) && !strcmp(option, roles[ROLE_WITHIN].option))
-		return error__set(error, -EINVAL,
-				  "'%s' is a place, which nothing can be within; --within takes a "
-				  "function, --start-on and --stop-on take USDT probes",
-				  text);
+		return error__set(
+			error, -EINVAL,
+			"'%s' is a USDT probe, which has no calls beneath it; --within takes a "
+			"function, --start-on and --stop-on take USDT probes",
+			text);
 	wanted->symbol = at ? strndup(text, at - text) : strdup(text);
 	wanted->file = at ? strdup(at + 1) : NULL;
 	return wanted->symbol && (!at || wanted->file) ? 0 : -ENOMEM;
@@ -366,7 +367,7 @@ const char *gate__never_opened(const struct gate *gate, bool matched)
 		    (i == ROLE_WITHIN && (shared->entered || matched)))
 			continue;
 		if (!wanted->found)
-			return "the target did not load the file that its function is to be in";
+			return "the target did not load the file of its function";
 		return i == ROLE_START ? "the function of --start-on was not called"
 				       : "the function of --within was not called";
 	}

@@ -132,11 +132,10 @@ void kernel__probe(struct kernel *kernel)
 int kernel__require(const struct kernel *kernel, struct error *error)
 {
 	if (kernel->missing_capabilities[0])
-		return error__set(
-			error, -EPERM,
-			"recording needs %s, which this user has not; run it as root (sudo "
-			"allocprof …)",
-			kernel->missing_capabilities);
+		return error__set(error, -EPERM,
+				  "recording needs %s, which this user lacks; run it as root (sudo "
+				  "allocprof …)",
+				  kernel->missing_capabilities);
 	if (!kernel->bpf)
 		return error__set(
 			error, -ENOSYS,

@@ -508,11 +508,10 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 		add_opaque_program(probes, fd, event, is_go);
 	for (size_t i = n_before; i < probes->n_list; i++)
 		if (!probes->list[i].gap[0])
-			snprintf(
-				probes->list[i].gap, sizeof(probes->list[i].gap),
-				"met only when process %u had mapped it already: calls before that are "
-				"missing (--expect names such files beforehand)",
-				event->pid);
+			snprintf(probes->list[i].gap, sizeof(probes->list[i].gap),
+				 "found only after process %u had mapped it: earlier calls are "
+				 "missing (--expect names such files beforehand)",
+				 event->pid);
 }
 
 bool probes__lacks(const struct probes *probes, const struct source *source, size_t function)

@@ -197,13 +197,12 @@ static bool all_return_probed(const struct allocator *allocator)
 static void tell_unfollowed(struct probed_allocator *entry, const struct site *site)
 {
 	if (!entry->allocator->is_described)
-		snprintf(
-			entry->live_gap, sizeof(entry->live_gap),
-			"not followed: where its functions return cannot be told from its code, and "
-			"return probes might disturb a malloc of the program's own");
+		snprintf(entry->live_gap, sizeof(entry->live_gap),
+			 "not followed: its code does not show where its functions return, and "
+			 "return probes might disturb a malloc of the program's own");
 	else if (!entry->live_gap[0])
 		snprintf(entry->live_gap, sizeof(entry->live_gap),
-			 "not followed: where its %s returns cannot be told from its code",
+			 "not followed: its code does not show where its %s returns",
 			 site->n_aliases ? site->aliases[0] : site->interface->name);
 }
 
@@ -236,8 +235,8 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 			tell_unfollowed(entry, &allocator->sites[i]);
 	if (allocator->is_collected)
 		snprintf(entry->live_gap, sizeof(entry->live_gap),
-			 "not all followed to their ends: its collector frees what nobody uses any "
-			 "more and does not tell which, so that too much counts as live");
+			 "not all followed to their ends: its collector frees unreachable blocks "
+			 "without a call, so that too much counts as live");
 	if (!err)
 		err = attach_role(probes, entry, fd, PROBE_PLAIN_ENTRIES, plain, error);
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
@@ -316,7 +315,7 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 				  entry->path);
 	err = probes__describe_sites(probes, entry->allocator, entry - probes->list);
 	if (err)
-		return error__set(error, err, "cannot tell the kernel of the probes in %s: %s",
+		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",
 				  entry->path, strerror(-err));
 	entry->first_site = probes->n_sites;
 	err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program, error);

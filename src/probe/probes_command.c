@@ -44,8 +44,8 @@ static int add_system_libc(struct probes *probes, struct error *error)
 	if (!dl_iterate_phdr(find_own_libc, &path) || !path || !path[0])
 		return error__set(
 			error, -ENOTSUP,
-			"this allocprof is linked statically and cannot tell which libc the "
-			"system uses; use the dynamic build");
+			"this allocprof is linked statically and cannot find the system's libc; "
+			"use the dynamic build");
 	return probes__add_path(probes, path, error);
 }
 

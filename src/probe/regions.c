@@ -229,24 +229,24 @@ static void tell(const struct marks *marks, int err, pid_t late_pid)
 	struct regions *regions = marks->regions;
 
 	if (err == -E2BIG)
-		add_gap(regions, "%s has more than %d marks of regions; the others are not heeded",
+		add_gap(regions, "%s has more than %d marks of regions; the others are ignored",
 			marks->path, MAX_MARKS);
 	else if (err)
 		add_gap(regions, "the regions of %s are not counted: %s", marks->path,
 			strerror(-err));
 	if (marks->n_not_code)
-		add_gap(regions, "%zu marks of regions in %s are at no nop and are not heeded",
+		add_gap(regions, "%zu marks of regions in %s are not at a nop and are ignored",
 			marks->n_not_code, marks->path);
 	if (marks->n_no_name)
-		add_gap(regions, "%zu marks of regions in %s have no name that can be shown",
+		add_gap(regions, "%zu marks of regions in %s have no printable name",
 			marks->n_no_name, marks->path);
 	if (marks->unnumbered[0])
 		add_gap(regions, "there are more than %d regions; '%s' of %s is not counted",
 			AP_MAX_REGIONS, marks->unnumbered, marks->path);
 	if (late_pid && marks->n)
 		add_gap(regions,
-			"the regions of %s were met only when process %d had mapped it already: "
-			"calls in them before that are missing (--expect names such files "
+			"the regions of %s were found only after process %d had mapped it: "
+			"earlier calls in them are missing (--expect names such files "
 			"beforehand)",
 			marks->path, late_pid);
 }
@@ -287,7 +287,7 @@ void regions__on_new_file(struct regions *regions, int fd, const char *path, pid
 		err = -ENOMEM;
 	if (err) {
 		if (err != -ENOEXEC)
-			add_gap(regions, "whether %s has regions is not known: %s", path,
+			add_gap(regions, "the regions of %s, if any, are unknown: %s", path,
 				strerror(-err));
 		debug_file__close(&debug);
 		return;

@@ -93,7 +93,7 @@ static int parse_place(struct cursor *cursor, struct value_place *place)
 
 	if (cursor->is_usdt && (is_behind || word__is(word, len, "ret")))
 		return error__set(cursor->error, -EINVAL,
-				  "%s: '%s%.*s' is nothing that a USDT probe tells; its arguments "
+				  "%s: '%s%.*s' is not available at a USDT probe; its arguments "
 				  "are arg0 (the first) to arg%d",
 				  cursor->where, is_behind ? "*" : "", (int)len, word,
 				  MAX_USDT_ARGUMENT);
@@ -108,7 +108,7 @@ static int parse_place(struct cursor *cursor, struct value_place *place)
 	if (read_argument(cursor, word, len, place))
 		return 0;
 	return error__set(cursor->error, -EINVAL,
-			  "%s: '%.*s' is no place of a value; arguments are arg0 (the first) to "
+			  "%s: '%.*s' is no value; arguments are arg0 (the first) to "
 			  "arg%d, or *arg0 for what it points to, and ret is what is returned",
 			  cursor->where, (int)(len ? len : strcspn(word, ",)")), word,
 			  cursor->is_usdt ? MAX_USDT_ARGUMENT : MAX_ARGUMENT);
@@ -226,8 +226,8 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 
 	if (!cursor__take(cursor, "="))
 		return error__set(cursor->error, -EINVAL,
-				  "%s: '%.*s' says nothing of an argument; it has to be size=, "
-				  "count=, align= or ptr= and where that is",
+				  "%s: '%.*s' describes no argument; it has to be size=, "
+				  "count=, align= or ptr= and a value such as arg0",
 				  cursor->where, (int)strcspn(word, ")"), word);
 	if (word__is(word, len, "size") && !has_size(interface))
 		return parse_size(cursor, interface);
@@ -243,8 +243,8 @@ static int parse_role(struct cursor *cursor, struct interface_function *interfac
 		return 0;
 	}
 	return error__set(cursor->error, -EINVAL,
-			  "%s: '%.*s' is not known of a function, or was given before; it takes "
-			  "size, count, align and ptr",
+			  "%s: '%.*s' is unknown, or given twice; a function takes size, "
+			  "count, align and ptr",
 			  cursor->where, (int)len, word);
 }
 
@@ -258,7 +258,7 @@ static int parse_result(struct cursor *cursor, enum ap_source_kind kind,
 		return err;
 	if (kind == AP_SOURCE_FREE)
 		return error__set(cursor->error, -EINVAL,
-				  "%s: a function that frees returns no block; leave -> away",
+				  "%s: a function that frees returns no block; omit ->",
 				  cursor->where);
 	if (cursor->is_usdt) {
 		interface->block = place.argument;
@@ -285,7 +285,7 @@ static int check_function(struct cursor *cursor, enum ap_source_kind kind,
 				  cursor->where, source_kind__name(kind));
 	if (kind == AP_SOURCE_FREE && (has_size(interface) || interface->count))
 		return error__set(cursor->error, -EINVAL,
-				  "%s: what is freed is known by its ptr; leave its size away",
+				  "%s: what is freed is known by its ptr; omit its size",
 				  cursor->where);
 	if (kind == AP_SOURCE_REALLOC && cursor->is_usdt && !interface->block)
 		return error__set(cursor->error, -EINVAL,
@@ -359,8 +359,8 @@ static int parse_function(struct source *source, enum ap_source_kind kind, struc
 		err = parse_result(cursor, kind, &interface);
 	cursor__skip(cursor);
 	if (!err && *cursor->at)
-		err = error__set(cursor->error, -EINVAL, "%s: '%s' is too much", cursor->where,
-				 cursor->at);
+		err = error__set(cursor->error, -EINVAL, "%s: unexpected '%s' at the end",
+				 cursor->where, cursor->at);
 	if (!err)
 		err = check_function(cursor, kind, &interface);
 	if (err)

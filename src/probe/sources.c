@@ -80,7 +80,7 @@ static int end_source(struct source *source, const char *where, struct error *er
 	if (source->nesting == AP_NESTING_BESIDE && source->blocks == AP_BLOCKS_OF_MALLOC)
 		return error__set(error, -EINVAL,
 				  "%s: source '%s' has blocks = malloc, and counts beside malloc: "
-				  "each block would be there twice; take nesting = outermost",
+				  "each block would count twice; take nesting = outermost",
 				  where, source->name);
 	return 0;
 }
@@ -149,7 +149,7 @@ static int read_text(const char *path, char **out, struct error *error)
 		return error__set(error, -errno, "cannot read the definition %s: %s", path,
 				  strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return error__set(error, -EINVAL, "the definition %s is no ordinary file", path);
+		return error__set(error, -EINVAL, "the definition %s is no regular file", path);
 	if ((__u64)st.st_size > MAX_FILE_SIZE)
 		return error__set(error, -EFBIG, "the definition %s has more than 1 MiB", path);
 	text = malloc(MAX_FILE_SIZE + 1);
@@ -221,9 +221,10 @@ static void set_nesting(struct source *source, enum ap_nesting nesting)
 static int add_mappings(struct sources *sources, enum ap_nesting nesting, struct error *error)
 {
 	if (nesting == AP_NESTING_OUTERMOST)
-		return error__set(error, -EINVAL,
-				  "mmap:outermost is not possible: what calls it is a system call, "
-				  "beneath which there is none; take mmap");
+		return error__set(
+			error, -EINVAL,
+			"mmap:outermost is not possible: a system call has no calls beneath "
+			"it; take mmap");
 	sources->mappings = true;
 	return 0;
 }

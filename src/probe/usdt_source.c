@@ -71,8 +71,8 @@ static int find_place(struct search *search, const struct usdt_probe *probe, str
 	    (probe->semaphore && elf_file__vaddr_to_offset(search->elf, probe->semaphore,
 							   &site->usdt->semaphore_offset)))
 		return error__set(search->error, -ENOTSUP,
-				  "the note of its USDT probe %s:%s is damaged: it names no nop in "
-				  "code",
+				  "the note of its USDT probe %s:%s is damaged: there is no nop at "
+				  "its address",
 				  probe->provider, probe->name);
 	site->probe_vaddr = site->entry_vaddr = probe->vaddr;
 	site->entry_offset = site->probe_offset;
@@ -169,7 +169,7 @@ int usdt_source__read(int fd, const char *path, const struct source *source, str
 		return err;
 	if (!source__is_in(source, path, elf_file__soname(search.elf))) {
 		elf_file__free(search.elf);
-		return error__set(error, -ENOENT, "%s is not where %s is looked for", path,
+		return error__set(error, -ENOENT, "%s is none of the files of %s", path,
 				  source->name);
 	}
 	search.allocator = calloc(1, sizeof(*search.allocator));

@@ -31,7 +31,7 @@ static int attach(const struct bpf_program *program, struct bpf_link **link, str
 	*link = bpf_program__attach(program);
 	if (*link)
 		return 0;
-	return error__set(error, -errno, "cannot look at system calls (%s): %s",
+	return error__set(error, -errno, "cannot trace system calls (%s): %s",
 			  bpf_program__name(program), strerror(errno));
 }
 

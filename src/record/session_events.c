@@ -246,7 +246,7 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		if (!err && attendant)
 			err = attendant->attend(session, attendant->context);
 		if (err)
-			return error__set(error, err, "the recording cannot go on: %s",
+			return error__set(error, err, "the recording cannot continue: %s",
 					  strerror(-err));
 		if (handle_signals(session, signal_fd))
 			break;

@@ -295,7 +295,7 @@ int session__load_programs(struct session *session, struct error *error)
 	int err;
 
 	if (n_cpus < 0)
-		return error__set(error, n_cpus, "cannot tell the number of CPUs: %s",
+		return error__set(error, n_cpus, "cannot determine the number of CPUs: %s",
 				  strerror(-n_cpus));
 	libbpf_set_print(pass_on);
 	skeleton = allocprof_bpf__open();

@@ -42,11 +42,11 @@ static int seed(struct session *session, pid_t pid, bool is_launcher, struct err
 	skeleton->bss->seed_found = 0;
 	link = bpf_program__attach_iter(skeleton->progs.seed_process, NULL);
 	if (!link)
-		return error__set(error, -errno, "cannot look through the processes: %s",
+		return error__set(error, -errno, "cannot iterate over the processes: %s",
 				  strerror(errno));
 	fd = bpf_iter_create(bpf_link__fd(link));
 	if (fd < 0) {
-		err = error__set(error, fd, "cannot look through the processes: %s", strerror(-fd));
+		err = error__set(error, fd, "cannot iterate over the processes: %s", strerror(-fd));
 	} else {
 		while (read(fd, none, sizeof(none)) > 0)
 			;

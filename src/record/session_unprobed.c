@@ -49,9 +49,10 @@ int session__attach_unprobed(struct session *session, struct error *error)
 			continue;
 		*hooks[i].link = bpf_program__attach(hooks[i].program);
 		if (!*hooks[i].link)
-			return error__set(error, -errno,
-					  "cannot see processes give up their memory (%s): %s",
-					  bpf_program__name(hooks[i].program), strerror(errno));
+			return error__set(
+				error, -errno,
+				"cannot trace when processes release their memory (%s): %s",
+				bpf_program__name(hooks[i].program), strerror(errno));
 	}
 	return 0;
 }

@@ -133,7 +133,7 @@ def test_collector(run, allocprof, tmp_path):
     figures, _, told = stat(run, allocprof, tmp_path / "json", "--", program)
     assert figures["complete"] is True and told == b""
     result = run([allocprof, "record", "--live", "-o", tmp_path / "data", "--", program], expect=0)
-    assert b"its collector frees what nobody uses any more" in result.stderr
+    assert b"its collector frees unreachable blocks" in result.stderr
     memory = Memory(tmp_path / "data")
     assert memory.of("call_malloc") == {"malloc": (5, 500, 5, 0)}
     assert memory.of("call_atomic") == {"malloc": (6, 1200, 6, 0)}

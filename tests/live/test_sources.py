@@ -147,14 +147,14 @@ def test_returns_that_cannot_be_seen(run, allocprof, target, tmp_path):
     result, figures = stat(run, allocprof, tmp_path / "json", "--probe", "alloc=pool_zero(size=arg0)", "--",
                            target("pools"))
     assert figures["complete"] is False
-    assert b"where pool_zero returns cannot be told from its code" in result.stderr
+    assert b"the code of pool_zero does not show where it returns" in result.stderr
     _, figures = stat(run, allocprof, tmp_path / "json", "--probe", "alloc=pool_zero(size=arg0), nesting=beside",
                       "--", target("pools"))
     assert figures["complete"] is True
 
 
 @pytest.mark.parametrize("definition_text, words", [
-    ("alloc=f(size=arg6)", b"'arg6' is no place of a value; arguments are arg0 (the first) to arg5"),
+    ("alloc=f(size=arg6)", b"'arg6' is no value; arguments are arg0 (the first) to arg5"),
     ("alloc=f(size=ret)", b"ret is not known when the function is called"),
     ("free=f(size=arg0)", b"free needs the block that it is given"),
     ("alloc=f(ptr=arg0)", b"is no alloc but a realloc"),
@@ -164,9 +164,9 @@ def test_returns_that_cannot_be_seen(run, allocprof, target, tmp_path):
     ("alloc=f(size=8x)", b"'8x' is no size"),
     ("alloc=f(size=99999999999999999999)", b"is no size"),
     ("alloc=f(size=arg0*8, count=arg1)", b"a product of two values at the most"),
-    ("alloc=f(ptr=8) -> *arg0", b"'8' is no place of a value"),
+    ("alloc=f(ptr=8) -> *arg0", b"'8' is no value"),
     ("alloc=f(size=arg0), nesting=inside", b"'inside' is not known; it takes outermost, beside"),
-    ("alloc=f(size=arg0), blocks=malloc, nesting=beside", b"each block would be there twice"),
+    ("alloc=f(size=arg0), blocks=malloc, nesting=beside", b"each block would count twice"),
     ("f", b"'f' has no '='"),
     ("alloc=f(size=arg0", b"should be ',' or ')'"),
     ("nesting=beside", b"has no function"),

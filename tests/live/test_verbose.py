@@ -19,7 +19,7 @@ def test_a_program_that_comes_later(run, allocprof, target, tmp_path):
                   target("own_malloc")], expect=0)
     lines = [line.removeprefix("allocprof: ") for line in result.stderr.decode().splitlines()]
     at = next(i for i, line in enumerate(lines) if line.startswith(str(target("own_malloc"))))
-    assert lines[at + 1].startswith("  met only when process"), lines[at:at + 3]
+    assert lines[at + 1].startswith("  found only after process"), lines[at:at + 3]
     assert lines[at + 2].startswith("  malloc"), lines[at:at + 3]
 
 
