@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The data file: a profile as an SQLite database, allocprof-data(5). The only thing that capture
- * and reports share.
- */
+/* The data file: a profile as an SQLite database, allocprof-data(5). The only interface between
+ * capture and reports. */
 #ifndef ALLOCPROF_DATA_FILE_H
 #define ALLOCPROF_DATA_FILE_H
 
@@ -11,39 +9,37 @@
 struct error;
 struct profile;
 
-/* Where commands write and read when no other name is given. */
+/* Default of the commands that write or read a data file. */
 #define DATA_FILE_DEFAULT "allocprof.data"
 
-/* "aprf" at bytes 68 to 71: what makes an SQLite database one of ours. */
+/* SQLite's application id, at bytes 68 to 71: "aprf". */
 #define DATA_FILE_APPLICATION_ID 0x61707266
 #define DATA_FILE_SCHEMA_VERSION 3
-/* The same without functions of defined sources. */
+/* The schema version of files without functions of defined sources. */
 #define DATA_FILE_SCHEMA_WITHOUT_SOURCES 2
 
-/*
- * Whether data_file__write() to @path could succeed, to be asked before a long recording: creates
- * and removes a file beside @path. 0 or a negative errno with @error set.
- */
+/* Whether data_file__write() to @path would succeed; for a check before a long recording: creates
+ * and removes a file beside @path. 0 or a negative errno with @error set. */
 int data_file__check_writable(const char *path, struct error *error);
 
 /*
- * Writes @profile to @path, mode 0600, whole or not at all; an older file there becomes
- * "<path>.old". It is written under another name and takes its place when data_file__read() has read
- * it. 0 or a negative errno with @error set; then what was at @path is still there, and what could be
- * written but not read is under the name that @error tells.
+ * Replaces @path atomically, with mode 0600; an older file becomes "<path>.old". The new file is
+ * written under a temporary name and renamed after data_file__read() has accepted it. 0 or a
+ * negative errno with @error set; then the file at @path is unchanged, and a file that was written
+ * but not accepted remains under the name that @error mentions.
  */
 int data_file__write(const struct profile *profile, const char *path, struct error *error);
 
-/* Tells the file that data_file__write_first() left from all others. */
+/* Identifies the file that data_file__write_first() wrote. */
 struct data_file_version {
 	__u64 device, inode;
 };
 
 /*
- * The same in two steps, for a profile that gets its names while what was recorded is safe already: the
- * first writes all, does not wait until it is on the disk, and tells @version; the second adds what looking
- * names up has changed since, to a copy that replaces the file of @version. That does not become an older
- * one; where another file has come to @path meanwhile, this does, and all is written.
+ * The same in two steps, so that the recorded data is safe while names are looked up: the first
+ * writes everything, does not sync, and sets @version; the second adds the names, to a copy that
+ * replaces the file of @version without making it an older one. If another file has replaced it
+ * meanwhile, that becomes the older one, and everything is written.
  */
 int data_file__write_first(const struct profile *profile, const char *path,
 			   struct data_file_version *version, struct error *error);
@@ -51,14 +47,13 @@ int data_file__write_names(const struct profile *profile, const char *path,
 			   const struct data_file_version *version, struct error *error);
 
 /*
- * Reads @path into a new profile that the caller frees. Trusts nothing in it and leaves no file
- * beside it. -ENOENT missing, -EINVAL not ours or damaged, -EPROTONOSUPPORT from a newer or an older
- * allocprof,
- * or another negative errno; @error is set.
+ * Reads @path into a new profile, which the caller frees. Validates everything, and leaves no file
+ * beside @path. -ENOENT: missing; -EINVAL: no data file, or damaged; -EPROTONOSUPPORT: of a newer
+ * or an older allocprof; or another negative errno; @error is set.
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
 
-/* Whether data_file__read() takes the file, with little memory. */
+/* Whether data_file__read() would accept the file; needs little memory. */
 int data_file__check(const char *path, struct error *error);
 
 #endif

@@ -45,7 +45,7 @@ static int fail_foreign(struct error *error, const char *path)
 			  path);
 }
 
-/* What can be told from the first bytes and the size, before SQLite sees any of it. */
+/* Checks the header and the size before SQLite reads the file. */
 static int check_header(const char *path, __u64 *file_size, struct error *error)
 {
 	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -97,7 +97,7 @@ static int check_header(const char *path, __u64 *file_size, struct error *error)
 	return 0;
 }
 
-/* "file:" with everything that a URI gives meaning to escaped; to be freed. */
+/* "file:" URI with all special characters of @path escaped; to be freed. */
 static char *immutable_uri(const char *path)
 {
 	static const char prefix[] = "file:", suffix[] = "?mode=ro&immutable=1";
@@ -160,7 +160,7 @@ static int get_double(sqlite3_stmt *statement, int column, double *value)
 {
 	double number = sqlite3_column_double(statement, column);
 
-	/* No text, and not more than all numbers there may be can add up to. */
+	/* Must be a number no greater than the sum of all counts can be. */
 	if (sqlite3_column_type(statement, column) != SQLITE_FLOAT || !(number >= 0) ||
 	    number > 1e100)
 		return -EINVAL;
@@ -168,7 +168,7 @@ static int get_double(sqlite3_stmt *statement, int column, double *value)
 	return 0;
 }
 
-/* Valid until the data_reader__next step. */
+/* Valid until the next data_reader__next(). */
 static int get_text(struct data_reader *reader, sqlite3_stmt *statement, int column,
 		    const char **text)
 {
@@ -212,7 +212,7 @@ int data_reader__get_row(struct data_reader *reader, sqlite3_stmt *statement, co
 	return err;
 }
 
-/* Whether the file defines something with exactly these words. 0 or a negative errno. */
+/* Whether the file's schema has exactly this statement. 0 or a negative errno. */
 static int check_definition(struct data_reader *reader, sqlite3_stmt *statement, const char *sql)
 {
 	__u64 n;
@@ -230,9 +230,9 @@ static int check_definition(struct data_reader *reader, sqlite3_stmt *statement,
 }
 
 /*
- * Our definitions must be there letter by letter: a table of the right name may else be a view that
- * never ends. Others may be there too, users add indexes and views of their own. Of a file from
- * another version only meta must be known, which therefore stays as it is in every version.
+ * Compares definitions letter by letter: a table of the right name could be a view that never ends.
+ * Further definitions are allowed, since users add indexes and views. In files of another version
+ * only meta must match, whose definition therefore never changes.
  */
 static int check_schema(struct data_reader *reader, size_t n_definitions)
 {
@@ -335,7 +335,7 @@ static int read_run_meta(struct data_reader *reader)
 	return err;
 }
 
-/* Runs without any meta there are none. */
+/* Runs without meta have no ledger. */
 static int read_run_ledger(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;

@@ -39,7 +39,7 @@ int data_reader__read_counts(struct data_reader *reader)
 	return err;
 }
 
-/* What a block can have become adds up to no more than was allocated. */
+/* Checks that frees and the like do not exceed the allocations. */
 static bool is_plausible(const struct profile_blocks *blocks)
 {
 	return profile__add_up(blocks->frees, blocks->discarded) <= blocks->allocations &&
@@ -48,10 +48,10 @@ static bool is_plausible(const struct profile_blocks *blocks)
 	       blocks->temporary <= blocks->frees && blocks->temporary_bytes <= blocks->freed_bytes;
 }
 
-/* A row of a histogram's table that was read ahead. */
+/* Read-ahead of a histogram's table, one row. */
 struct histogram_rows {
 	sqlite3_stmt *statement;
-	__u64 count, bucket, blocks; /* count 0: none are left */
+	__u64 count, bucket, blocks; /* count 0: no rows left */
 };
 
 static int next_histogram_row(struct data_reader *reader, struct histogram_rows *rows)
@@ -69,7 +69,7 @@ static int next_histogram_row(struct data_reader *reader, struct histogram_rows 
 	return err;
 }
 
-/* The rows of @count, which must be the next. */
+/* Reads the rows of @count, which must come next. */
 static int read_histogram(struct data_reader *reader, struct histogram_rows *rows, __u64 count,
 			  __u64 buckets[PROFILE_BUCKETS])
 {
@@ -115,7 +115,7 @@ static int read_block_rows(struct data_reader *reader, sqlite3_stmt *statement,
 		if (err)
 			return err;
 	}
-	/* A histogram of no blocks. */
+	/* A histogram for a count without blocks. */
 	if (!err && (sizes->count || lifetimes->count))
 		err = -EINVAL;
 	return err;

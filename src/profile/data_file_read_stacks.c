@@ -161,7 +161,7 @@ int data_reader__read_frames(struct data_reader *reader)
 		size_t n_before = reader->profile->n_frames;
 		__u32 added = 0;
 
-		/* All 64 bits of an address may be set: vsyscall's are negative in SQL. */
+		/* Addresses have 64 bits: that of the vsyscall page is negative in SQL. */
 		err = data_reader__get_row(reader, statement, "nnann", &id, &module, &offset,
 					   &interrupted, &tail_call);
 		if (!err && (module > reader->profile->n_modules || interrupted > 1 ||
@@ -180,7 +180,7 @@ int data_reader__read_frames(struct data_reader *reader)
 	return err;
 }
 
-/* More levels of inlining than compilers make. */
+/* Limit of inlining levels, beyond what compilers do. */
 #define MAX_LINES 1024
 
 struct frame_lines {
@@ -232,7 +232,7 @@ int data_reader__read_lines(struct data_reader *reader)
 	return err ? err : set_lines(reader, lines);
 }
 
-/* Takes the frames of stack @id, which must be the data_reader__next rows of @statement. */
+/* Reads the frames of stack @id, which must be the next rows of @statement. */
 static int read_stack_frames(struct data_reader *reader, sqlite3_stmt *statement, __u64 id,
 			     __u64 n_frames, __u32 *frames)
 {

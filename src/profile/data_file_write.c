@@ -42,16 +42,16 @@ static int fail_to_write(struct error *error, int err, const char *path)
 			  remedy_to_write(err));
 }
 
-/* A name beside @path, so that rename() stays within one file system. To be freed. */
+/* A name in the directory of @path, so that rename() does not cross file systems. To be freed. */
 static char *temporary_name(const char *path)
 {
 	char *name;
 
-	/* SQLite reads "file:x" and ":memory:" as something else than files. */
+	/* SQLite would not take "file:x" and ":memory:" for files. */
 	return asprintf(&name, "%s%s.XXXXXX", *path == '/' ? "" : "./", path) < 0 ? NULL : name;
 }
 
-/* Where an older file at @path goes. To be freed. */
+/* The name for an older file at @path. To be freed. */
 static char *older_name(const char *path)
 {
 	char *name;
@@ -59,7 +59,7 @@ static char *older_name(const char *path)
 	return asprintf(&name, "%s.old", path) < 0 ? NULL : name;
 }
 
-/* Creates the temporary file. On success @name and @fd are the caller's. */
+/* Creates the temporary file. On success the caller owns @name and @fd. */
 static int create_temporary(const char *path, char **name, int *fd, struct error *error)
 {
 	_cleanup_(free_ptr) char *candidate = NULL;
@@ -126,7 +126,7 @@ static int create_schema(sqlite3 *db)
 	return err;
 }
 
-/* All of @profile into an empty file. */
+/* Writes @profile to an empty file. */
 static int write_all(sqlite3 *db, const struct profile *profile)
 {
 	int err = create_schema(db);
@@ -142,7 +142,7 @@ static int write_db(const struct profile *profile, const char *name,
 
 	if (sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return db ? db_errno(db) : -ENOMEM;
-	/* Nobody sees the file before it is whole: no journal, one sync at the end. */
+	/* The file is invisible until it is complete: no journal, one sync at the end. */
 	err = run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
 		      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192; BEGIN");
 	if (!err)
@@ -152,7 +152,7 @@ static int write_db(const struct profile *profile, const char *name,
 	return err;
 }
 
-/* The rename itself must survive a crash as well; where a directory cannot be synced, so be it. */
+/* Makes the rename durable, if the file system supports it. */
 static void sync_directory(const char *path)
 {
 	_cleanup_(free_ptr) char *copy = strdup(path);
@@ -165,7 +165,7 @@ static void sync_directory(const char *path)
 		(void)fsync(fd);
 }
 
-/* Moves @name to @path and what was there to @path.old. */
+/* Renames @name to @path and an older file to @path.old. */
 static int replace(const char *name, const char *path)
 {
 	_cleanup_(free_ptr) char *old = older_name(path);
@@ -173,7 +173,7 @@ static int replace(const char *name, const char *path)
 
 	if (!old)
 		return -ENOMEM;
-	/* In one step where the file system can do it, so that there is a file at @path always. */
+	/* An exchange, if supported, so that @path always exists. */
 	if (!renameat2(AT_FDCWD, name, AT_FDCWD, path, RENAME_EXCHANGE)) {
 		if (!rename(name, old))
 			return 0;
@@ -192,8 +192,8 @@ static int replace(const char *name, const char *path)
 	return err;
 }
 
-/* Whether the reader takes what was written. Where it does not, the file at @name stays: of a recording
- * there is no other. */
+/* Whether the reader accepts the new file. If not, the file remains at @name, because there is no
+ * other copy of the recording. */
 static int read_back(const char *name, const char *path, struct error *error)
 {
 	int err = data_file__check(name, error);
@@ -206,7 +206,7 @@ static int read_back(const char *name, const char *path, struct error *error)
 	return err;
 }
 
-/* The file of @version, where it is the one at @path still; else -1. */
+/* Opens the file of @version, if it is still at @path; else returns -1. */
 static int open_version(const char *path, const struct data_file_version *version)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -228,14 +228,14 @@ static int copy_file(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* Removes the temporary file at @name, which could not be renamed to @path. */
+/* Removes the temporary file @name, which could not be renamed to @path. */
 static int abandon(const char *name, const char *path, int err, struct error *error)
 {
 	unlink(name);
 	return fail_to_write(error, err, path);
 }
 
-/* Moves the whole file @name to @path, when it can be read. */
+/* Moves the complete file @name to @path, if it can be read. */
 static int publish(const char *name, int fd, const char *path, bool is_replaced,
 		   struct error *error)
 {

@@ -39,7 +39,7 @@ static int insert(sqlite3 *db, sqlite3_stmt *statement, const char *columns, ...
 	return 0;
 }
 
-/* Whether there are functions that readers of the version before do not know. */
+/* Whether functions of defined sources need the newer schema version. */
 static bool needs_sources(const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_counts; i++)
@@ -62,7 +62,7 @@ static int write_meta(sqlite3 *db, const struct profile *profile)
 	for (size_t i = 0; i < profile->n_meta && !err; i++) {
 		const struct profile_meta *meta = &profile->meta[i];
 
-		/* A profile that was read from a file carries the version it was read at. */
+		/* A profile that was read from a file has that file's version in meta. */
 		if (strcmp(meta->key, "schema_version"))
 			err = insert(db, statement, "tt", meta->key, meta->value);
 	}
@@ -343,7 +343,6 @@ int data_file__write_tables(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
-/* Writes the parts of @profile that a look-up of names changes into a file that has the rest. */
 static bool has_tail_calls(const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_frames; i++)
@@ -374,7 +373,7 @@ int data_file__rewrite_names(sqlite3 *db, const struct profile *profile)
 		err = write_files(db, profile);
 	if (!err)
 		err = write_lines(db, profile);
-	/* What only a file's code tells was put into the stacks. */
+	/* Tail calls were inserted into the stacks. */
 	if (!err && has_tail_calls(profile))
 		err = rewrite_stacks(db, profile);
 	return err;

@@ -10,7 +10,7 @@
 #include "profile.h"
 
 struct entry {
-	__u32 record, born, died; /* the record's number */
+	__u32 record, born, died; /* index of the record */
 	struct ap_lifetime sum;
 };
 
@@ -72,7 +72,7 @@ static int add(struct lifetimes *lifetimes, const struct entry *wanted)
 	return err;
 }
 
-/* Before all entries, or some of them, are added again. */
+/* Empties the table before the entries are added again. */
 static size_t clear(struct lifetimes *lifetimes)
 {
 	size_t n = lifetimes->n;
@@ -82,7 +82,7 @@ static size_t clear(struct lifetimes *lifetimes)
 	return n;
 }
 
-/* Adds to the front of the array what it has taken from further behind. */
+/* Re-adds all entries at the front of the array, behind which they are read. */
 static int fold_all(struct lifetimes *lifetimes, __u32 shift)
 {
 	__u32 by = shift - lifetimes->shift;
@@ -123,7 +123,7 @@ __u32 lifetimes__shift(const struct lifetimes *lifetimes)
 	return lifetimes->shift;
 }
 
-/* Gives memory back that the entries which stayed do not need. */
+/* Frees memory beyond what the remaining entries need. */
 static void shrink(struct lifetimes *lifetimes)
 {
 	struct entry *shrunk;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Blocks by record and the epochs of their birth and death. Epochs become longer as a recording goes
- * on; what is there is folded to the longer ones.
- */
+/* Blocks by record and by the epochs of their birth and death. Epochs grow during a recording;
+ * existing entries are then merged into longer ones. */
 #ifndef ALLOCPROF_LIFETIMES_H
 #define ALLOCPROF_LIFETIMES_H
 
@@ -17,18 +15,20 @@ struct lifetimes;
 struct lifetimes *lifetimes__new(void);
 void lifetimes__free(struct lifetimes *lifetimes);
 
-/* Adds blocks under @key, whose died may be PROFILE_LIVE. -ENOMEM. */
+/* Adds blocks under @key; its died may be PROFILE_LIVE. 0 or -ENOMEM. */
 int lifetimes__add(struct lifetimes *lifetimes, const struct ap_lifetime_key *key, __u64 blocks,
 		   __u64 size_bytes);
 
-/* The length of the epochs, as a shift. */
+/* log2 of the epoch length, as a shift of the key's epochs. */
 __u32 lifetimes__shift(const struct lifetimes *lifetimes);
 
-/* 1 where it took the lifetime, 0 where that shall stay, or a negative errno. The key's shift is lifetimes__shift(). */
+/* Returns 1 if it took the lifetime, 0 if that shall stay, or a negative errno. The key's shift is
+ * lifetimes__shift(). */
 typedef int (*lifetimes_move_fn)(void *context, const struct ap_lifetime_key *key,
 				 const struct ap_lifetime *sum);
 
-/* Offers each lifetime to @move once. -ENOMEM, or what @move returned; lifetimes may be missing then. */
+/* Calls @move for each lifetime once. 0, -ENOMEM, or what @move returned; on failure lifetimes may
+ * be missing. */
 int lifetimes__move(struct lifetimes *lifetimes, lifetimes_move_fn move, void *context);
 
 #endif

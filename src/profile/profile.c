@@ -262,7 +262,7 @@ static bool is_demangled(const char *symbol, const char *name, const char *full_
 	return strcmp(name, symbol) || strcmp(full_name, symbol);
 }
 
-/* Gives a function that was added by its symbol alone the names that a later caller knows. */
+/* Adds names to a function that is known only by its symbol. */
 static int complete_names(struct profile *profile, __u32 id, const char *name,
 			  const char *full_name)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * A profile: what a recording found out, in memory, and exactly what the data file keeps
- * (allocprof-data(5)). Capture fills one, data_file writes and reads it, reports walk it.
- */
+/* A profile: the results of a recording in memory, with the contents of a data file
+ * (allocprof-data(5)). Capture fills it, data_file writes and reads it, reports read it. */
 #ifndef ALLOCPROF_PROFILE_H
 #define ALLOCPROF_PROFILE_H
 
@@ -17,56 +15,57 @@
 struct demangler;
 struct error;
 
-/* The most that a sum can hold: what SQL's signed integers can. Failed calls may ask for nearly 2^64
- * bytes each, so sums stop here instead of starting again from 0. */
+/* Sums saturate at SQL's largest integer: failed calls may request nearly 2^64 bytes each, and sums
+ * must not wrap. */
 #define PROFILE_MAX ((__u64)INT64_MAX)
 
-/* A file (or the vDSO) that code was mapped from. Ids count from 1; 0 is "no module". */
+/* A file (or the vDSO) whose code was mapped. Ids count from 1; 0 is "no module". */
 struct profile_module {
 	__u32 id;
 	char *path;	/* as mapped; owned by the profile */
-	char *build_id; /* lower-case hex, "" where the file has none or could not be read; owned */
-	char *symbols; /* where its names came from, or why it has none; "" until asked for; owned */
-	__u64 file; /* tells files of one path without build ids apart: a number of the file's while
-			* it is recorded, else any */
+	char *build_id; /* lower-case hex, "" if unknown; owned */
+	char *symbols;	/* source of its names, or why there are none; "" before symbolization;
+		        * owned */
+	__u64 file;	/* distinguishes files of one path without build ids: a number during a
+		     * recording, else arbitrary */
 };
 
 /* One process image: an exec starts a new one under the same pid. Ids count from 1. */
 struct profile_process {
 	__u32 id;
 	__u32 parent;	/* id of the image that forked or exec'ed this one; 0 for the first */
-	__u32 pid;	/* as allocprof's PID namespace numbers it */
-	__u64 start_ns; /* CLOCK_MONOTONIC, of the fork or exec that began the image */
-	__u64 end_ns;	/* CLOCK_MONOTONIC; 0 where it outlived the recording */
-	bool execed;	/* it ended by an exec: its memory was discarded, not left behind */
-	__u32 run;	/* of several that a recording made one after the other, from 1 */
+	__u32 pid;	/* in allocprof's PID namespace */
+	__u64 start_ns; /* CLOCK_MONOTONIC, of its fork or exec */
+	__u64 end_ns;	/* CLOCK_MONOTONIC; 0 if it outlived the recording */
+	bool execed;	/* ended by an exec: its memory was discarded, not leaked */
+	__u32 run;	/* from 1, in a recording of several runs */
 	char *comm;	/* owned */
 };
 
-/* All threads of a process image that had one name when they called. Ids count from 1. */
+/* All threads of a process image that had the same name when they called. Ids count from 1. */
 struct profile_thread {
 	__u32 id;
 	__u32 process;
 	char *name;	/* owned */
-	bool is_closed; /* its counts are closed */
+	bool is_closed; /* no counts will be added */
 };
 
-/* A function's names: as the linker knows it, short for people, and in full. No two have one symbol.
- * Ids count from 1. */
+/* A function's names. Symbols are unique. Ids count from 1. */
 struct profile_function {
 	__u32 id;
-	char *symbol;	 /* owned, as the others; all three are equal where nothing is mangled */
+	char *symbol;	 /* as linked; owned, as the others; all three are equal if it is not
+			  * mangled */
 	char *name;	 /* demangled without parameters and default template arguments */
-	char *full_name; /* demangled with everything */
+	char *full_name; /* demangled in full */
 };
 
 /* A source file. Ids count from 1. */
 struct profile_file {
 	__u32 id;
-	char *path; /* as the debug information has it; owned */
+	char *path; /* from the debug information; owned */
 };
 
-/* What a place in code belongs to. */
+/* Function and source line of a frame. */
 struct profile_line {
 	__u32 function;
 	__u32 file; /* 0: unknown */
@@ -74,20 +73,21 @@ struct profile_line {
 	bool inlined;
 };
 
-/* A distinct place in code. Ids count from 1. */
+/* A distinct code address. Ids count from 1. */
 struct profile_frame {
 	__u32 id;
-	__u32 module;	  /* module id; 0 where no mapping is known: then @offset is an address */
-	__u64 offset;	  /* the module's ELF virtual address */
-	bool interrupted; /* a signal came at @offset; else it is a return address, so look up
+	__u32 module;	  /* module id; 0 if no mapping is known: then @offset is an address */
+	__u64 offset;	  /* ELF virtual address in the module */
+	bool interrupted; /* a signal interrupted at @offset; else a return address, so look up
 			   * @offset - 1 */
-	bool tail_call; /* the function left at @offset, the end of the jump, by calling the next one inner to
-			   * it: its frame was gone by then, and was put back */
+	bool tail_call;	  /* the function ended by a tail call, a jump that ends at @offset, to the
+			 * next inner frame; it had no frame on the stack and was inserted
+			 * afterwards */
 	struct profile_line *lines; /* innermost first; only the last is not inlined; owned */
-	__u32 n_lines;		    /* 0 until symbolized or where no name is known */
+	__u32 n_lines;		    /* 0 if not symbolized or unknown */
 };
 
-/* A distinct list of frames with its end. Ids count from 1. */
+/* A distinct list of frames and how it ended. Ids count from 1. */
 struct profile_stack {
 	__u32 id;
 	enum ap_stack_end end;
@@ -95,49 +95,54 @@ struct profile_stack {
 	__u32 *frames; /* frame ids, innermost (the allocator's caller) first; owned */
 };
 
-/* Calls of one function from one stack by one thread name of one process image. Ids count from 1. */
+/*
+ * Calls of one function from one stack by one thread name in one process image. Ids count from 1.
+ */
 struct profile_count {
 	__u32 id;
-	__u32 process; /* the thread's */
+	__u32 process; /* that of the thread */
 	__u32 thread;
 	__u32 stack;
 	enum ap_function function;
-	__u32 blocks; /* where its blocks are packed, + 1; 0: it has none */
+	__u32 blocks; /* offset of its packed blocks + 1; 0: none */
 	__u64 calls;
-	__u64 size_bytes; /* requested by these calls, summed; no more than PROFILE_MAX */
+	__u64 size_bytes; /* sum of requested bytes, saturating at PROFILE_MAX */
 };
 
 /* Buckets of a histogram: bucket n holds values of n significant bits, so 2^(n-1) to 2^n - 1, and
  * bucket 0 holds 0. */
 #define PROFILE_BUCKETS 65
 
-/* What became of the memory that the calls of one count got; known only with --live. A realloc ends
- * one block and begins another, of its own stack. live = allocations - frees - discarded. */
+/*
+ * What became of the blocks that the calls of a count returned; only with --live. A realloc ends
+ * one block and begins another, which belongs to its own stack. live = allocations - frees -
+ * discarded.
+ */
 struct profile_blocks {
 	__u32 count;
-	__u64 failed; /* calls that got no memory */
+	__u64 failed; /* calls that returned no memory */
 	__u64 allocations, size_bytes;
-	__u64 frees, freed_bytes;	  /* of these blocks, by whoever and wherever */
-	__u64 discarded, discarded_bytes; /* ended with their address space at an exec */
+	__u64 frees, freed_bytes;	  /* of these blocks, wherever they were freed */
+	__u64 discarded, discarded_bytes; /* ended with their address space by an exec */
 	__u64 temporary, temporary_bytes; /* freed before the same thread's next allocation */
 	__u64 peak, peak_bytes; /* live at the high-water mark of all processes together */
-	__u64 oldest_ns; /* from the recording's start to the birth of the oldest that is live */
-	__u64 sizes[PROFILE_BUCKETS];	  /* blocks by bytes asked for */
-	__u64 lifetimes[PROFILE_BUCKETS]; /* blocks that were freed, by nanoseconds from allocator's
+	__u64 oldest_ns;	/* birth of the oldest live block, since the recording's start */
+	__u64 sizes[PROFILE_BUCKETS];	  /* blocks by requested bytes */
+	__u64 lifetimes[PROFILE_BUCKETS]; /* freed blocks by nanoseconds from the allocator's
 					   * return to free */
 };
 
-/* What a number is an estimate from, where bytes were sampled. */
+/* Precision of an estimated number, if bytes were sampled. */
 struct profile_estimate {
-	__u64 samples;	       /* calls or blocks that were looked at */
-	double variance;       /* estimated; of the number */
-	double bytes_variance; /* of its bytes */
+	__u64 samples;	       /* sampled calls or blocks */
+	double variance;       /* estimated variance of the number */
+	double bytes_variance; /* and of its bytes */
 };
 
-/* The numbers of a count that have one. */
+/* Numbers of a count that have an estimate. */
 enum profile_sampled {
 	PROFILE_SAMPLED_CALLS,
-	/* With --live. */
+	/* The following only with --live. */
 	PROFILE_SAMPLED_ALLOCATIONS,
 	PROFILE_SAMPLED_LIVE,
 	PROFILE_SAMPLED_TEMPORARY,
@@ -149,23 +154,25 @@ struct profile_samples {
 	struct profile_estimate of[PROFILE_SAMPLED];
 };
 
-/* Died in no epoch: live when the recording ended. */
+/* Epoch of death of blocks that are live at the end. */
 #define PROFILE_LIVE UINT32_MAX
 
-/* Blocks of one count by the epochs (meta "epoch_ns" long, the first is 0) of birth and death. */
+/*
+ * Blocks of one count by the epochs of birth and death (each meta "epoch_ns" long, the first is 0).
+ */
 struct profile_lifetime {
 	__u32 count;
 	__u32 born, died; /* died may be PROFILE_LIVE */
 	__u64 blocks, size_bytes;
 };
 
-/* One moment of the time line. */
+/* A sample of the time line. */
 struct profile_moment {
 	__u64 time_ns; /* since the start of the recording, or of its run */
 	__u64 live, live_bytes;
-	__u64 allocations, size_bytes; /* since the start */
+	__u64 allocations, size_bytes; /* totals since the start */
 	__u64 rss_bytes;	       /* anonymous resident memory of all followed processes */
-	__u32 run;		       /* as a process's; 0 becomes 1 */
+	__u32 run;		       /* as of a process; 0 becomes 1 */
 };
 
 struct profile_meta {
@@ -177,7 +184,7 @@ struct profile_ledger_entry {
 	__u64 value;
 };
 
-/* What meta and ledger said when a run was alone. */
+/* meta and ledger of one run. */
 struct profile_run {
 	struct profile_meta *meta;
 	size_t n_meta;
@@ -185,8 +192,8 @@ struct profile_run {
 	size_t n_ledger;
 };
 
-/* Each array is owned by the profile and, where its elements have ids, indexed by id - 1. Read freely; add
- * through the functions below, which keep the indexes (hash tables in @index) in step. */
+/* The profile owns all arrays; elements with ids are at id - 1. Read them freely; add through the
+ * functions below, which keep the hash tables in @index up to date. */
 struct profile {
 	struct profile_module *modules;
 	size_t n_modules;
@@ -206,153 +213,151 @@ struct profile {
 	size_t n_counts;
 	struct profile_samples *samples;
 	size_t n_samples;
-	size_t n_lifetimes;		 /* for profile__next_lifetime() */
-	struct profile_moment *timeline; /* by run and time */
+	size_t n_lifetimes;		 /* read by profile__next_lifetime() */
+	struct profile_moment *timeline; /* sorted by run and time */
 	size_t n_timeline;
 	struct profile_meta *meta;
 	size_t n_meta;
 	struct profile_ledger_entry *ledger;
 	size_t n_ledger;
 	struct profile_run *runs; /* by number - 1; see profile_runs.h */
-	size_t n_runs; /* 0: the recording was of one run, which meta and ledger tell of */
-	/* What the functions of defined sources are called; set freely, before there are counts of them. */
+	size_t n_runs;		  /* 0: one run, described by meta and ledger */
+	/* Names of defined sources' functions; set them before counts of these are added. */
 	struct source_names sources;
 	struct profile_index *index;
 };
 
-/* An empty profile, or NULL without memory. */
+/* An empty profile, or NULL on ENOMEM. */
 struct profile *profile__new(void);
 void profile__free(struct profile *profile);
 
-/*
- * The adders return 0 or -ENOMEM (-EINVAL for an id that does not exist) and copy what they are
- * given. Adding what is there already yields the old id; counts are added up.
- */
+/* The adders return 0, -ENOMEM, or -EINVAL for an id that does not exist, and copy their arguments.
+ * Adding an existing element yields its id; counts are summed. */
 int profile__add_module(struct profile *profile, const char *path, const char *build_id, __u32 *id);
-/* The same, where only those without a build id are told apart by @file as well. */
+/* The same; @file distinguishes modules that have no build id. */
 int profile__add_module_file(struct profile *profile, const char *path, const char *build_id,
 			     __u64 file, __u32 *id);
 int profile__add_process(struct profile *profile, __u32 parent, __u32 pid, __u64 start_ns,
 			 const char *comm, __u32 *id); /* always a new id, of run 1 */
-/* @execed: by an exec. -EINVAL also where it had ended. */
+/* @execed: by an exec. -EINVAL also if it has already ended. */
 int profile__end_process(struct profile *profile, __u32 id, __u64 end_ns, bool execed);
 int profile__add_thread(struct profile *profile, __u32 process, const char *name, __u32 *id);
-/* A function is known by @symbol alone. Where it is there as linked, that is with three equal names, it
- * gets @name and @full_name; names that were demangled before stay. */
+/* Functions are identified by @symbol. If the existing one has three equal names, it gets @name and
+ * @full_name; demangled names stay. */
 int profile__add_function(struct profile *profile, const char *symbol, const char *name,
 			  const char *full_name, __u32 *id);
 int profile__add_file(struct profile *profile, const char *path, __u32 *id);
 int profile__add_frame(struct profile *profile, __u32 module, __u64 offset, bool interrupted,
 		       __u32 *id);
-/* Always a new id: of an address, in code that no file has, where other code was before. */
+/* Always a new id: for an address without a file, where code was replaced by other code. */
 int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id);
-/* A frame that a tail call removed. -EEXIST: something else is known at that place. */
+/* A frame for a tail call. -EEXIST: the address is known as something else. */
 int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, __u32 *id);
-/* Stacks that differ only in frames that tail calls removed are one, with those of the first. */
+/* Stacks that differ only in frames of tail calls are one; it keeps the frames of the first. */
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id);
-/* Replaces the frames of @stack, which differ from those that it has in tail calls only. -EINVAL also where they
- * do not. */
+/*
+ * Replaces the frames of @stack by others that differ only in tail calls; -EINVAL also otherwise.
+ */
 int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 *frames,
 			      size_t n_frames);
 int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 		       enum ap_function function, __u64 calls, __u64 size_bytes, __u32 *id);
-/* Gives back the memory by which counts are found that are there now. Those of their threads are expected to get no
- * more calls: they can, but are looked for one by one. */
+/* Frees the hash table's memory for the present counts. More calls of their threads can be added,
+ * but only by a linear search. */
 void profile__close_counts(struct profile *profile);
-/* Replaces the two demangled names of @function. */
+/* Replaces the demangled names of @function. */
 int profile__set_function_names(struct profile *profile, __u32 function, const char *name,
 				const char *full_name);
 int profile__set_module_symbols(struct profile *profile, __u32 module, const char *symbols);
-/* Replaces what @frame belongs to. -EINVAL also where not the last line alone is not inlined. */
+/* Replaces the lines of @frame. -EINVAL also if a line other than the last is not inlined, or the
+ * last is. */
 int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,
 			     __u32 n_lines);
 /* Adds @more to the blocks of its count. */
 int profile__add_blocks(struct profile *profile, const struct profile_blocks *more);
-/* The samples of @count, which begin with zeros; valid until the next call of this. */
+/* The samples of @count, zeros at first; valid until the next call. */
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples);
-/* What has the same count and epochs as another may stand beside it. */
+/* Does not merge entries of the same count and epochs. */
 int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
 			  __u64 blocks, __u64 size_bytes);
-/* All epochs of lifetimes become 2^@by times as long. */
+/* Makes all epochs 2^@by times as long. */
 void profile__fold_lifetimes(struct profile *profile, __u32 by);
-/* The number of @epoch then; PROFILE_LIVE stays. */
+/* The new number of @epoch; PROFILE_LIVE stays. */
 __u32 profile__fold_epoch(__u32 epoch, __u32 by);
-/* -EINVAL also where @moment is not later than the one before, or of an earlier run. */
+/* -EINVAL also if @moment is not later than the previous one, or of an earlier run. */
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
-/* Removes all counts and what is known of their blocks; processes, stacks and names stay. */
+/* Removes all counts with their blocks; processes, stacks and names stay. */
 void profile__forget_counts(struct profile *profile);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
 
-/*
- * Demangles the functions whose name is still the linker's. 0, -ENOMEM, or, where the demangler's
- * filter failed, a negative errno with @error set: all that could be named is named then too.
- */
+/* Demangles functions that have only a symbol. 0, -ENOMEM, or, if the demangler's filter failed, a
+ * negative errno with @error set: all other names are demangled then, too. */
 int profile__demangle(struct profile *profile, struct demangler *demangler, struct error *error);
 
 /*
- * Writes the whole ledger: `attributed`, `complete`, `incomplete` and `incomplete_<reason>` from the
- * counts, `lost` and `lost_<reason>` from @lost, and `events`, which the caller counted apart.
- * Last thing before the data file. 0 or -ENOMEM.
+ * Fills the ledger: `attributed`, `complete`, `incomplete` and `incomplete_<reason>` from the
+ * counts, `lost` and `lost_<reason>` from @lost, and @events, which the caller counted separately.
+ * The last step before the data file is written. 0 or -ENOMEM.
  */
 int profile__settle_ledger(struct profile *profile, __u64 events,
 			   const __u64 lost[AP_LOST_REASONS]);
-/* With sampling, after it: `sampled` from the samples, and `not_sampled`. The profile knows its
- * "sample_bytes" by then. 0 or -ENOMEM. */
+/* With sampling, called after it: `sampled` from the samples, and `not_sampled`. The profile must
+ * know its "sample_bytes". 0 or -ENOMEM. */
 int profile__settle_samples(struct profile *profile, __u64 not_sampled);
-/* Whether events = attributed + lost (with sampling sampled + not_sampled + lost), attributed = complete + incomplete = the sum of all counts,
- * and each sum is that of its reasons. */
+/* Whether events = attributed + lost (with sampling: sampled + not_sampled + lost), attributed =
+ * complete + incomplete = the sum of all counts, and each sum equals that of its reasons. */
 bool profile__ledger_adds_up(const struct profile *profile);
 
-/* The frame that profile__add_frame() would find, or NULL. */
+/* The frame that profile__add_frame() would return, or NULL. */
 const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
 						__u64 offset, bool interrupted);
-/* The function that has the code of @frame, not one inlined into it; NULL where none is known. */
+/* The function that contains @frame's code, not one inlined into it; NULL if unknown. */
 const struct profile_function *profile__frame_function(const struct profile *profile,
 						       const struct profile_frame *frame);
-/* Whether any count has blocks. */
+/* Whether any count has blocks (--live). */
 bool profile__has_blocks(const struct profile *profile);
-/* Sets *@out to the blocks of @count, to zeros where it has none: then false. */
+/* Stores the blocks of @count; zeros, and returns false, if it has none. */
 bool profile__count_blocks(const struct profile *profile, const struct profile_count *count,
 			   struct profile_blocks *out);
-/* Copies the lifetime at *@at, which is 0 for the first, and moves *@at on to the next one. False behind the last.
- * The profile keeps lifetimes packed: a value of *@at leads to the same lifetime again until one is added. */
+/* Copies the lifetime at *@at, which is 0 for the first, and advances *@at. False at the end.
+ * Lifetimes are packed; a value of *@at stays valid until a lifetime is added. */
 bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct profile_lifetime *out);
-/* The bytes of which one was chosen by sampling, 0: none were sampled. */
+/* The sampling period in bytes; 0: not sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
 /* The samples of @count, or NULL. */
 const struct profile_samples *profile__count_samples(const struct profile *profile,
 						     const struct profile_count *count);
-/* Both are of samples that have none in common; nothing becomes less than 0. */
+/* Adds estimates of disjoint samples; results below 0 become 0. */
 void profile_estimate__add(struct profile_estimate *to, const struct profile_estimate *more);
 void profile_estimate__subtract(struct profile_estimate *from, const struct profile_estimate *less);
 __u64 profile_blocks__live(const struct profile_blocks *blocks);
 __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks);
 /* The bucket of a histogram that @value belongs to. */
 unsigned int profile__bucket(__u64 value);
-/* @a + @b, or PROFILE_MAX where that is more. */
+/* @a + @b, saturating at PROFILE_MAX. */
 __u64 profile__add_up(__u64 a, __u64 b);
 
-/* NULL where the key is not there. */
+/* NULL if there is no such key. */
 const char *profile__meta(const struct profile *profile, const char *key);
-/* 0 where the name is not there. */
+/* 0 if there is no such name. */
 __u64 profile__ledger(const struct profile *profile, const char *name);
 
-/* Names as reports and the data file spell them: "malloc", "ring_full", "max_depth". Those of functions are of
- * the allocators that are known; source_names.h has all. */
+/* Names in reports and in the data file: "malloc", "ring_full", "max_depth". Only for functions of
+ * the known allocators; source_names.h has all. */
 const char *profile__function_name(enum ap_function function);
-/* Whether it gives memory back and gets none. */
+/* Whether it only frees memory. */
 bool profile__function_frees(enum ap_function function);
 bool profile__function_reallocates(enum ap_function function);
-/* Whether it takes memory from the kernel or gives it back, by a system call. */
+/* Whether it is a system call that maps or unmaps memory. */
 bool profile__function_maps(enum ap_function function);
 const char *profile__lost_name(enum ap_lost reason);
 const char *profile__untracked_name(enum ap_untracked reason);
 const char *profile__stack_end_name(enum ap_stack_end end);
 /* The function called @name, or -ENOENT. */
 int profile__function_by_name(const char *name);
-/* "calls", "live"; and what is called so, or -ENOENT. */
+/* "calls", "live"; and the reverse, or -ENOENT. */
 const char *profile__sampled_name(enum profile_sampled what);
 int profile__sampled_by_name(const char *name);
 /* The stack end called @name, or -ENOENT. */

@@ -8,7 +8,7 @@
 #include "array.h"
 #include "leb128.h"
 
-/* Numbers of struct profile_blocks that are not of a histogram. */
+/* Fields of struct profile_blocks other than histograms. */
 static const size_t numbers[] = {
 	offsetof(struct profile_blocks, failed),
 	offsetof(struct profile_blocks, allocations),
@@ -32,7 +32,7 @@ static __u64 *number(struct profile_blocks *blocks, size_t i)
 	return (__u64 *)((char *)blocks + numbers[i]);
 }
 
-/* How many buckets there are, and these as pairs of which one and what it has. */
+/* Writes the number of used buckets, and each as its index and its value. */
 static unsigned char *pack_histogram(unsigned char *to, const __u64 buckets[PROFILE_BUCKETS])
 {
 	unsigned char *n = to++;
@@ -61,7 +61,7 @@ static const unsigned char *unpack_histogram(const unsigned char *from,
 	return from;
 }
 
-/* Most numbers are small, and many are 0: a set of those that are not, and these. */
+/* Many fields are 0 and most are small: writes a bitmap of those that are not 0, and these. */
 static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MAX_PACKED])
 {
 	unsigned char *to = packed + 2;
@@ -80,7 +80,7 @@ static size_t pack_blocks(struct profile_blocks *blocks, unsigned char packed[MA
 	return to - packed;
 }
 
-/* Returns how many bytes it was. */
+/* Returns the number of bytes read. */
 static size_t unpack_blocks(const unsigned char *packed, struct profile_blocks *blocks)
 {
 	unsigned int set = packed[0] | packed[1] << 8;
@@ -109,7 +109,7 @@ static void add_up(struct profile_blocks *to, struct profile_blocks *more)
 	}
 }
 
-/* At the end of those that are there; what the count had before is left behind. */
+/* Appends; the count's earlier data becomes garbage. */
 static int append(struct profile *profile, struct profile_count *count, const void *packed,
 		  size_t size)
 {

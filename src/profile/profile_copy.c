@@ -65,7 +65,7 @@ static int copy_names(struct profile_copy *copy)
 	return err;
 }
 
-/* The lines of @frame with the functions and files of @to. To be freed; NULL without memory. */
+/* The lines of @frame with function and file ids of @to. To be freed; NULL on ENOMEM. */
 static struct profile_line *translate_lines(const struct profile_copy *copy,
 					    const struct profile_frame *frame)
 {
@@ -92,7 +92,7 @@ static bool has_lines(const struct profile_frame *frame, const struct profile_li
 	return true;
 }
 
-/* At an address that no file is known for was, perhaps, other code in each run. */
+/* An address without a known file may have been other code in each run. */
 static int copy_address(struct profile_copy *copy, const struct profile_frame *frame,
 			const struct profile_line *lines, __u32 *id)
 {
@@ -196,7 +196,7 @@ static int copy_samples(struct profile_copy *copy, const struct profile_count *c
 	return 0;
 }
 
-/* What the function of a defined source is in the other profile. */
+/* Translates the function of a defined source to the other profile. */
 static int copy_function(struct profile_copy *copy, enum ap_function *function)
 {
 	const char *name = source_names__function(&copy->from->sources, *function);

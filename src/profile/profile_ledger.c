@@ -49,7 +49,7 @@ int profile__settle_ledger(struct profile *profile, __u64 events, const __u64 lo
 	return err;
 }
 
-/* What all entries whose names begin with @prefix sum up to. */
+/* Sum of all entries whose names begin with @prefix. */
 static __u64 sum_ledger(const struct profile *profile, const char *prefix)
 {
 	size_t len = strlen(prefix);
@@ -62,7 +62,7 @@ static __u64 sum_ledger(const struct profile *profile, const char *prefix)
 	return sum;
 }
 
-/* Calls that are in the counts, each once. */
+/* Sum of the calls of all counts. */
 static __u64 counted_calls(const struct profile *profile)
 {
 	__u64 samples = 0;

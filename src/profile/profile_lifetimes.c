@@ -8,7 +8,7 @@
 
 #define N_NUMBERS 5
 
-/* Most blocks die soon, so the epochs that they lived take fewer bytes than the one they died in. */
+/* Stores the age, not the epoch of death: most blocks die soon, so that takes fewer bytes. */
 static unsigned char *pack(unsigned char *to, const struct profile_lifetime *lifetime)
 {
 	bool is_live = lifetime->died == PROFILE_LIVE;
@@ -70,7 +70,7 @@ __u32 profile__fold_epoch(__u32 epoch, __u32 by)
 	return by < 32 ? epoch >> by : 0;
 }
 
-/* Writes to the front what was read further behind: no number becomes longer. */
+/* Works in place: no folded number is longer than the original. */
 void profile__fold_lifetimes(struct profile *profile, __u32 by)
 {
 	struct profile_index *index = profile->index;

@@ -137,7 +137,8 @@ int profile__add_run_ledger(struct profile *profile, __u32 number, const char *n
 	return 0;
 }
 
-/* How a meta entry of several runs comes from that of each; of others the first run's stands for all. */
+/* How a meta entry of several runs is derived from theirs; entries without a rule are taken from
+ * the first run. */
 enum rule {
 	RULE_FIRST,
 	RULE_SUM,
@@ -145,7 +146,7 @@ enum rule {
 	RULE_LEAST,
 	RULE_MOST,
 	RULE_FAILURE, /* the first that is not 0 */
-	RULE_LINES,   /* of all, each once */
+	RULE_LINES,   /* the union of all lines */
 };
 
 static enum rule rule_of(const char *key)
@@ -196,7 +197,7 @@ static bool has_line(const char *text, const char *line, size_t len)
 	return false;
 }
 
-/* The lines of @old and those of @more that it has not. To be freed; NULL without memory. */
+/* The lines of @old and those of @more that @old lacks. To be freed; NULL on ENOMEM. */
 static char *add_lines(const char *old, const char *more)
 {
 	char *text = malloc(strlen(old) + strlen(more) + 2), *to;

@@ -136,7 +136,7 @@ static bool is_tail_call(const struct profile *profile, __u32 frame)
 	return profile->frames[frame - 1].tail_call;
 }
 
-/* Apart from tail calls. */
+/* Ignores frames of tail calls. */
 static bool has_same_frames(const struct profile *profile, const struct profile_stack *a,
 			    const struct profile_stack *b)
 {

@@ -8,7 +8,7 @@
 #include "error.h"
 #include "profile_runs.h"
 
-/* From a file that may say anything. */
+/* Validates the values, which come from a file. */
 static int read_clock(const struct profile *profile, __u32 run, struct run_clock *clock,
 		      struct error *error)
 {
@@ -26,7 +26,7 @@ static int read_clock(const struct profile *profile, __u32 run, struct run_clock
 	return 0;
 }
 
-/* The last epochs of the runs, by number - 1. */
+/* The last epoch of each run, by number - 1. */
 static void find_last(const struct profile *profile, __u64 *last)
 {
 	struct profile_lifetime cell;
@@ -57,8 +57,7 @@ int run_clocks__read(const struct profile *profile, struct run_clock **out, stru
 
 		if (err)
 			return err;
-		/* Nothing happens after the end: where that is not known, or rounded, it is the last
-		 * epoch's. */
+		/* If the end is unknown or rounded, it is the end of the last epoch. */
 		if (__builtin_mul_overflow(last[i] + !clock->end_ns, clock->epoch_ns, &end))
 			end = INT64_MAX;
 		if (end > clock->end_ns)

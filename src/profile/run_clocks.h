@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How long each run of a profile was, and how precisely it knows times. */
+/* Duration and epoch length of each run of a profile. */
 #ifndef ALLOCPROF_RUN_CLOCKS_H
 #define ALLOCPROF_RUN_CLOCKS_H
 
@@ -13,10 +13,8 @@ struct run_clock {
 	__u64 epoch_ns; /* of its lifetimes; 0: without --live */
 };
 
-/*
- * *@clocks, to be freed, by number of the run - 1; there are profile__n_runs(). 0, -ENOMEM, or -EINVAL
- * for a damaged file, with @error set.
- */
+/* *@clocks, to be freed, has profile__n_runs() elements, by number of the run - 1. 0, -ENOMEM, or
+ * -EINVAL for a damaged file, with @error set. */
 int run_clocks__read(const struct profile *profile, struct run_clock **clocks, struct error *error);
 
 #endif

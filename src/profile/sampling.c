@@ -5,7 +5,7 @@
 
 #include "profile.h"
 
-/* Where the chance that no byte is chosen has been halved so often, it is taken for nothing. */
+/* After so many halvings, the probability that no byte is chosen counts as 0. */
 #define CERTAIN_HALVINGS 40
 
 void sampling__configure(__u64 bytes, struct ap_config *config)
@@ -14,7 +14,7 @@ void sampling__configure(__u64 bytes, struct ap_config *config)
 
 	config->sample = 1;
 	config->sample_unit_shift = 0;
-	/* So fine that cutting off what is smaller makes a part in some thousands. */
+	/* Fine enough that truncation changes a sum by less than 1 in 1000. */
 	while (bytes >> config->sample_unit_shift > 4096)
 		config->sample_unit_shift++;
 	config->sample_certain_bytes = 1;
@@ -37,7 +37,7 @@ struct ap_count sampling__count_one(__u32 weight, __u64 size_bytes, __u32 unit_s
 		.estimate = {
 			.samples = 1,
 			.variance = others * weight,
-			/* What is certain may be of any size. */
+			/* Calls that are sampled with certainty may have any size. */
 			.bytes_variance = others ? (others * size_bytes >> unit_shift) *
 							   (weight * size_bytes >> unit_shift)
 						 : 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sampling by bytes: what the programs are set to, and what they say of the error (docs/sampling.md). */
+/* Sampling by bytes: configures the programs, and converts their estimates (docs/sampling.md). */
 #ifndef ALLOCPROF_SAMPLING_H
 #define ALLOCPROF_SAMPLING_H
 
@@ -9,17 +9,17 @@
 
 struct profile_estimate;
 
-/* Bytes of which one is chosen, at the most. */
+/* Maximum sampling period. */
 #define SAMPLING_MAX_BYTES (1ULL << 30)
 
-/* Fills the settings of @config that make the programs choose one byte of @bytes, 1 to
- * SAMPLING_MAX_BYTES; 1 chooses every call. */
+/* Sets up @config to sample one of @bytes bytes, 1 to SAMPLING_MAX_BYTES; with 1 every call is
+ * sampled. */
 void sampling__configure(__u64 bytes, struct ap_config *config);
 
-/* What one sampled call or block counts as, that stands for @weight of @size_bytes. */
+/* The count of one sampled call or block with @weight and @size_bytes. */
 struct ap_count sampling__count_one(__u32 weight, __u64 size_bytes, __u32 unit_shift);
 
-/* The programs' sums in the profile's units. */
+/* Converts the programs' sums to the profile's units. */
 struct profile_estimate sampling__estimate(const struct ap_estimate *sums, __u32 unit_shift);
 
 #endif

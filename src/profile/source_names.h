@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the functions of defined sources are called in reports and data files: "pool.alloc", "pool.free". */
+/* Names of defined sources' functions in reports and data files: "pool.alloc", "pool.free". */
 #ifndef ALLOCPROF_SOURCE_NAMES_H
 #define ALLOCPROF_SOURCE_NAMES_H
 
@@ -8,33 +8,33 @@
 
 #include "abi.h"
 
-/* Letters, digits, '-' and '_' that a source's name has at the most. */
+/* Maximum length of a source's name, of letters, digits, '-' and '_'. */
 #define SOURCE_NAME_MAX 31
 
-/* The sources of a run or a profile; begins zeroed. */
+/* The sources of a run or a profile; zeroed at first. */
 struct source_names {
 	size_t n;
-	/* By source, and then by enum ap_source_kind. */
+	/* By source, then by enum ap_source_kind. */
 	char functions[AP_MAX_SOURCES * AP_SOURCE_KINDS][SOURCE_NAME_MAX + sizeof(".realloc")];
 };
 
-/* The index of the source @name, which is added where it is not there. -EINVAL: that is no name for one;
- * -E2BIG: there are AP_MAX_SOURCES others. */
+/* The index of source @name, which is added if missing. -EINVAL: invalid name; -E2BIG: there are
+ * AP_MAX_SOURCES others. */
 int source_names__add(struct source_names *names, const char *name);
 bool source_names__has(const struct source_names *names, const char *name);
 
-/* The name of any function, also of those that are not of a defined source. @names may be NULL. */
+/* The name of any function, also of known allocators. @names may be NULL. */
 const char *source_names__function(const struct source_names *names, enum ap_function function);
 
-/* Functions that have a name: those below this number. */
+/* All functions below this number have a name. */
 static inline int source_names__n_functions(const struct source_names *names)
 {
 	return AP_DEFINED + (names ? (int)names->n * AP_SOURCE_KINDS : 0);
 }
 
-/* The function that is called so, or -ENOENT. */
+/* The function of this name, or -ENOENT. */
 int source_names__find(const struct source_names *names, const char *function);
-/* The same; the source of one that is not known is added. -ENOENT: it is no such name; -E2BIG. */
+/* The same; adds the source if it is unknown. -ENOENT: no such name; -E2BIG. */
 int source_names__take(struct source_names *names, const char *function);
 
 static inline enum ap_function source__function(__u32 source, enum ap_source_kind kind)

@@ -6,7 +6,7 @@
 
 #include "array.h"
 
-/* Of the first moments, where the recording's length decides. */
+/* Initial step, if the step follows from the recording's length. */
 #define FIRST_STEP_NS 1000000
 
 __u64 timeline__due_ns(const struct timeline *timeline, __u64 time_ns)
@@ -14,7 +14,7 @@ __u64 timeline__due_ns(const struct timeline *timeline, __u64 time_ns)
 	return timeline->next_ns > time_ns ? timeline->next_ns - time_ns : 0;
 }
 
-/* Every second one goes, the first stays. */
+/* Removes every second moment; the first stays. */
 static void thin_out(struct timeline *timeline)
 {
 	size_t n = 0;
@@ -39,7 +39,7 @@ int timeline__add(struct timeline *timeline, const struct profile_moment *moment
 			   sizeof(*timeline->moments)))
 		return -ENOMEM;
 	timeline->moments[timeline->n++] = *moment;
-	/* A multiple of the step, so that what thinning leaves is even. */
+	/* A multiple of the step, so that moments are evenly spaced after thinning. */
 	timeline->next_ns =
 		moment->time_ns - moment->time_ns % timeline->step_ns + timeline->step_ns;
 	return 0;

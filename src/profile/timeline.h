@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The moments of a recording at which its memory is looked at. */
+/* When a recording samples its memory, for the time line. */
 #ifndef ALLOCPROF_TIMELINE_H
 #define ALLOCPROF_TIMELINE_H
 
@@ -9,9 +9,10 @@
 
 #include "profile.h"
 
-/* Zeroed but for @interval_ns it has no moments. */
+/* Zeroed but for @interval_ns is an empty one. */
 struct timeline {
-	/* 0: as the recording grows, so that there are between half of TIMELINE_MOMENTS and all. */
+	/* 0: grows with the recording, so that there are between TIMELINE_MOMENTS / 2 and
+	 * TIMELINE_MOMENTS. */
 	__u64 interval_ns;
 	struct profile_moment *moments;
 	size_t n, room;
@@ -20,13 +21,13 @@ struct timeline {
 
 #define TIMELINE_MOMENTS 200
 
-/* Nanoseconds from @time_ns on, since the start, to when the next moment is due; 0: it is. */
+/* Nanoseconds from @time_ns (since the start) until the next moment is due; 0: now. */
 __u64 timeline__due_ns(const struct timeline *timeline, __u64 time_ns);
 
-/* The next moment may come only @pause_ns after the last one. */
+/* Delays the next moment to at least @pause_ns after the last one. */
 void timeline__pause(struct timeline *timeline, __u64 pause_ns);
 
-/* Adds a moment; one that is not later than the last takes its place. -ENOMEM. */
+/* Adds a moment; replaces the last one if it is not later. 0 or -ENOMEM. */
 int timeline__add(struct timeline *timeline, const struct profile_moment *moment);
 void timeline__release(struct timeline *timeline);
 

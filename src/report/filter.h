@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which counts of a profile, and which of their blocks, a report is about. All conditions must hold.
+ * Selects the counts of a profile, and the blocks of these, for a report. All conditions must hold.
  *
- * Times are known by epochs (meta "epoch_ns"): a block is selected where its epochs leave no doubt, and
- * where they leave one it is counted as unsure instead.
+ * Times are known by epoch (meta "epoch_ns"): a block is selected if its epochs prove the
+ * condition, and counted as unsure if they leave it open.
  */
 #ifndef ALLOCPROF_FILTER_H
 #define ALLOCPROF_FILTER_H
@@ -28,82 +28,85 @@ struct filter_time {
 	double share; /* 0 to 1 */
 };
 
-/* What a rule looks at. Those of one kind that look at stacks must all hold, of the others one. */
+/* What a rule matches. Rules of one kind must all hold if they are about frames; of the other kinds
+ * one is enough. */
 enum filter_kind {
-	FILTER_THROUGH, /* a function of any frame, inlined or not: pattern */
-	FILTER_MODULE,	/* the path or base name of any frame's file: pattern */
-	FILTER_STACK, /* the id of a stack, and with it all that print alike; negated: none of them */
-	FILTER_THREAD,	 /* its name: pattern */
-	FILTER_PROCESS,	 /* its name: pattern; or its pid */
-	FILTER_FUNCTION, /* of the allocator: pattern */
+	FILTER_THROUGH,	 /* pattern: function of any frame, inlined or not */
+	FILTER_MODULE,	 /* pattern: path or base name of any frame's file */
+	FILTER_STACK,	 /* id of a stack: it and all that print alike; negated: none of them */
+	FILTER_THREAD,	 /* pattern: thread name */
+	FILTER_PROCESS,	 /* pattern: process name; or a pid */
+	FILTER_FUNCTION, /* pattern: function of the allocator */
 };
 
 struct filter_rule {
 	enum filter_kind kind;
-	bool negated; /* of FILTER_THROUGH and FILTER_STACK only */
+	bool negated; /* only FILTER_THROUGH and FILTER_STACK */
 	const char *text;
-	bool found; /* set by filter__apply(): @text was met in the profile */
+	bool found; /* set by filter__apply(): @text matched something */
 };
 
 struct filter_options {
 	bool leaks;			 /* live blocks only */
-	bool freed;			 /* the others; here and below an exec frees too */
-	struct filter_time older;	 /* live, and born this long before the end */
-	struct filter_time min_lifetime; /* also live ones, by their age */
+	bool freed;			 /* freed blocks only, including those that an exec ended */
+	struct filter_time older;	 /* live, and at least this old at the end */
+	struct filter_time min_lifetime; /* freed blocks by lifetime, live ones by age */
 	struct filter_time max_lifetime; /* freed ones only */
-	struct filter_time freed_after;	 /* freed, at this time since the start or later */
-	__u64 min_size_bytes;		 /* average of a count */
+	struct filter_time freed_after;	 /* freed at this time since the start or later */
+	__u64 min_size_bytes;		 /* average size of a count's blocks */
 	__u64 max_size_bytes;		 /* the same; 0: no limit */
 	struct filter_rule *rules;
 	size_t n_rules;
-	struct suppressions *suppressions; /* NULL, or what to leave out of the leaks */
-	bool runs_apart;		   /* the selections of several runs are not added up */
+	struct suppressions *suppressions; /* leaks to hide, or NULL */
+	bool runs_apart;		   /* do not add up the runs' selections */
 };
 
-/* What it takes to add runs up. */
+/* Parameters for adding up runs. */
 struct filter_runs {
-	__u32 peak_run; /* the one whose peak counts, as peaks of several are none; 0: that of each */
-	__u64 *late_ns; /* by number - 1: by how much the longest was longer; owned */
+	__u32 peak_run; /* the run whose peak counts, since peaks do not add up; 0: each run's
+			 * own */
+	__u64 *late_ns; /* by number - 1: how much longer the longest run was; owned */
 };
 
 struct filtered {
 	struct selection *counts; /* by count's id - 1; owned */
-	struct selection total;	  /* of them all */
-	struct selection whole;	  /* of the profile without any filter */
-	__u64 end_ns;		  /* the recording's duration, of several runs the longest's */
-	__u64 epoch_ns;		  /* of several runs the longest; 0: without --live */
+	struct selection total;	  /* sum of all counts */
+	struct selection whole;	  /* of the unfiltered profile */
+	__u64 end_ns;		  /* duration; of several runs the longest */
+	__u64 epoch_ns;		  /* of several runs the greatest; 0: without --live */
 	struct filter_runs runs;
 };
 
-/* Whether @profile says what became of blocks: it was recorded with --live. */
+/* Whether @profile has blocks: it was recorded with --live. */
 bool filter__has_live(const struct profile *profile);
 
 /*
- * Applies @options, whose rules it marks as found and whose suppressions count what they hid. Calls of
- * free are in nothing. 0, or a negative errno with @error set: -EINVAL for a stack that does not exist,
- * -ENODATA where @profile does not know. @filtered is to be released.
+ * Applies @options; marks rules that match as found, and counts in the suppressions what they hide.
+ * Ignores calls of free. 0, or a negative errno with @error set: -EINVAL for a stack that does not
+ * exist, -ENODATA if @profile lacks the data. @filtered is to be released.
  */
 int filter__apply(const struct profile *profile, const struct stack_groups *groups,
 		  struct filter_options *options, struct filtered *filtered, struct error *error);
 void filtered__release(struct filtered *filtered);
 
 /*
- * The same by lifetime, for options that filter__apply() took: whether those blocks are in, by index in
- * the profile's lifetimes. Suppressions count nothing. 0 or a negative errno with @error set; *@selected is to be freed.
+ * The same by lifetime, for options that filter__apply() accepted: *@selected, by index in the
+ * profile's lifetimes, is to be freed. Suppressions are not counted. 0 or a negative errno with
+ * @error set.
  */
 int filter__select_lifetimes(const struct profile *profile, const struct stack_groups *groups,
 			     struct filter_options *options, bool **selected, struct error *error);
 
-/* All blocks of @count, where nothing is filtered. With @runs births are as if all runs had ended at once;
- * NULL: as its run has them. */
+/* All blocks of @count, unfiltered. With @runs births are shifted as if all runs had ended
+ * together; NULL: as in its run. */
 void filter__whole(const struct profile *profile, const struct filter_runs *runs,
 		   const struct profile_count *count, struct selection *selection);
 
-/* Whether the conditions make sense together, and leave @cost known: temporary blocks and the peak are not
- * known by epoch. To be asked before there is a profile. 0 or -EINVAL with @error set. */
+/* Whether the conditions go together and @cost can be computed with them: temporary blocks and the
+ * peak are not known by epoch. Needs no profile. 0 or -EINVAL with @error set. */
 int filter__check_options(const struct filter_options *options, enum cost cost,
 			  struct error *error);
-/* Whether @profile has @cost. 0 or -ENODATA with @error set. */
+/* Whether @profile has data for @cost. 0 or -ENODATA with @error set. */
 int filter__check_cost(const struct profile *profile, enum cost cost, struct error *error);
 
 #endif

@@ -14,7 +14,7 @@ enum answer {
 	YES,
 };
 
-/* The start of an epoch, no later than the end of the recording. */
+/* Start of an epoch, at most the end of the recording. */
 static __u64 epoch_start(const struct run_clock *clock, __u64 epoch)
 {
 	__u64 start;
@@ -24,7 +24,7 @@ static __u64 epoch_start(const struct run_clock *clock, __u64 epoch)
 	return start;
 }
 
-/* Its last moment. */
+/* Last nanosecond of an epoch. */
 static __u64 epoch_last(const struct run_clock *clock, __u64 epoch)
 {
 	__u64 start = epoch_start(clock, epoch), next = epoch_start(clock, epoch + 1);
@@ -32,7 +32,7 @@ static __u64 epoch_last(const struct run_clock *clock, __u64 epoch)
 	return next > start ? next - 1 : start;
 }
 
-/* What is at least @least and at most @most, against "at least @limit". */
+/* Whether a value between @least and @most is at least @limit. */
 static enum answer is_from(__u64 least, __u64 most, __u64 limit)
 {
 	return least >= limit ? YES : most >= limit ? UNSURE : NO;
@@ -91,7 +91,7 @@ static void add_estimates(const struct profile *profile, const struct profile_co
 	selection->of_temporary = samples->of[PROFILE_SAMPLED_TEMPORARY];
 }
 
-/* Of a block that was born @time_ns after the start of @run. */
+/* Time of birth of a block that was born @time_ns after the start of @run. */
 static __u64 birth_of(const struct filter_runs *runs, __u32 run, __u64 time_ns)
 {
 	return runs ? profile__add_up(time_ns, runs->late_ns[run - 1]) : time_ns;
@@ -151,7 +151,7 @@ static void select_by_time(const struct block_filter *filter, const struct profi
 		profile__next_lifetime(filter->profile, &at, &cell);
 		switch (judge(filter, &cell)) {
 		case YES:
-			/* Whatever asks for age takes the oldest first. */
+			/* Filters by age always select the oldest block. */
 			add_cell(selection, &cell, oldest_ns);
 			break;
 		case UNSURE:
@@ -170,7 +170,7 @@ static double ratio(__u64 part, __u64 whole)
 	return whole ? (double)part / whole : 0;
 }
 
-/* The parts of @whole that so many of its blocks and bytes have: samples are not kept by epoch. */
+/* Scales @whole to a part of its blocks and bytes: samples are not kept by epoch. */
 static struct profile_estimate apportion(const struct profile_estimate *whole, double blocks,
 					 double bytes)
 {
@@ -190,7 +190,7 @@ static void apportion_samples(struct selection *selection, const struct selectio
 				       ratio(selection->live_bytes, whole->live_bytes));
 }
 
-/* By the average: of which size each block is only buckets tell. */
+/* By the average: single sizes are known only by bucket. */
 static bool has_size(const struct filter_options *options, const struct selection *whole)
 {
 	unsigned __int128 bytes = whole->size_bytes;
@@ -226,7 +226,7 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 		selection->of_allocations = whole.of_live;
 		selection->of_temporary = (struct profile_estimate){ 0 };
 	} else if (filter->options->freed) {
-		/* What an exec discarded is among them, as it is in the epochs. */
+		/* Includes what an exec discarded, as the epochs do. */
 		selection->allocations = has_blocks ? whole.allocations - whole.live : 0;
 		selection->size_bytes = has_blocks ? whole.size_bytes - whole.live_bytes : 0;
 		profile_estimate__subtract(&selection->of_allocations, &whole.of_live);
@@ -261,8 +261,7 @@ static int sort_by_count(struct block_filter *filter)
 		return -ENOMEM;
 	while (profile__next_lifetime(profile, &next, &cell))
 		filter->starts[cell.count]++;
-	/* starts[id] is the number of the cells of count id: make it where those of id begin, and let
-	 * each move on to where those of the next one do. */
+	/* Counting sort: turns numbers into start offsets, which advance while cells are placed. */
 	for (size_t id = 0; id <= profile->n_counts; id++) {
 		size_t n = filter->starts[id];
 
@@ -294,7 +293,7 @@ static __u64 greater(__u64 a, __u64 b)
 	return a > b ? a : b;
 }
 
-/* What differs from run to run. */
+/* Reads the limits that differ between runs. */
 static int read_runs(struct block_filter *filter, struct error *error)
 {
 	__u32 n = profile__n_runs(filter->profile);

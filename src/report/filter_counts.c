@@ -11,7 +11,7 @@
 #include "stack_groups.h"
 #include "suppressions.h"
 
-/* Reads what is nothing but digits. */
+/* Parses text that consists only of digits. */
 static bool read_number(const char *text, __u64 *number)
 {
 	char *end;
@@ -30,7 +30,7 @@ static bool match_function(const struct pattern *pattern, const struct profile_f
 	       pattern__match(pattern, function->symbol);
 }
 
-/* By function's id - 1. */
+/* Indexed by function's id - 1. */
 static bool *match_functions(const struct profile *profile, const struct pattern *pattern)
 {
 	bool *matched = calloc(profile->n_functions + 1, sizeof(*matched));
@@ -65,7 +65,7 @@ static bool frame_matches(enum filter_kind kind, const bool *matched,
 	return false;
 }
 
-/* Leaves those stacks in that have a frame of which the rule is true, or that have none. */
+/* Keeps stacks that have a frame that matches the rule or, if negated, none. */
 static int narrow_by_frames(struct count_filter *filter, struct filter_rule *rule,
 			    const struct pattern *pattern)
 {
@@ -174,7 +174,7 @@ static int narrow_by_ids(struct count_filter *filter, const struct stack_groups 
 	return 0;
 }
 
-/* @all narrowed to what @some rule of the kind allowed. */
+/* Restricts @all to what @some rule of the kind allows. */
 static void intersect(bool *all, const bool *some, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -282,7 +282,7 @@ bool count_filter__passes(const struct count_filter *filter, const struct profil
 	       filter->stacks[count->stack - 1];
 }
 
-/* In the order in which LeakSanitizer asks: the file of the code, then its functions and sources. */
+/* In LeakSanitizer's order: the module, then functions and source files. */
 static int suppress_frame(const struct profile *profile, const struct profile_frame *frame,
 			  const struct suppressions *suppressions)
 {

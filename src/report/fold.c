@@ -12,9 +12,8 @@
 #include "stack_view.h"
 
 /*
- * Lines are never built to be compared: each is a list of ranks, and a million lines cost 23 MiB.
- * Names hold neither ';' nor ' ', so the order of lines is that of their names, first to last, each
- * with the character that ends it.
+ * Lines are compared as lists of ranks, without building them; a million lines cost 23 MiB. Names
+ * contain neither ';' nor ' ', so lines sort by their names, each with its terminating character.
  */
 struct line {
 	__u32 comm; /* ranks */
@@ -28,7 +27,8 @@ struct fold {
 	const struct profile *profile;
 	const struct stack_view *view;
 	const struct fold_options *options;
-	/* By index: the view's labels, then processes, threads, functions; ended by ';' or ' '. */
+	/* By index: the view's labels, then processes, threads, functions; each with its terminator
+	 * ';' or ' '. */
 	char **names;
 	__u32 *order; /* indexes into names, sorted */
 	__u32 *ranks; /* by index */
@@ -52,7 +52,7 @@ static size_t function_name(const struct fold *fold, enum ap_function function)
 	return thread_name(fold, fold->profile->n_threads + 1) + function;
 }
 
-/* "_[i]" is what stackcollapse-perf.pl puts behind inlined functions and flamegraph.pl knows. */
+/* stackcollapse-perf.pl appends "_[i]" to inlined functions; flamegraph.pl recognizes it. */
 static char *label_name(const struct stack_label *label)
 {
 	_cleanup_(free_ptr) char *marked = NULL;
@@ -113,7 +113,7 @@ static int compare_ranks(__u32 a, __u32 b)
 	return a < b ? -1 : a > b;
 }
 
-/* The rank of the name at @at of @n frames, counted from the root, and the leaf's behind the last. */
+/* The rank of name @at of @n frames, counted from the root; after the last it is the leaf's. */
 static __u32 rank_at(const struct fold *fold, const struct line *line, const __u32 *frames,
 		     size_t n, size_t at)
 {
@@ -128,7 +128,8 @@ static int compare_stacks(const struct fold *fold, const struct line *a, const s
 	size_t shorter = n_a < n_b ? n_a : n_b;
 	int order = 0;
 
-	/* No frame's name ends like a leaf's, so lines of unequal length differ by then. */
+	/* A leaf differs from any frame by its terminator, so lines of unequal length differ within
+	 * the loop. */
 	for (size_t at = 0; at <= shorter && !order; at++)
 		order = compare_ranks(rank_at(fold, a, frames_a, n_a, at),
 				      rank_at(fold, b, frames_b, n_b, at));

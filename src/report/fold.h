@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A profile as folded stacks, the text that flame graph tools read: allocprof-folded(1). */
+/* Writes a profile as folded stacks, the input of flame graph tools: allocprof-folded(1). */
 #ifndef ALLOCPROF_FOLD_H
 #define ALLOCPROF_FOLD_H
 
@@ -13,15 +13,15 @@ struct stack_view;
 
 struct fold_options {
 	enum cost cost;
-	const struct selection *counts; /* by count id - 1, as filtered; NULL: everything */
-	bool no_comm;			/* without the process's name as the root */
-	bool by_thread;			/* with the thread's name below it */
+	const struct selection *counts; /* filtered, by count's id - 1; NULL: all */
+	bool no_comm;			/* omit the process's name at the root */
+	bool by_thread;			/* add the thread's name below it */
 };
 
 /*
- * Writes "comm;outermost;...;innermost;malloc cost" lines of @view, which is @profile's, to @to and
- * flushes it: equal lines summed, those that cost 0 left out, sorted bytewise. 0, -ENOMEM, or the
- * negative errno of the write.
+ * Writes lines "comm;outermost;...;innermost;malloc cost" of @view, which belongs to @profile, to
+ * @to and flushes it: equal lines summed, those of cost 0 omitted, sorted bytewise. 0, -ENOMEM, or
+ * the negative errno of the write.
  */
 int fold__write(const struct profile *profile, const struct stack_view *view,
 		const struct fold_options *options, FILE *to);

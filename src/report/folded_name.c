@@ -6,8 +6,8 @@
 
 #include "utf8.h"
 
-/* Makes @name safe in place, as allocprof-folded(1) tells, and ends it with @terminator, for which
- * there must be room. */
+/* Replaces unsafe characters (allocprof-folded(1)) and appends @terminator, for which there must be
+ * room. */
 static void make_safe(char *name, char terminator)
 {
 	unsigned char *to = (unsigned char *)name;

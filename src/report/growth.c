@@ -12,12 +12,12 @@
 #include "profile_runs.h"
 #include "run_clocks.h"
 
-/* In a shorter half its quarters would be of one epoch. More than there ever are is a damaged file. */
+/* A shorter half would have quarters of one epoch; a longer one is a damaged file. */
 #define LEAST_EPOCHS 8
 #define MOST_EPOCHS  65536
-/* Standard deviations that the line has to rise by. */
+/* The line must rise by so many standard deviations. */
 #define DEVIATIONS 2
-/* The half is cut into so many parts; in each there has to be more than in the one before. */
+/* Parts of the half; the average must rise from each to the next. */
 #define QUARTERS 4
 
 /* The epochs of the last half. */
@@ -26,13 +26,13 @@ struct half {
 	__u64 epoch_ns;
 };
 
-/* Lifetimes in the order of their groups. */
+/* Lifetimes sorted by group. */
 struct grouped {
-	__u32 *lifetimes; /* where profile__next_lifetime() finds them */
-	size_t *starts;	  /* by group; and their end */
+	__u32 *lifetimes; /* positions for profile__next_lifetime() */
+	size_t *starts;	  /* start of each group, and the end of the last */
 };
 
-/* At the end of epoch number @at of the half all of @bytes change. */
+/* Adds @bytes from epoch @epoch on; epochs before the half count as its first. */
 static void change(const struct half *half, __u64 *deltas, __u64 epoch, __u64 bytes)
 {
 	__u64 at = epoch > half->first ? epoch - half->first : 0;
@@ -41,7 +41,8 @@ static void change(const struct half *half, __u64 *deltas, __u64 epoch, __u64 by
 		deltas[at] += bytes;
 }
 
-/* The live bytes of lifetimes @from to @to at the end of each epoch. Sums are modulo 2^64 on the way. */
+/* Computes the live bytes of lifetimes @from to @to at the end of each epoch. Sums wrap modulo 2^64
+ * in between. */
 static void follow(const struct profile *profile, const struct half *half, const __u32 *lifetimes,
 		   size_t n, __u64 *live_bytes)
 {
@@ -68,8 +69,8 @@ static double mean(const __u64 *values, __u64 n)
 	return sum / n;
 }
 
-/* Whether more was live in each quarter than in the one before: what was allocated at once, whenever that was,
- * raises two quarters at the most. */
+/* Whether the average rises from each quarter to the next. Memory that was allocated at once raises
+ * two quarters at most. */
 static bool rises_throughout(const __u64 *live_bytes, __u64 n)
 {
 	__u64 quarter = n / QUARTERS;
@@ -119,8 +120,8 @@ static int group(const struct profile *profile, const __u32 *groups, size_t n,
 		return -ENOMEM;
 	while (profile__next_lifetime(profile, &next, &lifetime))
 		grouped->starts[groups[lifetime.count - 1]]++;
-	/* starts[g] is how many lifetimes group g - 1 has: make it where they begin, and let each move on
-	 * to where those of the next one do. */
+	/* Counting sort: turns numbers into start offsets, which advance while lifetimes are
+	 * placed. */
 	for (size_t g = 0; g <= n; g++) {
 		size_t here = grouped->starts[g];
 

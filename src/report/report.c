@@ -27,7 +27,7 @@ static bool match_entry(const void *owner, __u32 at, const void *key)
 	       entry->root == wanted->root;
 }
 
-/* The entry of @count, which is made where there is none. NULL without memory. */
+/* The entry of @count, made if missing. NULL on ENOMEM. */
 static struct report_entry *get_entry(struct report *report, struct hash_table *index, __u64 seed,
 				      const struct profile_count *count, const __u32 *roots)
 {
@@ -44,7 +44,7 @@ static struct report_entry *get_entry(struct report *report, struct hash_table *
 	__u32 at = hash_table__find(index, hash, match_entry, report, &entry);
 
 	if (!at) {
-		/* There is room for as many as there are counts. */
+		/* The array has room for one entry per count. */
 		report->entries[report->n_entries] = entry;
 		at = ++report->n_entries;
 		if (hash_table__insert(index, hash, at))
@@ -53,7 +53,7 @@ static struct report_entry *get_entry(struct report *report, struct hash_table *
 	return &report->entries[at - 1];
 }
 
-/* @entries: by count's id - 1, index + 1; 0: none. */
+/* @entries: index + 1 by count's id - 1; 0: none. */
 static int measure_growth(struct report *report, const __u32 *entries)
 {
 	_cleanup_(free_ptr) struct growth *growths =
@@ -129,7 +129,7 @@ static int compare_roots(const void *a, const void *b)
 	return strcmp(((const struct root *)a)->text, ((const struct root *)b)->text);
 }
 
-/* Gives each thread, by id - 1, the label that it is told apart by. */
+/* Gives each thread, by id - 1, the label of its process or thread. */
 static int label_roots(const struct profile *profile, struct stack_groups *groups,
 		       enum report_by by, __u32 *labels)
 {
@@ -206,7 +206,7 @@ static int compare_entries(const void *left, const void *right, void *context)
 	} else {
 		difference = compare(cost__of(order->sort, &b->selected),
 				     cost__of(order->sort, &a->selected));
-		/* Equal bytes by blocks and equal blocks by bytes. */
+		/* Ties of bytes are broken by blocks, and ties of blocks by bytes. */
 		if (!difference && cost__is_bytes(order->sort))
 			difference = compare(cost__blocks(order->sort, &b->selected),
 					     cost__blocks(order->sort, &a->selected));

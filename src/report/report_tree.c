@@ -8,10 +8,8 @@
 #include "report.h"
 #include "stack_groups.h"
 
-/*
- * Entries are sorted by their frames from the root on, so that what is below any node is a range of
- * them, and what the range costs the difference of two sums. Only nodes that are shown are ever made.
- */
+/* Items are sorted by their frames from the root on, so that each node is a range of items, and its
+ * cost a difference of prefix sums. Only visible nodes are built. */
 struct item {
 	const struct stack_group *group;
 	__u32 root; /* label, or REPORT_NO_ROOT */
@@ -21,7 +19,7 @@ struct item {
 
 struct range {
 	size_t start, end; /* items */
-	__u32 at;	   /* frames from the root to here */
+	__u32 at;	   /* number of frames from the root to here */
 	__u64 blocks, size_bytes;
 };
 
@@ -30,8 +28,8 @@ struct builder {
 	const struct report_tree_options *options;
 	struct item *items;
 	size_t n_items;
-	__u64 *blocks, *size_bytes; /* sums of the items before each */
-	__u64 least;		    /* what a node must cost */
+	__u64 *blocks, *size_bytes; /* prefix sums over the items */
+	__u64 least;		    /* minimum cost of a node */
 };
 
 static __u32 item_length(const struct builder *builder, const struct item *item)
@@ -40,7 +38,7 @@ static __u32 item_length(const struct builder *builder, const struct item *item)
 	       !builder->options->bottom_up;
 }
 
-/* The label at @at, which must be there, from the root of the tree. */
+/* The label of frame @at, which must exist, from the tree's root. */
 static __u32 item_frame(const struct builder *builder, const struct item *item, __u32 at)
 {
 	__u32 n = item->group->n_frames;
@@ -78,13 +76,13 @@ static void cost_range(const struct builder *builder, struct range *range)
 	range->size_bytes = builder->size_bytes[range->end] - builder->size_bytes[range->start];
 }
 
-/* The end of those items from @start on that have the same frame at @at; they are together. */
+/* The end of the items from @start on that have the same frame at @at; they are contiguous. */
 static size_t find_end(const struct builder *builder, size_t start, size_t end, __u32 at)
 {
 	__u32 frame = item_frame(builder, &builder->items[start], at);
 	size_t step = 1, low = start;
 
-	/* Twice as far each time, then halving: most ranges are short, some are everything. */
+	/* Galloping search: most ranges are short, but some have all items. */
 	while (low + step < end && item_frame(builder, &builder->items[low + step], at) == frame) {
 		low += step;
 		step *= 2;
@@ -127,13 +125,13 @@ static int add_frame(struct report_tree *tree, struct report_node *node, __u32 f
 	return 0;
 }
 
-/* Follows @range down for as long as all of it goes the same way. */
+/* Descends as long as all items of @range share the next frame. */
 static int follow_chain(struct builder *builder, struct range *range, struct report_node *node)
 {
 	for (;;) {
 		const struct item *first = &builder->items[range->start];
 
-		/* The shortest comes first: where it ends the others go on from here. */
+		/* The shortest item comes first: where it ends, the others branch off. */
 		if (node->n_frames &&
 		    (range->at >= item_length(builder, first) ||
 		     find_end(builder, range->start, range->end, range->at) < range->end))
@@ -154,7 +152,9 @@ static int compare_ranges(const void *left, const void *right, void *context)
 	return a->start < b->start ? -1 : 1;
 }
 
-/* The children of @parent that are worth a line, sorted, in *@children, to be freed; the rest in @rest. */
+/*
+ * The children of @parent that get a line, sorted, in *@children, to be freed; the rest in @rest.
+ */
 static int find_children(struct builder *builder, const struct range *parent,
 			 struct range **children, size_t *n, struct range *rest, __u32 *n_rest)
 {
@@ -192,7 +192,7 @@ struct level {
 	__u32 n_rest;
 };
 
-/* Depth first, with a stack of its own: files may nest as they like. */
+/* Depth first, with an explicit stack: files may nest without limit. */
 static int build(struct builder *builder)
 {
 	struct range all = { .end = builder->n_items };
@@ -212,7 +212,7 @@ static int build(struct builder *builder)
 		if (level->next == level->n) {
 			node.n_hidden = level->n_rest;
 			node.is_last = true;
-			/* Alone they would only repeat their parent. */
+			/* If all children are hidden, the line would only repeat their parent. */
 			if (node.n_hidden && (level->n || depth == 1))
 				err = add_node(builder, &node, &level->rest);
 			free(level->children);
@@ -275,7 +275,7 @@ static int prepare(struct builder *builder, const struct report *report,
 		builder->blocks[i + 1] = builder->blocks[i] + builder->items[i].blocks;
 		builder->size_bytes[i + 1] = builder->size_bytes[i] + builder->items[i].size_bytes;
 	}
-	/* Nothing is not worth a line, whatever is asked for. */
+	/* A node of cost 0 never gets a line. */
 	builder->least = least >= 1 ? (__u64)least : 1;
 	if (builder->least < least)
 		builder->least++;

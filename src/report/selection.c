@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Standard deviations to either side that a normal distribution has 95 % within. */
+/* Half-width of the 95 % interval of a normal distribution, in standard deviations. */
 #define CONFIDENCE 1.96
 
 const struct selection selection_none = { .oldest_ns = UINT64_MAX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a report counts: sums over some of the blocks, and the one of them that it is about. */
+/* Sums over selected blocks, and the costs that reports compute from them. */
 #ifndef ALLOCPROF_SELECTION_H
 #define ALLOCPROF_SELECTION_H
 
@@ -8,26 +8,26 @@
 
 #include "profile.h"
 
-/* Sums of blocks, of one count or of many. Zeroed but for oldest_ns it is empty; see selection_none. */
+/*
+ * Sums of blocks, of one or more counts. selection_none is the empty one: zeros but for oldest_ns.
+ */
 struct selection {
-	__u64 allocations, size_bytes; /* blocks; requests where the file does not know of blocks */
+	__u64 allocations, size_bytes; /* blocks; requests if the file has no blocks */
 	__u64 live, live_bytes;
 	__u64 temporary, temporary_bytes;
 	__u64 peak, peak_bytes;
-	__u64 oldest_ns; /* birth of the oldest live one since the start; UINT64_MAX: none is live */
-	__u64 unsure,
-		unsure_bytes; /* not in the above: may belong to it, by the epochs' precision */
-	/* Where bytes were sampled, else zeros. */
+	__u64 oldest_ns;	    /* birth of the oldest live one; UINT64_MAX: none is live */
+	__u64 unsure, unsure_bytes; /* possibly of the above; not included */
+	/* Precision if bytes were sampled, else zeros. */
 	struct profile_estimate of_allocations, of_live, of_temporary;
 };
 
-/* Nothing. */
 extern const struct selection selection_none;
 
-/* Adds @more to @to; sums stop at PROFILE_MAX. */
+/* Adds @more to @to; sums saturate at PROFILE_MAX. */
 void selection__add(struct selection *to, const struct selection *more);
 
-/* One number of a selection, as --cost and --sort name it. */
+/* A number of a selection, as named by --cost and --sort. */
 enum cost {
 	COST_ALLOCATIONS,
 	COST_BYTES,
@@ -39,17 +39,17 @@ enum cost {
 };
 
 __u64 cost__of(enum cost cost, const struct selection *selection);
-/* The blocks and the bytes that belong to @cost, whichever of the two it is. */
+/* The blocks and the bytes of @cost, whichever of the two it is. */
 __u64 cost__blocks(enum cost cost, const struct selection *selection);
 __u64 cost__bytes(enum cost cost, const struct selection *selection);
-/* What @cost was estimated from, or NULL where that is not known: of the peak. */
+/* The precision of @cost, or NULL if unknown: that of the peak. */
 const struct profile_estimate *cost__estimate(enum cost cost, const struct selection *selection);
-/* The truth lies within so much of an estimated number of blocks (or @bytes) in 95 of 100 recordings, if
- * there are many samples; 0 where nothing was sampled. */
+/* Half-width of the 95 % confidence interval of an estimated number of blocks (or @bytes), valid
+ * with many samples; 0 if not sampled. */
 double profile_estimate__margin(const struct profile_estimate *estimate, bool bytes);
-/* Whether @cost is one of bytes. */
+/* Whether @cost is in bytes. */
 bool cost__is_bytes(enum cost cost);
-/* Whether only a recording made with --live has it. */
+/* Whether @cost needs a recording with --live. */
 bool cost__needs_live(enum cost cost);
 const char *cost__name(enum cost cost);
 /* The cost called @name, or -ENOENT. */

@@ -12,7 +12,7 @@
 
 #define NO_LABEL UINT32_MAX
 
-/* The labels of ends, made when the first stack has one: by enum ap_stack_end. */
+/* Labels for incomplete ends, by enum ap_stack_end; made on first use. */
 typedef __u32 ends_t[AP_STACK_ENDS];
 
 int stack_groups__add_label(struct stack_groups *groups, const char *text, __u32 *label)
@@ -43,13 +43,13 @@ static int label_end(struct stack_groups *groups, enum ap_stack_end end, ends_t 
 				       &ends[end]);
 }
 
-/* By frame pointers the outermost frame was reached: what may be missing is further in. */
+/* Whether the outermost frame was reached: with frame pointers only inner ones may be missing. */
 static bool has_outermost(const struct profile_stack *stack)
 {
 	return stack->end == AP_END_COMPLETE || stack->end == AP_END_FRAME_POINTERS;
 }
 
-/* The frames of @stack, with one more where the outer ones are missing or there are none. */
+/* The frames of @stack, and one for the missing outer frames if it is incomplete or empty. */
 static int get_frames(struct stack_groups *groups, const struct stack_view *view,
 		      const struct profile_stack *stack, ends_t ends, struct stack_group *group)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Stacks that print alike are one to a reader: distinct places in one function, and the same function in
- * several processes.
- */
+/* Groups stacks that print alike: different addresses in one function, or the same function in
+ * several processes. */
 #ifndef ALLOCPROF_STACK_GROUPS_H
 #define ALLOCPROF_STACK_GROUPS_H
 
@@ -16,39 +14,38 @@
 struct profile;
 
 struct stack_group {
-	__u32 id;	     /* the smallest id of its stacks in the profile */
+	__u32 id;	     /* smallest stack id of the group */
 	const __u32 *frames; /* indexes into the labels, innermost first; at least one */
 	__u32 n_frames;
-	__u32 n_seen; /* of these, frames of the stack; one behind them says what is missing */
-	enum ap_stack_end end; /* of all its stacks */
+	__u32 n_seen;	       /* number of real frames; one after them may say what is missing */
+	enum ap_stack_end end; /* common to all its stacks */
 };
 
 struct stack_groups {
-	/* Those of the view, and behind them more: how a stack ends early, and what is added. */
+	/* The view's labels, followed by those for incomplete ends and added ones. */
 	struct stack_label *labels;
 	size_t n_labels, n_view_labels, n_end_labels, labels_room;
 	struct stack_group *groups;
 	size_t n_groups, groups_room;
 	__u32 *by_stack; /* the group of each stack, by its id - 1 */
-	__u32 **chunks;	 /* what frames are in that the view has not */
+	__u32 **chunks;	 /* memory of frames that the view lacks */
 	size_t n_chunks, chunks_room;
-	struct hash_table index; /* of groups: index + 1 */
+	struct hash_table index; /* groups: index + 1 */
 	__u64 seed;
 };
 
-/* The groups of all stacks of @profile and @view, which must outlive them, or NULL without memory. */
+/* Groups all stacks of @profile and @view, which must outlive it. NULL on ENOMEM. */
 struct stack_groups *stack_groups__new(const struct profile *profile,
 				       const struct stack_view *view);
 void stack_groups__free(struct stack_groups *groups);
 
-/*
- * The base name of the file without an unwind table through which a stack of @group was followed by frame
- * pointers, "[unknown]" for code that is in no file, or NULL where it is not known which one it was.
- */
+/* The base name of the file without unwind table that a stack of @group passed by frame pointers,
+ * "[unknown]" for code without a file, or NULL if it is not known which one. */
 const char *stack_group__without_table(const struct stack_group *group,
 				       const struct profile *profile);
 
-/* A label of its own for what no frame is, such as a process at the root of a tree. 0 or -ENOMEM. */
+/* Adds a label for something that is no frame, such as a process at the root of a tree. 0 or
+ * -ENOMEM. */
 int stack_groups__add_label(struct stack_groups *groups, const char *text, __u32 *label);
 
 #endif

@@ -12,7 +12,7 @@
 #include "profile.h"
 #include "wrappers.h"
 
-/* A label of one profile_frame. */
+/* A label of a profile_frame. */
 struct view_place {
 	__u32 label;
 	bool is_wrapper, is_library;
@@ -23,11 +23,11 @@ struct builder {
 	const struct stack_view_options *options;
 	struct stack_view *view;
 	size_t labels_room;
-	struct hash_table index; /* of labels: index + 1 */
+	struct hash_table index; /* labels: index + 1 */
 	__u64 seed;
 	struct view_place *places;
 	size_t n_places;
-	size_t *starts; /* by frame id - 1: of its places; one more ends the last */
+	size_t *starts; /* by frame id - 1: index of its first place; one more ends the last */
 };
 
 static bool match_label(const void *owner, __u32 id, const void *key)
@@ -39,7 +39,7 @@ static bool match_label(const void *owner, __u32 id, const void *key)
 	       !strcmp(label->text, wanted->text);
 }
 
-/* Takes over @wanted's text, which may be NULL: -ENOMEM. */
+/* Takes ownership of @wanted's text; NULL means -ENOMEM. */
 static int add_label(struct builder *builder, const struct stack_label *wanted, __u32 *at)
 {
 	struct stack_view *view = builder->view;
@@ -99,7 +99,7 @@ static char *text_of_line(const struct builder *builder, const char *name,
 	return len < 0 ? NULL : text;
 }
 
-/* Takes over @text, which may be NULL. */
+/* Takes ownership of @text, which may be NULL. */
 static char *mark_tail_call(char *text)
 {
 	char *marked;
@@ -159,7 +159,7 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	return add_label(builder, &label, &place->label);
 }
 
-/* How many of @frame's lines are printed, the last ones. */
+/* How many of @frame's lines are printed, counted from the last. */
 static __u32 count_lines(const struct builder *builder, const struct profile_frame *frame)
 {
 	bool one = builder->options->no_inline || builder->options->addresses;
@@ -202,7 +202,7 @@ static size_t count_places(const struct builder *builder, const struct profile_s
 	return n;
 }
 
-/* Returns the number of labels that were written. */
+/* Returns the number of labels written. */
 static size_t add_stack(const struct builder *builder, const struct profile_stack *stack,
 			__u32 *labels)
 {
@@ -215,7 +215,8 @@ static size_t add_stack(const struct builder *builder, const struct profile_stac
 		for (; at < builder->starts[stack->frames[i]]; at++) {
 			const struct view_place *place = &builder->places[at];
 
-			/* What comes next takes the place of a wrapper; the last one has nothing. */
+			/* The next frame replaces a wrapper; the last wrapper stays if nothing
+			 * follows. */
 			if (within_wrappers)
 				n = 0;
 			else if (within_library && place->is_library)

@@ -9,8 +9,8 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* Step by step what sanitizer_common's TemplateMatch() does, also where one would do it otherwise ("b$"
- * is not found in "bb"): a file hides here what it hides there. */
+/* Mirrors sanitizer_common's TemplateMatch() including its quirks ("b$" does not match "bb"), so
+ * that a file hides the same leaks here. */
 bool suppression__match(const char *template, const char *text)
 {
 	bool at_start = *template == '^', asterisk = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Leaks that are known and not to be reported, in the form that LeakSanitizer reads. */
+/* Suppressions of known leaks, in LeakSanitizer's format. */
 #ifndef ALLOCPROF_SUPPRESSIONS_H
 #define ALLOCPROF_SUPPRESSIONS_H
 
@@ -11,27 +11,23 @@ struct error;
 
 struct suppression {
 	char *template;		  /* owned */
-	__u64 blocks, size_bytes; /* what it hid; counted by whoever applies it */
+	__u64 blocks, size_bytes; /* what it hid; maintained by the filter */
 };
 
 struct suppressions {
-	struct suppression *list; /* in the file's order */
+	struct suppression *list; /* in file order */
 	size_t n;
 };
 
-/*
- * Reads "leak:template" lines, '#' comments and empty lines from the file @path. 0 or a negative errno
- * with @error set; @suppressions is then as it was. To be released.
- */
+/* Reads "leak:template" lines, '#' comments and empty lines from @path. 0, or a negative errno with
+ * @error set and @suppressions unchanged. To be released. */
 int suppressions__read(const char *path, struct suppressions *suppressions, struct error *error);
-/* The index of the first whose template is in @text, or -1. */
+/* The index of the first template that matches @text, or -1. */
 int suppressions__find(const struct suppressions *suppressions, const char *text);
 void suppressions__release(struct suppressions *suppressions);
 
-/*
- * As the sanitizers match: @template may be anywhere in @text, unless '^' begins it (then at the start)
- * or '$' ends it (then up to the end); '*' stands for anything.
- */
+/* Matches as the sanitizers do: anywhere in @text, unless '^' begins @template (at the start) or
+ * '$' ends it (at the end); '*' matches anything. */
 bool suppression__match(const char *template, const char *text);
 
 #endif

@@ -15,22 +15,22 @@
 
 static const char blanks[] = " \t\r";
 
-/* Texts are in @texts. */
+/* The strings point into @texts. */
 struct wrapper_pattern {
 	const char *module; /* NULL: any */
 	const char *name;
-	bool folds; /* a library's function, and not a wrapper */
-	bool shows; /* it takes back what those of its kind before it say */
+	bool folds; /* a library's internal function rather than a wrapper */
+	bool shows; /* an exception from earlier patterns of its kind */
 };
 
 struct wrappers {
-	char **texts; /* of the files, cut into lines */
+	char **texts; /* contents of the files, split into lines */
 	size_t n_texts;
 	struct wrapper_pattern *patterns;
 	size_t n_patterns, patterns_room;
 };
 
-/* Whether @text is @pattern, in which '*' stands for any text. */
+/* Whether @text matches @pattern, in which '*' matches any text. */
 static bool matches(const char *pattern, const char *text)
 {
 	const char *star = NULL, *retry = NULL;
@@ -94,7 +94,7 @@ static int parse_line(struct wrappers *wrappers, char *line)
 	return add_pattern(wrappers, &pattern);
 }
 
-/* Takes over @text. @path is what it came from. */
+/* Takes ownership of @text, read from @path. */
 static int parse(struct wrappers *wrappers, char *text, const char *path, struct error *error)
 {
 	char **grown = reallocarray(wrappers->texts, wrappers->n_texts + 1, sizeof(*grown));
@@ -153,7 +153,7 @@ static int load_file(struct wrappers *wrappers, const char *path, bool may_be_mi
 
 	if (!file) {
 		err = -errno;
-		/* HOME may be another user's, as in a shell of su(1). */
+		/* HOME may be another user's, as after su(1). */
 		if (may_be_missing && (err == -ENOENT || err == -ENOTDIR || err == -EACCES))
 			return 0;
 	} else {
@@ -175,7 +175,7 @@ static int load_users(struct wrappers *wrappers, struct error *error)
 	_cleanup_(free_ptr) char *path = NULL;
 	int len;
 
-	/* Relative ones are invalid, says the XDG Base Directory Specification. */
+	/* The XDG Base Directory Specification ignores relative paths. */
 	if (config && *config == '/')
 		len = asprintf(&path, "%s/allocprof/wrappers", config);
 	else if (home && *home == '/')

@@ -6,7 +6,7 @@
 #include "arena.h"
 #include "dwarf_internal.h"
 
-/* Nesting that nobody writes: of scopes, and of blocks and inlined functions. */
+/* Limits of nested scopes, and of nested blocks and inlined functions. */
 #define MAX_SCOPES 64
 #define MAX_BLOCKS 256
 
@@ -90,7 +90,7 @@ struct inline_search {
 	struct dwarf_budget *budget;
 };
 
-/* Notes that @die is around the place, unless a neighbour of it said so before. */
+/* Adds @die as an inlining level of the query, unless a neighbouring query already added it. */
 static int add_level(const struct inline_search *search, struct sought *sought,
 		     const Dwarf_Die *die, __u32 level)
 {
@@ -111,7 +111,7 @@ static int add_level(const struct inline_search *search, struct sought *sought,
 static int search_block(const struct inline_search *search, Dwarf_Die *block, struct sought *sought,
 			size_t n, __u32 level, int depth);
 
-/* Goes into @die where it is around any of the places. */
+/* Descends into @die if its ranges contain any of the queries. */
 static int try_block(const struct inline_search *search, Dwarf_Die *die, struct sought *sought,
 		     size_t n, __u32 level, int depth)
 {
@@ -134,7 +134,7 @@ static int try_block(const struct inline_search *search, Dwarf_Die *die, struct 
 				return -ENOMEM;
 		}
 	}
-	/* A block that does not say where it is may have anything in it. */
+	/* A block without ranges may contain anything. */
 	if (!has_ranges && !is_inlined) {
 		low = 0;
 		high = n;

@@ -8,15 +8,15 @@
 #include "arena.h"
 #include "array.h"
 
-/* From a concrete function over its abstract one to its declaration there are two steps. */
+/* A concrete function leads to its declaration in two steps, over the abstract instance. */
 #define MAX_ORIGINS 16
 
 #define MAX_SCOPES 64
 
-/* That are read in the time that it takes to look at one. */
+/* libdw reads so many bytes in the time of one DIE. */
 #define BYTES_PER_DIE 32
 
-/* Longer names are of no use to anyone. */
+/* Longer names are not useful. */
 #define MAX_NAME_SIZE 8192
 
 struct known_name {
@@ -53,13 +53,13 @@ bool dwarf_die__next(Dwarf_Die *die, struct dwarf_budget *budget)
 
 	if (!spend(budget) || dwarf_siblingof(die, die) || (const char *)die->addr <= was)
 		return false;
-	/* Without DW_AT_sibling libdw has read all that is between. */
+	/* Without DW_AT_sibling libdw reads everything in between. */
 	skipped = ((const char *)die->addr - was) / BYTES_PER_DIE;
 	budget->dies -= skipped < budget->dies ? skipped : budget->dies;
 	return true;
 }
 
-/* The DIE that @die completes or is made from. */
+/* Follows DW_AT_specification or DW_AT_abstract_origin of @die. */
 static bool step_to_origin(Dwarf_Die *die)
 {
 	static const unsigned int links[] = { DW_AT_abstract_origin, DW_AT_specification };
@@ -93,7 +93,7 @@ static const char *linkage_name(Dwarf_Die die)
 	return NULL;
 }
 
-/* Makes @die the declaration that it leads to, in whose scopes the name is found. */
+/* Replaces @die by its declaration, whose enclosing scopes qualify the name. */
 static const char *plain_name(Dwarf_Die *die)
 {
 	const char *name = NULL;
@@ -158,8 +158,8 @@ static const char *scope_name(Dwarf_Die *die, const char *of)
 	return NULL;
 }
 
-/* Writes "scope::scope::" of what encloses @die, whose own name is @of; without parent links they are
- * found from above. */
+/* Writes "scope::scope::" for the scopes around @die, whose own name is @of; searches them from the
+ * unit down, because DIEs have no parent links. */
 static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwarf_Die *die,
 			   const char *of, char *text, size_t room)
 {
@@ -190,7 +190,7 @@ static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwa
 	return size;
 }
 
-/* In C a linkage name is an alias that the source asked for, such as __GI_strlen for strlen. */
+/* In C a linkage name is an alias from the source, such as __GI_strlen for strlen. */
 static bool is_c(Dwarf_Die *unit)
 {
 	switch (dwarf_srclang(unit)) {

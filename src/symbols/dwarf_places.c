@@ -18,18 +18,18 @@
 #include "mapped_file.h"
 #include "symbol_table.h"
 
-/* libdw needs 100 bytes for each row of a line table, and a row takes no less than one. */
+/* libdw needs 100 bytes for each row of a line table, which has at least one byte in the file. */
 #define MAX_LINE_PROGRAM_BYTES (32ULL << 20)
 
-/* Rows of line tables, which libdw keeps until its handle is closed: some 100 MiB of them. */
+/* Limit of line table rows, some 100 MiB, which libdw keeps until its handle is closed. */
 #define MAX_KEPT_ROWS (1UL << 20)
 
-/* A split unit's file has only names in its line table. */
+/* The line table of a split unit's file has only file names. */
 #define MAX_SPLIT_LINE_BYTES (4ULL << 20)
 
 #define MAX_INLINED 256
 
-/* An open Dwarf and what it needs; it keeps what it has read until it is closed. */
+/* An open Dwarf with its files; it caches what it reads until it is closed. */
 struct dwarf_handle {
 	struct debug_file file, alt_file;
 	Dwarf *dwarf, *alt;
@@ -45,13 +45,13 @@ struct finder {
 	bool is_damaged;
 };
 
-/* The unit that is looked at. */
+/* The current unit. */
 struct unit {
-	Dwarf_Die die, functions; /* differ where the second is in a .dwo file */
-	Dwarf_Files *files;	  /* what call_file counts in; NULL: none */
+	Dwarf_Die die, functions; /* these differ if the second is in a .dwo file */
+	Dwarf_Files *files;	  /* file table that DW_AT_call_file indexes; NULL: none */
 	size_t n_files;
 	bool has_lines;
-	const char *dir; /* the compiler's working directory; NULL: unknown */
+	const char *dir; /* DW_AT_comp_dir; NULL: unknown */
 };
 
 static void close_handle(struct dwarf_handle *handle)
@@ -87,7 +87,7 @@ static int open_handle(struct finder *finder)
 	return 0;
 }
 
-/* Bytes that the line program of @unit says it has; too many where it cannot be told. */
+/* Size of the line program of @unit according to its header; above the limit if unknown. */
 static __u64 line_program_bytes(struct finder *finder, Dwarf_Die *unit)
 {
 	Elf *elf = finder->handle.file.elf;
@@ -106,14 +106,14 @@ static __u64 line_program_bytes(struct finder *finder, Dwarf_Die *unit)
 	data = section ? elf_getdata(section, NULL) : NULL;
 	if (!data || !data->d_buf || offset >= data->d_size || data->d_size - offset < 12)
 		return UINT64_MAX;
-	/* As the host has it: other machines' files have no processes here. */
+	/* In host byte order: only files of the host's machine run here. */
 	memcpy(&size, (char *)data->d_buf + offset, 4);
 	if (size == 0xffffffff)
 		memcpy(&size, (char *)data->d_buf + offset + 4, 8);
 	return size;
 }
 
-/* 1: it may be opened, 0: it may not, -ENOENT. */
+/* 1: safe to open, 0: not, -ENOENT. */
 static int check_split_file(const char *path)
 {
 	struct debug_file file = DEBUG_FILE_NONE;
@@ -132,7 +132,7 @@ static int check_split_file(const char *path)
 	return fit;
 }
 
-/* Whether libdw may open the .dwo file that the skeleton names: it opens whatever is there. */
+/* Whether the .dwo file of the skeleton unit is safe to open; libdw opens it unchecked. */
 static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 {
 	char dirs[2][PATH_MAX] = { "", "" };
@@ -149,7 +149,7 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 		return false;
 	if (*name == '/')
 		return check_split_file(name) == 1;
-	/* libdw looks beside the file and then where the compiler ran. */
+	/* libdw looks in the file's directory, then in DW_AT_comp_dir. */
 	mapped_file__path(finder->handle.file.fd, dirs[0], sizeof(dirs[0]));
 	slash = strrchr(dirs[0], '/');
 	if (slash)
@@ -203,7 +203,7 @@ static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *uni
 		unit->dir = dwarf_formstring(&attribute);
 }
 
-/* The file's whole path, as far as it is known, in the arena. */
+/* Sets the file's path, as complete as possible, in the arena. */
 static int set_file(struct finder *finder, const struct unit *unit, const char *file,
 		    struct place_line *line)
 {
@@ -219,7 +219,7 @@ static int set_file(struct finder *finder, const struct unit *unit, const char *
 	return line->file ? 0 : -ENOMEM;
 }
 
-/* Where the place itself is in the source. */
+/* Sets the source line of the address itself. */
 static int set_own_line(struct finder *finder, struct unit *unit, __u64 vaddr,
 			struct place_line *line)
 {
@@ -233,7 +233,7 @@ static int set_own_line(struct finder *finder, struct unit *unit, __u64 vaddr,
 	return set_file(finder, unit, dwarf_linesrc(row, NULL, NULL), line);
 }
 
-/* Where the function that @inlined was inlined into called it. */
+/* Sets the source line at which @inlined was called in the function around it. */
 static int set_call_line(struct finder *finder, const struct unit *unit, Dwarf_Die *inlined,
 			 struct place_line *line)
 {
@@ -268,7 +268,7 @@ static int take_name(struct finder *finder, struct symbol_name name, struct plac
 	return line->symbol ? 0 : -ENOMEM;
 }
 
-/* The function that the machine code belongs to. */
+/* Sets the function that contains the machine code. */
 static int set_function(struct finder *finder, struct sought *sought, struct place_line *line)
 {
 	const struct symbol_table *table = finder->input->table;
@@ -297,7 +297,7 @@ static int describe(struct finder *finder, struct unit *unit, struct sought *sou
 
 	if (!lines)
 		return -ENOMEM;
-	/* Of too many levels the outermost are those that matter. */
+	/* If there are too many levels, the outermost matter most. */
 	for (__u32 extra = sought->n_levels + 1 - n; extra; extra--)
 		level = level->outer;
 	err = set_own_line(finder, unit, place->vaddr, &lines[0]);
@@ -339,7 +339,7 @@ static bool lacks_function(const struct sought *sought, size_t n)
 	return false;
 }
 
-/* The @n are sorted by address, and are not afterwards. */
+/* The @n queries are sorted by address; their order is lost. */
 static int look_into_unit(struct finder *finder, Dwarf_Off offset, struct sought *sought, size_t n)
 {
 	struct unit unit;
@@ -379,7 +379,7 @@ static int compare_units(const void *left, const void *right)
 	return (a->place->vaddr > b->place->vaddr) - (a->place->vaddr < b->place->vaddr);
 }
 
-/* Closes what has grown too large; what is needed again is read again. */
+/* Closes handles that use too much memory; they are reopened when needed. */
 static int bound_memory(struct finder *finder)
 {
 	if (finder->handle.kept_rows < MAX_KEPT_ROWS)
@@ -408,7 +408,7 @@ static int look_into_units(struct finder *finder, struct sought *sought, size_t 
 	return err;
 }
 
-/* What no unit claims may be in one that does not say where its code is. */
+/* Looks for addresses without a unit in units that have no ranges. */
 static int look_into_bare(struct finder *finder, const Dwarf_Off *bare, size_t n_bare,
 			  struct sought *sought, size_t n)
 {
@@ -476,7 +476,7 @@ int dwarf_places__find(const struct dwarf_places_input *input, struct place *pla
 
 		if (!debug_file__section(finder.handle.file.elf, ".debug_info", &header))
 			debug_file__section(finder.handle.file.elf, ".zdebug_info", &header);
-		/* Each DIE is met a few times, by its neighbours, and takes some bytes. */
+		/* Each DIE has some bytes and is visited a few times. */
 		finder.budget.dies = 10000000 + 2 * header.sh_size;
 		err = find_all(&finder, sought, n);
 		finder.is_damaged |= !finder.budget.dies;

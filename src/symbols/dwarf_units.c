@@ -7,7 +7,7 @@
 #include "array.h"
 #include "dwarf_internal.h"
 
-/* Units without ranges that are looked through for what no other has. */
+/* Limit of units without ranges that are searched for addresses without a unit. */
 #define MAX_BARE 65536
 
 int code_ranges__read(struct code_ranges *code, Elf *elf)
@@ -68,7 +68,7 @@ static void give_unit(struct sought *sought, size_t n, __u64 start, __u64 end, D
 	}
 }
 
-/* Whether the unit says where its code is. */
+/* Returns whether the unit has ranges. */
 static bool assign_unit(Dwarf_Die *unit, const struct code_ranges *code, struct sought *sought,
 			size_t n, struct dwarf_budget *budget)
 {

@@ -14,15 +14,15 @@
 #include "perf_map.h"
 #include "profile.h"
 
-/* File descriptors that are held at the most; the maps of further processes are looked for last. */
+/* Limit of open files; the maps of further processes are opened at the end. */
 #define MAX_OPEN 256
 
 struct process {
 	__u32 image, pid;
-	pid_t own_pid; /* as it numbers itself */
+	pid_t own_pid; /* in its own PID namespace */
 	uid_t uid;
-	bool is_known; /* own_pid and uid are */
-	int fd;	       /* of the map; -1: not opened yet */
+	bool is_known; /* own_pid and uid are set */
+	int fd;	       /* of the map; -1: not open */
 };
 
 struct frame {
@@ -35,7 +35,7 @@ struct jit_names {
 	size_t n_processes, processes_room, n_open;
 	struct frame *frames;
 	size_t n_frames, frames_room;
-	__u32 last_frame; /* ids of new frames grow */
+	__u32 last_frame; /* ids of new frames are greater */
 };
 
 struct jit_names *jit_names__new(void)
@@ -54,7 +54,7 @@ void jit_names__free(struct jit_names *names)
 	free(names);
 }
 
-/* The effective user, and the pid in the innermost PID namespace, which is the process's own. */
+/* Finds the effective user, and the pid in the process's own PID namespace. */
 static void identify(struct process *process)
 {
 	_cleanup_(close_file) FILE *status = NULL;
@@ -137,7 +137,7 @@ int jit_names__add(struct jit_names *names, __u32 image, __u32 pid, __u32 frame)
 	return 0;
 }
 
-/* Of a process that was gone before it was looked at, or that wrote its map late. */
+/* Opens the map of a process that ended before the first try, or wrote it late. */
 static void open_last(struct jit_names *names, struct process *process)
 {
 	_cleanup_(close_fd) int root = -1;
@@ -190,7 +190,7 @@ static int name_frames(struct profile *profile, const struct perf_map *map, stru
 	return err;
 }
 
-/* The @n frames are all of the process's. */
+/* All @n frames are of this process. */
 static int apply_process(struct process *process, const struct frame *frames, size_t n_frames,
 			 struct profile *profile)
 {

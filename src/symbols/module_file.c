@@ -21,7 +21,7 @@ char *module_file__build_id_name(const char *build_id)
 	return name;
 }
 
-/* The file at @path if it is the module's. */
+/* Opens @path if it is the module's file. */
 static int try(const char *path, const struct profile_module *module, struct error *error)
 {
 	_cleanup_(close_fd) int fd = debug_file__open_path(path);

@@ -15,7 +15,7 @@
 #include "array.h"
 #include "cleanup.h"
 
-/* A large node program has some 10 MiB. */
+/* A large node program writes some 10 MiB. */
 #define MAX_FILE_BYTES (128UL << 20)
 
 #define MAX_NAME_BYTES 1024
@@ -27,7 +27,7 @@ struct entry {
 
 struct perf_map {
 	char *text;
-	struct entry *entries; /* as in the file */
+	struct entry *entries; /* in file order */
 	size_t n, room;
 };
 
@@ -35,7 +35,7 @@ int perf_map__open(int root_fd, pid_t pid, uid_t uid)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-		/* Links on the way are the process's own, and lead nowhere else. */
+		/* Links in the path resolve within the process's root. */
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	char path[64];
@@ -54,7 +54,7 @@ int perf_map__open(int root_fd, pid_t pid, uid_t uid)
 	return fd;
 }
 
-/* Steps over a hexadecimal number and the space behind it. */
+/* Parses a hexadecimal number and the space after it. */
 static bool read_number(char **at, __u64 *number)
 {
 	__u64 value = 0;
@@ -83,7 +83,7 @@ static bool read_number(char **at, __u64 *number)
 	return true;
 }
 
-/* Makes what is not for a terminal harmless. */
+/* Replaces characters that are unsafe on a terminal. */
 static void clean_name(char *name)
 {
 	if (strlen(name) > MAX_NAME_BYTES)
@@ -144,7 +144,7 @@ int perf_map__read(int fd, struct perf_map **out)
 	if (!map)
 		return -ENOMEM;
 	err = read_text(fd, &map->text, &size);
-	/* The last line may be half written: it has no end. */
+	/* Ignores a last line without newline, which may be incomplete. */
 	for (char *line = map->text; !err && (end = memchr(line, '\n', size - (line - map->text)));
 	     line = end + 1) {
 		*end = '\0';
@@ -167,7 +167,7 @@ void perf_map__free(struct perf_map *map)
 	free(map);
 }
 
-/* The first query from @i on that has no name; @next shortens the way over those that have one. */
+/* The first query from @i on without a name; @next caches links that skip named ones. */
 static size_t find_open(size_t *next, size_t i)
 {
 	size_t open = i;

@@ -44,7 +44,7 @@ static int fail(struct error *error, struct archive *archive, const char *path)
 			  strerror(-err));
 }
 
-/* The file is as long in the archive as it was when it was begun, whatever happens to it. */
+/* Writes exactly @size bytes, even if the file changes meanwhile. */
 static int copy(struct archive *archive, int fd, __u64 size)
 {
 	_cleanup_(free_ptr) char *buffer = calloc(1, COPY_BYTES);
@@ -91,7 +91,7 @@ static int add_file(struct packing *packing, const char *name, int fd)
 	return err;
 }
 
-/* Where a module's file goes; to be freed. */
+/* The name of a module's file in the archive; to be freed. */
 static char *entry_name(const struct profile_module *module)
 {
 	_cleanup_(free_ptr) char *id = module_file__build_id_name(module->build_id);
@@ -107,7 +107,7 @@ static void close_debug(struct debug_file *file)
 	debug_file__close(file);
 }
 
-/* @file as the debug file of what has @build_id, unless it is packed already. */
+/* Adds @file as the debug file of @build_id, unless it has been added. */
 static int add_debug_file(struct packing *packing, const struct debug_file *file,
 			  const char *build_id)
 {
@@ -123,8 +123,7 @@ static int add_debug_file(struct packing *packing, const struct debug_file *file
 	return add_file(packing, name, file->fd);
 }
 
-/* The debug file of the ELF file behind @fd, and the file with common parts that it refers to, as far
- * as they are here. */
+/* Adds the debug file of the ELF file behind @fd and its dwz file, if they are installed. */
 static int add_debug_files(struct packing *packing, int fd, const struct profile_module *module)
 {
 	_cleanup_(close_debug) struct debug_file file = DEBUG_FILE_NONE;
@@ -166,7 +165,7 @@ static int add_module(struct packing *packing, const struct profile_module *modu
 	struct error why = { 0 };
 	int err;
 
-	/* A name of a data file's must not lead out of where the archive is unpacked. */
+	/* A path from a data file must not lead out of the unpacked directory. */
 	if (strstr(module->path, "/../"))
 		error__set(&why, -EINVAL, "%s is no path that a mapped file has", module->path);
 	else
@@ -195,7 +194,7 @@ static int write_archive(struct packing *packing, int fd, const struct profile *
 	    archive_write_open_fd(archive, fd) != ARCHIVE_OK)
 		return -EIO;
 	for (size_t i = 0; i < profile->n_modules && !err; i++) {
-		/* [vdso] and its like are no files, and named when they are recorded. */
+		/* [vdso] and the like are no files; they are named during the recording. */
 		if (*profile->modules[i].path == '/')
 			err = add_module(packing, &profile->modules[i]);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ELF files that a profile's names come from, packed for another machine. */
+/* Packs the ELF files that a profile's names come from, for another machine. */
 #ifndef ALLOCPROF_PROFILE_ARCHIVE_H
 #define ALLOCPROF_PROFILE_ARCHIVE_H
 
@@ -10,23 +10,23 @@ struct error;
 struct profile;
 
 struct profile_archive_options {
-	const char *const *debug_dirs; /* as module_file__open()'s */
+	const char *const *debug_dirs; /* as for module_file__open() */
 	size_t n_debug_dirs;
-	/* Told of a module whose file is not packed, and why. */
+	/* Called for each module whose file is not packed, with the reason. */
 	void (*missing)(const char *path, const char *why, void *context);
 	void *context;
 };
 
 struct profile_archive_result {
 	__u32 files;
-	__u64 size_bytes; /* of these files */
+	__u64 size_bytes; /* of the packed files */
 	__u32 missing;
 };
 
 /*
- * Writes a tar file, compressed by gzip, to @path, whole or not at all: each module's file as
- * .build-id/ab/cdef..., its debug file as .build-id/ab/cdef....debug, and files without a build id by
- * their paths. Unpacked, it is a directory for --debug-dir. 0 or a negative errno with @error set.
+ * Writes a gzip-compressed tar file to @path atomically: each module's file as
+ * .build-id/ab/cdef..., its debug file as .build-id/ab/cdef....debug, and files without a build id
+ * by path. Unpacked, it is a directory for --debug-dir. 0 or a negative errno with @error set.
  */
 int profile__archive(const struct profile *profile, const struct profile_archive_options *options,
 		     const char *path, struct profile_archive_result *result, struct error *error);

@@ -12,28 +12,29 @@
 #include "symbols.h"
 #include "tail_calls.h"
 
-/* Lines that were known before: a look-up finds fewer where a debug file is not there any more. */
+/* Lines from an earlier look-up, which may be better than the new ones if a debug file is missing
+ * now. */
 struct saved_lines {
 	struct profile_line *lines;
 	__u32 n_lines;
-	bool is_wanted; /* the frame may get better ones */
+	bool is_wanted; /* look the frame up again */
 };
 
 struct saved_text {
 	char *text;
-	bool has_files;	  /* source files of some of its frames were known */
+	bool has_files;	  /* some of its frames had source files */
 	bool is_improved; /* some of its frames got better lines */
 };
 
 struct saved {
 	struct profile *profile;
-	struct saved_lines *lines; /* by frame - 1 */
-	struct saved_text *texts;  /* by module - 1 */
+	struct saved_lines *lines; /* by frame id - 1 */
+	struct saved_text *texts;  /* by module id - 1 */
 };
 
 static bool is_usable(const struct profile_module *module)
 {
-	/* [vdso] and its like are named when they are recorded or never. */
+	/* [vdso] and the like are named during the recording or never. */
 	return *module->path == '/';
 }
 
@@ -68,7 +69,7 @@ static __u32 count_files(const struct profile_line *lines, __u32 n_lines)
 	return n;
 }
 
-/* Source lines count first, then the functions that were inlined. */
+/* More source lines are better, then more inlined functions. */
 static int compare_lines(const struct profile_line *a, __u32 n_a, const struct profile_line *b,
 			 __u32 n_b)
 {
@@ -79,7 +80,7 @@ static int compare_lines(const struct profile_line *a, __u32 n_a, const struct p
 	return (n_a > n_b) - (n_a < n_b);
 }
 
-/* Takes the lines of frames that may get better ones, so that they count as having none. */
+/* Moves the lines of frames that are looked up again to @saved. */
 static void take_lines(struct saved *saved)
 {
 	for (size_t i = 0; i < saved->profile->n_frames; i++) {
@@ -130,7 +131,7 @@ static int take_texts(struct saved *saved)
 	return 0;
 }
 
-/* A module whose source lines are those of an earlier look-up keeps what that said of them. */
+/* A module that keeps its earlier source lines keeps the text about their origin. */
 static int give_back_texts(const struct saved *saved)
 {
 	int err = 0;

@@ -5,7 +5,7 @@
 #include "profile.h"
 #include "symbols.h"
 
-/* A frame of which the lines are wanted. */
+/* A frame that needs lines. */
 struct wanted {
 	struct symbols_query query;
 	__u32 frame; /* id */
@@ -29,7 +29,7 @@ static int compare_wanted(const void *left, const void *right)
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
-/* Inlined functions without a name are left out. *@n is 0 where the function itself has none. */
+/* Skips inlined functions without a name. *@n is 0 if the function itself has none. */
 static int convert_lines(struct naming *naming, const struct symbols_line *lines, size_t n_lines,
 			 __u32 *n)
 {
@@ -63,7 +63,7 @@ static int convert_lines(struct naming *naming, const struct symbols_line *lines
 	return err;
 }
 
-/* Several frames may be at one place: interrupted there, and called from before it. */
+/* Several frames may have one address: interrupted there, or returning to the next one. */
 static int set_lines(void *context, const struct symbols_query *query,
 		     const struct symbols_line *lines, size_t n_lines)
 {

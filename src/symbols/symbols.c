@@ -17,11 +17,11 @@
 #include "hash_table.h"
 #include "symbols_module.h"
 
-/* The default limits: without progress, and for all files together. */
+/* Default limits: without progress, and for all files together. */
 #define DEBUGINFOD_TIMEOUT_MS 5000
 #define DEBUGINFOD_TOTAL_MS   300000
 #define MAX_THREADS	      64
-/* Between two calls of what the caller wants to be asked. */
+/* Interval between the callbacks. */
 #define TICK_NS 100000000
 
 _Static_assert(sizeof(struct symbols_line) == sizeof(struct place_line), "they are the same");
@@ -41,33 +41,33 @@ struct symbols {
 	char fetch_problem[512]; /* "": none */
 };
 
-/* One module of a look-up. */
+/* The look-up of one module. */
 struct job {
 	struct named_module *module;
 	struct module_job run;
-	struct module_job better; /* with fetched files */
+	struct module_job better; /* second pass, with fetched files */
 	struct look_up *look_up;
-	size_t n_noted; /* places, in n_done of the look-up */
+	size_t n_noted; /* addresses already counted in n_done */
 	bool is_done;
-	bool is_better; /* better is the one to apply */
+	bool is_better; /* apply better instead */
 	int err;
 };
 
-/* State that the threads of a look-up share. First each module is looked up in what is here, then those again
- * that a server may have a file for: what becomes of that changes nothing of what was found before. */
+/* State that the threads of a look-up share. First all modules are looked up in local files, then
+ * those again for which a server may have a file; if that fails, the first results stand. */
 struct look_up {
 	struct symbols *symbols;
 	struct job *jobs;
 	size_t n_jobs;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t changed;
 	size_t next_job, n_jobs_done;
-	bool is_fetching; /* the second time */
-	bool is_over;	  /* no more jobs are to be begun */
+	bool is_fetching; /* in the second pass */
+	bool is_over;	  /* start no more jobs */
 	size_t n_done, n_places;
-	pthread_mutex_t fetching; /* held while a file is fetched; taken before @lock */
+	pthread_mutex_t fetching; /* held during a download; taken before @lock */
 	struct debuginfod *debuginfod;
-	const char *fetch_path; /* NULL: the calling thread knows all */
+	const char *fetch_path; /* NULL: no change to report */
 	long fetch_done, fetch_total;
 };
 
@@ -157,7 +157,7 @@ int symbols__open_code(const struct symbols *symbols, __u32 id, struct elf_file 
 
 	if (!module)
 		return -ENOENT;
-	/* A mapping without a file has no path from the root. */
+	/* A mapping without a file has no absolute path. */
 	if (module->fd >= 0)
 		fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
 	else if (*module->path == '/')
@@ -185,7 +185,7 @@ const char *symbols__fetch_problem(const struct symbols *symbols)
 	return symbols->fetch_problem;
 }
 
-/* By a thread that fetches. */
+/* Called by a thread during a download. */
 static int note_fetched(void *context, long done_bytes, long total_bytes)
 {
 	struct look_up *look_up = context;
@@ -200,7 +200,7 @@ static int note_fetched(void *context, long done_bytes, long total_bytes)
 	return stop;
 }
 
-/* Why there is no more fetching; of the first error only. */
+/* Keeps the reason of the first error, after which nothing is fetched. */
 static void explain(struct look_up *look_up, const char *path, int err)
 {
 	struct symbols *symbols = look_up->symbols;
@@ -260,7 +260,7 @@ static void note_done(void *context, size_t n_done)
 	pthread_mutex_unlock(&look_up->lock);
 }
 
-/* The next job that is to be run, or NULL. With @lock held. */
+/* The next job to run, or NULL. Call with @lock held. */
 static struct job *take_job(struct look_up *look_up)
 {
 	while (look_up->next_job < look_up->n_jobs && !look_up->is_over) {
@@ -300,7 +300,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* The calls that only the calling thread makes; with @lock held, which is dropped meanwhile. */
+/* Runs the callbacks, in the calling thread only. Call with @lock held; drops it meanwhile. */
 static void report(struct look_up *look_up, size_t *told_done)
 {
 	const struct symbols_options *options = &look_up->symbols->options;
@@ -313,7 +313,7 @@ static void report(struct look_up *look_up, size_t *told_done)
 	if (options->progress && done != *told_done)
 		options->progress(options->context, done, look_up->n_places);
 	*told_done = done;
-	/* The path is a module's, so it outlives the fetching. */
+	/* The path belongs to a module, which outlives the download. */
 	if (options->fetching && path)
 		options->fetching(options->context, path, done_bytes, total_bytes);
 	if (options->stop)
@@ -375,7 +375,7 @@ static size_t n_threads(const struct look_up *look_up)
 	return n < look_up->n_jobs ? n : look_up->n_jobs;
 }
 
-/* Runs the jobs of one time. Whether all were run is in n_jobs_done. */
+/* Runs the jobs of one pass; n_jobs_done says whether all were run. */
 static void run_jobs(struct look_up *look_up)
 {
 	pthread_t threads[MAX_THREADS];
@@ -397,7 +397,7 @@ static void run_jobs(struct look_up *look_up)
 		pthread_join(threads[--n], NULL);
 }
 
-/* Prepares the job's second pass: the same module, with room for new places, and with debuginfod. */
+/* Prepares the second pass of the job: the same module, new arrays, with debuginfod. */
 static int prepare_better(struct job *job)
 {
 	job->better = job->run;
@@ -445,7 +445,7 @@ static int fetch_files(struct look_up *look_up)
 	return 0;
 }
 
-/* Runs all jobs and applies what they found, in their order. */
+/* Runs all jobs, then applies their results in order. */
 static int run_all_jobs(struct look_up *look_up, symbols_found_fn found, void *context)
 {
 	int err = 0;
@@ -472,7 +472,7 @@ static int compare_queries(const void *left, const void *right)
 	return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
-/* Those that take longest are begun first. */
+/* Jobs that take longest start first. */
 static int compare_jobs(const void *left, const void *right)
 {
 	const struct job *a = left, *b = right;
@@ -482,7 +482,7 @@ static int compare_jobs(const void *left, const void *right)
 	return (a->module->id > b->module->id) - (a->module->id < b->module->id);
 }
 
-/* A job for the module of the @n sorted queries. */
+/* Makes a job for the module of @n sorted queries. */
 static int make_job(struct look_up *look_up, const struct symbols_query *queries, size_t n)
 {
 	const struct symbols_options *options = &look_up->symbols->options;

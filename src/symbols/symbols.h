@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Names, files and lines of places in code, from DWARF and ELF symbol tables. */
+/* Looks up functions, files and lines of code addresses in DWARF and ELF symbol tables. */
 #ifndef ALLOCPROF_SYMBOLS_H
 #define ALLOCPROF_SYMBOLS_H
 
@@ -12,80 +12,81 @@ struct profile;
 struct symbols;
 
 struct symbols_options {
-	/* Where debug files may be, before /usr/lib/debug: DIR/.build-id/ab/cdef.debug,
+	/* Directories searched before /usr/lib/debug: DIR/.build-id/ab/cdef.debug,
 	 * DIR/<path>[.debug] and DIR/<basename>[.debug]. Borrowed. */
 	const char *const *debug_dirs;
 	size_t n_debug_dirs;
-	/* Whether the servers of DEBUGINFOD_URLS are asked for what is not here, when all that is here was
-	 * looked up; and how long none of them may send anything before all are given up (0: 5 s). */
+	/* Whether to query debuginfod for files that are not installed, after all local files; and
+	 * after which time without data to give up all servers (0: 5 s). */
 	bool debuginfod;
 	unsigned int debuginfod_timeout_ms;
-	unsigned int threads; /* at the most; 0: as many as there are processors */
-	/* The next three are called by the thread that called us, and may be NULL. Places that have
-	 * been looked up of @total. */
+	unsigned int threads; /* maximum; 0: the number of processors */
+	/* The following callbacks run in the calling thread and may be NULL. @done of @total
+	 * addresses have been looked up. */
 	void (*progress)(void *context, size_t done, size_t total);
-	/* Bytes of @path's debug file that were fetched of @total_bytes (0: neither is known). */
+	/* Progress of the download of @path's debug file (0 and 0: unknown). */
 	void (*fetching)(void *context, const char *path, long done_bytes, long total_bytes);
-	/* Asked some times a second. True ends the look-up: what a server was asked for is done without,
-	 * what is looked up here ends with -EINTR. */
+	/* Called some times a second. True aborts the look-up: a download is given up, a look-up in
+	 * local files ends with -EINTR. */
 	bool (*stop)(void *context);
 	void *context;
 };
 
-/* What a place belongs to: the function that was inlined there last first, then the one that it was
- * inlined into, and at the end, alone with inlined = false, the one that has the code. */
+/* A function at an address: inlined functions from the innermost outwards, then, with inlined =
+ * false, the function that contains the code. */
 struct symbols_line {
-	const char *
-		symbol; /* as linked, or, of what has no such name, a qualified one; NULL: unknown */
-	const char *file; /* NULL: unknown */
-	__u32 line;	  /* 0: unknown */
+	const char *symbol; /* as linked, else a qualified name; NULL: unknown */
+	const char *file;   /* NULL: unknown */
+	__u32 line;	    /* 0: unknown */
 	bool inlined;
 };
 
 struct symbols_query {
 	__u32 module;
-	__u64 vaddr; /* the ELF virtual address itself, not a return address behind it */
+	__u64 vaddr; /* ELF virtual address of the instruction, not a return address */
 };
 
-/* The lines of @query, valid during the call. A negative errno ends the look-up. */
+/* Called with the lines of @query, valid during the call. A negative errno ends the look-up. */
 typedef int (*symbols_found_fn)(void *context, const struct symbols_query *query,
 				const struct symbols_line *lines, size_t n_lines);
 
-/* @options, which is copied, may be NULL: all zeros. NULL without memory. */
+/* Copies @options, which may be NULL: all zeros. NULL on ENOMEM. */
 struct symbols *symbols__new(const struct symbols_options *options);
 void symbols__free(struct symbols *symbols);
 
 /*
- * Announces the file of module @id (not 0, once each): @fd, which is duplicated, or, where it is -1,
- * @path. @path also tells where to look for the debug file. A file whose build id is not @build_id
- * (lower-case hex; "": unknown) is not used. Nothing is read before a place in it is looked up.
- * 0, -EEXIST, -EINVAL, -ENOMEM or what dup() said.
+ * Adds the file of module @id (not 0, once each): @fd, which is duplicated, or, if that is -1,
+ * @path, which also says where its debug file may be. A file with another build id than @build_id
+ * (lower-case hex; "": unknown) is not used. The file is read on the first look-up. 0, -EEXIST,
+ * -EINVAL, -ENOMEM or the error of dup().
  */
 int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *path,
 			const char *build_id);
 
 /*
- * Looks up the @n @queries, in any order, and calls @found by this thread for each of which anything
- * is known; for all of one module in order of their addresses. The order of the modules depends on
- * the queries alone. 0, -ENOMEM, -EINTR by stop(), before any call of @found, or what @found returned.
- * Damaged files harm no other module.
+ * Looks up @n @queries, in any order, and calls @found in this thread for each with a result; those
+ * of a module in order of address. The order of modules depends only on the queries. 0, -ENOMEM,
+ * -EINTR by stop(), before any call of @found, or the error of @found. A damaged file affects only
+ * its own module.
  */
 int symbols__look_up(struct symbols *symbols, const struct symbols_query *queries, size_t n,
 		     symbols_found_fn found, void *context);
 
-/* Opens the file of module @id as code, if it is the one that was announced. 0, -ENOENT, -ENOMEM. */
+/* Opens the file of module @id for its code, if it has the build id. 0, -ENOENT, -ENOMEM. */
 int symbols__open_code(const struct symbols *symbols, __u32 id, struct elf_file **out);
 
-/* Where the names of module @id came from, or why it has none: one sentence without a full stop. ""
- * before anything was looked up in it. */
+/* The source of module @id's names, or why it has none: a sentence without full stop. "" before a
+ * look-up. */
 const char *symbols__module_text(const struct symbols *symbols, __u32 id);
 
-/* Why the servers were not asked for all that they may have: the same. "" where they were. */
+/* Why servers were not queried for all files, likewise; "" if they were. */
 const char *symbols__fetch_problem(const struct symbols *symbols);
 
-/* Gives every frame that has no lines yet those that are known, its functions by the linker's names
- * (profile__demangle() does the rest), and every module of such a frame its text. 0, -ENOMEM, or -EINTR where it was
- * stopped, and nothing is named. */
+/*
+ * Sets the lines of all frames that have none, with mangled names (profile__demangle() does the
+ * rest), and the text of their modules. 0, -ENOMEM, or -EINTR if it was stopped, with nothing
+ * changed.
+ */
 int profile__symbolize(struct profile *profile, struct symbols *symbols);
 
 #endif

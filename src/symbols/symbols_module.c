@@ -15,14 +15,14 @@
 #include "mini_debug.h"
 #include "symbol_table.h"
 
-/* The files that are open for a job; the names of @table are in them. */
+/* Open files of a job; @table borrows their names. */
 struct name_sources {
 	struct debug_file file, debug, alt;
 	struct mini_debug *mini;
 	struct symbol_table *table;
 	char build_id[BUILD_ID_SIZE];
-	const char *symbols;  /* where @table's come from; NULL: nowhere */
-	struct error problem; /* why something better is not used */
+	const char *symbols;  /* source of @table; NULL: none */
+	struct error problem; /* why a better source was not used */
 };
 
 static void close_sources(struct name_sources *sources)
@@ -34,12 +34,12 @@ static void close_sources(struct name_sources *sources)
 	debug_file__close(&sources->file);
 }
 
-/* -ENOENT and the problem where there is no such file or it is another one. */
+/* -ENOENT, with the problem set, if there is no such file or it has another build id. */
 static int open_file(const struct module_job *job, struct name_sources *sources)
 {
 	int fd, err;
 
-	/* A mapping without a file has no path from the root. */
+	/* A mapping without a file has no absolute path. */
 	if (job->fd >= 0)
 		fd = fcntl(job->fd, F_DUPFD_CLOEXEC, 0);
 	else
@@ -95,7 +95,7 @@ static int fetch(struct module_job *job, const char *build_id, struct debug_file
 	return 0;
 }
 
-/* The file that has the DWARF, if any has. 0 or -ENOMEM. */
+/* Finds the file with the DWARF; *@dwarf is NULL if none has any. 0 or -ENOMEM. */
 static int find_dwarf(struct module_job *job, struct name_sources *sources,
 		      struct debug_file **dwarf)
 {
@@ -132,7 +132,8 @@ static int find_dwarf(struct module_job *job, struct name_sources *sources,
 		err = fetch(job, alt_id, &sources->alt, &sources->problem);
 	if (err != -ENOENT)
 		return err;
-	/* Most names would be missing, and libdw would open whatever has that path. */
+	/* Do not use the file: most names would be missing, and libdw would open any file at that
+	 * path. */
 	if (!sources->problem.text[0])
 		error__set(
 			&sources->problem, 0,
@@ -142,7 +143,7 @@ static int find_dwarf(struct module_job *job, struct name_sources *sources,
 	return 0;
 }
 
-/* Where the symbols were stripped: Go's runtime keeps the names of its functions. */
+/* Stripped Go programs still have the function names of Go's runtime. */
 static int read_go_table(struct name_sources *sources)
 {
 	struct go_function function;
@@ -190,7 +191,7 @@ static int read_symbols(struct name_sources *sources)
 	return err ? err : symbol_table__finish(sources->table);
 }
 
-/* One line, without a file, for what only a symbol table knows. */
+/* Adds a line without file for addresses that only the symbol table knows. */
 static int name_rest(struct module_job *job, const struct symbol_table *table)
 {
 	for (size_t i = 0; i < job->n_places; i++) {

@@ -14,31 +14,31 @@
 #include "profile.h"
 #include "symbols.h"
 
-/* Functions in a row that end by tail calls; jumps out of one of them; functions that are looked into. */
+/* Limits: consecutive tail calls, tail calls of one function, and functions to search. */
 #define MAX_CHAIN  8
 #define MAX_EXITS  16
 #define MAX_LOOKED 64
 
-/* A function of a module, or the allocator's function, of which only the name is known. */
+/* A function of a module, or one of the allocator, of which only the name is known. */
 struct function {
 	__u32 module;
 	__u64 entry;
 	const char *name;
 };
 
-/* Where a function ended by a tail call. */
+/* A tail call of a function. */
 struct call_site {
 	__u32 module;
-	__u64 offset; /* behind the jump */
+	__u64 offset; /* after the jump */
 };
 
-/* What lies between two frames. */
+/* The frames between two adjacent ones. */
 struct pair {
 	__u32 inner; /* frame id, or 0 */
 	__u32 outer;
-	enum ap_function function; /* the allocator's, where @inner is 0 */
+	enum ap_function function; /* the allocator's function, if @inner is 0 */
 	__u32 n;
-	__u32 frames[MAX_CHAIN]; /* ids, innermost first */
+	__u32 frames[MAX_CHAIN]; /* ids of the tail calls' frames, innermost first */
 };
 
 struct finder {
@@ -53,21 +53,22 @@ struct finder {
 	__u64 seed;
 };
 
-/* A search for the ways from one function to another. */
+/* State of a search for all paths of tail calls from one function to another. */
 struct search {
 	struct finder *finder;
 	struct function to;
-	struct call_site chain[MAX_CHAIN]; /* the way under way, outermost first */
+	struct call_site chain[MAX_CHAIN]; /* the current path, outermost first */
 	struct function on_chain[MAX_CHAIN];
 	__u32 depth, n_looked;
 	struct call_site found[MAX_CHAIN];
-	/* Of the ways found: how long the first is, and how many of its sites, from both ends, all have in common. */
+	/* Of the paths found: the length of the first, and how many sites all have in common at
+	 * each end. */
 	__u32 length, common_outer, common_inner;
 	__u32 n_found;
 	bool is_uncertain;
 };
 
-/* NULL: the module's file is not here. */
+/* NULL if the module's file is not available. */
 static int get_map(struct finder *finder, __u32 module, struct code_map **map)
 {
 	struct elf_file *elf;
@@ -93,7 +94,7 @@ static bool is_same(const struct function *a, const struct function *b)
 	return a->module == b->module && a->entry == b->entry && a->module;
 }
 
-/* What the name stands for: a function that one module alone has, of those in the profile. */
+/* The function that @name refers to, if exactly one of the profile's modules exports it. */
 static int resolve_name(struct finder *finder, const char *name, struct function *out)
 {
 	*out = (struct function){ .name = name };
@@ -125,7 +126,8 @@ static int resolve(struct finder *finder, __u32 module, const struct code_target
 	return 0;
 }
 
-/* Whether @function, which a call or jump leads to, is the one whose frame or hit comes next. */
+/* Whether @function, the target of a call or jump, is the function of the next frame or the
+ * allocator's. */
 static bool is_reached(struct finder *finder, const struct function *function,
 		       const struct function *to)
 {
@@ -135,7 +137,7 @@ static bool is_reached(struct finder *finder, const struct function *function,
 	if (to->module) {
 		if (is_same(function, to))
 			return true;
-		/* Where several modules export the name, the linker may have chosen any. */
+		/* If several modules export the name, any of them may have been chosen. */
 		map = finder->maps[to->module - 1];
 		return !function->module && function->name && map &&
 		       code_map__exported(map, function->name, &entry) && entry == to->entry;
@@ -146,7 +148,7 @@ static bool is_reached(struct finder *finder, const struct function *function,
 	       code_map__is_named(finder->maps[function->module - 1], function->entry, to->name);
 }
 
-/* As gdb does: of several ways the sites that all have at their begin and end are certain. */
+/* As gdb: of several paths, the sites that all have in common at both ends are certain. */
 static void note_way(struct search *search)
 {
 	__u32 n = search->depth, same;
@@ -231,7 +233,7 @@ static int search_ways(struct finder *finder, const struct function *from,
 
 	if (err || search.is_uncertain || !search.n_found)
 		return err;
-	/* Innermost first; where all ways are one, both ends are all of it. */
+	/* Innermost first; if all paths are equal, both ends have the whole path. */
 	if (search.common_inner == search.length)
 		search.common_outer = 0;
 	for (__u32 i = 0; i < search.common_inner && !err; i++)
@@ -255,7 +257,7 @@ static int find_between(struct finder *finder, struct pair *pair)
 	struct code_target target;
 	int err;
 
-	/* Which function of a defined source was called is not known. */
+	/* The name of a defined source's function is not known. */
 	if (outer->interrupted || (!pair->inner && pair->function >= AP_DEFINED))
 		return 0;
 	err = get_map(finder, outer->module, &outer_map);
@@ -271,7 +273,7 @@ static int find_between(struct finder *finder, struct pair *pair)
 	err = resolve(finder, outer->module, &target, &from);
 	if (err || is_reached(finder, &from, &to) || !from.module)
 		return err;
-	/* It must be sure that the function is not the one called after all. */
+	/* The next frame must certainly belong to @to, not to the called function. */
 	if (pair->inner && !code_map__has(inner_map, to.entry, place_of(inner)))
 		return 0;
 	return search_ways(finder, &from, &to, pair);
@@ -309,7 +311,7 @@ static int get_between(struct finder *finder, __u32 inner, __u32 outer, enum ap_
 	return 0;
 }
 
-/* What stands before a stack's frames: the functions that were called from it agree, or nothing is certain. */
+/* Inserts frames before the first one, if all functions called from this stack agree on them. */
 static int begin_stack(struct finder *finder, const struct profile_stack *stack, __u64 functions,
 		       __u32 *frames, size_t *n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Frames that tail calls removed, put back where it is certain what they were. */
+/* Inserts the frames of functions that ended by a tail call. */
 #ifndef ALLOCPROF_TAIL_CALLS_H
 #define ALLOCPROF_TAIL_CALLS_H
 
@@ -7,9 +7,9 @@ struct profile;
 struct symbols;
 
 /*
- * Adds to @profile's stacks the functions that ended by a jump to the next one: a call names a function that is not the
- * one whose frame comes next inside, and the machine code has exactly one way from one to the other. @symbols knows the
- * modules' files. What is there already stays. 0 or -ENOMEM.
+ * Inserts into @profile's stacks the functions that ended by a tail call: the called function is
+ * not that of the next frame, and by the machine code exactly one path of jumps leads from one to
+ * the other. @symbols has the modules' files. Existing frames stay. 0 or -ENOMEM.
  */
 int profile__add_tail_calls(struct profile *profile, const struct symbols *symbols);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A compressed section claims a size that only decompressing can check. */
+/* The claimed size of a compressed section can be checked only by decompressing it. */
 #define MAX_SECTION_BYTES (1ull << 29)
 
 struct cfi_file {
@@ -54,7 +54,7 @@ static int compare_texts(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-/* Executable segments, cut to what is in the file and to what a later one does not cover. */
+/* Collects executable segments, without parts beyond the file or covered by a later segment. */
 static int read_texts(struct cfi_file *file)
 {
 	size_t count;
@@ -90,7 +90,7 @@ static int read_texts(struct cfi_file *file)
 	return 0;
 }
 
-/* Makes @scn readable; false if its size is beyond reason. */
+/* Decompresses @scn; false if its size exceeds the limit. */
 static bool decompress(Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	GElf_Chdr chdr;
@@ -140,7 +140,7 @@ static int find_section(struct cfi_file *file, const char *name, bool debug_fram
 	return 0;
 }
 
-/* What the file has from @vaddr to the end of that segment; NULL if nothing. */
+/* The data from @vaddr to the end of its segment; NULL if there is none. */
 static Elf_Data *data_at(const struct cfi_file *file, __u64 vaddr, __u64 limit)
 {
 	size_t count;
@@ -168,7 +168,7 @@ static Elf_Data *data_at(const struct cfi_file *file, __u64 vaddr, __u64 limit)
 	return NULL;
 }
 
-/* .eh_frame as the running program finds it, for files without section headers. */
+/* Finds .eh_frame by PT_GNU_EH_FRAME, in files without section headers. */
 static void find_by_header(struct cfi_file *file, const GElf_Phdr *phdr)
 {
 	struct cfi_section header = { .vaddr = phdr->p_vaddr };
@@ -177,7 +177,7 @@ static void find_by_header(struct cfi_file *file, const GElf_Phdr *phdr)
 	__u8 encodings[3];
 	Elf_Data *data;
 
-	/* The pointer and the count at its head; LSB 5.0 core, 10.6.2. */
+	/* The header, eh_frame_ptr and fde_count; LSB 5.0 core, 10.6.2. */
 	data = data_at(file, phdr->p_vaddr, 4 + 2 * 10);
 	if (!data || !data->d_buf)
 		return;
@@ -254,7 +254,7 @@ static void find_go(struct cfi_file *file)
 		[GO_MCALL] = "runtime.mcall",
 		[GO_MORESTACK] = "runtime.morestack",
 	};
-	/* Each has two entries, for Go's two calling conventions. */
+	/* Two entries each, for Go's two calling conventions. */
 	struct go_function found[GO_RUNTIME_FUNCTIONS][2];
 	__u32 counts[GO_RUNTIME_FUNCTIONS] = { 0 };
 	struct go_function function;
@@ -347,7 +347,7 @@ int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct er
 		return error__set(error, err, "cannot read %s: %s", path, strerror(-err));
 	}
 	elf_version(EV_CURRENT);
-	/* Not mapped: the file may shrink under us, which would be SIGBUS. */
+	/* Read, not mapped: the file may shrink meanwhile, which would raise SIGBUS. */
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf)
 		return error__set(error, -ENOEXEC, "cannot read %s: %s", path, elf_errmsg(-1));

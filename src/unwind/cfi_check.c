@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cfi_internal.h"
 
-/* As MAX_TEXT_BYTES of cfi_table.c, of one segment. */
+/* MAX_TEXT_BYTES of cfi_table.c, for one segment. */
 #define MAX_SEGMENT_BYTES (1u << 31)
 
 static bool rule_is_sound(const struct unwind_rule *rule)
@@ -31,7 +31,9 @@ static bool rules_are_sound(const struct cfi_table *table)
 	return true;
 }
 
-/* The rows of a block, which begins at @offset of its segment, rise and are inside of both. */
+/*
+ * Whether the rows of a block, which begins at @offset of its segment, ascend and are within both.
+ */
 static bool block_is_sound(const struct cfi_table *table, const struct unwind_segment *segment,
 			   __u32 block, __u32 first, __u32 end)
 {
@@ -50,7 +52,8 @@ static bool block_is_sound(const struct cfi_table *table, const struct unwind_se
 	return true;
 }
 
-/* Its blocks follow those of the segment before, its rows begin at @first_row, the first at its offset 0. */
+/* Whether the segment's blocks follow those of the previous one, and its rows begin at @first_row,
+ * the first at offset 0. */
 static bool segment_is_sound(const struct cfi_table *table, const struct unwind_segment *segment,
 			     __u32 first_block, __u32 first_row)
 {

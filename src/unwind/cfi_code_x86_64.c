@@ -10,11 +10,12 @@
 
 #define UNKNOWN (-1)
 
-/* Where an instruction stands. */
+/* Known state before an instruction. */
 struct code_place {
-	__s32 depth; /* bytes that sp is below the return address; UNKNOWN */
-	__s32 fp_base; /* what @depth was when sp was copied to the frame pointer; UNKNOWN: it was not */
-	__s32 fp_saved; /* what @depth was behind the push of the caller's frame pointer; UNKNOWN: it is in its register */
+	__s32 depth;	/* bytes from the return address down to sp; UNKNOWN */
+	__s32 fp_base;	/* @depth when sp was copied to the frame pointer; UNKNOWN: it was not */
+	__s32 fp_saved; /* @depth after the caller's frame pointer was pushed; UNKNOWN: still in
+			 * its register */
 	bool is_met;
 	bool is_pending;
 	__u8 length; /* of the instruction */
@@ -25,7 +26,7 @@ struct code {
 	const __u8 *bytes;
 	size_t size;
 	struct code_place *places; /* by offset */
-	__u32 *pending;		   /* offsets of instructions; each is in it once at the most */
+	__u32 *pending;		   /* worklist of instruction offsets, each at most once */
 	size_t n_pending;
 };
 
@@ -34,7 +35,7 @@ static bool is_same(const struct code_place *a, const struct code_place *b)
 	return a->depth == b->depth && a->fp_base == b->fp_base && a->fp_saved == b->fp_saved;
 }
 
-/* Where two paths disagree nothing is known from there on, so that a place changes twice at the most. */
+/* If two paths disagree, the value is UNKNOWN from there on; so a state changes at most twice. */
 static void reach(struct code *code, __u64 vaddr, const struct code_place *from)
 {
 	static const struct code_place none = { UNKNOWN, UNKNOWN, UNKNOWN, false, false, 0 };
@@ -62,7 +63,8 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* The number of `sub $0x18,%rsp`, or of `lea -0x18(%rbp),%rsp` with @prefix "lea " and its register's name behind. */
+/* Parses the number in `sub $0x18,%rsp`, or in `lea -0x18(%rbp),%rsp` with @prefix "lea " and the
+ * register's name as @suffix. */
 static bool number_in(const char *text, const char *prefix, const char *suffix, __s32 *number)
 {
 	char *end;
@@ -87,13 +89,13 @@ static bool writes(const char *text, const char *reg)
 	       !begins(text, "test") && !begins(text, "push");
 }
 
-/* Sets sp to what it was @depth bytes below the return address, which may not be known. */
+/* Sets sp to @depth bytes below the return address; may be UNKNOWN. */
 static void set_depth(struct code_place *place, __s32 depth)
 {
 	place->depth = depth >= 0 ? depth : UNKNOWN;
 }
 
-/* What the instruction does to sp and to the frame pointer. */
+/* Applies the instruction's effect on sp and the frame pointer. */
 static void step(const struct disasm_insn *insn, struct code_place *place)
 {
 	const char *text = insn->text;
@@ -208,7 +210,7 @@ int cfi_code__run(__u64 lo, const __u8 *bytes, size_t size, cfi_rule_fn take, vo
 			err = take(ctx, lo + at, &rule);
 			end = at + places[at].length;
 		} else if (at == end) {
-			err = take(ctx, lo + at, &none); /* not reached */
+			err = take(ctx, lo + at, &none); /* unreachable code */
 		}
 	}
 	return err;

@@ -3,7 +3,7 @@
 
 #include <dwarf.h>
 
-/* The expressions that compilers and libc write need three. */
+/* Expressions of compilers and libc need three. */
 #define STACK_DEPTH 8
 
 static struct cfi_value value_const(__s64 value)
@@ -25,7 +25,7 @@ static struct cfi_value value_deref(struct cfi_value address)
 				   .offset = address.add };
 }
 
-/* DWARF's arithmetic is that of addresses: it wraps. */
+/* DWARF arithmetic wraps at the address size. */
 static struct cfi_value value_plus(struct cfi_value a, struct cfi_value b)
 {
 	struct cfi_value sum = b.kind == CFI_VALUE_CONST ? a : b;
@@ -44,7 +44,7 @@ static struct cfi_value value_minus(struct cfi_value a, struct cfi_value b)
 	return value_plus(a, b);
 }
 
-/* The value that @op pushes, taking its operands from @c; false if it pushes none. */
+/* Evaluates an @op that pushes a value, reading its operands from @c; false if it is none. */
 static bool push_operand(struct cfi_cursor *c, __u8 op, struct cfi_value *out)
 {
 	__u64 reg;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Rules for Go code. Its compiler writes no .eh_frame, and .debug_frame only where debug information is kept; what it
- * always writes is the table that its own runtime unwinds by. Where the runtime changes stacks, that table says nothing
- * of it: such addresses are given rules from the machine code.
+ * Rules for Go code. Go's compiler writes no .eh_frame, and .debug_frame only with debug
+ * information, but always the table by which its own runtime unwinds. That table does not describe
+ * where the runtime switches stacks; rules for these addresses are derived from the machine code.
  */
 #include "cfi_internal.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function of C code; all of its instructions are decoded. */
+/* Size limit of a C function whose instructions are all decoded. */
 #define MAX_FOREIGN_BYTES (1 << 20)
 
 static bool is_in_text(const struct cfi_text *texts, __u32 count,
@@ -39,7 +39,7 @@ int cfi_go__entries(const struct cfi_section *section, const struct cfi_text *te
 	for (__u32 i = 0; i < table->count; i++) {
 		struct cfi_fde *fde = &entries.fdes[entries.fde_count];
 
-		/* The table is by address; a function that is not is damaged. */
+		/* The table is sorted by address; a function out of order is damaged. */
 		if (!go_table__function(table, i, &function) ||
 		    !is_in_text(texts, text_count, &function) ||
 		    (entries.fde_count && fde[-1].hi > function.lo))
@@ -59,7 +59,7 @@ void cfi_go__add_switch(struct cfi_go *go, __u64 lo, __u64 hi, const struct unwi
 	go->switches[go->switch_count++] = (struct go_switch){ lo, hi, *rule };
 }
 
-/* The switch that holds @pc, or NULL; *@end is where that changes, at @hi the latest. */
+/* The stack switch at @pc, or NULL; *@end is where that changes, at most @hi. */
 static const struct go_switch *find_switch(const struct cfi_go *go, __u64 pc, __u64 hi, __u64 *end)
 {
 	const struct go_switch *found = NULL;
@@ -98,7 +98,7 @@ static struct unwind_rule depth_rule(const struct go_function *function, __s64 d
 	return rule;
 }
 
-/* C code that Go's linker took in: it drops the call frame information. */
+/* C code linked by Go's internal linker, which drops call frame information. */
 static int run_foreign(const struct cfi_go *go, const struct cfi_fde *fde, cfi_rule_fn take,
 		       void *ctx)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Where functions of Go's runtime change the stack on x86-64, by their machine code: runtime/asm_amd64.s of Go 1.18
- * to 1.24, and runtime/cgo/asm_amd64.s. Code that is not as expected gets no rule of its own.
- */
+/* Finds where Go's runtime switches stacks on x86-64, by machine code: runtime/asm_amd64.s of Go
+ * 1.18 to 1.24, and runtime/cgo/asm_amd64.s. Code that does not match gets no rule of its own. */
 #include "cfi_internal.h"
 
 #include <stdint.h>
@@ -27,7 +25,7 @@ static bool is_at(const struct code *code, size_t at, const __u8 *bytes, size_t 
 	return at < code->size && code->size - at >= n && !memcmp(code->bytes + at, bytes, n);
 }
 
-/* Behind the first of @bytes at or after @from. */
+/* Offset after the first match of @bytes at or after @from. */
 static size_t behind(const struct code *code, size_t from, const __u8 *bytes, size_t n)
 {
 	for (; from < code->size; from++)
@@ -36,7 +34,7 @@ static size_t behind(const struct code *code, size_t from, const __u8 *bytes, si
 	return NOWHERE;
 }
 
-/* mov @reg, n(%rsp): sets n and returns what is behind it. */
+/* mov @reg, n(%rsp): sets n and returns the offset after it. */
 static size_t behind_store(const struct code *code, size_t at, __u8 reg, __s64 *offset)
 {
 	const __u8 without[] = { 0x48, 0x89, (__u8)(0x04 | reg << 3), 0x24 };
@@ -51,7 +49,7 @@ static size_t behind_store(const struct code *code, size_t at, __u8 reg, __s64 *
 	return at + sizeof(with) + 1;
 }
 
-/* mov 0x38(%reg), %rsp: the sp that a goroutine was left with. */
+/* mov 0x38(%reg), %rsp: loads the saved sp of a goroutine (g.sched.sp). */
 static size_t behind_sched_sp(const struct code *code, size_t from)
 {
 	for (; from < code->size && code->size - from >= 4; from++) {
@@ -74,7 +72,7 @@ static __u64 address(const struct code *code, size_t at)
 	return code->function->lo + (at < code->size ? at : code->size);
 }
 
-/* What is pushed where sp is kept in rdx; -1: nowhere. */
+/* Depth of the stack where sp is copied to rdx; -1: nowhere. */
 static __s64 kept_depth(const struct code *code)
 {
 	static const __u8 keep[] = { 0x48, 0x89, 0xe2 }; /* mov %rsp, %rdx */
@@ -83,7 +81,7 @@ static __s64 kept_depth(const struct code *code)
 	return at == NOWHERE ? -1 : go_function__depth(code->function, address(code, at));
 }
 
-/* sub $n, %rsp; and $-16, %rsp: sets n and returns what is behind the first. */
+/* sub $n, %rsp; and $-16, %rsp: sets n and returns the offset after the first. */
 static size_t behind_align(const struct code *code, size_t from, __s64 *n)
 {
 	static const __u8 align[] = { 0x48, 0x83, 0xe4, 0xf0 };
@@ -96,8 +94,9 @@ static size_t behind_align(const struct code *code, size_t from, __s64 *n)
 }
 
 /*
- * asmcgocall calls C from two places. From a goroutine: the stack is changed, and struct g and how far the goroutine's
- * sp was from the stack's end are kept. From the stack that C code runs on: sp is kept.
+ * asmcgocall calls C from two places. On a goroutine's stack it switches to the system stack and
+ * saves struct g and the distance of the goroutine's sp from the end of its stack. On the system
+ * stack it saves sp.
  */
 static void find_asmcgocall(struct cfi_go *go, const struct code *code)
 {
@@ -144,7 +143,8 @@ static void find_asmcgocall(struct cfi_go *go, const struct code *code)
 	cfi_go__add_switch(go, address(code, begin), address(code, at), &rule);
 }
 
-/* C code calls Go by crosscall2, which pushes rbp (Go 1.21 and later) or saves it among the other registers. */
+/* C code calls Go through crosscall2, which pushes rbp (Go 1.21 and later) or saves it among the
+ * other registers. */
 static void find_crosscall2(struct cfi_go *go, const struct code *code)
 {
 	static const __u8 push[] = { 0x55 };
@@ -163,14 +163,15 @@ static void find_crosscall2(struct cfi_go *go, const struct code *code)
 	if (saved == NOWHERE || depth < 0 || called == NOWHERE || called < saved)
 		return;
 	go->crosscall_bytes = go_function__depth(code->function, address(code, called));
-	/* Up to where the call returns to. */
+	/* Up to the return address of the call. */
 	cfi_go__add_switch(go, address(code, saved), address(code, called + 4), &rule);
 }
 
 /*
- * cgocallback goes back from the stack that C code runs on, where asmcgocall had begun, to the goroutine's. Its frame
- * there is a copy. Its real one is where asmcgocall began: C code calls with an aligned sp, so that what crosscall2 and
- * cgocallback have pushed tells sp modulo 16, which asmcgocall has rounded off.
+ * cgocallback switches from the system stack, where asmcgocall began it, back to the goroutine's.
+ * Its frame there is a copy; its caller's frame is where asmcgocall left the system stack.
+ * asmcgocall has rounded sp down to 16 bytes; C code calls with an aligned sp, so what crosscall2
+ * and cgocallback have pushed gives sp modulo 16.
  */
 static void find_cgocallback(struct cfi_go *go, const struct code *code)
 {
@@ -194,8 +195,8 @@ static void find_cgocallback(struct cfi_go *go, const struct code *code)
 	cfi_go__add_switch(go, address(code, begin), address(code, end), &rule);
 }
 
-/* mov 0x30(%rax), %rbx; mov n(%rbx), %rax: where in m the goroutine's g is. Before that, where the thread's g is:
- * mov %fs:n, %rax, or mov $n, %rcx; mov %fs:(%rcx), %rax. */
+/* mov 0x30(%rax), %rbx; mov n(%rbx), %rax: offset of the current g in m. Before that, offset of the
+ * thread's g: mov %fs:n, %rax, or mov $n, %rcx; mov %fs:(%rcx), %rax. */
 static bool find_current_goroutine(const struct code *code, size_t from, __s32 *thread_data,
 				   __s32 *in_m)
 {
@@ -221,7 +222,7 @@ static bool find_current_goroutine(const struct code *code, size_t from, __s32 *
 	return true;
 }
 
-/* systemstack calls a function on the stack that C code runs on, and goes back. */
+/* systemstack calls a function on the system stack and returns. */
 static void find_systemstack(struct cfi_go *go, const struct code *code)
 {
 	static const __u8 enter[] = { 0x48, 0x89, 0xdc }; /* mov %rbx, %rsp */
@@ -242,7 +243,7 @@ static void find_systemstack(struct cfi_go *go, const struct code *code)
 			   &rule);
 }
 
-/* The goroutine that it leaves is not what called: it is parked, and whoever comes next may go on with it. */
+/* The goroutine that is left here is not the caller: it is parked, and may continue elsewhere. */
 static void find_leaving(struct cfi_go *go, const struct code *code)
 {
 	static const struct unwind_rule rule = { .cfa = UNWIND_CFA_SP,

@@ -4,14 +4,14 @@
 #include <dwarf.h>
 #include <stdint.h>
 
-/* Compilers nest one deep. */
+/* Compilers nest one level. */
 #define REMEMBER_DEPTH 32
 
 struct machine {
 	const struct cfi_arch *arch;
 	const struct cfi_cie *cie;
 	const struct cfi_section *section;
-	const struct cfi_fde *fde; /* NULL while the CIE runs */
+	const struct cfi_fde *fde; /* NULL while the CIE's instructions run */
 	struct cfi_cursor c;
 	struct cfi_state *state;
 	cfi_row_fn row;
@@ -44,7 +44,7 @@ static void save(struct machine *m, __u64 reg, enum cfi_saved_how how, struct cf
 		m->state->columns[column] = (struct cfi_saved){ .how = how, .value = value };
 }
 
-/* An offset that overflows is expressible in no rule, but the rest of the FDE is well. */
+/* No rule can express an offset that overflows, but the rest of the FDE remains valid. */
 static struct cfi_value factored(struct machine *m, __u16 reg, bool overflow, __s64 factor)
 {
 	__s64 offset;
@@ -85,10 +85,8 @@ static void define_cfa_expression(struct machine *m)
 		m->state->cfa = cfi_expression__value(ops, size, NULL);
 }
 
-/*
- * A CIE that restores (in CUDA's libraries there are some) has nothing to restore to; libgcc takes
- * the register as never saved then.
- */
+/* A CIE with DW_CFA_restore (CUDA's libraries have some) has nothing to restore; libgcc then treats
+ * the register as never saved. */
 static void restore(struct machine *m, __u64 reg)
 {
 	enum cfi_column column = cfi_arch__column(m->arch, reg);
@@ -133,8 +131,9 @@ static int set_loc(struct machine *m)
 }
 
 /*
- * Changing half of a CFA that is an expression has no meaning (DWARF 5, 6.4.2.2). libgcrypt does it
- * in the epilogues of functions whose bodies are well described, so only the CFA is lost.
+ * Changing register or offset of a CFA that is an expression is invalid (DWARF 5, 6.4.2.2).
+ * libgcrypt does it in epilogues of functions whose bodies are described correctly, so only the CFA
+ * becomes unknown.
  */
 static bool cfa_has_halves(struct machine *m)
 {
@@ -150,7 +149,7 @@ static void define_cfa_offset(struct machine *m, __s64 offset)
 		m->state->cfa.add = offset;
 }
 
-/* Register, factor; one function so that operands are read in order. */
+/* Reads register and factor; one function, so that they are read in order. */
 static __u64 two_uleb128(struct cfi_cursor *c, __u64 *second)
 {
 	__u64 first = cfi_cursor__uleb128(c);
@@ -282,7 +281,7 @@ int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
 {
 	struct machine m;
 
-	/* Not by an initialiser, which would clear the remembered states of every FDE. */
+	/* No initialiser, which would clear the remembered states for each FDE. */
 	m.arch = arch;
 	m.cie = cie;
 	m.section = section;

@@ -8,7 +8,7 @@
 
 #include "array.h"
 
-/* The length that says that a 64-bit length follows; everything from 0xfffffff0 up is reserved. */
+/* The escape for a 64-bit length; values from 0xfffffff0 up are reserved. */
 #define LENGTH_IS_64  0xffffffffu
 #define LENGTH_LOWEST 0xfffffff0u
 
@@ -58,7 +58,7 @@ __u64 cfi_cursor__u64(struct cfi_cursor *c)
 	return value;
 }
 
-/* Ten bytes hold 64 bits; what is longer is padding that nobody writes, or an attack. */
+/* Ten bytes hold 64 bits; longer encodings are rejected. */
 static __u64 leb128(struct cfi_cursor *c, unsigned int *shift, __u8 *last)
 {
 	__u64 value = 0;
@@ -121,7 +121,9 @@ enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
 
 	switch (encoding & 0x70) {
 	case DW_EH_PE_absptr:
-	/* libgcc's bases are null for the executables of this ABI (unwind-dw2-fde-dip.c). */
+	/*
+	 * libgcc's text and data bases are NULL for executables of this ABI (unwind-dw2-fde-dip.c).
+	 */
 	case DW_EH_PE_textrel:
 		base = 0;
 		break;
@@ -177,7 +179,7 @@ enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
 	return CFI_OK;
 }
 
-/* Steps over a pointer of which only the size matters, such as the personality routine's. */
+/* Skips a pointer whose value is not needed, such as the personality routine's. */
 static enum cfi_reject skip_pointer(struct cfi_cursor *c, __u8 encoding,
 				    const struct cfi_section *section)
 {
@@ -232,7 +234,7 @@ static enum cfi_reject read_augmentation(struct cfi_cursor *c, const char *lette
 	return data.bad ? CFI_REJECT_TRUNCATED : CFI_OK;
 }
 
-/* @c stands behind the CIE id. */
+/* @c is after the CIE id. */
 static enum cfi_reject read_cie(struct cfi_cursor *c, const struct cfi_arch *arch,
 				const struct cfi_section *section, struct cfi_cie *cie)
 {
@@ -306,7 +308,7 @@ static const struct cfi_text *find_text(const struct cfi_text *texts, __u32 coun
 	return NULL;
 }
 
-/* @c stands behind the CIE pointer. */
+/* @c is after the CIE pointer. */
 static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *section,
 				const struct cfi_cie *cie, const struct cfi_text *texts,
 				__u32 text_count, struct cfi_fde *fde)
@@ -320,7 +322,7 @@ static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *
 	reject = cfi_pointer__read(c, cie->fde_encoding, section, 0, &fde->lo);
 	if (reject)
 		return reject;
-	/* The size has the pointer's format and no base. */
+	/* The size is encoded as the pointer, but without a base. */
 	reject = cfi_pointer__read(c, cie->fde_encoding & 0x0f, section, 0, &size);
 	if (reject)
 		return reject;
@@ -341,7 +343,7 @@ static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *
 	return CFI_OK;
 }
 
-/* An FDE as the first pass leaves it: its CIE may only follow. */
+/* An FDE after the first pass; its CIE may come later. */
 struct raw_fde {
 	__u64 cie_offset;
 	struct cfi_cursor body;
@@ -390,10 +392,8 @@ static int add_raw_fde(struct scan *scan, __u64 cie_offset, struct cfi_cursor bo
 	return 0;
 }
 
-/*
- * The first pass. CIEs are run here, once each and only where the section's entries begin, so that
- * FDEs pointing wherever they like cannot make the work more than linear.
- */
+/* The first pass. Runs CIEs once each, and only at entry boundaries, so that FDEs with arbitrary
+ * CIE pointers cannot make the work more than linear. */
 static int scan_section(struct scan *scan, const struct cfi_arch *arch,
 			const struct cfi_section *section, struct cfi_stats *stats)
 {
@@ -425,7 +425,7 @@ static int scan_section(struct scan *scan, const struct cfi_arch *arch,
 			break;
 		}
 
-		/* In .eh_frame the id has four bytes even behind a 64-bit length (LSB). */
+		/* In .eh_frame the id has four bytes also after a 64-bit length (LSB). */
 		id_pos = body.pos;
 		if (section->debug_frame && wide) {
 			id = cfi_cursor__u64(&body);
@@ -460,11 +460,8 @@ static int compare_fdes(const void *a, const void *b)
 	return x->program < y->program ? -1 : x->program > y->program;
 }
 
-/*
- * Makes the FDEs disjoint as a binary search for the last start at or before an address sees them,
- * which is how libgcc goes through .eh_frame_hdr: an FDE ends where the next one starts. Of those
- * with the same start the first in the section counts.
- */
+/* Makes the FDEs disjoint, as libgcc's binary search in .eh_frame_hdr sees them: an FDE ends where
+ * the next one starts. Among FDEs with the same start the first in the section wins. */
 static void separate_fdes(struct cfi_entries *entries, bool sorted, struct cfi_stats *stats)
 {
 	struct cfi_fde *fdes = entries->fdes;

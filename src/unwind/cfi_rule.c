@@ -26,7 +26,7 @@ static bool same_value(const struct cfi_value *a, const struct cfi_value *b)
 	return a->kind == b->kind && a->reg == b->reg && a->offset == b->offset && a->add == b->add;
 }
 
-/* Sets the CFA's fields of @rule, or makes it unsupported and returns false. */
+/* Sets the CFA fields of @rule, or marks it unsupported and returns false. */
 static bool set_cfa(const struct cfi_arch *arch, const struct cfi_value *cfa,
 		    struct unwind_rule *rule)
 {
@@ -67,7 +67,7 @@ static bool set_cfa(const struct cfi_arch *arch, const struct cfi_value *cfa,
 	return true;
 }
 
-/* An address in memory is the value that stands there: both have one way to be said. */
+/* "Saved at address in memory" and "is the value in memory" have the same form. */
 static struct cfi_saved normalize(const struct cfi_saved *saved)
 {
 	struct cfi_saved out = *saved;
@@ -81,7 +81,7 @@ static struct cfi_saved normalize(const struct cfi_saved *saved)
 	return out;
 }
 
-/* Every step leaves sp at the CFA; says whether the table means that, too. */
+/* Unwinding sets sp to the CFA; checks that the row agrees. */
 static bool sp_is_cfa(const struct cfi_saved *sp, const struct cfi_value *cfa)
 {
 	struct cfi_value value = sp->value;
@@ -100,7 +100,7 @@ static bool sp_is_cfa(const struct cfi_saved *sp, const struct cfi_value *cfa)
 	return value.kind != CFI_VALUE_UNKNOWN && same_value(&value, cfa);
 }
 
-/* Sets *@where and *@offset. Returns UNWIND_UNSUPPORTED_KINDS, or why it cannot. */
+/* Sets *@where and *@offset. Returns UNWIND_UNSUPPORTED_KINDS, or the reason why it cannot. */
 static enum unwind_unsupported set_where(const struct cfi_arch *arch, enum cfi_column column,
 					 const struct cfi_saved *column_saved, __u8 *where,
 					 __s64 *offset, __u16 *reg)

@@ -7,27 +7,27 @@
 
 #include "array.h"
 
-/* libLLVM has two millions. */
+/* libLLVM has two million. */
 #define MAX_ROWS (1u << 26)
 
-/* Code of one file; an index of 1/64 of that is made for it. */
+/* Limit of code per file; its index has 1/64 of that size. */
 #define MAX_TEXT_BYTES (1ull << 31)
 
 #define RULE_NONE 0
-/* Interned beforehand, so that they are there when the rules' room is used up. */
+/* Interned first, so that they exist when there is no room for further rules. */
 #define RULE_FULL    1
 #define RULE_BAD_FDE 2
 
-/* Twice the rules at least, so that a look-up ends soon. */
+/* At least twice the maximum number of rules, which keeps look-ups short. */
 #define INTERN_SLOTS (1u << 17)
-/* No honest file comes near; an attacker's colliding rules must not make the build quadratic. */
+/* Far above real files; bounds the work for rules whose hashes collide on purpose. */
 #define INTERN_PROBES 64
 
 struct cfi_builder {
 	const struct cfi_arch *arch;
 	struct cfi_table *table;
-	struct unwind_segment *segment; /* where rows go now */
-	__u32 next_block;		/* of the segment; those before it are final */
+	struct unwind_segment *segment; /* the current segment */
+	__u32 next_block;		/* in the segment; earlier blocks are final */
 	size_t row_room;
 	size_t rule_room;
 	bool signal_frame;
@@ -103,7 +103,7 @@ static int add_fixed_rules(struct cfi_builder *b)
 	return err;
 }
 
-/* Rows come by rising pc; one that says what the row before says is not needed. */
+/* Rows come in ascending order; one that repeats the previous rule is dropped. */
 static int add_row(struct cfi_builder *b, __u64 pc, __u16 rule)
 {
 	struct cfi_table *table = b->table;
@@ -151,7 +151,7 @@ static __u32 segment_blocks(__u64 size)
 	return (__u32)((size - 1) >> UNWIND_BLOCK_SHIFT) + 2;
 }
 
-/* Blocks behind the last row, and the one that ends the last block. */
+/* Adds the blocks after the last row, and the sentinel that ends the last block. */
 static void finish_segment(struct cfi_builder *b)
 {
 	__u32 count = segment_blocks(b->segment->size);
@@ -179,20 +179,20 @@ static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 	if (err <= 0)
 		return err;
 
-	/* A program that breaks off may have gone astray before: none of its rows is used. */
+	/* A program with an error may have been wrong before it: none of its rows is used. */
 	b->table->stats.rejected[err]++;
 	b->table->row_count = row_count;
 	b->next_block = next_block;
 	return add_row(b, fde->lo, RULE_BAD_FDE);
 }
 
-/* An FDE and where it came from. */
+/* An FDE and its section. */
 struct source_fde {
 	const struct cfi_fde *fde;
 	__u32 section;
 };
 
-/* FDEs of all sections by address; of those that overlap the earlier section's. */
+/* FDEs of all sections, sorted by address; where they overlap, the earlier section wins. */
 struct merged {
 	struct source_fde *fdes;
 	__u32 count;
@@ -247,7 +247,8 @@ static int merge_sections(const struct cfi_entries *entries, __u32 section_count
 	return 0;
 }
 
-/* One segment for each executable segment of the file that has FDEs, from the first to the last. */
+/* Makes a segment for each executable segment of the file with FDEs, from its first to its last
+ * FDE. */
 static int make_segments(struct cfi_table *table, const struct merged *merged,
 			 const struct cfi_text *texts, __u32 text_count)
 {
@@ -331,7 +332,7 @@ static void count_rows(struct cfi_table *table)
 	}
 }
 
-/* Gives back what growing by doubling took too much; keeping it is no error. */
+/* Shrinks an array to @count elements; failure is harmless. */
 static void *trim(void *array, __u32 count, size_t size)
 {
 	void *smaller = realloc(array, count * size);
@@ -418,7 +419,7 @@ static const struct unwind_segment *find_segment(const struct cfi_table *table, 
 	return NULL;
 }
 
-/* The search that unwind_abi.h describes, in the steps that it bounds. */
+/* The search that unwind_abi.h describes, with the same bound. */
 static __u32 find_row(const struct cfi_table *table, const struct unwind_segment *segment,
 		      __u32 offset)
 {
@@ -427,7 +428,8 @@ static __u32 find_row(const struct cfi_table *table, const struct unwind_segment
 	__u32 count = table->blocks[block + 1] - first;
 	__u16 pc_lo = (__u16)offset;
 
-	/* Rows before @first are at or before the address, rows from first + count on behind it. */
+	/* Invariant: rows before @first are at or below the address, rows from first + count on
+	 * above it. */
 	for (int step = 0; step < UNWIND_SEARCH_STEPS && count; step++) {
 		__u32 half = count / 2;
 
@@ -457,7 +459,7 @@ bool cfi_table__lookup(const struct cfi_table *table, __u64 vaddr, struct unwind
 	return true;
 }
 
-/* The whole offset of a row, of which it has only 16 bits, given that it is in or after @block. */
+/* The full offset of a row, which stores only 16 bits, given that it is in or after @block. */
 static __u32 row_offset(const struct cfi_table *table, __u32 row, __u32 block, __u32 first_block)
 {
 	__u32 offset;

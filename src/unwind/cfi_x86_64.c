@@ -11,10 +11,8 @@ enum {
 	RIP = 16
 };
 
-/*
- * What ld writes for .plt, whose entries of 16 bytes push a word at the same distance from their
- * start: rsp + 8 + (((rip & 15) >= n) << 3). n is 11, or 10 where entries start with endbr64.
- */
+/* ld's expression for .plt, whose 16-byte entries push a word at a fixed offset: rsp + 8 + (((rip &
+ * 15) >= n) << 3). n is 11, or 10 if entries start with endbr64. */
 static bool match_plt(const __u8 *ops, size_t size, struct cfi_value *out)
 {
 	struct cfi_cursor c = { ops, ops + size, false };

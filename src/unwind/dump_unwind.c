@@ -20,18 +20,18 @@ struct dump_unwinder {
 	const struct process_maps *maps;
 	dump_find_file_fn find_file;
 	void *context;
-	/* What libdwfl knows of the process that was last; good as long as its mappings are. */
+	/* libdwfl's state for the last process; valid while its mappings do not change. */
 	Dwfl *dwfl;
 	__u32 pid;
 	__u64 version; /* of the process's mappings */
 };
 
-/* The bytes of stack that came along. */
+/* The user-stack snapshot. */
 struct dumped_stack {
 	const __u8 *bytes;
 	__u64 start;
 	__u32 n_bytes;
-	bool ran_out; /* a word further up was asked for */
+	bool ran_out; /* a word beyond the snapshot was needed */
 };
 
 static bool load(void *context, __u64 address, __u64 *value)
@@ -50,16 +50,16 @@ static bool load(void *context, __u64 address, __u64 *value)
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 		    char **file_name, Elf **elf)
 {
-	return -1; /* every module was reported with its file */
+	return -1; /* modules are reported with their files */
 }
 
 static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 			  const char *file_name, const char *link, GElf_Word crc, char **debug_name)
 {
-	return -1; /* .eh_frame is in the file itself */
+	return -1; /* .eh_frame is in the file itself, not in a debug file */
 }
 
-/* Reports the file of one mapping; one that cannot be had is left out. */
+/* Reports the file of one mapping to libdwfl; skips one that cannot be opened. */
 static void report_mapping(const struct code_mapping *mapping, void *context)
 {
 	struct dump_unwinder *unwinder = context;
@@ -74,7 +74,7 @@ static void report_mapping(const struct code_mapping *mapping, void *context)
 		close(fd);
 }
 
-/* Makes libdwfl know the process's files as they are mapped now. */
+/* Reports the process's current mappings to libdwfl. */
 static int enter_process(struct dump_unwinder *unwinder, __u32 pid, __u64 time_ns)
 {
 	static const Dwfl_Callbacks callbacks = {
@@ -128,7 +128,7 @@ static bool is_go(Dwfl_Module *module)
 	return elf && go_table__is_go(elf);
 }
 
-/* The rules for @address, to be freed; NULL where nothing describes it. */
+/* The rules for @address, to be freed; NULL if there are none. */
 static Dwarf_Frame *find_rules(const struct dump_unwinder *unwinder, __u64 address)
 {
 	Dwfl_Module *module = dwfl_addrmodule(unwinder->dwfl, address);
@@ -139,7 +139,7 @@ static Dwarf_Frame *find_rules(const struct dump_unwinder *unwinder, __u64 addre
 	cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
 	if (cfi && !dwarf_cfi_addrframe(cfi, address - bias, &frame))
 		return frame;
-	/* Go's .debug_frame does not know that its runtime changes stacks. */
+	/* Go's .debug_frame does not describe the runtime's stack switches. */
 	if (!module || is_go(module))
 		return NULL;
 	cfi = dwfl_module_dwarf_cfi(module, &bias);
@@ -149,9 +149,9 @@ static Dwarf_Frame *find_rules(const struct dump_unwinder *unwinder, __u64 addre
 }
 
 /*
- * The caller's registers by @frame's rules. Callee-saved ones without a rule are as they were: the
- * ABI's defaults in libdw (0.188 to date) name rax where they mean rbx, so not even dwfl_frame_*
- * can leave a frame whose CFA counts from rbx.
+ * Computes the caller's registers by @frame's rules. Callee-saved registers without a rule are
+ * unchanged: libdw's ABI defaults (0.188 to date) name rax instead of rbx, so that dwfl_frame_*
+ * cannot unwind a frame whose CFA is based on rbx.
  */
 static int step(Dwarf_Frame *frame, struct dwarf_machine *machine)
 {
@@ -191,7 +191,7 @@ int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_r
 		.n_bytes = dump->n_bytes,
 	};
 	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = &stack };
-	/* Else the innermost frame is the allocator's, where it was hit. */
+	/* Otherwise the innermost frame is the allocator's function, at the probe. */
 	bool is_call = dump->is_in_caller;
 	size_t n = 0;
 	int err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unwinds, by libdw, the stacks that the programs could only send as registers and bytes. */
+/* Unwinds user-stack snapshots (registers and stack bytes) with libdw. */
 #ifndef ALLOCPROF_DUMP_UNWIND_H
 #define ALLOCPROF_DUMP_UNWIND_H
 
@@ -12,19 +12,19 @@ struct code_mapping;
 struct dump_unwinder;
 struct process_maps;
 
-/* The file of @mapping, which process @pid has, and its load bias (address minus vaddr). Returns a
- * descriptor that stays the callee's, or a negative errno. */
+/* The file of @mapping in process @pid, and its load bias (address minus vaddr). The descriptor
+ * stays the callee's; or a negative errno. */
 typedef int (*dump_find_file_fn)(const struct code_mapping *mapping, __u32 pid, __u64 *bias,
 				 void *context);
 
-/* NULL without memory. */
+/* NULL on ENOMEM. */
 struct dump_unwinder *dump_unwinder__new(const struct process_maps *maps,
 					 dump_find_file_fn find_file, void *context);
 void dump_unwinder__free(struct dump_unwinder *unwinder);
 
 /*
- * Unwinds @dump, whose bytes of stack follow it, of process @pid. @frames gets the addresses (as the
- * offsets of frames without a module), the allocator's caller first, @max_frames at the most.
+ * Unwinds @dump of process @pid, which is followed by its stack bytes. @frames gets addresses (as
+ * the offsets of frames without a module), the allocator's caller first, at most @max_frames.
  * Returns their number and sets *@end, or a negative errno.
  */
 int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,

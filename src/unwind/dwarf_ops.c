@@ -185,7 +185,7 @@ int dwarf_frame__caller_register(Dwarf_Frame *frame, const struct dwarf_machine 
 
 	if (dwarf_frame_register(frame, number, memory, &ops, &count))
 		return -EINVAL;
-	/* No operations stand for "undefined", or, without a place for them, for "the same". */
+	/* No operations mean "undefined" or, without a location, "same value". */
 	if (!count)
 		return ops ? -ENOENT : read_register(machine, number, value);
 	err = dwarf_ops__run(machine, ops, count, &cfa, &is_location, &result);

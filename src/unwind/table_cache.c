@@ -22,17 +22,17 @@
 #include "file_identity.h"
 #include "hash_table.h"
 
-/* All files together. libLLVM has 4.5 MiB, most have less than one. */
+/* For all files together. libLLVM's table has 4.5 MiB, most have less than one. */
 #define MAX_CACHE_BYTES (128ULL << 20)
 #define MAX_FILE_BYTES	(32ULL << 20)
 
-/* Smaller tables are made sooner than they are read. */
+/* Smaller tables are built faster than they are read. */
 #define MIN_TABLE_BYTES 32768
 
-/* A file that was changed no longer ago may be changed again in the same tick of its clock. */
+/* A file that changed more recently may change again within one tick of its timestamp. */
 #define SETTLED_NS 2000000000ULL
 
-/* Files that are being written have names that begin so. */
+/* Prefix of files that are being written. */
 #define NEW_PREFIX ".new-"
 
 #define MAKER_BYTES 48
@@ -42,7 +42,8 @@ struct header {
 	char maker[MAKER_BYTES]; /* padded with zeros */
 	struct table_key key;
 	__u32 segment_count, block_count, row_count, rule_count;
-	__u64 checksum; /* of all behind the header, from a seed made of all before this */
+	__u64 checksum; /* of everything after the header, seeded with everything before this
+			 * field */
 };
 
 static const char magic[sizeof(((struct header *)NULL)->magic)] = "APTABLE";
@@ -52,7 +53,7 @@ struct table_cache {
 	char *path;
 	char maker[MAKER_BYTES];
 	__u64 max_bytes;
-	__u64 size_bytes; /* as far as we know: others may use it, too */
+	__u64 size_bytes; /* estimate: other processes may use the cache, too */
 };
 
 static __u64 time_ns(const struct timespec *time)
@@ -82,7 +83,7 @@ int table_key__of(int fd, const char *build_id, struct table_key *key)
 	return 0;
 }
 
-/* Whether it belongs to @owner or root, and nobody else can put another one of its entries in the place of ours. */
+/* Whether @owner or root owns the directory, and nobody else can replace entries in it. */
 static bool is_safe(int directory, uid_t owner, bool may_be_root)
 {
 	struct stat st;
@@ -92,7 +93,7 @@ static bool is_safe(int directory, uid_t owner, bool may_be_root)
 	return !(st.st_mode & 022) || (may_be_root && st.st_mode & S_ISVTX);
 }
 
-/* Where no part of the path is a link: who made it may be another user. */
+/* Opens @path, which must not have links, since another user may have made them. */
 static int open_base(const char *path)
 {
 	struct open_how how = {
@@ -124,7 +125,7 @@ static int open_below(int base, const char *name, mode_t mode)
 	return -EPERM;
 }
 
-/* Calls @fn with what is known of each file. */
+/* Calls @fn with name and stat of each file. */
 static void for_each_file(const struct table_cache *cache,
 			  void (*fn)(const char *name, const struct stat *st, void *context),
 			  void *context)
@@ -187,7 +188,7 @@ int table_cache__open_at(const char *directory, const char *maker, __u64 max_byt
 	return 0;
 }
 
-/* Another build may make another table of the same file. */
+/* The build id of allocprof: another build may make different tables. */
 static int find_maker(char maker[MAKER_BYTES + 1])
 {
 	_cleanup_(close_fd) int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -262,7 +263,7 @@ static void fill_header(const struct table_cache *cache, const struct table_key 
 	header->rule_count = table->rule_count;
 }
 
-/* The arrays of a table as they lie in a file. */
+/* The arrays of a table, in file order. */
 #define PARTS 4
 
 struct part {
@@ -322,7 +323,7 @@ static int write_all(int fd, const void *from, size_t size)
 	return 0;
 }
 
-/* Reads the table that @header, of which @size bytes follow in the file, promises. */
+/* Reads the table that @header describes; @size bytes follow the header in the file. */
 static int read_table(int fd, const struct header *header, __u64 size, struct cfi_table **out)
 {
 	struct cfi_table *table = calloc(1, sizeof(*table));
@@ -337,7 +338,7 @@ static int read_table(int fd, const struct header *header, __u64 size, struct cf
 	table->rule_count = header->rule_count;
 	table_parts(table, parts);
 	for (int i = 0; i < PARTS; i++) {
-		/* An array of a table is never empty. */
+		/* No array of a table is empty. */
 		if (!parts[i].size || parts[i].size > size)
 			goto out;
 		size -= parts[i].size;
@@ -392,7 +393,7 @@ int table_cache__get(struct table_cache *cache, const struct table_key *key, str
 	fd = openat(cache->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || read_file(cache, fd, key, out))
 		return -ENOENT;
-	/* Used now. */
+	/* Marks the file as used now. */
 	(void)futimens(fd, NULL);
 	return 0;
 }
@@ -427,7 +428,7 @@ static int compare_used(const void *a, const void *b)
 	return (left->used_ns > right->used_ns) - (left->used_ns < right->used_ns);
 }
 
-/* Drops those that were not used for the longest time, a quarter of all, so that it is not done each time. */
+/* Deletes the least recently used quarter, so that this is not needed for each new table. */
 static void make_room(struct table_cache *cache)
 {
 	struct listing listing = { 0 };
@@ -457,7 +458,7 @@ static int write_file(int fd, const struct header *header, const struct part par
 	return err;
 }
 
-/* Whether the file still is what it was, and cannot become another one unnoticed. */
+/* Whether the file still matches @key and cannot change without changing its timestamp. */
 static bool is_settled(const struct table_key *key, int fd)
 {
 	struct table_key now;
@@ -489,7 +490,7 @@ void table_cache__put(struct table_cache *cache, const struct table_key *key, in
 	header.checksum = checksum(&header, parts);
 	file_name(key, name);
 	snprintf(new_name, sizeof(new_name), NEW_PREFIX "%d", getpid());
-	/* A process that ended while it wrote may have left its file. */
+	/* A process that was killed while writing may have left its file. */
 	(void)unlinkat(cache->directory, new_name, 0);
 	new = openat(cache->directory, new_name,
 		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

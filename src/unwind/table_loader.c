@@ -11,43 +11,43 @@
 #include "cfi.h"
 #include "table_cache.h"
 
-/* Bytes of an entry point's code in a file that describes no code at all (musl's). */
+/* Size assumed for the entry point's code in a file without any call frame information (musl's). */
 #define BARE_ENTRY_BYTES 64
 
 struct loader_file {
 	struct table_file source;
 	struct unwind_place place;
-	bool done; /* its place is known */
+	bool done; /* place is set */
 };
 
 enum urgency {
 	JOB_NONE,
-	JOB_MET, /* somebody will run the file's code */
+	JOB_MET, /* the file's code will be run */
 	JOB_HIT,
-	JOB_AWAITED, /* a hit waits for it, or did until a moment ago */
+	JOB_AWAITED, /* a probe waits for it, or did until recently */
 	JOB_ASKED,   /* a thread of ours waits */
 };
 
 struct job {
 	size_t file;
-	__u32 module; /* 0: only the file's place is asked for */
+	__u32 module; /* 0: only the file's place is requested */
 	enum urgency urgency;
 };
 
 struct table_loader {
-	pid_t pid; /* in a child of that process there is no thread, and nobody to lock out */
+	pid_t pid; /* after a fork the child has neither the thread nor anyone to lock out */
 	struct unwind_tables *tables;
 	struct table_cache *cache;
 	const __u32 *awaited;
 	pthread_t thread;
 	bool has_thread;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t changed;
 	struct loader_file *files;
 	size_t n_files, files_room;
-	struct job *jobs; /* in the order they came */
+	struct job *jobs; /* in the order of their arrival */
 	size_t n_jobs, jobs_room;
-	bool works; /* a job is in the making */
+	bool works; /* a job is being done */
 	bool has_worked;
 	bool finishing, quit;
 };
@@ -94,7 +94,7 @@ void table_loader__free(struct table_loader *loader)
 	free(loader);
 }
 
-/* The entry point is the outermost frame although no call frame information may say so. */
+/* The entry point is the outermost frame, even if its call frame information does not say so. */
 static void find_entry(const struct table_file *file, const struct cfi_table *table,
 		       struct unwind_place *place)
 {
@@ -106,7 +106,7 @@ static void find_entry(const struct table_file *file, const struct cfi_table *ta
 	    range.rule.cfa != UNWIND_CFA_NONE)
 		return;
 	place->entry_offset = file->entry_offset;
-	/* The return address behind the last call counts too. */
+	/* Includes the return address after the last call. */
 	place->entry_size = range.hi - file->entry + 1;
 }
 
@@ -128,8 +128,8 @@ static struct cfi_table *get_table(struct table_loader *loader, const struct tab
 	return table;
 }
 
-/* Where there is no call frame information, or no room, the programs go on as they do for code without it, and say
- * so with each stack. */
+/* Without call frame information, or without room, the programs unwind the file like code without
+ * it and mark each stack. */
 static void load(struct table_loader *loader, const struct table_file *file,
 		 struct unwind_place *place)
 {
@@ -152,7 +152,7 @@ static enum urgency urgency_of(const struct table_loader *loader, const struct j
 	return job->urgency;
 }
 
-/* Takes the most urgent job out of the list, the oldest of these. False: there is nothing to do. */
+/* Removes the most urgent job, the oldest of these. False if there is none. */
 static bool take_job(struct table_loader *loader, struct job *out)
 {
 	enum urgency most = JOB_NONE;
@@ -175,7 +175,7 @@ static bool take_job(struct table_loader *loader, struct job *out)
 	return true;
 }
 
-/* Holds the lock, but not while it works. */
+/* Called with the lock held; drops it during the work. */
 static void do_job(struct table_loader *loader, const struct job *job)
 {
 	struct table_file source = loader->files[job->file].source;
@@ -186,20 +186,22 @@ static void do_job(struct table_loader *loader, const struct job *job)
 	pthread_mutex_unlock(&loader->lock);
 	if (!done)
 		load(loader, &source, &place);
-	/* It fails only for modules beyond the map's end, of which the programs find nothing and wait for nothing. */
+	/*
+	 * Fails only for modules beyond the map's size, which the programs do not look up either.
+	 */
 	if (job->module)
 		unwind_tables__assign(loader->tables, job->module, &place);
 	pthread_mutex_lock(&loader->lock);
 	loader->files[job->file].place = place;
-	/* In this order also for a child of a fork at this moment. */
+	/* Release order, also for a child that is forked at this moment. */
 	__atomic_store_n(&loader->files[job->file].done, true, __ATOMIC_RELEASE);
 	loader->works = false;
 	loader->has_worked = true;
 	pthread_cond_broadcast(&loader->changed);
 }
 
-/* Without a job: hits that waited for the last table go on now, so the grace period is short. Without room the next
- * tables are as late as they were. */
+/* Called when idle: no probe waits for a table, so the grace period is short. If it fails, the next
+ * tables have to wait for theirs. */
 static void prepare(struct table_loader *loader)
 {
 	pthread_mutex_unlock(&loader->lock);
@@ -230,14 +232,14 @@ static void start_thread(struct table_loader *loader)
 {
 	sigset_t all, before;
 
-	/* Signals are the other threads'. */
+	/* Signals are handled by other threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	loader->has_thread = !pthread_create(&loader->thread, NULL, work, loader);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* With the lock held. */
+/* Call with the lock held. */
 static int add_job(struct table_loader *loader, size_t number, __u32 module, enum urgency urgency)
 {
 	struct job job;
@@ -249,7 +251,7 @@ static int add_job(struct table_loader *loader, size_t number, __u32 module, enu
 		(struct job){ .file = number, .module = module, .urgency = urgency };
 	if (!loader->has_thread)
 		start_thread(loader);
-	/* Then it is done here and now. */
+	/* Without a thread the job is done synchronously. */
 	while (!loader->has_thread && take_job(loader, &job))
 		do_job(loader, &job);
 	pthread_cond_broadcast(&loader->changed);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Makes the unwind tables of files and brings them to the programs, on a thread of its own, so that events are
- * read meanwhile. No file's is made twice; what hits wait for comes first, then what was hit, then the others.
+ * Builds unwind tables and loads them into the BPF maps, in a thread of its own, so that events are
+ * read meanwhile. Each file is built once. Priority: tables that a probe waits for, then files with
+ * a hit, then others.
  */
 #ifndef ALLOCPROF_TABLE_LOADER_H
 #define ALLOCPROF_TABLE_LOADER_H
@@ -16,45 +17,47 @@ struct table_cache;
 struct table_loader;
 
 struct table_loader_options {
-	struct unwind_tables *tables; /* taken over; NULL where there was no memory */
-	const __u32
-		*awaited; /* module whose table a hit waits for, as the programs tell; or NULL */
+	struct unwind_tables *tables; /* taken over; NULL: ENOMEM in the caller */
+	const __u32 *awaited; /* module for whose table a probe waits, written by the programs; or
+			   * NULL */
 	struct table_cache *cache; /* taken over; NULL: none */
 };
 
-/* A file; all of it is the caller's and stays until the loader is freed. */
+/* A file. The caller owns everything, which must outlive the loader. */
 struct table_file {
-	int fd; /* -1: it could not be opened, so there is no table */
+	int fd; /* -1: could not be opened, so there is no table */
 	const char *path;
-	const char *build_id;	   /* "" where it has none */
-	bool has_entry;		   /* it has an entry point: */
-	__u64 entry, entry_offset; /* its vaddr, and where that is in the file */
+	const char *build_id;	   /* "" if it has none */
+	bool has_entry;		   /* has an entry point: */
+	__u64 entry, entry_offset; /* its vaddr and its file offset */
 };
 
-/* NULL without memory. What is taken over is so in any case. */
+/* NULL on ENOMEM. Takes ownership also then. */
 struct table_loader *table_loader__new(const struct table_loader_options *options);
 
-/* Waits for no more than what is in the making. Accepts NULL. */
+/* Waits only for the current job. Accepts NULL. */
 void table_loader__free(struct table_loader *loader);
 
-/* Its table is made when it is needed. *@number is what the others know it by. 0 or -ENOMEM. */
+/* Registers a file, whose table is built when needed. *@number identifies it in the other calls. 0
+ * or -ENOMEM. */
 int table_loader__add(struct table_loader *loader, const struct table_file *file, size_t *number);
 
-/* Lets the programs use the file's table for @module, as soon as there is one. @hit: a hit was seen in it. 0 or
- * -ENOMEM. */
+/*
+ * Assigns the file's table to @module, once it is built. @hit: a probe was hit in it. 0 or -ENOMEM.
+ */
 int table_loader__assign(struct table_loader *loader, size_t number, __u32 module, bool hit);
 
-/* Returns when all that was asked for so far is there. */
+/* Returns when all requested tables are loaded. */
 void table_loader__wait(struct table_loader *loader);
 
-/* Whether there is nothing to do, or something was done since the last call. */
+/* Whether it is idle, or has finished a job since the last call. */
 bool table_loader__progresses(struct table_loader *loader);
 
-/* No program runs any more: only what table_loader__place() asks for is made from now on. */
+/* No program runs any more: from now on only table_loader__place() builds tables. */
 void table_loader__finish(struct table_loader *loader);
 
-/* Where the file's tables are; waits for it. -EAGAIN in a child of the process that made @loader, where it was
- * not known at the fork. */
+/* Waits for the file's table and returns where it is. -EAGAIN in a forked child if it was not known
+ * at the fork. */
 int table_loader__place(struct table_loader *loader, size_t number, struct unwind_place *place);
 
 #endif

@@ -10,27 +10,25 @@
 #include "cfi.h"
 #include "cleanup.h"
 
-/* pc_lo has 16 bits, so slices begin where they begin anew. */
+/* pc_lo has 16 bits, so slices begin at multiples of 64 KiB. */
 #define BLOCKS_PER_64K (65536 >> UNWIND_BLOCK_SHIFT)
 
-/*
- * To put a chunk into a map of maps takes a grace period, which lasts as long as any hit waits in the kernel for
- * the table that the chunk is for. So some are there before they are needed.
- */
+/* Inserting a chunk into the map of maps waits for an RCU grace period, which lasts as long as any
+ * probe waits for the table that needs the chunk. So some are inserted ahead of need. */
 #define CHUNKS_AHEAD 12
 
 struct unwind_tables {
 	unwind_write_t write;
 	void *context;
 	struct unwind_tables_fds fds;
-	int chunk_fd; /* of the last chunk, -1: none */
-	/* Chunks that the programs' map has already, for those to come. */
+	int chunk_fd; /* fd of the last chunk, -1: none */
+	/* Chunks that are already in the map, for later use. */
 	int ready_fds[CHUNKS_AHEAD];
 	__u32 n_ready;
 	__u32 n_slices, n_rules;
 	__u32 n_chunks;
-	__u32 used_words;	    /* of the last chunk */
-	struct unwind_chunk *chunk; /* its copy */
+	__u32 used_words;	    /* in the last chunk */
+	struct unwind_chunk *chunk; /* copy of the last chunk */
 };
 
 static int publish(const struct unwind_tables *tables, const __u32 *indexes, const int *fds,
@@ -38,7 +36,7 @@ static int publish(const struct unwind_tables *tables, const __u32 *indexes, con
 {
 	__u32 done = n;
 
-	/* One grace period for all where the kernel can, else one each. */
+	/* One grace period for all, if the kernel supports batches. */
 	if (!bpf_map_update_batch(tables->fds.chunks, indexes, fds, &done, NULL))
 		return 0;
 	for (__u32 i = 0; i < n; i++)
@@ -72,7 +70,7 @@ static int make_ready(struct unwind_tables *tables)
 	return err;
 }
 
-/* The next chunk: @tables->n_chunks is its index. */
+/* Opens the next chunk; its index is @tables->n_chunks. */
 static int open_chunk(struct unwind_tables *tables)
 {
 	int err = tables->n_ready ? 0 : make_ready(tables);
@@ -87,8 +85,8 @@ static int open_chunk(struct unwind_tables *tables)
 	return 0;
 }
 
-/* Only the last chunk is ever written, and the programs read what is there already while that
- * rewrites it with the same bytes. */
+/* Only the last chunk is written; programs may read its older part meanwhile, which is rewritten
+ * with the same bytes. */
 static int write_to_kernel(void *context, enum unwind_map map, __u32 index, const void *value)
 {
 	struct unwind_tables *tables = context;
@@ -205,11 +203,11 @@ static int load_rules(struct unwind_tables *tables, const struct cfi_table *tabl
 	return 0;
 }
 
-/* A part of a segment, as blocks and as rows of the table. */
+/* A part of a segment: a range of its blocks, and of the table's rows. */
 struct part {
-	__u32 first_block, end_block; /* counted from the segment's first */
+	__u32 first_block, end_block; /* relative to the segment */
 	__u32 first_row, end_row;
-	bool carry; /* begins with a copy of the row before: none begins at its offset 0 */
+	bool carry; /* begins with a copy of the previous row, as no row begins at its offset 0 */
 };
 
 static __u32 part_words(const struct part *part)
@@ -222,7 +220,8 @@ static __u32 segment_blocks(const struct unwind_segment *segment)
 	return segment->size ? ((segment->size - 1) >> UNWIND_BLOCK_SHIFT) + 1 : 0;
 }
 
-/* As many whole 64 KiB from @first_block on as fit in @room words; at least one, or none at all. */
+/* The largest multiple of 64 KiB from @first_block on that fits in @room words; at least one, or an
+ * empty part. */
 static struct part find_part(const struct cfi_table *table, const struct unwind_segment *segment,
 			     __u32 first_block, __u32 room)
 {
@@ -290,7 +289,7 @@ static int load_segment(struct unwind_tables *tables, const struct cfi_table *ta
 		if (tables->n_chunks)
 			part = find_part(table, segment, block,
 					 UNWIND_CHUNK_WORDS - tables->used_words);
-		/* Rather a fresh chunk than two slices, as long as one can hold it all. */
+		/* Prefer a new chunk to two slices, if it has room for all. */
 		if (part.end_block < n_blocks && (tables->used_words || !tables->n_chunks)) {
 			err = add_chunk(tables);
 			if (err)
@@ -298,7 +297,8 @@ static int load_segment(struct unwind_tables *tables, const struct cfi_table *ta
 			part = find_part(table, segment, block, UNWIND_CHUNK_WORDS);
 		}
 		if (part.end_block == block)
-			return -ENOSPC; /* 64 KiB of code with more rows than bytes: hostile */
+			return -ENOSPC; /* 64 KiB of code with more rows than bytes: a hostile
+					 * file */
 		if (tables->n_slices == UNWIND_MAX_SLICES)
 			return -ENOSPC;
 		write_part(tables, table, segment, &part, &slice);
@@ -331,7 +331,7 @@ int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *ta
 	if (table->segment_count > UNWIND_MAX_SEGMENTS)
 		return -ENOSPC;
 	err = load_rules(tables, table, &first_rule);
-	/* The programs search slices by file offset. */
+	/* The programs look slices up by file offset. */
 	memcpy(segments, table->segments, table->segment_count * sizeof(segments[0]));
 	qsort(segments, table->segment_count, sizeof(segments[0]), compare_segments);
 	for (__u32 i = 0; i < table->segment_count && !err; i++)
@@ -358,7 +358,7 @@ int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 
 	if (module >= UNWIND_MAX_MODULES)
 		return -ENOSPC;
-	/* In two steps: a program must not see the state before it can see the slices. */
+	/* Two updates: a program must see the slices before it sees the state. */
 	err = tables->write(tables->context, UNWIND_MAP_TABLES, module, &table);
 	if (err)
 		return err;

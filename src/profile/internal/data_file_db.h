@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What writing and reading the data file share of SQLite's handles. */
+/* SQLite helpers of the data file's writer and reader. */
 #ifndef ALLOCPROF_DATA_FILE_DB_H
 #define ALLOCPROF_DATA_FILE_DB_H
 
@@ -18,7 +18,7 @@ static inline void finalize(sqlite3_stmt **statement)
 	sqlite3_finalize(*statement);
 }
 
-/* The negative errno behind what SQLite just returned. */
+/* The negative errno for SQLite's last result. */
 static inline int db_errno(sqlite3 *db)
 {
 	int system_errno = sqlite3_system_errno(db);
@@ -54,9 +54,9 @@ static inline int bind_text(sqlite3_stmt *statement, int at, const char *text)
 		    : sqlite3_bind_null(statement, at);
 }
 
-/* data_file_write_tables.c. All tables of a new file. */
+/* data_file_write_tables.c. Writes all tables of a new file. */
 int data_file__write_tables(sqlite3 *db, const struct profile *profile);
-/* Of a copy of a file: the tables of names, and stacks where tail calls were put in. */
+/* Rewrites the tables of names, and stacks with inserted tail calls, in a copy of a file. */
 int data_file__rewrite_names(sqlite3 *db, const struct profile *profile);
 
 #endif

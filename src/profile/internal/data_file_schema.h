@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statements that make schema version 2; the reader accepts these definitions and no others. */
+/* The definitions of the schema; the reader accepts no others. */
 #ifndef ALLOCPROF_DATA_FILE_SCHEMA_H
 #define ALLOCPROF_DATA_FILE_SCHEMA_H
 
@@ -51,7 +51,7 @@ static const char *const data_file_schema[] = {
 	"CREATE TABLE run_ledger(run INTEGER NOT NULL, name TEXT NOT NULL, "
 	"value INTEGER NOT NULL, PRIMARY KEY(run, name)) WITHOUT ROWID",
 
-	/* rtrim() of all that is no slash leaves the directory. */
+	/* rtrim() of all characters but the slash leaves the directory. */
 	"CREATE VIEW frame_names AS SELECT f.id AS frame, coalesce(l.depth, 0) AS depth, "
 	"coalesce(u.name, '[' || replace(m.path, rtrim(m.path, replace(m.path, '/', '')), '') "
 	"|| printf('+0x%x]', f.offset), '[unknown]') AS name, coalesce(l.inlined, 0) AS inlined, "

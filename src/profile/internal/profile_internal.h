@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a profile finds what it has already; for the files that make up profile.h only. */
+/* Indexes of a profile, for the files that implement profile.h. */
 #ifndef ALLOCPROF_PROFILE_INTERNAL_H
 #define ALLOCPROF_PROFILE_INTERNAL_H
 
 #include "hash_table.h"
 #include "profile.h"
 
-/* Tables hold index + 1 of the array of the same name. */
+/* Tables map to index + 1 in the array of the same name. */
 struct profile_index {
 	__u64 seed;
 	struct hash_table modules, threads, functions, files, frames, stacks, counts, meta, ledger;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
 		stacks_room, counts_room, samples_room, timeline_room, meta_room, ledger_room;
-	size_t n_closed;   /* counts at the front that are in no table */
+	size_t n_closed;   /* so many first counts are in no table */
 	__u32 *samples_of; /* by count's id - 1: index + 1 in the profile's samples; 0: none */
 	size_t samples_of_room;
-	/* What is known of the counts' blocks, packed: a tenth of struct profile_blocks. */
+	/* Packed blocks of the counts: a tenth of struct profile_blocks each. */
 	unsigned char *blocks;
 	size_t n_blocks, blocks_room; /* bytes */
-	unsigned char *lifetimes;     /* packed: a third of struct profile_lifetime */
+	unsigned char *lifetimes;     /* packed: a third of struct profile_lifetime each */
 	size_t lifetimes_bytes, lifetimes_room;
 };
 
-/* Makes room for one more element of @size bytes after @n in *@array. 0 or -ENOMEM. */
+/* Makes room in *@array for one element of @size bytes after @n. 0 or -ENOMEM. */
 int profile_index__reserve(void *array, size_t *room, size_t n, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What dwarf_places.c, dwarf_functions.c and dwarf_units.c share. */
+/* Interfaces between dwarf_places.c, dwarf_functions.c and dwarf_units.c. */
 #ifndef ALLOCPROF_DWARF_INTERNAL_H
 #define ALLOCPROF_DWARF_INTERNAL_H
 
@@ -9,18 +9,18 @@
 #include "dwarf_names.h"
 #include "dwarf_places.h"
 
-/* A function that was inlined at a place. */
+/* A function inlined at an address. */
 struct inlined_level {
-	struct inlined_level *outer; /* NULL: the function itself */
+	struct inlined_level *outer; /* NULL: the concrete function */
 	Dwarf_Die die;
 };
 
-/* A place while its unit is looked at. */
+/* A query during the search. */
 struct sought {
 	struct place *place;
 	bool has_unit;
-	Dwarf_Off unit;	  /* of the compile unit's DIE */
-	__u64 unit_bytes; /* of the unit's range that the place is in; the narrowest wins */
+	Dwarf_Off unit;	  /* offset of the compile unit's DIE */
+	__u64 unit_bytes; /* size of the unit's range around the address; the smallest wins */
 	bool has_function;
 	Dwarf_Die function;
 	__u64 function_bytes;
@@ -32,35 +32,36 @@ struct code_range {
 	__u64 start, end;
 };
 
-/* Sections with code. Debug information of functions that the linker left out is elsewhere. */
+/* Sections with code. DWARF of functions that the linker dropped refers to addresses outside. */
 struct code_ranges {
 	struct code_range *ranges;
 	size_t n;
 };
 
-/* 0 or -ENOMEM. None is found in a file without section headers. */
+/* 0 or -ENOMEM. Empty for a file without section headers. */
 int code_ranges__read(struct code_ranges *code, Elf *elf);
 
-/* The first of the @n, which are sorted by address, that is not below @vaddr. */
+/* Index of the first of @n queries, sorted by address, that is not below @vaddr. */
 size_t sought__first(const struct sought *sought, size_t n, __u64 vaddr);
 
-/* Gives each its unit, by the units' ranges. Those of units without ranges get none; the units are
- * listed in @bare, which is to be freed. 0, -ENOEXEC where something was damaged, -ENOMEM. */
+/* Sets the unit of each query by the units' ranges. Units without ranges are listed in @bare, to be
+ * freed. 0, -ENOEXEC if something was damaged, -ENOMEM. */
 int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct sought *sought,
 			size_t n, struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare);
 
-/* Finds the function of each of the @n of one unit that has none yet. With @bodies also functions
- * inside of functions, which takes longer. */
+/* Sets the function of each query of one unit that has none. With @bodies also searches functions
+ * inside of functions, which is slower. */
 void dwarf_functions__find(Dwarf_Die *unit, struct sought *sought, size_t n,
 			   const struct code_ranges *code, struct dwarf_budget *budget,
 			   bool bodies);
 
-/* Finds what was inlined at the @n places, which all are in one function, sorted by address. 0 or
- * -ENOMEM. */
+/*
+ * Finds the functions inlined at @n queries, sorted by address, all in one function. 0 or -ENOMEM.
+ */
 int dwarf_functions__find_inlined(Dwarf_Die *function, struct sought *sought, size_t n,
 				  struct arena *arena, struct dwarf_budget *budget);
 
-/* The end of the code that @start is in, 0 where there is none. */
+/* End of the code section that contains @start, 0 if there is none. */
 __u64 code_ranges__limit(const struct code_ranges *code, __u64 start);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How the functions of a DWARF file are called. */
+/* Names of functions in DWARF. */
 #ifndef ALLOCPROF_DWARF_NAMES_H
 #define ALLOCPROF_DWARF_NAMES_H
 
@@ -9,12 +9,12 @@
 
 struct arena;
 
-/* DIEs that hostile debug information makes us look at, counted down; none is left at 0. */
+/* Number of DIEs that may still be read, which bounds the work for hostile files. */
 struct dwarf_budget {
 	__u64 dies;
 };
 
-/* Names that were asked for before; valid as long as the Dwarf is open. */
+/* Cached names; valid as long as the Dwarf is open. */
 struct dwarf_names {
 	struct arena *arena;
 	struct dwarf_budget *budget;
@@ -25,17 +25,12 @@ struct dwarf_names {
 
 void dwarf_names__release(struct dwarf_names *names);
 
-/*
- * The name of a function's, an inlined or an abstract function's DIE: as the linker knows it, or,
- * where nobody tells and the language has scopes, with their names in front. "" where it has none,
- * NULL without memory. In the arena.
- */
+/* The name of a function's DIE, concrete, inlined or abstract: its linkage name, else its name
+ * qualified by scopes if the language has them. "" if it has none, NULL on ENOMEM. In the arena. */
 const char *dwarf_names__symbol(struct dwarf_names *names, Dwarf_Die *die);
 
-/*
- * Steps from a DIE to its first child and from one to the next, forward only, whatever the file
- * says. False at the end, when something is wrong, and when the budget is used up.
- */
+/* Step to a DIE's first child and to its sibling; never backwards, whatever the file says. False at
+ * the end, on errors, and when the budget is used up. */
 bool dwarf_die__child(Dwarf_Die *die, Dwarf_Die *child, struct dwarf_budget *budget);
 bool dwarf_die__next(Dwarf_Die *die, struct dwarf_budget *budget);
 

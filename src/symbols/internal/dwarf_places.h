@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions, files and lines of places in code, with those inlined there, from DWARF. */
+/* Looks up functions, inlined functions, files and lines of addresses in DWARF. */
 #ifndef ALLOCPROF_DWARF_PLACES_H
 #define ALLOCPROF_DWARF_PLACES_H
 
@@ -20,28 +20,27 @@ struct place_line {
 	bool inlined;
 };
 
-/* An ELF virtual address and what was found there. */
+/* An ELF virtual address and its lines. */
 struct place {
 	__u64 vaddr;
 	struct place_line *lines; /* innermost first; only the last is not inlined */
-	__u32 n_lines;		  /* 0: nothing is known */
+	__u32 n_lines;		  /* 0: unknown */
 };
 
 struct dwarf_places_input {
-	const struct debug_file *file; /* that has the DWARF */
-	const struct debug_file *alt;  /* that its common parts are in, NULL: it has none */
+	const struct debug_file *file; /* the file with the DWARF */
+	const struct debug_file *alt;  /* its dwz file, or NULL */
 	const struct symbol_table *table;
-	struct arena *arena; /* what the lines point to */
-	/* Told now and then how many places more are done; NULL: nobody wants to know. */
+	struct arena *arena; /* memory for the lines */
+	/* Called from time to time with the number of further addresses done; or NULL. */
 	void (*progress)(void *context, size_t n_done);
 	void *context;
 };
 
 /*
- * Fills the lines of those of the @n @places, sorted by address and each there once, that the DWARF
- * tells of. A function's name is that of symbol_table__entry() where its machine code begins. 0 also
- * where some of the DWARF is damaged, and @error then says so; -ENOEXEC where nothing of it can be
- * read; -ENOMEM.
+ * Fills the lines of @n @places, sorted by address and unique, as far as the DWARF has them.
+ * Functions are named by symbol_table__entry() of their first address. 0, with @error set if some
+ * of the DWARF is damaged; -ENOEXEC if none of it can be read; -ENOMEM.
  */
 int dwarf_places__find(const struct dwarf_places_input *input, struct place *places, size_t n,
 		       struct error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ELF file that a recording's module was, found again by its build id. */
+/* Finds the ELF file of a recorded module by its build id. */
 #ifndef ALLOCPROF_MODULE_FILE_H
 #define ALLOCPROF_MODULE_FILE_H
 
@@ -7,16 +7,16 @@ struct error;
 struct profile_module;
 
 /*
- * Opens for reading the file that @module was mapped from: DIR/.build-id/ab/cdef... or DIR/<path> of
- * one of @debug_dirs (ends with NULL, may be NULL), or its own path. The file descriptor is the
- * caller's. -ENOENT where there is none, -EINVAL where what is there has another build id, or another
- * negative errno; @error says which.
+ * Opens the file that @module was mapped from: DIR/.build-id/ab/cdef... or DIR/<path> in
+ * @debug_dirs (ends with NULL, may be NULL), or its own path. The caller owns the descriptor.
+ * -ENOENT if there is none, -EINVAL if the build id differs, or another negative errno, with @error
+ * set.
  */
 int module_file__open(const struct profile_module *module, const char *const *debug_dirs,
 		      struct error *error);
 
-/* The name of @build_id's file below a .build-id directory, "ab/cdef...", to be freed. NULL without
- * memory or where it is too short to have one. */
+/* "ab/cdef...", the name of @build_id's file in a .build-id directory, to be freed. NULL on ENOMEM
+ * or if the id is too short. */
 char *module_file__build_id_name(const char *build_id);
 
 #endif

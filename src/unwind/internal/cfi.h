@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Compiles an ELF file's call frame information (.eh_frame, .debug_frame), and the table that Go's runtime unwinds by
- * (.gopclntab), into unwind tables that BPF can read. Formats: LSB 5.0 core, chapter 10 (.eh_frame); DWARF 5, section
- * 6.4; go_table.h.
+ * Compiles the call frame information of an ELF file (.eh_frame, .debug_frame), and Go's pc tables
+ * (.gopclntab), to unwind tables for BPF. Formats: LSB 5.0 core, chapter 10 (.eh_frame); DWARF 5,
+ * section 6.4; go_table.h.
  */
 #ifndef ALLOCPROF_CFI_H
 #define ALLOCPROF_CFI_H
@@ -15,24 +15,24 @@
 
 struct error;
 
-/* Why an FDE, or a CIE with all its FDEs, is not in the table or only as unsupported. */
+/* Why an FDE, or a CIE with all its FDEs, is missing from the table or marked unsupported. */
 enum cfi_reject {
 	CFI_OK,
-	CFI_REJECT_LENGTH,	 /* an entry ends past its section: the rest of it is not read */
-	CFI_REJECT_TRUNCATED,	 /* a field or an instruction ends past its entry */
+	CFI_REJECT_LENGTH,	 /* an entry exceeds its section; the rest is not read */
+	CFI_REJECT_TRUNCATED,	 /* a field or an instruction exceeds its entry */
 	CFI_REJECT_CIE,		 /* the CIE is missing or broken */
 	CFI_REJECT_VERSION,	 /* CIE version, address size or segment size */
-	CFI_REJECT_AUGMENTATION, /* a letter with unknown meaning */
-	CFI_REJECT_ENCODING,	 /* a pointer encoding that is invalid or needs a running process */
+	CFI_REJECT_AUGMENTATION, /* unknown augmentation letter */
+	CFI_REJECT_ENCODING,	 /* pointer encoding invalid, or for running processes only */
 	CFI_REJECT_RANGE,	 /* empty, or wraps around the address space */
 	CFI_REJECT_OUTSIDE,	 /* does not start in an executable segment of the file */
 	CFI_REJECT_OVERLAP,	 /* another FDE describes the same code */
 	CFI_REJECT_OPCODE,	 /* an unknown instruction */
-	CFI_REJECT_PROGRAM,	 /* instructions that make no sense where they are */
+	CFI_REJECT_PROGRAM,	 /* instructions invalid in their context */
 	CFI_REJECTS,
 };
 
-/* What a build met. Broken FDEs of known range are both in rejected and unsupported rows. */
+/* Statistics of a build. Invalid FDEs of known range count in rejected and in unsupported rows. */
 struct cfi_stats {
 	__u64 eh_frame_bytes;
 	__u64 debug_frame_bytes; /* uncompressed */
@@ -44,12 +44,12 @@ struct cfi_stats {
 	__u32 rows_unsupported[UNWIND_UNSUPPORTED_KINDS];
 };
 
-/* One file's tables; unwind_abi.h says how they hang together. Read-only once built. */
+/* The tables of one file; unwind_abi.h describes their structure. Read-only once built. */
 struct cfi_table {
-	struct unwind_segment *segments; /* by vaddr, not overlapping */
-	__u32 *blocks;			 /* indices in rows */
+	struct unwind_segment *segments; /* sorted by vaddr, disjoint */
+	__u32 *blocks;			 /* indexes into rows */
 	struct unwind_row *rows;
-	struct unwind_rule *rules; /* no two alike */
+	struct unwind_rule *rules; /* unique */
 	__u32 segment_count;
 	__u32 block_count;
 	__u32 row_count;
@@ -58,46 +58,43 @@ struct cfi_table {
 };
 
 /*
- * Builds the table of the executable or shared object behind @fd, which stays the caller's and
- * whose file position does not matter. @path is for messages only. Work and memory are linear in
- * the file's size; broken entries are counted in stats and the others used. The caller frees *@out.
- * Errors: -ENOEXEC (no ELF file of a supported kind), -EOPNOTSUPP (processor), -ENODATA (no call
- * frame information), -EFBIG (sizes beyond all reason), -ENOMEM.
+ * Builds the table of the program or shared object behind @fd, which stays the caller's; its file
+ * position is ignored. @path is for messages. Work and memory are linear in the file's size;
+ * invalid entries are counted in stats and skipped. The caller frees *@out. -ENOEXEC (no supported
+ * ELF file), -EOPNOTSUPP (processor), -ENODATA (no call frame information), -EFBIG (too large),
+ * -ENOMEM.
  */
 int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct error *error);
 
-/* The same for a file in memory, such as the vDSO. @image is read during the call only. */
+/* The same for an image in memory, such as the vDSO. @image is read only during the call. */
 int cfi_table__build_image(const void *image, size_t size_bytes, const char *name,
 			   struct cfi_table **out, struct error *error);
 
-/* Whether everything in @table, whose arrays have as many elements as it says, is within its bounds, so that all
- * that is done with a table that was built can be done with it; stats are not looked at. */
+/* Validates a table from a file, whose arrays have the sizes that it states: if true, it is as safe
+ * to use as a built one. Ignores stats. */
 bool cfi_table__is_sound(const struct cfi_table *table);
 
 /* Accepts NULL. */
 void cfi_table__free(struct cfi_table *table);
 
-/*
- * The rule for the address @vaddr as the file's program headers count it. Sets *@out to the rule
- * and returns true, or returns false where there is no call frame information, be it outside of
- * the segments or in a gap.
- */
+/* Looks up the rule for @vaddr. False if there is no call frame information, outside of the
+ * segments or in a gap. */
 bool cfi_table__lookup(const struct cfi_table *table, __u64 vaddr, struct unwind_rule *out);
 
-/* The addresses [@lo, @hi) that one row describes, gaps included. */
+/* Addresses [@lo, @hi) of one row; gaps have rows, too. */
 struct cfi_range {
 	__u64 lo;
 	__u64 hi;
 	struct unwind_rule rule;
 };
 
-/* The row that covers @vaddr. Returns false, with *@out not set, outside of the segments. */
+/* The row of @vaddr. False outside of the segments. */
 bool cfi_table__range(const struct cfi_table *table, __u64 vaddr, struct cfi_range *out);
 
-/* Bytes of the four arrays. */
+/* Size of the four arrays. */
 size_t cfi_table__size_bytes(const struct cfi_table *table);
 
-/* One or two words for reports and test output. */
+/* One or two words for messages. */
 const char *cfi__reject_name(enum cfi_reject reject);
 const char *cfi__unsupported_name(enum unwind_unsupported kind);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs the DWARF expressions that libdw's frame rules are given as, over registers and memory. */
+/* Evaluates libdw's frame rules, which are DWARF expressions, over registers and memory. */
 #ifndef ALLOCPROF_DWARF_OPS_H
 #define ALLOCPROF_DWARF_OPS_H
 
@@ -17,24 +17,24 @@
 
 struct dwarf_machine {
 	__u64 registers[DWARF_REGISTERS];
-	__u32 known; /* bit mask of registers that have a value */
-	/* Whether the word at @address is known; sets *@value. */
+	__u32 known; /* bit mask of registers with a known value */
+	/* Reads the word at @address into *@value; false if it is unknown. */
 	bool (*load)(void *context, __u64 address, __u64 *value);
 	void *context;
 };
 
 /*
- * Runs @ops; *@is_location says whether *@result is the address of the value, or the value. @cfa is
- * NULL while the CFA itself is computed. -ENODATA: a register or word is not known; -EINVAL: the
- * expression makes no sense; -EOPNOTSUPP: an operation or register that is not known here.
+ * Runs @ops; *@is_location: *@result is the address of the value, not the value. @cfa is NULL while
+ * the CFA itself is computed. -ENODATA: a register or word is unknown; -EINVAL: invalid expression;
+ * -EOPNOTSUPP: unsupported operation or register.
  */
 int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, size_t count,
 		   const __u64 *cfa, bool *is_location, __u64 *result);
 
-/* The CFA of @frame. -ENOENT where it has none. */
+/* The CFA of @frame. -ENOENT if it has none. */
 int dwarf_frame__cfa(Dwarf_Frame *frame, const struct dwarf_machine *machine, __u64 *cfa);
 
-/* What register @number was in the caller. -ENOENT: libdw has no rule for it, or "undefined". */
+/* The caller's value of register @number. -ENOENT: libdw has no rule for it, or "undefined". */
 int dwarf_frame__caller_register(Dwarf_Frame *frame, const struct dwarf_machine *machine,
 				 int number, __u64 cfa, __u64 *value);
 
