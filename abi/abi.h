@@ -349,8 +349,9 @@ enum ap_stat {
 	AP_STAT_RELABELLED,
 	AP_STAT_PROCESSES_UNNOTICED, /* process records for which the ring buffer was full */
 	AP_STAT_PROCESSES_LOST,	     /* processes not followed since the map was full */
-	AP_STAT_UNPROBED,  /* processes that took memory from the kernel and hit no probe */
-	AP_STAT_UNDECIDED, /* calls whose incomplete stack does not show whether they are within */
+	AP_STAT_UNPROBED, /* processes that took memory from the kernel and hit no probe */
+	/* Calls whose incomplete stack may lack a frame of a --within function. */
+	AP_STAT_UNDECIDED,
 	AP_STAT_NOT_SAMPLED, /* calls of recorded functions that were not sampled */
 	/* Calls of AP_NESTING_OUTERMOST sources that were not noted, so calls beneath count. */
 	AP_STAT_NOT_NESTED,
@@ -416,8 +417,8 @@ struct ap_count {
 /* With live, in a key's function: `stack` is not a hash but the number of the user-stack
  * snapshot. */
 #define AP_FUNCTION_DUMPED 0x80000000U
-/* In a snapshot's function: user space decides from the stack whether the call is within, and
- * counts it then. */
+/* In a user-stack snapshot's function: user space counts the call if the unwound stack has a frame of
+ * a --within function. */
 #define AP_FUNCTION_UNDECIDED 0x40000000U
 
 /* Sums of requested bytes saturate here. */

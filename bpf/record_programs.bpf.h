@@ -103,7 +103,7 @@ static __always_inline bool hit__is_recorded(struct hit *hit, struct pt_regs *ct
 	return config.sample || (hit__read(hit, ctx) && hit__is_event(hit));
 }
 
-/* Loses a call that found no scratch; whether it is within is unknown. */
+/* Loses a call that found no scratch; whether --within would count it is unknown. */
 static __always_inline void lose_unwalked(void)
 {
 	if (config.within)
@@ -111,8 +111,8 @@ static __always_inline void lose_unwalked(void)
 	lose(AP_LOST_NO_SCRATCH);
 }
 
-/* Whether to count the walked call now. If its stack is incomplete, user space may have to decide
- * whether it is within. */
+/* Whether to count the walked call now. If its stack is incomplete, user space may have to find out
+ * whether it has a frame of a --within function. */
 static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,
 					   const struct hit *hit, const struct process *process)
 {

@@ -60,7 +60,8 @@ int gate__check(const struct gate *gate, struct error *error);
 void gate__poll(struct gate *gate);
 void gate__detach(struct gate *gate);
 
-/* Why the window never opened, a clause, or NULL if it did. @matched: calls were within. */
+/* Why the window never opened, a clause, or NULL if it did. @matched: calls beneath --within were
+ * counted. */
 const char *gate__never_opened(const struct gate *gate, bool matched);
 
 #endif

@@ -137,7 +137,7 @@ static bool is_within(struct collector *collector, const struct ap_frame *frame,
 	return false;
 }
 
-/* Whether the call of an AP_FUNCTION_UNDECIDED snapshot is within, by its unwound frames. */
+/* Whether the unwound stack of an AP_FUNCTION_UNDECIDED snapshot has a frame of a --within function. */
 static bool decide(struct collector *collector, const struct ap_dump_record *dump, __u32 pid,
 		   const struct ap_frame *frames, int n, enum ap_stack_end end)
 {

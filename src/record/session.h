@@ -114,7 +114,7 @@ struct session_window {
 	bool asked_for;	 /* else the whole run is measured */
 	bool opened;	 /* at least once */
 	const char *why; /* why it never opened, a clause; NULL if it did. Owned by the session. */
-	__u64 undecided; /* calls whose incomplete stack does not show whether they are within */
+	__u64 undecided; /* calls whose incomplete stack may lack a --within function's frame */
 	__u64 unnoticed; /* times that the kernel skipped the program that opens and closes it */
 };
 

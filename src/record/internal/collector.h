@@ -104,8 +104,8 @@ struct profile *collector__profile(struct collector *collector);
 /* Writes the paths of files in stacks that have no unwind table, one per line. */
 void collector__list_without_table(const struct collector *collector, FILE *to);
 
-/* Calls that user space decided by a snapshot's stack: those within, and those whose stack does not
- * show it. */
+/* Calls of AP_FUNCTION_UNDECIDED snapshots: with a frame of a --within function, and with an
+ * incomplete stack that shows none. */
 __u64 collector__found_within(const struct collector *collector);
 __u64 collector__undecided(const struct collector *collector);
 
