@@ -285,8 +285,8 @@ static __always_inline bool hit__was_jumped_to(const struct hit *hit, const stru
 	was = jump->source == site__source(site) && jump->site != hit->site &&
 	      jump->sp == hit->sp && jump->return_address == hit->return_address &&
 	      jump->pointer == hit->pointer &&
-	      ((AP_FREEING >> hit->function & 1) || jump->size_bytes <= hit->size_bytes ||
-	       jump->size_bytes - hit->size_bytes == JUMP_BYTES_LOST);
+	      ((AP_FREEING >> hit->function & 1) ||
+	       (__s64)(jump->size_bytes - hit->size_bytes) <= JUMP_BYTES_LOST);
 	bpf_map_delete_elem(&jumps, &thread);
 	return was;
 }
