@@ -139,8 +139,8 @@ static pid_t choose(const struct control_recordings *recordings, pid_t wanted)
 	if (n)
 		message__print("%zu recordings run; name one by -p", n);
 	else if (wanted)
-		message__print("%d is no recording that runs, and none is of that process%s",
-			       wanted, recordings->n ? "; there are" : "");
+		message__print("process %d is neither a recording nor recorded%s", wanted,
+			       recordings->n ? "; there are" : "");
 	else
 		message__print("no recording runs; begin one with allocprof record or stat");
 	list_candidates(recordings);
@@ -218,7 +218,7 @@ const struct command cmd_ctl = {
 	.name = "ctl",
 	.summary = "Start, stop, dump or reset a recording that runs",
 	.args_doc = "start|stop|dump|reset|status",
-	.doc = "Tell an allocprof record or stat that runs to begin or cease counting, to write what it "
+	.doc = "Make a running allocprof record or stat start or stop counting, to write what it "
 	       "has counted so far, or to forget it.\v"
 	       "For example: allocprof record --paused ./server, and in another terminal: allocprof "
 	       "ctl start && sleep 10 && allocprof ctl dump --reset",

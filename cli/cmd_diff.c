@@ -133,7 +133,7 @@ static error_t parse_diff(int key, char *arg, struct argp_state *state)
 	case OPT_STACK:
 	case OPT_NOT_STACK:
 		error__set(input->error, -EINVAL,
-			   "a stack has another number in each file; give --through or --module");
+			   "stack numbers differ between files; give --through or --module");
 		return EINVAL;
 	case ARGP_KEY_END:
 		return -check_options(options, input->error);

@@ -47,7 +47,7 @@ static void print_privileged(const struct kernel *kernel, const char *name, bool
 			     const char *use)
 {
 	if (kernel->missing_capabilities[0])
-		printf("  %-22s %-4s %s\n", name, "?", "cannot be told without the privileges");
+		printf("  %-22s %-4s %s\n", name, "?", "unknown without the privileges");
 	else
 		print_facility(name, there, use);
 }
@@ -105,7 +105,7 @@ static bool print_kernel(const struct kernel *kernel)
 	print_facility("type information", kernel->btf,
 		       "/sys/kernel/btf/vmlinux, adapts the programs to this kernel");
 	print_privileged(kernel, "uprobe_multi links", kernel->uprobe_multi,
-			 kernel->uprobe_multi ? "used: all probes come and go at once"
+			 kernel->uprobe_multi ? "used: all probes are set and removed at once"
 					      : "(Linux 6.6) probes are set one by one instead");
 	print_privileged(kernel, "  for one process", kernel->uprobe_multi_pid,
 			 kernel->uprobe_multi_pid
@@ -117,9 +117,8 @@ static bool print_kernel(const struct kernel *kernel)
 			? "used for --live: entry and return in one program"
 			: "(Linux 6.13) --live sets return probes beside the entry probes");
 	print_privileged(kernel, "fentry programs", kernel->mapping_hook,
-			 kernel->mapping_hook
-				 ? "used: code that replaces other code is noticed at once"
-				 : "changes of mappings are looked for instead");
+			 kernel->mapping_hook ? "used: replaced code is noticed at once"
+					      : "mapping changes are detected by comparing counts");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	print_cache();
@@ -205,9 +204,9 @@ static int run_doctor(int argc, char **argv)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "Tell what this kernel can do and where a program would be probed",
+	.summary = "Show what this kernel can do and where a program would be probed",
 	.args_doc = "[PROGRAM|LIBRARY]\n-p PID",
-	.doc = "Tell what this kernel and this user can do, and, of a program, library or process, "
+	.doc = "Show what this kernel and this user can do and, for a program, library or process, "
 	       "where its allocator would be probed and what that costs.\v"
 	       "For example: allocprof doctor /usr/bin/jq",
 	.options = doctor_options,

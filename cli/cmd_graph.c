@@ -95,7 +95,7 @@ static int choose_format(struct graph_options *options, struct error *error)
 		}
 	}
 	return error__set(error, -EINVAL,
-			  "%s is to have an unknown format; give it a name that ends in .svg, .png "
+			  "the name %s has no known format; give one that ends in .svg, .png "
 			  "or .pdf",
 			  options->choice.paths.output);
 }

@@ -38,7 +38,7 @@ static const struct argp_option report_options[] = {
 	{ "tree", OPT_TREE, NULL, 0, "Print who calls whom, from main down to the allocator" },
 	{ "bottom-up", OPT_BOTTOM_UP, NULL, 0, "Print who calls the functions that allocate" },
 	{ "min-share", OPT_MIN_SHARE, "P%", 0,
-	  "Add up what is less in --tree and --bottom-up (default 1%)" },
+	  "Sum up what is less, in --tree and --bottom-up (default 1%)" },
 	{ "histogram", OPT_HISTOGRAM, NULL, 0, "Print sizes and lifetimes" },
 	{ "json", OPT_JSON, NULL, 0, "Print all of it as JSON" },
 	{ "strict", OPT_STRICT, NULL, 0,

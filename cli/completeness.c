@@ -179,13 +179,13 @@ static bool report_sources(const struct profile *profile, const struct telling *
 	}
 	if (calls)
 		say(telling,
-		    "what was beneath %.32s calls of defined sources is counted, too; numbers may "
+		    "allocator calls within %.32s calls of defined sources are counted, too; numbers may "
 		    "be too large",
 		    calls);
 	if (mappings)
 		say(telling,
-		    "%.32s calls of munmap and mremap are counted although it is not known whether "
-		    "what was mapped there was anonymous; numbers may be too large",
+		    "%.32s calls of munmap and mremap are counted although the mapping may not have "
+		    "been anonymous; numbers may be too large",
 		    mappings);
 	if (operands)
 		say(telling,
@@ -262,7 +262,7 @@ static bool report_window(const struct profile *profile, const struct telling *t
 		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
 		say(telling,
-		    "the stacks of %s calls do not tell whether they are within the window; "
+		    "%s calls have incomplete stacks and may belong to the window; "
 		    "this profile is not complete",
 		    number__count(undecided).text);
 	return *opened == '0' || undecided;

@@ -35,13 +35,12 @@ struct patterns_text {
 	char text[256];
 };
 struct patterns_text patterns_text__of(const struct source *source);
-#define NOT_NESTED "what was beneath %s calls of defined sources is counted, too"
+#define NOT_NESTED "allocator calls within %s calls of defined sources are counted, too"
 
 /* Messages with one argument, a number. */
 #define OPERANDS_UNREAD "%s arguments of USDT probes could not be read and count as 0"
-#define MAPPINGS_UNSURE                                                                              \
-	"%s calls of munmap and mremap count although the kernel did not tell in time whether what " \
-	"was mapped there was anonymous"
+#define MAPPINGS_UNSURE                                                                            \
+	"%s calls of munmap and mremap are counted although the mapping may not have been anonymous"
 
 /* Reports all coverage gaps on stderr, and which process goes on without probes. */
 void measure__report_gaps(const struct session *session, const struct session_results *results);

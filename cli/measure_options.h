@@ -86,7 +86,7 @@ enum {
 	  "Make all unwind tables anew, and keep none for the next time", 0 }
 #define MEASURE_OPTION_IGNORE                                                                      \
 	{ "ignore", OPT_IGNORE, "FUNCTION", 0,                                                     \
-	  "A function that an allocator exports hands out no memory: do not ask about it", 0 }
+	  "This exported function of an allocator hands out no memory: do not report it", 0 }
 #define MEASURE_OPTIONS_SOURCES                                                                    \
 	{ "allocator", OPT_ALLOCATOR, "LIST", 0,                                                   \
 	  "Count what these definitions of allocators and pools say, too, separated by commas: "   \

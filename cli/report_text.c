@@ -113,8 +113,8 @@ static void print_sampling(const struct report_output *output)
 
 	if (bytes)
 		fprintf(output->terminal.to,
-			"one byte of %s was sampled: all numbers are estimates, most of them (95 %%) "
-			"within what is said\n",
+			"one byte of %s was sampled: all numbers are estimates, 95 %% of them "
+			"within the stated error\n",
 			number__count(bytes).text);
 }
 

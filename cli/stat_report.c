@@ -133,7 +133,7 @@ static void print_window(const struct session_window *window, FILE *to)
 		stat_print__sentence(to, "nothing was measured: %s", window->why);
 	if (window->undecided)
 		stat_print__count(to, window->undecided, "calls undecided",
-				  "their stacks did not tell whether they were within");
+				  "incomplete stacks, perhaps within");
 	if (window->unnoticed)
 		stat_print__count(to, window->unnoticed,
 				  "beginnings or ends of the window unnoticed", "");

@@ -48,7 +48,7 @@ static error_t parse_timeout(struct symbol_options *options, const char *text, s
 	if (end == text || *end || !(seconds >= 0.1 && seconds <= 3600)) {
 		error__set(error, -EINVAL,
 			   "'%.64s' is no time limit; --debuginfod-timeout takes 0.1 to 3600 "
-			   "seconds, and --no-debuginfod asks no server at all",
+			   "seconds, and --no-debuginfod queries no server",
 			   text);
 		return EINVAL;
 	}

@@ -41,10 +41,10 @@ enum {
 	  "Look for programs, libraries and debug files below DIR as well", 0 }
 #define SYMBOL_OPTION_NO_DEBUGINFOD                                                                \
 	{ "no-debuginfod", OPT_NO_DEBUGINFOD, NULL, 0,                                             \
-	  "Ask no debuginfod server, although DEBUGINFOD_URLS names one", 0 }
+	  "Do not query debuginfod servers, even if DEBUGINFOD_URLS names some", 0 }
 #define SYMBOL_OPTION_DEBUGINFOD_TIMEOUT                                                           \
 	{ "debuginfod-timeout", OPT_DEBUGINFOD_TIMEOUT, "SECONDS", 0,                              \
-	  "Give debuginfod servers up that send nothing for SECONDS (default 5)", 0 }
+	  "Give up debuginfod servers that send nothing for SECONDS (default 5)", 0 }
 /* clang-format on */
 
 /* Parses one of these; ARGP_ERR_UNKNOWN for any other key. */

@@ -110,6 +110,6 @@ int view_choice__open(const struct view_choice *choice, struct profile *profile,
 	int err = make_view(choice, profile, view, error);
 
 	if (err == -ENOMEM)
-		return error__set(error, err, "cannot make out the stacks: out of memory");
+		return error__set(error, err, "cannot group the stacks: out of memory");
 	return err;
 }

@@ -31,7 +31,7 @@ enum {
 	{ NULL, 0, NULL, 0, "How stacks are printed:", 2 }, \
 	{ "demangle", OPT_DEMANGLE, "FORM", 0, "Names of functions: simple (default), full, none", 2 }, \
 	DEMANGLING_OPTION_COMMAND(2), \
-	{ "lines", OPT_LINES, NULL, 0, "Tell source lines apart and print them", 2 }, \
+	{ "lines", OPT_LINES, NULL, 0, "Distinguish source lines, and print them", 2 }, \
 	{ "no-inline", OPT_NO_INLINE, NULL, 0, "Leave out functions that were inlined", 2 }, \
 	{ "raw-stacks", OPT_RAW_STACKS, NULL, 0, "Print the allocator's wrappers and the inner functions of the C++ library too", 2 }, \
 	{ "wrappers", OPT_WRAPPERS, "FILE", 0, "More functions to leave out, as FILE lists them", 2 }

@@ -47,7 +47,7 @@ struct profile_thread {
 	__u32 id;
 	__u32 process;
 	char *name;	/* owned */
-	bool is_closed; /* no counts will be added */
+	bool is_closed; /* by profile__close_counts() */
 };
 
 /* A function's names. Symbols are unique. Ids count from 1. */

@@ -351,7 +351,7 @@ def test_several(controlled, run, allocprof):
     (["-p", "-4", "start"], 64, "'-4' is no process id"),
     (["-o", "f", "start"], 64, "mean nothing without dump"),
     (["--reset", "stop"], 64, "mean nothing without dump"),
-    (["-p", "4194304", "start"], 1, "4194304 is no recording that runs"),
+    (["-p", "4194304", "start"], 1, "4194304 is neither a recording nor recorded"),
 ])
 def test_bad_words(run, allocprof, words, status, sentence):
     result = run([allocprof, "ctl", *words], expect=status)
