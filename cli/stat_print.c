@@ -151,7 +151,7 @@ void stat_print__functions(const struct measure *measure, const struct session_r
 	static const struct table_column columns[] = {
 		{ "calls", .width = STAT_NUMBER_COLUMNS },
 		{ "function", .left = true, .gap = WORDS_GAP, .width = 15 },
-		{ "bytes asked for", .gap = 1, .width = 16 },
+		{ "bytes requested", .gap = 1, .width = 16 },
 		{ "internal", .gap = 1, .width = 10 },
 	};
 	/* Internal calls are not counted by region. */
@@ -194,7 +194,7 @@ void stat_print__totals(const struct stat_totals *totals, bool has_live, FILE *t
 					  "of blocks from before the start");
 	}
 	stat_print__count(to, totals->allocations_size_bytes + totals->reallocations_size_bytes,
-			  has_live ? "bytes allocated" : "bytes asked for",
+			  has_live ? "bytes allocated" : "bytes requested",
 			  has_live ? "by allocations and reallocations" : "");
 }
 

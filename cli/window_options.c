@@ -52,8 +52,8 @@ void window_options__report_gaps(const struct session_window *window)
 	if (!window->opened)
 		message__print("nothing was measured: %s", window->why);
 	if (window->undecided)
-		message__print("not complete: the stacks of %s calls ended before they told "
-			       "whether they were within",
+		message__print("not complete: %s calls have incomplete stacks and may be "
+			       "within",
 			       number__count(window->undecided).text);
 	if (window->unnoticed)
 		message__print("not complete: %s beginnings or ends of the window went unnoticed",

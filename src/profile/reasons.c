@@ -10,8 +10,8 @@
 /* clang-format off */
 static const struct reason lost[AP_LOST_REASONS] = {
 	[AP_LOST_RECURSION] = {
-		"recursion", "the kernel left the probe's program out, as it was running on that "
-		"processor already", FEWER_THREADS, NULL },
+		"recursion", "the kernel skipped the probe's program, as it was already running on that "
+		"processor", FEWER_THREADS, NULL },
 	[AP_LOST_NO_SCRATCH] = {
 		"no_scratch", "all room to build a stack in was taken by threads that had been "
 		"interrupted", FEWER_THREADS, NULL },
