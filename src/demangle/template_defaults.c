@@ -16,15 +16,15 @@ struct defaults {
 	const char *values[MAX_DEFAULTS];
 };
 
-#define ALLOCATOR	    "std::allocator<$1>"
-#define PAIR_ALLOCATOR	    "std::allocator<std::pair<$1 const, $2>>"
-#define TRAITS		    "std::char_traits<$1>"
-#define LESS		    "std::less<$1>"
-#define HASH		    "std::hash<$1>"
-#define EQUAL		    "std::equal_to<$1>"
-#define LOCK_POLICY	    "(__gnu_cxx::_Lock_policy)2"
-#define STREAM_ITERATOR	    "std::istreambuf_iterator<$1>"
-#define STREAM_OUTPUT	    "std::ostreambuf_iterator<$1>"
+#define ALLOCATOR	"std::allocator<$1>"
+#define PAIR_ALLOCATOR	"std::allocator<std::pair<$1 const, $2>>"
+#define TRAITS		"std::char_traits<$1>"
+#define LESS		"std::less<$1>"
+#define HASH		"std::hash<$1>"
+#define EQUAL		"std::equal_to<$1>"
+#define LOCK_POLICY	"(__gnu_cxx::_Lock_policy)2"
+#define STREAM_ITERATOR "std::istreambuf_iterator<$1>"
+#define STREAM_OUTPUT	"std::ostreambuf_iterator<$1>"
 
 /* libstdc++'s hash tables always spell out all arguments. */
 #define EXTRACT		    "std::__detail::_Select1st|std::__detail::_Identity"
