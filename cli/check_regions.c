@@ -32,8 +32,8 @@ static const struct region *find_region(const struct session_results *results, c
 }
 
 /* Reports that a limited region is missing, and which regions there are. */
-static void tell_missing(const struct session_results *results, const struct region *region,
-			 const char *name, struct error *error)
+static void report_missing(const struct session_results *results, const struct region *region,
+			   const char *name, struct error *error)
 {
 	char names[400] = "";
 	size_t len = 0;
@@ -58,7 +58,7 @@ void check_regions__take(struct check_result *result, const struct measure *meas
 		struct stat_totals totals;
 
 		if (!region || !region->entered) {
-			tell_missing(results, region, check->region->name, &check->missing);
+			report_missing(results, region, check->region->name, &check->missing);
 			continue;
 		}
 		totals = stat_totals__of_region(measure, results, region);

@@ -274,7 +274,7 @@ static int report_completeness(const struct diff_command *options,
 		int lacks = completeness__report_as(selected[side].profile, options->inputs[side],
 						    options->choice.strict);
 
-		completeness__tell_sampled(selected[side].profile, options->inputs[side]);
+		completeness__report_sampled(selected[side].profile, options->inputs[side]);
 		if (lacks)
 			status = lacks;
 	}
@@ -302,7 +302,7 @@ static int run_diff(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	filter_choice__tell_unmet(&options.choice.filter);
+	filter_choice__report_unmatched(&options.choice.filter);
 	return report_completeness(&options, selected);
 }
 

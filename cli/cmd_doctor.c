@@ -168,7 +168,7 @@ static int find_allocators(struct probes *probes, const struct measure *measure,
 }
 
 /* Prints after the results, also if both streams go to one file. */
-static void tell_last(const char *text)
+static void print_last(const char *text)
 {
 	fflush(stdout);
 	message__print("%s", text);
@@ -196,7 +196,7 @@ static int run_doctor(int argc, char **argv)
 		if (!err)
 			print_allocators(probes);
 		else
-			tell_last(error.text[0] ? error.text : strerror(-err));
+			print_last(error.text[0] ? error.text : strerror(-err));
 		probes__free(probes);
 	}
 	return works && !err ? EXIT_GOOD : EXIT_FAILED;

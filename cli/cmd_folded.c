@@ -70,7 +70,7 @@ static void release_choice(struct folded_options *options)
 }
 
 /* Folded stacks have no header, so stderr says which runs they are of. */
-static void tell_runs(const struct profile *profile, const struct folded_options *options)
+static void print_runs(const struct profile *profile, const struct folded_options *options)
 {
 	if (profile->n_runs < 2 || options->choice.filter.all_runs)
 		return;
@@ -116,9 +116,9 @@ static int run_folded(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	tell_runs(selected.profile, &options);
-	filter_choice__tell_unmet(&choice->filter);
-	completeness__tell_sampled(selected.profile, NULL);
+	print_runs(selected.profile, &options);
+	filter_choice__report_unmatched(&choice->filter);
+	completeness__report_sampled(selected.profile, NULL);
 	return completeness__report(selected.profile, choice->strict);
 }
 

@@ -274,8 +274,8 @@ static int run_graph(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	filter_choice__tell_unmet(&choice->filter);
-	completeness__tell_sampled(held.selected.profile, NULL);
+	filter_choice__report_unmatched(&choice->filter);
+	completeness__report_sampled(held.selected.profile, NULL);
 	return completeness__report(held.selected.profile, choice->strict);
 }
 

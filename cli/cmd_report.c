@@ -265,8 +265,8 @@ static int run_report(int argc, char **argv)
 		message__print("%s", error.text);
 		return EXIT_FAILED;
 	}
-	filter_choice__tell_unmet(&choice->filter);
-	completeness__tell_python(selected.profile);
+	filter_choice__report_unmatched(&choice->filter);
+	completeness__report_python(selected.profile);
 	return completeness__report(selected.profile, choice->strict);
 }
 

@@ -14,16 +14,16 @@
 #include "profile.h"
 #include "reasons.h"
 
-struct telling {
+struct output {
 	FILE *lines;	/* NULL: print messages */
 	bool is_strict; /* always mention incomplete stacks */
 	bool is_brief;	/* omit the reasons */
 };
 
-static void say(const struct telling *telling, const char *fmt, ...)
+static void say(const struct output *output, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void say(const struct telling *telling, const char *fmt, ...)
+static void say(const struct output *output, const char *fmt, ...)
 {
 	char text[2048];
 	va_list args;
@@ -31,47 +31,47 @@ static void say(const struct telling *telling, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	if (telling->lines)
-		fprintf(telling->lines, "%s\n", text);
+	if (output->lines)
+		fprintf(output->lines, "%s\n", text);
 	else
 		message__print("%s", text);
 }
 
 /* Prints a line for each ledger entry that begins with @prefix. */
 static void say_reasons(const struct profile *profile, const char *prefix,
-			const struct telling *telling)
+			const struct output *output)
 {
 	size_t prefix_len = strlen(prefix);
 
-	for (size_t i = 0; i < profile->n_ledger && !telling->is_brief; i++) {
+	for (size_t i = 0; i < profile->n_ledger && !output->is_brief; i++) {
 		const struct profile_ledger_entry *entry = &profile->ledger[i];
 		const struct reason *reason = reason__by_ledger(entry->name);
 
 		if (!entry->value || strncmp(entry->name, prefix, prefix_len))
 			continue;
 		if (reason)
-			say(telling, "  %s of them (%s): %s%s%s", number__count(entry->value).text,
+			say(output, "  %s of them (%s): %s%s%s", number__count(entry->value).text,
 			    reason->name, reason->sentence, reason->remedy ? "; " : "",
 			    reason->remedy ? reason->remedy : "");
 		else
-			say(telling, "  %s of them: %s", number__count(entry->value).text,
+			say(output, "  %s of them: %s", number__count(entry->value).text,
 			    entry->name + prefix_len);
 	}
 }
 
-static bool report_lost(const struct profile *profile, const struct telling *telling)
+static bool report_lost(const struct profile *profile, const struct output *output)
 {
 	__u64 lost = profile__ledger(profile, "lost");
 
 	if (!lost)
 		return false;
-	say(telling, "%s of %s calls were lost; this profile is not complete",
+	say(output, "%s of %s calls were lost; this profile is not complete",
 	    number__count(lost).text, number__count(profile__ledger(profile, "events")).text);
-	say_reasons(profile, "lost_", telling);
+	say_reasons(profile, "lost_", output);
 	return true;
 }
 
-static bool report_incomplete(const struct profile *profile, const struct telling *telling)
+static bool report_incomplete(const struct profile *profile, const struct output *output)
 {
 	__u64 incomplete = profile__ledger(profile, "incomplete");
 	__u64 attributed = profile__ledger(profile, "attributed");
@@ -79,10 +79,10 @@ static bool report_incomplete(const struct profile *profile, const struct tellin
 	if (!incomplete)
 		return false;
 	/* If most stacks are incomplete, say so without --strict, too. */
-	if (telling->is_strict || incomplete > attributed / 2) {
-		say(telling, "the stacks of %s of %s calls lack frames, or may",
+	if (output->is_strict || incomplete > attributed / 2) {
+		say(output, "the stacks of %s of %s calls lack frames, or may",
 		    number__count(incomplete).text, number__count(attributed).text);
-		say_reasons(profile, "incomplete_", telling);
+		say_reasons(profile, "incomplete_", output);
 	}
 	return true;
 }
@@ -104,7 +104,7 @@ bool completeness__has_all_calls(const struct profile *profile)
 	       !profile__meta(profile, "counters_unread") && profile__ledger_adds_up(profile);
 }
 
-static bool report_unprobed(const struct profile *profile, const struct telling *telling)
+static bool report_unprobed(const struct profile *profile, const struct output *output)
 {
 	const char *paths = profile__meta(profile, "unprobed_allocators");
 	char list[1024];
@@ -123,7 +123,7 @@ static bool report_unprobed(const struct profile *profile, const struct telling 
 	}
 	if (!n)
 		return false;
-	say(telling,
+	say(output,
 	    "%s allocator%s of the target %s probed late or not at all: %s; this "
 	    "profile is not complete",
 	    number__count(n).text, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
@@ -131,7 +131,7 @@ static bool report_unprobed(const struct profile *profile, const struct telling 
 }
 
 /* Prints a sentence for each line of @key. */
-static bool report_lines(const struct profile *profile, const struct telling *telling,
+static bool report_lines(const struct profile *profile, const struct output *output,
 			 const char *key, const char *sentence)
 {
 	const char *lines = profile__meta(profile, key);
@@ -140,7 +140,7 @@ static bool report_lines(const struct profile *profile, const struct telling *te
 	while (lines && *lines) {
 		size_t len = strcspn(lines, "\n");
 
-		say(telling, "%s: %.*s; this profile is not complete", sentence,
+		say(output, "%s: %.*s; this profile is not complete", sentence,
 		    len < 1024 ? (int)len : 1024, lines);
 		lacks = true;
 		lines += len + (lines[len] == '\n');
@@ -148,20 +148,20 @@ static bool report_lines(const struct profile *profile, const struct telling *te
 	return lacks;
 }
 
-static bool report_unknown(const struct profile *profile, const struct telling *telling)
+static bool report_unknown(const struct profile *profile, const struct output *output)
 {
 	bool lacks = report_lines(
-		profile, telling, "unknown_functions",
+		profile, output, "unknown_functions",
 		"calls of a function of an allocator are not counted, as it is not known, or which "
 		"blocks it ended");
 
-	return report_lines(profile, telling, "unprobed_programs",
+	return report_lines(profile, output, "unprobed_programs",
 			    "a program took memory from the kernel and called no function that is "
 			    "probed") ||
 	       lacks;
 }
 
-static bool report_sources(const struct profile *profile, const struct telling *telling)
+static bool report_sources(const struct profile *profile, const struct output *output)
 {
 	const char *lines = profile__meta(profile, "lacking_sources");
 	const char *calls = profile__meta(profile, "not_nested");
@@ -172,85 +172,85 @@ static bool report_sources(const struct profile *profile, const struct telling *
 	while (lines && *lines) {
 		size_t len = strcspn(lines, "\n");
 
-		say(telling,
+		say(output,
 		    "no file of the target had a function of %.*s; this profile is not complete",
 		    len < 1024 ? (int)len : 1024, lines);
 		lines += len + (lines[len] == '\n');
 	}
 	if (calls)
-		say(telling,
+		say(output,
 		    "allocator calls within %.32s calls of defined sources are counted, too; numbers may "
 		    "be too large",
 		    calls);
 	if (mappings)
-		say(telling,
+		say(output,
 		    "%.32s calls of munmap and mremap are counted although the mapping may not have "
 		    "been anonymous; numbers may be too large",
 		    mappings);
 	if (operands)
-		say(telling,
+		say(output,
 		    "%.32s arguments of USDT probes could not be read and count as 0; numbers may be "
 		    "too small",
 		    operands);
 	return lacks;
 }
 
-static bool report_unfollowed(const struct profile *profile, const struct telling *telling)
+static bool report_unfollowed(const struct profile *profile, const struct output *output)
 {
 	const char *processes = profile__meta(profile, "processes_unfollowed");
 
 	if (!processes)
 		return false;
-	say(telling, "%.32s processes could not be followed; this profile is not complete",
+	say(output, "%.32s processes could not be followed; this profile is not complete",
 	    processes);
 	return true;
 }
 
 /* Reports events that may have hidden an allocator. */
-static bool report_unnoticed(const struct profile *profile, const struct telling *telling)
+static bool report_unnoticed(const struct profile *profile, const struct output *output)
 {
 	const char *processes = profile__meta(profile, "processes_unnoticed");
 	const char *mappings = profile__meta(profile, "mappings_lost");
 
 	if (processes)
-		say(telling,
+		say(output,
 		    "%.32s beginnings or ends of processes went unnoticed, and with them perhaps an "
 		    "allocator; this profile is not complete",
 		    processes);
 	if (mappings)
-		say(telling,
+		say(output,
 		    "%.32s mappings of files went unnoticed, and with them perhaps an allocator; "
 		    "this profile is not complete",
 		    mappings);
 	return processes || mappings;
 }
 
-static bool report_dropped(const struct profile *profile, const struct telling *telling)
+static bool report_dropped(const struct profile *profile, const struct output *output)
 {
 	__u64 blocks = profile__ledger(profile, "blocks_dropped");
 
 	if (blocks)
-		say(telling,
+		say(output,
 		    "%s blocks that a failed realloc kept are not followed any more, and count as "
 		    "live; this profile is not complete",
 		    number__count(blocks).text);
 	return blocks;
 }
 
-static bool report_unread(const struct profile *profile, const struct telling *telling)
+static bool report_unread(const struct profile *profile, const struct output *output)
 {
 	const char *counters = profile__meta(profile, "counters_unread");
 
 	if (!counters)
 		return false;
-	say(telling,
+	say(output,
 	    "%.32s of the kernel's counters could not be read, so that numbers may be too small; "
 	    "this profile is not complete",
 	    counters);
 	return true;
 }
 
-static bool report_window(const struct profile *profile, const struct telling *telling)
+static bool report_window(const struct profile *profile, const struct output *output)
 {
 	const char *opened = profile__meta(profile, "window_opened");
 	__u64 undecided = profile__ledger(profile, "undecided");
@@ -258,10 +258,10 @@ static bool report_window(const struct profile *profile, const struct telling *t
 	if (!opened)
 		return false;
 	if (*opened == '0')
-		say(telling, "nothing was measured%s: the window of the recording never opened",
+		say(output, "nothing was measured%s: the window of the recording never opened",
 		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
-		say(telling,
+		say(output,
 		    "%s calls have incomplete stacks and may belong to the window; "
 		    "this profile is not complete",
 		    number__count(undecided).text);
@@ -269,22 +269,22 @@ static bool report_window(const struct profile *profile, const struct telling *t
 }
 
 /* Reports everything; returns whether @profile lacks anything. */
-static bool report_all(const struct profile *profile, const struct telling *telling)
+static bool report_all(const struct profile *profile, const struct output *output)
 {
-	bool lacks = report_lost(profile, telling);
+	bool lacks = report_lost(profile, output);
 
-	lacks |= report_unprobed(profile, telling);
-	lacks |= report_unknown(profile, telling);
-	lacks |= report_sources(profile, telling);
-	lacks |= report_unfollowed(profile, telling);
-	lacks |= report_unnoticed(profile, telling);
-	lacks |= report_dropped(profile, telling);
-	lacks |= report_unread(profile, telling);
-	lacks |= report_window(profile, telling);
-	lacks |= report_incomplete(profile, telling);
+	lacks |= report_unprobed(profile, output);
+	lacks |= report_unknown(profile, output);
+	lacks |= report_sources(profile, output);
+	lacks |= report_unfollowed(profile, output);
+	lacks |= report_unnoticed(profile, output);
+	lacks |= report_dropped(profile, output);
+	lacks |= report_unread(profile, output);
+	lacks |= report_window(profile, output);
+	lacks |= report_incomplete(profile, output);
 	if (!profile__ledger_adds_up(profile)) {
-		say(telling, "the ledger of this data file does not add up; do not rely on its "
-			     "totals");
+		say(output, "the ledger of this data file does not add up; do not rely on its "
+			    "totals");
 		lacks = true;
 	}
 	return lacks;
@@ -292,22 +292,22 @@ static bool report_all(const struct profile *profile, const struct telling *tell
 
 int completeness__report(const struct profile *profile, bool strict)
 {
-	const struct telling telling = { .is_strict = strict };
+	const struct output output = { .is_strict = strict };
 
-	return report_all(profile, &telling) && strict ? EXIT_INCOMPLETE : EXIT_GOOD;
+	return report_all(profile, &output) && strict ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
 int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text)
 {
-	struct telling telling = { .is_strict = strict, .is_brief = brief };
+	struct output output = { .is_strict = strict, .is_brief = brief };
 	char *made = NULL;
 	size_t size;
 
-	telling.lines = open_memstream(&made, &size);
-	if (!telling.lines)
+	output.lines = open_memstream(&made, &size);
+	if (!output.lines)
 		return -ENOMEM;
-	report_all(profile, &telling);
-	if (fclose(telling.lines)) {
+	report_all(profile, &output);
+	if (fclose(output.lines)) {
 		free(made);
 		return -ENOMEM;
 	}
@@ -315,7 +315,7 @@ int completeness__lines(const struct profile *profile, bool strict, bool brief, 
 	return 0;
 }
 
-void completeness__tell_python(const struct profile *profile)
+void completeness__report_python(const struct profile *profile)
 {
 	const char *paths = profile__meta(profile, "python_arenas");
 
@@ -334,7 +334,7 @@ char *completeness__sampled(const struct profile *profile)
 	return text;
 }
 
-void completeness__tell_sampled(const struct profile *profile, const char *name)
+void completeness__report_sampled(const struct profile *profile, const char *name)
 {
 	_cleanup_(free_ptr) char *text = completeness__sampled(profile);
 

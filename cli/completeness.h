@@ -30,7 +30,7 @@ int completeness__lines(const struct profile *profile, bool strict, bool brief, 
 bool completeness__has_all_calls(const struct profile *profile);
 
 /* Warns on stderr if Python kept small objects out of malloc. */
-void completeness__tell_python(const struct profile *profile);
+void completeness__report_python(const struct profile *profile);
 
 /*
  * A sentence that says that the profile is sampled, or NULL if it is not (or without memory). To be
@@ -38,6 +38,6 @@ void completeness__tell_python(const struct profile *profile);
  */
 char *completeness__sampled(const struct profile *profile);
 /* Prints that sentence on stderr, prefixed by the file @name if that is not NULL. */
-void completeness__tell_sampled(const struct profile *profile, const char *name);
+void completeness__report_sampled(const struct profile *profile, const char *name);
 
 #endif

@@ -132,7 +132,7 @@ error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, s
 	}
 }
 
-void filter_choice__tell_unmet(const struct filter_choice *choice)
+void filter_choice__report_unmatched(const struct filter_choice *choice)
 {
 	for (size_t i = 0; i < choice->options.n_rules; i++) {
 		const struct filter_rule *rule = &choice->options.rules[i];

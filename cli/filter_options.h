@@ -112,7 +112,7 @@ struct filter_choice {
 /* Parses an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
 error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error);
 /* Warns on stderr about names in @choice that match nothing in the profile. */
-void filter_choice__tell_unmet(const struct filter_choice *choice);
+void filter_choice__report_unmatched(const struct filter_choice *choice);
 void filter_choice__release(struct filter_choice *choice);
 
 #endif

@@ -28,7 +28,7 @@
 #define LEAST_BYTES 4096
 #define POLL_MS	    100
 /* Minimum time between two messages of the child. */
-#define TELL_MS 50
+#define REPORT_MS 50
 /* elfutils' client takes build ids of up to this length. */
 #define MAX_REQUEST 256
 
@@ -58,7 +58,7 @@ struct server {
 	debuginfod_client *client;
 	int (*find)(debuginfod_client *client, const unsigned char *build_id, int size,
 		    char **path);
-	__u64 told_ms;
+	__u64 reported_ms;
 };
 
 /* ISO C cannot convert the result of dlsym() to a function pointer. */
@@ -74,7 +74,7 @@ static bool say(const struct server *server, const struct message *message)
 }
 
 /* Progress callback of the client, which passes our server as its user data. */
-static int told(debuginfod_client *client, long done, long total)
+static int report_progress(debuginfod_client *client, long done, long total)
 {
 	void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
 	void *(*get_user_data)(debuginfod_client * client);
@@ -87,9 +87,9 @@ static int told(debuginfod_client *client, long done, long total)
 		dlclose(library);
 	if (!server)
 		return 1;
-	if (clock__now_ns() / NS_PER_MS - server->told_ms < TELL_MS)
+	if (clock__now_ns() / NS_PER_MS - server->reported_ms < REPORT_MS)
 		return 0;
-	server->told_ms = clock__now_ns() / NS_PER_MS;
+	server->reported_ms = clock__now_ns() / NS_PER_MS;
 	return !say(server, &message);
 }
 
@@ -109,7 +109,7 @@ static bool open_client(struct server *server)
 	if (!server->client)
 		return false;
 	set_user_data(server->client, server);
-	set_progress(server->client, told);
+	set_progress(server->client, report_progress);
 	return true;
 }
 

@@ -11,7 +11,7 @@
 #define MAX_BLOCKS 256
 
 struct function_search {
-	struct sought *sought;
+	struct query *query;
 	size_t n;
 	const struct code_ranges *code;
 	struct dwarf_budget *budget;
@@ -21,16 +21,16 @@ struct function_search {
 static void take_function(const struct function_search *search, const Dwarf_Die *die, __u64 start,
 			  __u64 end)
 {
-	for (size_t i = sought__first(search->sought, search->n, start);
-	     i < search->n && search->sought[i].place->vaddr < end && search->budget->dies; i++) {
-		struct sought *sought = &search->sought[i];
+	for (size_t i = query__first(search->query, search->n, start);
+	     i < search->n && search->query[i].place->vaddr < end && search->budget->dies; i++) {
+		struct query *query = &search->query[i];
 
 		search->budget->dies--;
-		if (sought->has_function && sought->function_bytes <= end - start)
+		if (query->has_function && query->function_bytes <= end - start)
 			continue;
-		sought->has_function = true;
-		sought->function = *die;
-		sought->function_bytes = end - start;
+		query->has_function = true;
+		query->function = *die;
+		query->function_bytes = end - start;
 	}
 }
 
@@ -77,10 +77,10 @@ static void search_scope(const struct function_search *search, Dwarf_Die *scope,
 	} while (dwarf_die__next(&die, search->budget));
 }
 
-void dwarf_functions__find(Dwarf_Die *unit, struct sought *sought, size_t n,
+void dwarf_functions__find(Dwarf_Die *unit, struct query *query, size_t n,
 			   const struct code_ranges *code, struct dwarf_budget *budget, bool bodies)
 {
-	const struct function_search search = { sought, n, code, budget, bodies };
+	const struct function_search search = { query, n, code, budget, bodies };
 
 	search_scope(&search, unit, 0);
 }
@@ -91,28 +91,28 @@ struct inline_search {
 };
 
 /* Adds @die as an inlining level of the query, unless a neighbouring query already added it. */
-static int add_level(const struct inline_search *search, struct sought *sought,
-		     const Dwarf_Die *die, __u32 level)
+static int add_level(const struct inline_search *search, struct query *query, const Dwarf_Die *die,
+		     __u32 level)
 {
 	struct inlined_level *added;
 
-	if (sought->n_levels != level)
+	if (query->n_levels != level)
 		return 0;
 	added = arena__alloc(search->arena, sizeof(*added));
 	if (!added)
 		return -ENOMEM;
 	added->die = *die;
-	added->outer = sought->innermost;
-	sought->innermost = added;
-	sought->n_levels++;
+	added->outer = query->innermost;
+	query->innermost = added;
+	query->n_levels++;
 	return 0;
 }
 
-static int search_block(const struct inline_search *search, Dwarf_Die *block, struct sought *sought,
+static int search_block(const struct inline_search *search, Dwarf_Die *block, struct query *query,
 			size_t n, __u32 level, int depth);
 
 /* Descends into @die if its ranges contain any of the queries. */
-static int try_block(const struct inline_search *search, Dwarf_Die *die, struct sought *sought,
+static int try_block(const struct inline_search *search, Dwarf_Die *die, struct query *query,
 		     size_t n, __u32 level, int depth)
 {
 	bool is_inlined = dwarf_tag(die) == DW_TAG_inlined_subroutine;
@@ -122,15 +122,15 @@ static int try_block(const struct inline_search *search, Dwarf_Die *die, struct 
 	ptrdiff_t at = 0;
 
 	while (search->budget->dies && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		size_t i = sought__first(sought, n, start);
+		size_t i = query__first(query, n, start);
 
 		search->budget->dies--;
 		has_ranges = true;
-		for (; i < n && sought[i].place->vaddr < end && search->budget->dies; i++) {
+		for (; i < n && query[i].place->vaddr < end && search->budget->dies; i++) {
 			search->budget->dies--;
 			low = i < low ? i : low;
 			high = i + 1 > high ? i + 1 : high;
-			if (is_inlined && add_level(search, &sought[i], die, level))
+			if (is_inlined && add_level(search, &query[i], die, level))
 				return -ENOMEM;
 		}
 	}
@@ -141,10 +141,10 @@ static int try_block(const struct inline_search *search, Dwarf_Die *die, struct 
 	}
 	if (low >= high)
 		return 0;
-	return search_block(search, die, sought + low, high - low, level + is_inlined, depth + 1);
+	return search_block(search, die, query + low, high - low, level + is_inlined, depth + 1);
 }
 
-static int search_block(const struct inline_search *search, Dwarf_Die *block, struct sought *sought,
+static int search_block(const struct inline_search *search, Dwarf_Die *block, struct query *query,
 			size_t n, __u32 level, int depth)
 {
 	Dwarf_Die die;
@@ -159,17 +159,17 @@ static int search_block(const struct inline_search *search, Dwarf_Die *block, st
 		case DW_TAG_try_block:
 		case DW_TAG_catch_block:
 		case DW_TAG_with_stmt:
-			err = try_block(search, &die, sought, n, level, depth);
+			err = try_block(search, &die, query, n, level, depth);
 			break;
 		}
 	} while (!err && dwarf_die__next(&die, search->budget));
 	return err;
 }
 
-int dwarf_functions__find_inlined(Dwarf_Die *function, struct sought *sought, size_t n,
+int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size_t n,
 				  struct arena *arena, struct dwarf_budget *budget)
 {
 	const struct inline_search search = { arena, budget };
 
-	return search_block(&search, function, sought, n, 0, 0);
+	return search_block(&search, function, query, n, 0, 0);
 }

@@ -269,36 +269,36 @@ static int take_name(struct finder *finder, struct symbol_name name, struct plac
 }
 
 /* Sets the function that contains the machine code. */
-static int set_function(struct finder *finder, struct sought *sought, struct place_line *line)
+static int set_function(struct finder *finder, struct query *query, struct place_line *line)
 {
 	const struct symbol_table *table = finder->input->table;
 	Dwarf_Addr entry;
 	int err;
 
-	if (!sought->has_function)
-		return take_name(finder, symbol_table__find(table, sought->place->vaddr), line);
-	err = set_symbol(finder, &sought->function, line);
+	if (!query->has_function)
+		return take_name(finder, symbol_table__find(table, query->place->vaddr), line);
+	err = set_symbol(finder, &query->function, line);
 	if (err)
 		return err;
 	if (!line->symbol)
-		return take_name(finder, symbol_table__find(table, sought->place->vaddr), line);
-	if (dwarf_entrypc(&sought->function, &entry))
+		return take_name(finder, symbol_table__find(table, query->place->vaddr), line);
+	if (dwarf_entrypc(&query->function, &entry))
 		return 0;
 	return take_name(finder, symbol_table__entry(table, entry, line->symbol), line);
 }
 
-static int describe(struct finder *finder, struct unit *unit, struct sought *sought)
+static int describe(struct finder *finder, struct unit *unit, struct query *query)
 {
-	struct place *place = sought->place;
-	const struct inlined_level *level = sought->innermost;
-	__u32 n = (sought->n_levels < MAX_INLINED ? sought->n_levels : MAX_INLINED) + 1;
+	struct place *place = query->place;
+	const struct inlined_level *level = query->innermost;
+	__u32 n = (query->n_levels < MAX_INLINED ? query->n_levels : MAX_INLINED) + 1;
 	struct place_line *lines = arena__alloc(finder->input->arena, n * sizeof(*lines));
 	int err;
 
 	if (!lines)
 		return -ENOMEM;
 	/* If there are too many levels, the outermost matter most. */
-	for (__u32 extra = sought->n_levels + 1 - n; extra; extra--)
+	for (__u32 extra = query->n_levels + 1 - n; extra; extra--)
 		level = level->outer;
 	err = set_own_line(finder, unit, place->vaddr, &lines[0]);
 	for (__u32 i = 0; i + 1 < n && !err; i++, level = level->outer) {
@@ -310,7 +310,7 @@ static int describe(struct finder *finder, struct unit *unit, struct sought *sou
 			err = set_call_line(finder, unit, &die, &lines[i + 1]);
 	}
 	if (!err)
-		err = set_function(finder, sought, &lines[n - 1]);
+		err = set_function(finder, query, &lines[n - 1]);
 	if (err)
 		return err;
 	if (n == 1 && !lines[0].symbol && !lines[0].file)
@@ -322,7 +322,7 @@ static int describe(struct finder *finder, struct unit *unit, struct sought *sou
 
 static int compare_functions(const void *left, const void *right)
 {
-	const struct sought *a = left, *b = right;
+	const struct query *a = left, *b = right;
 	uintptr_t of_a = a->has_function ? (uintptr_t)a->function.addr : 0;
 	uintptr_t of_b = b->has_function ? (uintptr_t)b->function.addr : 0;
 
@@ -331,16 +331,16 @@ static int compare_functions(const void *left, const void *right)
 	return (a->place->vaddr > b->place->vaddr) - (a->place->vaddr < b->place->vaddr);
 }
 
-static bool lacks_function(const struct sought *sought, size_t n)
+static bool lacks_function(const struct query *query, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!sought[i].has_function)
+		if (!query[i].has_function)
 			return true;
 	return false;
 }
 
 /* The @n queries are sorted by address; their order is lost. */
-static int look_into_unit(struct finder *finder, Dwarf_Off offset, struct sought *sought, size_t n)
+static int look_into_unit(struct finder *finder, Dwarf_Off offset, struct query *query, size_t n)
 {
 	struct unit unit;
 	int err = 0;
@@ -348,29 +348,29 @@ static int look_into_unit(struct finder *finder, Dwarf_Off offset, struct sought
 	enter_unit(finder, offset, &unit);
 	if (!unit.die.addr)
 		return 0;
-	dwarf_functions__find(&unit.functions, sought, n, &finder->code, &finder->budget, false);
-	if (lacks_function(sought, n))
-		dwarf_functions__find(&unit.functions, sought, n, &finder->code, &finder->budget,
+	dwarf_functions__find(&unit.functions, query, n, &finder->code, &finder->budget, false);
+	if (lacks_function(query, n))
+		dwarf_functions__find(&unit.functions, query, n, &finder->code, &finder->budget,
 				      true);
-	qsort(sought, n, sizeof(*sought), compare_functions);
+	qsort(query, n, sizeof(*query), compare_functions);
 	for (size_t first = 0, last; first < n && !err; first = last) {
 		last = first + 1;
-		while (last < n && sought[last].has_function == sought[first].has_function &&
-		       sought[last].function.addr == sought[first].function.addr)
+		while (last < n && query[last].has_function == query[first].has_function &&
+		       query[last].function.addr == query[first].function.addr)
 			last++;
-		if (sought[first].has_function)
-			err = dwarf_functions__find_inlined(&sought[first].function, sought + first,
+		if (query[first].has_function)
+			err = dwarf_functions__find_inlined(&query[first].function, query + first,
 							    last - first, finder->input->arena,
 							    &finder->budget);
 	}
 	for (size_t i = 0; i < n && !err; i++)
-		err = describe(finder, &unit, &sought[i]);
+		err = describe(finder, &unit, &query[i]);
 	return err;
 }
 
 static int compare_units(const void *left, const void *right)
 {
-	const struct sought *a = left, *b = right;
+	const struct query *a = left, *b = right;
 
 	if (a->has_unit != b->has_unit)
 		return a->has_unit ? -1 : 1;
@@ -389,18 +389,18 @@ static int bound_memory(struct finder *finder)
 	return open_handle(finder);
 }
 
-static int look_into_units(struct finder *finder, struct sought *sought, size_t n)
+static int look_into_units(struct finder *finder, struct query *query, size_t n)
 {
 	const struct dwarf_places_input *input = finder->input;
 	int err = 0;
 
-	for (size_t first = 0, last; first < n && sought[first].has_unit && !err; first = last) {
+	for (size_t first = 0, last; first < n && query[first].has_unit && !err; first = last) {
 		last = first + 1;
-		while (last < n && sought[last].has_unit && sought[last].unit == sought[first].unit)
+		while (last < n && query[last].has_unit && query[last].unit == query[first].unit)
 			last++;
 		err = bound_memory(finder);
 		if (!err)
-			err = look_into_unit(finder, sought[first].unit, sought + first,
+			err = look_into_unit(finder, query[first].unit, query + first,
 					     last - first);
 		if (input->progress)
 			input->progress(input->context, last - first);
@@ -410,43 +410,43 @@ static int look_into_units(struct finder *finder, struct sought *sought, size_t 
 
 /* Looks for addresses without a unit in units that have no ranges. */
 static int look_into_bare(struct finder *finder, const Dwarf_Off *bare, size_t n_bare,
-			  struct sought *sought, size_t n)
+			  struct query *query, size_t n)
 {
 	for (size_t i = 0; i < n_bare && n; i++) {
 		Dwarf_Die unit;
 
 		if (!dwarf_offdie(finder->handle.dwarf, bare[i], &unit))
 			continue;
-		dwarf_functions__find(&unit, sought, n, &finder->code, &finder->budget, false);
+		dwarf_functions__find(&unit, query, n, &finder->code, &finder->budget, false);
 		for (size_t j = 0; j < n; j++) {
-			if (!sought[j].has_function || sought[j].has_unit)
+			if (!query[j].has_function || query[j].has_unit)
 				continue;
-			sought[j].has_unit = true;
-			sought[j].unit = bare[i];
+			query[j].has_unit = true;
+			query[j].unit = bare[i];
 		}
 	}
 	for (size_t j = 0; j < n; j++)
-		sought[j].has_function = false;
-	qsort(sought, n, sizeof(*sought), compare_units);
-	return look_into_units(finder, sought, n);
+		query[j].has_function = false;
+	qsort(query, n, sizeof(*query), compare_units);
+	return look_into_units(finder, query, n);
 }
 
-static int find_all(struct finder *finder, struct sought *sought, size_t n)
+static int find_all(struct finder *finder, struct query *query, size_t n)
 {
 	_cleanup_(free_ptr) Dwarf_Off *bare = NULL;
 	size_t n_bare, n_claimed = 0;
-	int err = dwarf_units__assign(finder->handle.dwarf, &finder->code, sought, n,
+	int err = dwarf_units__assign(finder->handle.dwarf, &finder->code, query, n,
 				      &finder->budget, &bare, &n_bare);
 
 	if (err == -ENOMEM)
 		return err;
 	finder->is_damaged |= err < 0;
-	qsort(sought, n, sizeof(*sought), compare_units);
-	err = look_into_units(finder, sought, n);
-	while (n_claimed < n && sought[n_claimed].has_unit)
+	qsort(query, n, sizeof(*query), compare_units);
+	err = look_into_units(finder, query, n);
+	while (n_claimed < n && query[n_claimed].has_unit)
 		n_claimed++;
 	if (!err)
-		err = look_into_bare(finder, bare, n_bare, sought + n_claimed, n - n_claimed);
+		err = look_into_bare(finder, bare, n_bare, query + n_claimed, n - n_claimed);
 	return err;
 }
 
@@ -457,13 +457,13 @@ int dwarf_places__find(const struct dwarf_places_input *input, struct place *pla
 		.input = input,
 		.handle = { .file.fd = -1, .alt_file.fd = -1 },
 	};
-	_cleanup_(free_ptr) struct sought *sought = calloc(n + 1, sizeof(*sought));
+	_cleanup_(free_ptr) struct query *query = calloc(n + 1, sizeof(*query));
 	int err;
 
-	if (!sought)
+	if (!query)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		sought[i].place = &places[i];
+		query[i].place = &places[i];
 	finder.names.arena = input->arena;
 	finder.names.budget = &finder.budget;
 	err = open_handle(&finder);
@@ -478,7 +478,7 @@ int dwarf_places__find(const struct dwarf_places_input *input, struct place *pla
 			debug_file__section(finder.handle.file.elf, ".zdebug_info", &header);
 		/* Each DIE has some bytes and is visited a few times. */
 		finder.budget.dies = 10000000 + 2 * header.sh_size;
-		err = find_all(&finder, sought, n);
+		err = find_all(&finder, query, n);
 		finder.is_damaged |= !finder.budget.dies;
 	}
 	if (!err && finder.is_damaged)

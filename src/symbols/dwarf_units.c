@@ -39,14 +39,14 @@ __u64 code_ranges__limit(const struct code_ranges *code, __u64 start)
 	return code->n ? 0 : UINT64_MAX;
 }
 
-size_t sought__first(const struct sought *sought, size_t n, __u64 vaddr)
+size_t query__first(const struct query *query, size_t n, __u64 vaddr)
 {
 	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (sought[middle].place->vaddr < vaddr)
+		if (query[middle].place->vaddr < vaddr)
 			low = middle + 1;
 		else
 			high = middle;
@@ -54,22 +54,22 @@ size_t sought__first(const struct sought *sought, size_t n, __u64 vaddr)
 	return low;
 }
 
-static void give_unit(struct sought *sought, size_t n, __u64 start, __u64 end, Dwarf_Off unit,
+static void give_unit(struct query *query, size_t n, __u64 start, __u64 end, Dwarf_Off unit,
 		      struct dwarf_budget *budget)
 {
-	for (size_t i = sought__first(sought, n, start);
-	     i < n && sought[i].place->vaddr < end && budget->dies; i++) {
+	for (size_t i = query__first(query, n, start);
+	     i < n && query[i].place->vaddr < end && budget->dies; i++) {
 		budget->dies--;
-		if (sought[i].has_unit && sought[i].unit_bytes <= end - start)
+		if (query[i].has_unit && query[i].unit_bytes <= end - start)
 			continue;
-		sought[i].has_unit = true;
-		sought[i].unit = unit;
-		sought[i].unit_bytes = end - start;
+		query[i].has_unit = true;
+		query[i].unit = unit;
+		query[i].unit_bytes = end - start;
 	}
 }
 
 /* Returns whether the unit has ranges. */
-static bool assign_unit(Dwarf_Die *unit, const struct code_ranges *code, struct sought *sought,
+static bool assign_unit(Dwarf_Die *unit, const struct code_ranges *code, struct query *query,
 			size_t n, struct dwarf_budget *budget)
 {
 	Dwarf_Addr base, start, end;
@@ -82,8 +82,8 @@ static bool assign_unit(Dwarf_Die *unit, const struct code_ranges *code, struct 
 		budget->dies--;
 		has_ranges = true;
 		if (limit && end > start)
-			give_unit(sought, n, start, end < limit ? end : limit,
-				  dwarf_dieoffset(unit), budget);
+			give_unit(query, n, start, end < limit ? end : limit, dwarf_dieoffset(unit),
+				  budget);
 	}
 	return has_ranges;
 }
@@ -98,8 +98,8 @@ static int add_bare(Dwarf_Off **bare, size_t *n_bare, size_t *room, Dwarf_Off un
 	return 0;
 }
 
-int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct sought *sought,
-			size_t n, struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare)
+int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct query *query, size_t n,
+			struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare)
 {
 	Dwarf_CU *cu = NULL;
 	size_t room = 0;
@@ -113,7 +113,7 @@ int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct sou
 	       !(end = dwarf_get_units(dwarf, cu, &cu, NULL, &type, &unit, NULL))) {
 		budget->dies--;
 		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
-		    !assign_unit(&unit, code, sought, n, budget) &&
+		    !assign_unit(&unit, code, query, n, budget) &&
 		    (dwarf_haschildren(&unit) > 0 || type == DW_UT_skeleton))
 			err = add_bare(bare, n_bare, &room, dwarf_dieoffset(&unit));
 	}

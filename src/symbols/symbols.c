@@ -301,7 +301,7 @@ static void *work(void *context)
 }
 
 /* Runs the callbacks, in the calling thread only. Call with @lock held; drops it meanwhile. */
-static void report(struct look_up *look_up, size_t *told_done)
+static void report(struct look_up *look_up, size_t *reported_done)
 {
 	const struct symbols_options *options = &look_up->symbols->options;
 	const char *path = look_up->fetch_path;
@@ -310,9 +310,9 @@ static void report(struct look_up *look_up, size_t *told_done)
 	bool stop = false;
 
 	pthread_mutex_unlock(&look_up->lock);
-	if (options->progress && done != *told_done)
+	if (options->progress && done != *reported_done)
 		options->progress(options->context, done, look_up->n_places);
-	*told_done = done;
+	*reported_done = done;
 	/* The path belongs to a module, which outlives the download. */
 	if (options->fetching && path)
 		options->fetching(options->context, path, done_bytes, total_bytes);
@@ -379,7 +379,7 @@ static size_t n_threads(const struct look_up *look_up)
 static void run_jobs(struct look_up *look_up)
 {
 	pthread_t threads[MAX_THREADS];
-	size_t n = 0, wanted = n_threads(look_up), told_done = 0;
+	size_t n = 0, wanted = n_threads(look_up), reported_done = 0;
 
 	look_up->next_job = look_up->n_jobs_done = 0;
 	while (n < wanted && !pthread_create(&threads[n], NULL, work, look_up))
@@ -389,9 +389,9 @@ static void run_jobs(struct look_up *look_up)
 	pthread_mutex_lock(&look_up->lock);
 	while (look_up->n_jobs_done < look_up->n_jobs && !look_up->is_over) {
 		wait_for_change(look_up);
-		report(look_up, &told_done);
+		report(look_up, &reported_done);
 	}
-	report(look_up, &told_done);
+	report(look_up, &reported_done);
 	pthread_mutex_unlock(&look_up->lock);
 	while (n)
 		pthread_join(threads[--n], NULL);

@@ -338,7 +338,8 @@ static int begin_stack(struct finder *finder, const struct profile_stack *stack,
 	return 0;
 }
 
-static int mend_stack(struct finder *finder, const struct profile_stack *stack, __u64 functions)
+static int insert_tail_calls(struct finder *finder, const struct profile_stack *stack,
+			     __u64 functions)
 {
 	_cleanup_(free_ptr) __u32 *frames = NULL;
 	const struct profile *profile = finder->profile;
@@ -370,7 +371,7 @@ static int mend_stack(struct finder *finder, const struct profile_stack *stack, 
 	return profile__set_stack_frames(finder->profile, stack->id, frames, n);
 }
 
-static int mend_stacks(struct finder *finder)
+static int insert_all_tail_calls(struct finder *finder)
 {
 	const struct profile *profile = finder->profile;
 	_cleanup_(free_ptr) __u64 *functions = calloc(profile->n_stacks + 1, sizeof(*functions));
@@ -381,7 +382,7 @@ static int mend_stacks(struct finder *finder)
 	for (size_t i = 0; i < profile->n_counts; i++)
 		functions[profile->counts[i].stack - 1] |= 1ULL << profile->counts[i].function;
 	for (size_t i = 0; i < profile->n_stacks && !err; i++)
-		err = mend_stack(finder, &profile->stacks[i], functions[i]);
+		err = insert_tail_calls(finder, &profile->stacks[i], functions[i]);
 	return err;
 }
 
@@ -395,7 +396,7 @@ int profile__add_tail_calls(struct profile *profile, const struct symbols *symbo
 	if (finder.maps && finder.are_tried)
 		err = disasm__new(&finder.disasm);
 	if (!err)
-		err = mend_stacks(&finder);
+		err = insert_all_tail_calls(&finder);
 	for (size_t i = 0; finder.maps && i < profile->n_modules; i++)
 		code_map__free(finder.maps[i]);
 	disasm__free(finder.disasm);

@@ -16,7 +16,7 @@ struct inlined_level {
 };
 
 /* A query during the search. */
-struct sought {
+struct query {
 	struct place *place;
 	bool has_unit;
 	Dwarf_Off unit;	  /* offset of the compile unit's DIE */
@@ -42,23 +42,23 @@ struct code_ranges {
 int code_ranges__read(struct code_ranges *code, Elf *elf);
 
 /* Index of the first of @n queries, sorted by address, that is not below @vaddr. */
-size_t sought__first(const struct sought *sought, size_t n, __u64 vaddr);
+size_t query__first(const struct query *query, size_t n, __u64 vaddr);
 
 /* Sets the unit of each query by the units' ranges. Units without ranges are listed in @bare, to be
  * freed. 0, -ENOEXEC if something was damaged, -ENOMEM. */
-int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct sought *sought,
-			size_t n, struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare);
+int dwarf_units__assign(Dwarf *dwarf, const struct code_ranges *code, struct query *query, size_t n,
+			struct dwarf_budget *budget, Dwarf_Off **bare, size_t *n_bare);
 
 /* Sets the function of each query of one unit that has none. With @bodies also searches functions
  * inside of functions, which is slower. */
-void dwarf_functions__find(Dwarf_Die *unit, struct sought *sought, size_t n,
+void dwarf_functions__find(Dwarf_Die *unit, struct query *query, size_t n,
 			   const struct code_ranges *code, struct dwarf_budget *budget,
 			   bool bodies);
 
 /*
  * Finds the functions inlined at @n queries, sorted by address, all in one function. 0 or -ENOMEM.
  */
-int dwarf_functions__find_inlined(Dwarf_Die *function, struct sought *sought, size_t n,
+int dwarf_functions__find_inlined(Dwarf_Die *function, struct query *query, size_t n,
 				  struct arena *arena, struct dwarf_budget *budget);
 
 /* End of the code section that contains @start, 0 if there is none. */
