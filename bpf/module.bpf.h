@@ -97,6 +97,7 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 {
 	struct vma_answer *answer = context;
 	struct file *file = vma->vm_file;
+	struct inode *inode;
 
 	answer->executable = !!(vma->vm_flags & VM_EXEC);
 	answer->vma.start = vma->vm_start;
@@ -107,10 +108,12 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 		return 0;
 	}
 	answer->vma.bias += vma->vm_pgoff << PAGE_SHIFT;
-	answer->file.inode = file->f_inode->i_ino;
-	answer->file.device = file->f_inode->i_sb->s_dev;
-	answer->generation = file->f_inode->i_generation;
-	answer->file.version = contents_version(file->f_inode) ^ answer->generation * 0x9e3779b1;
+	/* Once: Linux 6.18's verifier searches all of its type information for each pointer that is read. */
+	inode = file->f_inode;
+	answer->file.inode = inode->i_ino;
+	answer->file.device = inode->i_sb->s_dev;
+	answer->generation = inode->i_generation;
+	answer->file.version = contents_version(inode) ^ answer->generation * 0x9e3779b1;
 	return 0;
 }
 
