@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,13 +20,19 @@
 #include "clock.h"
 #include "error.h"
 
-/* Per CPU; an exec takes some ten records of about 120 bytes. */
-#define RING_BYTES (512 * 1024)
+/* Per CPU; an exec takes some ten records of about 120 bytes. What a user without CAP_IPC_LOCK may lock
+ * (perf_event_mlock_kb). */
+#define MIN_RING_BYTES (512UL * 1024)
+/* Where few CPUs share the memory, each has a larger ring: probes that are set one by one keep the reader away for
+ * seconds. */
+#define MAX_RING_BYTES	(4UL << 20)
+#define ALL_RINGS_BYTES (8UL << 20)
 
 struct cpu_ring {
 	int cpu;
 	int fd;
 	struct perf_event_mmap_page *page;
+	size_t bytes; /* of records, a power of two */
 };
 
 struct mapping_events {
@@ -88,14 +95,29 @@ static int open_event(int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-static size_t ring_map_bytes(void)
+static size_t ring_map_bytes(size_t bytes)
 {
-	return RING_BYTES + sysconf(_SC_PAGESIZE);
+	return bytes + sysconf(_SC_PAGESIZE);
+}
+
+static void *map_ring(int fd, size_t bytes)
+{
+	return mmap(NULL, ring_map_bytes(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+static size_t most_ring_bytes(void)
+{
+	size_t bytes = MAX_RING_BYTES;
+
+	while (bytes > MIN_RING_BYTES && bytes * get_nprocs() > ALL_RINGS_BYTES)
+		bytes /= 2;
+	return bytes;
 }
 
 static int add_cpu(struct mapping_events *events, int cpu)
 {
 	struct epoll_event interest = { .events = EPOLLIN };
+	size_t bytes = most_ring_bytes();
 	struct cpu_ring *rings;
 	void *page;
 	int fd, err;
@@ -103,7 +125,11 @@ static int add_cpu(struct mapping_events *events, int cpu)
 	fd = open_event(cpu);
 	if (fd < 0)
 		return fd;
-	page = mmap(NULL, ring_map_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	page = map_ring(fd, bytes);
+	if (page == MAP_FAILED) {
+		bytes = MIN_RING_BYTES;
+		page = map_ring(fd, bytes);
+	}
 	if (page == MAP_FAILED) {
 		err = -errno;
 		goto fail;
@@ -118,10 +144,11 @@ static int add_cpu(struct mapping_events *events, int cpu)
 		err = -errno;
 		goto unmap;
 	}
-	rings[events->n_rings++] = (struct cpu_ring){ .cpu = cpu, .fd = fd, .page = page };
+	rings[events->n_rings++] =
+		(struct cpu_ring){ .cpu = cpu, .fd = fd, .page = page, .bytes = bytes };
 	return 0;
 unmap:
-	munmap(page, ring_map_bytes());
+	munmap(page, ring_map_bytes(bytes));
 fail:
 	close(fd);
 	return err;
@@ -175,7 +202,7 @@ static int add_online_cpus(struct mapping_events *events)
 
 static void close_ring(struct cpu_ring *ring)
 {
-	munmap(ring->page, ring_map_bytes());
+	munmap(ring->page, ring_map_bytes(ring->bytes));
 	close(ring->fd);
 }
 
@@ -347,15 +374,15 @@ static void read_ring(struct mapping_events *events, struct cpu_ring *ring)
 	_Alignas(struct mmap2_record) char copy[65536];
 
 	while (tail < head) {
-		size_t at = tail % RING_BYTES;
+		size_t at = tail % ring->bytes;
 		const struct perf_event_header *header =
 			(const struct perf_event_header *)(data + at);
 		size_t size = header->size;
 
 		if (!size)
 			break;
-		if (at + size > RING_BYTES) {
-			size_t first = RING_BYTES - at;
+		if (at + size > ring->bytes) {
+			size_t first = ring->bytes - at;
 
 			memcpy(copy, data + at, first);
 			memcpy(copy + first, data, size - first);

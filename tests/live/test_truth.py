@@ -292,7 +292,7 @@ PROGRAMS = {
     "bash": (["bash", "-c", "for i in {1..100}; do a[i]=x$i; b=$(echo ${a[i]}); done"], ""),
     "git": (["git", "grep", "--no-index", "-n", "-e", "static", "--", support.SOURCE / "src"], ""),
     "cmake": (["cmake", "--help-module", "FindPackageHandleStandardArgs"], ""),
-    "clang-format": (["clang-format", support.SOURCE / "src" / "error.c"], ""),
+    "clang-format": (["clang-format", support.SOURCE / "src" / "lib" / "error.c"], ""),
     "rg": (["rg", "-j2", "-n", "stat(ic|e)", support.SOURCE / "src"], ""),
 }
 
