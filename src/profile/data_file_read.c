@@ -364,7 +364,9 @@ static int open_to_read(const char *path, sqlite3 **db)
 	status = sqlite3_open_v2(
 		uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
 	if (status != SQLITE_OK)
-		return status == SQLITE_NOMEM ? -ENOMEM : -EINVAL;
+		return status == SQLITE_NOMEM		    ? -ENOMEM
+		       : (status & 0xff) == SQLITE_CANTOPEN ? -EACCES
+							    : -EINVAL;
 	sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -451,6 +453,12 @@ static int read_file(const char *path, bool only_checks, struct profile **profil
 	if (err == -EIO)
 		return error__set(error, err, "cannot read %s: %s; copy it to a sound disk", path,
 				  strerror(EIO));
+	/* Its header was read, but SQLite resolves the whole path. */
+	if (err == -EACCES)
+		return error__set(error, err,
+				  "cannot read %s: %s in a directory above it; copy it to where "
+				  "you can list all directories of its path",
+				  path, strerror(EACCES));
 	snprintf(what, sizeof(what), "unreadable: %s", table);
 	return fail_damaged(error, path, what);
 }

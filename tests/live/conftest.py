@@ -5,6 +5,7 @@ ALLOCPROF the program to test where it is not the build's."""
 import os
 import pathlib
 import signal
+import tempfile
 
 import pytest
 
@@ -78,6 +79,15 @@ def run(runner):
 @pytest.fixture
 def target():
     return support.target
+
+
+@pytest.fixture
+def public_directory():
+    """One that every user can reach: those of pytest are root's alone, and whenever another pytest starts it closes
+    the directory above them again."""
+    with tempfile.TemporaryDirectory(prefix="allocprof-test-") as path:
+        os.chmod(path, 0o755)
+        yield pathlib.Path(path)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 
 import pytest
 
@@ -68,11 +67,10 @@ def assert_all_hits(figures, hits, definition):
 
 
 @pytest.fixture
-def directory():
-    """One that another user may use: those of pytest are root's alone."""
-    with tempfile.TemporaryDirectory(prefix="allocprof-test-") as path:
-        shutil.chown(path, 65534, 65534)
-        yield pathlib.Path(path)
+def directory(public_directory):
+    """One that is another user's."""
+    shutil.chown(public_directory, 65534, 65534)
+    return public_directory
 
 
 @pytest.fixture
@@ -257,7 +255,6 @@ def test_nginx(runner, allocprof, directory, hits, tmp_path):
     server = shutil.copy("/usr/sbin/nginx", directory / "nginx")
     (directory / "conf").write_text(NGINX.format(directory))
     (directory / "file").write_text("file\n" * 100)
-    directory.chmod(0o755)
     requests = 200
     with hits(server, "nginx") as counted:
         under = Server(runner, allocprof, ["stat", "--json", "-o", tmp_path / "out", "--allocator", "nginx"],

@@ -15,11 +15,9 @@ EXIT_STATUS = 3  # every_function's
 
 
 @pytest.fixture
-def directory(tmp_path):
+def directory(public_directory):
     """One that USER can reach and that is root's."""
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
-    return tmp_path
+    return public_directory
 
 
 def owners(directory):
@@ -48,6 +46,20 @@ def test_recorded_by_sudo_and_read_without(run, allocprof, directory):
         done = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", executable, "report",
                     "a.data"], {"HOME": str(home)}, expect=0, cwd=directory)
         assert b"complete" in done.stdout, done
+
+
+def test_a_directory_above_is_closed(run, allocprof, directory):
+    """Nobody is told that the file is damaged."""
+    inner = directory / "inner"
+    inner.mkdir()
+    run([allocprof, "record", "-q", "-o", "a.data", "--", support.target("every_function")], SUDO, expect=EXIT_STATUS,
+        cwd=inner)
+    shutil.copy(allocprof, inner / "allocprof")
+    directory.chmod(0o700)
+    refused = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", "./allocprof", "report",
+                   "a.data"], expect=2, cwd=inner).stderr
+    assert refused.startswith(b"allocprof: cannot read a.data: Permission denied in a directory above it"), refused
+
 
 
 def test_every_command_that_writes(run, allocprof, directory):
