@@ -211,13 +211,34 @@ static int handle_piece(struct ring_reader *reader, struct piece *piece, int *n)
 	return err;
 }
 
+/* Handles what has been kept, while the other thread goes on reading. */
+static int handle_kept(struct ring_reader *reader, int *n)
+{
+	struct piece *first = reader->first, *next;
+	int err = 0;
+
+	reader->first = NULL;
+	reader->end = &reader->first;
+	reader->kept_bytes = 0;
+	ring_reader__step_back(reader);
+	for (; first; first = next) {
+		next = first->next;
+		if (err >= 0)
+			err = handle_piece(reader, first, n);
+		free(first);
+	}
+	ring_reader__resume(reader);
+	return err;
+}
+
 int ring_reader__read(struct ring_reader *reader)
 {
-	int err = reader->err, n = 0, more;
+	int err = 0, n = 0, more;
 
-	for (struct piece *piece = reader->first; piece && err >= 0; piece = piece->next)
-		err = handle_piece(reader, piece, &n);
-	free_pieces(reader);
+	while (reader->first && err >= 0)
+		err = handle_kept(reader, &n);
+	if (err >= 0)
+		err = reader->err;
 	if (err < 0)
 		return err;
 	more = ring_buffer__consume(reader->ring);
