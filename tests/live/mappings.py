@@ -28,22 +28,22 @@ class Space:
         self.brk = other.brk if other else None
         self.heap = other.heap if other else None
 
-    def anonymous(self, start, end):
-        return sum(min(b, end) - max(a, start) for a, b, is_anonymous in self.ranges
-                   if is_anonymous and a < end and b > start)
-
     def unmap(self, start, end):
-        kept = []
+        """Returns the parts that were mapped there."""
+        kept, taken = [], []
         for a, b, kind in self.ranges:
-            if a < start:
-                kept.append((a, min(b, start), kind))
-            if b > end:
-                kept.append((max(a, end), b, kind))
+            kept += [(a, min(b, start), kind), (max(a, end), b, kind)]
+            taken.append((max(a, start), min(b, end), kind))
         self.ranges = [part for part in kept if part[0] < part[1]]
+        return [part for part in taken if part[0] < part[1]]
 
     def map(self, start, end, is_anonymous):
         self.unmap(start, end)
         self.ranges.append((start, end, is_anonymous))
+
+
+def anonymous_bytes(parts):
+    return sum(end - start for start, end, is_anonymous in parts if is_anonymous)
 
 
 class Process:
@@ -70,6 +70,7 @@ class Log:
     def __init__(self, path):
         self.processes = {}  # by thread id: threads share their process
         self.unfinished = unfinished = {}
+        self.begun = {}  # by thread id: the parts that a call of it unmaps, which has not returned
         for line in path.read_text().splitlines():
             found = LINE.fullmatch(line)
             if not found:
@@ -77,6 +78,7 @@ class Log:
             thread, text = int(found[1]), found[2]
             if text.endswith("<unfinished ...>"):
                 unfinished[thread] = text.removesuffix("<unfinished ...>")
+                self.begin(thread, unfinished[thread])
                 continue
             resumed = re.match(r"<\.\.\. \w+ resumed>", text)
             if resumed:
@@ -84,6 +86,14 @@ class Log:
             call = CALL.fullmatch(text.strip())
             if call and call[3] != "?":
                 self.add(thread, call[1], call[2], call[3])
+
+    def begin(self, thread, text):
+        """A call whose end is logged later, when another thread may have mapped again what this one unmapped:
+        strace logs each call's beginning before the kernel carries it out, but ends in any order."""
+        call = re.match(r"(munmap|mremap)\((.*)", text)
+        if call:
+            arguments = call[2].strip(" ,)").split(", ")
+            self.begun[thread] = self.unmapped(self.process(thread).space, arguments)
 
     def process(self, thread):
         if thread not in self.processes:
@@ -109,7 +119,18 @@ class Log:
         if name not in CALLS:
             return  # of a return probe of somebody who looks at all processes
         arguments = arguments.split(", ")
-        getattr(self, name)(process, process.space, arguments, number(result))
+        if name in ("munmap", "mremap"):
+            parts = self.begun.pop(thread, None)
+            if parts is None:
+                parts = self.unmapped(process.space, arguments)
+            getattr(self, name)(process, process.space, arguments, number(result), parts)
+        else:
+            getattr(self, name)(process, process.space, arguments, number(result))
+
+    def unmapped(self, space, arguments):
+        """Takes what a call of munmap or mremap unmaps out of @space: [(start, end, is anonymous)]."""
+        start = number(arguments[0])
+        return space.unmap(start, start + pages(number(arguments[1])))
 
     def make(self, parent, text, child):
         if child in self.processes:
@@ -128,24 +149,23 @@ class Log:
         if is_anonymous:
             process.count("mmap", size)
 
-    def munmap(self, process, space, arguments, result):
-        start = number(arguments[0])
-        end = start + pages(number(arguments[1]))
-        size = space.anonymous(start, end)
-        if not result:
-            space.unmap(start, end)
+    def munmap(self, process, space, arguments, result, parts):
+        size = anonymous_bytes(parts)
+        if result:
+            space.ranges += parts
         if size:
             process.count("munmap", 0 if result else size)
 
-    def mremap(self, process, space, arguments, result):
+    def mremap(self, process, space, arguments, result, parts):
         start, before, after = (number(text) for text in arguments[:3])
         before, after = pages(before), pages(after)
-        is_anonymous = space.anonymous(start, start + PAGE) > 0
+        is_anonymous = any(is_anonymous and a <= start < b for a, b, is_anonymous in parts)
         if is_anonymous:
             process.count("mremap", max(after - before, 0))
         if result > 0:
-            space.unmap(start, start + before)
             space.map(result, result + after, is_anonymous)
+        else:
+            space.ranges += parts
 
     def brk(self, process, space, arguments, result):
         asked = number(arguments[0])
