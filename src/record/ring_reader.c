@@ -44,7 +44,8 @@ struct ring_reader {
 	pid_t process; /* process that created the thread; a forked child has no such thread */
 	bool has_thread;
 	bool has_stepped_back, ends;
-	struct piece *first, **end;
+	bool is_awaited; /* the caller waits for the lock; atomic */
+	struct piece *first, *last;
 	size_t kept_bytes, most_bytes;
 	int err; /* first error of keep() */
 };
@@ -59,16 +60,10 @@ static void unlock(struct ring_reader *reader)
 	pthread_mutex_unlock(&reader->lock);
 }
 
-static struct piece *last_piece(const struct ring_reader *reader)
-{
-	return reader->first ? (struct piece *)((char *)reader->end - offsetof(struct piece, next))
-			     : NULL;
-}
-
 static int keep(struct ring_reader *reader, const void *record, size_t size)
 {
 	size_t bytes = sizeof(struct header) + (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	struct piece *piece = last_piece(reader);
+	struct piece *piece = reader->last;
 	struct header header = { size };
 
 	if (!piece || piece->room - piece->used < bytes) {
@@ -80,8 +75,11 @@ static int keep(struct ring_reader *reader, const void *record, size_t size)
 		piece->next = NULL;
 		piece->used = 0;
 		piece->room = room;
-		*reader->end = piece;
-		reader->end = &piece->next;
+		if (reader->last)
+			reader->last->next = piece;
+		else
+			reader->first = piece;
+		reader->last = piece;
 		reader->kept_bytes += room;
 	}
 	memcpy(piece->bytes + piece->used, &header, sizeof(header));
@@ -100,8 +98,12 @@ static int handle_or_keep(void *context, void *record, size_t size)
 	err = keep(reader, record, size);
 	if (err)
 		reader->err = err;
-	/* The record that exceeds the limit is kept, and the next one stays in the buffer. */
-	return err ? err : reader->kept_bytes > reader->most_bytes ? -ENOSPC : 0;
+	if (err)
+		return err;
+	/* This record is kept, and the next one stays in the buffer. */
+	if (reader->kept_bytes > reader->most_bytes)
+		return -ENOSPC;
+	return __atomic_load_n(&reader->is_awaited, __ATOMIC_RELAXED) ? -EINTR : 0;
 }
 
 static void *run(void *arg)
@@ -146,7 +148,6 @@ int ring_reader__new(int ring_fd, ring_reader_handle *handle, void *context,
 		return -ENOMEM;
 	reader->handle = handle;
 	reader->context = context;
-	reader->end = &reader->first;
 	reader->process = getpid();
 	reader->most_bytes = memory / SHARE_OF_MEMORY < MAX_KEPT_BYTES ? memory / SHARE_OF_MEMORY
 								       : MAX_KEPT_BYTES;
@@ -165,16 +166,24 @@ int ring_reader__new(int ring_fd, ring_reader_handle *handle, void *context,
 	return 0;
 }
 
-static void free_pieces(struct ring_reader *reader)
+/* Takes the kept pieces out of the reader; the caller frees them. */
+static struct piece *take_pieces(struct ring_reader *reader)
 {
-	while (reader->first) {
-		struct piece *next = reader->first->next;
+	struct piece *first = reader->first;
 
-		free(reader->first);
-		reader->first = next;
-	}
-	reader->end = &reader->first;
+	reader->first = reader->last = NULL;
 	reader->kept_bytes = 0;
+	return first;
+}
+
+static void free_pieces(struct piece *first)
+{
+	while (first) {
+		struct piece *next = first->next;
+
+		free(first);
+		first = next;
+	}
 }
 
 void ring_reader__free(struct ring_reader *reader)
@@ -187,7 +196,7 @@ void ring_reader__free(struct ring_reader *reader)
 		unlock(reader);
 		pthread_join(reader->thread, NULL);
 	}
-	free_pieces(reader);
+	free_pieces(take_pieces(reader));
 	ring_buffer__free(reader->ring);
 	free(reader);
 }
@@ -214,20 +223,14 @@ static int handle_piece(struct ring_reader *reader, struct piece *piece, int *n)
 /* Handles what has been kept, while the other thread goes on reading. */
 static int handle_kept(struct ring_reader *reader, int *n)
 {
-	struct piece *first = reader->first, *next;
+	struct piece *first = take_pieces(reader);
 	int err = 0;
 
-	reader->first = NULL;
-	reader->end = &reader->first;
-	reader->kept_bytes = 0;
 	ring_reader__step_back(reader);
-	for (; first; first = next) {
-		next = first->next;
-		if (err >= 0)
-			err = handle_piece(reader, first, n);
-		free(first);
-	}
+	for (struct piece *piece = first; piece && err >= 0; piece = piece->next)
+		err = handle_piece(reader, piece, n);
 	ring_reader__resume(reader);
+	free_pieces(first);
 	return err;
 }
 
@@ -254,7 +257,10 @@ void ring_reader__step_back(struct ring_reader *reader)
 
 void ring_reader__resume(struct ring_reader *reader)
 {
+	/* Where programs write faster than records are kept, the other thread would never find the buffer empty. */
+	__atomic_store_n(&reader->is_awaited, true, __ATOMIC_RELAXED);
 	lock(reader);
+	__atomic_store_n(&reader->is_awaited, false, __ATOMIC_RELAXED);
 	reader->has_stepped_back = false;
 }
 

@@ -12,7 +12,7 @@
 
 struct ring_reader;
 
-/* Handles one record. A result other than 0 ends the reading, and is returned if negative. */
+/* Handles one record. A negative errno ends the reading and is returned. */
 typedef int ring_reader_handle(void *context, void *record, size_t size);
 
 /* A negative errno if the buffer of map @ring_fd cannot be mapped. */
