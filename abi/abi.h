@@ -404,7 +404,7 @@ struct ap_count_key {
 struct ap_estimate {
 	__u64 samples;
 	__u64 variance; /* of the count; saturates at AP_MAX_SUM */
-	/* Of the bytes, in units of 2^(2 * ap_config.sample_unit_shift); saturates likewise. */
+	/* The bytes' variance, in units of 2^(2 * ap_config.sample_unit_shift); saturates likewise. */
 	__u64 bytes_variance;
 };
 

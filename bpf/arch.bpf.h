@@ -156,7 +156,7 @@ static __always_inline int arch__epilogue(__u64 code)
 #define ARCH_CONTEXT_END_BYTES 3
 
 /*
- * Whether the return address behind @code's first 3 bytes is the outermost of a context that Boost's
+ * Returns whether the return address behind @code's first 3 bytes is the outermost of a context that Boost's
  * make_fcontext() made (PHP and others have copies): push %rbp; jmp *%rbx, which starts the context's
  * function, and where that returns to, [endbr64;] xor %rdi, %rdi; call _exit. This code has no call
  * frame information.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a call was made beneath a function of --within, by the frames of its stack. The
+ * Decides from the frames of a call's stack whether a function of --within made it. The
  * function's entries and returns are not traced, so recursion, exceptions and longjmp need no
  * special care.
  */

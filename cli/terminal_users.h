@@ -20,7 +20,7 @@ struct terminal_users {
 int terminal_users__of(int fd, struct terminal_users *terminal);
 
 /*
- * Whether process @pid has the terminal open for writing: as standard output or error or, if it is
+ * Returns whether process @pid has the terminal open for writing: as standard output or error or, if it is
  * its controlling terminal, by any descriptor but standard input. True if that cannot be
  * determined; false if the process has ended.
  */

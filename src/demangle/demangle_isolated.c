@@ -30,7 +30,7 @@ struct swift {
 };
 
 /*
- * Where Debian and Swift's own packages install it. No other directory is searched: we may be root.
+ * The paths at which Debian and Swift's own packages install the library. No other directory is searched: we may be root.
  */
 static const char *const swift_libraries[] = {
 	"/usr/libexec/swift/lib/libswiftDemangle.so",

@@ -293,7 +293,8 @@ static size_t first_symbol(const struct code_map *map, __u64 vaddr)
 }
 
 /*
- * Whether @vaddr begins a function other than a PLT stub; a section's first stub has an FDE, too.
+ * Returns whether a function other than a PLT stub begins at @vaddr: a section's first stub has an
+ * FDE, too.
  */
 static bool is_function(struct code_map *map, __u64 vaddr)
 {

@@ -36,7 +36,7 @@ enum allocator_returns {
 };
 
 /*
- * Where a function is probed. At @probe_vaddr the argument registers, the stack pointer and all
+ * The site of one probed function. At @probe_vaddr the argument registers, the stack pointer and all
  * memory are as at the entry, and each call executes it exactly once.
  */
 struct site {

@@ -32,7 +32,7 @@ static bool rules_are_sound(const struct cfi_table *table)
 }
 
 /*
- * Whether the rows of a block, which begins at @offset of its segment, ascend and are within both.
+ * Checks that the rows of block @block of the segment ascend, and stay within block and segment.
  */
 static bool block_is_sound(const struct cfi_table *table, const struct unwind_segment *segment,
 			   __u32 block, __u32 first, __u32 end)

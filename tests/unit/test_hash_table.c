@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* All that was inserted is found, also while the table is moved to a larger one, and nothing else is. */
+/* A hash table finds what was inserted, also while it moves to a larger array, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -32,7 +32,7 @@ FILE *__wrap_fopen64(const char *path, const char *mode)
 	return fmemopen((void *)online, strlen(online), "r");
 }
 
-/* Of perf_event_open(2). */
+/* Stands for perf_event_open(2). */
 long __wrap_syscall(long number, ...)
 {
 	assert_int_equal(number, SYS_perf_event_open);
