@@ -117,7 +117,7 @@ def test_every_function(run, allocprof, programs, tmp_path, name):
     check_recording(tmp_path / "data", called(result))
 
 
-@pytest.mark.fast("libtcmalloc")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_expressions(run, allocprof, programs, tmp_path, name):
     """What C++ makes of new and delete: a cookie is part of the request, placement is none."""
@@ -129,7 +129,7 @@ def test_expressions(run, allocprof, programs, tmp_path, name):
     assert memory.ledger["frees_unknown"] == 0
 
 
-@pytest.mark.fast("libmimalloc")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_null(run, allocprof, programs, tmp_path, name):
     result = record(run, allocprof, tmp_path / "data", programs(name), "f")
@@ -193,14 +193,14 @@ def check_stat(run, allocprof, path, program, *options, env=None):
     return figures
 
 
-@pytest.mark.fast("requests-libmimalloc", "live-libtcmalloc")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["requests", "live"])
 def test_stat(run, allocprof, programs, tmp_path, name, options):
     check_stat(run, allocprof, tmp_path / "json", programs(name), *options)
 
 
-@pytest.mark.fast("sessions=0-libjemalloc")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 @pytest.mark.parametrize("inject", ["multi=0", "sessions=0"])
 def test_older_kernels(run, allocprof, programs, tmp_path, name, inject):
@@ -210,7 +210,7 @@ def test_older_kernels(run, allocprof, programs, tmp_path, name, inject):
     check_recording(tmp_path / "data", called(result))
 
 
-@pytest.mark.fast("libjemalloc")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_preloaded(run, allocprof, programs, tmp_path, name):
     """The program itself has glibc's."""
@@ -279,7 +279,7 @@ def test_hidden_in_a_stripped_program(run, allocprof, tmp_path):
     assert b"not complete" in result.stderr
 
 
-@pytest.mark.fast("libtcmalloc_minimal")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_attached(runner, allocprof, programs, tmp_path, name):
     obedient = Obedient(runner, [programs(name), "wc"])
@@ -328,7 +328,7 @@ int main()
 """
 
 
-@pytest.mark.fast("libtcmalloc")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in LIBRARIES if name != "libmimalloc"])
 def test_new_handler(run, allocprof, tmp_path, name):
     """It is asked three times for memory before the exception: the attempts in between are no requests."""
@@ -568,7 +568,7 @@ STATIC = {
 }
 
 
-@pytest.mark.fast("jemalloc-static")
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["dynamic", "static"])
 @pytest.mark.parametrize("name", STATIC)
 def test_linked_in(run, allocprof, programs, tmp_path, name, how):

@@ -265,6 +265,7 @@ def test_forks_without_room(run, allocprof, target, tmp_path, processes):
     assert report["peak_bytes"] == 100000
 
 
+@pytest.mark.slow
 def test_last_threads_that_end_at_a_time(run, allocprof, target, tmp_path):
     """One of them ends the process: its blocks go once. Were they taken off twice, less than 0 bytes would be live
     afterwards, and the peak too low."""

@@ -62,6 +62,7 @@ def test_a_directory_above_is_closed(run, allocprof, directory):
 
 
 
+@pytest.mark.slow
 def test_every_command_that_writes(run, allocprof, directory):
     program = support.target("every_function")
     budget = {"tests": {"t": {"command": ["/bin/true"], "total_allocations": {"max": 0}}}}

@@ -297,7 +297,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.fast("jq", "python3")
+@pytest.mark.fast("jq")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(own, name):
     argv, text = PROGRAMS[name]

@@ -43,7 +43,7 @@ def assert_stat(report, own, way=None):
     assert got == expected
 
 
-@pytest.mark.fast("recurse", "threads")
+@pytest.mark.fast("recurse")
 @pytest.mark.parametrize("way", WAYS)
 def test_stat_within(run, allocprof, target, tmp_path, way):
     report, result = stat(run, allocprof, tmp_path, ["--within", MEASURED],
@@ -202,7 +202,7 @@ def test_status_of_the_command_stays(run, allocprof, target, tmp_path):
     stat(run, allocprof, tmp_path, ["--within", "never_called"], [target("window"), "what"], 2)
 
 
-@pytest.mark.fast("stat-ambiguous", "stat-no-file", "record-usdt")
+@pytest.mark.fast("stat-ambiguous")
 @pytest.mark.parametrize("options, words", [
     (["--within", "service::other"], ["several functions", "service::other(int)",
                                       "service::other(char const*)"]),
@@ -360,7 +360,7 @@ def test_refused_attached(runner, run, own_libc, allocprof, target, tmp_path, op
 LATER = {"calls": 7, "bytes": 7 * 40, "frees": 7}
 
 
-@pytest.mark.fast("within-record", "usdt-stat")
+@pytest.mark.fast("within-record")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("kind", ["within", "start-on", "usdt"])
 def test_library_loaded_later(run, allocprof, target, tmp_path, command, kind):
@@ -415,7 +415,7 @@ def test_builds(run, allocprof, target, tmp_path, build, options):
     assert not recording.unbalanced() and not recording.ledger["undecided"]
 
 
-@pytest.mark.fast("jump-record-within", "fork-stat-between")
+@pytest.mark.fast("jump-record-within")
 @pytest.mark.parametrize("options", [
     ["--within", MEASURED], BETWEEN], ids=["within", "between"])
 @pytest.mark.parametrize("command", [
