@@ -6,16 +6,17 @@
 
 #include "cleanup.h"
 #include "command.h"
-#include "completeness.h"
+#include "completeness_messages.h"
 #include "data_file.h"
 #include "diff.h"
 #include "diff_output.h"
 #include "error.h"
 #include "message.h"
-#include "number.h"
+#include "number_parse.h"
 #include "options.h"
 #include "output.h"
 #include "selected.h"
+#include "terminal_of.h"
 
 #define DEFAULT_TOP	 10
 #define DEFAULT_JSON_TOP 1000
@@ -205,7 +206,7 @@ static int print_diff(const struct diff_command *options, const struct diff *dif
 	};
 
 	if (options->folded)
-		return diff__write_folded(diff, to);
+		return diff_output__folded(diff, to);
 	return options->choice.json ? diff_output__json(&output) : diff_output__text(&output);
 }
 
@@ -271,10 +272,10 @@ static int report_completeness(const struct diff_command *options,
 	int status = EXIT_GOOD;
 
 	for (int side = 0; side < DIFF_SIDES; side++) {
-		int lacks = completeness__report_as(selected[side].profile, options->inputs[side],
-						    options->choice.strict);
+		int lacks = completeness_messages__print(
+			selected[side].profile, options->inputs[side], options->choice.strict);
 
-		completeness__report_sampled(selected[side].profile, options->inputs[side]);
+		completeness_messages__print_sampled(selected[side].profile, options->inputs[side]);
 		if (lacks)
 			status = lacks;
 	}

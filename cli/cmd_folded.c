@@ -4,10 +4,10 @@
 
 #include "cleanup.h"
 #include "command.h"
-#include "completeness.h"
+#include "completeness_messages.h"
 #include "error.h"
 #include "filter_options.h"
-#include "fold.h"
+#include "folded.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
@@ -37,15 +37,15 @@ static const struct argp_option folded_options[] = {
 	{ 0 },
 };
 
-struct folded_options {
+struct folded_command {
 	struct data_choice choice;
-	struct fold_options fold;
+	struct folded_options fold;
 };
 
 static error_t parse_folded(int key, char *arg, struct argp_state *state)
 {
 	struct options_input *input = state->input;
-	struct folded_options *options = input->options;
+	struct folded_command *options = input->options;
 
 	switch (key) {
 	case OPT_COST:
@@ -64,13 +64,13 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void release_choice(struct folded_options *options)
+static void release_choice(struct folded_command *options)
 {
 	data_choice__release(&options->choice);
 }
 
 /* Folded stacks have no header, so stderr says which runs they are of. */
-static void print_runs(const struct profile *profile, const struct folded_options *options)
+static void print_runs(const struct profile *profile, const struct folded_command *options)
 {
 	if (profile->n_runs < 2 || options->choice.filter.all_runs)
 		return;
@@ -88,7 +88,7 @@ static void print_runs(const struct profile *profile, const struct folded_option
 static int run_folded(int argc, char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
-	_cleanup_(release_choice) struct folded_options options = {
+	_cleanup_(release_choice) struct folded_command options = {
 		.choice.paths = DATA_PATHS_DEFAULT,
 	};
 	struct data_choice *choice = &options.choice;
@@ -106,7 +106,7 @@ static int run_folded(int argc, char **argv)
 	if (!err) {
 		data_choice__page(choice);
 		options.fold.counts = selected.filtered.counts;
-		err = fold__write(selected.profile, selected.view, &options.fold, output);
+		err = folded__write(selected.profile, selected.view, &options.fold, output);
 		err = output__close(output, choice->paths.output, err, &error);
 		/* A reader such as head(1) has closed the pipe. */
 		if (err == -EPIPE)
@@ -118,8 +118,8 @@ static int run_folded(int argc, char **argv)
 	}
 	print_runs(selected.profile, &options);
 	filter_choice__report_unmatched(&choice->filter);
-	completeness__report_sampled(selected.profile, NULL);
-	return completeness__report(selected.profile, choice->strict);
+	completeness_messages__print_sampled(selected.profile, NULL);
+	return completeness_messages__print(selected.profile, NULL, choice->strict);
 }
 
 const struct command cmd_folded = {

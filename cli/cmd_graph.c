@@ -7,21 +7,15 @@
 #include "array.h"
 #include "cleanup.h"
 #include "command.h"
-#include "completeness.h"
+#include "completeness_messages.h"
 #include "error.h"
 #include "graph_data.h"
-#include "graph_draw.h"
-#include "graph_json.h"
-#include "graph_label.h"
+#include "graph_output.h"
 #include "message.h"
-#include "number.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
-#include "runs_text.h"
 #include "selected.h"
-
-#define MAX_NOTES 8
 
 enum {
 	OPT_TOP = 256,
@@ -160,89 +154,6 @@ static int prepare(struct graph_options *options, struct held *held, struct erro
 	return err;
 }
 
-/* To be freed; NULL on ENOMEM. */
-static char *title_of(const struct profile *profile)
-{
-	const char *command = profile__meta(profile, "command");
-	const char *pid = profile__meta(profile, "attached_pid");
-	char run[RUNS_TEXT_SIZE], *title;
-
-	if (command && runs_text__taken(profile, run))
-		return asprintf(&title, "%s, %s", command, run) < 0 ? NULL : title;
-	if (command)
-		return strdup(command);
-	if (!pid)
-		return strdup("allocprof");
-	return asprintf(&title, "process %s", pid) < 0 ? NULL : title;
-}
-
-/* Prints how many blocks the filters selected, or "" if all. */
-static void print_selection(const struct filtered *filtered, char *text, size_t size)
-{
-	*text = '\0';
-	if (filtered->total.allocations != filtered->whole.allocations)
-		snprintf(text, size, "%s of %s blocks selected",
-			 number__count(filtered->total.allocations).text,
-			 number__count(filtered->whole.allocations).text);
-}
-
-/* Splits @lines into @notes. */
-static size_t split_lines(char *lines, const char **notes, size_t max)
-{
-	size_t n = 0;
-
-	for (char *line = strtok_r(lines, "\n", &lines); line && n < max;
-	     line = strtok_r(NULL, "\n", &lines))
-		notes[n++] = line;
-	return n;
-}
-
-static void print_unsure(const struct filtered *filtered, char *text, size_t size)
-{
-	*text = '\0';
-	if (filtered->total.unsure)
-		snprintf(text, size, "%s more blocks may belong here: times are known to %s",
-			 number__count(filtered->total.unsure).text,
-			 number__time(filtered->epoch_ns).text);
-}
-
-static int write_graph(const struct held *held, const struct graph_options *options, FILE *to)
-{
-	const struct profile *profile = held->selected.profile;
-	const struct filtered *filtered = &held->selected.filtered;
-	_cleanup_(free_ptr) char *title = title_of(profile);
-	_cleanup_(free_ptr) char *lines = NULL;
-	_cleanup_(free_ptr) char *sampled = completeness__sampled(profile);
-	struct graph_label *labels = NULL;
-	const char *notes[MAX_NOTES];
-	char selection[128], unsure[128];
-	struct graph_words words = {
-		.title = title,
-		.start_time = profile__meta(profile, "start_time"),
-		.notes = notes,
-	};
-	int err;
-
-	err = title ? completeness__lines(profile, options->choice.strict, true, &lines) : -ENOMEM;
-	if (!err)
-		err = graph_label__new(held->selected.groups, held->graph, &labels);
-	if (err)
-		return err;
-	words.labels = labels;
-	print_selection(filtered, selection, sizeof(selection));
-	words.selection = *selection ? selection : NULL;
-	words.n_notes = split_lines(lines, notes, MAX_NOTES - 2);
-	if (sampled)
-		notes[words.n_notes++] = sampled;
-	print_unsure(filtered, unsure, sizeof(unsure));
-	if (*unsure)
-		notes[words.n_notes++] = unsure;
-	err = options->choice.json ? graph_json__write(held->graph, &words, to)
-				   : graph__draw(held->graph, &words, options->format, to);
-	graph_label__free(labels, held->graph->n_series);
-	return err;
-}
-
 static int run_graph(int argc, char **argv)
 {
 	_cleanup_(release) struct held held = { 0 };
@@ -264,7 +175,17 @@ static int run_graph(int argc, char **argv)
 		err = output__open(choice->paths.output, choice->paths.input, &output, &error);
 	if (!err) {
 		data_choice__page(choice);
-		err = write_graph(&held, &options, output);
+		err = graph_output__write(
+			&(struct graph_output){
+				.graph = held.graph,
+				.groups = held.selected.groups,
+				.filtered = &held.selected.filtered,
+				.profile = held.selected.profile,
+				.strict = choice->strict,
+				.json = choice->json,
+				.format = options.format,
+			},
+			output);
 		err = output__close(output, choice->paths.output, err, &error);
 		/* A reader such as head(1) has closed the pipe. */
 		if (err == -EPIPE)
@@ -275,8 +196,8 @@ static int run_graph(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	filter_choice__report_unmatched(&choice->filter);
-	completeness__report_sampled(held.selected.profile, NULL);
-	return completeness__report(held.selected.profile, choice->strict);
+	completeness_messages__print_sampled(held.selected.profile, NULL);
+	return completeness_messages__print(held.selected.profile, NULL, choice->strict);
 }
 
 const struct command cmd_graph = {

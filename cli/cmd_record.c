@@ -13,7 +13,7 @@
 #include "measure.h"
 #include "measure_gaps.h"
 #include "message.h"
-#include "number.h"
+#include "number_parse.h"
 #include "options.h"
 #include "profile.h"
 #include "progress.h"

@@ -5,16 +5,17 @@
 
 #include "cleanup.h"
 #include "command.h"
-#include "completeness.h"
+#include "completeness_messages.h"
 #include "error.h"
 #include "filter_options.h"
 #include "message.h"
-#include "number.h"
+#include "number_parse.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
 #include "report_output.h"
 #include "selected.h"
+#include "terminal_of.h"
 
 #define DEFAULT_TOP	  10
 #define DEFAULT_MIN_SHARE 0.01
@@ -207,7 +208,7 @@ static int prepare(struct report_options *options, struct selected *selected,
 	output->profile = selected->profile;
 	output->groups = selected->groups;
 	output->filtered = &selected->filtered;
-	output->choice = &options->choice.filter;
+	output->filter = &options->choice.filter.options;
 	output->input = options->choice.paths.input;
 	/* JSON has all stacks unless --top is given. */
 	output->top = options->top && (options->top_is_given || !options->choice.json)
@@ -266,8 +267,8 @@ static int run_report(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	filter_choice__report_unmatched(&choice->filter);
-	completeness__report_python(selected.profile);
-	return completeness__report(selected.profile, choice->strict);
+	completeness_messages__print_python(selected.profile);
+	return completeness_messages__print(selected.profile, NULL, choice->strict);
 }
 
 const struct command cmd_report = {

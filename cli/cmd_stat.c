@@ -10,13 +10,13 @@
 #include "measure.h"
 #include "measure_gaps.h"
 #include "message.h"
-#include "number.h"
+#include "number_parse.h"
 #include "options.h"
 #include "output.h"
 #include "series.h"
 #include "stat_report.h"
 #include "stat_series.h"
-#include "terminal.h"
+#include "terminal_of.h"
 #include "window_options.h"
 
 enum {

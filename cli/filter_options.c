@@ -8,7 +8,7 @@
 #include "array.h"
 #include "error.h"
 #include "message.h"
-#include "number.h"
+#include "number_parse.h"
 #include "profile_runs.h"
 
 static const struct {

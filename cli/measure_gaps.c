@@ -8,7 +8,7 @@
 
 #include "allocator.h"
 #include "command.h"
-#include "completeness.h"
+#include "completeness_messages.h"
 #include "message.h"
 #include "number.h"
 #include "probes.h"

@@ -10,7 +10,7 @@
 #include "allocator.h"
 #include "command.h"
 #include "error.h"
-#include "number.h"
+#include "number_parse.h"
 #include "options.h"
 #include "pattern.h"
 #include "window_options.h"

@@ -9,7 +9,7 @@
 #include "command.h"
 #include "error.h"
 #include "measure.h"
-#include "number.h"
+#include "number_parse.h"
 #include "session.h"
 #include "window_options.h"
 

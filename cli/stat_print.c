@@ -198,16 +198,6 @@ void stat_print__totals(const struct stat_totals *totals, bool has_live, FILE *t
 			  has_live ? "by allocations and reallocations" : "");
 }
 
-static void add(json_object *object, const char *key, json_object *value)
-{
-	json_object_object_add(object, key, value);
-}
-
-static json_object *count_of(__u64 count)
-{
-	return json_object_new_uint64(count);
-}
-
 json_object *stat_print__functions_object(const struct measure *measure,
 					  const struct session_results *results,
 					  const struct region *region)
@@ -222,21 +212,21 @@ json_object *stat_print__functions_object(const struct measure *measure,
 		if (!stat_totals__shows(measure, results, i))
 			continue;
 		entry = json_object_new_object();
-		add(functions, source_names__function(&measure->sources.names, i), entry);
-		add(entry, "calls", count_of(counts->calls));
+		json__add(functions, source_names__function(&measure->sources.names, i), entry);
+		json__add(entry, "calls", json__count(counts->calls));
 		if (!region)
-			add(entry, "internal", count_of(counts->internal));
-		add(entry, "bytes", count_of(counts->size_bytes));
+			json__add(entry, "internal", json__count(counts->internal));
+		json__add(entry, "bytes", json__count(counts->size_bytes));
 		if (profile__function_maps(i) && !region) {
-			add(entry, "failed", count_of(counts->failed));
-			add(entry, "returned_bytes", count_of(counts->returned_bytes));
+			json__add(entry, "failed", json__count(counts->failed));
+			json__add(entry, "returned_bytes", json__count(counts->returned_bytes));
 		}
 		if (region)
 			continue;
 		aliases = json_object_new_array();
 		for (size_t j = 0; j < function->n_aliases; j++)
 			json_object_array_add(aliases, json__string(function->aliases[j]));
-		add(entry, "aliases", aliases);
+		json__add(entry, "aliases", aliases);
 	}
 	return functions;
 }
@@ -247,17 +237,19 @@ void stat_print__add_totals(json_object *root, const struct stat_totals *totals,
 	__s64 remaining = totals->allocations - totals->deallocations;
 	bool knows_frees = totals->knows_frees;
 
-	add(root, "allocations", count_of(totals->allocations));
-	add(root, "reallocations", count_of(totals->reallocations));
-	add(root, "deallocations", knows_frees ? count_of(totals->deallocations) : NULL);
-	add(root, "bytes_allocated",
-	    count_of(live ? totals->bytes_allocated : totals->allocations_size_bytes));
-	add(root, "bytes_deallocated", live ? count_of(totals->bytes_deallocated) : NULL);
-	add(root, "bytes_reallocated",
-	    live ? json_object_new_int64(totals->bytes_reallocated) : NULL);
-	add(root, "failed", live ? count_of(failed) : NULL);
-	add(root, "total_allocations", count_of(totals->allocations + totals->reallocations));
-	add(root, "remaining_allocations", knows_frees ? json_object_new_int64(remaining) : NULL);
-	add(root, "total_allocated_bytes",
-	    count_of(totals->allocations_size_bytes + totals->reallocations_size_bytes));
+	json__add(root, "allocations", json__count(totals->allocations));
+	json__add(root, "reallocations", json__count(totals->reallocations));
+	json__add(root, "deallocations", knows_frees ? json__count(totals->deallocations) : NULL);
+	json__add(root, "bytes_allocated",
+		  json__count(live ? totals->bytes_allocated : totals->allocations_size_bytes));
+	json__add(root, "bytes_deallocated", live ? json__count(totals->bytes_deallocated) : NULL);
+	json__add(root, "bytes_reallocated",
+		  live ? json_object_new_int64(totals->bytes_reallocated) : NULL);
+	json__add(root, "failed", live ? json__count(failed) : NULL);
+	json__add(root, "total_allocations",
+		  json__count(totals->allocations + totals->reallocations));
+	json__add(root, "remaining_allocations",
+		  knows_frees ? json_object_new_int64(remaining) : NULL);
+	json__add(root, "total_allocated_bytes",
+		  json__count(totals->allocations_size_bytes + totals->reallocations_size_bytes));
 }

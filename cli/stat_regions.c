@@ -94,11 +94,6 @@ void stat_regions__report_gaps(const struct session *session, const struct sessi
 			number__count(regions->unnoticed).text);
 }
 
-static void add(json_object *object, const char *key, json_object *value)
-{
-	json_object_object_add(object, key, value);
-}
-
 static json_object *region_object(const struct measure *measure,
 				  const struct session_results *results,
 				  const struct region *region)
@@ -106,8 +101,8 @@ static json_object *region_object(const struct measure *measure,
 	struct stat_totals totals = stat_totals__of_region(measure, results, region);
 	json_object *object = json_object_new_object();
 
-	add(object, "entered", json_object_new_uint64(region->entered));
-	add(object, "functions", stat_print__functions_object(measure, results, region));
+	json__add(object, "entered", json__count(region->entered));
+	json__add(object, "functions", stat_print__functions_object(measure, results, region));
 	stat_print__add_totals(object, &totals, results->has_live, region->stats[AP_STAT_FAILED]);
 	return object;
 }
@@ -119,11 +114,11 @@ static json_object *gaps_object(const struct session *session,
 	const char *gap;
 
 	for (int i = 0; i < AP_REGION_GAPS; i++)
-		add(object, region_gap__name(i), json_object_new_uint64(regions->gaps[i]));
-	add(object, "unnoticed", json_object_new_uint64(regions->unnoticed));
+		json__add(object, region_gap__name(i), json__count(regions->gaps[i]));
+	json__add(object, "unnoticed", json__count(regions->unnoticed));
 	for (size_t i = 0; (gap = session__region_gap(session, i)); i++)
 		json_object_array_add(files, json__string(gap));
-	add(object, "files", files);
+	json__add(object, "files", files);
 	return object;
 }
 
@@ -137,9 +132,9 @@ void stat_regions__add(json_object *root, const struct session *session,
 		return;
 	object = json_object_new_object();
 	for (size_t i = 0; i < regions->n; i++)
-		add(object, regions->list[i].name,
-		    region_object(measure, results, &regions->list[i]));
-	add(root, "regions", object);
-	add(root, "regions_complete", json_object_new_boolean(regions->complete));
-	add(root, "regions_gaps", gaps_object(session, regions));
+		json__add(object, regions->list[i].name,
+			  region_object(measure, results, &regions->list[i]));
+	json__add(root, "regions", object);
+	json__add(root, "regions_complete", json_object_new_boolean(regions->complete));
+	json__add(root, "regions_gaps", gaps_object(session, regions));
 }

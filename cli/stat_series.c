@@ -272,11 +272,11 @@ static json_object *json_range(const struct stat_series *stat, int figure,
 {
 	json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "min", json_value(stat, figure, range->min));
-	json_object_object_add(object, "median", json_value(stat, figure, range->median));
-	json_object_object_add(object, "max", json_value(stat, figure, range->max));
-	json_object_object_add(object, "spread", json_value(stat, figure, range->max - range->min));
-	json_object_object_add(object, "same", json_object_new_boolean(range->min == range->max));
+	json__add(object, "min", json_value(stat, figure, range->min));
+	json__add(object, "median", json_value(stat, figure, range->median));
+	json__add(object, "max", json_value(stat, figure, range->max));
+	json__add(object, "spread", json_value(stat, figure, range->max - range->min));
+	json__add(object, "same", json_object_new_boolean(range->min == range->max));
 	return object;
 }
 
@@ -288,9 +288,8 @@ static void add_figures(const struct stat_series *stat, const struct stat_figure
 
 	for (int i = 0; i < STAT_FIGURES; i++)
 		if (find_range(runs, stat->n_runs, i, values, &range))
-			json_object_object_add(i < AP_FUNCTIONS ? functions : figures,
-					       stat_figure__key(stat->measure, i),
-					       json_range(stat, i, &range));
+			json__add(i < AP_FUNCTIONS ? functions : figures,
+				  stat_figure__key(stat->measure, i), json_range(stat, i, &range));
 }
 
 static json_object *json_regions(const struct stat_series *stat, __s64 *values)
@@ -303,9 +302,9 @@ static json_object *json_regions(const struct stat_series *stat, __s64 *values)
 		json_object *region = json_object_new_object();
 
 		add_figures(stat, stat->regions[i].runs, values, functions, figures);
-		json_object_object_add(region, "functions", functions);
-		json_object_object_add(region, "figures", figures);
-		json_object_object_add(regions, stat->regions[i].name, region);
+		json__add(region, "functions", functions);
+		json__add(region, "figures", figures);
+		json__add(regions, stat->regions[i].name, region);
 	}
 	return regions;
 }
@@ -322,21 +321,21 @@ int stat_series__json(struct stat_series *stat, const struct series_end *end, FI
 	for (char **word = stat->measure->argv; *word; word++)
 		json_object_array_add(command, json__string(*word));
 	add_figures(stat, stat->runs, values, functions, figures);
-	json_object_object_add(root, "schema", json_object_new_string("allocprof-stat/2"));
-	json_object_object_add(root, "command", command);
-	json_object_object_add(root, "exit_status", json_object_new_int(end->status));
-	json_object_object_add(root, "warmup", json_object_new_uint64(stat->series->warmup));
-	json_object_object_add(root, "wanted_runs", json_object_new_uint64(stat->series->runs));
-	json_object_object_add(root, "per", json_object_new_uint64(stat->per));
-	json_object_object_add(root, "complete", json_object_new_boolean(stat->is_complete));
-	json_object_object_add(root, "functions", functions);
-	json_object_object_add(root, "figures", figures);
+	json__add(root, "schema", json_object_new_string("allocprof-stat/2"));
+	json__add(root, "command", command);
+	json__add(root, "exit_status", json_object_new_int(end->status));
+	json__add(root, "warmup", json__count(stat->series->warmup));
+	json__add(root, "wanted_runs", json__count(stat->series->runs));
+	json__add(root, "per", json__count(stat->per));
+	json__add(root, "complete", json_object_new_boolean(stat->is_complete));
+	json__add(root, "functions", functions);
+	json__add(root, "figures", figures);
 	if (stat->n_regions || !stat->are_regions_complete) {
-		json_object_object_add(root, "regions", json_regions(stat, values));
-		json_object_object_add(root, "regions_complete",
-				       json_object_new_boolean(stat->are_regions_complete));
+		json__add(root, "regions", json_regions(stat, values));
+		json__add(root, "regions_complete",
+			  json_object_new_boolean(stat->are_regions_complete));
 	}
-	json_object_object_add(root, "runs", stat->objects);
+	json__add(root, "runs", stat->objects);
 	stat->objects = NULL;
 	err = json__write(root, to);
 	json_object_put(root);

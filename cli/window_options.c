@@ -7,6 +7,7 @@
 #include "error.h"
 #include "message.h"
 #include "number.h"
+#include "number_parse.h"
 #include "session.h"
 
 error_t window_options__parse(struct window_options *options, int key, char *arg,

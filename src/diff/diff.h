@@ -137,16 +137,16 @@ struct diff_mark {
 	bool is_in[DIFF_SIDES];
 };
 
+/* The stack's frames as indexes of names, innermost first. */
+static inline const __u32 *diff_stack__frames(const struct diff *diff,
+					      const struct diff_stack *stack)
+{
+	return diff->frames + stack->first;
+}
+
 /* Frames of @entry, innermost first; those of a pair are merged into one list. *@marks is to be
  * freed. 0 or -ENOMEM. */
 int diff_entry__marks(const struct diff *diff, const struct diff_entry *entry,
 		      struct diff_mark **marks, size_t *n_marks);
-
-/*
- * Writes lines "outermost;...;innermost;malloc before after", as difffolded.pl does, and flushes:
- * all stacks, pairs under the names of AFTER, equal lines summed, sorted bytewise. 0, -ENOMEM, or
- * the negative errno of the write.
- */
-int diff__write_folded(const struct diff *diff, FILE *to);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "diff.h"
+#include "diff_output.h"
 #include "diff_story.h"
 #include "error.h"
 #include "fixture.h"
@@ -840,7 +841,7 @@ static char *folded(const struct diff *diff)
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
 
-	assert_int_equal(diff__write_folded(diff, file), 0);
+	assert_int_equal(diff_output__folded(diff, file), 0);
 	fclose(file);
 	return text;
 }

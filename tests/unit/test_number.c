@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "number.h"
+#include "number_parse.h"
 
 static void test_prints(void **state)
 {

@@ -5,12 +5,6 @@
 
 #include "diff.h"
 
-static inline const __u32 *diff_stack__frames(const struct diff *diff,
-					      const struct diff_stack *stack)
-{
-	return diff->frames + stack->first;
-}
-
 /* Compares by the names' texts: <0, 0 or >0. Does not depend on the sides of the stacks. */
 int diff__compare_stacks(const struct diff *diff, __u32 a, __u32 b);
 

@@ -4,6 +4,7 @@
 #define ALLOCPROF_JSON_H
 
 #include <json-c/json.h>
+#include <linux/types.h>
 #include <stdio.h>
 
 /*
@@ -11,6 +12,17 @@
  * dropping the name would be worse.
  */
 json_object *json__string(const char *text);
+
+static inline json_object *json__count(__u64 count)
+{
+	return json_object_new_uint64(count);
+}
+
+/* Takes @value over; NULL is null. */
+static inline void json__add(json_object *object, const char *key, json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
 
 /* A number with six decimals. */
 json_object *json__seconds(double seconds);

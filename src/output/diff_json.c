@@ -8,16 +8,6 @@
 #include "json.h"
 #include "profile.h"
 
-static void add(json_object *object, const char *key, json_object *value)
-{
-	json_object_object_add(object, key, value);
-}
-
-static json_object *count_of(__u64 count)
-{
-	return json_object_new_uint64(count);
-}
-
 static json_object *json_side(const struct diff_output *output, enum diff_side side)
 {
 	const struct diff_profile *of = &output->diff->profiles[side];
@@ -25,18 +15,19 @@ static json_object *json_side(const struct diff_output *output, enum diff_side s
 	const char *command = profile__meta(profile, "command");
 	json_object *object = json_object_new_object();
 
-	add(object, "file", json__string(output->inputs[side]));
-	add(object, "command", command ? json__string(command) : NULL);
-	add(object, "basis",
-	    json_object_new_string(filter__has_live(profile) ? "allocations" : "requests"));
-	add(object, "complete", json_object_new_boolean(completeness__has_all_calls(profile)));
-	add(object, "lost", count_of(profile__ledger(profile, "lost")));
-	add(object, "stacks", count_of(of->n_stacks));
-	add(object, "runs", count_of(of->n_runs));
-	add(object, "sampled", json_object_new_boolean(of->is_sampled));
-	add(object, "total", count_of(of->total));
-	add(object, "min", count_of(of->min));
-	add(object, "max", count_of(of->max));
+	json__add(object, "file", json__string(output->inputs[side]));
+	json__add(object, "command", command ? json__string(command) : NULL);
+	json__add(object, "basis",
+		  json_object_new_string(filter__has_live(profile) ? "allocations" : "requests"));
+	json__add(object, "complete",
+		  json_object_new_boolean(completeness__has_all_calls(profile)));
+	json__add(object, "lost", json__count(profile__ledger(profile, "lost")));
+	json__add(object, "stacks", json__count(of->n_stacks));
+	json__add(object, "runs", json__count(of->n_runs));
+	json__add(object, "sampled", json_object_new_boolean(of->is_sampled));
+	json__add(object, "total", json__count(of->total));
+	json__add(object, "min", json__count(of->min));
+	json__add(object, "max", json__count(of->max));
 	return object;
 }
 
@@ -48,12 +39,13 @@ static json_object *json_marks(const struct diff_mark *marks, size_t n)
 		const struct diff_mark *mark = &marks[i];
 		json_object *frame = json_object_new_object();
 
-		add(frame, "name", json__string(mark->name->function));
-		add(frame, "module", *mark->name->module ? json__string(mark->name->module) : NULL);
-		add(frame, "in",
-		    json_object_new_string(!mark->is_in[DIFF_AFTER]    ? "before"
-					   : !mark->is_in[DIFF_BEFORE] ? "after"
-								       : "both"));
+		json__add(frame, "name", json__string(mark->name->function));
+		json__add(frame, "module",
+			  *mark->name->module ? json__string(mark->name->module) : NULL);
+		json__add(frame, "in",
+			  json_object_new_string(!mark->is_in[DIFF_AFTER]    ? "before"
+						 : !mark->is_in[DIFF_BEFORE] ? "after"
+									     : "both"));
 		json_object_array_add(frames, frame);
 	}
 	return frames;
@@ -72,10 +64,10 @@ static void add_ranges(const struct diff_output *output, const struct diff_entry
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		struct diff_cost cost = diff_entry__cost(output->diff, entry, side);
 
-		add(object, keys[side][0], count_of(cost.min));
-		add(object, keys[side][1], count_of(cost.max));
+		json__add(object, keys[side][0], json__count(cost.min));
+		json__add(object, keys[side][1], json__count(cost.max));
 	}
-	add(object, "noise", json_object_new_boolean(entry->is_noise));
+	json__add(object, "noise", json_object_new_boolean(entry->is_noise));
 }
 
 static int json_entry(const struct diff_output *output, const struct diff_entry *entry,
@@ -94,15 +86,16 @@ static int json_entry(const struct diff_output *output, const struct diff_entry 
 	object = json_object_new_object();
 	snprintf(percent, sizeof(percent), "%.1f",
 		 before ? 100.0 * entry->difference / before : 0.0);
-	add(object, "before", count_of(before));
-	add(object, "after", count_of(after));
-	add(object, "difference", json_object_new_int64(entry->difference));
-	add(object, "percent",
-	    before ? json_object_new_double_s(100.0 * entry->difference / before, percent) : NULL);
+	json__add(object, "before", json__count(before));
+	json__add(object, "after", json__count(after));
+	json__add(object, "difference", json_object_new_int64(entry->difference));
+	json__add(object, "percent",
+		  before ? json_object_new_double_s(100.0 * entry->difference / before, percent)
+			 : NULL);
 	add_ranges(output, entry, object);
 	if (entry->section == DIFF_PAIRED)
-		add(object, "similarity_permille", count_of(entry->similarity));
-	add(object, "frames", json_marks(marks, n));
+		json__add(object, "similarity_permille", json__count(entry->similarity));
+	json__add(object, "frames", json_marks(marks, n));
 	return json_object_array_add(list, object) ? -ENOMEM : 0;
 }
 
@@ -114,12 +107,12 @@ static int add_section(const struct diff_output *output, enum diff_section secti
 	size_t n = diff_output__listed(output, section);
 	int err = 0;
 
-	add(object, "stacks", count_of(sum->n));
-	add(object, "before", count_of(sum->costs[DIFF_BEFORE]));
-	add(object, "after", count_of(sum->costs[DIFF_AFTER]));
-	add(object, "difference", json_object_new_int64(diff__difference(sum->costs)));
-	add(object, "listed", list);
-	add(sections, diff__section_name(section), object);
+	json__add(object, "stacks", json__count(sum->n));
+	json__add(object, "before", json__count(sum->costs[DIFF_BEFORE]));
+	json__add(object, "after", json__count(sum->costs[DIFF_AFTER]));
+	json__add(object, "difference", json_object_new_int64(diff__difference(sum->costs)));
+	json__add(object, "listed", list);
+	json__add(sections, diff__section_name(section), object);
 	for (size_t i = 0; i < n && !err; i++)
 		err = json_entry(output, &output->diff->entries[sum->first + i], list);
 	return err;
@@ -130,9 +123,9 @@ static json_object *json_between_runs(const struct diff *diff)
 	json_object *object = json_object_new_object();
 	__s64 before = diff->between_runs[DIFF_BEFORE], after = diff->between_runs[DIFF_AFTER];
 
-	add(object, "before", json_object_new_int64(before));
-	add(object, "after", json_object_new_int64(after));
-	add(object, "difference", json_object_new_int64(after - before));
+	json__add(object, "before", json_object_new_int64(before));
+	json__add(object, "after", json_object_new_int64(after));
+	json__add(object, "difference", json_object_new_int64(after - before));
 	return object;
 }
 
@@ -146,20 +139,20 @@ int diff_output__json(const struct diff_output *output)
 
 	if (!root || !sections)
 		return -ENOMEM;
-	add(root, "schema", json_object_new_string("allocprof-diff/1"));
-	add(root, "cost", json_object_new_string(cost__name(diff->options.cost)));
-	add(root, "depth", diff->options.depth ? count_of(diff->options.depth) : NULL);
-	add(root, "min", count_of(diff->options.min));
-	add(root, "pairing", json_object_new_boolean(!diff->options.no_pairing));
-	add(root, "pairing_stopped", json_object_new_boolean(diff->stopped_pairing));
-	add(root, "before", json_side(output, DIFF_BEFORE));
-	add(root, "after", json_side(output, DIFF_AFTER));
-	add(root, "difference", json_object_new_int64(diff__difference(totals)));
-	add(root, "sums_exact", json_object_new_boolean(!diff->is_cut));
-	add(root, "sections", sections);
+	json__add(root, "schema", json_object_new_string("allocprof-diff/1"));
+	json__add(root, "cost", json_object_new_string(cost__name(diff->options.cost)));
+	json__add(root, "depth", diff->options.depth ? json__count(diff->options.depth) : NULL);
+	json__add(root, "min", json__count(diff->options.min));
+	json__add(root, "pairing", json_object_new_boolean(!diff->options.no_pairing));
+	json__add(root, "pairing_stopped", json_object_new_boolean(diff->stopped_pairing));
+	json__add(root, "before", json_side(output, DIFF_BEFORE));
+	json__add(root, "after", json_side(output, DIFF_AFTER));
+	json__add(root, "difference", json_object_new_int64(diff__difference(totals)));
+	json__add(root, "sums_exact", json_object_new_boolean(!diff->is_cut));
+	json__add(root, "sections", sections);
 	for (int section = 0; section < DIFF_SECTIONS && !err; section++)
 		err = add_section(output, section, sections);
-	add(root, "between_runs", json_between_runs(diff));
+	json__add(root, "between_runs", json_between_runs(diff));
 	if (!err)
 		err = json__write(root, output->terminal.to);
 	json_object_put(root);

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "fold.h"
+#include "folded.h"
 #include "stack_view.h"
 
 struct variant {
 	struct stack_view_options view;
-	struct fold_options fold;
+	struct folded_options fold;
 };
 
 static char *fold(const struct profile *profile, struct variant variant)
@@ -23,7 +23,7 @@ static char *fold(const struct profile *profile, struct variant variant)
 	FILE *file = open_memstream(&text, &size);
 
 	assert_int_equal(stack_view__new(profile, &variant.view, &view), 0);
-	assert_int_equal(fold__write(profile, view, &variant.fold, file), 0);
+	assert_int_equal(folded__write(profile, view, &variant.fold, file), 0);
 	fclose(file);
 	stack_view__free(view);
 	return text;
@@ -183,7 +183,8 @@ static void test_full_device(void **state)
 	struct stack_view *view;
 
 	assert_int_equal(stack_view__new(profile, &(struct stack_view_options){ 0 }, &view), 0);
-	assert_int_equal(fold__write(profile, view, &(struct fold_options){ 0 }, file), -ENOSPC);
+	assert_int_equal(folded__write(profile, view, &(struct folded_options){ 0 }, file),
+			 -ENOSPC);
 	stack_view__free(view);
 	fclose(file);
 	profile__free(profile);

@@ -24,7 +24,6 @@ struct terminal {
 	size_t columns; /* 0: no limit */
 };
 
-struct terminal terminal__of(FILE *to);
 /* Further output is in @colour, until COLOUR_NONE. */
 void terminal__set_colour(const struct terminal *terminal, enum colour colour);
 /*

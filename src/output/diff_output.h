@@ -25,6 +25,12 @@ struct diff_output {
 int diff_output__text(const struct diff_output *output);
 /* allocprof-diff/1. 0, -ENOMEM or the negative errno of the write. */
 int diff_output__json(const struct diff_output *output);
+/*
+ * Writes lines "outermost;...;innermost;malloc before after", as difffolded.pl does, and flushes:
+ * all stacks, pairs under the names of AFTER, equal lines summed, sorted bytewise. 0, -ENOMEM, or
+ * the negative errno of the write.
+ */
+int diff_output__folded(const struct diff *diff, FILE *to);
 
 /* How many stacks of @section have any cost and can be listed, and how many are listed. */
 size_t diff_output__listable(const struct diff_output *output, enum diff_section section);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "fold.h"
+#include "folded.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,14 +7,11 @@
 
 #include "cleanup.h"
 #include "filter.h"
-#include "folded_name.h"
+#include "folded_names.h"
 #include "profile.h"
 #include "stack_view.h"
 
-/*
- * Lines are compared as lists of ranks, without building them; a million lines cost 23 MiB. Names
- * contain neither ';' nor ' ', so lines sort by their names, each with its terminating character.
- */
+/* Lines are compared as lists of ranks, without building them; a million lines cost 23 MiB. */
 struct line {
 	__u32 comm; /* ranks */
 	__u32 thread;
@@ -26,13 +23,9 @@ struct line {
 struct fold {
 	const struct profile *profile;
 	const struct stack_view *view;
-	const struct fold_options *options;
-	/* By index: the view's labels, then processes, threads, functions; each with its terminator
-	 * ';' or ' '. */
-	char **names;
-	__u32 *order; /* indexes into names, sorted */
-	__u32 *ranks; /* by index */
-	size_t n_names;
+	const struct folded_options *options;
+	/* The view's labels, then processes, threads, functions. */
+	struct folded_names names;
 	struct line *lines;
 	size_t n_lines;
 };
@@ -66,46 +59,22 @@ static char *label_name(const struct stack_label *label)
 	return folded_name__new(marked, ';');
 }
 
-static int name_all(struct fold *fold)
-{
-	const struct profile *profile = fold->profile;
-	char **to = fold->names;
-
-	for (size_t i = 0; i < fold->view->n_labels; i++)
-		*to++ = label_name(&fold->view->labels[i]);
-	for (size_t i = 0; i < profile->n_processes; i++)
-		*to++ = folded_name__new(profile->processes[i].comm, ';');
-	for (size_t i = 0; i < profile->n_threads; i++)
-		*to++ = folded_name__new(profile->threads[i].name, ';');
-	for (int i = 0; i < AP_FUNCTIONS; i++)
-		*to++ = folded_name__new(source_names__function(&profile->sources, i), ' ');
-	for (size_t i = 0; i < fold->n_names; i++) {
-		if (!fold->names[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int compare_names(const void *a, const void *b, void *context)
+/* The name @index, with its terminator ';', or ' ' after the innermost. */
+static char *make_name(size_t index, const void *context)
 {
 	const struct fold *fold = context;
+	const struct profile *profile = fold->profile;
 
-	return strcmp(fold->names[*(const __u32 *)a], fold->names[*(const __u32 *)b]);
-}
-
-/* Equal names get equal ranks. */
-static void rank_all(struct fold *fold)
-{
-	__u32 rank = 0;
-
-	for (size_t i = 0; i < fold->n_names; i++)
-		fold->order[i] = i;
-	qsort_r(fold->order, fold->n_names, sizeof(*fold->order), compare_names, fold);
-	for (size_t i = 0; i < fold->n_names; i++) {
-		if (i && strcmp(fold->names[fold->order[i]], fold->names[fold->order[i - 1]]))
-			rank = i;
-		fold->ranks[fold->order[i]] = rank;
-	}
+	if (index < fold->view->n_labels)
+		return label_name(&fold->view->labels[index]);
+	index -= fold->view->n_labels;
+	if (index < profile->n_processes)
+		return folded_name__new(profile->processes[index].comm, ';');
+	index -= profile->n_processes;
+	if (index < profile->n_threads)
+		return folded_name__new(profile->threads[index].name, ';');
+	index -= profile->n_threads;
+	return folded_name__new(source_names__function(&profile->sources, index), ' ');
 }
 
 static int compare_ranks(__u32 a, __u32 b)
@@ -117,7 +86,7 @@ static int compare_ranks(__u32 a, __u32 b)
 static __u32 rank_at(const struct fold *fold, const struct line *line, const __u32 *frames,
 		     size_t n, size_t at)
 {
-	return at < n ? fold->ranks[frames[n - 1 - at]] : line->leaf;
+	return at < n ? fold->names.ranks[frames[n - 1 - at]] : line->leaf;
 }
 
 static int compare_stacks(const struct fold *fold, const struct line *a, const struct line *b)
@@ -149,7 +118,7 @@ static int compare_lines(const void *left, const void *right, void *context)
 
 static void collect_lines(struct fold *fold)
 {
-	const struct fold_options *options = fold->options;
+	const struct folded_options *options = fold->options;
 	const struct profile *profile = fold->profile;
 
 	for (size_t i = 0; i < profile->n_counts; i++) {
@@ -166,11 +135,13 @@ static void collect_lines(struct fold *fold)
 		if (profile__function_frees(count->function) || !cost)
 			continue;
 		fold->lines[fold->n_lines++] = (struct line){
-			.comm = options->no_comm ? 0
-						 : fold->ranks[process_name(fold, count->process)],
-			.thread = options->by_thread ? fold->ranks[thread_name(fold, count->thread)]
-						     : 0,
-			.leaf = fold->ranks[function_name(fold, count->function)],
+			.comm = options->no_comm
+					? 0
+					: fold->names.ranks[process_name(fold, count->process)],
+			.thread = options->by_thread
+					  ? fold->names.ranks[thread_name(fold, count->thread)]
+					  : 0,
+			.leaf = fold->names.ranks[function_name(fold, count->function)],
 			.stack = count->stack,
 			.cost = cost,
 		};
@@ -179,7 +150,7 @@ static void collect_lines(struct fold *fold)
 
 static void print_name(const struct fold *fold, __u32 rank, FILE *to)
 {
-	fputs_unlocked(fold->names[fold->order[rank]], to);
+	fputs_unlocked(folded_names__text(&fold->names, rank), to);
 }
 
 static void print_line(const struct fold *fold, const struct line *line, __u64 cost, FILE *to)
@@ -215,34 +186,25 @@ static int print_lines(const struct fold *fold, FILE *to)
 	return fflush(to) ? -errno : 0;
 }
 
-int fold__write(const struct profile *profile, const struct stack_view *view,
-		const struct fold_options *options, FILE *to)
+int folded__write(const struct profile *profile, const struct stack_view *view,
+		  const struct folded_options *options, FILE *to)
 {
 	struct fold fold = { .profile = profile, .view = view, .options = options };
-	int err = -ENOMEM;
+	int err = folded_names__make(&fold.names, function_name(&fold, AP_FUNCTIONS), make_name,
+				     &fold);
 
-	fold.n_names = function_name(&fold, AP_FUNCTIONS);
-	if (fold.n_names > UINT32_MAX)
-		return -ENOMEM;
-	fold.names = calloc(fold.n_names, sizeof(*fold.names));
-	fold.order = calloc(fold.n_names, sizeof(*fold.order));
-	fold.ranks = calloc(fold.n_names, sizeof(*fold.ranks));
-	fold.lines = calloc(profile->n_counts + 1, sizeof(*fold.lines));
-	if (!fold.names || !fold.order || !fold.ranks || !fold.lines)
-		goto out;
-	err = name_all(&fold);
 	if (err)
 		goto out;
-	rank_all(&fold);
+	fold.lines = calloc(profile->n_counts + 1, sizeof(*fold.lines));
+	if (!fold.lines) {
+		err = -ENOMEM;
+		goto out;
+	}
 	collect_lines(&fold);
 	qsort_r(fold.lines, fold.n_lines, sizeof(*fold.lines), compare_lines, &fold);
 	err = print_lines(&fold, to);
 out:
-	for (size_t i = 0; fold.names && i < fold.n_names; i++)
-		free(fold.names[i]);
-	free(fold.names);
-	free(fold.order);
-	free(fold.ranks);
 	free(fold.lines);
+	folded_names__release(&fold.names);
 	return err;
 }

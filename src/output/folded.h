@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes a profile as folded stacks, the input of flame graph tools: allocprof-folded(1). */
-#ifndef ALLOCPROF_FOLD_H
-#define ALLOCPROF_FOLD_H
+#ifndef ALLOCPROF_FOLDED_H
+#define ALLOCPROF_FOLDED_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 struct profile;
 struct stack_view;
 
-struct fold_options {
+struct folded_options {
 	enum cost cost;
 	const struct selection *counts; /* filtered, by count's id - 1; NULL: all */
 	bool no_comm;			/* omit the process's name at the root */
@@ -23,7 +23,7 @@ struct fold_options {
  * @to and flushes it: equal lines summed, those of cost 0 omitted, sorted bytewise. 0, -ENOMEM, or
  * the negative errno of the write.
  */
-int fold__write(const struct profile *profile, const struct stack_view *view,
-		const struct fold_options *options, FILE *to);
+int folded__write(const struct profile *profile, const struct stack_view *view,
+		  const struct folded_options *options, FILE *to);
 
 #endif

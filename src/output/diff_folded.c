@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff_internal.h"
-#include "folded_name.h"
+#include "diff_output.h"
+#include "folded_names.h"
 #include "profile.h"
 
-/* As in fold.c, lines are compared by ranks of names and built only when printed. */
+/* As in folded.c, lines are compared by ranks of names and built only when printed. */
 struct line {
 	const struct diff_stack *stack;
 	__u64 costs[DIFF_SIDES];
@@ -16,47 +16,22 @@ struct line {
 struct fold {
 	const struct diff *diff;
 	/* Each name of the diff twice: followed by ';', and by ' ' as the last of a line. */
-	char **names;
-	__u32 *order; /* indexes into names, sorted */
-	__u32 *ranks; /* by index */
+	struct folded_names names;
 	struct line *lines;
 	size_t n_lines;
 };
 
-static int compare_names(const void *a, const void *b, void *context)
-{
-	const struct fold *fold = context;
-
-	return strcmp(fold->names[*(const __u32 *)a], fold->names[*(const __u32 *)b]);
-}
-
 /* The rank of a name, as the last of a line or not. */
 static __u32 rank_of(const struct fold *fold, __u32 name, bool is_last)
 {
-	return fold->ranks[2 * (size_t)name + is_last];
+	return fold->names.ranks[2 * (size_t)name + is_last];
 }
 
-static int rank_names(struct fold *fold)
+static char *make_name(size_t index, const void *context)
 {
-	const struct diff *diff = fold->diff;
-	size_t n = 2 * diff->n_names;
-	__u32 rank = 0;
+	const struct diff *diff = context;
 
-	if (n > UINT32_MAX)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		fold->names[i] = folded_name__new(diff->names[i / 2].function, i % 2 ? ' ' : ';');
-		if (!fold->names[i])
-			return -ENOMEM;
-		fold->order[i] = i;
-	}
-	qsort_r(fold->order, n, sizeof(*fold->order), compare_names, fold);
-	for (size_t i = 0; i < n; i++) {
-		if (i && strcmp(fold->names[fold->order[i]], fold->names[fold->order[i - 1]]))
-			rank = i;
-		fold->ranks[fold->order[i]] = rank;
-	}
-	return 0;
+	return folded_name__new(diff->names[index / 2].function, index % 2 ? ' ' : ';');
 }
 
 /* The rank of the name at @at, counted from the root. */
@@ -113,8 +88,9 @@ static int print_lines(const struct fold *fold, FILE *to)
 		}
 		errno = 0;
 		for (__u32 at = 0; at < first->stack->n_frames; at++)
-			fputs_unlocked(fold->names[fold->order[rank_at(fold, first->stack, at)]],
-				       to);
+			fputs_unlocked(
+				folded_names__text(&fold->names, rank_at(fold, first->stack, at)),
+				to);
 		fprintf(to, "%llu %llu\n", costs[DIFF_BEFORE], costs[DIFF_AFTER]);
 	}
 	if (ferror(to))
@@ -122,30 +98,24 @@ static int print_lines(const struct fold *fold, FILE *to)
 	return fflush(to) ? -errno : 0;
 }
 
-int diff__write_folded(const struct diff *diff, FILE *to)
+int diff_output__folded(const struct diff *diff, FILE *to)
 {
 	struct fold fold = { .diff = diff };
-	int err = -ENOMEM;
+	int err = folded_names__make(&fold.names, 2 * diff->n_names, make_name, diff);
 
-	fold.names = calloc(2 * diff->n_names + 1, sizeof(*fold.names));
-	fold.order = calloc(2 * diff->n_names + 1, sizeof(*fold.order));
-	fold.ranks = calloc(2 * diff->n_names + 1, sizeof(*fold.ranks));
-	fold.lines = calloc(diff->n_entries + 1, sizeof(*fold.lines));
-	if (!fold.names || !fold.order || !fold.ranks || !fold.lines)
-		goto out;
-	err = rank_names(&fold);
 	if (err)
 		goto out;
+	fold.lines = calloc(diff->n_entries + 1, sizeof(*fold.lines));
+	if (!fold.lines) {
+		err = -ENOMEM;
+		goto out;
+	}
 	collect_lines(&fold);
 	if (fold.n_lines)
 		qsort_r(fold.lines, fold.n_lines, sizeof(*fold.lines), compare_lines, &fold);
 	err = print_lines(&fold, to);
 out:
-	for (size_t i = 0; fold.names && i < 2 * diff->n_names; i++)
-		free(fold.names[i]);
-	free(fold.names);
-	free(fold.order);
-	free(fold.ranks);
 	free(fold.lines);
+	folded_names__release(&fold.names);
 	return err;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "filter_options.h"
+#include "filter.h"
 #include "report.h"
 #include "terminal.h"
 
@@ -18,11 +18,11 @@ struct report_output {
 	struct stack_groups *groups;
 	const struct filtered *filtered;
 	struct report *report;
-	const struct filter_choice *choice;
-	const char *input; /* the data file's name */
-	int sort;	   /* an enum cost or REPORT_OLDEST */
-	enum cost cost;	   /* the cost that shares are computed from */
-	size_t top;	   /* stacks to print */
+	const struct filter_options *filter; /* what was selected */
+	const char *input;		     /* the data file's name */
+	int sort;			     /* an enum cost or REPORT_OLDEST */
+	enum cost cost;			     /* the cost that shares are computed from */
+	size_t top;			     /* stacks to print */
 	double min_share;
 	bool tree, bottom_up, histogram;
 	bool with_growth; /* print whether stacks were still growing */

@@ -7,6 +7,7 @@
 #include "report_output.h"
 #include "runs_text.h"
 #include "stack_groups.h"
+#include "suppressions.h"
 #include "table.h"
 
 #define MAX_COLUMNS  10
@@ -38,7 +39,7 @@ static struct number_text phrase_bytes(const struct report_output *output, __u64
 
 bool report_output__selects_blocks(const struct report_output *output)
 {
-	const struct filter_options *options = &output->choice->options;
+	const struct filter_options *options = output->filter;
 
 	return options->leaks || options->freed || options->older.is_given ||
 	       options->min_lifetime.is_given || options->max_lifetime.is_given ||
@@ -47,7 +48,7 @@ bool report_output__selects_blocks(const struct report_output *output)
 
 static bool is_about_live(const struct report_output *output)
 {
-	const struct filter_options *options = &output->choice->options;
+	const struct filter_options *options = output->filter;
 
 	return options->leaks || options->older.is_given || output->cost == COST_LIVE ||
 	       output->cost == COST_LIVE_BYTES;
@@ -55,7 +56,7 @@ static bool is_about_live(const struct report_output *output)
 
 const char *report_output__what(const struct report_output *output)
 {
-	const struct filter_options *options = &output->choice->options;
+	const struct filter_options *options = output->filter;
 
 	if (!output->report->epoch_ns && !filter__has_live(output->profile))
 		return "requested";
@@ -475,7 +476,7 @@ static void print_unsure(const struct report_output *output)
 /* Same wording as LeakSanitizer's. */
 static void print_suppressions(const struct report_output *output)
 {
-	const struct suppressions *suppressions = output->choice->options.suppressions;
+	const struct suppressions *suppressions = output->filter->suppressions;
 	bool any = false;
 
 	for (size_t i = 0; suppressions && i < suppressions->n; i++) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "completeness_messages.h"
+
+#include <string.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "completeness.h"
+#include "message.h"
+#include "profile.h"
+
+static void print(const char *name, const char *line)
+{
+	message__print("%s%s%s", name ? name : "", name ? ": " : "", line);
+}
+
+int completeness_messages__print(const struct profile *profile, const char *name, bool strict)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	char *rest, *line;
+	bool lacks = false;
+
+	if (completeness__lines(profile, strict, false, &text)) {
+		print(name, "cannot say what this profile lacks: out of memory");
+		return strict ? EXIT_INCOMPLETE : EXIT_GOOD;
+	}
+	rest = text;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		print(name, line);
+		lacks = true;
+	}
+	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+void completeness_messages__print_sampled(const struct profile *profile, const char *name)
+{
+	_cleanup_(free_ptr) char *text = completeness__sampled(profile);
+
+	if (text)
+		print(name, text);
+}
+
+void completeness_messages__print_python(const struct profile *profile)
+{
+	const char *paths = profile__meta(profile, "python_arenas");
+
+	if (paths)
+		message__print(PYTHON_NOTE, (int)strcspn(paths, "\n"), paths);
+}

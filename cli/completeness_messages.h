@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Messages on stderr about what a profile lacks. */
+#ifndef ALLOCPROF_COMPLETENESS_MESSAGES_H
+#define ALLOCPROF_COMPLETENESS_MESSAGES_H
+
+#include <stdbool.h>
+
+struct profile;
+
+/* Arguments: the length of the interpreter's path, and the path. */
+#define PYTHON_NOTE                                                                                \
+	"Python (%.*s) keeps objects of up to 512 bytes in arenas of its own, which are no "       \
+	"calls of malloc; PYTHONMALLOC=malloc in its environment makes them calls"
+
+/*
+ * Prints what @profile lacks; each sentence begins with the file @name, unless that is NULL. Returns
+ * the exit status: EXIT_INCOMPLETE if @strict and anything is missing.
+ */
+int completeness_messages__print(const struct profile *profile, const char *name, bool strict);
+/* Prints that @profile is sampled, if it is. */
+void completeness_messages__print_sampled(const struct profile *profile, const char *name);
+/* Warns if Python kept small objects out of malloc. */
+void completeness_messages__print_python(const struct profile *profile);
+
+#endif

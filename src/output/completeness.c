@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "completeness.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "number.h"
+#include "profile.h"
+#include "reasons.h"
+
+struct output {
+	FILE *lines;
+	bool is_strict; /* always mention incomplete stacks */
+	bool is_brief;	/* omit the reasons */
+};
+
+static void say(const struct output *output, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct output *output, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vfprintf(output->lines, fmt, args);
+	va_end(args);
+	fputc('\n', output->lines);
+}
+
+/* Prints a line for each ledger entry that begins with @prefix. */
+static void say_reasons(const struct profile *profile, const char *prefix,
+			const struct output *output)
+{
+	size_t prefix_len = strlen(prefix);
+
+	for (size_t i = 0; i < profile->n_ledger && !output->is_brief; i++) {
+		const struct profile_ledger_entry *entry = &profile->ledger[i];
+		const struct reason *reason = reason__by_ledger(entry->name);
+
+		if (!entry->value || strncmp(entry->name, prefix, prefix_len))
+			continue;
+		if (reason)
+			say(output, "  %s of them (%s): %s%s%s", number__count(entry->value).text,
+			    reason->name, reason->sentence, reason->remedy ? "; " : "",
+			    reason->remedy ? reason->remedy : "");
+		else
+			say(output, "  %s of them: %s", number__count(entry->value).text,
+			    entry->name + prefix_len);
+	}
+}
+
+static void report_lost(const struct profile *profile, const struct output *output)
+{
+	__u64 lost = profile__ledger(profile, "lost");
+
+	if (!lost)
+		return;
+	say(output, "%s of %s calls were lost; this profile is not complete",
+	    number__count(lost).text, number__count(profile__ledger(profile, "events")).text);
+	say_reasons(profile, "lost_", output);
+}
+
+static void report_incomplete(const struct profile *profile, const struct output *output)
+{
+	__u64 incomplete = profile__ledger(profile, "incomplete");
+	__u64 attributed = profile__ledger(profile, "attributed");
+
+	/* If most stacks are incomplete, say so without --strict, too. */
+	if (!incomplete || (!output->is_strict && incomplete <= attributed / 2))
+		return;
+	say(output, "the stacks of %s of %s calls lack frames, or may",
+	    number__count(incomplete).text, number__count(attributed).text);
+	say_reasons(profile, "incomplete_", output);
+}
+
+static void report_unprobed(const struct profile *profile, const struct output *output)
+{
+	const char *paths = profile__meta(profile, "unprobed_allocators");
+	char list[1024];
+	size_t n = 0, len = 0;
+
+	if (!paths)
+		return;
+	while (*paths) {
+		size_t path_len = strcspn(paths, "\n");
+
+		if (path_len && len < sizeof(list))
+			len += snprintf(list + len, sizeof(list) - len, "%s%.*s", n ? ", " : "",
+					path_len < 4096 ? (int)path_len : 4096, paths);
+		n += path_len > 0;
+		paths += path_len + (paths[path_len] == '\n');
+	}
+	if (!n)
+		return;
+	say(output,
+	    "%s allocator%s of the target %s probed late or not at all: %s; this "
+	    "profile is not complete",
+	    number__count(n).text, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
+}
+
+#define NOT_COMPLETE "; this profile is not complete"
+
+/* What a recording notes about calls that it may lack, by the key of its metadata. */
+static const struct note {
+	const char *key;
+	const char *before, *after; /* the sentence, around each line of the value */
+} notes[] = {
+	{ "unknown_functions",
+	  "calls of a function of an allocator are not counted, as it is not known, or which "
+	  "blocks it ended: ",
+	  NOT_COMPLETE },
+	{ "unprobed_programs",
+	  "a program took memory from the kernel and called no function that is probed: ",
+	  NOT_COMPLETE },
+	{ "lacking_sources", "no file of the target had a function of ", NOT_COMPLETE },
+	{ "not_nested", "allocator calls within ",
+	  " calls of defined sources are counted, too; numbers may be too large" },
+	{ "mappings_unsure", "",
+	  " calls of munmap and mremap are counted although the mapping may not have been "
+	  "anonymous; numbers may be too large" },
+	{ "operands_unread", "",
+	  " arguments of USDT probes could not be read and count as 0; numbers may be too small" },
+	{ "processes_unfollowed", "", " processes could not be followed" NOT_COMPLETE },
+	/* These may have hidden an allocator. */
+	{ "processes_unnoticed", "",
+	  " beginnings or ends of processes went unnoticed, and with them perhaps an "
+	  "allocator" NOT_COMPLETE },
+	{ "mappings_lost", "",
+	  " mappings of files went unnoticed, and with them perhaps an allocator" NOT_COMPLETE },
+	{ "counters_unread", "",
+	  " of the kernel's counters could not be read, so that numbers may be too "
+	  "small" NOT_COMPLETE },
+};
+
+static void report_notes(const struct profile *profile, const struct output *output)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
+		const char *lines = profile__meta(profile, notes[i].key);
+
+		while (lines && *lines) {
+			size_t len = strcspn(lines, "\n");
+
+			say(output, "%s%.*s%s", notes[i].before, len < 1024 ? (int)len : 1024,
+			    lines, notes[i].after);
+			lines += len + (lines[len] == '\n');
+		}
+	}
+}
+
+bool completeness__has_all_calls(const struct profile *profile)
+{
+	const char *unprobed = profile__meta(profile, "unprobed_allocators");
+
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		if (profile__meta(profile, notes[i].key))
+			return false;
+	return !profile__ledger(profile, "lost") && !(unprobed && *unprobed) &&
+	       profile__ledger_adds_up(profile);
+}
+
+static void report_dropped(const struct profile *profile, const struct output *output)
+{
+	__u64 blocks = profile__ledger(profile, "blocks_dropped");
+
+	if (blocks)
+		say(output,
+		    "%s blocks that a failed realloc kept are not followed any more, and count as "
+		    "live; this profile is not complete",
+		    number__count(blocks).text);
+}
+
+static void report_window(const struct profile *profile, const struct output *output)
+{
+	const char *opened = profile__meta(profile, "window_opened");
+	__u64 undecided = profile__ledger(profile, "undecided");
+
+	if (!opened)
+		return;
+	if (*opened == '0')
+		say(output, "nothing was measured%s: the window of the recording never opened",
+		    profile->n_runs > 1 ? " in one of the runs or more" : "");
+	if (undecided)
+		say(output,
+		    "%s calls have incomplete stacks and may belong to the window; "
+		    "this profile is not complete",
+		    number__count(undecided).text);
+}
+
+/* Prints everything that @profile lacks. */
+static void report_all(const struct profile *profile, const struct output *output)
+{
+	report_lost(profile, output);
+	report_unprobed(profile, output);
+	report_notes(profile, output);
+	report_dropped(profile, output);
+	report_window(profile, output);
+	report_incomplete(profile, output);
+	if (!profile__ledger_adds_up(profile))
+		say(output, "the ledger of this data file does not add up; do not rely on its "
+			    "totals");
+}
+
+int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text)
+{
+	struct output output = { .is_strict = strict, .is_brief = brief };
+	char *made = NULL;
+	size_t size;
+
+	output.lines = open_memstream(&made, &size);
+	if (!output.lines)
+		return -ENOMEM;
+	report_all(profile, &output);
+	if (fclose(output.lines)) {
+		free(made);
+		return -ENOMEM;
+	}
+	*text = made;
+	return 0;
+}
+
+char *completeness__sampled(const struct profile *profile)
+{
+	__u64 bytes = profile__sample_bytes(profile);
+	char *text;
+
+	if (!bytes || asprintf(&text, "one byte of %s was sampled: all numbers are estimates",
+			       number__count(bytes).text) < 0)
+		return NULL;
+	return text;
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "completeness.h"
+#include "json.h"
+#include "profile_runs.h"
+#include "report_output.h"
+#include "runs_text.h"
+#include "stack_groups.h"
+#include "suppressions.h"
+
+static json_object *meta_of(const struct report_output *output, const char *key)
+{
+	const char *value = profile__meta(output->profile, key);
+
+	return value ? json__string(value) : NULL;
+}
+
+static json_object *margin_of(const struct profile_estimate *estimate, bool bytes)
+{
+	return json__count(
+		ceil(fmin(profile_estimate__margin(estimate, bytes), (double)PROFILE_MAX)));
+}
+
+/* The errors of sampled numbers; parameters as json_selection(). */
+static json_object *json_error(const struct selection *selection, bool has_live, bool by_stack)
+{
+	const struct profile_estimate *live = &selection->of_live;
+	const struct profile_estimate *temporary = &selection->of_temporary;
+	json_object *object = json_object_new_object();
+
+	json__add(object, "samples", json__count(selection->of_allocations.samples));
+	json__add(object, "allocations", margin_of(&selection->of_allocations, false));
+	json__add(object, "bytes", margin_of(&selection->of_allocations, true));
+	json__add(object, "live_samples", has_live ? json__count(live->samples) : NULL);
+	json__add(object, "live", has_live ? margin_of(live, false) : NULL);
+	json__add(object, "live_bytes", has_live ? margin_of(live, true) : NULL);
+	json__add(object, "temporary_samples", by_stack ? json__count(temporary->samples) : NULL);
+	json__add(object, "temporary", by_stack ? margin_of(temporary, false) : NULL);
+	json__add(object, "temporary_bytes", by_stack ? margin_of(temporary, true) : NULL);
+	return object;
+}
+
+/* Values that need --live are null without it, as are those that a filter makes unknown. */
+static json_object *json_selection(const struct report_output *output,
+				   const struct selection *selection, bool is_whole)
+{
+	json_object *object = json_object_new_object();
+	bool has_live = filter__has_live(output->profile);
+	bool by_stack = has_live && (is_whole || !report_output__selects_blocks(output));
+
+	json__add(object, "allocations", json__count(selection->allocations));
+	json__add(object, "bytes", json__count(selection->size_bytes));
+	json__add(object, "live", has_live ? json__count(selection->live) : NULL);
+	json__add(object, "live_bytes", has_live ? json__count(selection->live_bytes) : NULL);
+	json__add(object, "oldest_age_seconds",
+		  selection->oldest_ns != UINT64_MAX &&
+				  selection->oldest_ns <= output->report->end_ns
+			  ? json__seconds((output->report->end_ns - selection->oldest_ns) / 1e9)
+			  : NULL);
+	json__add(object, "temporary", by_stack ? json__count(selection->temporary) : NULL);
+	json__add(object, "temporary_bytes",
+		  by_stack ? json__count(selection->temporary_bytes) : NULL);
+	json__add(object, "peak", by_stack ? json__count(selection->peak) : NULL);
+	json__add(object, "peak_bytes", by_stack ? json__count(selection->peak_bytes) : NULL);
+	if (profile__sample_bytes(output->profile))
+		json__add(object, "error", json_error(selection, has_live, by_stack));
+	if (!is_whole) {
+		json__add(object, "unsure", json__count(selection->unsure));
+		json__add(object, "unsure_bytes", json__count(selection->unsure_bytes));
+	}
+	return object;
+}
+
+static json_object *json_frame(const struct report_output *output,
+			       const struct stack_label *printed)
+{
+	json_object *frame = json_object_new_object();
+
+	json__add(frame, "name", json__string(printed->text));
+	json__add(frame, "module",
+		  printed->module ? json__string(output->profile->modules[printed->module - 1].path)
+				  : NULL);
+	json__add(frame, "inlined", json_object_new_boolean(printed->inlined));
+	return frame;
+}
+
+/* Whether @label is a text that marks the end of a stack; JSON has "end" instead. */
+static bool is_end(const struct stack_groups *groups, size_t label)
+{
+	return label - groups->n_view_labels < groups->n_end_labels;
+}
+
+static json_object *json_frames(const struct report_output *output)
+{
+	json_object *frames = json_object_new_array();
+
+	for (size_t i = 0; i < output->groups->n_labels; i++)
+		if (!is_end(output->groups, i))
+			json_object_array_add(frames,
+					      json_frame(output, &output->groups->labels[i]));
+	return frames;
+}
+
+/* The index of @label in that list. */
+static json_object *frame_at(const struct report_output *output, __u32 label)
+{
+	return json__count(label < output->groups->n_view_labels
+				   ? label
+				   : label - output->groups->n_end_labels);
+}
+
+/* NULL if unknown. */
+static json_object *json_growth(const struct growth *growth)
+{
+	json_object *object;
+
+	if (!growth->is_known)
+		return NULL;
+	object = json_object_new_object();
+	json__add(object, "growing", json_object_new_boolean(growth->is_growing));
+	json__add(object, "bytes_per_second", json__seconds(growth->bytes_per_second));
+	return object;
+}
+
+static json_object *json_entry(const struct report_output *output, const struct report_entry *entry)
+{
+	const struct stack_group *group = &output->groups->groups[entry->group];
+	json_object *object = json_object_new_object(), *frames = json_object_new_array();
+
+	for (__u32 i = 0; i < group->n_seen; i++)
+		json_object_array_add(frames, frame_at(output, group->frames[i]));
+	if (entry->root != REPORT_NO_ROOT)
+		json_object_array_add(frames, frame_at(output, entry->root));
+	json__add(object, "stack", json__count(group->id));
+	json__add(object, "function",
+		  json__string(source_names__function(&output->profile->sources, entry->function)));
+	json__add(object, "selected", json_selection(output, &entry->selected, false));
+	json__add(object, "all", json_selection(output, &entry->whole, true));
+	json__add(object, "end", json__string(profile__stack_end_name(group->end)));
+	if (output->with_growth)
+		json__add(object, "growth", json_growth(&entry->growth));
+	json__add(object, "frames", frames);
+	return object;
+}
+
+struct cursor {
+	const struct report_output *output;
+	size_t at;
+};
+
+static json_object *next_entry(void *context)
+{
+	struct cursor *cursor = context;
+	const struct report_output *output = cursor->output;
+
+	if (cursor->at >= output->report->n_entries || cursor->at >= output->top)
+		return NULL;
+	return json_entry(output, &output->report->entries[cursor->at++]);
+}
+
+static json_object *json_histogram(const __u64 *buckets)
+{
+	json_object *array = json_object_new_array();
+
+	for (int i = 0; i < PROFILE_BUCKETS; i++) {
+		json_object *bucket;
+
+		if (!buckets[i])
+			continue;
+		bucket = json_object_new_object();
+		json__add(bucket, "least", json__count(i ? 1ULL << (i - 1) : 0));
+		json__add(bucket, "blocks", json__count(buckets[i]));
+		json_object_array_add(array, bucket);
+	}
+	return array;
+}
+
+static json_object *json_suppressions(const struct report_output *output)
+{
+	const struct suppressions *suppressions = output->filter->suppressions;
+	json_object *array = json_object_new_array();
+
+	for (size_t i = 0; suppressions && i < suppressions->n; i++) {
+		json_object *entry = json_object_new_object();
+
+		json__add(entry, "template", json__string(suppressions->list[i].template));
+		json__add(entry, "blocks", json__count(suppressions->list[i].blocks));
+		json__add(entry, "bytes", json__count(suppressions->list[i].size_bytes));
+		json_object_array_add(array, entry);
+	}
+	return array;
+}
+
+static json_object *json_ledger(const struct profile *profile)
+{
+	json_object *ledger = json_object_new_object();
+
+	for (size_t i = 0; i < profile->n_ledger; i++)
+		json__add(ledger, profile->ledger[i].name, json__count(profile->ledger[i].value));
+	return ledger;
+}
+
+static json_object *json_range(const struct figure_range *range)
+{
+	json_object *object = json_object_new_object();
+
+	json__add(object, "min", json_object_new_int64(range->min));
+	json__add(object, "median", json_object_new_int64(range->median));
+	json__add(object, "max", json_object_new_int64(range->max));
+	return object;
+}
+
+static json_object *json_number(const char *text)
+{
+	return text ? json__count(strtoull(text, NULL, 10)) : NULL;
+}
+
+/* NULL for a recording of one run. */
+static json_object *json_runs(const struct profile *profile)
+{
+	const char *run = profile__meta(profile, "run");
+	struct figure_range events;
+	json_object *object;
+
+	if ((!run && !profile->n_runs) || runs_text__range(profile, &events))
+		return NULL;
+	object = json_object_new_object();
+	json__add(object, "run", json_number(run));
+	json__add(object, "runs", json_number(profile__meta(profile, "runs")));
+	json__add(object, "wanted_runs", json_number(profile__meta(profile, "wanted_runs")));
+	json__add(object, "events", json_range(&events));
+	json__add(object, "peak_of_run",
+		  profile->n_runs && filter__has_live(profile)
+			  ? json__count(profile__peak_run(profile))
+			  : NULL);
+	return object;
+}
+
+int report_output__json(const struct report_output *output)
+{
+	json_object *root = json_object_new_object();
+	struct cursor cursor = { output, 0 };
+	__u64 sizes[PROFILE_BUCKETS], lifetimes[PROFILE_BUCKETS];
+	int err;
+
+	if (!root)
+		return -ENOMEM;
+	report__histograms(output->report, output->filtered, sizes, lifetimes);
+	json__add(root, "schema", json_object_new_string("allocprof-report/1"));
+	json__add(root, "command", meta_of(output, "command"));
+	json__add(root, "attached_pid", meta_of(output, "attached_pid"));
+	json__add(root, "start_time", meta_of(output, "start_time"));
+	json__add(root, "runs", json_runs(output->profile));
+	json__add(root, "duration_seconds", json__seconds(output->report->end_ns / 1e9));
+	json__add(root, "epoch_seconds",
+		  output->report->epoch_ns ? json__seconds(output->report->epoch_ns / 1e9) : NULL);
+	json__add(root, "sample_bytes",
+		  profile__sample_bytes(output->profile)
+			  ? json__count(profile__sample_bytes(output->profile))
+			  : NULL);
+	json__add(root, "complete",
+		  json_object_new_boolean(completeness__has_all_calls(output->profile)));
+	json__add(root, "ledger", json_ledger(output->profile));
+	json__add(root, "what", json_object_new_string(report_output__what(output)));
+	json__add(root, "sort",
+		  json_object_new_string(output->sort == REPORT_OLDEST ? "oldest"
+								       : cost__name(output->sort)));
+	json__add(root, "n_stacks", json__count(output->report->n_entries));
+	json__add(root, "selected", json_selection(output, &output->report->total, false));
+	json__add(root, "all", json_selection(output, &output->report->whole, true));
+	json__add(root, "size_histogram", json_histogram(sizes));
+	json__add(root, "lifetime_histogram_ns", json_histogram(lifetimes));
+	json__add(root, "suppressions", json_suppressions(output));
+	json__add(root, "frames", json_frames(output));
+	err = json__write_list(root, "stacks", next_entry, &cursor, output->terminal.to);
+	json_object_put(root);
+	return err;
+}
