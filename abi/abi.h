@@ -12,7 +12,7 @@
 
 /* Functions by which calls are counted; equivalent functions of different allocators share one
  * number. Where several functions share an address, the first in this order names the probe.
- * src/probe/interface.c lists their arguments. */
+ * src/sources/interface.c lists their arguments. */
 enum ap_function {
 	AP_MALLOC,
 	AP_CALLOC,

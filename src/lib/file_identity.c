@@ -84,8 +84,8 @@ bool file_identities__have(const struct file_identities *identities,
 	return false;
 }
 
-bool file_identity__has(int fd, const struct file_identity *wanted, const struct file_asker *asker,
-			struct file_identities *out)
+bool file_identity__has(int fd, const struct file_identity *wanted,
+			const struct file_identifier *identifier, struct file_identities *out)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	void *mapped;
@@ -98,7 +98,8 @@ bool file_identity__has(int fd, const struct file_identity *wanted, const struct
 	mapped = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (mapped == MAP_FAILED)
 		return false;
-	if (asker->ask && !asker->ask(mapped, &out->of[out->n], asker->context))
+	if (identifier->identify &&
+	    !identifier->identify(mapped, &out->of[out->n], identifier->context))
 		out->n++;
 	if (!file_identities__have(out, wanted) && !shown_at(mapped, &out->of[out->n]))
 		out->n++;

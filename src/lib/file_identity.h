@@ -31,8 +31,8 @@ struct file_identity file_identity__of_mapping(const struct proc_mapping *mappin
 
 /* Callback that has a BPF program report which file is mapped at @address of this process. 0 or a
  * negative errno. NULL if no programs are loaded. */
-struct file_asker {
-	int (*ask)(const void *address, struct file_identity *identity, void *context);
+struct file_identifier {
+	int (*identify)(const void *address, struct file_identity *identity, void *context);
 	void *context;
 };
 
@@ -56,7 +56,7 @@ int file_identity__of(int fd, struct file_identity *out);
 
 /* Whether @wanted is an identity of the open file. Collects the identities in *@out, cheapest
  * source first, and stops at the one that matches. */
-bool file_identity__has(int fd, const struct file_identity *wanted, const struct file_asker *asker,
-			struct file_identities *out);
+bool file_identity__has(int fd, const struct file_identity *wanted,
+			const struct file_identifier *identifier, struct file_identities *out);
 
 #endif

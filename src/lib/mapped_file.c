@@ -10,18 +10,19 @@
 #include <unistd.h>
 
 static int open_if_same(const char *name, const struct mapped_file *file,
-			const struct file_asker *asker, struct file_identities *identities)
+			const struct file_identifier *identifier,
+			struct file_identities *identities)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd >= 0 && file_identity__has(fd, &file->identity, asker, identities))
+	if (fd >= 0 && file_identity__has(fd, &file->identity, identifier, identities))
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	return -ENOENT;
 }
 
-int mapped_file__open(const struct mapped_file *file, const struct file_asker *asker,
+int mapped_file__open(const struct mapped_file *file, const struct file_identifier *identifier,
 		      struct file_identities *identities)
 {
 	char name[PATH_MAX + 64];
@@ -29,13 +30,13 @@ int mapped_file__open(const struct mapped_file *file, const struct file_asker *a
 
 	snprintf(name, sizeof(name), "/proc/%u/map_files/%llx-%llx", file->pid, file->start,
 		 file->end);
-	fd = open_if_same(name, file, asker, identities);
+	fd = open_if_same(name, file, identifier, identities);
 	/* The kernel's "//anon" and "[heap]" are no paths. */
 	if (fd >= 0 || !file->path || file->path[0] != '/' || file->path[1] == '/')
 		return fd;
 	snprintf(name, sizeof(name), "/proc/%u/root%s", file->pid, file->path);
-	fd = open_if_same(name, file, asker, identities);
-	return fd >= 0 ? fd : open_if_same(file->path, file, asker, identities);
+	fd = open_if_same(name, file, identifier, identities);
+	return fd >= 0 ? fd : open_if_same(file->path, file, identifier, identities);
 }
 
 void mapped_file__path(int fd, char *path, size_t size)

@@ -20,7 +20,7 @@ struct mapped_file {
  * in the process's root or ours. *@identities: those of the opened file. -ENOENT if none of these
  * is the file.
  */
-int mapped_file__open(const struct mapped_file *file, const struct file_asker *asker,
+int mapped_file__open(const struct mapped_file *file, const struct file_identifier *identifier,
 		      struct file_identities *identities);
 
 /* The path by which @fd was opened, also of a deleted file. *@path is "" if the kernel does not

@@ -34,7 +34,7 @@ struct pending {
 };
 
 struct cpython {
-	struct file_asker asker;
+	struct file_identifier identifier;
 	struct python_file *files; /* checked files */
 	size_t n_files, files_room;
 	struct hash_table files_index;
@@ -43,12 +43,12 @@ struct cpython {
 	char *path; /* result of cpython__arenas() */
 };
 
-struct cpython *cpython__new(const struct file_asker *asker)
+struct cpython *cpython__new(const struct file_identifier *identifier)
 {
 	struct cpython *cpython = calloc(1, sizeof(*cpython));
 
 	if (cpython)
-		cpython->asker = *asker;
+		cpython->identifier = *identifier;
 	return cpython;
 }
 
@@ -116,7 +116,7 @@ static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapp
 
 	if (id)
 		return cpython->files[id - 1].is_python;
-	fd = mapped_file__open(mapped, &cpython->asker, &identities);
+	fd = mapped_file__open(mapped, &cpython->identifier, &identities);
 	if (fd < 0 || array__reserve(&cpython->files, &cpython->files_room, cpython->n_files + 1,
 				     sizeof(*cpython->files)))
 		return false;

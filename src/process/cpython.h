@@ -12,7 +12,7 @@ struct cpython;
 struct mapping_event;
 
 /* NULL without memory. */
-struct cpython *cpython__new(const struct file_asker *asker);
+struct cpython *cpython__new(const struct file_identifier *identifier);
 void cpython__free(struct cpython *cpython);
 
 /* Handles an executable mapping of a target's process: checks whether the file is CPython, and

@@ -20,11 +20,14 @@
 #include "ring_reader.h"
 #include "sources.h"
 #include "table_cache.h"
+#include "unwind_maps.h"
 
 static int handle_record(void *context, void *record, size_t size)
 {
 	struct session *session = context;
 	int err = collector__handle_record(session->collector, record, size);
+
+	count_maps__handle_record(&session->counts, record, size);
 
 	if (!err)
 		err = session__handle_unprobed(session, record, size);
@@ -123,7 +126,7 @@ static int open_live(struct session *session)
 int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
 	struct collector_options collector_options;
-	struct unwind_tables_fds maps;
+	struct unwind_maps_fds maps;
 	struct session *session = calloc(1, sizeof(*session));
 	int err;
 
@@ -152,7 +155,7 @@ int session__open(const struct session_options *options, struct session **out, s
 		err = mapping_events__open(&session->mapping_events, error);
 	if (err)
 		goto fail;
-	maps = (struct unwind_tables_fds){
+	maps = (struct unwind_maps_fds){
 		.chunks = bpf_map__fd(session->skeleton->maps.unwind_chunks),
 		.tables = bpf_map__fd(session->skeleton->maps.unwind_tables),
 		.slices = bpf_map__fd(session->skeleton->maps.unwind_slices),
@@ -165,21 +168,23 @@ int session__open(const struct session_options *options, struct session **out, s
 		.sample_unit_shift = session->skeleton->rodata->config.sample_unit_shift,
 		.refresh_mappings = session__refresh_mappings,
 		.within = options->window.within ? session__code_within : NULL,
-		.within_fd = bpf_map__fd(session->skeleton->maps.within_ranges),
+		.set_within = session__set_within,
 		.context = session,
-		.asker = { session__identify_file, session },
-		.counts_fd = bpf_map__fd(session->skeleton->maps.counts),
-		.counts_fds = { bpf_map__fd(session->skeleton->maps.counts_a),
-				bpf_map__fd(session->skeleton->maps.counts_b) },
-		.counts_inserted = &session->skeleton->bss->counts_inserted,
+		.identifier = { session__identify_file, session },
+	};
+	session->counts = (struct count_maps){
+		.current_fd = bpf_map__fd(session->skeleton->maps.counts),
+		.fds = { bpf_map__fd(session->skeleton->maps.counts_a),
+			 bpf_map__fd(session->skeleton->maps.counts_b) },
+		.inserted = &session->skeleton->bss->counts_inserted,
 		.drain_at = session->skeleton->rodata->config.drain_at,
 	};
-	collector_options.tables.tables = unwind_tables__new(&maps);
+	collector_options.tables.tables = unwind_maps__new(&maps);
 	/* Without the cache each recording compiles its own tables. */
 	if (session_options__walk(options) && !options->no_cache)
 		table_cache__open(&collector_options.tables.cache, NULL);
 	session->collector = collector__new(&collector_options);
-	session->cpython = cpython__new(&collector_options.asker);
+	session->cpython = cpython__new(&collector_options.identifier);
 	if (!session->collector || !session->cpython) {
 		err = -ENOMEM;
 		goto fail;

@@ -37,7 +37,7 @@ int session__open_gate(struct session *session, bool open)
 	if (open)
 		gate->opened = 1;
 	__atomic_store_n(&gate->open, open, __ATOMIC_RELAXED);
-	return open ? 0 : collector__wait_for_programs(session->collector);
+	return open ? 0 : count_maps__wait_for_programs(&session->counts);
 }
 
 bool session__is_gate_open(const struct session *session)
@@ -114,11 +114,11 @@ static int cut_counts(struct session *session)
 	if (err)
 		return err;
 	session->events_at_cut = session__count_events(session);
-	err = collector__begin_drain(session->collector);
+	err = count_maps__begin_drain(&session->counts);
 	if (!err)
 		err = ring_reader__read(session->ring);
 	if (err >= 0)
-		err = collector__end_drain(session->collector);
+		err = count_maps__end_drain(&session->counts, session->collector);
 	read_counters(session);
 	for (int i = 0; !err && i < RING_TRIES && known_events(session) < session->events_at_cut;
 	     i++) {
@@ -142,7 +142,7 @@ static int cut_live(struct session *session)
 		return err;
 	session->live_activity = live__activity(session->live);
 	session->events_at_cut = session__count_events(session);
-	err = collector__wait_for_programs(session->collector);
+	err = count_maps__wait_for_programs(&session->counts);
 	if (!err)
 		err = ring_reader__read(session->ring);
 	session__read_mappings(session);
@@ -160,7 +160,7 @@ int session__collect_snapshot(struct session *session)
 		return err;
 	err = live__collect_snapshot(session->live, session->collector, session->cut_ns);
 	if (!err)
-		err = collector__wait_for_programs(session->collector);
+		err = count_maps__wait_for_programs(&session->counts);
 	if (err)
 		return err;
 	return live__activity(session->live) == session->live_activity ? 0 : -EAGAIN;
@@ -259,7 +259,7 @@ static int reset_statistics(struct session *session)
 	int err;
 
 	__atomic_store_n(&gate->open, 0, __ATOMIC_RELAXED);
-	err = collector__wait_for_programs(session->collector);
+	err = count_maps__wait_for_programs(&session->counts);
 	for (size_t i = 0; i < n && !err; i++)
 		err = clear_counters(counters[i], session->counters->n_cpus);
 	if (!err) {

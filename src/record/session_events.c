@@ -79,6 +79,16 @@ const struct ap_within *session__code_within(int fd, const char *path, void *con
 	return session->gate ? gate__within(session->gate, fd, path) : NULL;
 }
 
+int session__set_within(__u32 module, const struct ap_within *within, void *context)
+{
+	const struct session *session = context;
+
+	return bpf_map_update_elem(bpf_map__fd(session->skeleton->maps.within_ranges), &module,
+				   within, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 /* Looks for allocators in mappings of followed processes. Mappings of other processes are kept for
  * one tick, since the record of a process's fork may be delayed by a reserved record before it in
  * the ring buffer. */
@@ -147,9 +157,9 @@ int session__read_events(struct session *session)
 		ring_reader__resume(session->ring);
 		return err;
 	}
-	if (!collector__wants_drain(session->collector))
+	if (!count_maps__want_drain(&session->counts))
 		return 0;
-	err = collector__begin_drain(session->collector);
+	err = count_maps__begin_drain(&session->counts);
 	if (err)
 		return err;
 	err = ring_reader__read(session->ring);
@@ -158,7 +168,7 @@ int session__read_events(struct session *session)
 	if (err < 0)
 		return err;
 	ring_reader__step_back(session->ring);
-	err = collector__end_drain(session->collector);
+	err = count_maps__end_drain(&session->counts, session->collector);
 	ring_reader__resume(session->ring);
 	return err;
 }
@@ -321,7 +331,7 @@ int session__finish(struct session *session, struct error *error)
 	if (!err && session->live)
 		err = live__collect(session->live, session->collector);
 	else if (!err && session->options.stacks)
-		err = collector__drain_all(session->collector);
+		err = count_maps__drain_all(&session->counts, session->collector);
 out:
 	session->unread_at_end = session->counters->unread;
 	if (err)

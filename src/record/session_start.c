@@ -228,7 +228,7 @@ static int new_probes(struct session *session, pid_t pid, struct error *error)
 				    ? use_file
 				    : NULL,
 		.context = session,
-		.asker = { session__identify_file, session },
+		.identifier = { session__identify_file, session },
 		.finds_unprobed = session__finds_unprobed(session),
 	};
 	struct allocprof_bpf *skeleton = session->skeleton;

@@ -1,150 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "unwind_tables.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cfi.h"
-#include "cleanup.h"
 
 /* pc_lo has 16 bits, so slices begin at multiples of 64 KiB. */
 #define BLOCKS_PER_64K (65536 >> UNWIND_BLOCK_SHIFT)
 
-/* Inserting a chunk into the map of maps waits for an RCU grace period, which lasts as long as any
- * probe waits for the table that needs the chunk. So some are inserted ahead of need. */
-#define CHUNKS_AHEAD 12
-
 struct unwind_tables {
-	unwind_write_t write;
-	void *context;
-	struct unwind_tables_fds fds;
-	int chunk_fd; /* fd of the last chunk, -1: none */
-	/* Chunks that are already in the map, for later use. */
-	int ready_fds[CHUNKS_AHEAD];
-	__u32 n_ready;
+	struct unwind_writer writer;
 	__u32 n_slices, n_rules;
 	__u32 n_chunks;
 	__u32 used_words;	    /* in the last chunk */
 	struct unwind_chunk *chunk; /* copy of the last chunk */
 };
 
-static int publish(const struct unwind_tables *tables, const __u32 *indexes, const int *fds,
-		   __u32 n)
-{
-	__u32 done = n;
-
-	/* One grace period for all, if the kernel supports batches. */
-	if (!bpf_map_update_batch(tables->fds.chunks, indexes, fds, &done, NULL))
-		return 0;
-	for (__u32 i = 0; i < n; i++)
-		if (bpf_map_update_elem(tables->fds.chunks, &indexes[i], &fds[i], BPF_ANY))
-			return -errno;
-	return 0;
-}
-
-static int make_ready(struct unwind_tables *tables)
-{
-	__u32 indexes[CHUNKS_AHEAD], first = tables->n_ready, n = 0;
-	int err;
-
-	while (first + n < CHUNKS_AHEAD && tables->n_chunks + first + n < UNWIND_MAX_CHUNKS) {
-		int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_chunk", sizeof(__u32),
-					sizeof(struct unwind_chunk), 1, NULL);
-
-		if (fd < 0)
-			break;
-		indexes[n] = tables->n_chunks + first + n;
-		tables->ready_fds[first + n] = fd;
-		n++;
-	}
-	if (!n)
-		return first ? 0 : -ENOMEM;
-	err = publish(tables, indexes, tables->ready_fds + first, n);
-	if (err)
-		while (n)
-			close(tables->ready_fds[first + --n]);
-	tables->n_ready += n;
-	return err;
-}
-
-/* Opens the next chunk; its index is @tables->n_chunks. */
-static int open_chunk(struct unwind_tables *tables)
-{
-	int err = tables->n_ready ? 0 : make_ready(tables);
-
-	if (err)
-		return err;
-	close_fd(&tables->chunk_fd);
-	tables->chunk_fd = tables->ready_fds[0];
-	tables->n_ready--;
-	memmove(tables->ready_fds, tables->ready_fds + 1,
-		tables->n_ready * sizeof(tables->ready_fds[0]));
-	return 0;
-}
-
-/* Only the last chunk is written; programs may read its older part meanwhile, which is rewritten
- * with the same bytes. */
-static int write_to_kernel(void *context, enum unwind_map map, __u32 index, const void *value)
-{
-	struct unwind_tables *tables = context;
-	int fd = -1;
-
-	switch (map) {
-	case UNWIND_MAP_CHUNKS:
-		if (!value)
-			return open_chunk(tables);
-		fd = tables->chunk_fd;
-		index = 0;
-		break;
-	case UNWIND_MAP_TABLES:
-		fd = tables->fds.tables;
-		break;
-	case UNWIND_MAP_SLICES:
-		fd = tables->fds.slices;
-		break;
-	case UNWIND_MAP_RULES:
-		fd = tables->fds.rules;
-		break;
-	}
-	return bpf_map_update_elem(fd, &index, value, BPF_ANY) ? -errno : 0;
-}
-
 int unwind_tables__prepare(struct unwind_tables *tables)
 {
-	if (tables->write != write_to_kernel || !tables->n_chunks ||
-	    tables->n_ready > CHUNKS_AHEAD / 2)
-		return 0;
-	return make_ready(tables);
+	return tables->n_chunks && tables->writer.prepare
+		       ? tables->writer.prepare(tables->writer.context)
+		       : 0;
 }
 
-struct unwind_tables *unwind_tables__new_for(unwind_write_t write, void *context)
+struct unwind_tables *unwind_tables__new(const struct unwind_writer *writer)
 {
 	struct unwind_tables *tables = calloc(1, sizeof(*tables));
+	struct unwind_chunk *chunk = calloc(1, sizeof(*chunk));
 
-	if (!tables)
-		return NULL;
-	tables->write = write;
-	tables->context = context;
-	tables->chunk_fd = -1;
-	tables->chunk = calloc(1, sizeof(*tables->chunk));
-	if (!tables->chunk) {
+	if (!tables || !chunk) {
 		free(tables);
+		free(chunk);
+		if (writer->release)
+			writer->release(writer->context);
 		return NULL;
 	}
-	return tables;
-}
-
-struct unwind_tables *unwind_tables__new(const struct unwind_tables_fds *fds)
-{
-	struct unwind_tables *tables = unwind_tables__new_for(write_to_kernel, NULL);
-
-	if (!tables)
-		return NULL;
-	tables->context = tables;
-	tables->fds = *fds;
+	tables->writer = *writer;
+	tables->chunk = chunk;
 	return tables;
 }
 
@@ -152,16 +47,16 @@ void unwind_tables__free(struct unwind_tables *tables)
 {
 	if (!tables)
 		return;
-	close_fd(&tables->chunk_fd);
-	while (tables->n_ready)
-		close(tables->ready_fds[--tables->n_ready]);
+	if (tables->writer.release)
+		tables->writer.release(tables->writer.context);
 	free(tables->chunk);
 	free(tables);
 }
 
-__u64 unwind_tables__size_bytes(const struct unwind_tables *tables)
+static int write_to(const struct unwind_tables *tables, enum unwind_map map, __u32 index,
+		    const void *value)
 {
-	return (__u64)(tables->n_chunks + tables->n_ready) * sizeof(struct unwind_chunk);
+	return tables->writer.write(tables->writer.context, map, index, value);
 }
 
 static int add_chunk(struct unwind_tables *tables)
@@ -170,7 +65,7 @@ static int add_chunk(struct unwind_tables *tables)
 
 	if (tables->n_chunks == UNWIND_MAX_CHUNKS)
 		return -ENOSPC;
-	err = tables->write(tables->context, UNWIND_MAP_CHUNKS, tables->n_chunks, NULL);
+	err = write_to(tables, UNWIND_MAP_CHUNKS, tables->n_chunks, NULL);
 	if (err)
 		return err;
 	memset(tables->chunk, 0, sizeof(*tables->chunk));
@@ -181,8 +76,7 @@ static int add_chunk(struct unwind_tables *tables)
 
 static int flush_chunk(struct unwind_tables *tables)
 {
-	return tables->write(tables->context, UNWIND_MAP_CHUNKS, tables->n_chunks - 1,
-			     tables->chunk);
+	return write_to(tables, UNWIND_MAP_CHUNKS, tables->n_chunks - 1, tables->chunk);
 }
 
 static int load_rules(struct unwind_tables *tables, const struct cfi_table *table,
@@ -193,8 +87,7 @@ static int load_rules(struct unwind_tables *tables, const struct cfi_table *tabl
 	if (table->rule_count > UNWIND_MAX_RULES_LOADED - tables->n_rules)
 		return -ENOSPC;
 	for (__u32 i = 0; i < table->rule_count; i++) {
-		err = tables->write(tables->context, UNWIND_MAP_RULES, tables->n_rules + i,
-				    &table->rules[i]);
+		err = write_to(tables, UNWIND_MAP_RULES, tables->n_rules + i, &table->rules[i]);
 		if (err)
 			return err;
 	}
@@ -304,8 +197,7 @@ static int load_segment(struct unwind_tables *tables, const struct cfi_table *ta
 		write_part(tables, table, segment, &part, &slice);
 		err = flush_chunk(tables);
 		if (!err)
-			err = tables->write(tables->context, UNWIND_MAP_SLICES, tables->n_slices,
-					    &slice);
+			err = write_to(tables, UNWIND_MAP_SLICES, tables->n_slices, &slice);
 		if (err)
 			return err;
 		tables->n_slices++;
@@ -359,9 +251,9 @@ int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 	if (module >= UNWIND_MAX_MODULES)
 		return -ENOSPC;
 	/* Two updates: a program must see the slices before it sees the state. */
-	err = tables->write(tables->context, UNWIND_MAP_TABLES, module, &table);
+	err = write_to(tables, UNWIND_MAP_TABLES, module, &table);
 	if (err)
 		return err;
 	table.state = place->n_slices ? UNWIND_TABLE_READY : UNWIND_TABLE_NONE;
-	return tables->write(tables->context, UNWIND_MAP_TABLES, module, &table);
+	return write_to(tables, UNWIND_MAP_TABLES, module, &table);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loads compiled unwind tables into the programs' maps. */
+/* Lays compiled unwind tables out for the code that unwinds by them, and writes them where it reads
+ * them. */
 #ifndef ALLOCPROF_UNWIND_TABLES_H
 #define ALLOCPROF_UNWIND_TABLES_H
 
@@ -8,11 +9,7 @@
 struct cfi_table;
 struct unwind_tables;
 
-/* The maps of bpf/tables.bpf.h. */
-struct unwind_tables_fds {
-	int chunks, tables, slices, rules;
-};
-
+/* Arrays of the tables. */
 enum unwind_map {
 	UNWIND_MAP_CHUNKS, /* struct unwind_chunk; NULL creates the next one, zeroed */
 	UNWIND_MAP_TABLES, /* struct unwind_table */
@@ -20,8 +17,17 @@ enum unwind_map {
 	UNWIND_MAP_RULES,  /* struct unwind_rule */
 };
 
-/* Writes an element, visible to the programs from then on. 0 or a negative errno. */
-typedef int (*unwind_write_t)(void *context, enum unwind_map map, __u32 index, const void *value);
+/* Where tables are written to. */
+struct unwind_writer {
+	/* Writes an element, visible to the unwinding code from then on. 0 or a negative errno. */
+	int (*write)(void *context, enum unwind_map map, __u32 index, const void *value);
+	/* Makes room for chunks ahead of need, which may take long. 0 or a negative errno. May be
+	 * NULL. */
+	int (*prepare)(void *context);
+	/* Frees @context. May be NULL. */
+	void (*release)(void *context);
+	void *context;
+};
 
 /* Location of a file's tables; zeroed: none. */
 struct unwind_place {
@@ -30,14 +36,10 @@ struct unwind_place {
 	__u64 entry_offset;
 };
 
-/* Writes to the kernel's maps. NULL on ENOMEM. */
-struct unwind_tables *unwind_tables__new(const struct unwind_tables_fds *fds);
+/* Takes over the writer's context, also on error. NULL on ENOMEM. */
+struct unwind_tables *unwind_tables__new(const struct unwind_writer *writer);
 
-/* Writes by @write, for tests. NULL on ENOMEM. */
-struct unwind_tables *unwind_tables__new_for(unwind_write_t write, void *context);
-
-/* Inserts chunks ahead of need, which takes an RCU grace period: call it when no probe waits for a
- * table. 0 or a negative errno. */
+/* Makes room ahead of need: to be called when nobody waits for a table. 0 or a negative errno. */
 int unwind_tables__prepare(struct unwind_tables *tables);
 
 void unwind_tables__free(struct unwind_tables *tables);
@@ -49,8 +51,5 @@ int unwind_tables__load(struct unwind_tables *tables, const struct cfi_table *ta
 /* Assigns the tables at @place to @module. 0 or a negative errno. */
 int unwind_tables__assign(struct unwind_tables *tables, __u32 module,
 			  const struct unwind_place *place);
-
-/* Bytes used in the kernel. */
-__u64 unwind_tables__size_bytes(const struct unwind_tables *tables);
 
 #endif

@@ -6,13 +6,10 @@
 
 #include "abi.h"
 #include "collector.h"
+#include "count_maps.h"
 #include "profile.h"
 #include "unwind_tables.h"
 #include "record_abi.h"
-
-#define DRAIN_AT 8
-
-static __u64 inserted;
 
 static int write_nothing(void *context, enum unwind_map map, __u32 index, const void *value)
 {
@@ -26,14 +23,12 @@ static void read_no_mappings(void *context)
 static int set_up(void **state)
 {
 	struct collector_options options = {
-		.counts_inserted = &inserted,
-		.drain_at = DRAIN_AT,
-		.tables = { .tables = unwind_tables__new_for(write_nothing, NULL) },
+		.tables = { .tables = unwind_tables__new(
+				    &(struct unwind_writer){ .write = write_nothing }) },
 		.max_depth = 127,
 		.refresh_mappings = read_no_mappings,
 	};
 
-	inserted = 0;
 	*state = collector__new(&options);
 	return !*state;
 }
@@ -44,16 +39,31 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The programs tell of it once, when they have inserted DRAIN_AT counters. Where the ring buffer is full then, nobody
- * is told. */
-static void test_counters_are_drained_without_being_asked(void **state)
+/* The programs request a drain once, when they have inserted drain_at counters. If the ring buffer is full then, the
+ * request is lost. */
+static void test_counters_are_drained_without_a_request(void **state)
 {
-	inserted = DRAIN_AT - 1;
-	assert_false(collector__wants_drain(*state));
-	inserted = DRAIN_AT;
-	assert_true(collector__wants_drain(*state));
-	inserted = DRAIN_AT + 100;
-	assert_true(collector__wants_drain(*state));
+	__u64 inserted = 7;
+	struct count_maps maps = { .inserted = &inserted, .drain_at = 8 };
+
+	assert_false(count_maps__want_drain(&maps));
+	inserted = 8;
+	assert_true(count_maps__want_drain(&maps));
+	inserted = 100;
+	assert_true(count_maps__want_drain(&maps));
+}
+
+static void test_counters_are_drained_on_request(void **state)
+{
+	__u64 inserted = 0;
+	struct count_maps maps = { .inserted = &inserted, .drain_at = 8 };
+	const __u32 other = AP_RECORD_STACK, request = AP_RECORD_DRAIN;
+
+	count_maps__handle_record(&maps, &other, sizeof(other));
+	count_maps__handle_record(&maps, &request, sizeof(request) - 1);
+	assert_false(count_maps__want_drain(&maps));
+	count_maps__handle_record(&maps, &request, sizeof(request));
+	assert_true(count_maps__want_drain(&maps));
 }
 
 static void tell(struct collector *collector, __u32 event, __u32 id, __u32 pid, __u64 time_ns)
@@ -119,8 +129,8 @@ static void test_short_records_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_counters_are_drained_without_being_asked,
-						set_up, tear_down),
+		cmocka_unit_test(test_counters_are_drained_without_a_request),
+		cmocka_unit_test(test_counters_are_drained_on_request),
 		cmocka_unit_test_setup_teardown(test_processes_that_ended_are_not_followed, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_short_records_are_left_alone, set_up,

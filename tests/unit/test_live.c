@@ -101,7 +101,7 @@ int __wrap_bpf_map_lookup_elem(int fd, const void *key, void *value)
 
 static struct ap_live shared;
 static struct counters counters;
-static __u64 inserted, counts_inserted;
+static __u64 inserted;
 static struct live *live;
 static struct collector *collector;
 
@@ -126,16 +126,15 @@ static int set_up(void **state)
 		},
 	};
 	struct collector_options collector_options = {
-		.counts_inserted = &counts_inserted,
-		.drain_at = DRAIN_AT,
-		.tables = { .tables = unwind_tables__new_for(write_nothing, NULL) },
+		.tables = { .tables = unwind_tables__new(
+				    &(struct unwind_writer){ .write = write_nothing }) },
 	};
 
 	memset(&kernel, 0, sizeof(kernel));
 	memset(&shared, 0, sizeof(shared));
 	kernel.list_error = -ENOENT;
 	counters = (struct counters){ .n_cpus = 1 };
-	inserted = counts_inserted = 0;
+	inserted = 0;
 	collector = collector__new(&collector_options);
 	return !collector || live__new(&options, &live);
 }

@@ -299,7 +299,8 @@ static int write_nowhere(void *context, enum unwind_map map, __u32 index, const 
 /* Whatever is taken for sound can be used as one that was built; the sanitizers watch. */
 static void use(const struct cfi_table *table)
 {
-	struct unwind_tables *tables = unwind_tables__new_for(write_nowhere, NULL);
+	struct unwind_tables *tables =
+		unwind_tables__new(&(struct unwind_writer){ .write = write_nowhere });
 	struct unwind_place place = { 0 };
 
 	assert_non_null(tables);

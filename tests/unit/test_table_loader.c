@@ -56,7 +56,8 @@ static int set_up(void **state)
 	sem_init(&fixture->go_on, 0, 0);
 	fixture->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	assert_true(fixture->fd >= 0);
-	options.tables = unwind_tables__new_for(write_map, fixture);
+	options.tables = unwind_tables__new(
+		&(struct unwind_writer){ .write = write_map, .context = fixture });
 	options.awaited = &fixture->awaited;
 	fixture->loader = table_loader__new(&options);
 	assert_non_null(fixture->loader);

@@ -46,7 +46,7 @@ static struct unwind_tables *tables;
 static int set_up(void **state)
 {
 	twin__reset();
-	tables = unwind_tables__new_for(twin__write, NULL);
+	tables = unwind_tables__new(&(struct unwind_writer){ .write = twin__write });
 	return !tables;
 }
 

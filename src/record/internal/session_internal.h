@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include "count_maps.h"
 #include "counters.h"
 #include "kernel.h"
 #include "mapping_events.h"
@@ -44,6 +45,7 @@ struct session {
 	struct mapping_events *mapping_events;
 	struct probes *probes;
 	struct collector *collector;
+	struct count_maps counts;
 	struct counters *counters;
 	__u64 unread_at_end; /* counters->unread when the recording was finished */
 	struct live *live;   /* NULL without --live */
@@ -123,6 +125,7 @@ int session__handle_unprobed(struct session *session, const void *record, size_t
  * --within, and to identify the file that is mapped at an address of allocprof. */
 void session__refresh_mappings(void *context);
 const struct ap_within *session__code_within(int fd, const char *path, void *context);
+int session__set_within(__u32 module, const struct ap_within *within, void *context);
 int session__identify_file(const void *address, struct file_identity *identity, void *context);
 
 #endif

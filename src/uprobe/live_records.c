@@ -365,7 +365,7 @@ static int collect_record(struct live_records *records, const struct ap_count_ke
 
 	if (records->options.sample)
 		sum.estimate = record->of_calls;
-	err = collector__add_record(collector, key, &sum, &blocks.count);
+	err = collector__add_count(collector, key, &sum, &blocks.count);
 	if (err || !blocks.count)
 		return err;
 	if (note->number)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Builds a profile from the programs' records and counters while the recording runs. */
+/* Builds a profile from an engine's records and counters while the recording runs. */
 #ifndef ALLOCPROF_COLLECTOR_H
 #define ALLOCPROF_COLLECTOR_H
 
@@ -19,10 +19,6 @@ struct profile;
 struct symbols;
 
 struct collector_options {
-	int counts_fd;		/* map of maps with the current one of the two below */
-	int counts_fds[2];	/* programs start with the first */
-	__u64 *counts_inserted; /* the programs' counter of new keys since the maps were swapped */
-	__u32 drain_at;		/* number of new keys at which the counters are drained */
 	struct table_loader_options tables;
 	__u32 max_depth;
 	bool sample; /* calls are sampled, and each stands for several */
@@ -33,9 +29,11 @@ struct collector_options {
 	/* Code of a file's functions of --within, or NULL if the file has none; it must stay valid.
 	 * The callback is NULL without --within. */
 	const struct ap_within *(*within)(int fd, const char *path, void *context);
-	int within_fd; /* the programs' map of that code */
+	/* Publishes that code for the frames of @module, before any stack through the file can end
+	 * as complete. 0 or a negative errno. */
+	int (*set_within)(__u32 module, const struct ap_within *within, void *context);
 	void *context;
-	struct file_asker asker;
+	struct file_identifier identifier;
 };
 
 /* NULL if there is no memory. Takes over options->tables in any case. */
@@ -45,11 +43,11 @@ void collector__free(struct collector *collector);
 /* Adds the kernel's vDSO, which has no file and so no record. */
 int collector__add_vdso(struct collector *collector);
 
-/* Handles one record of the ring buffer (enum ap_record_type). 0, or -ENOMEM: then the profile is
+/* Handles one record (enum ap_record_type), and ignores those of other types. 0, or -ENOMEM: then the profile is
  * incomplete, and the recording must end. */
 int collector__handle_record(struct collector *collector, const void *record, size_t size);
 
-/* To be called when the ring buffer is empty: unwinds at most @most user-stack snapshots, and when
+/* To be called when all records were handled: unwinds at most @most user-stack snapshots, and when
  * none is left, forgets processes that have ended. 0 or -ENOMEM. */
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
@@ -68,29 +66,12 @@ void collector__scan_process(struct collector *collector, pid_t pid);
 bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 time_ns);
 void collector__forget_process(struct collector *collector, pid_t pid);
 
-/* Waits until every program that is running now has ended. */
-int collector__wait_for_programs(const struct collector *collector);
-
-/* Whether the counters should be drained. */
-bool collector__wants_drain(const struct collector *collector);
-
-/*
- * Moves counters into the profile without losing any: begin_drain switches the programs to the
- * other map, and waits until no program uses the first one; then the caller empties the ring
- * buffer, so that the stacks of all counters are known; end_drain reads and empties the first map.
- */
-int collector__begin_drain(struct collector *collector);
-int collector__end_drain(struct collector *collector);
-
-/* Moves the remaining counters; no program runs any more, and the ring buffer has been read. */
-int collector__drain_all(struct collector *collector);
-
-/* With live: adds the calls of a record; sets *@count to the profile's count, or to 0 if the stack
- * is unknown: then the calls are not attributed. 0 or -ENOMEM. */
+/* Adds the calls of a counter, whose stack's record has been handled; sets *@count to the profile's
+ * count, or to 0 if the stack is unknown: then the calls are not attributed. 0 or -ENOMEM. */
 struct ap_count;
 struct ap_count_key;
-int collector__add_record(struct collector *collector, const struct ap_count_key *key,
-			  const struct ap_count *sum, __u32 *count);
+int collector__add_count(struct collector *collector, const struct ap_count_key *key,
+			 const struct ap_count *sum, __u32 *count);
 
 /* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */
 int collector__add_modules(const struct collector *collector, struct symbols *symbols, bool files);

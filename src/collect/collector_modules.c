@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "collector_internal.h"
 
-#include <bpf/bpf.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -163,7 +162,7 @@ static int get_module(struct collector *collector, const struct mapped_file *fil
 
 	if (find_module(collector, &file->identity, version, index))
 		return 0;
-	fd = mapped_file__open(file, &collector->options.asker, &identities);
+	fd = mapped_file__open(file, &collector->options.identifier, &identities);
 	if (fd < 0)
 		identities.n = 0;
 	for (size_t i = 0; i < identities.n && !known; i++)
@@ -219,10 +218,12 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 		add_identity(&collector->modules[index], &mapping->identity);
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
 	/* Before the table: until then no stack through the file ends as complete. */
-	if (collector->modules[index].within &&
-	    bpf_map_update_elem(collector->options.within_fd, &record->id,
-				collector->modules[index].within, BPF_ANY))
-		return -errno;
+	if (collector->modules[index].within) {
+		err = collector->options.set_within(record->id, collector->modules[index].within,
+						    collector->options.context);
+		if (err)
+			return err;
+	}
 	/* No hit has seen a file that allocprof mapped itself to announce it. */
 	return table_loader__assign(collector->tables, collector->modules[index].table, record->id,
 				    record->pid != (__u32)getpid());

@@ -186,7 +186,7 @@ static int read_lifetimes(struct live *live, int fd)
 			       absorb_lifetime, live);
 }
 
-/* Like collector__begin_drain(): the update waits until no program uses the old map. */
+/* Like count_maps__begin_drain(): the update waits until no program uses the old map. */
 static int drain(struct live *live)
 {
 	int last = live->current, next = !last;

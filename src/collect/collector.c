@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "collector_internal.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "elf_file.h"
 #include "hash_table.h"
 #include "jit_names.h"
-#include "map_batch.h"
 #include "mapping_events.h"
 #include "process_maps.h"
 #include "profile.h"
@@ -154,14 +152,6 @@ __u64 collector__undecided(const struct collector *collector)
 	return collector->undecided;
 }
 
-bool collector__wants_drain(const struct collector *collector)
-{
-	/* The record that requests it may have found the ring buffer full. */
-	return collector->wants_drain ||
-	       __atomic_load_n(collector->options.counts_inserted, __ATOMIC_RELAXED) >=
-		       collector->options.drain_at;
-}
-
 int collector__handle_mapping(struct collector *collector, const struct mapping_event *event)
 {
 	struct code_mapping mapping = {
@@ -196,8 +186,8 @@ struct ap_count collector__count_one(const struct collector *collector, __u32 we
 	return sampling__count_one(weight, size_bytes, collector->options.sample_unit_shift);
 }
 
-int collector__add_record(struct collector *collector, const struct ap_count_key *key,
-			  const struct ap_count *sum, __u32 *count)
+int collector__add_count(struct collector *collector, const struct ap_count_key *key,
+			 const struct ap_count *sum, __u32 *count)
 {
 	__u32 stack = collector__key_stack(collector, key), thread;
 	int err;
@@ -214,20 +204,13 @@ int collector__add_record(struct collector *collector, const struct ap_count_key
 				    sum, count);
 }
 
-static int add_count(struct collector *collector, const struct ap_count_key *key,
-		     const struct ap_count *sum)
-{
-	__u32 count;
-
-	return collector__add_record(collector, key, sum, &count);
-}
-
 int collector__handle_record(struct collector *collector, const void *record, size_t size)
 {
 	const struct ap_stack_record *stack = record;
 	const struct ap_count_record *count = record;
 	const struct ap_dump_record *dump = record;
 	struct ap_count one;
+	__u32 id;
 
 	if (size < sizeof(__u32))
 		return 0;
@@ -250,73 +233,14 @@ int collector__handle_record(struct collector *collector, const void *record, si
 		if (size < sizeof(*count))
 			return 0;
 		one = collector__count_one(collector, count->weight, count->size_bytes);
-		return add_count(collector, &count->key, &one);
+		return collector__add_count(collector, &count->key, &one, &id);
 	case AP_RECORD_DUMP:
 		if (size < sizeof(*dump) || dump->n_bytes > AP_MAX_STACK_DUMP + 4096 ||
 		    dump->end >= AP_STACK_ENDS || size < sizeof(*dump) + dump->n_bytes)
 			return 0;
 		return collector__queue_dump(collector, dump, sizeof(*dump) + dump->n_bytes);
-	case AP_RECORD_DRAIN:
-		collector->wants_drain = true;
-		return 0;
 	}
 	return 0;
-}
-
-static int move_count(void *context, const void *key, const void *count)
-{
-	return add_count(context, key, count);
-}
-
-/* Moves all counters of a map into the profile; no program uses the map any more. */
-static int read_counts(struct collector *collector, int fd)
-{
-	return map_batch__each(fd, sizeof(struct ap_count_key), sizeof(struct ap_count), true,
-			       move_count, collector);
-}
-
-/* Replacing a map inside a map waits for a grace period (Linux 4.20, maybe_wait_bpf_programs()):
- * afterwards no program uses the old one. */
-static int use_map(const struct collector *collector, int which)
-{
-	__u32 zero = 0;
-
-	return bpf_map_update_elem(collector->options.counts_fd, &zero,
-				   &collector->options.counts_fds[which], BPF_ANY)
-		       ? -errno
-		       : 0;
-}
-
-int collector__wait_for_programs(const struct collector *collector)
-{
-	return use_map(collector, collector->current);
-}
-
-int collector__begin_drain(struct collector *collector)
-{
-	int next = !collector->current;
-	int err = use_map(collector, next);
-
-	if (err)
-		return err;
-	__atomic_store_n(collector->options.counts_inserted, 0, __ATOMIC_RELAXED);
-	collector->current = next;
-	collector->wants_drain = false;
-	return 0;
-}
-
-int collector__end_drain(struct collector *collector)
-{
-	return read_counts(collector, collector->options.counts_fds[!collector->current]);
-}
-
-int collector__drain_all(struct collector *collector)
-{
-	int err = 0;
-
-	for (int i = 0; i < 2 && !err; i++)
-		err = read_counts(collector, collector->options.counts_fds[i]);
-	return err;
 }
 
 int collector__name_jit_frames(struct collector *collector)

@@ -420,7 +420,7 @@ static int add_mapped_file(void *context, const struct proc_mapping *mapping)
 
 	if (!mapping->is_executable || !mapping->inode)
 		return 0;
-	fd = mapped_file__open(&file, &files->probes->options.asker, &identities);
+	fd = mapped_file__open(&file, &files->probes->options.identifier, &identities);
 	if (fd < 0)
 		return 0;
 	err = probes__add_file(files->probes, fd, mapping->path, &error);
@@ -499,7 +499,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	    hash_table__find(&probes->seen_index, identity_hash(&mapped.identity), is_same_file,
 			     probes, &mapped.identity))
 		return;
-	fd = mapped_file__open(&mapped, &probes->options.asker, &identities);
+	fd = mapped_file__open(&mapped, &probes->options.identifier, &identities);
 	if (fd < 0)
 		return; /* retry at the next mapping */
 	note_seen(probes, &mapped.identity);

@@ -77,7 +77,7 @@ struct probes_options {
 	 * NULL. */
 	void (*use_file)(int fd, const char *path, void *context);
 	void *context;
-	struct file_asker asker;
+	struct file_identifier identifier;
 	bool finds_unprobed; /* probes__blame() will report programs without an allocator */
 	/* Mask of enum ap_function to report; others are probed only if they decide what is
 	 * internal. */

@@ -86,8 +86,6 @@ struct collector {
 	__u64 settled_ns;	 /* CLOCK_MONOTONIC of the last flush that left no snapshot */
 	struct ended_process *ended; /* their mappings are forgotten at the next complete flush */
 	size_t n_ended, ended_capacity;
-	int current; /* index of the counter map in use */
-	bool wants_drain;
 	__u64 attributed;	       /* calls */
 	__u64 found_within, undecided; /* calls decided by snapshots' stacks */
 };
