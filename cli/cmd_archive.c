@@ -28,13 +28,12 @@ struct archive_options {
 	struct symbol_options symbols;
 };
 
-static error_t parse_archive(int key, char *arg, struct argp_state *state)
+static int parse_archive(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct archive_options *options = input->options;
-	error_t err = data_paths__parse(&options->paths, key, arg, input->error);
+	int err = data_paths__parse(&options->paths, key, arg, input->error);
 
-	if (err != ARGP_ERR_UNKNOWN)
+	if (err != OPTIONS_UNKNOWN)
 		return err;
 	return symbol_options__parse(&options->symbols, key, arg, input->error);
 }
@@ -49,7 +48,7 @@ static void say_missing(const char *path, const char *why, void *context)
 	message__print("left out: %s", why);
 }
 
-static int run_archive(int argc, char **argv)
+static int run_archive(char **argv)
 {
 	_cleanup_(free_profile) struct profile *profile = NULL;
 	_cleanup_(free_ptr) char *default_output = NULL;
@@ -59,7 +58,7 @@ static int run_archive(int argc, char **argv)
 	struct error error = { 0 };
 	int err, status;
 
-	status = options__read(&cmd_archive, parse_archive, &options, argc, argv);
+	status = options__read(&cmd_archive, parse_archive, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	if (!options.paths.output) {

@@ -53,17 +53,15 @@ struct check_options {
 	bool update;
 };
 
-static error_t check_words(const struct check_options *options, struct error *error)
+static int check_words(const struct check_options *options, struct error *error)
 {
 	if (options->budget)
 		return 0;
-	error__set(error, -EINVAL, "no budget; name the file of limits with --budget");
-	return EINVAL;
+	return error__set(error, -EINVAL, "no budget; name the file of limits with --budget");
 }
 
-static error_t parse_check(int key, char *arg, struct argp_state *state)
+static int parse_check(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct check_options *options = input->options;
 
 	switch (key) {
@@ -71,12 +69,11 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
 		options->budget = arg;
 		return 0;
 	case 'n':
-		if (options->name) {
-			error__set(input->error, -EINVAL,
-				   "--name is given twice; it chooses one test, and without it all "
-				   "are run");
-			return EINVAL;
-		}
+		if (options->name)
+			return error__set(
+				input->error, -EINVAL,
+				"--name is given twice; it chooses one test, and without it all "
+				"are run");
 		options->name = arg;
 		return 0;
 	case 'o':
@@ -94,10 +91,10 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
 	case OPT_JUNIT:
 		options->junit = arg;
 		return 0;
-	case ARGP_KEY_END:
+	case OPTIONS_END:
 		return check_words(options, input->error);
 	default:
-		return measure__parse(&options->measure, key, arg, state);
+		return measure__parse(&options->measure, key, arg, input);
 	}
 }
 
@@ -361,7 +358,7 @@ static int check_budget(struct check_run *run)
 	return failed ? EXIT_OURS : check__status(run->results, run->n_results);
 }
 
-static int run_check(int argc, char **argv)
+static int run_check(char **argv)
 {
 	struct check_options options = {
 		.measure.session = {
@@ -386,7 +383,7 @@ static int run_check(int argc, char **argv)
 	};
 	int status;
 
-	status = options__read(&cmd_check, parse_check, &options, argc, argv);
+	status = options__read(&cmd_check, parse_check, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	run.context.series = options.series;

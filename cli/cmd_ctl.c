@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "control_directory.h"
 #include "error.h"
 #include "message.h"
+#include "number_parse.h"
 #include "options.h"
 
 enum {
@@ -38,26 +38,12 @@ struct ctl_options {
 	bool resets;
 };
 
-static int parse_pid(const char *text, pid_t *pid, struct error *error)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (end == text || *end || value < 1 || value > INT_MAX) {
-		error__set(error, -EINVAL, "'%s' is no process id; give one number, as ps shows it",
-			   text);
-		return EINVAL;
-	}
-	*pid = value;
-	return 0;
-}
-
 static int parse_verb(struct ctl_options *options, const char *word, struct options_input *input)
 {
 	const char *nearest;
 
 	if (options->verb)
-		return options__reject_argument(input, word);
+		return options__reject_operand(word, input->error);
 	for (size_t i = 0; verbs[i]; i++)
 		if (!strcmp(verbs[i], word))
 			options->verb = verbs[i];
@@ -65,46 +51,41 @@ static int parse_verb(struct ctl_options *options, const char *word, struct opti
 		return 0;
 	nearest = options__nearest(word, verbs);
 	if (nearest)
-		error__set(input->error, -EINVAL, "unknown word '%s'; did you mean '%s'?", word,
-			   nearest);
-	else
-		error__set(input->error, -EINVAL,
-			   "unknown word '%s'; ctl takes start, stop, dump, reset or status", word);
-	return EINVAL;
+		return error__set(input->error, -EINVAL, "unknown word '%s'; did you mean '%s'?",
+				  word, nearest);
+	return error__set(input->error, -EINVAL,
+			  "unknown word '%s'; ctl takes start, stop, dump, reset or status", word);
 }
 
-static error_t check(const struct ctl_options *options, struct error *error)
+static int check(const struct ctl_options *options, struct error *error)
 {
 	if (!options->verb)
-		error__set(error, -EINVAL,
-			   "nothing to do; ctl takes start, stop, dump, reset or status");
-	else if (strcmp(options->verb, "dump") && (options->output || options->resets))
-		error__set(error, -EINVAL, "-o and --reset mean nothing without dump");
-	else
-		return 0;
-	return EINVAL;
+		return error__set(error, -EINVAL,
+				  "nothing to do; ctl takes start, stop, dump, reset or status");
+	if (strcmp(options->verb, "dump") && (options->output || options->resets))
+		return error__set(error, -EINVAL, "-o and --reset mean nothing without dump");
+	return 0;
 }
 
-static error_t parse_ctl(int key, char *arg, struct argp_state *state)
+static int parse_ctl(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct ctl_options *options = input->options;
 
 	switch (key) {
 	case 'p':
-		return parse_pid(arg, &options->pid, input->error);
+		return number__parse_pid(arg, &options->pid, input->error);
 	case 'o':
 		options->output = arg;
 		return 0;
 	case OPT_RESET:
 		options->resets = true;
 		return 0;
-	case ARGP_KEY_ARG:
+	case OPTIONS_OPERAND:
 		return parse_verb(options, arg, input);
-	case ARGP_KEY_END:
+	case OPTIONS_END:
 		return check(options, input->error);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OPTIONS_UNKNOWN;
 	}
 }
 
@@ -199,13 +180,13 @@ static int control(const struct ctl_options *options, struct error *error)
 	return 0;
 }
 
-static int run_ctl(int argc, char **argv)
+static int run_ctl(char **argv)
 {
 	struct ctl_options options = { 0 };
 	struct error error = { 0 };
 	int err, status;
 
-	status = options__read(&cmd_ctl, parse_ctl, &options, argc, argv);
+	status = options__read(&cmd_ctl, parse_ctl, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	err = control(&options, &error);

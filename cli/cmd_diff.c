@@ -71,10 +71,9 @@ static int parse_depth(const char *text, struct diff_options *options, struct er
 
 	if (err)
 		return err;
-	if (!depth || depth > UINT32_MAX) {
-		error__set(error, -EINVAL, "'%s' frames make no stack; --depth is 1 or more", text);
-		return EINVAL;
-	}
+	if (!depth || depth > UINT32_MAX)
+		return error__set(error, -EINVAL, "'%s' frames make no stack; --depth is 1 or more",
+				  text);
 	options->depth = depth;
 	return 0;
 }
@@ -99,9 +98,8 @@ static int check_options(const struct diff_command *options, struct error *error
 	return 0;
 }
 
-static error_t parse_diff(int key, char *arg, struct argp_state *state)
+static int parse_diff(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct diff_command *options = input->options;
 
 	switch (key) {
@@ -126,18 +124,17 @@ static error_t parse_diff(int key, char *arg, struct argp_state *state)
 	case OPT_FOLDED:
 		options->folded = true;
 		return 0;
-	case ARGP_KEY_ARG:
+	case OPTIONS_OPERAND:
 		if (options->n_inputs == DIFF_SIDES)
-			return options__reject_argument(input, arg);
+			return options__reject_operand(arg, input->error);
 		options->inputs[options->n_inputs++] = arg;
 		return 0;
 	case OPT_STACK:
 	case OPT_NOT_STACK:
-		error__set(input->error, -EINVAL,
-			   "stack numbers differ between files; give --through or --module");
-		return EINVAL;
-	case ARGP_KEY_END:
-		return -check_options(options, input->error);
+		return error__set(input->error, -EINVAL,
+				  "stack numbers differ between files; give --through or --module");
+	case OPTIONS_END:
+		return check_options(options, input->error);
 	default:
 		return data_choice__parse(&options->choice, key, arg, input->error);
 	}
@@ -282,7 +279,7 @@ static int report_completeness(const struct diff_command *options,
 	return status;
 }
 
-static int run_diff(int argc, char **argv)
+static int run_diff(char **argv)
 {
 	_cleanup_(release_selected) struct selected selected[DIFF_SIDES] = { 0 };
 	_cleanup_(release_choice) struct diff_command options = { 0 };
@@ -290,7 +287,7 @@ static int run_diff(int argc, char **argv)
 	struct error error = { 0 };
 	int err, status;
 
-	status = options__read(&cmd_diff, parse_diff, &options, argc, argv);
+	status = options__read(&cmd_diff, parse_diff, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	err = compare(&options, selected, &diff, &error);

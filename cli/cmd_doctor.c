@@ -23,18 +23,17 @@ static const struct argp_option doctor_options[] = {
 	{ 0 },
 };
 
-static error_t parse_doctor(int key, char *arg, struct argp_state *state)
+static int parse_doctor(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct measure *measure = input->options;
 
-	if (key == ARGP_KEY_ARGS && state->argc - state->next > 1)
-		return options__reject_argument(input, state->argv[state->next + 1]);
-	if (key == ARGP_KEY_END && measure->pid && measure->argv)
+	if (key == OPTIONS_OPERAND && measure->argv)
+		return options__reject_operand(arg, input->error);
+	if (key == OPTIONS_END && measure->pid && measure->argv)
 		return measure__check(measure, "doctor", input->error);
-	if (key == 'p' || key == ARGP_KEY_ARGS)
-		return measure__parse(measure, key, arg, state);
-	return ARGP_ERR_UNKNOWN;
+	if (key == 'p' || key == OPTIONS_OPERAND)
+		return measure__parse(measure, key, arg, input);
+	return OPTIONS_UNKNOWN;
 }
 
 static void print_facility(const char *name, bool there, const char *use)
@@ -174,7 +173,7 @@ static void print_last(const char *text)
 	message__print("%s", text);
 }
 
-static int run_doctor(int argc, char **argv)
+static int run_doctor(char **argv)
 {
 	struct probes_options probes_options = { .functions = AP_ALL_FUNCTIONS };
 	struct measure measure = { 0 };
@@ -184,7 +183,7 @@ static int run_doctor(int argc, char **argv)
 	bool works;
 	int err = 0, status;
 
-	status = options__read(&cmd_doctor, parse_doctor, &measure, argc, argv);
+	status = options__read(&cmd_doctor, parse_doctor, &measure, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	kernel__probe(&kernel);

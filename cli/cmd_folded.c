@@ -42,9 +42,8 @@ struct folded_command {
 	struct folded_options fold;
 };
 
-static error_t parse_folded(int key, char *arg, struct argp_state *state)
+static int parse_folded(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct folded_command *options = input->options;
 
 	switch (key) {
@@ -56,9 +55,9 @@ static error_t parse_folded(int key, char *arg, struct argp_state *state)
 	case OPT_NO_COMM:
 		options->fold.no_comm = true;
 		return 0;
-	case ARGP_KEY_END:
-		return -filter__check_options(&options->choice.filter.options, options->fold.cost,
-					      input->error);
+	case OPTIONS_END:
+		return filter__check_options(&options->choice.filter.options, options->fold.cost,
+					     input->error);
 	default:
 		return data_choice__parse(&options->choice, key, arg, input->error);
 	}
@@ -85,7 +84,7 @@ static void print_runs(const struct profile *profile, const struct folded_comman
 			profile__n_runs(profile));
 }
 
-static int run_folded(int argc, char **argv)
+static int run_folded(char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct folded_command options = {
@@ -96,7 +95,7 @@ static int run_folded(int argc, char **argv)
 	FILE *output;
 	int err, status;
 
-	status = options__read(&cmd_folded, parse_folded, &options, argc, argv);
+	status = options__read(&cmd_folded, parse_folded, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	options.fold.by_thread = choice->view.by_thread;

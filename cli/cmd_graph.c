@@ -12,6 +12,7 @@
 #include "graph_data.h"
 #include "graph_output.h"
 #include "message.h"
+#include "number_parse.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
@@ -46,14 +47,11 @@ struct graph_options {
 static int parse_top(const char *text, struct options_input *input)
 {
 	struct graph_options *options = input->options;
-	char *end;
-	unsigned long top = strtoul(text, &end, 10);
+	__u64 top;
 
-	if (*text < '0' || *text > '9' || *end || !top || top > GRAPH_MAX_TOP) {
-		error__set(input->error, -EINVAL, "--top is a number from 1 to %d, not '%s'",
-			   GRAPH_MAX_TOP, text);
-		return EINVAL;
-	}
+	if (!number__parse_between(text, 1, GRAPH_MAX_TOP, &top))
+		return error__set(input->error, -EINVAL, "--top is a number from 1 to %d, not '%s'",
+				  GRAPH_MAX_TOP, text);
 	options->top = top;
 	return 0;
 }
@@ -106,16 +104,15 @@ static int check_options(struct graph_options *options, struct error *error)
 	return filter__check_options(&options->choice.filter.options, COST_LIVE_BYTES, error);
 }
 
-static error_t parse_graph(int key, char *arg, struct argp_state *state)
+static int parse_graph(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct graph_options *options = input->options;
 
 	switch (key) {
 	case OPT_TOP:
 		return parse_top(arg, input);
-	case ARGP_KEY_END:
-		return -check_options(options, input->error);
+	case OPTIONS_END:
+		return check_options(options, input->error);
 	default:
 		return data_choice__parse(&options->choice, key, arg, input->error);
 	}
@@ -154,7 +151,7 @@ static int prepare(struct graph_options *options, struct held *held, struct erro
 	return err;
 }
 
-static int run_graph(int argc, char **argv)
+static int run_graph(char **argv)
 {
 	_cleanup_(release) struct held held = { 0 };
 	_cleanup_(release_choice) struct graph_options options = {
@@ -167,7 +164,7 @@ static int run_graph(int argc, char **argv)
 	FILE *output;
 	int err, status;
 
-	status = options__read(&cmd_graph, parse_graph, &options, argc, argv);
+	status = options__read(&cmd_graph, parse_graph, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	err = prepare(&options, &held, &error);

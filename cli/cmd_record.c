@@ -90,38 +90,13 @@ struct record_options {
 };
 
 /* Parses the argument of @option, a number of @things from 1 to @most. */
-static int parse_limit(const char *option, const char *things, const char *text, long long most,
-		       long long *out, struct error *error)
+static int parse_limit(const char *option, const char *things, const char *text, __u64 most,
+		       __u64 *limit, struct error *error)
 {
-	char *end;
-
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	if (!errno && end != text && !*end && *out >= 1 && *out <= most)
+	if (number__parse_between(text, 1, most, limit))
 		return 0;
-	error__set(error, -EINVAL, "'%s' is no number of %s; %s takes 1 or more", text, things,
-		   option);
-	return EINVAL;
-}
-
-static int parse_max_live(struct measure *measure, const char *text, struct error *error)
-{
-	long long blocks;
-	int err = parse_limit("--max-live", "blocks", text, LLONG_MAX, &blocks, error);
-
-	if (!err)
-		measure->session.max_live = blocks;
-	return err;
-}
-
-static int parse_max_records(struct measure *measure, const char *text, struct error *error)
-{
-	long long records;
-	int err = parse_limit("--max-records", "stacks", text, INT_MAX, &records, error);
-
-	if (!err)
-		measure->session.max_records = records;
-	return err;
+	return error__set(error, -EINVAL, "'%s' is no number of %s; %s takes 1 or more", text,
+			  things, option);
 }
 
 static int parse_sample(struct measure *measure, const char *text, struct error *error)
@@ -129,21 +104,21 @@ static int parse_sample(struct measure *measure, const char *text, struct error 
 	__u64 bytes;
 
 	if (number__parse_size(text, &bytes, error))
-		return EINVAL;
-	if (bytes < 1 || bytes > SAMPLING_MAX_BYTES) {
-		error__set(error, -EINVAL,
-			   "'%s' cannot be sampled; --sample takes 1 byte to 1G, 512K for example",
-			   text);
-		return EINVAL;
-	}
+		return -EINVAL;
+	if (bytes < 1 || bytes > SAMPLING_MAX_BYTES)
+		return error__set(
+			error, -EINVAL,
+			"'%s' cannot be sampled; --sample takes 1 byte to 1G, 512K for example",
+			text);
 	measure->session.sample_bytes = bytes;
 	return 0;
 }
 
-static error_t parse_record(int key, char *arg, struct argp_state *state)
+static int parse_record(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct record_options *options = input->options;
+	__u64 records;
+	int err;
 
 	switch (key) {
 	case 'o':
@@ -164,28 +139,31 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 		options->measure.session.live = true;
 		return 0;
 	case OPT_MAX_LIVE:
-		return parse_max_live(&options->measure, arg, input->error);
+		return parse_limit("--max-live", "blocks", arg, LLONG_MAX,
+				   &options->measure.session.max_live, input->error);
 	case OPT_MAX_RECORDS:
-		return parse_max_records(&options->measure, arg, input->error);
+		err = parse_limit("--max-records", "stacks", arg, INT_MAX, &records, input->error);
+		if (!err)
+			options->measure.session.max_records = records;
+		return err;
 	case OPT_INTERVAL:
 		return number__parse_duration(arg, &options->measure.session.interval_ns,
 					      input->error);
 	case OPT_SAMPLE:
 		return parse_sample(&options->measure, arg, input->error);
-	case ARGP_KEY_END:
+	case OPTIONS_END:
 		if (!options->measure.session.live &&
 		    (options->measure.session.max_live || options->measure.session.max_records ||
-		     options->measure.session.interval_ns)) {
-			error__set(input->error, -EINVAL,
-				   "--max-live, --max-records and --interval mean nothing without "
-				   "--live");
-			return EINVAL;
-		}
+		     options->measure.session.interval_ns))
+			return error__set(
+				input->error, -EINVAL,
+				"--max-live, --max-records and --interval mean nothing without "
+				"--live");
 		if (series__check(&options->series, &options->measure, input->error))
-			return EINVAL;
+			return -EINVAL;
 		return measure__check(&options->measure, "record", input->error);
 	default:
-		return measure__parse(&options->measure, key, arg, state);
+		return measure__parse(&options->measure, key, arg, input);
 	}
 }
 
@@ -303,7 +281,7 @@ static int write_dump(void *context, struct session *session, const char *path, 
 	return err;
 }
 
-static int run_record(int argc, char **argv)
+static int run_record(char **argv)
 {
 	struct record_options options = {
 		.measure.session = {
@@ -317,7 +295,7 @@ static int run_record(int argc, char **argv)
 	struct error error = { 0 };
 	int status;
 
-	status = options__read(&cmd_record, parse_record, &options, argc, argv);
+	status = options__read(&cmd_record, parse_record, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	if (options.measure.pid)

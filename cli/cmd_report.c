@@ -66,12 +66,11 @@ static int parse_sort(const char *name, int *sort, struct error *error)
 		*sort = cost;
 		return 0;
 	}
-	error__set(
+	return error__set(
 		error, -EINVAL,
 		"unknown key '%s'; --sort is allocations, bytes, live, live-bytes, temporary, peak "
 		"or oldest",
 		name);
-	return EINVAL;
 }
 
 static int choose_sort(const struct report_options *options)
@@ -107,9 +106,8 @@ static int check_options(const struct report_options *options, struct error *err
 	return filter__check_options(&options->choice.filter.options, choose_cost(options), error);
 }
 
-static error_t parse_report(int key, char *arg, struct argp_state *state)
+static int parse_report(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct report_options *options = input->options;
 
 	switch (key) {
@@ -129,8 +127,8 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 	case OPT_HISTOGRAM:
 		options->histogram = true;
 		return 0;
-	case ARGP_KEY_END:
-		return -check_options(options, input->error);
+	case OPTIONS_END:
+		return check_options(options, input->error);
 	default:
 		return data_choice__parse(&options->choice, key, arg, input->error);
 	}
@@ -232,7 +230,7 @@ static void release_choice(struct report_options *options)
 	data_choice__release(&options->choice);
 }
 
-static int run_report(int argc, char **argv)
+static int run_report(char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct report_options options = {
@@ -247,7 +245,7 @@ static int run_report(int argc, char **argv)
 	FILE *to;
 	int err, status;
 
-	status = options__read(&cmd_report, parse_report, &options, argc, argv);
+	status = options__read(&cmd_report, parse_report, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	err = prepare(&options, &selected, &output, &error);

@@ -55,30 +55,28 @@ struct stat_options {
 	bool json;
 };
 
-static error_t parse_per(struct stat_options *options, const char *text, struct error *error)
+static int parse_per(struct stat_options *options, const char *text, struct error *error)
 {
-	if (number__parse_count(text, &options->per, error))
-		return EINVAL;
-	if (options->per)
-		return 0;
-	error__set(error, -EINVAL, "figures cannot be divided by 0; --per takes 1 or more");
-	return EINVAL;
+	int err = number__parse_count(text, &options->per, error);
+
+	if (!err && !options->per)
+		err = error__set(error, -EINVAL,
+				 "figures cannot be divided by 0; --per takes 1 or more");
+	return err;
 }
 
-static error_t check_stat(struct stat_options *options, struct error *error)
+static int check_stat(struct stat_options *options, struct error *error)
 {
-	if (options->per && !options->series.runs) {
-		error__set(error, -EINVAL, "--per means nothing without -r");
-		return EINVAL;
-	}
-	if (series__check(&options->series, &options->measure, error))
-		return EINVAL;
-	return measure__check(&options->measure, "stat", error);
+	int err;
+
+	if (options->per && !options->series.runs)
+		return error__set(error, -EINVAL, "--per means nothing without -r");
+	err = series__check(&options->series, &options->measure, error);
+	return err ? err : measure__check(&options->measure, "stat", error);
 }
 
-static error_t parse_stat(int key, char *arg, struct argp_state *state)
+static int parse_stat(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct stat_options *options = input->options;
 
 	switch (key) {
@@ -96,10 +94,10 @@ static error_t parse_stat(int key, char *arg, struct argp_state *state)
 		return series__parse(&options->series, key, arg, input->error);
 	case OPT_PER:
 		return parse_per(options, arg, input->error);
-	case ARGP_KEY_END:
+	case OPTIONS_END:
 		return check_stat(options, input->error);
 	default:
-		return measure__parse(&options->measure, key, arg, state);
+		return measure__parse(&options->measure, key, arg, input);
 	}
 }
 
@@ -208,7 +206,7 @@ static int measure_target(const struct stat_options *options, struct stat_run *r
 	return end.status;
 }
 
-static int run_stat(int argc, char **argv)
+static int run_stat(char **argv)
 {
 	struct stat_options options = {
 		.measure.session = {
@@ -221,7 +219,7 @@ static int run_stat(int argc, char **argv)
 	struct error error = { 0 };
 	int status;
 
-	status = options__read(&cmd_stat, parse_stat, &options, argc, argv);
+	status = options__read(&cmd_stat, parse_stat, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	if (options.measure.pid)

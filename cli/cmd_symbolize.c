@@ -29,13 +29,12 @@ struct symbolize_options {
 	struct symbol_options symbols;
 };
 
-static error_t parse_symbolize(int key, char *arg, struct argp_state *state)
+static int parse_symbolize(int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
 	struct symbolize_options *options = input->options;
-	error_t err = data_paths__parse(&options->paths, key, arg, input->error);
+	int err = data_paths__parse(&options->paths, key, arg, input->error);
 
-	if (err != ARGP_ERR_UNKNOWN)
+	if (err != OPTIONS_UNKNOWN)
 		return err;
 	return symbol_options__parse(&options->symbols, key, arg, input->error);
 }
@@ -54,14 +53,14 @@ static __u64 count_named(const struct profile *profile)
 	return n;
 }
 
-static int run_symbolize(int argc, char **argv)
+static int run_symbolize(char **argv)
 {
 	_cleanup_(free_profile) struct profile *profile = NULL;
 	struct symbolize_options options = { .paths = DATA_PATHS_DEFAULT };
 	struct error error = { 0 };
 	int err, status;
 
-	status = options__read(&cmd_symbolize, parse_symbolize, &options, argc, argv);
+	status = options__read(&cmd_symbolize, parse_symbolize, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	if (!options.paths.output)

@@ -23,8 +23,8 @@ struct command {
 	const char *args_doc;		   /* operands in the usage line, NULL for none */
 	const char *doc;		   /* argp's doc: before the options, '\v', after them */
 	const struct argp_option *options; /* ends with a zeroed entry */
-	bool launches; /* options end at the first operand; the rest is a command line */
-	int (*run)(int argc, char **argv); /* argv[0] is the name; returns the status */
+	bool launches;		 /* options end at the first operand; the rest is a command line */
+	int (*run)(char **argv); /* argv[0] is the name; returns the status */
 };
 
 /* Ends with NULL. */

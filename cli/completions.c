@@ -133,22 +133,19 @@ struct printer {
 		       const struct argp_option *meaning);
 };
 
+static bool print_option(const struct argp_option *option, const struct argp_option *meaning,
+			 void *context)
+{
+	const struct printer *printer = context;
+
+	if (option->name && !((option->flags | meaning->flags) & OPTION_HIDDEN))
+		printer->option(printer, option, meaning);
+	return false;
+}
+
 static void for_each_option(const struct printer *printer)
 {
-	const struct argp_option *const tables[] = { printer->command->options, options_common };
-
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		const struct argp_option *meaning = tables[i];
-
-		for (const struct argp_option *at = tables[i]; at->name || at->key || at->doc;
-		     at++) {
-			if (!(at->flags & OPTION_ALIAS))
-				meaning = at;
-			if (at->name &&
-			    !((at->flags | meaning->flags) & (OPTION_HIDDEN | OPTION_DOC)))
-				printer->option(printer, at, meaning);
-		}
-	}
+	options__visit(printer->command, print_option, (void *)printer);
 }
 
 static void for_each_command(void (*option)(const struct printer *printer,

@@ -4,33 +4,31 @@
 #include <errno.h>
 
 #include "error.h"
+#include "options.h"
 
 /* The last -i counts, as with other options; an operand with another name is an error. */
-static error_t take_input(struct data_paths *paths, const char *path, bool is_argument,
-			  struct error *error)
+static int take_input(struct data_paths *paths, const char *path, bool is_argument,
+		      struct error *error)
 {
-	if (paths->has_argument && is_argument) {
-		error__set(
+	if (paths->has_argument && is_argument)
+		return error__set(
 			error, -EINVAL,
 			"one data file is read, not both %.256s and %.256s; leave one out, or compare "
 			"them with `allocprof diff`",
 			paths->input, path);
-		return EINVAL;
-	}
-	if (is_argument ? paths->has_option : paths->has_argument) {
-		error__set(error, -EINVAL,
-			   "the data file is named twice, as %.256s with -i and as %.256s without; "
-			   "leave one out",
-			   is_argument ? paths->input : path, is_argument ? path : paths->input);
-		return EINVAL;
-	}
+	if (is_argument ? paths->has_option : paths->has_argument)
+		return error__set(
+			error, -EINVAL,
+			"the data file is named twice, as %.256s with -i and as %.256s without; "
+			"leave one out",
+			is_argument ? paths->input : path, is_argument ? path : paths->input);
 	paths->input = path;
 	paths->has_option |= !is_argument;
 	paths->has_argument |= is_argument;
 	return 0;
 }
 
-error_t data_paths__parse(struct data_paths *paths, int key, char *arg, struct error *error)
+int data_paths__parse(struct data_paths *paths, int key, char *arg, struct error *error)
 {
 	switch (key) {
 	case 'i':
@@ -38,9 +36,9 @@ error_t data_paths__parse(struct data_paths *paths, int key, char *arg, struct e
 	case 'o':
 		paths->output = arg;
 		return 0;
-	case ARGP_KEY_ARG:
+	case OPTIONS_OPERAND:
 		return take_input(paths, arg, true, error);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OPTIONS_UNKNOWN;
 	}
 }

@@ -30,7 +30,7 @@ struct data_paths {
 		.input = DATA_FILE_DEFAULT                                                         \
 	}
 
-/* Takes 'i', 'o' and ARGP_KEY_ARG. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
-error_t data_paths__parse(struct data_paths *paths, int key, char *arg, struct error *error);
+/* Takes 'i', 'o' and OPTIONS_OPERAND. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+int data_paths__parse(struct data_paths *paths, int key, char *arg, struct error *error);
 
 #endif

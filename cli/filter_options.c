@@ -9,6 +9,7 @@
 #include "error.h"
 #include "message.h"
 #include "number_parse.h"
+#include "options.h"
 #include "profile_runs.h"
 
 static const struct {
@@ -27,26 +28,24 @@ static const struct {
 	{ OPT_FUNCTION, FILTER_FUNCTION, false, true, "function of the allocator" },
 };
 
-static error_t add_rule(struct filter_choice *choice, const struct filter_rule *rule,
-			struct error *error)
+static int add_rule(struct filter_choice *choice, const struct filter_rule *rule,
+		    struct error *error)
 {
 	struct filter_options *options = &choice->options;
 
 	if (array__reserve(&options->rules, &choice->rules_room, options->n_rules + 1,
-			   sizeof(*rule))) {
-		error__set(error, -ENOMEM, "cannot read the options: out of memory");
-		return EINVAL;
-	}
+			   sizeof(*rule)))
+		return error__set(error, -ENOMEM, "cannot read the options: out of memory");
 	options->rules[options->n_rules++] = *rule;
 	return 0;
 }
 
-static error_t parse_rule(struct filter_choice *choice, int key, char *arg, struct error *error)
+static int parse_rule(struct filter_choice *choice, int key, char *arg, struct error *error)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		struct filter_rule rule = { .kind = rules[i].kind, .negated = rules[i].negated };
 		char *words = arg;
-		error_t err = 0;
+		int err = 0;
 
 		if (rules[i].option != key)
 			continue;
@@ -58,13 +57,13 @@ static error_t parse_rule(struct filter_choice *choice, int key, char *arg, stru
 			err = add_rule(choice, &rule, error);
 		return err;
 	}
-	return ARGP_ERR_UNKNOWN;
+	return OPTIONS_UNKNOWN;
 }
 
-static error_t parse_time(struct filter_time *time, const char *text, struct error *error)
+static int parse_time(struct filter_time *time, const char *text, struct error *error)
 {
 	size_t len = strlen(text);
-	error_t err;
+	int err;
 
 	time->is_share = len && text[len - 1] == '%';
 	err = time->is_share ? number__parse_share(text, &time->share, error)
@@ -73,17 +72,16 @@ static error_t parse_time(struct filter_time *time, const char *text, struct err
 	return err;
 }
 
-static error_t read_suppressions(struct filter_choice *choice, const char *path,
-				 struct error *error)
+static int read_suppressions(struct filter_choice *choice, const char *path, struct error *error)
 {
 	suppressions__release(&choice->suppressions);
 	if (suppressions__read(path, &choice->suppressions, error))
-		return EINVAL;
+		return -EINVAL;
 	choice->options.suppressions = &choice->suppressions;
 	return 0;
 }
 
-static error_t parse_run(struct filter_choice *choice, const char *text, struct error *error)
+static int parse_run(struct filter_choice *choice, const char *text, struct error *error)
 {
 	__u64 run = 0;
 
@@ -91,16 +89,15 @@ static error_t parse_run(struct filter_choice *choice, const char *text, struct 
 	choice->run = 0;
 	if (choice->all_runs)
 		return 0;
-	if (number__parse_count(text, &run, error) || !run || run > PROFILE_MAX_RUNS) {
-		error__set(error, -EINVAL,
-			   "'%.64s' is no run; --run takes its number, from 1, or all", text);
-		return EINVAL;
-	}
+	if (!number__parse_between(text, 1, PROFILE_MAX_RUNS, &run))
+		return error__set(error, -EINVAL,
+				  "'%.64s' is no run; --run takes its number, from 1, or all",
+				  text);
 	choice->run = run;
 	return 0;
 }
 
-error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error)
+int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error)
 {
 	struct filter_options *options = &choice->options;
 

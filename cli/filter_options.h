@@ -109,8 +109,8 @@ struct filter_choice {
 	bool is_of_one_run; /* the command cannot add up runs: run 1 is the default */
 };
 
-/* Parses an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
-error_t filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error);
+/* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error);
 /* Warns on stderr about names in @choice that match nothing in the profile. */
 void filter_choice__report_unmatched(const struct filter_choice *choice);
 void filter_choice__release(struct filter_choice *choice);

@@ -55,11 +55,11 @@ static int fail_unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
-static int run_help(int argc, char **argv)
+static int run_help(char **argv)
 {
 	const struct command *command;
 
-	if (argc < 2) {
+	if (!argv[1]) {
 		print_help();
 		return finish();
 	}
@@ -76,7 +76,7 @@ static int run_main_option(char *option)
 	static const struct command self = { .name = "", .options = main_options };
 	char *argv[] = { (char *)"allocprof", option, NULL };
 	struct error error = { 0 };
-	int status = options__check(&self, 2, argv, &error);
+	int status = options__check(&self, argv, &error);
 
 	if (status < 0) {
 		message__print("%s", error.text);
@@ -101,10 +101,10 @@ int main(int argc, char **argv)
 	if (argv[1][0] == '-' && argv[1][1] && strcmp(argv[1], "--"))
 		return run_main_option(argv[1]);
 	if (!strcmp(argv[1], "help"))
-		return run_help(argc - 1, argv + 1);
+		return run_help(argv + 1);
 	command = command__find(argv[1]);
 	if (!command)
 		return fail_unknown_command(argv[1]);
-	status = command->run(argc - 1, argv + 1);
+	status = command->run(argv + 1);
 	return status == EXIT_GOOD ? finish() : status;
 }

@@ -15,22 +15,6 @@
 #include "pattern.h"
 #include "window_options.h"
 
-static int parse_pid(struct measure *measure, const char *text, struct error *error)
-{
-	char *end;
-	long pid;
-
-	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (errno || end == text || *end || pid <= 0 || pid > INT_MAX) {
-		error__set(error, -EINVAL, "'%s' is no process id; give one number, as ps shows it",
-			   text);
-		return EINVAL;
-	}
-	measure->pid = pid;
-	return 0;
-}
-
 /* Resolves -e, once all sources are known. */
 static int select_functions(struct measure *measure, struct error *error)
 {
@@ -51,15 +35,13 @@ static int select_functions(struct measure *measure, struct error *error)
 		if (function < 0) {
 			nearest = options__nearest(name, names);
 			if (nearest)
-				error__set(error, -EINVAL,
-					   "unknown function '%s'; did you mean '%s'?", name,
-					   nearest);
-			else
-				error__set(error, -EINVAL,
-					   "unknown function '%s'; -e takes names such as "
-					   "malloc,calloc",
-					   name);
-			return EINVAL;
+				return error__set(error, -EINVAL,
+						  "unknown function '%s'; did you mean '%s'?", name,
+						  nearest);
+			return error__set(error, -EINVAL,
+					  "unknown function '%s'; -e takes names such as "
+					  "malloc,calloc",
+					  name);
 		}
 		measure->session.functions |= 1ULL << function;
 		word += len;
@@ -70,25 +52,21 @@ static int select_functions(struct measure *measure, struct error *error)
 
 static int parse_depth(struct measure *measure, const char *text, struct error *error)
 {
-	char *end;
-	long depth = strtol(text, &end, 10);
+	__u64 depth;
 
-	if (end == text || *end || depth < 1 || depth > AP_MAX_DEPTH) {
-		error__set(error, -EINVAL, "'%s' is no stack depth; --max-depth takes 1 to %d",
-			   text, AP_MAX_DEPTH);
-		return EINVAL;
-	}
+	if (!number__parse_between(text, 1, AP_MAX_DEPTH, &depth))
+		return error__set(error, -EINVAL,
+				  "'%s' is no stack depth; --max-depth takes 1 to %d", text,
+				  AP_MAX_DEPTH);
 	measure->session.max_depth = depth;
 	return 0;
 }
 
 static int parse_expected(struct measure *measure, const char *name, struct error *error)
 {
-	if (measure->n_expected == MEASURE_MAX_EXPECTED) {
-		error__set(error, -EINVAL, "--expect takes %d files at the most",
-			   MEASURE_MAX_EXPECTED);
-		return EINVAL;
-	}
+	if (measure->n_expected == MEASURE_MAX_EXPECTED)
+		return error__set(error, -EINVAL, "--expect takes %d files at the most",
+				  MEASURE_MAX_EXPECTED);
 	measure->expected[measure->n_expected++] = name;
 	return 0;
 }
@@ -97,13 +75,11 @@ static int parse_ignored(struct measure *measure, const char *pattern, struct er
 {
 	struct pattern parsed;
 
-	if (measure->n_ignored == MEASURE_MAX_EXPECTED) {
-		error__set(error, -EINVAL, "--ignore takes %d functions at the most",
-			   MEASURE_MAX_EXPECTED);
-		return EINVAL;
-	}
+	if (measure->n_ignored == MEASURE_MAX_EXPECTED)
+		return error__set(error, -EINVAL, "--ignore takes %d functions at the most",
+				  MEASURE_MAX_EXPECTED);
 	if (pattern__parse(&parsed, pattern, error))
-		return EINVAL;
+		return -EINVAL;
 	pattern__release(&parsed);
 	measure->ignored[measure->n_ignored++] = pattern;
 	return 0;
@@ -112,22 +88,18 @@ static int parse_ignored(struct measure *measure, const char *pattern, struct er
 /* The file of --probe-in may follow the --probe. */
 static int parse_probe(struct measure *measure, const char *text, struct error *error)
 {
-	if (measure->n_probes == AP_MAX_SOURCES) {
-		error__set(error, -EINVAL, "--probe can be given %d times at the most",
-			   AP_MAX_SOURCES);
-		return EINVAL;
-	}
+	if (measure->n_probes == AP_MAX_SOURCES)
+		return error__set(error, -EINVAL, "--probe can be given %d times at the most",
+				  AP_MAX_SOURCES);
 	measure->probes[measure->n_probes++] = text;
 	return 0;
 }
 
 static int parse_probe_file(struct measure *measure, const char *path, struct error *error)
 {
-	if (measure->n_probe_files == MEASURE_MAX_EXPECTED) {
-		error__set(error, -EINVAL, "--probe-in takes %d files at the most",
-			   MEASURE_MAX_EXPECTED);
-		return EINVAL;
-	}
+	if (measure->n_probe_files == MEASURE_MAX_EXPECTED)
+		return error__set(error, -EINVAL, "--probe-in takes %d files at the most",
+				  MEASURE_MAX_EXPECTED);
 	measure->probe_files[measure->n_probe_files++] = path;
 	return 0;
 }
@@ -146,14 +118,12 @@ static int define_probes(struct measure *measure, struct error *error)
 
 static int parse_stack_dump(struct measure *measure, const char *text, struct error *error)
 {
-	char *end;
-	long bytes = strtol(text, &end, 10);
+	__u64 bytes;
 
-	if (end == text || *end || bytes < 0 || bytes > AP_MAX_STACK_DUMP) {
-		error__set(error, -EINVAL, "'%s' is no size; --stack-dump takes 0 to %d bytes",
-			   text, AP_MAX_STACK_DUMP);
-		return EINVAL;
-	}
+	if (!number__parse_between(text, 0, AP_MAX_STACK_DUMP, &bytes))
+		return error__set(error, -EINVAL,
+				  "'%s' is no size; --stack-dump takes 0 to %d bytes", text,
+				  AP_MAX_STACK_DUMP);
 	measure->session.stack_dump_bytes = bytes;
 	return 0;
 }
@@ -190,10 +160,9 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		char *end = NULL;
 		unsigned long number = value ? strtoul(value, &end, 10) : 0;
 
-		if (name >= 0 && (!value || end == value || *end)) {
-			error__set(error, -EINVAL, "--inject needs a number for %s", names[name]);
-			return EINVAL;
-		}
+		if (name >= 0 && (!value || end == value || *end))
+			return error__set(error, -EINVAL, "--inject needs a number for %s",
+					  names[name]);
 
 		switch (name) {
 		case COUNTS:
@@ -230,20 +199,18 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 			limits->no_scratch = !number;
 			break;
 		default:
-			error__set(error, -EINVAL, "--inject knows no '%s'", value ? value : "");
-			return EINVAL;
+			return error__set(error, -EINVAL, "--inject knows no '%s'",
+					  value ? value : "");
 		}
 	}
 	return 0;
 }
 
-error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state)
+int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input)
 {
-	struct options_input *input = state->input;
-
 	switch (key) {
 	case 'p':
-		return parse_pid(measure, arg, input->error);
+		return number__parse_pid(arg, &measure->pid, input->error);
 	case 'e':
 		measure->selected = arg;
 		return 0;
@@ -268,9 +235,9 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 	case OPT_IGNORE:
 		return parse_ignored(measure, arg, input->error);
 	case OPT_ALLOCATOR:
-		return sources__add_files(&measure->sources, arg, input->error) ? EINVAL : 0;
+		return sources__add_files(&measure->sources, arg, input->error);
 	case OPT_USDT:
-		return sources__add_usdt(&measure->sources, arg, input->error) ? EINVAL : 0;
+		return sources__add_usdt(&measure->sources, arg, input->error);
 	case OPT_PROBE:
 		return parse_probe(measure, arg, input->error);
 	case OPT_PROBE_IN:
@@ -279,35 +246,39 @@ error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_
 		return parse_stack_dump(measure, arg, input->error);
 	case OPT_INJECT:
 		return parse_inject(measure, arg, input->error);
-	case ARGP_KEY_ARGS:
-		measure->argv = state->argv + state->next;
+	case OPTIONS_OPERAND:
+		measure->argv = input->operands;
 		return 0;
 	default:
 		return window_options__parse(&measure->session.window, key, arg, input->error);
 	}
 }
 
-error_t measure__check(struct measure *measure, const char *command, struct error *error)
+int measure__check(struct measure *measure, const char *command, struct error *error)
 {
+	int err;
+
 	if (measure->pid && measure->argv)
-		error__set(error, -EINVAL,
-			   "-p %d and the command '%s' together; give one target or the other",
-			   measure->pid, measure->argv[0]);
-	else if (!measure->pid && !measure->argv)
-		error__set(error, -EINVAL,
-			   "no target; give a command (allocprof %s ./app) or a process (-p PID)",
-			   command);
-	else if (measure->session.live && measure->selected)
-		error__set(error, -EINVAL,
-			   "-e and --live together; --live has to see every function to know what "
-			   "becomes of a block");
-	else if (measure->session.live && sources__has_mappings(&measure->sources))
-		error__set(
-			error, -EINVAL,
-			"--live and --allocator mmap together; mappings end in parts and several at "
-			"a time, so that none of them is a block to follow: leave one of both away");
-	else if (!define_probes(measure, error) &&
-		 (!measure->selected || !select_functions(measure, error)))
-		return window_options__check(&measure->session.window, error);
-	return EINVAL;
+		return error__set(error, -EINVAL,
+				  "-p %d and the command '%s' together; give one target or the "
+				  "other",
+				  measure->pid, measure->argv[0]);
+	if (!measure->pid && !measure->argv)
+		return error__set(error, -EINVAL,
+				  "no target; give a command (allocprof %s ./app) or a process "
+				  "(-p PID)",
+				  command);
+	if (measure->session.live && measure->selected)
+		return error__set(error, -EINVAL,
+				  "-e and --live together; --live has to see every function to "
+				  "know what becomes of a block");
+	if (measure->session.live && sources__has_mappings(&measure->sources))
+		return error__set(error, -EINVAL,
+				  "--live and --allocator mmap together; mappings end in parts and "
+				  "several at a time, so that none of them is a block to follow: "
+				  "leave one of both away");
+	err = define_probes(measure, error);
+	if (!err && measure->selected)
+		err = select_functions(measure, error);
+	return err ? err : window_options__check(&measure->session.window, error);
 }

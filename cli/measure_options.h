@@ -11,6 +11,7 @@
 #include "sources.h"
 
 struct error;
+struct options_input;
 
 #define MEASURE_MAX_EXPECTED 64
 
@@ -103,13 +104,13 @@ enum {
 #define MEASURE_OPTION_INJECT { "inject", OPT_INJECT, "LIST", OPTION_HIDDEN, NULL, 0 }
 /* clang-format on */
 
-/* Parses one of these options, or the command's words; ARGP_ERR_UNKNOWN for any other key. */
-error_t measure__parse(struct measure *measure, int key, char *arg, struct argp_state *state);
+/* Parses one of these options, or the command's words; OPTIONS_UNKNOWN for any other key. */
+int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input);
 
 /*
  * Checks what can be checked only when all options are known: that there is one target, the
- * sources, and the selected functions. 0, or EINVAL with @error set.
+ * sources, and the selected functions. 0, or -EINVAL with @error set.
  */
-error_t measure__check(struct measure *measure, const char *command, struct error *error);
+int measure__check(struct measure *measure, const char *command, struct error *error);
 
 #endif

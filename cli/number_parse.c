@@ -2,7 +2,8 @@
 #include "number_parse.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +48,8 @@ int number__parse_duration(const char *text, __u64 *ns, struct error *error)
 		*ns = value;
 		return 0;
 	}
-	error__set(error, -EINVAL, "'%s' is no duration; write for example 500ms, 10s or 5m", text);
-	return EINVAL;
+	return error__set(error, -EINVAL, "'%s' is no duration; write for example 500ms, 10s or 5m",
+			  text);
 }
 
 int number__parse_size(const char *text, __u64 *bytes, struct error *error)
@@ -75,8 +76,8 @@ int number__parse_size(const char *text, __u64 *bytes, struct error *error)
 		*bytes = value;
 		return 0;
 	}
-	error__set(error, -EINVAL, "'%s' is no size; write for example 64, 4K or 1MiB", text);
-	return EINVAL;
+	return error__set(error, -EINVAL, "'%s' is no size; write for example 64, 4K or 1MiB",
+			  text);
 }
 
 int number__parse_share(const char *text, double *share, struct error *error)
@@ -88,20 +89,38 @@ int number__parse_share(const char *text, double *share, struct error *error)
 		*share = value;
 		return 0;
 	}
-	error__set(error, -EINVAL, "'%s' is no share; write for example 1%% or 98%%", text);
-	return EINVAL;
+	return error__set(error, -EINVAL, "'%s' is no share; write for example 1%% or 98%%", text);
+}
+
+bool number__parse_between(const char *text, __u64 least, __u64 most, __u64 *value)
+{
+	unsigned long long number;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno || *end || number < least || number > most)
+		return false;
+	*value = number;
+	return true;
 }
 
 int number__parse_count(const char *text, __u64 *count, struct error *error)
 {
-	char *end;
+	if (number__parse_between(text, 0, UINT64_MAX, count))
+		return 0;
+	return error__set(error, -EINVAL, "'%s' is no number; write for example 10", text);
+}
 
-	errno = 0;
-	if (*text >= '0' && *text <= '9') {
-		*count = strtoull(text, &end, 10);
-		if (!errno && !*end)
-			return 0;
-	}
-	error__set(error, -EINVAL, "'%s' is no number; write for example 10", text);
-	return EINVAL;
+int number__parse_pid(const char *text, pid_t *pid, struct error *error)
+{
+	__u64 value;
+
+	if (!number__parse_between(text, 1, INT_MAX, &value))
+		return error__set(error, -EINVAL,
+				  "'%s' is no process id; give one number, as ps shows it", text);
+	*pid = value;
+	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "error.h"
 #include "message.h"
 
@@ -70,23 +71,18 @@ static bool is_end(const struct argp_option *option)
 	return !option->name && !option->key && !option->doc && !option->group;
 }
 
-/* Calls @visit with each option, and with an alias and its option, until @visit returns true. */
-static bool for_each_option(const struct command *command,
-			    bool (*visit)(const struct argp_option *option,
-					  const struct argp_option *meaning, void *context),
-			    void *context)
+bool options__visit(const struct command *command, options_visit visit, void *context)
 {
 	const struct argp_option *const tables[] = { command->options, options_common };
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		const struct argp_option *meaning = tables[i];
 
 		for (const struct argp_option *at = tables[i]; at && !is_end(at); at++) {
 			if (!(at->flags & OPTION_ALIAS))
 				meaning = at;
-			if (at->flags & OPTION_DOC || (!at->name && !at->key))
-				continue;
-			if (visit(at, meaning, context))
+			if ((at->name || at->key) && !(at->flags & OPTION_DOC) &&
+			    visit(at, meaning, context))
 				return true;
 		}
 	}
@@ -141,21 +137,39 @@ static bool is_help(const struct argp_option *option)
 	return option == options_common;
 }
 
-/* Checks the long option @word, without its dashes. @next is the following word, or NULL. */
-static int check_long(const struct command *command, const char *word, const char *next,
-		      bool *takes_next, struct error *error)
+/* A command line that is read word by word. */
+struct reading {
+	const struct command *command;
+	char **words;  /* those that are left; ends with NULL */
+	char *letters; /* those that are left of a word such as -qv, or NULL */
+	bool in_order; /* options end at the first operand */
+	bool only_operands;
+};
+
+static struct reading begin_reading(const struct command *command, char **argv)
+{
+	return (struct reading){
+		.command = command,
+		.words = argv + 1,
+		.in_order = command->launches || getenv("POSIXLY_CORRECT"),
+	};
+}
+
+/* Reads the long option @word, without its dashes. */
+static int read_long(struct reading *reading, char *word, const struct argp_option **option,
+		     char **value, struct error *error)
 {
 	struct search search = { .name = word, .len = strcspn(word, "=") };
 	const char *nearest;
 	char name[MAX_WORD + 1];
 
-	for_each_option(command, visit_long, &search);
+	options__visit(reading->command, visit_long, &search);
 	snprintf(name, sizeof(name), "%.*s", (int)min(search.len, MAX_WORD), word);
 	if (search.ambiguous && !search.exact)
 		return error__set(error, -EINVAL,
 				  "option '--%s' is ambiguous; write it out, `allocprof %s --help` "
 				  "lists all",
-				  name, command->name);
+				  name, reading->command->name);
 	if (!search.found) {
 		nearest = options__nearest(name, search.names);
 		if (nearest)
@@ -164,140 +178,160 @@ static int check_long(const struct command *command, const char *word, const cha
 					  nearest);
 		return error__set(error, -EINVAL,
 				  "unknown option '--%s'; `allocprof %s --help` lists all", name,
-				  command->name);
+				  reading->command->name);
 	}
-	if (!search.found->arg && word[search.len])
+	*option = search.found;
+	*value = word[search.len] ? word + search.len + 1 : NULL;
+	if (!search.found->arg && *value)
 		return error__set(error, -EINVAL, "option '--%s' takes no value; leave '%.64s' out",
 				  name, word + search.len);
-	if (search.found->arg && !(search.found->flags & OPTION_ARG_OPTIONAL) &&
-	    !word[search.len]) {
-		if (!next)
-			return error__set(error, -EINVAL,
-					  "option '--%s' needs a value; write --%s=%s", name, name,
-					  search.found->arg);
-		*takes_next = true;
-	}
-	return is_help(search.found);
+	if (!search.found->arg || *value)
+		return 1;
+	*value = *reading->words;
+	if (!*value)
+		return error__set(error, -EINVAL, "option '--%s' needs a value; write --%s=%s",
+				  name, name, search.found->arg);
+	reading->words++;
+	return 1;
 }
 
-/* Checks the short options in @word, without the dash. */
-static int check_short(const struct command *command, const char *word, const char *next,
-		       bool *takes_next, struct error *error)
+/* Reads the next one of a word of short options. */
+static int read_letter(struct reading *reading, const struct argp_option **option, char **value,
+		       struct error *error)
 {
-	for (; *word; word++) {
-		struct search search = { .key = (unsigned char)*word };
+	char letter = *reading->letters++;
+	struct search search = { .key = (unsigned char)letter };
 
-		for_each_option(command, visit_short, &search);
-		if (!search.found)
-			return error__set(error, -EINVAL,
-					  "unknown option '-%c'; `allocprof %s --help` lists all",
-					  isprint((unsigned char)*word) ? *word : '?',
-					  command->name);
-		if (is_help(search.found))
+	options__visit(reading->command, visit_short, &search);
+	if (!search.found)
+		return error__set(
+			error, -EINVAL, "unknown option '-%c'; `allocprof %s --help` lists all",
+			isprint((unsigned char)letter) ? letter : '?', reading->command->name);
+	*option = search.found;
+	*value = NULL;
+	if (!search.found->arg)
+		return 1;
+	*value = *reading->letters ? reading->letters : *reading->words++;
+	reading->letters = NULL;
+	if (!*value)
+		return error__set(error, -EINVAL, "option '-%c' needs a value; write -%c %s",
+				  letter, letter, search.found->arg);
+	return 1;
+}
+
+/*
+ * Reads the next option and its value (NULL: none), or an operand: *@option is NULL then. 1, 0 at
+ * the end, or -EINVAL with @error set.
+ */
+static int read_next(struct reading *reading, const struct argp_option **option, char **value,
+		     struct error *error)
+{
+	char *word;
+
+	if (reading->letters && *reading->letters)
+		return read_letter(reading, option, value, error);
+	word = *reading->words;
+	if (!word)
+		return 0;
+	reading->words++;
+	if (!reading->only_operands && !strcmp(word, "--")) {
+		reading->only_operands = true;
+		return read_next(reading, option, value, error);
+	}
+	if (reading->only_operands || *word != '-' || !word[1]) {
+		reading->only_operands |= reading->in_order;
+		*option = NULL;
+		*value = word;
+		return 1;
+	}
+	if (word[1] == '-')
+		return read_long(reading, word + 2, option, value, error);
+	reading->letters = word + 1;
+	return read_letter(reading, option, value, error);
+}
+
+int options__check(const struct command *command, char **argv, struct error *error)
+{
+	struct reading reading = begin_reading(command, argv);
+	const struct argp_option *option;
+	char *value;
+	int status;
+
+	while ((status = read_next(&reading, &option, &value, error)) > 0)
+		if (option && is_help(option))
 			return 1;
-		if (!search.found->arg)
-			continue;
-		if (search.found->flags & OPTION_ARG_OPTIONAL || word[1])
-			return 0;
-		if (!next)
-			return error__set(error, -EINVAL,
-					  "option '-%c' needs a value; write -%c %s", *word, *word,
-					  search.found->arg);
-		*takes_next = true;
-	}
-	return 0;
+	return status;
 }
 
-int options__check(const struct command *command, int argc, char **argv, struct error *error)
+void options__print_help(const struct command *command)
 {
-	bool in_order = command->launches || getenv("POSIXLY_CORRECT");
-
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i], *next = i + 1 < argc ? argv[i + 1] : NULL;
-		bool takes_next = false;
-		int status;
-
-		if (!strcmp(word, "--"))
-			return 0;
-		if (*word != '-' || !word[1]) {
-			if (in_order)
-				return 0;
-			continue;
-		}
-		if (word[1] == '-')
-			status = check_long(command, word + 2, next, &takes_next, error);
-		else
-			status = check_short(command, word + 1, next, &takes_next, error);
-		if (status)
-			return status;
-		i += takes_next;
-	}
-	return 0;
-}
-
-static struct argp command_argp(const struct command *command, const struct argp_child *children,
-				argp_parser_t parser)
-{
-	return (struct argp){
+	static const struct argp common = { .options = options_common };
+	static const struct argp_child children[] = { { &common, 0, NULL, 0 }, { 0 } };
+	const struct argp argp = {
 		.options = command->options,
-		.parser = parser,
 		.args_doc = command->args_doc,
 		.doc = command->doc,
 		.children = children,
 	};
-}
-
-static const struct argp common_argp = { .options = options_common };
-static const struct argp_child common_children[] = {
-	{ &common_argp, 0, NULL, 0 },
-	{ 0 },
-};
-
-void options__print_help(const struct command *command)
-{
-	struct argp argp = command_argp(command, common_children, NULL);
 	char name[MAX_WORD];
 
 	snprintf(name, sizeof(name), "allocprof %s", command->name);
 	argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG, name);
 }
 
-int options__reject_argument(struct options_input *input, const char *argument)
+int options__reject_operand(const char *operand, struct error *error)
 {
-	error__set(input->error, -EINVAL, "unexpected argument '%s'; leave it out", argument);
-	return EINVAL;
+	return error__set(error, -EINVAL, "unexpected argument '%s'; leave it out", operand);
 }
 
-int options__parse(const struct command *command, argp_parser_t parser, void *options, int argc,
-		   char **argv, struct error *error)
+/* Passes the operands, of which a command that launches gets the first with all behind it. */
+static int take_operands(const struct command *command, options_parser parser,
+			 struct options_input *input)
 {
-	struct options_input input = { options, error };
-	struct argp argp = command_argp(command, NULL, parser);
-	unsigned int flags = ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_NO_EXIT;
+	int err = 0;
+
+	for (; *input->operands && !err; input->operands++) {
+		err = parser(OPTIONS_OPERAND, *input->operands, input);
+		if (command->launches)
+			break;
+	}
+	return err;
+}
+
+int options__parse(const struct command *command, options_parser parser, void *options, char **argv,
+		   struct error *error)
+{
+	struct reading reading = begin_reading(command, argv);
+	/* Operands move to the beginning: those before them have been read. */
+	char **operands = argv + 1, **last = operands;
+	struct options_input input = { options, operands, error };
+	const struct argp_option *option;
+	char *value;
 	int err;
 
-	err = options__check(command, argc, argv, error);
+	/* All words are checked before a value has an effect, and help comes before all. */
+	err = options__check(command, argv, error);
 	if (err > 0)
 		options__print_help(command);
 	if (err)
 		return err;
-	if (command->launches)
-		flags |= ARGP_IN_ORDER;
-	error->text[0] = '\0';
-	err = argp_parse(&argp, argc, argv, flags, NULL, &input);
-	if (err && !error->text[0])
-		error__set(error, -EINVAL,
-			   "cannot make sense of the options; see `allocprof %s "
-			   "--help`",
-			   command->name);
-	return err ? -EINVAL : 0;
+	while ((err = read_next(&reading, &option, &value, error)) > 0) {
+		if (!option)
+			*last++ = value;
+		else if (parser(option->key, value, &input))
+			return -EINVAL;
+	}
+	*last = NULL;
+	err = take_operands(command, parser, &input);
+	if (!err)
+		err = parser(OPTIONS_END, NULL, &input);
+	return err && err != OPTIONS_UNKNOWN ? -EINVAL : 0;
 }
 
-int options__read(const struct command *command, argp_parser_t parser, void *options, int argc,
-		  char **argv)
+int options__read(const struct command *command, options_parser parser, void *options, char **argv)
 {
 	struct error error = { 0 };
-	int err = options__parse(command, parser, options, argc, argv, &error);
+	int err = options__parse(command, parser, options, argv, &error);
 
 	if (err > 0)
 		return EXIT_GOOD;

@@ -1,45 +1,67 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Option parsing for every command: argp, with our own error messages. */
+/*
+ * Option parsing for every command. The rows of a table are argp's, which prints the help; the words
+ * are read here, because argp's messages name no remedy.
+ */
 #ifndef ALLOCPROF_OPTIONS_H
 #define ALLOCPROF_OPTIONS_H
-
-#include <argp.h>
 
 #include "command.h"
 
 struct error;
 
-/* Passed to the parser as state->input. */
 struct options_input {
 	void *options;	     /* the command's own struct */
-	struct error *error; /* filled in if a value is wrong; the parser then returns EINVAL */
+	char **operands;     /* the one that is parsed and those behind it; ends with NULL */
+	struct error *error; /* to be set if the parser returns -EINVAL */
 };
 
+/* Keys that a parser gets besides those of its table. */
+enum {
+	/* An operand. A command that launches gets only the first, and takes all of input->operands. */
+	OPTIONS_OPERAND = -1,
+	OPTIONS_END = -2, /* all has been parsed */
+};
+
+/* What a parser returns for a key that is not its own. */
+#define OPTIONS_UNKNOWN 1
+
+/* Takes the option @key, its value @arg, NULL if it has none. 0, a negative errno with the error set,
+ * or OPTIONS_UNKNOWN. */
+typedef int (*options_parser)(int key, char *arg, struct options_input *input);
+
 /*
- * Parses @argv with @command's table and @parser, which gets a struct options_input. 0: go on. 1:
- * the help was requested and printed. -EINVAL: @error is set; exit with EXIT_USAGE.
+ * Parses @argv, which ends with NULL and whose operands move to its beginning, with @command's table.
+ * 0: go on. 1: the help was requested and printed. -EINVAL: @error is set; exit with EXIT_USAGE.
  */
-int options__parse(const struct command *command, argp_parser_t parser, void *options, int argc,
-		   char **argv, struct error *error);
+int options__parse(const struct command *command, options_parser parser, void *options, char **argv,
+		   struct error *error);
 
 /* The same, and prints the error on stderr. OPTIONS_READ, or the exit status. */
 #define OPTIONS_READ (-1)
-int options__read(const struct command *command, argp_parser_t parser, void *options, int argc,
-		  char **argv);
+int options__read(const struct command *command, options_parser parser, void *options, char **argv);
 
 /* Prints the full help of @command to stdout. */
 void options__print_help(const struct command *command);
 
-/* Precedes argp's own parse: 0, 1 if help is requested, or -EINVAL with @error set. */
-int options__check(const struct command *command, int argc, char **argv, struct error *error);
+/* Only the first step: 0, 1 if help is requested, or -EINVAL with @error set. */
+int options__check(const struct command *command, char **argv, struct error *error);
 
-/* Rejects an ARGP_KEY_ARGS or ARGP_KEY_ARG that the command does not take. Returns EINVAL. */
-int options__reject_argument(struct options_input *input, const char *argument);
+/* Returns -EINVAL for an operand that the command does not take. */
+int options__reject_operand(const char *operand, struct error *error);
 
 /* The member of @names (ends with NULL) nearest to @word, or NULL if none is similar. */
 const char *options__nearest(const char *word, const char *const *names);
 
 /* Options of every command, as an argp table. */
 extern const struct argp_option options_common[];
+
+/*
+ * Calls @visit with each option of @command's table and of the common one until it returns true,
+ * which it returns then. @meaning: the option that @option is an alias of, or @option itself.
+ */
+typedef bool (*options_visit)(const struct argp_option *option, const struct argp_option *meaning,
+			      void *context);
+bool options__visit(const struct command *command, options_visit visit, void *context);
 
 #endif

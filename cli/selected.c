@@ -6,13 +6,14 @@
 
 #include "data_file.h"
 #include "error.h"
+#include "options.h"
 #include "pager.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
 
-error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error)
+int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error)
 {
-	error_t err;
+	int err;
 
 	switch (key) {
 	case OPT_JSON:
@@ -26,16 +27,16 @@ error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struc
 		return 0;
 	default:
 		err = data_paths__parse(&choice->paths, key, arg, error);
-		if (err != ARGP_ERR_UNKNOWN)
+		if (err != OPTIONS_UNKNOWN)
 			return err;
 		err = view_choice__parse(&choice->view, key, arg, error);
-		if (err != ARGP_ERR_UNKNOWN)
+		if (err != OPTIONS_UNKNOWN)
 			return err;
 		return filter_choice__parse(&choice->filter, key, arg, error);
 	}
 }
 
-error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error *error)
+int data_choice__parse_cost(const char *name, enum cost *cost, struct error *error)
 {
 	int found = cost__by_name(name);
 
@@ -43,11 +44,11 @@ error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error 
 		*cost = found;
 		return 0;
 	}
-	error__set(error, -EINVAL,
-		   "unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary "
-		   "or peak",
-		   name);
-	return EINVAL;
+	return error__set(
+		error, -EINVAL,
+		"unknown cost '%s'; --cost is allocations, bytes, live, live-bytes, temporary "
+		"or peak",
+		name);
 }
 
 void data_choice__page(const struct data_choice *choice)

@@ -44,9 +44,9 @@ enum {
  * Parses the options of data_paths__parse(), VIEW_OPTIONS, FILTER_OPTIONS and the table above;
  * returns as view_choice__parse().
  */
-error_t data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
-/* Looks up the cost @name: 0, or EINVAL with @error set. */
-error_t data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
+int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
+/* Looks up the cost @name: 0, or -EINVAL with @error set. */
+int data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
 /* Starts the pager if the output is a terminal; output__close() ends it. */
 void data_choice__page(const struct data_choice *choice);
 void data_choice__release(struct data_choice *choice);

@@ -10,26 +10,26 @@
 #include "error.h"
 #include "measure.h"
 #include "number_parse.h"
+#include "options.h"
 #include "session.h"
 #include "window_options.h"
 
-static error_t parse_runs(const char *text, const char *option, __u64 least, __u64 *runs,
-			  struct error *error)
+static int parse_runs(const char *text, const char *option, __u64 least, __u64 *runs,
+		      struct error *error)
 {
 	__u64 value;
 
 	if (number__parse_count(text, &value, error))
-		return EINVAL;
-	if (value < least || value > SERIES_MAX_RUNS) {
-		error__set(error, -EINVAL, "'%.64s' is no number of runs; %s takes %llu to %d",
-			   text, option, least, SERIES_MAX_RUNS);
-		return EINVAL;
-	}
+		return -EINVAL;
+	if (value < least || value > SERIES_MAX_RUNS)
+		return error__set(error, -EINVAL,
+				  "'%.64s' is no number of runs; %s takes %llu to %d", text, option,
+				  least, SERIES_MAX_RUNS);
 	*runs = value;
 	return 0;
 }
 
-error_t series__parse(struct series *series, int key, const char *arg, struct error *error)
+int series__parse(struct series *series, int key, const char *arg, struct error *error)
 {
 	switch (key) {
 	case 'r':
@@ -38,11 +38,11 @@ error_t series__parse(struct series *series, int key, const char *arg, struct er
 		series->has_warmup = true;
 		return parse_runs(arg, "--warmup", 0, &series->warmup, error);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OPTIONS_UNKNOWN;
 	}
 }
 
-error_t series__check(struct series *series, const struct measure *measure, struct error *error)
+int series__check(struct series *series, const struct measure *measure, struct error *error)
 {
 	int err = 0;
 
@@ -60,7 +60,7 @@ error_t series__check(struct series *series, const struct measure *measure, stru
 				 "-r and --paused together; only a single run can be controlled");
 	if (series->runs && !series->has_warmup)
 		series->warmup = 1;
-	return err ? EINVAL : 0;
+	return err;
 }
 
 /* Does one run. Returns 1 if it counts. */

@@ -47,11 +47,11 @@ struct series_end {
 typedef int (*series_take)(void *context, struct session *session,
 			   const struct session_results *results, size_t run, struct error *error);
 
-/* Parses an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
-error_t series__parse(struct series *series, int key, const char *arg, struct error *error);
+/* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+int series__parse(struct series *series, int key, const char *arg, struct error *error);
 
-/* Checks that the options go together, and fills in defaults. 0, or EINVAL with @error set. */
-error_t series__check(struct series *series, const struct measure *measure, struct error *error);
+/* Checks that the options go together, and fills in defaults. 0, or -EINVAL with @error set. */
+int series__check(struct series *series, const struct measure *measure, struct error *error);
 
 /*
  * Runs @measure. An interrupted run does not count in a series, but does if it is the only one. A

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "message.h"
 #include "number.h"
+#include "options.h"
 #include "progress.h"
 #include "symbols.h"
 
@@ -21,43 +22,38 @@ struct symbol_lookup {
 	void *stop_context;
 };
 
-static error_t add_debug_dir(struct symbol_options *options, const char *name, struct error *error)
+static int add_debug_dir(struct symbol_options *options, const char *name, struct error *error)
 {
 	struct stat st;
 
-	if (options->n_debug_dirs == SYMBOL_OPTIONS_MAX_DIRS) {
-		error__set(error, -EINVAL, "--debug-dir can be given %d times at the most",
-			   SYMBOL_OPTIONS_MAX_DIRS);
-		return EINVAL;
-	}
-	if (stat(name, &st) || !S_ISDIR(st.st_mode)) {
-		error__set(error, -EINVAL,
-			   "%s is no directory; --debug-dir takes one, with debug files below it",
-			   name);
-		return EINVAL;
-	}
+	if (options->n_debug_dirs == SYMBOL_OPTIONS_MAX_DIRS)
+		return error__set(error, -EINVAL, "--debug-dir can be given %d times at the most",
+				  SYMBOL_OPTIONS_MAX_DIRS);
+	if (stat(name, &st) || !S_ISDIR(st.st_mode))
+		return error__set(
+			error, -EINVAL,
+			"%s is no directory; --debug-dir takes one, with debug files below it",
+			name);
 	options->debug_dirs[options->n_debug_dirs++] = name;
 	return 0;
 }
 
-static error_t parse_timeout(struct symbol_options *options, const char *text, struct error *error)
+static int parse_timeout(struct symbol_options *options, const char *text, struct error *error)
 {
 	char *end;
 	double seconds = strtod(text, &end);
 
-	if (end == text || *end || !(seconds >= 0.1 && seconds <= 3600)) {
-		error__set(error, -EINVAL,
-			   "'%.64s' is no time limit; --debuginfod-timeout takes 0.1 to 3600 "
-			   "seconds, and --no-debuginfod queries no server",
-			   text);
-		return EINVAL;
-	}
+	if (end == text || *end || !(seconds >= 0.1 && seconds <= 3600))
+		return error__set(
+			error, -EINVAL,
+			"'%.64s' is no time limit; --debuginfod-timeout takes 0.1 to 3600 "
+			"seconds, and --no-debuginfod queries no server",
+			text);
 	options->debuginfod_timeout_ms = seconds * 1000;
 	return 0;
 }
 
-error_t symbol_options__parse(struct symbol_options *options, int key, char *arg,
-			      struct error *error)
+int symbol_options__parse(struct symbol_options *options, int key, char *arg, struct error *error)
 {
 	switch (key) {
 	case OPT_DEBUG_DIR:
@@ -71,7 +67,7 @@ error_t symbol_options__parse(struct symbol_options *options, int key, char *arg
 		options->demangle_command = arg;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OPTIONS_UNKNOWN;
 	}
 }
 

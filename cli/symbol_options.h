@@ -47,9 +47,8 @@ enum {
 	  "Give up debuginfod servers that send nothing for SECONDS (default 5)", 0 }
 /* clang-format on */
 
-/* Parses one of these; ARGP_ERR_UNKNOWN for any other key. */
-error_t symbol_options__parse(struct symbol_options *options, int key, char *arg,
-			      struct error *error);
+/* Parses one of these; OPTIONS_UNKNOWN for any other key. */
+int symbol_options__parse(struct symbol_options *options, int key, char *arg, struct error *error);
 
 /*
  * The library's options for @options, with a progress line. symbol_options__end() frees them and

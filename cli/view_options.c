@@ -9,10 +9,11 @@
 #include "demangling.h"
 #include "error.h"
 #include "message.h"
+#include "options.h"
 #include "profile.h"
 #include "wrappers.h"
 
-static error_t parse_demangle(struct view_choice *choice, const char *name, struct error *error)
+static int parse_demangle(struct view_choice *choice, const char *name, struct error *error)
 {
 	static const char *const names[] = {
 		[STACK_NAMES_SIMPLE] = "simple",
@@ -26,12 +27,11 @@ static error_t parse_demangle(struct view_choice *choice, const char *name, stru
 			return 0;
 		}
 	}
-	error__set(error, -EINVAL, "unknown form of names '%s'; --demangle is simple, full or none",
-		   name);
-	return EINVAL;
+	return error__set(error, -EINVAL,
+			  "unknown form of names '%s'; --demangle is simple, full or none", name);
 }
 
-static error_t parse_by(struct view_choice *choice, const char *list, struct error *error)
+static int parse_by(struct view_choice *choice, const char *list, struct error *error)
 {
 	for (;;) {
 		size_t len = strcspn(list, ",");
@@ -41,11 +41,11 @@ static error_t parse_by(struct view_choice *choice, const char *list, struct err
 		} else if (len == strlen("process") && !strncmp(list, "process", len)) {
 			choice->by_process = true;
 		} else {
-			error__set(error, -EINVAL,
-				   "unknown root '%.*s'; --by is process, thread or both with a "
-				   "comma",
-				   (int)len, list);
-			return EINVAL;
+			return error__set(
+				error, -EINVAL,
+				"unknown root '%.*s'; --by is process, thread or both with a "
+				"comma",
+				(int)len, list);
 		}
 		if (!list[len])
 			return 0;
@@ -53,7 +53,7 @@ static error_t parse_by(struct view_choice *choice, const char *list, struct err
 	}
 }
 
-error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error)
+int view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error)
 {
 	switch (key) {
 	case OPT_BY:
@@ -76,7 +76,7 @@ error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struc
 		choice->wrappers_path = arg;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OPTIONS_UNKNOWN;
 	}
 }
 

@@ -48,8 +48,8 @@ struct view_choice {
 	const char *wrappers_path, *demangle_command;
 };
 
-/* Parses an option of the table. 0, EINVAL with @error set, or ARGP_ERR_UNKNOWN. */
-error_t view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error);
+/* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
+int view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error);
 
 /*
  * Demangles @profile and makes the view of its stacks, to be freed. A filter that fails only causes

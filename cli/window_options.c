@@ -8,10 +8,10 @@
 #include "message.h"
 #include "number.h"
 #include "number_parse.h"
+#include "options.h"
 #include "session.h"
 
-error_t window_options__parse(struct window_options *options, int key, char *arg,
-			      struct error *error)
+int window_options__parse(struct window_options *options, int key, char *arg, struct error *error)
 {
 	switch (key) {
 	case OPT_WITHIN:
@@ -29,21 +29,20 @@ error_t window_options__parse(struct window_options *options, int key, char *arg
 		options->paused = true;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OPTIONS_UNKNOWN;
 	}
 }
 
-error_t window_options__check(const struct window_options *options, struct error *error)
+int window_options__check(const struct window_options *options, struct error *error)
 {
 	if (options->delay_ns && options->start_on)
-		error__set(error, -EINVAL,
-			   "--delay and --start-on together; give one beginning or the other");
-	else if (options->delay_ns && options->paused)
-		error__set(error, -EINVAL,
-			   "--delay and --paused together; give one beginning or the other");
-	else
-		return 0;
-	return EINVAL;
+		return error__set(
+			error, -EINVAL,
+			"--delay and --start-on together; give one beginning or the other");
+	if (options->delay_ns && options->paused)
+		return error__set(error, -EINVAL,
+				  "--delay and --paused together; give one beginning or the other");
+	return 0;
 }
 
 void window_options__report_gaps(const struct session_window *window)

@@ -33,12 +33,11 @@ enum {
 	{ "paused", OPT_PAUSED, NULL, 0, "Begin when `allocprof ctl start` says so", 0 }
 /* clang-format on */
 
-/* Parses one of them; ARGP_ERR_UNKNOWN for any other key. */
-error_t window_options__parse(struct window_options *options, int key, char *arg,
-			      struct error *error);
+/* Parses one of them; OPTIONS_UNKNOWN for any other key. */
+int window_options__parse(struct window_options *options, int key, char *arg, struct error *error);
 
-/* Checks that the options go together. 0, or EINVAL with @error set. */
-error_t window_options__check(const struct window_options *options, struct error *error);
+/* Checks that the options go together. 0, or -EINVAL with @error set. */
+int window_options__check(const struct window_options *options, struct error *error);
 
 /* Reports on stderr why events of the window are missing. */
 void window_options__report_gaps(const struct session_window *window);

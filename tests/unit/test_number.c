@@ -54,12 +54,12 @@ static void test_parses(void **state)
 	for (const char *const *bad = (const char *const[]){ "", "-1", "0", "nan", "inf", "1x",
 							     "1e99", " 1", "0s", NULL };
 	     *bad; bad++)
-		assert_int_equal(number__parse_duration(*bad, &value, &error), EINVAL);
-	assert_int_equal(number__parse_size("-4", &value, &error), EINVAL);
-	assert_int_equal(number__parse_size("4 K", &value, &error), EINVAL);
-	assert_int_equal(number__parse_share("2", &share, &error), EINVAL);
-	assert_int_equal(number__parse_share("101%", &share, &error), EINVAL);
-	assert_int_equal(number__parse_count("99999999999999999999", &value, &error), EINVAL);
+		assert_int_equal(number__parse_duration(*bad, &value, &error), -EINVAL);
+	assert_int_equal(number__parse_size("-4", &value, &error), -EINVAL);
+	assert_int_equal(number__parse_size("4 K", &value, &error), -EINVAL);
+	assert_int_equal(number__parse_share("2", &share, &error), -EINVAL);
+	assert_int_equal(number__parse_share("101%", &share, &error), -EINVAL);
+	assert_int_equal(number__parse_count("99999999999999999999", &value, &error), -EINVAL);
 }
 
 int main(void)

@@ -12,7 +12,6 @@ static const struct argp_option table[] = {
 	{ "input", 'i', "FILE", 0, "" },
 	{ "in-file", 0, NULL, OPTION_ALIAS, "" },
 	{ "cost", 256, "KEY", 0, "" },
-	{ "color", 257, "WHEN", OPTION_ARG_OPTIONAL, "" },
 	{ "counts", 258, NULL, 0, "" },
 	{ 0 },
 };
@@ -29,7 +28,7 @@ static int check(const struct command *command, const char *words, struct error 
 	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		argv[argc++] = word;
 	error->text[0] = '\0';
-	return options__check(command, argc, argv, error);
+	return options__check(command, argv, error);
 }
 
 static void test_sentences(void **state)
@@ -63,9 +62,9 @@ static void test_sentences(void **state)
 static void test_accepted(void **state)
 {
 	static const char *const plain_words[] = {
-		"",	    "--json",	 "--js",	  "-j",	      "-ifile",	 "-i file",
-		"-ji file", "-i --jsno", "--cost --jsno", "--cost=x", "--color", "--color=x",
-		"--in x",   "-- --jsno", "- -j",	  "--input=", "word -j",
+		"",	    "--json",	 "--js",	  "-j",	      "-ifile", "-i file",
+		"-ji file", "-i --jsno", "--cost --jsno", "--cost=x", "--in x", "-- --jsno",
+		"- -j",	    "--input=",	 "word -j",
 	};
 	static const char *const launcher_words[] = { "ls --jsno", "-i x ls -q", "-- --jsno",
 						      "- --jsno" };
@@ -98,9 +97,9 @@ struct parsed {
 	const char *input, *words[4];
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int parse(int key, char *arg, struct options_input *input)
 {
-	struct parsed *parsed = ((struct options_input *)state->input)->options;
+	struct parsed *parsed = input->options;
 
 	switch (key) {
 	case 'j':
@@ -109,12 +108,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'i':
 		parsed->input = arg;
 		return 0;
-	case ARGP_KEY_ARGS:
-		for (int i = state->next; i < state->argc && parsed->n_words < 4; i++)
-			parsed->words[parsed->n_words++] = state->argv[i];
+	case OPTIONS_OPERAND:
+		for (char **word = input->operands; *word && parsed->n_words < 4; word++)
+			parsed->words[parsed->n_words++] = *word;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return OPTIONS_UNKNOWN;
 	}
 }
 
@@ -133,7 +132,7 @@ static void test_launched_command_keeps_its_options(void **state)
 
 		for (int j = 0; j < 6; j++)
 			argv[j] = (char *)lines[i][j];
-		if (options__parse(&launcher, parse, &parsed, 6, argv, &error))
+		if (options__parse(&launcher, parse, &parsed, argv, &error))
 			fail_msg("%s", error.text);
 		assert_int_equal(parsed.json, 1);
 		assert_string_equal(parsed.input, "x");
