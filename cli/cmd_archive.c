@@ -6,7 +6,6 @@
 #include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
-#include "data_paths.h"
 #include "error.h"
 #include "message.h"
 #include "number.h"
@@ -23,21 +22,6 @@ static const struct argp_option archive_options[] = {
 	{ 0 },
 };
 
-struct archive_options {
-	struct data_paths paths;
-	struct symbol_options symbols;
-};
-
-static int parse_archive(int key, char *arg, struct options_input *input)
-{
-	struct archive_options *options = input->options;
-	int err = data_paths__parse(&options->paths, key, arg, input->error);
-
-	if (err != OPTIONS_UNKNOWN)
-		return err;
-	return symbol_options__parse(&options->symbols, key, arg, input->error);
-}
-
 static void free_profile(struct profile **profile)
 {
 	profile__free(*profile);
@@ -52,13 +36,13 @@ static int run_archive(char **argv)
 {
 	_cleanup_(free_profile) struct profile *profile = NULL;
 	_cleanup_(free_ptr) char *default_output = NULL;
-	struct archive_options options = { .paths = DATA_PATHS_DEFAULT };
+	struct symbol_command options = { .paths = DATA_PATHS_DEFAULT };
 	struct profile_archive_options packing = { .missing = say_missing };
 	struct profile_archive_result result;
 	struct error error = { 0 };
 	int err, status;
 
-	status = options__read(&cmd_archive, parse_archive, &options, argv);
+	status = options__read(&cmd_archive, symbol_command__parse, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	if (!options.paths.output) {
@@ -76,10 +60,8 @@ static int run_archive(char **argv)
 		err = data_file__read(options.paths.input, &profile, &error);
 	if (!err)
 		err = profile__archive(profile, &packing, options.paths.output, &result, &error);
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_FAILED;
-	}
+	if (err)
+		return output__status(err, &error);
 	message__print("%s files, %s, in %s; unpack it and name the directory with "
 		       "`allocprof symbolize --debug-dir`",
 		       number__count(result.files).text,

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "cleanup.h"
 #include "command.h"
@@ -11,7 +10,6 @@
 #include "diff.h"
 #include "diff_output.h"
 #include "error.h"
-#include "message.h"
 #include "number_parse.h"
 #include "options.h"
 #include "output.h"
@@ -187,12 +185,20 @@ static int read_profiles(const struct diff_command *options, struct selected sel
 	return 0;
 }
 
-static int print_diff(const struct diff_command *options, const struct diff *diff,
-		      const struct selected selected[DIFF_SIDES], FILE *to)
+struct held {
+	const struct diff_command *options;
+	const struct diff *diff;
+	const struct selected *selected; /* both sides */
+};
+
+static int print_diff(FILE *to, const void *context)
 {
+	const struct held *held = context;
+	const struct diff_command *options = held->options;
 	struct diff_output output = {
-		.diff = diff,
-		.profiles = { selected[DIFF_BEFORE].profile, selected[DIFF_AFTER].profile },
+		.diff = held->diff,
+		.profiles = { held->selected[DIFF_BEFORE].profile,
+			      held->selected[DIFF_AFTER].profile },
 		.inputs = { options->inputs[DIFF_BEFORE], options->inputs[DIFF_AFTER] },
 		.top = options->top_is_given  ? options->top
 		       : options->choice.json ? DEFAULT_JSON_TOP
@@ -203,24 +209,19 @@ static int print_diff(const struct diff_command *options, const struct diff *dif
 	};
 
 	if (options->folded)
-		return diff_output__folded(diff, to);
+		return diff_output__folded(output.diff, to);
 	return options->choice.json ? diff_output__json(&output) : diff_output__text(&output);
 }
 
-static int write_diff(const struct diff_command *options, const struct diff *diff,
-		      const struct selected selected[DIFF_SIDES], struct error *error)
+static int write_diff(const struct held *held, struct error *error)
 {
-	FILE *output;
-	int err = output__check(options->choice.paths.output, options->inputs[DIFF_BEFORE], error);
+	const struct data_choice *choice = &held->options->choice;
+	int err = output__check(choice->paths.output, held->options->inputs[DIFF_BEFORE], error);
 
-	if (!err)
-		err = output__open(options->choice.paths.output, options->inputs[DIFF_AFTER],
-				   &output, error);
 	if (err)
 		return err;
-	data_choice__page(&options->choice);
-	err = print_diff(options, diff, selected, output);
-	return output__close(output, options->choice.paths.output, err, error);
+	return output__write(choice->paths.output, held->options->inputs[DIFF_AFTER],
+			     !choice->no_pager, print_diff, held, error);
 }
 
 /* Compares the two sides that @selected receives. */
@@ -292,14 +293,9 @@ static int run_diff(char **argv)
 		return status;
 	err = compare(&options, selected, &diff, &error);
 	if (!err)
-		err = write_diff(&options, diff, selected, &error);
-	/* A reader such as head(1) has closed the pipe. */
-	if (err == -EPIPE)
-		return EXIT_GOOD;
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_FAILED;
-	}
+		err = write_diff(&(struct held){ &options, diff, selected }, &error);
+	if (err)
+		return output__status(err, &error);
 	filter_choice__report_unmatched(&options.choice.filter);
 	return report_completeness(&options, selected);
 }

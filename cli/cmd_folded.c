@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
-#include <string.h>
 
 #include "cleanup.h"
 #include "command.h"
@@ -84,6 +83,18 @@ static void print_runs(const struct profile *profile, const struct folded_comman
 			profile__n_runs(profile));
 }
 
+struct held {
+	const struct selected *selected;
+	const struct folded_options *options;
+};
+
+static int write_folded(FILE *to, const void *context)
+{
+	const struct held *held = context;
+
+	return folded__write(held->selected->profile, held->selected->view, held->options, to);
+}
+
 static int run_folded(char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
@@ -92,7 +103,6 @@ static int run_folded(char **argv)
 	};
 	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };
-	FILE *output;
 	int err, status;
 
 	status = options__read(&cmd_folded, parse_folded, &options, argv);
@@ -100,21 +110,12 @@ static int run_folded(char **argv)
 		return status;
 	options.fold.by_thread = choice->view.by_thread;
 	err = selected__open(&selected, choice, options.fold.cost, &error);
+	options.fold.counts = selected.filtered.counts;
 	if (!err)
-		err = output__open(choice->paths.output, choice->paths.input, &output, &error);
-	if (!err) {
-		data_choice__page(choice);
-		options.fold.counts = selected.filtered.counts;
-		err = folded__write(selected.profile, selected.view, &options.fold, output);
-		err = output__close(output, choice->paths.output, err, &error);
-		/* A reader such as head(1) has closed the pipe. */
-		if (err == -EPIPE)
-			return EXIT_GOOD;
-	}
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_FAILED;
-	}
+		err = data_choice__write(choice, write_folded,
+					 &(struct held){ &selected, &options.fold }, &error);
+	if (err)
+		return output__status(err, &error);
 	print_runs(selected.profile, &options);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_sampled(selected.profile, NULL);

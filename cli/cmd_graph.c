@@ -11,7 +11,6 @@
 #include "error.h"
 #include "graph_data.h"
 #include "graph_output.h"
-#include "message.h"
 #include "number_parse.h"
 #include "options.h"
 #include "output.h"
@@ -151,6 +150,11 @@ static int prepare(struct graph_options *options, struct held *held, struct erro
 	return err;
 }
 
+static int write_graph(FILE *to, const void *context)
+{
+	return graph_output__write(context, to);
+}
+
 static int run_graph(char **argv)
 {
 	_cleanup_(release) struct held held = { 0 };
@@ -161,7 +165,6 @@ static int run_graph(char **argv)
 	};
 	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };
-	FILE *output;
 	int err, status;
 
 	status = options__read(&cmd_graph, parse_graph, &options, argv);
@@ -169,29 +172,19 @@ static int run_graph(char **argv)
 		return status;
 	err = prepare(&options, &held, &error);
 	if (!err)
-		err = output__open(choice->paths.output, choice->paths.input, &output, &error);
-	if (!err) {
-		data_choice__page(choice);
-		err = graph_output__write(
-			&(struct graph_output){
-				.graph = held.graph,
-				.groups = held.selected.groups,
-				.filtered = &held.selected.filtered,
-				.profile = held.selected.profile,
-				.strict = choice->strict,
-				.json = choice->json,
-				.format = options.format,
-			},
-			output);
-		err = output__close(output, choice->paths.output, err, &error);
-		/* A reader such as head(1) has closed the pipe. */
-		if (err == -EPIPE)
-			return EXIT_GOOD;
-	}
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_FAILED;
-	}
+		err = data_choice__write(choice, write_graph,
+					 &(struct graph_output){
+						 .graph = held.graph,
+						 .groups = held.selected.groups,
+						 .filtered = &held.selected.filtered,
+						 .profile = held.selected.profile,
+						 .strict = choice->strict,
+						 .json = choice->json,
+						 .format = options.format,
+					 },
+					 &error);
+	if (err)
+		return output__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_sampled(held.selected.profile, NULL);
 	return completeness_messages__print(held.selected.profile, NULL, choice->strict);

@@ -8,7 +8,6 @@
 #include "completeness_messages.h"
 #include "error.h"
 #include "filter_options.h"
-#include "message.h"
 #include "number_parse.h"
 #include "options.h"
 #include "output.h"
@@ -160,13 +159,15 @@ static int print_text(const struct report_output *output)
 	return err;
 }
 
-static int print(const struct report_output *output, bool json)
+static int write_report(FILE *to, const void *context)
 {
+	struct report_output output = *(const struct report_output *)context;
 	int err;
 
+	output.terminal = terminal__of(to);
 	errno = 0;
-	err = json ? report_output__json(output) : print_text(output);
-	if (!err && ferror(output->terminal.to))
+	err = output.json ? report_output__json(&output) : print_text(&output);
+	if (!err && ferror(to))
 		err = errno ? -errno : -EIO;
 	return err;
 }
@@ -212,6 +213,7 @@ static int prepare(struct report_options *options, struct selected *selected,
 	output->top = options->top && (options->top_is_given || !options->choice.json)
 			      ? options->top
 			      : SIZE_MAX;
+	output->json = options->choice.json;
 	output->min_share = options->min_share;
 	output->tree = options->tree || options->bottom_up;
 	output->bottom_up = options->bottom_up;
@@ -242,7 +244,6 @@ static int run_report(char **argv)
 	_cleanup_(free_report) struct report_output output = { 0 };
 	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };
-	FILE *to;
 	int err, status;
 
 	status = options__read(&cmd_report, parse_report, &options, argv);
@@ -250,20 +251,9 @@ static int run_report(char **argv)
 		return status;
 	err = prepare(&options, &selected, &output, &error);
 	if (!err)
-		err = output__open(choice->paths.output, choice->paths.input, &to, &error);
-	if (!err) {
-		data_choice__page(choice);
-		output.terminal = terminal__of(to);
-		err = print(&output, choice->json);
-		err = output__close(to, choice->paths.output, err, &error);
-		/* A reader such as head(1) has closed the pipe. */
-		if (err == -EPIPE)
-			return EXIT_GOOD;
-	}
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_FAILED;
-	}
+		err = data_choice__write(choice, write_report, &output, &error);
+	if (err)
+		return output__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_python(selected.profile);
 	return completeness_messages__print(selected.profile, NULL, choice->strict);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
-#include <string.h>
 
 #include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
-#include "data_paths.h"
 #include "error.h"
 #include "message.h"
 #include "number.h"
 #include "offline_names.h"
 #include "options.h"
+#include "output.h"
 #include "profile.h"
 #include "symbol_options.h"
 
@@ -23,21 +22,6 @@ static const struct argp_option symbolize_options[] = {
 	DEMANGLING_OPTION_COMMAND(0),
 	{ 0 },
 };
-
-struct symbolize_options {
-	struct data_paths paths;
-	struct symbol_options symbols;
-};
-
-static int parse_symbolize(int key, char *arg, struct options_input *input)
-{
-	struct symbolize_options *options = input->options;
-	int err = data_paths__parse(&options->paths, key, arg, input->error);
-
-	if (err != OPTIONS_UNKNOWN)
-		return err;
-	return symbol_options__parse(&options->symbols, key, arg, input->error);
-}
 
 static void free_profile(struct profile **profile)
 {
@@ -56,11 +40,11 @@ static __u64 count_named(const struct profile *profile)
 static int run_symbolize(char **argv)
 {
 	_cleanup_(free_profile) struct profile *profile = NULL;
-	struct symbolize_options options = { .paths = DATA_PATHS_DEFAULT };
+	struct symbol_command options = { .paths = DATA_PATHS_DEFAULT };
 	struct error error = { 0 };
 	int err, status;
 
-	status = options__read(&cmd_symbolize, parse_symbolize, &options, argv);
+	status = options__read(&cmd_symbolize, symbol_command__parse, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
 	if (!options.paths.output)
@@ -72,10 +56,8 @@ static int run_symbolize(char **argv)
 		err = offline_names__add(profile, &options.symbols, true, &error);
 	if (!err)
 		err = data_file__write(profile, options.paths.output, &error);
-	if (err) {
-		message__print("%s", error.text);
-		return EXIT_FAILED;
-	}
+	if (err)
+		return output__status(err, &error);
 	message__print("%s of %s places in code have a name in %s",
 		       number__count(count_named(profile)).text,
 		       number__count(profile->n_frames).text, options.paths.output);

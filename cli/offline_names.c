@@ -1,53 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "offline_names.h"
 
-#include <errno.h>
-#include <string.h>
-
-#include "cleanup.h"
-#include "error.h"
 #include "message.h"
 #include "profile_offline.h"
 #include "symbol_options.h"
-#include "symbols.h"
 
-static void free_symbols(struct symbols **symbols)
+struct naming {
+	struct profile *profile;
+	struct profile_offline_options options;
+};
+
+static void print_missing(const char *why, void *context)
 {
-	symbols__free(*symbols);
+	message__print("%s", why);
 }
 
-static void end_lookup(struct symbol_lookup **lookup)
+static void ignore_missing(const char *why, void *context)
 {
-	symbol_options__end(*lookup);
 }
 
-static void take_missing(const char *why, void *context)
+static int look_up(struct symbols *symbols, void *context)
 {
-	const bool *says_missing = context;
+	const struct naming *naming = context;
 
-	if (*says_missing)
-		message__print("%s", why);
+	return profile__symbolize_offline(naming->profile, symbols, &naming->options);
 }
 
 int offline_names__add(struct profile *profile, const struct symbol_options *options,
 		       bool says_missing, struct error *error)
 {
-	struct profile_offline_options offline = {
-		.debug_dirs = options->debug_dirs,
-		.missing = take_missing,
-		.context = &says_missing,
+	struct naming naming = {
+		.profile = profile,
+		.options = {
+			.debug_dirs = options->debug_dirs,
+			.missing = says_missing ? print_missing : ignore_missing,
+		},
 	};
-	_cleanup_(end_lookup) struct symbol_lookup *lookup = symbol_options__begin(options);
-	_cleanup_(free_symbols) struct symbols *symbols = NULL;
-	int err = -ENOMEM;
 
-	if (lookup)
-		symbols = symbols__new(symbol_lookup__options(lookup));
-	if (symbols)
-		err = profile__symbolize_offline(profile, symbols, &offline);
-	if (err)
-		return error__set(error, err, "cannot look names up: %s",
-				  err == -EINTR ? "interrupted" : strerror(-err));
-	symbol_options__report(symbols);
-	return demangling__apply(options->demangle_command, profile, error);
+	return symbol_options__look_up(options, profile, look_up, &naming, error);
 }

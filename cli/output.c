@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "error.h"
+#include "message.h"
 #include "new_file.h"
 #include "pager.h"
 
@@ -121,4 +123,27 @@ int output__close(FILE *output, const char *path, int err, struct error *error)
 			  strerror(-err),
 			  err == -ENOSPC || err == -EDQUOT ? "free space there or write elsewhere"
 							   : "write elsewhere");
+}
+
+int output__write(const char *path, const char *input, bool pages,
+		  int (*write)(FILE *to, const void *context), const void *context,
+		  struct error *error)
+{
+	FILE *output;
+	int err = output__open(path, input, &output, error);
+
+	if (err)
+		return err;
+	if (pages && !path)
+		pager__begin();
+	return output__close(output, path, write(output, context), error);
+}
+
+int output__status(int err, const struct error *error)
+{
+	/* A reader such as head(1) has closed the pipe. */
+	if (err == -EPIPE)
+		return EXIT_GOOD;
+	message__print("%s", error->text);
+	return EXIT_FAILED;
 }

@@ -14,6 +14,17 @@ struct error;
  */
 int output__open(const char *path, const char *input, FILE **output, struct error *error);
 
+/*
+ * Opens @path like output__open(), with a pager if @pages and it is stdout, calls @write, and closes
+ * it. 0, or a negative errno for output__status().
+ */
+int output__write(const char *path, const char *input, bool pages,
+		  int (*write)(FILE *to, const void *context), const void *context,
+		  struct error *error);
+
+/* The exit status of a command that failed with @err, after printing the sentence. */
+int output__status(int err, const struct error *error);
+
 /* Only that check: 0, or -EINVAL with @error set if @path (NULL: stdout) is @input. */
 int output__check(const char *path, const char *input, struct error *error);
 

@@ -4,41 +4,30 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cleanup.h"
 #include "data_file.h"
 #include "error.h"
 #include "message.h"
 #include "profile_runs.h"
 #include "session_profile.h"
 #include "symbol_options.h"
-#include "symbols.h"
 
-static void free_symbols(struct symbols **symbols)
-{
-	symbols__free(*symbols);
-}
+struct naming {
+	const struct session *session;
+	bool names;
+};
 
-static void end_lookup(struct symbol_lookup **lookup)
+static int look_up(struct symbols *symbols, void *context)
 {
-	symbol_options__end(*lookup);
+	const struct naming *naming = context;
+
+	return session__symbolize(naming->session, symbols, naming->names);
 }
 
 static int name_frames(const struct session *session, const struct symbol_options *options,
 		       bool names, struct profile *profile, struct error *error)
 {
-	_cleanup_(end_lookup) struct symbol_lookup *lookup = symbol_options__begin(options);
-	_cleanup_(free_symbols) struct symbols *symbols = NULL;
-	int err = -ENOMEM;
-
-	if (lookup)
-		symbols = symbols__new(symbol_lookup__options(lookup));
-	if (symbols)
-		err = session__symbolize(session, symbols, names);
-	if (err)
-		return error__set(error, err, "cannot look names up: %s",
-				  err == -EINTR ? "interrupted" : strerror(-err));
-	symbol_options__report(symbols);
-	return demangling__apply(options->demangle_command, profile, error);
+	return symbol_options__look_up(options, profile, look_up,
+				       &(struct naming){ session, names }, error);
 }
 
 int recording__profile(const struct session *session, char *const argv[],

@@ -7,7 +7,7 @@
 #include "data_file.h"
 #include "error.h"
 #include "options.h"
-#include "pager.h"
+#include "output.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
 
@@ -51,10 +51,12 @@ int data_choice__parse_cost(const char *name, enum cost *cost, struct error *err
 		name);
 }
 
-void data_choice__page(const struct data_choice *choice)
+int data_choice__write(const struct data_choice *choice,
+		       int (*write)(FILE *to, const void *context), const void *context,
+		       struct error *error)
 {
-	if (!choice->paths.output && !choice->no_pager)
-		pager__begin();
+	return output__write(choice->paths.output, choice->paths.input, !choice->no_pager, write,
+			     context, error);
 }
 
 void data_choice__release(struct data_choice *choice)

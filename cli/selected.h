@@ -47,8 +47,10 @@ enum {
 int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
 /* Looks up the cost @name: 0, or -EINVAL with @error set. */
 int data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
-/* Starts the pager if the output is a terminal; output__close() ends it. */
-void data_choice__page(const struct data_choice *choice);
+/* output__write() with the output, input and pager of @choice. */
+int data_choice__write(const struct data_choice *choice,
+		       int (*write)(FILE *to, const void *context), const void *context,
+		       struct error *error);
 void data_choice__release(struct data_choice *choice);
 
 /*

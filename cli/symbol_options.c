@@ -16,7 +16,6 @@
 #include "symbols.h"
 
 struct symbol_lookup {
-	struct symbols_options options;
 	struct progress progress;
 	bool (*stop)(void *context);
 	void *stop_context;
@@ -71,6 +70,16 @@ int symbol_options__parse(struct symbol_options *options, int key, char *arg, st
 	}
 }
 
+int symbol_command__parse(int key, char *arg, struct options_input *input)
+{
+	struct symbol_command *command = input->options;
+	int err = data_paths__parse(&command->paths, key, arg, input->error);
+
+	if (err != OPTIONS_UNKNOWN)
+		return err;
+	return symbol_options__parse(&command->symbols, key, arg, input->error);
+}
+
 static void show_progress(void *context, size_t done, size_t total)
 {
 	struct symbol_lookup *lookup = context;
@@ -101,16 +110,18 @@ static bool is_to_stop(void *context)
 	return lookup->stop && lookup->stop(lookup->stop_context);
 }
 
-struct symbol_lookup *symbol_options__begin(const struct symbol_options *options)
+static void free_symbols(struct symbols **symbols)
 {
-	struct symbol_lookup *lookup = calloc(1, sizeof(*lookup));
+	symbols__free(*symbols);
+}
 
-	if (!lookup)
-		return NULL;
-	progress__begin(&lookup->progress);
-	lookup->stop = options->stop;
-	lookup->stop_context = options->stop_context;
-	lookup->options = (struct symbols_options){
+int symbol_options__look_up(const struct symbol_options *options, struct profile *profile,
+			    int (*look_up)(struct symbols *symbols, void *context), void *context,
+			    struct error *error)
+{
+	struct symbol_lookup lookup = { .stop = options->stop,
+					.stop_context = options->stop_context };
+	const struct symbols_options symbols_options = {
 		.debug_dirs = options->debug_dirs,
 		.n_debug_dirs = options->n_debug_dirs,
 		.debuginfod = !options->no_debuginfod,
@@ -118,29 +129,20 @@ struct symbol_lookup *symbol_options__begin(const struct symbol_options *options
 		.progress = show_progress,
 		.fetching = show_fetching,
 		.stop = is_to_stop,
-		.context = lookup,
+		.context = &lookup,
 	};
-	return lookup;
-}
+	_cleanup_(free_symbols) struct symbols *symbols = symbols__new(&symbols_options);
+	int err = -ENOMEM;
 
-const struct symbols_options *symbol_lookup__options(const struct symbol_lookup *lookup)
-{
-	return &lookup->options;
-}
-
-void symbol_options__end(struct symbol_lookup *lookup)
-{
-	if (!lookup)
-		return;
+	progress__begin(&lookup.progress);
+	if (symbols)
+		err = look_up(symbols, context);
 	progress__clear();
-	free(lookup);
-}
-
-void symbol_options__report(const struct symbols *symbols)
-{
-	const char *problem = symbols__fetch_problem(symbols);
-
-	if (*problem)
+	if (err)
+		return error__set(error, err, "cannot look names up: %s",
+				  err == -EINTR ? "interrupted" : strerror(-err));
+	if (*symbols__fetch_problem(symbols))
 		message__print("some names may be missing: %s; `allocprof symbolize` asks again",
-			       problem);
+			       symbols__fetch_problem(symbols));
+	return demangling__apply(options->demangle_command, profile, error);
 }

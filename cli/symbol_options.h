@@ -7,12 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "data_paths.h"
 #include "demangling.h"
 
 struct error;
-struct symbol_lookup;
+struct options_input;
+struct profile;
 struct symbols;
-struct symbols_options;
 
 #define SYMBOL_OPTIONS_MAX_DIRS 64
 
@@ -50,15 +51,21 @@ enum {
 /* Parses one of these; OPTIONS_UNKNOWN for any other key. */
 int symbol_options__parse(struct symbol_options *options, int key, char *arg, struct error *error);
 
-/*
- * The library's options for @options, with a progress line. symbol_options__end() frees them and
- * erases the line. NULL on ENOMEM.
- */
-struct symbol_lookup *symbol_options__begin(const struct symbol_options *options);
-const struct symbols_options *symbol_lookup__options(const struct symbol_lookup *lookup);
-void symbol_options__end(struct symbol_lookup *lookup);
+/* What the commands have that look names up for a data file; parsed by symbol_command__parse(). */
+struct symbol_command {
+	struct data_paths paths;
+	struct symbol_options symbols;
+};
 
-/* Prints on stderr why debuginfod servers were not queried for all files, if so. */
-void symbol_options__report(const struct symbols *symbols);
+/* An options_parser. */
+int symbol_command__parse(int key, char *arg, struct options_input *input);
+
+/*
+ * Calls @look_up with symbols as @options say and a progress line, then demangles @profile. Reports on
+ * stderr if debuginfod servers were not queried for all files. 0 or a negative errno with @error set.
+ */
+int symbol_options__look_up(const struct symbol_options *options, struct profile *profile,
+			    int (*look_up)(struct symbols *symbols, void *context), void *context,
+			    struct error *error);
 
 #endif

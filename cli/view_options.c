@@ -8,7 +8,6 @@
 #include "cleanup.h"
 #include "demangling.h"
 #include "error.h"
-#include "message.h"
 #include "options.h"
 #include "profile.h"
 #include "wrappers.h"

@@ -24,7 +24,7 @@ struct report_output {
 	enum cost cost;			     /* the cost that shares are computed from */
 	size_t top;			     /* stacks to print */
 	double min_share;
-	bool tree, bottom_up, histogram;
+	bool json, tree, bottom_up, histogram;
 	bool with_growth; /* print whether stacks were still growing */
 	struct terminal terminal;
 };
