@@ -14,6 +14,7 @@
 #include "number_parse.h"
 #include "options.h"
 #include "output.h"
+#include "path.h"
 #include "profile.h"
 #include "selected.h"
 
@@ -74,9 +75,7 @@ static int choose_format(struct graph_options *options, struct error *error)
 					  "-o, such as -o graph.svg");
 		return 0;
 	}
-	if (strrchr(name, '/'))
-		name = strrchr(name, '/') + 1;
-	suffix = strrchr(name, '.');
+	suffix = strrchr(path__name(name), '.');
 	if (!suffix)
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {

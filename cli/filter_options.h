@@ -34,70 +34,39 @@ enum {
 };
 
 /* For a command's argp table; they form a group of their own in its help. */
-#define FILTER_OPTIONS                                                                                           \
-	{ NULL, 0, NULL, 0, "What to select; all of these must hold:", 1 },                                      \
-		{ "leaks", OPT_LEAKS, NULL, 0, "Blocks that were still allocated at the end", 1 },               \
-		{ "freed", OPT_FREED, NULL, 0, "Blocks that were freed", 1 },                                    \
-		{ "older",                                                                                       \
-		  OPT_OLDER,                                                                                     \
-		  "TIME",                                                                                        \
-		  0,                                                                                             \
-		  "Blocks that were still allocated and TIME old, or a share such as 5%",                        \
-		  1 },                                                                                           \
-		{ "min-lifetime",                                                                                \
-		  OPT_MIN_LIFETIME,                                                                              \
-		  "TIME",                                                                                        \
-		  0,                                                                                             \
-		  "Blocks that lived for TIME or more, freed or not",                                            \
-		  1 },                                                                                           \
-		{ "alive-for", 0, NULL, OPTION_ALIAS, NULL, 1 },                                                 \
-		{ "max-lifetime",                                                                                \
-		  OPT_MAX_LIFETIME,                                                                              \
-		  "TIME",                                                                                        \
-		  0,                                                                                             \
-		  "Blocks that were freed after TIME or less",                                                   \
-		  1 },                                                                                           \
-		{ "freed-after",                                                                                 \
-		  OPT_FREED_AFTER,                                                                               \
-		  "TIME",                                                                                        \
-		  0,                                                                                             \
-		  "Blocks that were freed TIME after the start or later; 98% is in the last 2%",                 \
-		  1 },                                                                                           \
-		{ "min-size",                                                                                    \
-		  OPT_MIN_SIZE,                                                                                  \
-		  "SIZE",                                                                                        \
-		  0,                                                                                             \
-		  "Stacks whose blocks have SIZE bytes or more on average",                                      \
-		  1 },                                                                                           \
-		{ "max-size",                                                                                    \
-		  OPT_MAX_SIZE,                                                                                  \
-		  "SIZE",                                                                                        \
-		  0,                                                                                             \
-		  "Stacks whose blocks have SIZE bytes or less on average",                                      \
-		  1 },                                                                                           \
-		{ "through",                                                                                     \
-		  OPT_THROUGH,                                                                                   \
-		  "FUNCTION",                                                                                    \
-		  0,                                                                                             \
-		  "Stacks with FUNCTION among their frames: a name, a pattern with * or a /regular expression/", \
-		  1 },                                                                                           \
-		{ "not-through",                                                                                 \
-		  OPT_NOT_THROUGH,                                                                               \
-		  "FUNCTION",                                                                                    \
-		  0,                                                                                             \
-		  "Stacks without FUNCTION among their frames",                                                  \
-		  1 },                                                                                           \
-		{ "module", OPT_MODULE, "NAME", 0, "Stacks through the program or library NAME", 1 },            \
-		{ "stack", OPT_STACK, "ID", 0, "The stack that `allocprof report` printed as ID", 1 },           \
-		{ "not-stack", OPT_NOT_STACK, "ID", 0, "All but the stack ID", 1 },                              \
-		{ "thread", OPT_THREAD, "NAME", 0, "Threads of this name", 1 },                                  \
-		{ "process", OPT_PROCESS, "NAME|PID", 0, "Processes of this name or number", 1 },                \
-		{ "function", OPT_FUNCTION, "NAME", 0, "Calls of this function of the allocator", 1 },           \
-		{ "run", OPT_RUN, "N", 0, "Run N of a recording of several (record -r), or all", 1 },            \
-	{                                                                                                        \
-		"suppressions", OPT_SUPPRESSIONS, "FILE", 0,                                                     \
-			"Leave out the leaks that FILE lists as LeakSanitizer has it", 1                         \
-	}
+/* clang-format off */
+#define FILTER_OPTIONS \
+	{ NULL, 0, NULL, 0, "What to select; all of these must hold:", 1 }, \
+	{ "leaks", OPT_LEAKS, NULL, 0, "Blocks that were still allocated at the end", 1 }, \
+	{ "freed", OPT_FREED, NULL, 0, "Blocks that were freed", 1 }, \
+	{ "older", OPT_OLDER, "TIME", 0, \
+	  "Blocks that were still allocated and TIME old, or a share such as 5%", 1 }, \
+	{ "min-lifetime", OPT_MIN_LIFETIME, "TIME", 0, \
+	  "Blocks that lived for TIME or more, freed or not", 1 }, \
+	{ "alive-for", 0, NULL, OPTION_ALIAS, NULL, 1 }, \
+	{ "max-lifetime", OPT_MAX_LIFETIME, "TIME", 0, \
+	  "Blocks that were freed after TIME or less", 1 }, \
+	{ "freed-after", OPT_FREED_AFTER, "TIME", 0, \
+	  "Blocks that were freed TIME after the start or later; 98% is in the last 2%", 1 }, \
+	{ "min-size", OPT_MIN_SIZE, "SIZE", 0, \
+	  "Stacks whose blocks have SIZE bytes or more on average", 1 }, \
+	{ "max-size", OPT_MAX_SIZE, "SIZE", 0, \
+	  "Stacks whose blocks have SIZE bytes or less on average", 1 }, \
+	{ "through", OPT_THROUGH, "FUNCTION", 0, \
+	  "Stacks with FUNCTION among their frames: a name, a pattern with * or a " \
+	  "/regular expression/", 1 }, \
+	{ "not-through", OPT_NOT_THROUGH, "FUNCTION", 0, \
+	  "Stacks without FUNCTION among their frames", 1 }, \
+	{ "module", OPT_MODULE, "NAME", 0, "Stacks through the program or library NAME", 1 }, \
+	{ "stack", OPT_STACK, "ID", 0, "The stack that `allocprof report` printed as ID", 1 }, \
+	{ "not-stack", OPT_NOT_STACK, "ID", 0, "All but the stack ID", 1 }, \
+	{ "thread", OPT_THREAD, "NAME", 0, "Threads of this name", 1 }, \
+	{ "process", OPT_PROCESS, "NAME|PID", 0, "Processes of this name or number", 1 }, \
+	{ "function", OPT_FUNCTION, "NAME", 0, "Calls of this function of the allocator", 1 }, \
+	{ "run", OPT_RUN, "N", 0, "Run N of a recording of several (record -r), or all", 1 }, \
+	{ "suppressions", OPT_SUPPRESSIONS, "FILE", 0, \
+	  "Leave out the leaks that FILE lists as LeakSanitizer has it", 1 }
+/* clang-format on */
 
 /* Zeroed selects everything. To be released. */
 struct filter_choice {

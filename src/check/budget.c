@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "json_keys.h"
+#include "path.h"
 #include "utf8.h"
 
 #define MAX_NAME_BYTES 200
@@ -473,7 +474,6 @@ static int check_words(char *const words[], struct error *error)
 int budget__new(const char *path, const char *name, char *const command[], struct budget *budget,
 		struct error *error)
 {
-	const char *slash = strrchr(command[0], '/');
 	struct budget made = { 0 };
 	json_object *test;
 	int err = check_words(command, error);
@@ -481,7 +481,7 @@ int budget__new(const char *path, const char *name, char *const command[], struc
 	if (err)
 		return err;
 	if (!name)
-		name = slash ? slash + 1 : command[0];
+		name = path__name(command[0]);
 	made.root = json_object_new_object();
 	test = add_member(made.root, "tests", json_object_new_object());
 	test = add_member(test, name, json_object_new_object());

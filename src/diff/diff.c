@@ -125,13 +125,6 @@ static int compare_entries(const void *left, const void *right, void *context)
 	return diff__compare_stacks(diff, a->stacks[side_a] - 1, b->stacks[side_b] - 1);
 }
 
-static __u64 add_up(struct diff *diff, __u64 a, __u64 b)
-{
-	if (a + b > PROFILE_MAX)
-		diff->is_cut = true;
-	return profile__add_up(a, b);
-}
-
 static void sum_sections(struct diff *diff)
 {
 	for (size_t i = 0; i < diff->n_entries; i++) {
@@ -141,8 +134,8 @@ static void sum_sections(struct diff *diff)
 		if (!sum->n++)
 			sum->first = i;
 		for (int side = 0; side < DIFF_SIDES; side++)
-			sum->costs[side] = add_up(diff, sum->costs[side],
-						  diff_entry__cost(diff, entry, side).median);
+			sum->costs[side] = diff__add_up(diff, sum->costs[side],
+							diff_entry__cost(diff, entry, side).median);
 	}
 }
 

@@ -334,7 +334,7 @@ static int find_runs(struct reading *reading)
 	return 0;
 }
 
-static __u64 add_up(struct diff *diff, __u64 a, __u64 b)
+__u64 diff__add_up(struct diff *diff, __u64 a, __u64 b)
 {
 	if (a + b > PROFILE_MAX)
 		diff->is_cut = true;
@@ -366,9 +366,9 @@ static struct diff_cost sum_stack(struct reading *reading, const struct sample *
 		__u32 run = samples[i].run, *at;
 
 		for (; i < n && samples[i].run == run; i++)
-			cost = add_up(diff, cost, samples[i].cost);
+			cost = diff__add_up(diff, cost, samples[i].cost);
 		at = bsearch(&run, reading->runs, reading->n_runs, sizeof(run), compare_u32);
-		totals[at - reading->runs] = add_up(diff, totals[at - reading->runs], cost);
+		totals[at - reading->runs] = diff__add_up(diff, totals[at - reading->runs], cost);
 		values[n_values++] = cost;
 	}
 	qsort(values, n_values, sizeof(*values), compare_u64);
@@ -410,7 +410,7 @@ static int sum_samples(struct reading *reading)
 		*cost = sum_stack(reading, samples, n, values, totals);
 		if (to->is_sampled)
 			widen(cost, samples, n);
-		sum = add_up(diff, sum, cost->median);
+		sum = diff__add_up(diff, sum, cost->median);
 	}
 	qsort(totals, reading->n_runs, sizeof(*totals), compare_u64);
 	if (reading->n_runs)

@@ -67,16 +67,8 @@ static int compare_slots(const void *a, const void *b)
 /* Index of the last start at or before @vaddr; n_starts: none. */
 static size_t find_start(const struct code_map *map, __u64 vaddr)
 {
-	size_t low = 0, high = map->n_starts;
+	size_t low = ARRAY_LOWER_BOUND(map->n_starts, i, map->starts[i] <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->starts[middle] <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? low - 1 : map->n_starts;
 }
 
@@ -279,17 +271,7 @@ static const char *stub_name(struct code_map *map, __u64 vaddr)
 /* Index of the first symbol at or after @vaddr; n_symbols: none. */
 static size_t first_symbol(const struct code_map *map, __u64 vaddr)
 {
-	size_t low = 0, high = map->n_symbols;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (map->symbols[middle].value < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_LOWER_BOUND(map->n_symbols, i, map->symbols[i].value < vaddr);
 }
 
 /*

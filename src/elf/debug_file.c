@@ -18,6 +18,7 @@
 
 #include "cleanup.h"
 #include "mapped_file.h"
+#include "path.h"
 
 #define SYSTEM_DIR "/usr/lib/debug"
 
@@ -288,16 +289,9 @@ static int try_build_id(const struct debug_search *search, struct wanted *wanted
 	return err;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int try_link(const struct debug_search *search, struct wanted *wanted, const char *link)
 {
-	int dir_size = (int)(base_name(search->path) - search->path);
+	int dir_size = (int)(path__name(search->path) - search->path);
 	int err;
 
 	err = try_path(wanted, format("%.*s%s", dir_size, search->path, link));
@@ -322,7 +316,7 @@ static int try_names(const struct debug_search *search, struct wanted *wanted)
 		for (size_t j = 0; j < 4 && err == -ENOENT; j++)
 			err = try_path(wanted,
 				       format("%s/%s%s", search->dirs[i],
-					      j < 2 ? search->path : base_name(search->path),
+					      j < 2 ? search->path : path__name(search->path),
 					      endings[j % 2]));
 	}
 	return err;
@@ -381,10 +375,10 @@ int debug_file__find_alt(const struct debug_search *search, const struct debug_f
 	if (err == -ENOENT)
 		err = try_path(&wanted, *name == '/'
 						? strdup(name)
-						: format("%.*s%s", (int)(base_name(path) - path),
+						: format("%.*s%s", (int)(path__name(path) - path),
 							 path, name));
 	for (size_t i = 0; i <= search->n_dirs && err == -ENOENT; i++)
 		err = try_path(&wanted,
-			       format("%s/.dwz/%s", search_dir(search, i), base_name(name)));
+			       format("%s/.dwz/%s", search_dir(search, i), path__name(name)));
 	return err;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "array.h"
 #include "cleanup.h"
 
 struct walk {
@@ -22,17 +23,8 @@ struct walk {
 /* The first start after @vaddr. */
 static __u64 next_start(const struct walk *walk, __u64 vaddr)
 {
-	size_t low = 0;
-	size_t high = walk->n_starts;
+	size_t low = ARRAY_LOWER_BOUND(walk->n_starts, i, walk->starts[i] <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (walk->starts[middle] <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < walk->n_starts ? walk->starts[low] : UINT64_MAX;
 }
 

@@ -250,32 +250,14 @@ int symbol_table__finish(struct symbol_table *table)
 
 struct symbol_name symbol_table__find(const struct symbol_table *table, __u64 address)
 {
-	size_t low = 0, high = table->n_ranges;
+	size_t low = ARRAY_LOWER_BOUND(table->n_ranges, i, table->ranges[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? table->ranges[low - 1].name : (struct symbol_name){ 0 };
 }
 
 static size_t first_at(const struct symbol_table *table, __u64 address)
 {
-	size_t low = 0, high = table->n_symbols;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->symbols[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_LOWER_BOUND(table->n_symbols, i, table->symbols[i].start < address);
 }
 
 struct symbol_name symbol_table__entry(const struct symbol_table *table, __u64 address,

@@ -42,3 +42,10 @@ int array__reserve_zeroed(void *array, size_t *room, size_t n, size_t size)
 		memset(elements + old_room * size, 0, (*room - old_room) * size);
 	return 0;
 }
+
+void *array__copy(const void *array, size_t n, size_t size)
+{
+	void *copy = reallocarray(NULL, n, size);
+
+	return copy ? memcpy(copy, array, n * size) : NULL;
+}

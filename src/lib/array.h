@@ -12,5 +12,26 @@
 int array__reserve(void *array, size_t *room, size_t n, size_t size);
 /* The same; zeroes the new elements. */
 int array__reserve_zeroed(void *array, size_t *room, size_t n, size_t size);
+/* A copy of @n elements of @size bytes, to be freed; NULL on ENOMEM. */
+void *array__copy(const void *array, size_t n, size_t size);
+
+/*
+ * The first index below @n for which @is_before, an expression of the index @at, is false; @n if it is
+ * true for all. It must be true for a first part of the array only.
+ */
+#define ARRAY_LOWER_BOUND(n, at, is_before)                                                        \
+	({                                                                                         \
+		size_t low_ = 0, high_ = (n);                                                      \
+                                                                                                   \
+		while (low_ < high_) {                                                             \
+			size_t at = low_ + (high_ - low_) / 2;                                     \
+                                                                                                   \
+			if (is_before)                                                             \
+				low_ = at + 1;                                                     \
+			else                                                                       \
+				high_ = at;                                                        \
+		}                                                                                  \
+		low_;                                                                              \
+	})
 
 #endif

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
@@ -171,15 +172,9 @@ static int read_some(struct exchange *exchange)
 {
 	ssize_t len;
 
-	if (exchange->output_room - exchange->output_size < READ_SIZE + 1) {
-		size_t room = exchange->output_room * 2 + READ_SIZE + 1;
-		char *grown = realloc(exchange->output, room);
-
-		if (!grown)
-			return -ENOMEM;
-		exchange->output = grown;
-		exchange->output_room = room;
-	}
+	if (array__reserve(&exchange->output, &exchange->output_room,
+			   exchange->output_size + READ_SIZE + 1, 1))
+		return -ENOMEM;
 	len = read(exchange->from, exchange->output + exchange->output_size, READ_SIZE);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;

@@ -10,24 +10,12 @@
 #include "json_text.h"
 #include "utf8.h"
 
-static bool is_utf8(const char *text)
-{
-	size_t n;
-
-	for (; *text; text += n) {
-		n = utf8__sequence(text);
-		if (!n)
-			return false;
-	}
-	return true;
-}
-
 json_object *json__string(const char *text)
 {
 	_cleanup_(free_ptr) char *utf8 = NULL;
 	size_t n = 0;
 
-	if (is_utf8(text))
+	if (utf8__is_valid(text))
 		return json_object_new_string(text);
 	utf8 = malloc(2 * strlen(text) + 1);
 	if (!utf8)

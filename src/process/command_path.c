@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cleanup.h"
+#include "path.h"
 
 /* The kernel's limit (search_binary_handler(), "This allows 4 levels of binfmt rewrites"). */
 #define MAX_INTERPRETERS 5
@@ -115,7 +116,6 @@ static int interpreter(char *line, const char *path_env, char **out)
 {
 	size_t length = strcspn(line, "\n");
 	char *rest = line + 2;
-	const char *base;
 	char *program;
 
 	line[length] = '\0';
@@ -123,8 +123,7 @@ static int interpreter(char *line, const char *path_env, char **out)
 	/* The kernel rejects an interpreter whose name may be truncated. */
 	if (!program || (length == MAX_LINE && rest == line + length && !*rest))
 		return -ENOEXEC;
-	base = strrchr(program, '/');
-	if (strcmp(base ? base + 1 : program, "env") == 0) {
+	if (!strcmp(path__name(program), "env")) {
 		char *behind = env_program(&rest);
 
 		if (behind)

@@ -14,6 +14,7 @@
 #include "hash_table.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
+#include "path.h"
 #include "process_maps.h"
 
 /*
@@ -70,13 +71,6 @@ const char *cpython__arenas(const struct cpython *cpython)
 	return cpython->path;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* CPython defines this symbol; extension modules import it, and PyPy names it differently. */
 static int is_its_malloc(const struct elf_symbol *symbol, void *arg)
 {
@@ -91,7 +85,7 @@ static bool is_python(int fd, const char *path)
 
 	if (elf_file__open(fd, path, &elf, NULL))
 		return false;
-	is = (elf_file__is_program(elf) || strstr(base_name(path), "python")) &&
+	is = (elf_file__is_program(elf) || strstr(path__name(path), "python")) &&
 	     elf_file__for_each_symbol(elf, is_its_malloc, NULL) > 0;
 	elf_file__free(elf);
 	return is;
@@ -199,7 +193,7 @@ static bool is_isolated(pid_t pid)
 	bool ends = false, takes = false;
 	size_t size = 0;
 
-	if (!file || getdelim(&word, &size, '\0', file) <= 0 || !strstr(base_name(word), "python"))
+	if (!file || getdelim(&word, &size, '\0', file) <= 0 || !strstr(path__name(word), "python"))
 		return false;
 	while (!ends && getdelim(&word, &size, '\0', file) > 0) {
 		if (takes)

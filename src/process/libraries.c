@@ -14,15 +14,15 @@
 
 #include "cleanup.h"
 #include "elf_file.h"
+#include "path.h"
 
 extern char **environ;
 
 /* Another interpreter may pass --list to the program, and run it. */
 static bool has_list_option(const char *interpreter)
 {
-	const char *name = strrchr(interpreter, '/');
+	const char *name = path__name(interpreter);
 
-	name = name ? name + 1 : interpreter;
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-musl-", 8);
 }
 

@@ -10,6 +10,7 @@
 
 #include "array.h"
 #include "error.h"
+#include "path.h"
 
 static bool has_name_of_one(const char *path)
 {
@@ -19,7 +20,7 @@ static bool has_name_of_one(const char *path)
 	static const char *const names[] = {
 		"valgrind", "valgrind.bin", "drrun", "pin", "qemu-x86_64", "qemu-x86_64-static",
 	};
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = path__name(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))

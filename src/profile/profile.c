@@ -24,6 +24,13 @@ struct profile *profile__new(void)
 	return profile;
 }
 
+static void release_module(struct profile_module *module)
+{
+	free(module->path);
+	free(module->build_id);
+	free(module->symbols);
+}
+
 static void release_function(struct profile_function *function)
 {
 	free(function->symbol);
@@ -51,11 +58,8 @@ void profile__free(struct profile *profile)
 {
 	if (!profile)
 		return;
-	for (size_t i = 0; i < profile->n_modules; i++) {
-		free(profile->modules[i].path);
-		free(profile->modules[i].build_id);
-		free(profile->modules[i].symbols);
-	}
+	for (size_t i = 0; i < profile->n_modules; i++)
+		release_module(&profile->modules[i]);
 	for (size_t i = 0; i < profile->n_processes; i++)
 		free(profile->processes[i].comm);
 	for (size_t i = 0; i < profile->n_threads; i++)
@@ -109,6 +113,22 @@ int profile_index__reserve(void *array, size_t *room, size_t n, size_t size)
 	return array__reserve(array, room, n + 1, size);
 }
 
+int profile_index__append(struct hash_table *table, __u64 hash, void *array, size_t *room,
+			  size_t *n, const void *entry, size_t size)
+{
+	char *elements;
+	int err = profile_index__reserve(array, room, *n, size);
+
+	if (!err)
+		err = hash_table__insert(table, hash, *n + 1);
+	if (err)
+		return err;
+	memcpy(&elements, array, sizeof(elements));
+	memcpy(elements + *n * size, entry, size);
+	++*n;
+	return 0;
+}
+
 static bool match_module(const void *owner, __u32 id, const void *key)
 {
 	const struct profile_module *module = &((const struct profile *)owner)->modules[id - 1];
@@ -133,31 +153,27 @@ int profile__add_module_file(struct profile *profile, const char *path, const ch
 		.build_id = (char *)build_id,
 		.file = file,
 	};
-	struct profile_module module = { .file = file };
+	struct profile_module module;
 	__u32 found;
-	int err;
 
 	found = hash_table__find(&index->modules, hash, match_module, profile, &wanted);
 	if (found) {
 		*id = found;
 		return 0;
 	}
-	err = profile_index__reserve(&profile->modules, &index->modules_room, profile->n_modules,
-				     sizeof(module));
-	if (err)
-		return err;
-	module.id = profile->n_modules + 1;
-	module.path = strdup(path);
-	module.build_id = strdup(build_id);
-	module.symbols = strdup("");
+	module = (struct profile_module){
+		.id = profile->n_modules + 1,
+		.path = strdup(path),
+		.build_id = strdup(build_id),
+		.symbols = strdup(""),
+		.file = file,
+	};
 	if (!module.path || !module.build_id || !module.symbols ||
-	    hash_table__insert(&index->modules, hash, module.id)) {
-		free(module.path);
-		free(module.build_id);
-		free(module.symbols);
+	    profile_index__append(&index->modules, hash, &profile->modules, &index->modules_room,
+				  &profile->n_modules, &module, sizeof(module))) {
+		release_module(&module);
 		return -ENOMEM;
 	}
-	profile->modules[profile->n_modules++] = module;
 	*id = module.id;
 	return 0;
 }
@@ -228,7 +244,6 @@ int profile__add_thread(struct profile *profile, __u32 process, const char *name
 	__u64 hash = hash_string(hash_mix(index->seed, process), name);
 	struct profile_thread thread = { .process = process, .name = (char *)name };
 	__u32 found;
-	int err;
 
 	if (!process || process > profile->n_processes)
 		return -EINVAL;
@@ -237,17 +252,14 @@ int profile__add_thread(struct profile *profile, __u32 process, const char *name
 		*id = found;
 		return 0;
 	}
-	err = profile_index__reserve(&profile->threads, &index->threads_room, profile->n_threads,
-				     sizeof(thread));
-	if (err)
-		return err;
 	thread.id = profile->n_threads + 1;
 	thread.name = strdup(name);
-	if (!thread.name || hash_table__insert(&index->threads, hash, thread.id)) {
+	if (!thread.name ||
+	    profile_index__append(&index->threads, hash, &profile->threads, &index->threads_room,
+				  &profile->n_threads, &thread, sizeof(thread))) {
 		free(thread.name);
 		return -ENOMEM;
 	}
-	profile->threads[profile->n_threads++] = thread;
 	*id = thread.id;
 	return 0;
 }
@@ -290,20 +302,19 @@ int profile__add_function(struct profile *profile, const char *symbol, const cha
 			*id = found;
 		return err;
 	}
-	err = profile_index__reserve(&profile->functions, &index->functions_room,
-				     profile->n_functions, sizeof(function));
-	if (err)
-		return err;
-	function.id = profile->n_functions + 1;
-	function.symbol = strdup(symbol);
-	function.name = strdup(name);
-	function.full_name = strdup(full_name);
+	function = (struct profile_function){
+		.id = profile->n_functions + 1,
+		.symbol = strdup(symbol),
+		.name = strdup(name),
+		.full_name = strdup(full_name),
+	};
 	if (!function.symbol || !function.name || !function.full_name ||
-	    hash_table__insert(&index->functions, hash, function.id)) {
+	    profile_index__append(&index->functions, hash, &profile->functions,
+				  &index->functions_room, &profile->n_functions, &function,
+				  sizeof(function))) {
 		release_function(&function);
 		return -ENOMEM;
 	}
-	profile->functions[profile->n_functions++] = function;
 	*id = function.id;
 	return 0;
 }
@@ -342,24 +353,19 @@ int profile__add_file(struct profile *profile, const char *path, __u32 *id)
 	__u64 hash = hash_string(index->seed, path);
 	struct profile_file file;
 	__u32 found;
-	int err;
 
 	found = hash_table__find(&index->files, hash, match_file, profile, path);
 	if (found) {
 		*id = found;
 		return 0;
 	}
-	err = profile_index__reserve(&profile->files, &index->files_room, profile->n_files,
-				     sizeof(file));
-	if (err)
-		return err;
-	file.id = profile->n_files + 1;
-	file.path = strdup(path);
-	if (!file.path || hash_table__insert(&index->files, hash, file.id)) {
+	file = (struct profile_file){ .id = profile->n_files + 1, .path = strdup(path) };
+	if (!file.path ||
+	    profile_index__append(&index->files, hash, &profile->files, &index->files_room,
+				  &profile->n_files, &file, sizeof(file))) {
 		free(file.path);
 		return -ENOMEM;
 	}
-	profile->files[profile->n_files++] = file;
 	*id = file.id;
 	return 0;
 }
@@ -380,7 +386,6 @@ int profile__set_meta(struct profile *profile, const char *key, const char *valu
 	struct profile_index *index = profile->index;
 	__u32 found = find_meta(profile, key);
 	struct profile_meta entry;
-	int err;
 
 	entry.value = strdup(value);
 	if (!entry.value)
@@ -391,19 +396,13 @@ int profile__set_meta(struct profile *profile, const char *key, const char *valu
 		return 0;
 	}
 	entry.key = strdup(key);
-	err = entry.key ? 0 : -ENOMEM;
-	if (!err)
-		err = profile_index__reserve(&profile->meta, &index->meta_room, profile->n_meta,
-					     sizeof(entry));
-	if (!err)
-		err = hash_table__insert(&index->meta, hash_string(index->seed, key),
-					 profile->n_meta + 1);
-	if (err) {
+	if (!entry.key ||
+	    profile_index__append(&index->meta, hash_string(index->seed, key), &profile->meta,
+				  &index->meta_room, &profile->n_meta, &entry, sizeof(entry))) {
 		free(entry.key);
 		free(entry.value);
-		return err;
+		return -ENOMEM;
 	}
-	profile->meta[profile->n_meta++] = entry;
 	return 0;
 }
 
@@ -430,26 +429,18 @@ int profile__set_ledger(struct profile *profile, const char *name, __u64 value)
 	struct profile_index *index = profile->index;
 	__u32 found = find_ledger(profile, name);
 	struct profile_ledger_entry entry = { .value = profile__add_up(value, 0) };
-	int err;
 
 	if (found) {
 		profile->ledger[found - 1].value = entry.value;
 		return 0;
 	}
-	err = profile_index__reserve(&profile->ledger, &index->ledger_room, profile->n_ledger,
-				     sizeof(entry));
-	if (err)
-		return err;
 	entry.name = strdup(name);
-	if (!entry.name)
-		return -ENOMEM;
-	err = hash_table__insert(&index->ledger, hash_string(index->seed, name),
-				 profile->n_ledger + 1);
-	if (err) {
+	if (!entry.name ||
+	    profile_index__append(&index->ledger, hash_string(index->seed, name), &profile->ledger,
+				  &index->ledger_room, &profile->n_ledger, &entry, sizeof(entry))) {
 		free(entry.name);
-		return err;
+		return -ENOMEM;
 	}
-	profile->ledger[profile->n_ledger++] = entry;
 	return 0;
 }
 

@@ -187,9 +187,9 @@ struct profile_ledger_entry {
 /* meta and ledger of one run. */
 struct profile_run {
 	struct profile_meta *meta;
-	size_t n_meta;
+	size_t n_meta, meta_room;
 	struct profile_ledger_entry *ledger;
-	size_t n_ledger;
+	size_t n_ledger, ledger_room;
 };
 
 /* The profile owns all arrays; elements with ids are at id - 1. Read them freely; add through the

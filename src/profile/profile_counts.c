@@ -47,16 +47,13 @@ int profile__add_count(struct profile *profile, __u32 thread, __u32 stack,
 	if (!found && profile->threads[thread - 1].is_closed)
 		found = find_closed(profile, &count);
 	if (!found) {
-		err = profile_index__reserve(&profile->counts, &index->counts_room,
-					     profile->n_counts, sizeof(count));
-		if (err)
-			return err;
 		count.id = found = profile->n_counts + 1;
 		count.process = profile->threads[thread - 1].process;
-		err = hash_table__insert(&index->counts, hash, found);
+		err = profile_index__append(&index->counts, hash, &profile->counts,
+					    &index->counts_room, &profile->n_counts, &count,
+					    sizeof(count));
 		if (err)
 			return err;
-		profile->counts[profile->n_counts++] = count;
 	}
 	profile->counts[found - 1].calls = profile__add_up(profile->counts[found - 1].calls, calls);
 	profile->counts[found - 1].size_bytes =

@@ -9,6 +9,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "profile_copy.h"
+#include "profile_internal.h"
 
 __u32 profile__n_runs(const struct profile *profile)
 {
@@ -76,16 +77,13 @@ __u32 profile__peak_run(const struct profile *profile)
 
 static int get_run(struct profile *profile, __u32 number, struct profile_run **run)
 {
-	struct profile_run *runs;
-
 	if (!number || number > profile->n_runs + 1 || number > PROFILE_MAX_RUNS)
 		return -EINVAL;
 	if (number > profile->n_runs) {
-		runs = reallocarray(profile->runs, number, sizeof(*runs));
-		if (!runs)
+		if (array__reserve(&profile->runs, &profile->index->runs_room, number,
+				   sizeof(*profile->runs)))
 			return -ENOMEM;
-		profile->runs = runs;
-		runs[profile->n_runs++] = (struct profile_run){ 0 };
+		profile->runs[profile->n_runs++] = (struct profile_run){ 0 };
 	}
 	*run = &profile->runs[number - 1];
 	return 0;
@@ -93,18 +91,16 @@ static int get_run(struct profile *profile, __u32 number, struct profile_run **r
 
 int profile__add_run_meta(struct profile *profile, __u32 number, const char *key, const char *value)
 {
-	struct profile_meta entry, *entries;
+	struct profile_meta entry;
 	struct profile_run *run;
 	int err = get_run(profile, number, &run);
 
 	if (!err && find_meta(run, key))
 		err = -EINVAL;
+	if (!err)
+		err = array__reserve(&run->meta, &run->meta_room, run->n_meta + 1, sizeof(entry));
 	if (err)
 		return err;
-	entries = reallocarray(run->meta, run->n_meta + 1, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	run->meta = entries;
 	entry.key = strdup(key);
 	entry.value = strdup(value);
 	if (!entry.key || !entry.value) {
@@ -112,28 +108,27 @@ int profile__add_run_meta(struct profile *profile, __u32 number, const char *key
 		free(entry.value);
 		return -ENOMEM;
 	}
-	entries[run->n_meta++] = entry;
+	run->meta[run->n_meta++] = entry;
 	return 0;
 }
 
 int profile__add_run_ledger(struct profile *profile, __u32 number, const char *name, __u64 value)
 {
-	struct profile_ledger_entry entry = { .value = value }, *entries;
+	struct profile_ledger_entry entry = { .value = value };
 	struct profile_run *run;
 	int err = get_run(profile, number, &run);
 
 	if (!err && find_entry(run, name))
 		err = -EINVAL;
+	if (!err)
+		err = array__reserve(&run->ledger, &run->ledger_room, run->n_ledger + 1,
+				     sizeof(entry));
 	if (err)
 		return err;
-	entries = reallocarray(run->ledger, run->n_ledger + 1, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	run->ledger = entries;
 	entry.name = strdup(name);
 	if (!entry.name)
 		return -ENOMEM;
-	entries[run->n_ledger++] = entry;
+	run->ledger[run->n_ledger++] = entry;
 	return 0;
 }
 

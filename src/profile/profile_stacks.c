@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "hash_table.h"
 #include "profile.h"
 
@@ -27,18 +28,14 @@ static __u64 hash_frame(const struct profile *profile, const struct profile_fram
 static int append_frame(struct profile *profile, struct profile_frame frame, __u32 *id)
 {
 	struct profile_index *index = profile->index;
-	int err = profile_index__reserve(&profile->frames, &index->frames_room, profile->n_frames,
-					 sizeof(frame));
+	int err;
 
-	if (err)
-		return err;
 	frame.id = profile->n_frames + 1;
-	err = hash_table__insert(&index->frames, hash_frame(profile, &frame), frame.id);
-	if (err)
-		return err;
-	profile->frames[profile->n_frames++] = frame;
-	*id = frame.id;
-	return 0;
+	err = profile_index__append(&index->frames, hash_frame(profile, &frame), &profile->frames,
+				    &index->frames_room, &profile->n_frames, &frame, sizeof(frame));
+	if (!err)
+		*id = frame.id;
+	return err;
 }
 
 const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
@@ -112,10 +109,9 @@ int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct 
 			return -EINVAL;
 	}
 	if (n_lines) {
-		copy = malloc(n_lines * sizeof(*copy));
+		copy = array__copy(lines, n_lines, sizeof(*copy));
 		if (!copy)
 			return -ENOMEM;
-		memcpy(copy, lines, n_lines * sizeof(*copy));
 	}
 	free(profile->frames[frame - 1].lines);
 	profile->frames[frame - 1].lines = copy;
@@ -173,6 +169,17 @@ static __u64 hash_stack(const struct profile *profile, const __u32 *frames, size
 	return hash;
 }
 
+/* Whether @frames can be those of a stack. */
+static bool are_frames(const struct profile *profile, const __u32 *frames, size_t n_frames)
+{
+	if (n_frames > AP_MAX_DEPTH)
+		return false;
+	for (size_t i = 0; i < n_frames; i++)
+		if (!frames[i] || frames[i] > profile->n_frames)
+			return false;
+	return true;
+}
+
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id)
 {
@@ -182,38 +189,23 @@ int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_fr
 				       .frames = (__u32 *)frames };
 	__u64 hash;
 	__u32 found;
-	int err;
 
-	if (n_frames > AP_MAX_DEPTH || (unsigned int)end >= AP_STACK_ENDS)
+	if (!are_frames(profile, frames, n_frames) || (unsigned int)end >= AP_STACK_ENDS)
 		return -EINVAL;
-	for (size_t i = 0; i < n_frames; i++) {
-		if (!frames[i] || frames[i] > profile->n_frames)
-			return -EINVAL;
-	}
 	hash = hash_stack(profile, frames, n_frames, end);
 	found = hash_table__find(&index->stacks, hash, match_stack, profile, &stack);
 	if (found) {
 		*id = found;
 		return 0;
 	}
-	err = profile_index__reserve(&profile->stacks, &index->stacks_room, profile->n_stacks,
-				     sizeof(stack));
-	if (err)
-		return err;
 	stack.id = profile->n_stacks + 1;
-	stack.frames = NULL;
-	if (n_frames) {
-		stack.frames = malloc(n_frames * sizeof(*frames));
-		if (!stack.frames)
-			return -ENOMEM;
-		memcpy(stack.frames, frames, n_frames * sizeof(*frames));
-	}
-	err = hash_table__insert(&index->stacks, hash, stack.id);
-	if (err) {
+	stack.frames = n_frames ? array__copy(frames, n_frames, sizeof(*frames)) : NULL;
+	if ((n_frames && !stack.frames) ||
+	    profile_index__append(&index->stacks, hash, &profile->stacks, &index->stacks_room,
+				  &profile->n_stacks, &stack, sizeof(stack))) {
 		free(stack.frames);
-		return err;
+		return -ENOMEM;
 	}
-	profile->stacks[profile->n_stacks++] = stack;
 	*id = stack.id;
 	return 0;
 }
@@ -224,18 +216,13 @@ int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 
 	const struct profile_stack wanted = { .n_frames = n_frames, .frames = (__u32 *)frames };
 	__u32 *copy;
 
-	if (!stack || stack > profile->n_stacks || !n_frames || n_frames > AP_MAX_DEPTH)
+	if (!stack || stack > profile->n_stacks || !n_frames ||
+	    !are_frames(profile, frames, n_frames) ||
+	    !has_same_frames(profile, &profile->stacks[stack - 1], &wanted))
 		return -EINVAL;
-	for (size_t i = 0; i < n_frames; i++) {
-		if (!frames[i] || frames[i] > profile->n_frames)
-			return -EINVAL;
-	}
-	if (!has_same_frames(profile, &profile->stacks[stack - 1], &wanted))
-		return -EINVAL;
-	copy = malloc(n_frames * sizeof(*copy));
+	copy = array__copy(frames, n_frames, sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
-	memcpy(copy, frames, n_frames * sizeof(*copy));
 	free(profile->stacks[stack - 1].frames);
 	profile->stacks[stack - 1].frames = copy;
 	profile->stacks[stack - 1].n_frames = (__u32)n_frames;

@@ -9,6 +9,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "hash_table.h"
+#include "path.h"
 #include "profile.h"
 #include "wrappers.h"
 
@@ -83,15 +84,13 @@ static char *text_of_place(const struct builder *builder, const struct profile_f
 static char *text_of_line(const struct builder *builder, const char *name,
 			  const struct profile_line *line)
 {
-	const char *file, *slash;
+	const char *file;
 	char *text;
 	int len;
 
 	if (!builder->options->lines || !line->file)
 		return strdup(name);
-	file = builder->profile->files[line->file - 1].path;
-	slash = strrchr(file, '/');
-	file = slash ? slash + 1 : file;
+	file = path__name(builder->profile->files[line->file - 1].path);
 	if (line->line)
 		len = asprintf(&text, "%s (%s:%u)", name, file, line->line);
 	else

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 
@@ -59,16 +60,15 @@ void suppressions__release(struct suppressions *suppressions)
 
 static int add(struct suppressions *suppressions, const char *template)
 {
-	struct suppression *list;
+	struct suppression suppression;
 
-	list = reallocarray(suppressions->list, suppressions->n + 1, sizeof(*list));
-	if (!list)
+	if (array__reserve(&suppressions->list, &suppressions->room, suppressions->n + 1,
+			   sizeof(suppression)))
 		return -ENOMEM;
-	suppressions->list = list;
-	list[suppressions->n] = (struct suppression){ .template = strdup(template) };
-	if (!list[suppressions->n].template)
+	suppression = (struct suppression){ .template = strdup(template) };
+	if (!suppression.template)
 		return -ENOMEM;
-	suppressions->n++;
+	suppressions->list[suppressions->n++] = suppression;
 	return 0;
 }
 

@@ -16,7 +16,7 @@ struct suppression {
 
 struct suppressions {
 	struct suppression *list; /* in file order */
-	size_t n;
+	size_t n, room;
 };
 
 /* Reads "leak:template" lines, '#' comments and empty lines from @path. 0, or a negative errno with

@@ -9,6 +9,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "path.h"
 #include "wrappers_data.h"
 
 #define MAX_FILE_SIZE (1UL << 20)
@@ -25,7 +26,7 @@ struct wrapper_pattern {
 
 struct wrappers {
 	char **texts; /* contents of the files, split into lines */
-	size_t n_texts;
+	size_t n_texts, texts_room;
 	struct wrapper_pattern *patterns;
 	size_t n_patterns, patterns_room;
 };
@@ -97,14 +98,13 @@ static int parse_line(struct wrappers *wrappers, char *line)
 /* Takes ownership of @text, read from @path. */
 static int parse(struct wrappers *wrappers, char *text, const char *path, struct error *error)
 {
-	char **grown = reallocarray(wrappers->texts, wrappers->n_texts + 1, sizeof(*grown));
 	unsigned int number = 1;
 
-	if (!grown) {
+	if (array__reserve(&wrappers->texts, &wrappers->texts_room, wrappers->n_texts + 1,
+			   sizeof(*wrappers->texts))) {
 		free(text);
 		return -ENOMEM;
 	}
-	wrappers->texts = grown;
 	wrappers->texts[wrappers->n_texts++] = text;
 	for (char *next; text; text = next, number++) {
 		int err;
@@ -228,17 +228,10 @@ void wrappers__free(struct wrappers *wrappers)
 	free(wrappers);
 }
 
-static const char *basename_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_listed(const struct wrappers *wrappers, bool folds, const char *name,
 		      const char *module_path)
 {
-	const char *module = module_path ? basename_of(module_path) : "";
+	const char *module = module_path ? path__name(module_path) : "";
 
 	for (size_t i = wrappers->n_patterns; i; i--) {
 		const struct wrapper_pattern *pattern = &wrappers->patterns[i - 1];

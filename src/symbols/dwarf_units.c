@@ -41,17 +41,7 @@ __u64 code_ranges__limit(const struct code_ranges *code, __u64 start)
 
 size_t query__first(const struct query *query, size_t n, __u64 vaddr)
 {
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (query[middle].place->vaddr < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return ARRAY_LOWER_BOUND(n, i, query[i].place->vaddr < vaddr);
 }
 
 static void give_unit(struct query *query, size_t n, __u64 start, __u64 end, Dwarf_Off unit,

@@ -17,6 +17,7 @@
 
 /* A large node program writes some 10 MiB. */
 #define MAX_FILE_BYTES (128UL << 20)
+#define READ_BYTES     65536
 
 #define MAX_NAME_BYTES 1024
 
@@ -111,25 +112,16 @@ static int add_line(struct perf_map *map, char *line)
 
 static int read_text(int fd, char **text, size_t *size)
 {
-	size_t room = 65536;
+	size_t room = 0;
 	ssize_t len;
 
 	*size = 0;
-	*text = malloc(room + 1);
-	while (*text && *size < MAX_FILE_BYTES &&
-	       (len = pread(fd, *text + *size, room - *size, *size)) > 0) {
-		*size += len;
-		if (*size == room) {
-			char *grown = realloc(*text, 2 * room + 1);
-
-			if (!grown)
-				return -ENOMEM;
-			*text = grown;
-			room *= 2;
-		}
-	}
-	if (!*text)
-		return -ENOMEM;
+	do {
+		if (array__reserve(text, &room, *size + READ_BYTES + 1, 1))
+			return -ENOMEM;
+		len = pread(fd, *text + *size, room - *size - 1, *size);
+		*size += len > 0 ? len : 0;
+	} while (len > 0 && *size < MAX_FILE_BYTES);
 	(*text)[*size] = '\0';
 	return 0;
 }
@@ -195,16 +187,8 @@ int perf_map__look_up(const struct perf_map *map, struct perf_map_query *queries
 		queries[i].name = NULL;
 	for (size_t i = map->n; i--;) {
 		const struct entry *entry = &map->entries[i];
-		size_t low = 0, high = n;
+		size_t low = ARRAY_LOWER_BOUND(n, at, queries[at].address < entry->start);
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (queries[middle].address < entry->start)
-				low = middle + 1;
-			else
-				high = middle;
-		}
 		for (low = find_open(next, low); low < n && queries[low].address < entry->end;
 		     low = find_open(next, low)) {
 			queries[low].name = entry->name;

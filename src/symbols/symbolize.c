@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "profile.h"
+#include "array.h"
 #include "symbols.h"
 
 /* A frame that needs lines. */
@@ -68,18 +69,10 @@ static int set_lines(void *context, const struct symbols_query *query,
 		     const struct symbols_line *lines, size_t n_lines)
 {
 	struct naming *naming = context;
-	size_t low = 0, high = naming->n;
+	size_t low = ARRAY_LOWER_BOUND(naming->n, i, compare_wanted(&naming->wanted[i], query) < 0);
 	__u32 n;
 	int err = convert_lines(naming, lines, n_lines, &n);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_wanted(&naming->wanted[middle], query) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (; low < naming->n && !compare_wanted(&naming->wanted[low], query) && n && !err; low++)
 		err = profile__set_frame_lines(naming->profile, naming->wanted[low].frame,
 					       naming->lines, n);

@@ -8,6 +8,9 @@
 /* Compares by the names' texts: <0, 0 or >0. Does not depend on the sides of the stacks. */
 int diff__compare_stacks(const struct diff *diff, __u32 a, __u32 b);
 
+/* profile__add_up(), which notes in @diff that a sum stopped at the greatest number. */
+__u64 diff__add_up(struct diff *diff, __u64 a, __u64 b);
+
 /* Fills names, stacks and profiles of @diff. 0 or -ENOMEM. */
 int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SIDES]);
 
