@@ -20,6 +20,7 @@
 #include "kernel.h"
 #include "probes.h"
 #include "target.h"
+#include "target_inheritance.h"
 #include "uprobe_multi.h"
 
 #define EVERY_FUNCTION AP_ALL_FUNCTIONS

@@ -4,19 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "allocator.h"
 #include "command.h"
+#include "doctor.h"
 #include "error.h"
-#include "kernel.h"
 #include "measure.h"
 #include "message.h"
 #include "number.h"
 #include "options.h"
+#include "probed_file.h"
 #include "probed_text.h"
-#include "probes.h"
 #include "profile.h"
-#include "session.h"
-#include "table_cache.h"
 
 static const struct argp_option doctor_options[] = {
 	{ "pid", 'p', "PID", 0, "Look at the process PID instead of a program", 0 },
@@ -51,44 +48,31 @@ static void print_privileged(const struct kernel *kernel, const char *name, bool
 		print_facility(name, there, use);
 }
 
-/* Loads the program with the options of a measurement. */
 static bool print_program(const char *name, bool stacks, bool live, struct error *error)
 {
-	struct session_options options = {
-		.stacks = stacks,
-		.live = live,
-		/* stat and check use regions; check records with --live. */
-		.regions = !stacks || live,
-		.follow = true,
-		.max_depth = AP_MAX_DEPTH,
-		.stack_dump_bytes = AP_MAX_STACK_DUMP,
-	};
-	struct session *session;
+	__u32 instructions;
 
-	if (session__open(&options, &session, error))
+	if (doctor__load_programs(stacks, live, &instructions, error))
 		return false;
 	printf("  %-22s yes  accepted by the verifier after %s instructions of 1,000,000\n", name,
-	       number__count(session__verified_instructions(session)).text);
-	session__close(session);
+	       number__count(instructions).text);
 	return true;
 }
 
 static void print_cache(void)
 {
-	struct table_cache *cache;
 	struct error error = { 0 };
-	char use[PATH_MAX + 64];
-	int err = table_cache__open(&cache, &error);
+	char path[PATH_MAX], use[PATH_MAX + 64];
+	__u64 size_bytes;
+	int err = doctor__cache(path, sizeof(path), &size_bytes, &error);
 
 	if (err) {
 		print_facility("cache of tables", false,
 			       error.text[0] ? error.text : strerror(-err));
 		return;
 	}
-	snprintf(use, sizeof(use), "%s, %s bytes", table_cache__path(cache),
-		 number__count(table_cache__size_bytes(cache)).text);
+	snprintf(use, sizeof(use), "%s, %s bytes", path, number__count(size_bytes).text);
 	print_facility("cache of tables", true, use);
-	table_cache__close(cache);
 }
 
 /* Returns whether recording can work. */
@@ -121,10 +105,6 @@ static bool print_kernel(const struct kernel *kernel)
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	print_cache();
-	if (kernel__require(kernel, &error)) {
-		printf("\nRecording does not work here: %s.\n", error.text);
-		return false;
-	}
 	if (!print_program("stat's program", false, false, &error) ||
 	    !print_program("record's program", true, false, &error) ||
 	    !print_program("stat --live's", false, true, &error) ||
@@ -141,29 +121,20 @@ static void print_line(const char *line)
 	puts(line);
 }
 
-static void print_allocators(const struct probes *probes)
+static int print_allocators(const struct measure *measure, struct error *error)
 {
-	const struct probed_allocator *list;
-	size_t n;
+	struct probed_file file;
+	struct doctor *doctor;
+	int err = doctor__find(measure->argv, measure->pid, &doctor, error);
 
-	list = probes__list(probes, &n);
-	for (size_t i = 0; i < n; i++) {
+	if (err)
+		return err;
+	for (size_t i = 0; doctor__file(doctor, i, &file); i++) {
 		putchar('\n');
-		probed_text__print(&list[i], print_line);
+		probed_text__print(&file, print_line);
 	}
-}
-
-static int find_allocators(struct probes *probes, const struct measure *measure,
-			   struct error *error)
-{
-	int err;
-
-	if (measure->pid)
-		return probes__add_process(probes, measure->pid, error);
-	err = probes__add_command(probes, measure->argv, error);
-	if (err == -EACCES && strchr(measure->argv[0], '/'))
-		err = probes__add_library(probes, measure->argv[0], error);
-	return err;
+	doctor__free(doctor);
+	return 0;
 }
 
 /* Prints after the results, also if both streams go to one file. */
@@ -175,28 +146,21 @@ static void print_last(const char *text)
 
 static int run_doctor(char **argv)
 {
-	struct probes_options probes_options = { .functions = AP_ALL_FUNCTIONS };
 	struct measure measure = { 0 };
 	struct error error = { 0 };
 	struct kernel kernel;
-	struct probes *probes = NULL;
 	bool works;
 	int err = 0, status;
 
 	status = options__read(&cmd_doctor, parse_doctor, &measure, argv);
 	if (status != OPTIONS_READ)
 		return status;
-	kernel__probe(&kernel);
+	doctor__probe_kernel(&kernel);
 	works = print_kernel(&kernel);
 	if (measure.pid || measure.argv) {
-		err = probes__new(&probes_options, &probes);
-		if (!err)
-			err = find_allocators(probes, &measure, &error);
-		if (!err)
-			print_allocators(probes);
-		else
+		err = print_allocators(&measure, &error);
+		if (err)
 			print_last(error.text[0] ? error.text : strerror(-err));
-		probes__free(probes);
 	}
 	return works && !err ? EXIT_GOOD : EXIT_FAILED;
 }

@@ -15,8 +15,8 @@
 #include "error.h"
 #include "measure_progress.h"
 #include "message.h"
+#include "probed_file.h"
 #include "probed_text.h"
-#include "probes.h"
 
 /*
  * Blocks the signals and reads them from the descriptor. The command inherits the original mask,
@@ -97,17 +97,16 @@ static void print_log(const char *line)
 	message__print("%s", line);
 }
 
-/* Prints the files from index @from on, probed or rejected. Returns how many files there are. */
+/* Prints the files from index @from on, probed or rejected. Returns the index after the last. */
 static size_t print_probed(const struct measure *measure, const struct session *session,
 			   size_t from)
 {
-	const struct probed_allocator *list;
-	size_t n;
+	struct probed_file file;
+	size_t i;
 
-	list = session__allocators(session, &n);
-	for (size_t i = from; measure->verbose && i < n; i++)
-		probed_text__print(&list[i], print_log);
-	return n;
+	for (i = from; measure->verbose && session__file(session, i, &file); i++)
+		probed_text__print(&file, print_log);
+	return i;
 }
 
 int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "measure_options.h"
+#include "target_inheritance.h"
 
 /*
  * Signal mask and limits as they were before measuring, which the command inherits. Zeroed at

@@ -6,15 +6,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "allocator.h"
 #include "command.h"
 #include "completeness_messages.h"
 #include "message.h"
 #include "number.h"
-#include "probes.h"
+#include "probed_file.h"
 #include "reasons.h"
 #include "stat_regions.h"
-#include "unprobed.h"
 #include "window_options.h"
 
 /* "not complete: " @before, the number, @after, and the reason. */
@@ -26,22 +24,21 @@ static void report_reason(__u64 n, const char *before, const char *after,
 		       reason->remedy ? reason->remedy : "");
 }
 
-static void report_unknown(const struct session *session, const struct probed_allocator *entry)
+static void report_unknown(const struct session *session, size_t index,
+			   const struct probed_file *file)
 {
-	const struct allocator *allocator = entry->allocator;
+	struct session_unknown unknown;
 
-	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
-		__u64 calls = session__unknown_calls(session, entry, i);
+	for (size_t i = 0; session__unknown(session, index, i, &unknown); i++) {
+		__u64 calls = unknown.calls;
 
-		if (calls && allocator->unknown[i].ends)
-			message__print("not complete: " BLOCKS_ENDED, entry->path,
-				       allocator->unknown[i].name, number__count(calls).text,
-				       calls == 1 ? "" : "s");
+		if (calls && unknown.ends)
+			message__print("not complete: " BLOCKS_ENDED, file->path, unknown.name,
+				       number__count(calls).text, calls == 1 ? "" : "s");
 		else if (calls)
-			message__print("not complete: " UNKNOWN_FUNCTION, entry->path,
-				       allocator->unknown[i].name, number__count(calls).text,
-				       calls == 1 ? "" : "s", calls == 1 ? "is" : "are",
-				       allocator->unknown[i].name);
+			message__print("not complete: " UNKNOWN_FUNCTION, file->path, unknown.name,
+				       number__count(calls).text, calls == 1 ? "" : "s",
+				       calls == 1 ? "is" : "are", unknown.name);
 	}
 }
 
@@ -94,20 +91,17 @@ static void report_sources(const struct session *session, const struct session_r
 
 void measure__report_gaps(const struct session *session, const struct session_results *results)
 {
-	const struct probed_allocator *allocators;
-	size_t n;
+	struct probed_file file;
 
-	allocators = session__allocators(session, &n);
-	for (size_t i = 0; i < n; i++) {
-		if (allocators[i].gap[0])
-			message__print("not complete: allocator %s was %s", allocators[i].path,
-				       allocators[i].gap);
-		if (allocators[i].live_gap[0])
+	for (size_t i = 0; session__file(session, i, &file); i++) {
+		if (file.gap[0])
+			message__print("not complete: allocator %s was %s", file.path, file.gap);
+		if (file.live_gap[0])
 			message__print("not complete: the blocks of allocator %s were %s",
-				       allocators[i].path, allocators[i].live_gap);
+				       file.path, file.live_gap);
 	}
-	for (size_t i = 0; i < n; i++)
-		report_unknown(session, &allocators[i]);
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		report_unknown(session, i, &file);
 	report_sources(session, results);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])

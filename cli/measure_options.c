@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "allocator.h"
 #include "command.h"
 #include "error.h"
 #include "number_parse.h"

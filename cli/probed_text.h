@@ -3,8 +3,8 @@
 #ifndef ALLOCPROF_PROBED_TEXT_H
 #define ALLOCPROF_PROBED_TEXT_H
 
-struct probed_allocator;
+struct probed_file;
 
-void probed_text__print(const struct probed_allocator *allocator, void (*print)(const char *line));
+void probed_text__print(const struct probed_file *file, void (*print)(const char *line));
 
 #endif

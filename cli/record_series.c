@@ -7,7 +7,6 @@
 
 #include "cleanup.h"
 #include "data_file.h"
-#include "debuginfod.h"
 #include "error.h"
 #include "measure.h"
 #include "measure_gaps.h"
@@ -19,6 +18,7 @@
 #include "runs_text.h"
 #include "series.h"
 #include "symbol_options.h"
+#include "symbols.h"
 
 static int fail(int err, struct error *error)
 {
@@ -67,7 +67,7 @@ static int write_file(const struct record_series *record, const char *path, stru
 	struct error why_unnamed = { 0 };
 	int err;
 
-	if (!record->names || record->symbols->no_debuginfod || !debuginfod__has_servers())
+	if (!record->names || record->symbols->no_debuginfod || !symbols__have_servers())
 		return data_file__write(record->profile, path, error);
 	err = data_file__write_first(record->profile, path, &version, error);
 	if (err)

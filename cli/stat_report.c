@@ -5,36 +5,34 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "allocator.h"
 #include "json.h"
 #include "measure.h"
 #include "measure_gaps.h"
 #include "number.h"
-#include "probes.h"
+#include "probed_file.h"
 #include "profile.h"
 #include "session.h"
 #include "stat_figures.h"
 #include "stat_print.h"
 #include "stat_regions.h"
-#include "unprobed.h"
 
-static void print_unknown(const struct session *session, const struct probed_allocator *entry,
-			  FILE *to)
+static void print_unknown(const struct session *session, size_t index,
+			  const struct probed_file *file, FILE *to)
 {
-	const struct allocator *allocator = entry->allocator;
+	struct session_unknown unknown;
 
-	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
-		__u64 calls = session__unknown_calls(session, entry, i);
+	for (size_t i = 0; session__unknown(session, index, i, &unknown); i++) {
+		__u64 calls = unknown.calls;
 
-		if (calls && allocator->unknown[i].ends)
-			stat_print__sentence(to, "not complete: " BLOCKS_ENDED, entry->path,
-					     allocator->unknown[i].name, number__count(calls).text,
+		if (calls && unknown.ends)
+			stat_print__sentence(to, "not complete: " BLOCKS_ENDED, file->path,
+					     unknown.name, number__count(calls).text,
 					     calls == 1 ? "" : "s");
 		else if (calls)
-			stat_print__sentence(to, "not complete: " UNKNOWN_FUNCTION, entry->path,
-					     allocator->unknown[i].name, number__count(calls).text,
+			stat_print__sentence(to, "not complete: " UNKNOWN_FUNCTION, file->path,
+					     unknown.name, number__count(calls).text,
 					     calls == 1 ? "" : "s", calls == 1 ? "is" : "are",
-					     allocator->unknown[i].name);
+					     unknown.name);
 	}
 }
 
@@ -75,17 +73,16 @@ static void print_sources(const struct session *session, const struct session_re
 static void print_completeness(const struct session *session, const struct session_results *results,
 			       FILE *to)
 {
-	const struct probed_allocator *allocators;
+	struct probed_file file;
 	char reasons[512] = "";
-	size_t n, len = 0;
+	size_t len = 0;
 
-	allocators = session__allocators(session, &n);
-	for (size_t i = 0; i < n; i++)
-		if (allocators[i].gap[0])
-			stat_print__sentence(to, "not complete: allocator %s was %s",
-					     allocators[i].path, allocators[i].gap);
-	for (size_t i = 0; i < n; i++)
-		print_unknown(session, &allocators[i], to);
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		if (file.gap[0])
+			stat_print__sentence(to, "not complete: allocator %s was %s", file.path,
+					     file.gap);
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		print_unknown(session, i, &file, to);
 	print_sources(session, results, to);
 	if (results->counters_unread)
 		stat_print__sentence(to,
@@ -243,40 +240,35 @@ static json_object *json_lost(const struct session_results *results)
 }
 
 /* The unknown functions that were called, with their counts; NULL: none. */
-static json_object *json_unknown(const struct session *session,
-				 const struct probed_allocator *entry)
+static json_object *json_unknown(const struct session *session, size_t file)
 {
-	const struct allocator *allocator = entry->allocator;
-	json_object *unknown = NULL;
+	json_object *functions = NULL;
+	struct session_unknown unknown;
 
-	for (size_t i = 0; allocator && i < allocator->n_unknown; i++) {
-		__u64 calls = session__unknown_calls(session, entry, i);
-
-		if (!calls)
+	for (size_t i = 0; session__unknown(session, file, i, &unknown); i++) {
+		if (!unknown.calls)
 			continue;
-		if (!unknown)
-			unknown = json_object_new_object();
-		add(unknown, allocator->unknown[i].name, count_of(calls));
+		if (!functions)
+			functions = json_object_new_object();
+		add(functions, unknown.name, count_of(unknown.calls));
 	}
-	return unknown;
+	return functions;
 }
 
 static json_object *json_allocators(const struct session *session)
 {
 	json_object *allocators = json_object_new_array();
-	const struct probed_allocator *list;
-	size_t n;
+	struct probed_file file;
 
-	list = session__allocators(session, &n);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; session__file(session, i, &file); i++) {
 		json_object *entry = json_object_new_object(), *unknown;
 
-		add(entry, "path", json__string(list[i].path));
-		add(entry, "build_id", json__string(list[i].build_id));
-		add(entry, "gap", list[i].gap[0] ? json__string(list[i].gap) : NULL);
-		if (list[i].live_gap[0])
-			add(entry, "live_gap", json__string(list[i].live_gap));
-		unknown = json_unknown(session, &list[i]);
+		add(entry, "path", json__string(file.path));
+		add(entry, "build_id", json__string(file.build_id));
+		add(entry, "gap", file.gap[0] ? json__string(file.gap) : NULL);
+		if (file.live_gap[0])
+			add(entry, "live_gap", json__string(file.live_gap));
+		unknown = json_unknown(session, i);
 		if (unknown)
 			add(entry, "unknown", unknown);
 		json_object_array_add(allocators, entry);

@@ -34,12 +34,30 @@ CIRCLES = {
 }
 
 
+# What cli/ must not see: how calls are measured, and ELF.
+HIDDEN_FROM_CLI = {"elf", "process", "unwind", "allocator", "collect", "uprobe"}
+
+
 def folders():
-    """Of src/meson.build: each folder's name, in order, and the folders that it may include from."""
+    """Of src/meson.build and cli/meson.build: each folder's name, in order, and the folders that it may include
+    from."""
     text = (SOURCE / "src/meson.build").read_text()
     listed = re.search(r"folders = \[(.*?)^\]", text, re.S | re.M).group(1)
     rows = re.findall(r"\['(\w+)', (\[[^]]*\]),", listed)
-    return {name: ast.literal_eval(below) for name, below in rows}
+    allowed = {name: ast.literal_eval(below) for name, below in rows}
+    listed = re.search(r"cli_folders = (\[.*?\])", (SOURCE / "cli/meson.build").read_text(), re.S).group(1)
+    return allowed | {"cli": ast.literal_eval(listed)}
+
+
+def check_engine(allowed):
+    """Only src/uprobe sees the skeleton of the BPF programs and the interface of bpf(2)."""
+    for other in sorted(HIDDEN_FROM_CLI & set(allowed["cli"])):
+        yield f"cli/meson.build lets cli include from src/{other}"
+    for path in files():
+        if folder_of(path) in (None, "uprobe"):
+            continue
+        for name in re.findall(r"^#include [<\"](bpf/bpf\.h|\w+\.skel\.h)[>\"]", path.read_text(), re.M):
+            yield f"{path.relative_to(SOURCE)} includes {name}, which is for src/uprobe"
 
 
 def files():
@@ -86,27 +104,39 @@ def circles(graph):
     return found
 
 
+def folder_of(path):
+    """The folder of src/ that the file is in, or cli; None for others."""
+    parts = path.relative_to(SOURCE).parts
+    return parts[1] if parts[0] == "src" else "cli" if parts[0] == "cli" else None
+
+
+def all_includes(path, by_name):
+    """The headers that the compiler reads for a file: those that it includes, and those that they include."""
+    seen, todo = set(), [path]
+    while todo:
+        for other in includes(todo.pop(), by_name):
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return seen
+
+
 def check_folders(allowed, by_name):
     order = list(allowed)
     used = collections.defaultdict(set)
     for path in files():
-        parts = path.relative_to(SOURCE / "src").parts if SOURCE / "src" in path.parents else ()
-        if not parts:
-            continue
-        for other in includes(path, by_name):
-            if SOURCE / "src" in other.parents:
-                folder = other.relative_to(SOURCE / "src").parts[0]
-                if folder != parts[0]:
-                    used[parts[0]].add(folder)
+        folder = folder_of(path)
+        if folder:
+            used[folder] |= {folder_of(other) for other in all_includes(path, by_name)} - {folder, None}
     for name in order:
         print(f"{name:10} -> {' '.join(allowed[name])}")
         for other in allowed[name]:
             if order.index(other) >= order.index(name):
-                yield f"src/{name} includes from src/{other}, which is above it"
+                yield f"{name} includes from src/{other}, which is above it"
             if other not in used[name]:
-                yield f"src/meson.build lets src/{name} include from src/{other}, which it does not need"
+                yield f"meson.build lets {name} include from src/{other}, which it does not need"
         for other in sorted(used[name] - set(allowed[name])):
-            yield f"src/{name} includes from src/{other}, which src/meson.build does not name"
+            yield f"{name} includes from src/{other}, which meson.build does not name"
 
 
 def check_circles(by_name):
@@ -132,7 +162,8 @@ def check_length():
 
 def main():
     by_name = {path.name: path for path in files()}
-    failures = [*check_folders(folders(), by_name), *check_circles(by_name), *check_length()]
+    allowed = folders()
+    failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name), *check_length()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:

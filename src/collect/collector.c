@@ -29,7 +29,7 @@ struct collector *collector__new(const struct collector_options *options)
 		return NULL;
 	}
 	collector->options = *options;
-	collector->profile = profile__new();
+	collector->profile = options->profile;
 	collector->maps = process_maps__new();
 	collector->tables = table_loader__new(&options->tables);
 	collector->dumps_end = &collector->dumps;
@@ -37,8 +37,8 @@ struct collector *collector__new(const struct collector_options *options)
 	if (collector->maps)
 		collector->unwinder =
 			dump_unwinder__new(collector->maps, collector__find_file, collector);
-	if (!collector->profile || !collector->maps || !collector->tables ||
-	    !collector->jit_names || !collector->unwinder) {
+	if (!collector->maps || !collector->tables || !collector->jit_names ||
+	    !collector->unwinder) {
 		collector__free(collector);
 		return NULL;
 	}
@@ -80,7 +80,6 @@ void collector__free(struct collector *collector)
 	dump_unwinder__free(collector->unwinder);
 	jit_names__free(collector->jit_names);
 	process_maps__free(collector->maps);
-	profile__free(collector->profile);
 	free(collector);
 }
 

@@ -19,6 +19,7 @@ struct profile;
 struct symbols;
 
 struct collector_options {
+	struct profile *profile; /* owned by the caller */
 	struct table_loader_options tables;
 	__u32 max_depth;
 	bool sample; /* calls are sampled, and each stands for several */
@@ -79,7 +80,7 @@ int collector__add_modules(const struct collector *collector, struct symbols *sy
 /* Names frames in a process's JIT code from its perf map. -ENOMEM. */
 int collector__name_jit_frames(struct collector *collector);
 
-/* Owned by the collector. */
+/* collector_options.profile. */
 struct profile *collector__profile(struct collector *collector);
 
 /* Writes the paths of files in stacks that have no unwind table, one per line. */

@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
+#include "target_inheritance.h"
 
 /* Exit status of a child that never ran the command; nobody reads it. */
 #define HELD_CHILD_FAILED 125

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct error;
+struct target_inheritance;
 
 struct target {
 	pid_t pid;
@@ -21,12 +22,6 @@ struct target {
 	int wait_status;
 	struct rusage usage;	/* of the child and of its own reaped children */
 	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC, of the exec and of the end */
-};
-
-/* Signal mask and limits that the command inherits, as they were before ours. */
-struct target_inheritance {
-	sigset_t signal_mask;
-	struct rlimit files;
 };
 
 /* Forks the child that will run @argv (searched as by execvp(3)), and holds it before its exec. */

@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "session_profile.h"
 
+#include "session_internal.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 
-#include "allocator.h"
 #include "array.h"
 #include "cleanup.h"
-#include "collector.h"
-#include "kernel.h"
-#include "probes.h"
+#include "probed_file.h"
 #include "profile.h"
-#include "session.h"
 #include "shell_word.h"
 #include "sources.h"
 #include "symbols.h"
 #include "tail_calls.h"
-#include "unprobed.h"
 
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
 {
-	struct collector *collector = session__collector(session);
-	int err = collector__add_modules(collector, symbols, files);
+	struct engine *engine = session->engine;
+	int err = engine->operations->add_modules(engine, symbols, files);
 
 	if (!err)
-		err = profile__add_tail_calls(collector__profile(collector), symbols);
+		err = profile__add_tail_calls(session->profile, symbols);
 	if (!err)
-		err = profile__symbolize(collector__profile(collector), symbols);
-	return err ? err : collector__name_jit_frames(collector);
+		err = profile__symbolize(session->profile, symbols);
+	return err ? err : engine->operations->name_frames(engine);
 }
 
 /* The command, quoted for a shell. */
@@ -65,21 +63,28 @@ static int set_start_time(struct profile *profile, __u64 realtime_ns)
 	return profile__set_meta(profile, "start_time", text);
 }
 
+static int set_kernel(struct profile *profile)
+{
+	struct utsname uts = { 0 };
+
+	(void)uname(&uts);
+	return profile__set_meta(profile, "kernel", uts.release);
+}
+
 /* Lines "path" of all allocators, or of those that are not completely probed. */
 static int set_allocators(const struct session *session, struct profile *profile, const char *key,
 			  bool only_gaps)
 {
 	_cleanup_(free_ptr) char *paths = NULL;
-	const struct probed_allocator *list;
-	size_t size, n;
+	struct probed_file file;
+	size_t size, written = 0;
 	FILE *text = open_memstream(&paths, &size);
 
 	if (!text)
 		return -ENOMEM;
-	list = session__allocators(session, &n);
-	for (size_t i = 0, written = 0; i < n; i++)
-		if (!only_gaps || list[i].gap[0])
-			fprintf(text, "%s%s", written++ ? "\n" : "", list[i].path);
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		if (!only_gaps || file.gap[0])
+			fprintf(text, "%s%s", written++ ? "\n" : "", file.path);
 	if (fclose(text))
 		return -ENOMEM;
 	return paths[0] || !only_gaps ? profile__set_meta(profile, key, paths) : 0;
@@ -89,22 +94,18 @@ static int set_allocators(const struct session *session, struct profile *profile
 static int set_unknown(const struct session *session, struct profile *profile)
 {
 	_cleanup_(free_ptr) char *lines = NULL;
-	const struct probed_allocator *list;
-	size_t size, n, written = 0;
+	struct probed_file file;
+	size_t size, written = 0;
 	FILE *text = open_memstream(&lines, &size);
+	struct session_unknown unknown;
 
 	if (!text)
 		return -ENOMEM;
-	list = session__allocators(session, &n);
-	for (size_t i = 0; i < n; i++) {
-		const struct allocator *allocator = list[i].allocator;
-
-		for (size_t j = 0; allocator && j < allocator->n_unknown; j++)
-			if (session__unknown_calls(session, &list[i], j))
-				fprintf(text, "%s%s: %s%s", written++ ? "\n" : "", list[i].path,
-					allocator->unknown[j].name,
-					allocator->unknown[j].ends ? ", which ended blocks" : "");
-	}
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		for (size_t j = 0; session__unknown(session, i, j, &unknown); j++)
+			if (unknown.calls)
+				fprintf(text, "%s%s: %s%s", written++ ? "\n" : "", file.path,
+					unknown.name, unknown.ends ? ", which ended blocks" : "");
 	if (fclose(text))
 		return -ENOMEM;
 	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
@@ -162,7 +163,7 @@ static int set_without_table(const struct session *session, struct profile *prof
 
 	if (!text)
 		return -ENOMEM;
-	collector__list_without_table(session__collector(session), text);
+	session->engine->operations->list_without_table(session->engine, text);
 	if (fclose(text))
 		return -ENOMEM;
 	return *paths ? profile__set_meta(profile, "no_unwind_table", paths) : 0;
@@ -275,9 +276,9 @@ static int set_live(struct profile *profile, const struct session_live *live, bo
 
 int session__profile(const struct session *session, char *const argv[], struct profile **out)
 {
-	struct profile *profile = collector__profile(session__collector(session));
+	struct profile *profile = session->profile;
 	struct session_results results;
-	__u64 sample_bytes = session__sample_bytes(session);
+	__u64 sample_bytes = session->options.sample_bytes;
 	char elapsed[32];
 	int err;
 
@@ -289,7 +290,7 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err && argv && !results.target_runs)
 		err = set_number(profile, "exit_status", results.exit_status);
 	if (!err)
-		err = profile__set_meta(profile, "kernel", session__kernel(session)->release);
+		err = set_kernel(profile);
 	if (!err)
 		err = set_start_time(profile, session__start_realtime_ns(session));
 	if (!err)
@@ -337,7 +338,7 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err && results.has_live)
 		err = set_live(profile, &results.live, sample_bytes);
 	if (!err && results.window.asked_for)
-		err = set_window(profile, session__window(session), &results.window);
+		err = set_window(profile, &session->options.window, &results.window);
 	if (!err)
 		err = set_marks(profile, &results.marks);
 	if (!err)

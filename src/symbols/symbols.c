@@ -566,3 +566,8 @@ int symbols__look_up(struct symbols *symbols, const struct symbols_query *querie
 	free(look_up.jobs);
 	return err;
 }
+
+bool symbols__have_servers(void)
+{
+	return debuginfod__has_servers();
+}

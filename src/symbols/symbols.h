@@ -89,4 +89,7 @@ const char *symbols__fetch_problem(const struct symbols *symbols);
  */
 int profile__symbolize(struct profile *profile, struct symbols *symbols);
 
+/* Whether debuginfod servers are named, which symbols_options.debuginfod would query. */
+bool symbols__have_servers(void);
+
 #endif

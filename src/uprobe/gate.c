@@ -56,12 +56,6 @@ struct gate {
 	int err;
 };
 
-bool window_options__any(const struct window_options *options)
-{
-	return options->within || options->start_on || options->stop_on || options->delay_ns ||
-	       options->paused;
-}
-
 static const char usdt_prefix[] = "sdt:";
 
 static bool is_usdt(const char *symbol)

@@ -3,25 +3,9 @@
 #ifndef ALLOCPROF_KERNEL_H
 #define ALLOCPROF_KERNEL_H
 
-#include <stdbool.h>
+#include "kernel_features.h"
 
 struct error;
-
-struct kernel {
-	char release[65];		/* uname -r */
-	char missing_capabilities[128]; /* "CAP_BPF, CAP_PERFMON"; "" if none is missing */
-	bool bpf;			/* bpf(2) works */
-	bool btf;			/* /sys/kernel/btf/vmlinux exists, which CO-RE needs */
-	bool uprobe_pmu;		/* probes by perf_event_open(2), Linux 4.17 */
-	bool uprobe_multi;		/* one link for many probes, Linux 6.6 */
-	bool uprobe_session;		/* entry and return probe in one program, Linux 6.13 */
-	bool mapping_hook; /* fentry at perf_event_mmap(), which runs when code is mapped */
-	/* Tracepoints run before exit and exec release the mm, Linux 6.16. */
-	bool exit_tracepoints;
-	bool exit_hook; /* else: fentry at exit_mm_release() and exec_mm_release() */
-	/* uprobe_multi's pid filter takes all threads of the process, Linux 6.10 and stable. */
-	bool uprobe_multi_pid;
-};
 
 /* Never fails: undetectable features are false. */
 void kernel__probe(struct kernel *kernel);

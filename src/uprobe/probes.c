@@ -514,16 +514,13 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 				 event->pid);
 }
 
-bool probes__lacks(const struct probes *probes, const struct source *source, size_t function)
+struct probed_file probed_allocator__file(const struct probed_allocator *entry)
 {
-	const struct interface_function *wanted = &source->functions[function].interface;
-
-	for (size_t i = 0; i < probes->n_list; i++) {
-		const struct allocator *allocator = probes->list[i].allocator;
-
-		for (size_t j = 0; allocator && j < allocator->n_sites; j++)
-			if (allocator->sites[j].interface == wanted)
-				return false;
-	}
-	return true;
+	return (struct probed_file){
+		.path = entry->path,
+		.build_id = entry->build_id,
+		.allocator = entry->allocator,
+		.gap = entry->gap,
+		.live_gap = entry->live_gap,
+	};
 }

@@ -10,6 +10,7 @@
 
 #include "abi.h"
 #include "file_identity.h"
+#include "probed_file.h"
 
 struct allocator;
 struct attachment;
@@ -132,13 +133,13 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 struct unprobed_program;
 void probes__blame(struct probes *probes, const struct unprobed_program *program);
 
-/* Whether no probed file has function number @function of @source. */
-bool probes__lacks(const struct probes *probes, const struct source *source, size_t function);
-
 /* Whether the site is probed: its calls are reported, or its hits decide whether others are
  * internal. */
 struct site;
 bool probes__uses(const struct probes *probes, const struct site *site);
+
+/* As the list's readers see it; its strings are owned by @entry. */
+struct probed_file probed_allocator__file(const struct probed_allocator *entry);
 
 /* All allocators, probed or not; valid until the next one is added. */
 const struct probed_allocator *probes__list(const struct probes *probes, size_t *n);

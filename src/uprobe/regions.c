@@ -44,28 +44,6 @@ struct regions {
 	size_t n_gaps, gaps_room;
 };
 
-const char *region_gap__name(enum ap_region_gap gap)
-{
-	static const char *const names[AP_REGION_GAPS] = {
-		[AP_REGION_GAP_DEPTH] = "depth",
-		[AP_REGION_GAP_THREADS] = "threads",
-		[AP_REGION_GAP_SETS] = "sets",
-	};
-
-	return names[gap];
-}
-
-const char *region_gap__words(enum ap_region_gap gap)
-{
-	static const char *const words[AP_REGION_GAPS] = {
-		[AP_REGION_GAP_DEPTH] = "regions were begun within too many others",
-		[AP_REGION_GAP_THREADS] = "regions were begun by threads that found no room",
-		[AP_REGION_GAP_SETS] = "calls were in too many different sets of regions",
-	};
-
-	return words[gap];
-}
-
 int regions__new(const struct regions_options *options, struct regions **out)
 {
 	struct regions *regions = calloc(1, sizeof(*regions));
@@ -359,7 +337,8 @@ const struct region *regions__list(const struct regions *regions, size_t *n)
 	return regions->list;
 }
 
-const char *regions__gap(const struct regions *regions, size_t index)
+char *const *regions__gaps(const struct regions *regions, size_t *n)
 {
-	return index < regions->n_gaps ? regions->gaps[index] : NULL;
+	*n = regions->n_gaps;
+	return regions->gaps;
 }

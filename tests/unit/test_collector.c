@@ -23,6 +23,7 @@ static void read_no_mappings(void *context)
 static int set_up(void **state)
 {
 	struct collector_options options = {
+		.profile = profile__new(),
 		.tables = { .tables = unwind_tables__new(
 				    &(struct unwind_writer){ .write = write_nothing }) },
 		.max_depth = 127,
@@ -35,7 +36,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	struct profile *profile = collector__profile(*state);
+
 	collector__free(*state);
+	profile__free(profile);
 	return 0;
 }
 

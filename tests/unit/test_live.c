@@ -14,6 +14,7 @@
 #include "collector.h"
 #include "counters.h"
 #include "live.h"
+#include "profile.h"
 #include "unwind_tables.h"
 #include "record_abi.h"
 
@@ -126,6 +127,7 @@ static int set_up(void **state)
 		},
 	};
 	struct collector_options collector_options = {
+		.profile = profile__new(),
 		.tables = { .tables = unwind_tables__new(
 				    &(struct unwind_writer){ .write = write_nothing }) },
 	};
@@ -141,8 +143,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	struct profile *profile = collector__profile(collector);
+
 	live__free(live);
 	collector__free(collector);
+	profile__free(profile);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "abi.h"
-#include "live_memory.h"
+#include "session_results.h"
 #include "live_records.h"
 
 struct collector;

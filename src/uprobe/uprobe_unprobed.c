@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "session_internal.h"
+#include "uprobe_internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -12,19 +12,19 @@
 #include "error.h"
 #include "record_abi.h"
 
-bool session__finds_unprobed(const struct session *session)
+bool uprobe__finds_unprobed(const struct uprobe *uprobe)
 {
 	const __u64 allocating = AP_ALL_FUNCTIONS & ~AP_FREEING;
 
-	return (session->kernel.exit_tracepoints || session->kernel.exit_hook) &&
-	       (session->options.functions & allocating) == allocating;
+	return (uprobe->kernel.exit_tracepoints || uprobe->kernel.exit_hook) &&
+	       (uprobe->options.functions & allocating) == allocating;
 }
 
 /* Selects the programs to load. */
-void session__choose_unprobed(struct session *session)
+void uprobe__choose_unprobed(struct uprobe *uprobe)
 {
-	struct allocprof_bpf *skeleton = session->skeleton;
-	bool finds = session__finds_unprobed(session), hooks = finds && session->kernel.exit_hook;
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	bool finds = uprobe__finds_unprobed(uprobe), hooks = finds && uprobe->kernel.exit_hook;
 
 	bpf_program__set_autoload(skeleton->progs.on_prepare_exec, finds && !hooks);
 	bpf_program__set_autoload(skeleton->progs.on_exit_memory, hooks);
@@ -32,9 +32,9 @@ void session__choose_unprobed(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.look_at_processes, finds);
 }
 
-int session__attach_unprobed(struct session *session, struct error *error)
+int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error)
 {
-	struct allocprof_bpf *skeleton = session->skeleton;
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	struct {
 		struct bpf_program *program;
 		struct bpf_link **link;
@@ -58,10 +58,10 @@ int session__attach_unprobed(struct session *session, struct error *error)
 }
 
 /* Runs the iterator over processes that still run. 0 or a negative errno. */
-static int look_at_processes(struct session *session)
+static int look_at_processes(struct uprobe *uprobe)
 {
 	struct bpf_link *link =
-		bpf_program__attach_iter(session->skeleton->progs.look_at_processes, NULL);
+		bpf_program__attach_iter(uprobe->skeleton->progs.look_at_processes, NULL);
 	char none[64];
 	ssize_t n;
 	int fd, err = 0;
@@ -81,17 +81,17 @@ static int look_at_processes(struct session *session)
 	return err;
 }
 
-void session__look_for_unprobed(struct session *session)
+void uprobe__look_for_unprobed(struct uprobe *uprobe)
 {
-	if (session__finds_unprobed(session) && look_at_processes(session))
-		session->counters->unread++;
+	if (uprobe__finds_unprobed(uprobe) && look_at_processes(uprobe))
+		uprobe->counters->unread++;
 }
 
-int session__handle_unprobed(struct session *session, const void *record, size_t size)
+int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t size)
 {
 	const struct ap_unprobed_record *unprobed = record;
 
 	if (size < sizeof(*unprobed) || unprobed->type != AP_RECORD_UNPROBED)
 		return 0;
-	return unprobed__add(&session->unprobed, unprobed);
+	return unprobed__add(&uprobe->unprobed, unprobed);
 }

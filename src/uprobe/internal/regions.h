@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "session_results.h"
 
 struct bpf_program;
 struct regions;
@@ -23,19 +24,12 @@ struct regions_options {
 	struct counters *counters;
 };
 
-struct region {
-	const char *name; /* printable */
-	__u64 entered;	  /* number of begins, by all threads */
-	struct ap_site_counts counts[AP_FUNCTIONS];
-	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
-};
-
 /* -ENOMEM. */
 int regions__new(const struct regions_options *options, struct regions **out);
 void regions__free(struct regions *regions);
 
 /* The target maps the file @fd, or is about to: probes its marks. @late_pid: process that had
- * mapped it already, or 0. regions__gap() reports errors. */
+ * mapped it already, or 0. regions__gaps() has errors. */
 void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid);
 
 void regions__detach(struct regions *regions);
@@ -46,11 +40,7 @@ void regions__collect(struct regions *regions);
 /* The regions of all files, sorted by name; after regions__collect(). */
 const struct region *regions__list(const struct regions *regions, size_t *n);
 
-/* The @index-th sentence about what is unknown of regions, or NULL. */
-const char *regions__gap(const struct regions *regions, size_t index);
-
-/* Name in JSON, such as "depth"; and the text after a number. */
-const char *region_gap__name(enum ap_region_gap gap);
-const char *region_gap__words(enum ap_region_gap gap);
+/* Sentences about what is unknown of regions. */
+char *const *regions__gaps(const struct regions *regions, size_t *n);
 
 #endif

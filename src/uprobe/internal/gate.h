@@ -9,22 +9,11 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "session_options.h"
 
 struct bpf_program;
 struct error;
 struct gate;
-
-/* Functions are SYMBOL or SYMBOL@FILE, where FILE is a path or a library's soname; NULL: none. */
-struct window_options {
-	const char *within;   /* count only calls beneath it */
-	const char *start_on; /* a process's window opens when it calls this function */
-	const char *stop_on;  /* and closes when it calls this one */
-	__u64 delay_ns;	      /* all windows are closed for so long */
-	bool paused;	      /* all windows are closed until `allocprof ctl start` */
-};
-
-/* Whether any of them is set. */
-bool window_options__any(const struct window_options *options);
 
 struct gate_options {
 	struct window_options window;

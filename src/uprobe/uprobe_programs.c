@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "session_internal.h"
+#include "uprobe_internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -23,15 +23,15 @@
 /* Size of the programs' map of arrays. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
 
-/* Log function of the session that this thread loads; libbpf's callback has no context. */
-static _Thread_local void (*session_log)(const char *line);
+/* Log function of the engine that this thread loads; libbpf's callback has no context. */
+static _Thread_local void (*log_line)(const char *line);
 
 static int pass_on(enum libbpf_print_level level, const char *format, va_list args)
 {
 	_cleanup_(free_ptr) char *text = NULL;
 	char *rest, *line;
 
-	if (!session_log || level == LIBBPF_DEBUG)
+	if (!log_line || level == LIBBPF_DEBUG)
 		return 0;
 	if (vasprintf(&text, format, args) < 0) {
 		text = NULL;
@@ -39,17 +39,17 @@ static int pass_on(enum libbpf_print_level level, const char *format, va_list ar
 	}
 	for (rest = text; (line = strsep(&rest, "\n"));)
 		if (*line)
-			session_log(line);
+			log_line(line);
 	return 0;
 }
 
-static int load(const struct session *session, struct allocprof_bpf *skeleton)
+static int load(const struct uprobe *uprobe, struct allocprof_bpf *skeleton)
 {
 	int err;
 
-	session_log = session->options.log;
+	log_line = uprobe->options.log;
 	err = allocprof_bpf__load(skeleton);
-	session_log = NULL;
+	log_line = NULL;
 	return err;
 }
 
@@ -98,39 +98,27 @@ __u32 session_options__max_records(const struct session_options *options)
 	return most < MAX_RECORDS ? most : MAX_RECORDS;
 }
 
-bool session_options__walk(const struct session_options *options)
+struct bpf_program *uprobe__usdt_program(const struct uprobe *uprobe)
 {
-	return options->stacks || options->window.within;
-}
+	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 
-bool session_options__have_functions(const struct session_options *options)
-{
-	const struct window_options *window = &options->window;
-
-	return window->within || window->start_on || window->stop_on;
-}
-
-struct bpf_program *session__usdt_program(const struct session *session)
-{
-	const struct allocprof_bpf *skeleton = session->skeleton;
-
-	if (session->options.live)
+	if (uprobe->options.live)
 		return skeleton->progs.usdt_live;
-	return session->options.stacks ? skeleton->progs.usdt_record : skeleton->progs.usdt_count;
+	return uprobe->options.stacks ? skeleton->progs.usdt_record : skeleton->progs.usdt_count;
 }
 
-static void choose_programs(struct session *session)
+static void choose_programs(struct uprobe *uprobe)
 {
-	struct allocprof_bpf *skeleton = session->skeleton;
-	const struct session_options *options = &session->options;
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	const struct session_options *options = &uprobe->options;
 	bool live = options->live, is_outermost = sources__any_outermost(options->sources);
 
 	bpf_program__set_autoload(skeleton->progs.count_call, !live && !options->stacks);
 	bpf_program__set_autoload(skeleton->progs.record_call, !live && options->stacks);
 	bpf_program__set_autoload(skeleton->progs.find_module, session_options__walk(options));
 	bpf_program__set_autoload(skeleton->progs.on_map,
-				  session_options__walk(options) && session->kernel.mapping_hook);
-	session__choose_unprobed(session);
+				  session_options__walk(options) && uprobe->kernel.mapping_hook);
+	uprobe__choose_unprobed(uprobe);
 	bpf_program__set_autoload(skeleton->progs.gate_event,
 				  session_options__have_functions(options));
 	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
@@ -139,22 +127,22 @@ static void choose_programs(struct session *session)
 	bpf_program__set_autoload(skeleton->progs.usdt_count, false);
 	bpf_program__set_autoload(skeleton->progs.usdt_record, false);
 	bpf_program__set_autoload(skeleton->progs.usdt_live, false);
-	bpf_program__set_autoload(session__usdt_program(session),
+	bpf_program__set_autoload(uprobe__usdt_program(uprobe),
 				  sources__any_usdt(options->sources));
 	mappings__choose(skeleton, sources__has_mappings(options->sources), options->stacks);
-	bpf_program__set_autoload(skeleton->progs.live_entry, live && !session->sessions);
+	bpf_program__set_autoload(skeleton->progs.live_entry, live && !uprobe->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
 	bpf_program__set_autoload(skeleton->progs.live_free, live);
 	bpf_program__set_autoload(skeleton->progs.live_free_described, live);
-	bpf_program__set_autoload(skeleton->progs.live_session, live && session->sessions);
-	bpf_program__set_autoload(skeleton->progs.live_return, live && !session->sessions);
+	bpf_program__set_autoload(skeleton->progs.live_session, live && uprobe->sessions);
+	bpf_program__set_autoload(skeleton->progs.live_return, live && !uprobe->sessions);
 }
 
-static void configure(struct session *session, int n_cpus)
+static void configure(struct uprobe *uprobe, int n_cpus)
 {
-	const struct session_options *options = &session->options;
+	const struct session_options *options = &uprobe->options;
 	const struct session_limits *limits = &options->limits;
-	struct allocprof_bpf *skeleton = session->skeleton;
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	__u32 ring_bytes;
 
 	set_size(skeleton->maps.processes, limits->processes, true);
@@ -211,7 +199,7 @@ static void configure(struct session *session, int n_cpus)
 		.starts_closed = options->window.start_on != NULL,
 		.within = options->window.within != NULL,
 		.regions = options->regions,
-		.finds_unprobed = session__finds_unprobed(session),
+		.finds_unprobed = uprobe__finds_unprobed(uprobe),
 		.outermost = sources__any_outermost(options->sources),
 		.stacks = options->stacks,
 	};
@@ -223,17 +211,17 @@ static void configure(struct session *session, int n_cpus)
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
 	if (options->sample_bytes)
 		sampling__configure(options->sample_bytes, &skeleton->rodata->config);
-	choose_programs(session);
+	choose_programs(uprobe);
 }
 
-struct bpf_program *session__entry_program(const struct session *session)
+struct bpf_program *uprobe__entry_program(const struct uprobe *uprobe)
 {
-	if (session->late)
-		return session->late->progs.live_entry;
-	if (session->options.live)
-		return session->skeleton->progs.live_entry;
-	return session->options.stacks ? session->skeleton->progs.record_call
-				       : session->skeleton->progs.count_call;
+	if (uprobe->late)
+		return uprobe->late->progs.live_entry;
+	if (uprobe->options.live)
+		return uprobe->skeleton->progs.live_entry;
+	return uprobe->options.stacks ? uprobe->skeleton->progs.record_call
+				      : uprobe->skeleton->progs.count_call;
 }
 
 static void choose_attach_types(struct allocprof_bpf *skeleton)
@@ -267,27 +255,27 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
  * closes after load, since bpf_map__set_value_size() of libbpf 1.5 crashes on the result of
  * bpf_map__inner_map().
  */
-static int set_record_size(struct session *session, int *fd)
+static int set_record_size(struct uprobe *uprobe, int *fd)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 
-	if (!session->options.live || session->options.sample_bytes)
+	if (!uprobe->options.live || uprobe->options.sample_bytes)
 		return 0;
 	*fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "record_chunk", sizeof(__u32), AP_BLOCKS_BYTES,
 			     AP_CHUNK, &options);
-	return *fd < 0 ? *fd : bpf_map__set_inner_map_fd(session->skeleton->maps.records, *fd);
+	return *fd < 0 ? *fd : bpf_map__set_inner_map_fd(uprobe->skeleton->maps.records, *fd);
 }
 
-static int refused(const struct session *session, int err, struct error *error)
+static int refused(const struct uprobe *uprobe, int err, struct error *error)
 {
 	return error__set(error, err,
 			  "kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
 			  "or newer, see allocprof doctor%s",
-			  session->kernel.release, strerror(-err),
-			  session->options.log ? "" : "; --verbose shows the verifier's log");
+			  uprobe->kernel.release, strerror(-err),
+			  uprobe->options.log ? "" : "; --verbose shows the verifier's log");
 }
 
-int session__load_programs(struct session *session, struct error *error)
+int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 {
 	struct allocprof_bpf *skeleton;
 	_cleanup_(close_fd) int record_fd = -1;
@@ -302,16 +290,16 @@ int session__load_programs(struct session *session, struct error *error)
 	if (!skeleton)
 		return error__set(error, -errno, "cannot read the built-in BPF programs: %s",
 				  strerror(errno));
-	session->skeleton = skeleton;
-	configure(session, n_cpus);
-	err = set_record_size(session, &record_fd);
+	uprobe->skeleton = skeleton;
+	configure(uprobe, n_cpus);
+	err = set_record_size(uprobe, &record_fd);
 	if (err)
-		return refused(session, err, error);
-	if (session->multi)
+		return refused(uprobe, err, error);
+	if (uprobe->multi)
 		choose_attach_types(skeleton);
-	err = load(session, skeleton);
+	err = load(uprobe, skeleton);
 	if (err)
-		return refused(session, err, error);
+		return refused(uprobe, err, error);
 	return 0;
 }
 
@@ -333,7 +321,7 @@ static int share_maps(const struct allocprof_bpf *from, struct allocprof_bpf *to
 	return 0;
 }
 
-static int load_late(const struct session *session, struct allocprof_bpf *late)
+static int load_late(const struct uprobe *uprobe, struct allocprof_bpf *late)
 {
 	struct bpf_program *program;
 	int err;
@@ -342,29 +330,29 @@ static int load_late(const struct session *session, struct allocprof_bpf *late)
 	{
 		bpf_program__set_autoload(program, program == late->progs.live_entry);
 	}
-	err = share_maps(session->skeleton, late);
+	err = share_maps(uprobe->skeleton, late);
 	if (err)
 		return err;
 	choose_attach_types(late);
-	return load(session, late);
+	return load(uprobe, late);
 }
 
-int session__load_entry(struct session *session, struct bpf_program **program, struct error *error)
+int uprobe__load_entry(struct uprobe *uprobe, struct bpf_program **program, struct error *error)
 {
 	struct allocprof_bpf *late;
 	int err;
 
-	if (!session->late) {
+	if (!uprobe->late) {
 		late = allocprof_bpf__open();
 		if (!late)
-			return refused(session, -errno, error);
-		err = load_late(session, late);
+			return refused(uprobe, -errno, error);
+		err = load_late(uprobe, late);
 		if (err) {
 			allocprof_bpf__destroy(late);
-			return refused(session, err, error);
+			return refused(uprobe, err, error);
 		}
-		session->late = late;
+		uprobe->late = late;
 	}
-	*program = session->late->progs.live_entry;
+	*program = uprobe->late->progs.live_entry;
 	return 0;
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * An engine observes the calls of a session's target and feeds them into the session's profile.
+ * Several engines can be active in one session; each process is then measured by one of them.
+ *
+ * open → launch or attach → start → read, gate, cut … while the target runs → finish → results,
+ * modules, names → close. Functions return 0 or a negative errno, and with an error set *@error,
+ * unless stated otherwise. All run in one thread.
+ */
+#ifndef ALLOCPROF_ENGINE_H
+#define ALLOCPROF_ENGINE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "session_options.h"
+#include "session_results.h"
+
+struct error;
+struct probed_file;
+struct profile;
+struct symbols;
+struct target;
+
+struct engine_options {
+	const struct session_options
+		*session;	     /* copied; what it points to must outlive the engine */
+	struct profile *profile;     /* owned by the session */
+	const struct target *target; /* likewise; not started yet */
+};
+
+/* The first member of each engine. */
+struct engine {
+	const struct engine_operations *operations;
+};
+
+struct engine_operations {
+	/* Prepares for any target. -EPERM, -ENOSYS, …: this engine does not work here. */
+	int (*open)(const struct engine_options *options, struct engine **out, struct error *error);
+	/* Removes whatever is left in the kernel and the target, which goes on. */
+	void (*close)(struct engine *engine);
+
+	/* Between a call with true and one with false, the child that this process forks is the
+	 * command, to be measured from its first instruction. */
+	int (*await_child)(struct engine *engine, bool awaits, struct error *error);
+	/* Prepares for the command @argv, whose child is held before its exec. -ENOENT, -EACCES as
+	 * execvp(3). */
+	int (*launch)(struct engine *engine, char *const argv[], struct error *error);
+	/* Prepares for the running target. */
+	int (*attach)(struct engine *engine, struct error *error);
+	/* The measurement begins, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */
+	void (*start)(struct engine *engine, __u64 now_ns);
+
+	/* Adds descriptors to @epoll_fd that are readable when read() has work. */
+	int (*watch)(const struct engine *engine, int epoll_fd);
+	/* Handles all events so far. To be called when a descriptor is readable, and at least every
+	 * tenth of a second. An error ends the session; there is no *@error. */
+	int (*read)(struct engine *engine);
+	/* Milliseconds until read() must be called again, at most @most. */
+	int (*timeout_ms)(const struct engine *engine, int most);
+	/* Opens or closes the run's gate (docs/windows.md). After closing it no call counts any
+	 * more. */
+	int (*open_gate)(struct engine *engine, bool open);
+	/* Adds the calls, the lost calls and the live bytes so far to @progress. */
+	void (*progress)(const struct engine *engine, struct session_progress *progress);
+
+	/*
+	 * With stacks, for a profile of the run so far: cut() moves all counts until *@cut_ns
+	 * (CLOCK_MONOTONIC) into the profile, or prepares for that. In a forked child,
+	 * become_snapshot() makes the engine's copy one whose target ended at the cut; then
+	 * finish() returns -EAGAIN if it has to be tried again. forget() makes all counts begin at
+	 * the last cut.
+	 */
+	int (*cut)(struct engine *engine, __u64 *cut_ns);
+	void (*become_snapshot)(struct engine *engine);
+	void (*forget)(struct engine *engine);
+	/* Makes all counts begin now, at *@cut_ns; also without stacks. */
+	int (*reset)(struct engine *engine, __u64 *cut_ns);
+
+	/* The target has ended, or the session ends before it: stops counting, removes the engine
+	 * from the target, and moves the remaining counts into the profile. */
+	int (*finish)(struct engine *engine);
+	/* After finish(): adds the numbers to the zeroed @results. Clears @results->complete for
+	 * reasons that are not among them. */
+	void (*results)(struct engine *engine, struct session_results *results);
+	/* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */
+	int (*add_modules)(const struct engine *engine, struct symbols *symbols, bool files);
+	/* Names frames that no module names, of JIT code. -ENOMEM. */
+	int (*name_frames)(struct engine *engine);
+	/* Writes the paths of files in stacks that have no unwind table, one per line. */
+	void (*list_without_table)(const struct engine *engine, FILE *to);
+
+	/* The @index-th file with functions that are measured, or should be; false if there are
+	 * fewer. The list grows while the target runs. Strings are owned by the engine. */
+	bool (*file)(const struct engine *engine, size_t index, struct probed_file *out);
+	/* Calls of the @index-th unknown function of that file, from outside of it. */
+	__u64 (*unknown_calls)(const struct engine *engine, size_t file, size_t index);
+};
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a session measures, and how: for the session and its engines. */
+#ifndef ALLOCPROF_SESSION_OPTIONS_H
+#define ALLOCPROF_SESSION_OPTIONS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+
+struct sources;
+
+/* Functions are SYMBOL or SYMBOL@FILE, where FILE is a path or a library's soname; NULL: none. */
+struct window_options {
+	const char *within;   /* count only calls beneath it */
+	const char *start_on; /* a process's window opens when it calls this function */
+	const char *stop_on;  /* and closes when it calls this one */
+	__u64 delay_ns;	      /* all windows are closed for so long */
+	bool paused;	      /* all windows are closed until `allocprof ctl start` */
+};
+
+/* Whether any of them is set. */
+bool window_options__any(const struct window_options *options);
+
+/* Sizes of a run's maps, 0 for the default; tests make them small to check that every loss is
+ * reported. */
+struct session_limits {
+	__u32 counts;		    /* counters per map */
+	__u32 ring_bytes;	    /* a power of two and of pages */
+	__u32 stacks_sent;	    /* stacks noted as sent */
+	__u32 tail_calls;	    /* threads between a hit and its noted tail call */
+	__u32 processes;	    /* followed at a time */
+	__u32 threads;		    /* with live: threads with calls that have not returned */
+	bool no_scratch;	    /* no scratch slots */
+	__u32 unread;		    /* number of counters whose first reads fail */
+	bool no_last_read;	    /* reading events fails after the target has ended */
+	bool no_multi, no_sessions; /* as on kernels without these links */
+};
+
+struct session_options {
+	bool stacks;	   /* count by stack into a profile; else by function */
+	__u64 functions;   /* mask of enum ap_function to report */
+	bool live;	   /* follow blocks from allocation to free; needs all functions */
+	__u64 max_live;	   /* maximum number of live blocks; 0: limited by memory */
+	__u32 max_records; /* with live: maximum number of records; 0: limited by memory */
+	__u64 interval_ns; /* between moments of the time line; 0: grows with the run */
+	/* Sample one byte in so many, up to SAMPLING_MAX_BYTES; 0: count every call. Needs
+	 * stacks. */
+	__u64 sample_bytes;
+	bool regions;		/* count by the program's regions, too */
+	bool follow;		/* follow children; only with a launched command */
+	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
+	__u32 stack_dump_bytes; /* maximum size of user-stack snapshots, up to AP_MAX_STACK_DUMP */
+	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
+	 * their allocators are probed before it starts. */
+	const char *const *expected;
+	bool no_cache; /* neither read nor write the cache of unwind tables (table_cache.h) */
+	/* Patterns of exported functions whose unknown effect is not reported; NULL-terminated, or
+	 * NULL. */
+	const char *const *ignored;
+	const struct sources *sources; /* sources besides malloc's, or NULL; owned by the caller */
+	struct window_options window;  /* the measured part of the run */
+	/* Called with each line of libbpf's log, and of the verifier's if the kernel refuses a
+	 * program; NULL: they are dropped. */
+	void (*log)(const char *line);
+	struct session_limits limits;
+};
+
+/* Whether stacks are walked: for counts by stack, or for --within. */
+bool session_options__walk(const struct session_options *options);
+/* Whether the window has functions that open or close it. */
+bool session_options__have_functions(const struct session_options *options);
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "session_results.h"
+
+const char *region_gap__name(enum ap_region_gap gap)
+{
+	static const char *const names[AP_REGION_GAPS] = {
+		[AP_REGION_GAP_DEPTH] = "depth",
+		[AP_REGION_GAP_THREADS] = "threads",
+		[AP_REGION_GAP_SETS] = "sets",
+	};
+
+	return names[gap];
+}
+
+const char *region_gap__words(enum ap_region_gap gap)
+{
+	static const char *const words[AP_REGION_GAPS] = {
+		[AP_REGION_GAP_DEPTH] = "regions were begun within too many others",
+		[AP_REGION_GAP_THREADS] = "regions were begun by threads that found no room",
+		[AP_REGION_GAP_SETS] = "calls were in too many different sets of regions",
+	};
+
+	return words[gap];
+}

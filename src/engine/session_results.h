@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a session has measured: filled by its engine and by the session. */
+#ifndef ALLOCPROF_SESSION_RESULTS_H
+#define ALLOCPROF_SESSION_RESULTS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "abi.h"
+#include "record_abi.h"
+
+/* Kernel memory of --live, used and allowed. */
+struct live_memory {
+	/* Maxima during the run. */
+	__u64 block_bytes;  /* tables of live blocks */
+	__u64 record_bytes; /* records */
+	__u64 entries;	    /* live blocks in the tables, as observed */
+	__u64 max_blocks;   /* limit of live blocks */
+	__u64 records;	    /* records in use */
+	__u64 max_records;  /* limit of records */
+};
+
+struct region {
+	const char *name; /* printable */
+	__u64 entered;	  /* number of begins, by all threads */
+	struct ap_site_counts counts[AP_FUNCTIONS];
+	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
+};
+
+/* Name in JSON, such as "depth"; and the text after a number. */
+const char *region_gap__name(enum ap_region_gap gap);
+const char *region_gap__words(enum ap_region_gap gap);
+
+/* Processes that ended with the same program name. */
+struct unprobed_program {
+	char name[AP_COMM_LEN + 1]; /* the kernel's comm: truncated, control characters replaced */
+	__u32 pid;		    /* of the first one */
+	__u64 processes;
+	__u64 size_bytes; /* taken from the kernel and not returned */
+};
+
+/* A function over all allocators; indexed by the sites' first function. */
+struct session_function {
+	bool probed; /* an allocator has a site of this function */
+	struct ap_site_counts counts;
+	char *const *aliases; /* other names at the same address; owned by the engine */
+	size_t n_aliases;
+};
+
+/* Statistics of live memory. */
+struct session_live {
+	/* By the sites' first function; without stacks only. */
+	struct ap_blocks functions[AP_FUNCTIONS];
+	__u64 stats[AP_STATS]; /* by enum ap_stat */
+	__u64 unfinished;
+	__u64 untracked; /* for all reasons */
+	__u64 discarded, discarded_bytes;
+	__u64 blocks, size_bytes; /* live at the end, also of processes that have ended */
+	__u64 peak_bytes;
+	__u64 epoch_ns;
+	struct live_memory memory;
+};
+
+/* What `allocprof ctl` did during the run. */
+struct session_marks {
+	__u64 stops; /* times that the run's gate was closed */
+	__u64 resets;
+	bool is_dump; /* the recording went on after this profile was written */
+};
+
+/* The measured window. */
+struct session_window {
+	bool asked_for;	 /* else the whole run is measured */
+	bool opened;	 /* at least once */
+	const char *why; /* why it never opened, a clause; NULL if it did. Owned by the session. */
+	__u64 undecided; /* calls whose incomplete stack may lack a --within function's frame */
+	__u64 unnoticed; /* times that the kernel skipped the program that opens and closes it */
+};
+
+/* The regions that files of the target mark. */
+struct session_regions {
+	const struct region *list; /* sorted by name; owned by the session */
+	size_t n;
+	__u64 gaps[AP_REGION_GAPS];
+	__u64 unnoticed;      /* times that the kernel skipped the program at the marks */
+	char *const *unknown; /* sentences about what is unknown of regions; owned by the session */
+	size_t n_unknown;
+	bool complete; /* no gaps, none unnoticed, nothing unknown */
+};
+
+struct session_results {
+	struct session_function functions[AP_FUNCTIONS];
+	__u64 events;	   /* calls that happened, counted or lost; 0 without stacks */
+	__u64 not_sampled; /* of these, not sampled */
+	__u64 attributed;  /* of these, in the profile; with sampling, of the sampled calls */
+	__u64 lost[AP_LOST_REASONS];
+	__u64 lost_total;
+	__u64 processes; /* followed processes */
+	/* Failed reads of the programs' counters: numbers may be too small. */
+	__u64 counters_unread;
+	/* Not followed since the map was full: their calls are missing. */
+	__u64 processes_unfollowed;
+	/* Process records for which the ring buffer had no room: an allocator that such a process
+	 * mapped later may have been missed. */
+	__u64 processes_unnoticed;
+	/* Processes that took memory from the kernel and hit no probe, and their programs, which
+	 * the session owns; the list may be incomplete. */
+	__u64 processes_unprobed;
+	const struct unprobed_program *unprobed;
+	size_t n_unprobed;
+	__u64 not_nested; /* calls of sources beneath which calls were counted that should not be */
+	__u64 relabelled; /* calls counted under the function they tail-called */
+	/* munmap and mremap calls counted although bpf_find_vma() did not report in time what was
+	 * mapped there. */
+	__u64 mappings_unsure;
+	__u64 operands_unread; /* USDT arguments that could not be read and count as 0 */
+	/* Mapping events lost by the kernel: an allocator may have been missed. */
+	__u64 mappings_lost;
+	__u64 processes_left; /* that the command started and that outlive the measurement */
+	/* Number and total time of hits' waits for user space or for other threads. */
+	__u64 waits, waits_ns;
+	/* Program or library of a Python that allocates small objects from its own arenas, or NULL.
+	 * Owned by the session. */
+	const char *python_arenas;
+	bool has_live;
+	struct session_live live;
+	struct session_window window;
+	struct session_regions regions;
+	struct session_marks marks;
+	bool complete; /* nothing lost, every allocator completely probed, every process followed */
+	int exit_status;  /* of a launched command, as a shell reports it */
+	bool is_attached; /* the target ran before */
+	bool target_runs; /* the target still runs */
+	bool interrupted; /* a signal to allocprof or the command ended the recording */
+	pid_t target_pid;
+	double elapsed_seconds, user_seconds, system_seconds; /* user and system: 0 with -p */
+};
+
+/* Progress of a running session. */
+struct session_progress {
+	__u64 elapsed_ns;
+	__u64 calls; /* that happened, counted or lost */
+	__u64 lost;  /* of these, as far as is known before the end */
+	bool is_counting;
+	bool has_live;
+	__u64 live_size_bytes; /* of running processes */
+};
+
+#endif

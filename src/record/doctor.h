@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What this machine offers to recordings, and what would be probed, without a recording. */
+#ifndef ALLOCPROF_DOCTOR_H
+#define ALLOCPROF_DOCTOR_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "kernel_features.h"
+
+struct doctor;
+struct error;
+struct probed_file;
+
+/* Detects the features. Never fails: undetectable features are false. */
+void doctor__probe_kernel(struct kernel *kernel);
+
+/* Path of the cache of unwind tables, truncated to @size, and the bytes in it. 0 or a negative
+ * errno, perhaps with *@error set: there is no cache. */
+int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *error);
+
+/* Loads the programs of stat (without @stacks) or record. *@instructions: the number that the
+ * verifier processed for the program at the probes; its limit is a million. 0 before Linux 5.16.
+ * Errors as of session__open(). */
+int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct error *error);
+
+/* Finds the allocators of the process @pid or, if it is 0, those that the command @argv would use,
+ * or of a library. Errors as of session__attach() and session__launch(); -ENOTSUP: it has none. */
+int doctor__find(char *const argv[], pid_t pid, struct doctor **out, struct error *error);
+/* The @index-th file that was found; false if there are fewer. */
+bool doctor__file(const struct doctor *doctor, size_t index, struct probed_file *out);
+void doctor__free(struct doctor *doctor);
+
+#endif

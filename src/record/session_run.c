@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The event loop of a session. */
+#include "session_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "error.h"
+
+/* Maximum interval between reads of the engine's events (engine.h). */
+#define TICK_MS 100
+
+/* Returns whether the recording is to end. */
+static bool handle_signals(struct session *session, int signal_fd)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGCHLD)
+			continue;
+		session->n_signals++;
+		if (!session->target.launched || session->n_signals > 1) {
+			end = true;
+			continue;
+		}
+		/* A signal from the terminal went to the whole foreground process group, so the
+		 * target has it already. */
+		if (info.ssi_code != SI_KERNEL)
+			syscall(SYS_pidfd_send_signal, session->target.pidfd, info.ssi_signo, NULL,
+				0);
+	}
+	return end;
+}
+
+static int watch(int epoll_fd, int fd)
+{
+	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+static int until(__u64 at_ns, __u64 now_ns, int most)
+{
+	__u64 ms = at_ns > now_ns ? (at_ns - now_ns) / 1000000 + 1 : 0;
+
+	return ms < (__u64)most ? (int)ms : most;
+}
+
+static int timeout_ms(const struct session *session, __u64 now_ns, __u64 end_ns)
+{
+	const struct engine *engine = session->engine;
+	int timeout = engine->operations->timeout_ms(engine, TICK_MS);
+
+	if (end_ns)
+		timeout = until(end_ns, now_ns, timeout);
+	if (session->opens_at_ns)
+		timeout = until(session->opens_at_ns, now_ns, timeout);
+	return timeout;
+}
+
+int session__run(struct session *session, __u64 duration_ns, int signal_fd,
+		 const struct session_attendant *attendant, struct error *error)
+{
+	_cleanup_(close_fd) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	__u64 end_ns = duration_ns ? session->target.start_ns + duration_ns : 0;
+	struct engine *engine = session->engine;
+	struct epoll_event ready[4];
+	int err = 0;
+
+	if (epoll_fd < 0)
+		return -errno;
+	if ((err = engine->operations->watch(engine, epoll_fd)) ||
+	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)) ||
+	    (attendant && attendant->fd >= 0 && (err = watch(epoll_fd, attendant->fd))))
+		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
+	if (session->options.window.delay_ns)
+		session->opens_at_ns = session->target.start_ns + session->options.window.delay_ns;
+
+	while (!target__has_ended(&session->target)) {
+		__u64 now = clock__now_ns();
+
+		/* First, so that a window that is due opens, however late it is. */
+		if (session->opens_at_ns && now >= session->opens_at_ns)
+			session__open_gate(session, true);
+		if (end_ns && now >= end_ns)
+			break;
+		epoll_wait(epoll_fd, ready, 4, timeout_ms(session, now, end_ns));
+		err = engine->operations->read(engine);
+		if (!err && attendant)
+			err = attendant->attend(session, attendant->context);
+		if (err)
+			return error__set(error, err, "the recording cannot continue: %s",
+					  strerror(-err));
+		if (handle_signals(session, signal_fd))
+			break;
+	}
+	return 0;
+}

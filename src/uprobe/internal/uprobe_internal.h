@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Internals of the uprobe engine. */
+#ifndef ALLOCPROF_UPROBE_INTERNAL_H
+#define ALLOCPROF_UPROBE_INTERNAL_H
+
+#include <time.h>
+
+#include "count_maps.h"
+#include "counters.h"
+#include "engine.h"
+#include "kernel.h"
+#include "mapping_events.h"
+#include "target.h"
+#include "unprobed.h"
+
+struct allocprof_bpf;
+struct bpf_program;
+struct cpython;
+struct gate;
+struct regions;
+struct mapping_events;
+struct probes;
+struct ring_reader;
+
+/* A mapping of a process that may turn out to be followed. */
+struct mapping_candidate {
+	struct mapping_event event;
+	struct mapping_candidate *next;
+};
+
+/* The programs' counters at one moment. */
+struct uprobe_counters {
+	__u64 stats[AP_STATS];
+	__u64 recursion, gate_recursion; /* times that the kernel skipped programs */
+	__u64 mappings_lost;
+	__u64 processes; /* followed processes that had ended */
+};
+
+struct uprobe {
+	struct engine engine;
+	struct session_options options;
+	const struct target *target;
+	struct kernel kernel;
+	struct allocprof_bpf *skeleton;
+	struct allocprof_bpf *late; /* second load of the object with live_entry alone, or NULL */
+	struct ring_reader *ring;
+	struct mapping_events *mapping_events;
+	struct probes *probes;
+	struct collector *collector;
+	struct count_maps counts;
+	struct counters *counters;
+	struct live *live; /* NULL without --live */
+	struct gate *gate; /* NULL: the whole run is measured */
+	struct cpython *cpython;
+	struct unprobed unprobed;
+	struct regions *regions; /* NULL: no regions */
+	pid_t late_pid;		 /* process whose new mapping is being probed, else 0 */
+	struct mapping_candidate *candidates, **candidates_end;
+	__u64 mappings_dropped; /* lost for want of memory */
+	bool multi;	/* one uprobe_multi link per allocator, else one perf event per probe */
+	bool sessions;	/* uprobe sessions: one program at entry and return */
+	bool last_read; /* the target has ended */
+	__u64 processes_left;
+	struct uprobe_counters forgotten; /* counters at the last reset, to subtract */
+	__u64 forgotten_events;
+	bool is_snapshot;
+	struct uprobe_counters at_cut;
+	__u64 events_at_cut; /* number of calls that a snapshot must account for at least */
+	__u64 cut_ns;	     /* CLOCK_MONOTONIC */
+	__u64 live_activity; /* live__activity() before the cut */
+};
+
+/* The engine's state. */
+static inline struct uprobe *uprobe__of(const struct engine *engine)
+{
+	return (struct uprobe *)engine;
+}
+
+/* With live: maximum number of records. */
+__u32 session_options__max_records(const struct session_options *options);
+
+/* Loads the programs and maps that the options need. */
+int uprobe__load_programs(struct uprobe *uprobe, struct error *error);
+/* Program at the entries of allocating functions; with sessions it may not be loaded. */
+struct bpf_program *uprobe__entry_program(const struct uprobe *uprobe);
+/* Program at USDT probes of sources. */
+struct bpf_program *uprobe__usdt_program(const struct uprobe *uprobe);
+/* With sessions: loads the program for entries of allocators whose returns must not be probed. They
+ * are rare, and verification takes 0.2 s, so it is loaded only when the first one is found. */
+int uprobe__load_entry(struct uprobe *uprobe, struct bpf_program **program, struct error *error);
+
+/* uprobe_start.c, uprobe_events.c, uprobe_cut.c, uprobe_results.c: operations of the engine
+ * (engine.h). */
+int uprobe__await_child(struct engine *engine, bool awaits, struct error *error);
+int uprobe__launch(struct engine *engine, char *const argv[], struct error *error);
+int uprobe__attach(struct engine *engine, struct error *error);
+void uprobe__start(struct engine *engine, __u64 now_ns);
+int uprobe__watch(const struct engine *engine, int epoll_fd);
+int uprobe__read(struct engine *engine);
+int uprobe__timeout_ms(const struct engine *engine, int most);
+int uprobe__finish(struct engine *engine);
+int uprobe__open_gate(struct engine *engine, bool open);
+void uprobe__progress(const struct engine *engine, struct session_progress *progress);
+int uprobe__cut(struct engine *engine, __u64 *cut_ns);
+void uprobe__become_snapshot(struct engine *engine);
+void uprobe__forget(struct engine *engine);
+int uprobe__reset(struct engine *engine, __u64 *cut_ns);
+void uprobe__results(struct engine *engine, struct session_results *results);
+bool uprobe__file(const struct engine *engine, size_t index, struct probed_file *out);
+__u64 uprobe__unknown_calls(const struct engine *engine, size_t file, size_t index);
+
+int uprobe__read_events(struct uprobe *uprobe);
+/* Reads only the mapping events, which are needed to unwind snapshots. */
+void uprobe__read_mappings(struct uprobe *uprobe);
+
+/* Sums over CPUs and programs since the engine was opened, including what a reset forgot. */
+__u64 uprobe__raw_stat(const struct uprobe *uprobe, __u32 which);
+__u64 uprobe__recursion_misses(const struct uprobe *uprobe);
+__u64 uprobe__gate_recursion_misses(const struct uprobe *uprobe);
+/* Number of lost file mapping events since the engine was opened. */
+__u64 uprobe__mappings_lost(const struct uprobe *uprobe);
+/* Number of calls since the last reset, by the programs' own counter. */
+__u64 uprobe__count_events(const struct uprobe *uprobe);
+/* Calls of reported functions by the sites' counters, which programs use without stacks. */
+__u64 uprobe__count_site_calls(const struct uprobe *uprobe);
+/* Calls lost for @reason, which is not AP_LOST_UNACCOUNTED. */
+__u64 uprobe__count_lost(const struct uprobe *uprobe, enum ap_lost reason);
+/* In the snapshot's child. -EAGAIN with live: a program ran meanwhile. */
+int uprobe__collect_snapshot(struct uprobe *uprobe);
+__u64 uprobe__count_followed(const struct uprobe *uprobe);
+
+/* uprobe_unprobed.c: programs that took memory without hitting a probe. Whether this kernel and
+ * the selected functions allow to find them. */
+bool uprobe__finds_unprobed(const struct uprobe *uprobe);
+void uprobe__choose_unprobed(struct uprobe *uprobe);
+int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error);
+/* Finds those that still run; to be called before probes are detached. */
+void uprobe__look_for_unprobed(struct uprobe *uprobe);
+int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t size);
+
+/* uprobe_events.c: callbacks to read pending mapping events, to find a file's functions of
+ * --within, and to identify the file that is mapped at an address of allocprof. */
+void uprobe__refresh_mappings(void *context);
+const struct ap_within *uprobe__code_within(int fd, const char *path, void *context);
+int uprobe__set_within(__u32 module, const struct ap_within *within, void *context);
+int uprobe__identify_file(const void *address, struct file_identity *identity, void *context);
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "uprobe_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allocprof.skel.h"
+#include "array.h"
+#include "cleanup.h"
+#include "collector.h"
+#include "cpython.h"
+#include "error.h"
+#include "gate.h"
+#include "live.h"
+#include "probes.h"
+#include "regions.h"
+#include "ring_reader.h"
+#include "table_cache.h"
+#include "unwind_maps.h"
+#include "uprobe_engine.h"
+
+static int handle_record(void *context, void *record, size_t size)
+{
+	struct uprobe *uprobe = context;
+	int err = collector__handle_record(uprobe->collector, record, size);
+
+	count_maps__handle_record(&uprobe->counts, record, size);
+
+	if (!err)
+		err = uprobe__handle_unprobed(uprobe, record, size);
+	return err || !uprobe->live ? err : live__handle_record(uprobe->live, record, size);
+}
+
+/* Only these programs are attached by their section names; links of uprobe programs are created
+ * elsewhere. */
+static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
+{
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	struct {
+		struct bpf_program *program;
+		struct bpf_link **link;
+	} tracepoints[] = {
+		{ skeleton->progs.on_fork, &skeleton->links.on_fork },
+		{ skeleton->progs.on_exec, &skeleton->links.on_exec },
+		{ skeleton->progs.on_exit, &skeleton->links.on_exit },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tracepoints); i++) {
+		*tracepoints[i].link = bpf_program__attach(tracepoints[i].program);
+		if (!*tracepoints[i].link)
+			return error__set(error, -errno, "cannot follow processes (%s): %s",
+					  bpf_program__name(tracepoints[i].program),
+					  strerror(errno));
+	}
+	/* Without on_map() the programs detect changes of mappings themselves. */
+	if (bpf_program__autoload(skeleton->progs.on_map))
+		skeleton->links.on_map = bpf_program__attach(skeleton->progs.on_map);
+	skeleton->bss->on_map_is_attached = skeleton->links.on_map != NULL;
+	return uprobe__attach_unprobed(uprobe, error);
+}
+
+/* bpf_find_vma() fails with -EBUSY while another thread of allocprof maps memory. */
+#define ASK_TRIES 100
+
+int uprobe__identify_file(const void *address, struct file_identity *identity, void *context)
+{
+	const struct uprobe *uprobe = context;
+	struct identify_file_args {
+		__u64 address, inode;
+		__u32 device, generation;
+	} args = { .address = (__u64)(uintptr_t)address };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &args, .ctx_size_in = sizeof(args));
+	int fd = bpf_program__fd(uprobe->skeleton->progs.identify_file);
+
+	for (int i = 0; i < ASK_TRIES; i++) {
+		int err = bpf_prog_test_run_opts(fd, &options);
+
+		if (err)
+			return err;
+		if (options.retval)
+			continue;
+		*identity = (struct file_identity){ args.inode, args.device, args.generation };
+		return 0;
+	}
+	return -EBUSY;
+}
+
+static int open_live(struct uprobe *uprobe)
+{
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	const struct session_options *options = &uprobe->options;
+	struct live_options live_options = {
+		.tables_fd = bpf_map__fd(skeleton->maps.live_tables),
+		.threads_fd = bpf_map__fd(skeleton->maps.threads),
+		.stats_fd = bpf_map__fd(skeleton->maps.stats),
+		.counters = uprobe->counters,
+		.lifetimes_fd = bpf_map__fd(skeleton->maps.lifetimes),
+		.lifetimes_fds = { bpf_map__fd(skeleton->maps.lifetimes_a),
+				   bpf_map__fd(skeleton->maps.lifetimes_b) },
+		.lifetimes_inserted = &skeleton->bss->lifetimes_inserted,
+		.drain_at = skeleton->rodata->config.drain_at,
+		.shared = &skeleton->bss->live,
+		.max_blocks = options->max_live,
+		.interval_ns = options->interval_ns,
+		.records = {
+			.records_fd = bpf_map__fd(skeleton->maps.records),
+			.histograms_fd = bpf_map__fd(skeleton->maps.histograms),
+			.free_records_fd = bpf_map__fd(skeleton->maps.free_records),
+			.free_histograms_fd = bpf_map__fd(skeleton->maps.free_histograms),
+			.index_tables_fd = bpf_map__fd(skeleton->maps.index_tables),
+			.shared = &skeleton->bss->live,
+			.max_records = options->stacks ? session_options__max_records(options)
+						       : AP_FUNCTIONS,
+			.sample = options->sample_bytes,
+			.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
+			.stacks = options->stacks,
+		},
+	};
+
+	return live__new(&live_options, &uprobe->live);
+}
+
+static void close_uprobe(struct engine *engine)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+
+	probes__free(uprobe->probes);
+	cpython__free(uprobe->cpython);
+	gate__free(uprobe->gate);
+	regions__free(uprobe->regions);
+	ring_reader__free(uprobe->ring);
+	mapping_events__close(uprobe->mapping_events);
+	collector__free(uprobe->collector);
+	live__free(uprobe->live);
+	free(uprobe->counters);
+	unprobed__release(&uprobe->unprobed);
+	allocprof_bpf__destroy(uprobe->late);
+	allocprof_bpf__destroy(uprobe->skeleton);
+	free(uprobe);
+}
+
+static int open_uprobe(const struct engine_options *engine_options, struct engine **out,
+		       struct error *error)
+{
+	const struct session_options *options = engine_options->session;
+	struct collector_options collector_options;
+	struct unwind_maps_fds maps;
+	struct uprobe *uprobe = calloc(1, sizeof(*uprobe));
+	int err;
+
+	if (!uprobe)
+		return -ENOMEM;
+	uprobe->engine.operations = &uprobe_engine;
+	uprobe->options = *options;
+	uprobe->target = engine_options->target;
+	uprobe->candidates_end = &uprobe->candidates;
+	uprobe->counters = calloc(1, sizeof(*uprobe->counters));
+	if (!uprobe->counters || counters__init(uprobe->counters)) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	uprobe->counters->refused = options->limits.unread;
+	kernel__probe(&uprobe->kernel);
+	err = kernel__require(&uprobe->kernel, error);
+	uprobe->multi = !options->limits.no_multi && uprobe->kernel.uprobe_multi &&
+			(options->follow || uprobe->kernel.uprobe_multi_pid);
+	uprobe->sessions =
+		uprobe->multi && !options->limits.no_sessions && uprobe->kernel.uprobe_session;
+	if (!err)
+		err = uprobe__load_programs(uprobe, error);
+	if (!err)
+		err = attach_tracepoints(uprobe, error);
+	if (!err)
+		err = mapping_events__open(&uprobe->mapping_events, error);
+	if (err)
+		goto fail;
+	maps = (struct unwind_maps_fds){
+		.chunks = bpf_map__fd(uprobe->skeleton->maps.unwind_chunks),
+		.tables = bpf_map__fd(uprobe->skeleton->maps.unwind_tables),
+		.slices = bpf_map__fd(uprobe->skeleton->maps.unwind_slices),
+		.rules = bpf_map__fd(uprobe->skeleton->maps.unwind_rules),
+	};
+	collector_options = (struct collector_options){
+		.profile = engine_options->profile,
+		.tables = { .awaited = &uprobe->skeleton->bss->waits.module },
+		.max_depth = options->max_depth,
+		.sample = options->sample_bytes,
+		.sample_unit_shift = uprobe->skeleton->rodata->config.sample_unit_shift,
+		.refresh_mappings = uprobe__refresh_mappings,
+		.within = options->window.within ? uprobe__code_within : NULL,
+		.set_within = uprobe__set_within,
+		.context = uprobe,
+		.identifier = { uprobe__identify_file, uprobe },
+	};
+	uprobe->counts = (struct count_maps){
+		.current_fd = bpf_map__fd(uprobe->skeleton->maps.counts),
+		.fds = { bpf_map__fd(uprobe->skeleton->maps.counts_a),
+			 bpf_map__fd(uprobe->skeleton->maps.counts_b) },
+		.inserted = &uprobe->skeleton->bss->counts_inserted,
+		.drain_at = uprobe->skeleton->rodata->config.drain_at,
+	};
+	collector_options.tables.tables = unwind_maps__new(&maps);
+	/* Without the cache each recording compiles its own tables. */
+	if (session_options__walk(options) && !options->no_cache)
+		table_cache__open(&collector_options.tables.cache, NULL);
+	uprobe->collector = collector__new(&collector_options);
+	uprobe->cpython = cpython__new(&collector_options.identifier);
+	if (!uprobe->collector || !uprobe->cpython) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	if (session_options__walk(options)) {
+		err = collector__add_vdso(uprobe->collector);
+		if (err) {
+			error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err));
+			goto fail;
+		}
+	}
+	if (options->live) {
+		err = open_live(uprobe);
+		if (err) {
+			error__set(error, err, "cannot make room for live memory: %s",
+				   strerror(-err));
+			goto fail;
+		}
+	}
+	err = ring_reader__new(bpf_map__fd(uprobe->skeleton->maps.ring), handle_record, uprobe,
+			       &uprobe->ring);
+	if (err) {
+		error__set(error, err, "cannot map the ring buffer: %s", strerror(-err));
+		goto fail;
+	}
+	*out = &uprobe->engine;
+	return 0;
+fail:
+	close_uprobe(&uprobe->engine);
+	return err;
+}
+
+__u32 uprobe_engine__verified_instructions(const struct engine *engine)
+{
+	const struct uprobe *uprobe = uprobe__of(engine);
+	const struct bpf_program *program = uprobe->live && uprobe->sessions
+						    ? uprobe->skeleton->progs.live_session
+						    : uprobe__entry_program(uprobe);
+	struct bpf_prog_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+		return 0;
+	return info.verified_insns;
+}
+
+static int add_modules(const struct engine *engine, struct symbols *symbols, bool files)
+{
+	return collector__add_modules(uprobe__of(engine)->collector, symbols, files);
+}
+
+static int name_frames(struct engine *engine)
+{
+	return collector__name_jit_frames(uprobe__of(engine)->collector);
+}
+
+static void list_without_table(const struct engine *engine, FILE *to)
+{
+	collector__list_without_table(uprobe__of(engine)->collector, to);
+}
+
+const struct engine_operations uprobe_engine = {
+	.open = open_uprobe,
+	.close = close_uprobe,
+	.await_child = uprobe__await_child,
+	.launch = uprobe__launch,
+	.attach = uprobe__attach,
+	.start = uprobe__start,
+	.watch = uprobe__watch,
+	.read = uprobe__read,
+	.timeout_ms = uprobe__timeout_ms,
+	.open_gate = uprobe__open_gate,
+	.progress = uprobe__progress,
+	.cut = uprobe__cut,
+	.become_snapshot = uprobe__become_snapshot,
+	.forget = uprobe__forget,
+	.reset = uprobe__reset,
+	.finish = uprobe__finish,
+	.results = uprobe__results,
+	.add_modules = add_modules,
+	.name_frames = name_frames,
+	.list_without_table = list_without_table,
+	.file = uprobe__file,
+	.unknown_calls = uprobe__unknown_calls,
+};

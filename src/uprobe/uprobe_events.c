@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "uprobe_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "allocprof.skel.h"
+#include "clock.h"
+#include "collector.h"
+#include "cpython.h"
+#include "error.h"
+#include "gate.h"
+#include "live.h"
+#include "mappings.h"
+#include "probes.h"
+#include "regions.h"
+#include "ring_reader.h"
+#include "target.h"
+
+/* Maximum interval between reads of events (engine.h). */
+#define TICK_MS 100
+
+/* Number of snapshots to unwind before the ring buffer is read again: the record of a new file must
+ * not wait for long, since programs send snapshots until its table is ready. */
+#define DUMPS_AT_A_TIME 16
+
+static int add_candidate(struct uprobe *uprobe, const struct mapping_event *event)
+{
+	struct mapping_candidate *candidate = malloc(sizeof(*candidate));
+
+	if (!candidate)
+		return -ENOMEM;
+	candidate->event = *event;
+	candidate->next = NULL;
+	candidate->event.path = strdup(event->path);
+	if (!candidate->event.path) {
+		free(candidate);
+		return -ENOMEM;
+	}
+	*uprobe->candidates_end = candidate;
+	uprobe->candidates_end = &candidate->next;
+	return 0;
+}
+
+static void handle_mapping(const struct mapping_event *event, void *context)
+{
+	struct uprobe *uprobe = context;
+	int err = collector__handle_mapping(uprobe->collector, event);
+
+	if (!err && event->kind == MAPPING_ADDED)
+		err = add_candidate(uprobe, event);
+	if (err)
+		uprobe->mappings_dropped++;
+}
+
+void uprobe__read_mappings(struct uprobe *uprobe)
+{
+	/* The events belong to the parent process. */
+	if (uprobe->is_snapshot)
+		return;
+	mapping_events__read(uprobe->mapping_events, handle_mapping, uprobe);
+}
+
+void uprobe__refresh_mappings(void *context)
+{
+	uprobe__read_mappings(context);
+}
+
+const struct ap_within *uprobe__code_within(int fd, const char *path, void *context)
+{
+	const struct uprobe *uprobe = context;
+
+	return uprobe->gate ? gate__within(uprobe->gate, fd, path) : NULL;
+}
+
+int uprobe__set_within(__u32 module, const struct ap_within *within, void *context)
+{
+	const struct uprobe *uprobe = context;
+
+	return bpf_map_update_elem(bpf_map__fd(uprobe->skeleton->maps.within_ranges), &module,
+				   within, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+/* Looks for allocators in mappings of followed processes. Mappings of other processes are kept for
+ * one tick, since the record of a process's fork may be delayed by a reserved record before it in
+ * the ring buffer. */
+static void look_at_candidates(struct uprobe *uprobe)
+{
+	__u64 now = clock__now_ns();
+	struct mapping_candidate *candidate, *kept = NULL, **kept_end = &kept;
+
+	while ((candidate = uprobe->candidates)) {
+		const struct mapping_event *event = &candidate->event;
+
+		uprobe->candidates = candidate->next;
+		/* The calls below may add candidates. */
+		if (!uprobe->candidates)
+			uprobe->candidates_end = &uprobe->candidates;
+		candidate->next = NULL;
+		if (collector__is_followed(uprobe->collector, event->pid, event->time_ns)) {
+			uprobe->late_pid = event->pid;
+			probes__notice_mapping(uprobe->probes, event);
+			uprobe->late_pid = 0;
+			cpython__notice_mapping(uprobe->cpython, event);
+		} else if (now < event->time_ns + TICK_MS * 1000000ULL) {
+			*kept_end = candidate;
+			kept_end = &candidate->next;
+			continue;
+		} else {
+			collector__forget_process(uprobe->collector, event->pid);
+		}
+		free(candidate->event.path);
+		free(candidate);
+	}
+	if (!kept)
+		return;
+	uprobe->candidates = kept;
+	uprobe->candidates_end = kept_end;
+}
+
+/*
+ * A process's fork record precedes its first mapping. So this reads the pending mappings first,
+ * then the records, and then checks which mappings are of followed processes.
+ */
+int uprobe__read_events(struct uprobe *uprobe)
+{
+	int err;
+
+	if (uprobe->options.limits.no_last_read && uprobe->target->end_ns)
+		return -EIO;
+	uprobe__read_mappings(uprobe);
+	err = ring_reader__read(uprobe->ring);
+	/* User space makes progress, so the budget of waiting hits is refilled. */
+	if (collector__brings_tables(uprobe->collector) || err > 0)
+		__atomic_store_n(&uprobe->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
+				 __ATOMIC_RELAXED);
+	look_at_candidates(uprobe);
+	cpython__attend(uprobe->cpython, clock__now_ns());
+	if (uprobe->gate)
+		gate__poll(uprobe->gate);
+	if (err < 0)
+		return err;
+	err = collector__settle(uprobe->collector, DUMPS_AT_A_TIME);
+	if (err)
+		return err;
+	if (uprobe->live) {
+		ring_reader__step_back(uprobe->ring);
+		err = live__attend(uprobe->live, uprobe->collector);
+		ring_reader__resume(uprobe->ring);
+		return err;
+	}
+	if (!count_maps__want_drain(&uprobe->counts))
+		return 0;
+	err = count_maps__begin_drain(&uprobe->counts);
+	if (err)
+		return err;
+	err = ring_reader__read(uprobe->ring);
+	if (err >= 0)
+		err = collector__settle(uprobe->collector, DUMPS_AT_A_TIME);
+	if (err < 0)
+		return err;
+	ring_reader__step_back(uprobe->ring);
+	err = count_maps__end_drain(&uprobe->counts, uprobe->collector);
+	ring_reader__resume(uprobe->ring);
+	return err;
+}
+
+static int watch(int epoll_fd, int fd)
+{
+	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+int uprobe__watch(const struct engine *engine, int epoll_fd)
+{
+	const struct uprobe *uprobe = uprobe__of(engine);
+	int err = watch(epoll_fd, ring_reader__fd(uprobe->ring));
+
+	return err ? err : watch(epoll_fd, mapping_events__fd(uprobe->mapping_events));
+}
+
+int uprobe__timeout_ms(const struct engine *engine, int most)
+{
+	const struct uprobe *uprobe = uprobe__of(engine);
+
+	if (collector__has_dumps(uprobe->collector) || ring_reader__has_kept(uprobe->ring))
+		return 0;
+	return uprobe->live ? live__timeout_ms(uprobe->live, most) : most;
+}
+
+int uprobe__read(struct engine *engine)
+{
+	return uprobe__read_events(uprobe__of(engine));
+}
+
+/* Number of entries in the programs' map of processes, without the target. */
+__u64 uprobe__count_followed(const struct uprobe *uprobe)
+{
+	int fd = bpf_map__fd(uprobe->skeleton->maps.processes);
+	__u32 key, next;
+	bool has_key = false;
+	__u64 n = 0;
+
+	while (!bpf_map_get_next_key(fd, has_key ? &key : NULL, &next)) {
+		key = next;
+		has_key = true;
+		n++;
+	}
+	return n && !uprobe->target->waited ? n - 1 : n;
+}
+
+/*
+ * No program counts a call from here on. The kernel removes probes one by one, which takes
+ * milliseconds, while the others are still hit. Without this, calls of the probes removed last
+ * would count, and those of the first would not.
+ */
+static int end_window(struct uprobe *uprobe)
+{
+	struct ap_gate *gate = &uprobe->skeleton->bss->gate;
+	int err = 0;
+
+	if (uprobe->live) {
+		/* So that live knows of all processes that have ended. */
+		err = uprobe__read_events(uprobe);
+		if (!err)
+			err = live__stop(uprobe->live, uprobe->target->end_ns);
+	}
+	__atomic_store_n(&gate->open, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&gate->running, 0, __ATOMIC_RELAXED);
+	return err;
+}
+
+int uprobe__finish(struct engine *engine)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+	int err;
+
+	if (uprobe->is_snapshot)
+		return uprobe__collect_snapshot(uprobe);
+	err = end_window(uprobe);
+	uprobe__look_for_unprobed(uprobe);
+	uprobe->processes_left = uprobe__count_followed(uprobe);
+	mapping_events__finish(uprobe->mapping_events);
+	probes__detach(uprobe->probes);
+	mappings__detach(uprobe->skeleton);
+	gate__detach(uprobe->gate);
+	regions__detach(uprobe->regions);
+	collector__finish_tables(uprobe->collector);
+	if (!err)
+		err = uprobe__read_events(uprobe);
+	for (size_t i = 0; i < uprobe->unprobed.n; i++)
+		probes__blame(uprobe->probes, &uprobe->unprobed.list[i]);
+	if (!err && uprobe->regions)
+		regions__collect(uprobe->regions);
+	if (!err)
+		err = collector__settle(uprobe->collector, SIZE_MAX);
+	if (!err && uprobe->live)
+		return live__collect(uprobe->live, uprobe->collector);
+	if (!err && uprobe->options.stacks)
+		return count_maps__drain_all(&uprobe->counts, uprobe->collector);
+	return err;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "uprobe_internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "allocator.h"
+#include "allocprof.skel.h"
+#include "cleanup.h"
+#include "collector.h"
+#include "command_path.h"
+#include "cpython.h"
+#include "elf_file.h"
+#include "error.h"
+#include "gate.h"
+#include "live.h"
+#include "mappings.h"
+#include "probes.h"
+#include "regions.h"
+#include "ring_reader.h"
+#include "sources.h"
+#include "target.h"
+
+/* Runs the iterator that finds @pid in allocprof's PID namespace, as the process to follow or as
+ * allocprof itself. */
+static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, struct error *error)
+{
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	struct bpf_link *link;
+	char none[64];
+	int fd, err = 0;
+
+	skeleton->bss->seed_pid = pid;
+	skeleton->bss->seed_is_launcher = is_launcher;
+	skeleton->bss->seed_found = 0;
+	link = bpf_program__attach_iter(skeleton->progs.seed_process, NULL);
+	if (!link)
+		return error__set(error, -errno, "cannot iterate over the processes: %s",
+				  strerror(errno));
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0) {
+		err = error__set(error, fd, "cannot iterate over the processes: %s", strerror(-fd));
+	} else {
+		while (read(fd, none, sizeof(none)) > 0)
+			;
+		close(fd);
+		if (!skeleton->bss->seed_found)
+			err = error__set(error, -ESRCH, "process %d has just ended", pid);
+	}
+	bpf_link__destroy(link);
+	return err;
+}
+
+static void announce_address(struct uprobe *uprobe, __u64 address)
+{
+	struct find_module_args {
+		__u64 address;
+	} args = { address };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &args, .ctx_size_in = sizeof(args));
+
+	uprobe->skeleton->bss->seed_pid = getpid();
+	if (!bpf_prog_test_run_opts(bpf_program__fd(uprobe->skeleton->progs.find_module), &options))
+		ring_reader__read(uprobe->ring);
+}
+
+/*
+ * Assigns a module id to a file before the target executes its code: the program finds it mapped in
+ * allocprof's own memory, and its record makes user space compile the unwind table.
+ */
+static void announce_file(int fd, const char *path, void *context)
+{
+	struct uprobe *uprobe = context;
+	__u64 page = sysconf(_SC_PAGESIZE), start, end, offset;
+	struct elf_file *elf;
+	void *code;
+	int err;
+
+	if (elf_file__open(fd, path, &elf, NULL))
+		return;
+	err = elf_file__text_range(elf, &start, &end);
+	if (!err)
+		err = elf_file__vaddr_to_offset(elf, start, &offset);
+	elf_file__free(elf);
+	if (err)
+		return;
+	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, offset & ~(page - 1));
+	if (code == MAP_FAILED)
+		return;
+	announce_address(uprobe, (__u64)(uintptr_t)code);
+	munmap(code, page);
+}
+
+static void use_file(int fd, const char *path, void *context)
+{
+	struct uprobe *uprobe = context;
+
+	if (uprobe->gate)
+		gate__on_new_file(uprobe->gate, fd, path);
+	if (uprobe->regions)
+		regions__on_new_file(uprobe->regions, fd, path, uprobe->late_pid);
+	if (session_options__walk(&uprobe->options))
+		announce_file(fd, path, uprobe);
+}
+
+static int open_regions(struct uprobe *uprobe, pid_t pid)
+{
+	const struct allocprof_bpf *skeleton = uprobe->skeleton;
+	struct regions_options options = {
+		.program = skeleton->progs.region_event,
+		.multi = uprobe->multi,
+		.pid = pid,
+		.shared = &skeleton->bss->regions,
+		.begins_fd = bpf_map__fd(skeleton->maps.region_begins),
+		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
+		.stats_fd = bpf_map__fd(skeleton->maps.region_stats),
+		.counters = uprobe->counters,
+	};
+
+	return uprobe->options.regions ? regions__new(&options, &uprobe->regions) : 0;
+}
+
+/* Creates the gate, and probes its functions in files that are known: @program, and paths below
+ * @root. */
+static int open_gate(struct uprobe *uprobe, const char *program, const char *root, pid_t pid,
+		     struct error *error)
+{
+	struct gate_options options = {
+		.window = uprobe->options.window,
+		.program = uprobe->skeleton->progs.gate_event,
+		.multi = uprobe->multi,
+		.pid = pid,
+		.shared = &uprobe->skeleton->bss->gate,
+		.use_file = use_file,
+		.context = uprobe,
+	};
+	int err;
+
+	if (!window_options__any(&options.window))
+		return 0;
+	err = gate__new(&options, &uprobe->gate, error);
+	return err ? err : gate__prepare(uprobe->gate, program, root, error);
+}
+
+/* A script's program is its interpreter. If there is no ELF file, the gate has no functions. */
+static int open_command_gate(struct uprobe *uprobe, const char *argv0, pid_t pid,
+			     struct error *error)
+{
+	_cleanup_(free_ptr) char *found = NULL, *program = NULL;
+
+	/* The search for the command's allocators reports what is wrong with it. */
+	if (command_path__find(argv0, getenv("PATH"), &found))
+		return 0;
+	if (command_path__elf(found, getenv("PATH"), &program))
+		return open_gate(uprobe, found, "", pid, error);
+	return open_gate(uprobe, program, "", pid, error);
+}
+
+void uprobe__start(struct engine *engine, __u64 now_ns)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+
+	if (uprobe->live)
+		live__start(uprobe->live, now_ns, uprobe->target->launched);
+	__atomic_store_n(&uprobe->skeleton->bss->gate.running, 1, __ATOMIC_RELAXED);
+}
+
+static int load_entry(void *context, struct bpf_program **program, struct error *error)
+{
+	return uprobe__load_entry(context, program, error);
+}
+
+/* Adds the sites of mappings like those of an allocator, and attaches the programs. */
+static int open_mappings(struct uprobe *uprobe, struct error *error)
+{
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	struct allocator *allocator;
+	int err;
+
+	if (!sources__has_mappings(uprobe->options.sources))
+		return 0;
+	allocator = mappings__allocator();
+	err = allocator ? probes__add_source(uprobe->probes, allocator,
+					     &skeleton->bss->mappings_first_site)
+			: -ENOMEM;
+	return err ? err : mappings__attach(skeleton, error);
+}
+
+static int new_probes(struct uprobe *uprobe, pid_t pid, struct error *error)
+{
+	struct probes_options options = {
+		.program = uprobe__entry_program(uprobe),
+		.multi = uprobe->multi,
+		.pid = pid,
+		.sites_fd = bpf_map__fd(uprobe->skeleton->maps.sites),
+		.internal_returns_fd = bpf_map__fd(uprobe->skeleton->maps.internal_returns),
+		.functions = uprobe->options.functions,
+		.usdt_program = uprobe__usdt_program(uprobe),
+		.usdt_sites_fd = bpf_map__fd(uprobe->skeleton->maps.usdt_sites),
+		.unknown_program = uprobe->skeleton->progs.unknown_call,
+		.ignored = uprobe->options.ignored,
+		.sources = uprobe->options.sources,
+		.nest_return_program = uprobe->skeleton->progs.source_return,
+		.nest_return_instruction_program =
+			uprobe->skeleton->progs.source_return_instruction,
+		.use_file =
+			session_options__walk(&uprobe->options) || uprobe->gate || uprobe->regions
+				? use_file
+				: NULL,
+		.context = uprobe,
+		.identifier = { uprobe__identify_file, uprobe },
+		.finds_unprobed = uprobe__finds_unprobed(uprobe),
+	};
+	struct allocprof_bpf *skeleton = uprobe->skeleton;
+	int err;
+
+	if (uprobe->live) {
+		options.return_instruction_program = skeleton->progs.live_return_instruction;
+		options.free_program = skeleton->progs.live_free;
+		options.described_free_program = skeleton->progs.live_free_described;
+		if (uprobe->sessions) {
+			options.session_program = skeleton->progs.live_session;
+			options.load_program = load_entry;
+		} else {
+			options.return_program = skeleton->progs.live_return;
+		}
+	}
+
+	err = probes__new(&options, &uprobe->probes);
+	return err ? err : open_mappings(uprobe, error);
+}
+
+static int add_expected(struct uprobe *uprobe, struct error *error)
+{
+	int err = 0;
+
+	for (const char *const *name = uprobe->options.expected; name && *name && !err; name++)
+		err = probes__add_expected(uprobe->probes, *name, error);
+	return err;
+}
+
+int uprobe__await_child(struct engine *engine, bool awaits, struct error *error)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+	int err = awaits ? seed(uprobe, getpid(), true, error) : 0;
+
+	if (!err)
+		uprobe->skeleton->bss->launcher_armed = awaits;
+	return err;
+}
+
+int uprobe__launch(struct engine *engine, char *const argv[], struct error *error)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+	pid_t pid = uprobe->options.follow ? 0 : uprobe->target->pid;
+	int err = open_regions(uprobe, pid);
+
+	if (!err)
+		err = open_command_gate(uprobe, argv[0], pid, error);
+	if (!err)
+		err = new_probes(uprobe, pid, error);
+	if (!err)
+		err = probes__add_command(uprobe->probes, argv, error);
+	if (!err)
+		err = add_expected(uprobe, error);
+	if (!err)
+		err = probes__add_named_files(uprobe->probes, error);
+	if (!err && uprobe->gate)
+		err = gate__check(uprobe->gate, error);
+	if (!err)
+		collector__await_tables(uprobe->collector);
+	return err;
+}
+
+int uprobe__attach(struct engine *engine, struct error *error)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+	pid_t pid = uprobe->target->pid;
+	char program[64], root[64];
+	int err;
+
+	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	err = open_regions(uprobe, pid);
+	if (!err)
+		err = open_gate(uprobe, program, root, pid, error);
+	if (!err)
+		err = new_probes(uprobe, pid, error);
+	/* First the mappings: those that the scan misses come as events. */
+	if (!err)
+		collector__scan_process(uprobe->collector, pid);
+	if (!err)
+		err = seed(uprobe, pid, false, error);
+	if (!err)
+		err = probes__add_named_files(uprobe->probes, error);
+	if (!err)
+		err = probes__add_process(uprobe->probes, pid, error);
+	if (!err)
+		cpython__scan_process(uprobe->cpython, pid);
+	if (!err && uprobe->gate)
+		err = gate__check(uprobe->gate, error);
+	if (!err)
+		collector__await_tables(uprobe->collector);
+	return err;
+}
