@@ -10,11 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* bfd.h requires a config.h. */
-#define PACKAGE		"allocprof"
-#define PACKAGE_VERSION ALLOCPROF_VERSION
-#include <bfd.h>
+#include <zlib.h>
 
 #include "cleanup.h"
 #include "mapped_file.h"
@@ -181,7 +177,7 @@ static bool crc_matches(int fd, GElf_Word wanted)
 	ssize_t len;
 
 	while ((len = pread(fd, buffer, sizeof(buffer), at)) > 0) {
-		crc = bfd_calc_gnu_debuglink_crc32(crc, buffer, len);
+		crc = crc32(crc, buffer, (uInt)len);
 		at += len;
 	}
 	return !len && (GElf_Word)crc == wanted;
