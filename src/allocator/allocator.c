@@ -76,10 +76,8 @@ static int check_entries(const struct allocator_reader *reader, struct error *er
 static int read_code(struct allocator_reader *reader, enum site_policy policy, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
-	int err = disasm__new(&reader->disasm);
+	int err = read_starts(reader);
 
-	if (!err)
-		err = read_starts(reader);
 	if (!err && (allocator->is_described ||
 		     (!reader->is_c_library && !elf_file__is_program(reader->elf))))
 		err = reader__add_definitions(reader);
@@ -193,7 +191,6 @@ out:
 	free(reader.edges);
 	free(reader.candidates);
 	free(reader.definitions);
-	disasm__free(reader.disasm);
 	elf_file__free(reader.elf);
 	allocator__free(reader.allocator);
 	return err;

@@ -32,7 +32,7 @@ int reader__decode_at(const struct allocator_reader *reader, __u64 vaddr, struct
 	if (!text)
 		return -ENOENT;
 	at = vaddr - text->vaddr;
-	return disasm__decode(reader->disasm, text->code + at, text->size - at, vaddr, out);
+	return disasm__decode(text->code + at, text->size - at, vaddr, out);
 }
 
 /* The slot of the PLT stub at @vaddr, NULL if there is no stub, or its slot is not in the list. */
@@ -209,8 +209,7 @@ int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn)
 
 	if (!text)
 		return -ENOENT;
-	err = flow__walk(reader->disasm, text, reader->starts.at, reader->starts.n, entry, fn,
-			 reader);
+	err = flow__walk(text, reader->starts.at, reader->starts.n, entry, fn, reader);
 	return err ? err : reader->err;
 }
 
@@ -396,8 +395,7 @@ int reader__scan_texts(struct allocator_reader *reader)
 	for (size_t i = 0; i < reader->n_texts; i++) {
 		const struct elf_text *text = &reader->texts[i];
 
-		disasm_arch__scan_branches(text->code, text->size, text->vaddr, visit_anywhere,
-					   reader);
+		disasm__scan_branches(text->code, text->size, text->vaddr, visit_anywhere, reader);
 	}
 	return reader->err;
 }

@@ -33,6 +33,7 @@ static const char *harm(const struct disasm_insn *insn)
 static int find_emulated(const struct allocator_reader *reader, const struct site *site,
 			 struct disasm_insn *out, char *reason, size_t size)
 {
+	char text[sizeof(site->instruction)];
 	__u64 vaddr = site->entry_vaddr;
 
 	while (vaddr - site->entry_vaddr <= SITE_MAX_DISTANCE) {
@@ -51,7 +52,8 @@ static int find_emulated(const struct allocator_reader *reader, const struct sit
 		}
 		what = harm(&insn);
 		if (what) {
-			snprintf(reason, size, "`%s` %s before any emulated instruction", insn.text,
+			disasm_insn__text(&insn, text, sizeof(text));
+			snprintf(reason, size, "`%s` %s before any emulated instruction", text,
 				 what);
 			return -ENOENT;
 		}
@@ -85,21 +87,18 @@ void reader__place(const struct allocator_reader *reader, struct site *site, __u
 	} else if (!find_emulated(reader, site, &insn, reason, sizeof(reason))) {
 		if (!is_branched_into(branched_to, insn.vaddr - site->entry_vaddr, &where))
 			goto found;
+		disasm_insn__text(&insn, site->instruction, sizeof(site->instruction));
 		snprintf(reason, sizeof(reason),
 			 "a branch leads to entry+%llu, at or before the emulated `%s`",
-			 (unsigned long long)where, insn.text);
+			 (unsigned long long)where, site->instruction);
 	}
-	if (reader__decode_at(reader, site->entry_vaddr, &insn)) {
-		insn.vaddr = site->entry_vaddr;
-		insn.emulated = false;
-		snprintf(insn.text, sizeof(insn.text), "(bad)");
-	}
+	if (reader__decode_at(reader, site->entry_vaddr, &insn))
+		insn = (struct disasm_insn){ .vaddr = site->entry_vaddr };
 found:
 	site->probe_vaddr = insn.vaddr;
 	site->probe_offset = site->entry_offset + (insn.vaddr - site->entry_vaddr);
 	site->emulated = insn.emulated;
-	snprintf(site->instruction, sizeof(site->instruction), "%.*s",
-		 (int)sizeof(site->instruction) - 1, insn.text);
+	disasm_insn__text(&insn, site->instruction, sizeof(site->instruction));
 	if (!insn.emulated)
 		memcpy(site->reason, reason, sizeof(site->reason));
 }

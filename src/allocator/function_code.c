@@ -318,7 +318,7 @@ static void prefer_exact(struct search *search)
 }
 
 /* Address of the first instruction from the entry on that the kernel can emulate, or the entry. */
-static __u64 probe_address(struct elf_file *elf, struct disasm *disasm, __u64 entry)
+static __u64 probe_address(struct elf_file *elf, __u64 entry)
 {
 	struct disasm_insn insn;
 	struct elf_text text;
@@ -327,8 +327,7 @@ static __u64 probe_address(struct elf_file *elf, struct disasm *disasm, __u64 en
 		__u64 at = entry - text.vaddr;
 
 		while (at < text.size && at - (entry - text.vaddr) <= MAX_DISTANCE) {
-			if (disasm__decode(disasm, text.code + at, text.size - at, text.vaddr + at,
-					   &insn))
+			if (disasm__decode(text.code + at, text.size - at, text.vaddr + at, &insn))
 				return entry;
 			if (insn.emulated)
 				return insn.vaddr;
@@ -363,8 +362,7 @@ static struct ap_within_range *range_at(struct ap_within *within, __u64 start)
 static int describe(const struct search *search, struct elf_file *elf, const char *path,
 		    struct function_code *out, struct error *error)
 {
-	struct disasm *disasm = NULL;
-	int err = disasm__new(&disasm);
+	int err = 0;
 
 	*out = (struct function_code){ 0 };
 	for (size_t i = 0; i < search->n_parts && !err; i++) {
@@ -392,11 +390,9 @@ static int describe(const struct search *search, struct elf_file *elf, const cha
 			(struct ap_within_range){ .start = offset, .size = size };
 		if (is_split_off(part->linkage))
 			continue;
-		if (!elf_file__vaddr_to_offset(elf, probe_address(elf, disasm, part->vaddr),
-					       &offset))
+		if (!elf_file__vaddr_to_offset(elf, probe_address(elf, part->vaddr), &offset))
 			out->entries[out->n_entries++] = offset;
 	}
-	disasm__free(disasm);
 	if (!err && !out->n_entries)
 		return error__set(error, -ENOENT, "'%s' of %s has no code in the file",
 				  search->name, path);
@@ -463,23 +459,18 @@ int function_code__find(int fd, const char *path, const char *name, struct funct
 
 int function_code__nop_offset(struct elf_file *elf, __u64 vaddr, __u64 *offset)
 {
-	struct disasm *disasm = NULL;
 	struct disasm_insn insn;
 	struct elf_text text;
-	int err = disasm__new(&disasm);
+	int err = -ENOENT;
 
-	if (err)
-		return err;
-	err = -ENOENT;
 	for (size_t i = 0; err && !elf_file__text(elf, i, &text); i++) {
 		__u64 at = vaddr - text.vaddr;
 
 		if (at < text.size &&
-		    !disasm__decode(disasm, text.code + at, text.size - at, vaddr, &insn) &&
+		    !disasm__decode(text.code + at, text.size - at, vaddr, &insn) &&
 		    insn.class == DISASM_NOP)
 			err = elf_file__vaddr_to_offset(elf, vaddr, offset);
 	}
-	disasm__free(disasm);
 	return err;
 }
 

@@ -22,7 +22,6 @@ struct symbol {
 
 struct code_map {
 	struct elf_file *elf;
-	struct disasm *disasm;
 	struct elf_text texts[MAX_TEXTS];
 	size_t n_texts;
 	__u64 *starts;	/* of functions and their split-off parts; sorted, unique */
@@ -168,12 +167,12 @@ static int add_starts(struct code_map *map)
 	for (size_t i = 0; i < map->n_symbols; i++)
 		map->is_entry[find_start(map, map->symbols[i].value)] = true;
 	for (size_t i = 0; i < map->n_texts; i++)
-		disasm_arch__scan_branches(map->texts[i].code, map->texts[i].size,
-					   map->texts[i].vaddr, mark_called, map);
+		disasm__scan_branches(map->texts[i].code, map->texts[i].size, map->texts[i].vaddr,
+				      mark_called, map);
 	return 0;
 }
 
-int code_map__new(struct elf_file *elf, struct disasm *disasm, struct code_map **out)
+int code_map__new(struct elf_file *elf, struct code_map **out)
 {
 	struct code_map *map = calloc(1, sizeof(*map));
 	int err = -ENOMEM;
@@ -183,7 +182,6 @@ int code_map__new(struct elf_file *elf, struct disasm *disasm, struct code_map *
 		return -ENOMEM;
 	}
 	map->elf = elf;
-	map->disasm = disasm;
 	while (map->n_texts < MAX_TEXTS &&
 	       !elf_file__text(elf, map->n_texts, &map->texts[map->n_texts]))
 		map->n_texts++;
@@ -249,7 +247,7 @@ static int decode(struct code_map *map, __u64 vaddr, struct disasm_insn *insn)
 
 	if (!text)
 		return -ENOENT;
-	return disasm__decode(map->disasm, text->code + (vaddr - text->vaddr),
+	return disasm__decode(text->code + (vaddr - text->vaddr),
 			      text->size - (vaddr - text->vaddr), vaddr, insn);
 }
 
@@ -409,7 +407,7 @@ static int walk(struct exits *exits, __u64 entry)
 		return -ENOENT;
 	exits->lo = entry;
 	exits->hi = at + 1 < map->n_starts ? map->starts[at + 1] : text->vaddr + text->size;
-	err = flow__walk(map->disasm, text, map->starts, map->n_starts, entry, see_insn, exits);
+	err = flow__walk(text, map->starts, map->n_starts, entry, see_insn, exits);
 	return err;
 }
 

@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 struct code_map;
-struct disasm;
 struct elf_file;
 
 /* Target of a call or jump: a function of the same file, or a symbol that the dynamic linker
@@ -26,8 +25,8 @@ struct code_exit {
 	struct code_target target;
 };
 
-/* Takes ownership of @elf, also on failure. @disasm must outlive the map. 0 or -ENOMEM. */
-int code_map__new(struct elf_file *elf, struct disasm *disasm, struct code_map **out);
+/* Takes ownership of @elf, also on failure. 0 or -ENOMEM. */
+int code_map__new(struct elf_file *elf, struct code_map **out);
 void code_map__free(struct code_map *map);
 
 /* The entry of the last function that begins at or before @vaddr. False if that is a split-off

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Decodes single instructions of the host's processor: their length, their target, what they may
- * change that a probe after them needs, and whether the kernel can emulate them under a uprobe. */
+ * change that a probe after them needs, what they do to the frame, and whether the kernel can
+ * emulate them under a uprobe. One implementation per processor, disasm_<processor>.c, has the
+ * decoder. */
 #ifndef ALLOCPROF_DISASM_H
 #define ALLOCPROF_DISASM_H
 
@@ -11,7 +13,6 @@
 enum disasm_class {
 	DISASM_OTHER, /* continues with the next instruction */
 	DISASM_NOP,
-	DISASM_PUSH, /* of one register */
 	DISASM_CALL,
 	DISASM_CALL_INDIRECT,
 	DISASM_JUMP,
@@ -30,34 +31,52 @@ enum disasm_effect {
 	DISASM_UNKNOWN_EFFECT = 1 << 3, /* unknown; anything may have changed */
 };
 
+/* The stack pointer after an instruction; after a call: when it has returned. */
+enum disasm_sp {
+	DISASM_SP_MOVED,   /* by @sp_offset, which may be 0 */
+	DISASM_SP_FROM_FP, /* the frame pointer + @sp_offset */
+	DISASM_SP_UNKNOWN,
+};
+
+/* Likewise the frame pointer. */
+enum disasm_fp {
+	DISASM_FP_KEPT,
+	DISASM_FP_PUSHED,  /* kept, and stored where sp points to afterwards */
+	DISASM_FP_POPPED,  /* loaded from the top of the stack, after DISASM_SP_FROM_FP */
+	DISASM_FP_FROM_SP, /* is the stack pointer */
+	DISASM_FP_UNKNOWN,
+};
+
 struct disasm_insn {
 	__u64 vaddr;
+	const void *code;    /* borrowed from the caller of disasm__decode() */
 	unsigned int length; /* bytes */
 	enum disasm_class class;
 	unsigned int effects; /* mask of enum disasm_effect */
-	bool emulated;	      /* every supported kernel emulates it under a uprobe: one trap instead
+	enum disasm_sp sp;
+	__s64 sp_offset; /* bytes */
+	enum disasm_fp fp;
+	bool emulated;	 /* every supported kernel emulates it under a uprobe: one trap instead
 			  * of two */
-	bool has_target;      /* @target is valid */
-	__u64 target;	      /* of direct calls and jumps */
-	bool has_slot;	      /* @slot is valid */
-	__u64 slot;	      /* memory operand of an indirect call or jump */
-	char text[96];	      /* AT&T syntax, single blanks, no comment; truncated */
+	bool has_target; /* @target is valid */
+	__u64 target;	 /* of direct calls and jumps */
+	bool has_slot;	 /* @slot is valid */
+	__u64 slot;	 /* address of the memory operand of an indirect call or jump */
 };
-
-struct disasm;
-
-/* A decoder, for one thread at a time. -ENOTSUP: libopcodes lacks the host's processor. */
-int disasm__new(struct disasm **out);
-void disasm__free(struct disasm *disasm);
 
 /* Decodes the instruction at @code, of which @size bytes are available and whose address is @vaddr.
  * -EILSEQ: invalid, or longer than @size. */
-int disasm__decode(struct disasm *disasm, const void *code, size_t size, __u64 vaddr,
-		   struct disasm_insn *out);
+int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out);
 
-/* Completes @insn from its bytes and text; vaddr, length and text are set. One implementation per
- * processor, disasm_<processor>.c. */
-void disasm_arch__classify(const unsigned char *code, struct disasm_insn *insn);
+/* Whether the next instruction may run after this one, or after the call. */
+static inline bool disasm_insn__continues(const struct disasm_insn *insn)
+{
+	return insn->class != DISASM_JUMP && insn->class != DISASM_JUMP_INDIRECT &&
+	       insn->class != DISASM_RET && insn->class != DISASM_TRAP;
+}
+
+/* Writes the instruction in AT&T syntax, truncated to @size. Its code must still be there. */
+void disasm_insn__text(const struct disasm_insn *insn, char *text, size_t size);
 
 /*
  * Calls @fn with each address in @code (@size bytes at @vaddr) that looks like a direct call or
@@ -72,7 +91,7 @@ struct disasm_branch {
 
 typedef void (*disasm_branch_fn)(const struct disasm_branch *branch, void *arg);
 
-void disasm_arch__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_branch_fn fn,
-				void *arg);
+void disasm__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_branch_fn fn,
+			   void *arg);
 
 #endif

@@ -1,189 +1,100 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Classifies x86-64 instructions. Targets and whether the kernel emulates them follow from the
- * bytes; what they write from libopcodes' AT&T text, in which only listed mnemonics are trusted. */
+/* Instructions of x86-64, decoded by Zydis. */
+#include "disasm.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "array.h"
-#include "disasm.h"
 
-struct opcode {
-	const unsigned char *at; /* first opcode byte */
-	size_t rest;		 /* bytes from there to the end, at least 1 */
-	bool operand_size;	 /* prefix 66 */
-	bool other_prefix;	 /* a legacy prefix other than 66 and f2 */
-	bool rex;
-	unsigned char rex_byte;
+/* In a mask with enum disasm_effect. */
+#define WRITES_FP (1u << 31)
+
+struct decoded {
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-static struct opcode find_opcode(const unsigned char *code, size_t length)
+static int decode(const void *code, size_t size, struct decoded *decoded)
 {
-	struct opcode op = { .at = code, .rest = length };
+	ZydisDecoder decoder;
 
-	for (; op.rest > 1; op.at++, op.rest--) {
-		unsigned char byte = *op.at;
+	/* With prefix 66, AMD's processors read 16 bits of a branch's displacement: classify() knows
+	 * such a branch by that. */
+	if (ZYAN_FAILED(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    ZYAN_FAILED(ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_AMD_BRANCHES, true)) ||
+	    ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, code, size, &decoded->insn,
+					       decoded->operands)))
+		return -EILSEQ;
+	return 0;
+}
 
-		/* REX counts only directly before the opcode. */
-		if ((byte & 0xf0) == 0x40) {
-			op.rex = true;
-			op.rex_byte = byte;
-			continue;
-		}
-		switch (byte) {
-		case 0x66:
-			op.operand_size = true;
-			break;
-		case 0x26:
-		case 0x2e:
-		case 0x36:
-		case 0x3e:
-		case 0x64:
-		case 0x65:
-		case 0x67:
-		case 0xf0:
-		case 0xf3:
-			op.other_prefix = true;
-			break;
-		case 0xf2:
-			break;
-		default:
-			return op;
-		}
-		op.rex = false;
-		op.rex_byte = 0;
+static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister reg)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == reg;
+}
+
+static enum disasm_class classify(const struct decoded *decoded)
+{
+	const ZydisDecodedOperand *operand = &decoded->operands[0];
+	bool is_direct = operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand->imm.is_relative;
+
+	/* By prefix 66, which Intel's processors ignore. */
+	if (is_direct && operand->size == 16)
+		return DISASM_TRAP;
+	switch (decoded->insn.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+		return is_direct ? DISASM_CALL : DISASM_CALL_INDIRECT;
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_SYSRET:
+		return DISASM_RET;
+	case ZYDIS_CATEGORY_INTERRUPT:
+		return DISASM_TRAP;
+	case ZYDIS_CATEGORY_COND_BR:
+		return is_direct ? DISASM_JUMP_CONDITIONAL : DISASM_OTHER; /* xend */
+	default:
+		break;
 	}
-	return op;
-}
-
-static int32_t read_s32(const unsigned char *at)
-{
-	return (int32_t)((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-			 (uint32_t)at[3] << 24);
-}
-
-/* Sets class and target of a relative branch whose displacement is after @opcode_bytes. */
-static void set_branch(struct disasm_insn *insn, const struct opcode *op, size_t opcode_bytes,
-		       enum disasm_class class)
-{
-	size_t width = op->rest - opcode_bytes;
-	const unsigned char *at = op->at + opcode_bytes;
-	__u64 next = insn->vaddr + insn->length;
-
-	insn->class = class;
-	if (width == 1)
-		insn->target = next + (__u64)(int64_t)(int8_t)at[0];
-	else if (width == 4)
-		insn->target = next + (__u64)(int64_t)read_s32(at);
-	else {
-		/* A 16-bit displacement, which Intel and AMD execute differently. */
-		insn->class = DISASM_TRAP;
-		return;
-	}
-	insn->has_target = true;
-}
-
-/* ModRM of an indirect branch: only the address of a (%rip) operand is known statically. */
-static void set_slot(struct disasm_insn *insn, const struct opcode *op, enum disasm_class class)
-{
-	insn->class = class;
-	if (op->rest == 6 && (op->at[1] & 0xc7) == 0x05 && !op->other_prefix) {
-		insn->has_slot = true;
-		insn->slot = insn->vaddr + insn->length + (__u64)(int64_t)read_s32(op->at + 2);
+	switch (decoded->insn.mnemonic) {
+	case ZYDIS_MNEMONIC_JMP:
+		return is_direct ? DISASM_JUMP : DISASM_JUMP_INDIRECT;
+	case ZYDIS_MNEMONIC_NOP:
+		return DISASM_NOP;
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+		return DISASM_TRAP;
+	default:
+		return DISASM_OTHER;
 	}
 }
 
-static void classify_0f(struct disasm_insn *insn, const struct opcode *op)
+static void set_target(const struct decoded *decoded, struct disasm_insn *insn)
 {
-	if (op->rest < 2)
-		return;
-	switch (op->at[1]) {
-	case 0x80 ... 0x8f:
-		set_branch(insn, op, 2, DISASM_JUMP_CONDITIONAL);
-		break;
-	case 0x0b:
-	case 0xb9:
-	case 0xff:
-		insn->class = DISASM_TRAP;
-		break;
-	case 0x07: /* sysret */
-	case 0x35: /* sysexit */
-		insn->class = DISASM_RET;
-		break;
-	case 0x1f:
-		insn->class = DISASM_NOP;
-		break;
-	}
-}
+	const ZydisDecodedOperand *operand = &decoded->operands[0];
 
-static void classify_ff(struct disasm_insn *insn, const struct opcode *op)
-{
-	if (op->rest < 2)
-		return;
-	switch (op->at[1] >> 3 & 7) {
-	case 2:
-		set_slot(insn, op, DISASM_CALL_INDIRECT);
+	switch (insn->class) {
+	case DISASM_CALL:
+	case DISASM_JUMP:
+	case DISASM_JUMP_CONDITIONAL:
+		insn->has_target = true;
+		insn->target = insn->vaddr + insn->length + (__u64)operand->imm.value.s;
 		break;
-	case 3:
-		insn->class = DISASM_CALL_INDIRECT;
+	case DISASM_CALL_INDIRECT:
+	case DISASM_JUMP_INDIRECT:
+		/* A far branch reads a segment, too. */
+		insn->has_slot = operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				 operand->size == 64 && operand->mem.base == ZYDIS_REGISTER_RIP &&
+				 operand->mem.segment == ZYDIS_REGISTER_DS;
+		if (insn->has_slot)
+			insn->slot = insn->vaddr + insn->length + (__u64)operand->mem.disp.value;
 		break;
-	case 4:
-		set_slot(insn, op, DISASM_JUMP_INDIRECT);
-		break;
-	case 5:
-		insn->class = DISASM_JUMP_INDIRECT;
-		break;
-	case 6:
-		/* A register operand, in the long encoding. */
-		if (op->at[1] >= 0xc0)
-			insn->class = DISASM_PUSH;
-		break;
-	}
-}
-
-static void classify(struct disasm_insn *insn, const struct opcode *op)
-{
-	switch (op->at[0]) {
-	case 0x0f:
-		classify_0f(insn, op);
-		break;
-	case 0xff:
-		classify_ff(insn, op);
-		break;
-	case 0x50 ... 0x57:
-		insn->class = DISASM_PUSH;
-		break;
-	case 0x70 ... 0x7f:
-	case 0xe0 ... 0xe3: /* loop, jrcxz */
-		set_branch(insn, op, 1, DISASM_JUMP_CONDITIONAL);
-		break;
-	case 0xe8:
-		set_branch(insn, op, 1, DISASM_CALL);
-		break;
-	case 0xe9:
-	case 0xeb:
-		set_branch(insn, op, 1, DISASM_JUMP);
-		break;
-	case 0xc7: /* xbegin: an abort continues at its target */
-		if (op->rest > 2 && op->at[1] == 0xf8)
-			set_branch(insn, op, 2, DISASM_JUMP_CONDITIONAL);
-		break;
-	case 0x90:
-		/* With REX.B it is xchg %r8,%rax. */
-		if (!op->rex && !op->other_prefix)
-			insn->class = DISASM_NOP;
-		break;
-	case 0xc2:
-	case 0xc3:
-	case 0xca:
-	case 0xcb:
-	case 0xcf:
-		insn->class = DISASM_RET;
-		break;
-	case 0xcc: /* int3 */
-	case 0xcd: /* int */
-	case 0xf1: /* int1 */
-	case 0xf4: /* hlt */
-		insn->class = DISASM_TRAP;
+	default:
 		break;
 	}
 }
@@ -193,195 +104,232 @@ static void classify(struct disasm_insn *insn, const struct opcode *op)
  * arch/x86/kernel/uprobes.c emulate in every kernel since 4.14. Newer kernels know more forms of
  * nop. They reject branches with prefix 66; those with a segment prefix cannot be probed at all.
  */
-static bool is_emulated(const struct disasm_insn *insn, const unsigned char *code,
-			const struct opcode *op)
+static bool is_emulated(const ZydisDecodedInstruction *zydis, const struct disasm_insn *insn)
 {
-	switch (op->at[0]) {
-	case 0x90:
+	const unsigned char *code = insn->code;
+	unsigned char opcode = zydis->opcode;
+
+	if (zydis->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT &&
+	    (zydis->opcode_map != ZYDIS_OPCODE_MAP_0F || (opcode & 0xf0) != 0x80))
+		return false;
+	if (opcode == 0x90)
 		return insn->length == 1 || (insn->length == 2 && code[0] == 0x66);
-	case 0x50 ... 0x57:
+	if ((opcode & 0xf8) == 0x50)
 		return insn->length == 1 || (insn->length == 2 && code[0] == 0x41);
-	case 0xeb:
-	case 0xe9:
-	case 0xe8:
-	case 0x70 ... 0x7f:
-		break;
-	case 0x0f:
-		if (op->rest < 2 || op->at[1] < 0x80 || op->at[1] > 0x8f)
+	for (size_t i = 0; i < zydis->raw.prefix_count; i++)
+		if (zydis->raw.prefixes[i].value != 0xf2 &&
+		    (zydis->raw.prefixes[i].value & 0xf0) != 0x40)
 			return false;
+	/* Without loop, jrcxz and xbegin. */
+	return insn->has_target && (opcode & 0xfc) != 0xe0 && opcode != 0xc7;
+}
+
+static unsigned int written_register(ZydisRegister reg)
+{
+	switch (ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)) {
+	case ZYDIS_REGISTER_RDI:
+	case ZYDIS_REGISTER_RSI:
+	case ZYDIS_REGISTER_RDX:
+	case ZYDIS_REGISTER_RCX:
+	case ZYDIS_REGISTER_R8:
+	case ZYDIS_REGISTER_R9:
+		return DISASM_WRITES_ARGUMENT;
+	case ZYDIS_REGISTER_RSP:
+		return DISASM_WRITES_SP;
+	case ZYDIS_REGISTER_RBP:
+		return WRITES_FP;
+	case ZYDIS_REGISTER_RAX:
+	case ZYDIS_REGISTER_RBX:
+	case ZYDIS_REGISTER_R10 ... ZYDIS_REGISTER_R15:
+		return 0;
+	default:
+		break;
+	}
+	switch (ZydisRegisterGetClass(reg)) {
+	case ZYDIS_REGCLASS_FLAGS:
+	case ZYDIS_REGCLASS_IP:
+		return 0;
+	default:
+		return DISASM_UNKNOWN_EFFECT; /* of vectors, segments, the system */
+	}
+}
+
+/* What the operands say, also those that the instruction does not name. */
+static unsigned int written_operands(const struct decoded *decoded)
+{
+	unsigned int written = 0;
+
+	for (size_t i = 0; i < decoded->insn.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &decoded->operands[i];
+
+		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER)
+			written |= written_register(operand->reg.value);
+		else
+			written |= DISASM_WRITES_MEMORY;
+	}
+	return written;
+}
+
+/* Whether the instruction's operands are all that it changes. */
+static bool is_known(const ZydisDecodedInstruction *zydis)
+{
+	/* The end of a transaction may undo what was before. */
+	if (zydis->meta.isa_ext == ZYDIS_ISA_EXT_RTM)
+		return false;
+	switch (zydis->meta.category) {
+	case ZYDIS_CATEGORY_BINARY:
+	case ZYDIS_CATEGORY_BITBYTE:
+	case ZYDIS_CATEGORY_BMI1:
+	case ZYDIS_CATEGORY_BMI2:
+	case ZYDIS_CATEGORY_CMOV:
+	case ZYDIS_CATEGORY_COND_BR:
+	case ZYDIS_CATEGORY_CONVERT:
+	case ZYDIS_CATEGORY_DATAXFER:
+	case ZYDIS_CATEGORY_LOGICAL:
+	case ZYDIS_CATEGORY_LZCNT:
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_POP:
+	case ZYDIS_CATEGORY_PUSH:
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_ROTATE:
+	case ZYDIS_CATEGORY_SETCC:
+	case ZYDIS_CATEGORY_SHIFT:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_WIDENOP:
+		return true;
+	default:
+		return zydis->mnemonic == ZYDIS_MNEMONIC_LEA ||
+		       zydis->mnemonic == ZYDIS_MNEMONIC_ENDBR64 ||
+		       zydis->mnemonic == ZYDIS_MNEMONIC_POPCNT;
+	}
+}
+
+static void move_sp(struct disasm_insn *insn, enum disasm_sp sp, __s64 offset)
+{
+	insn->sp = sp;
+	insn->sp_offset = offset;
+}
+
+/* What compilers do to sp and the frame pointer; all else that writes them is unknown. */
+static void set_frame(const struct decoded *decoded, unsigned int written, struct disasm_insn *insn)
+{
+	const ZydisDecodedOperand *to = &decoded->operands[0], *from = &decoded->operands[1];
+	bool to_sp = is_register(to, ZYDIS_REGISTER_RSP),
+	     to_fp = is_register(to, ZYDIS_REGISTER_RBP);
+	__s64 width = decoded->insn.operand_width / 8;
+
+	if (insn->class == DISASM_CALL || insn->class == DISASM_CALL_INDIRECT)
+		return;
+	insn->sp = written & DISASM_WRITES_SP ? DISASM_SP_UNKNOWN : DISASM_SP_MOVED;
+	insn->fp = written & WRITES_FP ? DISASM_FP_UNKNOWN : DISASM_FP_KEPT;
+	switch (decoded->insn.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_PUSHF:
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		move_sp(insn, DISASM_SP_MOVED, -width);
+		if (to_fp)
+			insn->fp = DISASM_FP_PUSHED;
+		break;
+	case ZYDIS_MNEMONIC_POP:
+		if (to_fp)
+			insn->fp = DISASM_FP_POPPED;
+		if (to->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    written_register(to->reg.value) == DISASM_WRITES_SP)
+			break;
+		__attribute__((fallthrough));
+	case ZYDIS_MNEMONIC_POPF:
+	case ZYDIS_MNEMONIC_POPFQ:
+		move_sp(insn, DISASM_SP_MOVED, width);
+		break;
+	case ZYDIS_MNEMONIC_LEAVE:
+		move_sp(insn, DISASM_SP_FROM_FP, width);
+		insn->fp = DISASM_FP_POPPED;
+		break;
+	case ZYDIS_MNEMONIC_MOV:
+		if (to_sp && is_register(from, ZYDIS_REGISTER_RBP))
+			move_sp(insn, DISASM_SP_FROM_FP, 0);
+		else if (to_fp && is_register(from, ZYDIS_REGISTER_RSP))
+			insn->fp = DISASM_FP_FROM_SP;
+		break;
+	case ZYDIS_MNEMONIC_ADD:
+		if (to_sp && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			move_sp(insn, DISASM_SP_MOVED, from->imm.value.s);
+		break;
+	case ZYDIS_MNEMONIC_SUB:
+		if (to_sp && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			move_sp(insn, DISASM_SP_MOVED, -from->imm.value.s);
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		if (!to_sp || from->mem.index != ZYDIS_REGISTER_NONE)
+			break;
+		if (from->mem.base == ZYDIS_REGISTER_RSP)
+			move_sp(insn, DISASM_SP_MOVED, from->mem.disp.value);
+		else if (from->mem.base == ZYDIS_REGISTER_RBP)
+			move_sp(insn, DISASM_SP_FROM_FP, from->mem.disp.value);
 		break;
 	default:
-		return false;
-	}
-	return insn->has_target && !op->operand_size && !op->other_prefix;
-}
-
-/* An operand of the text, or the mnemonic. */
-struct word {
-	const char *at;
-	size_t len;
-};
-
-static bool word__is(struct word word, const char *name)
-{
-	return strlen(name) == word.len && memcmp(word.at, name, word.len) == 0;
-}
-
-static bool word__in(struct word word, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (word__is(word, names[i]))
-			return true;
-	return false;
-}
-
-/* Whether @word is one of @names, with or without the AT&T suffix of an operand size. */
-static bool word__is_sized(struct word word, const char *const *names, size_t n)
-{
-	if (word__in(word, names, n))
-		return true;
-	if (word.len < 2 || !memchr("bwlq", word.at[word.len - 1], 4))
-		return false;
-	word.len--;
-	return word__in(word, names, n);
-}
-
-/* Splits operands at commas outside of parentheses; returns their number, or 0 if over @max. */
-static size_t split_operands(const char *text, struct word *operands, size_t max)
-{
-	size_t n = 0;
-	int depth = 0;
-	const char *start = text;
-
-	if (!*text)
-		return 0;
-	for (;; text++) {
-		if (*text == '(')
-			depth++;
-		else if (*text == ')')
-			depth--;
-		if (*text && (*text != ',' || depth != 0))
-			continue;
-		if (n == max)
-			return 0;
-		operands[n++] = (struct word){ start, (size_t)(text - start) };
-		if (!*text)
-			return n;
-		start = text + 1;
-	}
-}
-
-static unsigned int written_operand(struct word operand)
-{
-	static const char *const arguments[] = {
-		"%rdi", "%edi", "%di",	"%dil", "%rsi", "%esi", "%si",	"%sil", "%rdx",
-		"%edx", "%dx",	"%dl",	"%dh",	"%rcx", "%ecx", "%cx",	"%cl",	"%ch",
-		"%r8",	"%r8d", "%r8w", "%r8b", "%r9",	"%r9d", "%r9w", "%r9b",
-	};
-	static const char *const harmless[] = {
-		"%rax",	 "%eax",  "%ax",  "%al",   "%ah",   "%rbx",  "%ebx", "%bx",
-		"%bl",	 "%bh",	  "%rbp", "%ebp",  "%bp",   "%bpl",  "%r10", "%r10d",
-		"%r10w", "%r10b", "%r11", "%r11d", "%r11w", "%r11b", "%r12", "%r12d",
-		"%r12w", "%r12b", "%r13", "%r13d", "%r13w", "%r13b", "%r14", "%r14d",
-		"%r14w", "%r14b", "%r15", "%r15d", "%r15w", "%r15b",
-	};
-	static const char *const stack[] = { "%rsp", "%esp", "%sp", "%spl" };
-
-	if (word__in(operand, harmless, ARRAY_SIZE(harmless)))
-		return 0;
-	if (word__in(operand, arguments, ARRAY_SIZE(arguments)))
-		return DISASM_WRITES_ARGUMENT;
-	if (word__in(operand, stack, ARRAY_SIZE(stack)))
-		return DISASM_WRITES_SP;
-	if (operand.len > 0 && operand.at[operand.len - 1] == ')')
-		return DISASM_WRITES_MEMORY;
-	/* A segment or vector register, or memory without a base: %fs:0x28. */
-	return DISASM_UNKNOWN_EFFECT;
-}
-
-static unsigned int effects_of_text(const char *text)
-{
-	/* Write only flags. */
-	static const char *const readers[] = { "test", "cmp", "bt" };
-	/* Write only flags and their last operand. */
-	static const char *const writers[] = {
-		"mov",	  "movabs", "lea",    "movzb",	"movzw",  "movzbl", "movzbw",
-		"movzbq", "movzwl", "movzwq", "movsb",	"movsw",  "movsl",  "movsbw",
-		"movsbl", "movsbq", "movswl", "movswq", "movslq", "xor",    "or",
-		"and",	  "add",    "sub",    "adc",	"sbb",	  "shl",    "shr",
-		"sar",	  "sal",    "rol",    "ror",	"neg",	  "not",    "inc",
-		"dec",	  "bsf",    "bsr",    "tzcnt",	"lzcnt",  "popcnt", "bswap",
-	};
-	/* Write the dx register without naming it. */
-	static const char *const implicit[] = { "mul", "div", "idiv", "cqto", "cltd", "cwtd" };
-	static const char *const accumulator[] = { "cltq", "cwtl", "cbtw" };
-	struct word mnemonic = { text, strcspn(text, " ") };
-	struct word operands[4];
-	const char *rest = text + mnemonic.len;
-	size_t n;
-
-	while (*rest == ' ')
-		rest++;
-	/* A blank between operands: the mnemonic was a prefix. */
-	if (strchr(rest, ' '))
-		return DISASM_UNKNOWN_EFFECT;
-	n = split_operands(rest, operands, ARRAY_SIZE(operands));
-
-	if (word__is(mnemonic, "endbr64") ||
-	    word__in(mnemonic, accumulator, ARRAY_SIZE(accumulator)))
-		return n == 0 ? 0 : DISASM_UNKNOWN_EFFECT;
-	if (word__is_sized(mnemonic, implicit, ARRAY_SIZE(implicit)))
-		return DISASM_WRITES_ARGUMENT;
-	if (n == 0)
-		return DISASM_UNKNOWN_EFFECT;
-	if (word__is_sized(mnemonic, readers, ARRAY_SIZE(readers)))
-		return 0;
-	if (word__is(mnemonic, "pop") || word__is(mnemonic, "popq"))
-		return DISASM_WRITES_SP | written_operand(operands[n - 1]);
-	if (word__is_sized(mnemonic, (const char *const[]){ "imul" }, 1))
-		return n == 1 ? DISASM_WRITES_ARGUMENT : written_operand(operands[n - 1]);
-	if (word__is_sized(mnemonic, writers, ARRAY_SIZE(writers)) ||
-	    (mnemonic.len > 4 && memcmp(mnemonic.at, "cmov", 4) == 0) ||
-	    (mnemonic.len > 3 && memcmp(mnemonic.at, "set", 3) == 0 && n == 1))
-		return written_operand(operands[n - 1]);
-	return DISASM_UNKNOWN_EFFECT;
-}
-
-static unsigned int effects_of(const struct disasm_insn *insn)
-{
-	switch (insn->class) {
-	case DISASM_NOP:
-	case DISASM_JUMP:
-	case DISASM_JUMP_INDIRECT:
-		return 0;
-	case DISASM_JUMP_CONDITIONAL:
-		/* loop counts in rcx */
-		return strncmp(insn->text, "loop", 4) == 0 ? DISASM_WRITES_ARGUMENT : 0;
-	case DISASM_PUSH:
-		return DISASM_WRITES_MEMORY | DISASM_WRITES_SP;
-	case DISASM_RET:
-		return DISASM_WRITES_SP;
-	case DISASM_CALL:
-	case DISASM_CALL_INDIRECT:
-	case DISASM_TRAP:
-		return DISASM_UNKNOWN_EFFECT;
-	case DISASM_OTHER:
 		break;
 	}
-	return effects_of_text(insn->text);
 }
 
-void disasm_arch__classify(const unsigned char *code, struct disasm_insn *insn)
+int disasm__decode(const void *code, size_t size, __u64 vaddr, struct disasm_insn *out)
 {
-	struct opcode op = find_opcode(code, insn->length);
+	struct disasm_insn insn = { .vaddr = vaddr, .code = code };
+	struct decoded decoded;
+	unsigned int written;
 
-	classify(insn, &op);
-	insn->emulated = is_emulated(insn, code, &op);
-	insn->effects = effects_of(insn);
+	if (decode(code, size, &decoded) || vaddr + decoded.insn.length < vaddr)
+		return -EILSEQ;
+	written = written_operands(&decoded);
+	insn.length = decoded.insn.length;
+	insn.class = classify(&decoded);
+	set_target(&decoded, &insn);
+	set_frame(&decoded, written, &insn);
+	insn.emulated = is_emulated(&decoded.insn, &insn);
+	insn.effects = insn.class != DISASM_TRAP && is_known(&decoded.insn) ? written & ~WRITES_FP
+									    : DISASM_UNKNOWN_EFFECT;
+	*out = insn;
+	return 0;
 }
 
-void disasm_arch__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_branch_fn fn,
-				void *arg)
+void disasm_insn__text(const struct disasm_insn *insn, char *text, size_t size)
+{
+	static const struct {
+		ZydisFormatterProperty property;
+		ZyanUPointer value;
+	} settings[] = {
+		{ ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, ZYDIS_PADDING_DISABLED },
+		{ ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED },
+		{ ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED },
+		{ ZYDIS_FORMATTER_PROP_FORCE_RELATIVE_RIPREL, true },
+		{ ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, false },
+	};
+	ZydisFormatter formatter;
+	struct decoded decoded;
+	char whole[256];
+	bool is_ready = ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_ATT));
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings) && is_ready; i++)
+		is_ready = ZYAN_SUCCESS(ZydisFormatterSetProperty(&formatter, settings[i].property,
+								  settings[i].value));
+	if (!is_ready || decode(insn->code, insn->length, &decoded) ||
+	    ZYAN_FAILED(ZydisFormatterFormatInstruction(&formatter, &decoded.insn, decoded.operands,
+							decoded.insn.operand_count_visible, whole,
+							sizeof(whole), insn->vaddr, NULL)))
+		strcpy(whole, "(bad)");
+	snprintf(text, size, "%.*s", (int)sizeof(whole) - 1, whole);
+}
+
+static int32_t read_s32(const unsigned char *at)
+{
+	return (int32_t)((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+			 (uint32_t)at[3] << 24);
+}
+
+void disasm__scan_branches(const void *code, size_t size, __u64 vaddr, disasm_branch_fn fn,
+			   void *arg)
 {
 	const unsigned char *bytes = code;
 

@@ -8,7 +8,6 @@
 #include "cleanup.h"
 
 struct walk {
-	struct disasm *disasm;
 	const struct elf_text *text;
 	const __u64 *starts;
 	size_t n_starts;
@@ -38,12 +37,6 @@ static bool mark(struct walk *walk, __u64 at)
 	return true;
 }
 
-static bool continues(enum disasm_class class)
-{
-	return class != DISASM_JUMP && class != DISASM_JUMP_INDIRECT && class != DISASM_RET &&
-	       class != DISASM_TRAP;
-}
-
 /* Decodes from @vaddr until control leaves unconditionally. */
 static void walk_run(struct walk *walk, __u64 vaddr)
 {
@@ -57,28 +50,27 @@ static void walk_run(struct walk *walk, __u64 vaddr)
 
 		if (!mark(walk, at) || walk->n_insns == FLOW_MAX_INSNS)
 			return;
-		if (disasm__decode(walk->disasm, text->code + at, text->size - at, vaddr, &insn))
+		if (disasm__decode(text->code + at, text->size - at, vaddr, &insn))
 			return;
 		walk->n_insns++;
 		step = walk->fn(&insn, walk->arg);
 		if (step == FLOW_FOLLOW && insn.has_target &&
 		    (insn.class == DISASM_JUMP || insn.class == DISASM_JUMP_CONDITIONAL))
 			walk->pending[walk->n_pending++] = insn.target;
-		if (step == FLOW_STOP || !continues(insn.class))
+		if (step == FLOW_STOP || !disasm_insn__continues(&insn))
 			return;
 		vaddr += insn.length;
 	}
 }
 
-int flow__walk(struct disasm *disasm, const struct elf_text *text, const __u64 *starts,
-	       size_t n_starts, __u64 entry, flow_fn fn, void *arg)
+int flow__walk(const struct elf_text *text, const __u64 *starts, size_t n_starts, __u64 entry,
+	       flow_fn fn, void *arg)
 {
 	/* calloc() maps zeroed pages lazily, so only the function's part of a large text costs
 	 * memory. */
 	_cleanup_(free_ptr) unsigned char *seen = calloc(1, text->size / 8 + 1);
 	_cleanup_(free_ptr) __u64 *pending = calloc(FLOW_MAX_INSNS + 1, sizeof(*pending));
 	struct walk walk = {
-		.disasm = disasm,
 		.text = text,
 		.starts = starts,
 		.n_starts = n_starts,

@@ -23,7 +23,7 @@ typedef enum flow_step (*flow_fn)(const struct disasm_insn *insn, void *arg);
  * functions; control does not fall through into them, so that a noreturn call ends a function.
  * -ENOENT: @entry is not in @text.
  */
-int flow__walk(struct disasm *disasm, const struct elf_text *text, const __u64 *starts,
-	       size_t n_starts, __u64 entry, flow_fn fn, void *arg);
+int flow__walk(const struct elf_text *text, const __u64 *starts, size_t n_starts, __u64 entry,
+	       flow_fn fn, void *arg);
 
 #endif

@@ -8,7 +8,6 @@
 #include "array.h"
 #include "cleanup.h"
 #include "code_map.h"
-#include "disasm.h"
 #include "elf_file.h"
 #include "hash_table.h"
 #include "profile.h"
@@ -44,7 +43,6 @@ struct pair {
 struct finder {
 	struct profile *profile;
 	const struct symbols *symbols;
-	struct disasm *disasm;
 	struct code_map **maps; /* by module id - 1 */
 	bool *are_tried;
 	struct pair *pairs;
@@ -81,7 +79,7 @@ static int get_map(struct finder *finder, __u32 module, struct code_map **map)
 		finder->are_tried[module - 1] = true;
 		err = symbols__open_code(finder->symbols, module, &elf);
 		if (!err)
-			err = code_map__new(elf, finder->disasm, &finder->maps[module - 1]);
+			err = code_map__new(elf, &finder->maps[module - 1]);
 		if (err == -ENOMEM)
 			return err;
 	}
@@ -394,15 +392,12 @@ int profile__add_tail_calls(struct profile *profile, const struct symbols *symbo
 	finder.maps = calloc(profile->n_modules + 1, sizeof(*finder.maps));
 	finder.are_tried = calloc(profile->n_modules + 1, sizeof(*finder.are_tried));
 	if (finder.maps && finder.are_tried)
-		err = disasm__new(&finder.disasm);
-	if (!err)
 		err = insert_all_tail_calls(&finder);
 	for (size_t i = 0; finder.maps && i < profile->n_modules; i++)
 		code_map__free(finder.maps[i]);
-	disasm__free(finder.disasm);
 	hash_table__release(&finder.index);
 	free(finder.pairs);
 	free(finder.maps);
 	free(finder.are_tried);
-	return err == -ENOTSUP ? 0 : err;
+	return err;
 }

@@ -82,7 +82,6 @@ struct edge {
 struct allocator_reader {
 	struct allocator *allocator;
 	struct elf_file *elf;
-	struct disasm *disasm;
 	struct elf_text texts[MAX_TEXTS];
 	size_t n_texts;
 	struct choice choices[AP_C_FUNCTIONS];
