@@ -10,7 +10,7 @@
 #include "message.h"
 #include "number.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "profile.h"
 #include "profile_archive.h"
 #include "symbol_options.h"
@@ -55,13 +55,13 @@ static int run_archive(char **argv)
 	if (!options.paths.output)
 		err = error__set(&error, -ENOMEM, "cannot name the archive: out of memory");
 	else
-		err = output__check(options.paths.output, options.paths.input, &error);
+		err = output_file__check(options.paths.output, options.paths.input, &error);
 	if (!err)
 		err = data_file__read(options.paths.input, &profile, &error);
 	if (!err)
 		err = profile__archive(profile, &packing, options.paths.output, &result, &error);
 	if (err)
-		return output__status(err, &error);
+		return output_file__status(err, &error);
 	message__print("%s files, %s, in %s; unpack it and name the directory with "
 		       "`allocprof symbolize --debug-dir`",
 		       number__count(result.files).text,

@@ -14,7 +14,7 @@
 #include "message.h"
 #include "new_file.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 
 /* The default of record. */
 #define STACK_DEPTH 127
@@ -98,32 +98,6 @@ static int parse_check(int key, char *arg, struct options_input *input)
 	}
 }
 
-/* An output file that is written at the end. */
-struct later {
-	const char *path; /* NULL: not requested */
-	FILE *file;
-	bool created;
-};
-
-static int later__reserve(struct later *later, struct error *error)
-{
-	return later->path ? output__reserve(later->path, &later->file, &later->created, error) : 0;
-}
-
-static int later__write(struct later *later, const char *text, size_t size, struct error *error)
-{
-	FILE *file = later->file;
-
-	later->file = NULL;
-	return output__replace(file, later->path, later->created, text, size, error);
-}
-
-static void later__release(struct later *later)
-{
-	if (later->file)
-		output__discard(later->file, later->path, later->created);
-}
-
 struct check_run {
 	const struct check_options *options;
 	struct check_context context;
@@ -134,7 +108,7 @@ struct check_run {
 	struct check_result *results;
 	size_t n_results;
 	char *baseline; /* owned */
-	struct later output, junit;
+	struct late_output output, junit;
 	char *text; /* text for output */
 	size_t size;
 	FILE *to;
@@ -218,9 +192,9 @@ static int open_outputs(struct check_run *run, struct error *error)
 
 	run->output.path = run->options->output;
 	run->junit.path = run->options->junit;
-	err = later__reserve(&run->output, error);
+	err = late_output__reserve(&run->output, error);
 	if (!err)
-		err = later__reserve(&run->junit, error);
+		err = late_output__reserve(&run->junit, error);
 	if (err)
 		return err;
 	run->to = stderr;
@@ -303,7 +277,7 @@ static int write_junit(struct check_run *run, struct error *error)
 	if (!path || junit__write(basename(path), run->results, run->n_results, &text, &size))
 		return error__set(error, -ENOMEM, "cannot write %.256s: out of memory",
 				  run->junit.path);
-	return later__write(&run->junit, text, size, error);
+	return late_output__write(&run->junit, text, size, error);
 }
 
 static int write_output(struct check_run *run, struct error *error)
@@ -316,7 +290,7 @@ static int write_output(struct check_run *run, struct error *error)
 		err = error__set(error, -ENOMEM, "cannot write %.256s: out of memory",
 				 run->output.path);
 	run->to = NULL;
-	return err ? err : later__write(&run->output, run->text, run->size, error);
+	return err ? err : late_output__write(&run->output, run->text, run->size, error);
 }
 
 static void release(struct check_run *run)
@@ -327,8 +301,8 @@ static void release(struct check_run *run)
 	if (run->output.path && run->to)
 		fclose(run->to);
 	free(run->text);
-	later__release(&run->output);
-	later__release(&run->junit);
+	late_output__release(&run->output);
+	late_output__release(&run->junit);
 	if (run->context.root_fd >= 0)
 		close(run->context.root_fd);
 	free(run->baseline);

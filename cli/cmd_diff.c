@@ -12,7 +12,7 @@
 #include "error.h"
 #include "number_parse.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "selected.h"
 #include "terminal_of.h"
 
@@ -216,12 +216,13 @@ static int print_diff(FILE *to, const void *context)
 static int write_diff(const struct held *held, struct error *error)
 {
 	const struct data_choice *choice = &held->options->choice;
-	int err = output__check(choice->paths.output, held->options->inputs[DIFF_BEFORE], error);
+	int err =
+		output_file__check(choice->paths.output, held->options->inputs[DIFF_BEFORE], error);
 
 	if (err)
 		return err;
-	return output__write(choice->paths.output, held->options->inputs[DIFF_AFTER],
-			     !choice->no_pager, print_diff, held, error);
+	return output_file__write(choice->paths.output, held->options->inputs[DIFF_AFTER],
+				  !choice->no_pager, print_diff, held, error);
 }
 
 /* Compares the two sides that @selected receives. */
@@ -295,7 +296,7 @@ static int run_diff(char **argv)
 	if (!err)
 		err = write_diff(&(struct held){ &options, diff, selected }, &error);
 	if (err)
-		return output__status(err, &error);
+		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&options.choice.filter);
 	return report_completeness(&options, selected);
 }

@@ -9,7 +9,7 @@
 #include "folded.h"
 #include "message.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "profile_runs.h"
 #include "selected.h"
 #include "view_options.h"
@@ -115,7 +115,7 @@ static int run_folded(char **argv)
 		err = data_choice__write(choice, write_folded,
 					 &(struct held){ &selected, &options.fold }, &error);
 	if (err)
-		return output__status(err, &error);
+		return output_file__status(err, &error);
 	print_runs(selected.profile, &options);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_sampled(selected.profile, NULL);

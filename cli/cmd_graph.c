@@ -13,7 +13,7 @@
 #include "graph_output.h"
 #include "number_parse.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "path.h"
 #include "profile.h"
 #include "selected.h"
@@ -183,7 +183,7 @@ static int run_graph(char **argv)
 					 },
 					 &error);
 	if (err)
-		return output__status(err, &error);
+		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_sampled(held.selected.profile, NULL);
 	return completeness_messages__print(held.selected.profile, NULL, choice->strict);

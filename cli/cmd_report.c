@@ -10,7 +10,7 @@
 #include "filter_options.h"
 #include "number_parse.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "profile.h"
 #include "report_output.h"
 #include "selected.h"
@@ -253,7 +253,7 @@ static int run_report(char **argv)
 	if (!err)
 		err = data_choice__write(choice, write_report, &output, &error);
 	if (err)
-		return output__status(err, &error);
+		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_python(selected.profile);
 	return completeness_messages__print(selected.profile, NULL, choice->strict);

@@ -12,7 +12,7 @@
 #include "message.h"
 #include "number_parse.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "series.h"
 #include "stat_report.h"
 #include "stat_series.h"
@@ -104,19 +104,14 @@ static int parse_stat(int key, char *arg, struct options_input *input)
 struct stat_run {
 	const struct stat_options *options;
 	struct stat_series runs; /* of -r */
-	FILE *file;		 /* of -o */
-	bool created;
+	struct late_output output;
 };
 
 /* The text is made in memory, because the file of -o gets all of it or nothing. */
 static int write_text(struct stat_run *run, const char *text, size_t size, struct error *error)
 {
-	const char *path = run->options->output;
-	FILE *file = run->file;
-
-	run->file = NULL;
-	if (path)
-		return output__replace(file, path, run->created, text, size, error);
+	if (run->output.path)
+		return late_output__write(&run->output, text, size, error);
 	if (fwrite(text, 1, size, stderr) == size && !fflush(stderr))
 		return 0;
 	return -errno;
@@ -224,7 +219,8 @@ static int run_stat(char **argv)
 		return status;
 	if (options.measure.pid)
 		options.measure.session.follow = false;
-	if (options.output && output__reserve(options.output, &run.file, &run.created, &error)) {
+	run.output.path = options.output;
+	if (late_output__reserve(&run.output, &error)) {
 		message__print("%s", error.text);
 		return EXIT_OURS;
 	}
@@ -235,8 +231,7 @@ static int run_stat(char **argv)
 		.wants_objects = options.json,
 	};
 	status = measure_target(&options, &run, &error);
-	if (run.file)
-		output__discard(run.file, options.output, run.created);
+	late_output__release(&run.output);
 	stat_series__release(&run.runs);
 	return status;
 }

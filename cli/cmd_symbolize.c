@@ -9,7 +9,7 @@
 #include "number.h"
 #include "offline_names.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "profile.h"
 #include "symbol_options.h"
 
@@ -57,7 +57,7 @@ static int run_symbolize(char **argv)
 	if (!err)
 		err = data_file__write(profile, options.paths.output, &error);
 	if (err)
-		return output__status(err, &error);
+		return output_file__status(err, &error);
 	message__print("%s of %s places in code have a name in %s",
 		       number__count(count_named(profile)).text,
 		       number__count(profile->n_frames).text, options.paths.output);

@@ -7,7 +7,7 @@
 #include "data_file.h"
 #include "error.h"
 #include "options.h"
-#include "output.h"
+#include "output_file.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
 
@@ -55,8 +55,8 @@ int data_choice__write(const struct data_choice *choice,
 		       int (*write)(FILE *to, const void *context), const void *context,
 		       struct error *error)
 {
-	return output__write(choice->paths.output, choice->paths.input, !choice->no_pager, write,
-			     context, error);
+	return output_file__write(choice->paths.output, choice->paths.input, !choice->no_pager,
+				  write, context, error);
 }
 
 void data_choice__release(struct data_choice *choice)

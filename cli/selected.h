@@ -47,7 +47,7 @@ enum {
 int data_choice__parse(struct data_choice *choice, int key, char *arg, struct error *error);
 /* Looks up the cost @name: 0, or -EINVAL with @error set. */
 int data_choice__parse_cost(const char *name, enum cost *cost, struct error *error);
-/* output__write() with the output, input and pager of @choice. */
+/* output_file__write() with the output, input and pager of @choice. */
 int data_choice__write(const struct data_choice *choice,
 		       int (*write)(FILE *to, const void *context), const void *context,
 		       struct error *error);

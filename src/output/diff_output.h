@@ -32,8 +32,7 @@ int diff_output__json(const struct diff_output *output);
  */
 int diff_output__folded(const struct diff *diff, FILE *to);
 
-/* How many stacks of @section have any cost and can be listed, and how many are listed. */
-size_t diff_output__listable(const struct diff_output *output, enum diff_section section);
+/* How many stacks of @section are listed. */
 size_t diff_output__listed(const struct diff_output *output, enum diff_section section);
 
 #endif

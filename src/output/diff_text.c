@@ -38,8 +38,11 @@ static bool cost_anything(const struct diff *diff, const struct diff_entry *entr
 	       diff_entry__cost(diff, entry, DIFF_AFTER).max;
 }
 
-/* Sections are sorted by difference or, if that is 0, by cost. */
-size_t diff_output__listable(const struct diff_output *output, enum diff_section section)
+/*
+ * How many stacks of @section have any cost and can be listed. Sections are sorted by difference or,
+ * if that is 0, by cost.
+ */
+static size_t count_listable(const struct diff_output *output, enum diff_section section)
 {
 	const struct diff *diff = output->diff;
 	const struct diff_sum *sum = &diff->sections[section];
@@ -61,14 +64,14 @@ static size_t count_equal_pairs(const struct diff_output *output)
 	const struct diff_sum *sum = &output->diff->sections[DIFF_PAIRED];
 	size_t n = 0;
 
-	for (size_t i = diff_output__listable(output, DIFF_PAIRED); i < sum->n; i++)
+	for (size_t i = count_listable(output, DIFF_PAIRED); i < sum->n; i++)
 		n += cost_anything(output->diff, &output->diff->entries[sum->first + i]);
 	return n;
 }
 
 size_t diff_output__listed(const struct diff_output *output, enum diff_section section)
 {
-	size_t n = diff_output__listable(output, section);
+	size_t n = count_listable(output, section);
 
 	return output->top && output->top < n ? output->top : n;
 }
@@ -319,7 +322,7 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 {
 	const struct diff_sum *sum = &output->diff->sections[section];
 	size_t n = diff_output__listed(output, section);
-	size_t more = diff_output__listable(output, section) - n;
+	size_t more = count_listable(output, section) - n;
 	size_t equal = section == DIFF_PAIRED ? count_equal_pairs(output) : 0;
 	__s64 rest = diff__difference(sum->costs);
 	int err = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "output.h"
+#include "output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,8 @@ static int fail(int err, const char *path, struct error *error)
 			  strerror(-err));
 }
 
-int output__reserve(const char *path, FILE **output, bool *created, struct error *error)
+/* Opens @path and keeps its contents; *@created: the file is new. */
+static int reserve(const char *path, FILE **output, bool *created, struct error *error)
 {
 	int fd = new_file__create(path, 0666);
 	bool is_new = fd >= 0;
@@ -46,35 +47,6 @@ int output__reserve(const char *path, FILE **output, bool *created, struct error
 	return 0;
 }
 
-int output__replace(FILE *output, const char *path, bool created, const char *text, size_t size,
-		    struct error *error)
-{
-	int fd = fileno(output), err = 0;
-	struct stat st;
-
-	/*
-	 * Reserves the space before the old contents are removed. Other errors mean a pipe, or a
-	 * file system that cannot reserve space.
-	 */
-	if (size && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) &&
-	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-		err = -errno;
-	if (!err && (fwrite(text, 1, size, output) != size || fflush(output)))
-		err = -errno;
-	if (!err && !fstat(fd, &st) && S_ISREG(st.st_mode) && ftruncate(fd, size))
-		err = -errno;
-	if (err && created)
-		unlink(path);
-	return output__close(output, path, err, error);
-}
-
-void output__discard(FILE *output, const char *path, bool created)
-{
-	fclose(output);
-	if (created)
-		unlink(path);
-}
-
 static int empty(FILE *output, const char *path, struct error *error)
 {
 	/* Pipes and devices cannot be truncated, and need not be. */
@@ -83,7 +55,7 @@ static int empty(FILE *output, const char *path, struct error *error)
 	return fail(-errno, path, error);
 }
 
-int output__check(const char *path, const char *input, struct error *error)
+int output_file__check(const char *path, const char *input, struct error *error)
 {
 	struct stat in, out;
 
@@ -94,7 +66,7 @@ int output__check(const char *path, const char *input, struct error *error)
 	return 0;
 }
 
-int output__open(const char *path, const char *input, FILE **output, struct error *error)
+static int open_output(const char *path, const char *input, FILE **output, struct error *error)
 {
 	bool created;
 	int err;
@@ -103,13 +75,14 @@ int output__open(const char *path, const char *input, FILE **output, struct erro
 		*output = stdout;
 		return 0;
 	}
-	err = output__check(path, input, error);
+	err = output_file__check(path, input, error);
 	if (!err)
-		err = output__reserve(path, output, &created, error);
+		err = reserve(path, output, &created, error);
 	return err ? err : empty(*output, path, error);
 }
 
-int output__close(FILE *output, const char *path, int err, struct error *error)
+/* Flushes, closes, and waits for the pager. @err is the result of the writing. */
+static int close_output(FILE *output, const char *path, int err, struct error *error)
 {
 	if (!err && fflush(output))
 		err = -errno;
@@ -125,25 +98,63 @@ int output__close(FILE *output, const char *path, int err, struct error *error)
 							   : "write elsewhere");
 }
 
-int output__write(const char *path, const char *input, bool pages,
-		  int (*write)(FILE *to, const void *context), const void *context,
-		  struct error *error)
+int output_file__write(const char *path, const char *input, bool pages,
+		       int (*write)(FILE *to, const void *context), const void *context,
+		       struct error *error)
 {
 	FILE *output;
-	int err = output__open(path, input, &output, error);
+	int err = open_output(path, input, &output, error);
 
 	if (err)
 		return err;
 	if (pages && !path)
 		pager__begin();
-	return output__close(output, path, write(output, context), error);
+	return close_output(output, path, write(output, context), error);
 }
 
-int output__status(int err, const struct error *error)
+int output_file__status(int err, const struct error *error)
 {
 	/* A reader such as head(1) has closed the pipe. */
 	if (err == -EPIPE)
 		return EXIT_GOOD;
 	message__print("%s", error->text);
 	return EXIT_FAILED;
+}
+
+int late_output__reserve(struct late_output *output, struct error *error)
+{
+	return output->path ? reserve(output->path, &output->file, &output->created, error) : 0;
+}
+
+int late_output__write(struct late_output *output, const char *text, size_t size,
+		       struct error *error)
+{
+	int fd = fileno(output->file), err = 0;
+	FILE *file = output->file;
+	struct stat st;
+
+	/*
+	 * Reserves the space before the old contents are removed. Other errors mean a pipe, or a
+	 * file system that cannot reserve space.
+	 */
+	if (size && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) &&
+	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+		err = -errno;
+	if (!err && (fwrite(text, 1, size, file) != size || fflush(file)))
+		err = -errno;
+	if (!err && !fstat(fd, &st) && S_ISREG(st.st_mode) && ftruncate(fd, size))
+		err = -errno;
+	if (err && output->created)
+		unlink(output->path);
+	output->file = NULL;
+	return close_output(file, output->path, err, error);
+}
+
+void late_output__release(struct late_output *output)
+{
+	if (!output->file)
+		return;
+	fclose(output->file);
+	if (output->created)
+		unlink(output->path);
 }
