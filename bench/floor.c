@@ -57,8 +57,8 @@ static int load(const struct kernel *kernel, struct floor_bpf **out, struct erro
 static void choose_programs(const struct floor_bpf *skeleton, const struct kernel *kernel,
 			    bool live, struct probes_options *options)
 {
-	options->program = skeleton->progs.do_nothing;
-	options->multi = kernel->uprobe_multi;
+	options->run.program = skeleton->progs.do_nothing;
+	options->run.multi = kernel->uprobe_multi;
 	options->sites_fd = bpf_map__fd(skeleton->maps.sites);
 	options->internal_returns_fd = bpf_map__fd(skeleton->maps.internal_returns);
 	if (!live)

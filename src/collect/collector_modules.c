@@ -68,16 +68,15 @@ static int prepare_table(struct collector *collector, struct module *module)
 static int add_module(struct collector *collector, int fd, const char *path,
 		      const struct file_identity *identity, __u32 version, size_t *index)
 {
-	struct module *modules, *module;
+	struct module *module;
 	int err;
 
-	modules = realloc(collector->modules, (collector->n_modules + 1) * sizeof(*modules));
-	if (!modules) {
+	if (array__reserve(&collector->modules, &collector->modules_capacity,
+			   collector->n_modules + 1, sizeof(*module))) {
 		close_fd(&fd);
 		return -ENOMEM;
 	}
-	collector->modules = modules;
-	module = &modules[collector->n_modules];
+	module = &collector->modules[collector->n_modules];
 	*module = (struct module){
 		.identities = { *identity },
 		.n_identities = 1,

@@ -93,7 +93,8 @@ struct engine_operations {
 	void (*list_without_table)(const struct engine *engine, FILE *to);
 
 	/* The @index-th file with functions that are measured, or should be; false if there are
-	 * fewer. The list grows while the target runs. Strings are owned by the engine. */
+	 * fewer. The list grows while the target runs. Strings are owned by the engine, and valid
+	 * until the next read() or finish(). */
 	bool (*file)(const struct engine *engine, size_t index, struct probed_file *out);
 	/* Calls of the @index-th unknown function of that file, from outside of it. */
 	__u64 (*unknown_calls)(const struct engine *engine, size_t file, size_t index);

@@ -12,7 +12,8 @@
 struct allocator;
 struct source;
 
-/* All strings are owned by the session or list that the file is from. */
+/* All strings are owned by the session or list that the file is from; those of a session are valid
+ * until it reads further events. */
 struct probed_file {
 	const char *path;
 	const char *build_id;		   /* "" if the file has none */

@@ -38,7 +38,7 @@ struct cpu_ring {
 struct mapping_events {
 	int epoll_fd;
 	struct cpu_ring *rings;
-	size_t n_rings;
+	size_t n_rings, rings_room;
 	__u64 lost;
 	char online[256];   /* the kernel's list of online CPUs at the last check */
 	__u64 looked_at_ns; /* CLOCK_MONOTONIC */
@@ -118,7 +118,6 @@ static int add_cpu(struct mapping_events *events, int cpu)
 {
 	struct epoll_event interest = { .events = EPOLLIN };
 	size_t bytes = most_ring_bytes();
-	struct cpu_ring *rings;
 	void *page;
 	int fd, err;
 
@@ -134,17 +133,15 @@ static int add_cpu(struct mapping_events *events, int cpu)
 		err = -errno;
 		goto fail;
 	}
-	rings = realloc(events->rings, (events->n_rings + 1) * sizeof(*rings));
-	if (!rings) {
-		err = -ENOMEM;
+	err = array__reserve(&events->rings, &events->rings_room, events->n_rings + 1,
+			     sizeof(*events->rings));
+	if (err)
 		goto unmap;
-	}
-	events->rings = rings;
 	if (epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, fd, &interest)) {
 		err = -errno;
 		goto unmap;
 	}
-	rings[events->n_rings++] =
+	events->rings[events->n_rings++] =
 		(struct cpu_ring){ .cpu = cpu, .fd = fd, .page = page, .bytes = bytes };
 	return 0;
 unmap:

@@ -29,7 +29,7 @@ static int attach_single(const struct attachment_request *request, const char *p
 			    .retprobe = request->kind == UPROBE_RETURN,
 			    .ref_ctr_offset = request->semaphores ? request->semaphores[i] : 0);
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
-			request->program, request->pid ? request->pid : -1, path,
+			request->run.program, request->run.pid ? request->run.pid : -1, path,
 			request->offsets[i], &options);
 
 		if (!link)
@@ -52,10 +52,10 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 	attachment->multi_fd = -1;
 	/* Probes the file that was read, even if the path now names another one. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
-	if (request->multi) {
-		err = uprobe_multi__link(bpf_program__fd(request->program), request->kind, path,
+	if (request->run.multi) {
+		err = uprobe_multi__link(bpf_program__fd(request->run.program), request->kind, path,
 					 request->offsets, request->cookies, request->semaphores,
-					 request->n, request->pid);
+					 request->n, request->run.pid);
 		if (err >= 0) {
 			attachment->multi_fd = err;
 			err = 0;
@@ -67,7 +67,7 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 		attachment__free(attachment);
 		if (err == -ESRCH)
 			return error__set(error, err, "process %d ended while its probes were set",
-					  request->pid);
+					  request->run.pid);
 		return error__set(error, err, "cannot set probes in %s: %s%s", request->path,
 				  strerror(-err),
 				  err == -EINVAL || err == -EIO

@@ -167,11 +167,9 @@ static int attach(struct gate *gate, struct gate_place *place, int fd, const cha
 	struct function_code *code = &place->code[role];
 	__u64 cookies[AP_MAX_WITHIN_RANGES];
 	struct attachment_request request = {
-		.program = gate->options.program,
-		.multi = gate->options.multi,
+		.run = gate->options.run,
 		.fd = fd,
 		.path = path,
-		.pid = gate->options.pid,
 		.n = code->n_entries,
 		.offsets = code->entries,
 		.semaphores = code->semaphores,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "allocator.h"
+#include "array.h"
 #include "attachment.h"
 #include "cleanup.h"
 #include "elf_file.h"
@@ -129,15 +130,21 @@ static bool make_unprobed(int fd, const char *path, const struct source *source,
 	return false;
 }
 
+/* The entry behind the last one, not counted yet; NULL if there is no memory. */
+static struct probed_allocator *next_entry(struct probes *probes)
+{
+	if (array__reserve(&probes->list, &probes->list_room, probes->n_list + 1,
+			   sizeof(*probes->list)))
+		return NULL;
+	return &probes->list[probes->n_list];
+}
+
 static void add_unprobed(struct probes *probes, int fd, const char *path,
 			 const struct source *source, const char *gap)
 {
-	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
+	struct probed_allocator *entry = next_entry(probes);
 
-	if (!list)
-		return;
-	probes->list = list;
-	if (make_unprobed(fd, path, source, gap, &list[probes->n_list]))
+	if (entry && make_unprobed(fd, path, source, gap, entry))
 		probes->n_list++;
 }
 
@@ -160,16 +167,14 @@ static void note_hidden(struct probes *probes, int fd, const char *path)
 static int add_allocator(struct probes *probes, int fd, const char *path, const struct stat *st,
 			 struct allocator *allocator, struct error *error)
 {
-	struct probed_allocator *list, *entry;
+	struct probed_allocator *entry = next_entry(probes);
 	int err;
 
-	list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
-	if (!list) {
+	if (!entry) {
 		allocator__free(allocator);
 		return -ENOMEM;
 	}
-	probes->list = list;
-	entry = &list[probes->n_list++];
+	probes->n_list++;
 	*entry = (struct probed_allocator){
 		.path = strdup(path),
 		.build_id = strdup(allocator->build_id),
@@ -259,15 +264,11 @@ int probes__add_file(struct probes *probes, int fd, const char *path, struct err
 
 int probes__add_source(struct probes *probes, struct allocator *allocator, __u32 *first_site)
 {
-	struct probed_allocator *list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
-	struct probed_allocator *entry;
+	struct probed_allocator *entry = next_entry(probes);
 	int err = -ENOMEM;
 
-	if (list)
-		probes->list = list;
-	if (!list || probes->n_sites + allocator->n_sites > AP_MAX_SITES)
+	if (!entry || probes->n_sites + allocator->n_sites > AP_MAX_SITES)
 		goto fail;
-	entry = &list[probes->n_list];
 	*entry = (struct probed_allocator){
 		.path = strdup(allocator->path),
 		.build_id = strdup(allocator->build_id),
@@ -310,13 +311,14 @@ static bool is_opaque_program(int fd, const char *path, bool *is_go)
 
 static void keep_opaque_program(struct probes *probes, int fd, const char *path, __u32 pid)
 {
-	struct opaque *opaque = realloc(probes->opaque, (probes->n_opaque + 1) * sizeof(*opaque));
+	struct opaque *opaque;
 
-	if (!opaque)
+	if (array__reserve(&probes->opaque, &probes->opaque_room, probes->n_opaque + 1,
+			   sizeof(*opaque)))
 		return;
-	probes->opaque = opaque;
-	opaque[probes->n_opaque].pid = pid;
-	if (make_unprobed(fd, path, NULL, HAS_NO_NAMED_MALLOC, &opaque[probes->n_opaque].entry))
+	opaque = &probes->opaque[probes->n_opaque];
+	opaque->pid = pid;
+	if (make_unprobed(fd, path, NULL, HAS_NO_NAMED_MALLOC, &opaque->entry))
 		probes->n_opaque++;
 }
 
@@ -346,17 +348,17 @@ void probes__blame(struct probes *probes, const struct unprobed_program *program
 {
 	for (size_t i = 0; i < probes->n_opaque;) {
 		struct opaque *opaque = &probes->opaque[i];
-		struct probed_allocator *list;
+		struct probed_allocator *entry;
 
 		if (!is_of(program, opaque)) {
 			i++;
 			continue;
 		}
-		list = realloc(probes->list, (probes->n_list + 1) * sizeof(*list));
-		if (!list)
+		entry = next_entry(probes);
+		if (!entry)
 			return;
-		probes->list = list;
-		list[probes->n_list++] = opaque->entry;
+		*entry = opaque->entry;
+		probes->n_list++;
 		*opaque = probes->opaque[--probes->n_opaque];
 	}
 }
@@ -445,7 +447,7 @@ int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
 				  "cannot read /proc/%d/maps: %s; it takes root, or the same user",
 				  pid, strerror(-err));
 	for (size_t i = 0; i < probes->n_list; i++)
-		if (is_probed(&probes->list[i]) || !probes->options.program)
+		if (is_probed(&probes->list[i]) || !probes->options.run.program)
 			return 0;
 	if (files.err)
 		return files.err;
@@ -475,13 +477,10 @@ static __u64 identity_hash(const struct file_identity *file)
 
 static void note_seen(struct probes *probes, const struct file_identity *file)
 {
-	struct file_identity *seen;
-
-	seen = realloc(probes->seen, (probes->n_seen + 1) * sizeof(*seen));
-	if (!seen)
+	if (array__reserve(&probes->seen, &probes->seen_room, probes->n_seen + 1,
+			   sizeof(*probes->seen)))
 		return;
-	probes->seen = seen;
-	seen[probes->n_seen++] = *file;
+	probes->seen[probes->n_seen++] = *file;
 	hash_table__insert(&probes->seen_index, identity_hash(file), probes->n_seen);
 }
 

@@ -10,6 +10,7 @@
 
 #include "abi.h"
 #include "file_identity.h"
+#include "probe_program.h"
 #include "probed_file.h"
 
 struct allocator;
@@ -50,17 +51,17 @@ struct probed_allocator {
 };
 
 struct probes_options {
-	struct bpf_program *program; /* NULL: only find the sites, without probing */
+	struct probe_program run; /* without a program: only find the sites, without probing */
 	/* With live, else NULL: programs at return instructions of allocators that must not have
 	 * return probes, and at free functions. */
 	struct bpf_program *return_instruction_program, *free_program;
 	struct bpf_program
 		*described_free_program; /* the latter for allocators with is_described */
-	/* Program at returns, with @program at entries; or NULL, and then: */
+	/* Program at returns, with @run.program at entries; or NULL, and then: */
 	struct bpf_program *return_program;
-	/* program at entries and returns, instead of @program, */
+	/* program at entries and returns, instead of @run.program, */
 	struct bpf_program *session_program;
-	/* and callback to load @program when it is needed nevertheless. */
+	/* and callback to load @run.program when it is needed nevertheless. */
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
 	/* Programs at returns of AP_NESTING_OUTERMOST sources. */
 	struct bpf_program *nest_return_program, *nest_return_instruction_program;
@@ -70,9 +71,7 @@ struct probes_options {
 	const char *const
 		*ignored; /* patterns of unknown functions to skip, NULL-terminated, or NULL */
 	const struct sources *sources; /* defined sources, or NULL */
-	bool multi;
-	pid_t pid;    /* 0: every process */
-	int sites_fd; /* maps of the programs */
+	int sites_fd;		       /* maps of the programs */
 	int internal_returns_fd;
 	/* Called with each file that the target maps as code, before its probes are set; or
 	 * NULL. */

@@ -155,11 +155,9 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets +
 		      entry->allocator->n_nest_offsets + entry->allocator->n_unknown;
 	struct attachment_request request = {
-		.program = program,
-		.multi = options->multi,
+		.run = { program, options->run.multi, options->run.pid },
 		.fd = fd,
 		.path = entry->path,
-		.pid = options->pid,
 	};
 
 	offsets = calloc(room + 1, sizeof(*offsets));
@@ -212,7 +210,7 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 		       struct error *error)
 {
 	const struct probes_options *options = &probes->options;
-	struct bpf_program *entries = options->session_program, *plain = options->program;
+	struct bpf_program *entries = options->session_program, *plain = options->run.program;
 	const struct allocator *allocator = entry->allocator;
 	int err;
 
@@ -225,7 +223,7 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 				  options->return_instruction_program, error);
 	if (!err && !entries) {
 		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
-		entries = options->program;
+		entries = options->run.program;
 	}
 	if (!err && options->load_program && !all_return_probed(allocator))
 		err = options->load_program(options->context, &plain, error);
@@ -267,11 +265,9 @@ static int attach_usdt(struct probes *probes, struct probed_allocator *entry, in
 	const struct allocator *allocator = entry->allocator;
 	const struct probes_options *options = &probes->options;
 	struct attachment_request request = {
-		.program = options->usdt_program,
-		.multi = options->multi,
+		.run = { options->usdt_program, options->run.multi, options->run.pid },
 		.fd = fd,
 		.path = entry->path,
-		.pid = options->pid,
 		.n = allocator->n_sites,
 	};
 
@@ -298,7 +294,7 @@ static int attach_sites(struct probes *probes, struct probed_allocator *entry, i
 		return attach_usdt(probes, entry, fd, error);
 	if (is_live(probes))
 		return attach_live(probes, entry, fd, error);
-	return attach_role(probes, entry, fd, PROBE_ENTRIES, probes->options.program, error);
+	return attach_role(probes, entry, fd, PROBE_ENTRIES, probes->options.run.program, error);
 }
 
 int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
@@ -307,7 +303,7 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 	__u32 n_sites;
 	int err;
 
-	if (!probes->options.program)
+	if (!probes->options.run.program)
 		return 0;
 	n_sites = entry->allocator->n_sites + entry->allocator->n_unknown;
 	if (probes->n_sites + n_sites > AP_MAX_SITES)

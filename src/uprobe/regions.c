@@ -181,11 +181,9 @@ static void attach(struct marks *marks, struct region_file *file)
 	struct regions *regions = marks->regions;
 	struct error error = { 0 };
 	struct attachment_request request = {
-		.program = regions->options.program,
-		.multi = regions->options.multi,
+		.run = regions->options.run,
 		.fd = marks->fd,
 		.path = marks->path,
-		.pid = regions->options.pid,
 		.n = marks->n,
 		.offsets = marks->offsets,
 		.cookies = marks->cookies,

@@ -113,9 +113,7 @@ static int open_regions(struct uprobe *uprobe, pid_t pid)
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 	struct regions_options options = {
-		.program = skeleton->progs.region_event,
-		.multi = uprobe->multi,
-		.pid = pid,
+		.run = { skeleton->progs.region_event, uprobe->multi, pid },
 		.shared = &skeleton->bss->regions,
 		.begins_fd = bpf_map__fd(skeleton->maps.region_begins),
 		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
@@ -133,9 +131,7 @@ static int open_gate(struct uprobe *uprobe, const char *program, const char *roo
 {
 	struct gate_options options = {
 		.window = uprobe->options.window,
-		.program = uprobe->skeleton->progs.gate_event,
-		.multi = uprobe->multi,
-		.pid = pid,
+		.run = { uprobe->skeleton->progs.gate_event, uprobe->multi, pid },
 		.shared = &uprobe->skeleton->bss->gate,
 		.use_file = use_file,
 		.context = uprobe,
@@ -195,9 +191,7 @@ static int open_mappings(struct uprobe *uprobe, struct error *error)
 static int new_probes(struct uprobe *uprobe, pid_t pid, struct error *error)
 {
 	struct probes_options options = {
-		.program = uprobe__entry_program(uprobe),
-		.multi = uprobe->multi,
-		.pid = pid,
+		.run = { uprobe__entry_program(uprobe), uprobe->multi, pid },
 		.sites_fd = bpf_map__fd(uprobe->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(uprobe->skeleton->maps.internal_returns),
 		.functions = uprobe->options.functions,

@@ -69,7 +69,7 @@ struct collector {
 	size_t n_followers, followers_capacity;
 	struct hash_table follower_index; /* pid -> index in followers + 1 */
 	struct module *modules;
-	size_t n_modules;
+	size_t n_modules, modules_capacity;
 	/* By the kernel side's module id - 1: index in modules + 1, 0: unknown. */
 	__u32 *module_by_kernel_id;
 	size_t n_kernel_modules;

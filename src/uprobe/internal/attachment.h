@@ -7,20 +7,18 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "probe_program.h"
 #include "uprobe_multi.h"
 
 struct attachment;
-struct bpf_program;
 struct error;
 
 struct attachment_request {
-	struct bpf_program *program;
-	bool multi; /* the program was loaded for uprobe_multi */
+	struct probe_program run;
 	enum uprobe_kind kind;
-	int fd;		  /* the file, open for reading */
-	const char *path; /* for messages */
-	pid_t pid; /* 0: every process; else only this one hits the probes and pays for them */
-	__u32 n;   /* number of probes */
+	int fd;		      /* the file, open for reading */
+	const char *path;     /* for messages */
+	__u32 n;	      /* number of probes */
 	const __u64 *offsets; /* file offsets */
 	const __u64 *cookies;
 	const __u64 *semaphores; /* file offsets of USDT semaphores, 0: none; or NULL */

@@ -9,17 +9,15 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "probe_program.h"
 #include "session_options.h"
 
-struct bpf_program;
 struct error;
 struct gate;
 
 struct gate_options {
 	struct window_options window;
-	struct bpf_program *program; /* at the probes */
-	bool multi;
-	pid_t pid; /* 0: every process */
+	struct probe_program run; /* at the probes */
 	struct ap_gate *shared;
 	/* Called with each file of these functions that is known before the target runs. */
 	void (*use_file)(int fd, const char *path, void *context);

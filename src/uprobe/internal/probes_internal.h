@@ -20,13 +20,13 @@ struct opaque {
 struct probes {
 	struct probes_options options;
 	struct probed_allocator *list;
-	size_t n_list;
+	size_t n_list, list_room;
 	__u32 n_sites;
 	struct opaque *opaque;
-	size_t n_opaque;
+	size_t n_opaque, opaque_room;
 	/* Files of handled mapping events, so that each is opened once. */
 	struct file_identity *seen;
-	size_t n_seen;
+	size_t n_seen, seen_room;
 	struct hash_table seen_index;
 };
 

@@ -10,15 +10,13 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "probe_program.h"
 #include "session_results.h"
 
-struct bpf_program;
 struct regions;
 
 struct regions_options {
-	struct bpf_program *program; /* at the marks */
-	bool multi;
-	pid_t pid; /* 0: every process */
+	struct probe_program run; /* at the marks */
 	struct ap_regions *shared;
 	int begins_fd, counts_fd, stats_fd; /* maps of the programs */
 	struct counters *counters;

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef ALLOCPROF_PROBE_PROGRAM_H
+#define ALLOCPROF_PROBE_PROGRAM_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct bpf_program;
+
+/* A BPF program, and whose hits of its probes run it. */
+struct probe_program {
+	struct bpf_program *program;
+	bool multi; /* it was loaded for uprobe_multi: one link per file, else one per probe */
+	pid_t pid;  /* 0: every process; else only this one hits the probes and pays for them */
+};
+
+#endif
