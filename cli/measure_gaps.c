@@ -1,66 +1,75 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "measure_gaps.h"
 
-#include <stdlib.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include "command.h"
+#include "array.h"
+#include "cleanup.h"
 #include "completeness_messages.h"
 #include "message.h"
 #include "number.h"
 #include "probed_file.h"
 #include "reasons.h"
+#include "session.h"
+#include "sources.h"
 #include "stat_regions.h"
 #include "window_options.h"
 
-/* "not complete: " @before, the number, @after, and the reason. */
-static void report_reason(__u64 n, const char *before, const char *after,
-			  const struct reason *reason)
+struct visit {
+	const struct session *session;
+	const struct session_results *results;
+	measure_gaps_say say;
+	void *context;
+};
+
+static void say(const struct visit *visit, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct visit *visit, const char *fmt, ...)
 {
-	message__print("not complete: %s%s %s (%s): %s%s%s", before, number__count(n).text, after,
-		       reason->name, reason->sentence, reason->remedy ? "; " : "",
-		       reason->remedy ? reason->remedy : "");
+	_cleanup_(free_ptr) char *text = NULL;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		text = NULL;
+	visit->say(visit->context, text ? text : "not complete: out of memory");
 }
 
-static void report_unknown(const struct session *session, size_t index,
-			   const struct probed_file *file)
+/* Functions that an allocator exports, and of which it is not known what they do. */
+static void say_unknown(const struct visit *visit, size_t index, const struct probed_file *file)
 {
 	struct session_unknown unknown;
 
-	for (size_t i = 0; session__unknown(session, index, i, &unknown); i++) {
+	for (size_t i = 0; session__unknown(visit->session, index, i, &unknown); i++) {
 		__u64 calls = unknown.calls;
 
 		if (calls && unknown.ends)
-			message__print("not complete: " BLOCKS_ENDED, file->path, unknown.name,
-				       number__count(calls).text, calls == 1 ? "" : "s");
+			say(visit,
+			    "not complete: %s: %s was called %s time%s, which ended blocks, and it "
+			    "is not known which: they count as live",
+			    file->path, unknown.name, number__count(calls).text,
+			    calls == 1 ? "" : "s");
 		else if (calls)
-			message__print("not complete: " UNKNOWN_FUNCTION, file->path, unknown.name,
-				       number__count(calls).text, calls == 1 ? "" : "s",
-				       calls == 1 ? "is" : "are", unknown.name);
+			say(visit,
+			    "not complete: %s exports %s, which is not known: %s call%s of it %s "
+			    "not counted (--ignore=%s where it hands out no memory)",
+			    file->path, unknown.name, number__count(calls).text,
+			    calls == 1 ? "" : "s", calls == 1 ? "is" : "are", unknown.name);
 	}
 }
 
-static void report_unprobed(const struct session_results *results)
-{
-	__u64 told = 0;
+struct patterns_text {
+	char text[256];
+};
 
-	for (size_t i = 0; i < results->n_unprobed; i++) {
-		const struct unprobed_program *program = &results->unprobed[i];
-
-		message__print("not complete: " UNPROBED_PROGRAM,
-			       number__count(program->processes).text,
-			       program->processes == 1 ? "" : "es", program->name, program->pid,
-			       number__count(program->size_bytes).text);
-		told += program->processes;
-	}
-	if (results->processes_unprobed > told)
-		message__print("not complete: " UNPROBED_OTHERS,
-			       number__count(results->processes_unprobed - told).text);
-}
-
-struct patterns_text patterns_text__of(const struct source *source)
+/* " named A, B or C": the file patterns of a source, truncated; "" for any file. */
+static struct patterns_text patterns_of(const struct source *source)
 {
 	struct patterns_text patterns = { "" };
 	size_t len = 0;
@@ -76,74 +85,132 @@ struct patterns_text patterns_text__of(const struct source *source)
 	return patterns;
 }
 
-static void report_sources(const struct session *session, const struct session_results *results)
+static void say_sources(const struct visit *visit)
 {
-	const struct sources *sources = session__sources(session);
+	const struct sources *sources = session__sources(visit->session);
 
 	for (size_t i = 0; sources && i < sources->n; i++)
-		if (session__lacks_source(session, &sources->list[i]))
-			message__print("not complete: " LACKING_SOURCE,
-				       patterns_text__of(&sources->list[i]).text,
-				       sources->list[i].name, sources->list[i].functions[0].name);
-	if (results->not_nested)
-		message__print("not exact: " NOT_NESTED, number__count(results->not_nested).text);
+		if (session__lacks_source(visit->session, &sources->list[i]))
+			say(visit,
+			    "not complete: no file of the target%s has a function of %s, such as "
+			    "%s: its calls are not counted (where a file is loaded later, name it "
+			    "with --expect)",
+			    patterns_of(&sources->list[i]).text, sources->list[i].name,
+			    sources->list[i].functions[0].name);
+}
+
+static void say_unprobed(const struct visit *visit)
+{
+	const struct session_results *results = visit->results;
+	__u64 listed = 0;
+
+	for (size_t i = 0; i < results->n_unprobed; i++) {
+		const struct unprobed_program *program = &results->unprobed[i];
+
+		say(visit,
+		    "not complete: %s process%s of the program %s (%u) took %s bytes from the "
+		    "kernel and called no function that is probed: its allocator is not known",
+		    number__count(program->processes).text, program->processes == 1 ? "" : "es",
+		    program->name, program->pid, number__count(program->size_bytes).text);
+		listed += program->processes;
+	}
+	if (results->processes_unprobed > listed)
+		say(visit,
+		    "not complete: %s other processes took memory from the kernel and called no "
+		    "function that is probed",
+		    number__count(results->processes_unprobed - listed).text);
+}
+
+static void say_counts(const struct visit *visit)
+{
+	const struct session_results *results = visit->results;
+	const struct {
+		__u64 n;
+		const char *before, *after;
+	} counts[] = {
+		{ results->not_nested, "not exact: allocator calls within ",
+		  " calls of defined sources are counted, too" },
+		{ results->counters_unread, "not complete: ",
+		  " of the kernel's counters could not be read, so that numbers may be too small" },
+		{ results->processes_unfollowed,
+		  "not complete: ", " processes could not be followed" },
+		{ results->processes_unnoticed, "not complete: ",
+		  " beginnings or ends of processes went unnoticed, and with them perhaps an "
+		  "allocator" },
+		{ results->operands_unread,
+		  "not exact: ", " arguments of USDT probes could not be read and count as 0" },
+		{ results->mappings_unsure, "not exact: ",
+		  " calls of munmap and mremap are counted although the mapping may not have been "
+		  "anonymous" },
+		{ results->relabelled,
+		  "not exact: ", " calls are counted under the function that they led to" },
+		{ results->mappings_lost, "not complete: ",
+		  " mappings of files went unnoticed, and with them perhaps an allocator" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		if (counts[i].n)
+			say(visit, "%s%s%s", counts[i].before, number__count(counts[i].n).text,
+			    counts[i].after);
+}
+
+void measure_gaps__visit(const struct session *session, const struct session_results *results,
+			 measure_gaps_say callback, void *context)
+{
+	const struct visit visit = { session, results, callback, context };
+	struct probed_file file;
+
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		if (file.gap[0])
+			say(&visit, "not complete: allocator %s was %s", file.path, file.gap);
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		say_unknown(&visit, i, &file);
+	say_sources(&visit);
+	say_unprobed(&visit);
+	say_counts(&visit);
+}
+
+static void print(void *context, const char *sentence)
+{
+	message__print("%s", sentence);
+}
+
+/* "not complete: " @before, the number, @after, and the reason. */
+static void print_reason(__u64 n, const char *before, const char *after,
+			 const struct reason *reason)
+{
+	message__print("not complete: %s%s %s (%s): %s%s%s", before, number__count(n).text, after,
+		       reason->name, reason->sentence, reason->remedy ? "; " : "",
+		       reason->remedy ? reason->remedy : "");
+}
+
+static void print_live_gaps(const struct session *session, const struct session_live *live)
+{
+	struct probed_file file;
+
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		if (file.live_gap[0])
+			message__print("not complete: the blocks of allocator %s were %s",
+				       file.path, file.live_gap);
+	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
+		if (live->stats[AP_STAT_UNTRACKED + reason])
+			print_reason(live->stats[AP_STAT_UNTRACKED + reason], "the blocks of ",
+				     "calls are not followed", reason__untracked(reason));
+	if (live->stats[AP_STAT_DROPPED])
+		message__print(
+			"not complete: %s blocks that a failed realloc kept are not followed "
+			"any more, and count as live",
+			number__count(live->stats[AP_STAT_DROPPED]).text);
 }
 
 void measure__report_gaps(const struct session *session, const struct session_results *results)
 {
-	struct probed_file file;
-
-	for (size_t i = 0; session__file(session, i, &file); i++) {
-		if (file.gap[0])
-			message__print("not complete: allocator %s was %s", file.path, file.gap);
-		if (file.live_gap[0])
-			message__print("not complete: the blocks of allocator %s were %s",
-				       file.path, file.live_gap);
-	}
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		report_unknown(session, i, &file);
-	report_sources(session, results);
+	measure_gaps__visit(session, results, print, NULL);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
-			report_reason(results->lost[reason], "", "calls lost",
-				      reason__lost(reason));
-	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
-		if (results->has_live && results->live.stats[AP_STAT_UNTRACKED + reason])
-			report_reason(results->live.stats[AP_STAT_UNTRACKED + reason],
-				      "the blocks of ", "calls are not followed",
-				      reason__untracked(reason));
-	if (results->counters_unread)
-		message__print("not complete: %s of the kernel's counters could not be read, so "
-			       "that numbers may be too small",
-			       number__count(results->counters_unread).text);
-	if (results->processes_unfollowed)
-		message__print("not complete: %s processes could not be followed",
-			       number__count(results->processes_unfollowed).text);
-	if (results->processes_unnoticed)
-		message__print(
-			"not complete: %s beginnings or ends of processes went unnoticed, and "
-			"with them perhaps an allocator",
-			number__count(results->processes_unnoticed).text);
-	if (results->has_live && results->live.stats[AP_STAT_DROPPED])
-		message__print(
-			"not complete: %s blocks that a failed realloc kept are not followed "
-			"any more, and count as live",
-			number__count(results->live.stats[AP_STAT_DROPPED]).text);
-	report_unprobed(results);
-	if (results->operands_unread)
-		message__print("not exact: " OPERANDS_UNREAD,
-			       number__count(results->operands_unread).text);
-	if (results->mappings_unsure)
-		message__print("not exact: " MAPPINGS_UNSURE,
-			       number__count(results->mappings_unsure).text);
-	if (results->relabelled)
-		message__print(
-			"not exact: %s calls are counted under the function that they led to",
-			number__count(results->relabelled).text);
-	if (results->mappings_lost)
-		message__print("not complete: %s mappings of files went unnoticed, and with them "
-			       "perhaps an allocator",
-			       number__count(results->mappings_lost).text);
+			print_reason(results->lost[reason], "", "calls lost", reason__lost(reason));
+	if (results->has_live)
+		print_live_gaps(session, &results->live);
 	if (results->python_arenas)
 		message__print(PYTHON_NOTE, (int)strlen(results->python_arenas),
 			       results->python_arenas);

@@ -16,104 +16,18 @@
 #include "stat_print.h"
 #include "stat_regions.h"
 
-static void print_unknown(const struct session *session, size_t index,
-			  const struct probed_file *file, FILE *to)
+static void print_gap(void *to, const char *sentence)
 {
-	struct session_unknown unknown;
-
-	for (size_t i = 0; session__unknown(session, index, i, &unknown); i++) {
-		__u64 calls = unknown.calls;
-
-		if (calls && unknown.ends)
-			stat_print__sentence(to, "not complete: " BLOCKS_ENDED, file->path,
-					     unknown.name, number__count(calls).text,
-					     calls == 1 ? "" : "s");
-		else if (calls)
-			stat_print__sentence(to, "not complete: " UNKNOWN_FUNCTION, file->path,
-					     unknown.name, number__count(calls).text,
-					     calls == 1 ? "" : "s", calls == 1 ? "is" : "are",
-					     unknown.name);
-	}
-}
-
-static void print_unprobed(const struct session_results *results, FILE *to)
-{
-	__u64 told = 0;
-
-	for (size_t i = 0; i < results->n_unprobed; i++) {
-		const struct unprobed_program *program = &results->unprobed[i];
-
-		stat_print__sentence(to, "not complete: " UNPROBED_PROGRAM,
-				     number__count(program->processes).text,
-				     program->processes == 1 ? "" : "es", program->name,
-				     program->pid, number__count(program->size_bytes).text);
-		told += program->processes;
-	}
-	if (results->processes_unprobed > told)
-		stat_print__sentence(to, "not complete: " UNPROBED_OTHERS,
-				     number__count(results->processes_unprobed - told).text);
-}
-
-static void print_sources(const struct session *session, const struct session_results *results,
-			  FILE *to)
-{
-	const struct sources *sources = session__sources(session);
-
-	for (size_t i = 0; sources && i < sources->n; i++)
-		if (session__lacks_source(session, &sources->list[i]))
-			stat_print__sentence(to, "not complete: " LACKING_SOURCE,
-					     patterns_text__of(&sources->list[i]).text,
-					     sources->list[i].name,
-					     sources->list[i].functions[0].name);
-	if (results->not_nested)
-		stat_print__sentence(to, "not exact: " NOT_NESTED,
-				     number__count(results->not_nested).text);
+	stat_print__sentence(to, "%s", sentence);
 }
 
 static void print_completeness(const struct session *session, const struct session_results *results,
 			       FILE *to)
 {
-	struct probed_file file;
 	char reasons[512] = "";
 	size_t len = 0;
 
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		if (file.gap[0])
-			stat_print__sentence(to, "not complete: allocator %s was %s", file.path,
-					     file.gap);
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		print_unknown(session, i, &file, to);
-	print_sources(session, results, to);
-	if (results->counters_unread)
-		stat_print__sentence(to,
-				     "not complete: %s of the kernel's counters could not be read, "
-				     "so that numbers may be too small",
-				     number__count(results->counters_unread).text);
-	if (results->processes_unfollowed)
-		stat_print__sentence(to, "not complete: %s processes could not be followed",
-				     number__count(results->processes_unfollowed).text);
-	if (results->processes_unnoticed)
-		stat_print__sentence(to,
-				     "not complete: %s beginnings or ends of processes went "
-				     "unnoticed, and with them perhaps an allocator",
-				     number__count(results->processes_unnoticed).text);
-	print_unprobed(results, to);
-	if (results->operands_unread)
-		stat_print__sentence(to, "not exact: " OPERANDS_UNREAD,
-				     number__count(results->operands_unread).text);
-	if (results->mappings_unsure)
-		stat_print__sentence(to, "not exact: " MAPPINGS_UNSURE,
-				     number__count(results->mappings_unsure).text);
-	if (results->relabelled)
-		stat_print__sentence(
-			to, "not exact: %s calls are counted under the function that they led to",
-			number__count(results->relabelled).text);
-	if (results->mappings_lost)
-		stat_print__sentence(
-			to,
-			"not complete: %s mappings of files went unnoticed, and with them perhaps an "
-			"allocator",
-			number__count(results->mappings_lost).text);
+	measure_gaps__visit(session, results, print_gap, to);
 	for (int reason = 0; reason < AP_LOST_REASONS && len < sizeof(reasons); reason++)
 		if (results->lost[reason])
 			len += snprintf(reasons + len, sizeof(reasons) - len, "%s%s %s",
@@ -219,23 +133,13 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	return fflush(to) ? -errno : 0;
 }
 
-static void add(json_object *object, const char *key, json_object *value)
-{
-	json_object_object_add(object, key, value);
-}
-
-static json_object *count_of(__u64 count)
-{
-	return json_object_new_uint64(count);
-}
-
 static json_object *json_lost(const struct session_results *results)
 {
 	json_object *lost = json_object_new_object();
 
-	add(lost, "total", count_of(results->lost_total));
+	json__add(lost, "total", json__count(results->lost_total));
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
-		add(lost, profile__lost_name(reason), count_of(results->lost[reason]));
+		json__add(lost, profile__lost_name(reason), json__count(results->lost[reason]));
 	return lost;
 }
 
@@ -250,7 +154,7 @@ static json_object *json_unknown(const struct session *session, size_t file)
 			continue;
 		if (!functions)
 			functions = json_object_new_object();
-		add(functions, unknown.name, count_of(unknown.calls));
+		json__add(functions, unknown.name, json__count(unknown.calls));
 	}
 	return functions;
 }
@@ -263,14 +167,14 @@ static json_object *json_allocators(const struct session *session)
 	for (size_t i = 0; session__file(session, i, &file); i++) {
 		json_object *entry = json_object_new_object(), *unknown;
 
-		add(entry, "path", json__string(file.path));
-		add(entry, "build_id", json__string(file.build_id));
-		add(entry, "gap", file.gap[0] ? json__string(file.gap) : NULL);
+		json__add(entry, "path", json__string(file.path));
+		json__add(entry, "build_id", json__string(file.build_id));
+		json__add(entry, "gap", file.gap[0] ? json__string(file.gap) : NULL);
 		if (file.live_gap[0])
-			add(entry, "live_gap", json__string(file.live_gap));
+			json__add(entry, "live_gap", json__string(file.live_gap));
 		unknown = json_unknown(session, i);
 		if (unknown)
-			add(entry, "unknown", unknown);
+			json__add(entry, "unknown", unknown);
 		json_object_array_add(allocators, entry);
 	}
 	return allocators;
@@ -284,10 +188,10 @@ static json_object *json_unprobed(const struct session_results *results)
 		const struct unprobed_program *program = &results->unprobed[i];
 		json_object *entry = json_object_new_object();
 
-		add(entry, "name", json__string(program->name));
-		add(entry, "pid", count_of(program->pid));
-		add(entry, "processes", count_of(program->processes));
-		add(entry, "bytes", count_of(program->size_bytes));
+		json__add(entry, "name", json__string(program->name));
+		json__add(entry, "pid", json__count(program->pid));
+		json__add(entry, "processes", json__count(program->processes));
+		json__add(entry, "bytes", json__count(program->size_bytes));
 		json_object_array_add(programs, entry);
 	}
 	return programs;
@@ -311,13 +215,13 @@ static void add_run(json_object *root, const struct measure *measure,
 {
 	bool ended = measure->argv && !results->target_runs;
 
-	add(root, "command", json_command(measure));
-	add(root, "pid", measure->pid ? json_object_new_int(measure->pid) : NULL);
-	add(root, "exit_status", ended ? json_object_new_int(results->exit_status) : NULL);
-	add(root, "elapsed_seconds", json__seconds(results->elapsed_seconds));
-	add(root, "user_seconds", ended ? json__seconds(results->user_seconds) : NULL);
-	add(root, "system_seconds", ended ? json__seconds(results->system_seconds) : NULL);
-	add(root, "processes", count_of(results->processes));
+	json__add(root, "command", json_command(measure));
+	json__add(root, "pid", measure->pid ? json_object_new_int(measure->pid) : NULL);
+	json__add(root, "exit_status", ended ? json_object_new_int(results->exit_status) : NULL);
+	json__add(root, "elapsed_seconds", json__seconds(results->elapsed_seconds));
+	json__add(root, "user_seconds", ended ? json__seconds(results->user_seconds) : NULL);
+	json__add(root, "system_seconds", ended ? json__seconds(results->system_seconds) : NULL);
+	json__add(root, "processes", json__count(results->processes));
 }
 
 static void add_live(json_object *root, const struct session_live *live)
@@ -325,28 +229,29 @@ static void add_live(json_object *root, const struct session_live *live)
 	const __u64 *stats = live->stats;
 	json_object *untracked = json_object_new_object(), *kernel = json_object_new_object();
 
-	add(root, "released", count_of(stats[AP_STAT_RELEASED]));
-	add(root, "unfinished", count_of(live->unfinished));
-	add(root, "live", count_of(live->blocks));
-	add(root, "live_bytes", count_of(live->size_bytes));
-	add(root, "peak_bytes", count_of(live->peak_bytes));
-	add(root, "temporary", count_of(stats[AP_STAT_TEMPORARY]));
-	add(root, "temporary_bytes", count_of(stats[AP_STAT_TEMPORARY_BYTES]));
-	add(root, "discarded", count_of(live->discarded));
-	add(root, "discarded_bytes", count_of(live->discarded_bytes));
-	add(root, "inherited", count_of(stats[AP_STAT_FREES_INHERITED]));
-	add(root, "unknown", count_of(stats[AP_STAT_FREES_UNKNOWN]));
-	add(root, "unseen", count_of(stats[AP_STAT_UNMATCHED]));
-	add(root, "blocks_dropped", count_of(stats[AP_STAT_DROPPED]));
-	add(untracked, "total", count_of(live->untracked));
+	json__add(root, "released", json__count(stats[AP_STAT_RELEASED]));
+	json__add(root, "unfinished", json__count(live->unfinished));
+	json__add(root, "live", json__count(live->blocks));
+	json__add(root, "live_bytes", json__count(live->size_bytes));
+	json__add(root, "peak_bytes", json__count(live->peak_bytes));
+	json__add(root, "temporary", json__count(stats[AP_STAT_TEMPORARY]));
+	json__add(root, "temporary_bytes", json__count(stats[AP_STAT_TEMPORARY_BYTES]));
+	json__add(root, "discarded", json__count(live->discarded));
+	json__add(root, "discarded_bytes", json__count(live->discarded_bytes));
+	json__add(root, "inherited", json__count(stats[AP_STAT_FREES_INHERITED]));
+	json__add(root, "unknown", json__count(stats[AP_STAT_FREES_UNKNOWN]));
+	json__add(root, "unseen", json__count(stats[AP_STAT_UNMATCHED]));
+	json__add(root, "blocks_dropped", json__count(stats[AP_STAT_DROPPED]));
+	json__add(untracked, "total", json__count(live->untracked));
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
-		add(untracked, profile__untracked_name(reason),
-		    count_of(stats[AP_STAT_UNTRACKED + reason]));
-	add(root, "untracked", untracked);
-	add(kernel, "bytes", count_of(live->memory.block_bytes + live->memory.record_bytes));
-	add(kernel, "blocks", count_of(live->memory.entries));
-	add(kernel, "max_live", count_of(live->memory.max_blocks));
-	add(root, "kernel_memory", kernel);
+		json__add(untracked, profile__untracked_name(reason),
+			  json__count(stats[AP_STAT_UNTRACKED + reason]));
+	json__add(root, "untracked", untracked);
+	json__add(kernel, "bytes",
+		  json__count(live->memory.block_bytes + live->memory.record_bytes));
+	json__add(kernel, "blocks", json__count(live->memory.entries));
+	json__add(kernel, "max_live", json__count(live->memory.max_blocks));
+	json__add(root, "kernel_memory", kernel);
 }
 
 static json_object *string_or_null(const char *text)
@@ -363,15 +268,15 @@ static void add_window(json_object *root, const struct measure *measure,
 	if (!window->asked_for)
 		return;
 	object = json_object_new_object();
-	add(object, "within", string_or_null(asked->within));
-	add(object, "start_on", string_or_null(asked->start_on));
-	add(object, "stop_on", string_or_null(asked->stop_on));
-	add(object, "delay_seconds", json__seconds(asked->delay_ns / 1e9));
-	add(object, "why_not_opened", string_or_null(window->why));
-	add(object, "unnoticed", count_of(window->unnoticed));
-	add(root, "window", object);
-	add(root, "window_opened", json_object_new_boolean(window->opened));
-	add(root, "undecided", count_of(window->undecided));
+	json__add(object, "within", string_or_null(asked->within));
+	json__add(object, "start_on", string_or_null(asked->start_on));
+	json__add(object, "stop_on", string_or_null(asked->stop_on));
+	json__add(object, "delay_seconds", json__seconds(asked->delay_ns / 1e9));
+	json__add(object, "why_not_opened", string_or_null(window->why));
+	json__add(object, "unnoticed", json__count(window->unnoticed));
+	json__add(root, "window", object);
+	json__add(root, "window_opened", json_object_new_boolean(window->opened));
+	json__add(root, "undecided", json__count(window->undecided));
 }
 
 json_object *stat_report__object(const struct session *session, const struct measure *measure,
@@ -382,33 +287,34 @@ json_object *stat_report__object(const struct session *session, const struct mea
 
 	if (!root)
 		return NULL;
-	add(root, "schema", json_object_new_string("allocprof-stat/1"));
+	json__add(root, "schema", json_object_new_string("allocprof-stat/1"));
 	add_run(root, measure, results);
-	add(root, "basis", json_object_new_string(results->has_live ? "allocations" : "requests"));
-	add(root, "complete", json_object_new_boolean(results->complete));
-	add(root, "functions", stat_print__functions_object(measure, results, NULL));
+	json__add(root, "basis",
+		  json_object_new_string(results->has_live ? "allocations" : "requests"));
+	json__add(root, "complete", json_object_new_boolean(results->complete));
+	json__add(root, "functions", stat_print__functions_object(measure, results, NULL));
 	stat_print__add_totals(root, &totals, results->has_live,
 			       results->live.stats[AP_STAT_FAILED]);
-	add(root, "internal", count_of(totals.internal));
+	json__add(root, "internal", json__count(totals.internal));
 	if (results->has_live)
 		add_live(root, &results->live);
 	add_window(root, measure, &results->window);
 	stat_regions__add(root, session, measure, results);
-	add(root, "relabelled", count_of(results->relabelled));
-	add(root, "not_nested", count_of(results->not_nested));
-	add(root, "lost", json_lost(results));
-	add(root, "processes_left", count_of(results->processes_left));
-	add(root, "mappings_unsure", count_of(results->mappings_unsure));
-	add(root, "operands_unread", count_of(results->operands_unread));
-	add(root, "mappings_lost", count_of(results->mappings_lost));
-	add(root, "processes_unfollowed", count_of(results->processes_unfollowed));
-	add(root, "processes_unnoticed", count_of(results->processes_unnoticed));
-	add(root, "counters_unread", count_of(results->counters_unread));
-	add(root, "processes_unprobed", count_of(results->processes_unprobed));
-	add(root, "unprobed_programs", json_unprobed(results));
-	add(root, "allocators", json_allocators(session));
+	json__add(root, "relabelled", json__count(results->relabelled));
+	json__add(root, "not_nested", json__count(results->not_nested));
+	json__add(root, "lost", json_lost(results));
+	json__add(root, "processes_left", json__count(results->processes_left));
+	json__add(root, "mappings_unsure", json__count(results->mappings_unsure));
+	json__add(root, "operands_unread", json__count(results->operands_unread));
+	json__add(root, "mappings_lost", json__count(results->mappings_lost));
+	json__add(root, "processes_unfollowed", json__count(results->processes_unfollowed));
+	json__add(root, "processes_unnoticed", json__count(results->processes_unnoticed));
+	json__add(root, "counters_unread", json__count(results->counters_unread));
+	json__add(root, "processes_unprobed", json__count(results->processes_unprobed));
+	json__add(root, "unprobed_programs", json_unprobed(results));
+	json__add(root, "allocators", json_allocators(session));
 	if (results->python_arenas)
-		add(root, "python_arenas", json__string(results->python_arenas));
+		json__add(root, "python_arenas", json__string(results->python_arenas));
 	return root;
 }
 
