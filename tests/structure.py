@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prints the graph of the folders of src/, and holds the tree to the rules of CONTRIBUTING.md: folders include
-only from those below them that src/meson.build names, files do not depend on each other in circles, and no file
-is too long to be read at a sitting.
+only from those below them that src/meson.build names, files do not depend on each other in circles, the library
+prints nothing by itself, and no file is too long to be read at a sitting.
 
 That a folder cannot include from others is for the compiler to prove: each has an include path of its own. This
 finds what the compiler cannot: folders that are named and not needed, and circles."""
@@ -153,6 +153,16 @@ def check_circles(by_name):
             yield f"no circle any more, so it need not be excused: {', '.join(circle)}"
 
 
+def check_streams():
+    """The library writes to a FILE that its caller gives, and leaves exiting to cli/."""
+    comments_and_strings = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"', re.S)
+    words = re.compile(r"\b(?:stdout|stderr|(?:v?printf|puts|putchar|perror|exit)(?=\())")
+    for path in files():
+        if SOURCE / "src" in path.parents:
+            for word in sorted(set(words.findall(comments_and_strings.sub("", path.read_text())))):
+                yield f"{path.relative_to(SOURCE)} uses {word}: only cli/ prints to the user, and exits"
+
+
 def check_length():
     for path in files():
         lines = path.read_text().count("\n")
@@ -163,7 +173,8 @@ def check_length():
 def main():
     by_name = {path.name: path for path in files()}
     allowed = folders()
-    failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name), *check_length()]
+    failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
+                *check_streams(), *check_length()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:
