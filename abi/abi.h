@@ -561,30 +561,35 @@ struct ap_thread {
 	struct ap_pending pending[AP_MAX_PENDING];
 };
 
-/* State of a run with live that all programs share; user space may read it at any time. */
+#define AP_CACHE_LINE_BYTES 64
+/* State of a run with live that all programs share; user space may read it at any time. Each group has
+ * a cache line of its own, so that hits on other processors do not slow down reads of the first. */
 struct ap_live {
-	/* Set by user space. */
+	/* Hits read these, and they change seldom. User space sets them up to @stopped. */
 	__u64 start_ns;	      /* CLOCK_MONOTONIC; epochs count from here */
 	__u64 grow_at;	      /* number of blocks in the tables at which user space is woken */
 	__u32 n_tables;	      /* tables of live blocks */
 	__u32 n_index_tables; /* tables of record indexes */
 	__u32 stopped;	      /* 1: nothing is counted any more */
-	struct ap_pool records, histograms;
+	__u32 epoch_shift;
+	__u64 mark_bytes; /* size_bytes when the last peak generation began */
+	__u64 generation; /* number of the last peak generation */
+	/* Read and changed where a stack, thread or process is new. */
+	struct ap_pool records __attribute__((aligned(AP_CACHE_LINE_BYTES))), histograms;
 	__u32 n_dumps;
 	__u32 n_threads;
 	__u32 last_space;
-	__u32 epoch_shift;
-	/* Sums over all processes that have not ended. */
-	__s64 size_bytes;
-	__s64 blocks;
-	__s64 entries;	  /* blocks in the tables */
-	__u64 max_bytes;  /* maximum of size_bytes so far */
-	__u64 mark_bytes; /* size_bytes when the last peak generation began */
-	__u64 generation; /* number of the last peak generation */
+	__u32 pad;	  /* 0 */
 	__s64 left_bytes; /* bytes live when the last process ended */
 	__s64 left_blocks;
+	/* Every block changes these: sums over all processes that have not ended. */
+	__s64 size_bytes __attribute__((aligned(AP_CACHE_LINE_BYTES)));
+	__s64 blocks;
+	__s64 entries;	 /* blocks in the tables */
+	__u64 max_bytes; /* maximum of size_bytes so far */
 };
 
+_Static_assert(sizeof(struct ap_live) == 3 * AP_CACHE_LINE_BYTES, "a cache line for each group");
 _Static_assert(sizeof(struct ap_block_key) == 16, "keys have no padding");
 _Static_assert(sizeof(struct ap_lifetime_key) == 16, "keys have no padding");
 _Static_assert(sizeof(struct ap_block) == 32, "an entry of the tables has 96 bytes");

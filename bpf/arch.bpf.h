@@ -13,6 +13,17 @@ struct pt_regs {
 	unsigned long rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, eflags, rsp, ss;
 };
 
+/* LOAD() of a value that user space stores after the data that it announces: the data is read after it.
+ * BPF has an instruction for that only since Linux 6.15; this processor keeps loads in order, so that
+ * the compiler alone has to. */
+#define ARCH_LOAD_ACQUIRE(value)                                                                   \
+	({                                                                                         \
+		__typeof__(value) loaded = LOAD(value);                                            \
+                                                                                                   \
+		barrier();                                                                         \
+		loaded;                                                                            \
+	})
+
 static __always_inline __u64 arch__ip(const struct pt_regs *regs)
 {
 	return regs->rip;

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_BLOCKS_BPF_H
 #define ALLOCPROF_BLOCKS_BPF_H
 
+#include "arch.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "records.bpf.h"
@@ -213,7 +214,7 @@ static __noinline void block__end(struct process *process, const struct ap_block
 /* Removes the block at @key from the tables; false if there is none. */
 static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_block *out)
 {
-	__u32 n = LOAD(live.n_tables), taken = 1;
+	__u32 n = ARCH_LOAD_ACQUIRE(live.n_tables), taken = 1;
 
 	for (__u32 i = 1; i <= AP_LIVE_TABLES; i++) {
 		__u32 at = n - i;
@@ -242,7 +243,7 @@ static __noinline bool blocks__take(const struct ap_block_key *key, struct ap_bl
 
 static __noinline bool blocks__has(const struct ap_block_key *key)
 {
-	__u32 n = LOAD(live.n_tables);
+	__u32 n = ARCH_LOAD_ACQUIRE(live.n_tables);
 
 	for (__u32 i = 1; i <= AP_LIVE_TABLES; i++) {
 		__u32 at = n - i;
@@ -263,7 +264,7 @@ static __noinline bool blocks__has(const struct ap_block_key *key)
  * error. */
 static __noinline int blocks__put(const struct ap_block_key *key, const struct ap_block *block)
 {
-	__u32 n = LOAD(live.n_tables);
+	__u32 n = ARCH_LOAD_ACQUIRE(live.n_tables);
 	int err = -7; /* E2BIG */
 
 	for (__u32 i = 1; i <= AP_LIVE_TABLES; i++) {

@@ -21,7 +21,7 @@ struct {
 
 static __always_inline bool gate__is_open(const struct process *process)
 {
-	return *(volatile __u32 *)&gate.open && !*(const volatile __u32 *)&process->closed;
+	return LOAD(gate.open) && !LOAD(process->closed);
 }
 
 /* Whether @module has code of a function of --within. */
@@ -63,7 +63,8 @@ int gate_event(struct pt_regs *ctx)
 		process->closed = 1;
 		break;
 	case AP_GATE_ENTER:
-		if (gate__is_open(process))
+		/* Each hit reads this cache line. */
+		if (!LOAD(gate.entered) && gate__is_open(process))
 			gate.entered = 1;
 		break;
 	}

@@ -17,6 +17,9 @@
 #define NULL ((void *)0)
 #endif
 
+/* Other CPUs and user space change the value concurrently. */
+#define LOAD(value) (*(volatile __typeof__(value) *)&(value))
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {

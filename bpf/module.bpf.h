@@ -93,6 +93,17 @@ static __always_inline __u32 contents_version(struct inode *inode)
 	return seconds * 1000000000 + nanoseconds;
 }
 
+/* Whether the current process's vDSO is at @address. Global, so that the verifier checks it once: Linux 6.18's
+ * searches all of its type information for each pointer that is read, each time that it comes to the
+ * instruction. */
+__noinline int mm__has_vdso_at(__u64 address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return address == (__u64)task->mm->context.vdso;
+}
+
+/* For mappings of the current process. */
 static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	struct vma_answer *answer = context;
@@ -104,11 +115,11 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	answer->vma.end = vma->vm_end;
 	answer->vma.bias = -vma->vm_start;
 	if (!file) {
-		answer->is_vdso = vma->vm_start == (__u64)task->mm->context.vdso;
+		answer->is_vdso = mm__has_vdso_at(vma->vm_start);
 		return 0;
 	}
 	answer->vma.bias += vma->vm_pgoff << PAGE_SHIFT;
-	/* Once: Linux 6.18's verifier searches all of its type information for each pointer that is read. */
+	/* Once: mm__has_vdso_at() says what a pointer costs. */
 	inode = file->f_inode;
 	answer->file.inode = inode->i_ino;
 	answer->file.device = inode->i_sb->s_dev;
@@ -193,21 +204,25 @@ static __always_inline void process__refresh(struct process *process)
 	}
 }
 
-/* A number that changes with each change of the process's mappings, also when a heap grows; 0 if
- * on_map() is attached, or the kernel has none. */
-static __always_inline __u32 mappings__seq(void)
+/* The kernel's count of changes of the process's mappings; 0 if it has none. Global like mm__has_vdso_at(). */
+__noinline __u32 mm__seq(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mm_struct___6_4 *mm_6_4 = (void *)task->mm;
-	struct mm_struct___6_13 *mm_6_13 = (void *)task->mm;
+	struct mm_struct___6_13 *mm_6_13 = (void *)mm_6_4;
 
-	if (on_map_is_attached)
-		return 0;
 	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
 		return mm_6_13->mm_lock_seq.sequence;
 	if (bpf_core_field_exists(mm_6_4->mm_lock_seq))
 		return mm_6_4->mm_lock_seq;
 	return 0;
+}
+
+/* A number that changes with each change of the process's mappings, also when a heap grows; 0 if
+ * on_map() is attached, or the kernel has none. */
+static __always_inline __u32 mappings__seq(void)
+{
+	return on_map_is_attached ? 0 : mm__seq();
 }
 
 enum vma_result {

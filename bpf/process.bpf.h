@@ -31,12 +31,14 @@ struct process {
 	__u32 owner;	/* tgid of the process that it shares the mm with (CLONE_VM, vfork), or 0 */
 	__u32 users;	/* number of processes that share this one's mm */
 	__u32 inherits; /* 1: forked, and has copies of its parent's blocks */
-	__s64 live_bytes, live_blocks; /* its part of the run's live bytes and blocks */
 	/* For unprobed.bpf.h: */
 	__u32 is_hit; /* 1: the image, or the one that it was forked from, has hit a probe */
 	__u32 pad2;
 	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
 	__u64 taken_bytes; /* memory taken, noted when its last thread released the mm */
+	/* With live, its part of the run's live bytes and blocks. Last, since all threads add to them,
+	 * and every hit reads what is above. */
+	__s64 live_bytes, live_blocks;
 };
 
 struct {

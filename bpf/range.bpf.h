@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_RANGE_BPF_H
 #define ALLOCPROF_RANGE_BPF_H
 
+#include "arch.bpf.h"
 #include "module.bpf.h"
 #include "scratch.bpf.h"
 #include "tables.bpf.h"
@@ -63,7 +64,7 @@ __noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
 	table = bpf_map_lookup_elem(&unwind_tables, &module);
 	if (!table)
 		return at;
-	range->state = table->state;
+	range->state = ARCH_LOAD_ACQUIRE(table->state);
 	if (range->state == UNWIND_TABLE_AWAITED) {
 		range->end = 0; /* valid for this frame only: look again next time */
 		return at;

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_RECORDS_BPF_H
 #define ALLOCPROF_RECORDS_BPF_H
 
+#include "arch.bpf.h"
 #include "maps.bpf.h"
 #include "waits.bpf.h"
 
@@ -67,9 +68,6 @@ struct {
 	__array(values, struct index_table);
 } index_tables SEC(".maps");
 
-/* Other CPUs and user space change the value concurrently. */
-#define LOAD(value) (*(volatile __typeof__(value) *)&(value))
-
 static __always_inline void ring__wake(__u32 type)
 {
 	struct {
@@ -129,13 +127,13 @@ static __always_inline __u32 pool__claim(struct ap_pool *pool, void *free_indexe
 	index = __sync_fetch_and_add(&pool->n, 1);
 	if ((index & (wake_every - 1)) == wake_every / 2)
 		ring__wake(AP_RECORD_GROW);
-	return index < LOAD(pool->ready) ? index : AP_NO_RECORD;
+	return index < ARCH_LOAD_ACQUIRE(pool->ready) ? index : AP_NO_RECORD;
 }
 
 /* Searches all tables for @key: 0 and its record's index, or -1. */
 static __noinline int index__find(const struct ap_count_key *key, __u32 *index)
 {
-	__u32 n = LOAD(live.n_index_tables);
+	__u32 n = ARCH_LOAD_ACQUIRE(live.n_index_tables);
 
 	for (__u32 i = 1; i <= AP_INDEX_TABLES; i++) {
 		__u32 at = n - i, *known;
@@ -160,7 +158,7 @@ static __noinline int index__find(const struct ap_count_key *key, __u32 *index)
  * of equal keys. */
 static __noinline int index__put(const struct ap_count_key *key, __u32 index)
 {
-	__u32 n = LOAD(live.n_index_tables);
+	__u32 n = ARCH_LOAD_ACQUIRE(live.n_index_tables);
 	int err = -7; /* E2BIG */
 
 	for (__u32 i = 1; i <= AP_INDEX_TABLES; i++) {

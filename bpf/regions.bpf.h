@@ -55,7 +55,7 @@ struct {
 
 static __always_inline bool regions__are_active(void)
 {
-	return config.regions && *(volatile __u32 *)&regions.active;
+	return config.regions && LOAD(regions.active);
 }
 
 /* Functions that are not static here are verified separately, so that the paths of one loop do not
@@ -67,7 +67,7 @@ __noinline int set__number(__u64 mask)
 	if (!mask)
 		return 0;
 	for (int i = 1; i < AP_MAX_REGION_SETS; i++) {
-		__u64 there = *(volatile __u64 *)&regions.masks[i];
+		__u64 there = LOAD(regions.masks[i]);
 
 		if (!there)
 			there = __sync_val_compare_and_swap(&regions.masks[i], 0, mask);
@@ -81,7 +81,7 @@ __noinline int set__number(__u64 mask)
  * counter. */
 static __always_inline __u32 some_zero(void)
 {
-	return *(volatile __u32 *)&regions.zero;
+	return LOAD(regions.zero);
 }
 
 /* The alternate signal stack may lie above all frames of the thread, and below what the handler

@@ -113,12 +113,10 @@ static __always_inline void count__note_insertion(void)
  * steps. */
 #define DUMP_MAX_RESTORED 16
 
-/* Restores the return addresses that return probes replaced. */
-static __always_inline void dump__restore_returns(char *bytes, __u64 sp, __u32 n)
+/* Restores the return addresses that return probes replaced; @instance is the thread's last one. */
+static __always_inline void dump__restore_returns(struct return_instance *instance, char *bytes,
+						  __u64 sp, __u32 n)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct return_instance *instance = task->utask->return_instances;
-
 	for (int i = 0; i < DUMP_MAX_RESTORED && instance; i++) {
 		__u64 offset = instance->stack - sp;
 
@@ -138,7 +136,9 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 				   const struct hit *hit)
 {
 	struct ap_dump_record *record;
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 sp = hit->in_caller ? arch__caller_sp(hit->sp) : hit->sp;
+	struct return_instance *instance;
 	__u32 wanted, n = 0;
 	char *bytes;
 
@@ -163,6 +163,9 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	if (hit->in_caller)
 		record->registers[AP_DUMP_REGISTERS - 1] = hit->return_address;
 	bytes = (char *)(record + 1);
+	/* Before the loop, so that the verifier comes to it once, see mm__has_vdso_at(). */
+	instance = task->utask->return_instances;
+	barrier_var(instance);
 	/* Page by page, since a read that crosses the stack's top fails as a whole. The last page
 	 * may exceed config.stack_dump. */
 	for (int i = 0; i <= AP_MAX_STACK_DUMP / 4096; i++) {
@@ -173,7 +176,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 			break;
 		n += wanted;
 	}
-	dump__restore_returns(bytes, sp, n);
+	dump__restore_returns(instance, bytes, sp, n);
 	record->n_bytes = n;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return true;

@@ -45,7 +45,7 @@ struct {
 
 static __always_inline bool table__is_awaited(const struct unwind_table *table)
 {
-	return *(volatile const __u32 *)&table->state == UNWIND_TABLE_AWAITED;
+	return LOAD(table->state) == UNWIND_TABLE_AWAITED;
 }
 
 struct table_wait {

@@ -13,8 +13,8 @@
 #define TRAMPOLINE_MAX_CALLS 64
 
 /* Address of the trampoline in this process, the first slot of the XOL area. 0 if it has none
- * yet. */
-static __always_inline __u64 trampoline__address(void)
+ * yet. Global, so that the verifier checks it once. */
+__noinline __u64 trampoline__address(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct xol_area *area = task->mm->uprobes_state.xol_area;

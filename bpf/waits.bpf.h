@@ -18,7 +18,7 @@ struct ap_waits waits;
 /* Start of the wait, for wait__end(); 0: the hit may not wait. */
 static __always_inline __u64 wait__begin(void)
 {
-	if (*(volatile __s64 *)&waits.left_ns <= 0)
+	if (LOAD(waits.left_ns) <= 0)
 		return 0;
 	if (__sync_fetch_and_add(&waits.n_waiting, 1) < waits.most)
 		return bpf_ktime_get_ns();

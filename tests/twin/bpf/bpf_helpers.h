@@ -28,6 +28,7 @@
 #define __always_inline inline __attribute__((always_inline, unused))
 #undef __noinline
 #define __noinline	 __attribute__((noinline, unused))
+#define barrier()	 __asm__ volatile("" : : : "memory")
 #define barrier_var(var) __asm__ volatile("" : "+r"(var))
 
 struct task_struct;
