@@ -6,6 +6,9 @@
 /* Filled as for allocprof, read by nobody. */
 #include "sites.bpf.h"
 
+struct sites_map sites SEC(".maps");
+struct internal_returns_map internal_returns SEC(".maps");
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 SEC("uprobe")

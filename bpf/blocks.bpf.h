@@ -19,45 +19,46 @@ struct live_table {
 
 /* Each table is larger than the one before; user space adds the next one before the last is
  * full. */
-struct {
+struct live_tables_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, AP_LIVE_TABLES);
 	__type(key, __u32);
 	__array(values, struct live_table);
-} live_tables SEC(".maps");
+};
+
+extern struct live_tables_map live_tables SEC(".maps");
 
 /* Keyed by bpf_get_current_pid_tgid(). */
-struct {
+struct threads_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64);
 	__type(value, struct ap_thread);
-} threads SEC(".maps");
+};
+
+extern struct threads_map threads SEC(".maps");
 
 /* Initial value of a thread's entry, which is too large for the BPF stack. */
-struct ap_thread fresh_thread;
+extern struct ap_thread fresh_thread;
 
-#define LIFETIMES_MAP(n)                                                                           \
-	{                                                                                          \
-		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
-		__uint(map_flags, BPF_F_NO_PREALLOC);                                              \
-		__uint(max_entries, n);                                                            \
-		__type(key, struct ap_lifetime_key);                                               \
-		__type(value, struct ap_lifetime);                                                 \
-	}
+/* The map that programs count lifetimes into; one entry, so that libbpf's template map is small. */
+struct lifetimes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct ap_lifetime_key));
+	__uint(value_size, sizeof(struct ap_lifetime));
+};
 
-/* Programs count into one map while user space drains the other, as with the counts. */
-struct LIFETIMES_MAP(131072) lifetimes_a SEC(".maps"), lifetimes_b SEC(".maps");
-
-struct {
+struct lifetimes_maps {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct LIFETIMES_MAP(1));
-} lifetimes SEC(".maps") = {
-	.values = { (void *)&lifetimes_a },
+	__array(values, struct lifetimes_map);
 };
+
+extern struct lifetimes_maps lifetimes SEC(".maps");
 
 /* log2 of the epochs' length; grows when there are AP_MAX_EPOCHS epochs. */
 static __always_inline __u32 epoch__shift(__u64 elapsed_ns)
@@ -89,7 +90,7 @@ static __always_inline void lifetime__send(const struct ap_lifetime_key *key,
 }
 
 /* Lifetimes inserted since user space swapped the maps; user space resets it. */
-__u64 lifetimes_inserted;
+extern __u64 lifetimes_inserted;
 
 /* Counts @block by the epochs of its allocation and of its end at @now. */
 static __noinline void lifetime__count(const struct ap_block *block, __u64 now)

@@ -9,15 +9,17 @@
 #include "maps.bpf.h"
 #include "process.bpf.h"
 
-struct ap_gate gate;
+extern struct ap_gate gate;
 
 /* By module: code of the functions of --within. */
-struct {
+struct within_ranges_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
 	__type(value, struct ap_within);
-} within_ranges SEC(".maps");
+};
+
+extern struct within_ranges_map within_ranges SEC(".maps");
 
 static __always_inline bool gate__is_open(const struct process *process)
 {
@@ -43,32 +45,6 @@ static __always_inline bool within__holds(__u32 module, __u64 offset)
 			return true;
 	}
 	return false;
-}
-
-/* At the entries of the window's start and stop functions and of those of --within. The probe may
- * hit more than once per call, since setting a flag twice is harmless. */
-SEC("uprobe")
-int gate_event(struct pt_regs *ctx)
-{
-	struct process *process = process__current();
-
-	if (!process)
-		return 0;
-	switch (bpf_get_attach_cookie(ctx)) {
-	case AP_GATE_START:
-		process->closed = 0;
-		gate.started = 1;
-		break;
-	case AP_GATE_STOP:
-		process->closed = 1;
-		break;
-	case AP_GATE_ENTER:
-		/* Each hit reads this cache line. */
-		if (!LOAD(gate.entered) && gate__is_open(process))
-			gate.entered = 1;
-		break;
-	}
-	return 0;
 }
 
 #endif

@@ -9,7 +9,6 @@
 #include "arch.bpf.h"
 #include "maps.bpf.h"
 #include "nest.bpf.h"
-#include "process.bpf.h"
 #include "sites.bpf.h"
 #include "trampoline.bpf.h"
 
@@ -25,12 +24,14 @@ struct tail_call {
 /* By thread. Preallocated, since allocation may fail where the kernel cannot sleep. An entry lives
  * only until the thread's next hit, so the size bounds the number of threads between two such
  * hits. */
-struct {
+struct tail_calls_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, struct tail_call);
-} tail_calls SEC(".maps");
+};
+
+extern struct tail_calls_map tail_calls SEC(".maps");
 
 /* Note of a hit whose function may tail-call another probed function of an allocator with an
  * interface of its own. The thread's next hit is that tail call if SP, return address and arguments
@@ -45,12 +46,14 @@ struct jump {
 };
 
 /* By thread; preallocated like tail_calls. */
-struct {
+struct jumps_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, struct jump);
-} jumps SEC(".maps");
+};
+
+extern struct jumps_map jumps SEC(".maps");
 
 /* The alignment of every malloc on 64-bit targets (2 * sizeof(size_t)). Aligned functions tail-call
  * malloc for no more. */
@@ -127,21 +130,8 @@ static __always_inline void hit__read_arguments(struct hit *hit, const struct pt
 	}
 }
 
-/* Global, so that the verifier does not follow each case into the caller. */
-__noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n)
-{
-	switch (n) {
-	case 1:
-		return first;
-	case 2:
-		return second;
-	case 3:
-		return third;
-	case 4:
-		return fourth;
-	}
-	return 0;
-}
+/* The argument of this number, from 1, or 0. */
+__u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n);
 
 static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 {
@@ -151,14 +141,8 @@ static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 		      number);
 }
 
-/* The word at @value, or 0 if it cannot be read. Global like nth_of(). */
-__noinline __u64 word_at(__u64 value)
-{
-	__u64 word = 0;
-
-	bpf_probe_read_user(&word, sizeof(word), (void *)value);
-	return word;
-}
+/* The word at @value, or 0 if it cannot be read. */
+__u64 word_at(__u64 value);
 
 static __always_inline void hit__read_described_arguments(struct hit *hit,
 							  const struct ap_site *site,
@@ -212,7 +196,7 @@ static __always_inline int hit__forced_tail_call(const struct hit *hit, const st
 	return -1;
 }
 
-/* Declared in process.bpf.h. Deletes the notes of a thread that was killed before its next hit. */
+/* Deletes the notes of a thread that was killed before its next hit. */
 static __always_inline void hit__end_thread(__u64 thread)
 {
 	bpf_map_delete_elem(&tail_calls, &thread);

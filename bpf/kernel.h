@@ -13,6 +13,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#define __maybe_unused __attribute__((unused))
+
 #ifndef NULL
 #define NULL ((void *)0)
 #endif

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Maps and counters that all BPF programs share. */
+/* Settings, ring buffer and counters that all programs share. */
 #ifndef ALLOCPROF_MAPS_BPF_H
 #define ALLOCPROF_MAPS_BPF_H
 
-#include "record_abi.h"
 #include "kernel.h"
+#include "record_abi.h"
 
-const volatile struct ap_config config = {};
+extern const volatile struct ap_config config;
 
 /* Ring buffer of all records to user space; user space sets its size before load. */
-struct {
+struct ring_map {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);
-} ring SEC(".maps");
+};
 
-struct {
+extern struct ring_map ring SEC(".maps");
+
+struct stats_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, AP_STATS);
 	__type(key, __u32);
 	__type(value, __u64);
-} stats SEC(".maps");
+};
+
+extern struct stats_map stats SEC(".maps");
 
 static __always_inline void stat__add_many(__u32 which, __u64 n)
 {

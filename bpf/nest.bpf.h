@@ -18,12 +18,14 @@ struct nest {
 };
 
 /* By thread; preallocated like tail_calls. */
-struct {
+struct nests_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, struct nest);
-} nests SEC(".maps");
+};
+
+extern struct nests_map nests SEC(".maps");
 
 /* Whether @sp is on the thread's alternate signal stack (sigaltstack(2)). */
 static __always_inline bool sp__is_on_signal_stack(__u64 sp)
@@ -38,37 +40,11 @@ static __always_inline bool sp__is_on_signal_stack(__u64 sp)
  * notes behind, the stack is read: while the call is under way, its return address, or a return
  * probe's trampoline, is still there. A function that the call tail-called has the same SP. If that
  * function @ends the call, as malloc does, it returns in its place, and the note is deleted.
- * Global, so that the verifier checks it once.
  */
-__noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
-{
-	__u64 thread = bpf_get_current_pid_tgid(), now = 0;
-	struct nest *nest = bpf_map_lookup_elem(&nests, &thread);
-
-	if (!nest || nest->sp < sp ||
-	    sp__is_on_signal_stack(nest->sp) != sp__is_on_signal_stack(sp))
-		return 0;
-	if (nest->sp == sp) {
-		if (nest->return_address != return_address || nest->site == site)
-			return 0;
-		if (ends)
-			bpf_map_delete_elem(&nests, &thread);
-		return 1;
-	}
-	bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp));
-	return now && (now == nest->return_address || now == trampoline__address());
-}
+int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends);
 
 /* Notes the call. */
-__noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
-{
-	__u64 thread = bpf_get_current_pid_tgid();
-	struct nest nest = { .sp = sp, .return_address = return_address, .site = site };
-
-	if (bpf_map_update_elem(&nests, &thread, &nest, BPF_ANY))
-		stat__add(AP_STAT_NOT_NESTED);
-	return 0;
-}
+int nest__enter(__u64 sp, __u64 return_address, __u32 site);
 
 /* A function returns; @sp is SP after the return. */
 static __always_inline void nest__leave(__u64 sp)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The set of followed processes. The fork, exec and exit tracepoints update it, so that a child is
- * in it before its first instruction. Keys are tgids of the initial PID namespace, which user space
- * inside another namespace cannot know.
+ * The set of followed processes. Keys are tgids of the initial PID namespace, which user space inside
+ * another namespace cannot know.
  */
 #ifndef ALLOCPROF_PROCESS_BPF_H
 #define ALLOCPROF_PROCESS_BPF_H
@@ -31,7 +30,7 @@ struct process {
 	__u32 owner;	/* tgid of the process that it shares the mm with (CLONE_VM, vfork), or 0 */
 	__u32 users;	/* number of processes that share this one's mm */
 	__u32 inherits; /* 1: forked, and has copies of its parent's blocks */
-	/* For unprobed.bpf.h: */
+	/* For unprobed.bpf.c: */
 	__u32 is_hit; /* 1: the image, or the one that it was forked from, has hit a probe */
 	__u32 pad2;
 	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
@@ -41,236 +40,18 @@ struct process {
 	__s64 live_bytes, live_blocks;
 };
 
-struct {
+struct processes_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536);
 	__type(key, __u32);
 	__type(value, struct process);
-} processes SEC(".maps");
+};
 
-/* allocprof itself; user space arms it only around the fork of the command. */
-__u32 launcher_armed;
-__u32 launcher_tgid;
-/* The process that the iterator searches for, in allocprof's PID namespace, and whether it
- * exists. */
-__u32 seed_pid;
-__u32 seed_is_launcher;
-__u32 seed_found;
+extern struct processes_map processes SEC(".maps");
 
-__u32 last_process_id;
-/* Number of followed processes (not images). */
-__u64 processes_seen;
-
-/* In live.bpf.h, called with live: */
-static __noinline void live__end_thread(__u64 id);
-static __noinline __u32 live__end_image(struct process *process);
-static __always_inline __u32 live__new_space(void);
-static __always_inline void live__fork(struct process *child, struct process *parent,
-				       __u32 parent_tgid, bool shares);
-static __always_inline __u64 live__generation(void);
-
-/* In hit.bpf.h: */
-static __always_inline void hit__end_thread(__u64 thread);
-
-/* In unprobed.bpf.h: */
-static __always_inline void unprobed__begin(struct process *process, struct task_struct *task);
-static __always_inline void unprobed__end(const struct process *process, struct task_struct *task);
-
-/* In regions.bpf.h: */
-static __always_inline bool regions__are_active(void);
-static __noinline int regions__fork(__u64 parent, __u64 child);
-static __always_inline void regions__end_thread(__u64 id);
-
-/* @task's tgid in the PID namespace at @namespace_level, 0 if it has none there. */
-static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namespace_level)
-{
-	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
-	__u32 level = BPF_CORE_READ(pid, level);
-	struct upid upid;
-
-	if (!pid || namespace_level > level)
-		return 0;
-	if (bpf_core_read(&upid.nr, sizeof(upid.nr),
-			  (void *)pid + bpf_core_field_offset(struct pid, numbers) +
-				  namespace_level * bpf_core_type_size(struct upid) +
-				  bpf_core_field_offset(struct upid, nr)))
-		return 0;
-	return upid.nr;
-}
-
-/* Level of allocprof's own PID namespace; seed_process() sets it. */
-__u32 launcher_namespace_level;
-
-static __always_inline void process__report(const struct process *process, __u32 event,
-					    __u32 parent, __u32 by_thread, struct task_struct *task,
-					    __u32 ended_space)
-{
-	struct ap_process_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
-
-	if (!record) {
-		stat__add(AP_STAT_PROCESSES_UNNOTICED);
-		return;
-	}
-	record->type = AP_RECORD_PROCESS;
-	record->event = event;
-	record->id = process->id;
-	record->parent = parent;
-	record->pid = process->pid;
-	record->by_thread = by_thread;
-	record->time_ns = bpf_ktime_get_ns();
-	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
-	record->generation = config.live ? live__generation() : 0;
-	record->space = process->space;
-	record->ended_space = ended_space;
-	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
-}
-
-static __always_inline void process__add(struct task_struct *task, __u32 state, __u32 event,
-					 struct process *parent, __u32 parent_tgid, bool shares)
-{
-	struct process process = {
-		.id = __sync_fetch_and_add(&last_process_id, 1) + 1,
-		.state = state,
-		.pid = task__pid_at(task, launcher_namespace_level),
-		.closed = parent ? parent->closed : config.starts_closed,
-	};
-	__u32 tgid = task->tgid;
-
-	unprobed__begin(&process, task);
-	/* A forked child has its parent's allocator; with CLONE_VM its memory, too. */
-	process.is_hit = shares || (parent && parent->is_hit);
-	if (config.live && parent)
-		live__fork(&process, parent, parent_tgid, shares);
-	else if (config.live)
-		process.space = live__new_space();
-	if (bpf_map_update_elem(&processes, &tgid, &process, BPF_ANY)) {
-		if (config.live)
-			live__end_image(&process);
-		stat__add(AP_STAT_PROCESSES_LOST);
-		return;
-	}
-	if (state != PROCESS_COUNTED)
-		return;
-	__sync_fetch_and_add(&processes_seen, 1);
-	process__report(&process, event, parent ? parent->id : 0, 0, task, 0);
-}
-
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
-{
-	__u32 parent_tgid = parent->tgid;
-	struct process *process;
-
-	if ((__u32)child->tgid == parent_tgid)
-		return 0;
-	if (launcher_armed && parent_tgid == launcher_tgid) {
-		process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, 0, false);
-		return 0;
-	}
-	if (!config.follow)
-		return 0;
-	process = bpf_map_lookup_elem(&processes, &parent_tgid);
-	if (!process)
-		return 0;
-	if (regions__are_active())
-		regions__fork(bpf_get_current_pid_tgid(), (__u64)child->tgid << 32 | child->pid);
-	process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
-		     child->mm == parent->mm);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
-{
-	__u32 tgid = task->tgid;
-	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
-	__u32 parent, ended_space = 0;
-
-	if (!process)
-		return 0;
-	if (config.live) {
-		live__end_thread((__u64)tgid << 32 | (__u32)old_pid);
-		live__end_thread((__u64)tgid << 32 | tgid);
-		ended_space = live__end_image(process);
-		process->space = live__new_space();
-		process->inherits = 0;
-	}
-	hit__end_thread((__u64)tgid << 32 | (__u32)old_pid);
-	hit__end_thread((__u64)tgid << 32 | tgid);
-	regions__end_thread((__u64)tgid << 32 | (__u32)old_pid);
-	regions__end_thread((__u64)tgid << 32 | tgid);
-	/* All other threads are gone, so that nothing else uses this entry now. */
-	parent = process->state == PROCESS_COUNTED ? process->id : 0;
-	process->id = __sync_fetch_and_add(&last_process_id, 1) + 1;
-	process->generation = 0;
-	process->exec_pages = 0;
-	process->closed = config.starts_closed;
-	process->is_hit = 0;
-	unprobed__begin(process, task);
-	if (process->state == PROCESS_WAITING) {
-		process->state = PROCESS_COUNTED;
-		__sync_fetch_and_add(&processes_seen, 1);
-	}
-	process__report(process, AP_PROCESS_EXECED, parent, (__u32)old_pid != tgid, task,
-			ended_space);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
-{
-	__u32 tgid = task->tgid;
-	__u64 thread = (__u64)tgid << 32 | (__u32)task->pid;
-	struct process *process, ended;
-	__u32 ended_space = 0;
-
-	process = bpf_map_lookup_elem(&processes, &tgid);
-	if (!process)
-		return 0;
-	if (config.live)
-		live__end_thread(thread);
-	hit__end_thread(thread);
-	regions__end_thread(thread);
-	/* do_exit() has decremented the count before the tracepoint: at 0 no thread of the process
-	 * returns to user space. The last two threads may both see 0: the one that deletes the map
-	 * entry ends the process. */
-	if (task->signal->live.counter > 0)
-		return 0;
-	ended = *process;
-	if (bpf_map_delete_elem(&processes, &tgid))
-		return 0;
-	if (config.live)
-		ended_space = live__end_image(&ended);
-	if (ended.state != PROCESS_COUNTED)
-		return 0;
-	unprobed__end(&ended, task);
-	process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
-	return 0;
-}
-
-/* User space runs it by reading the iterator, in allocprof's own context: finds seed_pid in
- * allocprof's PID namespace. */
-SEC("iter/task")
-int seed_process(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct task_struct *self = bpf_get_current_task_btf();
-	__u32 level;
-
-	if (!task || task->pid != task->tgid)
-		return 0;
-	level = self->thread_pid->level;
-	if (task__pid_at(task, level) != seed_pid)
-		return 0;
-	launcher_namespace_level = level;
-	if (seed_is_launcher)
-		launcher_tgid = task->tgid;
-	else
-		process__add(task, PROCESS_COUNTED, AP_PROCESS_SEEDED, NULL, 0, false);
-	seed_found = 1;
-	return 0;
-}
+/* The process that seed_process() searches for, in allocprof's PID namespace. */
+extern __u32 seed_pid;
 
 /* The current process, or NULL if it is not followed. */
 static __always_inline struct process *process__current(void)

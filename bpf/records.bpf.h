@@ -5,9 +5,8 @@
 
 #include "arch.bpf.h"
 #include "maps.bpf.h"
-#include "waits.bpf.h"
 
-struct ap_live live;
+extern struct ap_live live;
 
 /* User space sets the value's size before load: without sampling a record has no estimates. */
 struct record_chunk {
@@ -19,12 +18,14 @@ struct record_chunk {
 };
 
 /* User space adds chunks before they are needed. */
-struct {
+struct records_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 4096);
 	__type(key, __u32);
 	__array(values, struct record_chunk);
-} records SEC(".maps");
+};
+
+extern struct records_map records SEC(".maps");
 
 struct histogram_chunk {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -35,22 +36,23 @@ struct histogram_chunk {
 };
 
 /* Likewise. */
-struct {
+struct histograms_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 4096);
 	__type(key, __u32);
 	__array(values, struct histogram_chunk);
-} histograms SEC(".maps");
+};
+
+extern struct histograms_map histograms SEC(".maps");
 
 /* Indexes that user space returned. */
-#define FREE_MAP                                                                                   \
-	{                                                                                          \
-		__uint(type, BPF_MAP_TYPE_QUEUE);                                                  \
-		__uint(max_entries, AP_FREE_INDEXES);                                              \
-		__uint(value_size, sizeof(__u32));                                                 \
-	}
+struct free_map {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, AP_FREE_INDEXES);
+	__uint(value_size, sizeof(__u32));
+};
 
-struct FREE_MAP free_records SEC(".maps"), free_histograms SEC(".maps");
+extern struct free_map free_records SEC(".maps"), free_histograms SEC(".maps");
 
 struct index_table {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -61,12 +63,14 @@ struct index_table {
 };
 
 /* Maps a key to its record's index. User space adds the next table before the last is full. */
-struct {
+struct index_tables_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, AP_INDEX_TABLES);
 	__type(key, __u32);
 	__array(values, struct index_table);
-} index_tables SEC(".maps");
+};
+
+extern struct index_tables_map index_tables SEC(".maps");
 
 static __always_inline void ring__wake(__u32 type)
 {
@@ -97,20 +101,8 @@ static __always_inline bool records__are_few(void)
 	       LOAD(live.records.ready) < LOAD(live.records.max);
 }
 
-static long records__look(__u32 index, __u64 *until_ns)
-{
-	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
-}
-
 /* Waits for a limited time until user space has added records. */
-__noinline int records__await(void)
-{
-	__u64 until_ns;
-
-	ring__wake(AP_RECORD_GROW);
-	wait__for(records__look, &until_ns, &until_ns, AP_WAIT_NS);
-	return 0;
-}
+int records__await(void);
 
 /* Allocates an index of @pool; AP_NO_RECORD if none is ready. Wakes user space once per @wake_every
  * new indexes. */
@@ -205,20 +197,8 @@ static __always_inline void record__touch(struct ap_blocks *record)
 	record->peak_bytes = record->size_bytes - record->freed_bytes;
 }
 
-/* The number of significant bits of @value. Global, so that the verifier does not follow each path
- * into the caller. */
-__noinline int significant_bits(__u64 value)
-{
-	int n = 0;
-
-	for (int step = 32; step; step >>= 1) {
-		if (value >> step) {
-			value >>= step;
-			n += step;
-		}
-	}
-	return n + (value != 0);
-}
+/* The number of significant bits of @value. */
+int significant_bits(__u64 value);
 
 /* The further histogram buckets of a record; NULL if there is no room. */
 static __always_inline struct ap_histograms *record__histograms(struct ap_blocks *record)
@@ -245,8 +225,8 @@ static __always_inline struct ap_histograms *record__histograms(struct ap_blocks
 }
 
 /* Counts @n blocks of @value in the histogram whose first tag is @first_tag. */
-static __noinline void record__add_to_histogram(struct ap_blocks *record, __u32 first_tag,
-						__u64 value, __u64 n)
+static __noinline __maybe_unused void
+record__add_to_histogram(struct ap_blocks *record, __u32 first_tag, __u64 value, __u64 n)
 {
 	__u32 tag = first_tag + significant_bits(value), at = tag - 1;
 	struct ap_histograms *wide;

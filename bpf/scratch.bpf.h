@@ -3,11 +3,11 @@
 #ifndef ALLOCPROF_SCRATCH_BPF_H
 #define ALLOCPROF_SCRATCH_BPF_H
 
+#include "changes.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
-#include "module.bpf.h"
-#include "tables.bpf.h"
 #include "trampoline.bpf.h"
+#include "unwind_abi.h"
 
 #define WINDOW_WORDS 1024
 
@@ -83,12 +83,14 @@ struct scratch {
 };
 
 /* User space sets the number of slots, a power of two, before load. */
-struct {
+struct scratches_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 64);
 	__type(key, __u32);
 	__type(value, struct scratch);
-} scratches SEC(".maps");
+};
+
+extern struct scratches_map scratches SEC(".maps");
 
 /* An index with a bound that the verifier sees: without the barrier clang drops the mask that it
  * can prove redundant, by comparisons that the verifier does not track. */

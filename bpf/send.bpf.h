@@ -4,37 +4,32 @@
 #ifndef ALLOCPROF_SEND_BPF_H
 #define ALLOCPROF_SEND_BPF_H
 
+#include "arch.bpf.h"
 #include "hit.bpf.h"
+#include "records.bpf.h"
 #include "sample.bpf.h"
 #include "sent.bpf.h"
 #include "stack.bpf.h"
-#include "waits.bpf.h"
-#include "within.bpf.h"
 
-#define COUNTS_MAP(n)                                                                              \
-	{                                                                                          \
-		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
-		__uint(max_entries, n);                                                            \
-		__type(key, struct ap_count_key);                                                  \
-		__type(value, struct ap_count);                                                    \
-	}
+/* The map that programs count calls into; one entry, so that libbpf's template map is small. */
+struct counts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct ap_count_key));
+	__uint(value_size, sizeof(struct ap_count));
+};
 
-/* Programs count into one map while user space drains the other, so that no counter changes while
- * it is read and deleted. */
-struct COUNTS_MAP(65536) counts_a SEC(".maps"), counts_b SEC(".maps");
-
-/* Inner-map template; one entry, so that libbpf's template map is small. */
-struct {
+struct counts_maps {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct COUNTS_MAP(1));
-} counts SEC(".maps") = {
-	.values = { (void *)&counts_a },
+	__array(values, struct counts_map);
 };
 
+extern struct counts_maps counts SEC(".maps");
+
 /* Counters inserted since user space swapped the maps; user space resets it. */
-__u64 counts_inserted;
+extern __u64 counts_inserted;
 
 /* Wakes user space only when enough is unread: a wake-up costs more than a record. */
 static __always_inline __u64 ring__flags(void)
@@ -44,21 +39,8 @@ static __always_inline __u64 ring__flags(void)
 		       : BPF_RB_NO_WAKEUP;
 }
 
-static long ring__look(__u32 index, __u64 *until_ns)
-{
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.wait_below_bytes ||
-	       bpf_ktime_get_ns() >= *until_ns;
-}
-
 /* Waits for a limited time until user space has read most of the ring buffer. */
-__noinline int ring__await(void)
-{
-	__u64 until_ns;
-
-	if (config.wait_below_bytes)
-		wait__for(ring__look, &until_ns, &until_ns, AP_LONG_WAIT_NS);
-	return 0;
-}
+int ring__await(void);
 
 /* Sends the frames unless user space has them. False if the ring buffer stays full. */
 static __always_inline bool stack__send(struct scratch *scratch)

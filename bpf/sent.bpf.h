@@ -6,8 +6,7 @@
 #ifndef ALLOCPROF_SENT_BPF_H
 #define ALLOCPROF_SENT_BPF_H
 
-#include "abi.h"
-#include "kernel.h"
+#include "maps.bpf.h"
 
 #define SENT_WAYS 8
 
@@ -15,12 +14,14 @@ struct sent_set {
 	__u64 stacks[SENT_WAYS]; /* 0: free */
 };
 
-struct {
+struct stacks_sent_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 32768);
 	__type(key, __u32);
 	__type(value, struct sent_set);
-} stacks_sent SEC(".maps");
+};
+
+extern struct stacks_sent_map stacks_sent SEC(".maps");
 
 static __always_inline struct sent_set *sent__set(__u64 stack)
 {

@@ -4,21 +4,26 @@
 #define ALLOCPROF_SITES_BPF_H
 
 #include "abi.h"
+#include "kernel.h"
 
-struct {
+struct sites_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, AP_MAX_SITES);
 	__type(key, __u32);
 	__type(value, struct ap_site);
-} sites SEC(".maps");
+};
+
+extern struct sites_map sites SEC(".maps");
 
 /* Return addresses of calls in the allocator's own code, found by disassembly. */
-struct {
+struct internal_returns_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct ap_internal_return);
 	__type(value, __u8);
-} internal_returns SEC(".maps");
+};
+
+extern struct internal_returns_map internal_returns SEC(".maps");
 
 #endif

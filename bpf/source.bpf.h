@@ -8,6 +8,7 @@
 
 #include "arch.bpf.h"
 #include "hit.bpf.h"
+#include "recording.bpf.h"
 #include "sites.bpf.h"
 
 /* Initialises @hit at @site, as if the thread, which is in user space with @regs, called a function

@@ -10,7 +10,7 @@
 #include "abi.h"
 #include "kernel.h"
 
-struct ap_waits waits;
+extern struct ap_waits waits;
 
 /* Iterations of bpf_loop() that take longer than any wait may. */
 #define WAIT_LOOKS (1 << 22)

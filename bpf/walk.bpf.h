@@ -1,367 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Unwinds one frame after the other: by the cached walk, by unwind rules, or by frame pointers. */
+/* The state of a walk up the stack, and its look-ups. */
 #ifndef ALLOCPROF_WALK_BPF_H
 #define ALLOCPROF_WALK_BPF_H
 
 #include "arch.bpf.h"
-#include "hit.bpf.h"
-#include "range.bpf.h"
+#include "scratch.bpf.h"
 #include "window.bpf.h"
+
+/* State of a walk. Without pointers, so that the verifier can check walk__step() by itself. */
+struct walk {
+	__u64 pc, sp, fp;
+	__u32 pid;     /* in allocprof's PID namespace */
+	__u32 call;    /* 1: pc is a return address, 0: the thread was interrupted there */
+	__u32 cursor;  /* index in scratch->steps of the next cached step */
+	__u32 matched; /* step of the walk from which on all are cached; ~0: none */
+	__u32 matched_cursor;
+	__u32 n_frames;
+	__u32 end;
+	__u32 end_once;
+	/* 1: all steps so far were cached, and are not copied, since the others most likely are,
+	 * too; if not, the walk is repeated (@again) with copies. */
+	__u32 sparing, again;
+	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
+	__u32 range;   /* index in scratch->ranges of the last one used */
+	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in a function of --within */
+};
+
+enum vma_result {
+	VMA_FOUND,
+	VMA_NONE, /* no executable mapping */
+	VMA_BUSY, /* bpf_find_vma() or the ring buffer failed: retry at the next hit */
+};
+
+/* Loads the code range around @address into the scratch; returns its index, or minus enum
+ * vma_result. */
+int range__load(struct scratch *scratch, __u64 address, __u32 pid);
+
+/* Waits while bpf_find_vma() fails since another thread of the process maps memory. 1 if
+ * range__load() will succeed now. */
+int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generation, __u32 seq);
+
+/* Waits for a limited time until @module's table is compiled; 1 if it is. */
+int table__await(__u32 module);
+
+/* Unwinds one frame by look-ups; 1 if the walk ends. */
+int walk__step(struct scratch *scratch, struct walk *walk, __u32 index);
 
 static __always_inline long walk__stop(struct walk *walk, __u32 end, bool once)
 {
 	walk->end = end;
 	walk->end_once = once;
 	return 1;
-}
-
-/* Whether the frame is code at a file's entry point without call frame information, such as the
- * dynamic linker's: it is the outermost. */
-static __always_inline bool is_entry(const struct ap_frame *frame)
-{
-	__u32 module = frame->module;
-	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
-
-	return table && frame->offset - table->entry_offset < table->entry_size;
-}
-
-/*
- * Unwinds one frame of code without call frame information whose next instructions are an epilogue,
- * such as Python's perf trampolines. -1 if other instructions follow.
- */
-static __always_inline int walk__step_epilogue(struct scratch *scratch, struct walk *walk)
-{
-	__u64 slot, pc;
-	int epilogue;
-
-	if (bpf_probe_read_user(&scratch->code, sizeof(scratch->code), (void *)walk->pc))
-		return -1;
-	epilogue = arch__epilogue(scratch->code);
-	if (epilogue < 0)
-		return -1;
-	slot = walk->sp + (epilogue & (ARCH_EPILOGUE_FP - 1));
-	if (epilogue & ARCH_EPILOGUE_FP) {
-		if (window__read(scratch, walk->sp, slot, &walk->fp))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-		slot += sizeof(slot);
-	}
-	if (window__read_pc(scratch, walk->sp, slot, &pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (!pc)
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	walk->sp = slot + sizeof(slot);
-	walk->pc = pc;
-	walk->call = 1;
-	return 0;
-}
-
-/* Unwinds one frame by the frame pointer, for want of call frame information. */
-static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
-					  struct step *step)
-{
-	__u64 fp = walk->fp, next_fp, pc;
-	int stop;
-
-	step->fp_slot = STEP_ONCE;
-	if (is_entry(&step->frame))
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	stop = walk__step_epilogue(scratch, walk);
-	if (stop >= 0)
-		return stop;
-	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code),
-				 (void *)(walk->pc - ARCH_CONTEXT_END_BYTES)) &&
-	    arch__is_context_end(scratch->code))
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	walk->over_fp = 1;
-	if (!fp)
-		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
-	if (fp < walk->sp || (fp & 7) || fp - walk->sp > (1 << 20))
-		return walk__stop(walk, AP_END_BAD_FRAME, true);
-	if (window__read(scratch, walk->sp, fp, &next_fp) ||
-	    window__read_pc(scratch, walk->sp, fp + 8, &pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (!pc)
-		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
-	walk->sp = fp + 16;
-	walk->fp = next_fp;
-	walk->pc = pc;
-	walk->call = 1;
-	return 0;
-}
-
-/* The address of a word that a rule describes. */
-static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
-{
-	if (where == UNWIND_AT_CFA)
-		return cfa + offset;
-	return (where == UNWIND_AT_SP ? sp : fp) + offset;
-}
-
-static __always_inline int read_word(__u64 address, __u64 *value)
-{
-	return bpf_probe_read_user(value, sizeof(*value), (void *)address) ? -1 : 0;
-}
-
-/* Stores the goroutine's sp; @rule is of code that runs on the thread's own stack. */
-static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind_rule *rule,
-				    __u64 sp)
-{
-	__u64 g, depth;
-
-	if (!scratch || !rule)
-		return -1;
-	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
-		scratch->left_sp = 0;
-		if (read_word(arch__thread_data(bpf_get_current_task_btf()) + rule->cfa_offset,
-			      &g) ||
-		    read_word(g + UNWIND_GO_M, &g) || read_word(g + rule->fp_offset, &g))
-			return -1;
-		return read_word(g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
-	}
-	/* C code may call back into Go, which may move the goroutine's stack: its sp is saved
-	 * relative to the stack's end. */
-	scratch->left_sp = sp;
-	if (read_word(sp + rule->cfa_offset, &g) || read_word(sp + rule->fp_offset, &depth) ||
-	    read_word(g + UNWIND_GO_STACK_END, &g))
-		return -1;
-	scratch->goroutine_sp = g - depth;
-	return 0;
-}
-
-static __always_inline long walk__step_rule(struct scratch *scratch, struct walk *walk,
-					    struct step *step, const struct unwind_rule *rule)
-{
-	__u64 sp = walk->sp, fp = walk->fp, cfa, pc;
-	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
-	bool once = is_signal, other_stack = is_signal;
-
-	if (rule->ra_where == UNWIND_UNDEFINED) {
-		step->fp_slot = 0;
-		return walk__stop(walk, AP_END_COMPLETE, false);
-	}
-	switch (rule->cfa) {
-	case UNWIND_CFA_SP:
-		cfa = sp + rule->cfa_offset;
-		break;
-	case UNWIND_CFA_FP:
-		cfa = fp + rule->cfa_offset;
-		break;
-	case UNWIND_CFA_PLT:
-		cfa = sp + rule->cfa_offset +
-		      ((walk->pc & ARCH_PLT_MASK) >= (__u64)rule->cfa_add ? 8 : 0);
-		break;
-	case UNWIND_CFA_AT_SP:
-	case UNWIND_CFA_AT_FP:
-		if (window__read(scratch, sp,
-				 (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset,
-				 &cfa))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-		cfa += rule->cfa_add;
-		once = true;
-		break;
-	case UNWIND_CFA_GOROUTINE:
-	case UNWIND_CFA_SYSTEMSTACK:
-		if (goroutine__sp(scratch, rule, sp))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-		cfa = scratch->goroutine_sp + rule->cfa_add;
-		once = other_stack = true;
-		break;
-	case UNWIND_CFA_LEFT:
-		cfa = scratch->left_sp;
-		if (!cfa)
-			return walk__stop(walk, AP_END_OTHER_STACK, true);
-		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
-		once = other_stack = true;
-		break;
-	case UNWIND_CFA_OTHER_STACK:
-		return walk__stop(walk, AP_END_OTHER_STACK, true);
-	default:
-		return walk__stop(walk, AP_END_UNSUPPORTED, true);
-	}
-	/* A signal handler may run on another stack. */
-	if (cfa <= sp && !other_stack)
-		return walk__stop(walk, AP_END_BAD_FRAME, true);
-	if (rule->ra_where == UNWIND_SAME)
-		return walk__stop(walk, AP_END_UNSUPPORTED, true);
-
-	step->fp_slot = 0;
-	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
-		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
-		if (window__read(scratch, sp, step->fp_slot, &walk->fp))
-			return walk__stop(walk, AP_END_UNREADABLE, true);
-	}
-	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
-	if (window__read_pc(scratch, sp, step->ra_slot, &pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (once)
-		step->fp_slot = STEP_ONCE;
-	/* The ABIs mark the outermost frame by a return address of 0. */
-	if (!pc)
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	walk->sp = cfa;
-	walk->pc = pc;
-	walk->call = !is_signal;
-	return 0;
-}
-
-/* Whether the return address is a function's first instruction, with no code before it that could
- * have called: it was stored there as the return address of the outermost function, as
- * makecontext(3) does. */
-static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
-{
-	__u64 offset = pc + range->bias - range->slice.file_offset;
-	struct unwind_rule *rule;
-
-	if (offset >= range->slice.size)
-		return false;
-	rule = slice__rule(&range->slice, offset);
-	return rule && rule->cfa != UNWIND_CFA_NONE;
-}
-
-/* Unwinds one frame by look-ups; 1 if the walk ends. */
-__noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 index)
-{
-	struct code_range *range;
-	struct unwind_rule *rule;
-	struct step *step;
-	__u64 address;
-	int at;
-
-	if (!scratch || !walk)
-		return 1;
-	step = &scratch->fresh[depth_index(index)];
-	address = walk->pc - walk->call;
-	at = range__find(scratch, walk, address);
-	step->fp_slot = STEP_ONCE;
-	step->frame.flags = walk->call ? 0 : AP_FRAME_INTERRUPTED;
-	if (at < 0) {
-		step->frame.module = 0;
-		step->frame.offset = walk->pc;
-		if (at == -VMA_BUSY) {
-			walk->n_frames = index + 1;
-			return walk__stop(walk, AP_END_NO_TABLE, true);
-		}
-		return walk__stop(walk, AP_END_NO_MAPPING, true);
-	}
-	walk->n_frames = index + 1;
-	walk->range = at;
-	range = &scratch->ranges[at & (SCRATCH_MAPPINGS - 1)];
-	step->frame.module = range->module;
-	step->frame.offset = walk->pc + (range->module ? range->bias : 0);
-	if (config.within && range->within &&
-	    within__holds(range->module, step->frame.offset - walk->call)) {
-		step->frame.flags |= AP_FRAME_WITHIN;
-		walk->within = AP_FRAME_WITHIN;
-	}
-	if (range->state == UNWIND_TABLE_AWAITED)
-		return walk__stop(walk, AP_END_NO_TABLE, true);
-	if (range->state == UNWIND_TABLE_NONE)
-		return walk__step_fp(scratch, walk, step);
-	rule = slice__rule(&range->slice, address + range->bias - range->slice.file_offset);
-	if (!rule)
-		return walk__stop(walk, AP_END_NO_TABLE, true);
-	if (rule->cfa == UNWIND_CFA_NONE) {
-		if (walk->call && is_made_up(range, walk->pc))
-			return walk__stop(walk, AP_END_COMPLETE, true);
-		return walk__step_fp(scratch, walk, step);
-	}
-	return walk__step_rule(scratch, walk, step, rule);
-}
-
-/* The cached step that starts from the walk's state, or NULL. */
-static __always_inline struct step *walk__cached(struct scratch *scratch, struct walk *walk)
-{
-	struct step *step;
-
-	for (int i = 0; i < 4; i++) {
-		if (walk->cursor >= AP_MAX_DEPTH)
-			return NULL;
-		step = &scratch->steps[depth_index(walk->cursor)];
-		if (step->sp >= walk->sp)
-			break;
-		walk->cursor++;
-	}
-	if (walk->cursor >= AP_MAX_DEPTH)
-		return NULL;
-	step = &scratch->steps[depth_index(walk->cursor)];
-	/* At an interrupted frame the same state means another pc. */
-	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
-	    (step->frame.flags & AP_FRAME_INTERRUPTED) || step->fp_slot == STEP_ONCE)
-		return NULL;
-	return step;
-}
-
-struct walk_context {
-	struct scratch *scratch;
-	struct walk walk;
-};
-
-/* Waits for the table or the mapping that the step lacked; false if it did not come in time. */
-static __always_inline bool walk__await(struct scratch *scratch, const struct walk *walk,
-					const struct step *step)
-{
-	if (step->frame.module)
-		return table__await(step->frame.module);
-	return vma__await(walk->pc - walk->call, scratch->process, walk->pid, scratch->generation,
-			  scratch->seq);
-}
-
-static long walk_frame(__u32 index, struct walk_context *context)
-{
-	struct scratch *scratch = context->scratch;
-	struct walk *walk = &context->walk;
-	struct step *fresh, *known;
-	int stop;
-
-	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier needs the check */
-		return 1;
-	known = walk__cached(scratch, walk);
-	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
-		if (walk->sparing && walk->matched == 0) {
-			walk->again = 1;
-			return 1;
-		}
-		fresh = &scratch->fresh[depth_index(index)];
-		fresh->pc = walk->pc;
-		fresh->sp = walk->sp;
-		fresh->fp = walk->fp;
-		walk->matched = ~0U;
-		stop = walk__step(scratch, walk, index);
-		/* The step may have to wait for the mapping first, and then for its table. */
-		for (int i = 0; i < 2 && stop && walk->end == AP_END_NO_TABLE; i++) {
-			if (!walk__await(scratch, walk, fresh))
-				break;
-			walk->end = AP_END_MAX_DEPTH;
-			stop = walk__step(scratch, walk, index);
-		}
-		/* clang 19 knows that it is 0 or 1 and drops the comparison; the verifier does
-		 * not. */
-		barrier_var(stop);
-		return stop != 0;
-	}
-	if (walk->matched == ~0U) {
-		walk->matched = index;
-		walk->matched_cursor = walk->cursor;
-	}
-	walk->n_frames = index + 1;
-	walk->within |= known->frame.flags & AP_FRAME_WITHIN;
-	if (!walk->sparing || walk->matched != 0) {
-		fresh = &scratch->fresh[depth_index(index)];
-		*fresh = *known;
-	}
-	/* The rule alone decided that this frame is the outermost. */
-	if (walk->cursor == AP_MAX_DEPTH - 1)
-		return walk__stop(walk, AP_END_COMPLETE, false);
-	walk->cursor++;
-	if (known->fp_slot && window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (window__read_pc(scratch, walk->sp, known->ra_slot, &walk->pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	/* The CFA, by the step's rule. */
-	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;
-	if (!walk->pc)
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	return 0;
 }
 
 #endif

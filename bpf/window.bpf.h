@@ -8,28 +8,7 @@
 
 /* Copies up to @wanted bytes of stack from @start. Since a read that crosses the stack's top fails
  * as a whole, it is retried up to the end of the next page, and then of this page. */
-__noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
-{
-	__u32 bytes = wanted;
-
-	if (!scratch)
-		return -1;
-	start &= ~7ULL;
-	scratch->window_start = start;
-	for (int i = 0; i < 3; i++) {
-		if (bytes > sizeof(scratch->window))
-			bytes = sizeof(scratch->window);
-		if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
-			scratch->window_bytes = bytes;
-			return 0;
-		}
-		bytes = 4096 - (start & 4095);
-		if (i == 0)
-			bytes += 4096;
-	}
-	scratch->window_bytes = 0;
-	return -1;
-}
+int window__fill(struct scratch *scratch, __u64 start, __u32 wanted);
 
 /* Reads the word at @address; the stack goes up from @sp. */
 static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64 address,

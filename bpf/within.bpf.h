@@ -7,6 +7,7 @@
 #ifndef ALLOCPROF_WITHIN_BPF_H
 #define ALLOCPROF_WITHIN_BPF_H
 
+#include "changes.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "stack.bpf.h"

@@ -163,6 +163,13 @@ def check_streams():
                 yield f"{path.relative_to(SOURCE)} uses {word}: only cli/ prints to the user, and exits"
 
 
+def check_programs():
+    """A program in a header would be in each object that includes it."""
+    for path in sorted((SOURCE / "bpf").glob("*.h")):
+        for section in re.findall(r'^SEC\("([^"]*)"\)', path.read_text(), re.M):
+            yield f"{path.relative_to(SOURCE)} has a program ({section}), which is for a .bpf.c"
+
+
 def check_length():
     for path in files():
         lines = path.read_text().count("\n")
@@ -174,7 +181,7 @@ def main():
     by_name = {path.name: path for path in files()}
     allowed = folders()
     failures = [*check_folders(allowed, by_name), *check_engine(allowed), *check_circles(by_name),
-                *check_streams(), *check_length()]
+                *check_streams(), *check_programs(), *check_length()]
     for failure in failures:
         print(f"structure: {failure}")
     if failures:

@@ -43,6 +43,26 @@ static int pass_on(enum libbpf_print_level level, const char *format, va_list ar
 	return 0;
 }
 
+/* Puts the first of the maps that take turns into the slots where the programs look for them. */
+static int fill_slots(const struct allocprof_bpf *skeleton)
+{
+	const struct {
+		const struct bpf_map *slots, *map;
+	} pairs[] = {
+		{ skeleton->maps.counts, skeleton->maps.counts_a },
+		{ skeleton->maps.lifetimes, skeleton->maps.lifetimes_a },
+	};
+	__u32 zero = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		int fd = bpf_map__fd(pairs[i].map);
+
+		if (bpf_map_update_elem(bpf_map__fd(pairs[i].slots), &zero, &fd, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
 static int load(const struct uprobe *uprobe, struct allocprof_bpf *skeleton)
 {
 	int err;
@@ -298,6 +318,8 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 	if (uprobe->multi)
 		choose_attach_types(skeleton);
 	err = load(uprobe, skeleton);
+	if (!err)
+		err = fill_slots(skeleton);
 	if (err)
 		return refused(uprobe, err, error);
 	return 0;

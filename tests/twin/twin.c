@@ -8,8 +8,18 @@
 #include "maps.bpf.h"
 static struct ap_config twin_config;
 #define config twin_config
-#include "allocprof.bpf.c"
+#include "gate.bpf.c"
+#include "hits.bpf.c"
+#include "live.bpf.c"
+#include "mappings.bpf.c"
+#include "shared_maps.bpf.c"
+#include "modules.bpf.c"
+#include "processes.bpf.c"
 #include "record_abi.h"
+#include "regions.bpf.c"
+#include "unprobed.bpf.c"
+#include "usdt.bpf.c"
+#include "walk.bpf.c"
 
 /* Elements are allocated one by one, so that ASan sees where each ends. */
 struct element {
@@ -53,7 +63,12 @@ static struct map maps[] = {
 	MAP(internal_returns, false, false),
 	MAP(tail_calls, false, false),
 	MAP(jumps, false, false),
-	MAP(counts_a, false, false),
+	{
+		.map = &counts_a,
+		.key_size = sizeof(struct ap_count_key),
+		.value_size = sizeof(struct ap_count),
+		.max_entries = sizeof(*counts_a.max_entries) / sizeof(int),
+	},
 	MAP(stacks_sent, false, false),
 	MAP(site_counts, true, false),
 	MAP(threads, false, false),

@@ -27,7 +27,9 @@
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline, unused))
 #undef __noinline
-#define __noinline	 __attribute__((noinline, unused))
+#define __noinline __attribute__((noinline, unused))
+#define __weak	   __attribute__((weak))
+#define __ksym
 #define barrier()	 __asm__ volatile("" : : : "memory")
 #define barrier_var(var) __asm__ volatile("" : "+r"(var))
 

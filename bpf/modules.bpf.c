@@ -1,15 +1,16 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Resolves addresses to files by the kernel's VMAs while the process runs: user space would be too
- * late for a process that lives 5 ms.
+ * Files that processes have mapped, and which of them is at an address, by the kernel's VMAs while the
+ * process runs: user space would be too late for a process that lives 5 ms.
  */
-#ifndef ALLOCPROF_MODULE_BPF_H
-#define ALLOCPROF_MODULE_BPF_H
-
+#include "changes.bpf.h"
+#include "gate.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
-#include "unwind_abi.h"
+#include "scratch.bpf.h"
+#include "tables.bpf.h"
 #include "waits.bpf.h"
+#include "walk.bpf.h"
 
 struct file_key {
 	__u64 inode;
@@ -171,66 +172,6 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
-/* 1: on_map() is attached */
-__u32 on_map_is_attached;
-
-/* Runs at the end of mmap and mprotect, before the process can execute the new mapping, which may
- * replace other code with as many pages. */
-SEC("fentry/perf_event_mmap")
-int BPF_PROG(on_map, struct vm_area_struct *vma)
-{
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct process *process;
-
-	if (!(vma->vm_flags & VM_EXEC))
-		return 0;
-	process = bpf_map_lookup_elem(&processes, &tgid);
-	if (process)
-		__sync_fetch_and_add(&process->generation, 1);
-	return 0;
-}
-
-/* Detects what on_map() does not see: code that was moved or unmapped. Without on_map() and
- * mm_lock_seq it has to detect all changes: between a dlclose() and a dlopen() that maps as many
- * pages there, the loader allocates, and that hit sees another number of executable pages. */
-static __always_inline void process__refresh(struct process *process)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 exec_pages = task->mm->exec_vm;
-
-	if (process->exec_pages != exec_pages) {
-		process->exec_pages = exec_pages;
-		__sync_fetch_and_add(&process->generation, 1);
-	}
-}
-
-/* The kernel's count of changes of the process's mappings; 0 if it has none. Global like mm__has_vdso_at(). */
-__noinline __u32 mm__seq(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct mm_struct___6_4 *mm_6_4 = (void *)task->mm;
-	struct mm_struct___6_13 *mm_6_13 = (void *)mm_6_4;
-
-	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
-		return mm_6_13->mm_lock_seq.sequence;
-	if (bpf_core_field_exists(mm_6_4->mm_lock_seq))
-		return mm_6_4->mm_lock_seq;
-	return 0;
-}
-
-/* A number that changes with each change of the process's mappings, also when a heap grows; 0 if
- * on_map() is attached, or the kernel has none. */
-static __always_inline __u32 mappings__seq(void)
-{
-	return on_map_is_attached ? 0 : mm__seq();
-}
-
-enum vma_result {
-	VMA_FOUND,
-	VMA_NONE, /* no executable mapping */
-	VMA_BUSY, /* bpf_find_vma() or the ring buffer failed: retry at the next hit */
-};
-
 /* Searches the list for the mapping around @address. */
 __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 process,
 				__u32 generation)
@@ -354,6 +295,123 @@ __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generat
 	return vma__keep(&wait.answer, &key, pid, seq) != VMA_BUSY;
 }
 
+/* Steps of the binary search for a slice of a table. */
+#define SLICE_SEARCH_STEPS 14
+
+/* The last slice of the table that begins at or before @file_offset, or NULL. */
+static __noinline struct unwind_slice *slice__find(const struct unwind_table *table,
+						   __u64 file_offset)
+{
+	struct unwind_slice *found = NULL;
+	__u32 low = table->first_slice, n = table->n_slices;
+
+	for (int i = 0; i < SLICE_SEARCH_STEPS; i++) {
+		__u32 middle = low + n / 2;
+		struct unwind_slice *slice;
+
+		if (!n)
+			break;
+		slice = bpf_map_lookup_elem(&unwind_slices, &middle);
+		if (!slice)
+			break;
+		if (slice->file_offset <= file_offset) {
+			found = slice;
+			low = middle + 1;
+			n -= n / 2 + 1;
+		} else {
+			n /= 2;
+		}
+	}
+	return found;
+}
+
+__noinline int range__load(struct scratch *scratch, __u64 address, __u32 pid)
+{
+	struct code_range *range;
+	struct unwind_slice *slice;
+	struct unwind_table *table;
+	__u64 offset;
+	struct vma_answer answer = {};
+	const struct vma *vma = &answer.vma;
+	__u32 module, at;
+	int err;
+
+	if (!scratch)
+		return -VMA_NONE;
+	err = vma__find(&answer, scratch->process, pid, address, scratch->generation, scratch->seq);
+	if (err)
+		return -err;
+	at = scratch->next_range++ & (SCRATCH_MAPPINGS - 1);
+	range = &scratch->ranges[at];
+	range->start = vma->start;
+	range->end = vma->end;
+	range->bias = vma->bias;
+	range->module = vma->module;
+	range->within = within__has(vma->module);
+	range->state = UNWIND_TABLE_NONE;
+	module = vma->module;
+	if (!module)
+		return at;
+	table = bpf_map_lookup_elem(&unwind_tables, &module);
+	if (!table)
+		return at;
+	range->state = ARCH_LOAD_ACQUIRE(table->state);
+	if (range->state == UNWIND_TABLE_AWAITED) {
+		range->end = 0; /* valid for this frame only: look again next time */
+		return at;
+	}
+	if (range->state != UNWIND_TABLE_READY)
+		return at;
+	offset = address + vma->bias;
+	slice = slice__find(table, offset);
+	if (!slice || offset - slice->file_offset >= slice->size) {
+		/* Code that no call frame information covers. */
+		range->state = UNWIND_TABLE_NONE;
+		range->start = address;
+		range->end = address + 1;
+		return at;
+	}
+	range->slice = *slice;
+	if (slice->file_offset - vma->bias > range->start)
+		range->start = slice->file_offset - vma->bias;
+	if (slice->file_offset + slice->size - vma->bias < range->end)
+		range->end = slice->file_offset + slice->size - vma->bias;
+	return at;
+}
+
+/* 1: on_map() is attached */
+__u32 on_map_is_attached;
+
+/* Runs at the end of mmap and mprotect, before the process can execute the new mapping, which may
+ * replace other code with as many pages. */
+SEC("fentry/perf_event_mmap")
+int BPF_PROG(on_map, struct vm_area_struct *vma)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct process *process;
+
+	if (!(vma->vm_flags & VM_EXEC))
+		return 0;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process)
+		__sync_fetch_and_add(&process->generation, 1);
+	return 0;
+}
+
+/* Global like mm__has_vdso_at(). */
+__noinline __u32 mm__seq(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mm_struct___6_4 *mm_6_4 = (void *)task->mm;
+	struct mm_struct___6_13 *mm_6_13 = (void *)mm_6_4;
+
+	if (bpf_core_field_exists(mm_6_13->mm_lock_seq.sequence))
+		return mm_6_13->mm_lock_seq.sequence;
+	if (bpf_core_field_exists(mm_6_4->mm_lock_seq))
+		return mm_6_4->mm_lock_seq;
+	return 0;
+}
+
 /* In: an address in allocprof's own memory. Out: identity of the file mapped there, as in
  * ap_module_record. */
 struct identify_file_args {
@@ -394,5 +452,3 @@ int find_module(struct find_module_args *args)
 		return 1;
 	return !module__id(&answer, seed_pid);
 }
-
-#endif

@@ -1,14 +1,16 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Anonymous memory that processes get from the kernel and return to it: mmap, mremap, brk and
  * munmap (docs/mappings.md). A call is counted at the end of the system call, when its result is
  * known.
  */
-#ifndef ALLOCPROF_MAPPINGS_BPF_H
-#define ALLOCPROF_MAPPINGS_BPF_H
-
+#include "arch.bpf.h"
+#include "counting.bpf.h"
+#include "process.bpf.h"
+#include "regions.bpf.h"
 #include "source.bpf.h"
-#include "stat_programs.bpf.h"
+#include "waits.bpf.h"
+#include "within.bpf.h"
 
 /* Index of the first of AP_MAPPING_FUNCTIONS sites; set by user space before processes are
  * followed. */
@@ -336,5 +338,3 @@ int BPF_PROG(mapping_record, struct pt_regs *regs, long result)
 		source__record(regs, process, &hit);
 	return 0;
 }
-
-#endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The program of record without --live, and functions that it shares with the programs of
- * --live. */
-#ifndef ALLOCPROF_RECORD_PROGRAMS_BPF_H
-#define ALLOCPROF_RECORD_PROGRAMS_BPF_H
+/* Counts of calls by stack, and which calls are recorded. */
+#ifndef ALLOCPROF_RECORDING_BPF_H
+#define ALLOCPROF_RECORDING_BPF_H
 
-#include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "sample.bpf.h"
 #include "send.bpf.h"
@@ -22,8 +20,8 @@ static __always_inline void count__add(struct ap_count *count, const struct hit 
 }
 
 /* Not inlined, so that its stack frame is not live during the walk. */
-static __noinline void count_stack(struct pt_regs *ctx, struct scratch *scratch,
-				   const struct hit *hit, struct process *process)
+static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct scratch *scratch,
+						  const struct hit *hit, struct process *process)
 {
 	struct ap_count_key key = {
 		.stack = scratch->record.stack,
@@ -127,57 +125,6 @@ static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *
 	if (verdict == VERDICT_UNKNOWN && !send_undecided(ctx, scratch, hit, process))
 		stat__add(AP_STAT_UNDECIDED);
 	return false;
-}
-
-/* A hit outside of the window is only classified, since later hits may depend on it. */
-static __noinline int pass_by(struct pt_regs *ctx)
-{
-	struct hit hit;
-
-	hit__enter(&hit, ctx);
-	hit.return_address = hit__return_address(&hit);
-	hit__read(&hit, ctx);
-	return 0;
-}
-
-SEC("uprobe")
-int record_call(struct pt_regs *ctx)
-{
-	__u64 thread = bpf_get_current_pid_tgid();
-	struct process *process = process__hit();
-	struct scratch *scratch;
-	struct hit hit;
-
-	if (!process)
-		return 0;
-	process__refresh(process);
-	if (!gate__is_open(process))
-		return pass_by(ctx);
-	hit__enter(&hit, ctx);
-	if (config.sample) {
-		hit.return_address = hit__return_address(&hit);
-		if (!hit__is_chosen(&hit, ctx))
-			return 0;
-	}
-	scratch = scratch__claim(thread);
-	if (!scratch) {
-		hit.return_address = hit__return_address(&hit);
-		if (hit__is_recorded(&hit, ctx))
-			lose_unwalked();
-		return 0;
-	}
-	scratch__enter(scratch, thread, process);
-	/* One read for the return address and for the walk. */
-	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
-		hit.return_address =
-			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	if (hit__is_recorded(&hit, ctx)) {
-		stack__walk(scratch, process, &hit);
-		if (walked__counts(ctx, scratch, &hit, process))
-			count_stack(ctx, scratch, &hit, process);
-	}
-	scratch__release(scratch);
-	return 0;
 }
 
 #endif

@@ -1,13 +1,15 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * USDT probes as sources (docs/sources.md): probes at which a program hands out or takes back
  * memory, with the size and the block among their arguments.
  */
-#ifndef ALLOCPROF_USDT_BPF_H
-#define ALLOCPROF_USDT_BPF_H
-
+#include "calls.bpf.h"
+#include "counting.bpf.h"
+#include "live_hit.bpf.h"
+#include "process.bpf.h"
+#include "regions.bpf.h"
 #include "source.bpf.h"
-#include "stat_programs.bpf.h"
+#include "within.bpf.h"
 
 /* By site. User space sets the number of entries before load. */
 struct {
@@ -226,5 +228,3 @@ int usdt_live(struct pt_regs *ctx)
 		source__live(ctx, process, &hit);
 	return 0;
 }
-
-#endif

@@ -3,15 +3,14 @@
  * Calls from entry to return, with live: a block begins when the allocator returns, and ends when
  * the function that frees it is entered (docs/live.md).
  */
-#ifndef ALLOCPROF_LIVE_BPF_H
-#define ALLOCPROF_LIVE_BPF_H
+#ifndef ALLOCPROF_CALLS_BPF_H
+#define ALLOCPROF_CALLS_BPF_H
 
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "regions.bpf.h"
-#include "trampoline.bpf.h"
 
 static __always_inline struct ap_thread *thread__get(__u64 id)
 {
@@ -100,8 +99,8 @@ static __noinline void count_untracked(__u32 record, const struct hit *hit,
  * Pushes the call onto the thread's stack of calls until it returns, and takes a realloc's old
  * block out of the tables. False if its return need not be seen.
  */
-static __noinline bool call__enter(struct process *process, const struct hit *hit, __u64 out,
-				   __u32 record)
+static __noinline __maybe_unused bool call__enter(struct process *process, const struct hit *hit,
+						  __u64 out, __u32 record)
 {
 	struct ap_thread *thread = thread__get(bpf_get_current_pid_tgid());
 	struct ap_block_key key = { .address = hit->pointer,
@@ -153,7 +152,7 @@ static __noinline bool call__enter(struct process *process, const struct hit *hi
  * For a call that was not sampled or is outside of the window: whether it may end a followed block,
  * so that its return must be seen.
  */
-static __noinline bool call__may_end(struct process *process, const struct hit *hit)
+static __noinline __maybe_unused bool call__may_end(struct process *process, const struct hit *hit)
 {
 	struct ap_block_key key = { .address = hit->pointer,
 				    .space = process->space,
@@ -325,82 +324,6 @@ static __always_inline void count_noop_free(const struct process *process, __u64
 		stat__add(AP_STAT_FREES_NULL);
 	else
 		count_untracked_free(process);
-}
-
-/* Declared in process.bpf.h. */
-static __noinline void live__end_thread(__u64 id)
-{
-	struct ap_thread *thread = bpf_map_lookup_elem(&threads, &id);
-
-	if (!thread)
-		return;
-	for (int i = 0; i < AP_MAX_PENDING && thread->n_pending && !LOAD(live.stopped); i++)
-		thread__abandon(thread);
-	if (!LOAD(live.stopped))
-		bpf_map_delete_elem(&threads, &id);
-}
-
-static __always_inline __u64 live__generation(void)
-{
-	return LOAD(live.generation);
-}
-
-static __always_inline __u32 live__new_space(void)
-{
-	return __sync_fetch_and_add(&live.last_space, 1) + 1;
-}
-
-/*
- * Ends an image by exit or exec. Live blocks stay counted while other processes use its mm. Returns
- * the number of the address space if it has no users any more, else 0.
- */
-static __noinline __u32 live__end_image(struct process *process)
-{
-	struct process *owner;
-	__u32 space = process->space, owner_tgid = process->owner;
-
-	if (owner_tgid) {
-		owner = bpf_map_lookup_elem(&processes, &owner_tgid);
-		if (owner && owner->space == space) {
-			__sync_fetch_and_add(&owner->live_bytes, process->live_bytes);
-			__sync_fetch_and_add(&owner->live_blocks, process->live_blocks);
-			__sync_fetch_and_add(&owner->users, -1);
-		}
-		space = 0;
-	} else if (process->users) {
-		space = 0;
-	} else {
-		live.left_bytes = live.size_bytes;
-		live.left_blocks = live.blocks;
-		__sync_fetch_and_add(&live.size_bytes, -process->live_bytes);
-		__sync_fetch_and_add(&live.blocks, -process->live_blocks);
-	}
-	process->live_bytes = 0;
-	process->live_blocks = 0;
-	process->owner = 0;
-	process->users = 0;
-	return space;
-}
-
-/* Sets up the child of @parent, with an address space of its own or, with CLONE_VM, the
- * parent's. */
-static __always_inline void live__fork(struct process *child, struct process *parent,
-				       __u32 parent_tgid, bool shares)
-{
-	if (!shares) {
-		child->space = live__new_space();
-		child->inherits = 1;
-		return;
-	}
-	child->space = parent->space;
-	child->inherits = parent->inherits;
-	child->owner = parent_tgid;
-	if (parent->owner) {
-		child->owner = parent->owner;
-		parent = bpf_map_lookup_elem(&processes, &child->owner);
-	}
-	if (parent)
-		__sync_fetch_and_add(&parent->users, 1);
 }
 
 #endif

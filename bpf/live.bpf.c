@@ -1,81 +1,50 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The programs at the probes with --live: live_entry, live_return, live_free and their variants. */
-#ifndef ALLOCPROF_LIVE_PROGRAMS_BPF_H
-#define ALLOCPROF_LIVE_PROGRAMS_BPF_H
-
-#include "live.bpf.h"
-#include "record_programs.bpf.h"
-#include "stat_programs.bpf.h"
+#include "arch.bpf.h"
+#include "blocks.bpf.h"
+#include "calls.bpf.h"
+#include "changes.bpf.h"
+#include "counting.bpf.h"
+#include "gate.bpf.h"
+#include "hit.bpf.h"
+#include "live_hit.bpf.h"
+#include "process.bpf.h"
 #include "records.bpf.h"
 #include "regions.bpf.h"
+#include "waits.bpf.h"
+#include "window.bpf.h"
+#include "within.bpf.h"
 
-/* The cache slot of @key in the scratch, whether or not it holds @key. */
-static __always_inline struct cached_record *cached_record__find(struct scratch *scratch,
-								 const struct ap_count_key *key)
+struct ap_live live;
+__u64 lifetimes_inserted;
+struct ap_thread fresh_thread;
+
+static long records__look(__u32 index, __u64 *until_ns)
 {
-	__u32 at = key->stack;
-
-	barrier_var(at);
-	return &scratch->records[at & (SCRATCH_RECORDS - 1)];
+	return !records__are_few() || bpf_ktime_get_ns() >= *until_ns;
 }
 
-static __always_inline bool cached_record__holds(const struct cached_record *cached,
-						 const struct ap_count_key *key)
+__noinline int records__await(void)
 {
-	const __u64 *known = (const __u64 *)&cached->key, *asked = (const __u64 *)key;
+	__u64 until_ns;
 
-	return known[0] == asked[0] && known[1] == asked[1] && known[2] == asked[2] &&
-	       known[3] == asked[3];
+	ring__wake(AP_RECORD_GROW);
+	wait__for(records__look, &until_ns, &until_ns, AP_WAIT_NS);
+	return 0;
 }
 
-/* Index of the record that counts the hit, or AP_NO_RECORD if the call is lost. */
-static __noinline __u32 find_record(struct pt_regs *ctx, struct scratch *scratch,
-				    const struct hit *hit, const struct process *process)
+/* Global, so that the verifier does not follow each path into the caller. */
+__noinline int significant_bits(__u64 value)
 {
-	struct ap_count_key key = { .process = process->id, .function = hit->function };
-	struct cached_record *cached;
-	__u32 index;
+	int n = 0;
 
-	thread_name__read(key.thread);
-	if (end__needs_user_space(scratch->record.end) && LOAD(live.n_dumps) < config.max_dumped) {
-		key.function |= AP_FUNCTION_DUMPED;
-		if (stack__dump(ctx, &key, scratch->record.end, hit))
-			goto new_record;
-		key.function = hit->function;
+	for (int step = 32; step; step >>= 1) {
+		if (value >> step) {
+			value >>= step;
+			n += step;
+		}
 	}
-	key.stack = scratch->record.stack;
-	cached = cached_record__find(scratch, &key);
-	if (cached_record__holds(cached, &key))
-		return cached->index;
-	if (!index__find(&key, &index)) {
-		cached->key = key;
-		cached->index = index;
-		return index;
-	}
-	if (!stack__send(scratch)) {
-		lose(AP_LOST_RING_FULL);
-		return AP_NO_RECORD;
-	}
-new_record:
-	index = record__add(&key);
-	if (index == AP_NO_RECORD)
-		lose(AP_LOST_COUNTS_FULL);
-	return index;
-}
-
-/* Counts the call in its record. */
-static __always_inline void record__count(__u32 index, const struct hit *hit)
-{
-	struct ap_blocks *record = record__get(index);
-	__u64 n = sample__times(hit->weight);
-
-	if (!record)
-		return;
-	__sync_fetch_and_add(&record->calls, n);
-	/* Failing calls may request nearly 2^64 bytes each. */
-	sum__add(&record->asked_bytes, n * hit->size_bytes);
-	if (config.sample)
-		estimate__add(&record->of_calls, hit->weight, hit->size_bytes);
+	return n + (value != 0);
 }
 
 /* Whether returns from the site's function are probed. */
@@ -212,7 +181,6 @@ int live_return_instruction(struct pt_regs *ctx)
 	return 0;
 }
 
-#ifndef ALLOCPROF_TWIN_BPF_HELPERS_H
 extern bool bpf_session_is_return(void) __ksym __weak;
 
 /* Entry and return probe in one, with uprobe sessions (Linux 6.13). 1 at the entry skips the
@@ -226,7 +194,6 @@ int live_session(struct pt_regs *ctx)
 	}
 	return live__enter(ctx) ? 0 : 1;
 }
-#endif
 
 /* Classifies the hit first, since calls are counted by function or by region. */
 static __always_inline void live__free_counting(struct pt_regs *ctx, struct process *process)
@@ -268,68 +235,6 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 		count_noop_free(process, hit.pointer);
 }
 
-/* At the return of an AP_NESTING_OUTERMOST source's function, like live_return. */
-SEC("uretprobe")
-int source_return(struct pt_regs *ctx)
-{
-	nest__leave(arch__sp(ctx));
-	return 0;
-}
-
-/* The same, like live_return_instruction. */
-SEC("uprobe")
-int source_return_instruction(struct pt_regs *ctx)
-{
-	nest__leave(arch__caller_sp(arch__sp(ctx)));
-	return 0;
-}
-
-/* Whether @name tells jemalloc's mallctl() to end all blocks of an arena: "arena.7.destroy",
- * "arena.7.reset". */
-static __always_inline bool is_end_of_arena(const void *name)
-{
-	static const char prefix[] = "arena.";
-	char text[24] = "";
-
-	/* A string literal may be on a page not read in yet, and reading it fails; a name with an
-	 * arena's number was just written. */
-	if (bpf_probe_read_user(text, sizeof(text), name))
-		return false;
-	for (int i = 0; i < 6; i++)
-		if (text[i] != prefix[i])
-			return false;
-	for (int i = 6; i + 3 < (int)sizeof(text); i++)
-		if (text[i] == '.')
-			return (text[i + 1] == 'd' && text[i + 2] == 'e' && text[i + 3] == 's') ||
-			       (text[i + 1] == 'r' && text[i + 2] == 'e' && text[i + 3] == 's');
-	return false;
-}
-
-/* At functions whose effect on blocks is unknown. Calls from outside of the allocator's file are
- * counted, so that the report names what it may miss. */
-SEC("uprobe")
-int unknown_call(struct pt_regs *ctx)
-{
-	struct process *process = process__hit();
-	__u32 index = bpf_get_attach_cookie(ctx);
-	struct ap_site_counts *sum;
-	struct ap_site *site;
-	struct hit hit;
-	__u64 vaddr;
-
-	if (!process || !gate__is_open(process))
-		return 0;
-	site = bpf_map_lookup_elem(&sites, &index);
-	sum = bpf_map_lookup_elem(&site_counts, &index);
-	if (!site || !sum || (site->by_name && !is_end_of_arena((void *)arch__arg1(ctx))))
-		return 0;
-	hit__enter(&hit, ctx);
-	vaddr = hit__return_address(&hit) - (arch__ip(ctx) - site->probe_vaddr);
-	if (vaddr < site->text_start || vaddr >= site->text_end)
-		__sync_fetch_and_add(&sum->calls, 1);
-	return 0;
-}
-
 /* Classifies the hit first, since free functions of this allocator may tail-call each other. */
 SEC("uprobe")
 int live_free_described(struct pt_regs *ctx)
@@ -355,5 +260,3 @@ int live_free(struct pt_regs *ctx)
 		live__free_counting(ctx, process);
 	return 0;
 }
-
-#endif

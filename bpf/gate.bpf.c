@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The program that opens and closes the measured window of a process (docs/windows.md). */
+#include "gate.bpf.h"
+
+struct ap_gate gate;
+
+/* At the entries of the window's start and stop functions and of those of --within. The probe may
+ * hit more than once per call, since setting a flag twice is harmless. */
+SEC("uprobe")
+int gate_event(struct pt_regs *ctx)
+{
+	struct process *process = process__current();
+
+	if (!process)
+		return 0;
+	switch (bpf_get_attach_cookie(ctx)) {
+	case AP_GATE_START:
+		process->closed = 0;
+		gate.started = 1;
+		break;
+	case AP_GATE_STOP:
+		process->closed = 1;
+		break;
+	case AP_GATE_ENTER:
+		/* Each hit reads this cache line. */
+		if (!LOAD(gate.entered) && gate__is_open(process))
+			gate.entered = 1;
+		break;
+	}
+	return 0;
+}

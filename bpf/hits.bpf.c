@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The programs at the probes of stat and record without --live, and those beside them in all modes. */
+#include "arch.bpf.h"
+#include "changes.bpf.h"
+#include "counting.bpf.h"
+#include "gate.bpf.h"
+#include "hit.bpf.h"
+#include "nest.bpf.h"
+#include "process.bpf.h"
+#include "recording.bpf.h"
+#include "regions.bpf.h"
+#include "waits.bpf.h"
+#include "window.bpf.h"
+#include "within.bpf.h"
+
+__u64 counts_inserted;
+
+/* Global, so that the verifier does not follow each case into the caller. */
+__noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __u32 n)
+{
+	switch (n) {
+	case 1:
+		return first;
+	case 2:
+		return second;
+	case 3:
+		return third;
+	case 4:
+		return fourth;
+	}
+	return 0;
+}
+
+/* Likewise. */
+__noinline __u64 word_at(__u64 value)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (void *)value);
+	return word;
+}
+
+__noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
+{
+	__u64 thread = bpf_get_current_pid_tgid(), now = 0;
+	struct nest *nest = bpf_map_lookup_elem(&nests, &thread);
+
+	if (!nest || nest->sp < sp ||
+	    sp__is_on_signal_stack(nest->sp) != sp__is_on_signal_stack(sp))
+		return 0;
+	if (nest->sp == sp) {
+		if (nest->return_address != return_address || nest->site == site)
+			return 0;
+		if (ends)
+			bpf_map_delete_elem(&nests, &thread);
+		return 1;
+	}
+	bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp));
+	return now && (now == nest->return_address || now == trampoline__address());
+}
+
+__noinline int nest__enter(__u64 sp, __u64 return_address, __u32 site)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct nest nest = { .sp = sp, .return_address = return_address, .site = site };
+
+	if (bpf_map_update_elem(&nests, &thread, &nest, BPF_ANY))
+		stat__add(AP_STAT_NOT_NESTED);
+	return 0;
+}
+
+static long ring__look(__u32 index, __u64 *until_ns)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.wait_below_bytes ||
+	       bpf_ktime_get_ns() >= *until_ns;
+}
+
+__noinline int ring__await(void)
+{
+	__u64 until_ns;
+
+	if (config.wait_below_bytes)
+		wait__for(ring__look, &until_ns, &until_ns, AP_LONG_WAIT_NS);
+	return 0;
+}
+
+SEC("uprobe")
+int count_call(struct pt_regs *ctx)
+{
+	struct process *process = process__hit();
+	struct hit hit;
+
+	if (!process)
+		return 0;
+	hit__enter(&hit, ctx);
+	hit.return_address = hit__return_address(&hit);
+	if (hit__read(&hit, ctx) && hit__is_measured(&hit, process)) {
+		count_hit(&hit);
+		regions__count(&hit);
+	}
+	return 0;
+}
+
+/* A hit outside of the window is only classified, since later hits may depend on it. */
+static __noinline int pass_by(struct pt_regs *ctx)
+{
+	struct hit hit;
+
+	hit__enter(&hit, ctx);
+	hit.return_address = hit__return_address(&hit);
+	hit__read(&hit, ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int record_call(struct pt_regs *ctx)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct process *process = process__hit();
+	struct scratch *scratch;
+	struct hit hit;
+
+	if (!process)
+		return 0;
+	process__refresh(process);
+	if (!gate__is_open(process))
+		return pass_by(ctx);
+	hit__enter(&hit, ctx);
+	if (config.sample) {
+		hit.return_address = hit__return_address(&hit);
+		if (!hit__is_chosen(&hit, ctx))
+			return 0;
+	}
+	scratch = scratch__claim(thread);
+	if (!scratch) {
+		hit.return_address = hit__return_address(&hit);
+		if (hit__is_recorded(&hit, ctx))
+			lose_unwalked();
+		return 0;
+	}
+	scratch__enter(scratch, thread, process);
+	/* One read for the return address and for the walk. */
+	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+		hit.return_address =
+			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
+	if (hit__is_recorded(&hit, ctx)) {
+		stack__walk(scratch, process, &hit);
+		if (walked__counts(ctx, scratch, &hit, process))
+			count_stack(ctx, scratch, &hit, process);
+	}
+	scratch__release(scratch);
+	return 0;
+}
+
+/* At the return of an AP_NESTING_OUTERMOST source's function, like live_return. */
+SEC("uretprobe")
+int source_return(struct pt_regs *ctx)
+{
+	nest__leave(arch__sp(ctx));
+	return 0;
+}
+
+/* The same, like live_return_instruction. */
+SEC("uprobe")
+int source_return_instruction(struct pt_regs *ctx)
+{
+	nest__leave(arch__caller_sp(arch__sp(ctx)));
+	return 0;
+}
+
+/* Whether @name tells jemalloc's mallctl() to end all blocks of an arena: "arena.7.destroy",
+ * "arena.7.reset". */
+static __always_inline bool is_end_of_arena(const void *name)
+{
+	static const char prefix[] = "arena.";
+	char text[24] = "";
+
+	/* A string literal may be on a page not read in yet, and reading it fails; a name with an
+	 * arena's number was just written. */
+	if (bpf_probe_read_user(text, sizeof(text), name))
+		return false;
+	for (int i = 0; i < 6; i++)
+		if (text[i] != prefix[i])
+			return false;
+	for (int i = 6; i + 3 < (int)sizeof(text); i++)
+		if (text[i] == '.')
+			return (text[i + 1] == 'd' && text[i + 2] == 'e' && text[i + 3] == 's') ||
+			       (text[i + 1] == 'r' && text[i + 2] == 'e' && text[i + 3] == 's');
+	return false;
+}
+
+/* At functions whose effect on blocks is unknown. Calls from outside of the allocator's file are
+ * counted, so that the report names what it may miss. */
+SEC("uprobe")
+int unknown_call(struct pt_regs *ctx)
+{
+	struct process *process = process__hit();
+	__u32 index = bpf_get_attach_cookie(ctx);
+	struct ap_site_counts *sum;
+	struct ap_site *site;
+	struct hit hit;
+	__u64 vaddr;
+
+	if (!process || !gate__is_open(process))
+		return 0;
+	site = bpf_map_lookup_elem(&sites, &index);
+	sum = bpf_map_lookup_elem(&site_counts, &index);
+	if (!site || !sum || (site->by_name && !is_end_of_arena((void *)arch__arg1(ctx))))
+		return 0;
+	hit__enter(&hit, ctx);
+	vaddr = hit__return_address(&hit) - (arch__ip(ctx) - site->probe_vaddr);
+	if (vaddr < site->text_start || vaddr >= site->text_end)
+		__sync_fetch_and_add(&sum->calls, 1);
+	return 0;
+}

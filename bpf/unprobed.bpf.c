@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The programs that check processes which have not hit a probe; those at exit are in processes.bpf.c. */
+#include "process.bpf.h"
+#include "unprobed.bpf.h"
+
+/* Before an exec, while the process still has its old name and mm. */
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(on_prepare_exec, struct task_struct *task)
+{
+	struct process *process = unprobed__current();
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+	if (process && mm)
+		unprobed__report(process, task, unprobed__taken(process, mm));
+	return 0;
+}
+
+/* Before Linux 6.16, where the exit tracepoint runs after the mm is gone: a thread exits. */
+SEC("fentry/exit_mm_release")
+int BPF_PROG(on_exit_memory, struct task_struct *task, struct mm_struct *mm)
+{
+	struct process *process = unprobed__current();
+
+	if (process && mm)
+		process->taken_bytes = unprobed__taken(process, mm);
+	return 0;
+}
+
+/* Likewise: a thread calls exec. */
+SEC("fentry/exec_mm_release")
+int BPF_PROG(on_exec_memory, struct task_struct *task, struct mm_struct *mm)
+{
+	struct process *process = unprobed__current();
+
+	if (process && mm)
+		unprobed__report(process, task, unprobed__taken(process, mm));
+	return 0;
+}
+
+/* User space runs it by reading the iterator, for processes that still run when the recording
+ * ends. */
+SEC("iter/task")
+int look_at_processes(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct process *process;
+	struct mm_struct *mm;
+	__u64 taken_bytes;
+	__u32 tgid;
+
+	if (!task)
+		return 0;
+	tgid = task->tgid;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	mm = BPF_CORE_READ(task, mm);
+	if (!process || !mm || process->state != PROCESS_COUNTED || process->is_hit)
+		return 0;
+	taken_bytes = unprobed__taken(process, mm);
+	if (!taken_bytes)
+		return 0;
+	/* Report it once, whichever thread comes first, and not again at its exit. */
+	process->is_hit = 1;
+	unprobed__report(process, task, taken_bytes);
+	return 0;
+}

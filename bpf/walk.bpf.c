@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What walks look up: unwinds one frame by unwind rules, by its next instructions, or by frame pointers. */
+#include "arch.bpf.h"
+#include "gate.bpf.h"
+#include "scratch.bpf.h"
+#include "tables.bpf.h"
+#include "trampoline.bpf.h"
+#include "waits.bpf.h"
+#include "walk.bpf.h"
+#include "window.bpf.h"
+
+struct ap_waits waits;
+
+/* Maximum number of the thread's probed calls to search; the kernel allows 64. */
+#define TRAMPOLINE_MAX_CALLS 64
+
+__noinline __u64 trampoline__address(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct xol_area *area = task->mm->uprobes_state.xol_area;
+
+	return area ? area->vaddr : 0;
+}
+
+__noinline __u64 trampoline__real(__u64 slot)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *instance = task->utask->return_instances;
+
+	for (int i = 0; i < TRAMPOLINE_MAX_CALLS && instance; i++) {
+		if (instance->stack == slot)
+			return instance->orig_ret_vaddr;
+		instance = instance->next;
+	}
+	return 0;
+}
+
+__noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
+{
+	__u32 bytes = wanted;
+
+	if (!scratch)
+		return -1;
+	start &= ~7ULL;
+	scratch->window_start = start;
+	for (int i = 0; i < 3; i++) {
+		if (bytes > sizeof(scratch->window))
+			bytes = sizeof(scratch->window);
+		if (!bpf_probe_read_user(scratch->window, bytes, (void *)start)) {
+			scratch->window_bytes = bytes;
+			return 0;
+		}
+		bytes = 4096 - (start & 4095);
+		if (i == 0)
+			bytes += 4096;
+	}
+	scratch->window_bytes = 0;
+	return -1;
+}
+
+static __always_inline bool table__is_awaited(const struct unwind_table *table)
+{
+	return LOAD(table->state) == UNWIND_TABLE_AWAITED;
+}
+
+struct table_wait {
+	const struct unwind_table *table;
+	__u64 until_ns;
+};
+
+static long table__look(__u32 index, struct table_wait *wait)
+{
+	return !table__is_awaited(wait->table) || bpf_ktime_get_ns() >= wait->until_ns;
+}
+
+/* Called where little of the BPF stack is in use, since Linux 6.1 counts the callees' frames, too. */
+__noinline int table__await(__u32 module)
+{
+	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
+	struct table_wait wait = { .table = table };
+
+	if (!module || !table)
+		return 0;
+	waits.module = module;
+	return wait__for(table__look, &wait, &wait.until_ns, AP_WAIT_NS) &&
+	       !table__is_awaited(table);
+}
+
+/* The rule at @offset inside @slice; NULL only if the tables are corrupt. */
+static __always_inline struct unwind_rule *slice__rule(const struct unwind_slice *slice,
+						       __u32 offset)
+{
+	struct unwind_chunk *chunk;
+	__u32 zero = 0, chunk_index = slice->chunk, block, row, n, word, rule;
+	__u16 pc_lo = offset;
+	void *inner;
+
+	inner = bpf_map_lookup_elem(&unwind_chunks, &chunk_index);
+	if (!inner)
+		return NULL;
+	chunk = bpf_map_lookup_elem(inner, &zero);
+	if (!chunk)
+		return NULL;
+	block = slice->first_block + (offset >> UNWIND_BLOCK_SHIFT);
+	word = chunk->words[block & (UNWIND_CHUNK_WORDS - 1)];
+	n = word >> UNWIND_BLOCK_COUNT_SHIFT;
+	row = slice->first_row + (word & UNWIND_BLOCK_ROW_MASK);
+	/* Finds the first row of the block beyond the offset; the result is the row before it. */
+	for (int i = 0; i < UNWIND_SEARCH_STEPS; i++) {
+		__u32 half = n / 2;
+
+		if (!n)
+			break;
+		word = chunk->words[(row + half) & (UNWIND_CHUNK_WORDS - 1)];
+		if ((__u16)word <= pc_lo) {
+			row += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	word = chunk->words[(row - 1) & (UNWIND_CHUNK_WORDS - 1)];
+	rule = slice->first_rule + (word >> 16);
+	return bpf_map_lookup_elem(&unwind_rules, &rule);
+}
+
+static __always_inline bool range__holds(const struct code_range *range, __u64 address)
+{
+	return address >= range->start && address < range->end;
+}
+
+/* Index of the range that holds @address, from the scratch or loaded; or minus enum vma_result. */
+static __always_inline int range__find(struct scratch *scratch, struct walk *walk, __u64 address)
+{
+	if (range__holds(&scratch->ranges[walk->range & (SCRATCH_MAPPINGS - 1)], address))
+		return walk->range;
+	for (int i = 0; i < SCRATCH_MAPPINGS; i++)
+		if (range__holds(&scratch->ranges[i], address))
+			return i;
+	return range__load(scratch, address, walk->pid);
+}
+
+/* Whether the frame is code at a file's entry point without call frame information, such as the
+ * dynamic linker's: it is the outermost. */
+static __always_inline bool is_entry(const struct ap_frame *frame)
+{
+	__u32 module = frame->module;
+	struct unwind_table *table = bpf_map_lookup_elem(&unwind_tables, &module);
+
+	return table && frame->offset - table->entry_offset < table->entry_size;
+}
+
+/*
+ * Unwinds one frame of code without call frame information whose next instructions are an epilogue,
+ * such as Python's perf trampolines. -1 if other instructions follow.
+ */
+static __always_inline int walk__step_epilogue(struct scratch *scratch, struct walk *walk)
+{
+	__u64 slot, pc;
+	int epilogue;
+
+	if (bpf_probe_read_user(&scratch->code, sizeof(scratch->code), (void *)walk->pc))
+		return -1;
+	epilogue = arch__epilogue(scratch->code);
+	if (epilogue < 0)
+		return -1;
+	slot = walk->sp + (epilogue & (ARCH_EPILOGUE_FP - 1));
+	if (epilogue & ARCH_EPILOGUE_FP) {
+		if (window__read(scratch, walk->sp, slot, &walk->fp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		slot += sizeof(slot);
+	}
+	if (window__read_pc(scratch, walk->sp, slot, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (!pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->sp = slot + sizeof(slot);
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
+/* Unwinds one frame by the frame pointer, for want of call frame information. */
+static __always_inline long walk__step_fp(struct scratch *scratch, struct walk *walk,
+					  struct step *step)
+{
+	__u64 fp = walk->fp, next_fp, pc;
+	int stop;
+
+	step->fp_slot = STEP_ONCE;
+	if (is_entry(&step->frame))
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	stop = walk__step_epilogue(scratch, walk);
+	if (stop >= 0)
+		return stop;
+	if (!bpf_probe_read_user(&scratch->code, sizeof(scratch->code),
+				 (void *)(walk->pc - ARCH_CONTEXT_END_BYTES)) &&
+	    arch__is_context_end(scratch->code))
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->over_fp = 1;
+	if (!fp)
+		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
+	if (fp < walk->sp || (fp & 7) || fp - walk->sp > (1 << 20))
+		return walk__stop(walk, AP_END_BAD_FRAME, true);
+	if (window__read(scratch, walk->sp, fp, &next_fp) ||
+	    window__read_pc(scratch, walk->sp, fp + 8, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (!pc)
+		return walk__stop(walk, AP_END_FRAME_POINTERS, true);
+	walk->sp = fp + 16;
+	walk->fp = next_fp;
+	walk->pc = pc;
+	walk->call = 1;
+	return 0;
+}
+
+/* The address of a word that a rule describes. */
+static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
+{
+	if (where == UNWIND_AT_CFA)
+		return cfa + offset;
+	return (where == UNWIND_AT_SP ? sp : fp) + offset;
+}
+
+static __always_inline int read_word(__u64 address, __u64 *value)
+{
+	return bpf_probe_read_user(value, sizeof(*value), (void *)address) ? -1 : 0;
+}
+
+/* Stores the goroutine's sp; @rule is of code that runs on the thread's own stack. */
+static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind_rule *rule,
+				    __u64 sp)
+{
+	__u64 g, depth;
+
+	if (!scratch || !rule)
+		return -1;
+	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
+		scratch->left_sp = 0;
+		if (read_word(arch__thread_data(bpf_get_current_task_btf()) + rule->cfa_offset,
+			      &g) ||
+		    read_word(g + UNWIND_GO_M, &g) || read_word(g + rule->fp_offset, &g))
+			return -1;
+		return read_word(g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
+	}
+	/* C code may call back into Go, which may move the goroutine's stack: its sp is saved
+	 * relative to the stack's end. */
+	scratch->left_sp = sp;
+	if (read_word(sp + rule->cfa_offset, &g) || read_word(sp + rule->fp_offset, &depth) ||
+	    read_word(g + UNWIND_GO_STACK_END, &g))
+		return -1;
+	scratch->goroutine_sp = g - depth;
+	return 0;
+}
+
+static __always_inline long walk__step_rule(struct scratch *scratch, struct walk *walk,
+					    struct step *step, const struct unwind_rule *rule)
+{
+	__u64 sp = walk->sp, fp = walk->fp, cfa, pc;
+	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
+	bool once = is_signal, other_stack = is_signal;
+
+	if (rule->ra_where == UNWIND_UNDEFINED) {
+		step->fp_slot = 0;
+		return walk__stop(walk, AP_END_COMPLETE, false);
+	}
+	switch (rule->cfa) {
+	case UNWIND_CFA_SP:
+		cfa = sp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_FP:
+		cfa = fp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_PLT:
+		cfa = sp + rule->cfa_offset +
+		      ((walk->pc & ARCH_PLT_MASK) >= (__u64)rule->cfa_add ? 8 : 0);
+		break;
+	case UNWIND_CFA_AT_SP:
+	case UNWIND_CFA_AT_FP:
+		if (window__read(scratch, sp,
+				 (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset,
+				 &cfa))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		cfa += rule->cfa_add;
+		once = true;
+		break;
+	case UNWIND_CFA_GOROUTINE:
+	case UNWIND_CFA_SYSTEMSTACK:
+		if (goroutine__sp(scratch, rule, sp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+		cfa = scratch->goroutine_sp + rule->cfa_add;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_LEFT:
+		cfa = scratch->left_sp;
+		if (!cfa)
+			return walk__stop(walk, AP_END_OTHER_STACK, true);
+		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_OTHER_STACK:
+		return walk__stop(walk, AP_END_OTHER_STACK, true);
+	default:
+		return walk__stop(walk, AP_END_UNSUPPORTED, true);
+	}
+	/* A signal handler may run on another stack. */
+	if (cfa <= sp && !other_stack)
+		return walk__stop(walk, AP_END_BAD_FRAME, true);
+	if (rule->ra_where == UNWIND_SAME)
+		return walk__stop(walk, AP_END_UNSUPPORTED, true);
+
+	step->fp_slot = 0;
+	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
+		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
+		if (window__read(scratch, sp, step->fp_slot, &walk->fp))
+			return walk__stop(walk, AP_END_UNREADABLE, true);
+	}
+	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
+	if (window__read_pc(scratch, sp, step->ra_slot, &pc))
+		return walk__stop(walk, AP_END_UNREADABLE, true);
+	if (once)
+		step->fp_slot = STEP_ONCE;
+	/* The ABIs mark the outermost frame by a return address of 0. */
+	if (!pc)
+		return walk__stop(walk, AP_END_COMPLETE, true);
+	walk->sp = cfa;
+	walk->pc = pc;
+	walk->call = !is_signal;
+	return 0;
+}
+
+/* Whether the return address is a function's first instruction, with no code before it that could
+ * have called: it was stored there as the return address of the outermost function, as
+ * makecontext(3) does. */
+static __always_inline bool is_made_up(const struct code_range *range, __u64 pc)
+{
+	__u64 offset = pc + range->bias - range->slice.file_offset;
+	struct unwind_rule *rule;
+
+	if (offset >= range->slice.size)
+		return false;
+	rule = slice__rule(&range->slice, offset);
+	return rule && rule->cfa != UNWIND_CFA_NONE;
+}
+
+__noinline int walk__step(struct scratch *scratch, struct walk *walk, __u32 index)
+{
+	struct code_range *range;
+	struct unwind_rule *rule;
+	struct step *step;
+	__u64 address;
+	int at;
+
+	if (!scratch || !walk)
+		return 1;
+	step = &scratch->fresh[depth_index(index)];
+	address = walk->pc - walk->call;
+	at = range__find(scratch, walk, address);
+	step->fp_slot = STEP_ONCE;
+	step->frame.flags = walk->call ? 0 : AP_FRAME_INTERRUPTED;
+	if (at < 0) {
+		step->frame.module = 0;
+		step->frame.offset = walk->pc;
+		if (at == -VMA_BUSY) {
+			walk->n_frames = index + 1;
+			return walk__stop(walk, AP_END_NO_TABLE, true);
+		}
+		return walk__stop(walk, AP_END_NO_MAPPING, true);
+	}
+	walk->n_frames = index + 1;
+	walk->range = at;
+	range = &scratch->ranges[at & (SCRATCH_MAPPINGS - 1)];
+	step->frame.module = range->module;
+	step->frame.offset = walk->pc + (range->module ? range->bias : 0);
+	if (config.within && range->within &&
+	    within__holds(range->module, step->frame.offset - walk->call)) {
+		step->frame.flags |= AP_FRAME_WITHIN;
+		walk->within = AP_FRAME_WITHIN;
+	}
+	if (range->state == UNWIND_TABLE_AWAITED)
+		return walk__stop(walk, AP_END_NO_TABLE, true);
+	if (range->state == UNWIND_TABLE_NONE)
+		return walk__step_fp(scratch, walk, step);
+	rule = slice__rule(&range->slice, address + range->bias - range->slice.file_offset);
+	if (!rule)
+		return walk__stop(walk, AP_END_NO_TABLE, true);
+	if (rule->cfa == UNWIND_CFA_NONE) {
+		if (walk->call && is_made_up(range, walk->pc))
+			return walk__stop(walk, AP_END_COMPLETE, true);
+		return walk__step_fp(scratch, walk, step);
+	}
+	return walk__step_rule(scratch, walk, step, rule);
+}
