@@ -94,8 +94,8 @@ static __always_inline __u32 contents_version(struct inode *inode)
 	return seconds * 1000000000 + nanoseconds;
 }
 
-/* Whether the current process's vDSO is at @address. Global, so that the verifier checks it once: Linux 6.18's
- * searches all of its type information for each pointer that is read, each time that it comes to the
+/* Whether the current process's vDSO is at @address. Global, so that the verifier checks it once: Linux
+ * 6.18's searches all type information for each pointer that is read, each time that it comes to the
  * instruction. */
 __noinline int mm__has_vdso_at(__u64 address)
 {

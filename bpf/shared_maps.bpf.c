@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The maps that several objects use. This object is linked first: libbpf 1.1's linker loses
+ * The maps that several objects use. This object is linked first: the linker of libbpf 1.1 and 1.5 loses
  * the place of a map that was declared in an object before the one that defines it ("map relo failed to
  * find map").
  */
