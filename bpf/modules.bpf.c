@@ -412,8 +412,11 @@ __noinline __u32 mm__seq(void)
 	return 0;
 }
 
-/* In: an address in allocprof's own memory. Out: identity of the file mapped there, as in
- * ap_module_record. */
+/* The two programs below are run by allocprof for an address in its own memory. They return a
+ * negative errno: -EBUSY while another of its threads maps memory, -ENOENT if no file is mapped
+ * there. */
+
+/* Out: identity of the file mapped at @address, as in ap_module_record. */
 struct identify_file_args {
 	__u64 address;
 	__u64 inode;
@@ -425,18 +428,19 @@ SEC("syscall")
 int identify_file(struct identify_file_args *args)
 {
 	struct vma_answer answer = {};
+	long err = bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0);
 
-	if (bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0))
-		return 1;
+	if (err)
+		return err;
 	args->inode = answer.file.inode;
 	args->device = answer.file.device;
 	args->generation = answer.generation;
-	return !args->inode;
+	return args->inode ? 0 : -2 /* ENOENT */;
 }
 
-/* In: an address in allocprof's own memory, where user space has mapped a file that the target will
- * execute. Assigns the file's id and sends its record before the first hit, so that its unwind
- * table is ready in time. */
+/* At @address user space has mapped a file that the target will execute. Assigns the file's id and
+ * sends its record before the first hit, so that its unwind table is ready in time. -ENOSPC: the
+ * ring buffer is full. */
 struct find_module_args {
 	__u64 address;
 };
@@ -445,10 +449,11 @@ SEC("syscall")
 int find_module(struct find_module_args *args)
 {
 	struct vma_answer answer = {};
+	long err = bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0);
 
-	if (bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0))
-		return 1;
+	if (err)
+		return err;
 	if (!answer.file.inode && !answer.is_vdso)
-		return 1;
-	return !module__id(&answer, seed_pid);
+		return -2 /* ENOENT */;
+	return module__id(&answer, seed_pid) ? 0 : -28 /* ENOSPC */;
 }

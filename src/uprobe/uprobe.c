@@ -11,6 +11,7 @@
 #include "allocprof.skel.h"
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "cpython.h"
 #include "error.h"
@@ -63,8 +64,25 @@ static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
 	return uprobe__attach_unprobed(uprobe, error);
 }
 
-/* bpf_find_vma() fails with -EBUSY while another thread of allocprof maps memory. */
-#define ASK_TRIES 100
+/* How long allocprof may hold its mmap_lock: a thread that holds it may have to wait for a CPU. */
+#define LOOK_NS	      NS_PER_S
+#define LOOK_AGAIN_US 50
+
+int uprobe__look_at_own(const struct bpf_program *program, void *args, size_t size)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = args, .ctx_size_in = size);
+	__u64 until_ns = clock__now_ns() + LOOK_NS;
+
+	for (;;) {
+		int err = bpf_prog_test_run_opts(bpf_program__fd(program), &options);
+
+		if (err)
+			return err;
+		if ((int)options.retval != -EBUSY || clock__now_ns() >= until_ns)
+			return (int)options.retval;
+		usleep(LOOK_AGAIN_US);
+	}
+}
 
 int uprobe__identify_file(const void *address, struct file_identity *identity, void *context)
 {
@@ -73,20 +91,11 @@ int uprobe__identify_file(const void *address, struct file_identity *identity, v
 		__u64 address, inode;
 		__u32 device, generation;
 	} args = { .address = (__u64)(uintptr_t)address };
-	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &args, .ctx_size_in = sizeof(args));
-	int fd = bpf_program__fd(uprobe->skeleton->progs.identify_file);
+	int err = uprobe__look_at_own(uprobe->skeleton->progs.identify_file, &args, sizeof(args));
 
-	for (int i = 0; i < ASK_TRIES; i++) {
-		int err = bpf_prog_test_run_opts(fd, &options);
-
-		if (err)
-			return err;
-		if (options.retval)
-			continue;
+	if (!err)
 		*identity = (struct file_identity){ args.inode, args.device, args.generation };
-		return 0;
-	}
-	return -EBUSY;
+	return err;
 }
 
 static int open_live(struct uprobe *uprobe)

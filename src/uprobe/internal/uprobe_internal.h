@@ -143,6 +143,9 @@ int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t si
 void uprobe__refresh_mappings(void *context);
 const struct ap_within *uprobe__code_within(int fd, const char *path, void *context);
 int uprobe__set_within(__u32 module, const struct ap_within *within, void *context);
+/* Runs @program, which looks at a mapping of allocprof itself, until no other thread of allocprof maps
+ * memory: then it fails with -EBUSY. Returns what the program does. */
+int uprobe__look_at_own(const struct bpf_program *program, void *args, size_t size);
 int uprobe__identify_file(const void *address, struct file_identity *identity, void *context);
 
 #endif
