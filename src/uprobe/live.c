@@ -8,18 +8,14 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
 #include "counters.h"
-#include "lifetimes.h"
+#include "live_collector.h"
 #include "live_records.h"
-#include "live_spaces.h"
 #include "map_batch.h"
 #include "profile.h"
 #include "record_abi.h"
-#include "sampling.h"
-#include "timeline.h"
 
 /* Capacity of the first table; each further one has four times as many. */
 #define FIRST_TABLE 65536
@@ -29,10 +25,6 @@
 #define BUCKET_BYTES 16
 /* The number of buckets is a power of two, so there are up to two per block. */
 #define BLOCK_BYTES (ENTRY_BYTES + 2 * BUCKET_BYTES)
-/* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes; with many
- * processes the first moments are further apart. */
-#define SAMPLE_SHARE 50
-
 struct live {
 	struct live_options options;
 	__u32 n_tables;
@@ -44,15 +36,9 @@ struct live {
 	__u64 capacity;
 	__u64 max_entries; /* maximum observed */
 	struct live_records *records;
-	struct live_spaces spaces;
-	bool has_ended_spaces; /* with blocks still in the tables, and records not retired */
-	__u64 discarded, discarded_bytes;
-	struct lifetimes *lifetimes; /* of records that are not in the profile yet */
-	__u32 moved_shift;	     /* epoch shift of the lifetimes in the profile */
-	int current;		     /* index of the lifetimes map in use */
+	struct live_collector *collector;
+	int current; /* index of the lifetimes map in use */
 	bool wants_drain;
-	struct timeline timeline;
-	__u64 end_ns; /* 0 while the recording runs */
 	__u64 unfinished;
 };
 
@@ -103,6 +89,15 @@ static int add_table(struct live *live)
 
 int live__new(const struct live_options *options, struct live **out)
 {
+	struct live_collector_options collector_options = {
+		.max_records = options->records.max_records,
+		.sample = options->records.sample,
+		.sample_unit_shift = options->sample_unit_shift,
+		.stacks = options->records.stacks,
+		.interval_ns = options->interval_ns,
+		.epoch_shift = &options->shared->epoch_shift,
+		.generation = &options->shared->generation,
+	};
 	struct live *live = calloc(1, sizeof(*live));
 	int err = -ENOMEM;
 
@@ -111,11 +106,9 @@ int live__new(const struct live_options *options, struct live **out)
 	live->options = *options;
 	if (!live->options.max_blocks)
 		live->options.max_blocks = default_max_blocks();
-	live->timeline.interval_ns = options->interval_ns;
 	options->shared->epoch_shift = AP_FIRST_EPOCH_SHIFT;
-	live->moved_shift = AP_FIRST_EPOCH_SHIFT;
-	live->lifetimes = lifetimes__new();
-	if (live->lifetimes)
+	live->collector = live_collector__new(&collector_options);
+	if (live->collector)
 		err = add_table(live);
 	if (!err)
 		err = live_records__new(&options->records, &live->records);
@@ -134,20 +127,8 @@ void live__free(struct live *live)
 	for (__u32 i = 0; i < live->n_tables; i++)
 		close(live->tables[i].fd);
 	live_records__free(live->records);
-	live_spaces__release(&live->spaces);
-	lifetimes__free(live->lifetimes);
-	timeline__release(&live->timeline);
+	live_collector__free(live->collector);
 	free(live);
-}
-
-/* Lifetimes are stored by the record's number, since its index is reused. */
-static int add_lifetime(struct live *live, const struct ap_lifetime_key *key, __u64 blocks,
-			__u64 size_bytes)
-{
-	struct ap_lifetime_key numbered = *key;
-	int err = live_records__number(live->records, key->record, &numbered.record);
-
-	return err ? err : lifetimes__add(live->lifetimes, &numbered, blocks, size_bytes);
 }
 
 int live__handle_record(struct live *live, const void *record, size_t size)
@@ -158,14 +139,13 @@ int live__handle_record(struct live *live, const void *record, size_t size)
 		return 0;
 	switch (*(const __u32 *)record) {
 	case AP_RECORD_PROCESS:
-		if (size < sizeof(struct ap_process_record))
-			return 0;
-		return live_spaces__handle(&live->spaces, record, &live->has_ended_spaces);
+		return live_collector__handle_record(live->collector, record, size);
 	case AP_RECORD_LIFETIME:
 		if (size < sizeof(*lifetime))
 			return 0;
-		return add_lifetime(live, &lifetime->key, lifetime->weight,
-				    lifetime->weight * lifetime->size_bytes);
+		return live_collector__add_lifetime(live->collector, &lifetime->key,
+						    lifetime->weight,
+						    lifetime->weight * lifetime->size_bytes);
 	case AP_RECORD_DRAIN:
 		live->wants_drain = true;
 		return 0;
@@ -177,13 +157,13 @@ static int absorb_lifetime(void *context, const void *key, const void *value)
 {
 	const struct ap_lifetime *sums = value;
 
-	return add_lifetime(context, key, sums->blocks, sums->size_bytes);
+	return live_collector__add_lifetime(context, key, sums->blocks, sums->size_bytes);
 }
 
 static int read_lifetimes(struct live *live, int fd)
 {
 	return map_batch__each(fd, sizeof(struct ap_lifetime_key), sizeof(struct ap_lifetime), true,
-			       absorb_lifetime, live);
+			       absorb_lifetime, live->collector);
 }
 
 /* Like count_maps__begin_drain(): the update waits until no program uses the old map. */
@@ -201,55 +181,6 @@ static int drain(struct live *live)
 	return read_lifetimes(live, live->options.lifetimes_fds[last]);
 }
 
-static __u64 epoch_at(const struct live *live, __u64 time_ns, __u32 shift)
-{
-	__u64 start_ns = live->options.shared->start_ns;
-
-	return time_ns > start_ns ? (time_ns - start_ns) >> shift : 0;
-}
-
-/* Current epoch length; the programs only update it when blocks end. */
-static __u32 epoch_shift(const struct live *live)
-{
-	__u64 end_ns = live->end_ns ? live->end_ns : clock__now_ns();
-	__u32 shift = live->options.shared->epoch_shift;
-
-	while (epoch_at(live, end_ns, shift) >= AP_MAX_EPOCHS)
-		shift++;
-	return shift;
-}
-
-/* Accounts a block that was not freed: as discarded if an exec ended its address space, else as
- * live. */
-static int absorb(struct live *live, __u32 space_number, const struct ap_block *block)
-{
-	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
-	__u32 shift = epoch_shift(live);
-	struct ap_lifetime_key key = {
-		.record = block->record,
-		.shift = shift,
-		.born = epoch_at(live, block->birth_ns, shift),
-		.died = PROFILE_LIVE,
-	};
-	struct ap_count sum = sampling__count_one(block->weight, block->size_bytes,
-						  live->options.records.sample_unit_shift);
-	int err;
-
-	if (space->state == SPACE_DISCARDED) {
-		live->discarded += sum.calls;
-		live->discarded_bytes = profile__add_up(live->discarded_bytes, sum.size_bytes);
-		err = live_records__add_discarded(live->records, block->record, &sum);
-		key.died = epoch_at(live, space->end_ns, shift);
-		if (key.died < key.born)
-			key.died = key.born;
-	} else {
-		err = live_records__add_live(live->records, block->record, block->birth_ns);
-	}
-	if (err || !live->options.records.stacks)
-		return err;
-	return add_lifetime(live, &key, sum.calls, sum.size_bytes);
-}
-
 struct absorbing {
 	struct live *live;
 	int fd;
@@ -263,9 +194,9 @@ static int absorb_entry(void *context, const void *key, const void *value)
 	const struct ap_block_key *at = key;
 	int err;
 
-	if (absorbing->purge && live_spaces__get(&live->spaces, at->space)->state == SPACE_USED)
+	if (absorbing->purge && live_collector__is_used(live->collector, at->space))
 		return 0;
-	err = absorb(live, at->space, value);
+	err = live_collector__add_block(live->collector, at->space, value);
 	if (!err && absorbing->purge && !bpf_map_delete_elem(absorbing->fd, key))
 		__atomic_fetch_sub(&live->options.shared->entries, 1, __ATOMIC_RELAXED);
 	return err;
@@ -290,38 +221,6 @@ static int purge(struct live *live)
 	return err;
 }
 
-struct moving {
-	const struct live *live;
-	struct profile *profile;
-};
-
-/* Moves a lifetime if its record is in the profile. 1: moved. */
-static int move_lifetime(void *context, const struct ap_lifetime_key *key,
-			 const struct ap_lifetime *sum)
-{
-	const struct moving *moving = context;
-	__u32 count = live_records__count(moving->live->records, key->record);
-	int err;
-
-	if (!count)
-		return 0;
-	err = profile__add_lifetime(moving->profile, count, key->born, key->died, sum->blocks,
-				    sum->size_bytes);
-	return err ? err : 1;
-}
-
-/* Moves the lifetimes of records that are in the profile, with the current epoch length. */
-static int move_lifetimes(struct live *live, struct profile *profile)
-{
-	struct moving moving = { live, profile };
-	__u32 shift = lifetimes__shift(live->lifetimes);
-
-	if (shift > live->moved_shift)
-		profile__fold_lifetimes(profile, shift - live->moved_shift);
-	live->moved_shift = shift;
-	return lifetimes__move(live->lifetimes, move_lifetime, &moving);
-}
-
 /*
  * Moves records, blocks and lifetimes of ended address spaces into the profile. Their processes
  * sent their stacks before the record of their exit, so these have been read, but snapshots may
@@ -336,11 +235,8 @@ static int retire(struct live *live, struct collector *collector)
 	while (!err && collector__has_dumps(collector))
 		err = collector__settle(collector, SIZE_MAX);
 	if (!err)
-		err = live_records__retire(live->records, &live->spaces, collector);
-	if (!err)
-		err = move_lifetimes(live, collector__profile(collector));
-	live->has_ended_spaces = false;
-	return err;
+		err = live_records__retire(live->records, live->collector, collector);
+	return err ? err : live_collector__retire(live->collector, collector);
 }
 
 static __u64 not_negative(__s64 value)
@@ -378,13 +274,12 @@ static __u64 stat_sum(const struct live *live, __u32 which)
 	return sum;
 }
 
-static int sample(struct live *live, __u64 time_ns)
+/* Adds a moment to the time line. */
+static int sample(struct live *live)
 {
 	const struct ap_live *shared = live->options.shared;
 	__u64 begin_ns = clock__now_ns();
-	int err;
 	struct profile_moment moment = {
-		.time_ns = time_ns,
 		.live = not_negative(shared->blocks),
 		.live_bytes = not_negative(shared->size_bytes),
 		.allocations = stat_sum(live, AP_STAT_ALLOCATIONS),
@@ -392,30 +287,25 @@ static int sample(struct live *live, __u64 time_ns)
 	};
 
 	/* When the last process has ended, its live blocks are those that it left. */
-	if (!live->spaces.n_running && live->spaces.n_images) {
+	if (live_collector__is_deserted(live->collector)) {
 		moment.live = not_negative(shared->left_blocks);
 		moment.live_bytes = not_negative(shared->left_bytes);
 	}
-	moment.rss_bytes = live_spaces__rss_bytes(&live->spaces);
-	err = timeline__add(&live->timeline, &moment);
-	timeline__pause(&live->timeline, SAMPLE_SHARE * (clock__now_ns() - begin_ns));
-	return err;
+	return live_collector__add_moment(live->collector, &moment, begin_ns);
 }
 
 void live__start(struct live *live, __u64 now_ns, bool is_new)
 {
 	__atomic_store_n(&live->options.shared->start_ns, now_ns, __ATOMIC_RELAXED);
-	if (is_new)
-		timeline__add(&live->timeline, &(struct profile_moment){ 0 });
+	live_collector__start(live->collector, now_ns, is_new);
 }
 
 int live__attend(struct live *live, struct collector *collector)
 {
-	__u64 time_ns = clock__now_ns() - live->options.shared->start_ns;
 	int err = live_records__keep_ready(live->records);
 
 	note_entries(live);
-	if (!err && live->has_ended_spaces && live->options.records.stacks &&
+	if (!err && live_collector__may_retire(live->collector) &&
 	    (tables_run_full(live) || live_records__want_to_retire(live->records)))
 		err = retire(live, collector);
 	/* On failure the programs may find no room for blocks, and count these as untracked. */
@@ -423,16 +313,15 @@ int live__attend(struct live *live, struct collector *collector)
 		live->is_full = add_table(live);
 	if (!err && (live->wants_drain || lifetimes_run_full(live)))
 		err = drain(live);
-	if (!err && live->options.records.stacks && !live->end_ns &&
-	    !timeline__due_ns(&live->timeline, time_ns))
-		err = sample(live, time_ns);
+	if (!err && live->options.records.stacks && !live_collector__has_ended(live->collector) &&
+	    !live_collector__due_ns(live->collector))
+		err = sample(live);
 	return err;
 }
 
 int live__timeout_ms(const struct live *live, int most)
 {
-	__u64 time_ns = clock__now_ns() - live->options.shared->start_ns;
-	__u64 ms = (timeline__due_ns(&live->timeline, time_ns) + 999999) / 1000000;
+	__u64 ms = (live_collector__due_ns(live->collector) + 999999) / 1000000;
 
 	if (!live->options.records.stacks)
 		return most;
@@ -442,10 +331,9 @@ int live__timeout_ms(const struct live *live, int most)
 int live__stop(struct live *live, __u64 end_ns)
 {
 	__atomic_store_n(&live->options.shared->stopped, 1, __ATOMIC_RELEASE);
-	live->end_ns = end_ns;
+	live_collector__end(live->collector, end_ns);
 	note_entries(live);
-	return live->options.records.stacks ? sample(live, end_ns - live->options.shared->start_ns)
-					    : 0;
+	return live->options.records.stacks ? sample(live) : 0;
 }
 
 /* Reads calls that have not returned, and the old blocks that their reallocs took out of the
@@ -473,7 +361,8 @@ static int read_threads(struct live *live)
 			if (pending->record != AP_NO_RECORD)
 				live->unfinished += pending->weight;
 			if (pending->has_old)
-				err = absorb(live, pending->space, &pending->old);
+				err = live_collector__add_block(live->collector, pending->space,
+								&pending->old);
 		}
 	}
 	if (end && end != -ENOENT) /* -ENOENT is the regular end */
@@ -489,19 +378,14 @@ int live__function(const struct live *live, enum ap_function function, struct ap
 /* Collects everything but the lifetimes in the programs' maps. */
 static int collect_rest(struct live *live, struct collector *collector)
 {
-	struct profile *profile = collector__profile(collector);
 	int err = read_threads(live);
 
 	for (__u32 i = 0; i < live->n_tables && !err; i++)
 		err = read_table(live, live->tables[i].fd, false);
 	if (err || !live->options.records.stacks)
 		return err;
-	err = live_records__collect(live->records, &live->spaces, collector);
-	if (!err)
-		err = move_lifetimes(live, profile);
-	for (size_t i = 0; i < live->timeline.n && !err; i++)
-		err = profile__add_moment(profile, &live->timeline.moments[i]);
-	return err;
+	err = live_records__collect(live->records, live->collector, collector);
+	return err ? err : live_collector__finish(live->collector, collector);
 }
 
 int live__collect(struct live *live, struct collector *collector)
@@ -522,8 +406,8 @@ int live__collect_snapshot(struct live *live, struct collector *collector, __u64
 {
 	int err;
 
-	live->end_ns = end_ns;
-	err = sample(live, end_ns - live->options.shared->start_ns);
+	live_collector__end(live->collector, end_ns);
+	err = sample(live);
 	return err ? err : collect_rest(live, collector);
 }
 
@@ -547,13 +431,12 @@ __u64 live__unfinished(const struct live *live)
 
 __u64 live__discarded(const struct live *live, __u64 *size_bytes)
 {
-	*size_bytes = live->discarded_bytes;
-	return live->discarded;
+	return live_collector__discarded(live->collector, size_bytes);
 }
 
 __u64 live__epoch_ns(const struct live *live)
 {
-	return 1ULL << lifetimes__shift(live->lifetimes);
+	return live_collector__epoch_ns(live->collector);
 }
 
 void live__memory(const struct live *live, struct live_memory *out)

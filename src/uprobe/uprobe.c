@@ -115,6 +115,7 @@ static int open_live(struct uprobe *uprobe)
 		.shared = &skeleton->bss->live,
 		.max_blocks = options->max_live,
 		.interval_ns = options->interval_ns,
+		.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
 		.records = {
 			.records_fd = bpf_map__fd(skeleton->maps.records),
 			.histograms_fd = bpf_map__fd(skeleton->maps.histograms),
@@ -125,7 +126,6 @@ static int open_live(struct uprobe *uprobe)
 			.max_records = options->stacks ? session_options__max_records(options)
 						       : AP_FUNCTIONS,
 			.sample = options->sample_bytes,
-			.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
 			.stacks = options->stacks,
 		},
 	};

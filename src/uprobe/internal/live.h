@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user-space side of --live: makes room for the programs' records and blocks while they run,
- * and moves them into the profile (docs/live.md). */
+/* The programs' maps of --live: makes room for their records and blocks while they run, and hands
+ * them to the live collector (docs/live.md). */
 #ifndef ALLOCPROF_LIVE_H
 #define ALLOCPROF_LIVE_H
 
@@ -29,6 +29,7 @@ struct live_options {
 	struct ap_live *shared;
 	__u64 max_blocks;  /* 0: as many as fit in a quarter of the memory */
 	__u64 interval_ns; /* between moments of the time line; 0: grows with the run */
+	__u32 sample_unit_shift;
 	struct live_records_options records; /* without stacks there are no lifetimes */
 };
 

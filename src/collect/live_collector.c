@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "live_collector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "array.h"
+#include "clock.h"
+#include "collector.h"
+#include "lifetimes.h"
+#include "live_notes.h"
+#include "live_spaces.h"
+#include "profile.h"
+#include "record_abi.h"
+#include "sampling.h"
+#include "timeline.h"
+
+/* At most 1/SAMPLE_SHARE of the time is spent on reading the processes' memory sizes; with many
+ * processes the first moments are further apart. */
+#define SAMPLE_SHARE 50
+
+/* Peak share of a retired record, valid unless a later peak generation begins. */
+struct peak_candidate {
+	__u32 count;
+	__u64 peak, peak_bytes;
+};
+
+struct live_collector {
+	struct live_collector_options options;
+	__u64 start_ns; /* CLOCK_MONOTONIC */
+	__u64 end_ns;	/* 0 while the recording runs */
+	struct live_spaces spaces;
+	bool has_ended_spaces; /* whose blocks and records are not retired */
+	struct live_notes notes;
+	struct peak_candidate *candidates;
+	size_t n_candidates, candidates_room;
+	__u64 candidates_generation; /* peak generation of the candidates */
+	struct lifetimes *lifetimes; /* of records that are not in the profile yet */
+	__u32 moved_shift;	     /* epoch shift of the lifetimes in the profile */
+	__u64 discarded, discarded_bytes;
+	struct timeline timeline;
+};
+
+struct live_collector *live_collector__new(const struct live_collector_options *options)
+{
+	struct live_collector *live = calloc(1, sizeof(*live));
+
+	if (!live)
+		return NULL;
+	live->options = *options;
+	live->notes.max_records = options->max_records;
+	live->timeline.interval_ns = options->interval_ns;
+	live->moved_shift = AP_FIRST_EPOCH_SHIFT;
+	live->lifetimes = lifetimes__new();
+	if (!live->lifetimes) {
+		live_collector__free(live);
+		return NULL;
+	}
+	return live;
+}
+
+void live_collector__free(struct live_collector *live)
+{
+	if (!live)
+		return;
+	live_spaces__release(&live->spaces);
+	live_notes__release(&live->notes);
+	free(live->candidates);
+	lifetimes__free(live->lifetimes);
+	timeline__release(&live->timeline);
+	free(live);
+}
+
+void live_collector__start(struct live_collector *live, __u64 now_ns, bool is_new)
+{
+	live->start_ns = now_ns;
+	if (is_new)
+		timeline__add(&live->timeline, &(struct profile_moment){ 0 });
+}
+
+void live_collector__end(struct live_collector *live, __u64 end_ns)
+{
+	live->end_ns = end_ns;
+}
+
+bool live_collector__has_ended(const struct live_collector *live)
+{
+	return live->end_ns;
+}
+
+int live_collector__handle_record(struct live_collector *live, const void *record, size_t size)
+{
+	if (size < sizeof(struct ap_process_record) || *(const __u32 *)record != AP_RECORD_PROCESS)
+		return 0;
+	return live_spaces__handle(&live->spaces, record, &live->has_ended_spaces);
+}
+
+bool live_collector__may_retire(const struct live_collector *live)
+{
+	return live->has_ended_spaces && live->options.stacks;
+}
+
+bool live_collector__is_used(const struct live_collector *live, __u32 space)
+{
+	return live_spaces__get(&live->spaces, space)->state == SPACE_USED;
+}
+
+bool live_collector__is_image_used(const struct live_collector *live, __u32 image)
+{
+	return live_spaces__of_image(&live->spaces, image)->state == SPACE_USED;
+}
+
+/* Lifetimes are stored by the record's number, since its index is reused. */
+int live_collector__add_lifetime(struct live_collector *live, const struct ap_lifetime_key *key,
+				 __u64 blocks, __u64 size_bytes)
+{
+	struct ap_lifetime_key numbered = *key;
+	int err = live_notes__number(&live->notes, key->record, &numbered.record);
+
+	return err ? err : lifetimes__add(live->lifetimes, &numbered, blocks, size_bytes);
+}
+
+static __u64 epoch_at(const struct live_collector *live, __u64 time_ns, __u32 shift)
+{
+	return time_ns > live->start_ns ? (time_ns - live->start_ns) >> shift : 0;
+}
+
+/* Current epoch length; it is only updated when blocks end. */
+static __u32 epoch_shift(const struct live_collector *live)
+{
+	__u64 end_ns = live->end_ns ? live->end_ns : clock__now_ns();
+	__u32 shift = *live->options.epoch_shift;
+
+	while (epoch_at(live, end_ns, shift) >= AP_MAX_EPOCHS)
+		shift++;
+	return shift;
+}
+
+static int add_discarded(struct live_collector *live, __u32 index, const struct ap_count *sum)
+{
+	struct profile_estimate estimate =
+		sampling__estimate(&sum->estimate, live->options.sample_unit_shift);
+
+	live->discarded += sum->calls;
+	live->discarded_bytes = profile__add_up(live->discarded_bytes, sum->size_bytes);
+	return live_notes__add_discarded(&live->notes, index, sum, &estimate);
+}
+
+int live_collector__add_block(struct live_collector *live, __u32 space_number,
+			      const struct ap_block *block)
+{
+	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
+	__u32 shift = epoch_shift(live);
+	struct ap_lifetime_key key = {
+		.record = block->record,
+		.shift = shift,
+		.born = epoch_at(live, block->birth_ns, shift),
+		.died = PROFILE_LIVE,
+	};
+	struct ap_count sum = sampling__count_one(block->weight, block->size_bytes,
+						  live->options.sample_unit_shift);
+	int err;
+
+	if (space->state == SPACE_DISCARDED) {
+		err = add_discarded(live, block->record, &sum);
+		key.died = epoch_at(live, space->end_ns, shift);
+		if (key.died < key.born)
+			key.died = key.born;
+	} else {
+		err = live_notes__add_live(&live->notes, block->record, block->birth_ns);
+	}
+	if (err || !live->options.stacks)
+		return err;
+	return live_collector__add_lifetime(live, &key, sum.calls, sum.size_bytes);
+}
+
+static bool has_ended(const struct live_space *space)
+{
+	return space->state != SPACE_USED;
+}
+
+/* A record that has not changed since the peak has its present blocks in the peak, unless its
+ * address space ended before the peak. */
+static void find_peak(const struct live_collector *live, const struct ap_blocks *record,
+		      const struct live_space *space, struct peak_candidate *out)
+{
+	__u64 generation = *live->options.generation;
+
+	if (record->generation == generation) {
+		out->peak = record->peak;
+		out->peak_bytes = record->peak_bytes;
+	} else if (has_ended(space) && space->generation < generation) {
+		out->peak = out->peak_bytes = 0;
+	} else {
+		out->peak = record->allocations - record->frees;
+		out->peak_bytes = record->size_bytes - record->freed_bytes;
+	}
+}
+
+/* Notes the peak share of a record of an ended address space, which counts unless a later peak
+ * generation begins. */
+static int add_candidate(struct live_collector *live, const struct peak_candidate *candidate)
+{
+	__u64 generation = *live->options.generation;
+
+	if (live->candidates_generation != generation) {
+		live->candidates_generation = generation;
+		live->n_candidates = 0;
+	}
+	if (!candidate->peak && !candidate->peak_bytes)
+		return 0;
+	if (array__reserve(&live->candidates, &live->candidates_room, live->n_candidates + 1,
+			   sizeof(*live->candidates)))
+		return -ENOMEM;
+	live->candidates[live->n_candidates++] = *candidate;
+	return 0;
+}
+
+static int add_candidates(const struct live_collector *live, struct profile *profile)
+{
+	int err = 0;
+
+	if (live->candidates_generation != *live->options.generation)
+		return 0;
+	for (size_t i = 0; i < live->n_candidates && !err; i++) {
+		const struct peak_candidate *candidate = &live->candidates[i];
+
+		err = profile__add_blocks(profile, &(struct profile_blocks){
+							   .count = candidate->count,
+							   .peak = candidate->peak,
+							   .peak_bytes = candidate->peak_bytes,
+						   });
+	}
+	return err;
+}
+
+static void add_bucket(struct profile_blocks *blocks, __u32 tag, __u64 n)
+{
+	if (tag >= AP_LIFETIME_TAG && tag - AP_LIFETIME_TAG < PROFILE_BUCKETS)
+		blocks->lifetimes[tag - AP_LIFETIME_TAG] += n;
+	else if (tag >= AP_SIZE_TAG && tag < AP_LIFETIME_TAG)
+		blocks->sizes[tag - AP_SIZE_TAG] += n;
+}
+
+static void read_histograms(const struct ap_blocks *record, const struct ap_histograms *more,
+			    struct profile_blocks *blocks)
+{
+	for (int i = 0; i < AP_SLOTS; i++)
+		add_bucket(blocks, record->tags >> 8 * i & 0xff, record->slots[i]);
+	for (__u32 i = 0; more && i < 2 * AP_BUCKETS; i++)
+		add_bucket(blocks, i + 1, more->buckets[i]);
+}
+
+static void read_blocks(const struct live_collector *live, const struct ap_blocks *record,
+			const struct live_note *note, struct profile_blocks *blocks)
+{
+	blocks->failed = record->failed;
+	blocks->allocations = record->allocations;
+	blocks->size_bytes = record->size_bytes;
+	blocks->frees = record->frees;
+	blocks->freed_bytes = record->freed_bytes;
+	blocks->discarded = note->discarded;
+	blocks->discarded_bytes = note->discarded_bytes;
+	blocks->temporary = record->temporary;
+	blocks->temporary_bytes = record->temporary_bytes;
+	if (note->oldest_ns > live->start_ns)
+		blocks->oldest_ns = note->oldest_ns - live->start_ns;
+}
+
+static int add_samples(const struct live_collector *live, const struct ap_blocks *record,
+		       const struct live_note *note, struct profile *profile, __u32 count)
+{
+	__u32 shift = live->options.sample_unit_shift;
+	struct profile_estimate allocations = sampling__estimate(&record->of_allocations, shift);
+	struct profile_estimate frees = sampling__estimate(&record->of_frees, shift);
+	struct profile_estimate temporary = sampling__estimate(&record->of_temporary, shift);
+	struct profile_estimate remaining = allocations;
+	struct profile_samples *samples;
+	int err = profile__get_samples(profile, count, &samples);
+
+	if (err)
+		return err;
+	profile_estimate__subtract(&remaining, &frees);
+	profile_estimate__subtract(&remaining, &note->of_discarded);
+	profile_estimate__add(&samples->of[PROFILE_SAMPLED_ALLOCATIONS], &allocations);
+	profile_estimate__add(&samples->of[PROFILE_SAMPLED_LIVE], &remaining);
+	profile_estimate__add(&samples->of[PROFILE_SAMPLED_TEMPORARY], &temporary);
+	return 0;
+}
+
+int live_collector__add_record(struct live_collector *live, struct collector *collector,
+			       const struct ap_count_key *key, __u32 index,
+			       const struct ap_blocks *record,
+			       const struct ap_histograms *histograms, bool retires)
+{
+	const struct live_note *note = live_notes__get(&live->notes, index);
+	const struct live_space *space = live_spaces__of_image(&live->spaces, key->process);
+	struct profile *profile = collector__profile(collector);
+	struct profile_blocks blocks = { 0 };
+	struct peak_candidate peak = { 0 };
+	struct ap_count sum = { .calls = record->calls, .size_bytes = record->asked_bytes };
+	int err;
+
+	if (live->options.sample)
+		sum.estimate = record->of_calls;
+	err = collector__add_count(collector, key, &sum, &blocks.count);
+	if (err || !blocks.count)
+		return err;
+	live_notes__set_count(&live->notes, note, blocks.count);
+	read_blocks(live, record, note, &blocks);
+	read_histograms(record, histograms, &blocks);
+	find_peak(live, record, space, &peak);
+	peak.count = blocks.count;
+	if (retires) {
+		err = add_candidate(live, &peak);
+	} else {
+		blocks.peak = peak.peak;
+		blocks.peak_bytes = peak.peak_bytes;
+	}
+	if (!err)
+		err = profile__add_blocks(profile, &blocks);
+	if (!err && live->options.sample)
+		err = add_samples(live, record, note, profile, blocks.count);
+	return err;
+}
+
+void live_collector__release_index(struct live_collector *live, __u32 index)
+{
+	live_notes__clear(&live->notes, index);
+}
+
+struct moving {
+	const struct live_collector *live;
+	struct profile *profile;
+};
+
+/* Moves a lifetime if its record is in the profile. 1: moved. */
+static int move_lifetime(void *context, const struct ap_lifetime_key *key,
+			 const struct ap_lifetime *sum)
+{
+	const struct moving *moving = context;
+	__u32 count = live_notes__count(&moving->live->notes, key->record);
+	int err;
+
+	if (!count)
+		return 0;
+	err = profile__add_lifetime(moving->profile, count, key->born, key->died, sum->blocks,
+				    sum->size_bytes);
+	return err ? err : 1;
+}
+
+/* Moves the lifetimes of records that are in the profile, with the current epoch length. */
+static int move_lifetimes(struct live_collector *live, struct profile *profile)
+{
+	struct moving moving = { live, profile };
+	__u32 shift = lifetimes__shift(live->lifetimes);
+
+	if (shift > live->moved_shift)
+		profile__fold_lifetimes(profile, shift - live->moved_shift);
+	live->moved_shift = shift;
+	return lifetimes__move(live->lifetimes, move_lifetime, &moving);
+}
+
+int live_collector__retire(struct live_collector *live, struct collector *collector)
+{
+	live->has_ended_spaces = false;
+	profile__close_counts(collector__profile(collector));
+	return move_lifetimes(live, collector__profile(collector));
+}
+
+int live_collector__finish(struct live_collector *live, struct collector *collector)
+{
+	struct profile *profile = collector__profile(collector);
+	int err = add_candidates(live, profile);
+
+	if (!err)
+		err = move_lifetimes(live, profile);
+	for (size_t i = 0; i < live->timeline.n && !err; i++)
+		err = profile__add_moment(profile, &live->timeline.moments[i]);
+	return err;
+}
+
+__u64 live_collector__due_ns(const struct live_collector *live)
+{
+	return timeline__due_ns(&live->timeline, clock__now_ns() - live->start_ns);
+}
+
+bool live_collector__is_deserted(const struct live_collector *live)
+{
+	return !live->spaces.n_running && live->spaces.n_images;
+}
+
+int live_collector__add_moment(struct live_collector *live, struct profile_moment *moment,
+			       __u64 begin_ns)
+{
+	int err;
+
+	moment->time_ns = (live->end_ns ? live->end_ns : begin_ns) - live->start_ns;
+	moment->rss_bytes = live_spaces__rss_bytes(&live->spaces);
+	err = timeline__add(&live->timeline, moment);
+	timeline__pause(&live->timeline, SAMPLE_SHARE * (clock__now_ns() - begin_ns));
+	return err;
+}
+
+__u64 live_collector__discarded(const struct live_collector *live, __u64 *size_bytes)
+{
+	*size_bytes = live->discarded_bytes;
+	return live->discarded;
+}
+
+__u64 live_collector__epoch_ns(const struct live_collector *live)
+{
+	return 1ULL << lifetimes__shift(live->lifetimes);
+}
