@@ -38,6 +38,7 @@ extern const struct command cmd_check;
 extern const struct command cmd_ctl;
 extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
+extern const struct command cmd_export;
 extern const struct command cmd_folded;
 extern const struct command cmd_graph;
 extern const struct command cmd_record;

@@ -10,6 +10,7 @@
 
 #include "array.h"
 #include "command.h"
+#include "export.h"
 #include "options.h"
 #include "profile.h"
 #include "selection.h"
@@ -65,6 +66,11 @@ static bool set_words(struct value *value, const char *name)
 		for (const char *const *shipped = sources__shipped(); *shipped; shipped++)
 			add_word(value, *shipped);
 		add_word(value, SOURCES_MAPPINGS);
+		return true;
+	}
+	if (!strcmp(name, "format")) {
+		for (int i = 0; i < EXPORT_FORMATS; i++)
+			add_word(value, export__format_name(i));
 		return true;
 	}
 	if (!strcmp(name, "demangle")) {

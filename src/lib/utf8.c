@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "utf8.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 size_t utf8__sequence(const char *text)
 {
 	static const unsigned int smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -51,4 +54,23 @@ void utf8__clean(char *text)
 			*text = '?';
 		text += size ? size : 1;
 	}
+}
+
+char *utf8__from_bytes(const char *text)
+{
+	char *utf8;
+	size_t n = 0;
+
+	if (utf8__is_valid(text))
+		return strdup(text);
+	utf8 = malloc(2 * strlen(text) + 1);
+	if (!utf8)
+		return NULL;
+	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+		if (*at >= 0x80)
+			utf8[n++] = 0xc0 | *at >> 6;
+		utf8[n++] = *at >= 0x80 ? 0x80 | (*at & 0x3f) : *at;
+	}
+	utf8[n] = '\0';
+	return utf8;
 }

@@ -12,5 +12,10 @@ size_t utf8__printable(const char *text);
 bool utf8__is_valid(const char *text);
 /* Replaces each byte of @text that is not printable by '?'. */
 void utf8__clean(char *text);
+/*
+ * A copy of @text, to be freed, in which the bytes are taken as Latin-1 unless all of them are valid
+ * UTF-8: for formats that can hold nothing else. NULL on ENOMEM.
+ */
+char *utf8__from_bytes(const char *text);
 
 #endif

@@ -13,19 +13,11 @@
 json_object *json__string(const char *text)
 {
 	_cleanup_(free_ptr) char *utf8 = NULL;
-	size_t n = 0;
 
 	if (utf8__is_valid(text))
 		return json_object_new_string(text);
-	utf8 = malloc(2 * strlen(text) + 1);
-	if (!utf8)
-		return NULL;
-	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-		if (*at >= 0x80)
-			utf8[n++] = 0xc0 | *at >> 6;
-		utf8[n++] = *at >= 0x80 ? 0x80 | (*at & 0x3f) : *at;
-	}
-	return json_object_new_string_len(utf8, n);
+	utf8 = utf8__from_bytes(text);
+	return utf8 ? json_object_new_string(utf8) : NULL;
 }
 
 json_object *json__seconds(double seconds)
@@ -49,37 +41,71 @@ int json__write(json_object *root, FILE *to)
 	return 0;
 }
 
-static int write_item(json_object *item, bool first, FILE *to)
+int json__print(json_object *value, FILE *to)
 {
 	_cleanup_(free_ptr) char *text = NULL;
-	int err = json_text__make(item, false, &text, NULL);
+	int err = json_text__make(value, false, &text, NULL);
 
 	if (!err)
-		fprintf(to, "%s\n    %s", first ? "" : ",", text);
+		fputs(text, to);
 	return err;
+}
+
+int json__print_string(const char *text, FILE *to)
+{
+	json_object *string = json__string(text);
+	int err = string ? json__print(string, to) : -ENOMEM;
+
+	json_object_put(string);
+	return err;
+}
+
+int json__begin(json_object *root, FILE *to)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	size_t size;
+	int err = json_text__make(root, true, &text, &size);
+
+	/* Without the closing bracket and the newline before it. */
+	if (!err)
+		fprintf(to, "%.*s", (int)size - 2, text);
+	return err;
+}
+
+int json__list(const char *key, json_object *(*next)(void *context), void *context, FILE *to)
+{
+	json_object *item;
+
+	fprintf(to, ",\n  \"%s\": [", key);
+	for (bool first = true; !ferror(to) && (item = next(context)); first = false) {
+		int err;
+
+		fputs(first ? "\n    " : ",\n    ", to);
+		err = json__print(item, to);
+		json_object_put(item);
+		if (err)
+			return err;
+	}
+	fputs("\n  ]", to);
+	return 0;
+}
+
+int json__end(FILE *to)
+{
+	fputs("\n}\n", to);
+	if (fflush(to) || ferror(to))
+		return errno ? -errno : -EIO;
+	return 0;
 }
 
 int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
 		     void *context, FILE *to)
 {
-	_cleanup_(free_ptr) char *text = NULL;
-	size_t size;
-	json_object *item;
-	int err = json_text__make(root, true, &text, &size);
+	int err;
 
-	if (err)
-		return err;
 	errno = 0;
-	/* Without the closing bracket and the newline before it. */
-	fprintf(to, "%.*s,\n  \"%s\": [", (int)size - 2, text, key);
-	for (bool first = true; !ferror(to) && (item = next(context)); first = false) {
-		err = write_item(item, first, to);
-		json_object_put(item);
-		if (err)
-			return err;
-	}
-	fputs("\n  ]\n}\n", to);
-	if (fflush(to) || ferror(to))
-		return errno ? -errno : -EIO;
-	return 0;
+	err = json__begin(root, to);
+	if (!err)
+		err = json__list(key, next, context, to);
+	return err ? err : json__end(to);
 }

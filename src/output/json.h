@@ -27,6 +27,12 @@ static inline void json__add(json_object *object, const char *key, json_object *
 /* A number with six decimals. */
 json_object *json__seconds(double seconds);
 
+/* Prints @value on one line without blanks, and without a newline: for what is too long to be built
+ * in memory. 0 or -ENOMEM; errors of @to are the caller's to find. */
+int json__print(json_object *value, FILE *to);
+/* The same for json__string(@text). */
+int json__print_string(const char *text, FILE *to);
+
 /* Writes @root indented, with a newline, and flushes. 0, -ENOMEM or the negative errno. */
 int json__write(json_object *root, FILE *to);
 
@@ -36,5 +42,14 @@ int json__write(json_object *root, FILE *to);
  */
 int json__write_list(json_object *root, const char *key, json_object *(*next)(void *context),
 		     void *context, FILE *to);
+
+/*
+ * The same with any number of lists: json__begin() writes the other members, of which there is at
+ * least one, json__list() one list, json__end() the end, and flushes. 0, -ENOMEM, or from
+ * json__end() the negative errno of a write.
+ */
+int json__begin(json_object *root, FILE *to);
+int json__list(const char *key, json_object *(*next)(void *context), void *context, FILE *to);
+int json__end(FILE *to);
 
 #endif

@@ -39,11 +39,7 @@ static struct number_text phrase_bytes(const struct report_output *output, __u64
 
 bool report_output__selects_blocks(const struct report_output *output)
 {
-	const struct filter_options *options = output->filter;
-
-	return options->leaks || options->freed || options->older.is_given ||
-	       options->min_lifetime.is_given || options->max_lifetime.is_given ||
-	       options->freed_after.is_given;
+	return filter__selects_blocks(output->filter);
 }
 
 static bool is_about_live(const struct report_output *output)

@@ -207,3 +207,10 @@ void filtered__release(struct filtered *filtered)
 	free(filtered->runs.late_ns);
 	*filtered = (struct filtered){ 0 };
 }
+
+bool filter__selects_blocks(const struct filter_options *options)
+{
+	return options->leaks || options->freed || options->older.is_given ||
+	       options->min_lifetime.is_given || options->max_lifetime.is_given ||
+	       options->freed_after.is_given;
+}

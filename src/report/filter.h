@@ -106,6 +106,8 @@ void filter__whole(const struct profile *profile, const struct filter_runs *runs
  * peak are not known by epoch. Needs no profile. 0 or -EINVAL with @error set. */
 int filter__check_options(const struct filter_options *options, enum cost cost,
 			  struct error *error);
+/* Whether blocks are selected one by one, so that their temporary ones and their peak are unknown. */
+bool filter__selects_blocks(const struct filter_options *options);
 /* Whether @profile has data for @cost. 0 or -ENODATA with @error set. */
 int filter__check_cost(const struct profile *profile, enum cost cost, struct error *error);
 

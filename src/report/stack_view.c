@@ -141,9 +141,10 @@ static void look_up(const struct builder *builder, const struct profile_frame *f
 static int add_line(struct builder *builder, const struct profile_frame *frame,
 		    const struct profile_line *line)
 {
-	struct view_place *place = &builder->places[builder->n_places++];
+	struct view_place *place = &builder->places[builder->n_places];
 	struct stack_label label = { .module = frame->module, .inlined = line->inlined };
 	const char *name = line->function ? name_of(builder, line) : "";
+	int err;
 
 	if (!*name || builder->options->addresses) {
 		label.text = text_of_place(builder, frame);
@@ -155,7 +156,15 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 		label.text = mark_tail_call(label.text);
 	look_up(builder, frame, line, place);
 	label.of_library = place->is_wrapper || place->is_library;
-	return add_label(builder, &label, &place->label);
+	err = add_label(builder, &label, &place->label);
+	if (!err && builder->view->places)
+		builder->view->places[builder->n_places] = (struct stack_place){
+			.frame = frame->id,
+			.line = frame->n_lines ? line - frame->lines : STACK_NO_LINE,
+			.label = place->label,
+		};
+	builder->n_places++;
+	return err;
 }
 
 /* How many of @frame's lines are printed, counted from the last. */
@@ -176,7 +185,10 @@ static int add_frames(struct builder *builder)
 		n += count_lines(builder, &profile->frames[i]) ?: 1;
 	builder->places = calloc(n + 1, sizeof(*builder->places));
 	builder->starts = calloc(profile->n_frames + 1, sizeof(*builder->starts));
-	if (!builder->places || !builder->starts)
+	if (builder->options->with_places)
+		builder->view->places = calloc(n + 1, sizeof(*builder->view->places));
+	if (!builder->places || !builder->starts ||
+	    (builder->options->with_places && !builder->view->places))
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_frames; i++) {
 		const struct profile_frame *frame = &profile->frames[i];
@@ -189,6 +201,7 @@ static int add_frames(struct builder *builder)
 			return err;
 		builder->starts[i + 1] = builder->n_places;
 	}
+	builder->view->n_places = builder->n_places;
 	return 0;
 }
 
@@ -201,9 +214,9 @@ static size_t count_places(const struct builder *builder, const struct profile_s
 	return n;
 }
 
-/* Returns the number of labels written. */
+/* Returns the number of labels written, and of places unless @places is NULL. */
 static size_t add_stack(const struct builder *builder, const struct profile_stack *stack,
-			__u32 *labels)
+			__u32 *labels, __u32 *places)
 {
 	bool within_wrappers = !builder->options->all_frames, within_library = false;
 	size_t n = 0;
@@ -222,6 +235,8 @@ static size_t add_stack(const struct builder *builder, const struct profile_stac
 				n--;
 			within_wrappers = within_wrappers && place->is_wrapper;
 			within_library = place->is_library && !builder->options->all_frames;
+			if (places)
+				places[n] = at;
 			labels[n++] = place->label;
 		}
 	}
@@ -238,11 +253,17 @@ static int add_stacks(struct builder *builder)
 		n += count_places(builder, &profile->stacks[i]);
 	view->frames = calloc(n + 1, sizeof(*view->frames));
 	view->starts = calloc(profile->n_stacks + 1, sizeof(*view->starts));
-	if (!view->frames || !view->starts)
+	if (view->places)
+		view->frame_places = calloc(n + 1, sizeof(*view->frame_places));
+	if (!view->frames || !view->starts || (view->places && !view->frame_places))
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_stacks; i++)
-		view->starts[i + 1] = view->starts[i] + add_stack(builder, &profile->stacks[i],
-								  view->frames + view->starts[i]);
+	for (size_t i = 0; i < profile->n_stacks; i++) {
+		size_t start = view->starts[i];
+
+		view->starts[i + 1] =
+			start + add_stack(builder, &profile->stacks[i], view->frames + start,
+					  view->places ? view->frame_places + start : NULL);
+	}
 	return 0;
 }
 
@@ -276,6 +297,8 @@ void stack_view__free(struct stack_view *view)
 	free(view->labels);
 	free(view->frames);
 	free(view->starts);
+	free(view->places);
+	free(view->frame_places);
 	free(view);
 }
 
@@ -283,4 +306,10 @@ const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size
 {
 	*n_frames = view->starts[stack] - view->starts[stack - 1];
 	return view->frames + view->starts[stack - 1];
+}
+
+const __u32 *stack_view__places(const struct stack_view *view, __u32 stack, size_t *n_frames)
+{
+	*n_frames = view->starts[stack] - view->starts[stack - 1];
+	return view->frame_places + view->starts[stack - 1];
 }

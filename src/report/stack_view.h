@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct profile;
 struct wrappers;
@@ -28,7 +29,8 @@ struct stack_view_options {
 	 * by stack_view__new() only.
 	 */
 	const struct wrappers *wrappers;
-	bool all_frames; /* print wrappers, too */
+	bool all_frames;  /* print wrappers, too */
+	bool with_places; /* fill stack_view.places */
 };
 
 /* The text for a frame, or for a function inlined into it. */
@@ -42,12 +44,26 @@ struct stack_label {
 	bool of_library; /* a wrapper, or a library's internal function */
 };
 
+/* The line of a place that has no name. */
+#define STACK_NO_LINE UINT32_MAX
+
+/* A line of a frame: what a label was made from. */
+struct stack_place {
+	__u32 frame; /* id */
+	__u32 line;  /* index into its lines, or STACK_NO_LINE */
+	__u32 label; /* index */
+};
+
 /* Labels are unique apart from the function. Read freely. */
 struct stack_view {
 	struct stack_label *labels;
 	size_t n_labels;
 	__u32 *frames;	/* indexes into labels */
 	size_t *starts; /* by stack id - 1: index of its first frame; one more ends the last */
+	/* Only with_places: by frame id and line, so that a frame's places are neighbours. */
+	struct stack_place *places;
+	size_t n_places;
+	__u32 *frame_places; /* parallel to frames: indexes into places */
 };
 
 /* 0 or -ENOMEM. Shows @profile's stacks as they are now. */
@@ -57,5 +73,7 @@ void stack_view__free(struct stack_view *view);
 
 /* The labels of stack @stack as indexes, innermost first. */
 const __u32 *stack_view__frames(const struct stack_view *view, __u32 stack, size_t *n_frames);
+/* The same as indexes into the places of a view with_places. */
+const __u32 *stack_view__places(const struct stack_view *view, __u32 stack, size_t *n_frames);
 
 #endif

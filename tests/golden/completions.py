@@ -17,7 +17,7 @@ import time
 TIMEOUT_SECONDS = 60
 PROMPT = "ready> "
 COSTS = {"allocations", "bytes", "live", "live-bytes", "temporary", "peak"}
-COMMANDS = {"stat", "record", "report", "graph", "folded", "diff", "check", "ctl", "symbolize", "archive",
+COMMANDS = {"stat", "record", "report", "graph", "folded", "export", "diff", "check", "ctl", "symbolize", "archive",
             "doctor", "help"}
 FUNCTIONS = {"malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign",
              "valloc", "pvalloc", "free"}
@@ -26,6 +26,7 @@ CASES = [
     ("allocprof sym", {"symbolize"}, None),
     ("allocprof report --sort=", COSTS | {"oldest"}, None),
     ("allocprof folded --cost=live", {"live", "live-bytes"}, None),
+    ("allocprof export --format=p", {"pprof"}, None),
     ("allocprof folded --cost te", {"temporary"}, None),
     ("allocprof report --demangle=", {"simple", "full", "none"}, None),
     ("allocprof report --by=thr", {"thread"}, None),

@@ -12,6 +12,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import pprof  # noqa: E402
+
 FOLDED = {
     "folded": [],
     "folded_bytes": ["--cost=bytes"],
@@ -26,9 +30,22 @@ REPORT = {
     "report_tree": ["--tree", "--min-share=0%"],
     "report_json": ["--json", "--leaks"],
 }
+EXPORT = {
+    "export_pprof": ["--format=pprof"],
+    "export_speedscope": ["--format=speedscope", "--no-inline"],
+    "export_json": ["--format=json"],
+}
+EXPORT_REFUSED = [
+    ["--format=heap"],
+    ["--cost=bytes"],
+    ["--format=collapsed", "--cost=live", "no_live.data"],
+    ["--format=json", "--leaks", "no_live.data"],
+    ["-o", "allocprof.data"],
+    ["nowhere.data"],
+]
 SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP", "sql_runs": "SEVERAL RUNS"}
 ABOUT_CASE_STUDY = ["report_sampled", "sql_leaks", "report_examples", "report_refused",
-                    "report_without_live"]
+                    "report_without_live", "export_pprof", "export_speedscope", "export_json"]
 # What a recording has that was made without --live.
 WITHOUT_LIVE = """
 DELETE FROM blocks; DELETE FROM lifetimes; DELETE FROM timeline; DELETE FROM size_histogram;
@@ -81,6 +98,7 @@ REFUSED = [
 READERS = [
     ["report", "--json"],
     ["folded"],
+    ["export", "--format=json"],
     ["graph", "--json"],
     ["symbolize", "--no-debuginfod", "-o", "named.data"],
     ["archive", "-o", "packed.tar.gz"],
@@ -207,6 +225,24 @@ def command_examples(man_dir):
     return re.findall(r"^\.Dl \$ (allocprof .*)$", page.split(".Sh EXAMPLES")[1], re.M)
 
 
+def export(case, allocprof, cwd):
+    """Of the case study, of the fixture with its names, of one without --live and of one that has nothing."""
+    write_fixture = os.path.abspath(sys.argv[2])
+    subprocess.run([write_fixture, os.path.join(cwd, "fixture.data")], check=True)
+    subprocess.run([write_fixture, os.path.join(cwd, "empty.data"), "empty"], check=True)
+    text = ""
+    for name in ["allocprof.data", "fixture.data", "no_live.data", "empty.data"]:
+        done = run([allocprof, "export", *EXPORT[case], "-o", "out", name], cwd)
+        plain = subprocess.run([allocprof, "export", *EXPORT[case], name], cwd=cwd, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL).stdout
+        with open(os.path.join(cwd, "out"), "rb") as file:
+            if file.read() != plain:
+                sys.exit("-o FILE gave something else than standard output")
+        path = os.path.join(cwd, "out")
+        text += f"$ {name}\n" + (pprof.text(pprof.read(path)) if case == "export_pprof" else read(path)) + done
+    return text
+
+
 def output_of(case, allocprof, man_dir, cwd):
     if case in FOLDED or case in REPORT:
         words = ["folded", *FOLDED[case]] if case in FOLDED else ["report", *REPORT[case]]
@@ -215,6 +251,10 @@ def output_of(case, allocprof, man_dir, cwd):
         if read(os.path.join(cwd, "out")) + to_file != text:
             sys.exit("-o FILE gave something else than standard output")
         return text
+    if case in EXPORT:
+        return export(case, allocprof, cwd)
+    if case == "export_refused":
+        return "".join(run([allocprof, "export", *words], cwd) for words in EXPORT_REFUSED)
     if case in DIFF:
         text = run([allocprof, "diff", *DIFF[case]], cwd)
         to_file = run([allocprof, "diff", "-o", "out", *DIFF[case]], cwd)

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "command.h"
+#include "completeness_messages.h"
+#include "error.h"
+#include "export.h"
+#include "options.h"
+#include "output_file.h"
+#include "selected.h"
+
+enum {
+	OPT_FORMAT = 256,
+	OPT_COST,
+};
+
+static const struct argp_option export_options[] = {
+	DATA_PATHS_INPUT,
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
+	{ "format", OPT_FORMAT, "FORMAT", 0, "pprof (default), speedscope, collapsed or json" },
+	{ "cost", OPT_COST, "KEY", 0,
+	  "What collapsed counts: allocations (default), bytes, live, live-bytes, temporary or "
+	  "peak; the other formats have all that they can hold" },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_FRAME_OPTIONS,
+	FILTER_OPTIONS,
+	{ 0 },
+};
+
+struct export_command {
+	struct data_choice choice;
+	enum export_format format;
+	enum cost cost;
+	bool has_cost;
+};
+
+static int parse_format(struct export_command *options, const char *name, struct error *error)
+{
+	int format = export__format_by_name(name);
+
+	if (format < 0)
+		return error__set(error, -EINVAL,
+				  "unknown format '%s'; --format is pprof, speedscope, collapsed "
+				  "or json",
+				  name);
+	options->format = format;
+	return 0;
+}
+
+static int check_options(struct export_command *options, struct error *error)
+{
+	const char *name = export__format_name(options->format);
+
+	if (options->has_cost && options->format != EXPORT_COLLAPSED)
+		return error__set(error, -EINVAL,
+				  "--cost is for --format=collapsed; %s has all that it can hold",
+				  name);
+	if (export__is_binary(options->format) && !options->choice.paths.output &&
+	    isatty(STDOUT_FILENO))
+		return error__set(error, -EINVAL,
+				  "a terminal cannot show the format %s; name a file with -o",
+				  name);
+	return filter__check_options(&options->choice.filter.options, options->cost, error);
+}
+
+static int parse_export(int key, char *arg, struct options_input *input)
+{
+	struct export_command *options = input->options;
+
+	switch (key) {
+	case OPT_FORMAT:
+		return parse_format(options, arg, input->error);
+	case OPT_COST:
+		options->has_cost = true;
+		return data_choice__parse_cost(arg, &options->cost, input->error);
+	case OPTIONS_END:
+		return check_options(options, input->error);
+	default:
+		return data_choice__parse(&options->choice, key, arg, input->error);
+	}
+}
+
+static void release_choice(struct export_command *options)
+{
+	data_choice__release(&options->choice);
+}
+
+struct held {
+	struct export_input input;
+	enum export_format format;
+};
+
+static int write_export(FILE *to, const void *context)
+{
+	const struct held *held = context;
+
+	return export__write(held->format, &held->input, to);
+}
+
+static int run_export(char **argv)
+{
+	_cleanup_(selected__release) struct selected selected = { 0 };
+	_cleanup_(release_choice) struct export_command options = {
+		.choice.paths = DATA_PATHS_DEFAULT,
+	};
+	struct data_choice *choice = &options.choice;
+	struct held held;
+	struct error error = { 0 };
+	int err, status;
+
+	status = options__read(&cmd_export, parse_export, &options, argv);
+	if (status != OPTIONS_READ)
+		return status;
+	choice->no_pager = true;
+	choice->view.options.with_places = options.format != EXPORT_COLLAPSED;
+	/* These have the lines beside the names, whether or not they are in the names. */
+	if (options.format == EXPORT_PPROF || options.format == EXPORT_JSON)
+		choice->view.options.lines = false;
+	err = selected__open(&selected, choice, options.cost, &error);
+	held = (struct held){
+		.input = {
+			.profile = selected.profile,
+			.view = selected.view,
+			.counts = selected.filtered.counts,
+			.total = &selected.filtered.total,
+			.selects_blocks = filter__selects_blocks(&choice->filter.options),
+			.end_ns = selected.filtered.end_ns,
+			.cost = options.cost,
+		},
+		.format = options.format,
+	};
+	if (!err)
+		err = data_choice__write(choice, write_export, &held, &error);
+	if (err)
+		return output_file__status(err, &error);
+	filter_choice__report_unmatched(&choice->filter);
+	completeness_messages__print_sampled(selected.profile, NULL);
+	return completeness_messages__print(selected.profile, NULL, choice->strict);
+}
+
+const struct command cmd_export = {
+	.name = "export",
+	.summary = "Write a recording in a format that other viewers read",
+	.args_doc = DATA_PATHS_ARGS,
+	.doc = "Write a recording in a format that other viewers read.\v"
+	       "For example: allocprof export -o app.pb.gz && go tool pprof -http=: app.pb.gz",
+	.options = export_options,
+	.run = run_export,
+};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "export.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "export_formats.h"
+
+static const struct {
+	const char *name;
+	bool is_binary;
+	int (*write)(const struct export_input *input, FILE *to);
+} formats[EXPORT_FORMATS] = {
+	[EXPORT_PPROF] = { "pprof", true, export_pprof__write },
+	[EXPORT_SPEEDSCOPE] = { "speedscope", false, export_speedscope__write },
+	[EXPORT_COLLAPSED] = { "collapsed", false, export_collapsed__write },
+	[EXPORT_JSON] = { "json", false, export_json__write },
+};
+
+const char *export__format_name(enum export_format format)
+{
+	return formats[format].name;
+}
+
+int export__format_by_name(const char *name)
+{
+	for (int i = 0; i < EXPORT_FORMATS; i++)
+		if (!strcmp(name, formats[i].name))
+			return i;
+	return -ENOENT;
+}
+
+bool export__is_binary(enum export_format format)
+{
+	return formats[format].is_binary;
+}
+
+int export__write(enum export_format format, const struct export_input *input, FILE *to)
+{
+	int err;
+
+	errno = 0;
+	err = formats[format].write(input, to);
+	if (err)
+		return err;
+	if (fflush(to) || ferror(to))
+		return errno ? -errno : -EIO;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writes a profile in the formats that other tools read: allocprof-export(1). */
+#ifndef ALLOCPROF_EXPORT_H
+#define ALLOCPROF_EXPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "export_input.h"
+
+struct error;
+
+enum export_format {
+	EXPORT_PPROF,
+	EXPORT_SPEEDSCOPE,
+	EXPORT_COLLAPSED,
+	EXPORT_JSON,
+	EXPORT_FORMATS,
+};
+
+const char *export__format_name(enum export_format format);
+/* The format called @name, or -ENOENT. */
+int export__format_by_name(const char *name);
+/* Whether a terminal cannot show it. */
+bool export__is_binary(enum export_format format);
+
+/*
+ * Writes @input to @to and flushes it, piece by piece: what it needs beside @input are tables of the
+ * names and places that occur. 0, -ENOMEM, or the negative errno of the write.
+ */
+int export__write(enum export_format format, const struct export_input *input, FILE *to);
+
+#endif

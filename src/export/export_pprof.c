@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * pprof's profile.proto, compressed (pprof_tables.h). Samples are written as they come, and after
+ * them what they refer to. The messages are two levels deep and are made by protobuf.h: a generated
+ * writer such as protobuf-c's needs a message and all below it in memory as structures.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "export_formats.h"
+#include "export_samples.h"
+#include "gzip.h"
+#include "pprof_tables.h"
+#include "stack_view.h"
+
+enum {
+	VALUE_TYPE_TYPE = 1,
+	VALUE_TYPE_UNIT = 2,
+	SAMPLE_LOCATION_ID = 1,
+	SAMPLE_VALUE = 2,
+	SAMPLE_LABEL = 3,
+	LABEL_KEY = 1,
+	LABEL_STR = 2,
+	LABEL_NUM = 3,
+};
+
+static const struct {
+	const char *type, *unit;
+} sample_types[] = {
+	{ "alloc_objects", "count" },
+	{ "alloc_space", "bytes" },
+	/* Only with --live. */
+	{ "inuse_objects", "count" },
+	{ "inuse_space", "bytes" },
+};
+
+struct pprof {
+	const struct export_input *input;
+	struct pprof_tables tables;
+	struct gzip gzip;
+	/* Kept for the room that they have. */
+	struct protobuf piece, sample, inner;
+};
+
+/* Writes @piece, fields of Profile, and empties it. */
+static int write_piece(struct protobuf *piece, void *context)
+{
+	struct pprof *pprof = context;
+	int err = piece->failed ? -ENOMEM : gzip__write(&pprof->gzip, piece->bytes, piece->size);
+
+	piece->size = 0;
+	return err;
+}
+
+static size_t n_sample_types(const struct pprof *pprof)
+{
+	return export__has_live(pprof->input) ? 4 : 2;
+}
+
+static int add_value_type(struct pprof *pprof, unsigned int field, const char *type,
+			  const char *unit)
+{
+	__u64 type_string, unit_string;
+	int err = pprof_tables__string(&pprof->tables, type, &type_string);
+
+	if (!err)
+		err = pprof_tables__string(&pprof->tables, unit, &unit_string);
+	if (err)
+		return err;
+	protobuf__add(&pprof->inner, VALUE_TYPE_TYPE, type_string);
+	protobuf__add(&pprof->inner, VALUE_TYPE_UNIT, unit_string);
+	protobuf__add_message(&pprof->piece, field, &pprof->inner);
+	return 0;
+}
+
+/* Whether the recording is of a part of the program's run; the profile of all of it has no duration,
+ * as those of Go's heap. */
+static bool is_delta(const struct profile *profile)
+{
+	static const char *const keys[] = { "attached_pid", "window_opened", "stops", "resets" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (profile__meta(profile, keys[i]))
+			return true;
+	return false;
+}
+
+static int write_head(struct pprof *pprof)
+{
+	const struct profile *profile = pprof->input->profile;
+	size_t n = n_sample_types(pprof);
+	__u64 by_default;
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_value_type(pprof, PPROF_SAMPLE_TYPE, sample_types[i].type,
+				     sample_types[i].unit);
+	if (!err)
+		err = add_value_type(pprof, PPROF_PERIOD_TYPE, "space", "bytes");
+	if (!err)
+		err = pprof_tables__string(&pprof->tables, sample_types[n - 1].type, &by_default);
+	if (err)
+		return err;
+	protobuf__add(&pprof->piece, PPROF_PERIOD, profile__sample_bytes(profile));
+	protobuf__add(&pprof->piece, PPROF_TIME_NANOS, export__start_ns(pprof->input));
+	if (is_delta(profile))
+		protobuf__add(&pprof->piece, PPROF_DURATION_NANOS, pprof->input->end_ns);
+	protobuf__add(&pprof->piece, PPROF_DEFAULT_SAMPLE_TYPE, by_default);
+	return write_piece(&pprof->piece, pprof);
+}
+
+/* A comment for each line of @text, in which newlines become ends of strings. */
+static int add_comments(struct pprof *pprof, char *text)
+{
+	char *rest = text, *line;
+	__u64 string;
+	int err = 0;
+
+	while (!err && (line = strsep(&rest, "\n"))) {
+		if (!*line)
+			continue;
+		err = pprof_tables__string(&pprof->tables, line, &string);
+		protobuf__append(&pprof->inner, err ? 0 : string);
+	}
+	return err;
+}
+
+/* @title and @remarks must outlive the tables. */
+static int write_comments(struct pprof *pprof, char *title, char *remarks)
+{
+	int err = add_comments(pprof, title);
+
+	if (!err)
+		err = add_comments(pprof, remarks);
+	protobuf__add_message(&pprof->piece, PPROF_COMMENT, &pprof->inner);
+	return err ? err : write_piece(&pprof->piece, pprof);
+}
+
+/* @text NULL: the label is @number. */
+static int add_label(struct pprof *pprof, const char *name, const char *text, __u64 number)
+{
+	__u64 key, string = 0;
+	int err = pprof_tables__string(&pprof->tables, name, &key);
+
+	if (!err && text)
+		err = pprof_tables__string(&pprof->tables, text, &string);
+	if (err)
+		return err;
+	protobuf__add(&pprof->inner, LABEL_KEY, key);
+	protobuf__add(&pprof->inner, LABEL_STR, string);
+	protobuf__add(&pprof->inner, LABEL_NUM, number);
+	protobuf__add_message(&pprof->sample, SAMPLE_LABEL, &pprof->inner);
+	return 0;
+}
+
+static int add_labels(struct pprof *pprof, const struct export_sample *sample)
+{
+	int err = add_label(pprof, "process", sample->process->comm, 0);
+
+	if (!err)
+		err = add_label(pprof, "pid", NULL, sample->process->pid);
+	if (!err)
+		err = add_label(pprof, "thread", sample->thread, 0);
+	if (!err)
+		err = add_label(pprof, "function", sample->function, 0);
+	if (!err && sample->end)
+		err = add_label(pprof, "incomplete", sample->end, 0);
+	return err;
+}
+
+/* The places of a frame make one location, the inlined ones its lines. */
+static int add_locations(struct pprof *pprof, const struct export_sample *sample)
+{
+	const struct stack_place *places = pprof->input->view->places;
+	const __u32 *at = sample->places;
+	__u64 id;
+	int err = 0;
+
+	for (size_t i = 0, n; i < sample->n_frames && !err; i += n) {
+		for (n = 1; i + n < sample->n_frames && at[i + n] == at[i] + n &&
+			    places[at[i + n]].frame == places[at[i]].frame;
+		     n++)
+			;
+		err = pprof_tables__location(&pprof->tables, at[i], n, &id);
+		protobuf__append(&pprof->inner, err ? 0 : id);
+	}
+	if (!sample->n_frames) {
+		err = pprof_tables__location(&pprof->tables, 0, 0, &id);
+		protobuf__append(&pprof->inner, err ? 0 : id);
+	}
+	protobuf__add_message(&pprof->sample, SAMPLE_LOCATION_ID, &pprof->inner);
+	return err;
+}
+
+static int write_sample(struct pprof *pprof, const struct export_sample *sample)
+{
+	const struct selection *selected = sample->selected;
+	const __u64 values[] = { selected->allocations, selected->size_bytes, selected->live,
+				 selected->live_bytes };
+	int err = add_locations(pprof, sample);
+
+	for (size_t i = 0; i < n_sample_types(pprof); i++)
+		protobuf__append(&pprof->inner, values[i]);
+	protobuf__add_message(&pprof->sample, SAMPLE_VALUE, &pprof->inner);
+	if (!err)
+		err = add_labels(pprof, sample);
+	protobuf__add_message(&pprof->piece, PPROF_SAMPLE, &pprof->sample);
+	return err ? err : write_piece(&pprof->piece, pprof);
+}
+
+static int write_samples(struct pprof *pprof)
+{
+	struct export_sample sample;
+	size_t at = 0;
+	int err = 0;
+
+	while (!err && export__next(pprof->input, &at, &sample))
+		err = write_sample(pprof, &sample);
+	return err;
+}
+
+int export_pprof__write(const struct export_input *input, FILE *to)
+{
+	_cleanup_(free_ptr) char *title = export__title(input), *remarks = NULL;
+	struct pprof pprof = { .input = input };
+	int err = gzip__open(&pprof.gzip, to);
+
+	if (!err)
+		err = title ? export__remarks(input, &remarks) : -ENOMEM;
+	if (!err)
+		err = pprof_tables__init(&pprof.tables, input);
+	if (!err)
+		err = write_head(&pprof);
+	if (!err)
+		err = write_comments(&pprof, title, remarks);
+	if (!err)
+		err = write_samples(&pprof);
+	if (!err)
+		err = pprof_tables__write(&pprof.tables, write_piece, &pprof);
+	if (!err)
+		err = gzip__finish(&pprof.gzip);
+	gzip__close(&pprof.gzip);
+	pprof_tables__release(&pprof.tables);
+	protobuf__release(&pprof.piece);
+	protobuf__release(&pprof.sample);
+	protobuf__release(&pprof.inner);
+	return err;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "export_samples.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cleanup.h"
+#include "completeness.h"
+#include "filter.h"
+#include "stack_view.h"
+
+bool export__next(const struct export_input *input, size_t *at, struct export_sample *sample)
+{
+	const struct profile *profile = input->profile;
+	const struct stack_view *view = input->view;
+
+	while (*at < profile->n_counts) {
+		const struct profile_count *count = &profile->counts[*at];
+		const struct selection *selected = &input->counts[(*at)++];
+		enum ap_stack_end end = profile->stacks[count->stack - 1].end;
+
+		if (profile__function_frees(count->function) ||
+		    (!selected->allocations && !selected->size_bytes))
+			continue;
+		*sample = (struct export_sample){
+			.count = count,
+			.selected = selected,
+			.process = &profile->processes[count->process - 1],
+			.thread = profile->threads[count->thread - 1].name,
+			.function = source_names__function(&profile->sources, count->function),
+			.end = end == AP_END_COMPLETE ? NULL : profile__stack_end_name(end),
+		};
+		sample->labels = stack_view__frames(view, count->stack, &sample->n_frames);
+		if (view->places)
+			sample->places = stack_view__places(view, count->stack, &sample->n_frames);
+		return true;
+	}
+	return false;
+}
+
+static int number(const struct export_input *input, bool by_place, __u32 **numbers, size_t *n)
+{
+	size_t room = by_place ? input->view->n_places : input->view->n_labels;
+	__u32 *made = malloc((room + 1) * sizeof(*made));
+	struct export_sample sample;
+
+	if (!made)
+		return -ENOMEM;
+	for (size_t i = 0; i < room; i++)
+		made[i] = EXPORT_UNUSED;
+	for (size_t at = 0; export__next(input, &at, &sample);)
+		for (size_t i = 0; i < sample.n_frames; i++)
+			made[by_place ? sample.places[i] : sample.labels[i]] = 0;
+	*n = 0;
+	for (size_t i = 0; i < room; i++)
+		if (!made[i])
+			made[i] = (*n)++;
+	*numbers = made;
+	return 0;
+}
+
+int export__number_places(const struct export_input *input, __u32 **numbers, size_t *n)
+{
+	return number(input, true, numbers, n);
+}
+
+int export__number_labels(const struct export_input *input, __u32 **numbers, size_t *n)
+{
+	return number(input, false, numbers, n);
+}
+
+const struct profile_line *export__line(const struct export_input *input, __u32 place)
+{
+	const struct stack_place *at = &input->view->places[place];
+	const struct profile_line *line;
+
+	if (at->line == STACK_NO_LINE)
+		return NULL;
+	line = &input->profile->frames[at->frame - 1].lines[at->line];
+	return line->function ? line : NULL;
+}
+
+__u64 export__address(const struct profile_frame *frame)
+{
+	return frame->offset - (!frame->interrupted && frame->offset ? 1 : 0);
+}
+
+bool export__has_live(const struct export_input *input)
+{
+	return filter__has_live(input->profile);
+}
+
+__u64 export__start_ns(const struct export_input *input)
+{
+	const char *text = profile__meta(input->profile, "start_time");
+	struct tm utc = { 0 };
+	const char *end;
+	time_t seconds;
+
+	end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &utc) : NULL;
+	if (!end || *end)
+		return 0;
+	seconds = timegm(&utc);
+	return seconds > 0 && seconds < INT64_MAX / 1000000000 ? seconds * 1000000000ULL : 0;
+}
+
+char *export__title(const struct export_input *input)
+{
+	const char *command = profile__meta(input->profile, "command");
+	const char *pid = profile__meta(input->profile, "attached_pid");
+	char *text;
+
+	if (command || !pid)
+		return strdup(command ?: "allocprof");
+	return asprintf(&text, "process %s", pid) < 0 ? NULL : text;
+}
+
+int export__remarks(const struct export_input *input, char **text)
+{
+	_cleanup_(free_ptr) char *missing = NULL, *sampled = NULL;
+	int err = completeness__lines(input->profile, false, true, &missing);
+
+	if (err)
+		return err;
+	sampled = completeness__sampled(input->profile);
+	if (asprintf(text, "%s%s%s", sampled ?: "", sampled ? "\n" : "", missing) < 0)
+		return -ENOMEM;
+	return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The formats, one file each. */
+#ifndef ALLOCPROF_EXPORT_FORMATS_H
+#define ALLOCPROF_EXPORT_FORMATS_H
+
+#include <stdio.h>
+
+struct export_input;
+
+/* Each writes @input to @to; 0, -ENOMEM, or the negative errno of a write. The caller finds errors of
+ * @to that remain, and flushes it. */
+int export_pprof__write(const struct export_input *input, FILE *to);
+int export_speedscope__write(const struct export_input *input, FILE *to);
+int export_collapsed__write(const struct export_input *input, FILE *to);
+int export_json__write(const struct export_input *input, FILE *to);
+
+#endif

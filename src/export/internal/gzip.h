@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Compresses into a FILE, as gzip(1) does; the same bytes give the same file at any time. */
+#ifndef ALLOCPROF_GZIP_H
+#define ALLOCPROF_GZIP_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <zlib.h>
+
+struct gzip {
+	z_stream stream;
+	FILE *to;
+	unsigned char out[65536]; /* what was compressed last */
+};
+
+/* 0 or -ENOMEM. To be closed in either case. */
+int gzip__open(struct gzip *gzip, FILE *to);
+/* 0 or the negative errno of the write. */
+int gzip__write(struct gzip *gzip, const void *bytes, size_t size);
+/* Writes what is left. */
+int gzip__finish(struct gzip *gzip);
+void gzip__close(struct gzip *gzip);
+
+#endif

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""allocprof export: what other tools read in its files is what `report --json` says of the same recording."""
+
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+
+from support import BUILD, SOURCE, unavailable
+
+sys.path.insert(0, str(SOURCE / "tests"))
+
+import pprof  # noqa: E402
+
+# pprof's sample types, and what report calls them.
+TYPES = {"alloc_objects": "allocations", "alloc_space": "bytes", "inuse_objects": "live",
+         "inuse_space": "live_bytes"}
+# speedscope's schema of its format, from the npm package speedscope 1.25.0 (MIT).
+SPEEDSCOPE_SCHEMA = SOURCE / "tests" / "live" / "speedscope.schema.json"
+EXPORT_SCHEMA = SOURCE / "data" / "export-1.schema.json"
+SPEEDSCOPE_KINDS = {"bytes allocated": "bytes", "allocations": "allocations", "live bytes": "live_bytes",
+                    "live blocks": "live", "temporary allocations": "temporary",
+                    "bytes at the peak": "peak_bytes"}
+HOSTILE = ["</script><script>alert(1)</script>", "quote\" back\\slash 'single'", "a\tb\nc\x01\x1b[31m",
+           "std::vector<" + "std::pair<int, long>, " * 500 + ">", "\u202eright to left", ";", " "]
+
+
+@pytest.fixture
+def recorded(run, allocprof, target, tmp_path):
+    """recorded(options): the data file of a program that leaks, keeps a cache and makes temporary blocks, or of
+    the command."""
+    def record(*options, command=("case_study",)):
+        data = tmp_path / "data"
+        run([allocprof, "record", *options, "-o", data, "--", target(command[0]), *command[1:]], expect=0)
+        return data
+    return record
+
+
+@pytest.fixture
+def export(run, allocprof, tmp_path):
+    """export(data, format, options): the file."""
+    def write(data, form, *options):
+        path = tmp_path / f"out.{form}"
+        run([allocprof, "export", f"--format={form}", "-i", data, "-o", path, *options], expect=0)
+        return path
+    return write
+
+
+@pytest.fixture
+def totals(run, allocprof):
+    def read(data, *options):
+        return json.loads(run([allocprof, "report", "--json", "-i", data, *options], expect=0).stdout)["selected"]
+    return read
+
+
+def validate(path, schema):
+    document = json.loads(path.read_text())
+    jsonschema.validate(document, json.loads(schema.read_text()))
+    return document
+
+
+def sums_of(document):
+    """The totals of a speedscope file, by report's names."""
+    sums = {}
+    for profile in document["profiles"]:
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert sum(profile["weights"]) == profile["endValue"]
+        sums[SPEEDSCOPE_KINDS[profile["name"]]] = profile["endValue"]
+    return sums
+
+
+def hold_to_report(export, data, expected, *options):
+    """All formats have the numbers of @expected."""
+    totals = pprof.read(export(data, "pprof", *options)).totals()
+    assert totals == {name: expected[TYPES[name]] for name in totals}
+    sums = sums_of(validate(export(data, "speedscope", *options), SPEEDSCOPE_SCHEMA))
+    assert sums == {name: expected[name] for name in sums}
+    document = validate(export(data, "json", *options), EXPORT_SCHEMA)
+    assert document["total"] == {name: expected[name] for name in document["total"]}
+    for name, value in document["total"].items():
+        assert sum(sample[name] for sample in document["samples"]) == value, name
+    return totals, sums, document
+
+
+def go_pprof(run, *words):
+    if not shutil.which("go"):
+        unavailable("go is not installed")
+    return run(["go", "tool", "pprof", *words], expect=0).stdout.decode()
+
+
+@pytest.mark.slow
+def test_go_reads_it(run, recorded, export, totals):
+    data = recorded("--live")
+    expected = totals(data)
+    path = export(data, "pprof")
+    for name, reported in TYPES.items():
+        text = go_pprof(run, "-top", "-unit=B" if name.endswith("space") else "-unit=count",
+                        f"-sample_index={name}", path)
+        (total,) = re.findall(r"of (\d+)B? total", text)
+        assert int(total) == expected[reported] and expected[reported], text
+    raw = go_pprof(run, "-raw", path)
+    # The first mapping is the program, with its build id, and its functions have lines.
+    ((build_id,),) = sqlite3.connect(data).execute(
+        "SELECT build_id FROM modules WHERE path LIKE '%/case_study'").fetchall()
+    assert re.search(rf"^1: 0x0/0x\w+/0x0 \S*/case_study {build_id} \[FN\]\[FL\]\[LN\]", raw, re.M), raw
+    assert re.search(r"M=1 linear_leak \S*case_study.c:[1-9]\d*", raw), raw
+
+
+@pytest.mark.slow
+def test_totals(recorded, export, totals):
+    data = recorded("--live")
+    everything, sums, document = hold_to_report(export, data, totals(data))
+    assert set(everything) == set(TYPES) and set(sums) == set(SPEEDSCOPE_KINDS.values())
+    assert document["live"] and all(everything.values())
+    # What is selected by what became of it has no temporary blocks and no peak: these are not known by block.
+    leaks, sums, document = hold_to_report(export, data, totals(data, "--leaks"), "--leaks")
+    assert leaks["alloc_objects"] == leaks["inuse_objects"] == everything["inuse_objects"]
+    assert "temporary" not in sums and "peak" not in document["total"]
+    hold_to_report(export, data, totals(data, "--through=mixture"), "--through=mixture")
+
+
+@pytest.mark.slow
+def test_without_live(recorded, export, totals):
+    data = recorded()
+    counted, sums, document = hold_to_report(export, data, totals(data))
+    assert set(counted) == {"alloc_objects", "alloc_space"} and set(sums) == {"allocations", "bytes"}
+    assert not document["live"] and pprof.read(export(data, "pprof")).raw["default"] == "alloc_space"
+
+
+@pytest.mark.slow
+def test_sampled(recorded, export, totals):
+    data = recorded("--live", "--sample=256")
+    hold_to_report(export, data, totals(data))
+    profile = pprof.read(export(data, "pprof"))
+    assert profile.raw["period_type"] == ("space", "bytes") and profile.raw["period"] == 256
+    remark = "one byte of 256 was sampled: all numbers are estimates"
+    assert remark in profile.raw["comment"]
+    assert remark in json.loads(export(data, "speedscope").read_text())["name"]
+    document = json.loads(export(data, "json").read_text())
+    assert document["sample_bytes"] == 256 and remark in document["remarks"]
+
+
+def test_inlined(recorded, export):
+    """The innermost of the functions at one place is the first of its lines, as in the data file."""
+    data = recorded(command=("many_stacks", "64", "64"))
+    database = sqlite3.connect(data)
+    inlined = database.execute("SELECT frame FROM lines WHERE inlined").fetchall()
+    assert inlined
+    profile = pprof.read(export(data, "pprof", "--raw-stacks"))
+    several = [[profile.functions[line["function"]]["system_name"] for line in location["line"]]
+               for location in profile.locations.values() if len(location["line"]) > 1]
+    expected = [[symbol for symbol, in database.execute(
+        "SELECT symbol FROM lines JOIN functions ON function = id WHERE frame = ? ORDER BY depth", frame)]
+        for frame in sorted(set(inlined))]
+    assert sorted(several) == sorted(expected)
+
+
+@pytest.mark.slow
+def test_collapsed_is_folded(run, allocprof, recorded, export):
+    data = recorded("--live")
+    for cost in ("allocations", "live-bytes"):
+        folded = run([allocprof, "folded", "-i", data, "--cost", cost], expect=0).stdout
+        assert export(data, "collapsed", "--cost", cost).read_bytes() == folded != b""
+
+
+@pytest.fixture
+def fixture_data(tmp_path):
+    path = tmp_path / "fixture.data"
+    subprocess.run([BUILD / "tests" / "golden" / "write_fixture", path], check=True)
+    return path
+
+
+def test_hostile_names(fixture_data, export, totals):
+    database = sqlite3.connect(fixture_data)
+    for i, name in enumerate(HOSTILE):
+        database.execute("UPDATE functions SET symbol = ?, name = ?, full_name = ? WHERE id = ?",
+                         (name, name, name, i + 1))
+    database.execute("UPDATE processes SET comm = ?", (HOSTILE[0],))
+    database.execute("UPDATE modules SET path = ? WHERE id = 1", (HOSTILE[1],))
+    database.execute("UPDATE meta SET value = CAST(x'c328ff22' AS TEXT) WHERE key = 'command'")
+    # The reader of data files keeps 8 KiB of a name.
+    used = {name[:8192] for name, in database.execute(
+        "SELECT name FROM functions WHERE id IN (SELECT function FROM lines)") if name in HOSTILE}
+    database.commit()
+    assert len(used) >= 4
+    hold_to_report(export, fixture_data, totals(fixture_data))
+    profile = pprof.read(export(fixture_data, "pprof"))
+    assert used <= {function["name"] for function in profile.functions.values()}
+    assert profile.raw["comment"][0] == "\u00c3(\u00ff\""
+    assert used <= {frame["name"] for frame in
+                    json.loads(export(fixture_data, "speedscope").read_text())["shared"]["frames"]}
+    assert used <= {frame["name"] for frame in
+                    json.loads(export(fixture_data, "json").read_text())["frames"]}
+
+
+def test_damaged(run, allocprof, fixture_data, tmp_path):
+    data = fixture_data.read_bytes()
+    bad = tmp_path / "bad.data"
+    bad.write_bytes(data[:len(data) // 2])
+    for form in ("pprof", "speedscope", "collapsed", "json"):
+        out = tmp_path / "out"
+        done = run([allocprof, "export", f"--format={form}", "-i", bad, "-o", out], expect=2)
+        assert re.fullmatch(rb"allocprof: .*bad.data.*; .*\n", done.stderr), done
+        assert not out.exists()
+
+
+# Stacks of 16 frames, of a hundred thousand functions.
+STACKS = 1000000
+DEPTH = 16
+FUNCTIONS = 100000
+
+
+def make_large(path):
+    database = sqlite3.connect(path)
+    for table in ("counts", "stacks", "stack_frames", "blocks", "lifetimes", "size_histogram",
+                  "lifetime_histogram", "timeline", "frames", "lines", "functions"):
+        database.execute(f"DELETE FROM {table}")
+    ids = range(1, FUNCTIONS + 1)
+    database.executemany("INSERT INTO functions VALUES(?, ?, ?, ?)",
+                         ((i, f"_Z8function{i}v", f"function{i}", f"function{i}()") for i in ids))
+    database.executemany("INSERT INTO frames VALUES(?, 1, ?, 0, 0)", ((i, 4096 + 16 * i) for i in ids))
+    database.executemany("INSERT INTO lines VALUES(?, 0, ?, 0, 0, 0)", ((i, i) for i in ids))
+    stacks = range(1, STACKS + 1)
+    database.executemany("INSERT INTO stacks VALUES(?, 'complete', ?)", ((i, DEPTH) for i in stacks))
+    database.executemany("INSERT INTO stack_frames VALUES(?, ?, ?)", (
+        (stack, depth, 1 + (stack * 7919 + depth * 104729 + (stack >> 4) * depth) % FUNCTIONS)
+        for stack in stacks for depth in range(DEPTH)))
+    database.executemany("INSERT INTO counts VALUES(?, 1, 1, ?, 'malloc', 3, 96)", ((i, i) for i in stacks))
+    database.executemany("INSERT INTO blocks VALUES(?, 0, 3, 96, 2, 64, 0, 0, 1, 32, 1, 32, 5)",
+                         ((i,) for i in stacks))
+    database.execute("UPDATE ledger SET value = 0")
+    database.execute("UPDATE ledger SET value = ? WHERE name IN ('events', 'attributed', 'complete')",
+                     (3 * STACKS,))
+    database.commit()
+
+
+def peak_of(words):
+    """The most memory that the command had, in bytes."""
+    source = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)")
+    done = subprocess.run([sys.executable, "-c", source, *map(str, words)], check=True, stdout=subprocess.PIPE)
+    return int(done.stdout)
+
+
+@pytest.mark.slow
+def test_a_million_stacks(allocprof, fixture_data, tmp_path):
+    """An export needs little more than to read the file and to find the names, which `folded` does, too."""
+    make_large(fixture_data)
+    least = peak_of([allocprof, "folded", "-i", fixture_data, "-o", tmp_path / "out"])
+    for form in ("pprof", "speedscope", "json"):
+        peak = peak_of([allocprof, "export", f"--format={form}", "-i", fixture_data, "-o", tmp_path / "out"])
+        # The indexes of places: 4 bytes for each frame. The rest is a twentieth.
+        assert peak < least * 1.05 + 4 * DEPTH * STACKS, f"{form}: {peak}, folded: {least}"
