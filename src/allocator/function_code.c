@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "clone_suffix.h"
 #include "debug_file.h"
@@ -44,7 +45,7 @@ struct search {
 	__u64 address;	/* requested instead of a name, else 0 */
 	struct demangler *demangler;
 	struct function_part *parts;
-	size_t n_parts, n_exact;
+	size_t n_parts, parts_room, n_exact;
 	/* For the message if there is none. */
 	bool looks_for_near;
 	char *near[MAX_NAMED];
@@ -95,7 +96,7 @@ static void find_word(const char *name, char *word, size_t size)
 static int add_part(struct search *search, const char *linkage, const char *full,
 		    const GElf_Sym *symbol, bool is_exact)
 {
-	struct function_part *parts, *part;
+	struct function_part *part;
 
 	if ((is_exact ? search->n_exact : search->n_parts - search->n_exact) == MAX_PARTS)
 		return 0;
@@ -103,11 +104,10 @@ static int add_part(struct search *search, const char *linkage, const char *full
 		if (search->parts[i].vaddr == symbol->st_value &&
 		    !strcmp(search->parts[i].linkage, linkage))
 			return 0;
-	parts = realloc(search->parts, (search->n_parts + 1) * sizeof(*parts));
-	if (!parts)
+	if (array__reserve(&search->parts, &search->parts_room, search->n_parts + 1,
+			   sizeof(*search->parts)))
 		return -ENOMEM;
-	search->parts = parts;
-	part = &parts[search->n_parts];
+	part = &search->parts[search->n_parts];
 	*part = (struct function_part){
 		.linkage = strdup(linkage),
 		.full = strdup(full),

@@ -10,6 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "path.h"
 #include "pattern.h"
 #include "source_line.h"
 #include "sources_data.h"
@@ -423,7 +424,6 @@ static bool is_same_file(const char *a, const char *b)
 
 static bool module__matches(const char *module, const char *path, const char *soname)
 {
-	const char *slash = strrchr(path, '/');
 	struct pattern pattern;
 	bool matches;
 
@@ -431,7 +431,7 @@ static bool module__matches(const char *module, const char *path, const char *so
 		return !strcmp(module, path) || is_same_file(module, path);
 	if (pattern__parse(&pattern, module, NULL))
 		return false;
-	matches = pattern__match(&pattern, slash ? slash + 1 : path) ||
+	matches = pattern__match(&pattern, path__name(path)) ||
 		  (*soname && pattern__match(&pattern, soname));
 	pattern__release(&pattern);
 	return matches;

@@ -14,6 +14,7 @@
 #include "elf_file.h"
 #include "error.h"
 #include "function_code.h"
+#include "path.h"
 
 enum role {
 	ROLE_WITHIN,
@@ -283,11 +284,10 @@ int gate__prepare(struct gate *gate, const char *program, const char *root, stru
 
 static bool is_called(int fd, const char *path, const char *name)
 {
-	const char *slash = strrchr(path, '/');
 	struct elf_file *elf;
 	bool is;
 
-	if (!strcmp(slash ? slash + 1 : path, name))
+	if (!strcmp(path__name(path), name))
 		return true;
 	if (elf_file__open(fd, path, &elf, NULL))
 		return false;

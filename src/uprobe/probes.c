@@ -21,6 +21,7 @@
 #include "interface.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
+#include "path.h"
 #include "proc_maps.h"
 #include "sources.h"
 #include "unprobed.h"
@@ -338,8 +339,7 @@ static void add_opaque_program(struct probes *probes, int fd, const struct mappi
 /* comm is the file's name, truncated, unless the program has renamed itself. */
 static bool is_of(const struct unprobed_program *program, const struct opaque *opaque)
 {
-	const char *slash = strrchr(opaque->entry.path, '/');
-	const char *name = slash ? slash + 1 : opaque->entry.path;
+	const char *name = path__name(opaque->entry.path);
 
 	return program->pid == opaque->pid || !strncmp(program->name, name, AP_COMM_LEN - 1);
 }
