@@ -19,7 +19,8 @@ enum {
 static const struct argp_option export_options[] = {
 	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
-	{ "format", OPT_FORMAT, "FORMAT", 0, "pprof (default), speedscope, collapsed or json" },
+	{ "format", OPT_FORMAT, "FORMAT", 0,
+	  "pprof (default), speedscope, collapsed, json or dhat" },
 	{ "cost", OPT_COST, "KEY", 0,
 	  "What collapsed counts: allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak; the other formats have all that they can hold" },
@@ -43,8 +44,8 @@ static int parse_format(struct export_command *options, const char *name, struct
 
 	if (format < 0)
 		return error__set(error, -EINVAL,
-				  "unknown format '%s'; --format is pprof, speedscope, collapsed "
-				  "or json",
+				  "unknown format '%s'; --format is pprof, speedscope, collapsed, "
+				  "json or dhat",
 				  name);
 	options->format = format;
 	return 0;
@@ -117,7 +118,8 @@ static int run_export(char **argv)
 	choice->no_pager = true;
 	choice->view.options.with_places = options.format != EXPORT_COLLAPSED;
 	/* These have the lines beside the names, whether or not they are in the names. */
-	if (options.format == EXPORT_PPROF || options.format == EXPORT_JSON)
+	if (options.format == EXPORT_PPROF || options.format == EXPORT_JSON ||
+	    options.format == EXPORT_DHAT)
 		choice->view.options.lines = false;
 	err = selected__open(&selected, choice, options.cost, &error);
 	held = (struct held){

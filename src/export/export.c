@@ -15,6 +15,7 @@ static const struct {
 	[EXPORT_SPEEDSCOPE] = { "speedscope", false, export_speedscope__write },
 	[EXPORT_COLLAPSED] = { "collapsed", false, export_collapsed__write },
 	[EXPORT_JSON] = { "json", false, export_json__write },
+	[EXPORT_DHAT] = { "dhat", false, export_dhat__write },
 };
 
 const char *export__format_name(enum export_format format)

@@ -130,3 +130,19 @@ int export__remarks(const struct export_input *input, char **text)
 		return -ENOMEM;
 	return 0;
 }
+
+int export__headline(const struct export_input *input, char **text)
+{
+	_cleanup_(free_ptr) char *title = export__title(input), *remarks = NULL;
+	int err = title ? export__remarks(input, &remarks) : -ENOMEM;
+
+	if (err)
+		return err;
+	for (char *at = remarks; *at; at++)
+		if (*at == '\n')
+			*at = at[1] ? ';' : '\0';
+	if (asprintf(text, "%s%s%s%s", title, *remarks ? " (" : "", remarks, *remarks ? ")" : "") <
+	    0)
+		return -ENOMEM;
+	return 0;
+}

@@ -151,32 +151,17 @@ static int print_profile(struct speedscope *scope, size_t kind)
 	return err;
 }
 
-/* The command, and behind it what a reader has to know. */
-static int print_title(const struct speedscope *scope)
+static int print_all(struct speedscope *scope)
 {
-	_cleanup_(free_ptr) char *title = export__title(scope->input), *remarks = NULL,
-				 *text = NULL;
-	int err = title ? export__remarks(scope->input, &remarks) : -ENOMEM;
+	_cleanup_(free_ptr) char *headline = NULL;
+	int err = export__headline(scope->input, &headline);
 
 	if (err)
 		return err;
-	for (char *at = remarks; *at; at++)
-		if (*at == '\n')
-			*at = at[1] ? ';' : '\0';
-	if (asprintf(&text, "%s%s%s%s", title, *remarks ? " (" : "", remarks, *remarks ? ")" : "") <
-	    0)
-		return -ENOMEM;
-	return print_member(scope, "name", text);
-}
-
-static int print_all(struct speedscope *scope)
-{
-	int err;
-
 	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
 	      "\"exporter\":\"allocprof@" ALLOCPROF_VERSION "\"",
 	      scope->to);
-	err = print_title(scope);
+	err = print_member(scope, "name", headline);
 	fputs(",\n\"shared\":{\"frames\":[", scope->to);
 	if (!err)
 		err = print_frames(scope);

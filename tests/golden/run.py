@@ -34,6 +34,7 @@ EXPORT = {
     "export_pprof": ["--format=pprof"],
     "export_speedscope": ["--format=speedscope", "--no-inline"],
     "export_json": ["--format=json"],
+    "export_dhat": ["--format=dhat"],
 }
 EXPORT_REFUSED = [
     ["--format=heap"],
@@ -45,7 +46,7 @@ EXPORT_REFUSED = [
 ]
 SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP", "sql_runs": "SEVERAL RUNS"}
 ABOUT_CASE_STUDY = ["report_sampled", "sql_leaks", "report_examples", "report_refused",
-                    "report_without_live", "export_pprof", "export_speedscope", "export_json"]
+                    "report_without_live", "export_pprof", "export_speedscope", "export_json", "export_dhat"]
 # What a recording has that was made without --live.
 WITHOUT_LIVE = """
 DELETE FROM blocks; DELETE FROM lifetimes; DELETE FROM timeline; DELETE FROM size_histogram;

@@ -84,7 +84,25 @@ def hold_to_report(export, data, expected, *options):
     assert document["total"] == {name: expected[name] for name in document["total"]}
     for name, value in document["total"].items():
         assert sum(sample[name] for sample in document["samples"]) == value, name
+    assert dhat_totals(export(data, "dhat", *options)) == {
+        name: expected[name] for name in ["allocations", "bytes"] + (
+            ["live", "live_bytes", "peak", "peak_bytes"] if "peak" in document["total"] else [])}
     return totals, sums, document
+
+
+def dhat_totals(path):
+    """By report's names, what dh_view.html of valgrind adds up, which holds the file to the same rules."""
+    document = json.loads(path.read_text())
+    assert document["dhatFileVersion"] == 2 and document["ftbl"][0] == "[root]"
+    names = {"tb": "bytes", "tbk": "allocations"}
+    if document["bklt"]:
+        names |= {"gb": "peak_bytes", "gbk": "peak", "eb": "live_bytes", "ebk": "live"}
+        assert 0 <= document["tg"] <= document["te"]
+    for point in document["pps"]:
+        assert all(0 < frame < len(document["ftbl"]) for frame in point["fs"])
+        assert not document["bklt"] or point["mb"] >= max(point["gb"], point["eb"])
+    assert len({tuple(point["fs"]) for point in document["pps"]}) == len(document["pps"])
+    return {report: sum(point[name] for point in document["pps"]) for name, report in names.items()}
 
 
 def go_pprof(run, *words):
@@ -202,7 +220,7 @@ def test_damaged(run, allocprof, fixture_data, tmp_path):
     data = fixture_data.read_bytes()
     bad = tmp_path / "bad.data"
     bad.write_bytes(data[:len(data) // 2])
-    for form in ("pprof", "speedscope", "collapsed", "json"):
+    for form in ("pprof", "speedscope", "collapsed", "json", "dhat"):
         out = tmp_path / "out"
         done = run([allocprof, "export", f"--format={form}", "-i", bad, "-o", out], expect=2)
         assert re.fullmatch(rb"allocprof: .*bad.data.*; .*\n", done.stderr), done
@@ -252,7 +270,7 @@ def test_a_million_stacks(allocprof, fixture_data, tmp_path):
     """An export needs little more than to read the file and to find the names, which `folded` does, too."""
     make_large(fixture_data)
     least = peak_of([allocprof, "folded", "-i", fixture_data, "-o", tmp_path / "out"])
-    for form in ("pprof", "speedscope", "json"):
+    for form in ("pprof", "speedscope", "json", "dhat"):
         peak = peak_of([allocprof, "export", f"--format={form}", "-i", fixture_data, "-o", tmp_path / "out"])
         # The indexes of places: 4 bytes for each frame. The rest is a twentieth.
         assert peak < least * 1.05 + 4 * DEPTH * STACKS, f"{form}: {peak}, folded: {least}"

@@ -13,5 +13,6 @@ int export_pprof__write(const struct export_input *input, FILE *to);
 int export_speedscope__write(const struct export_input *input, FILE *to);
 int export_collapsed__write(const struct export_input *input, FILE *to);
 int export_json__write(const struct export_input *input, FILE *to);
+int export_dhat__write(const struct export_input *input, FILE *to);
 
 #endif

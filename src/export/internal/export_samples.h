@@ -59,5 +59,8 @@ char *export__title(const struct export_input *input);
  * estimates, and what is missing. To be freed. 0 or -ENOMEM.
  */
 int export__remarks(const struct export_input *input, char **text);
+/* The title, and behind it the remarks in brackets: for formats with room for a name only. To be
+ * freed. 0 or -ENOMEM. */
+int export__headline(const struct export_input *input, char **text);
 
 #endif
