@@ -2,6 +2,7 @@
 """allocprof export: what other tools read in its files is what `report --json` says of the same recording."""
 
 import json
+import pathlib
 import re
 import shutil
 import sqlite3
@@ -140,6 +141,21 @@ def test_totals(recorded, export, totals):
     assert leaks["alloc_objects"] == leaks["inuse_objects"] == everything["inuse_objects"]
     assert "temporary" not in sums and "peak" not in document["total"]
     hold_to_report(export, data, totals(data, "--through=mixture"), "--through=mixture")
+
+
+DH_VIEW = pathlib.Path("/usr/libexec/valgrind/dh_view.js")
+
+
+@pytest.mark.slow
+def test_dhats_viewer_reads_it(run, recorded, export, totals):
+    """The script of the page builds its tree, which asserts what it takes for granted of a file."""
+    if not DH_VIEW.exists() or not shutil.which("node"):
+        unavailable("valgrind or node is not installed")
+    data = recorded("--live")
+    expected = totals(data)
+    script = SOURCE / "tests" / "live" / "dh_totals.js"
+    read = json.loads(run(["node", script, DH_VIEW, export(data, "dhat")], expect=0).stdout)
+    assert read == {name: expected[name] for name in read}
 
 
 @pytest.mark.slow
