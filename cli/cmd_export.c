@@ -20,7 +20,7 @@ static const struct argp_option export_options[] = {
 	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
 	{ "format", OPT_FORMAT, "FORMAT", 0,
-	  "pprof (default), speedscope, collapsed, json or dhat" },
+	  "pprof (default), speedscope, collapsed, json, dhat or heaptrack" },
 	{ "cost", OPT_COST, "KEY", 0,
 	  "What collapsed counts: allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak; the other formats have all that they can hold" },
@@ -45,7 +45,7 @@ static int parse_format(struct export_command *options, const char *name, struct
 	if (format < 0)
 		return error__set(error, -EINVAL,
 				  "unknown format '%s'; --format is pprof, speedscope, collapsed, "
-				  "json or dhat",
+				  "json, dhat or heaptrack",
 				  name);
 	options->format = format;
 	return 0;
@@ -64,6 +64,8 @@ static int check_options(struct export_command *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "a terminal cannot show the format %s; name a file with -o",
 				  name);
+	if (options->format == EXPORT_HEAPTRACK)
+		options->cost = COST_PEAK;
 	return filter__check_options(&options->choice.filter.options, options->cost, error);
 }
 
@@ -118,8 +120,7 @@ static int run_export(char **argv)
 	choice->no_pager = true;
 	choice->view.options.with_places = options.format != EXPORT_COLLAPSED;
 	/* These have the lines beside the names, whether or not they are in the names. */
-	if (options.format == EXPORT_PPROF || options.format == EXPORT_JSON ||
-	    options.format == EXPORT_DHAT)
+	if (options.format != EXPORT_SPEEDSCOPE && options.format != EXPORT_COLLAPSED)
 		choice->view.options.lines = false;
 	err = selected__open(&selected, choice, options.cost, &error);
 	held = (struct held){

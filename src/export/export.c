@@ -16,6 +16,7 @@ static const struct {
 	[EXPORT_COLLAPSED] = { "collapsed", false, export_collapsed__write },
 	[EXPORT_JSON] = { "json", false, export_json__write },
 	[EXPORT_DHAT] = { "dhat", false, export_dhat__write },
+	[EXPORT_HEAPTRACK] = { "heaptrack", true, export_heaptrack__write },
 };
 
 const char *export__format_name(enum export_format format)

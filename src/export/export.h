@@ -16,6 +16,7 @@ enum export_format {
 	EXPORT_COLLAPSED,
 	EXPORT_JSON,
 	EXPORT_DHAT,
+	EXPORT_HEAPTRACK, /* needs the numbers of COST_PEAK */
 	EXPORT_FORMATS,
 };
 

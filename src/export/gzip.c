@@ -2,12 +2,13 @@
 #include "gzip.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <string.h>
 
 int gzip__open(struct gzip *gzip, FILE *to)
 {
 	gzip->stream = (z_stream){ 0 };
 	gzip->to = to;
+	gzip->n_in = 0;
 	/* 16: with the header of gzip, in which zlib writes no time. */
 	return deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8,
 			    Z_DEFAULT_STRATEGY) == Z_OK
@@ -32,26 +33,35 @@ static int deflate_some(struct gzip *gzip, int flush)
 	return 0;
 }
 
+static int flush_input(struct gzip *gzip, int flush)
+{
+	gzip->stream.next_in = gzip->in;
+	gzip->stream.avail_in = gzip->n_in;
+	gzip->n_in = 0;
+	return deflate_some(gzip, flush);
+}
+
 int gzip__write(struct gzip *gzip, const void *bytes, size_t size)
 {
 	const unsigned char *at = bytes;
 	int err = 0;
 
 	while (size && !err) {
-		unsigned int n = size < UINT_MAX ? size : UINT_MAX;
+		size_t room = sizeof(gzip->in) - gzip->n_in, n = size < room ? size : room;
 
-		gzip->stream.next_in = (unsigned char *)at;
-		gzip->stream.avail_in = n;
-		err = deflate_some(gzip, Z_NO_FLUSH);
+		memcpy(gzip->in + gzip->n_in, at, n);
+		gzip->n_in += n;
 		at += n;
 		size -= n;
+		if (gzip->n_in == sizeof(gzip->in))
+			err = flush_input(gzip, Z_NO_FLUSH);
 	}
 	return err;
 }
 
 int gzip__finish(struct gzip *gzip)
 {
-	return deflate_some(gzip, Z_FINISH);
+	return flush_input(gzip, Z_FINISH);
 }
 
 void gzip__close(struct gzip *gzip)

@@ -39,6 +39,8 @@ EXPORT = {
 EXPORT_REFUSED = [
     ["--format=heap"],
     ["--cost=bytes"],
+    ["--format=heaptrack", "no_live.data"],
+    ["--format=heaptrack", "--leaks"],
     ["--format=collapsed", "--cost=live", "no_live.data"],
     ["--format=json", "--leaks", "no_live.data"],
     ["-o", "allocprof.data"],

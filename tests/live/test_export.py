@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """allocprof export: what other tools read in its files is what `report --json` says of the same recording."""
 
+import gzip
 import json
 import pathlib
 import re
@@ -159,6 +160,38 @@ def test_dhats_viewer_reads_it(run, recorded, export, totals):
 
 
 @pytest.mark.slow
+def test_heaptrack_reads_it(run, recorded, export, totals):
+    """Allocations, what leaked and the peak are the same; blocks that were temporary and live at the peak are not
+    temporary for heaptrack, and of a program with one thread there is one at most."""
+    if not shutil.which("heaptrack_print"):
+        unavailable("heaptrack is not installed")
+    data = recorded("--live")
+    expected = totals(data)
+    path = export(data, "heaptrack").rename(data.with_name("out.gz"))
+    with gzip.open(path, "rt") as file:
+        lines = file.read().splitlines()
+    assert lines[0] == "v 10400 3"
+    sizes = [0] + [int(line.split()[1], 16) for line in lines if line.startswith("a ")][1:]
+    begun = [int(line[2:], 16) for line in lines if line.startswith("+ ")]
+    ended = [int(line[2:], 16) for line in lines if line.startswith("- ")]
+    assert 0 not in begun and len(begun) == expected["allocations"]
+    assert sum(sizes[info] for info in begun) == expected["bytes"]
+    assert sum(sizes[info] for info in begun) - sum(sizes[info] for info in ended) == expected["live_bytes"]
+    text = run(["heaptrack_print", "-f", path], expect=0).stdout.decode()
+
+    def figure(name):
+        return re.search(rf"^{name}: ([\d.]+[KMG]?)", text, re.M)[1]
+
+    def rounded(size_bytes):
+        return f"{size_bytes / 1000:.2f}K"
+
+    assert int(figure("calls to allocation functions")) == expected["allocations"]
+    assert expected["temporary"] - int(figure("temporary memory allocations")) in (0, 1)
+    assert figure("peak heap memory consumption") == rounded(expected["peak_bytes"])
+    assert figure("total memory leaked") == rounded(expected["live_bytes"])
+
+
+@pytest.mark.slow
 def test_without_live(recorded, export, totals):
     data = recorded()
     counted, sums, document = hold_to_report(export, data, totals(data))
@@ -236,7 +269,7 @@ def test_damaged(run, allocprof, fixture_data, tmp_path):
     data = fixture_data.read_bytes()
     bad = tmp_path / "bad.data"
     bad.write_bytes(data[:len(data) // 2])
-    for form in ("pprof", "speedscope", "collapsed", "json", "dhat"):
+    for form in ("pprof", "speedscope", "collapsed", "json", "dhat", "heaptrack"):
         out = tmp_path / "out"
         done = run([allocprof, "export", f"--format={form}", "-i", bad, "-o", out], expect=2)
         assert re.fullmatch(rb"allocprof: .*bad.data.*; .*\n", done.stderr), done

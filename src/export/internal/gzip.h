@@ -10,6 +10,8 @@
 struct gzip {
 	z_stream stream;
 	FILE *to;
+	unsigned char in[65536]; /* what is to be compressed next */
+	size_t n_in;
 	unsigned char out[65536]; /* what was compressed last */
 };
 
