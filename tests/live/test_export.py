@@ -276,10 +276,10 @@ def test_damaged(run, allocprof, fixture_data, tmp_path):
         assert not out.exists()
 
 
-# Stacks of 16 frames, of a hundred thousand functions.
-STACKS = 1000000
+# Stacks of 16 frames, of twenty thousand functions.
+STACKS = 200000
 DEPTH = 16
-FUNCTIONS = 100000
+FUNCTIONS = 20000
 
 
 def make_large(path):
@@ -315,7 +315,7 @@ def peak_of(words):
 
 
 @pytest.mark.slow
-def test_a_million_stacks(allocprof, fixture_data, tmp_path):
+def test_memory_of_many_stacks(allocprof, fixture_data, tmp_path):
     """An export needs little more than to read the file and to find the names, which `folded` does, too."""
     make_large(fixture_data)
     least = peak_of([allocprof, "folded", "-i", fixture_data, "-o", tmp_path / "out"])
