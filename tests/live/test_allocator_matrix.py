@@ -63,7 +63,9 @@ VARIANTS = {
     "duma": Variant("libduma", "c", least=12),
     "efence": Variant("libefence", "c"),
     "dmalloc": Variant("libdmallocth", "cef", least=8, has_operators=False),
-    "scudo": Variant("/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.scudo_standalone-x86_64.so", least=20),
+    # Else its sampling of a few random blocks loads a library, which allocates.
+    "scudo": Variant("/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.scudo_standalone-x86_64.so", least=20,
+                     environment={"SCUDO_OPTIONS": "GWP_ASAN_Enabled=false"}),
 }
 LINKED = [name for name, variant in VARIANTS.items() if name not in ("glibc", "malloc_debug")]
 PRELOADED = [name for name in VARIANTS if name != "glibc"]

@@ -69,7 +69,7 @@ def test_killed_while_the_target_allocates(runner, start, allocprof, tmp_path):
 def test_duration(runner, start, allocprof, tmp_path):
     obedient = start("sleeper")
     process = attach(runner, allocprof, ["record", "-o", "DATA"], obedient.pid, tmp_path,
-                     "--duration", "2s")
+                     "--duration", "4s")
     programs = programs_of(process.pid)
     assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
     assert_nothing_left(obedient.pid, programs)

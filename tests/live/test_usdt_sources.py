@@ -4,6 +4,7 @@ and with as many bytes as it states, in programs and in libraries that are loade
 
 import collections
 import json
+import signal
 import sqlite3
 
 import pytest
@@ -145,9 +146,10 @@ def test_semaphores_are_put_back(run, runner, allocprof, tmp_path):
     for _ in range(2):
         output = tmp_path / "json"
         tool = runner.start([allocprof, "stat", "--json", "-o", str(output), *usdt(program("semaphores")), "-p",
-                             str(process.pid), "--duration", "2s"])
+                             str(process.pid)])
         wait_until_counting(allocprof, tool)
         process.ask(f"work {N}")
+        tool.send_signal(signal.SIGINT)
         assert tool.wait(60) == 0
         assert counted(json.loads(output.read_text())) == expected(N)
     process.exit()
