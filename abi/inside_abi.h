@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Shared memory of a measurement from inside of the processes: the library that is preloaded into them
+ * (src/inside) writes it, allocprof (src/preload) creates and reads it. docs/inside.md.
+ *
+ * The measurement has a directory with
+ *
+ *	inside.so	symbolic link to the library; LD_PRELOAD names it
+ *	memory		struct inside_header, and behind it what processes take by adding to @next
+ *	tables		unwind tables, which processes map without write permission
+ *
+ * Both files are sparse. A process maps a piece of `memory` when it needs one; its place is an offset
+ * in the file, never an address. 0 is the place of nothing.
+ *
+ * Each counter has one writer, a thread, and is only ever added to. A thread that is killed leaves all
+ * that it counted up to its last call. What is published, by a state or a place that is stored last
+ * with release semantics, does not change any more. allocprof believes none of it.
+ */
+#ifndef ALLOCPROF_INSIDE_ABI_H
+#define ALLOCPROF_INSIDE_ABI_H
+
+#include "abi.h"
+
+#define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
+#define INSIDE_VERSION 1
+
+#define INSIDE_LIBRARY "inside.so"
+#define INSIDE_MEMORY  "memory"
+#define INSIDE_TABLES  "tables"
+
+/* Places are multiples of this, at least. */
+#define INSIDE_PAGE 4096
+
+/* An array whose elements stay where they are: chunk n has INSIDE_FIRST << n of them. */
+#define INSIDE_CHUNKS 16
+#define INSIDE_FIRST  64
+
+struct inside_array {
+	/* Places of the chunks; the process that needs a chunk first stores its place. */
+	__u64 chunks[INSIDE_CHUNKS];
+	__u32 n;   /* elements that were taken; more than there is room for: those were lost */
+	__u32 pad; /* 0 */
+};
+
+enum inside_mode {
+	INSIDE_COUNT,  /* calls by function */
+	INSIDE_RECORD, /* and by stack */
+};
+
+/* Set by allocprof before the first process begins. */
+struct inside_settings {
+	__u32 mode;	 /* enum inside_mode */
+	__u32 max_depth; /* frames kept of a stack, 1 to AP_MAX_DEPTH */
+	__u32 follow;	 /* 1: measure what followed processes execute */
+	/* Time that a thread waits for allocprof to compile a table. */
+	__u32 wait_ms;
+	__u64 recorded; /* bit mask of the functions whose calls are counted by stack */
+};
+
+/* How a process image came to be. */
+enum inside_birth {
+	INSIDE_BORN_EXEC, /* the library was loaded */
+	INSIDE_BORN_FORK, /* the copy of a process that was measured */
+};
+
+enum inside_state {
+	INSIDE_EMPTY, /* taken, and not yet written, or its writer was killed meanwhile */
+	INSIDE_READY, /* stored last */
+};
+
+/* A program in a process: an exec makes a new one. */
+struct inside_image {
+	__u32 state;	   /* enum inside_state */
+	__u32 birth;	   /* enum inside_birth */
+	__u32 pid;	   /* in the process's own PID namespace */
+	__u32 parent;	   /* pid of the parent */
+	__u32 forked_from; /* FORK: number of the image, from 1; else 0 */
+	__u32 pad;	   /* 0 */
+	__u64 begin_ns;	   /* CLOCK_MONOTONIC */
+	char comm[AP_COMM_LEN];
+};
+
+/* What one thread counts. A thread of the same process that begins after this one's end may go on with it. */
+struct inside_thread {
+	__u32 state; /* enum inside_state */
+	__u32 tid;   /* of the last thread */
+	__u32 image; /* number, from 1 */
+	__u32 pad;   /* 0 */
+	char comm[AP_COMM_LEN];
+	__u64 stats[AP_STATS]; /* by enum ap_stat */
+	/* By enum ap_function. @internal are calls that the allocator made by the name of a function,
+	 * which is not all that a probe would see. */
+	struct ap_site_counts functions[AP_DEFINED];
+	/* Place of a table of struct inside_count, with log2 of its room in the low bits of the place;
+	 * 0: none yet. */
+	__u64 counts;
+};
+
+#define INSIDE_COUNTS_SHIFT_MASK (INSIDE_PAGE - 1)
+#define INSIDE_COUNTS_MAX_SHIFT	 28
+
+/* Calls of one function with one stack, by one thread. Free if @stack is 0. */
+struct inside_count {
+	__u64 stack; /* hash, as in struct ap_count_key; stored last */
+	__u32 function;
+	__u32 pad; /* 0 */
+	__u64 calls;
+	__u64 size_bytes;
+};
+
+/* A process that could not be entered, or events that nobody counted. */
+enum inside_gap {
+	INSIDE_GAP_IMAGES,  /* processes without a place for an image: their calls are lost */
+	INSIDE_GAP_THREADS, /* threads without memory: their calls are lost */
+	INSIDE_GAP_EARLY,   /* calls before the library had found the shared memory */
+	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
+	INSIDE_GAPS,
+};
+
+/* An exec of a program that the library cannot enter. */
+enum inside_refusal {
+	INSIDE_REFUSES_STATIC,	/* has no dynamic linker */
+	INSIDE_REFUSES_MACHINE, /* of another processor or word size */
+	INSIDE_REFUSES_SECURE, /* runs with other privileges: set-user-ID, set-group-ID, capabilities */
+	INSIDE_REFUSES_HIDDEN, /* the measurement's directory cannot be reached from the process */
+	INSIDE_REFUSES_UNREADABLE, /* cannot be read */
+	INSIDE_REFUSALS,
+};
+
+#define INSIDE_PATH_BYTES 224
+
+struct inside_refused {
+	__u32 state;  /* enum inside_state */
+	__u32 reason; /* enum inside_refusal */
+	__u32 image;  /* that executed it */
+	__u32 pid;
+	char path[INSIDE_PATH_BYTES]; /* cut off where it is longer */
+};
+
+struct inside_header {
+	__u64 magic;
+	__u32 version;
+	__u32 header_bytes;
+	__u64 size_bytes; /* of the file */
+	struct inside_settings settings;
+	/* Written by allocprof at any time. */
+	__u32 open __attribute__((aligned(64))); /* 0: nothing is counted */
+	/* Written by the processes. */
+	__u64 next __attribute__((aligned(64))); /* first byte that is not taken */
+	__u64 gaps[INSIDE_GAPS];
+	struct inside_array images;  /* struct inside_image */
+	struct inside_array threads; /* __u64, the place of a struct inside_thread */
+	struct inside_array refused; /* struct inside_refused */
+};
+
+_Static_assert(sizeof(struct inside_image) == 48, "inside_image is ABI");
+_Static_assert(sizeof(struct inside_count) == 32, "inside_count is ABI");
+_Static_assert(sizeof(struct inside_refused) == 240, "inside_refused is ABI");
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "enterable.h"
+
+#include <asm/stat.h>
+#include <asm/unistd.h>
+#include <elf.h>
+#include <linux/fcntl.h>
+#include <linux/stat.h>
+
+#include "inside_abi.h"
+#include "sys.h"
+
+/* As the kernel reads of a file that is executed. */
+#define HEAD_BYTES 256
+
+/* Interpreters of interpreters, as in the kernel. */
+#define MAX_INTERPRETERS 5
+
+#define MAX_PROGRAM_HEADERS 64
+
+static int open_program(const struct program *program)
+{
+	/* Not for reading alone: a FIFO would wait. */
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+	if (!*program->path)
+		return sys(__NR_fcntl, program->at, F_DUPFD_CLOEXEC, 0, 0, 0, 0);
+	return sys(__NR_openat, program->at, (long)program->path, flags, 0, 0, 0);
+}
+
+static bool has_interpreter(int fd, const Elf64_Ehdr *header)
+{
+	int n = header->e_phnum < MAX_PROGRAM_HEADERS ? header->e_phnum : MAX_PROGRAM_HEADERS;
+
+	if (header->e_phentsize != sizeof(Elf64_Phdr))
+		return false;
+	for (int i = 0; i < n; i++) {
+		Elf64_Phdr segment;
+
+		if (sys__read_at(fd, &segment, sizeof(segment),
+				 header->e_phoff + i * sizeof(segment)))
+			return false;
+		if (segment.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static bool changes_privileges(int fd)
+{
+	struct stat status;
+
+	if (sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0))
+		return false;
+	if (status.st_mode & S_ISUID && status.st_uid != (__u32)sys(__NR_geteuid, 0, 0, 0, 0, 0, 0))
+		return true;
+	return (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+	       status.st_gid != (__u32)sys(__NR_getegid, 0, 0, 0, 0, 0, 0);
+}
+
+/* The path behind "#!", put in place at the beginning of @head; false if there is none. */
+static bool take_interpreter(char *head, long n)
+{
+	char *from = head + 2, *to = head;
+
+	head[n < HEAD_BYTES ? n : HEAD_BYTES - 1] = 0;
+	while (*from == ' ' || *from == '\t')
+		from++;
+	while (*from && *from != ' ' && *from != '\t' && *from != '\n')
+		*to++ = *from++;
+	*to = 0;
+	return to > head;
+}
+
+static int elf_refusal(int fd, const Elf64_Ehdr *header)
+{
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
+		return INSIDE_REFUSES_MACHINE;
+	if (changes_privileges(fd))
+		return INSIDE_REFUSES_SECURE;
+	return has_interpreter(fd, header) ? -1 : INSIDE_REFUSES_STATIC;
+}
+
+static bool is_reachable(const char *directory)
+{
+	char path[INSIDE_PATH_BYTES + sizeof("/" INSIDE_LIBRARY)];
+	char *stop = path + sizeof(path), *end;
+
+	end = text__append(path, stop, directory);
+	end = text__append(end, stop, "/" INSIDE_LIBRARY);
+	return end && !sys(__NR_access, (long)path, 4, 0, 0, 0, 0);
+}
+
+int program__refusal(const struct program *program, const char *directory)
+{
+	union {
+		char text[HEAD_BYTES];
+		Elf64_Ehdr elf;
+	} head;
+	struct program now = *program;
+
+	if (!is_reachable(directory))
+		return INSIDE_REFUSES_HIDDEN;
+	for (int i = 0; i < MAX_INTERPRETERS; i++) {
+		int fd = open_program(&now), refusal;
+		long n;
+
+		if (fd < 0)
+			return INSIDE_REFUSES_UNREADABLE;
+		n = sys(__NR_pread64, fd, (long)&head, sizeof(head) - 1, 0, 0, 0);
+		if (n >= (long)sizeof(head.elf) && text__begins(head.text, "\177ELF")) {
+			refusal = elf_refusal(fd, &head.elf);
+			sys__close(fd);
+			return refusal;
+		}
+		sys__close(fd);
+		/* What the kernel does not know is no program, or one of binfmt_misc's. */
+		if (n < 3 || !text__begins(head.text, "#!") || !take_interpreter(head.text, n))
+			return -1;
+		now = (struct program){ AT_FDCWD, head.text };
+	}
+	return -1;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whether this library can be preloaded into a program. */
+#ifndef ALLOCPROF_INSIDE_ENTERABLE_H
+#define ALLOCPROF_INSIDE_ENTERABLE_H
+
+#include <linux/types.h>
+
+/* A program that is executed: by path, relative to the directory @at, or by the descriptor @at where the
+ * path is empty. */
+struct program {
+	int at;
+	const char *path;
+};
+
+/* enum inside_refusal, or -1 if the library can be preloaded into @program. */
+int program__refusal(const struct program *program, const char *directory);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * LD_PRELOAD. The target does not see that it names this library, and what it executes gets the name
+ * again: the functions that execute programs are interposed (exec.c).
+ */
+#ifndef ALLOCPROF_INSIDE_ENVIRONMENT_H
+#define ALLOCPROF_INSIDE_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Removes this library, which is in @directory, from LD_PRELOAD of the process. Does nothing where the C
+ * library has not set its environment yet; false then. */
+bool environment__hide(const char *directory);
+
+/* The C library's variable; NULL where there is none. */
+char ***environment__variable(void);
+
+/* Number of entries. */
+size_t environment__count(char *const *environment);
+
+/* Bytes that environment__with_library() writes to @text. */
+size_t environment__text_bytes(char *const *environment, const char *directory);
+
+/* Copies @environment, of @n entries, to @out, which has room for 2 more, with this library in front of what
+ * LD_PRELOAD has, which is put together at @text. */
+void environment__with_library(char *const *environment, size_t n, const char *directory,
+			       char **out, char *text);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The functions that execute programs. What is executed gets this library in LD_PRELOAD, which the target
+ * itself does not see. All memory is on the stack: a child of vfork(2) has its parent's heap.
+ */
+#include <linux/fcntl.h>
+#include <stdarg.h>
+
+#include "enterable.h"
+#include "environment.h"
+#include "memory.h"
+#include "next.h"
+#include "process.h"
+
+#define EXPORT		 __attribute__((visibility("default")))
+#define NEXT(name, type) ((type)next__get(NEXT_##name))
+
+typedef int (*execve_t)(const char *, char *const *, char *const *);
+
+/* How a program is executed. */
+struct injection {
+	char *const *environment; /* as the target has it */
+	const char *directory;	  /* NULL: not changed */
+	size_t n, text_bytes;
+};
+
+static struct mapped_array mapped_refused;
+
+static void note_refusal(const char *path, int reason)
+{
+	struct inside_refused *refused;
+	__u32 index;
+
+	process__add_gap(INSIDE_GAP_EXECS);
+	refused = mapped_array__add(&mapped_refused, &process.header->refused, sizeof(*refused),
+				    &index);
+	if (!refused)
+		return;
+	refused->reason = reason;
+	refused->image = process.image;
+	refused->pid = sys__pid();
+	text__append(refused->path, refused->path + sizeof(refused->path), path);
+	__atomic_store_n(&refused->state, INSIDE_READY, __ATOMIC_RELEASE);
+}
+
+static void injection__begin(struct injection *out, const struct program *program,
+			     char *const *environment)
+{
+	int refusal = -1;
+
+	*out = (struct injection){ .environment = environment };
+	if (!thread__current() || !process.header->settings.follow)
+		return;
+	out->directory = process__directory();
+	/* What is searched for in PATH is found by the C library. */
+	if (program)
+		refusal = program__refusal(program, out->directory);
+	if (refusal >= 0)
+		note_refusal(program->path, refusal);
+	/* The dynamic linker complains where it cannot load it. A static program ignores it, and what
+	 * that executes in turn is measured. */
+	if (refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE) {
+		out->directory = NULL;
+		return;
+	}
+	out->n = environment__count(environment);
+	out->text_bytes = environment__text_bytes(environment, out->directory);
+}
+
+/* The environment to execute with, in the frame of the caller. */
+#define INJECTED(injection)                                                                        \
+	((injection)->directory                                                                    \
+		 ? injection__fill((injection),                                                    \
+				   __builtin_alloca(((injection)->n + 2) * sizeof(char *)),        \
+				   __builtin_alloca((injection)->text_bytes))                      \
+		 : (injection)->environment)
+
+static char *const *injection__fill(const struct injection *injection, char **array, char *text)
+{
+	environment__with_library(injection->environment, injection->n, injection->directory, array,
+				  text);
+	return array;
+}
+
+static char *const *current_environment(void)
+{
+	char ***variable = environment__variable();
+
+	return variable ? *variable : NULL;
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const environment[]);
+EXPORT int execve(const char *path, char *const argv[], char *const environment[])
+{
+	struct program program = { AT_FDCWD, path };
+	struct injection injection;
+
+	injection__begin(&injection, &program, environment);
+	return NEXT(execve, execve_t)(path, argv, INJECTED(&injection));
+}
+
+EXPORT int execv(const char *path, char *const argv[]);
+EXPORT int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, current_environment());
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const environment[]);
+EXPORT int execvpe(const char *file, char *const argv[], char *const environment[])
+{
+	struct injection injection;
+
+	injection__begin(&injection, NULL, environment);
+	return NEXT(execvpe, execve_t)(file, argv, INJECTED(&injection));
+}
+
+EXPORT int execvp(const char *file, char *const argv[]);
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, current_environment());
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const environment[]);
+EXPORT int fexecve(int fd, char *const argv[], char *const environment[])
+{
+	struct program program = { fd, "" };
+	struct injection injection;
+
+	injection__begin(&injection, &program, environment);
+	return NEXT(fexecve, int (*)(int, char *const *, char *const *))(fd, argv,
+									 INJECTED(&injection));
+}
+
+EXPORT int execveat(int at, const char *path, char *const argv[], char *const environment[],
+		    int flags);
+EXPORT int execveat(int at, const char *path, char *const argv[], char *const environment[],
+		    int flags)
+{
+	struct program program = { at, path };
+	struct injection injection;
+
+	injection__begin(&injection, &program, environment);
+	return NEXT(execveat, int (*)(int, const char *, char *const *, char *const *, int))(
+		at, path, argv, INJECTED(&injection), flags);
+}
+
+/* Arguments up to the NULL, which is counted. */
+static size_t count_arguments(const char *first, va_list list)
+{
+	size_t n = 1;
+
+	while (first) {
+		first = va_arg(list, const char *);
+		n++;
+	}
+	return n;
+}
+
+static void copy_arguments(char **argv, size_t n, const char *first, va_list list)
+{
+	argv[0] = (char *)first;
+	for (size_t i = 1; i < n; i++)
+		argv[i] = va_arg(list, char *);
+}
+
+/* execl and its kin: @argv is in the frame of the function. */
+#define LIST_ARGUMENTS(argv, first, list)                                                          \
+	do {                                                                                       \
+		size_t n_;                                                                         \
+		va_start(list, first);                                                             \
+		n_ = count_arguments(first, list);                                                 \
+		va_end(list);                                                                      \
+		argv = __builtin_alloca(n_ * sizeof(char *));                                      \
+		va_start(list, first);                                                             \
+		copy_arguments(argv, n_, first, list);                                             \
+	} while (0)
+
+EXPORT int execl(const char *path, const char *first, ...);
+EXPORT int execl(const char *path, const char *first, ...)
+{
+	va_list list;
+	char **argv;
+
+	LIST_ARGUMENTS(argv, first, list);
+	va_end(list);
+	return execve(path, argv, current_environment());
+}
+
+EXPORT int execlp(const char *file, const char *first, ...);
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+	va_list list;
+	char **argv;
+
+	LIST_ARGUMENTS(argv, first, list);
+	va_end(list);
+	return execvpe(file, argv, current_environment());
+}
+
+EXPORT int execle(const char *path, const char *first, ...);
+EXPORT int execle(const char *path, const char *first, ...)
+{
+	char *const *environment;
+	va_list list;
+	char **argv;
+
+	LIST_ARGUMENTS(argv, first, list);
+	environment = va_arg(list, char *const *);
+	va_end(list);
+	return execve(path, argv, environment);
+}
+
+typedef int (*spawn_t)(int *, const char *, const void *, const void *, char *const *,
+		       char *const *);
+
+EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+		       char *const argv[], char *const environment[]);
+EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+		       char *const argv[], char *const environment[])
+{
+	struct program program = { AT_FDCWD, path };
+	struct injection injection;
+
+	injection__begin(&injection, &program, environment);
+	return NEXT(posix_spawn, spawn_t)(pid, path, actions, attributes, argv,
+					  INJECTED(&injection));
+}
+
+EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
+			char *const argv[], char *const environment[]);
+EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
+			char *const argv[], char *const environment[])
+{
+	struct injection injection;
+
+	injection__begin(&injection, NULL, environment);
+	return NEXT(posix_spawnp, spawn_t)(pid, file, actions, attributes, argv,
+					   INJECTED(&injection));
+}
+
+/*
+ * system and popen execute with the process's own environment, by functions inside of the C library. So
+ * LD_PRELOAD is in it meanwhile. The copy is kept: another thread may call setenv(3), which copies it.
+ */
+static char *const *show(struct injection *injection)
+{
+	char ***variable = environment__variable();
+	char *const *before = variable ? *variable : NULL;
+	char **array;
+
+	injection__begin(injection, NULL, before);
+	if (!injection->directory || !variable)
+		return NULL;
+	array = memory__take_private((injection->n + 2) * sizeof(char *) + injection->text_bytes);
+	if (!array)
+		return NULL;
+	injection__fill(injection, array, (char *)(array + injection->n + 2));
+	*variable = array;
+	return array;
+}
+
+static void hide_again(const struct injection *injection, char *const *shown)
+{
+	char ***variable = environment__variable();
+
+	if (shown && *variable == shown)
+		*variable = (char **)injection->environment;
+	else if (shown)
+		environment__hide(injection->directory);
+}
+
+EXPORT int system(const char *command);
+EXPORT int system(const char *command)
+{
+	struct injection injection;
+	char *const *shown = command ? show(&injection) : NULL;
+	int status = NEXT(system, int (*)(const char *))(command);
+
+	hide_again(&injection, shown);
+	return status;
+}
+
+EXPORT void *popen(const char *command, const char *type);
+EXPORT void *popen(const char *command, const char *type)
+{
+	struct injection injection;
+	char *const *shown = show(&injection);
+	void *stream = NEXT(popen, void *(*)(const char *, const char *))(command, type);
+
+	hide_again(&injection, shown);
+	return stream;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Memory of this library: shared with allocprof, and of the process alone. None of it comes from the
+ * target's heap. No locks, so that signals' handlers may take memory, too.
+ */
+#ifndef ALLOCPROF_INSIDE_MEMORY_H
+#define ALLOCPROF_INSIDE_MEMORY_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "inside_abi.h"
+
+/* Maps the header of the measurement in @directory. False if there is none that this library can use. */
+bool memory__open(const char *directory);
+
+/* The header; NULL before memory__open(). */
+struct inside_header *memory__header(void);
+
+/* Zeroed shared memory, aligned to 64 bytes, and its place. NULL if there is none. */
+void *memory__take(size_t size, __u64 *place);
+
+/* Zeroed memory of this process alone, aligned to 64 bytes. NULL if there is none. */
+void *memory__take_private(size_t size);
+
+/* Maps @size bytes of shared memory from @place, a multiple of INSIDE_PAGE. NULL on failure. */
+void *memory__map(__u64 place, size_t size);
+
+/* Takes and maps shared memory of its own, a number of pages. NULL on failure. */
+void *memory__take_pages(size_t size, __u64 *place);
+
+/* In a forked child: what the parent goes on writing is not used any more. */
+void memory__forget(void);
+
+/* The chunks of an array as this process has them mapped. */
+struct mapped_array {
+	void *chunks[INSIDE_CHUNKS];
+};
+
+/* A new element and its index. NULL if there is no room. */
+void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array, size_t size,
+			__u32 *index);
+
+#endif

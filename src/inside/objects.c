@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "objects.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sys.h"
+
+/* The part of struct link_map and of struct r_debug that debuggers rely on: glibc and musl agree. */
+struct object {
+	__u64 bias;
+	char *path;
+	Elf64_Dyn *dynamic;
+	struct object *next, *previous;
+};
+
+struct debug {
+	int version;
+	struct object *first;
+};
+
+/* glibc's dynamic linker exports the structure, musl's a pointer to it. */
+extern struct debug _r_debug __attribute__((weak));
+extern struct debug *_dl_debug_addr __attribute__((weak));
+
+extern Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
+
+/* More are not searched: a list that runs in a circle ends. */
+#define MAX_OBJECTS 65536
+
+static struct object *first_object(void)
+{
+	if (&_r_debug)
+		return _r_debug.first;
+	if (&_dl_debug_addr && _dl_debug_addr)
+		return _dl_debug_addr->first;
+	return NULL;
+}
+
+static struct object *own_object(void)
+{
+	struct object *object = first_object();
+
+	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
+		if (object->dynamic == _DYNAMIC)
+			return object;
+	return NULL;
+}
+
+const char *objects__own_path(void)
+{
+	const struct object *own = own_object();
+
+	return own ? own->path : NULL;
+}
+
+struct symbols {
+	const Elf64_Sym *symbols;
+	const char *strings;
+	const __u32 *hash, *gnu_hash;
+	const __u16 *versions;
+	__u64 string_bytes;
+};
+
+/* glibc relocates the addresses in .dynamic where it can be written, musl and the vDSO do not. */
+static const void *address_of(const struct object *object, __u64 value)
+{
+	return (const void *)(value < object->bias ? value + object->bias : value);
+}
+
+static bool read_symbols(const struct object *object, struct symbols *out)
+{
+	*out = (struct symbols){ 0 };
+	for (const Elf64_Dyn *entry = object->dynamic; entry->d_tag != DT_NULL; entry++) {
+		const void *address = address_of(object, entry->d_un.d_ptr);
+
+		switch (entry->d_tag) {
+		case DT_SYMTAB:
+			out->symbols = address;
+			break;
+		case DT_STRTAB:
+			out->strings = address;
+			break;
+		case DT_STRSZ:
+			out->string_bytes = entry->d_un.d_val;
+			break;
+		case DT_HASH:
+			out->hash = address;
+			break;
+		case DT_GNU_HASH:
+			out->gnu_hash = address;
+			break;
+		case DT_VERSYM:
+			out->versions = address;
+			break;
+		}
+	}
+	return out->symbols && out->strings && (out->hash || out->gnu_hash);
+}
+
+/* The bit of a version that hides it from those who name none. */
+#define VERSION_HIDDEN 0x8000
+
+static bool symbol__is(const struct symbols *in, __u32 index, const char *name, bool function)
+{
+	const Elf64_Sym *symbol = &in->symbols[index];
+	int type = ELF64_ST_TYPE(symbol->st_info), binding = ELF64_ST_BIND(symbol->st_info);
+
+	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || binding == STB_LOCAL)
+		return false;
+	if (function != (type == STT_FUNC || type == STT_GNU_IFUNC))
+		return false;
+	if (in->versions && in->versions[index] & VERSION_HIDDEN)
+		return false;
+	return symbol->st_name < in->string_bytes &&
+	       text__equal(in->strings + symbol->st_name, name);
+}
+
+static __u32 gnu_hash(const char *name)
+{
+	__u32 hash = 5381;
+
+	while (*name)
+		hash = hash * 33 + (unsigned char)*name++;
+	return hash;
+}
+
+static __u32 sysv_hash(const char *name)
+{
+	__u32 hash = 0;
+
+	while (*name) {
+		hash = (hash << 4) + (unsigned char)*name++;
+		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+	}
+	return hash;
+}
+
+/* Longer chains are not followed: one that is damaged ends. */
+#define MAX_CHAIN 65536
+
+static const Elf64_Sym *find_by_gnu_hash(const struct symbols *in, const char *name, bool function)
+{
+	const __u32 *table = in->gnu_hash;
+	__u32 n_buckets = table[0], first = table[1], n_words = table[2], hash = gnu_hash(name);
+	const __u32 *buckets = (const __u32 *)((const __u64 *)(table + 4) + n_words);
+	const __u32 *chains = buckets + n_buckets;
+	__u32 index;
+
+	if (!n_buckets)
+		return NULL;
+	index = buckets[hash % n_buckets];
+	if (index < first)
+		return NULL;
+	for (int i = 0; i < MAX_CHAIN; i++, index++) {
+		__u32 of_this = chains[index - first];
+
+		if ((of_this | 1) == (hash | 1) && symbol__is(in, index, name, function))
+			return &in->symbols[index];
+		if (of_this & 1)
+			break;
+	}
+	return NULL;
+}
+
+static const Elf64_Sym *find_by_hash(const struct symbols *in, const char *name, bool function)
+{
+	__u32 n_buckets = in->hash[0], n_chains = in->hash[1], index;
+
+	if (!n_buckets)
+		return NULL;
+	index = in->hash[2 + sysv_hash(name) % n_buckets];
+	for (int i = 0; index && index < n_chains && i < MAX_CHAIN; i++) {
+		if (symbol__is(in, index, name, function))
+			return &in->symbols[index];
+		index = in->hash[2 + n_buckets + index];
+	}
+	return NULL;
+}
+
+static bool find_in(const struct object *object, const char *name, bool function,
+		    struct definition *out)
+{
+	const Elf64_Sym *symbol;
+	struct symbols symbols;
+	void *address;
+
+	if (!object->dynamic || !read_symbols(object, &symbols))
+		return false;
+	symbol = symbols.gnu_hash ? find_by_gnu_hash(&symbols, name, function)
+				  : find_by_hash(&symbols, name, function);
+	if (!symbol)
+		return false;
+	address = (void *)(object->bias + symbol->st_value);
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
+		address = ((void *(*)(void))address)();
+	*out = (struct definition){ address, symbol->st_size, object };
+	return true;
+}
+
+bool objects__find_next(const char *name, struct definition *out)
+{
+	const struct object *object = own_object();
+
+	if (!object)
+		return false;
+	object = object->next;
+	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
+		if (find_in(object, name, true, out))
+			return true;
+	return false;
+}
+
+void *objects__find(const char *name)
+{
+	const struct object *own = own_object(), *object = first_object();
+	struct definition found;
+
+	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
+		if (object != own && find_in(object, name, false, &found))
+			return found.address;
+	return NULL;
+}

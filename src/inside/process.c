@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "process.h"
+
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#include "environment.h"
+#include "memory.h"
+#include "next.h"
+#include "objects.h"
+
+enum {
+	NOT_BEGUN,
+	BEGINNING, /* by one thread */
+	MEASURED,
+	NOT_MEASURED,
+};
+
+static volatile __u32 never_alive;
+
+struct process process = { .alive = &never_alive };
+__thread struct thread *self;
+
+static struct {
+	__u32 state;
+	__u32 early;	       /* calls while it began */
+	volatile __u32 *alive; /* the page that is cleared in a forked child */
+	struct thread *threads, *hand;
+	struct mapped_array images, thread_places;
+	char directory[INSIDE_PATH_BYTES];
+} local;
+
+const char *process__directory(void)
+{
+	return local.state == MEASURED ? local.directory : NULL;
+}
+
+void process__add_gap(enum inside_gap gap)
+{
+	if (process.header)
+		__atomic_fetch_add(&process.header->gaps[gap], 1, __ATOMIC_RELAXED);
+}
+
+/* The directory of the library: LD_PRELOAD names it there. */
+static bool find_directory(void)
+{
+	const char *path = objects__own_path();
+	char *stop = local.directory + sizeof(local.directory);
+	size_t length;
+
+	if (!path || !text__append(local.directory, stop, path))
+		return false;
+	length = text__length(local.directory);
+	while (length && local.directory[length - 1] != '/')
+		length--;
+	if (!length || !text__equal(local.directory + length, INSIDE_LIBRARY))
+		return false;
+	local.directory[length - 1] = 0;
+	return true;
+}
+
+static bool add_image(enum inside_birth birth)
+{
+	struct inside_image *image;
+	__u32 index;
+
+	image = mapped_array__add(&local.images, &process.header->images, sizeof(*image), &index);
+	if (!image) {
+		process__add_gap(INSIDE_GAP_IMAGES);
+		return false;
+	}
+	image->birth = birth;
+	image->pid = sys__pid();
+	image->parent = sys__parent_pid();
+	image->forked_from = birth == INSIDE_BORN_FORK ? process.image : 0;
+	image->begin_ns = sys__now_ns();
+	sys__comm(image->comm);
+	process.image = index + 1;
+	__atomic_store_n(&image->state, INSIDE_READY, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool begin_process(void)
+{
+	struct inside_header *header;
+
+	if (!find_directory() || !memory__open(local.directory))
+		return false;
+	next__prepare();
+	header = memory__header();
+	process.header = header;
+	process.mode = header->settings.mode;
+	process.recorded = header->settings.recorded;
+	environment__hide(local.directory);
+	local.alive = sys__map_private(INSIDE_PAGE);
+	if (!local.alive ||
+	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0) ||
+	    !add_image(INSIDE_BORN_EXEC)) {
+		process__add_gap(INSIDE_GAP_IMAGES);
+		return false;
+	}
+	__atomic_fetch_add(&header->gaps[INSIDE_GAP_EARLY], local.early, __ATOMIC_RELAXED);
+	*local.alive = 1;
+	process.alive = local.alive;
+	return true;
+}
+
+/* In a forked child, at its first call: it has one thread. */
+static bool begin_child(void)
+{
+	/* What other threads of the parent had is not found again. */
+	local.threads = local.hand = NULL;
+	memory__forget();
+	if (!process.header->settings.follow || !add_image(INSIDE_BORN_FORK)) {
+		process.alive = &never_alive;
+		__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
+		return false;
+	}
+	*local.alive = 1;
+	return true;
+}
+
+/* How many of the threads before it a new one looks at, for one that has ended. */
+#define REUSE_TRIES 2
+
+static struct thread *take_ended(__u32 tid)
+{
+	for (int i = 0; i < REUSE_TRIES; i++) {
+		struct thread *thread = __atomic_load_n(&local.hand, __ATOMIC_RELAXED);
+		__u32 before;
+
+		if (!thread)
+			thread = __atomic_load_n(&local.threads, __ATOMIC_ACQUIRE);
+		if (!thread)
+			return NULL;
+		__atomic_store_n(&local.hand, thread->next, __ATOMIC_RELAXED);
+		before = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
+		if (before && sys__thread_has_ended(before) &&
+		    __atomic_compare_exchange_n(&thread->tid, &before, tid, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return thread;
+	}
+	return NULL;
+}
+
+static bool publish(struct inside_thread *shared, __u64 place)
+{
+	__u32 index;
+	__u64 *element = mapped_array__add(&local.thread_places, &process.header->threads,
+					   sizeof(*element), &index);
+
+	if (!element)
+		return false;
+	__atomic_store_n(&shared->state, INSIDE_READY, __ATOMIC_RELEASE);
+	__atomic_store_n(element, place, __ATOMIC_RELEASE);
+	return true;
+}
+
+static struct thread *new_thread(__u32 tid)
+{
+	struct thread *thread = memory__take_private(sizeof(*thread));
+	__u64 place;
+
+	if (!thread)
+		return NULL;
+	thread->shared = memory__take(sizeof(*thread->shared), &place);
+	if (!thread->shared)
+		return NULL;
+	thread->tid = tid;
+	thread->shared->tid = tid;
+	thread->shared->image = process.image;
+	if (!publish(thread->shared, place))
+		return NULL;
+	thread->next = __atomic_load_n(&local.threads, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&local.threads, &thread->next, thread, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return thread;
+}
+
+static struct thread *begin_thread(void)
+{
+	__u32 tid = sys__tid();
+	struct thread *thread = take_ended(tid);
+
+	if (!thread)
+		thread = new_thread(tid);
+	if (!thread) {
+		process__add_gap(INSIDE_GAP_THREADS);
+		return NULL;
+	}
+	thread->shared->tid = tid;
+	thread->busy = 0;
+	sys__comm(thread->shared->comm);
+	self = thread;
+	return thread;
+}
+
+struct thread *thread__begin(void)
+{
+	__u32 state = __atomic_load_n(&local.state, __ATOMIC_ACQUIRE);
+
+	if (state == NOT_MEASURED)
+		return NULL;
+	if (state == NOT_BEGUN &&
+	    __atomic_compare_exchange_n(&local.state, &state, BEGINNING, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_ACQUIRE)) {
+		state = begin_process() ? MEASURED : NOT_MEASURED;
+		__atomic_store_n(&local.state, state, __ATOMIC_RELEASE);
+	}
+	if (state == BEGINNING)
+		__atomic_fetch_add(&local.early, 1, __ATOMIC_RELAXED);
+	if (state != MEASURED || (!*local.alive && !begin_child()))
+		return NULL;
+	return begin_thread();
+}
+
+/* A program that never allocates is measured, too. */
+__attribute__((constructor)) static void begin(void)
+{
+	/* The C library's environment may not have been there at the first call. */
+	if (thread__current())
+		environment__hide(local.directory);
+}

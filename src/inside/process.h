@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The process that this library is in: whether it is measured, and what its threads count. */
+#ifndef ALLOCPROF_INSIDE_PROCESS_H
+#define ALLOCPROF_INSIDE_PROCESS_H
+
+#include "inside_abi.h"
+#include "sys.h"
+
+/* A thread's own state. The memory is used again by a thread that begins after it has ended. */
+struct thread {
+	struct inside_thread *shared;
+	struct thread *next; /* of the process */
+	__u32 tid;
+	__u32 busy; /* 1: the thread, or a frame that a signal interrupted, is walking its stack */
+};
+
+/* What does not change between forks; all of it is written before @alive points to a word of 1. */
+struct process {
+	/* A word that the kernel clears in a forked child; 0 until the process is measured. */
+	volatile __u32 *alive;
+	struct inside_header *header;
+	__u32 image; /* number */
+	__u32 mode;  /* enum inside_mode */
+	__u64 recorded;
+};
+
+extern struct process process __attribute__((visibility("hidden")));
+extern __thread struct thread *self
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* Begins to measure the process, if there is a measurement, and the thread. NULL: it is not measured. */
+struct thread *thread__begin(void);
+
+/* The calling thread; NULL if it is not measured. */
+static inline struct thread *thread__current(void)
+{
+	struct thread *thread = self;
+
+	if (likely(thread && *process.alive))
+		return thread;
+	return thread__begin();
+}
+
+/* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
+const char *process__directory(void);
+
+/* Counts events that are lost or could not be followed. */
+void process__add_gap(enum inside_gap gap);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "sys.h"
+
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/time.h>
+
+#include "abi.h"
+
+#define SEEK_TO_END 2
+
+int sys__open(const char *path, int flags)
+{
+	return sys(__NR_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0, 0, 0);
+}
+
+long sys__read(int fd, void *buffer, size_t size)
+{
+	long n;
+
+	do
+		n = sys(__NR_read, fd, (long)buffer, size, 0, 0, 0);
+	while (n == -EINTR);
+	return n;
+}
+
+int sys__read_at(int fd, void *buffer, size_t size, __u64 offset)
+{
+	while (size) {
+		long n = sys(__NR_pread64, fd, (long)buffer, size, offset, 0, 0);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return -EIO;
+		buffer = (char *)buffer + n;
+		offset += n;
+		size -= n;
+	}
+	return 0;
+}
+
+void sys__close(int fd)
+{
+	sys(__NR_close, fd, 0, 0, 0, 0, 0);
+}
+
+long sys__size(int fd)
+{
+	return sys(__NR_lseek, fd, 0, SEEK_TO_END, 0, 0, 0);
+}
+
+void *sys__map(size_t size, int protection, int flags, int fd, __u64 offset)
+{
+	long address = sys(__NR_mmap, 0, size, protection, flags, fd, offset);
+
+	return address < 0 && address > -4096 ? NULL : (void *)address;
+}
+
+void *sys__map_private(size_t size)
+{
+	return sys__map(size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+void sys__unmap(void *address, size_t size)
+{
+	sys(__NR_munmap, (long)address, size, 0, 0, 0, 0);
+}
+
+__u32 sys__pid(void)
+{
+	return sys(__NR_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+__u32 sys__tid(void)
+{
+	return sys(__NR_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+__u32 sys__parent_pid(void)
+{
+	return sys(__NR_getppid, 0, 0, 0, 0, 0, 0);
+}
+
+bool sys__thread_has_ended(__u32 tid)
+{
+	return sys(__NR_tgkill, sys__pid(), tid, 0, 0, 0, 0) == -ESRCH;
+}
+
+__u64 sys__now_ns(void)
+{
+	struct {
+		long seconds, ns;
+	} now = { 0 };
+
+	sys(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+	return now.seconds * 1000000000ULL + now.ns;
+}
+
+void sys__comm(char *comm)
+{
+	for (int i = 0; i < AP_COMM_LEN; i++)
+		comm[i] = 0;
+	sys(__NR_prctl, PR_GET_NAME, (long)comm, 0, 0, 0, 0);
+}
+
+/* The compiler calls these two for copies of structures. */
+__attribute__((visibility("hidden"))) void *memcpy(void *to, const void *from, size_t size)
+{
+	void *result = to;
+
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+	return result;
+}
+
+__attribute__((visibility("hidden"))) void *memset(void *to, int value, size_t size)
+{
+	void *result = to;
+
+	__asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(value) : "memory");
+	return result;
+}
+
+size_t text__length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n])
+		n++;
+	return n;
+}
+
+bool text__equal(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+bool text__begins(const char *text, const char *start)
+{
+	while (*start)
+		if (*text++ != *start++)
+			return false;
+	return true;
+}
+
+char *text__append(char *end, const char *stop, const char *text)
+{
+	if (!end)
+		return NULL;
+	while (*text) {
+		if (end + 1 >= stop)
+			return NULL;
+		*end++ = *text++;
+	}
+	*end = 0;
+	return end;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* System calls, and the little of a C library that the library needs: it runs where there may be none. */
+#ifndef ALLOCPROF_INSIDE_SYS_H
+#define ALLOCPROF_INSIDE_SYS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef __x86_64__
+#error "src/inside has no system calls for this processor yet"
+#endif
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Six arguments; a negative errno on failure. errno of the C library is not touched. */
+static inline long sys(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* As open(2), with O_CLOEXEC. */
+int sys__open(const char *path, int flags);
+long sys__read(int fd, void *buffer, size_t size);
+/* All of @size bytes at @offset, or -EIO. */
+int sys__read_at(int fd, void *buffer, size_t size, __u64 offset);
+void sys__close(int fd);
+/* Size of the file, or a negative errno. */
+long sys__size(int fd);
+
+/* NULL on failure. */
+void *sys__map(size_t size, int protection, int flags, int fd, __u64 offset);
+/* Private memory, zeroed; NULL on failure. */
+void *sys__map_private(size_t size);
+void sys__unmap(void *address, size_t size);
+
+__u32 sys__pid(void);
+__u32 sys__tid(void);
+__u32 sys__parent_pid(void);
+/* Whether @tid, a thread of this process, has ended. */
+bool sys__thread_has_ended(__u32 tid);
+/* CLOCK_MONOTONIC. */
+__u64 sys__now_ns(void);
+void sys__comm(char *comm);
+
+/* Adds to a counter whose only writer is this thread: one instruction, so that a signal's handler that
+ * counts, too, does so before or after it. */
+static inline void counter__add(__u64 *counter, __u64 n)
+{
+	__asm__("addq %1, %0" : "+m"(*counter) : "re"(n) : "cc");
+}
+
+void *memcpy(void *to, const void *from, size_t size);
+void *memset(void *to, int value, size_t size);
+size_t text__length(const char *text);
+bool text__equal(const char *a, const char *b);
+bool text__begins(const char *text, const char *start);
+/* Appends at @end of the room up to @stop, with a terminating 0; the new end, or NULL if there is no
+ * room. Accepts NULL as @end. */
+char *text__append(char *end, const char *stop, const char *text);
+
+#endif

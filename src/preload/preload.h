@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Measurement from inside of processes, by a library that is preloaded into them (src/inside): its shared
+ * memory, the environment that a command needs, and what was counted. docs/inside.md.
+ */
+#ifndef ALLOCPROF_PRELOAD_H
+#define ALLOCPROF_PRELOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
+#include "inside_abi.h"
+
+struct error;
+struct preload;
+
+struct preload_options {
+	const char *library; /* path of liballocprof-inside.so */
+	struct inside_settings settings;
+};
+
+/* Makes the shared memory, in a directory of its own. The caller frees *@out. */
+int preload__new(const struct preload_options *options, struct preload **out, struct error *error);
+
+/* Removes the directory. Processes that still run go on, and count for nobody. Accepts NULL. */
+void preload__free(struct preload *preload);
+
+/* A copy of @environment for the command to be executed with; the caller frees it with free(). NULL on
+ * ENOMEM. */
+char **preload__environment(const struct preload *preload, char *const *environment);
+
+/* From now on calls count, or do not. 0 or a negative errno. */
+int preload__open(struct preload *preload, bool is_open);
+
+struct preload_image {
+	__u32 pid;    /* in the process's own PID namespace */
+	__u32 parent; /* pid of the parent */
+	/* Index of the image that this is a fork of, or of the one that was in the process before; -1 if it
+	 * is not known. */
+	int before;
+	bool is_fork;	/* of @before, or of an unknown one; else begun by an exec */
+	__u64 begin_ns; /* CLOCK_MONOTONIC */
+	char comm[AP_COMM_LEN + 1];
+};
+
+/* A program that was executed and could not be entered. */
+struct preload_refused {
+	enum inside_refusal reason;
+	int image; /* index of the one that executed it; -1 if it is not known */
+	__u32 pid;
+	char path[INSIDE_PATH_BYTES];
+};
+
+/* What the processes have counted so far. */
+struct preload_results {
+	struct preload_image *images; /* in the order in which they began */
+	size_t n_images;
+	struct preload_refused *refused;
+	size_t n_refused;
+	/* Sums over all threads, which saturate at AP_MAX_SUM. */
+	struct ap_site_counts functions[AP_DEFINED];
+	__u64 stats[AP_STATS];
+	__u64 gaps[INSIDE_GAPS];
+	__u64 n_threads; /* whose counters were read */
+	/* Elements that a process was about to write when it was killed, and places and numbers that cannot
+	 * be right: nothing is taken from these. */
+	__u64 n_unfinished, n_damaged;
+};
+
+/* Reads what the processes have written, whether they run or not, and checks it. The caller frees what is
+ * in *@out by preload_results__free(). -ENOMEM, -EIO. */
+int preload__read(const struct preload *preload, struct preload_results *out);
+
+void preload_results__free(struct preload_results *results);
+
+/* One or two words for messages. */
+const char *preload__refusal_name(enum inside_refusal reason);
+
+#endif

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "preload_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+
+/* Reads one measurement's shared memory. */
+struct reader {
+	int fd;
+	__u64 end; /* of what processes have taken */
+	struct inside_header header;
+	struct preload_results *results;
+	size_t images_room, refused_room;
+};
+
+static __u64 add(__u64 sum, __u64 n)
+{
+	if (n > AP_MAX_SUM)
+		n = AP_MAX_SUM;
+	return sum > AP_MAX_SUM - n ? AP_MAX_SUM : sum + n;
+}
+
+/* False where the place is not in what was taken, or the file is shorter. */
+static bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
+{
+	if (place < sizeof(struct inside_header) || place > reader->end ||
+	    size > reader->end - place || place % 8) {
+		reader->results->n_damaged++;
+		return false;
+	}
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pread(reader->fd, (char *)out + done, size - done, place + done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			reader->results->n_damaged++;
+			return false;
+		}
+		done += n;
+	}
+	return true;
+}
+
+/* Takes an element of an array over: 0 or a negative errno. */
+typedef int (*take_t)(struct reader *reader, const void *element);
+
+/* Calls @take with the array's elements, as many as there is room for. */
+static int reader__each(struct reader *reader, const struct inside_array *array, size_t size,
+			take_t take)
+{
+	__u32 left = array->n;
+	char *elements = NULL;
+	int err = 0;
+
+	for (int chunk = 0; chunk < INSIDE_CHUNKS && left && !err; chunk++) {
+		__u32 n = (__u32)INSIDE_FIRST << chunk;
+
+		if (n > left)
+			n = left;
+		left -= n;
+		free(elements);
+		elements = malloc(n * size);
+		if (!elements)
+			return -ENOMEM;
+		/* Its elements were taken, and there was no memory for them. */
+		if (!array->chunks[chunk]) {
+			reader->results->n_unfinished += n;
+			continue;
+		}
+		if (!reader__get(reader, array->chunks[chunk], elements, n * size))
+			continue;
+		for (__u32 i = 0; i < n && !err; i++)
+			err = take(reader, elements + i * size);
+	}
+	free(elements);
+	return err;
+}
+
+static void copy_text(char *out, const char *in, size_t size)
+{
+	memcpy(out, in, size);
+	out[size] = 0;
+}
+
+static int take_image(struct reader *reader, const void *element)
+{
+	struct preload_results *results = reader->results;
+	const struct inside_image *image = element;
+	struct preload_image *to;
+
+	if (array__reserve(&results->images, &reader->images_room, results->n_images + 1,
+			   sizeof(*results->images)))
+		return -ENOMEM;
+	to = &results->images[results->n_images++];
+	/* Its number stays taken, so that the numbers of the others are right. */
+	*to = (struct preload_image){ .before = -1 };
+	if (image->state != INSIDE_READY) {
+		results->n_unfinished++;
+		return 0;
+	}
+	to->pid = image->pid;
+	to->parent = image->parent;
+	to->is_fork = image->birth == INSIDE_BORN_FORK;
+	to->begin_ns = image->begin_ns;
+	copy_text(to->comm, image->comm, sizeof(image->comm));
+	if (to->is_fork && image->forked_from) {
+		if (image->forked_from < results->n_images)
+			to->before = image->forked_from - 1;
+		else
+			results->n_damaged++;
+		return 0;
+	}
+	for (size_t i = results->n_images - 1; i-- && to->before < 0;)
+		if (results->images[i].pid == to->pid)
+			to->before = i;
+	return 0;
+}
+
+static int take_refused(struct reader *reader, const void *element)
+{
+	struct preload_results *results = reader->results;
+	const struct inside_refused *refused = element;
+	struct preload_refused *to;
+
+	if (refused->state != INSIDE_READY) {
+		results->n_unfinished++;
+		return 0;
+	}
+	if (refused->reason >= INSIDE_REFUSALS) {
+		results->n_damaged++;
+		return 0;
+	}
+	if (array__reserve(&results->refused, &reader->refused_room, results->n_refused + 1,
+			   sizeof(*results->refused)))
+		return -ENOMEM;
+	to = &results->refused[results->n_refused++];
+	to->reason = refused->reason;
+	to->pid = refused->pid;
+	to->image = refused->image && refused->image <= results->n_images ? (int)refused->image - 1
+									  : -1;
+	copy_text(to->path, refused->path, sizeof(to->path) - 1);
+	return 0;
+}
+
+static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *counts)
+{
+	sum->calls = add(sum->calls, counts->calls);
+	sum->internal = add(sum->internal, counts->internal);
+	sum->size_bytes = add(sum->size_bytes, counts->size_bytes);
+	sum->fresh = add(sum->fresh, counts->fresh);
+	sum->fresh_size_bytes = add(sum->fresh_size_bytes, counts->fresh_size_bytes);
+	sum->released = add(sum->released, counts->released);
+	sum->null = add(sum->null, counts->null);
+}
+
+static int take_thread(struct reader *reader, const void *element)
+{
+	struct preload_results *results = reader->results;
+	const __u64 *place = element;
+	struct inside_thread thread;
+
+	if (!*place) {
+		results->n_unfinished++;
+		return 0;
+	}
+	if (!reader__get(reader, *place, &thread, sizeof(thread)))
+		return 0;
+	if (thread.state != INSIDE_READY || !thread.image || thread.image > results->n_images) {
+		results->n_damaged++;
+		return 0;
+	}
+	for (int i = 0; i < AP_DEFINED; i++)
+		add_counts(&results->functions[i], &thread.functions[i]);
+	for (int i = 0; i < AP_STATS; i++)
+		results->stats[i] = add(results->stats[i], thread.stats[i]);
+	results->n_threads++;
+	return 0;
+}
+
+int preload__read(const struct preload *preload, struct preload_results *out)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+	off_t size = lseek(preload->memory_fd, 0, SEEK_END);
+	int err = -EIO;
+
+	*out = (struct preload_results){ 0 };
+	if (!reader)
+		return -ENOMEM;
+	reader->fd = preload->memory_fd;
+	reader->results = out;
+	if (pread(reader->fd, &reader->header, sizeof(reader->header), 0) !=
+	    (ssize_t)sizeof(reader->header))
+		goto out;
+	reader->end = reader->header.next;
+	if (reader->end > (__u64)size)
+		reader->end = size;
+	for (int i = 0; i < INSIDE_GAPS; i++)
+		out->gaps[i] = add(0, reader->header.gaps[i]);
+	err = reader__each(reader, &reader->header.images, sizeof(struct inside_image), take_image);
+	if (!err)
+		err = reader__each(reader, &reader->header.threads, sizeof(__u64), take_thread);
+	if (!err)
+		err = reader__each(reader, &reader->header.refused, sizeof(struct inside_refused),
+				   take_refused);
+out:
+	free(reader);
+	if (err)
+		preload_results__free(out);
+	return err;
+}
+
+void preload_results__free(struct preload_results *results)
+{
+	free(results->images);
+	free(results->refused);
+	*results = (struct preload_results){ 0 };
+}
