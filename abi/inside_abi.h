@@ -7,7 +7,8 @@
  *
  *	inside.so	symbolic link to the library; LD_PRELOAD names it
  *	memory		struct inside_header, and behind it what processes take by adding to @next
- *	tables		unwind tables, which processes map without write permission
+ *	tables		unwind tables, which processes map without write permission: INSIDE_TABLES_AT and so on
+ *	wake		FIFO; a byte in it wakes allocprof, which has something new to read
  *
  * Both files are sparse. A process maps a piece of `memory` when it needs one; its place is an offset
  * in the file, never an address. 0 is the place of nothing.
@@ -20,6 +21,7 @@
 #define ALLOCPROF_INSIDE_ABI_H
 
 #include "abi.h"
+#include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
 #define INSIDE_VERSION 1
@@ -27,8 +29,12 @@
 #define INSIDE_LIBRARY "inside.so"
 #define INSIDE_MEMORY  "memory"
 #define INSIDE_TABLES  "tables"
+#define INSIDE_WAKE    "wake"
 
-/* Places are multiples of this, at least. */
+/* Longer paths are cut off. */
+#define INSIDE_PATH_BYTES 224
+
+/* The size of large pieces is a multiple of this. */
 #define INSIDE_PAGE 4096
 
 /* An array whose elements stay where they are: chunk n has INSIDE_FIRST << n of them. */
@@ -91,13 +97,13 @@ struct inside_thread {
 	/* By enum ap_function. @internal are calls that the allocator made by the name of a function,
 	 * which is not all that a probe would see. */
 	struct ap_site_counts functions[AP_DEFINED];
-	/* Place of a table of struct inside_count, with log2 of its room in the low bits of the place;
-	 * 0: none yet. */
+	/* Place of a table of struct inside_count, with log2 of its room in INSIDE_SHIFT of the place; 0: none
+	 * yet. */
 	__u64 counts;
 };
 
-#define INSIDE_COUNTS_SHIFT_MASK (INSIDE_PAGE - 1)
-#define INSIDE_COUNTS_MAX_SHIFT	 28
+#define INSIDE_SHIFT	 63
+#define INSIDE_MAX_SHIFT 28
 
 /* Calls of one function with one stack, by one thread. Free if @stack is 0. */
 struct inside_count {
@@ -108,12 +114,48 @@ struct inside_count {
 	__u64 size_bytes;
 };
 
+/* A file that is mapped executable in a process. Its id is INSIDE_FIRST_MODULE + its index; one file may have
+ * several, since processes that meet it at the same time do not wait for each other. */
+struct inside_module {
+	__u32 state;  /* enum inside_state */
+	__u32 image;  /* that met it */
+	__u32 pid;    /* in the process's own PID namespace */
+	__u32 device; /* as in struct ap_module_record, as /proc/PID/maps has it */
+	__u64 inode;
+	__u64 start, end;	      /* of the mapping in that process */
+	__u64 offset;		      /* file offset of @start */
+	__u64 time_ns;		      /* CLOCK_MONOTONIC */
+	char path[INSIDE_PATH_BYTES]; /* of the mapping, cut off where it is longer */
+};
+
+#define INSIDE_FIRST_MODULE (AP_MODULE_VDSO + 1)
+
+/* Table n of the set of stacks has 1 << (INSIDE_FIRST_STACKS + n) slots, of which half are used. */
+#define INSIDE_STACK_TABLES 12
+#define INSIDE_FIRST_STACKS 14
+
+/* A stack that is published; both are stored at once. */
+struct inside_stack {
+	__u64 hash;  /* 0: free */
+	__u64 place; /* of a struct ap_stack_record and its frames */
+};
+
+/* Offsets in the file of unwind tables. */
+#define INSIDE_TABLES_AT 0
+#define INSIDE_SLICES_AT (1 << 19)
+#define INSIDE_RULES_AT	 (1 << 20)
+#define INSIDE_CHUNKS_AT (8 << 20)
+#define INSIDE_TABLES_BYTES                                                                        \
+	(INSIDE_CHUNKS_AT + (__u64)UNWIND_MAX_CHUNKS * sizeof(struct unwind_chunk))
+
 /* A process that could not be entered, or events that nobody counted. */
 enum inside_gap {
 	INSIDE_GAP_IMAGES,  /* processes without a place for an image: their calls are lost */
 	INSIDE_GAP_THREADS, /* threads without memory: their calls are lost */
 	INSIDE_GAP_EARLY,   /* calls before the library had found the shared memory */
 	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
+	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
+	INSIDE_GAP_WAITS,   /* waits for a table that did not come in time */
 	INSIDE_GAPS,
 };
 
@@ -126,8 +168,6 @@ enum inside_refusal {
 	INSIDE_REFUSES_UNREADABLE, /* cannot be read */
 	INSIDE_REFUSALS,
 };
-
-#define INSIDE_PATH_BYTES 224
 
 struct inside_refused {
 	__u32 state;  /* enum inside_state */
@@ -148,12 +188,24 @@ struct inside_header {
 	/* Written by the processes. */
 	__u64 next __attribute__((aligned(64))); /* first byte that is not taken */
 	__u64 gaps[INSIDE_GAPS];
-	struct inside_array images;  /* struct inside_image */
-	struct inside_array threads; /* __u64, the place of a struct inside_thread */
-	struct inside_array refused; /* struct inside_refused */
+	struct inside_array images;	   /* struct inside_image */
+	struct inside_array threads;	   /* __u64, the place of a struct inside_thread */
+	struct inside_array refused;	   /* struct inside_refused */
+	struct inside_array modules;	   /* struct inside_module */
+	__u64 stacks[INSIDE_STACK_TABLES]; /* places of tables of struct inside_stack */
+	__u32 n_stacks[INSIDE_STACK_TABLES];
 };
 
 _Static_assert(sizeof(struct inside_image) == 48, "inside_image is ABI");
+_Static_assert(sizeof(struct inside_module) == 280, "inside_module is ABI");
+_Static_assert(UNWIND_MAX_MODULES * sizeof(struct unwind_table) <= INSIDE_SLICES_AT,
+	       "tables have room");
+_Static_assert(UNWIND_MAX_SLICES * sizeof(struct unwind_slice) <=
+		       INSIDE_RULES_AT - INSIDE_SLICES_AT,
+	       "slices have room");
+_Static_assert(UNWIND_MAX_RULES_LOADED * sizeof(struct unwind_rule) <=
+		       INSIDE_CHUNKS_AT - INSIDE_RULES_AT,
+	       "rules have room");
 _Static_assert(sizeof(struct inside_count) == 32, "inside_count is ABI");
 _Static_assert(sizeof(struct inside_refused) == 240, "inside_refused is ABI");
 

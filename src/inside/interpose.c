@@ -7,6 +7,8 @@
 
 #include "next.h"
 #include "process.h"
+#include "code.h"
+#include "stacks.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -39,17 +41,44 @@ static inline __attribute__((always_inline)) void count(struct ap_site_counts *c
 	}
 }
 
+/* With stacks. A signal's handler may call while the thread is at this. */
+static __attribute__((noinline)) void record(struct thread *thread, const struct call *call,
+					     const __u64 *frame)
+{
+	struct inside_thread *shared = thread->shared;
+
+	if (unlikely(thread->busy)) {
+		thread = thread__stand_in(thread);
+		if (!thread) {
+			counter__add(&shared->stats[AP_STAT_EVENTS], 1);
+			counter__add(&shared->stats[AP_STAT_LOST + AP_LOST_NO_SCRATCH], 1);
+			return;
+		}
+	}
+	thread->busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	stacks__count(thread, call->function, call->size, frame);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&thread->busy, 0, __ATOMIC_RELEASE);
+}
+
 static inline __attribute__((always_inline)) void enter(const struct call *call, const __u64 *frame)
 {
 	struct thread *thread = thread__current();
 
-	if (unlikely(!thread) || unlikely(!process.header->open))
+	if (unlikely(!thread))
+		return;
+	if (process.mode != INSIDE_COUNT)
+		code__check_unloaded(frame[1]);
+	if (unlikely(!process.header->open))
 		return;
 	if (unlikely(frame[1] - next_bodies.start <= next_bodies.size) && next__is_body(frame[1])) {
 		counter__add(&thread->shared->functions[call->function].internal, 1);
 		return;
 	}
 	count(&thread->shared->functions[call->function], call);
+	if (process.recorded >> call->function & 1)
+		record(thread, call, frame);
 }
 
 #define ENTER(...) enter(&(struct call){ __VA_ARGS__ }, FRAME)

@@ -23,7 +23,9 @@ struct pool {
 
 static struct {
 	struct inside_header *header;
-	char path[INSIDE_PATH_BYTES + 64];
+	const void *tables; /* the first page */
+	char path[INSIDE_PATH_BYTES + 64], tables_path[INSIDE_PATH_BYTES + 64];
+	char wake_path[INSIDE_PATH_BYTES + 64];
 	struct pool shared, own;
 } memory = { .shared.is_shared = true };
 
@@ -43,35 +45,53 @@ static bool header__is_usable(const struct inside_header *header, long size)
 	       header->header_bytes == sizeof(*header) && header->size_bytes == (__u64)size;
 }
 
+static bool make_path(char *path, const char *directory, const char *name)
+{
+	char *stop = path + sizeof(memory.path), *end;
+
+	end = text__append(path, stop, directory);
+	end = text__append(end, stop, "/");
+	return text__append(end, stop, name);
+}
+
+/* Maps the first @size bytes of a file, which has @least bytes. */
+static void *map_first(const char *path, size_t size, long least, bool is_written, long *file_bytes)
+{
+	int protection = is_written ? PROT_READ | PROT_WRITE : PROT_READ;
+	int fd = sys__open(path, (is_written ? O_RDWR : O_RDONLY) | O_NOFOLLOW);
+	void *address = NULL;
+
+	if (fd < 0)
+		return NULL;
+	*file_bytes = sys__size(fd);
+	if (*file_bytes >= least)
+		address = sys__map(size, protection, MAP_SHARED, fd, 0);
+	sys__close(fd);
+	/* Copies of this mapping, which all others are, are not in core files either. */
+	if (address)
+		sys(__NR_madvise, (long)address, size, MADV_DONTDUMP, 0, 0, 0);
+	return address;
+}
+
 bool memory__open(const char *directory)
 {
-	char *stop = memory.path + sizeof(memory.path), *end;
 	struct inside_header *header;
-	long size;
-	int fd;
+	long size, tables_size;
 
-	end = text__append(memory.path, stop, directory);
-	end = text__append(end, stop, "/" INSIDE_MEMORY);
-	if (!end)
+	if (!make_path(memory.path, directory, INSIDE_MEMORY) ||
+	    !make_path(memory.tables_path, directory, INSIDE_TABLES) ||
+	    !make_path(memory.wake_path, directory, INSIDE_WAKE))
 		return false;
-	fd = sys__open(memory.path, O_RDWR | O_NOFOLLOW);
-	if (fd < 0)
-		return false;
-	size = sys__size(fd);
-	if (size < (long)header_pages()) {
-		sys__close(fd);
-		return false;
-	}
-	header = sys__map(header_pages(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	sys__close(fd);
+	header = map_first(memory.path, header_pages(), header_pages(), true, &size);
 	if (!header)
 		return false;
 	if (!header__is_usable(header, size)) {
 		sys__unmap(header, header_pages());
 		return false;
 	}
-	/* Copies of this mapping, which all others are, are not in core files either. */
-	sys(__NR_madvise, (long)header, header_pages(), MADV_DONTDUMP, 0, 0, 0);
+	if (header->settings.mode != INSIDE_COUNT)
+		memory.tables = map_first(memory.tables_path, INSIDE_PAGE, INSIDE_TABLES_BYTES,
+					  false, &tables_size);
 	memory.header = header;
 	return true;
 }
@@ -81,9 +101,9 @@ bool memory__open(const char *directory)
  * they may not reach any more: mremap(2) copies a shared mapping whose old size is given as 0. The copy
  * begins where the header does, and what is before @place is given back.
  */
-static void *map_copy(__u64 place, size_t size)
+static void *map_copy(const void *first, __u64 place, size_t size)
 {
-	long address = sys(__NR_mremap, (long)memory.header, 0, place + size, MREMAP_MAYMOVE, 0, 0);
+	long address = sys(__NR_mremap, (long)first, 0, place + size, MREMAP_MAYMOVE, 0, 0);
 
 	if (address < 0 && address > -4096)
 		return NULL;
@@ -92,14 +112,15 @@ static void *map_copy(__u64 place, size_t size)
 	return (void *)(address + place);
 }
 
-static void *map_file(__u64 place, size_t size)
+static void *map_file(const char *path, __u64 place, size_t size, bool is_written)
 {
+	int protection = is_written ? PROT_READ | PROT_WRITE : PROT_READ;
+	int fd = sys__open(path, (is_written ? O_RDWR : O_RDONLY) | O_NOFOLLOW);
 	void *address;
-	int fd = sys__open(memory.path, O_RDWR | O_NOFOLLOW);
 
 	if (fd < 0)
 		return NULL;
-	address = sys__map(size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, place);
+	address = sys__map(size, protection, MAP_SHARED, fd, place);
 	sys__close(fd);
 	if (address)
 		sys(__NR_madvise, (long)address, size, MADV_DONTDUMP, 0, 0, 0);
@@ -113,9 +134,30 @@ void *memory__map(__u64 place, size_t size)
 
 	if (!place || place > limit || size > limit - place || place & (INSIDE_PAGE - 1))
 		return NULL;
-	address = map_copy(place, size);
+	address = map_copy(memory.header, place, size);
 	/* With a limit of address space (ulimit -v) the detour may not fit. */
-	return address ? address : map_file(place, size);
+	return address ? address : map_file(memory.path, place, size, true);
+}
+
+const void *memory__map_tables(__u64 place, size_t size)
+{
+	void *address;
+
+	if (!memory.tables || place > INSIDE_TABLES_BYTES || size > INSIDE_TABLES_BYTES - place)
+		return NULL;
+	address = map_copy(memory.tables, place, size);
+	return address ? address : map_file(memory.tables_path, place, size, false);
+}
+
+/* The process reads from the FIFO itself, too: so it gets no SIGPIPE where allocprof has ended. */
+void memory__wake(void)
+{
+	int fd = sys__open(memory.wake_path, O_RDWR | O_NONBLOCK | O_NOFOLLOW);
+
+	if (fd < 0)
+		return;
+	sys(__NR_write, fd, (long)"", 1, 0, 0, 0);
+	sys__close(fd);
 }
 
 void *memory__take_pages(size_t size, __u64 *place)
@@ -131,7 +173,7 @@ void *memory__take_pages(size_t size, __u64 *place)
 /* Small at first, since many processes are short. */
 static size_t piece_bytes(__u32 index)
 {
-	return index <= 1 ? 64 << 10 : index <= 4 ? 256 << 10 : 1 << 20;
+	return index <= 4 ? 256 << 10 : 1 << 20;
 }
 
 /* Maps a further piece with its first @size bytes taken, which it returns. @before is the state that
@@ -196,35 +238,67 @@ void memory__forget(void)
 	memory.shared.state = 0;
 }
 
+/* The chunk that has element @index, and the index of the chunk's first element. */
+static __u32 chunk_of(__u32 index, __u32 *first)
+{
+	__u32 chunk = 0;
+
+	*first = 0;
+	while (chunk < INSIDE_CHUNKS && index - *first >= (__u32)INSIDE_FIRST << chunk)
+		*first += INSIDE_FIRST << chunk++;
+	return chunk;
+}
+
+static size_t chunk_bytes(__u32 chunk, size_t size)
+{
+	return ((INSIDE_FIRST << chunk) * size + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);
+}
+
+static char *map_chunk(struct mapped_array *mapped, __u32 chunk, __u64 place, size_t size)
+{
+	char *base = __atomic_load_n(&mapped->chunks[chunk], __ATOMIC_ACQUIRE);
+
+	if (base)
+		return base;
+	base = memory__map(place, chunk_bytes(chunk, size));
+	/* Another thread may have mapped it meanwhile: then it is mapped twice. */
+	if (base)
+		__atomic_store_n(&mapped->chunks[chunk], base, __ATOMIC_RELEASE);
+	return base;
+}
+
+void *mapped_array__get(struct mapped_array *mapped, const struct inside_array *array, size_t size,
+			__u32 index)
+{
+	__u32 first, chunk = chunk_of(index, &first);
+	char *base;
+
+	if (chunk == INSIDE_CHUNKS)
+		return NULL;
+	base = map_chunk(mapped, chunk, __atomic_load_n(&array->chunks[chunk], __ATOMIC_ACQUIRE),
+			 size);
+	return base ? base + (index - first) * size : NULL;
+}
+
 void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array, size_t size,
 			__u32 *index)
 {
-	__u32 n = __atomic_fetch_add(&array->n, 1, __ATOMIC_RELAXED), chunk = 0, first = 0;
+	__u32 n = __atomic_fetch_add(&array->n, 1, __ATOMIC_RELAXED), first;
+	__u32 chunk = chunk_of(n, &first);
 	__u64 place, none = 0;
-	size_t bytes;
 	char *base;
 
-	while (chunk < INSIDE_CHUNKS && n - first >= (__u32)INSIDE_FIRST << chunk)
-		first += INSIDE_FIRST << chunk++;
 	if (chunk == INSIDE_CHUNKS)
 		return NULL;
-	base = __atomic_load_n(&mapped->chunks[chunk], __ATOMIC_ACQUIRE);
-	if (!base) {
-		bytes = ((INSIDE_FIRST << chunk) * size + INSIDE_PAGE - 1) &
-			~(size_t)(INSIDE_PAGE - 1);
-		place = __atomic_load_n(&array->chunks[chunk], __ATOMIC_ACQUIRE);
-		if (!place) {
-			place = __atomic_fetch_add(&memory.header->next, bytes, __ATOMIC_RELAXED);
-			if (!__atomic_compare_exchange_n(&array->chunks[chunk], &none, place, false,
-							 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-				place = none;
-		}
-		base = memory__map(place, bytes);
-		if (!base)
-			return NULL;
-		/* Another thread may have mapped it meanwhile: then it is mapped twice. */
-		__atomic_store_n(&mapped->chunks[chunk], base, __ATOMIC_RELEASE);
+	place = __atomic_load_n(&array->chunks[chunk], __ATOMIC_ACQUIRE);
+	if (!place) {
+		place = __atomic_fetch_add(&memory.header->next, chunk_bytes(chunk, size),
+					   __ATOMIC_RELAXED);
+		if (!__atomic_compare_exchange_n(&array->chunks[chunk], &none, place, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			place = none;
 	}
+	base = map_chunk(mapped, chunk, place, size);
 	*index = n;
-	return base + (n - first) * size;
+	return base ? base + (n - first) * size : NULL;
 }

@@ -42,4 +42,14 @@ struct mapped_array {
 void *mapped_array__add(struct mapped_array *mapped, struct inside_array *array, size_t size,
 			__u32 *index);
 
+/* An element that was added by whatever process, below the array's n. NULL if it cannot be mapped. */
+void *mapped_array__get(struct mapped_array *mapped, const struct inside_array *array, size_t size,
+			__u32 index);
+
+/* Maps @size bytes from @place of the file of unwind tables, for reading. NULL on failure. */
+const void *memory__map_tables(__u64 place, size_t size);
+
+/* Wakes allocprof, which has something new to read. */
+void memory__wake(void);
+
 #endif

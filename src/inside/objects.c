@@ -18,6 +18,7 @@ struct object {
 struct debug {
 	int version;
 	struct object *first;
+	__u64 code; /* a function that is called when the list changes */
 };
 
 /* glibc's dynamic linker exports the structure, musl's a pointer to it. */
@@ -221,4 +222,38 @@ void *objects__find(const char *name)
 		if (object != own && find_in(object, name, false, &found))
 			return found.address;
 	return NULL;
+}
+
+__u64 objects__linker_code(void)
+{
+	return &_r_debug ? _r_debug.code : 0;
+}
+
+/* As <link.h> has it. */
+struct object_info {
+	__u64 bias;
+	const char *path;
+	const void *segments;
+	__u16 n_segments;
+	unsigned long long n_loaded, n_unloaded;
+};
+
+/* Its lock is held for moments only, and never while the allocator is called. */
+extern int dl_iterate_phdr(int (*fn)(struct object_info *info, size_t size, void *context),
+			   void *context) __attribute__((weak));
+
+static int take_unloaded(struct object_info *info, size_t size, void *unloaded)
+{
+	if (size >= sizeof(*info))
+		*(__u64 *)unloaded = info->n_unloaded;
+	return 1;
+}
+
+__u64 objects__unloaded(void)
+{
+	__u64 unloaded = 0;
+
+	if (&dl_iterate_phdr)
+		dl_iterate_phdr(take_unloaded, &unloaded);
+	return unloaded;
 }

@@ -26,4 +26,11 @@ bool objects__find_next(const char *name, struct definition *out);
 /* As objects__find_next(), in all objects but this library: for variables. */
 void *objects__find(const char *name);
 
+/* An address in the code of the dynamic linker; 0 where it is not a library of its own (musl), which does not
+ * unload anything either. */
+__u64 objects__linker_code(void);
+
+/* How many objects were unloaded so far. */
+__u64 objects__unloaded(void);
+
 #endif

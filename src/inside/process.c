@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "next.h"
 #include "objects.h"
+#include "stacks.h"
 
 enum {
 	NOT_BEGUN,
@@ -26,6 +27,7 @@ static struct {
 	__u32 early;	       /* calls while it began */
 	volatile __u32 *alive; /* the page that is cleared in a forked child */
 	struct thread *threads, *hand;
+	struct thread *stand_ins;
 	struct mapped_array images, thread_places;
 	char directory[INSIDE_PATH_BYTES];
 } local;
@@ -90,7 +92,7 @@ static bool begin_process(void)
 	header = memory__header();
 	process.header = header;
 	process.mode = header->settings.mode;
-	process.recorded = header->settings.recorded;
+	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
 	environment__hide(local.directory);
 	local.alive = sys__map_private(INSIDE_PAGE);
 	if (!local.alive ||
@@ -99,6 +101,8 @@ static bool begin_process(void)
 		process__add_gap(INSIDE_GAP_IMAGES);
 		return false;
 	}
+	if (process.mode != INSIDE_COUNT)
+		stacks__begin();
 	__atomic_fetch_add(&header->gaps[INSIDE_GAP_EARLY], local.early, __ATOMIC_RELAXED);
 	*local.alive = 1;
 	process.alive = local.alive;
@@ -109,7 +113,7 @@ static bool begin_process(void)
 static bool begin_child(void)
 {
 	/* What other threads of the parent had is not found again. */
-	local.threads = local.hand = NULL;
+	local.threads = local.hand = local.stand_ins = NULL;
 	memory__forget();
 	if (!process.header->settings.follow || !add_image(INSIDE_BORN_FORK)) {
 		process.alive = &never_alive;
@@ -123,7 +127,15 @@ static bool begin_child(void)
 /* How many of the threads before it a new one looks at, for one that has ended. */
 #define REUSE_TRIES 2
 
-static struct thread *take_ended(__u32 tid)
+static bool has_comm(const struct thread *thread, const char *comm)
+{
+	for (int i = 0; i < AP_COMM_LEN; i++)
+		if (thread->shared->comm[i] != comm[i])
+			return false;
+	return true;
+}
+
+static struct thread *take_ended(__u32 tid, const char *comm)
 {
 	for (int i = 0; i < REUSE_TRIES; i++) {
 		struct thread *thread = __atomic_load_n(&local.hand, __ATOMIC_RELAXED);
@@ -135,7 +147,8 @@ static struct thread *take_ended(__u32 tid)
 			return NULL;
 		__atomic_store_n(&local.hand, thread->next, __ATOMIC_RELAXED);
 		before = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
-		if (before && sys__thread_has_ended(before) &&
+		/* What it has counted is that of a thread of this name. */
+		if (before && has_comm(thread, comm) && sys__thread_has_ended(before) &&
 		    __atomic_compare_exchange_n(&thread->tid, &before, tid, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return thread;
@@ -156,44 +169,79 @@ static bool publish(struct inside_thread *shared, __u64 place)
 	return true;
 }
 
-static struct thread *new_thread(__u32 tid)
+static void push(struct thread **list, struct thread *thread)
+{
+	thread->next = __atomic_load_n(list, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(list, &thread->next, thread, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+static struct thread *new_thread(__u32 tid, const char *comm)
 {
 	struct thread *thread = memory__take_private(sizeof(*thread));
+	struct inside_thread *shared;
 	__u64 place;
 
 	if (!thread)
 		return NULL;
-	thread->shared = memory__take(sizeof(*thread->shared), &place);
-	if (!thread->shared)
+	shared = memory__take(sizeof(*shared), &place);
+	if (!shared)
 		return NULL;
+	if (process.mode != INSIDE_COUNT) {
+		thread->walker = stacks__new_walker();
+		if (!thread->walker)
+			return NULL;
+	}
+	thread->shared = shared;
 	thread->tid = tid;
-	thread->shared->tid = tid;
-	thread->shared->image = process.image;
-	if (!publish(thread->shared, place))
-		return NULL;
-	thread->next = __atomic_load_n(&local.threads, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&local.threads, &thread->next, thread, false,
-					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-	return thread;
+	shared->tid = tid;
+	shared->image = process.image;
+	memcpy(shared->comm, comm, AP_COMM_LEN);
+	return publish(shared, place) ? thread : NULL;
 }
 
 static struct thread *begin_thread(void)
 {
 	__u32 tid = sys__tid();
-	struct thread *thread = take_ended(tid);
+	struct thread *thread;
+	char comm[AP_COMM_LEN];
 
-	if (!thread)
-		thread = new_thread(tid);
+	sys__comm(comm);
+	thread = take_ended(tid, comm);
+	if (!thread) {
+		thread = new_thread(tid, comm);
+		if (thread)
+			push(&local.threads, thread);
+	}
 	if (!thread) {
 		process__add_gap(INSIDE_GAP_THREADS);
 		return NULL;
 	}
 	thread->shared->tid = tid;
 	thread->busy = 0;
-	sys__comm(thread->shared->comm);
 	self = thread;
 	return thread;
+}
+
+struct thread *thread__stand_in(const struct thread *thread)
+{
+	struct thread *other = __atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE);
+
+	for (; other; other = other->next) {
+		__u32 idle = 0;
+
+		if (has_comm(other, thread->shared->comm) &&
+		    __atomic_compare_exchange_n(&other->busy, &idle, 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return other;
+	}
+	other = new_thread(thread->tid, thread->shared->comm);
+	if (!other)
+		return NULL;
+	other->busy = 1;
+	push(&local.stand_ins, other);
+	return other;
 }
 
 struct thread *thread__begin(void)

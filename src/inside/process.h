@@ -12,6 +12,10 @@ struct thread {
 	struct thread *next; /* of the process */
 	__u32 tid;
 	__u32 busy; /* 1: the thread, or a frame that a signal interrupted, is walking its stack */
+	/* Only with stacks; the counts are shared->counts as this process has them mapped. */
+	struct walker *walker;
+	struct inside_count *counts, *last_count;
+	__u32 counts_shift, n_counts;
 };
 
 /* What does not change between forks; all of it is written before @alive points to a word of 1. */
@@ -40,6 +44,10 @@ static inline struct thread *thread__current(void)
 		return thread;
 	return thread__begin();
 }
+
+/* A stand-in for the calling thread while that is busy, for a signal's handler; it is busy, too, until the
+ * caller clears that. NULL if there is no memory. */
+struct thread *thread__stand_in(const struct thread *thread);
 
 /* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
 const char *process__directory(void);

@@ -27,7 +27,7 @@ static int resize(int fd)
 	return -errno;
 }
 
-static int write_all(int fd, const void *data, size_t size, __u64 offset)
+int write_all(int fd, const void *data, size_t size, __u64 offset)
 {
 	ssize_t n = pwrite(fd, data, size, offset);
 
@@ -60,6 +60,25 @@ static int make_memory(struct preload *preload, const struct inside_settings *se
 		return -errno;
 	header.size_bytes = status.st_size;
 	return write_all(fd, &header, sizeof(header), 0);
+}
+
+static int make_tables(struct preload *preload)
+{
+	int fd = openat(preload->directory_fd, INSIDE_TABLES, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			0600);
+
+	if (fd < 0)
+		return -errno;
+	preload->tables_fd = fd;
+	if (ftruncate(fd, INSIDE_TABLES_BYTES))
+		return -errno;
+	if (mkfifoat(preload->directory_fd, INSIDE_WAKE, 0600))
+		return -errno;
+	fd = openat(preload->directory_fd, INSIDE_WAKE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	preload->wake_fd = fd;
+	return 0;
 }
 
 /* Where a memory file system is, as a rule. */
@@ -111,7 +130,7 @@ int preload__new(const struct preload_options *options, struct preload **out, st
 
 	if (!preload)
 		return error__set(error, -ENOMEM, "no memory");
-	preload->memory_fd = preload->directory_fd = -1;
+	preload->memory_fd = preload->tables_fd = preload->wake_fd = preload->directory_fd = -1;
 	preload->library = realpath(options->library, NULL);
 	if (!preload->library) {
 		err = error__set(error, -errno, "cannot find the library '%s': %s",
@@ -122,6 +141,8 @@ int preload__new(const struct preload_options *options, struct preload **out, st
 	if (err)
 		goto fail;
 	err = make_memory(preload, &options->settings);
+	if (!err && options->settings.mode != INSIDE_COUNT)
+		err = make_tables(preload);
 	if (err) {
 		error__set(error, err, "cannot make the shared memory in '%s': %s",
 			   preload->directory, strerror(-err));
@@ -141,7 +162,8 @@ fail:
 
 void preload__free(struct preload *preload)
 {
-	static const char *const names[] = { INSIDE_LIBRARY, INSIDE_MEMORY, INSIDE_TABLES };
+	static const char *const names[] = { INSIDE_LIBRARY, INSIDE_MEMORY, INSIDE_TABLES,
+					     INSIDE_WAKE };
 
 	if (!preload)
 		return;
@@ -151,7 +173,10 @@ void preload__free(struct preload *preload)
 	if (preload->directory[0])
 		rmdir(preload->directory);
 	close_fd(&preload->memory_fd);
+	close_fd(&preload->tables_fd);
+	close_fd(&preload->wake_fd);
 	close_fd(&preload->directory_fd);
+	free(preload->taken);
 	free(preload->library);
 	free(preload);
 }

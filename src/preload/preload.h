@@ -11,6 +11,8 @@
 #include <linux/types.h>
 
 #include "inside_abi.h"
+#include "record_abi.h"
+#include "unwind_tables.h"
 
 struct error;
 struct preload;
@@ -73,6 +75,39 @@ struct preload_results {
 int preload__read(const struct preload *preload, struct preload_results *out);
 
 void preload_results__free(struct preload_results *results);
+
+/*
+ * What follows is only there with stacks. It is in the records that the programs of bpf/ send, so that it goes
+ * where those go.
+ */
+
+/* A function that takes a record; a nonzero result ends the reading and is returned. */
+typedef int (*preload_module_fn)(void *context, const struct ap_module_record *record,
+				 const char *path);
+typedef int (*preload_stack_fn)(void *context, const struct ap_stack_record *record);
+typedef int (*preload_count_fn)(void *context, const struct ap_count_key *key,
+				const struct ap_count *count);
+
+/* Calls @fn with each file that processes have met since the last call. Threads wait for its table. @path is
+ * that of the mapping. */
+int preload__take_modules(struct preload *preload, preload_module_fn fn, void *context);
+
+/* A file that the command will map: its table can be there before the first call. *@id is the module's. */
+int preload__announce(struct preload *preload, __u32 device, __u64 inode, const char *path,
+		      __u32 *id);
+
+/* Waits until processes have met a file, for @timeout_ms at the most. */
+void preload__wait(struct preload *preload, int timeout_ms);
+
+/* Writes unwind tables for the processes: for a struct unwind_writer, whose context is @preload. */
+int preload__write_table(void *preload, enum unwind_map map, __u32 index, const void *value);
+
+/* Calls @fn with each stack, which may come twice, innermost frame first. Frames' modules are those of
+ * preload__take_modules() and preload__announce(). 0, a negative errno, or @fn's result. */
+int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, void *context);
+
+/* Calls @fn with each thread's counters by stack and function; key.process is 1 + the index of the image. */
+int preload__read_counts(const struct preload *preload, preload_count_fn fn, void *context);
 
 /* One or two words for messages. */
 const char *preload__refusal_name(enum inside_refusal reason);

@@ -8,15 +8,6 @@
 
 #include "array.h"
 
-/* Reads one measurement's shared memory. */
-struct reader {
-	int fd;
-	__u64 end; /* of what processes have taken */
-	struct inside_header header;
-	struct preload_results *results;
-	size_t images_room, refused_room;
-};
-
 static __u64 add(__u64 sum, __u64 n)
 {
 	if (n > AP_MAX_SUM)
@@ -24,12 +15,11 @@ static __u64 add(__u64 sum, __u64 n)
 	return sum > AP_MAX_SUM - n ? AP_MAX_SUM : sum + n;
 }
 
-/* False where the place is not in what was taken, or the file is shorter. */
-static bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
+bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
 {
 	if (place < sizeof(struct inside_header) || place > reader->end ||
 	    size > reader->end - place || place % 8) {
-		reader->results->n_damaged++;
+		reader->n_damaged++;
 		return false;
 	}
 	for (size_t done = 0; done < size;) {
@@ -38,7 +28,7 @@ static bool reader__get(struct reader *reader, __u64 place, void *out, size_t si
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			reader->results->n_damaged++;
+			reader->n_damaged++;
 			return false;
 		}
 		done += n;
@@ -46,36 +36,44 @@ static bool reader__get(struct reader *reader, __u64 place, void *out, size_t si
 	return true;
 }
 
-/* Takes an element of an array over: 0 or a negative errno. */
-typedef int (*take_t)(struct reader *reader, const void *element);
-
-/* Calls @take with the array's elements, as many as there is room for. */
-static int reader__each(struct reader *reader, const struct inside_array *array, size_t size,
-			take_t take)
+int reader__begin(struct reader *reader, const struct preload *preload)
 {
-	__u32 left = array->n;
+	off_t size = lseek(preload->memory_fd, 0, SEEK_END);
+
+	reader->fd = preload->memory_fd;
+	if (pread(reader->fd, &reader->header, sizeof(reader->header), 0) !=
+	    (ssize_t)sizeof(reader->header))
+		return -EIO;
+	reader->end = reader->header.next;
+	if (size < 0 || reader->end > (__u64)size)
+		reader->end = size < 0 ? 0 : size;
+	return 0;
+}
+
+int reader__each(struct reader *reader, const struct inside_array *array, __u32 first, size_t size,
+		 reader_take_t take)
+{
+	__u32 end = array->n, begins = 0;
 	char *elements = NULL;
 	int err = 0;
 
-	for (int chunk = 0; chunk < INSIDE_CHUNKS && left && !err; chunk++) {
-		__u32 n = (__u32)INSIDE_FIRST << chunk;
+	for (int chunk = 0; chunk < INSIDE_CHUNKS && begins < end && !err; chunk++) {
+		__u32 n = (__u32)INSIDE_FIRST << chunk,
+		      skipped = first > begins ? first - begins : 0;
 
-		if (n > left)
-			n = left;
-		left -= n;
+		if (n > end - begins)
+			n = end - begins;
 		free(elements);
 		elements = malloc(n * size);
 		if (!elements)
 			return -ENOMEM;
 		/* Its elements were taken, and there was no memory for them. */
-		if (!array->chunks[chunk]) {
-			reader->results->n_unfinished += n;
-			continue;
-		}
-		if (!reader__get(reader, array->chunks[chunk], elements, n * size))
-			continue;
-		for (__u32 i = 0; i < n && !err; i++)
-			err = take(reader, elements + i * size);
+		if (!array->chunks[chunk])
+			reader->n_unfinished += n;
+		else if (reader__get(reader, array->chunks[chunk], elements, n * size))
+			for (__u32 i = skipped; i < n && !err; i++)
+				err = take(reader, begins + i, elements + i * size);
+		begins += (__u32)INSIDE_FIRST << chunk;
 	}
 	free(elements);
 	return err;
@@ -87,7 +85,7 @@ static void copy_text(char *out, const char *in, size_t size)
 	out[size] = 0;
 }
 
-static int take_image(struct reader *reader, const void *element)
+static int take_image(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
 	const struct inside_image *image = element;
@@ -100,7 +98,7 @@ static int take_image(struct reader *reader, const void *element)
 	/* Its number stays taken, so that the numbers of the others are right. */
 	*to = (struct preload_image){ .before = -1 };
 	if (image->state != INSIDE_READY) {
-		results->n_unfinished++;
+		reader->n_unfinished++;
 		return 0;
 	}
 	to->pid = image->pid;
@@ -112,7 +110,7 @@ static int take_image(struct reader *reader, const void *element)
 		if (image->forked_from < results->n_images)
 			to->before = image->forked_from - 1;
 		else
-			results->n_damaged++;
+			reader->n_damaged++;
 		return 0;
 	}
 	for (size_t i = results->n_images - 1; i-- && to->before < 0;)
@@ -121,18 +119,18 @@ static int take_image(struct reader *reader, const void *element)
 	return 0;
 }
 
-static int take_refused(struct reader *reader, const void *element)
+static int take_refused(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
 	const struct inside_refused *refused = element;
 	struct preload_refused *to;
 
 	if (refused->state != INSIDE_READY) {
-		results->n_unfinished++;
+		reader->n_unfinished++;
 		return 0;
 	}
 	if (refused->reason >= INSIDE_REFUSALS) {
-		results->n_damaged++;
+		reader->n_damaged++;
 		return 0;
 	}
 	if (array__reserve(&results->refused, &reader->refused_room, results->n_refused + 1,
@@ -158,20 +156,20 @@ static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *
 	sum->null = add(sum->null, counts->null);
 }
 
-static int take_thread(struct reader *reader, const void *element)
+static int take_thread(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
 	const __u64 *place = element;
 	struct inside_thread thread;
 
 	if (!*place) {
-		results->n_unfinished++;
+		reader->n_unfinished++;
 		return 0;
 	}
 	if (!reader__get(reader, *place, &thread, sizeof(thread)))
 		return 0;
 	if (thread.state != INSIDE_READY || !thread.image || thread.image > results->n_images) {
-		results->n_damaged++;
+		reader->n_damaged++;
 		return 0;
 	}
 	for (int i = 0; i < AP_DEFINED; i++)
@@ -184,31 +182,23 @@ static int take_thread(struct reader *reader, const void *element)
 
 int preload__read(const struct preload *preload, struct preload_results *out)
 {
-	struct reader *reader = calloc(1, sizeof(*reader));
-	off_t size = lseek(preload->memory_fd, 0, SEEK_END);
-	int err = -EIO;
+	struct reader reader = { .results = out };
+	int err = reader__begin(&reader, preload);
 
 	*out = (struct preload_results){ 0 };
-	if (!reader)
-		return -ENOMEM;
-	reader->fd = preload->memory_fd;
-	reader->results = out;
-	if (pread(reader->fd, &reader->header, sizeof(reader->header), 0) !=
-	    (ssize_t)sizeof(reader->header))
-		goto out;
-	reader->end = reader->header.next;
-	if (reader->end > (__u64)size)
-		reader->end = size;
+	if (err)
+		return err;
 	for (int i = 0; i < INSIDE_GAPS; i++)
-		out->gaps[i] = add(0, reader->header.gaps[i]);
-	err = reader__each(reader, &reader->header.images, sizeof(struct inside_image), take_image);
+		out->gaps[i] = add(0, reader.header.gaps[i]);
+	err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
+			   take_image);
 	if (!err)
-		err = reader__each(reader, &reader->header.threads, sizeof(__u64), take_thread);
+		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_thread);
 	if (!err)
-		err = reader__each(reader, &reader->header.refused, sizeof(struct inside_refused),
-				   take_refused);
-out:
-	free(reader);
+		err = reader__each(&reader, &reader.header.refused, 0,
+				   sizeof(struct inside_refused), take_refused);
+	out->n_unfinished = reader.n_unfinished;
+	out->n_damaged = reader.n_damaged;
 	if (err)
 		preload_results__free(out);
 	return err;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * measure LIBRARY OUTPUT [NAME=VALUE...] COMMAND [ARGUMENT...]: runs the command with the library in its
+ * measure MODE LIBRARY OUTPUT [NAME=VALUE...] COMMAND [ARGUMENT...]: runs the command with the library in its
  * processes, and with these variables in their environment, and writes what they counted as JSON. Exit status
- * is the command's.
+ * is the command's. MODE is "count", or "record" for stacks.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -14,6 +14,7 @@
 
 #include "error.h"
 #include "preload.h"
+#include "preload_tables.h"
 
 static const char *const names[AP_DEFINED] = {
 	"malloc",	 "calloc",   "realloc",	   "reallocarray", "posix_memalign",
@@ -84,7 +85,62 @@ static struct json_object *refused_json(const struct preload_results *results)
 	return all;
 }
 
-static int write_results(const struct preload *preload, const char *path)
+struct stacks {
+	const struct preload_tables *tables;
+	struct json_object *rows;
+};
+
+static int add_stack(void *context, const struct ap_stack_record *record)
+{
+	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
+	struct stacks *stacks = context;
+	struct json_object *one = json_object_new_object(), *list = json_object_new_array();
+
+	add_number(one, "stack", record->stack);
+	add_number(one, "end", record->end);
+	for (__u32 i = 0; i < record->n_frames; i++) {
+		const char *path = preload_tables__path(stacks->tables, frames[i].module);
+		struct json_object *frame = json_object_new_array();
+
+		json_object_array_add(frame, path ? json_object_new_string(path) : NULL);
+		json_object_array_add(frame,
+				      json_object_new_uint64(preload_tables__vaddr(
+					      stacks->tables, frames[i].module, frames[i].offset)));
+		json_object_array_add(list, frame);
+	}
+	json_object_object_add(one, "frames", list);
+	json_object_array_add(stacks->rows, one);
+	return 0;
+}
+
+static int add_count(void *context, const struct ap_count_key *key, const struct ap_count *count)
+{
+	struct json_object *one = json_object_new_object();
+
+	add_number(one, "stack", key->stack);
+	add_number(one, "process", key->process);
+	json_object_object_add(one, "function", json_object_new_string(names[key->function]));
+	json_object_object_add(one, "thread", json_object_new_string(key->thread));
+	add_number(one, "calls", count->calls);
+	add_number(one, "bytes", count->size_bytes);
+	json_object_array_add(context, one);
+	return 0;
+}
+
+static int add_stacks(const struct preload *preload, const struct preload_tables *tables,
+		      struct json_object *all)
+{
+	struct stacks stacks = { tables, json_object_new_array() };
+	struct json_object *counts = json_object_new_array();
+
+	json_object_object_add(all, "stacks", stacks.rows);
+	json_object_object_add(all, "counts", counts);
+	return preload__read_stacks(preload, add_stack, &stacks) ||
+	       preload__read_counts(preload, add_count, counts);
+}
+
+static int write_results(const struct preload *preload, const struct preload_tables *tables,
+			 const char *path)
 {
 	struct json_object *all, *gaps;
 	struct preload_results results;
@@ -103,6 +159,8 @@ static int write_results(const struct preload *preload, const char *path)
 	add_number(all, "threads", results.n_threads);
 	add_number(all, "unfinished", results.n_unfinished);
 	add_number(all, "damaged", results.n_damaged);
+	if (tables && add_stacks(preload, tables, all))
+		err = -EIO;
 	if (json_object_to_file_ext(path, all, JSON_C_TO_STRING_PRETTY))
 		err = -EIO;
 	json_object_put(all);
@@ -113,37 +171,54 @@ static int write_results(const struct preload *preload, const char *path)
 int main(int argc, char **argv)
 {
 	struct preload_options options = {
-		.library = argv[1],
-		.settings = { .mode = INSIDE_COUNT, .max_depth = AP_MAX_DEPTH, .follow = 1 },
+		.settings = { .mode = INSIDE_COUNT,
+			      .max_depth = AP_MAX_DEPTH,
+			      .follow = 1,
+			      .wait_ms = 10000,
+			      .recorded = AP_ALL_FUNCTIONS & ~AP_FREEING },
 	};
+	struct preload_tables *tables = NULL;
 	struct error error = { "" };
 	struct preload *preload;
-	char **environment, **command = argv + 3;
+	char **environment, **command = argv + 4;
 	int status;
 	pid_t pid;
 
-	if (argc < 4) {
+	if (argc < 5) {
 		fprintf(stderr,
-			"usage: measure LIBRARY OUTPUT [NAME=VALUE...] COMMAND [ARGUMENT...]\n");
+			"usage: measure MODE LIBRARY OUTPUT [NAME=VALUE...] COMMAND [ARGUMENT...]\n");
 		return 2;
 	}
+	options.library = argv[2];
+	if (!strcmp(argv[1], "record"))
+		options.settings.mode = INSIDE_RECORD;
 	for (; *command && strchr(*command, '='); command++)
 		putenv(*command);
-	if (preload__new(&options, &preload, &error) || preload__open(preload, true)) {
+	if (preload__new(&options, &preload, &error)) {
 		fprintf(stderr, "measure: %s\n", error.text);
 		return 126;
 	}
+	if (options.settings.mode != INSIDE_COUNT && !preload_tables__new(preload, &tables))
+		preload_tables__announce_command(tables, command, argv[2]);
+	preload__open(preload, true);
 	environment = preload__environment(preload, environ);
 	pid = environment ? fork() : -1;
 	if (!pid) {
 		execvpe(command[0], command, environment);
 		_exit(127);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0 || write_results(preload, argv[2])) {
+	if (tables)
+		preload_tables__start(tables);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		status = 126 << 8;
+	if (tables)
+		preload_tables__stop(tables);
+	if (write_results(preload, tables, argv[3])) {
 		fprintf(stderr, "measure: failed\n");
 		status = 126 << 8;
 	}
 	free(environment);
+	preload_tables__free(tables);
 	preload__free(preload);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

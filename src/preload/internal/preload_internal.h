@@ -9,8 +9,40 @@ struct preload {
 	char *library;
 	/* Read and written by pread(2) and pwrite(2): a process that cuts the file off would end us through
 	 * a mapping. */
-	int memory_fd;
+	int memory_fd, tables_fd;
 	int directory_fd;
+	int wake_fd; /* of the FIFO, which is never at its end */
+	/* Files that were met: how many, and which of them preload__take_modules() has had. */
+	bool *taken;
+	size_t n_modules, modules_room;
 };
+
+/* Reads shared memory, and checks it. */
+struct reader {
+	int fd;
+	__u64 end; /* of what processes have taken */
+	struct inside_header header;
+	__u64 n_unfinished, n_damaged; /* as in struct preload_results */
+	/* What else the functions fill in; each uses its own. */
+	struct preload_results *results;
+	size_t images_room, refused_room;
+	void *context;
+};
+
+/* Reads the header. -EIO if that fails. */
+int reader__begin(struct reader *reader, const struct preload *preload);
+
+/* False where the place is not in what was taken, or the file is shorter; counts it as damaged. */
+bool reader__get(struct reader *reader, __u64 place, void *out, size_t size);
+
+/* Takes an element of an array: 0 or another result, which ends the reading. */
+typedef int (*reader_take_t)(struct reader *reader, __u32 index, const void *element);
+
+/* Calls @take with the array's elements from @first on, as many as there is room for. */
+int reader__each(struct reader *reader, const struct inside_array *array, __u32 first, size_t size,
+		 reader_take_t take);
+
+/* pwrite(2) of all. 0 or a negative errno. */
+int write_all(int fd, const void *data, size_t size, __u64 offset);
 
 #endif

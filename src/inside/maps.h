@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel's list of the process's mappings. */
+#ifndef ALLOCPROF_INSIDE_MAPS_H
+#define ALLOCPROF_INSIDE_MAPS_H
+
+#include "inside_abi.h"
+#include "sys.h"
+
+struct mapping {
+	__u64 start, end, offset, inode;
+	__u32 device; /* major << 20 | minor */
+	bool is_executable;
+	char *path; /* "" if it has none; cut off where it is longer than the room for it */
+};
+
+/* The mapping around @address. @buffer is room to work in, of 4 KiB at best. @path, of INSIDE_PATH_BYTES, is for
+ * out->path; NULL: it is not wanted. False if there is none, or /proc cannot be read. */
+bool maps__find(__u64 address, struct mapping *out, char *path, void *buffer, __u32 size);
+
+#endif

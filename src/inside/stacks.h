@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls by stack. */
+#ifndef ALLOCPROF_INSIDE_STACKS_H
+#define ALLOCPROF_INSIDE_STACKS_H
+
+#include "process.h"
+
+/* Once, when the process begins. */
+void stacks__begin(void);
+
+/* In a forked child: nothing of it is used any more. */
+void stacks__forget(void);
+
+/* Room for a thread's walks; NULL on ENOMEM. */
+struct walker *stacks__new_walker(void);
+
+/* Counts a call of @function. @frame has the caller's frame pointer and the return address, as at the frame
+ * address of the function that was called. */
+void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, const __u64 *frame);
+
+#endif

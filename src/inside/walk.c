@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "walk.h"
+
+#include <stddef.h>
+
+#include "tables.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* A word of the stack, which is known to be mapped. */
+#ifdef INSIDE_TWIN
+__u64 twin__word(__u64 address);
+#define STACK_WORD(address) twin__word(address)
+#else
+#define STACK_WORD(address) (*(const volatile __u64 *)(address))
+#endif
+
+/* State of a walk. */
+struct state {
+	__u64 pc, sp, fp;
+	__u32 call; /* 1: pc is a return address, 0: the thread was interrupted there */
+	__u32 end;
+	__u32 end_once;
+	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
+};
+
+static inline __u64 mix(__u64 value)
+{
+	value ^= value >> 33;
+	value *= 0xff51afd7ed558ccdULL;
+	value ^= value >> 33;
+	value *= 0xc4ceb9fe1a85ec53ULL;
+	value ^= value >> 33;
+	return value;
+}
+
+/* No instruction begins there. */
+#define NO_ADDRESS (~0ULL)
+
+void walker__forget(struct walker *walker)
+{
+	walker->n = 0;
+	for (int i = 0; i < KNOWN_CODES; i++)
+		walker->known[i].address = NO_ADDRESS;
+}
+
+static inline bool range__has(const struct stack_range *range, __u64 address)
+{
+	return address >= range->start && address < range->end && range->end - address >= 8 &&
+	       !(address & 7);
+}
+
+static inline bool load(const struct walker *walker, __u64 address, __u64 *value)
+{
+	if (likely(range__has(&walker->range, address))) {
+		*value = STACK_WORD(address);
+		return true;
+	}
+	return !(address & 7) && memory__read(address, value, sizeof(*value));
+}
+
+static inline int stop(struct state *state, __u32 end, bool once)
+{
+	state->end = end;
+	state->end_once = once;
+	return 1;
+}
+
+#define EPILOGUE_FP 0x100
+
+/* As arch__epilogue(): what the next 8 bytes of code pop, or -1. */
+static int epilogue_of(__u64 code)
+{
+	int bytes = 0;
+
+	if ((code & 0xffffff) == 0xc48348) {
+		bytes = code >> 24 & 0xff;
+		if (bytes & 0x87)
+			return -1;
+		code >>= 32;
+	}
+	if ((code & 0xff) == 0x5d) {
+		bytes |= EPILOGUE_FP;
+		code >>= 8;
+	}
+	return (code & 0xff) == 0xc3 ? bytes : -1;
+}
+
+static int step_epilogue(const struct walker *walker, struct state *state)
+{
+	__u64 code, slot, pc;
+	int epilogue;
+
+	if (!memory__read(state->pc, &code, sizeof(code)))
+		return -1;
+	epilogue = epilogue_of(code);
+	if (epilogue < 0)
+		return -1;
+	slot = state->sp + (epilogue & (EPILOGUE_FP - 1));
+	if (epilogue & EPILOGUE_FP) {
+		if (!load(walker, slot, &state->fp))
+			return stop(state, AP_END_UNREADABLE, true);
+		slot += sizeof(slot);
+	}
+	if (!load(walker, slot, &pc))
+		return stop(state, AP_END_UNREADABLE, true);
+	if (!pc)
+		return stop(state, AP_END_COMPLETE, true);
+	state->sp = slot + sizeof(slot);
+	state->pc = pc;
+	state->call = 1;
+	return 0;
+}
+
+#define CONTEXT_END_BYTES 3
+
+/* As arch__is_context_end(). */
+static bool is_context_end(__u64 pc)
+{
+	__u64 code, behind;
+
+	if (!memory__read(pc - CONTEXT_END_BYTES, &code, sizeof(code)))
+		return false;
+	behind = code >> 24 & 0xffffffff;
+	return (code & 0xffffff) == 0xe3ff55 && (behind == 0xe8ff3148 || behind == 0xfa1e0ff3);
+}
+
+static bool is_entry(const struct ap_frame *frame)
+{
+	const struct unwind_table *table = tables__of(frame->module);
+
+	return table && frame->offset - table->entry_offset < table->entry_size;
+}
+
+/* Unwinds one frame by the frame pointer, for want of call frame information. */
+static int step_fp(const struct walker *walker, struct state *state, struct step *step)
+{
+	__u64 fp = state->fp, next_fp, pc;
+	int stops;
+
+	if (is_entry(&step->frame))
+		return stop(state, AP_END_COMPLETE, true);
+	stops = step_epilogue(walker, state);
+	if (stops >= 0)
+		return stops;
+	if (is_context_end(state->pc))
+		return stop(state, AP_END_COMPLETE, true);
+	state->over_fp = 1;
+	if (!fp)
+		return stop(state, AP_END_FRAME_POINTERS, true);
+	if (fp < state->sp || fp & 7 || fp - state->sp > 1 << 20)
+		return stop(state, AP_END_BAD_FRAME, true);
+	if (!load(walker, fp, &next_fp) || !load(walker, fp + 8, &pc))
+		return stop(state, AP_END_UNREADABLE, true);
+	if (!pc)
+		return stop(state, AP_END_FRAME_POINTERS, true);
+	state->sp = fp + 16;
+	state->fp = next_fp;
+	state->pc = pc;
+	state->call = 1;
+	return 0;
+}
+
+static inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp, __u64 fp)
+{
+	if (where == UNWIND_AT_CFA)
+		return cfa + offset;
+	return (where == UNWIND_AT_SP ? sp : fp) + offset;
+}
+
+static bool read_word(__u64 address, __u64 *value)
+{
+	return memory__read(address, value, sizeof(*value));
+}
+
+static __u64 thread_data(void)
+{
+	__u64 fs = 0;
+
+#ifndef INSIDE_TWIN
+	__asm__("mov %%fs:0, %0" : "=r"(fs));
+#endif
+	return fs;
+}
+
+/* As goroutine__sp(). */
+static bool find_goroutine(struct walker *walker, const struct unwind_rule *rule, __u64 sp)
+{
+	__u64 g, depth;
+
+	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
+		walker->left_sp = 0;
+		return read_word(thread_data() + rule->cfa_offset, &g) &&
+		       read_word(g + UNWIND_GO_M, &g) && read_word(g + rule->fp_offset, &g) &&
+		       read_word(g + UNWIND_GO_SCHED_SP, &walker->goroutine_sp);
+	}
+	walker->left_sp = sp;
+	if (!read_word(sp + rule->cfa_offset, &g) || !read_word(sp + rule->fp_offset, &depth) ||
+	    !read_word(g + UNWIND_GO_STACK_END, &g))
+		return false;
+	walker->goroutine_sp = g - depth;
+	return true;
+}
+
+static int step_rule(struct walker *walker, struct state *state, struct step *step,
+		     const struct unwind_rule *rule)
+{
+	__u64 sp = state->sp, fp = state->fp, cfa, pc;
+	bool is_signal = rule->flags & UNWIND_SIGNAL_FRAME;
+	bool once = is_signal, other_stack = is_signal;
+
+	if (rule->ra_where == UNWIND_UNDEFINED) {
+		step->frame.flags &= ~(STEP_ONCE | STEP_USES_FP);
+		return stop(state, AP_END_COMPLETE, false);
+	}
+	switch (rule->cfa) {
+	case UNWIND_CFA_SP:
+		cfa = sp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_FP:
+		cfa = fp + rule->cfa_offset;
+		break;
+	case UNWIND_CFA_PLT:
+		cfa = sp + rule->cfa_offset + ((state->pc & 15) >= (__u64)rule->cfa_add ? 8 : 0);
+		break;
+	case UNWIND_CFA_AT_SP:
+	case UNWIND_CFA_AT_FP:
+		if (!load(walker, (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset,
+			  &cfa))
+			return stop(state, AP_END_UNREADABLE, true);
+		cfa += rule->cfa_add;
+		once = true;
+		break;
+	case UNWIND_CFA_GOROUTINE:
+	case UNWIND_CFA_SYSTEMSTACK:
+		if (!find_goroutine(walker, rule, sp))
+			return stop(state, AP_END_UNREADABLE, true);
+		cfa = walker->goroutine_sp + rule->cfa_add;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_LEFT:
+		cfa = walker->left_sp;
+		if (!cfa)
+			return stop(state, AP_END_OTHER_STACK, true);
+		cfa += ((rule->cfa_add - cfa) & 15) + rule->cfa_offset;
+		once = other_stack = true;
+		break;
+	case UNWIND_CFA_OTHER_STACK:
+		return stop(state, AP_END_OTHER_STACK, true);
+	default:
+		return stop(state, AP_END_UNSUPPORTED, true);
+	}
+	/* A signal handler may run on another stack. */
+	if (cfa <= sp && !other_stack)
+		return stop(state, AP_END_BAD_FRAME, true);
+	if (rule->ra_where == UNWIND_SAME)
+		return stop(state, AP_END_UNSUPPORTED, true);
+	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
+		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
+		if (!load(walker, step->fp_slot, &state->fp))
+			return stop(state, AP_END_UNREADABLE, true);
+	}
+	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
+	if (!load(walker, step->ra_slot, &pc))
+		return stop(state, AP_END_UNREADABLE, true);
+	/* What was read outside of the stack is not compared: it would have to be read by the kernel again. */
+	if (!once && range__has(&walker->range, step->ra_slot) &&
+	    (!step->fp_slot || range__has(&walker->range, step->fp_slot)))
+		step->frame.flags &= ~STEP_ONCE;
+	if (!pc) {
+		/* The end depends on the word, which is compared only where there is a next step. */
+		step->frame.flags |= STEP_ONCE;
+		return stop(state, AP_END_COMPLETE, true);
+	}
+	state->sp = cfa;
+	state->pc = pc;
+	state->call = !is_signal;
+	return 0;
+}
+
+static inline struct known_code *walker__slot(struct walker *walker, __u64 address)
+{
+	return &walker->known[(address ^ address >> 9) & (KNOWN_CODES - 1)];
+}
+
+static bool is_made_up(const struct unwind_table *table, __u64 offset)
+{
+	const struct unwind_slice *slice = tables__slice(table, offset);
+	const struct unwind_rule *rule =
+		slice ? slice__rule(slice, offset - slice->file_offset) : NULL;
+
+	return rule && rule->cfa != UNWIND_CFA_NONE;
+}
+
+/* Looks the code up that @state is at; false if it is in no mapping. */
+static __attribute__((noinline)) bool find_code(struct walker *walker, const struct state *state,
+						struct known_code *out)
+{
+	__u64 address = state->pc - state->call;
+	const struct unwind_slice *slice;
+	const struct unwind_table *table;
+	const struct unwind_rule *rule;
+	struct code_range range;
+
+	walker->lookups += 2;
+	if (!code__find(address, &range))
+		return false;
+	*out = (struct known_code){
+		.offset = state->pc + range.bias,
+		.module = range.module,
+		.state = UNWIND_TABLE_NONE,
+		.address = NO_ADDRESS,
+	};
+	table = tables__of(range.module);
+	if (table)
+		out->state = __atomic_load_n(&table->state, __ATOMIC_ACQUIRE);
+	/* It may come yet. */
+	if (out->state == UNWIND_TABLE_AWAITED)
+		return true;
+	out->address = address;
+	if (out->state != UNWIND_TABLE_READY)
+		return true;
+	slice = tables__slice(table, address + range.bias);
+	if (!slice) {
+		out->state = UNWIND_TABLE_NONE;
+		return true;
+	}
+	rule = slice__rule(slice, address + range.bias - slice->file_offset);
+	if (!rule) {
+		out->state = UNWIND_TABLE_AWAITED;
+		out->address = NO_ADDRESS;
+		return true;
+	}
+	out->rule = *rule;
+	if (rule->cfa == UNWIND_CFA_NONE)
+		out->made_up = state->call && is_made_up(table, state->pc + range.bias);
+	out->simple = (rule->cfa == UNWIND_CFA_SP || rule->cfa == UNWIND_CFA_FP) &&
+		      rule->ra_where == UNWIND_AT_CFA && rule->ra_offset == -8 && !rule->flags &&
+		      rule->fp_where <= UNWIND_AT_CFA;
+	return true;
+}
+
+/* The thread goes on on another stack. */
+static __attribute__((noinline)) void change_stack(struct walker *walker, __u64 sp, __u32 n_fresh)
+{
+	__u32 left = AP_MAX_DEPTH - n_fresh;
+
+	/* The end of the current walk's room serves as a buffer. */
+	stack__range(sp, &walker->range, &walker->fresh[n_fresh], left * sizeof(struct step));
+}
+
+/* Unwinds one frame with any rule; 1 if the walk ends. */
+static __attribute__((noinline)) int step_any(struct walker *walker, struct state *state,
+					      struct step *step)
+{
+	__u64 address = state->pc - state->call;
+	struct known_code *known = walker__slot(walker, address), found;
+
+	*step = (struct step){
+		.pc = state->pc,
+		.sp = state->sp,
+		.fp = state->fp,
+		.frame.flags = STEP_ONCE | STEP_USES_FP | (state->call ? 0 : AP_FRAME_INTERRUPTED),
+	};
+	if (known->address != address || !state->call) {
+		if (!find_code(walker, state, &found)) {
+			step->frame.offset = state->pc;
+			return stop(state, AP_END_NO_MAPPING, true);
+		}
+		if (found.address != NO_ADDRESS && state->call)
+			*known = found;
+		known = &found;
+	}
+	step->frame.module = known->module;
+	step->frame.offset = known->offset;
+	if (known->state == UNWIND_TABLE_AWAITED)
+		return stop(state, AP_END_NO_TABLE, true);
+	if (known->state == UNWIND_TABLE_NONE)
+		return step_fp(walker, state, step);
+	if (known->rule.cfa == UNWIND_CFA_NONE) {
+		if (state->call && known->made_up)
+			return stop(state, AP_END_COMPLETE, true);
+		return step_fp(walker, state, step);
+	}
+	if (known->rule.cfa == UNWIND_CFA_SP && known->rule.fp_where <= UNWIND_AT_CFA &&
+	    known->rule.ra_where == UNWIND_AT_CFA)
+		step->frame.flags &= ~STEP_USES_FP;
+	return step_rule(walker, state, step, &known->rule);
+}
+
+/* Unwinds one frame by the rule that most frames have; false if it has another. */
+static inline __attribute__((always_inline)) bool
+step_simple(struct walker *walker, struct state *state, struct step *step)
+{
+	const struct known_code *known = walker__slot(walker, state->pc - 1);
+	__u64 cfa, slot;
+	bool by_fp;
+
+	if (unlikely(known->address != state->pc - 1 || !known->simple || !state->call))
+		return false;
+	by_fp = known->rule.cfa == UNWIND_CFA_FP;
+	cfa = (by_fp ? state->fp : state->sp) + known->rule.cfa_offset;
+	slot = cfa - 8;
+	if (unlikely(cfa <= state->sp || slot < walker->range.start || cfa > walker->range.end ||
+		     cfa & 7))
+		return false;
+	step->pc = state->pc;
+	step->sp = state->sp;
+	step->fp = state->fp;
+	step->ra_slot = slot;
+	step->fp_slot = 0;
+	step->frame.module = known->module;
+	step->frame.offset = known->offset;
+	step->frame.flags = by_fp ? STEP_USES_FP : 0;
+	if (known->rule.fp_where == UNWIND_AT_CFA) {
+		__u64 fp_slot = cfa + known->rule.fp_offset;
+
+		if (unlikely(!range__has(&walker->range, fp_slot)))
+			return false;
+		step->fp_slot = fp_slot;
+		state->fp = STACK_WORD(fp_slot);
+	}
+	state->pc = STACK_WORD(slot);
+	state->sp = cfa;
+	return true;
+}
+
+static inline bool fp_matters(const struct step *step)
+{
+	return step->frame.flags & STEP_FP_MATTERS;
+}
+
+static inline bool is_reusable(const struct step *step)
+{
+	return !(step->frame.flags & (STEP_ONCE | AP_FRAME_INTERRUPTED));
+}
+
+/* The outermost of the remembered steps from @cursor on whose states repeat, by the words that the steps
+ * read; its fp is stored in *@fp. */
+static inline __attribute__((always_inline)) __u32 follow(const struct walker *walker, __u32 cursor,
+							  __u64 *fp)
+{
+	const struct step *step = &walker->steps[cursor];
+	__u64 run_fp = *fp;
+
+	while (step > walker->steps) {
+		const struct step *outer = step - 1;
+		__u64 next_fp = step->fp_slot ? STACK_WORD(step->fp_slot) : run_fp;
+
+		if (STACK_WORD(step->ra_slot) != outer->pc || !is_reusable(outer) ||
+		    (fp_matters(outer) && next_fp != outer->fp))
+			break;
+		step = outer;
+		run_fp = next_fp;
+	}
+	*fp = run_fp;
+	return step - walker->steps;
+}
+
+/* Puts the @n_fresh steps of this walk before the first @kept remembered ones; returns the hash. */
+static __u64 remember(struct walker *walker, const struct state *state, __u32 kept, __u32 n_fresh)
+{
+	__u64 hash = kept ? walker->steps[kept - 1].hash : mix(state->end + 1);
+	struct step *to = walker->steps + kept;
+	bool matters = kept && fp_matters(&walker->steps[kept - 1]);
+
+	while (n_fresh) {
+		*to = walker->fresh[--n_fresh];
+		hash = mix(hash ^ to->frame.offset ^ (__u64)to->frame.module << 48 ^
+			   (__u64)(to->frame.flags & ~STEP_FLAGS) << 40);
+		to->hash = hash;
+		matters = to->frame.flags & STEP_USES_FP || (!to->fp_slot && matters);
+		to->frame.flags &= ~STEP_FP_MATTERS;
+		to->frame.flags |= matters ? STEP_FP_MATTERS : 0;
+		to++;
+	}
+	walker->n = to - walker->steps;
+	walker->end = state->end;
+	walker->end_once = state->end_once;
+	return hash;
+}
+
+__u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
+{
+	struct state state = {
+		.pc = pc,
+		.sp = sp,
+		.fp = fp,
+		.call = 1,
+		.end = AP_END_MAX_DEPTH,
+		.end_once = 1,
+	};
+	__u32 n_fresh = 0, kept = 0, cursor, generation = code__generation();
+
+	walker->lookups = 0;
+	if (unlikely(walker->generation != generation)) {
+		walker->generation = generation;
+		walker__forget(walker);
+	}
+	if (unlikely(sp < walker->range.start || sp >= walker->range.end)) {
+		walker->n = 0;
+		change_stack(walker, sp, 0);
+	}
+	walker->left_sp = 0;
+	cursor = walker->n;
+	if (unlikely(!pc)) {
+		state.end = AP_END_UNREADABLE;
+		return remember(walker, &state, 0, 0);
+	}
+	while (n_fresh < walker->max_depth) {
+		struct step *step;
+
+		while (cursor && walker->steps[cursor - 1].sp < state.sp)
+			cursor--;
+		step = &walker->steps[cursor - 1];
+		if (cursor && step->sp == state.sp && step->pc == state.pc && state.call &&
+		    is_reusable(step) && (step->fp == state.fp || !fp_matters(step))) {
+			__u32 last = follow(walker, cursor - 1, &state.fp);
+
+			if (!last && !walker->end_once) {
+				kept = cursor;
+				state.end = walker->end;
+				state.end_once = 0;
+				break;
+			}
+			/* The steps before the last repeat; what that one reads has changed. */
+			for (; cursor - 1 > last && n_fresh < walker->max_depth; cursor--)
+				walker->fresh[n_fresh++] = walker->steps[cursor - 1];
+			if (n_fresh == walker->max_depth)
+				break;
+			state.pc = walker->steps[last].pc;
+			state.sp = walker->steps[last].sp;
+		}
+		step = &walker->fresh[n_fresh++];
+		if (likely(step_simple(walker, &state, step))) {
+			if (likely(state.pc))
+				continue;
+			step->frame.flags |= STEP_ONCE;
+			stop(&state, AP_END_COMPLETE, true);
+			break;
+		}
+		if (step_any(walker, &state, step))
+			break;
+		if (unlikely(state.sp < walker->range.start || state.sp >= walker->range.end) &&
+		    n_fresh < AP_MAX_DEPTH)
+			change_stack(walker, state.sp, n_fresh);
+	}
+	/* The remembered hashes are for the other end, and perhaps there are too many frames. */
+	if (unlikely(kept + n_fresh > walker->max_depth))
+		stop(&state, AP_END_MAX_DEPTH, true);
+	if (unlikely(state.over_fp && state.end == AP_END_COMPLETE))
+		stop(&state, AP_END_FRAME_POINTERS, true);
+	if (unlikely(kept && state.end_once)) {
+		while (kept && n_fresh < walker->max_depth)
+			walker->fresh[n_fresh++] = walker->steps[--kept];
+		kept = 0;
+	}
+	if (likely(kept == walker->n && !n_fresh))
+		return walker->n ? walker->steps[walker->n - 1].hash : mix(state.end + 1);
+	return remember(walker, &state, kept, n_fresh);
+}
+
+void walker__frames(const struct walker *walker, struct ap_frame *out)
+{
+	for (__u32 i = 0; i < walker->n; i++) {
+		out[i] = walker->steps[walker->n - 1 - i].frame;
+		out[i].flags &= ~STEP_FLAGS;
+	}
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Unwinds a thread's stack, and compares it with the last one. The steps are those of bpf/walk.bpf.h, by the
+ * same tables; tests/unit/test_unwind.c holds both to the same expectations.
+ */
+#ifndef ALLOCPROF_INSIDE_WALK_H
+#define ALLOCPROF_INSIDE_WALK_H
+
+#include "abi.h"
+#include "code.h"
+#include "unwind_abi.h"
+
+/* One step of a walk. */
+struct step {
+	__u64 pc, sp, fp;      /* state before the step */
+	__u64 ra_slot;	       /* address of the return address */
+	__u64 fp_slot;	       /* address of the saved fp; 0: fp is unchanged */
+	__u64 hash;	       /* over this frame and all outer ones */
+	struct ap_frame frame; /* STEP_ in its flags */
+};
+
+/* The step read more than the two words, and is not used again. */
+#define STEP_ONCE 0x100
+/* The step's rule reads fp. */
+#define STEP_USES_FP 0x200
+/* The fp before the step decides about this step or one further out. */
+#define STEP_FP_MATTERS 0x400
+#define STEP_FLAGS	0xffffff00U
+
+/* What is known of the code at an address. */
+struct known_code {
+	__u64 address; /* of the call: the return address minus 1, but for interrupted frames */
+	__u64 offset;  /* of a frame with this return address */
+	__u32 module;
+	__u8 state;   /* enum unwind_table_state */
+	__u8 made_up; /* 1: a return address here is that of the outermost function */
+	__u8 simple;  /* 1: CFA from sp or fp, the return address below it, fp there or unchanged */
+	__u8 pad;
+	struct unwind_rule rule; /* UNWIND_CFA_NONE: no call frame information */
+};
+
+#define KNOWN_CODES 512
+
+struct walker {
+	__u32 max_depth;
+	__u32 generation; /* code__generation() of what is remembered */
+	/* The last stack: steps[0] is the outermost frame, steps[n - 1] the innermost. */
+	__u32 n;
+	__u32 end;	/* enum ap_stack_end */
+	__u32 end_once; /* 1: the end depends on more than the last frame's rule */
+	__u32 lookups;	/* of code that was not known */
+	struct stack_range range;
+	__u64 left_sp, goroutine_sp;
+	struct known_code known[KNOWN_CODES];
+	struct step steps[AP_MAX_DEPTH];
+	struct step fresh[AP_MAX_DEPTH]; /* the current walk, innermost first */
+};
+
+/* Forgets the last stack, and all that is known of code. */
+void walker__forget(struct walker *walker);
+
+/* Walks from a function's entry: the caller's return address, and sp and fp as the caller has them when the
+ * function has returned. Returns the stack's hash, as bpf/stack.bpf.h does. */
+__u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp);
+
+/* Copies the last stack's frames, innermost first. */
+void walker__frames(const struct walker *walker, struct ap_frame *out);
+
+#endif

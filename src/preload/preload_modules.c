@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "preload_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+
+struct taking {
+	struct preload *preload;
+	preload_module_fn fn;
+	void *context;
+};
+
+static int take_module(struct reader *reader, __u32 index, const void *element)
+{
+	const struct inside_module *module = element;
+	const struct taking *taking = reader->context;
+	struct ap_module_record record = {
+		.type = AP_RECORD_MODULE,
+		.id = INSIDE_FIRST_MODULE + index,
+		.pid = module->pid,
+		.device = module->device,
+		.inode = module->inode,
+		.start = module->start,
+		.end = module->end,
+		.offset = module->offset,
+		.time_ns = module->time_ns,
+	};
+	char path[sizeof(module->path) + 1];
+
+	/* It may still be written. */
+	if (taking->preload->taken[index] || module->state != INSIDE_READY)
+		return 0;
+	taking->preload->taken[index] = true;
+	memcpy(path, module->path, sizeof(module->path));
+	path[sizeof(module->path)] = 0;
+	return taking->fn(taking->context, &record, path);
+}
+
+static int know(struct preload *preload, size_t n)
+{
+	if (n <= preload->n_modules)
+		return 0;
+	if (array__reserve_zeroed(&preload->taken, &preload->modules_room, n,
+				  sizeof(*preload->taken)))
+		return -ENOMEM;
+	preload->n_modules = n;
+	return 0;
+}
+
+int preload__take_modules(struct preload *preload, preload_module_fn fn, void *context)
+{
+	struct taking taking = { preload, fn, context };
+	struct reader reader = { .context = &taking };
+	size_t first = 0;
+	int err = reader__begin(&reader, preload);
+
+	if (err)
+		return err;
+	if (reader.header.modules.n > UNWIND_MAX_MODULES - INSIDE_FIRST_MODULE)
+		reader.header.modules.n = UNWIND_MAX_MODULES - INSIDE_FIRST_MODULE;
+	err = know(preload, reader.header.modules.n);
+	if (err)
+		return err;
+	while (first < preload->n_modules && preload->taken[first])
+		first++;
+	return reader__each(&reader, &reader.header.modules, first, sizeof(struct inside_module),
+			    take_module);
+}
+
+/* Before the first process begins: nobody else writes. */
+int preload__announce(struct preload *preload, __u32 device, __u64 inode, const char *path,
+		      __u32 *id)
+{
+	struct inside_module module = {
+		.state = INSIDE_READY,
+		.device = device,
+		.inode = inode,
+	};
+	struct reader reader = { 0 };
+	struct inside_array *modules = &reader.header.modules;
+	__u32 n, chunk = 0, first = 0;
+	int err = reader__begin(&reader, preload);
+
+	if (err)
+		return err;
+	n = modules->n;
+	while (chunk < INSIDE_CHUNKS && n - first >= (__u32)INSIDE_FIRST << chunk)
+		first += INSIDE_FIRST << chunk++;
+	if (chunk == INSIDE_CHUNKS || n >= UNWIND_MAX_MODULES - INSIDE_FIRST_MODULE)
+		return -ENOSPC;
+	if (!modules->chunks[chunk]) {
+		size_t bytes = (INSIDE_FIRST << chunk) * sizeof(module);
+
+		modules->chunks[chunk] = reader.header.next;
+		reader.header.next += (bytes + INSIDE_PAGE - 1) & ~(__u64)(INSIDE_PAGE - 1);
+	}
+	modules->n++;
+	strncpy(module.path, path, sizeof(module.path) - 1);
+	err = know(preload, modules->n);
+	if (!err)
+		err = write_all(preload->memory_fd, &module, sizeof(module),
+				modules->chunks[chunk] + (n - first) * sizeof(module));
+	if (!err)
+		err = write_all(preload->memory_fd, &reader.header, sizeof(reader.header), 0);
+	if (err)
+		return err;
+	preload->taken[n] = true;
+	*id = INSIDE_FIRST_MODULE + n;
+	return 0;
+}
+
+void preload__wait(struct preload *preload, int timeout_ms)
+{
+	struct pollfd wait = { .fd = preload->wake_fd, .events = POLLIN };
+	char bytes[256];
+
+	if (poll(&wait, 1, timeout_ms) > 0)
+		while (read(preload->wake_fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes))
+			;
+}
+
+/* Nothing is behind the last word that is not 0. */
+static size_t used_bytes(const struct unwind_chunk *chunk)
+{
+	size_t n = UNWIND_CHUNK_WORDS;
+
+	while (n && !chunk->words[n - 1])
+		n--;
+	return n * sizeof(chunk->words[0]);
+}
+
+int preload__write_table(void *context, enum unwind_map map, __u32 index, const void *value)
+{
+	struct preload *preload = context;
+
+	switch (map) {
+	case UNWIND_MAP_CHUNKS:
+		if (!value)
+			return index < UNWIND_MAX_CHUNKS ? 0 : -ENOSPC;
+		return write_all(preload->tables_fd, value, used_bytes(value),
+				 INSIDE_CHUNKS_AT + (__u64)index * sizeof(struct unwind_chunk));
+	case UNWIND_MAP_TABLES:
+		return write_all(preload->tables_fd, value, sizeof(struct unwind_table),
+				 INSIDE_TABLES_AT + (__u64)index * sizeof(struct unwind_table));
+	case UNWIND_MAP_SLICES:
+		return write_all(preload->tables_fd, value, sizeof(struct unwind_slice),
+				 INSIDE_SLICES_AT + (__u64)index * sizeof(struct unwind_slice));
+	case UNWIND_MAP_RULES:
+		return write_all(preload->tables_fd, value, sizeof(struct unwind_rule),
+				 INSIDE_RULES_AT + (__u64)index * sizeof(struct unwind_rule));
+	}
+	return -EINVAL;
+}
