@@ -118,9 +118,9 @@ struct inside_count {
  * several, since processes that meet it at the same time do not wait for each other. */
 struct inside_module {
 	__u32 state;  /* enum inside_state */
-	__u32 image;  /* that met it */
-	__u32 pid;    /* in the process's own PID namespace */
+	__u32 pid;    /* of the process that met it, in its own PID namespace */
 	__u32 device; /* as in struct ap_module_record, as /proc/PID/maps has it */
+	__u32 pad;    /* 0 */
 	__u64 inode;
 	__u64 start, end;	      /* of the mapping in that process */
 	__u64 offset;		      /* file offset of @start */
@@ -166,6 +166,7 @@ enum inside_refusal {
 	INSIDE_REFUSES_SECURE, /* runs with other privileges: set-user-ID, set-group-ID, capabilities */
 	INSIDE_REFUSES_HIDDEN, /* the measurement's directory cannot be reached from the process */
 	INSIDE_REFUSES_UNREADABLE, /* cannot be read */
+	INSIDE_REFUSES_ALLOCATOR, /* defines malloc itself: it runs, and its calls do not come here */
 	INSIDE_REFUSALS,
 };
 

@@ -6,7 +6,6 @@
 #include "maps.h"
 #include "memory.h"
 #include "objects.h"
-#include "process.h"
 #include "tables.h"
 
 /* Ranges by page of code. Nothing is removed: another generation makes all of them void. */
@@ -25,6 +24,7 @@ static struct {
 	__u32 generation;
 	__u64 unloaded; /* objects__unloaded() of the generation */
 	__u64 linker_start, linker_bytes;
+	__u32 own_module;
 	struct mapped_array modules;
 	bool gave_up; /* a table did not come in time: no more waiting */
 } code;
@@ -99,7 +99,7 @@ static void keep(__u64 address, __u32 generation, const struct code_range *range
 
 static __u32 find_module(const struct mapping *mapping)
 {
-	const struct inside_array *modules = &process.header->modules;
+	const struct inside_array *modules = &memory__header()->modules;
 	__u32 n = __atomic_load_n(&modules->n, __ATOMIC_ACQUIRE);
 
 	for (__u32 i = 0; i < n && i < UNWIND_MAX_MODULES - INSIDE_FIRST_MODULE; i++) {
@@ -120,13 +120,12 @@ static __u32 add_module(const struct mapping *mapping)
 	struct inside_module *module;
 	__u32 index;
 
-	module =
-		mapped_array__add(&code.modules, &process.header->modules, sizeof(*module), &index);
+	module = mapped_array__add(&code.modules, &memory__header()->modules, sizeof(*module),
+				   &index);
 	if (!module || index >= UNWIND_MAX_MODULES - INSIDE_FIRST_MODULE) {
-		process__add_gap(INSIDE_GAP_MODULES);
+		memory__add_gap(INSIDE_GAP_MODULES);
 		return 0;
 	}
-	module->image = process.image;
 	module->pid = sys__pid();
 	module->device = mapping->device;
 	module->inode = mapping->inode;
@@ -156,10 +155,10 @@ static void await_table(__u32 module)
 		__u64 now_ns = sys__now_ns();
 
 		if (!until_ns)
-			until_ns = now_ns + process.header->settings.wait_ms * 1000000ULL;
+			until_ns = now_ns + memory__header()->settings.wait_ms * 1000000ULL;
 		if (now_ns >= until_ns) {
 			code.gave_up = true;
-			process__add_gap(INSIDE_GAP_WAITS);
+			memory__add_gap(INSIDE_GAP_WAITS);
 		}
 		sys(__NR_nanosleep, (long)&step, 0, 0, 0, 0, 0);
 	}
@@ -245,10 +244,33 @@ void code__begin(void)
 	tables.slices = (const void *)(first + INSIDE_SLICES_AT);
 	tables.rules = (const void *)(first + INSIDE_RULES_AT);
 	code.unloaded = objects__unloaded();
+	if (code__find((__u64)code__begin, &range))
+		code.own_module = range.module;
 	if (linker && code__find(linker, &range)) {
 		code.linker_bytes = range.end - range.start;
 		code.linker_start = range.start;
 	}
+}
+
+__u32 code__own_module(void)
+{
+	return code.own_module;
+}
+
+void code__change(void)
+{
+	__atomic_fetch_add(&code.generation, 1, __ATOMIC_RELEASE);
+}
+
+void code__unmapped(__u64 address, __u64 size)
+{
+	__u32 n = __atomic_load_n(&code.n_ranges, __ATOMIC_ACQUIRE);
+
+	for (__u32 i = 1; i <= n && i < MAX_RANGES; i++)
+		if (code.ranges[i].start < address + size && address < code.ranges[i].end) {
+			code__change();
+			return;
+		}
 }
 
 void code__check_unloaded(__u64 return_address)
@@ -261,5 +283,5 @@ void code__check_unloaded(__u64 return_address)
 	if (unloaded == __atomic_load_n(&code.unloaded, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&code.unloaded, unloaded, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&code.generation, 1, __ATOMIC_RELAXED);
+	code__change();
 }

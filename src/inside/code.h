@@ -21,9 +21,18 @@ bool code__find(__u64 address, struct code_range *out);
 /* Maps the unwind tables, and finds the dynamic linker; once, before anything else here. */
 void code__begin(void);
 
+/* This library's; 0 if it is not known. */
+__u32 code__own_module(void);
+
 /* To be called at each hit: the dynamic linker calls the allocator whenever it has unloaded an object, before
  * another one can be loaded in its place. */
 void code__check_unloaded(__u64 return_address);
+
+/* To be called when other code may have been mapped. */
+void code__change(void);
+
+/* The same, if what was there is known as code. */
+void code__unmapped(__u64 address, __u64 size);
 
 /* A number that changes when code may be mapped where other code was. */
 __u32 code__generation(void);

@@ -24,25 +24,6 @@ struct injection {
 	size_t n, text_bytes;
 };
 
-static struct mapped_array mapped_refused;
-
-static void note_refusal(const char *path, int reason)
-{
-	struct inside_refused *refused;
-	__u32 index;
-
-	process__add_gap(INSIDE_GAP_EXECS);
-	refused = mapped_array__add(&mapped_refused, &process.header->refused, sizeof(*refused),
-				    &index);
-	if (!refused)
-		return;
-	refused->reason = reason;
-	refused->image = process.image;
-	refused->pid = sys__pid();
-	text__append(refused->path, refused->path + sizeof(refused->path), path);
-	__atomic_store_n(&refused->state, INSIDE_READY, __ATOMIC_RELEASE);
-}
-
 static void injection__begin(struct injection *out, const struct program *program,
 			     char *const *environment)
 {
@@ -56,7 +37,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 	if (program)
 		refusal = program__refusal(program, out->directory);
 	if (refusal >= 0)
-		note_refusal(program->path, refusal);
+		process__note_refusal(program->path, refusal);
 	/* The dynamic linker complains where it cannot load it. A static program ignores it, and what
 	 * that executes in turn is measured. */
 	if (refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE) {

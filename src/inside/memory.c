@@ -34,6 +34,12 @@ struct inside_header *memory__header(void)
 	return memory.header;
 }
 
+void memory__add_gap(enum inside_gap gap)
+{
+	if (memory.header)
+		__atomic_fetch_add(&memory.header->gaps[gap], 1, __ATOMIC_RELAXED);
+}
+
 static size_t header_pages(void)
 {
 	return (sizeof(struct inside_header) + INSIDE_PAGE - 1) & ~(size_t)(INSIDE_PAGE - 1);

@@ -49,6 +49,9 @@ void *mapped_array__get(struct mapped_array *mapped, const struct inside_array *
 /* Maps @size bytes from @place of the file of unwind tables, for reading. NULL on failure. */
 const void *memory__map_tables(__u64 place, size_t size);
 
+/* Counts events that are lost or could not be followed. */
+void memory__add_gap(enum inside_gap gap);
+
 /* Wakes allocprof, which has something new to read. */
 void memory__wake(void);
 

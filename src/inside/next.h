@@ -28,7 +28,16 @@
 	X(posix_spawn)                                                                             \
 	X(posix_spawnp)                                                                            \
 	X(system)                                                                                  \
-	X(popen)
+	X(popen)                                                                                   \
+	X(fork)                                                                                    \
+	X(_Fork)                                                                                   \
+	X(prctl)                                                                                   \
+	X(pthread_setname_np)                                                                      \
+	X(mmap)                                                                                    \
+	X(mmap64)                                                                                  \
+	X(munmap)                                                                                  \
+	X(mremap)                                                                                  \
+	X(mprotect)
 
 #define NEXT_NUMBER(name, ...) NEXT_##name,
 enum next {

@@ -213,6 +213,17 @@ bool objects__find_next(const char *name, struct definition *out)
 	return false;
 }
 
+bool objects__is_preceded(const char *name)
+{
+	const struct object *own = own_object(), *object = first_object();
+	struct definition found;
+
+	for (int i = 0; object && object != own && i < MAX_OBJECTS; i++, object = object->next)
+		if (find_in(object, name, true, &found))
+			return true;
+	return false;
+}
+
 void *objects__find(const char *name)
 {
 	const struct object *own = own_object(), *object = first_object();

@@ -8,7 +8,7 @@
 #include "memory.h"
 #include "next.h"
 #include "objects.h"
-#include "stacks.h"
+#include "walk.h"
 
 enum {
 	NOT_BEGUN,
@@ -28,7 +28,7 @@ static struct {
 	volatile __u32 *alive; /* the page that is cleared in a forked child */
 	struct thread *threads, *hand;
 	struct thread *stand_ins;
-	struct mapped_array images, thread_places;
+	struct mapped_array images, thread_places, refused;
 	char directory[INSIDE_PATH_BYTES];
 } local;
 
@@ -37,10 +37,32 @@ const char *process__directory(void)
 	return local.state == MEASURED ? local.directory : NULL;
 }
 
-void process__add_gap(enum inside_gap gap)
+/* The file behind a link of /proc, or the path itself. */
+static void copy_path(char *out, const char *path)
 {
-	if (process.header)
-		__atomic_fetch_add(&process.header->gaps[gap], 1, __ATOMIC_RELAXED);
+	long n = -1;
+
+	if (text__begins(path, "/proc/self/"))
+		n = sys(__NR_readlink, (long)path, (long)out, INSIDE_PATH_BYTES - 1, 0, 0, 0);
+	if (n < 0)
+		text__append(out, out + INSIDE_PATH_BYTES, path);
+}
+
+void process__note_refusal(const char *path, enum inside_refusal reason)
+{
+	struct inside_refused *refused;
+	__u32 index;
+
+	memory__add_gap(INSIDE_GAP_EXECS);
+	refused = mapped_array__add(&local.refused, &process.header->refused, sizeof(*refused),
+				    &index);
+	if (!refused)
+		return;
+	refused->reason = reason;
+	refused->image = process.image;
+	refused->pid = sys__pid();
+	copy_path(refused->path, path);
+	__atomic_store_n(&refused->state, INSIDE_READY, __ATOMIC_RELEASE);
 }
 
 /* The directory of the library: LD_PRELOAD names it there. */
@@ -68,7 +90,7 @@ static bool add_image(enum inside_birth birth)
 
 	image = mapped_array__add(&local.images, &process.header->images, sizeof(*image), &index);
 	if (!image) {
-		process__add_gap(INSIDE_GAP_IMAGES);
+		memory__add_gap(INSIDE_GAP_IMAGES);
 		return false;
 	}
 	image->birth = birth;
@@ -98,11 +120,13 @@ static bool begin_process(void)
 	if (!local.alive ||
 	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0) ||
 	    !add_image(INSIDE_BORN_EXEC)) {
-		process__add_gap(INSIDE_GAP_IMAGES);
+		memory__add_gap(INSIDE_GAP_IMAGES);
 		return false;
 	}
 	if (process.mode != INSIDE_COUNT)
-		stacks__begin();
+		code__begin();
+	if (objects__is_preceded("malloc"))
+		process__note_refusal("/proc/self/exe", INSIDE_REFUSES_ALLOCATOR);
 	__atomic_fetch_add(&header->gaps[INSIDE_GAP_EARLY], local.early, __ATOMIC_RELAXED);
 	*local.alive = 1;
 	process.alive = local.alive;
@@ -123,6 +147,9 @@ static bool begin_child(void)
 	*local.alive = 1;
 	return true;
 }
+
+/* The tid of a struct thread that none uses. */
+#define NO_THREAD 0xffffffff
 
 /* How many of the threads before it a new one looks at, for one that has ended. */
 #define REUSE_TRIES 2
@@ -148,7 +175,8 @@ static struct thread *take_ended(__u32 tid, const char *comm)
 		__atomic_store_n(&local.hand, thread->next, __ATOMIC_RELAXED);
 		before = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
 		/* What it has counted is that of a thread of this name. */
-		if (before && has_comm(thread, comm) && sys__thread_has_ended(before) &&
+		if (has_comm(thread, comm) &&
+		    (before == NO_THREAD || sys__thread_has_ended(before)) &&
 		    __atomic_compare_exchange_n(&thread->tid, &before, tid, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return thread;
@@ -177,6 +205,21 @@ static void push(struct thread **list, struct thread *thread)
 		;
 }
 
+static struct walker *new_walker(void)
+{
+	struct walker *walker = memory__take_private(sizeof(*walker));
+
+	if (!walker)
+		return NULL;
+	walker->max_depth = process.header->settings.max_depth;
+	if (!walker->max_depth || walker->max_depth > AP_MAX_DEPTH)
+		walker->max_depth = AP_MAX_DEPTH;
+	walker->generation = code__generation();
+	walker->own_module = code__own_module();
+	walker__forget(walker);
+	return walker;
+}
+
 static struct thread *new_thread(__u32 tid, const char *comm)
 {
 	struct thread *thread = memory__take_private(sizeof(*thread));
@@ -189,7 +232,7 @@ static struct thread *new_thread(__u32 tid, const char *comm)
 	if (!shared)
 		return NULL;
 	if (process.mode != INSIDE_COUNT) {
-		thread->walker = stacks__new_walker();
+		thread->walker = new_walker();
 		if (!thread->walker)
 			return NULL;
 	}
@@ -215,7 +258,7 @@ static struct thread *begin_thread(void)
 			push(&local.threads, thread);
 	}
 	if (!thread) {
-		process__add_gap(INSIDE_GAP_THREADS);
+		memory__add_gap(INSIDE_GAP_THREADS);
 		return NULL;
 	}
 	thread->shared->tid = tid;
@@ -261,6 +304,28 @@ struct thread *thread__begin(void)
 	if (state != MEASURED || (!*local.alive && !begin_child()))
 		return NULL;
 	return begin_thread();
+}
+
+/* What the thread counts from now on is another thread's: a count has one name. */
+void process__renamed(void)
+{
+	struct thread *thread = self;
+	char comm[AP_COMM_LEN];
+
+	if (!thread || !*process.alive || process.mode == INSIDE_COUNT)
+		return;
+	sys__comm(comm);
+	if (has_comm(thread, comm))
+		return;
+	/* A thread of the former name may go on with the old one. */
+	self = NULL;
+	__atomic_store_n(&thread->tid, NO_THREAD, __ATOMIC_RELEASE);
+	begin_thread();
+}
+
+void process__forked(void)
+{
+	thread__current();
 }
 
 /* A program that never allocates is measured, too. */

@@ -52,7 +52,13 @@ struct thread *thread__stand_in(const struct thread *thread);
 /* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
 const char *process__directory(void);
 
-/* Counts events that are lost or could not be followed. */
-void process__add_gap(enum inside_gap gap);
+/* Names a program whose calls do not come here, or not those of the process that executes it. */
+void process__note_refusal(const char *path, enum inside_refusal reason);
+
+/* The process has another name, or the calling thread. */
+void process__renamed(void);
+
+/* In the child of a fork, which may never allocate. */
+void process__forked(void);
 
 #endif

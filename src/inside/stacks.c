@@ -14,29 +14,6 @@ static struct {
 	struct inside_stack *tables[INSIDE_STACK_TABLES];
 } stacks;
 
-void stacks__begin(void)
-{
-	code__begin();
-}
-
-void stacks__forget(void)
-{
-}
-
-struct walker *stacks__new_walker(void)
-{
-	struct walker *walker = memory__take_private(sizeof(*walker));
-
-	if (!walker)
-		return NULL;
-	walker->max_depth = process.header->settings.max_depth;
-	if (!walker->max_depth || walker->max_depth > AP_MAX_DEPTH)
-		walker->max_depth = AP_MAX_DEPTH;
-	walker->generation = code__generation();
-	walker__forget(walker);
-	return walker;
-}
-
 /* Both words at once: a process that is killed leaves no hash without its frames. */
 static bool insert_both(struct inside_stack *slot, const struct inside_stack *value)
 {
@@ -88,12 +65,11 @@ static __u64 write_frames(const struct walker *walker, __u64 hash)
 		return 0;
 	*record = (struct ap_stack_record){
 		.type = AP_RECORD_STACK,
-		.n_frames = walker->n,
 		.stack = hash,
 		.process = process.image,
 		.end = walker->end,
 	};
-	walker__frames(walker, (struct ap_frame *)(record + 1));
+	record->n_frames = walker__frames(walker, (struct ap_frame *)(record + 1));
 	return place;
 }
 

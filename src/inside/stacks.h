@@ -5,15 +5,6 @@
 
 #include "process.h"
 
-/* Once, when the process begins. */
-void stacks__begin(void);
-
-/* In a forked child: nothing of it is used any more. */
-void stacks__forget(void);
-
-/* Room for a thread's walks; NULL on ENOMEM. */
-struct walker *stacks__new_walker(void);
-
 /* Counts a call of @function. @frame has the caller's frame pointer and the return address, as at the frame
  * address of the function that was called. */
 void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, const __u64 *frame);

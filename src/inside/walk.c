@@ -561,10 +561,17 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 	return remember(walker, &state, kept, n_fresh);
 }
 
-void walker__frames(const struct walker *walker, struct ap_frame *out)
+__u32 walker__frames(const struct walker *walker, struct ap_frame *out)
 {
-	for (__u32 i = 0; i < walker->n; i++) {
-		out[i] = walker->steps[walker->n - 1 - i].frame;
-		out[i].flags &= ~STEP_FLAGS;
+	__u32 n = 0;
+
+	for (__u32 i = walker->n; i-- > 0;) {
+		const struct ap_frame *frame = &walker->steps[i].frame;
+
+		if (walker->own_module && frame->module == walker->own_module)
+			continue;
+		out[n] = *frame;
+		out[n++].flags &= ~STEP_FLAGS;
 	}
+	return n;
 }

@@ -51,6 +51,8 @@ struct walker {
 	__u32 lookups;	/* of code that was not known */
 	struct stack_range range;
 	__u64 left_sp, goroutine_sp;
+	__u32 own_module; /* whose frames walker__frames() leaves out; 0: none */
+	__u32 pad;
 	struct known_code known[KNOWN_CODES];
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the current walk, innermost first */
@@ -63,7 +65,7 @@ void walker__forget(struct walker *walker);
  * function has returned. Returns the stack's hash, as bpf/stack.bpf.h does. */
 __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp);
 
-/* Copies the last stack's frames, innermost first. */
-void walker__frames(const struct walker *walker, struct ap_frame *out);
+/* Copies the last stack's frames, innermost first; returns how many. */
+__u32 walker__frames(const struct walker *walker, struct ap_frame *out);
 
 #endif

@@ -197,6 +197,7 @@ const char *preload__refusal_name(enum inside_refusal reason)
 		[INSIDE_REFUSES_SECURE] = "with other privileges",
 		[INSIDE_REFUSES_HIDDEN] = "without access to the shared memory",
 		[INSIDE_REFUSES_UNREADABLE] = "unreadable",
+		[INSIDE_REFUSES_ALLOCATOR] = "with its own malloc",
 	};
 
 	return reason < INSIDE_REFUSALS ? names[reason] : "unknown";

@@ -63,6 +63,7 @@ static struct tables_file *add_file(struct preload_tables *tables, int fd, const
 {
 	struct tables_file *file = calloc(1, sizeof(*file));
 	struct table_file source = { .fd = fd, .build_id = "" };
+	char resolved[4096] = "";
 
 	if (!file || array__reserve(&tables->files, &tables->files_room, tables->n_files + 1,
 				    sizeof(*tables->files))) {
@@ -73,7 +74,9 @@ static struct tables_file *add_file(struct preload_tables *tables, int fd, const
 	tables->files[tables->n_files++] = file;
 	file->fd = fd;
 	file->identity = *identity;
-	file->path = strdup(path);
+	if (fd >= 0 && *path == '/')
+		mapped_file__path(fd, resolved, sizeof(resolved));
+	file->path = strdup(*resolved ? resolved : path);
 	if (!file->path)
 		return NULL;
 	if (fd >= 0)
@@ -162,7 +165,8 @@ int preload_tables__new(struct preload *preload, struct preload_tables **out)
 static void announce(const char *path, void *context)
 {
 	struct preload_tables *tables = context;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(free_ptr) char *whole = realpath(path, NULL);
+	int fd = whole ? open(whole, O_RDONLY | O_CLOEXEC) : -1;
 	struct file_identity identity;
 	struct tables_file *file;
 	__u32 id;
@@ -173,8 +177,9 @@ static void announce(const char *path, void *context)
 		close(fd);
 		return;
 	}
-	file = add_file(tables, fd, path, &identity);
-	if (file && !preload__announce(tables->preload, identity.device, identity.inode, path, &id))
+	file = add_file(tables, fd, whole, &identity);
+	if (file &&
+	    !preload__announce(tables->preload, identity.device, identity.inode, whole, &id))
 		assign(tables, file, id, false);
 }
 

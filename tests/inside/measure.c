@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 {
 	struct preload_options options = {
 		.settings = { .mode = INSIDE_COUNT,
-			      .max_depth = AP_MAX_DEPTH,
+			      .max_depth = 127,
 			      .follow = 1,
 			      .wait_ms = 10000,
 			      .recorded = AP_ALL_FUNCTIONS & ~AP_FREEING },

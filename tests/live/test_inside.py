@@ -2,8 +2,10 @@
 """The library that counts inside of processes (src/inside), driven by tests/inside/measure.c: against what
 targets state, and against the counter of tests/preload, which stands behind it in the same processes."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 
 import pytest
@@ -111,3 +113,97 @@ def test_nothing_is_left(measure, target):
     before = set(os.listdir("/dev/shm"))
     measure([target("nothing")])
     assert not {name for name in os.listdir("/dev/shm") if name.startswith("allocprof-")} - before
+
+ENDS = ["complete", "max_depth", "no_mapping", "bad_frame", "unreadable", "no_table", "unsupported",
+        "frame_pointers", "dump_short", "other_stack"]
+
+
+class Rows(dict):
+    """Calls and bytes by function, thread's name and frames, innermost first."""
+
+    def add(self, function, thread, frames, calls, size_bytes):
+        # Names at one address are one function for a probe.
+        key = ("aligned_alloc" if function == "memalign" else function, thread, tuple(frames))
+        had = self.get(key, (0, 0))
+        self[key] = (had[0] + calls, had[1] + size_bytes)
+
+
+def recorded_rows(path):
+    rows, frames = Rows(), {}
+    with contextlib.closing(sqlite3.connect(path)) as data:
+        for stack, module, offset in data.execute(
+                "SELECT stack, m.path, f.offset FROM stack_frames s JOIN frames f ON f.id = s.frame "
+                "LEFT JOIN modules m ON m.id = f.module ORDER BY stack, depth"):
+            # Where code is that belongs to no file differs from run to run.
+            frames.setdefault(stack, []).append((module, offset) if module else None)
+        for row in data.execute("SELECT c.function, t.name, c.stack, c.calls, c.bytes "
+                                "FROM counts c JOIN threads t ON t.id = c.thread"):
+            rows.add(row[0], row[1], frames.get(row[2], []), *row[3:])
+    return rows
+
+
+def measured_rows(report):
+    rows, cut = Rows(), Rows()
+    stacks = {stack["stack"]: stack for stack in report["stacks"]}
+    for count in report["counts"]:
+        stack = stacks[count["stack"]]
+        frames = [(module, offset) if module else None for module, offset in stack["frames"]]
+        to = cut if ENDS[stack["end"]] == "unsupported" else rows
+        to.add(count["function"], count["thread"], frames, count["calls"], count["bytes"])
+    return rows, cut
+
+
+# glibc's array of a thread's TLS modules has an element more, for the library's own.
+DTV_BYTES = 16
+
+
+def is_dtv(key, expected, got):
+    function, _, frames = key
+    return (function == "calloc" and "/ld-linux" in frames[0][0] and expected[0] == got[0] and
+            got[1] - expected[1] == DTV_BYTES * got[0])
+
+
+STACKS = {
+    **{name: lambda target, name=name: [target(name)] for name in (
+        "every_function", "signals", "longjmp", "contexts", "fork_noexec", "vfork_exec", "spawn", "jit",
+        "truth_O2", "truth_realign", "truth_clang", "truth_throw", "truth_early")},
+    "threads": lambda target: [target("threads"), 8, 1000],
+    "stacks": lambda target: [target("many_stacks"), "-t", 4, 200000, 1000],
+    "dlopen": lambda target: [target("dlopen_lib"), target("liballocating.so"), 3],
+    "swap_code": lambda target: [target("swap_code"), target("libswap_a.so"), target("libswap_b.so")],
+    "exec_nonleader": lambda target: [target("exec_nonleader"), target("threads"), 4, 500],
+    "truth_load": lambda target: [target("truth_load"), target("libtruth_a.so"), target("libtruth_b.so")],
+    "jq": lambda target: ["/usr/bin/jq", "-n", "[range(3000) | {a: ., b: tostring}] | group_by(.a % 7) | length"],
+    "python": lambda target: ["/usr/bin/python3", "-S", "-c", "import json, re, decimal, _ctypes"],
+    "perl": lambda target: ["/usr/bin/perl", "-e", "print length join ',', map { sprintf '%d', $_ } 1 .. 2000"],
+    "shell": lambda target: ["/bin/sh", "-c", "/usr/bin/seq 10 | /usr/bin/sort -n | /usr/bin/wc -l"],
+}
+
+
+@pytest.mark.fast("every_function", "threads", "dlopen", "jq")
+@pytest.mark.parametrize("name", list(STACKS))
+def test_stacks_equal(run, allocprof, measure, target, tmp_path, name):
+    """Row by row what `record` has of another run."""
+    argv = [str(word) for word in STACKS[name](target)]
+    env = {"PERL_HASH_SEED": "0", "PYTHONHASHSEED": "0"}
+    data = tmp_path / "record.data"
+    status = run([allocprof, "record", "--no-symbols", "-o", data, "--", *argv], env=env).status
+    report = measure(argv, status, env, mode="record")
+    expected = recorded_rows(data)
+    got, cut = measured_rows(report)
+    assert got and report["gaps"] == [0] * 6
+    # Where the tables do not suffice `record` has libdw go on.
+    for (function, thread, frames), count in cut.items():
+        (whole,) = [key for key in expected if key not in got and key[:2] == (function, thread) and
+                    key[2][:len(frames)] == frames and expected[key] == count]
+        del expected[whole]
+    wrong = [f"{key}: record {expected.get(key)}, inside {got.get(key)}" for key in {*expected, *got}
+             if expected.get(key) != got.get(key) and
+             not (key in expected and key in got and is_dtv(key, expected[key], got[key]))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_own_malloc_is_named(measure, target):
+    report = measure([target("signal_stack")])
+    assert [(entry["path"], entry["reason"]) for entry in report["refused"]] == \
+        [(target("signal_stack"), "with its own malloc")]
