@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "error.h"
 #include "preload.h"
 #include "preload_tables.h"
@@ -140,7 +141,7 @@ static int add_stacks(const struct preload *preload, const struct preload_tables
 }
 
 static int write_results(const struct preload *preload, const struct preload_tables *tables,
-			 const char *path)
+			 __u64 elapsed_ns, const char *path)
 {
 	struct json_object *all, *gaps;
 	struct preload_results results;
@@ -156,6 +157,7 @@ static int write_results(const struct preload *preload, const struct preload_tab
 	for (int i = 0; i < INSIDE_GAPS; i++)
 		json_object_array_add(gaps, json_object_new_uint64(results.gaps[i]));
 	json_object_object_add(all, "gaps", gaps);
+	add_number(all, "elapsed_ns", elapsed_ns);
 	add_number(all, "threads", results.n_threads);
 	add_number(all, "unfinished", results.n_unfinished);
 	add_number(all, "damaged", results.n_damaged);
@@ -181,6 +183,7 @@ int main(int argc, char **argv)
 	struct error error = { "" };
 	struct preload *preload;
 	char **environment, **command = argv + 4;
+	__u64 begin_ns, elapsed_ns;
 	int status;
 	pid_t pid;
 
@@ -202,6 +205,7 @@ int main(int argc, char **argv)
 		preload_tables__announce_command(tables, command, argv[2]);
 	preload__open(preload, true);
 	environment = preload__environment(preload, environ);
+	begin_ns = clock__now_ns();
 	pid = environment ? fork() : -1;
 	if (!pid) {
 		execvpe(command[0], command, environment);
@@ -211,9 +215,10 @@ int main(int argc, char **argv)
 		preload_tables__start(tables);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		status = 126 << 8;
+	elapsed_ns = clock__now_ns() - begin_ns;
 	if (tables)
 		preload_tables__stop(tables);
-	if (write_results(preload, tables, argv[3])) {
+	if (write_results(preload, tables, elapsed_ns, argv[3])) {
 		fprintf(stderr, "measure: failed\n");
 		status = 126 << 8;
 	}
