@@ -51,6 +51,7 @@ struct inside_array {
 enum inside_mode {
 	INSIDE_COUNT,  /* calls by function */
 	INSIDE_RECORD, /* and by stack */
+	INSIDE_LIVE,   /* and blocks until they are freed */
 };
 
 /* Set by allocprof before the first process begins. */
@@ -60,8 +61,17 @@ struct inside_settings {
 	__u32 follow;	 /* 1: measure what followed processes execute */
 	/* Time that a thread waits for allocprof to compile a table. */
 	__u32 wait_ms;
+	__u32 max_live_shift; /* LIVE: log2 of the blocks of one process that may be live */
+	__u32 pad;	      /* 0 */
+	/* CLOCK_MONOTONIC was start_ns when the processor's time stamp counter was start_ticks; a tick has
+	 * ns_per_tick / 2^32 nanoseconds. 0: the counter is not used. */
+	__u64 start_ns, start_ticks, ns_per_tick;
 	__u64 recorded; /* bit mask of the functions whose calls are counted by stack */
 };
+
+/* Table n of an image's live blocks has 1 << (INSIDE_FIRST_BLOCKS + n) slots. */
+#define INSIDE_BLOCK_TABLES 16
+#define INSIDE_FIRST_BLOCKS 13
 
 /* How a process image came to be. */
 enum inside_birth {
@@ -84,6 +94,7 @@ struct inside_image {
 	__u32 pad;	   /* 0 */
 	__u64 begin_ns;	   /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
+	__u64 blocks[INSIDE_BLOCK_TABLES]; /* LIVE: places of tables of struct inside_block */
 };
 
 /* What one thread counts. A thread of the same process that begins after this one's end may go on with it. */
@@ -100,6 +111,8 @@ struct inside_thread {
 	/* Place of a table of struct inside_count, with log2 of its room in INSIDE_SHIFT of the place; 0: none
 	 * yet. */
 	__u64 counts;
+	/* LIVE: likewise of struct inside_record and of struct inside_lifetime. */
+	__u64 records, lifetimes;
 };
 
 #define INSIDE_SHIFT	 63
@@ -112,6 +125,46 @@ struct inside_count {
 	__u32 pad; /* 0 */
 	__u64 calls;
 	__u64 size_bytes;
+};
+
+/* With LIVE: what one thread has done with the blocks of a stack and function. */
+struct inside_record {
+	__u64 stack;	/* hash; 0: @record is another thread's, whose blocks this one has freed */
+	__u32 function; /* enum ap_function */
+	__u32 record;	/* number, from 1; stored last */
+	/* The first AP_BLOCKS_BYTES of a struct ap_blocks. Numbers are the thread's own share, also those of
+	 * the peak, which may be less than 0. */
+	__u64 blocks[AP_BLOCKS_BYTES / 8];
+};
+
+struct inside_lifetime {
+	struct ap_lifetime_key key;
+	struct ap_lifetime lifetime; /* free if it has no blocks */
+};
+
+#define INSIDE_BLOCK_NEVER   0 /* the slot was never used */
+#define INSIDE_BLOCK_FREED   1
+#define INSIDE_BLOCK_WRITTEN 2 /* by a thread, now or when it was killed */
+
+struct inside_block {
+	__u64 key;  /* address << 16 | low bits of the record's number; stored last */
+	__u64 size; /* size in bytes << 16 | high bits of it */
+	__u64 birth_ns;
+	__u32 thread, sequence; /* as in struct ap_block */
+};
+
+/* State of all processes with LIVE. */
+struct inside_live {
+	__u32 n_records; /* numbers that were taken */
+	__u32 n_threads;
+	__u32 epoch_shift;
+	__u32 pad; /* 0 */
+	/* As in struct ap_live. */
+	__s64 size_bytes __attribute__((aligned(64)));
+	__s64 blocks;
+	__u64 max_bytes;
+	__u64 mark_bytes __attribute__((aligned(64)));
+	__u64 generation;
 };
 
 /* A file that is mapped executable in a process. Its id is INSIDE_FIRST_MODULE + its index; one file may have
@@ -195,9 +248,13 @@ struct inside_header {
 	struct inside_array modules;	   /* struct inside_module */
 	__u64 stacks[INSIDE_STACK_TABLES]; /* places of tables of struct inside_stack */
 	__u32 n_stacks[INSIDE_STACK_TABLES];
+	struct inside_array histograms; /* struct ap_histograms */
+	struct inside_live live __attribute__((aligned(64)));
 };
 
-_Static_assert(sizeof(struct inside_image) == 48, "inside_image is ABI");
+_Static_assert(sizeof(struct inside_image) == 176, "inside_image is ABI");
+_Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
+_Static_assert(sizeof(struct inside_record) == 192, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_module) == 280, "inside_module is ABI");
 _Static_assert(UNWIND_MAX_MODULES * sizeof(struct unwind_table) <= INSIDE_SLICES_AT,
 	       "tables have room");

@@ -4,6 +4,7 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
+#include "blocks.h"
 #include "environment.h"
 #include "memory.h"
 #include "next.h"
@@ -100,6 +101,8 @@ static bool add_image(enum inside_birth birth)
 	image->begin_ns = sys__now_ns();
 	sys__comm(image->comm);
 	process.image = index + 1;
+	process.inherits = birth == INSIDE_BORN_FORK;
+	blocks__begin(image);
 	__atomic_store_n(&image->state, INSIDE_READY, __ATOMIC_RELEASE);
 	return true;
 }
@@ -263,11 +266,20 @@ static struct thread *begin_thread(void)
 	}
 	thread->shared->tid = tid;
 	thread->busy = 0;
+	thread->owner = thread;
+	thread->number = __atomic_add_fetch(&process.header->live.n_threads, 1, __ATOMIC_RELAXED);
 	self = thread;
 	return thread;
 }
 
-struct thread *thread__stand_in(const struct thread *thread)
+bool process__has_threads(void)
+{
+	const struct thread *first = __atomic_load_n(&local.threads, __ATOMIC_RELAXED);
+
+	return first && first->next;
+}
+
+struct thread *thread__stand_in(struct thread *thread)
 {
 	struct thread *other = __atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE);
 
@@ -276,13 +288,16 @@ struct thread *thread__stand_in(const struct thread *thread)
 
 		if (has_comm(other, thread->shared->comm) &&
 		    __atomic_compare_exchange_n(&other->busy, &idle, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+						__ATOMIC_RELAXED)) {
+			other->owner = thread;
 			return other;
+		}
 	}
 	other = new_thread(thread->tid, thread->shared->comm);
 	if (!other)
 		return NULL;
 	other->busy = 1;
+	other->owner = thread;
 	push(&local.stand_ins, other);
 	return other;
 }

@@ -5,6 +5,7 @@
 
 #include "inside_abi.h"
 #include "sys.h"
+#include "table.h"
 
 /* A thread's own state. The memory is used again by a thread that begins after it has ended. */
 struct thread {
@@ -14,8 +15,14 @@ struct thread {
 	__u32 busy; /* 1: the thread, or a frame that a signal interrupted, is walking its stack */
 	/* Only with stacks; the counts are shared->counts as this process has them mapped. */
 	struct walker *walker;
-	struct inside_count *counts, *last_count;
-	__u32 counts_shift, n_counts;
+	struct table counts; /* struct inside_count; shared->counts */
+	struct inside_count *last_count;
+	/* Only when blocks are followed. */
+	struct table records, lifetimes; /* shared->records, shared->lifetimes */
+	struct live_memory *live;
+	/* The thread itself, or the one that this is a stand-in for. */
+	struct thread *owner;
+	__u32 number, sequence; /* as in struct ap_thread; the owner's count */
 };
 
 /* What does not change between forks; all of it is written before @alive points to a word of 1. */
@@ -23,8 +30,9 @@ struct process {
 	/* A word that the kernel clears in a forked child; 0 until the process is measured. */
 	volatile __u32 *alive;
 	struct inside_header *header;
-	__u32 image; /* number */
-	__u32 mode;  /* enum inside_mode */
+	__u32 image;   /* number */
+	bool inherits; /* it is a forked child */
+	__u32 mode;    /* enum inside_mode */
 	__u64 recorded;
 };
 
@@ -47,7 +55,10 @@ static inline struct thread *thread__current(void)
 
 /* A stand-in for the calling thread while that is busy, for a signal's handler; it is busy, too, until the
  * caller clears that. NULL if there is no memory. */
-struct thread *thread__stand_in(const struct thread *thread);
+struct thread *thread__stand_in(struct thread *thread);
+
+/* Whether several threads have been measured. */
+bool process__has_threads(void);
 
 /* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
 const char *process__directory(void);

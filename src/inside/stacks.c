@@ -73,8 +73,7 @@ static __u64 write_frames(const struct walker *walker, __u64 hash)
 	return place;
 }
 
-/* Whether the stack is published now. */
-static bool publish(const struct walker *walker, __u64 hash)
+bool stacks__publish(const struct walker *walker, __u64 hash)
 {
 	struct inside_stack value = { .hash = hash };
 
@@ -110,97 +109,59 @@ static bool publish(const struct walker *walker, __u64 hash)
 	return false;
 }
 
-#define FIRST_COUNTS_SHIFT 5
-
-/* From this size on a table has pages of its own. */
-#define OWN_PAGES_BYTES (16 << 10)
-
-static struct inside_count *take_counts(__u32 shift, __u64 *place)
+static __u64 count_hash(const void *entry)
 {
-	size_t bytes = sizeof(struct inside_count) << shift;
+	const struct inside_count *count = entry;
 
-	return bytes < OWN_PAGES_BYTES ? memory__take(bytes, place)
-				       : memory__take_pages(bytes, place);
+	return count->stack ? (count->stack + count->function) | 1ULL << 63 : 0;
 }
 
-static struct inside_count *free_slot(struct inside_count *counts, __u32 shift, __u64 stack,
-				      __u32 function)
-{
-	__u64 mask = (1ULL << shift) - 1;
-
-	for (__u64 i = stack + function;; i++)
-		if (!counts[i & mask].stack)
-			return &counts[i & mask];
-}
-
-/* A table twice as large, with all that the thread has counted. allocprof sees one or the other. */
-static bool grow(struct thread *thread)
-{
-	__u32 shift = thread->counts ? thread->counts_shift + 1 : FIRST_COUNTS_SHIFT;
-	size_t old_bytes = sizeof(struct inside_count) << thread->counts_shift;
-	struct inside_count *old = thread->counts, *counts;
-	__u64 place;
-
-	if (shift > INSIDE_MAX_SHIFT)
-		return false;
-	counts = take_counts(shift, &place);
-	if (!counts)
-		return false;
-	for (__u64 i = 0; old && i < 1ULL << thread->counts_shift; i++)
-		if (old[i].stack)
-			*free_slot(counts, shift, old[i].stack, old[i].function) = old[i];
-	__atomic_store_n(&thread->shared->counts, place | shift, __ATOMIC_RELEASE);
-	thread->counts = counts;
-	thread->counts_shift = shift;
-	if (old && old_bytes >= OWN_PAGES_BYTES) {
-		sys(__NR_madvise, (long)old, old_bytes, MADV_REMOVE, 0, 0, 0);
-		sys__unmap(old, old_bytes);
-	}
-	return true;
-}
+static const struct table_kind counts_kind = { sizeof(struct inside_count), count_hash };
 
 static __attribute__((noinline)) struct inside_count *new_count(struct thread *thread, __u64 stack,
 								__u32 function)
 {
 	struct inside_count *count;
 
-	if (!thread->counts || thread->n_counts >= (1U << thread->counts_shift) / 2)
-		if (!grow(thread))
-			return NULL;
-	if (!publish(thread->walker, stack))
+	if (!table__reserve(&thread->counts, &counts_kind, &thread->shared->counts) ||
+	    !stacks__publish(thread->walker, stack))
 		return NULL;
-	count = free_slot(thread->counts, thread->counts_shift, stack, function);
+	count = table__first(&thread->counts, sizeof(*count), stack + function);
+	while (count->stack)
+		count = table__next(&thread->counts, sizeof(*count), count);
 	count->function = function;
 	__atomic_store_n(&count->stack, stack, __ATOMIC_RELEASE);
-	thread->n_counts++;
+	thread->counts.n++;
 	return count;
 }
 
 static inline struct inside_count *find_count(struct thread *thread, __u64 stack, __u32 function)
 {
-	__u64 mask = (1ULL << thread->counts_shift) - 1;
+	struct inside_count *count;
 
-	if (unlikely(!thread->counts))
+	if (unlikely(!thread->counts.entries))
 		return new_count(thread, stack, function);
-	for (__u64 i = stack + function;; i++) {
-		struct inside_count *count = &thread->counts[i & mask];
-
-		if (likely(count->stack == stack && count->function == function))
+	count = table__first(&thread->counts, sizeof(*count), stack + function);
+	for (; count->stack; count = table__next(&thread->counts, sizeof(*count), count))
+		if (count->stack == stack && count->function == function)
 			return count;
-		if (!count->stack)
-			return new_count(thread, stack, function);
-	}
+	return new_count(thread, stack, function);
+}
+
+__u64 stacks__walk(struct thread *thread, const __u64 *frame)
+{
+	__u64 hash = walker__walk(thread->walker, frame[1], (__u64)(frame + 2), frame[0]);
+
+	/* 0 marks what is free. */
+	return likely(hash) ? hash : 1;
 }
 
 void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, const __u64 *frame)
 {
 	struct inside_count *count = thread->last_count;
-	__u64 hash;
+	__u64 hash = stacks__walk(thread, frame);
 
 	counter__add(&thread->shared->stats[AP_STAT_EVENTS], 1);
-	hash = walker__walk(thread->walker, frame[1], (__u64)(frame + 2), frame[0]);
-	if (unlikely(!hash)) /* marks a free slot */
-		hash = 1;
 	if (!count || count->stack != hash || count->function != function) {
 		count = find_count(thread, hash, function);
 		if (unlikely(!count)) {

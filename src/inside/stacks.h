@@ -9,4 +9,10 @@
  * address of the function that was called. */
 void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, const __u64 *frame);
 
+/* Walks the stack, and returns its hash, which is not 0. */
+__u64 stacks__walk(struct thread *thread, const __u64 *frame);
+
+/* Publishes the stack that was walked last; false if there is no room. */
+bool stacks__publish(const struct walker *walker, __u64 hash);
+
 #endif

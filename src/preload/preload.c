@@ -13,6 +13,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "error.h"
 
 /* Of the sparse file. A limit of file sizes (ulimit -f) may allow less. */
@@ -36,6 +37,35 @@ int write_all(int fd, const void *data, size_t size, __u64 offset)
 	return (size_t)n == size ? 0 : -ENOSPC;
 }
 
+/* How long the two clocks are compared. */
+#define CALIBRATION_NS 2000000
+
+/* The processor's counter, if the kernel takes its time from it, is read in half the time of a clock. */
+static void set_clock(struct inside_settings *settings)
+{
+	settings->start_ns = clock__now_ns();
+#ifdef __x86_64__
+	_cleanup_(close_fd) int fd = open(
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		O_RDONLY | O_CLOEXEC);
+	__u64 begin_ns, now_ns, begin;
+	char name[16] = "";
+
+	if (settings->mode != INSIDE_LIVE || fd < 0 || read(fd, name, sizeof(name) - 1) < 0 ||
+	    (strncmp(name, "tsc\n", 4) != 0 && strncmp(name, "kvm-clock\n", 10) != 0))
+		return;
+	begin_ns = clock__now_ns();
+	begin = __builtin_ia32_rdtsc();
+	do
+		now_ns = clock__now_ns();
+	while (now_ns - begin_ns < CALIBRATION_NS);
+	settings->ns_per_tick =
+		((unsigned __int128)(now_ns - begin_ns) << 32) / (__builtin_ia32_rdtsc() - begin);
+	settings->start_ns = begin_ns;
+	settings->start_ticks = begin;
+#endif
+}
+
 static int make_memory(struct preload *preload, const struct inside_settings *settings)
 {
 	struct inside_header header = {
@@ -48,6 +78,8 @@ static int make_memory(struct preload *preload, const struct inside_settings *se
 	struct stat status;
 	int fd, err;
 
+	header.live.epoch_shift = AP_FIRST_EPOCH_SHIFT;
+	set_clock(&header.settings);
 	fd = openat(preload->directory_fd, INSIDE_MEMORY, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0600);
 	if (fd < 0)

@@ -109,6 +109,35 @@ int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, voi
 /* Calls @fn with each thread's counters by stack and function; key.process is 1 + the index of the image. */
 int preload__read_counts(const struct preload *preload, preload_count_fn fn, void *context);
 
+/* With blocks: what became of those of one key, as the programs of bpf/ keep it. */
+struct preload_record {
+	struct ap_count_key key; /* all 0 if the thread that counts under it was killed before it said so */
+	struct ap_blocks blocks; /* without histograms, which are in buckets, and estimates */
+	__u64 buckets[2 * AP_BUCKETS]; /* by tag - 1 */
+};
+
+struct preload_live {
+	struct preload_record *records; /* by the record's number minus 1 */
+	size_t n_records;
+	__u64 max_bytes; /* most that was live in all processes */
+};
+
+/* Reads all records. The caller frees what is in *@out by preload_live__free(). */
+int preload__read_live(const struct preload *preload, struct preload_live *out);
+
+void preload_live__free(struct preload_live *live);
+
+typedef int (*preload_block_fn)(void *context, const struct ap_block_key *key,
+				const struct ap_block *block);
+typedef int (*preload_lifetime_fn)(void *context, const struct ap_lifetime_key *key,
+				   const struct ap_lifetime *lifetime);
+
+/* Calls @fn with each live block; its space is 1 + the index of the image. */
+int preload__read_blocks(const struct preload *preload, preload_block_fn fn, void *context);
+
+/* Calls @fn with each thread's counters of ended blocks. */
+int preload__read_lifetimes(const struct preload *preload, preload_lifetime_fn fn, void *context);
+
 /* One or two words for messages. */
 const char *preload__refusal_name(enum inside_refusal reason);
 

@@ -68,8 +68,9 @@ struct counting {
 };
 
 static int read_count(struct reader *reader, const struct inside_thread *thread,
-		      const struct inside_count *from)
+		      const void *entry)
 {
+	const struct inside_count *from = entry;
 	const struct counting *counting = reader->context;
 	struct ap_count_key key = {
 		.stack = from->stack,
@@ -92,37 +93,58 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 	return counting->fn(counting->context, &key, &count);
 }
 
-#define COUNTS_AT_ONCE 1024
-
-static int take_counts(struct reader *reader, __u32 index, const void *element)
+bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread *thread)
 {
-	const __u64 *thread_place = element;
-	struct inside_count counts[COUNTS_AT_ONCE];
-	struct inside_thread thread;
-	__u64 place, n;
+	if (!place || !reader__get(reader, place, thread, sizeof(*thread)))
+		return false;
+	if (thread->state == INSIDE_READY && thread->image &&
+	    thread->image <= reader->header.images.n)
+		return true;
+	reader->n_damaged++;
+	return false;
+}
+
+#define AT_ONCE_BYTES (64 << 10)
+
+int reader__each_entry(struct reader *reader, const struct inside_thread *thread, __u64 published,
+		       size_t size,
+		       int (*take)(struct reader *reader, const struct inside_thread *thread,
+				   const void *entry))
+{
+	__u64 place = published & ~(__u64)INSIDE_SHIFT, n = 1ULL << (published & INSIDE_SHIFT);
+	const __u64 at_once = AT_ONCE_BYTES / size;
+	char *entries;
 	int err = 0;
 
-	if (!*thread_place || !reader__get(reader, *thread_place, &thread, sizeof(thread)))
+	if (!published)
 		return 0;
-	if (!thread.counts)
-		return 0;
-	place = thread.counts & ~(__u64)INSIDE_SHIFT;
-	if ((thread.counts & INSIDE_SHIFT) > INSIDE_MAX_SHIFT || thread.state != INSIDE_READY ||
-	    !thread.image || thread.image > reader->header.images.n) {
+	if ((published & INSIDE_SHIFT) > INSIDE_MAX_SHIFT) {
 		reader->n_damaged++;
 		return 0;
 	}
-	n = 1ULL << (thread.counts & INSIDE_SHIFT);
-	for (__u64 done = 0; done < n && !err; done += COUNTS_AT_ONCE) {
-		__u64 part = n - done < COUNTS_AT_ONCE ? n - done : COUNTS_AT_ONCE;
+	entries = malloc(AT_ONCE_BYTES);
+	if (!entries)
+		return -ENOMEM;
+	for (__u64 done = 0; done < n && !err; done += at_once) {
+		__u64 part = n - done < at_once ? n - done : at_once;
 
-		if (!reader__get(reader, place + done * sizeof(counts[0]), counts,
-				 part * sizeof(counts[0])))
-			return 0;
+		if (!reader__get(reader, place + done * size, entries, part * size))
+			break;
 		for (__u64 i = 0; i < part && !err; i++)
-			err = read_count(reader, &thread, &counts[i]);
+			err = take(reader, thread, entries + i * size);
 	}
+	free(entries);
 	return err;
+}
+
+static int take_counts(struct reader *reader, __u32 index, const void *element)
+{
+	struct inside_thread thread;
+
+	if (!reader__get_thread(reader, *(const __u64 *)element, &thread))
+		return 0;
+	return reader__each_entry(reader, &thread, thread.counts, sizeof(struct inside_count),
+				  read_count);
 }
 
 int preload__read_counts(const struct preload *preload, preload_count_fn fn, void *context)

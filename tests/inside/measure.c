@@ -2,7 +2,7 @@
 /*
  * measure MODE LIBRARY OUTPUT [NAME=VALUE...] COMMAND [ARGUMENT...]: runs the command with the library in its
  * processes, and with these variables in their environment, and writes what they counted as JSON. Exit status
- * is the command's. MODE is "count", or "record" for stacks.
+ * is the command's. MODE is "count", "record" for stacks, or "live" for blocks, too.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -128,6 +128,78 @@ static int add_count(void *context, const struct ap_count_key *key, const struct
 	return 0;
 }
 
+static int sum_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
+{
+	__u64 *sums = context;
+
+	sums[0]++;
+	sums[1] += block->size_bytes;
+	return 0;
+}
+
+static int sum_lifetime(void *context, const struct ap_lifetime_key *key,
+			const struct ap_lifetime *lifetime)
+{
+	__u64 *sums = context;
+
+	sums[2] += lifetime->blocks;
+	sums[3] += lifetime->size_bytes;
+	return 0;
+}
+
+static __u64 sum_buckets(const __u64 *buckets)
+{
+	__u64 sum = 0;
+
+	for (int i = 0; i < AP_BUCKETS; i++)
+		sum += buckets[i];
+	return sum;
+}
+
+static int add_live(const struct preload *preload, struct json_object *all)
+{
+	struct json_object *rows = json_object_new_array();
+	struct preload_live live;
+	__u64 sums[4] = { 0 };
+
+	json_object_object_add(all, "records", rows);
+	if (preload__read_live(preload, &live) || preload__read_blocks(preload, sum_block, sums) ||
+	    preload__read_lifetimes(preload, sum_lifetime, sums))
+		return -EIO;
+	add_number(all, "live", sums[0]);
+	add_number(all, "live_bytes", sums[1]);
+	add_number(all, "lifetimes", sums[2]);
+	add_number(all, "lifetime_bytes", sums[3]);
+	add_number(all, "max_bytes", live.max_bytes);
+	for (size_t i = 0; i < live.n_records; i++) {
+		const struct preload_record *record = &live.records[i];
+		struct json_object *one = json_object_new_object();
+
+		if (!record->key.stack)
+			continue;
+		add_number(one, "stack", record->key.stack);
+		json_object_object_add(one, "function",
+				       json_object_new_string(names[record->key.function]));
+		json_object_object_add(one, "thread", json_object_new_string(record->key.thread));
+		add_number(one, "calls", record->blocks.calls);
+		add_number(one, "bytes", record->blocks.asked_bytes);
+		add_number(one, "failed", record->blocks.failed);
+		add_number(one, "allocations", record->blocks.allocations);
+		add_number(one, "size_bytes", record->blocks.size_bytes);
+		add_number(one, "frees", record->blocks.frees);
+		add_number(one, "freed_bytes", record->blocks.freed_bytes);
+		add_number(one, "temporary", record->blocks.temporary);
+		add_number(one, "temporary_bytes", record->blocks.temporary_bytes);
+		add_number(one, "peak", record->blocks.peak);
+		add_number(one, "peak_bytes", record->blocks.peak_bytes);
+		add_number(one, "in_sizes", sum_buckets(record->buckets));
+		add_number(one, "in_lifetimes", sum_buckets(record->buckets + AP_BUCKETS));
+		json_object_array_add(rows, one);
+	}
+	preload_live__free(&live);
+	return 0;
+}
+
 static int add_stacks(const struct preload *preload, const struct preload_tables *tables,
 		      struct json_object *all)
 {
@@ -161,8 +233,12 @@ static int write_results(const struct preload *preload, const struct preload_tab
 	add_number(all, "threads", results.n_threads);
 	add_number(all, "unfinished", results.n_unfinished);
 	add_number(all, "damaged", results.n_damaged);
-	if (tables && add_stacks(preload, tables, all))
+	if (tables && (add_stacks(preload, tables, all) || add_live(preload, all)))
 		err = -EIO;
+	gaps = json_object_new_array();
+	for (int i = 0; i < AP_STATS; i++)
+		json_object_array_add(gaps, json_object_new_uint64(results.stats[i]));
+	json_object_object_add(all, "stats", gaps);
 	if (json_object_to_file_ext(path, all, JSON_C_TO_STRING_PRETTY))
 		err = -EIO;
 	json_object_put(all);
@@ -177,6 +253,7 @@ int main(int argc, char **argv)
 			      .max_depth = 127,
 			      .follow = 1,
 			      .wait_ms = 10000,
+			      .max_live_shift = 26,
 			      .recorded = AP_ALL_FUNCTIONS & ~AP_FREEING },
 	};
 	struct preload_tables *tables = NULL;
@@ -195,6 +272,8 @@ int main(int argc, char **argv)
 	options.library = argv[2];
 	if (!strcmp(argv[1], "record"))
 		options.settings.mode = INSIDE_RECORD;
+	if (!strcmp(argv[1], "live"))
+		options.settings.mode = INSIDE_LIVE;
 	for (; *command && strchr(*command, '='); command++)
 		putenv(*command);
 	if (preload__new(&options, &preload, &error)) {

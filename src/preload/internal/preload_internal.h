@@ -42,6 +42,15 @@ typedef int (*reader_take_t)(struct reader *reader, __u32 index, const void *ele
 int reader__each(struct reader *reader, const struct inside_array *array, __u32 first, size_t size,
 		 reader_take_t take);
 
+/* A struct inside_thread by its place in the array of threads; false if it is none. */
+bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread *thread);
+
+/* Calls @take with the entries, of @size bytes, of a thread's table that is at @published. */
+int reader__each_entry(struct reader *reader, const struct inside_thread *thread, __u64 published,
+		       size_t size,
+		       int (*take)(struct reader *reader, const struct inside_thread *thread,
+				   const void *entry));
+
 /* pwrite(2) of all. 0 or a negative errno. */
 int write_all(int fd, const void *data, size_t size, __u64 offset);
 

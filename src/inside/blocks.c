@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "blocks.h"
+
+#include <linux/errno.h>
+
+#include "memory.h"
+#include "sys.h"
+
+/* Slots that are tried from a block's own on. */
+#define TRIES 32
+
+/* Blocks of glibc lie this far apart, at least. */
+#define GRANULE_SHIFT 5
+
+#define ADDRESS_BITS 48
+#define LOW_BITS     0xffff
+
+static struct inside_block *tables[INSIDE_BLOCK_TABLES];
+static __u32 n_tables;
+static struct inside_image *image;
+
+void blocks__begin(struct inside_image *of)
+{
+	image = of;
+	n_tables = 0;
+	for (int i = 0; i < INSIDE_BLOCK_TABLES; i++)
+		tables[i] = NULL;
+}
+
+/* Neighbours in memory are neighbours in the table. */
+static inline __u32 slot_of(__u64 address, __u32 shift)
+{
+	__u64 far = (address >> GRANULE_SHIFT >> shift) * 0x9e3779b97f4a7c15ULL >> 32;
+
+	return ((address >> GRANULE_SHIFT) + far) & ((1U << shift) - 1);
+}
+
+static __attribute__((noinline)) bool add_table(__u32 had)
+{
+	__u32 n = had, shift = INSIDE_FIRST_BLOCKS + had;
+	struct inside_block *table, *none = NULL;
+	__u64 place, before = 0;
+
+	if (!image || had == INSIDE_BLOCK_TABLES ||
+	    shift > memory__header()->settings.max_live_shift)
+		return false;
+	table = memory__take_pages(sizeof(*table) << shift, &place);
+	if (!table)
+		return false;
+	/* Another thread may have been first: its table is used. */
+	if (!__atomic_compare_exchange_n(&image->blocks[had], &before, place, false,
+					 __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+		sys__unmap(table, sizeof(*table) << shift);
+		while (__atomic_load_n(&n_tables, __ATOMIC_ACQUIRE) == had)
+			__builtin_ia32_pause();
+		return true;
+	}
+	__atomic_compare_exchange_n(&tables[had], &none, table, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&n_tables, &n, had + 1, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+	return true;
+}
+
+static void unpack(const struct inside_block *slot, struct ap_block *out)
+{
+	*out = (struct ap_block){
+		.size_bytes = slot->size >> 16,
+		.birth_ns = slot->birth_ns,
+		.record = (slot->key & LOW_BITS) | (slot->size & LOW_BITS) << 16,
+		.thread = slot->thread,
+		.sequence = slot->sequence,
+		.weight = 1,
+	};
+}
+
+static inline bool try_put(struct inside_block *slot, __u64 address, const struct ap_block *block)
+{
+	__u64 key = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
+
+	if (key > INSIDE_BLOCK_FREED ||
+	    !__atomic_compare_exchange_n(&slot->key, &key, INSIDE_BLOCK_WRITTEN, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	slot->size = block->size_bytes << 16 | block->record >> 16;
+	slot->birth_ns = block->birth_ns;
+	slot->thread = block->thread;
+	slot->sequence = block->sequence;
+	__atomic_store_n(&slot->key, address << 16 | (block->record & LOW_BITS), __ATOMIC_RELEASE);
+	return true;
+}
+
+int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale)
+{
+	__u32 n;
+
+	if (address >> ADDRESS_BITS || block->size_bytes >> ADDRESS_BITS)
+		return -ENOSPC;
+	do {
+		n = __atomic_load_n(&n_tables, __ATOMIC_ACQUIRE);
+		for (__u32 table = n; table-- > 0;) {
+			__u32 shift = INSIDE_FIRST_BLOCKS + table, at = slot_of(address, shift);
+
+			for (__u32 i = 0; i < TRIES; i++) {
+				struct inside_block *slot =
+					&tables[table][(at + i) & ((1U << shift) - 1)];
+
+				if (try_put(slot, address, block))
+					return 0;
+				if (unlikely(slot->key >> 16 == address)) {
+					unpack(slot, stale);
+					__atomic_store_n(&slot->key, INSIDE_BLOCK_FREED,
+							 __ATOMIC_RELEASE);
+					return -EEXIST;
+				}
+			}
+		}
+	} while (add_table(n));
+	return -ENOSPC;
+}
+
+bool blocks__take(__u64 address, struct ap_block *out)
+{
+	__u32 n = __atomic_load_n(&n_tables, __ATOMIC_ACQUIRE);
+
+	for (__u32 table = n; table-- > 0;) {
+		__u32 shift = INSIDE_FIRST_BLOCKS + table, at = slot_of(address, shift);
+
+		for (__u32 i = 0; i < TRIES; i++) {
+			struct inside_block *slot = &tables[table][(at + i) & ((1U << shift) - 1)];
+			__u64 key = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
+
+			if (key >> 16 == address) {
+				unpack(slot, out);
+				__atomic_store_n(&slot->key, INSIDE_BLOCK_FREED, __ATOMIC_RELEASE);
+				return true;
+			}
+			if (key == INSIDE_BLOCK_NEVER)
+				break;
+		}
+	}
+	return false;
+}

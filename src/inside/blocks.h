@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The process's live blocks, by address. */
+#ifndef ALLOCPROF_INSIDE_BLOCKS_H
+#define ALLOCPROF_INSIDE_BLOCKS_H
+
+#include <stdbool.h>
+
+#include "abi.h"
+
+struct inside_image;
+
+/* A process image begins, or is the forked child of another one: it has no blocks. */
+void blocks__begin(struct inside_image *image);
+
+/* -EEXIST: a block that is still there, and is stored in *@stale, has ended unseen. -ENOSPC: there is no room.
+ * An address has one user at a time, who needs no lock. */
+int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale);
+
+/* Removes the block; false if there is none. */
+bool blocks__take(__u64 address, struct ap_block *out);
+
+#endif
