@@ -91,10 +91,11 @@ struct inside_image {
 	__u32 pid;	   /* in the process's own PID namespace */
 	__u32 parent;	   /* pid of the parent */
 	__u32 forked_from; /* FORK: number of the image, from 1; else 0 */
-	__u32 pad;	   /* 0 */
+	__u32 ended;	   /* LIVE: 1: it has ended, or executed another program */
 	__u64 begin_ns;	   /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN];
 	__u64 blocks[INSIDE_BLOCK_TABLES]; /* LIVE: places of tables of struct inside_block */
+	__u64 end_generation;		   /* LIVE: of the peak, when it ended */
 };
 
 /* What one thread counts. A thread of the same process that begins after this one's end may go on with it. */
@@ -252,7 +253,7 @@ struct inside_header {
 	struct inside_live live __attribute__((aligned(64)));
 };
 
-_Static_assert(sizeof(struct inside_image) == 176, "inside_image is ABI");
+_Static_assert(sizeof(struct inside_image) == 184, "inside_image is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
 _Static_assert(sizeof(struct inside_record) == 192, "inside_record is ABI");
 _Static_assert(sizeof(struct inside_module) == 280, "inside_module is ABI");

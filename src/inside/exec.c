@@ -8,6 +8,7 @@
 
 #include "enterable.h"
 #include "environment.h"
+#include "live.h"
 #include "memory.h"
 #include "next.h"
 #include "process.h"
@@ -48,6 +49,16 @@ static void injection__begin(struct injection *out, const struct program *progra
 	out->text_bytes = environment__text_bytes(environment, out->directory);
 }
 
+/* Executes a program; returns where that fails. */
+#define EXECUTE(call)                                                                              \
+	({                                                                                         \
+		int result_;                                                                       \
+		live__leave();                                                                     \
+		result_ = (call);                                                                  \
+		live__stay();                                                                      \
+		result_;                                                                           \
+	})
+
 /* The environment to execute with, in the frame of the caller. */
 #define INJECTED(injection)                                                                        \
 	((injection)->directory                                                                    \
@@ -77,7 +88,7 @@ EXPORT int execve(const char *path, char *const argv[], char *const environment[
 	struct injection injection;
 
 	injection__begin(&injection, &program, environment);
-	return NEXT(execve, execve_t)(path, argv, INJECTED(&injection));
+	return EXECUTE(NEXT(execve, execve_t)(path, argv, INJECTED(&injection)));
 }
 
 EXPORT int execv(const char *path, char *const argv[]);
@@ -92,7 +103,7 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const environment
 	struct injection injection;
 
 	injection__begin(&injection, NULL, environment);
-	return NEXT(execvpe, execve_t)(file, argv, INJECTED(&injection));
+	return EXECUTE(NEXT(execvpe, execve_t)(file, argv, INJECTED(&injection)));
 }
 
 EXPORT int execvp(const char *file, char *const argv[]);
@@ -108,8 +119,8 @@ EXPORT int fexecve(int fd, char *const argv[], char *const environment[])
 	struct injection injection;
 
 	injection__begin(&injection, &program, environment);
-	return NEXT(fexecve, int (*)(int, char *const *, char *const *))(fd, argv,
-									 INJECTED(&injection));
+	return EXECUTE(NEXT(fexecve, int (*)(int, char *const *, char *const *))(
+		fd, argv, INJECTED(&injection)));
 }
 
 EXPORT int execveat(int at, const char *path, char *const argv[], char *const environment[],
@@ -121,8 +132,8 @@ EXPORT int execveat(int at, const char *path, char *const argv[], char *const en
 	struct injection injection;
 
 	injection__begin(&injection, &program, environment);
-	return NEXT(execveat, int (*)(int, const char *, char *const *, char *const *, int))(
-		at, path, argv, INJECTED(&injection), flags);
+	return EXECUTE(NEXT(execveat, int (*)(int, const char *, char *const *, char *const *,
+					      int))(at, path, argv, INJECTED(&injection), flags));
 }
 
 /* Arguments up to the NULL, which is counted. */

@@ -500,3 +500,37 @@ void live__moved(struct thread *thread, const struct live_move *move, __u32 reco
 	if (added)
 		count_block(thread, record, size_bytes);
 }
+
+/* What live__leave() took out. */
+static __s64 left_bytes, left_blocks;
+
+void live__leave(void)
+{
+	struct inside_live *live = &process.header->live;
+
+	if (process.mode != INSIDE_LIVE || !process__is_itself() || left_blocks)
+		return;
+	left_bytes = process__sum(AP_STAT_ALLOCATED_BYTES) - process__sum(AP_STAT_FREED_BYTES);
+	left_blocks = process__sum(AP_STAT_ALLOCATIONS) - process__sum(AP_STAT_FREES);
+	process__image()->end_generation = __atomic_load_n(&live->generation, __ATOMIC_RELAXED);
+	__atomic_store_n(&process__image()->ended, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&live->blocks, left_blocks, __ATOMIC_RELAXED);
+}
+
+void live__stay(void)
+{
+	struct inside_live *live = &process.header->live;
+
+	if (process.mode != INSIDE_LIVE || !process__is_itself())
+		return;
+	process__image()->ended = 0;
+	__atomic_fetch_add(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&live->blocks, left_blocks, __ATOMIC_RELAXED);
+	left_bytes = left_blocks = 0;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	live__leave();
+}

@@ -29,4 +29,11 @@ void live__move(struct live_move *move, __u64 address);
 void live__moved(struct thread *thread, const struct live_move *move, __u32 record, __u64 result,
 		 __u64 size_bytes, bool overflows);
 
+/* The process ends, or is about to execute another program: its blocks are in the sums of all processes no more.
+ * Not in a child of vfork(2). */
+void live__leave(void);
+
+/* It goes on: the program could not be executed. */
+void live__stay(void);
+
 #endif

@@ -31,6 +31,7 @@
 	X(popen)                                                                                   \
 	X(fork)                                                                                    \
 	X(_Fork)                                                                                   \
+	X(_exit)                                                                                   \
 	X(prctl)                                                                                   \
 	X(pthread_setname_np)                                                                      \
 	X(mmap)                                                                                    \

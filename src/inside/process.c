@@ -25,6 +25,8 @@ __thread struct thread *self;
 
 static struct {
 	__u32 state;
+	__u32 pid;
+	struct inside_image *image;
 	__u32 early;	       /* calls while it began */
 	volatile __u32 *alive; /* the page that is cleared in a forked child */
 	struct thread *threads, *hand;
@@ -95,7 +97,9 @@ static bool add_image(enum inside_birth birth)
 		return false;
 	}
 	image->birth = birth;
-	image->pid = sys__pid();
+	local.pid = sys__pid();
+	local.image = image;
+	image->pid = local.pid;
 	image->parent = sys__parent_pid();
 	image->forked_from = birth == INSIDE_BORN_FORK ? process.image : 0;
 	image->begin_ns = sys__now_ns();
@@ -270,6 +274,31 @@ static struct thread *begin_thread(void)
 	thread->number = __atomic_add_fetch(&process.header->live.n_threads, 1, __ATOMIC_RELAXED);
 	self = thread;
 	return thread;
+}
+
+struct inside_image *process__image(void)
+{
+	return local.image;
+}
+
+static __u64 sum_of(const struct thread *thread, enum ap_stat which)
+{
+	__u64 sum = 0;
+
+	for (; thread; thread = thread->next)
+		sum += thread->shared->stats[which];
+	return sum;
+}
+
+__u64 process__sum(enum ap_stat which)
+{
+	return sum_of(__atomic_load_n(&local.threads, __ATOMIC_ACQUIRE), which) +
+	       sum_of(__atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE), which);
+}
+
+bool process__is_itself(void)
+{
+	return *process.alive && local.pid == sys__pid();
 }
 
 bool process__has_threads(void)

@@ -60,6 +60,16 @@ struct thread *thread__stand_in(struct thread *thread);
 /* Whether several threads have been measured. */
 bool process__has_threads(void);
 
+/* As allocprof sees it. */
+struct inside_image *process__image(void);
+
+/* Sum over the process's threads, modulo 2^64. */
+__u64 process__sum(enum ap_stat which);
+
+/* Whether this is the process that was measured from its begin on, and not a child of vfork(2), which has its
+ * memory. */
+bool process__is_itself(void);
+
 /* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
 const char *process__directory(void);
 

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 
 #include "code.h"
+#include "live.h"
 #include "next.h"
 #include "process.h"
 
@@ -63,6 +64,17 @@ EXPORT int pthread_setname_np(unsigned long thread, const char *name)
 	process__renamed();
 	return result;
 }
+
+/* exit(3) runs the destructor of this library instead. */
+EXPORT void _exit(int status);
+EXPORT void _exit(int status)
+{
+	live__leave();
+	NEXT(_exit, void (*)(int))(status);
+	__builtin_unreachable();
+}
+
+EXPORT void _Exit(int status) __attribute__((alias("_exit")));
 
 typedef void *(*mmap_t)(void *, size_t, int, int, int, long);
 

@@ -45,9 +45,9 @@ static void set_clock(struct inside_settings *settings)
 {
 	settings->start_ns = clock__now_ns();
 #ifdef __x86_64__
-	_cleanup_(close_fd) int fd = open(
-		"/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		O_RDONLY | O_CLOEXEC);
+	_cleanup_(close_fd) int fd =
+		open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		     O_RDONLY | O_CLOEXEC);
 	__u64 begin_ns, now_ns, begin;
 	char name[16] = "";
 

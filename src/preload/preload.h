@@ -41,8 +41,10 @@ struct preload_image {
 	/* Index of the image that this is a fork of, or of the one that was in the process before; -1 if it
 	 * is not known. */
 	int before;
-	bool is_fork;	/* of @before, or of an unknown one; else begun by an exec */
-	__u64 begin_ns; /* CLOCK_MONOTONIC */
+	bool has_ended;	      /* with blocks: it has ended, and could say so */
+	__u64 end_generation; /* of the peak, then */
+	bool is_fork;	      /* of @before, or of an unknown one; else begun by an exec */
+	__u64 begin_ns;	      /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN + 1];
 };
 
@@ -111,8 +113,9 @@ int preload__read_counts(const struct preload *preload, preload_count_fn fn, voi
 
 /* With blocks: what became of those of one key, as the programs of bpf/ keep it. */
 struct preload_record {
-	struct ap_count_key key; /* all 0 if the thread that counts under it was killed before it said so */
-	struct ap_blocks blocks; /* without histograms, which are in buckets, and estimates */
+	struct ap_count_key
+		key; /* all 0 if the thread that counts under it was killed before it said so */
+	struct ap_blocks blocks;       /* without histograms, which are in buckets, and estimates */
 	__u64 buckets[2 * AP_BUCKETS]; /* by tag - 1 */
 };
 

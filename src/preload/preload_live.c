@@ -14,7 +14,18 @@ struct live_reading {
 	struct preload_live *out;
 	size_t room;
 	__u64 generation;
+	/* By image: whether it had ended before the last generation of the peak began. */
+	bool *was_gone;
 };
+
+static int note_image(struct reader *reader, __u32 index, const void *element)
+{
+	const struct live_reading *reading = reader->context;
+	const struct inside_image *image = element;
+
+	reading->was_gone[index] = image->ended && image->end_generation != reading->generation;
+	return 0;
+}
 
 static struct preload_record *get_record(struct reader *reader, __u32 number)
 {
@@ -100,8 +111,10 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 	record->blocks.temporary_bytes += share.temporary_bytes;
 	/* It has not changed since before the last generation of the peak began. */
 	if (share.generation != reading->generation) {
-		share.peak = share.allocations - share.frees;
-		share.peak_bytes = share.size_bytes - share.freed_bytes;
+		bool was_gone = reading->was_gone[thread->image - 1];
+
+		share.peak = was_gone ? 0 : share.allocations - share.frees;
+		share.peak_bytes = was_gone ? 0 : share.size_bytes - share.freed_bytes;
 	}
 	record->blocks.peak += share.peak;
 	record->blocks.peak_bytes += share.peak_bytes;
@@ -131,7 +144,14 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 		return err;
 	reading.generation = reader.header.live.generation;
 	out->max_bytes = reader.header.live.max_bytes;
-	err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_records);
+	reading.was_gone = calloc(reader.header.images.n + 1UL, sizeof(*reading.was_gone));
+	if (!reading.was_gone)
+		return -ENOMEM;
+	err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
+			   note_image);
+	if (!err)
+		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_records);
+	free(reading.was_gone);
 	if (err)
 		preload_live__free(out);
 	return err;
@@ -228,8 +248,8 @@ static int take_lifetimes(struct reader *reader, __u32 index, const void *elemen
 
 	if (!reader__get_thread(reader, *(const __u64 *)element, &thread))
 		return 0;
-	return reader__each_entry(reader, &thread, thread.lifetimes,
-				  sizeof(struct inside_lifetime), read_lifetime);
+	return reader__each_entry(reader, &thread, thread.lifetimes, sizeof(struct inside_lifetime),
+				  read_lifetime);
 }
 
 int preload__read_lifetimes(const struct preload *preload, preload_lifetime_fn fn, void *context)

@@ -105,6 +105,8 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 	to->parent = image->parent;
 	to->is_fork = image->birth == INSIDE_BORN_FORK;
 	to->begin_ns = image->begin_ns;
+	to->has_ended = image->ended;
+	to->end_generation = image->end_generation;
 	copy_text(to->comm, image->comm, sizeof(image->comm));
 	if (to->is_fork && image->forked_from) {
 		if (image->forked_from < results->n_images)

@@ -67,8 +67,7 @@ struct counting {
 	void *context;
 };
 
-static int read_count(struct reader *reader, const struct inside_thread *thread,
-		      const void *entry)
+static int read_count(struct reader *reader, const struct inside_thread *thread, const void *entry)
 {
 	const struct inside_count *from = entry;
 	const struct counting *counting = reader->context;

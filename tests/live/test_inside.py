@@ -207,3 +207,70 @@ def test_own_malloc_is_named(measure, target):
     report = measure([target("signal_stack")])
     assert [(entry["path"], entry["reason"]) for entry in report["refused"]] == \
         [(target("signal_stack"), "with its own malloc")]
+
+BLOCK_COLUMNS = ["allocations", "failed", "bytes", "frees", "freed_bytes", "temporary", "temporary_bytes",
+                 "peak", "peak_bytes"]
+SHARES = ["allocations", "failed", "size_bytes", *BLOCK_COLUMNS[3:]]
+
+
+def recorded_blocks(path):
+    rows, frames = {}, {}
+    with contextlib.closing(sqlite3.connect(path)) as data:
+        for stack, module, offset in data.execute(
+                "SELECT stack, m.path, f.offset FROM stack_frames s JOIN frames f ON f.id = s.frame "
+                "LEFT JOIN modules m ON m.id = f.module ORDER BY stack, depth"):
+            frames.setdefault(stack, []).append((module, offset) if module else None)
+        for row in data.execute(f"SELECT c.function, t.name, c.stack, c.calls, b.{', b.'.join(BLOCK_COLUMNS)} "
+                                "FROM counts c JOIN blocks b ON b.count = c.id JOIN threads t ON t.id = c.thread"):
+            add_blocks(rows, row[0], row[1], frames.get(row[2], []), row[3:])
+    return rows
+
+
+def measured_blocks(report):
+    rows = {}
+    stacks = {stack["stack"]: [(module, offset) if module else None for module, offset in stack["frames"]]
+              for stack in report["stacks"]}
+    for record in report["records"]:
+        add_blocks(rows, record["function"], record["thread"], stacks[record["stack"]],
+                   [record["calls"], *(record[name] for name in SHARES)])
+        assert record["in_sizes"] == record["allocations"] and record["in_lifetimes"] == record["frees"]
+    return rows
+
+
+def add_blocks(rows, function, thread, frames, figures):
+    key = ("aligned_alloc" if function == "memalign" else function, thread, tuple(frames))
+    rows[key] = [a + b for a, b in zip(rows.get(key, [0] * len(figures)), figures)]
+
+
+LIVE = {
+    **{name: lambda target, name=name: [target(name)] for name in ("every_function", "fork_noexec", "signals")},
+    "shapes": lambda target: [target("live_shapes"), "all"],
+    "dlopen": lambda target: [target("dlopen_lib"), target("liballocating.so"), 3],
+    "jq": STACKS["jq"],
+    "perl": STACKS["perl"],
+    "sqlite": lambda target: ["/usr/bin/sqlite3", ":memory:", "CREATE TABLE t(a, b); WITH RECURSIVE c(x) AS "
+                              "(SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3000) INSERT INTO t "
+                              "SELECT x, hex(x) FROM c; CREATE INDEX i ON t(b); SELECT count(*) FROM t"],
+}
+
+
+@pytest.mark.fast("every_function", "jq")
+@pytest.mark.parametrize("name", list(LIVE))
+def test_blocks_equal(run, allocprof, measure, target, tmp_path, name):
+    """Row by row what `record --live` has of another run: what became of the blocks."""
+    argv = [str(word) for word in LIVE[name](target)]
+    env = {"PERL_HASH_SEED": "0"}
+    data = tmp_path / "record.data"
+    status = run([allocprof, "record", "--live", "--no-symbols", "-o", data, "--", *argv], env=env).status
+    report = measure(argv, status, env, mode="live")
+    expected, got = recorded_blocks(data), measured_blocks(report)
+    if len(report["images"]) > 1:
+        # What is live in processes that run beside each other is not the same in every run.
+        expected, got = ({key: row[:-2] for key, row in rows.items()} for rows in (expected, got))
+    wrong = [f"{key}: record {expected.get(key)}, inside {got.get(key)}" for key in {*expected, *got}
+             if expected.get(key) != got.get(key)]
+    assert not wrong, "\n".join(wrong)
+    frees = sum(row[4] for row in got.values())
+    assert report["lifetimes"] == frees
+    assert report["live"] == sum(row[1] for row in got.values()) - frees
+    assert report["live_bytes"] == sum(row[3] - row[5] for row in got.values())
