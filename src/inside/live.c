@@ -23,7 +23,6 @@ struct live_memory {
 		__u32 at;
 	} * index;
 	size_t index_bytes;
-	__s64 size_bytes, blocks; /* that are not in the sums of all threads yet */
 };
 
 static struct mapped_array histograms;
@@ -278,20 +277,15 @@ static void count_lifetime(struct thread *thread, const struct ap_block *block, 
 	thread->lifetimes.n++;
 }
 
-/* Adds to what is live in all processes; a thread of several keeps what does not matter for the peak. */
-static inline void add_live(struct thread *thread, __s64 blocks, __s64 size_bytes)
+static __attribute__((noinline)) void publish_live(struct thread *thread)
 {
 	struct inside_live *live = &process.header->live;
 	__u64 mark = __atomic_load_n(&live->mark_bytes, __ATOMIC_RELAXED), most;
-	__s64 kept = thread->live->size_bytes + size_bytes, now;
+	__s64 now;
 
-	thread->live->blocks += blocks;
-	thread->live->size_bytes = kept;
-	if (process__has_threads() && (kept < 0 ? -kept : kept) < (__s64)(mark >> 12))
-		return;
-	__atomic_fetch_add(&live->blocks, thread->live->blocks, __ATOMIC_RELAXED);
-	now = __atomic_add_fetch(&live->size_bytes, kept, __ATOMIC_RELAXED);
-	thread->live->blocks = thread->live->size_bytes = 0;
+	__atomic_fetch_add(&live->blocks, thread->live_blocks, __ATOMIC_RELAXED);
+	now = __atomic_add_fetch(&live->size_bytes, thread->live_bytes, __ATOMIC_RELAXED);
+	thread->live_blocks = thread->live_bytes = 0;
 	if (now <= 0)
 		return;
 	most = __atomic_load_n(&live->max_bytes, __ATOMIC_RELAXED);
@@ -302,6 +296,32 @@ static inline void add_live(struct thread *thread, __s64 blocks, __s64 size_byte
 	    __atomic_compare_exchange_n(&live->mark_bytes, &mark, now, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		__atomic_fetch_add(&live->generation, 1, __ATOMIC_RELAXED);
+}
+
+/* A thread's share of what it keeps for itself of the peak: 1/4096. */
+#define KEPT_SHIFT 12
+
+/* Adds to what is live in all processes. A thread keeps its share for itself while nobody could see a new peak,
+ * and if others are measured, too, while it is small. */
+static inline void add_live(struct thread *thread, __s64 blocks, __s64 size_bytes)
+{
+	const struct inside_live *live = &process.header->live;
+	__s64 now;
+
+	thread->live_blocks += blocks;
+	thread->live_bytes += size_bytes;
+	now = __atomic_load_n(&live->size_bytes, __ATOMIC_RELAXED) + thread->live_bytes;
+	if (process__is_alone()) {
+		if (now <= (__s64)__atomic_load_n(&live->max_bytes, __ATOMIC_RELAXED))
+			return;
+	} else {
+		__s64 kept =
+			(__s64)__atomic_load_n(&live->mark_bytes, __ATOMIC_RELAXED) >> KEPT_SHIFT;
+
+		if (thread->live_bytes <= kept && thread->live_bytes >= -kept)
+			return;
+	}
+	publish_live(thread);
 }
 
 enum block_end {
@@ -510,8 +530,7 @@ void live__leave(void)
 
 	if (process.mode != INSIDE_LIVE || !process__is_itself() || left_blocks)
 		return;
-	left_bytes = process__sum(AP_STAT_ALLOCATED_BYTES) - process__sum(AP_STAT_FREED_BYTES);
-	left_blocks = process__sum(AP_STAT_ALLOCATIONS) - process__sum(AP_STAT_FREES);
+	process__sum_published(&left_blocks, &left_bytes);
 	process__image()->end_generation = __atomic_load_n(&live->generation, __ATOMIC_RELAXED);
 	__atomic_store_n(&process__image()->ended, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_sub(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);

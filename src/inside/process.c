@@ -281,19 +281,22 @@ struct inside_image *process__image(void)
 	return local.image;
 }
 
-static __u64 sum_of(const struct thread *thread, enum ap_stat which)
+static void add_published(const struct thread *thread, __s64 *blocks, __s64 *size_bytes)
 {
-	__u64 sum = 0;
+	for (; thread; thread = thread->next) {
+		const __u64 *stats = thread->shared->stats;
 
-	for (; thread; thread = thread->next)
-		sum += thread->shared->stats[which];
-	return sum;
+		*blocks += stats[AP_STAT_ALLOCATIONS] - stats[AP_STAT_FREES] - thread->live_blocks;
+		*size_bytes += stats[AP_STAT_ALLOCATED_BYTES] - stats[AP_STAT_FREED_BYTES] -
+			       thread->live_bytes;
+	}
 }
 
-__u64 process__sum(enum ap_stat which)
+void process__sum_published(__s64 *blocks, __s64 *size_bytes)
 {
-	return sum_of(__atomic_load_n(&local.threads, __ATOMIC_ACQUIRE), which) +
-	       sum_of(__atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE), which);
+	*blocks = *size_bytes = 0;
+	add_published(__atomic_load_n(&local.threads, __ATOMIC_ACQUIRE), blocks, size_bytes);
+	add_published(__atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE), blocks, size_bytes);
 }
 
 bool process__is_itself(void)
@@ -301,11 +304,12 @@ bool process__is_itself(void)
 	return *process.alive && local.pid == sys__pid();
 }
 
-bool process__has_threads(void)
+bool process__is_alone(void)
 {
 	const struct thread *first = __atomic_load_n(&local.threads, __ATOMIC_RELAXED);
 
-	return first && first->next;
+	return first && !first->next && !local.stand_ins &&
+	       __atomic_load_n(&process.header->images.n, __ATOMIC_RELAXED) == 1;
 }
 
 struct thread *thread__stand_in(struct thread *thread)

@@ -22,6 +22,8 @@ struct thread {
 	struct live_memory *live;
 	/* The thread itself, or the one that this is a stand-in for. */
 	struct thread *owner;
+	/* Of its blocks, what is not in struct inside_live yet. */
+	__s64 live_bytes, live_blocks;
 	__u32 number, sequence; /* as in struct ap_thread; the owner's count */
 };
 
@@ -57,14 +59,14 @@ static inline struct thread *thread__current(void)
  * caller clears that. NULL if there is no memory. */
 struct thread *thread__stand_in(struct thread *thread);
 
-/* Whether several threads have been measured. */
-bool process__has_threads(void);
+/* Whether there has been one thread of one process only. */
+bool process__is_alone(void);
 
 /* As allocprof sees it. */
 struct inside_image *process__image(void);
 
-/* Sum over the process's threads, modulo 2^64. */
-__u64 process__sum(enum ap_stat which);
+/* Of the process's live blocks, what its threads have added to struct inside_live. */
+void process__sum_published(__s64 *blocks, __s64 *size_bytes);
 
 /* Whether this is the process that was measured from its begin on, and not a child of vfork(2), which has its
  * memory. */
