@@ -167,7 +167,8 @@ static void await_table(__u32 module)
 static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
 					      struct code_range *out)
 {
-	char path[INSIDE_PATH_BYTES], buffer[512];
+	/* Zeroed for valgrind, which does not know that the kernel writes to it. */
+	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
 	struct mapping mapping;
 
 	if (!maps__find(address, &mapping, path, buffer, sizeof(buffer)) || !mapping.is_executable)

@@ -81,14 +81,31 @@ static int elf_refusal(int fd, const Elf64_Ehdr *header)
 	return has_interpreter(fd, header) ? -1 : INSIDE_REFUSES_STATIC;
 }
 
-static bool is_reachable(const char *directory)
+static bool can_open(const char *directory, const char *name, int flags)
 {
-	char path[INSIDE_PATH_BYTES + sizeof("/" INSIDE_LIBRARY)];
+	char path[INSIDE_PATH_BYTES + 16];
 	char *stop = path + sizeof(path), *end;
+	__u32 user = sys(__NR_geteuid, 0, 0, 0, 0, 0, 0);
+	struct stat status;
+	bool may;
+	int fd;
 
 	end = text__append(path, stop, directory);
-	end = text__append(end, stop, "/" INSIDE_LIBRARY);
-	return end && !sys(__NR_access, (long)path, 4, 0, 0, 0, 0);
+	end = text__append(end, stop, name);
+	fd = end ? sys__open(path, flags) : -1;
+	if (fd < 0)
+		return false;
+	/* Capabilities by which this process may still open it may be gone after the exec. */
+	may = !sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0) &&
+	      (!user || status.st_uid == user || !(flags & O_RDWR));
+	sys__close(fd);
+	return may;
+}
+
+bool directory__is_reachable(const char *directory)
+{
+	return can_open(directory, "/" INSIDE_LIBRARY, O_RDONLY) &&
+	       can_open(directory, "/" INSIDE_MEMORY, O_RDWR);
 }
 
 int program__refusal(const struct program *program, const char *directory)
@@ -99,8 +116,6 @@ int program__refusal(const struct program *program, const char *directory)
 	} head;
 	struct program now = *program;
 
-	if (!is_reachable(directory))
-		return INSIDE_REFUSES_HIDDEN;
 	for (int i = 0; i < MAX_INTERPRETERS; i++) {
 		int fd = open_program(&now), refusal;
 		long n;

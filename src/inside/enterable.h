@@ -4,6 +4,7 @@
 #define ALLOCPROF_INSIDE_ENTERABLE_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 /* A program that is executed: by path, relative to the directory @at, or by the descriptor @at where the
  * path is empty. */
@@ -11,6 +12,9 @@ struct program {
 	int at;
 	const char *path;
 };
+
+/* Whether the files of the measurement can be opened: the dynamic linker complains where it finds no library. */
+bool directory__is_reachable(const char *directory);
 
 /* enum inside_refusal, or -1 if the library can be preloaded into @program. */
 int program__refusal(const struct program *program, const char *directory);

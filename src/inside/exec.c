@@ -25,7 +25,8 @@ struct injection {
 	size_t n, text_bytes;
 };
 
-static void injection__begin(struct injection *out, const struct program *program,
+/* @program is NULL where the C library searches for @name. */
+static void injection__begin(struct injection *out, const struct program *program, const char *name,
 			     char *const *environment)
 {
 	int refusal = -1;
@@ -35,10 +36,12 @@ static void injection__begin(struct injection *out, const struct program *progra
 		return;
 	out->directory = process__directory();
 	/* What is searched for in PATH is found by the C library. */
-	if (program)
+	if (!directory__is_reachable(out->directory))
+		refusal = INSIDE_REFUSES_HIDDEN;
+	else if (program)
 		refusal = program__refusal(program, out->directory);
 	if (refusal >= 0)
-		process__note_refusal(program->path, refusal);
+		process__note_refusal(program ? program->path : name, refusal);
 	/* The dynamic linker complains where it cannot load it. A static program ignores it, and what
 	 * that executes in turn is measured. */
 	if (refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE) {
@@ -87,7 +90,7 @@ EXPORT int execve(const char *path, char *const argv[], char *const environment[
 	struct program program = { AT_FDCWD, path };
 	struct injection injection;
 
-	injection__begin(&injection, &program, environment);
+	injection__begin(&injection, &program, NULL, environment);
 	return EXECUTE(NEXT(execve, execve_t)(path, argv, INJECTED(&injection)));
 }
 
@@ -102,7 +105,7 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const environment
 {
 	struct injection injection;
 
-	injection__begin(&injection, NULL, environment);
+	injection__begin(&injection, NULL, file, environment);
 	return EXECUTE(NEXT(execvpe, execve_t)(file, argv, INJECTED(&injection)));
 }
 
@@ -118,7 +121,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const environment[])
 	struct program program = { fd, "" };
 	struct injection injection;
 
-	injection__begin(&injection, &program, environment);
+	injection__begin(&injection, &program, NULL, environment);
 	return EXECUTE(NEXT(fexecve, int (*)(int, char *const *, char *const *))(
 		fd, argv, INJECTED(&injection)));
 }
@@ -131,7 +134,7 @@ EXPORT int execveat(int at, const char *path, char *const argv[], char *const en
 	struct program program = { at, path };
 	struct injection injection;
 
-	injection__begin(&injection, &program, environment);
+	injection__begin(&injection, &program, NULL, environment);
 	return EXECUTE(NEXT(execveat, int (*)(int, const char *, char *const *, char *const *,
 					      int))(at, path, argv, INJECTED(&injection), flags));
 }
@@ -213,7 +216,7 @@ EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const vo
 	struct program program = { AT_FDCWD, path };
 	struct injection injection;
 
-	injection__begin(&injection, &program, environment);
+	injection__begin(&injection, &program, NULL, environment);
 	return NEXT(posix_spawn, spawn_t)(pid, path, actions, attributes, argv,
 					  INJECTED(&injection));
 }
@@ -225,7 +228,7 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
 {
 	struct injection injection;
 
-	injection__begin(&injection, NULL, environment);
+	injection__begin(&injection, NULL, file, environment);
 	return NEXT(posix_spawnp, spawn_t)(pid, file, actions, attributes, argv,
 					   INJECTED(&injection));
 }
@@ -240,7 +243,7 @@ static char *const *show(struct injection *injection)
 	char *const *before = variable ? *variable : NULL;
 	char **array;
 
-	injection__begin(injection, NULL, before);
+	injection__begin(injection, NULL, "/bin/sh", before);
 	if (!injection->directory || !variable)
 		return NULL;
 	array = memory__take_private((injection->n + 2) * sizeof(char *) + injection->text_bytes);

@@ -199,6 +199,12 @@ static int take_blocks(struct reader *reader, __u32 index, const void *element)
 
 	for (int table = 0; table < INSIDE_BLOCK_TABLES && !err; table++)
 		for (__u64 part = 0; image->blocks[table] && part < 1ULL << table && !err; part++) {
+			__u64 begin = image->blocks[table] + part * at_once * sizeof(*slots);
+
+			if (!reader->left ||
+			    reader__next_data(reader, begin, begin + at_once * sizeof(*slots)) >=
+				    begin + at_once * sizeof(*slots))
+				continue;
 			if (!reader__get(reader,
 					 image->blocks[table] + part * at_once * sizeof(*slots),
 					 slots, at_once * sizeof(*slots)))

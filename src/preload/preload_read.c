@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -18,10 +19,11 @@ static __u64 add(__u64 sum, __u64 n)
 bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
 {
 	if (place < sizeof(struct inside_header) || place > reader->end ||
-	    size > reader->end - place || place % 8) {
+	    size > reader->end - place || place % 8 || size > reader->left) {
 		reader->n_damaged++;
 		return false;
 	}
+	reader->left -= size;
 	for (size_t done = 0; done < size;) {
 		ssize_t n = pread(reader->fd, (char *)out + done, size - done, place + done);
 
@@ -36,10 +38,30 @@ bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
 	return true;
 }
 
+__u64 reader__next_data(struct reader *reader, __u64 place, __u64 end)
+{
+	off_t data = lseek(reader->fd, place, SEEK_DATA);
+
+	/* It costs about as much as to read so much. */
+	reader->left -= reader->left < INSIDE_PAGE ? reader->left : INSIDE_PAGE;
+	if (data < 0)
+		return errno == ENXIO ? end : place;
+	return (__u64)data < end ? (__u64)data : end;
+}
+
+/* Each byte may be read so often, and some more. */
+#define READS	   4
+#define MORE_BYTES (64 << 20)
+
 int reader__begin(struct reader *reader, const struct preload *preload)
 {
-	off_t size = lseek(preload->memory_fd, 0, SEEK_END);
+	struct stat status;
+	off_t size;
 
+	if (fstat(preload->memory_fd, &status))
+		return -errno;
+	size = status.st_size;
+	reader->left = (__u64)status.st_blocks * 512 * READS + MORE_BYTES;
 	reader->fd = preload->memory_fd;
 	if (pread(reader->fd, &reader->header, sizeof(reader->header), 0) !=
 	    (ssize_t)sizeof(reader->header))
@@ -50,32 +72,48 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 	return 0;
 }
 
+#define PART_BYTES (64 << 10)
+
+/* Elements @from to @to of the chunk at @place, whose first one is element @begins of the array. */
+static int read_chunk(struct reader *reader, __u64 place, __u32 begins, __u32 from, __u32 to,
+		      size_t size, reader_take_t take)
+{
+	const __u32 at_once = PART_BYTES / size;
+	char *elements = malloc(PART_BYTES);
+	int err = elements ? 0 : -ENOMEM;
+
+	while (from < to && !err) {
+		__u32 n = to - from < at_once ? to - from : at_once;
+
+		if (!reader__get(reader, place + (__u64)from * size, elements, n * size))
+			break;
+		for (__u32 i = 0; i < n && !err; i++)
+			err = take(reader, begins + from + i, elements + i * size);
+		from += n;
+	}
+	free(elements);
+	return err;
+}
+
 int reader__each(struct reader *reader, const struct inside_array *array, __u32 first, size_t size,
 		 reader_take_t take)
 {
 	__u32 end = array->n, begins = 0;
-	char *elements = NULL;
 	int err = 0;
 
 	for (int chunk = 0; chunk < INSIDE_CHUNKS && begins < end && !err; chunk++) {
-		__u32 n = (__u32)INSIDE_FIRST << chunk,
-		      skipped = first > begins ? first - begins : 0;
+		__u32 n = (__u32)INSIDE_FIRST << chunk;
 
 		if (n > end - begins)
 			n = end - begins;
-		free(elements);
-		elements = malloc(n * size);
-		if (!elements)
-			return -ENOMEM;
 		/* Its elements were taken, and there was no memory for them. */
 		if (!array->chunks[chunk])
 			reader->n_unfinished += n;
-		else if (reader__get(reader, array->chunks[chunk], elements, n * size))
-			for (__u32 i = skipped; i < n && !err; i++)
-				err = take(reader, begins + i, elements + i * size);
+		else
+			err = read_chunk(reader, array->chunks[chunk], begins,
+					 first > begins ? first - begins : 0, n, size, take);
 		begins += (__u32)INSIDE_FIRST << chunk;
 	}
-	free(elements);
 	return err;
 }
 

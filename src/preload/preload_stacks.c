@@ -49,6 +49,12 @@ int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, voi
 		__u64 place = reader.header.stacks[table];
 
 		for (__u32 part = 0; place && part < 1U << table && !err; part++) {
+			__u64 begin = place + part * slots_at_once * sizeof(*slots);
+
+			if (reader__next_data(&reader, begin,
+					      begin + slots_at_once * sizeof(*slots)) >=
+			    begin + slots_at_once * sizeof(*slots))
+				continue;
 			if (!reader__get(&reader, place + part * slots_at_once * sizeof(*slots),
 					 slots, slots_at_once * sizeof(*slots)))
 				break;
@@ -125,8 +131,14 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 	if (!entries)
 		return -ENOMEM;
 	for (__u64 done = 0; done < n && !err; done += at_once) {
-		__u64 part = n - done < at_once ? n - done : at_once;
+		__u64 part;
 
+		/* What was never written is free. */
+		done = (reader__next_data(reader, place + done * size, place + n * size) - place) /
+		       size;
+		if (done >= n)
+			break;
+		part = n - done < at_once ? n - done : at_once;
 		if (!reader__get(reader, place + done * size, entries, part * size))
 			break;
 		for (__u64 i = 0; i < part && !err; i++)

@@ -5,12 +5,13 @@ targets state, and against the counter of tests/preload, which stands behind it 
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 
 import pytest
 
-from support import BUILD, COUNTER_LIBRARY, INPUT, programs, stated, target as target_path
+from support import BUILD, COUNTER_LIBRARY, INPUT, programs, stated, target as target_path, unavailable
 
 MEASURE = BUILD / "tests" / "inside" / "measure"
 MAX_SUM = (1 << 63) - 1
@@ -274,3 +275,61 @@ def test_blocks_equal(run, allocprof, measure, target, tmp_path, name):
     assert report["lifetimes"] == frees
     assert report["live"] == sum(row[1] for row in got.values()) - frees
     assert report["live_bytes"] == sum(row[3] - row[5] for row in got.values())
+
+
+def test_other_user(measure, target):
+    """A program of a user who cannot reach the shared memory runs as it does alone, and is named."""
+    if os.geteuid():
+        pytest.skip("only root can change the user")
+    report = measure(["setpriv", "--reuid", "65534", "--clear-groups", target("every_function")], status=3)
+    assert report["result"].stderr == b""
+    assert [(entry["path"], entry["reason"]) for entry in report["refused"]] == \
+        [(target("every_function"), "without access to the shared memory")]
+
+
+def test_musl(measure, tmp_path):
+    if not shutil.which("musl-gcc"):
+        unavailable("musl-tools is not installed")
+    source = tmp_path / "musl.c"
+    source.write_text("""#include <stdlib.h>
+#include <string.h>
+int main(void) { for (int i = 0; i < 77; i++) { void *volatile p = malloc(10); p = realloc(p, 20); free(p); }
+char *volatile s = strdup("seven b"); return !s; }""")
+    subprocess.run(["musl-gcc", "-O1", "-fno-builtin", "-o", tmp_path / "musl", source], check=True)
+    report = measure([tmp_path / "musl"], mode="live")
+    got = slots(report)
+    assert got["malloc"] == (78, 778, 0, 0, 0) and got["realloc"] == (77, 1540, 0, 0, 0)
+    assert got["free"] == (77, 0, 0, 0, 0) and report["live"] == 1 and report["live_bytes"] == 8
+
+
+def test_ten_thousand_threads(measure, tmp_path):
+    """All at a time, in little memory."""
+    source = tmp_path / "threads.c"
+    source.write_text("""#include <pthread.h>
+#include <stdlib.h>
+static pthread_barrier_t barrier;
+static void *work(void *unused)
+{
+	for (int i = 0; i < 10; i++) { void *volatile p = malloc(10 + i); free(p); }
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[1]);
+	pthread_t *threads = malloc(n * sizeof(*threads));
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 65536);
+	pthread_barrier_init(&barrier, NULL, n + 1);
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&threads[i], &attributes, work, NULL)) return 2;
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
+}""")
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-pthread", "-o", tmp_path / "threads", source], check=True)
+    report = measure([tmp_path / "threads", 10000], mode="live")
+    assert report["threads"] == 10001
+    assert report["functions"]["malloc"]["calls"] - 10000 * 10 <= 2
+    assert sum(record["calls"] for record in report["records"] if record["function"] == "malloc") == \
+        report["functions"]["malloc"]["calls"]

@@ -20,7 +20,8 @@ struct preload {
 /* Reads shared memory, and checks it. */
 struct reader {
 	int fd;
-	__u64 end; /* of what processes have taken */
+	__u64 end;  /* of what processes have taken */
+	__u64 left; /* bytes that may still be read: tables of nonsense may overlap */
 	struct inside_header header;
 	__u64 n_unfinished, n_damaged; /* as in struct preload_results */
 	/* What else the functions fill in; each uses its own. */
@@ -34,6 +35,9 @@ int reader__begin(struct reader *reader, const struct preload *preload);
 
 /* False where the place is not in what was taken, or the file is shorter; counts it as damaged. */
 bool reader__get(struct reader *reader, __u64 place, void *out, size_t size);
+
+/* The first place from @place on where something was written, at the most @end. */
+__u64 reader__next_data(struct reader *reader, __u64 place, __u64 end);
 
 /* Takes an element of an array: 0 or another result, which ends the reading. */
 typedef int (*reader_take_t)(struct reader *reader, __u32 index, const void *element);

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What processes have written to shared memory is read with care: nonsense is counted as damaged, and nothing that is
+ * out of bounds is passed on.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "preload_internal.h"
+
+#define ROUNDS	   100
+#define USED_BYTES (1 << 20)
+
+static __u64 random_state;
+
+static __u64 random_u64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 0x2545f4914f6cdd1dULL;
+}
+
+static __u32 below(__u32 n)
+{
+	return (random_u64() >> 33) % n;
+}
+
+static struct preload *make(enum inside_mode mode)
+{
+	struct preload_options options = {
+		.library = "/proc/self/exe",
+		.settings = { .mode = mode, .max_depth = 127 },
+	};
+	struct preload *preload = NULL;
+	struct error error = { "" };
+
+	if (preload__new(&options, &preload, &error))
+		fail_msg("%s", error.text);
+	return preload;
+}
+
+static void test_empty(void **state)
+{
+	struct preload *preload = make(INSIDE_LIVE);
+	struct preload_results results;
+	struct preload_live live;
+
+	assert_int_equal(preload__read(preload, &results), 0);
+	assert_int_equal(results.n_images + results.n_threads + results.n_refused, 0);
+	assert_int_equal(results.n_damaged + results.n_unfinished, 0);
+	preload_results__free(&results);
+	assert_int_equal(preload__read_live(preload, &live), 0);
+	assert_int_equal(live.n_records, 0);
+	preload_live__free(&live);
+	preload__free(preload);
+}
+
+static void test_directory_is_removed(void **state)
+{
+	struct preload *preload = make(INSIDE_LIVE);
+	char directory[INSIDE_PATH_BYTES];
+
+	strcpy(directory, preload->directory);
+	assert_int_equal(access(directory, F_OK), 0);
+	preload__free(preload);
+	assert_int_not_equal(access(directory, F_OK), 0);
+}
+
+static void test_environment(void **state)
+{
+	char a[] = "A=1", b[] = "B=2", set[] = "LD_PRELOAD=/x/y.so";
+	char *with[] = { a, set, b, NULL }, *without[] = { a, NULL };
+	struct preload *preload = make(INSIDE_COUNT);
+	char **environment, expected[512];
+
+	environment = preload__environment(preload, with);
+	snprintf(expected, sizeof(expected), "LD_PRELOAD=%s/inside.so:/x/y.so", preload->directory);
+	assert_string_equal(environment[0], "A=1");
+	assert_string_equal(environment[1], "B=2");
+	assert_string_equal(environment[2], expected);
+	assert_null(environment[3]);
+	free(environment);
+	environment = preload__environment(preload, without);
+	snprintf(expected, sizeof(expected), "LD_PRELOAD=%s/inside.so", preload->directory);
+	assert_string_equal(environment[1], expected);
+	assert_null(environment[2]);
+	free(environment);
+	preload__free(preload);
+}
+
+/* Places, numbers and states that are right now and then. */
+static __u64 random_word(void)
+{
+	switch (below(8)) {
+	case 0:
+		return 0;
+	case 1:
+		return 1;
+	case 2:
+		return below(64);
+	case 3:
+		return (__u64)below(USED_BYTES / 4096) << 12;
+	case 4:
+		return (__u64)below(USED_BYTES / 4096) << 12 | below(64);
+	case 5:
+		return (__u64)below(USED_BYTES / 64) << 6;
+	case 6:
+		return ~0ULL >> below(64);
+	default:
+		return random_u64();
+	}
+}
+
+static int check_stack(void *context, const struct ap_stack_record *record)
+{
+	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
+
+	assert_true(record->n_frames <= AP_MAX_DEPTH && record->end < AP_STACK_ENDS);
+	assert_true(record->process);
+	for (__u32 i = 0; i < record->n_frames; i++)
+		assert_true(frames[i].module < UNWIND_MAX_MODULES);
+	return 0;
+}
+
+static int check_count(void *context, const struct ap_count_key *key, const struct ap_count *count)
+{
+	assert_true(key->function < AP_DEFINED && key->process);
+	assert_true(count->calls <= AP_MAX_SUM && count->size_bytes <= AP_MAX_SUM);
+	assert_int_equal(key->thread[AP_COMM_LEN - 1], 0);
+	return 0;
+}
+
+static int check_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
+{
+	assert_true(block->record && key->space);
+	return 0;
+}
+
+static int check_lifetime(void *context, const struct ap_lifetime_key *key,
+			  const struct ap_lifetime *lifetime)
+{
+	assert_true(key->born <= key->died && key->shift < 64 && lifetime->blocks);
+	return 0;
+}
+
+static int check_module(void *context, const struct ap_module_record *record, const char *path)
+{
+	assert_true(record->id > AP_MODULE_VDSO && record->id < UNWIND_MAX_MODULES);
+	assert_true(strlen(path) <= INSIDE_PATH_BYTES);
+	return 0;
+}
+
+static void read_all(struct preload *preload)
+{
+	struct preload_results results;
+	struct preload_live live;
+
+	if (!preload__read(preload, &results)) {
+		for (size_t i = 0; i < results.n_images; i++)
+			assert_true(results.images[i].before < (int)i);
+		for (size_t i = 0; i < results.n_refused; i++)
+			assert_true(results.refused[i].image < (int)results.n_images);
+		for (int i = 0; i < AP_DEFINED; i++)
+			assert_true(results.functions[i].calls <= AP_MAX_SUM);
+		preload_results__free(&results);
+	}
+	if (!preload__read_live(preload, &live)) {
+		for (size_t i = 0; i < live.n_records; i++)
+			assert_true(live.records[i].key.function < AP_DEFINED);
+		preload_live__free(&live);
+	}
+	preload__take_modules(preload, check_module, NULL);
+	preload__read_stacks(preload, check_stack, NULL);
+	preload__read_counts(preload, check_count, NULL);
+	preload__read_blocks(preload, check_block, NULL);
+	preload__read_lifetimes(preload, check_lifetime, NULL);
+}
+
+static void make_nonsense(struct preload *preload, __u64 *words)
+{
+	struct inside_header *header = (struct inside_header *)words;
+	struct inside_array *arrays[] = { &header->images, &header->threads, &header->refused,
+					  &header->modules, &header->histograms };
+
+	for (size_t i = 0; i < USED_BYTES / sizeof(*words); i++)
+		words[i] = random_word();
+	for (size_t i = 0; i < ARRAY_SIZE(arrays); i++)
+		arrays[i]->n = below(4) ? below(300) : random_word();
+	header->live.n_records = below(4) ? below(2000) : random_word();
+	header->next = below(4) ? USED_BYTES : random_word();
+	assert_int_equal(write_all(preload->memory_fd, words, USED_BYTES, 0), 0);
+}
+
+static void test_nonsense(void **state)
+{
+	__u64 *words = malloc(USED_BYTES);
+
+	assert_non_null(words);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct preload *preload = make(INSIDE_LIVE);
+
+		random_state = round * 0x9e3779b97f4a7c15ULL + 1;
+		make_nonsense(preload, words);
+		/* A process may cut the file off. */
+		if (!below(4))
+			assert_int_equal(ftruncate(preload->memory_fd, below(USED_BYTES)), 0);
+		read_all(preload);
+		preload__free(preload);
+	}
+	free(words);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_directory_is_removed),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_nonsense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
