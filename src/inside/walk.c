@@ -436,6 +436,13 @@ static inline bool is_reusable(const struct step *step)
 	return !(step->frame.flags & (STEP_ONCE | AP_FRAME_INTERRUPTED));
 }
 
+/* Whether the remembered step starts from the walk's state. */
+static inline bool step__repeats(const struct step *step, const struct state *state)
+{
+	return step->sp == state->sp && step->pc == state->pc && state->call && is_reusable(step) &&
+	       (step->fp == state->fp || !fp_matters(step));
+}
+
 /* The outermost of the remembered steps from @cursor on whose states repeat, by the words that the steps
  * read; its fp is stored in *@fp. */
 static inline __attribute__((always_inline)) __u32 follow(const struct walker *walker, __u32 cursor,
@@ -513,9 +520,7 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 
 		while (cursor && walker->steps[cursor - 1].sp < state.sp)
 			cursor--;
-		step = &walker->steps[cursor - 1];
-		if (cursor && step->sp == state.sp && step->pc == state.pc && state.call &&
-		    is_reusable(step) && (step->fp == state.fp || !fp_matters(step))) {
+		if (cursor && step__repeats(&walker->steps[cursor - 1], &state)) {
 			__u32 last = follow(walker, cursor - 1, &state.fp);
 
 			if (!last && !walker->end_once) {
