@@ -13,7 +13,7 @@
 #include "error.h"
 #include "preload_internal.h"
 
-#define ROUNDS	   100
+#define ROUNDS	   40
 #define USED_BYTES (1 << 20)
 
 static __u64 random_state;
