@@ -23,7 +23,7 @@ enum {
 	OPTIONS_END = -2, /* all has been parsed */
 };
 
-/* What a parser returns for a key that is not its own. */
+/* Result of a parser for a key that belongs to another parser. */
 #define OPTIONS_UNKNOWN 1
 
 /* Takes the option @key, its value @arg, NULL if it has none. 0, a negative errno with the error set,

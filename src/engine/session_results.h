@@ -63,7 +63,7 @@ struct session_live {
 	struct live_memory memory;
 };
 
-/* What `allocprof ctl` did during the run. */
+/* Effects of `allocprof ctl` on the run. */
 struct session_marks {
 	__u64 stops; /* times that the run's gate was closed */
 	__u64 resets;

@@ -58,8 +58,8 @@ static struct blocks take(struct blocks *rest, __u64 n, __u64 size_bytes)
 }
 
 /*
- * Of the blocks at the peak and those at the end as many as possible are the same; if these cannot
- * have the bytes of both sums, one less.
+ * A recording does not say which blocks of the peak were still live at the end. This takes as many as
+ * possible for the same, and one less if their bytes cannot fit both sums.
  */
 static void divide(const struct selection *selected, struct blocks fates[FATES])
 {

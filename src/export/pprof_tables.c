@@ -229,8 +229,8 @@ static int add_place(struct pprof_tables *tables, __u32 place, const struct ppro
 	const char *name = input->view->labels[input->view->places[place].label].text;
 
 	/*
-	 * Where a file has no names at all pprof may find debug files by the build id, which it does
-	 * for locations without lines only. Else it would add up all that have no name.
+	 * pprof looks for debug files by build id, but only for locations without lines: so a file
+	 * without any names gets none. In other files pprof would merge all unnamed locations.
 	 */
 	if (!line && mapping && !mapping->has_functions)
 		return 0;

@@ -22,7 +22,7 @@ struct thread {
 	struct live_memory *live;
 	/* The thread itself, or the one that this is a stand-in for. */
 	struct thread *owner;
-	/* Of its blocks, what is not in struct inside_live yet. */
+	/* Sums of the thread's live blocks that are not in struct inside_live yet. */
 	__s64 live_bytes, live_blocks;
 	__u32 number, sequence; /* as in struct ap_thread; the owner's count */
 };
@@ -65,7 +65,7 @@ bool process__is_alone(void);
 /* As allocprof sees it. */
 struct inside_image *process__image(void);
 
-/* Of the process's live blocks, what its threads have added to struct inside_live. */
+/* Sums over the process's live blocks that its threads have already added to struct inside_live. */
 void process__sum_published(__s64 *blocks, __s64 *size_bytes);
 
 /* Whether this is the process that was measured from its begin on, and not a child of vfork(2), which has its

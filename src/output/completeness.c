@@ -104,7 +104,7 @@ static void report_unprobed(const struct profile *profile, const struct output *
 
 #define NOT_COMPLETE "; this profile is not complete"
 
-/* What a recording notes about calls that it may lack, by the key of its metadata. */
+/* Metadata of a recording about calls that it may lack. */
 static const struct note {
 	const char *key;
 	const char *before, *after; /* the sentence, around each line of the value */

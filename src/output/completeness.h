@@ -8,9 +8,9 @@
 struct profile;
 
 /*
- * What @profile lacks, a sentence per line, "" if nothing: lost events and allocators without probes,
- * incomplete stacks if they are many or @strict, all with their reasons unless @brief. To be freed. 0
- * or -ENOMEM.
+ * Sets *@text to sentences, one per line, about what @profile lacks: lost events, allocators without
+ * probes, and, if there are many or @strict is set, incomplete stacks; with reasons unless @brief is
+ * set. "" if nothing is missing. The caller frees it. 0 or -ENOMEM.
  */
 int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text);
 /* Whether @profile has every call. Stacks may still be incomplete. */

@@ -16,7 +16,7 @@
 #include "clock.h"
 #include "error.h"
 
-/* Of the sparse file. A limit of file sizes (ulimit -f) may allow less. */
+/* Sizes to try for the sparse file, from the largest; RLIMIT_FSIZE may forbid some. */
 #define MOST_BYTES  (1ULL << 40)
 #define LEAST_BYTES (64ULL << 20)
 

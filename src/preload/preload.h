@@ -79,8 +79,8 @@ int preload__read(const struct preload *preload, struct preload_results *out);
 void preload_results__free(struct preload_results *results);
 
 /*
- * What follows is only there with stacks. It is in the records that the programs of bpf/ send, so that it goes
- * where those go.
+ * The functions below return something only in the modes with stacks. They use the records of the programs in
+ * bpf/ (record_abi.h), so that the same code can handle both.
  */
 
 /* A function that takes a record; a nonzero result ends the reading and is returned. */

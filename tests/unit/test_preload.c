@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * What processes have written to shared memory is read with care: nonsense is counted as damaged, and nothing that is
- * out of bounds is passed on.
+ * The reader of the shared memory trusts no process that writes to it: it counts invalid values as damaged, and
+ * passes on none that is out of bounds.
  */
 #include "unit.h"
 

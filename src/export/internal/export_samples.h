@@ -55,12 +55,12 @@ __u64 export__start_ns(const struct export_input *input);
 /* The command, or the attached process. To be freed; NULL on ENOMEM. */
 char *export__title(const struct export_input *input);
 /*
- * What a reader of the numbers has to know, a sentence per line, "" if nothing: that they are
- * estimates, and what is missing. To be freed. 0 or -ENOMEM.
+ * Sets *@text to sentences, one per line, that a viewer of the export should show: that the numbers are
+ * estimates, and what is missing. "" if there are none. The caller frees it. 0 or -ENOMEM.
  */
 int export__remarks(const struct export_input *input, char **text);
-/* The title, and behind it the remarks in brackets: for formats with room for a name only. To be
- * freed. 0 or -ENOMEM. */
+/* Sets the text to the title, followed by the remarks in brackets, for formats that have no other
+ * place for remarks. The caller frees it. 0 or -ENOMEM. */
 int export__headline(const struct export_input *input, char **text);
 
 #endif
