@@ -4,6 +4,7 @@
  * itself does not see. All memory is on the stack: a child of vfork(2) has its parent's heap.
  */
 #include <linux/fcntl.h>
+#include <linux/unistd.h>
 #include <stdarg.h>
 
 #include "enterable.h"
@@ -12,9 +13,12 @@
 #include "memory.h"
 #include "next.h"
 #include "process.h"
+#include "sys.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
+
+#define X_OK 1
 
 typedef int (*execve_t)(const char *, char *const *, char *const *);
 
@@ -25,17 +29,65 @@ struct injection {
 	size_t n, text_bytes;
 };
 
+/* A child of vfork(2) may have little stack. Longer paths are not looked at. */
+#define SEARCHED_BYTES 512
+
+static bool has_slash(const char *name)
+{
+	while (*name && *name != '/')
+		name++;
+	return *name;
+}
+
+static const char *searched_directories(void)
+{
+	char ***variable = environment__variable();
+
+	for (char **entry = variable ? *variable : NULL; entry && *entry; entry++)
+		if (text__begins(*entry, "PATH="))
+			return *entry + 5;
+	return "/bin:/usr/bin";
+}
+
+/* The file that execvp(3) will find, at @path; false if it is not found. */
+static bool search(const char *name, char path[SEARCHED_BYTES])
+{
+	const char *stop = path + SEARCHED_BYTES, *from = searched_directories();
+
+	if (has_slash(name))
+		return text__append(path, stop, name);
+	for (;; from++) {
+		char *end = path;
+
+		while (*from && *from != ':' && end + 2 < stop)
+			*end++ = *from++;
+		/* An empty one is the working directory. */
+		if (end > path)
+			*end++ = '/';
+		if ((!*from || *from == ':') && text__append(end, stop, name) &&
+		    !sys(__NR_faccessat, AT_FDCWD, (long)path, X_OK, 0, 0, 0))
+			return true;
+		while (*from && *from != ':')
+			from++;
+		if (!*from)
+			return false;
+	}
+}
+
 /* @program is NULL where the C library searches for @name. */
 static void injection__begin(struct injection *out, const struct program *program, const char *name,
 			     char *const *environment)
 {
+	char path[SEARCHED_BYTES];
+	const struct program searched = { AT_FDCWD, path };
 	int refusal = -1;
 
 	*out = (struct injection){ .environment = environment };
 	if (!thread__current() || !process.header->settings.follow)
 		return;
 	out->directory = process__directory();
-	/* What is searched for in PATH is found by the C library. */
+	if (!program && search(name, path))
+		program = &searched;
 	if (!directory__is_reachable(out->directory))
 		refusal = INSIDE_REFUSES_HIDDEN;
 	else if (program)

@@ -90,11 +90,10 @@ def test_environment_is_cleared(measure, target):
 
 
 def test_static_program_is_named(measure, target):
-    report = measure(["/usr/bin/env", target("window_static")], status=None)
-    assert [(entry["path"], entry["reason"]) for entry in report["refused"]] == []
-    report = measure(["sh", "-c", f"exec {target('window_static')}"], status=None)
-    assert [(entry["path"], entry["reason"]) for entry in report["refused"]] == \
-        [(target("window_static"), "statically linked")]
+    static = target("window_static")
+    for argv in ["/usr/bin/env", static], ["sh", "-c", f"exec {static}"]:
+        report = measure(argv, status=None)
+        assert [(entry["path"], entry["reason"]) for entry in report["refused"]] == [(static, "statically linked")]
 
 
 def test_killed(measure, tmp_path):
