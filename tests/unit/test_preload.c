@@ -12,24 +12,10 @@
 
 #include "error.h"
 #include "preload_internal.h"
+#include "random.h"
 
 #define ROUNDS	   40
 #define USED_BYTES (1 << 20)
-
-static __u64 random_state;
-
-static __u64 random_u64(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1dULL;
-}
-
-static __u32 below(__u32 n)
-{
-	return (random_u64() >> 33) % n;
-}
 
 static struct preload *make(enum inside_mode mode)
 {
@@ -205,7 +191,7 @@ static void test_nonsense(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		struct preload *preload = make(INSIDE_LIVE);
 
-		random_state = round * 0x9e3779b97f4a7c15ULL + 1;
+		seed(round);
 		make_nonsense(preload, words);
 		/* A process may cut the file off. */
 		if (!below(4))

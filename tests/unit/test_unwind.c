@@ -18,29 +18,8 @@
 
 #include "cfi.h"
 #include "twin.h"
+#include "random.h"
 #include "record_abi.h"
-
-static __u64 random_state;
-
-static __u64 random_u64(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1dULL;
-}
-
-static __u32 below(__u32 n)
-{
-	return (random_u64() >> 33) % n;
-}
-
-static void seed(__u64 value)
-{
-	random_state = value * 0x9e3779b97f4a7c15ULL + 1;
-	for (int i = 0; i < 8; i++)
-		random_u64();
-}
 
 static struct unwind_tables *tables;
 
