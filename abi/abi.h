@@ -58,8 +58,7 @@ enum ap_source_kind {
 
 #define AP_FUNCTIONS (AP_DEFINED + AP_MAX_SOURCES * AP_SOURCE_KINDS)
 
-/* Masks of all functions, and of the first function of every defined source (every
- * AP_SOURCE_KINDS-th bit). */
+/* Masks of all functions, and of the first of every defined source (each AP_SOURCE_KINDS-th bit). */
 #define AP_ALL_FUNCTIONS ((1ULL << AP_FUNCTIONS) - 1)
 #define AP_EACH_SOURCE                                                                             \
 	(((1ULL << AP_MAX_SOURCES * AP_SOURCE_KINDS) - 1) / ((1 << AP_SOURCE_KINDS) - 1)           \
@@ -169,13 +168,14 @@ struct ap_config {
 	__u32 finds_unprobed; /* 1: check processes that hit no probe when they end */
 	__u32 outermost;      /* 1: some source has AP_NESTING_OUTERMOST */
 	__u32 stacks;	      /* 1: count calls by stack */
+	/* With borrowed: only processes that this user, of this group, could trace (borrowed.h). */
+	__u32 borrowed, user, group;
 	/* Sampling by bytes (docs/sampling.md); set by sampling__configure(). */
 	__u32 sample;		    /* 1: follow only sampled calls */
 	__u32 sample_unit_shift;    /* unit of ap_estimate.bytes_variance */
 	__u64 sample_certain_bytes; /* calls of at least this size are always sampled */
 	__u64 sample_rate;	    /* probability that one byte is chosen, in 1/2^64 */
-	/* log2 of 1 / (probability that one byte is not chosen), in 1/2^(32 +
-	 * AP_SAMPLE_HALVINGS_SHIFT). */
+	/* log2 of 1 / (probability that one byte is not chosen), 1/2^(32 + AP_SAMPLE_HALVINGS_SHIFT) */
 	__u64 sample_halvings;
 };
 
@@ -349,6 +349,7 @@ enum ap_stat {
 	AP_STAT_RELABELLED,
 	AP_STAT_PROCESSES_UNNOTICED, /* process records for which the ring buffer was full */
 	AP_STAT_PROCESSES_LOST,	     /* processes not followed since the map was full */
+	AP_STAT_PROCESSES_REFUSED,   /* programs not followed since the user could not trace them */
 	AP_STAT_UNPROBED, /* processes that took memory from the kernel and hit no probe */
 	/* Calls whose incomplete stack may lack a frame of a --within function. */
 	AP_STAT_UNDECIDED,
@@ -442,10 +443,8 @@ struct ap_blocks {
 	__u64 failed;
 	__u64 allocations;
 	__u64 size_bytes;
-	__u64 frees;
-	__u64 freed_bytes;
-	__u64 temporary;
-	__u64 temporary_bytes;
+	__u64 frees, freed_bytes;
+	__u64 temporary, temporary_bytes;
 	/* Live blocks and bytes when peak generation @generation began. If @generation is not the
 	 * last one, the record has not changed since before the last began. */
 	__u64 generation;
@@ -505,6 +504,7 @@ struct ap_block {
 	__u32 thread;	/* number of the allocating thread; never reused */
 	__u32 sequence; /* number of the thread's allocations, this one included */
 	__u32 weight;	/* blocks that it stands for; 1 without sampling */
+	__u64 id;	/* with --events: unique in the run, but kept by realloc; else 0 */
 };
 
 /* Maximum number of tables of live blocks; each is larger than the one before. */
@@ -592,7 +592,7 @@ struct ap_live {
 _Static_assert(sizeof(struct ap_live) == 3 * AP_CACHE_LINE_BYTES, "a cache line for each group");
 _Static_assert(sizeof(struct ap_block_key) == 16, "keys have no padding");
 _Static_assert(sizeof(struct ap_lifetime_key) == 16, "keys have no padding");
-_Static_assert(sizeof(struct ap_block) == 32, "an entry of the tables has 96 bytes");
+_Static_assert(sizeof(struct ap_block) == 40, "an entry of the tables has 104 bytes, of 128");
 _Static_assert(sizeof(struct ap_frame) == 16, "frames are copied as they are");
 _Static_assert(sizeof(struct ap_count_key) == 32, "keys have no padding");
 _Static_assert(sizeof(struct ap_internal_return) == 16, "keys have no padding");

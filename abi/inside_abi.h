@@ -6,6 +6,7 @@
  * The measurement has a directory with
  *
  *	inside.so	symbolic link to the library; LD_PRELOAD names it
+ *	other.so	another one, for programs whose calls another engine counts
  *	memory		struct inside_header, and behind it what processes take by adding to @next
  *	tables		unwind tables, which processes map without write permission: INSIDE_TABLES_AT and so on
  *	wake		FIFO; a byte in it wakes allocprof, which has something new to read
@@ -21,15 +22,24 @@
 #define ALLOCPROF_INSIDE_ABI_H
 
 #include "abi.h"
+#include "region_abi.h"
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 1
+#define INSIDE_VERSION 7
 
 #define INSIDE_LIBRARY "inside.so"
+#define INSIDE_OTHER   "other.so"
 #define INSIDE_MEMORY  "memory"
 #define INSIDE_TABLES  "tables"
 #define INSIDE_WAKE    "wake"
+
+/*
+ * USDT probe of the library, provider:name. A process passes it with the number of its image in the first
+ * argument's register, when it begins to count and before its first call counts: another engine counts its
+ * calls until then, and none from then on.
+ */
+#define INSIDE_BEGINS "allocprof_inside:begins"
 
 /* Longer paths are cut off. */
 #define INSIDE_PATH_BYTES 224
@@ -62,11 +72,19 @@ struct inside_settings {
 	/* Time that a thread waits for allocprof to compile a table. */
 	__u32 wait_ms;
 	__u32 max_live_shift; /* LIVE: log2 of the blocks of one process that may be live */
+	__u32 stacks;	      /* LIVE: 0: records are of functions; else 1, which RECORD implies */
+	__u32 max_records;    /* LIVE: records of all processes; 0: as many as there is room for */
+	__u32 within;	      /* 1: only calls beneath a function of --within count */
+	__u32 regions;	      /* 1: calls count by the regions that are open, too */
 	__u32 pad;	      /* 0 */
+	__u64 max_blocks;     /* LIVE: live blocks of all processes, likewise */
 	/* CLOCK_MONOTONIC was start_ns when the processor's time stamp counter was start_ticks; a tick has
 	 * ns_per_tick / 2^32 nanoseconds. 0: the counter is not used. */
 	__u64 start_ns, start_ticks, ns_per_tick;
+	__u64 epoch_ns; /* LIVE: begin of the first epoch of lifetimes, CLOCK_MONOTONIC */
 	__u64 recorded; /* bit mask of the functions whose calls are counted by stack */
+	/* Sampling, as sampling__configure() sets it up; the other members are not used. */
+	struct ap_config sampling;
 };
 
 /* Table n of an image's live blocks has 1 << (INSIDE_FIRST_BLOCKS + n) slots. */
@@ -79,6 +97,13 @@ enum inside_birth {
 	INSIDE_BORN_FORK, /* the copy of a process that was measured */
 };
 
+/* How it ended, as far as it could say. */
+enum inside_end {
+	INSIDE_RUNS,   /* or was killed */
+	INSIDE_EXITED, /* is about to exit */
+	INSIDE_EXECED, /* is about to execute another program */
+};
+
 enum inside_state {
 	INSIDE_EMPTY, /* taken, and not yet written, or its writer was killed meanwhile */
 	INSIDE_READY, /* stored last */
@@ -86,16 +111,18 @@ enum inside_state {
 
 /* A program in a process: an exec makes a new one. */
 struct inside_image {
-	__u32 state;	   /* enum inside_state */
-	__u32 birth;	   /* enum inside_birth */
-	__u32 pid;	   /* in the process's own PID namespace */
-	__u32 parent;	   /* pid of the parent */
-	__u32 forked_from; /* FORK: number of the image, from 1; else 0 */
-	__u32 ended;	   /* LIVE: 1: it has ended, or executed another program */
-	__u64 begin_ns;	   /* CLOCK_MONOTONIC */
+	__u32 state;	     /* enum inside_state */
+	__u32 birth;	     /* enum inside_birth */
+	__u32 pid;	     /* in the process's own PID namespace */
+	__u32 parent;	     /* pid of the parent */
+	__u32 forked_from;   /* FORK: number of the image, from 1; else 0 */
+	__u32 ended;	     /* enum inside_end */
+	__u64 begin_ns;	     /* CLOCK_MONOTONIC */
+	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
 	char comm[AP_COMM_LEN];
 	__u64 blocks[INSIDE_BLOCK_TABLES]; /* LIVE: places of tables of struct inside_block */
 	__u64 end_generation;		   /* LIVE: of the peak, when it ended */
+	__u64 end_ns;			   /* CLOCK_MONOTONIC, when it ended */
 };
 
 /* What one thread counts. A thread of the same process that begins after this one's end may go on with it. */
@@ -114,7 +141,24 @@ struct inside_thread {
 	__u64 counts;
 	/* LIVE: likewise of struct inside_record and of struct inside_lifetime. */
 	__u64 records, lifetimes;
+	__u64 regions; /* place of a struct inside_thread_regions; 0: it has begun none */
 };
+
+/* What one thread counts by region. */
+struct inside_thread_regions {
+	__u64 begins[AP_MAX_REGIONS]; /* by number of the region */
+	__u64 sets
+		[AP_MAX_REGION_SETS]; /* by number of the set: places of struct inside_region_counts */
+};
+
+/* And by a set of open regions. */
+struct inside_region_counts {
+	struct ap_site_counts functions[AP_DEFINED];
+	__u64 stats[AP_STATS]; /* LIVE: as the programs of bpf/ count them by set */
+};
+
+/* In place of a struct inside_thread whose process has ended: allocprof has what it counted. */
+#define INSIDE_RETIRED 1
 
 #define INSIDE_SHIFT	 63
 #define INSIDE_MAX_SHIFT 28
@@ -128,6 +172,12 @@ struct inside_count {
 	__u64 size_bytes;
 };
 
+/* With sampling; then tables of struct inside_count have these. */
+struct inside_sampled_count {
+	struct inside_count count;
+	struct ap_estimate estimate;
+};
+
 /* With LIVE: what one thread has done with the blocks of a stack and function. */
 struct inside_record {
 	__u64 stack;	/* hash; 0: @record is another thread's, whose blocks this one has freed */
@@ -136,6 +186,12 @@ struct inside_record {
 	/* The first AP_BLOCKS_BYTES of a struct ap_blocks. Numbers are the thread's own share, also those of
 	 * the peak, which may be less than 0. */
 	__u64 blocks[AP_BLOCKS_BYTES / 8];
+};
+
+/* With sampling; then tables of struct inside_record have these. */
+struct inside_sampled_record {
+	struct inside_record record;
+	struct ap_estimate of_calls, of_allocations, of_frees, of_temporary;
 };
 
 struct inside_lifetime {
@@ -147,9 +203,13 @@ struct inside_lifetime {
 #define INSIDE_BLOCK_FREED   1
 #define INSIDE_BLOCK_WRITTEN 2 /* by a thread, now or when it was killed */
 
+#define INSIDE_BLOCK_UP	       (1ULL << 63)
+#define INSIDE_BLOCK_SIZE_BITS 47
+
 struct inside_block {
-	__u64 key;  /* address << 16 | low bits of the record's number; stored last */
-	__u64 size; /* size in bytes << 16 | high bits of it */
+	__u64 key; /* address << 16 | low bits of the record's number; stored last */
+	/* Size in bytes << 16 | high bits of it; with sampling INSIDE_BLOCK_UP, if the weight was rounded up. */
+	__u64 size;
 	__u64 birth_ns;
 	__u32 thread, sequence; /* as in struct ap_block */
 };
@@ -163,6 +223,7 @@ struct inside_live {
 	/* As in struct ap_live. */
 	__s64 size_bytes __attribute__((aligned(64)));
 	__s64 blocks;
+	__s64 entries; /* blocks in the tables; only where their number is limited */
 	__u64 max_bytes;
 	__u64 mark_bytes __attribute__((aligned(64)));
 	__u64 generation;
@@ -199,8 +260,10 @@ struct inside_stack {
 #define INSIDE_SLICES_AT (1 << 19)
 #define INSIDE_RULES_AT	 (1 << 20)
 #define INSIDE_CHUNKS_AT (8 << 20)
-#define INSIDE_TABLES_BYTES                                                                        \
-	(INSIDE_CHUNKS_AT + (__u64)UNWIND_MAX_CHUNKS * sizeof(struct unwind_chunk))
+/* By module: struct ap_within, which is there before the module's table is. */
+#define INSIDE_WITHIN_AT    (INSIDE_CHUNKS_AT + (__u64)UNWIND_MAX_CHUNKS * sizeof(struct unwind_chunk))
+#define INSIDE_WITHIN_BYTES ((__u64)UNWIND_MAX_MODULES * sizeof(struct ap_within))
+#define INSIDE_TABLES_BYTES (INSIDE_WITHIN_AT + INSIDE_WITHIN_BYTES)
 
 /* A process that could not be entered, or events that nobody counted. */
 enum inside_gap {
@@ -210,6 +273,11 @@ enum inside_gap {
 	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
 	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
 	INSIDE_GAP_WAITS,   /* waits for a table that did not come in time */
+	/* Calls of an allocator's own functions of which not enough is known, and places where such a function's
+	 * address could not be replaced. */
+	INSIDE_GAP_FUNCTIONS,
+	INSIDE_GAP_LOADS, /* loads of libraries that do not find this one's functions: dlmopen(3), RTLD_DEEPBIND */
+	INSIDE_GAP_COLLECTED, /* LIVE: processes with a collector, which frees blocks without a call */
 	INSIDE_GAPS,
 };
 
@@ -221,15 +289,51 @@ enum inside_refusal {
 	INSIDE_REFUSES_HIDDEN, /* the measurement's directory cannot be reached from the process */
 	INSIDE_REFUSES_UNREADABLE, /* cannot be read */
 	INSIDE_REFUSES_ALLOCATOR, /* defines malloc itself: it runs, and its calls do not come here */
+	INSIDE_REFUSES_SANITIZER,  /* has a sanitizer's allocator, which must be the first one */
+	INSIDE_REFUSES_TRANSLATOR, /* runs other programs by translating their code */
+	INSIDE_REFUSES_CONFINED, /* runs with a filter of system calls (seccomp) that forbids the library's */
 	INSIDE_REFUSALS,
+};
+
+/* What becomes of the process that executes such a program. Written by allocprof. */
+enum inside_answer {
+	INSIDE_NO_ANSWER,
+	INSIDE_NOT_TAKEN,
+	INSIDE_TAKEN, /* another engine counts its calls from its exec on */
 };
 
 struct inside_refused {
 	__u32 state;  /* enum inside_state */
 	__u32 reason; /* enum inside_refusal */
-	__u32 image;  /* that executed it */
+	__u32 image; /* that executes it; 0: a child of vfork(2), or another engine counts its calls */
 	__u32 pid;
+	__u64 pid_namespace;	      /* inode of that of @pid; 0 if it is not known */
+	__u32 answer;		      /* enum inside_answer */
+	__u32 pad;		      /* 0 */
 	char path[INSIDE_PATH_BYTES]; /* cut off where it is longer */
+};
+
+/* A region; its number is its index. */
+struct inside_region {
+	__u64 key; /* hash of the name, not 0, by which all processes know it; 0: free. Stored first */
+	__u32 state; /* enum inside_state; who has not found it ready writes the name, which is the same */
+	__u32 pad; /* 0 */
+	char name[AP_REGION_NAME_BYTES + 8];
+};
+
+/* Regions of all processes. */
+struct inside_regions {
+	__u64 unnumbered; /* begins of further regions, for which there is no number */
+	__u64 unnamed;	  /* begins of regions whose name is none */
+	/* As in struct ap_regions. */
+	__u64 masks[AP_MAX_REGION_SETS];
+	struct inside_region list[AP_MAX_REGIONS];
+};
+
+enum inside_gate {
+	INSIDE_CLOSED, /* calls are not counted; frees end blocks that are followed */
+	INSIDE_OPEN,
+	INSIDE_STOPPED, /* nothing is counted any more */
 };
 
 struct inside_header {
@@ -239,7 +343,12 @@ struct inside_header {
 	__u64 size_bytes; /* of the file */
 	struct inside_settings settings;
 	/* Written by allocprof at any time. */
-	__u32 open __attribute__((aligned(64))); /* 0: nothing is counted */
+	__u32 gate __attribute__((aligned(64))); /* enum inside_gate */
+	/* 1: an exec of a program that cannot be entered waits for the answer, for wait_ms at the most. */
+	__u32 hands_over;
+	/* 1: the file system has little room left: before it uses memory a process has the kernel find pages for
+	 * all of it, since a store would end it by SIGBUS where there are none. */
+	__u32 is_tight;
 	/* Written by the processes. */
 	__u64 next __attribute__((aligned(64))); /* first byte that is not taken */
 	__u64 gaps[INSIDE_GAPS];
@@ -251,11 +360,15 @@ struct inside_header {
 	__u32 n_stacks[INSIDE_STACK_TABLES];
 	struct inside_array histograms; /* struct ap_histograms */
 	struct inside_live live __attribute__((aligned(64)));
+	struct inside_regions regions;
 };
 
-_Static_assert(sizeof(struct inside_image) == 184, "inside_image is ABI");
+_Static_assert(sizeof(struct inside_image) == 200, "inside_image is ABI");
 _Static_assert(sizeof(struct inside_block) == 32, "inside_block is ABI");
 _Static_assert(sizeof(struct inside_record) == 192, "inside_record is ABI");
+_Static_assert(sizeof(struct inside_sampled_record) ==
+		       sizeof(struct inside_record) + sizeof(struct ap_blocks) - AP_BLOCKS_BYTES,
+	       "the estimates follow the blocks as they do in struct ap_blocks");
 _Static_assert(sizeof(struct inside_module) == 280, "inside_module is ABI");
 _Static_assert(UNWIND_MAX_MODULES * sizeof(struct unwind_table) <= INSIDE_SLICES_AT,
 	       "tables have room");
@@ -265,7 +378,8 @@ _Static_assert(UNWIND_MAX_SLICES * sizeof(struct unwind_slice) <=
 _Static_assert(UNWIND_MAX_RULES_LOADED * sizeof(struct unwind_rule) <=
 		       INSIDE_CHUNKS_AT - INSIDE_RULES_AT,
 	       "rules have room");
+_Static_assert(INSIDE_WITHIN_AT % INSIDE_PAGE == 0, "a mapping can begin there");
 _Static_assert(sizeof(struct inside_count) == 32, "inside_count is ABI");
-_Static_assert(sizeof(struct inside_refused) == 240, "inside_refused is ABI");
+_Static_assert(sizeof(struct inside_refused) == 256, "inside_refused is ABI");
 
 #endif

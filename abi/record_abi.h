@@ -16,10 +16,13 @@ enum ap_record_type {
 	AP_RECORD_GROW,	    /* records or tables are filling up; the record has only its type */
 	AP_RECORD_LIFETIME, /* one ended block for which the lifetimes map had no room */
 	AP_RECORD_UNPROBED,
+	AP_RECORD_IMAGE,
+	AP_RECORD_EVENT, /* event_abi.h */
+	AP_RECORD_KEY,
 };
 
 enum ap_process_event {
-	AP_PROCESS_SEEDED, /* already running when allocprof attached */
+	AP_PROCESS_SEEDED, /* already running when it was first followed */
 	AP_PROCESS_FORKED,
 	AP_PROCESS_EXECED,
 	AP_PROCESS_EXITED, /* its last thread will not return to user space */
@@ -108,6 +111,14 @@ struct ap_unprobed_record {
 	__u32 pid;	  /* in the PID namespace of allocprof */
 	__u64 size_bytes; /* private writable memory that it has mapped since its exec */
 	char comm[AP_COMM_LEN];
+};
+
+/* From now on another engine counts the calls of the process (INSIDE_BEGINS). */
+struct ap_image_record {
+	__u32 type;
+	__u32 id;    /* process image, as in struct ap_process_record */
+	__u32 image; /* that engine's number of it */
+	__u32 pad;   /* 0 */
 };
 
 #endif

@@ -11,6 +11,9 @@
 #define AP_MAX_REGION_SETS  64
 #define AP_MAX_OPEN_REGIONS 16
 
+/* Longer names of regions, and empty ones, are none. */
+#define AP_REGION_NAME_BYTES 200
+
 /* Set of a thread whose combination of regions found no free set. */
 #define AP_NO_REGION_SET 0xffffffffU
 

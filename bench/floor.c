@@ -18,6 +18,7 @@
 #include "error.h"
 #include "floor.skel.h"
 #include "kernel.h"
+#include "parser.h"
 #include "probes.h"
 #include "target.h"
 #include "target_inheritance.h"
@@ -53,10 +54,17 @@ static int load(const struct kernel *kernel, struct floor_bpf **out, struct erro
 	return 0;
 }
 
+static int is_loaded(void *context, struct bpf_program **program, struct error *error)
+{
+	return 0;
+}
+
 /* The same roles as the session's, all empty. */
 static void choose_programs(const struct floor_bpf *skeleton, const struct kernel *kernel,
 			    bool live, struct probes_options *options)
 {
+	options->load_program = is_loaded;
+	options->unknown_program = skeleton->progs.do_nothing;
 	options->run.program = skeleton->progs.do_nothing;
 	options->run.multi = kernel->uprobe_multi;
 	options->sites_fd = bpf_map__fd(skeleton->maps.sites);
@@ -64,6 +72,7 @@ static void choose_programs(const struct floor_bpf *skeleton, const struct kerne
 	if (!live)
 		return;
 	options->free_program = skeleton->progs.do_nothing;
+	options->described_free_program = skeleton->progs.do_nothing;
 	options->return_instruction_program = skeleton->progs.do_nothing;
 	if (kernel->uprobe_session)
 		options->session_program = skeleton->progs.do_nothing_twice;
@@ -83,8 +92,10 @@ static int run(struct target *target, char *const argv[], __u64 functions, bool 
 	struct pollfd ended;
 	int err;
 
-	kernel__probe(&kernel);
+	kernel__probe(&kernel, NULL);
 	err = kernel__require(&kernel, error);
+	if (!err)
+		err = parser__new(&options.parser, error);
 	if (!err)
 		err = load(&kernel, &skeleton, error);
 	if (err)

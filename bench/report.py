@@ -30,7 +30,8 @@ class Results:
         return max(abs(value - median) for value in values) / median if len(values) > 1 else None
 
     def hits(self, target, tool, size):
-        return self.data["tools"][tool]["hits"][target][size]
+        """0 where the tool is not run with the target."""
+        return self.data["tools"][tool]["hits"].get(target, {}).get(size, 0)
 
     def failure(self, target, tool):
         entry = self.data["tools"][tool]

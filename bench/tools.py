@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What targets run under: nothing, an empty program, allocprof and the tools in use elsewhere."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -121,6 +122,10 @@ class Stat(Tool):
         return {"events": counts["hits"], "lost": counts["lost"]}
 
 
+def open_data(directory):
+    return contextlib.closing(sqlite3.connect(f"file:{directory}/allocprof.data?mode=ro", uri=True))
+
+
 class Record(Tool):
     name = "record"
     ours = True
@@ -135,7 +140,7 @@ class Record(Tool):
                 *command]
 
     def ledger(self, directory):
-        with sqlite3.connect(f"file:{directory}/allocprof.data?mode=ro", uri=True) as data:
+        with open_data(directory) as data:
             return dict(data.execute("SELECT name, value FROM ledger"))
 
     def results(self, directory, stderr):
@@ -181,6 +186,16 @@ class LiveSample(RecordSample):
     name = "live-sample"
     floor = "floor-live"
     options = ["--live", "--sample", "512K"]
+
+
+def by_preload(base):
+    """The same command with the engine that counts inside of the process. Its floor stays that of uprobes."""
+
+    class Preload(base):
+        name = f"preload-{base.name}"
+        options = [*base.options, "--engine=preload"]
+
+    return Preload
 
 
 class Perf(Tool):
@@ -400,7 +415,10 @@ def write_probes(lines):
         raise failed
 
 
+PRELOAD = (Stat, Record, RecordSample, LiveStat, Live, LiveSample)
+
+
 def all_tools(build):
     return [Bare(), Floor("stat", build), Floor("record", build), Floor("live", build),
             Stat(build), Record(build), RecordSample(build), LiveStat(build), Live(build),
-            LiveSample(build), PerfStat(), Bpftrace(), Heaptrack(), HeaptrackRaw(), PerfRecord()]
+            LiveSample(build), *(by_preload(base)(build) for base in PRELOAD), PerfStat(), Bpftrace(), Heaptrack(), HeaptrackRaw(), PerfRecord()]

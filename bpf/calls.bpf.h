@@ -8,6 +8,7 @@
 
 #include "arch.bpf.h"
 #include "blocks.bpf.h"
+#include "events.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "regions.bpf.h"
@@ -52,8 +53,11 @@ static __always_inline void thread__abandon(struct ap_thread *thread)
 
 	thread->n_pending--;
 	pending = &thread->pending[thread->n_pending & (AP_MAX_PENDING - 1)];
-	if (pending->record != AP_NO_RECORD)
+	if (pending->record != AP_NO_RECORD) {
 		stat__add_many(AP_STAT_UNFINISHED, sample__times(pending->weight));
+		if (event_config.enabled)
+			event__call(AP_EVENT_UNFINISHED, pending->record, 0, pending->size_bytes);
+	}
 	pending__restore(pending);
 }
 
@@ -81,18 +85,23 @@ static __always_inline void thread__abandon_left(struct ap_thread *thread, __u64
 }
 
 /* A free of a block that is not in the tables; with sampling it may just not have been sampled. */
-static __always_inline void count_untracked_free(const struct process *process)
+static __always_inline void count_untracked_free(const struct process *process, __u64 pointer)
 {
 	if (config.sample)
 		return;
 	stat__add(process->inherits ? AP_STAT_FREES_INHERITED : AP_STAT_FREES_UNKNOWN);
+	if (event_config.enabled)
+		event__call(AP_EVENT_NOOP, AP_NO_RECORD, pointer, 0);
 }
 
 static __noinline void count_untracked(__u32 record, const struct hit *hit,
 				       enum ap_untracked reason)
 {
-	if (record != AP_NO_RECORD)
-		stat__add_many(AP_STAT_UNTRACKED + reason, sample__times(hit->weight));
+	if (record == AP_NO_RECORD)
+		return;
+	stat__add_many(AP_STAT_UNTRACKED + reason, sample__times(hit->weight));
+	if (event_config.enabled)
+		event__call(AP_EVENT_UNTRACKED, record, 0, hit->size_bytes);
 }
 
 /*
@@ -185,6 +194,8 @@ static __always_inline void call__fail(struct ap_pending *pending)
 		__sync_fetch_and_add(&record->failed, n);
 		stat__add_many(AP_STAT_FAILED, n);
 		regions__add(pending->regions, AP_STAT_FAILED, 1);
+		if (event_config.enabled)
+			event__call(AP_EVENT_FAILED, pending->record, 0, pending->size_bytes);
 	}
 	pending__restore(pending);
 }
@@ -197,10 +208,10 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 
 	if (pending->has_old) {
 		old = pending->old.size_bytes;
-		block__end(process, &pending->old, pending->entry_ns, how);
+		block__end(process, &pending->old, pending->pointer, pending->entry_ns, how);
 		regions__add_end(pending->regions, old, how != BLOCK_MOVED);
 	} else if (!pending->outside) {
-		count_untracked_free(process);
+		count_untracked_free(process, pending->pointer);
 	}
 	if (how != BLOCK_MOVED)
 		return;
@@ -215,6 +226,33 @@ static __noinline void call__end_old(struct process *process, struct ap_pending 
 		stat__add_many(AP_STAT_SHRUNK_BYTES, old - size);
 		regions__add(pending->regions, AP_STAT_SHRUNK_BYTES, old - size);
 	}
+}
+
+/* The allocator returned the block at @key: a block that is still in the tables there has ended
+ * unseen. False if the new block cannot be followed. */
+static __noinline bool blocks__add(struct process *process, const struct ap_block_key *key,
+				   const struct ap_block *block)
+{
+	struct ap_block stale = {};
+	int err;
+
+	/* With one table, blocks__put() finds it by -EEXIST. */
+	if (LOAD(live.n_tables) > 1 && blocks__take(key, &stale)) {
+		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
+		block__end(process, &stale, key->address, block->birth_ns, BLOCK_UNSEEN);
+	}
+	err = blocks__put(key, block);
+	if (err == -17 && blocks__take(key, &stale)) {
+		stat__add_many(AP_STAT_UNMATCHED, sample__times(stale.weight));
+		block__end(process, &stale, key->address, block->birth_ns, BLOCK_UNSEEN);
+		err = blocks__put(key, block);
+	}
+	if (!err)
+		return true;
+	stat__add_many(AP_STAT_UNTRACKED +
+			       (err == -12 ? AP_UNTRACKED_NO_MEMORY : AP_UNTRACKED_LIVE_FULL),
+		       sample__times(block->weight));
+	return false;
 }
 
 static __noinline void call__return(struct process *process, struct ap_thread *thread,
@@ -242,8 +280,11 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	if (pending->result == AP_RESULT_SIZE_IN_PLACE)
 		result = result >= pending->size_bytes ? pending->pointer : 0;
 	if (!result && moves && !pending->size_bytes && !pending->overflows) {
-		if (pending->record != AP_NO_RECORD)
+		if (pending->record != AP_NO_RECORD) {
 			stat__add_many(AP_STAT_RELEASED, sample__times(pending->weight));
+			if (event_config.enabled)
+				event__call(AP_EVENT_RELEASED, pending->record, 0, 0);
+		}
 		call__end_old(process, pending, BLOCK_FREED);
 		return;
 	}
@@ -260,7 +301,13 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	if (pending->record != AP_NO_RECORD) {
 		key.address = result;
 		block.birth_ns = bpf_ktime_get_ns();
+		if (event_config.enabled)
+			block.id = pending->has_old ? pending->old.id
+						    : __sync_fetch_and_add(&last_block_id, 1) + 1;
 		added = blocks__add(process, &key, &block);
+		if (!added && event_config.enabled)
+			event__call(AP_EVENT_UNTRACKED, pending->record, result,
+				    pending->size_bytes);
 	}
 	if (moves)
 		call__end_old(process, pending, added ? BLOCK_MOVED : BLOCK_FREED);
@@ -268,6 +315,8 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 	if (!added)
 		return;
 	block__begin(process, &block);
+	if (event_config.enabled)
+		event__block(&block, result, block.birth_ns, process->id, AP_EVENT_ALLOC);
 	regions__add(pending->regions, AP_STAT_ALLOCATIONS, 1);
 	regions__add(pending->regions, AP_STAT_ALLOCATED_BYTES, block.size_bytes);
 }
@@ -309,21 +358,24 @@ static __always_inline bool call__free(struct process *process, __u64 pointer, _
 				       __u32 region_set)
 {
 	struct ap_block_key key = { .address = pointer, .space = process->space, .blocks = blocks };
-	struct ap_block block;
+	struct ap_block block = {};
 
 	if (!pointer || !blocks__take(&key, &block))
 		return false;
-	block__end(process, &block, bpf_ktime_get_ns(), BLOCK_FREED);
+	block__end(process, &block, pointer, bpf_ktime_get_ns(), BLOCK_FREED);
 	regions__add_end(region_set, block.size_bytes, true);
 	return true;
 }
 
 static __always_inline void count_noop_free(const struct process *process, __u64 pointer)
 {
-	if (!pointer)
-		stat__add(AP_STAT_FREES_NULL);
-	else
-		count_untracked_free(process);
+	if (pointer) {
+		count_untracked_free(process, pointer);
+		return;
+	}
+	stat__add(AP_STAT_FREES_NULL);
+	if (event_config.enabled)
+		event__call(AP_EVENT_NOOP, AP_NO_RECORD, 0, 0);
 }
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The program that opens and closes the measured window of a process (docs/windows.md). */
 #include "gate.bpf.h"
+#include "kernel_stack.bpf.h"
 
 struct ap_gate gate;
 
@@ -11,6 +12,7 @@ int gate_event(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 
+	kernel_stack__use(ctx);
 	if (!process)
 		return 0;
 	switch (bpf_get_attach_cookie(ctx)) {

@@ -5,6 +5,7 @@
 #include "counting.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
+#include "kernel_stack.bpf.h"
 #include "nest.bpf.h"
 #include "process.bpf.h"
 #include "recording.bpf.h"
@@ -90,6 +91,7 @@ int count_call(struct pt_regs *ctx)
 	struct process *process = process__hit();
 	struct hit hit;
 
+	kernel_stack__use(ctx);
 	if (!process)
 		return 0;
 	hit__enter(&hit, ctx);
@@ -120,6 +122,7 @@ int record_call(struct pt_regs *ctx)
 	struct scratch *scratch;
 	struct hit hit;
 
+	kernel_stack__use(ctx);
 	if (!process)
 		return 0;
 	process__refresh(process);
@@ -156,6 +159,7 @@ int record_call(struct pt_regs *ctx)
 SEC("uretprobe")
 int source_return(struct pt_regs *ctx)
 {
+	kernel_stack__use(ctx);
 	nest__leave(arch__sp(ctx));
 	return 0;
 }
@@ -164,6 +168,7 @@ int source_return(struct pt_regs *ctx)
 SEC("uprobe")
 int source_return_instruction(struct pt_regs *ctx)
 {
+	kernel_stack__use(ctx);
 	nest__leave(arch__caller_sp(arch__sp(ctx)));
 	return 0;
 }
@@ -201,6 +206,7 @@ int unknown_call(struct pt_regs *ctx)
 	struct hit hit;
 	__u64 vaddr;
 
+	kernel_stack__use(ctx);
 	if (!process || !gate__is_open(process))
 		return 0;
 	site = bpf_map_lookup_elem(&sites, &index);

@@ -45,6 +45,30 @@ struct signal_struct {
 };
 
 typedef struct {
+	unsigned int val;
+} kuid_t;
+
+typedef struct {
+	unsigned int val;
+} kgid_t;
+
+/* 64 bits, by other names before Linux 6.3. */
+typedef struct {
+	__u64 val;
+} kernel_cap_t;
+
+struct user_namespace {
+	kuid_t owner;
+};
+
+struct cred {
+	kuid_t uid, suid, euid;
+	kgid_t gid, sgid, egid;
+	kernel_cap_t cap_permitted;
+	struct user_namespace *user_ns;
+};
+
+typedef struct {
 	void *vdso;
 } mm_context_t;
 
@@ -62,6 +86,18 @@ struct mm_struct {
 	unsigned long data_vm;
 	unsigned long start_brk, brk;
 	struct uprobes_state uprobes_state;
+};
+
+struct mm_struct___5_17 {
+	unsigned long flags;
+};
+
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+
+struct mm_struct___6_18 {
+	mm_flags_t flags;
 };
 
 /* Incremented at each write lock of mmap_lock. */
@@ -104,6 +140,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct pid *thread_pid;
+	const struct cred *real_cred;
 	struct uprobe_task *utask;
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
@@ -162,7 +199,13 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-#define VM_EXEC	   0x4
+#define VM_EXEC 0x4
+
+/* The lowest bits of mm->flags, and their value where others of the same user may trace the process;
+ * linux/sched/coredump.h. */
+#define MMF_DUMPABLE_MASK 3
+#define SUID_DUMP_USER	  1
+
 #define PAGE_SHIFT 12
 #define PAGE_SIZE  (1UL << PAGE_SHIFT)
 

@@ -7,6 +7,7 @@
 #include "counting.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
+#include "kernel_stack.bpf.h"
 #include "live_hit.bpf.h"
 #include "process.bpf.h"
 #include "records.bpf.h"
@@ -161,6 +162,7 @@ static __always_inline bool live__enter(struct pt_regs *ctx)
 SEC("uprobe")
 int live_entry(struct pt_regs *ctx)
 {
+	kernel_stack__use(ctx);
 	live__enter(ctx);
 	return 0;
 }
@@ -169,6 +171,7 @@ int live_entry(struct pt_regs *ctx)
 SEC("uretprobe")
 int live_return(struct pt_regs *ctx)
 {
+	kernel_stack__use(ctx);
 	call__leave(ctx, arch__sp(ctx));
 	return 0;
 }
@@ -177,18 +180,21 @@ int live_return(struct pt_regs *ctx)
 SEC("uprobe")
 int live_return_instruction(struct pt_regs *ctx)
 {
+	kernel_stack__use(ctx);
 	call__leave(ctx, arch__caller_sp(arch__sp(ctx)));
 	return 0;
 }
 
-extern bool bpf_session_is_return(void) __ksym __weak;
-
-/* Entry and return probe in one, with uprobe sessions (Linux 6.13). 1 at the entry skips the
- * return. */
+/*
+ * Entry and return probe in one, with uprobe sessions (Linux 6.13). 1 at the entry skips the return. At the return the
+ * instruction pointer is where the function returns to. bpf_session_is_return() says so, too, but has other parameters
+ * since Linux 7.0, and libbpf before 1.3 loads nothing that declares it otherwise.
+ */
 SEC("uprobe")
 int live_session(struct pt_regs *ctx)
 {
-	if (bpf_session_is_return()) {
+	kernel_stack__use(ctx);
+	if (arch__ip(ctx) != bpf_get_func_ip(ctx)) {
 		call__leave(ctx, arch__sp(ctx));
 		return 0;
 	}
@@ -241,6 +247,7 @@ int live_free_described(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
 
+	kernel_stack__use(ctx);
 	if (!process || LOAD(live.stopped))
 		return 0;
 	live__free_counting(ctx, process);
@@ -252,6 +259,7 @@ int live_free(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
 
+	kernel_stack__use(ctx);
 	if (!process || LOAD(live.stopped))
 		return 0;
 	if (config.live_stacks && !config.regions)

@@ -16,6 +16,9 @@ struct ring_map {
 
 extern struct ring_map ring SEC(".maps");
 
+/* Waits for a limited time until user space has read most of it. */
+int ring__await(void);
+
 struct stats_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, AP_STATS);

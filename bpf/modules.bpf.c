@@ -172,26 +172,39 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
+struct list_search {
+	struct vma_answer *answer;
+	struct vma_key *key;
+	__u64 address;
+	bool found;
+};
+
+static long vma__look_at_listed(__u32 index, struct list_search *search)
+{
+	struct vma *listed;
+
+	search->key->page = VMA_LISTED | index;
+	listed = bpf_map_lookup_elem(&vmas, search->key);
+	if (!listed || search->address < listed->start || search->address >= listed->end)
+		return 0;
+	search->answer->vma = *listed;
+	search->found = true;
+	return 1;
+}
+
 /* Searches the list for the mapping around @address. */
 __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 process,
 				__u32 generation)
 {
 	struct vma_key key;
-	struct vma *listed;
+	struct list_search search = { .answer = answer, .key = &key, .address = address };
 
 	if (!answer)
 		return VMA_BUSY;
 	key.process = process;
 	key.generation = generation;
-	for (__u64 i = 0; i < VMA_LIST_LENGTH; i++) {
-		key.page = VMA_LISTED | i;
-		listed = bpf_map_lookup_elem(&vmas, &key);
-		if (listed && address >= listed->start && address < listed->end) {
-			answer->vma = *listed;
-			return VMA_FOUND;
-		}
-	}
-	return VMA_BUSY;
+	bpf_loop(VMA_LIST_LENGTH, vma__look_at_listed, &search, 0);
+	return search.found ? VMA_FOUND : VMA_BUSY;
 }
 
 /* Key of the list's place for the mapping that begins at @start; the last one tried if all are

@@ -9,8 +9,8 @@
 #include "maps.bpf.h"
 
 enum process_state {
-	PROCESS_WAITING, /* forked by allocprof to run the command, not exec'ed yet */
 	PROCESS_COUNTED,
+	PROCESS_WAITING, /* forked by allocprof to run the command, not exec'ed yet */
 };
 
 struct process {
@@ -32,7 +32,8 @@ struct process {
 	__u32 inherits; /* 1: forked, and has copies of its parent's blocks */
 	/* For unprobed.bpf.c: */
 	__u32 is_hit; /* 1: the image, or the one that it was forked from, has hit a probe */
-	__u32 pad2;
+	/* 1: another engine counts its calls. An exec ends that; a fork does not. */
+	__u32 is_elsewhere;
 	__u64 first_data_pages, first_brk_bytes; /* what it had mapped at its exec or fork */
 	__u64 taken_bytes; /* memory taken, noted when its last thread released the mm */
 	/* With live, its part of the run's live bytes and blocks. Last, since all threads add to them,
@@ -53,13 +54,21 @@ extern struct processes_map processes SEC(".maps");
 /* The process that seed_process() searches for, in allocprof's PID namespace. */
 extern __u32 seed_pid;
 
-/* The current process, or NULL if it is not followed. */
+/* 1 if config.user could trace the current process now; caller.bpf.h. */
+int process__is_callers(void);
+
+/*
+ * The current process, or NULL if its calls do not count here. With borrowed privileges each hit is judged: a check
+ * at the exec alone might be skipped, as the kernel does not nest a program.
+ */
 static __always_inline struct process *process__current(void)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
 
-	if (!process || process->state != PROCESS_COUNTED)
+	if (!process || process->state != PROCESS_COUNTED || process->is_elsewhere)
+		return NULL;
+	if (config.borrowed && !process__is_callers())
 		return NULL;
 	return process;
 }

@@ -3,7 +3,9 @@
  * The programs at fork, exec and exit, which keep the set of followed processes, so that a child is in it
  * before its first instruction; and the one that finds the first process.
  */
+#include "caller.bpf.h"
 #include "hit.bpf.h"
+#include "kernel_stack.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "records.bpf.h"
@@ -17,7 +19,10 @@ __u32 launcher_tgid;
 /* The process that seed_process() searches for, and whether it exists. */
 __u32 seed_pid;
 __u32 seed_is_launcher;
+__u32 seed_state;	 /* enum process_state */
+__u32 seed_is_elsewhere; /* as in struct process */
 __u32 seed_found;
+__u32 seed_refused; /* 1: config.user could not trace it */
 
 __u32 last_process_id;
 /* Number of followed processes (not images). */
@@ -25,6 +30,16 @@ __u64 processes_seen;
 
 /* Level of allocprof's own PID namespace; seed_process() sets it. */
 __u32 launcher_namespace_level;
+
+/*
+ * These programs are rare, so they read pointers by BPF_CORE_READ(): for each load of a pointer through a
+ * trusted one the verifier searches all of the kernel's types by name, several times.
+ */
+
+__noinline int process__is_callers(void)
+{
+	return task__is_callers(bpf_get_current_task_btf());
+}
 
 /* @task's tgid in the PID namespace at @namespace_level, 0 if it has none there. */
 static __always_inline __u32 task__pid_at(struct task_struct *task, __u32 namespace_level)
@@ -78,6 +93,8 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	};
 	__u32 tgid = task->tgid;
 
+	process.is_elsewhere =
+		parent ? parent->is_elsewhere : event == AP_PROCESS_SEEDED && seed_is_elsewhere;
 	unprobed__begin(&process, task);
 	/* A forked child has its parent's allocator; with CLONE_VM its memory, too. */
 	process.is_hit = shares || (parent && parent->is_hit);
@@ -93,7 +110,9 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	}
 	if (state != PROCESS_COUNTED)
 		return;
-	__sync_fetch_and_add(&processes_seen, 1);
+	/* Another engine has counted the process as one of its own. */
+	if (event != AP_PROCESS_SEEDED || !process.is_elsewhere)
+		__sync_fetch_and_add(&processes_seen, 1);
 	process__report(&process, event, parent ? parent->id : 0, 0, task, 0);
 }
 
@@ -127,8 +146,24 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (regions__are_active())
 		regions__fork(bpf_get_current_pid_tgid(), (__u64)child->tgid << 32 | child->pid);
 	process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
-		     child->mm == parent->mm);
+		     BPF_CORE_READ(child, mm) == BPF_CORE_READ(parent, mm));
 	return 0;
+}
+
+/* The user could not trace the program that @process, of @tgid, executes, so that it is not followed any more. */
+static __always_inline void process__refuse(const struct process *process, __u32 tgid,
+					    struct task_struct *task)
+{
+	struct process ended = *process;
+	__u32 ended_space = 0;
+
+	if (bpf_map_delete_elem(&processes, &tgid))
+		return;
+	stat__add(AP_STAT_PROCESSES_REFUSED);
+	if (config.live)
+		ended_space = live__end_image(&ended);
+	if (ended.state == PROCESS_COUNTED)
+		process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -143,14 +178,20 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	if (config.live) {
 		live__end_thread((__u64)tgid << 32 | (__u32)old_pid);
 		live__end_thread((__u64)tgid << 32 | tgid);
-		ended_space = live__end_image(process);
-		process->space = live__new_space();
-		process->inherits = 0;
 	}
 	hit__end_thread((__u64)tgid << 32 | (__u32)old_pid);
 	hit__end_thread((__u64)tgid << 32 | tgid);
 	regions__end_thread((__u64)tgid << 32 | (__u32)old_pid);
 	regions__end_thread((__u64)tgid << 32 | tgid);
+	if (config.borrowed && !task__is_callers(task)) {
+		process__refuse(process, tgid, task);
+		return 0;
+	}
+	if (config.live) {
+		ended_space = live__end_image(process);
+		process->space = live__new_space();
+		process->inherits = 0;
+	}
 	/* All other threads are gone, so that nothing else uses this entry now. */
 	parent = process->state == PROCESS_COUNTED ? process->id : 0;
 	process->id = __sync_fetch_and_add(&last_process_id, 1) + 1;
@@ -158,6 +199,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	process->exec_pages = 0;
 	process->closed = config.starts_closed;
 	process->is_hit = 0;
+	process->is_elsewhere = 0;
 	unprobed__begin(process, task);
 	if (process->state == PROCESS_WAITING) {
 		process->state = PROCESS_COUNTED;
@@ -186,7 +228,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* do_exit() has decremented the count before the tracepoint: at 0 no thread of the process
 	 * returns to user space. The last two threads may both see 0: the one that deletes the map
 	 * entry ends the process. */
-	if (task->signal->live.counter > 0)
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	ended = *process;
 	if (bpf_map_delete_elem(&processes, &tgid))
@@ -200,6 +242,31 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
+/* At INSIDE_BEGINS (inside_abi.h): before its first call that counts elsewhere. */
+SEC("uprobe")
+int image_begins(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
+	struct ap_image_record *record;
+
+	kernel_stack__use(ctx);
+	if (!process || process->state != PROCESS_COUNTED)
+		return 0;
+	process->is_elsewhere = 1;
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	if (!record) {
+		stat__add(AP_STAT_PROCESSES_UNNOTICED);
+		return 0;
+	}
+	record->type = AP_RECORD_IMAGE;
+	record->id = process->id;
+	record->image = arch__arg1(ctx);
+	record->pad = 0;
+	bpf_ringbuf_submit(record, 0);
+	return 0;
+}
+
 /* User space runs it by reading the iterator, in allocprof's own context: finds seed_pid in
  * allocprof's PID namespace. */
 SEC("iter/task")
@@ -207,18 +274,21 @@ int seed_process(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct task_struct *self = bpf_get_current_task_btf();
-	__u32 level;
+	__u32 level, tgid;
 
 	if (!task || task->pid != task->tgid)
 		return 0;
-	level = self->thread_pid->level;
+	level = BPF_CORE_READ(self, thread_pid, level);
 	if (task__pid_at(task, level) != seed_pid)
 		return 0;
 	launcher_namespace_level = level;
+	tgid = task->tgid;
 	if (seed_is_launcher)
 		launcher_tgid = task->tgid;
-	else
-		process__add(task, PROCESS_COUNTED, AP_PROCESS_SEEDED, NULL, 0, false);
+	else if (config.borrowed && seed_state == PROCESS_COUNTED && !task__is_callers(task))
+		seed_refused = 1;
+	else if (!bpf_map_lookup_elem(&processes, &tgid))
+		process__add(task, seed_state, AP_PROCESS_SEEDED, NULL, 0, false);
 	seed_found = 1;
 	return 0;
 }

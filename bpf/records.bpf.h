@@ -4,6 +4,7 @@
 #define ALLOCPROF_RECORDS_BPF_H
 
 #include "arch.bpf.h"
+#include "events.bpf.h"
 #include "maps.bpf.h"
 
 extern struct ap_live live;
@@ -177,7 +178,12 @@ static __always_inline __u32 record__add(const struct ap_count_key *key)
 	if (records__are_few())
 		records__await();
 	index = pool__claim(&live.records, &free_records, AP_CHUNK);
-	if (index == AP_NO_RECORD || !index__put(key, index))
+	if (index == AP_NO_RECORD)
+		return index;
+	/* Before other threads can use the index. */
+	if (event_config.enabled)
+		event__key(index, key);
+	if (!index__put(key, index))
 		return index;
 	/* Another CPU was first, or the tables are full: return the index. */
 	if (!bpf_map_push_elem(&free_records, &index, 0))

@@ -10,6 +10,7 @@
 #include "counting.bpf.h"
 #include "hit.bpf.h"
 #include "maps.bpf.h"
+#include "open_regions_abi.h"
 
 extern struct ap_regions regions;
 
@@ -60,16 +61,8 @@ static __always_inline bool is_alternate_stack(__u64 sp)
 	return task->sas_ss_size && sp - task->sas_ss_sp <= task->sas_ss_size;
 }
 
-/* Where a thread is, to find out which of its open regions are over. */
-struct sweep {
-	__u64 floor;  /* frames below it have returned */
-	__u64 sp, ip; /* of a begin mark */
-	__u32 region; /* region that begins, or AP_MAX_REGIONS */
-	__u32 alternate;
-};
-
 /* Removes open regions that were left without a mark; returns 1 if there were any. */
-int region_thread__sweep(struct ap_region_thread *thread, const struct sweep *sweep);
+int region_thread__sweep(struct ap_region_thread *thread, const struct ap_region_sweep *sweep);
 
 /* Recomputes floor and set after a change of the open regions. */
 int region_thread__update(struct ap_region_thread *thread);
@@ -79,11 +72,10 @@ static __noinline __u32 regions__set(__u64 sp)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	struct ap_region_thread *thread = bpf_map_lookup_elem(&region_threads, &id);
-	struct sweep sweep = { .floor = sp + 1, .region = AP_MAX_REGIONS };
+	struct ap_region_sweep sweep = ap_region_sweep__at_call(sp);
 
 	if (!thread || !thread->n)
 		return 0;
-	/* The call's own frame lies below the frames of all open regions. */
 	if (sp >= thread->floor) {
 		sweep.alternate = is_alternate_stack(sp);
 		if (region_thread__sweep(thread, &sweep))

@@ -7,53 +7,16 @@
 #define ALLOCPROF_SAMPLE_BPF_H
 
 #include "maps.bpf.h"
+#include "sample_abi.h"
 
-/* 1 - 2^-@fraction, both in 1/2^32; @fraction is less than 1. By Taylor's series. */
-static __always_inline __u64 sample__one_less_power(__u64 fraction)
-{
-	/* ln(2)^n / n!, from n = 6 down to 1. */
-	__u64 sum = 661577;
-
-	sum = 5726720 - (sum * fraction >> 32);
-	sum = 41309550 - (sum * fraction >> 32);
-	sum = 238388332 - (sum * fraction >> 32);
-	sum = 1031764991 - (sum * fraction >> 32);
-	sum = 2977044472ULL - (sum * fraction >> 32);
-	return sum * fraction >> 32;
-}
-
-/*
- * The probability that at least one byte of the call is chosen, in 1/2^64; malloc(0) counts as one
- * byte. 0: certain. Exact to 1/10,000, which suffices, since the weight is computed from the same
- * number.
- */
 static __always_inline __u64 sample__chance(__u64 size_bytes)
 {
-	__u64 bytes = size_bytes ?: 1, halvings, left;
-
-	if (bytes >= config.sample_certain_bytes)
-		return 0;
-	/* log2 of 1 / (probability that no byte is chosen), in 1/2^32. */
-	halvings = bytes * config.sample_halvings >> AP_SAMPLE_HALVINGS_SHIFT;
-	if (halvings < 1 << 16)
-		return bytes * config.sample_rate;
-	/* Shifted by 31 bits and one more, since the power is 2^32 for a whole number of
-	 * halvings. */
-	left = (1ULL << 32) - sample__one_less_power(halvings & 0xffffffff);
-	return -(left << 31 >> (halvings >> 32 & 63) << 1);
+	return ap_sample__chance(&config, size_bytes);
 }
 
-/*
- * The weight of a call with probability @chance that @draw (less than @chance) has chosen: 2^64 /
- * @chance, rounded down or up. It is rounded up for as many draws as make the sum over all 2^64
- * draws 2^64, so the mean is exact for every @chance.
- */
 static __always_inline __u32 sample__weight(__u64 chance, __u64 draw)
 {
-	/* 2^64 = quotient * chance + remainder */
-	__u64 quotient = -chance / chance + 1, remainder = -chance % chance;
-
-	return quotient + (draw < remainder);
+	return ap_sample__weight(chance, draw);
 }
 
 /* The number of calls that this one stands for; 0: it is not sampled. */

@@ -51,6 +51,26 @@ struct cached_record {
 };
 
 /* Working memory of a walk, and cache of the thread's last one. */
+/* State of a walk. Without pointers, so that the verifier can check walk__step() by itself; not on the
+ * stack, since Linux 6.1 allows 512 bytes for all frames together. */
+struct walk {
+	__u64 pc, sp, fp;
+	__u32 pid;     /* in allocprof's PID namespace */
+	__u32 call;    /* 1: pc is a return address, 0: the thread was interrupted there */
+	__u32 cursor;  /* index in scratch->steps of the next cached step */
+	__u32 matched; /* step of the walk from which on all are cached; ~0: none */
+	__u32 matched_cursor;
+	__u32 n_frames;
+	__u32 end;
+	__u32 end_once;
+	/* 1: all steps so far were cached, and are not copied, since the others most likely are,
+	 * too; if not, the walk is repeated (@again) with copies. */
+	__u32 sparing, again;
+	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
+	__u32 range;   /* index in scratch->ranges of the last one used */
+	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in a function of --within */
+};
+
 struct scratch {
 	__u32 taken;
 	/* The last walk: steps[first] is the innermost frame, steps[AP_MAX_DEPTH - 1] the
@@ -68,6 +88,7 @@ struct scratch {
 	__u64 goroutine_sp;
 	__u32 within; /* 1: a frame of the last walk is in a function of --within */
 	__u32 seq;    /* mappings__seq() */
+	struct walk walk;
 	struct code_range ranges[SCRATCH_MAPPINGS];
 	struct cached_record records[SCRATCH_RECORDS];
 	struct step steps[AP_MAX_DEPTH];

@@ -39,9 +39,6 @@ static __always_inline __u64 ring__flags(void)
 		       : BPF_RB_NO_WAKEUP;
 }
 
-/* Waits for a limited time until user space has read most of the ring buffer. */
-int ring__await(void);
-
 /* Sends the frames unless user space has them. False if the ring buffer stays full. */
 static __always_inline bool stack__send(struct scratch *scratch)
 {

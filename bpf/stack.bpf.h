@@ -14,102 +14,6 @@
 #include "hit.bpf.h"
 #include "walk.bpf.h"
 
-/* The cached step that starts from the walk's state, or NULL. */
-static __always_inline struct step *walk__cached(struct scratch *scratch, struct walk *walk)
-{
-	struct step *step;
-
-	for (int i = 0; i < 4; i++) {
-		if (walk->cursor >= AP_MAX_DEPTH)
-			return NULL;
-		step = &scratch->steps[depth_index(walk->cursor)];
-		if (step->sp >= walk->sp)
-			break;
-		walk->cursor++;
-	}
-	if (walk->cursor >= AP_MAX_DEPTH)
-		return NULL;
-	step = &scratch->steps[depth_index(walk->cursor)];
-	/* At an interrupted frame the same state means another pc. */
-	if (step->sp != walk->sp || step->pc != walk->pc || step->fp != walk->fp || !walk->call ||
-	    (step->frame.flags & AP_FRAME_INTERRUPTED) || step->fp_slot == STEP_ONCE)
-		return NULL;
-	return step;
-}
-
-struct walk_context {
-	struct scratch *scratch;
-	struct walk walk;
-};
-
-/* Waits for the table or the mapping that the step lacked; false if it did not come in time. */
-static __always_inline bool walk__await(struct scratch *scratch, const struct walk *walk,
-					const struct step *step)
-{
-	if (step->frame.module)
-		return table__await(step->frame.module);
-	return vma__await(walk->pc - walk->call, scratch->process, walk->pid, scratch->generation,
-			  scratch->seq);
-}
-
-static long walk_frame(__u32 index, struct walk_context *context)
-{
-	struct scratch *scratch = context->scratch;
-	struct walk *walk = &context->walk;
-	struct step *fresh, *known;
-	int stop;
-
-	if (index >= AP_MAX_DEPTH) /* bpf_loop() stops before; the verifier needs the check */
-		return 1;
-	known = walk__cached(scratch, walk);
-	if (!known || (walk->cursor == AP_MAX_DEPTH - 1 && scratch->end_once)) {
-		if (walk->sparing && walk->matched == 0) {
-			walk->again = 1;
-			return 1;
-		}
-		fresh = &scratch->fresh[depth_index(index)];
-		fresh->pc = walk->pc;
-		fresh->sp = walk->sp;
-		fresh->fp = walk->fp;
-		walk->matched = ~0U;
-		stop = walk__step(scratch, walk, index);
-		/* The step may have to wait for the mapping first, and then for its table. */
-		for (int i = 0; i < 2 && stop && walk->end == AP_END_NO_TABLE; i++) {
-			if (!walk__await(scratch, walk, fresh))
-				break;
-			walk->end = AP_END_MAX_DEPTH;
-			stop = walk__step(scratch, walk, index);
-		}
-		/* clang 19 knows that it is 0 or 1 and drops the comparison; the verifier does
-		 * not. */
-		barrier_var(stop);
-		return stop != 0;
-	}
-	if (walk->matched == ~0U) {
-		walk->matched = index;
-		walk->matched_cursor = walk->cursor;
-	}
-	walk->n_frames = index + 1;
-	walk->within |= known->frame.flags & AP_FRAME_WITHIN;
-	if (!walk->sparing || walk->matched != 0) {
-		fresh = &scratch->fresh[depth_index(index)];
-		*fresh = *known;
-	}
-	/* The rule alone decided that this frame is the outermost. */
-	if (walk->cursor == AP_MAX_DEPTH - 1)
-		return walk__stop(walk, AP_END_COMPLETE, false);
-	walk->cursor++;
-	if (known->fp_slot && window__read(scratch, walk->sp, known->fp_slot, &walk->fp))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	if (window__read_pc(scratch, walk->sp, known->ra_slot, &walk->pc))
-		return walk__stop(walk, AP_END_UNREADABLE, true);
-	/* The CFA, by the step's rule. */
-	walk->sp = scratch->steps[depth_index(walk->cursor)].sp;
-	if (!walk->pc)
-		return walk__stop(walk, AP_END_COMPLETE, true);
-	return 0;
-}
-
 struct caching {
 	struct scratch *scratch;
 	__u64 hash;
@@ -160,8 +64,7 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
 					const struct hit *hit)
 {
-	struct walk_context context = { .scratch = scratch };
-	struct walk *walk = &context.walk;
+	struct walk *walk = &scratch->walk;
 	struct caching caching = { .scratch = scratch };
 	__u64 span;
 
@@ -169,14 +72,14 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	scratch->left_sp = 0;
 	walk->sparing = 1;
 	if (hit->return_address)
-		bpf_loop(config.max_depth, walk_frame, &context, 0);
+		walk__frames(scratch);
 	else
 		walk->end = AP_END_UNREADABLE;
 	/* Not all steps were cached, and those that were have not been copied. */
 	if (walk->again || (walk->matched == 0 && (walk->end_once || walk->end != scratch->end))) {
 		walk__begin(walk, scratch, process, hit);
 		scratch->left_sp = 0;
-		bpf_loop(config.max_depth, walk_frame, &context, 0);
+		walk__frames(scratch);
 	}
 	if (walk->over_fp && walk->end == AP_END_COMPLETE) {
 		walk->end = AP_END_FRAME_POINTERS;

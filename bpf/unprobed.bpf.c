@@ -53,7 +53,8 @@ int look_at_processes(struct bpf_iter__task *ctx)
 	tgid = task->tgid;
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	mm = BPF_CORE_READ(task, mm);
-	if (!process || !mm || process->state != PROCESS_COUNTED || process->is_hit)
+	if (!process || !mm || process->state != PROCESS_COUNTED || process->is_hit ||
+	    process->is_elsewhere)
 		return 0;
 	taken_bytes = unprobed__taken(process, mm);
 	if (!taken_bytes)

@@ -70,7 +70,7 @@ static __always_inline void unprobed__end(const struct process *process, struct 
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
-	if (config.finds_unprobed && !process->is_hit)
+	if (config.finds_unprobed && !process->is_hit && !process->is_elsewhere)
 		unprobed__report(process, task,
 				 mm ? unprobed__taken(process, mm) : process->taken_bytes);
 }

@@ -5,6 +5,7 @@
  */
 #include "calls.bpf.h"
 #include "counting.bpf.h"
+#include "kernel_stack.bpf.h"
 #include "live_hit.bpf.h"
 #include "process.bpf.h"
 #include "regions.bpf.h"
@@ -198,6 +199,7 @@ int usdt_count(struct pt_regs *ctx)
 	struct process *process = process__current();
 	struct hit hit;
 
+	kernel_stack__use(ctx);
 	if (!process || !usdt__enter(&hit, ctx) || !hit__is_measured(&hit, process))
 		return 0;
 	count_hit(&hit);
@@ -212,6 +214,7 @@ int usdt_record(struct pt_regs *ctx)
 	struct process *process = process__current();
 	struct hit hit;
 
+	kernel_stack__use(ctx);
 	if (process && usdt__enter(&hit, ctx))
 		source__record(ctx, process, &hit);
 	return 0;
@@ -224,6 +227,7 @@ int usdt_live(struct pt_regs *ctx)
 	struct process *process = process__current();
 	struct hit hit;
 
+	kernel_stack__use(ctx);
 	if (process && usdt__enter(&hit, ctx))
 		source__live(ctx, process, &hit);
 	return 0;

@@ -7,25 +7,6 @@
 #include "scratch.bpf.h"
 #include "window.bpf.h"
 
-/* State of a walk. Without pointers, so that the verifier can check walk__step() by itself. */
-struct walk {
-	__u64 pc, sp, fp;
-	__u32 pid;     /* in allocprof's PID namespace */
-	__u32 call;    /* 1: pc is a return address, 0: the thread was interrupted there */
-	__u32 cursor;  /* index in scratch->steps of the next cached step */
-	__u32 matched; /* step of the walk from which on all are cached; ~0: none */
-	__u32 matched_cursor;
-	__u32 n_frames;
-	__u32 end;
-	__u32 end_once;
-	/* 1: all steps so far were cached, and are not copied, since the others most likely are,
-	 * too; if not, the walk is repeated (@again) with copies. */
-	__u32 sparing, again;
-	__u32 over_fp; /* 1: a step used the frame pointer for want of a rule */
-	__u32 range;   /* index in scratch->ranges of the last one used */
-	__u32 within;  /* AP_FRAME_WITHIN: a frame so far is in a function of --within */
-};
-
 enum vma_result {
 	VMA_FOUND,
 	VMA_NONE, /* no executable mapping */
@@ -42,6 +23,10 @@ int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generation, __u32 
 
 /* Waits for a limited time until @module's table is compiled; 1 if it is. */
 int table__await(__u32 module);
+
+/* Unwinds frames from the state in @scratch->walk until it ends. Global, like what it calls, so that the verifier
+ * checks it once, and not for all states in which the programs call it. */
+int walk__frames(struct scratch *scratch);
 
 /* Unwinds one frame by look-ups; 1 if the walk ends. */
 int walk__step(struct scratch *scratch, struct walk *walk, __u32 index);

@@ -52,7 +52,10 @@ static int print_diff(const struct check_result *result, enum cost cost, FILE *t
 	int err = 0;
 
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
-		struct data_choice choice = { .paths.input = paths[side] };
+		struct data_choice choice = {
+			.paths.input = paths[side],
+			.needs_no_groups = true,
+		};
 
 		err = selected__open(&selected[side], &choice, cost, error);
 		if (!err)

@@ -37,7 +37,10 @@ static const struct argp_option check_options[] = {
 	{ "junit", OPT_JUNIT, "FILE", 0, "Write the results to FILE as JUnit's XML", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard error", 0 },
 	MEASURE_OPTION_NO_FOLLOW,
+	MEASURE_OPTION_USER,
 	MEASURE_OPTION_EXPECT,
+	MEASURE_OPTION_ENGINE,
+	MEASURE_OPTIONS_ISOLATE,
 	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_VERBOSE,
 	MEASURE_OPTION_IGNORE,
@@ -53,10 +56,10 @@ struct check_options {
 	bool update;
 };
 
-static int check_words(const struct check_options *options, struct error *error)
+static int check_words(struct check_options *options, struct error *error)
 {
 	if (options->budget)
-		return 0;
+		return measure__resolve(&options->measure, error);
 	return error__set(error, -EINVAL, "no budget; name the file of limits with --budget");
 }
 

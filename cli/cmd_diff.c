@@ -13,7 +13,10 @@
 #include "number_parse.h"
 #include "options.h"
 #include "output_file.h"
+#include "profile.h"
 #include "selected.h"
+#include "stack_groups.h"
+#include "stack_view.h"
 #include "terminal_of.h"
 
 #define DEFAULT_TOP	 10
@@ -225,6 +228,19 @@ static int write_diff(const struct held *held, struct error *error)
 				  !choice->no_pager, print_diff, held, error);
 }
 
+/* A million stacks take 300 MB, and finding pairs as much again. */
+static void release_read(void *context)
+{
+	struct selected *selected = context;
+
+	filtered__release(&selected->filtered);
+	stack_groups__free(selected->groups);
+	stack_view__free(selected->view);
+	selected->groups = NULL;
+	selected->view = NULL;
+	profile__free_stacks(selected->profile);
+}
+
 /* Compares the two sides that @selected receives. */
 static int compare(struct diff_command *options, struct selected selected[DIFF_SIDES],
 		   struct diff **diff, struct error *error)
@@ -234,14 +250,16 @@ static int compare(struct diff_command *options, struct selected selected[DIFF_S
 
 	options->choice.filter.options.runs_apart = true;
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
-		err = selected__choose(&selected[side], &options->choice, options->diff.cost,
-				       error);
+		err = selected__choose_part(&selected[side], &options->choice, options->diff.cost,
+					    error);
 		if (err)
 			return error__wrap(error, err, "%.256s", options->inputs[side]);
 		inputs[side] = (struct diff_input){
 			.profile = selected[side].profile,
 			.view = selected[side].view,
 			.counts = selected[side].filtered.counts,
+			.release = release_read,
+			.context = &selected[side],
 		};
 	}
 	options->diff.by_process = options->choice.view.by_process;

@@ -14,6 +14,7 @@
 #include "probed_file.h"
 #include "probed_text.h"
 #include "profile.h"
+#include "utf8.h"
 
 static const struct argp_option doctor_options[] = {
 	{ "pid", 'p', "PID", 0, "Look at the process PID instead of a program", 0 },
@@ -48,15 +49,15 @@ static void print_privileged(const struct kernel *kernel, const char *name, bool
 		print_facility(name, there, use);
 }
 
-static bool print_program(const char *name, bool stacks, bool live, struct error *error)
+static int print_program(const char *name, bool stacks, bool live, struct error *error)
 {
 	__u32 instructions;
+	int err = doctor__load_programs(stacks, live, &instructions, error);
 
-	if (doctor__load_programs(stacks, live, &instructions, error))
-		return false;
-	printf("  %-22s yes  accepted by the verifier after %s instructions of 1,000,000\n", name,
-	       number__count(instructions).text);
-	return true;
+	if (!err)
+		printf("  %-22s yes  accepted by the verifier after %s instructions of 1,000,000\n",
+		       name, number__count(instructions).text);
+	return err;
 }
 
 static void print_cache(void)
@@ -75,10 +76,50 @@ static void print_cache(void)
 	print_facility("cache of tables", true, use);
 }
 
-/* Returns whether recording can work. */
+static void print_preload(void)
+{
+	struct error error = { 0 };
+
+	print_facility("preload library", !doctor__find_preload(&error),
+		       error.text[0]
+			       ? error.text
+			       : "stat and record --engine=preload, which needs no privileges");
+}
+
+static void print_obstacle(const char *sentence, void *context)
+{
+	bool *is_first = context;
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s", sentence);
+	utf8__clean(text);
+	if (*is_first)
+		printf("\nIn the way, or perhaps:\n");
+	*is_first = false;
+	printf("  %s.\n", text);
+}
+
+/* Whether recording works, and what measures a command unless --engine says otherwise. */
+static void print_engine(int err, const struct error *error)
+{
+	const char *engine = doctor__engine(err);
+
+	if (err)
+		printf("\nRecording by uprobes does not work here: %s.\n",
+		       error->text[0] ? error->text : strerror(-err));
+	else
+		printf("\nRecording works here.\n");
+	if (engine)
+		printf("Commands are measured by the engine %s unless --engine says otherwise.\n",
+		       engine);
+}
+
+/* Returns whether recording by uprobes can work. */
 static bool print_kernel(const struct kernel *kernel)
 {
 	struct error error = { 0 };
+	bool is_first = true;
+	int err;
 
 	printf("Kernel %s\n", kernel->release);
 	print_facility("privileges", !kernel->missing_capabilities[0],
@@ -105,15 +146,18 @@ static bool print_kernel(const struct kernel *kernel)
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	print_cache();
-	if (!print_program("stat's program", false, false, &error) ||
-	    !print_program("record's program", true, false, &error) ||
-	    !print_program("stat --live's", false, true, &error) ||
-	    !print_program("record --live's", true, true, &error)) {
-		printf("\nRecording does not work here: %s.\n", error.text);
-		return false;
-	}
-	printf("\nRecording works here.\n");
-	return true;
+	print_preload();
+	err = print_program("stat's program", false, false, &error);
+	if (!err)
+		err = print_program("record's program", true, false, &error);
+	if (!err)
+		err = print_program("stat --live's", false, true, &error);
+	if (!err)
+		err = print_program("record --live's", true, true, &error);
+	utf8__clean(error.text);
+	doctor__obstacles(kernel, !err, print_obstacle, &is_first);
+	print_engine(err, &error);
+	return !err;
 }
 
 static void print_line(const char *line)

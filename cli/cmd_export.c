@@ -7,6 +7,7 @@
 #include "completeness_messages.h"
 #include "error.h"
 #include "export.h"
+#include "export_events_run.h"
 #include "options.h"
 #include "output_file.h"
 #include "selected.h"
@@ -14,13 +15,17 @@
 enum {
 	OPT_FORMAT = 256,
 	OPT_COST,
+	OPT_BACKTRACE,
 };
 
 static const struct argp_option export_options[] = {
 	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
 	{ "format", OPT_FORMAT, "FORMAT", 0,
-	  "pprof (default), speedscope, collapsed, json, dhat or heaptrack" },
+	  "pprof (default), speedscope, collapsed, json, dhat, heaptrack or firefox, or events, of "
+	  "the log of record --events" },
+	{ "backtrace", OPT_BACKTRACE, "FORM", 0,
+	  "What events have of stacks: none, addr, name (default) or full" },
 	{ "cost", OPT_COST, "KEY", 0,
 	  "What collapsed counts: allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak; the other formats have all that they can hold" },
@@ -36,6 +41,8 @@ struct export_command {
 	enum export_format format;
 	enum cost cost;
 	bool has_cost;
+	enum backtrace backtrace;
+	bool has_backtrace, selects; /* selects: an option of frames or of a selection is given */
 };
 
 static int parse_format(struct export_command *options, const char *name, struct error *error)
@@ -45,15 +52,36 @@ static int parse_format(struct export_command *options, const char *name, struct
 	if (format < 0)
 		return error__set(error, -EINVAL,
 				  "unknown format '%s'; --format is pprof, speedscope, collapsed, "
-				  "json, dhat or heaptrack",
+				  "json, dhat, heaptrack, firefox or events",
 				  name);
 	options->format = format;
+	return 0;
+}
+
+static int parse_backtrace(struct export_command *options, const char *name, struct error *error)
+{
+	int backtrace = backtrace__by_name(name);
+
+	if (backtrace < 0)
+		return error__set(error, -EINVAL,
+				  "unknown backtrace '%s'; --backtrace is none, addr, name or full",
+				  name);
+	options->backtrace = backtrace;
+	options->has_backtrace = true;
 	return 0;
 }
 
 static int check_options(struct export_command *options, struct error *error)
 {
 	const char *name = export__format_name(options->format);
+
+	if (options->has_backtrace && options->format != EXPORT_EVENTS)
+		return error__set(error, -EINVAL, "--backtrace is for --format=events, not for %s",
+				  name);
+	if (options->selects && options->format == EXPORT_EVENTS)
+		return error__set(error, -EINVAL,
+				  "--format=events has every event, and no options of frames or of "
+				  "a selection; leave them away");
 
 	if (options->has_cost && options->format != EXPORT_COLLAPSED)
 		return error__set(error, -EINVAL,
@@ -79,9 +107,17 @@ static int parse_export(int key, char *arg, struct options_input *input)
 	case OPT_COST:
 		options->has_cost = true;
 		return data_choice__parse_cost(arg, &options->cost, input->error);
+	case OPT_BACKTRACE:
+		return parse_backtrace(options, arg, input->error);
 	case OPTIONS_END:
 		return check_options(options, input->error);
+	case 'i':
+	case 'o':
+	case OPT_STRICT:
+	case OPTIONS_OPERAND:
+		return data_choice__parse(&options->choice, key, arg, input->error);
 	default:
+		options->selects = true;
 		return data_choice__parse(&options->choice, key, arg, input->error);
 	}
 }
@@ -107,7 +143,8 @@ static int run_export(char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct export_command options = {
-		.choice.paths = DATA_PATHS_DEFAULT,
+		.choice = { .paths = DATA_PATHS_DEFAULT, .needs_no_groups = true },
+		.backtrace = BACKTRACE_NAME,
 	};
 	struct data_choice *choice = &options.choice;
 	struct held held;
@@ -117,6 +154,8 @@ static int run_export(char **argv)
 	status = options__read(&cmd_export, parse_export, &options, argv);
 	if (status != OPTIONS_READ)
 		return status;
+	if (options.format == EXPORT_EVENTS)
+		return export_events__run(&choice->paths, options.backtrace, choice->strict);
 	choice->no_pager = true;
 	choice->view.options.with_places = options.format != EXPORT_COLLAPSED;
 	/* These have the lines beside the names, whether or not they are in the names. */

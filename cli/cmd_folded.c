@@ -99,7 +99,7 @@ static int run_folded(char **argv)
 {
 	_cleanup_(selected__release) struct selected selected = { 0 };
 	_cleanup_(release_choice) struct folded_command options = {
-		.choice.paths = DATA_PATHS_DEFAULT,
+		.choice = { .paths = DATA_PATHS_DEFAULT, .needs_no_groups = true },
 	};
 	struct data_choice *choice = &options.choice;
 	struct error error = { 0 };

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "command.h"
 #include "data_file.h"
 #include "error.h"
+#include "event_log.h"
 #include "filter.h"
 #include "live_summary.h"
 #include "measure.h"
@@ -38,12 +40,15 @@ enum {
 	OPT_MAX_RECORDS,
 	OPT_INTERVAL,
 	OPT_SAMPLE,
+	OPT_EVENTS,
+	OPT_THROTTLE,
 };
 
 static const struct argp_option record_options[] = {
 	MEASURE_OPTION_PID,
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTION_NO_FOLLOW,
+	MEASURE_OPTION_USER,
 	MEASURE_OPTION_DURATION,
 	WINDOW_OPTIONS,
 	{ "max-depth", OPT_MAX_DEPTH, "N", 0, "Keep N frames of a stack, 1 to 512 (default 127)",
@@ -61,6 +66,10 @@ static const struct argp_option record_options[] = {
 	  0 },
 	{ "interval", OPT_INTERVAL, "TIME", 0,
 	  "With --live, add a point to the time line every TIME, instead of some hundred", 0 },
+	{ "events", OPT_EVENTS, NULL, 0,
+	  "Log every event, too, to FILE.events beside the data file; implies --live", 0 },
+	{ "throttle", OPT_THROTTLE, NULL, 0,
+	  "With --events, slow the target down rather than lose events of the log", 0 },
 	SERIES_OPTIONS("1"),
 	{ "sample", OPT_SAMPLE, "BYTES", 0,
 	  "Sample one call for about every BYTES requested, and estimate the rest", 0 },
@@ -74,6 +83,8 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_QUIET,
 	MEASURE_OPTION_VERBOSE,
 	MEASURE_OPTION_EXPECT,
+	MEASURE_OPTION_ENGINE,
+	MEASURE_OPTIONS_ISOLATE,
 	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_IGNORE,
 	MEASURE_OPTIONS_SOURCES,
@@ -85,7 +96,7 @@ struct record_options {
 	struct measure measure;
 	struct series series;
 	struct symbol_options symbols;
-	bool no_symbols;
+	bool no_symbols, events;
 	const char *output;
 };
 
@@ -112,6 +123,32 @@ static int parse_sample(struct measure *measure, const char *text, struct error 
 			text);
 	measure->session.sample_bytes = bytes;
 	return 0;
+}
+
+static int check_record(struct record_options *options, struct error *error)
+{
+	struct session_options *session = &options->measure.session;
+
+	if (session->throttle && !options->events)
+		return error__set(error, -EINVAL,
+				  "--throttle means nothing without --events: other recordings "
+				  "count in the kernel, and wait by themselves");
+	if (options->events && session->sample_bytes)
+		return error__set(error, -EINVAL,
+				  "--events and --sample together; the log has every event: leave "
+				  "one of both away");
+	if (options->events && options->series.runs)
+		return error__set(error, -EINVAL,
+				  "--events and -r together; a log is of one run: leave one of "
+				  "both away");
+	session->live |= options->events;
+	if (!session->live && (session->max_live || session->max_records || session->interval_ns))
+		return error__set(error, -EINVAL,
+				  "--max-live, --max-records and --interval mean nothing without "
+				  "--live");
+	if (series__check(&options->series, &options->measure, error))
+		return -EINVAL;
+	return measure__check(&options->measure, "record", error);
 }
 
 static int parse_record(int key, char *arg, struct options_input *input)
@@ -151,17 +188,14 @@ static int parse_record(int key, char *arg, struct options_input *input)
 					      input->error);
 	case OPT_SAMPLE:
 		return parse_sample(&options->measure, arg, input->error);
+	case OPT_EVENTS:
+		options->events = true;
+		return 0;
+	case OPT_THROTTLE:
+		options->measure.session.throttle = true;
+		return 0;
 	case OPTIONS_END:
-		if (!options->measure.session.live &&
-		    (options->measure.session.max_live || options->measure.session.max_records ||
-		     options->measure.session.interval_ns))
-			return error__set(
-				input->error, -EINVAL,
-				"--max-live, --max-records and --interval mean nothing without "
-				"--live");
-		if (series__check(&options->series, &options->measure, input->error))
-			return -EINVAL;
-		return measure__check(&options->measure, "record", input->error);
+		return check_record(options, input->error);
 	default:
 		return measure__parse(&options->measure, key, arg, input);
 	}
@@ -186,6 +220,9 @@ static void summarize(const struct record_options *options, const struct profile
 	if (results->has_live)
 		live_summary__print(&results->live, profile__sample_bytes(profile) ? &totals : NULL,
 				    results->target_runs);
+	if (results->events_log.is_logged)
+		record_summary__print_log(&results->events_log,
+					  options->measure.session.events_path);
 	record_summary__print(profile, &totals, options->output);
 }
 
@@ -201,6 +238,9 @@ static int take_only_run(void *context, struct session *session,
 	err = recording__write(session, options->measure.argv, &options->symbols,
 			       !options->no_symbols, options->output, &profile, error);
 	measure__report_gaps(session, results);
+	measure__suggest_engine(&options->measure, session, results);
+	record_summary__print_lost_events(&results->events_log,
+					  options->measure.session.events_path);
 	/* The summary is printed last, because it names the next command to run. */
 	if (!err && !options->measure.quiet)
 		summarize(options, profile, results);
@@ -292,6 +332,7 @@ static int run_record(char **argv)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
+	_cleanup_(free_ptr) char *events_path = NULL;
 	struct error error = { 0 };
 	int status;
 
@@ -313,6 +354,12 @@ static int run_record(char **argv)
 	if (data_file__check_writable(options.output, &error)) {
 		message__print("%s", error.text);
 		return EXIT_OURS;
+	}
+	if (options.events) {
+		events_path = event_log__path(options.output);
+		if (!events_path)
+			return EXIT_OURS;
+		options.measure.session.events_path = events_path;
 	}
 	return options.series.runs ? record_runs(&options, &error) : record_once(&options, &error);
 }

@@ -29,6 +29,7 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_PID,
 	MEASURE_OPTION_EVENTS,
 	MEASURE_OPTION_NO_FOLLOW,
+	MEASURE_OPTION_USER,
 	MEASURE_OPTION_DURATION,
 	WINDOW_OPTIONS,
 	{ "live", OPT_LIVE, NULL, 0,
@@ -40,6 +41,8 @@ static const struct argp_option stat_options[] = {
 	MEASURE_OPTION_QUIET,
 	MEASURE_OPTION_VERBOSE,
 	MEASURE_OPTION_EXPECT,
+	MEASURE_OPTION_ENGINE,
+	MEASURE_OPTIONS_ISOLATE,
 	MEASURE_OPTION_NO_CACHE,
 	MEASURE_OPTION_IGNORE,
 	MEASURE_OPTIONS_SOURCES,
@@ -146,6 +149,7 @@ static int take_only_run(void *context, struct session *session,
 		err = write_text(run, text, size, error);
 	if (run->options->json || run->options->output)
 		measure__report_gaps(session, results);
+	measure__suggest_engine(&run->options->measure, session, results);
 	return err == -EPIPE ? 0 : err;
 }
 

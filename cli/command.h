@@ -9,7 +9,8 @@
 /* Exit statuses; commands that launch another program also have those of env(1). */
 enum {
 	EXIT_GOOD = 0,
-	EXIT_INCOMPLETE = 1, /* with --strict: the data is incomplete */
+	EXIT_INCOMPLETE =
+		1, /* with --strict: the data is incomplete; without: it contradicts itself */
 	EXIT_FAILED = 2,
 	EXIT_USAGE = 64,
 	EXIT_OURS = 125,       /* allocprof itself failed */
@@ -39,8 +40,11 @@ extern const struct command cmd_ctl;
 extern const struct command cmd_diff;
 extern const struct command cmd_doctor;
 extern const struct command cmd_export;
+extern const struct command cmd_flamegraph;
 extern const struct command cmd_folded;
 extern const struct command cmd_graph;
+extern const struct command cmd_html;
+extern const struct command cmd_query;
 extern const struct command cmd_record;
 extern const struct command cmd_report;
 extern const struct command cmd_stat;

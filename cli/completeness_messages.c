@@ -29,6 +29,8 @@ int completeness_messages__print(const struct profile *profile, const char *name
 		print(name, line);
 		lacks = true;
 	}
+	if (!profile__ledger_adds_up(profile) || !profile__blocks_add_up(profile))
+		return EXIT_INCOMPLETE;
 	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 

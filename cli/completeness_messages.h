@@ -14,7 +14,7 @@ struct profile;
 
 /*
  * Prints what @profile lacks; each sentence begins with the file @name, unless that is NULL. Returns
- * the exit status: EXIT_INCOMPLETE if @strict and anything is missing.
+ * the exit status: EXIT_INCOMPLETE if @strict and anything is missing, or if figures contradict each other.
  */
 int completeness_messages__print(const struct profile *profile, const char *name, bool strict);
 /* Prints that @profile is sampled, if it is. */

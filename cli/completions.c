@@ -11,6 +11,7 @@
 #include "array.h"
 #include "command.h"
 #include "export.h"
+#include "export_events.h"
 #include "options.h"
 #include "profile.h"
 #include "selection.h"
@@ -71,6 +72,15 @@ static bool set_words(struct value *value, const char *name)
 	if (!strcmp(name, "format")) {
 		for (int i = 0; i < EXPORT_FORMATS; i++)
 			add_word(value, export__format_name(i));
+		return true;
+	}
+	if (!strcmp(name, "layout") || !strcmp(name, "colour") || !strcmp(name, "color")) {
+		add_word(value, !strcmp(name, "layout") ? "icicle flame" : "kind module");
+		return true;
+	}
+	if (!strcmp(name, "backtrace")) {
+		for (int i = 0; i < BACKTRACES; i++)
+			add_word(value, backtrace__name(i));
 		return true;
 	}
 	if (!strcmp(name, "demangle")) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "borrowed.h"
 #include "command.h"
 #include "error.h"
 #include "message.h"
@@ -89,11 +92,39 @@ static int run_main_option(char *option)
 	return finish();
 }
 
+#define KEPT_PRELOAD "ALLOCPROF_KEPT_PRELOAD"
+
+/*
+ * LD_PRELOAD is meant for the measured command. A library loaded into allocprof would run in its workers, too, where it
+ * may make too few system calls; so allocprof executes itself without LD_PRELOAD, and puts it back for the command.
+ */
+static void leave_preload_to_command(char **argv)
+{
+	const char *preload = getenv("LD_PRELOAD"), *kept = getenv(KEPT_PRELOAD);
+
+	if (!kept && preload && *preload && !setenv(KEPT_PRELOAD, preload, 1)) {
+		unsetenv("LD_PRELOAD");
+		execv("/proc/self/exe", argv);
+		/* Without /proc. */
+		kept = getenv(KEPT_PRELOAD);
+	}
+	if (kept) {
+		setenv("LD_PRELOAD", kept, 1);
+		unsetenv(KEPT_PRELOAD);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
+	struct error error = { 0 };
 	int status;
 
+	if (borrowed__reduce(&error)) {
+		message__print("%s", error.text);
+		return EXIT_FAILED;
+	}
+	leave_preload_to_command(argv);
 	if (argc < 2) {
 		message__print("no command given; `allocprof --help` lists all");
 		return EXIT_USAGE;

@@ -74,6 +74,20 @@ static int take_surroundings(struct measure_surroundings *surroundings, struct e
 	return 0;
 }
 
+/* Looked up once for all runs of a series. */
+static int take_user(struct measure_surroundings *surroundings, const char *name,
+		     struct error *error)
+{
+	int err;
+
+	if (!name || surroundings->inheritance.user)
+		return 0;
+	err = target_user__find(name, &surroundings->user, error);
+	if (!err)
+		surroundings->inheritance.user = &surroundings->user;
+	return err;
+}
+
 bool measure_surroundings__was_interrupted(const struct measure_surroundings *surroundings)
 {
 	struct signalfd_siginfo info;
@@ -90,6 +104,8 @@ void measure_surroundings__release(struct measure_surroundings *surroundings)
 	if (surroundings->is_taken)
 		close(surroundings->signal_fd);
 	surroundings->is_taken = false;
+	surroundings->inheritance.user = NULL;
+	target_user__release(&surroundings->user);
 }
 
 static void print_log(const char *line)
@@ -109,6 +125,16 @@ static size_t print_probed(const struct measure *measure, const struct session *
 	return i;
 }
 
+static void say_engine(const struct measure *measure, const struct session *session)
+{
+	if (measure->quiet || measure->session.engine != SESSION_ENGINE_AUTO ||
+	    strcmp(session__engine(session), "preload") != 0)
+		return;
+	message__print(
+		"no uprobes can be set here (allocprof doctor says why): a library that is loaded "
+		"into the command counts (--engine=preload)");
+}
+
 int measure__run(const struct measure *measure, struct measure_surroundings *surroundings,
 		 struct session **out, int *status, struct error *error)
 {
@@ -122,11 +148,16 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	*status = EXIT_OURS;
 	if (!surroundings->is_taken)
 		allow_many_files(&surroundings->inheritance);
+	options.launches = !measure->pid;
 	options.expected = measure->expected;
 	options.ignored = measure->ignored;
 	options.sources = sources__any(&measure->sources) ? &measure->sources : NULL;
 	options.log = measure->verbose ? print_log : NULL;
-	err = session__open(&options, &session, error);
+	err = take_user(surroundings, measure->user, error);
+	if (!err)
+		err = session__open(&options, &session, error);
+	if (!err && !surroundings->is_taken)
+		say_engine(measure, session);
 	if (!err)
 		err = take_surroundings(surroundings, error);
 	if (!err && !measure->repeats)

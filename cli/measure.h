@@ -7,6 +7,7 @@
 
 #include "measure_options.h"
 #include "target_inheritance.h"
+#include "target_user.h"
 
 /*
  * Signal mask and limits as they were before measuring, which the command inherits. Zeroed at
@@ -16,6 +17,7 @@ struct measure_surroundings {
 	bool is_taken;
 	int signal_fd; /* receives the signals that end the measurement */
 	struct target_inheritance inheritance;
+	struct target_user user; /* of --user */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "completeness_messages.h"
+#include "measure_options.h"
 #include "message.h"
 #include "number.h"
 #include "probed_file.h"
@@ -107,12 +108,23 @@ static void say_unprobed(const struct visit *visit)
 	for (size_t i = 0; i < results->n_unprobed; i++) {
 		const struct unprobed_program *program = &results->unprobed[i];
 
+		listed += program->processes;
+		if (program->why) {
+			say(visit,
+			    "not complete: %s process%s of the program %s (%u), %s: its calls do "
+			    "not come to the library that counts; %s",
+			    number__count(program->processes).text,
+			    program->processes == 1 ? "" : "es", program->name, program->pid,
+			    program->why,
+			    program->is_translator ? "measure the program without it"
+						   : "--engine=uprobe may count them");
+			continue;
+		}
 		say(visit,
 		    "not complete: %s process%s of the program %s (%u) took %s bytes from the "
 		    "kernel and called no function that is probed: its allocator is not known",
 		    number__count(program->processes).text, program->processes == 1 ? "" : "es",
 		    program->name, program->pid, number__count(program->size_bytes).text);
-		listed += program->processes;
 	}
 	if (results->processes_unprobed > listed)
 		say(visit,
@@ -134,6 +146,9 @@ static void say_counts(const struct visit *visit)
 		  " of the kernel's counters could not be read, so that numbers may be too small" },
 		{ results->processes_unfollowed,
 		  "not complete: ", " processes could not be followed" },
+		{ results->processes_refused, "not complete: ",
+		  " programs have more privileges than this user, and are not measured; run "
+		  "allocprof as root" },
 		{ results->processes_unnoticed, "not complete: ",
 		  " beginnings or ends of processes went unnoticed, and with them perhaps an "
 		  "allocator" },
@@ -167,6 +182,8 @@ void measure_gaps__visit(const struct session *session, const struct session_res
 		say_unknown(&visit, i, &file);
 	say_sources(&visit);
 	say_unprobed(&visit);
+	for (size_t i = 0; i < results->n_engine_gaps; i++)
+		say(&visit, "not complete: %s", results->engine_gaps[i]);
 	say_counts(&visit);
 }
 
@@ -226,4 +243,50 @@ void measure__report_gaps(const struct session *session, const struct session_re
 			       number__count(results->processes_left).text,
 			       results->processes_left == 1 ? "" : "es",
 			       results->processes_left == 1 ? "es" : "");
+}
+
+/* Processor time that the probes take for each call that was counted, docs/cost.md: rounded down. With stacks and live
+ * it includes the free. */
+static double us_per_call(const struct session_options *options)
+{
+	if (options->stacks)
+		return options->live ? 4 : 1;
+	return options->live ? 2 : 0.7;
+}
+
+/* Nobody minds less. */
+#define LEAST_SECONDS 0.3
+
+static double probes_seconds(const struct session_options *options,
+			     const struct session_results *results)
+{
+	__u64 calls = results->events;
+
+	for (int i = 0; i < AP_DEFINED; i++)
+		calls += results->functions[i].counts.calls + results->functions[i].counts.internal;
+	return us_per_call(options) / 1e6 * calls;
+}
+
+/* Not what nobody would want to hear who has chosen the engine, or who needs uprobes. */
+static bool may_suggest_engine(const struct measure *measure, const struct session *session)
+{
+	const struct session_options *options = &measure->session;
+
+	return !measure->quiet && measure->argv && options->engine == SESSION_ENGINE_AUTO &&
+	       !strcmp(session__engine(session), "uprobe") && !options->events_path &&
+	       !session__sources(session) && !session_options__have_functions(options);
+}
+
+void measure__suggest_engine(const struct measure *measure, const struct session *session,
+			     const struct session_results *results)
+{
+	double all = results->user_seconds + results->system_seconds;
+	double probes = probes_seconds(&measure->session, results);
+
+	if (!may_suggest_engine(measure, session) || probes < LEAST_SECONDS ||
+	    probes < all - probes)
+		return;
+	message__print("the probes took about %.1f of %.1f seconds of processor time; "
+		       "--engine=preload counts without them",
+		       probes < all ? probes : all, all);
 }

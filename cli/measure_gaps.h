@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_MEASURE_GAPS_H
 #define ALLOCPROF_MEASURE_GAPS_H
 
+struct measure;
 struct session;
 struct session_results;
 
@@ -14,5 +15,10 @@ void measure_gaps__visit(const struct session *session, const struct session_res
 
 /* Reports all gaps on stderr, and which process goes on without probes. */
 void measure__report_gaps(const struct session *session, const struct session_results *results);
+
+/* One line that names the engine preload, where it could have measured the command and the probes have taken more
+ * processor time than the command itself. */
+void measure__suggest_engine(const struct measure *measure, const struct session *session,
+			     const struct session_results *results);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "array.h"
 #include "command.h"
 #include "error.h"
 #include "number_parse.h"
@@ -205,6 +206,27 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 	return 0;
 }
 
+/* @from names the option or variable. */
+static int parse_engine(struct measure *measure, const char *name, const char *from,
+			struct error *error)
+{
+	static const char *const names[] = {
+		[SESSION_ENGINE_AUTO] = "auto",
+		[SESSION_ENGINE_UPROBE] = "uprobe",
+		[SESSION_ENGINE_PRELOAD] = "preload",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		measure->session.engine = i;
+		measure->has_engine = true;
+		return 0;
+	}
+	return error__set(error, -EINVAL, "'%s' is no engine; %s takes auto, uprobe or preload",
+			  name, from);
+}
+
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input)
 {
 	switch (key) {
@@ -226,6 +248,15 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 		return number__parse_duration(arg, &measure->duration_ns, input->error);
 	case OPT_MAX_DEPTH:
 		return parse_depth(measure, arg, input->error);
+	case OPT_ENGINE:
+		return parse_engine(measure, arg, "--engine", input->error);
+	case OPT_USER:
+		measure->user = arg;
+		return 0;
+	case OPT_ISOLATE:
+	case OPT_NO_ISOLATE:
+		measure->session.isolates = key == OPT_ISOLATE;
+		return 0;
 	case OPT_NO_CACHE:
 		measure->session.no_cache = true;
 		return 0;
@@ -253,6 +284,30 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 	}
 }
 
+/* The engine that the environment names, if no option does. */
+static int choose_engine(struct measure *measure, struct error *error)
+{
+	const char *variable = getenv("ALLOCPROF_ENGINE");
+
+	if (measure->has_engine || !variable || !*variable)
+		return 0;
+	return parse_engine(measure, variable, "ALLOCPROF_ENGINE", error);
+}
+
+int measure__resolve(struct measure *measure, struct error *error)
+{
+	int err;
+
+	if (measure->session.live && sources__has_mappings(&measure->sources))
+		return error__set(
+			error, -EINVAL,
+			"--allocator mmap where blocks are followed, as by --live and by "
+			"check; mappings end in parts and several at a time, so that none "
+			"of them is a block: leave --allocator mmap away");
+	err = choose_engine(measure, error);
+	return err ? err : define_probes(measure, error);
+}
+
 int measure__check(struct measure *measure, const char *command, struct error *error)
 {
 	int err;
@@ -267,16 +322,17 @@ int measure__check(struct measure *measure, const char *command, struct error *e
 				  "no target; give a command (allocprof %s ./app) or a process "
 				  "(-p PID)",
 				  command);
+	if (measure->pid && measure->user)
+		return error__set(
+			error, -EINVAL,
+			"--user %s and -p %d together; the user is that of a command, and a "
+			"process has one",
+			measure->user, measure->pid);
 	if (measure->session.live && measure->selected)
 		return error__set(error, -EINVAL,
 				  "-e and --live together; --live has to see every function to "
 				  "know what becomes of a block");
-	if (measure->session.live && sources__has_mappings(&measure->sources))
-		return error__set(error, -EINVAL,
-				  "--live and --allocator mmap together; mappings end in parts and "
-				  "several at a time, so that none of them is a block to follow: "
-				  "leave one of both away");
-	err = define_probes(measure, error);
+	err = measure__resolve(measure, error);
 	if (!err && measure->selected)
 		err = select_functions(measure, error);
 	return err ? err : window_options__check(&measure->session.window, error);

@@ -17,8 +17,10 @@ struct options_input;
 
 struct measure {
 	struct session_options session;
+	bool has_engine;   /* --engine was given */
 	pid_t pid;	   /* 0: a command is launched */
 	char **argv;	   /* the command, ends with NULL; NULL with a pid */
+	const char *user;  /* of --user, that the command runs as; NULL: not given */
 	__u64 duration_ns; /* 0: until the target ends */
 	const char *expected[MEASURE_MAX_EXPECTED + 1]; /* of --expect, ends with NULL */
 	size_t n_expected;
@@ -58,6 +60,10 @@ enum {
 	OPT_PROBE,
 	OPT_PROBE_IN,
 	OPT_USDT,
+	OPT_ENGINE,
+	OPT_USER,
+	OPT_ISOLATE,
+	OPT_NO_ISOLATE,
 };
 
 /* Rows of an argp table; each command takes those that it has. */
@@ -67,6 +73,13 @@ enum {
 #define MEASURE_OPTION_NO_FOLLOW                                                                   \
 	{ "no-follow", OPT_NO_FOLLOW, NULL, 0,                                                     \
 	  "Only the command itself, not the processes that it starts", 0 }
+#define MEASURE_OPTION_USER                                                                        \
+	{ "user", OPT_USER, "NAME", 0, "Run the command as this user, with its groups", 0 }
+#define MEASURE_OPTIONS_ISOLATE                                                                    \
+	{ "isolate", OPT_ISOLATE, NULL, 0,                                                         \
+	  "Give the command copies of the probed files, so that no other process meets the probes", 0 }, \
+	{ "no-isolate", OPT_NO_ISOLATE, NULL, 0,                                                   \
+	  "Probe the files that all processes share (default)", 0 }
 #define MEASURE_OPTION_EVENTS                                                                      \
 	{ "event", 'e', "LIST", 0,                                                                 \
 	  "Only these functions, separated by commas: malloc, calloc, realloc, reallocarray, "     \
@@ -82,6 +95,10 @@ enum {
 #define MEASURE_OPTION_EXPECT                                                                      \
 	{ "expect", OPT_EXPECT, "FILE", 0,                                                         \
 	  "A program or library that the command will use later: probe its allocator now", 0 }
+#define MEASURE_OPTION_ENGINE                                                                      \
+	{ "engine", OPT_ENGINE, "NAME", 0,                                                         \
+	  "How calls are counted: uprobe, by the kernel; preload, by a library that is loaded "    \
+	  "into the command, without privileges; or auto (default)", 0 }
 #define MEASURE_OPTION_NO_CACHE                                                                    \
 	{ "no-cache", OPT_NO_CACHE, NULL, 0,                                                       \
 	  "Make all unwind tables anew, and keep none for the next time", 0 }
@@ -106,6 +123,10 @@ enum {
 
 /* Parses one of these options, or the command's words; OPTIONS_UNKNOWN for any other key. */
 int measure__parse(struct measure *measure, int key, char *arg, struct options_input *input);
+
+/* What all options together say of the engine and of the sources, whatever the target is. 0, or -EINVAL with @error
+ * set. */
+int measure__resolve(struct measure *measure, struct error *error);
 
 /*
  * Checks what can be checked only when all options are known: that there is one target, the

@@ -29,11 +29,8 @@ static int reserve(const char *path, FILE **output, bool *created, struct error 
 	FILE *file;
 	int err;
 
-	if (fd == -EEXIST) {
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-		if (fd < 0)
-			fd = -errno;
-	}
+	if (fd == -EEXIST)
+		fd = new_file__open_existing(path);
 	if (fd < 0)
 		return fail(fd, path, error);
 	file = fdopen(fd, "w");

@@ -7,6 +7,7 @@
 
 #include "probed_file.h"
 #include "profile.h"
+#include "utf8.h"
 
 /* Room for a path and the text after it; longer lines are truncated. */
 #define LINE_BYTES 8192
@@ -20,6 +21,7 @@ __attribute__((format(printf, 2, 3))) static void print_line(void (*print)(const
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
+	utf8__clean(line);
 	print(line);
 }
 

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "data_file.h"
+#include "event_log.h"
 #include "message.h"
 #include "number.h"
 #include "profile.h"
@@ -60,6 +61,26 @@ static void print(const struct profile *profile, const struct selection *totals,
 	print_file(path, line);
 	if (!fclose(line))
 		message__print("%s", text);
+}
+
+void record_summary__print_log(const struct event_log_results *log, const char *path)
+{
+	message__print("event log:   %s events in %s; next: allocprof export --format=events",
+		       number__count(log->logged).text, path);
+}
+
+void record_summary__print_lost_events(const struct event_log_results *log, const char *path)
+{
+	if (log->err)
+		message__print("%s events could not be written to %s: %s; the data file is not "
+			       "concerned",
+			       number__count(log->lost).text, path, strerror(-log->err));
+	else if (log->lost)
+		message__print(
+			"%s events are not in %s, since allocprof could not read them as "
+			"fast as they came; --throttle slows the target down instead. The data "
+			"file is not concerned",
+			number__count(log->lost).text, path);
 }
 
 void record_summary__print(const struct profile *profile, const struct selection *totals,

@@ -96,23 +96,45 @@ static int choose_run(struct selected *selected, const struct filter_choice *fil
 	return 0;
 }
 
-int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
-		     struct error *error)
+static int show(struct selected *selected, struct data_choice *choice, enum cost cost,
+		struct error *error)
 {
-	struct filter_choice *filter = &choice->filter;
-	int err = choose_run(selected, filter, error);
+	int err = choose_run(selected, &choice->filter, error);
 
 	if (!err)
 		err = filter__check_cost(selected->profile, cost, error);
 	if (!err)
 		err = view_choice__open(&choice->view, selected->profile, &selected->view, error);
-	if (err)
-		return err;
-	selected->groups = stack_groups__new(selected->profile, selected->view);
-	if (!selected->groups)
-		return error__set(error, -ENOMEM, "cannot group the stacks: out of memory");
-	return filter__apply(selected->profile, selected->groups, &filter->options,
+	return err;
+}
+
+static int filter(struct selected *selected, struct data_choice *choice, struct error *error)
+{
+	if (!choice->needs_no_groups || filter__names_stacks(&choice->filter.options)) {
+		selected->groups = stack_groups__new(selected->profile, selected->view);
+		if (!selected->groups)
+			return error__set(error, -ENOMEM, "cannot group the stacks: out of memory");
+	}
+	return filter__apply(selected->profile, selected->groups, &choice->filter.options,
 			     &selected->filtered, error);
+}
+
+int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
+		     struct error *error)
+{
+	int err = show(selected, choice, cost, error);
+
+	return err ? err : filter(selected, choice, error);
+}
+
+int selected__choose_part(struct selected *selected, struct data_choice *choice, enum cost cost,
+			  struct error *error)
+{
+	int err = show(selected, choice, cost, error);
+
+	return err || filter__selects_all(&choice->filter.options)
+		       ? err
+		       : filter(selected, choice, error);
 }
 
 void selected__release(struct selected *selected)

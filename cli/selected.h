@@ -24,6 +24,7 @@ struct selected {
 struct data_choice {
 	struct data_paths paths; /* no output path: standard output */
 	bool json, strict, no_pager;
+	bool needs_no_groups; /* the command does not use selected.groups */
 	struct view_choice view;
 	struct filter_choice filter;
 };
@@ -62,6 +63,9 @@ int selected__open(struct selected *selected, struct data_choice *choice, enum c
 /* The second half of selected__open(): @selected already has the profile. */
 int selected__choose(struct selected *selected, struct data_choice *choice, enum cost cost,
 		     struct error *error);
+/* The same for a reader that needs no counts where all are selected: these are not made then. */
+int selected__choose_part(struct selected *selected, struct data_choice *choice, enum cost cost,
+			  struct error *error);
 void selected__release(struct selected *selected);
 
 #endif

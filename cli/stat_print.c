@@ -14,6 +14,7 @@
 #include "session.h"
 #include "table.h"
 #include "terminal.h"
+#include "utf8.h"
 
 #define WORDS_GAP 4
 #define WORDS_AT  (STAT_NUMBER_COLUMNS + WORDS_GAP)
@@ -50,6 +51,8 @@ void stat_print__sentence(FILE *to, const char *fmt, ...)
 	if (vasprintf(&text, fmt, args) < 0)
 		text = NULL;
 	va_end(args);
+	if (text)
+		utf8__clean(text);
 	fputs("  ", to);
 	stat_print__wrapped(to, text ? text : "", 2, 4);
 }
@@ -119,8 +122,10 @@ static char *other_names(const struct session_function *function)
 	for (size_t i = 0; to && i < function->n_aliases; i++)
 		if (function->aliases[i][0] != '_')
 			fprintf(to, "%s%s", n++ ? ", " : "with ", function->aliases[i]);
-	if (to && !fclose(to) && n)
+	if (to && !fclose(to) && n) {
+		utf8__clean(names);
 		return names;
+	}
 	free(names);
 	return NULL;
 }

@@ -191,10 +191,38 @@ static json_object *json_unprobed(const struct session_results *results)
 		json__add(entry, "name", json__string(program->name));
 		json__add(entry, "pid", json__count(program->pid));
 		json__add(entry, "processes", json__count(program->processes));
-		json__add(entry, "bytes", json__count(program->size_bytes));
+		if (program->why)
+			json__add(entry, "why", json__string(program->why));
+		else
+			json__add(entry, "bytes", json__count(program->size_bytes));
 		json_object_array_add(programs, entry);
 	}
 	return programs;
+}
+
+static json_object *json_second(const struct session_results *results)
+{
+	json_object *programs = json_object_new_array();
+
+	for (size_t i = 0; i < results->n_second_programs; i++) {
+		const struct unprobed_program *program = &results->second_programs[i];
+		json_object *entry = json_object_new_object();
+
+		json__add(entry, "name", json__string(program->name));
+		json__add(entry, "pid", json__count(program->pid));
+		json__add(entry, "processes", json__count(program->processes));
+		json_object_array_add(programs, entry);
+	}
+	return programs;
+}
+
+static json_object *json_engine_gaps(const struct session_results *results)
+{
+	json_object *gaps = json_object_new_array();
+
+	for (size_t i = 0; i < results->n_engine_gaps; i++)
+		json_object_array_add(gaps, json__string(results->engine_gaps[i]));
+	return gaps;
 }
 
 static json_object *json_command(const struct measure *measure)
@@ -308,11 +336,18 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	json__add(root, "operands_unread", json__count(results->operands_unread));
 	json__add(root, "mappings_lost", json__count(results->mappings_lost));
 	json__add(root, "processes_unfollowed", json__count(results->processes_unfollowed));
+	if (results->processes_refused)
+		json__add(root, "processes_refused", json__count(results->processes_refused));
 	json__add(root, "processes_unnoticed", json__count(results->processes_unnoticed));
 	json__add(root, "counters_unread", json__count(results->counters_unread));
 	json__add(root, "processes_unprobed", json__count(results->processes_unprobed));
 	json__add(root, "unprobed_programs", json_unprobed(results));
 	json__add(root, "allocators", json_allocators(session));
+	json__add(root, "engine", json__string(session__engine(session)));
+	if (results->n_second_programs)
+		json__add(root, "uprobe_programs", json_second(results));
+	if (results->n_engine_gaps)
+		json__add(root, "engine_gaps", json_engine_gaps(results));
 	if (results->python_arenas)
 		json__add(root, "python_arenas", json__string(results->python_arenas));
 	return root;

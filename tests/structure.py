@@ -168,10 +168,14 @@ def check_programs():
     for path in sorted((SOURCE / "bpf").glob("*.h")):
         for section in re.findall(r'^SEC\("([^"]*)"\)', path.read_text(), re.M):
             yield f"{path.relative_to(SOURCE)} has a program ({section}), which is for a .bpf.c"
+    for path in sorted((SOURCE / "bpf").glob("*.bpf.c")):
+        for name, body in re.findall(r'^SEC\("u(?:ret)?probe[^"]*"\)\n.*?(\w+)\(.*?\n\{\n(.*?)^\}', path.read_text(), re.M | re.S):
+            if "\tkernel_stack__use(ctx);\n" not in body:
+                yield f"{path.relative_to(SOURCE)}: {name} runs at uprobes and lacks kernel_stack__use() (kernel_stack.bpf.h)"
 
 
 def check_length():
-    for path in files():
+    for path in [*files(), *sorted((SOURCE / "src/page/web").glob("*.*"))]:
         lines = path.read_text().count("\n")
         if lines > MAX_LINES:
             yield f"{path.relative_to(SOURCE)} has {lines} lines, more than {MAX_LINES}"

@@ -10,10 +10,9 @@
 
 static const struct slot *slot_at(const struct allocator_reader *reader, __u64 vaddr)
 {
-	for (size_t i = 0; i < reader->n_slots; i++)
-		if (reader->slots[i].vaddr == vaddr)
-			return &reader->slots[i];
-	return NULL;
+	size_t at = ARRAY_LOWER_BOUND(reader->n_slots, i, reader->slots[i].vaddr < vaddr);
+
+	return at < reader->n_slots && reader->slots[at].vaddr == vaddr ? &reader->slots[at] : NULL;
 }
 
 const struct elf_text *reader__text_at(const struct allocator_reader *reader, __u64 vaddr)

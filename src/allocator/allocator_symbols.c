@@ -290,8 +290,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Collects the aliases of each function over its sites. */
-static int collect_names(struct allocator *allocator)
+int allocator__collect_names(struct allocator *allocator)
 {
 	for (size_t i = 0; i < allocator->n_sites; i++) {
 		const struct site *site = &allocator->sites[i];
@@ -330,7 +329,7 @@ int reader__add_aliases(struct allocator_reader *reader)
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		qsort(allocator->sites[i].aliases, allocator->sites[i].n_aliases, sizeof(char *),
 		      compare_names);
-	return collect_names(allocator);
+	return allocator__collect_names(allocator);
 }
 
 /* Mask of the functions that a call of @name reaches, by this file's symbols. */
@@ -431,8 +430,20 @@ int reader__add_definitions(struct allocator_reader *reader)
 	return err;
 }
 
+static int compare_slots(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
 int reader__add_slots(struct allocator_reader *reader)
 {
+	int err;
+
 	reader->n_slots = 0;
-	return elf_file__for_each_slot(reader->elf, add_slot, reader);
+	err = elf_file__for_each_slot(reader->elf, add_slot, reader);
+	if (!err && reader->n_slots)
+		qsort(reader->slots, reader->n_slots, sizeof(*reader->slots), compare_slots);
+	return err;
 }

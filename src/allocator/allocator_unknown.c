@@ -13,8 +13,7 @@
 #define MAX_CALLED 64
 /* Depth of the search for malloc in functions that copy; deeper calls are made for other
  * purposes. */
-#define COPY_DEPTH  2
-#define MAX_UNKNOWN 64
+#define COPY_DEPTH 2
 
 static enum flow_step visit_called(const struct disasm_insn *insn, void *arg)
 {
@@ -69,7 +68,8 @@ static int add_unknown(const struct elf_symbol *symbol, void *arg)
 	enum interface_family family;
 
 	if (symbol->type != STT_FUNC || !symbol->is_default ||
-	    strlen(symbol->name) > MAX_SYMBOL_NAME || allocator->n_unknown == MAX_UNKNOWN ||
+	    strlen(symbol->name) > MAX_SYMBOL_NAME ||
+	    allocator->n_unknown == ALLOCATOR_MAX_UNKNOWN ||
 	    c_function_of(symbol->name) != AP_C_FUNCTIONS ||
 	    interface__find(symbol->name, &family) ||
 	    allocator__site_at(allocator, symbol->value) || !interface__looks_alike(symbol->name) ||
@@ -98,7 +98,7 @@ static int add_end(struct allocator_reader *reader, const struct site_candidate 
 		.ends = true,
 		.is_by_name = candidate->interface->kind == INTERFACE_IGNORED,
 	};
-	if (allocator->n_unknown == MAX_UNKNOWN ||
+	if (allocator->n_unknown == ALLOCATOR_MAX_UNKNOWN ||
 	    elf_file__vaddr_to_offset(reader->elf, end->vaddr, &end->offset))
 		return 0;
 	end->name = strdup(candidate->interface->name);
@@ -135,7 +135,7 @@ int reader__find_unknown(struct allocator_reader *reader)
 	bool leaves_unseen = reader->leaves_unseen[0];
 	int err;
 
-	allocator->unknown = calloc(MAX_UNKNOWN + 1, sizeof(*allocator->unknown));
+	allocator->unknown = calloc(ALLOCATOR_MAX_UNKNOWN + 1, sizeof(*allocator->unknown));
 	if (!allocator->unknown)
 		return -ENOMEM;
 	allocator->is_collected = reader__has_family(reader, INTERFACE_GC);

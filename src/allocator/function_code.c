@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "array.h"
 #include "cleanup.h"
@@ -211,6 +212,19 @@ static bool visit(struct search *search, Elf *elf)
 	return has_table;
 }
 
+/*
+ * Returns whether @debug may say where functions of @file are: probes are set there in all processes that have mapped the
+ * file, and one within an instruction would crash them.
+ */
+static bool may_say_of(const struct debug_file *debug, const struct debug_file *file)
+{
+	struct stat says, of;
+
+	if (fstat(debug->fd, &says) || fstat(file->fd, &of))
+		return false;
+	return says.st_uid == of.st_uid || (!says.st_uid && !(says.st_mode & (S_IWGRP | S_IWOTH)));
+}
+
 static void visit_file(struct search *search, struct debug_file *file, const char *path)
 {
 	struct debug_file debug = DEBUG_FILE_NONE;
@@ -227,7 +241,8 @@ static void visit_file(struct search *search, struct debug_file *file, const cha
 	debug_file__build_id(file->elf, build_id);
 	if (debug_file__find(&where, &debug, NULL))
 		return;
-	visit(search, debug.elf);
+	if (may_say_of(&debug, file))
+		visit(search, debug.elf);
 	debug_file__close(&debug);
 }
 

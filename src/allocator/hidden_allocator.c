@@ -77,3 +77,17 @@ const char *hidden_allocator__find(int fd, const char *path)
 	}
 	return found;
 }
+
+size_t hidden_allocator__number(const char *name)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(signs) && signs[i].name != name)
+		i++;
+	return i;
+}
+
+const char *hidden_allocator__at(size_t number)
+{
+	return number < ARRAY_SIZE(signs) ? signs[number].name : NULL;
+}

@@ -17,9 +17,6 @@
 #include "usdt.h"
 #include "usdt_operand.h"
 
-/* Maximum number of locations of one source in one file: an inlined function may have many. */
-#define MAX_PLACES 512
-
 struct search {
 	const struct source *source;
 	const char *path;
@@ -86,10 +83,10 @@ static int add_place(struct search *search, const struct usdt_probe *probe,
 	struct site *site = &allocator->sites[allocator->n_sites];
 	int err;
 
-	if (allocator->n_sites == MAX_PLACES)
+	if (allocator->n_sites == USDT_MAX_PLACES)
 		return error__set(search->error, -E2BIG,
-				  "it has more than %d places of USDT probes of %s", MAX_PLACES,
-				  search->source->name);
+				  "it has more than %d places of USDT probes of %s",
+				  USDT_MAX_PLACES, search->source->name);
 	*site = (struct site){
 		.function = function->interface.function,
 		.names = 1ULL << function->interface.function,
@@ -176,7 +173,7 @@ int usdt_source__read(int fd, const char *path, const struct source *source, str
 	if (search.allocator) {
 		search.allocator->source = source;
 		search.allocator->path = strdup(path);
-		search.allocator->sites = calloc(MAX_PLACES, sizeof(*search.allocator->sites));
+		search.allocator->sites = calloc(USDT_MAX_PLACES, sizeof(*search.allocator->sites));
 		snprintf(search.allocator->build_id, sizeof(search.allocator->build_id), "%s",
 			 elf_file__build_id(search.elf));
 	}

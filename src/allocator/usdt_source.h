@@ -8,6 +8,9 @@
 
 #include "abi.h"
 
+/* Maximum number of locations of one source in one file: an inlined function may have many. */
+#define USDT_MAX_PLACES 512
+
 struct allocator;
 struct error;
 struct source;

@@ -9,10 +9,11 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "dump_unwind.h"
-#include "elf_file.h"
+#include "elf_headers.h"
 #include "hash_table.h"
 #include "jit_names.h"
 #include "mapping_events.h"
+#include "parser.h"
 #include "process_maps.h"
 #include "profile.h"
 #include "record_abi.h"
@@ -26,6 +27,7 @@ struct collector *collector__new(const struct collector_options *options)
 	if (!collector) {
 		unwind_tables__free(options->tables.tables);
 		table_cache__close(options->tables.cache);
+		parser__free(options->tables.parser);
 		return NULL;
 	}
 	collector->options = *options;
@@ -65,7 +67,7 @@ void collector__free(struct collector *collector)
 	for (size_t i = 0; i < collector->n_modules; i++) {
 		close_fd(&collector->modules[i].fd);
 		free(collector->modules[i].path);
-		elf_file__free(collector->modules[i].elf);
+		elf_headers__free(collector->modules[i].elf);
 	}
 	free(collector->modules);
 	free(collector->module_by_kernel_id);
@@ -85,14 +87,14 @@ void collector__free(struct collector *collector)
 
 void collector__list_without_table(const struct collector *collector, FILE *to)
 {
-	for (size_t i = 0, written = 0; i < collector->n_modules; i++) {
+	for (size_t i = 0; i < collector->n_modules; i++) {
 		const struct module *module = &collector->modules[i];
 		struct unwind_place place;
 
 		if (module->id && module->path &&
 		    !table_loader__place(collector->tables, module->table, &place) &&
 		    !place.n_slices)
-			fprintf(to, "%s%s", written++ ? "\n" : "", module->path);
+			fprintf(to, "%s\n", module->path);
 	}
 }
 
@@ -176,6 +178,8 @@ void collector__know_mappings(struct collector *collector, __u64 time_ns)
 	if (time_ns < collector->mappings_known_ns)
 		return;
 	collector->mappings_known_ns = clock__now_ns();
+	if (!collector->options.refresh_mappings)
+		return;
 	collector->options.refresh_mappings(collector->options.context);
 }
 

@@ -25,7 +25,7 @@ struct collector_options {
 	bool sample; /* calls are sampled, and each stands for several */
 	__u32 sample_unit_shift;
 	/* Passes the pending mapping events to the collector: a stack may arrive before the event
-	 * of a mapping that its addresses are in. */
+	 * of a mapping that its addresses are in. NULL: there are no such events. */
 	void (*refresh_mappings)(void *context);
 	/* Code of a file's functions of --within, or NULL if the file has none; it must stay valid.
 	 * The callback is NULL without --within. */
@@ -33,6 +33,8 @@ struct collector_options {
 	/* Publishes that code for the frames of @module, before any stack through the file can end
 	 * as complete. 0 or a negative errno. */
 	int (*set_within)(__u32 module, const struct ap_within *within, void *context);
+	/* A new descriptor of the file that @fd is a copy of, or a negative errno; NULL: there are no copies. */
+	int (*original)(int fd, void *context);
 	void *context;
 	struct file_identifier identifier;
 };
@@ -48,10 +50,20 @@ int collector__add_vdso(struct collector *collector);
  * incomplete, and the recording must end. */
 int collector__handle_record(struct collector *collector, const void *record, size_t size);
 
+/* Handles the record of a file whose path is known: @path is that of its mapping. 0 or -ENOMEM. */
+struct ap_module_record;
+int collector__handle_module_at(struct collector *collector, const struct ap_module_record *record,
+				const char *path);
+
 /* To be called when all records were handled: unwinds at most @most user-stack snapshots, and when
  * none is left, forgets processes that have ended. 0 or -ENOMEM. */
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
+
+/* The profile's process of the kernel side's image @id; 0 if it has none. */
+__u32 collector__process_of(const struct collector *collector, __u32 id);
+/* Makes the engine's image @id the profile's process @process, which another collector has added. 0 or -ENOMEM. */
+int collector__set_process(struct collector *collector, __u32 id, __u32 pid, __u32 process);
 
 /* Waits until the unwind tables of all known files are compiled. */
 void collector__await_tables(struct collector *collector);

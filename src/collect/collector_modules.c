@@ -15,7 +15,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "dump_unwind.h"
-#include "elf_file.h"
+#include "elf_headers.h"
 #include "hash_table.h"
 #include "mapped_file.h"
 #include "process_maps.h"
@@ -55,12 +55,12 @@ static int prepare_table(struct collector *collector, struct module *module)
 	struct table_file file = {
 		.fd = module->fd,
 		.path = module->path,
-		.build_id = module->elf ? elf_file__build_id(module->elf) : "",
-		.entry = module->elf ? elf_file__entry(module->elf) : 0,
+		.build_id = module->elf ? elf_headers__build_id(module->elf) : "",
+		.entry = module->elf ? elf_headers__entry(module->elf) : 0,
 	};
 
 	file.has_entry = file.entry &&
-			 !elf_file__vaddr_to_offset(module->elf, file.entry, &file.entry_offset);
+			 !elf_headers__vaddr_to_offset(module->elf, file.entry, &file.entry_offset);
 	return table_loader__add(collector->tables, &file, &module->table);
 }
 
@@ -90,7 +90,7 @@ static int add_module(struct collector *collector, int fd, const char *path,
 	}
 	if (fd >= 0) {
 		module->modified = modification_time(fd);
-		elf_file__open(fd, path, &module->elf, NULL);
+		elf_headers__read(fd, &module->elf);
 		if (collector->options.within)
 			module->within =
 				collector->options.within(fd, path, collector->options.context);
@@ -123,7 +123,8 @@ int collector__module_id(struct collector *collector, struct module *module, __u
 
 	if (!module->id)
 		err = profile__add_module_file(collector->profile, module->path,
-					       module->elf ? elf_file__build_id(module->elf) : "",
+					       module->elf ? elf_headers__build_id(module->elf)
+							   : "",
 					       file_number(module), &module->id);
 	if (!err)
 		*id = module->id;
@@ -149,6 +150,19 @@ static bool find_module(struct collector *collector, const struct file_identity 
 	return false;
 }
 
+/* @fd, or what it is a copy of: path, times and debug files are the original's. */
+static int take_original(const struct collector *collector, int fd)
+{
+	int original = -ENOENT;
+
+	if (fd >= 0 && collector->options.original)
+		original = collector->options.original(fd, collector->options.context);
+	if (original < 0)
+		return fd;
+	close(fd);
+	return original;
+}
+
 /* Finds the module of @file, or adds it with its table. @version is 0 if only user space has seen
  * the file. */
 static int get_module(struct collector *collector, const struct mapped_file *file, __u32 version,
@@ -169,6 +183,7 @@ static int get_module(struct collector *collector, const struct mapped_file *fil
 	if (known) {
 		close(fd);
 	} else {
+		fd = take_original(collector, fd);
 		if (fd >= 0)
 			mapped_file__path(fd, path, sizeof(path));
 		else if (file->path)
@@ -188,15 +203,16 @@ static int get_module(struct collector *collector, const struct mapped_file *fil
 	return 0;
 }
 
-int collector__handle_module(struct collector *collector, const struct ap_module_record *record)
+static int know_module(struct collector *collector, const struct ap_module_record *record,
+		       const char *path, const struct file_identity *identity)
 {
 	struct mapped_file file = {
 		.pid = record->pid,
 		.start = record->start,
 		.end = record->end,
 		.identity = { record->inode, record->device, record->generation },
+		.path = path,
 	};
-	const struct code_mapping *mapping;
 	size_t index;
 	int err;
 
@@ -204,17 +220,11 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 	    array__reserve_zeroed(&collector->module_by_kernel_id, &collector->n_kernel_modules,
 				  record->id, sizeof(*collector->module_by_kernel_id)))
 		return -ENOMEM;
-	/* If the process has ended, or has mapped another file there, the mapping event has all
-	 * that is left to know of the file. */
-	collector__know_mappings(collector, record->time_ns);
-	mapping = process_maps__find(collector->maps, record->pid, record->start, record->time_ns);
-	if (mapping)
-		file.path = mapping->path;
 	err = get_module(collector, &file, record->version, &index);
 	if (err)
 		return err;
-	if (mapping && collector->modules[index].fd < 0)
-		add_identity(&collector->modules[index], &mapping->identity);
+	if (identity && collector->modules[index].fd < 0)
+		add_identity(&collector->modules[index], identity);
 	collector->module_by_kernel_id[record->id - 1] = index + 1;
 	/* Before the table: until then no stack through the file ends as complete. */
 	if (collector->modules[index].within) {
@@ -226,6 +236,24 @@ int collector__handle_module(struct collector *collector, const struct ap_module
 	/* No hit has seen a file that allocprof mapped itself to announce it. */
 	return table_loader__assign(collector->tables, collector->modules[index].table, record->id,
 				    record->pid != (__u32)getpid());
+}
+
+int collector__handle_module(struct collector *collector, const struct ap_module_record *record)
+{
+	const struct code_mapping *mapping;
+
+	/* If the process has ended, or has mapped another file there, the mapping event has all
+	 * that is left to know of the file. */
+	collector__know_mappings(collector, record->time_ns);
+	mapping = process_maps__find(collector->maps, record->pid, record->start, record->time_ns);
+	return know_module(collector, record, mapping ? mapping->path : NULL,
+			   mapping ? &mapping->identity : NULL);
+}
+
+int collector__handle_module_at(struct collector *collector, const struct ap_module_record *record,
+				const char *path)
+{
+	return know_module(collector, record, path, NULL);
 }
 
 /* The vDSO is the same in every process on this kernel, also in this one. It ends with its section
@@ -298,7 +326,7 @@ int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *b
 	if (err)
 		return err;
 	module = &collector->modules[index];
-	if (!module->elf || elf_file__offset_to_vaddr(module->elf, mapping->offset, &vaddr))
+	if (!module->elf || elf_headers__offset_to_vaddr(module->elf, mapping->offset, &vaddr))
 		return -ENOEXEC;
 	*bias = mapping->start - vaddr;
 	return module->fd;
@@ -308,23 +336,23 @@ int collector__find_file(const struct code_mapping *mapping, __u32 pid, __u64 *b
 static bool is_intact(const struct module *module)
 {
 	struct timespec now = modification_time(module->fd);
-	struct elf_file *elf;
+	struct elf_headers *elf;
 	bool same;
 
 	if (now.tv_sec == module->modified.tv_sec && now.tv_nsec == module->modified.tv_nsec)
 		return true;
 	/* It may only have been touched. */
-	if (!module->elf || !elf_file__build_id(module->elf)[0] ||
-	    elf_file__open(module->fd, module->path, &elf, NULL))
+	if (!module->elf || !elf_headers__build_id(module->elf)[0] ||
+	    elf_headers__read(module->fd, &elf))
 		return false;
-	same = !strcmp(elf_file__build_id(elf), elf_file__build_id(module->elf));
-	elf_file__free(elf);
+	same = !strcmp(elf_headers__build_id(elf), elf_headers__build_id(module->elf));
+	elf_headers__free(elf);
 	return same;
 }
 
 static const char *build_id(const struct module *module)
 {
-	return module->elf ? elf_file__build_id(module->elf) : "";
+	return module->elf ? elf_headers__build_id(module->elf) : "";
 }
 
 /* Whether the profile, which identifies files by path and build id, has merged another file with

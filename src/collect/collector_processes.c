@@ -31,22 +31,35 @@ bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 
 {
 	const struct follower *follower = find_follower(collector, pid);
 
+	while (follower && time_ns < follower->begin_ns)
+		follower = follower->earlier ? &collector->followers[follower->earlier - 1] : NULL;
 	return follower && (!follower->end_ns || time_ns <= follower->end_ns);
 }
 
-static int follow(struct collector *collector, __u32 pid)
+static int follow(struct collector *collector, const struct ap_process_record *record)
 {
-	struct follower *follower = find_follower(collector, pid);
+	struct follower *follower;
+	struct follower next = { .pid = record->pid };
 
-	if (follower) {
-		follower->end_ns = 0;
-		return 0;
-	}
+	if (record->event == AP_PROCESS_FORKED)
+		next.begin_ns = record->time_ns;
 	if (array__reserve(&collector->followers, &collector->followers_capacity,
 			   collector->n_followers + 1, sizeof(*collector->followers)))
 		return -ENOMEM;
-	collector->followers[collector->n_followers++] = (struct follower){ .pid = pid };
-	return hash_table__insert(&collector->follower_index, hash_mix(0, pid),
+	follower = find_follower(collector, record->pid);
+	if (follower && !follower->end_ns && record->event != AP_PROCESS_FORKED)
+		return 0;
+	/* Its place in the index is the new one's, and it moves behind the others. */
+	if (follower) {
+		if (!follower->end_ns)
+			follower->end_ns = next.begin_ns;
+		collector->followers[collector->n_followers++] = *follower;
+		next.earlier = collector->n_followers;
+		*follower = next;
+		return 0;
+	}
+	collector->followers[collector->n_followers++] = next;
+	return hash_table__insert(&collector->follower_index, hash_mix(0, record->pid),
 				  collector->n_followers);
 }
 
@@ -76,6 +89,22 @@ struct image *collector__get_image(struct collector *collector, __u32 id)
 	if (id > collector->n_images)
 		collector->n_images = id;
 	return &collector->images[id - 1];
+}
+
+__u32 collector__process_of(const struct collector *collector, __u32 id)
+{
+	return id && id <= collector->n_images ? collector->images[id - 1].process : 0;
+}
+
+int collector__set_process(struct collector *collector, __u32 id, __u32 pid, __u32 process)
+{
+	struct image *image = collector__get_image(collector, id);
+
+	if (!image)
+		return -ENOMEM;
+	image->pid = pid;
+	image->process = process;
+	return 0;
 }
 
 /* An exit ends the record's image, an exec the parent image. */
@@ -120,7 +149,7 @@ int collector__handle_process(struct collector *collector, const struct ap_proce
 		if (err)
 			return err;
 	}
-	err = follow(collector, record->pid);
+	err = follow(collector, record);
 	if (err)
 		return err;
 	memcpy(comm, record->comm, AP_COMM_LEN);

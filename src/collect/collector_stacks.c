@@ -10,7 +10,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "dump_unwind.h"
-#include "elf_file.h"
+#include "elf_headers.h"
 #include "hash_table.h"
 #include "jit_names.h"
 #include "process_maps.h"
@@ -84,7 +84,7 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 	}
 	module = &collector->modules[index];
 	if (module->elf)
-		elf_file__offset_to_vaddr(module->elf, offset, &offset);
+		elf_headers__offset_to_vaddr(module->elf, offset, &offset);
 	err = collector__module_id(collector, module, &module_number);
 	return err ? err
 		   : profile__add_frame(collector->profile, module_number, offset, interrupted, id);

@@ -2,8 +2,6 @@
 #include "demangle.h"
 
 #include <errno.h>
-#include <libiberty/demangle.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +10,13 @@
 #include "cleanup.h"
 #include "clone_suffix.h"
 #include "coprocess.h"
+#include "demangle_base.h"
 #include "demangle_isolated.h"
-#include "demangle_simple.h"
 #include "error.h"
 #include "hash_table.h"
 
-/* A mangled name of 100 bytes can expand to gigabytes. */
-#define MAX_NAME_SIZE	   8192
 #define COMMAND_TIMEOUT_MS 30000
 #define MAX_ANSWER_SIZE	   (64UL << 20)
-/* Without DMGL_NO_RECURSE_LIMIT: nested names must not overflow the stack. */
-#define OPTIONS (DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP)
 
 struct demangler {
 	char *command;
@@ -40,12 +34,6 @@ struct parts {
 	char *base;	   /* owned */
 	const char *clone; /* borrowed from the symbol: ".isra.0", or "" */
 	size_t clone_len;
-};
-
-struct demangled {
-	jmp_buf full;
-	size_t size;
-	char text[MAX_NAME_SIZE];
 };
 
 int demangler__new(const struct demangle_options *options, struct demangler **out,
@@ -96,7 +84,7 @@ static int split(const char *symbol, struct parts *parts)
 	 * .symtab has versions in names: memcpy@@GLIBC_2.14. Swift has names that begin with '@'.
 	 */
 	const char *version = *symbol ? strchr(symbol + 1, '@') : NULL;
-	size_t len = version ? (size_t)(version - symbol) : strnlen(symbol, MAX_NAME_SIZE);
+	size_t len = version ? (size_t)(version - symbol) : strnlen(symbol, DEMANGLED_SIZE);
 	size_t base_len = clone_suffix__start(symbol, len);
 
 	parts->base = strndup(symbol, base_len);
@@ -114,42 +102,6 @@ static char *with_clone(const char *name, const struct parts *parts, const char 
 	if (!parts->clone_len || !strncmp(parts->clone, ".llvm.", strlen(".llvm.")))
 		return strdup(name);
 	return asprintf(&text, format, name, (int)parts->clone_len, parts->clone) < 0 ? NULL : text;
-}
-
-static void take_demangled(const char *text, size_t size, void *opaque)
-{
-	struct demangled *demangled = opaque;
-
-	/* Leaving by longjmp() is safe, because the demanglers' callback forms own no memory, and
-	 * it is the only way to stop one whose output doubles with every few bytes of input. */
-	if (size >= sizeof(demangled->text) - demangled->size)
-		longjmp(demangled->full, 1);
-	memcpy(demangled->text + demangled->size, text, size);
-	demangled->size += size;
-}
-
-typedef int (*language_fn)(const char *symbol, int options, demangle_callbackref callback,
-			   void *opaque);
-
-/* 1 with @text set, to be freed; 0 if @symbol is not of @language; or -ENOMEM. */
-static int demangle(language_fn language, const char *symbol, char **text)
-{
-	struct demangled *demangled = malloc(sizeof(*demangled));
-	char *copy = NULL;
-	int status = 0;
-
-	if (!demangled)
-		return -ENOMEM;
-	demangled->size = 0;
-	if (!setjmp(demangled->full) && language(symbol, OPTIONS, take_demangled, demangled) &&
-	    demangled->size) {
-		copy = strndup(demangled->text, demangled->size);
-		status = copy ? 1 : -ENOMEM;
-	}
-	free(demangled);
-	if (status > 0)
-		*text = copy;
-	return status;
 }
 
 static bool match_symbol(const void *owner, __u32 id, const void *key)
@@ -180,32 +132,18 @@ bool demangle__looks_mangled(const char *symbol)
 	return false;
 }
 
-/* Whether this process can demangle @base: 1, 0, or -ENOMEM. */
-static int is_read_here(const char *base)
+/* Whether the worker is to look at @base; names that are already listed are not sent again. */
+static bool is_for_worker(const struct demangler *demangler, const char *base)
 {
-	char *text = NULL;
-	int status = demangle(rust_demangle_callback, base, &text);
-
-	if (!status && !strncmp(base, "_Z", 2))
-		status = demangle(cplus_demangle_v3_callback, base, &text);
-	free(text);
-	return status;
+	return !find(demangler, base) &&
+	       (demangle__looks_mangled(base) || demangle_base__is_cxx_text(base));
 }
 
-/* 1 if @base needs another process, 0 if not, or -ENOMEM. */
-static int is_for_others(const struct demangler *demangler, const char *base)
+/* Whether the filter gets what the worker could not demangle. Requests are lines. */
+static bool is_for_command(const struct isolated_name *name)
 {
-	int status;
-
-	/* Requests are lines; names that are already listed are not sent again. */
-	if (strpbrk(base, "\n\r") || find(demangler, base))
-		return 0;
-	if (demangle_isolated__knows(base))
-		return 1;
-	if (!demangler->command || !demangle__looks_mangled(base))
-		return 0;
-	status = is_read_here(base);
-	return status < 0 ? status : !status;
+	return !name->name && demangle__looks_mangled(name->symbol) &&
+	       !strpbrk(name->symbol, "\n\r");
 }
 
 static int add_base(struct demangler *demangler, char *base)
@@ -230,12 +168,10 @@ int demangler__add(struct demangler *demangler, const char *symbol)
 
 	if (status)
 		return status;
-	status = is_for_others(demangler, parts.base);
-	if (status > 0)
-		status = add_base(demangler, parts.base);
-	else
-		free(parts.base);
-	return status;
+	if (is_for_worker(demangler, parts.base))
+		return add_base(demangler, parts.base);
+	free(parts.base);
+	return 0;
 }
 
 static size_t count_lines(const char *text, size_t size)
@@ -256,12 +192,12 @@ static int apply_answers(struct isolated_name *names, size_t n, char *output, si
 		char *line = output;
 		size_t len;
 
-		if (names[i].name)
+		if (!is_for_command(&names[i]))
 			continue;
 		output = memchr(line, '\n', end - line) ?: end;
 		*output++ = '\0';
 		len = strlen(line);
-		if (!len || len >= MAX_NAME_SIZE)
+		if (!len || len >= DEMANGLED_SIZE)
 			continue;
 		names[i].name = strdup(line);
 		names[i].full_name = strdup(line);
@@ -286,7 +222,7 @@ static int run_command(const struct demangler *demangler, struct isolated_name *
 	if (!file)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		if (names[i].name)
+		if (!is_for_command(&names[i]))
 			continue;
 		fprintf(file, "%s\n", names[i].symbol);
 		n_lines++;
@@ -312,68 +248,38 @@ static int run_command(const struct demangler *demangler, struct isolated_name *
 
 int demangler__run(struct demangler *demangler, struct error *error)
 {
-	struct isolated_name *names = demangler->names + demangler->n_run;
 	size_t n = demangler->n_names - demangler->n_run;
+	struct isolated_name *names;
 	int err;
 
 	if (!n)
 		return 0;
+	names = demangler->names + demangler->n_run;
 	demangler->n_run = demangler->n_names;
-	err = demangle_isolated__run(names, n, MAX_NAME_SIZE - 1);
+	err = demangle_isolated__run(names, n);
 	if (!err && demangler->command)
 		err = run_command(demangler, names, n, error);
 	return err;
 }
 
-/* Whether @base is a C++ name in clear, without parameters, as DWARF has it in place of a linkage
- * name. Rust's names look alike except for what is excluded here. */
-static bool is_cxx_text(const char *base)
-{
-	size_t len = strlen(base), call_len = strlen("operator()");
-	bool is_call = len >= call_len && !strcmp(base + len - call_len, "operator()");
-
-	return *base != '<' && strchr(base, '<') && strstr(base, "::") && !strchr(base, '{') &&
-	       !strstr(base, " as ") && !strstr(base, "<impl ") &&
-	       (base[len - 1] != ')' || is_call);
-}
-
-/* Both forms of @base: 1, 0 if this process cannot demangle it, or -ENOMEM. */
+/* Both forms of @base: 1, 0 if it cannot be demangled, or -ENOMEM. */
 static int name_base(const struct demangler *demangler, const char *base, char **name,
 		     char **full_name)
 {
 	const struct isolated_name *found = find(demangler, base);
-	char *simple = NULL, *full = NULL;
-	int status;
 
-	if (found) {
-		if (!found->name)
-			return 0;
-		simple = strdup(found->name);
-		full = strdup(found->full_name);
-	} else {
-		status = demangle(rust_demangle_callback, base, &full);
-		if (status > 0) {
-			simple = strdup(full);
-		} else if (!status && !strncmp(base, "_Z", 2)) {
-			status = demangle(cplus_demangle_v3_callback, base, &full);
-			if (status > 0)
-				simple = demangle_simple__cxx(full);
-		} else if (!status && is_cxx_text(base)) {
-			status = 1;
-			full = strdup(base);
-			simple = demangle_simple__cxx(base);
-		}
-		if (status <= 0)
-			return status;
-	}
-	if (!simple || !full) {
-		free(simple);
-		free(full);
-		return -ENOMEM;
-	}
-	*name = simple;
-	*full_name = full;
-	return 1;
+	if (!found)
+		return demangle_base__names(base, name, full_name);
+	if (!found->name)
+		return 0;
+	*name = strdup(found->name);
+	*full_name = strdup(found->full_name);
+	if (*name && *full_name)
+		return 1;
+	free(*name);
+	free(*full_name);
+	*name = *full_name = NULL;
+	return -ENOMEM;
 }
 
 int demangler__names(const struct demangler *demangler, const char *symbol, char **name,

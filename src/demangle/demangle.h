@@ -23,9 +23,8 @@ int demangler__new(const struct demangle_options *options, struct demangler **ou
 void demangler__free(struct demangler *demangler);
 
 /*
- * Announces @symbol. Names that need another process (D, Swift, those for the filter) are demangled
- * together by demangler__run(), which is called after the last of them; else they stay mangled. C++
- * and Rust need neither call. 0 or -ENOMEM.
+ * Announces @symbol. What has been announced is demangled together by demangler__run(), in other processes, and stays
+ * mangled before. Of C++ and Rust what has not been announced is demangled in this process. 0 or -ENOMEM.
  */
 int demangler__add(struct demangler *demangler, const char *symbol);
 /* 0, -ENOMEM, or, if the filter failed, a negative errno with @error set: the names for the filter

@@ -5,21 +5,22 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <libiberty/demangle.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "cleanup.h"
-#include "coprocess.h"
+#include "demangle_base.h"
 #include "demangle_simple.h"
+#include "worker.h"
 
-/* A usual name takes microseconds. */
-#define NAME_SECONDS 1
-#define TIMEOUT_MS   20000
-/* Each restart costs a second at most; bounds what a hostile file can cost. */
-#define MAX_RESTARTS 8
-#define MAX_OUTPUT   (256UL << 20)
+/* Names of a request, and how long it may take. A usual name takes microseconds. */
+#define AT_ONCE	   256
+#define TIMEOUT_MS 2000
+/* Each costs the time of a request at most; bounds what a hostile file can cost. */
+#define MAX_FAILURES 8
+#define MEMORY_BYTES (256UL << 20)
 #define SWIFT_SIZE   65536
 
 /* Returns the size of the text, 0 if @symbol cannot be demangled; truncates at @size. */
@@ -84,130 +85,184 @@ static struct swift load_swift(void)
 	return swift;
 }
 
-static void print_line(const char *text, FILE *out)
+struct demanglers {
+	bool has_swift; /* among the names */
+	struct swift swift;
+};
+
+/* The library, which is of tens of megabytes, is loaded before the worker may not open files any more. */
+static void prepare(void *context)
 {
-	for (; text && *text; text++)
-		putc((unsigned char)*text < ' ' ? '?' : *text, out);
-	putc('\n', out);
+	struct demanglers *demanglers = context;
+
+	if (demanglers->has_swift)
+		demanglers->swift = load_swift();
 }
 
-static void answer_swift(const struct swift *swift, const char *symbol, FILE *out)
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ')
+			*text = '?';
+}
+
+/* NULL: it cannot be demangled, or is too long. */
+static void put_names(struct wire_writer *reply, char *name, char *full_name)
+{
+	bool fits = name && full_name && *name && strlen(name) < DEMANGLED_SIZE &&
+		    strlen(full_name) < DEMANGLED_SIZE;
+
+	if (fits) {
+		clean(name);
+		clean(full_name);
+	}
+	wire__put_string(reply, fits ? name : NULL);
+	wire__put_string(reply, fits ? full_name : NULL);
+}
+
+static void put_swift(const struct swift *swift, const char *symbol, struct wire_writer *reply)
 {
 	static char full[SWIFT_SIZE], simple[SWIFT_SIZE];
 	size_t full_size = swift->full ? swift->full(symbol, full, sizeof(full)) : 0;
 	size_t simple_size = swift->full ? swift->simple(symbol, simple, sizeof(simple)) : 0;
-	bool fits = full_size < sizeof(full) && simple_size < sizeof(simple);
+	bool fits = full_size && simple_size && full_size < sizeof(full) &&
+		    simple_size < sizeof(simple);
 
-	print_line(fits && full_size && simple_size ? simple : NULL, out);
-	print_line(fits && full_size && simple_size ? full : NULL, out);
+	put_names(reply, fits ? simple : NULL, fits ? full : NULL);
 }
 
-static void answer_d(const char *symbol, FILE *out)
+static void put_d(const char *symbol, struct wire_writer *reply)
 {
 	_cleanup_(free_ptr) char *full = dlang_demangle(symbol, DMGL_PARAMS | DMGL_ANSI);
 	_cleanup_(free_ptr) char *simple = full ? demangle_simple__d(full) : NULL;
 
-	print_line(simple, out);
-	print_line(simple ? full : NULL, out);
+	put_names(reply, simple, full);
 }
 
-/* Runs in the child: prints two lines for each name, empty ones if it cannot be demangled. */
-static void serve(FILE *in, FILE *out)
+static int put_other(const char *symbol, struct wire_writer *reply)
 {
-	struct swift swift = load_swift();
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t len;
+	_cleanup_(free_ptr) char *full = NULL;
+	_cleanup_(free_ptr) char *simple = NULL;
+	int status = demangle_base__names(symbol, &simple, &full);
 
-	while ((len = getline(&line, &room, in)) > 0) {
-		line[strcspn(line, "\n")] = '\0';
-		alarm(NAME_SECONDS);
-		if (is_swift(line))
-			answer_swift(&swift, line, out);
+	put_names(reply, simple, full);
+	return status < 0 ? status : 0;
+}
+
+/* Runs in the worker. */
+static int serve(struct worker_call *call)
+{
+	const struct demanglers *demanglers = call->context;
+	size_t n = wire__get_count(&call->request, sizeof(__u32));
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		const char *symbol = wire__get_string(&call->request, UINT32_MAX);
+
+		if (!symbol)
+			return -EINVAL;
+		if (is_swift(symbol))
+			put_swift(&demanglers->swift, symbol, &call->reply);
+		else if (is_d(symbol))
+			put_d(symbol, &call->reply);
 		else
-			answer_d(line, out);
-		alarm(0);
-		/* If the next name crashes the child, the names before it are not lost. */
-		if (fflush(out))
-			break;
+			err = put_other(symbol, &call->reply);
 	}
-	free(line);
+	return err;
 }
 
-static int make_input(const struct isolated_name *names, size_t n, char **input, size_t *size)
+/* 0, -EPROTO, or -ENOMEM. */
+static int take_names(struct wire_reader *reply, struct isolated_name *names, size_t n)
 {
-	FILE *file = open_memstream(input, size);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = wire__get_string(reply, DEMANGLED_SIZE);
+		const char *full_name = wire__get_string(reply, DEMANGLED_SIZE);
 
-	if (!file)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		fprintf(file, "%s\n", names[i].symbol);
-	return fclose(file) ? -ENOMEM : 0;
-}
-
-/* Terminates the line at *@at and moves *@at past it. NULL if the line is incomplete. */
-static char *next_line(char **at)
-{
-	char *line = *at, *end = line ? strchr(line, '\n') : NULL;
-
-	if (!end)
-		return NULL;
-	*end = '\0';
-	*at = end + 1;
-	return line;
-}
-
-/* Returns the number of names that were answered, or -ENOMEM. */
-static ssize_t read_answers(struct isolated_name *names, size_t n, char *output, size_t max_size)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		const char *name = next_line(&output),
-			   *full_name = name ? next_line(&output) : NULL;
-
-		if (!full_name)
-			break;
-		if (!*name || strlen(full_name) > max_size || strlen(name) > max_size)
+		if (!name || !full_name)
 			continue;
 		names[i].name = strdup(name);
 		names[i].full_name = strdup(full_name);
 		if (!names[i].name || !names[i].full_name)
 			return -ENOMEM;
 	}
-	return i;
+	return wire__is_read(reply) ? 0 : -EPROTO;
 }
 
-/* Runs one child. Returns how many of the names it answered before it ended, or -ENOMEM. */
-static ssize_t run_once(struct isolated_name *names, size_t n, size_t max_size, int *failure)
+static void forget_names(struct isolated_name *names, size_t n)
 {
-	const struct coprocess coprocess = { .serve = serve,
-					     .timeout_ms = TIMEOUT_MS,
-					     .max_output = MAX_OUTPUT };
-	_cleanup_(free_ptr) char *input = NULL;
-	_cleanup_(free_ptr) char *output = NULL;
-	size_t input_size, output_size;
-	int err = make_input(names, n, &input, &input_size);
+	for (size_t i = 0; i < n; i++) {
+		free(names[i].name);
+		free(names[i].full_name);
+		names[i].name = names[i].full_name = NULL;
+	}
+}
 
+/* 0, -ENOMEM of our own, or -ECHILD if the worker failed. */
+static int run(struct worker *worker, struct isolated_name *names, size_t n)
+{
+	struct wire_writer request = { 0 };
+	struct wire_reader reply;
+	int err;
+
+	wire__put_u64(&request, n);
+	for (size_t i = 0; i < n; i++)
+		wire__put_string(&request, names[i].symbol);
+	if (request.has_failed) {
+		wire__release(&request);
+		return -ENOMEM;
+	}
+	err = worker__call(worker, &request, NULL, 0, &reply);
+	wire__release(&request);
 	if (err)
+		return -ECHILD;
+	err = take_names(&reply, names, n);
+	if (err != -EPROTO)
 		return err;
-	*failure = coprocess__run(&coprocess, input, input_size, &output, &output_size, NULL);
-	return read_answers(names, n, output, max_size);
+	forget_names(names, n);
+	worker__refuse(worker);
+	return -ECHILD;
 }
 
-int demangle_isolated__run(struct isolated_name *names, size_t n, size_t max_size)
+static int run_all(struct worker *worker, struct isolated_name *names, size_t n)
 {
-	for (int restarts = 0; n && restarts <= MAX_RESTARTS; restarts++) {
-		int failure;
-		ssize_t done = run_once(names, n, max_size, &failure);
+	int failures = 0, err = 0;
 
-		if (done < 0)
-			return done;
-		/* If a name crashed the child, go on with the name after it. */
-		if (failure != -ECHILD || (size_t)done >= n)
-			break;
-		names += done + 1;
-		n -= done + 1;
+	for (size_t i = 0, size; i < n && failures <= MAX_FAILURES; i += size) {
+		size = n - i < AT_ONCE ? n - i : AT_ONCE;
+		err = run(worker, names + i, size);
+		/* Which of them is it? */
+		for (size_t j = i; err == -ECHILD && j < i + size && failures <= MAX_FAILURES;
+		     j++) {
+			int one = run(worker, names + j, 1);
+
+			failures += one == -ECHILD;
+			if (one == -ENOMEM)
+				return one;
+		}
+		if (err == -ENOMEM)
+			return err;
 	}
 	return 0;
+}
+
+int demangle_isolated__run(struct isolated_name *names, size_t n)
+{
+	struct demanglers demanglers = { 0 };
+	struct worker *worker = worker__new(&(struct worker_options){
+		.name = "allocprof-names",
+		.serve = serve,
+		.prepare = prepare,
+		.context = &demanglers,
+		.timeout_ms = TIMEOUT_MS,
+		.memory_bytes = MEMORY_BYTES,
+	});
+	int err;
+
+	if (!worker)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		demanglers.has_swift |= is_swift(names[i].symbol);
+	err = run_all(worker, names, n);
+	worker__free(worker);
+	return err;
 }

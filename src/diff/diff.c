@@ -43,17 +43,7 @@ struct diff_cost diff_entry__cost(const struct diff *diff, const struct diff_ent
 
 int diff__compare_stacks(const struct diff *diff, __u32 a, __u32 b)
 {
-	const struct diff_stack *stack_a = &diff->stacks[a], *stack_b = &diff->stacks[b];
-	const __u32 *frames_a = diff_stack__frames(diff, stack_a);
-	const __u32 *frames_b = diff_stack__frames(diff, stack_b);
-
-	for (__u32 i = 0; i < stack_a->n_frames && i < stack_b->n_frames; i++) {
-		if (frames_a[i] != frames_b[i])
-			return frames_a[i] < frames_b[i] ? -1 : 1;
-	}
-	if (stack_a->n_frames != stack_b->n_frames)
-		return stack_a->n_frames < stack_b->n_frames ? -1 : 1;
-	return 0;
+	return diff->ranks[a] < diff->ranks[b] ? -1 : diff->ranks[a] > diff->ranks[b];
 }
 
 static __u64 magnitude(__s64 difference)
@@ -107,22 +97,54 @@ static void add_entry(struct diff *diff, __u32 before, __u32 after, __u16 simila
 	entry->is_noise = is_noise(diff, entry);
 }
 
-static int compare_entries(const void *left, const void *right, void *context)
+/* What entries are sorted by, side by side: they refer to stacks anywhere in memory. */
+struct entry_key {
+	enum diff_section section;
+	__u32 rank; /* of the stack, of AFTER if it is there */
+	__u64 magnitude, cost_after;
+	size_t entry; /* index */
+};
+
+static int compare_keys(const void *left, const void *right)
 {
-	const struct diff_entry *a = left, *b = right;
-	const struct diff *diff = context;
-	__u64 cost_a = diff_entry__cost(diff, a, DIFF_AFTER).median;
-	__u64 cost_b = diff_entry__cost(diff, b, DIFF_AFTER).median;
-	enum diff_side side_a = a->stacks[DIFF_AFTER] ? DIFF_AFTER : DIFF_BEFORE;
-	enum diff_side side_b = b->stacks[DIFF_AFTER] ? DIFF_AFTER : DIFF_BEFORE;
+	const struct entry_key *a = left, *b = right;
 
 	if (a->section != b->section)
 		return a->section < b->section ? -1 : 1;
-	if (magnitude(a->difference) != magnitude(b->difference))
-		return magnitude(a->difference) > magnitude(b->difference) ? -1 : 1;
-	if (cost_a != cost_b)
-		return cost_a > cost_b ? -1 : 1;
-	return diff__compare_stacks(diff, a->stacks[side_a] - 1, b->stacks[side_b] - 1);
+	if (a->magnitude != b->magnitude)
+		return a->magnitude > b->magnitude ? -1 : 1;
+	if (a->cost_after != b->cost_after)
+		return a->cost_after > b->cost_after ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static int sort_entries(struct diff *diff)
+{
+	_cleanup_(free_ptr) struct entry_key *keys = calloc(diff->n_entries + 1, sizeof(*keys));
+	struct diff_entry *sorted = calloc(diff->n_entries + 1, sizeof(*sorted));
+
+	if (!keys || !sorted) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < diff->n_entries; i++) {
+		const struct diff_entry *entry = &diff->entries[i];
+		enum diff_side side = entry->stacks[DIFF_AFTER] ? DIFF_AFTER : DIFF_BEFORE;
+
+		keys[i] = (struct entry_key){
+			.section = entry->section,
+			.rank = diff->ranks[entry->stacks[side] - 1],
+			.magnitude = magnitude(entry->difference),
+			.cost_after = diff_entry__cost(diff, entry, DIFF_AFTER).median,
+			.entry = i,
+		};
+	}
+	qsort(keys, diff->n_entries, sizeof(*keys), compare_keys);
+	for (size_t i = 0; i < diff->n_entries; i++)
+		sorted[i] = diff->entries[keys[i].entry];
+	free(diff->entries);
+	diff->entries = sorted;
+	return 0;
 }
 
 static void sum_sections(struct diff *diff)
@@ -170,11 +192,10 @@ static int make_entries(struct diff *diff)
 			add_entry(diff, stack->is_in[DIFF_BEFORE] ? i + 1 : 0,
 				  stack->is_in[DIFF_AFTER] ? i + 1 : 0, 1000);
 	}
-	if (diff->n_entries)
-		qsort_r(diff->entries, diff->n_entries, sizeof(*diff->entries), compare_entries,
-			diff);
-	sum_sections(diff);
-	return 0;
+	err = sort_entries(diff);
+	if (!err)
+		sum_sections(diff);
+	return err;
 }
 
 int diff__new(const struct diff_input inputs[DIFF_SIDES], const struct diff_options *options,
@@ -216,6 +237,7 @@ void diff__free(struct diff *diff)
 	free(diff->names);
 	free(diff->frames);
 	free(diff->stacks);
+	free(diff->ranks);
 	free(diff->entries);
 	diff_aligner__free(diff->aligner);
 	free(diff);

@@ -46,6 +46,10 @@ struct diff_input {
 	const struct profile *profile;
 	const struct stack_view *view;	/* of its stacks */
 	const struct selection *counts; /* what to compare, by count's id - 1; NULL: all */
+	/* Called when this profile has been read, so that the memory of the view, of @counts and of the
+	 * profile's counts and stacks can be freed. NULL: they stay. */
+	void (*release)(void *context);
+	void *context;
 };
 
 /* A frame's name for the comparison. */
@@ -101,6 +105,7 @@ struct diff {
 	size_t n_frames;
 	struct diff_stack *stacks;
 	size_t n_stacks;
+	__u32 *ranks; /* of the stacks by index: their order by names, innermost first */
 	struct diff_entry *entries; /* sorted by section, then by descending difference */
 	size_t n_entries;
 	struct diff_sum sections[DIFF_SECTIONS];

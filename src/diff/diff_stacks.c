@@ -11,6 +11,7 @@
 #include "diff_modules.h"
 #include "filter.h"
 #include "hash_table.h"
+#include "list_sort.h"
 #include "profile.h"
 #include "stack_view.h"
 
@@ -490,6 +491,33 @@ static int read_profile(struct diff_reader *reader, enum diff_side side)
 	free(reading.frames);
 	free(reading.samples);
 	free(reading.runs);
+	if (!err && reading.input->release)
+		reading.input->release(reading.input->context);
+	return err;
+}
+
+static __u32 frame_at(const void *owner, __u32 stack, size_t at)
+{
+	const struct diff *diff = owner;
+
+	return at < diff->stacks[stack].n_frames
+		       ? diff_stack__frames(diff, &diff->stacks[stack])[at]
+		       : UINT32_MAX;
+}
+
+static int rank_stacks(struct diff *diff)
+{
+	_cleanup_(free_ptr) __u32 *order = calloc(diff->n_stacks + 1, sizeof(*order));
+	int err;
+
+	diff->ranks = calloc(diff->n_stacks + 1, sizeof(*diff->ranks));
+	if (!order || !diff->ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < diff->n_stacks; i++)
+		order[i] = i;
+	err = list_sort(order, diff->n_stacks, frame_at, diff);
+	for (size_t i = 0; i < diff->n_stacks && !err; i++)
+		diff->ranks[order[i]] = i;
 	return err;
 }
 
@@ -506,6 +534,8 @@ int diff__read_stacks(struct diff *diff, const struct diff_input inputs[DIFF_SID
 		err = read_profile(&reader, side);
 	if (!err)
 		err = diff__order_names(diff);
+	if (!err)
+		err = rank_stacks(diff);
 	diff_modules__release(&reader.modules);
 	hash_table__release(&reader.name_index);
 	hash_table__release(&reader.stack_index);

@@ -13,8 +13,10 @@
 #include <zlib.h>
 
 #include "cleanup.h"
+#include "elf_open.h"
 #include "mapped_file.h"
 #include "path.h"
+#include "regular_file.h"
 
 #define SYSTEM_DIR "/usr/lib/debug"
 
@@ -23,14 +25,9 @@
 
 int debug_file__open_path(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
+	int fd = regular_file__open(path);
 
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return fd < 0 ? -1 : fd;
 }
 
 /* Memory for debug sections that are compressed or, if the file is not @mapped, for all of them. */
@@ -68,11 +65,31 @@ static __u64 memory_bytes(Elf *elf, bool mapped)
 	return sum;
 }
 
-static __u64 most_memory_bytes(void)
+__u64 debug_file__most_memory_bytes(void)
 {
 	__u64 half = (__u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
 
 	return half < MAX_DEBUG_BYTES ? half : MAX_DEBUG_BYTES;
+}
+
+static __u64 most_memory_bytes(int fd)
+{
+	__u64 most = debug_file__most_memory_bytes();
+	__u64 unpacked = elf_open__most_unpacked_bytes(fd);
+
+	return most < unpacked ? most : unpacked;
+}
+
+static bool is_mapped(const struct stat *st)
+{
+	return !st->st_uid && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+__u64 debug_file__memory_bytes(const struct debug_file *file)
+{
+	struct stat st;
+
+	return memory_bytes(file->elf, !fstat(file->fd, &st) && is_mapped(&st));
 }
 
 int debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error)
@@ -87,14 +104,14 @@ int debug_file__open(int fd, const char *path, struct debug_file *out, struct er
 		error__set(error, 0, "%s is not a regular file", path);
 		goto fail;
 	}
-	mapped = !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH));
-	file.elf = elf_begin(fd, mapped ? ELF_C_READ_MMAP_PRIVATE : ELF_C_READ, NULL);
-	if (!file.elf || elf_kind(file.elf) != ELF_K_ELF || !gelf_getehdr(file.elf, &header) ||
+	mapped = is_mapped(&st);
+	if (elf_open__begin(fd, mapped ? ELF_C_READ_MMAP_PRIVATE : ELF_C_READ, &file.elf) ||
+	    elf_kind(file.elf) != ELF_K_ELF || !gelf_getehdr(file.elf, &header) ||
 	    (header.e_type != ET_DYN && header.e_type != ET_EXEC && header.e_type != ET_REL)) {
 		error__set(error, 0, "%s is not an ELF file of code", path);
 		goto fail;
 	}
-	if (memory_bytes(file.elf, mapped) > most_memory_bytes()) {
+	if (memory_bytes(file.elf, mapped) > most_memory_bytes(fd)) {
 		err = -EFBIG;
 		error__set(error, 0, "the debug information of %s does not fit into memory", path);
 		goto fail;

@@ -4,6 +4,7 @@
 #define ALLOCPROF_DEBUG_FILE_H
 
 #include <gelf.h>
+#include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -43,6 +44,12 @@ int debug_file__open_path(const char *path);
  */
 int debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error);
 void debug_file__close(struct debug_file *file);
+
+/* Limit of a file's debug sections in memory. */
+__u64 debug_file__most_memory_bytes(void);
+
+/* How much memory the debug sections take when libdw has them. */
+__u64 debug_file__memory_bytes(const struct debug_file *file);
 
 /* A second, independent handle of the same file. 0, -ENOEXEC or -ENOMEM. */
 int debug_file__reopen(const struct debug_file *file, struct debug_file *out);

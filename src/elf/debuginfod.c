@@ -6,17 +6,19 @@
 #include <limits.h>
 #include <linux/types.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "clock.h"
+#include "confinement.h"
+#include "sudo_user.h"
 
 /*
  * Loaded at run time, as libdw does, because it is optional. The types are those of debuginfod.h.
@@ -132,25 +134,36 @@ static void answer(struct server *server, const char *build_id)
 		_exit(1);
 }
 
+/* What is fetched is kept below the home of the user whom this process will have, not of root. */
+static void find_home(void)
+{
+	const struct passwd *entry;
+	uid_t uid;
+	gid_t gid;
+
+	if (!sudo_user__find(&uid, &gid))
+		return;
+	entry = getpwuid(uid);
+	unsetenv("XDG_CACHE_HOME");
+	if (entry)
+		setenv("HOME", entry->pw_dir, 1);
+}
+
 static void __attribute__((noreturn)) serve(int fd, pid_t parent)
 {
-	struct server server = { .fd = STDERR_FILENO + 1 };
+	const struct confinement confinement = {
+		.kind = CONFINE_CLIENT,
+		.name = "allocprof-fetch",
+		.parent = parent,
+		.fd = fd,
+	};
+	struct server server = { .fd = CONFINED_FD };
 	char build_id[MAX_REQUEST];
-	sigset_t none;
 	ssize_t len;
 
-	/* A process group of its own: Ctrl-C must not end it, our process does. */
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_DUMPABLE, 0);
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Do not keep our process's descriptors, such as those of BPF programs, open beyond its
-	 * end. */
-	if (getppid() != parent || dup2(fd, server.fd) < 0 ||
-	    close_range(server.fd + 1, UINT_MAX, 0) || !open_client(&server))
+	find_home();
+	if (confinement__enter(&confinement) || !open_client(&server) ||
+	    confinement__close(CONFINE_CLIENT))
 		_exit(1);
 	while ((len = recv(server.fd, build_id, sizeof(build_id) - 1, 0)) > 0) {
 		build_id[len] = '\0';

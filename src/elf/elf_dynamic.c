@@ -26,6 +26,9 @@ static bool find_section(const struct elf_file *file, GElf_Word type, GElf_Shdr 
 	return false;
 }
 
+/* Symbols with longer names are not looked at: all of a hostile table's may share one of megabytes. */
+#define MAX_NAME_SIZE 16384
+
 /* Limits hostile counts to the int that gelf takes as an index. */
 static int entries(const Elf_Data *data, size_t entry_size)
 {
@@ -61,6 +64,31 @@ const char *elf_file__soname(const struct elf_file *file)
 	if (at != UINT64_MAX && find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
 		name = elf_strptr(file->elf, shdr.sh_link, at);
 	return name ? name : "";
+}
+
+int elf_file__for_each_dynamic_string(const struct elf_file *file, __s64 tag,
+				      int (*fn)(const char *string, void *arg), void *arg)
+{
+	GElf_Shdr shdr;
+	Elf_Data *data;
+	GElf_Dyn dyn;
+
+	if (!find_section(file, SHT_DYNAMIC, &shdr, &data, NULL))
+		return 0;
+	for (int i = 0; i < entries(data, sizeof(Elf64_Dyn)) && gelf_getdyn(data, i, &dyn); i++) {
+		const char *string;
+		int ret;
+
+		if (dyn.d_tag == DT_NULL)
+			break;
+		if (dyn.d_tag != tag)
+			continue;
+		string = elf_strptr(file->elf, shdr.sh_link, dyn.d_un.d_val);
+		ret = string && *string ? fn(string, arg) : 0;
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 /* Version indexes of the dynamic symbols; NULL if there are none. */
@@ -102,7 +130,8 @@ static int for_each_symbol_of(struct elf_file *file, GElf_Word type, elf_symbol_
 			symbol.is_default = false;
 		}
 		symbol.name = elf_strptr(file->elf, shdr.sh_link, sym.st_name);
-		if (!symbol.name || !symbol.name[0])
+		if (!symbol.name || !symbol.name[0] ||
+		    strnlen(symbol.name, MAX_NAME_SIZE) == MAX_NAME_SIZE)
 			continue;
 		symbol.value = sym.st_value;
 		symbol.size = sym.st_size;
@@ -173,7 +202,8 @@ static int for_each_slot_of(struct elf_file *file, Elf_Data *relocations, const 
 			continue;
 		slot.vaddr = rela.r_offset;
 		slot.name = elf_strptr(file->elf, symtab.sh_link, sym.st_name);
-		if (!slot.name || !slot.name[0])
+		if (!slot.name || !slot.name[0] ||
+		    strnlen(slot.name, MAX_NAME_SIZE) == MAX_NAME_SIZE)
 			continue;
 		ret = fn(&slot, arg);
 		if (ret)

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "elf_file_internal.h"
+#include "elf_open.h"
 #include "elf_x86.h"
 #include "go_table.h"
 
@@ -186,11 +187,10 @@ int elf_file__open(int fd, const char *path, struct elf_file **out, struct error
 	err = check_ident(file, error);
 	if (err)
 		goto out;
-	elf_version(EV_CURRENT);
-	file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
-	if (!file->elf) {
-		err = error__set(error, -ENOEXEC, "%s is a damaged ELF file: %s", path,
-				 elf_errmsg(-1));
+	err = elf_open__begin(file->fd, ELF_C_READ, &file->elf);
+	if (err) {
+		error__set(error, err, "%s is a damaged ELF file: its tables say more than it has",
+			   path);
 		goto out;
 	}
 	err = check_header(file, error);

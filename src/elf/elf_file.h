@@ -52,6 +52,11 @@ const char *elf_file__interpreter(const struct elf_file *file);
 /* DT_SONAME, "" if there is none. Valid as long as @file. */
 const char *elf_file__soname(const struct elf_file *file);
 
+/* Calls @fn with each string of the dynamic section's entries of @tag, such as DT_NEEDED, in their order. A
+ * nonzero result ends the iteration and is returned. */
+int elf_file__for_each_dynamic_string(const struct elf_file *file, __s64 tag,
+				      int (*fn)(const char *string, void *arg), void *arg);
+
 /* e_entry, 0 if the file is not executable. */
 __u64 elf_file__entry(const struct elf_file *file);
 

@@ -41,22 +41,27 @@ void symbol_table__free(struct symbol_table *table)
 	free(table);
 }
 
+/* Longer names are cut off: a hostile table can have a million that are megabytes long, and share these. */
+#define MAX_NAME_SIZE 8192
+
 static int name_rank(const GElf_Sym *symbol, const char *name)
 {
 	int binding = GELF_ST_BIND(symbol->st_info);
-	size_t underscores = strspn(name, "_");
+	int underscores = 0;
 
+	while (underscores < 100 && name[underscores] == '_')
+		underscores++;
 	return (binding == STB_LOCAL ? 1000 : 0) +
-	       (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 500 : 0) +
-	       (int)(underscores < 100 ? underscores : 100);
+	       (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 500 : 0) + underscores;
 }
 
 /* .symtab has versions in names: memcpy@@GLIBC_2.14. */
 static size_t bare_size(const char *name)
 {
-	const char *version = strchr(name + 1, '@');
+	size_t size = strnlen(name, MAX_NAME_SIZE);
+	const char *version = memchr(name + 1, '@', size - 1);
 
-	return version ? (size_t)(version - name) : strlen(name);
+	return version ? (size_t)(version - name) : size;
 }
 
 int symbol_table__add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol,
@@ -159,7 +164,10 @@ int symbol_table__add_section(struct symbol_table *table, Elf *elf, GElf_Word ty
 
 static int compare_names(const struct symbol_name *a, const struct symbol_name *b)
 {
-	int order = strncmp(a->text, b->text, a->size < b->size ? a->size : b->size);
+	int order = 0;
+
+	if (a->text != b->text)
+		order = strncmp(a->text, b->text, a->size < b->size ? a->size : b->size);
 
 	return order ? order : (a->size > b->size) - (a->size < b->size);
 }

@@ -24,11 +24,41 @@ struct profile;
 struct symbols;
 struct target;
 
+/* A process that is about to execute a program, itself or in a child that it makes, that its engine cannot
+ * measure. */
+struct handed_over {
+	pid_t pid; /* 0: none yet, another engine is only prepared */
+	__u32 image; /* its engine's number of what runs in it now; 0: none, it is only about to execute */
+	const char *path; /* of the program, as the process names it */
+	/* The file that has INSIDE_BEGINS, by which processes tell that their engine counts. */
+	const char *library;
+};
+
+/* A process that two engines know. */
+struct followed_elsewhere {
+	__u32 process; /* its profile id */
+	bool is_known; /* when its engine handed it over, which has counted it; else it began afterwards */
+};
+
+/* What a session offers to an engine that cannot measure all processes. */
+struct engine_others {
+	/* 0: another engine measures what the process executes from now on, from its exec until it tells
+	 * that its own engine does. -EPERM, -EOPNOTSUPP: no engine does so in this session. */
+	int (*take)(void *context, const struct handed_over *process);
+	/* Whether another engine follows the process with that number. */
+	bool (*find)(void *context, __u32 image, struct followed_elsewhere *out);
+	void *context;
+};
+
 struct engine_options {
 	const struct session_options
 		*session;	     /* copied; what it points to must outlive the engine */
 	struct profile *profile;     /* owned by the session */
 	const struct target *target; /* likewise; not started yet */
+	/* Other engines, or none: then the functions are NULL. */
+	struct engine_others others;
+	/* It measures only what take_over() names, and what that executes. */
+	bool is_second;
 };
 
 /* The first member of each engine. */
@@ -37,6 +67,7 @@ struct engine {
 };
 
 struct engine_operations {
+	const char *name; /* as --engine takes it */
 	/* Prepares for any target. -EPERM, -ENOSYS, …: this engine does not work here. */
 	int (*open)(const struct engine_options *options, struct engine **out, struct error *error);
 	/* Removes whatever is left in the kernel and the target, which goes on. */
@@ -45,9 +76,17 @@ struct engine_operations {
 	/* Between a call with true and one with false, the child that this process forks is the
 	 * command, to be measured from its first instruction. */
 	int (*await_child)(struct engine *engine, bool awaits, struct error *error);
+	/* The environment that the command @argv is executed with; owned by the engine. NULL: this
+	 * process's. */
+	int (*environment)(struct engine *engine, char *const argv[], char ***out);
 	/* Prepares for the command @argv, whose child is held before its exec. -ENOENT, -EACCES as
 	 * execvp(3). */
 	int (*launch)(struct engine *engine, char *const argv[], struct error *error);
+	/* For struct engine_others, of an engine that is opened as the second; else NULL. */
+	int (*take_over)(struct engine *engine, const struct handed_over *process,
+			 struct error *error);
+	bool (*find_image)(const struct engine *engine, __u32 image,
+			   struct followed_elsewhere *out);
 	/* Prepares for the running target. */
 	int (*attach)(struct engine *engine, struct error *error);
 	/* The measurement begins, at @now_ns of CLOCK_MONOTONIC, with the gate closed. */
@@ -71,7 +110,7 @@ struct engine_operations {
 	 * (CLOCK_MONOTONIC) into the profile, or prepares for that. In a forked child,
 	 * become_snapshot() makes the engine's copy one whose target ended at the cut; then
 	 * finish() returns -EAGAIN if it has to be tried again. forget() makes all counts begin at
-	 * the last cut.
+	 * the last cut. These four are NULL in an engine that cannot do that.
 	 */
 	int (*cut)(struct engine *engine, __u64 *cut_ns);
 	void (*become_snapshot)(struct engine *engine);
@@ -82,7 +121,7 @@ struct engine_operations {
 	/* The target has ended, or the session ends before it: stops counting, removes the engine
 	 * from the target, and moves the remaining counts into the profile. */
 	int (*finish)(struct engine *engine);
-	/* After finish(): adds the numbers to the zeroed @results. Clears @results->complete for
+	/* After finish(): stores the numbers in the zeroed @results. Clears @results->complete for
 	 * reasons that are not among them. */
 	void (*results)(struct engine *engine, struct session_results *results);
 	/* Opens the files that name the profile's frames; without @files only the vDSO. -ENOMEM. */

@@ -35,7 +35,15 @@ struct session_limits {
 	bool no_multi, no_sessions; /* as on kernels without these links */
 };
 
+enum session_engine {
+	SESSION_ENGINE_AUTO,   /* uprobes; without the privileges for them preload, for a command */
+	SESSION_ENGINE_UPROBE, /* BPF programs at uprobes */
+	SESSION_ENGINE_PRELOAD, /* a library that is preloaded, docs/inside.md */
+};
+
 struct session_options {
+	enum session_engine engine;
+	bool launches;	   /* a command is launched; else a process is attached to */
 	bool stacks;	   /* count by stack into a profile; else by function */
 	__u64 functions;   /* mask of enum ap_function to report */
 	bool live;	   /* follow blocks from allocation to free; needs all functions */
@@ -45,9 +53,13 @@ struct session_options {
 	/* Sample one byte in so many, up to SAMPLING_MAX_BYTES; 0: count every call. Needs
 	 * stacks. */
 	__u64 sample_bytes;
-	bool regions;		/* count by the program's regions, too */
-	bool follow;		/* follow children; only with a launched command */
-	__u32 max_depth;	/* frames per stack, 1 to AP_MAX_DEPTH */
+	/* With live: path of the log of every event (event_log.h), which is new; NULL: none. */
+	const char *events_path;
+	bool throttle;	 /* slow the target down rather than lose events of the log */
+	bool regions;	 /* count by the program's regions, too */
+	bool follow;	 /* follow children; only with a launched command */
+	bool isolates;	 /* a launched command sees copies of the probed files, which are its own */
+	__u32 max_depth; /* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* maximum size of user-stack snapshots, up to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * their allocators are probed before it starts. */

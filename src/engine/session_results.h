@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "event_log.h"
 #include "record_abi.h"
 
 /* Kernel memory of --live, used and allowed. */
@@ -39,6 +40,9 @@ struct unprobed_program {
 	__u32 pid;		    /* of the first one */
 	__u64 processes;
 	__u64 size_bytes; /* taken from the kernel and not returned */
+	/* Why it was not measured, as in "statically linked"; NULL: it called nothing that is probed. */
+	const char *why;
+	bool is_translator; /* uprobes would end what it runs */
 };
 
 /* A function over all allocators; indexed by the sites' first function. */
@@ -102,21 +106,32 @@ struct session_results {
 	__u64 counters_unread;
 	/* Not followed since the map was full: their calls are missing. */
 	__u64 processes_unfollowed;
-	/* Process records for which the ring buffer had no room: an allocator that such a process
-	 * mapped later may have been missed. */
+	__u64 processes_refused; /* programs with more privileges than the user */
+	/* Process records for which the ring buffer had no room, and times that the kernel skipped a
+	 * program that writes them: an allocator that such a process mapped later may have been
+	 * missed. */
 	__u64 processes_unnoticed;
 	/* Processes that took memory from the kernel and hit no probe, and their programs, which
 	 * the session owns; the list may be incomplete. */
 	__u64 processes_unprobed;
 	const struct unprobed_program *unprobed;
 	size_t n_unprobed;
+	/* Programs that the second engine measured, and its name; owned by the session. @size_bytes and @why are
+	 * unused. */
+	const char *second_engine;
+	const struct unprobed_program *second_programs;
+	size_t n_second_programs;
+	/* Sentences about calls that the engine knows to be missing; owned by the session. */
+	char *const *engine_gaps;
+	size_t n_engine_gaps;
 	__u64 not_nested; /* calls of sources beneath which calls were counted that should not be */
 	__u64 relabelled; /* calls counted under the function they tail-called */
 	/* munmap and mremap calls counted although bpf_find_vma() did not report in time what was
 	 * mapped there. */
 	__u64 mappings_unsure;
 	__u64 operands_unread; /* USDT arguments that could not be read and count as 0 */
-	/* Mapping events lost by the kernel: an allocator may have been missed. */
+	/* Mapping events lost by the kernel, and times that it skipped the program that notes changes of
+	 * mappings for walks: an allocator may have been missed, or frames be wrong. */
 	__u64 mappings_lost;
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	/* Number and total time of hits' waits for user space or for other threads. */
@@ -126,6 +141,7 @@ struct session_results {
 	const char *python_arenas;
 	bool has_live;
 	struct session_live live;
+	struct event_log_results events_log;
 	struct session_window window;
 	struct session_regions regions;
 	struct session_marks marks;

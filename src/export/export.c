@@ -17,6 +17,8 @@ static const struct {
 	[EXPORT_JSON] = { "json", false, export_json__write },
 	[EXPORT_DHAT] = { "dhat", false, export_dhat__write },
 	[EXPORT_HEAPTRACK] = { "heaptrack", true, export_heaptrack__write },
+	[EXPORT_FIREFOX] = { "firefox", false, export_firefox__write },
+	[EXPORT_EVENTS] = { "events", false, NULL },
 };
 
 const char *export__format_name(enum export_format format)

@@ -17,6 +17,8 @@ enum export_format {
 	EXPORT_JSON,
 	EXPORT_DHAT,
 	EXPORT_HEAPTRACK, /* needs the numbers of COST_PEAK */
+	EXPORT_FIREFOX,
+	EXPORT_EVENTS, /* not of a profile: export_events__write() */
 	EXPORT_FORMATS,
 };
 
@@ -27,8 +29,9 @@ int export__format_by_name(const char *name);
 bool export__is_binary(enum export_format format);
 
 /*
- * Writes @input to @to and flushes it, piece by piece: what it needs beside @input are tables of the
- * names and places that occur. 0, -ENOMEM, or the negative errno of the write.
+ * Writes @input to @to, in a format other than EXPORT_EVENTS, and flushes it, piece by piece: what it
+ * needs beside @input are tables of the names and places that occur. 0, -ENOMEM, or the negative errno
+ * of the write.
  */
 int export__write(enum export_format format, const struct export_input *input, FILE *to);
 

@@ -10,6 +10,7 @@
 #include "export_samples.h"
 #include "json.h"
 #include "profile_runs.h"
+#include "recording_text.h"
 #include "stack_view.h"
 
 #define SCHEMA "allocprof-export/1"
@@ -157,7 +158,7 @@ static int make_head(const struct export_input *input, json_object *root)
 	json_object *total = json_object_new_object(), *lines = json_object_new_array();
 	_cleanup_(free_ptr) char *remarks = NULL;
 	char *rest, *line;
-	int err = export__remarks(input, &remarks);
+	int err = recording_text__remarks(input->profile, &remarks);
 
 	rest = remarks;
 	while (!err && (line = strsep(&rest, "\n")))

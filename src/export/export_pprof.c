@@ -14,6 +14,7 @@
 #include "export_samples.h"
 #include "gzip.h"
 #include "pprof_tables.h"
+#include "recording_text.h"
 #include "stack_view.h"
 
 enum {
@@ -224,12 +225,12 @@ static int write_samples(struct pprof *pprof)
 
 int export_pprof__write(const struct export_input *input, FILE *to)
 {
-	_cleanup_(free_ptr) char *title = export__title(input), *remarks = NULL;
+	_cleanup_(free_ptr) char *title = recording_text__title(input->profile), *remarks = NULL;
 	struct pprof pprof = { .input = input };
-	int err = gzip__open(&pprof.gzip, to);
+	int err = gzip__open(&pprof.gzip, to, Z_DEFAULT_COMPRESSION);
 
 	if (!err)
-		err = title ? export__remarks(input, &remarks) : -ENOMEM;
+		err = title ? recording_text__remarks(input->profile, &remarks) : -ENOMEM;
 	if (!err)
 		err = pprof_tables__init(&pprof.tables, input);
 	if (!err)

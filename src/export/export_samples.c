@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "cleanup.h"
-#include "completeness.h"
 #include "filter.h"
+#include "recording_text.h"
 #include "stack_view.h"
 
 bool export__next(const struct export_input *input, size_t *at, struct export_sample *sample)
@@ -107,34 +107,10 @@ __u64 export__start_ns(const struct export_input *input)
 	return seconds > 0 && seconds < INT64_MAX / 1000000000 ? seconds * 1000000000ULL : 0;
 }
 
-char *export__title(const struct export_input *input)
-{
-	const char *command = profile__meta(input->profile, "command");
-	const char *pid = profile__meta(input->profile, "attached_pid");
-	char *text;
-
-	if (command || !pid)
-		return strdup(command ?: "allocprof");
-	return asprintf(&text, "process %s", pid) < 0 ? NULL : text;
-}
-
-int export__remarks(const struct export_input *input, char **text)
-{
-	_cleanup_(free_ptr) char *missing = NULL, *sampled = NULL;
-	int err = completeness__lines(input->profile, false, true, &missing);
-
-	if (err)
-		return err;
-	sampled = completeness__sampled(input->profile);
-	if (asprintf(text, "%s%s%s", sampled ?: "", sampled ? "\n" : "", missing) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
 int export__headline(const struct export_input *input, char **text)
 {
-	_cleanup_(free_ptr) char *title = export__title(input), *remarks = NULL;
-	int err = title ? export__remarks(input, &remarks) : -ENOMEM;
+	_cleanup_(free_ptr) char *title = recording_text__title(input->profile), *remarks = NULL;
+	int err = title ? recording_text__remarks(input->profile, &remarks) : -ENOMEM;
 
 	if (err)
 		return err;

@@ -4,6 +4,7 @@
 #include <linux/errno.h>
 
 #include "memory.h"
+#include "sample_abi.h"
 #include "sys.h"
 
 /* Slots that are tried from a block's own on. */
@@ -62,15 +63,30 @@ static __attribute__((noinline)) bool add_table(__u32 had)
 	return true;
 }
 
+/* The least number of calls that a sampled one of this size stands for; the other one is greater by 1. */
+static __u32 least_weight(__u64 size_bytes)
+{
+	__u64 chance = ap_sample__chance(&memory__header()->settings.sampling, size_bytes);
+
+	return chance ? ap_sample__weight(chance, ~0ULL) : 1;
+}
+
+static inline bool samples(void)
+{
+	return unlikely(memory__header()->settings.sampling.sample);
+}
+
 static void unpack(const struct inside_block *slot, struct ap_block *out)
 {
+	__u64 size_bytes = (slot->size & ~INSIDE_BLOCK_UP) >> 16;
+
 	*out = (struct ap_block){
-		.size_bytes = slot->size >> 16,
+		.size_bytes = size_bytes,
 		.birth_ns = slot->birth_ns,
 		.record = (slot->key & LOW_BITS) | (slot->size & LOW_BITS) << 16,
 		.thread = slot->thread,
 		.sequence = slot->sequence,
-		.weight = 1,
+		.weight = samples() ? least_weight(size_bytes) + (slot->size >> 63) : 1,
 	};
 }
 
@@ -83,6 +99,8 @@ static inline bool try_put(struct inside_block *slot, __u64 address, const struc
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return false;
 	slot->size = block->size_bytes << 16 | block->record >> 16;
+	if (samples() && block->weight > least_weight(block->size_bytes))
+		slot->size |= INSIDE_BLOCK_UP;
 	slot->birth_ns = block->birth_ns;
 	slot->thread = block->thread;
 	slot->sequence = block->sequence;
@@ -90,12 +108,32 @@ static inline bool try_put(struct inside_block *slot, __u64 address, const struc
 	return true;
 }
 
-int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale)
+/* Only where their number is limited. */
+static inline void give_room(void)
+{
+	struct inside_header *header = memory__header();
+
+	if (unlikely(header->settings.max_blocks))
+		__atomic_fetch_sub(&header->live.entries, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool take_room(void)
+{
+	struct inside_header *header = memory__header();
+
+	if (likely(!header->settings.max_blocks))
+		return true;
+	if (__atomic_add_fetch(&header->live.entries, 1, __ATOMIC_RELAXED) <=
+	    (__s64)header->settings.max_blocks)
+		return true;
+	give_room();
+	return false;
+}
+
+static int put(__u64 address, const struct ap_block *block, struct ap_block *stale)
 {
 	__u32 n;
 
-	if (address >> ADDRESS_BITS || block->size_bytes >> ADDRESS_BITS)
-		return -ENOSPC;
 	do {
 		n = __atomic_load_n(&n_tables, __ATOMIC_ACQUIRE);
 		for (__u32 table = n; table-- > 0;) {
@@ -119,6 +157,41 @@ int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *st
 	return -ENOSPC;
 }
 
+int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale)
+{
+	int err;
+
+	if (address >> ADDRESS_BITS || block->size_bytes >> INSIDE_BLOCK_SIZE_BITS || !take_room())
+		return -ENOSPC;
+	err = put(address, block, stale);
+	if (unlikely(err))
+		give_room();
+	if (unlikely(err == -EEXIST))
+		give_room();
+	return err;
+}
+
+bool blocks__has(__u64 address)
+{
+	__u32 n = __atomic_load_n(&n_tables, __ATOMIC_ACQUIRE);
+
+	for (__u32 table = n; table-- > 0;) {
+		__u32 shift = INSIDE_FIRST_BLOCKS + table, at = slot_of(address, shift);
+
+		for (__u32 i = 0; i < TRIES; i++) {
+			__u64 key =
+				__atomic_load_n(&tables[table][(at + i) & ((1U << shift) - 1)].key,
+						__ATOMIC_RELAXED);
+
+			if (key >> 16 == address)
+				return true;
+			if (key == INSIDE_BLOCK_NEVER)
+				break;
+		}
+	}
+	return false;
+}
+
 bool blocks__take(__u64 address, struct ap_block *out)
 {
 	__u32 n = __atomic_load_n(&n_tables, __ATOMIC_ACQUIRE);
@@ -133,6 +206,7 @@ bool blocks__take(__u64 address, struct ap_block *out)
 			if (key >> 16 == address) {
 				unpack(slot, out);
 				__atomic_store_n(&slot->key, INSIDE_BLOCK_FREED, __ATOMIC_RELEASE);
+				give_room();
 				return true;
 			}
 			if (key == INSIDE_BLOCK_NEVER)

@@ -12,9 +12,13 @@ struct inside_image;
 /* A process image begins, or is the forked child of another one: it has no blocks. */
 void blocks__begin(struct inside_image *image);
 
-/* -EEXIST: a block that is still there, and is stored in *@stale, has ended unseen. -ENOSPC: there is no room.
+/* -EEXIST: a block that is still there, and is stored in *@stale, has ended unseen. -ENOSPC: there is no room, or
+ * as many are live as are allowed.
  * An address has one user at a time, who needs no lock. */
 int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale);
+
+/* Whether the block is there. */
+bool blocks__has(__u64 address);
 
 /* Removes the block; false if there is none. */
 bool blocks__take(__u64 address, struct ap_block *out);

@@ -151,7 +151,7 @@ static void await_table(__u32 module)
 	__u64 until_ns = 0;
 
 	while (table && __atomic_load_n(&table->state, __ATOMIC_ACQUIRE) == UNWIND_TABLE_AWAITED &&
-	       !code.gave_up) {
+	       !code.gave_up && sys__may(__NR_nanosleep) && sys__may(__NR_clock_gettime)) {
 		__u64 now_ns = sys__now_ns();
 
 		if (!until_ns)
@@ -244,6 +244,8 @@ void code__begin(void)
 	tables.tables = (const void *)(first + INSIDE_TABLES_AT);
 	tables.slices = (const void *)(first + INSIDE_SLICES_AT);
 	tables.rules = (const void *)(first + INSIDE_RULES_AT);
+	if (memory__header()->settings.within)
+		tables.within = memory__map_tables(INSIDE_WITHIN_AT, INSIDE_WITHIN_BYTES);
 	code.unloaded = objects__unloaded();
 	if (code__find((__u64)code__begin, &range))
 		code.own_module = range.module;

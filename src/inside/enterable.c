@@ -4,10 +4,14 @@
 #include <asm/stat.h>
 #include <asm/unistd.h>
 #include <elf.h>
+#include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/stat.h>
 
 #include "inside_abi.h"
+#include "own_malloc.h"
+#include "refusal_abi.h"
+#include "sanitizer.h"
 #include "sys.h"
 
 /* As the kernel reads of a file that is executed. */
@@ -17,6 +21,8 @@
 #define MAX_INTERPRETERS 5
 
 #define MAX_PROGRAM_HEADERS 64
+
+#define X_OK 1
 
 static int open_program(const struct program *program)
 {
@@ -72,13 +78,47 @@ static bool take_interpreter(char *head, long n)
 	return to > head;
 }
 
-static int elf_refusal(int fd, const Elf64_Ehdr *header)
+static int elf_refusal(int fd, const Elf64_Ehdr *header, bool looks)
 {
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
 		return INSIDE_REFUSES_MACHINE;
 	if (changes_privileges(fd))
 		return INSIDE_REFUSES_SECURE;
-	return has_interpreter(fd, header) ? -1 : INSIDE_REFUSES_STATIC;
+	if (!has_interpreter(fd, header))
+		return INSIDE_REFUSES_STATIC;
+	if (sanitizer__is_in(fd, header))
+		return INSIDE_REFUSES_SANITIZER;
+	return looks && program__has_malloc(fd, header) ? INSIDE_REFUSES_ALLOCATOR : -1;
+}
+
+static bool is_translator(const char *path)
+{
+	const char *name = path;
+
+#define IN_DIRECTORY(part)                                                                         \
+	if (text__begins(at, part))                                                                \
+		return true;
+#define IS(text)                                                                                   \
+	if (text__equal(name, text))                                                               \
+		return true;
+	for (const char *at = path; *at; at++) {
+		if (*at != '/')
+			continue;
+		name = at + 1;
+		TRANSLATOR_DIRECTORIES(IN_DIRECTORY)
+	}
+	TRANSLATOR_NAMES(IS)
+#undef IS
+#undef IN_DIRECTORY
+	return false;
+}
+
+bool refusal__clears_environment(int refusal)
+{
+	/* The dynamic linker complains where it cannot load the library. */
+	return refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE ||
+	       refusal == INSIDE_REFUSES_SANITIZER || refusal == INSIDE_REFUSES_TRANSLATOR ||
+	       refusal == INSIDE_REFUSES_CONFINED;
 }
 
 static bool can_open(const char *directory, const char *name, int flags)
@@ -108,7 +148,7 @@ bool directory__is_reachable(const char *directory)
 	       can_open(directory, "/" INSIDE_MEMORY, O_RDWR);
 }
 
-int program__refusal(const struct program *program, const char *directory)
+int program__refusal(const struct program *program, bool looks)
 {
 	union {
 		char text[HEAD_BYTES];
@@ -117,14 +157,20 @@ int program__refusal(const struct program *program, const char *directory)
 	struct program now = *program;
 
 	for (int i = 0; i < MAX_INTERPRETERS; i++) {
-		int fd = open_program(&now), refusal;
+		int fd, refusal;
 		long n;
 
-		if (fd < 0)
+		if (is_translator(now.path))
+			return INSIDE_REFUSES_TRANSLATOR;
+		fd = open_program(&now);
+		/* One that is not found, or may not be executed, will not run; others may. */
+		if (fd == -EACCES && !sys(__NR_faccessat, now.at, (long)now.path, X_OK, 0, 0, 0))
 			return INSIDE_REFUSES_UNREADABLE;
+		if (fd < 0)
+			return -1;
 		n = sys(__NR_pread64, fd, (long)&head, sizeof(head) - 1, 0, 0, 0);
 		if (n >= (long)sizeof(head.elf) && text__begins(head.text, "\177ELF")) {
-			refusal = elf_refusal(fd, &head.elf);
+			refusal = elf_refusal(fd, &head.elf, looks);
 			sys__close(fd);
 			return refusal;
 		}

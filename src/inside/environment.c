@@ -30,13 +30,16 @@ static bool ends_word(char c)
 /* The length of this library's path where @text begins with it as a word, or 0. */
 static size_t own_word(const char *text, const char *directory)
 {
+	static const char *const names[] = { "/" INSIDE_LIBRARY, "/" INSIDE_OTHER };
 	size_t length = text__length(directory);
-	static const char rest[] = "/" INSIDE_LIBRARY;
 
-	if (!text__begins(text, directory) || !text__begins(text + length, rest))
+	if (!text__begins(text, directory))
 		return 0;
-	length += sizeof(rest) - 1;
-	return ends_word(text[length]) ? length : 0;
+	for (int i = 0; i < 2; i++)
+		if (text__begins(text + length, names[i]) &&
+		    ends_word(text[length + text__length(names[i])]))
+			return length + text__length(names[i]);
+	return 0;
 }
 
 /* Removes this library from a value of LD_PRELOAD. */
@@ -68,11 +71,16 @@ bool environment__hide(const char *directory)
 	for (entry = to = *at; *entry; entry++) {
 		if (text__begins(*entry, variable)) {
 			char *value = *entry + sizeof(variable) - 1;
-			bool was_empty = !*value;
+			size_t length = text__length(value), left;
 
 			remove_own(value, directory);
-			if (!*value && !was_empty)
+			left = text__length(value);
+			/* /proc/self/environ has the whole text. */
+			memset(value + left, 0, length - left);
+			if (length && !left) {
+				memset(*entry, 0, sizeof(variable));
 				continue;
+			}
 		}
 		*to++ = *entry;
 	}
@@ -89,7 +97,7 @@ size_t environment__count(char *const *environment)
 	return n;
 }
 
-static const char *preloaded(char *const *environment)
+const char *environment__preloaded(char *const *environment)
 {
 	for (; environment && *environment; environment++)
 		if (text__begins(*environment, variable))
@@ -97,23 +105,28 @@ static const char *preloaded(char *const *environment)
 	return "";
 }
 
-size_t environment__text_bytes(char *const *environment, const char *directory)
+size_t environment__text_bytes(char *const *environment, const struct preloaded *library)
 {
-	return sizeof(variable) + text__length(directory) + sizeof("/" INSIDE_LIBRARY ":") +
-	       text__length(preloaded(environment));
+	return sizeof(variable) + text__length(library->directory) + sizeof("/:") +
+	       text__length(library->name) + text__length(environment__preloaded(environment));
 }
 
-void environment__with_library(char *const *environment, size_t n, const char *directory,
+void environment__with_library(char *const *environment, size_t n, const struct preloaded *library,
 			       char **out, char *text)
 {
-	char *stop = text + environment__text_bytes(environment, directory), *end;
-	const char *others = preloaded(environment);
+	char *stop = text + environment__text_bytes(environment, library), *end;
+	const char *others = environment__preloaded(environment);
 	bool is_placed = false;
+	size_t length;
 
 	end = text__append(text, stop, variable);
-	end = text__append(end, stop, directory);
-	end = text__append(end, stop, "/" INSIDE_LIBRARY);
-	if (*others && !own_word(others, directory)) {
+	end = text__append(end, stop, library->directory);
+	end = text__append(end, stop, "/");
+	end = text__append(end, stop, library->name);
+	/* It may be there already. */
+	length = own_word(others, library->directory);
+	others += length + (length && others[length]);
+	if (*others) {
 		end = text__append(end, stop, ":");
 		text__append(end, stop, others);
 	}

@@ -19,12 +19,19 @@ char ***environment__variable(void);
 /* Number of entries. */
 size_t environment__count(char *const *environment);
 
+/* The value of LD_PRELOAD, "" if there is none. */
+const char *environment__preloaded(char *const *environment);
+/* What LD_PRELOAD names: this library, in @directory by @name. */
+struct preloaded {
+	const char *directory, *name;
+};
+
 /* Bytes that environment__with_library() writes to @text. */
-size_t environment__text_bytes(char *const *environment, const char *directory);
+size_t environment__text_bytes(char *const *environment, const struct preloaded *library);
 
 /* Copies @environment, of @n entries, to @out, which has room for 2 more, with this library in front of what
  * LD_PRELOAD has, which is put together at @text. */
-void environment__with_library(char *const *environment, size_t n, const char *directory,
+void environment__with_library(char *const *environment, size_t n, const struct preloaded *library,
 			       char **out, char *text);
 
 #endif

@@ -9,10 +9,12 @@
 
 #include "enterable.h"
 #include "environment.h"
+#include "exec.h"
 #include "live.h"
 #include "memory.h"
 #include "next.h"
 #include "process.h"
+#include "sanitizer.h"
 #include "sys.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
@@ -25,7 +27,7 @@ typedef int (*execve_t)(const char *, char *const *, char *const *);
 /* How a program is executed. */
 struct injection {
 	char *const *environment; /* as the target has it */
-	const char *directory;	  /* NULL: not changed */
+	struct preloaded library; /* directory NULL: not changed */
 	size_t n, text_bytes;
 };
 
@@ -74,41 +76,77 @@ static bool search(const char *name, char path[SEARCHED_BYTES])
 	}
 }
 
+/* The file @path below the directory @fd; without a path, the file @fd. */
+static void path_below(int fd, const char *path, char out[INSIDE_PATH_BYTES])
+{
+	char digits[12], *first = digits + sizeof(digits) - 1, *end;
+	const char *stop = out + INSIDE_PATH_BYTES;
+
+	*first = 0;
+	do {
+		*--first = '0' + fd % 10;
+		fd /= 10;
+	} while (fd > 0);
+	end = text__append(out, stop, *path ? "/proc/thread-self/fd/" : "/proc/self/fd/");
+	end = text__append(end, stop, first);
+	if (*path)
+		text__append(text__append(end, stop, "/"), stop, path);
+}
+
+static bool note_refusal(const struct program *program, const char *name,
+			 enum inside_refusal refusal)
+{
+	char path[INSIDE_PATH_BYTES];
+
+	if (!program)
+		return process__note_refusal(name, refusal);
+	if (program->at == AT_FDCWD || *program->path == '/')
+		return process__note_refusal(program->path, refusal);
+	path_below(program->at, program->path, path);
+	return process__note_refusal(path, refusal);
+}
+
 /* @program is NULL where the C library searches for @name. */
 static void injection__begin(struct injection *out, const struct program *program, const char *name,
 			     char *const *environment)
 {
 	char path[SEARCHED_BYTES];
 	const struct program searched = { AT_FDCWD, path };
+	const char *directory;
+	bool is_taken = false;
 	int refusal = -1;
 
 	*out = (struct injection){ .environment = environment };
-	if (!thread__current() || !process.header->settings.follow)
+	if (!process__follows())
 		return;
-	out->directory = process__directory();
+	live__share();
+	directory = process__directory();
 	if (!program && search(name, path))
 		program = &searched;
-	if (!directory__is_reachable(out->directory))
+	if (sys_limits.is_limited)
+		refusal = INSIDE_REFUSES_CONFINED;
+	else if (!directory__is_reachable(directory))
 		refusal = INSIDE_REFUSES_HIDDEN;
+	else if (sanitizer__is_preloaded(environment__preloaded(environment)))
+		refusal = INSIDE_REFUSES_SANITIZER;
 	else if (program)
-		refusal = program__refusal(program, out->directory);
+		refusal = program__refusal(program, process.header->hands_over);
 	if (refusal >= 0)
-		process__note_refusal(program ? program->path : name, refusal);
-	/* The dynamic linker complains where it cannot load it. A static program ignores it, and what
-	 * that executes in turn is measured. */
-	if (refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE) {
-		out->directory = NULL;
+		is_taken = note_refusal(program, name, refusal);
+	if (refusal__clears_environment(refusal))
 		return;
-	}
+	out->library.directory = directory;
+	out->library.name =
+		is_taken && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER : INSIDE_LIBRARY;
 	out->n = environment__count(environment);
-	out->text_bytes = environment__text_bytes(environment, out->directory);
+	out->text_bytes = environment__text_bytes(environment, &out->library);
 }
 
 /* Executes a program; returns where that fails. */
 #define EXECUTE(call)                                                                              \
 	({                                                                                         \
 		int result_;                                                                       \
-		live__leave();                                                                     \
+		live__leave(INSIDE_EXECED);                                                        \
 		result_ = (call);                                                                  \
 		live__stay();                                                                      \
 		result_;                                                                           \
@@ -116,7 +154,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 
 /* The environment to execute with, in the frame of the caller. */
 #define INJECTED(injection)                                                                        \
-	((injection)->directory                                                                    \
+	((injection)->library.directory                                                            \
 		 ? injection__fill((injection),                                                    \
 				   __builtin_alloca(((injection)->n + 2) * sizeof(char *)),        \
 				   __builtin_alloca((injection)->text_bytes))                      \
@@ -124,7 +162,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 
 static char *const *injection__fill(const struct injection *injection, char **array, char *text)
 {
-	environment__with_library(injection->environment, injection->n, injection->directory, array,
+	environment__with_library(injection->environment, injection->n, &injection->library, array,
 				  text);
 	return array;
 }
@@ -189,6 +227,13 @@ EXPORT int execveat(int at, const char *path, char *const argv[], char *const en
 	injection__begin(&injection, &program, NULL, environment);
 	return EXECUTE(NEXT(execveat, int (*)(int, const char *, char *const *, char *const *,
 					      int))(at, path, argv, INJECTED(&injection), flags));
+}
+
+long exec__by_number(long number, long a, long b, long c, long d, long e)
+{
+	if (number == __NR_execve)
+		return execve((const char *)a, (char *const *)b, (char *const *)c);
+	return execveat((int)a, (const char *)b, (char *const *)c, (char *const *)d, (int)e);
 }
 
 /* Arguments up to the NULL, which is counted. */
@@ -296,7 +341,7 @@ static char *const *show(struct injection *injection)
 	char **array;
 
 	injection__begin(injection, NULL, "/bin/sh", before);
-	if (!injection->directory || !variable)
+	if (!injection->library.directory || !variable)
 		return NULL;
 	array = memory__take_private((injection->n + 2) * sizeof(char *) + injection->text_bytes);
 	if (!array)
@@ -313,7 +358,7 @@ static void hide_again(const struct injection *injection, char *const *shown)
 	if (shown && *variable == shown)
 		*variable = (char **)injection->environment;
 	else if (shown)
-		environment__hide(injection->directory);
+		environment__hide(injection->library.directory);
 }
 
 EXPORT int system(const char *command);

@@ -4,7 +4,11 @@
 #include <linux/errno.h>
 
 #include "blocks.h"
+#include "live_sum.h"
 #include "memory.h"
+#include "regions.h"
+#include "sample.h"
+#include "slots_abi.h"
 #include "stacks.h"
 
 /* Entries that a thread finds without a search. They are void when the table has grown. */
@@ -37,6 +41,7 @@ static __u64 record_hash(const void *entry)
 }
 
 static const struct table_kind records_kind = { sizeof(struct inside_record), record_hash };
+static const struct table_kind sampled_kind = { sizeof(struct inside_sampled_record), record_hash };
 
 static __u64 lifetime_hash_of(const struct ap_lifetime_key *key)
 {
@@ -61,6 +66,20 @@ static inline void stat(struct thread *thread, enum ap_stat which, __u64 n)
 	counter__add(&thread->shared->stats[which], n);
 }
 
+/* And by the regions that the thread is in, of which its stand-ins know nothing. */
+static inline void stat_in_regions(struct thread *thread, enum ap_stat which, __u64 n)
+{
+	struct inside_region_counts *counts = regions__counts(thread->owner);
+
+	if (unlikely(counts))
+		counter__add(&counts->stats[which], n);
+}
+
+static inline struct inside_record *entry_at(const struct thread *thread, __u32 at)
+{
+	return (void *)(thread->records.entries + (__u64)at * process.record_bytes);
+}
+
 static inline struct ap_blocks *blocks_of(struct inside_record *entry)
 {
 	return (struct ap_blocks *)entry->blocks;
@@ -71,7 +90,7 @@ static inline __u64 now_ns(void)
 	const struct inside_settings *settings = &process.header->settings;
 	__u64 ticks;
 
-	if (!settings->ns_per_tick)
+	if (!settings->ns_per_tick || unlikely(sys_limits.no_ticks))
 		return sys__now_ns();
 	ticks = __builtin_ia32_rdtsc() - settings->start_ticks;
 	return settings->start_ns + (__u64)((unsigned __int128)ticks * settings->ns_per_tick >> 32);
@@ -102,20 +121,18 @@ static bool index_again(struct thread *thread)
 {
 	struct live_memory *live = thread->live;
 	size_t bytes = sizeof(*live->index) * 2 << thread->records.shift;
-	const struct inside_record *entries = (const void *)thread->records.entries;
-	struct indexed *index = sys__map_private(bytes);
 
-	if (!index)
-		return false;
 	if (live->index)
 		sys__unmap(live->index, live->index_bytes);
-	live->index = index;
-	live->index_bytes = bytes;
 	memset(live->known, 0, sizeof(live->known));
+	live->index = sys__map_private(bytes);
+	live->index_bytes = bytes;
+	if (!live->index)
+		return false;
 	for (__u32 i = 0; i < 1U << thread->records.shift; i++)
-		if (entries[i].record)
-			*index_slot(thread, entries[i].record) =
-				(struct indexed){ entries[i].record, i };
+		if (entry_at(thread, i)->record)
+			*index_slot(thread, entry_at(thread, i)->record) =
+				(struct indexed){ entry_at(thread, i)->record, i };
 	return true;
 }
 
@@ -126,39 +143,52 @@ static __attribute__((noinline)) struct inside_record *new_entry(struct thread *
 	const char *before = thread->records.entries;
 	struct inside_record *entry;
 
-	if (!table__reserve(&thread->records, &records_kind, &thread->shared->records))
+	if (!table__reserve(&thread->records, process.samples ? &sampled_kind : &records_kind,
+			    &thread->shared->records))
 		return NULL;
-	if (thread->records.entries != before && !index_again(thread)) {
-		/* Without its index the table is of no use: another one begins, and this one is lost. */
+	if ((thread->records.entries != before || !thread->live->index) && !index_again(thread))
 		return NULL;
-	}
-	entry = table__first(&thread->records, sizeof(*entry), stack ? stack + function : record);
+	entry = table__first(&thread->records, process.record_bytes,
+			     stack ? stack + function : record);
 	while (entry->record)
-		entry = table__next(&thread->records, sizeof(*entry), entry);
+		entry = table__next(&thread->records, process.record_bytes, entry);
 	entry->stack = stack;
 	entry->function = function;
 	__atomic_store_n(&entry->record, record, __ATOMIC_RELEASE);
 	thread->records.n++;
 	*index_slot(thread, record) =
-		(struct indexed){ record, entry - (struct inside_record *)thread->records.entries };
+		(struct indexed){ record, ((char *)entry - thread->records.entries) /
+						  process.record_bytes };
 	return entry;
+}
+
+/* 0: there are as many records as are allowed. */
+static __u32 new_number(void)
+{
+	__u32 most = process.header->settings.max_records, *n = &process.header->live.n_records;
+
+	if (most && __atomic_load_n(n, __ATOMIC_RELAXED) >= most)
+		return 0;
+	return __atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
 }
 
 static __attribute__((noinline)) struct inside_record *search_by_stack(struct thread *thread,
 								       __u64 stack, __u32 function)
 {
 	struct inside_record *entry;
+	__u32 record;
 
 	if (thread->records.entries) {
-		entry = table__first(&thread->records, sizeof(*entry), stack + function);
-		for (; entry->record; entry = table__next(&thread->records, sizeof(*entry), entry))
+		entry = table__first(&thread->records, process.record_bytes, stack + function);
+		for (; entry->record;
+		     entry = table__next(&thread->records, process.record_bytes, entry))
 			if (entry->stack == stack && entry->function == function)
 				return entry;
 	}
-	if (!stacks__publish(thread->walker, stack))
+	if (process.has_stacks && !stacks__publish(thread->walker, stack))
 		return NULL;
-	return new_entry(thread, stack, function,
-			 __atomic_add_fetch(&process.header->live.n_records, 1, __ATOMIC_RELAXED));
+	record = new_number();
+	return record ? new_entry(thread, stack, function, record) : NULL;
 }
 
 static inline struct inside_record *entry_of_stack(struct thread *thread, __u64 stack,
@@ -184,7 +214,7 @@ static inline struct inside_record *entry_of_record(struct thread *thread, __u32
 	const struct indexed *slot = thread->live->index ? index_slot(thread, record) : NULL;
 
 	if (likely(slot && slot->record))
-		return (struct inside_record *)thread->records.entries + slot->at;
+		return entry_at(thread, slot->at);
 	return new_entry(thread, 0, 0, record);
 }
 
@@ -198,11 +228,6 @@ static inline void touch(struct ap_blocks *blocks)
 	blocks->peak = blocks->allocations - blocks->frees;
 	blocks->peak_bytes = blocks->size_bytes - blocks->freed_bytes;
 	blocks->generation = generation;
-}
-
-static inline int significant_bits(__u64 value)
-{
-	return value ? 64 - __builtin_clzll(value) : 0;
 }
 
 static __attribute__((noinline)) struct ap_histograms *wide_of(struct ap_blocks *blocks)
@@ -220,36 +245,30 @@ static __attribute__((noinline)) struct ap_histograms *wide_of(struct ap_blocks 
 }
 
 static inline void add_to_histogram(struct thread *thread, struct ap_blocks *blocks,
-				    __u32 first_tag, __u64 value)
+				    __u32 first_tag, __u64 value, __u32 n)
 {
 	__u32 tag = first_tag + significant_bits(value);
 	struct ap_histograms *wide;
+	__u64 *slot = ap_blocks__slot(blocks, tag);
 
-	for (int i = 0; i < AP_SLOTS; i++) {
-		__u32 used = blocks->tags >> 8 * i & 0xff;
-
-		if (!used) {
-			blocks->tags |= (__u64)tag << 8 * i;
-			used = tag;
-		}
-		if (used == tag) {
-			counter__add(&blocks->slots[i], 1);
-			return;
-		}
+	if (likely(slot)) {
+		counter__add(slot, n);
+		return;
 	}
 	wide = wide_of(blocks);
 	if (wide)
-		counter__add(&wide->buckets[tag - 1], 1);
+		counter__add(&wide->buckets[tag - 1], n);
 	else
-		stat(thread, AP_STAT_HISTOGRAMS_LOST, 1);
+		stat(thread, AP_STAT_HISTOGRAMS_LOST, n);
 }
 
 static void count_lifetime(struct thread *thread, const struct ap_block *block, __u64 now)
 {
 	struct inside_live *live = &process.header->live;
-	__u64 start_ns = process.header->settings.start_ns, died_ns = now - start_ns;
+	__u64 start_ns = process.header->settings.epoch_ns, died_ns = now - start_ns;
 	__u32 shift = __atomic_load_n(&live->epoch_shift, __ATOMIC_RELAXED) & 63;
 	struct inside_lifetime *lifetime;
+	__u64 n = block->weight, size_bytes = n * block->size_bytes;
 	struct ap_lifetime_key key;
 
 	if (unlikely(died_ns >> shift >= AP_MAX_EPOCHS)) {
@@ -259,7 +278,7 @@ static void count_lifetime(struct thread *thread, const struct ap_block *block, 
 	key = (struct ap_lifetime_key){ block->record, shift, (block->birth_ns - start_ns) >> shift,
 					died_ns >> shift };
 	if (!table__reserve(&thread->lifetimes, &lifetimes_kind, &thread->shared->lifetimes)) {
-		stat(thread, AP_STAT_LIFETIMES_LOST, 1);
+		stat(thread, AP_STAT_LIFETIMES_LOST, n);
 		return;
 	}
 	lifetime = table__first(&thread->lifetimes, sizeof(*lifetime), lifetime_hash_of(&key));
@@ -267,61 +286,14 @@ static void count_lifetime(struct thread *thread, const struct ap_block *block, 
 	     lifetime = table__next(&thread->lifetimes, sizeof(*lifetime), lifetime))
 		if (lifetime->key.record == key.record && lifetime->key.shift == key.shift &&
 		    lifetime->key.born == key.born && lifetime->key.died == key.died) {
-			counter__add(&lifetime->lifetime.size_bytes, block->size_bytes);
-			counter__add(&lifetime->lifetime.blocks, 1);
+			counter__add(&lifetime->lifetime.size_bytes, size_bytes);
+			counter__add(&lifetime->lifetime.blocks, n);
 			return;
 		}
 	lifetime->key = key;
-	lifetime->lifetime.size_bytes = block->size_bytes;
-	__atomic_store_n(&lifetime->lifetime.blocks, 1, __ATOMIC_RELEASE);
+	lifetime->lifetime.size_bytes = size_bytes;
+	__atomic_store_n(&lifetime->lifetime.blocks, n, __ATOMIC_RELEASE);
 	thread->lifetimes.n++;
-}
-
-static __attribute__((noinline)) void publish_live(struct thread *thread)
-{
-	struct inside_live *live = &process.header->live;
-	__u64 mark = __atomic_load_n(&live->mark_bytes, __ATOMIC_RELAXED), most;
-	__s64 now;
-
-	__atomic_fetch_add(&live->blocks, thread->live_blocks, __ATOMIC_RELAXED);
-	now = __atomic_add_fetch(&live->size_bytes, thread->live_bytes, __ATOMIC_RELAXED);
-	thread->live_blocks = thread->live_bytes = 0;
-	if (now <= 0)
-		return;
-	most = __atomic_load_n(&live->max_bytes, __ATOMIC_RELAXED);
-	if ((__u64)now > most)
-		__atomic_compare_exchange_n(&live->max_bytes, &most, now, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
-	if ((__u64)now > mark + (mark >> 7) &&
-	    __atomic_compare_exchange_n(&live->mark_bytes, &mark, now, false, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED))
-		__atomic_fetch_add(&live->generation, 1, __ATOMIC_RELAXED);
-}
-
-/* A thread's share of what it keeps for itself of the peak: 1/4096. */
-#define KEPT_SHIFT 12
-
-/* Adds to what is live in all processes. A thread keeps its share for itself while nobody could see a new peak,
- * and if others are measured, too, while it is small. */
-static inline void add_live(struct thread *thread, __s64 blocks, __s64 size_bytes)
-{
-	const struct inside_live *live = &process.header->live;
-	__s64 now;
-
-	thread->live_blocks += blocks;
-	thread->live_bytes += size_bytes;
-	now = __atomic_load_n(&live->size_bytes, __ATOMIC_RELAXED) + thread->live_bytes;
-	if (process__is_alone()) {
-		if (now <= (__s64)__atomic_load_n(&live->max_bytes, __ATOMIC_RELAXED))
-			return;
-	} else {
-		__s64 kept =
-			(__s64)__atomic_load_n(&live->mark_bytes, __ATOMIC_RELAXED) >> KEPT_SHIFT;
-
-		if (thread->live_bytes <= kept && thread->live_bytes >= -kept)
-			return;
-	}
-	publish_live(thread);
 }
 
 enum block_end {
@@ -335,59 +307,78 @@ static void end_block(struct thread *thread, const struct ap_block *block, __u64
 {
 	struct inside_record *entry = entry_of_record(thread, block->record);
 	const struct thread *owner = thread->owner;
+	__u64 n = block->weight, size_bytes = n * block->size_bytes;
 	struct ap_blocks *blocks;
 
 	if (!entry) {
-		stat(thread, AP_STAT_DROPPED, 1);
+		stat(thread, AP_STAT_DROPPED, n);
 		return;
 	}
 	blocks = blocks_of(entry);
 	touch(blocks);
-	counter__add(&blocks->frees, 1);
-	counter__add(&blocks->freed_bytes, block->size_bytes);
-	stat(thread, AP_STAT_FREES, 1);
-	stat(thread, AP_STAT_FREED_BYTES, block->size_bytes);
+	counter__add(&blocks->frees, n);
+	counter__add(&blocks->freed_bytes, size_bytes);
+	if (unlikely(process.samples))
+		estimate__add(&blocks->of_frees, n, block->size_bytes);
+	stat(thread, AP_STAT_FREES, n);
+	stat(thread, AP_STAT_FREED_BYTES, size_bytes);
 	if (how != BLOCK_MOVED) {
-		stat(thread, AP_STAT_DEALLOCATIONS, 1);
-		stat(thread, AP_STAT_DEALLOCATED_BYTES, block->size_bytes);
+		stat(thread, AP_STAT_DEALLOCATIONS, n);
+		stat(thread, AP_STAT_DEALLOCATED_BYTES, size_bytes);
 	}
-	add_live(thread, -1, -(__s64)block->size_bytes);
+	live_sum__add(thread, -(__s64)n, -(__s64)size_bytes);
 	if (how == BLOCK_UNSEEN)
 		return;
 	if (owner->number == block->thread && owner->sequence == block->sequence) {
-		counter__add(&blocks->temporary, 1);
-		counter__add(&blocks->temporary_bytes, block->size_bytes);
-		stat(thread, AP_STAT_TEMPORARY, 1);
-		stat(thread, AP_STAT_TEMPORARY_BYTES, block->size_bytes);
+		counter__add(&blocks->temporary, n);
+		counter__add(&blocks->temporary_bytes, size_bytes);
+		if (unlikely(process.samples))
+			estimate__add(&blocks->of_temporary, n, block->size_bytes);
+		stat(thread, AP_STAT_TEMPORARY, n);
+		stat(thread, AP_STAT_TEMPORARY_BYTES, size_bytes);
 	}
-	add_to_histogram(thread, blocks, AP_LIFETIME_TAG, now - block->birth_ns);
+	add_to_histogram(thread, blocks, AP_LIFETIME_TAG, now - block->birth_ns, n);
 	count_lifetime(thread, block, now);
 }
 
-__u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u64 stack)
+static void end_in_regions(struct thread *thread, const struct ap_block *block, bool moves)
+{
+	stat_in_regions(thread, AP_STAT_FREED_BYTES, block->size_bytes);
+	if (moves)
+		return;
+	stat_in_regions(thread, AP_STAT_DEALLOCATIONS, 1);
+	stat_in_regions(thread, AP_STAT_DEALLOCATED_BYTES, block->size_bytes);
+}
+
+__u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight, __u64 stack)
 {
 	struct inside_record *entry = NULL;
 	struct ap_blocks *blocks;
 
+	/* A key is not 0. */
 	if (thread__is_ready(thread))
-		entry = entry_of_stack(thread, stack, function);
+		entry = entry_of_stack(thread, process.has_stacks ? stack : 1, function);
 	stat(thread, AP_STAT_EVENTS, 1);
 	if (!entry) {
 		stat(thread, AP_STAT_LOST + AP_LOST_COUNTS_FULL, 1);
 		return 0;
 	}
 	blocks = blocks_of(entry);
-	counter__add(&blocks->calls, 1);
-	counter__add(&blocks->asked_bytes, size_bytes);
+	counter__add(&blocks->calls, weight);
+	counter__add_bytes(&blocks->asked_bytes, bytes_of(weight, size_bytes));
+	if (unlikely(process.samples))
+		estimate__add(&blocks->of_calls, weight, size_bytes);
 	return entry->record;
 }
 
 /* Whether the block is followed. */
-static bool begin_block(struct thread *thread, __u32 record, __u64 address, __u64 size_bytes)
+static bool begin_block(struct thread *thread, struct live_mark mark, __u64 address,
+			__u64 size_bytes)
 {
 	struct ap_block block = {
 		.size_bytes = size_bytes,
-		.record = record,
+		.record = mark.record,
+		.weight = mark.weight,
 		.thread = thread->owner->number,
 		.sequence = thread->owner->sequence + 1,
 		.birth_ns = now_ns(),
@@ -396,75 +387,90 @@ static bool begin_block(struct thread *thread, __u32 record, __u64 address, __u6
 	int err = blocks__put(address, &block, &stale);
 
 	if (unlikely(err == -EEXIST)) {
-		stat(thread, AP_STAT_UNMATCHED, 1);
+		stat(thread, AP_STAT_UNMATCHED, stale.weight);
 		end_block(thread, &stale, 0, BLOCK_UNSEEN);
 		err = blocks__put(address, &block, &stale);
 	}
 	if (err)
-		stat(thread, AP_STAT_UNTRACKED + AP_UNTRACKED_LIVE_FULL, 1);
+		stat(thread, AP_STAT_UNTRACKED + AP_UNTRACKED_LIVE_FULL, mark.weight);
 	return !err;
 }
 
-static void count_block(struct thread *thread, __u32 record, __u64 size_bytes)
+static void count_block(struct thread *thread, struct live_mark mark, __u64 size_bytes)
 {
-	struct inside_record *entry = entry_of_record(thread, record);
+	struct inside_record *entry = entry_of_record(thread, mark.record);
+	__u64 n = mark.weight;
 	struct ap_blocks *blocks;
 
 	if (!entry)
 		return;
 	blocks = blocks_of(entry);
 	touch(blocks);
-	counter__add(&blocks->allocations, 1);
-	counter__add(&blocks->size_bytes, size_bytes);
-	add_to_histogram(thread, blocks, AP_SIZE_TAG, size_bytes);
-	stat(thread, AP_STAT_ALLOCATIONS, 1);
-	stat(thread, AP_STAT_ALLOCATED_BYTES, size_bytes);
-	add_live(thread, 1, size_bytes);
+	counter__add(&blocks->allocations, n);
+	counter__add(&blocks->size_bytes, n * size_bytes);
+	if (unlikely(process.samples))
+		estimate__add(&blocks->of_allocations, n, size_bytes);
+	add_to_histogram(thread, blocks, AP_SIZE_TAG, size_bytes, n);
+	stat(thread, AP_STAT_ALLOCATIONS, n);
+	stat(thread, AP_STAT_ALLOCATED_BYTES, n * size_bytes);
+	live_sum__add(thread, n, n * size_bytes);
+	stat_in_regions(thread, AP_STAT_ALLOCATIONS, 1);
+	stat_in_regions(thread, AP_STAT_ALLOCATED_BYTES, size_bytes);
 }
 
-static void fail(struct thread *thread, __u32 record)
+static void fail(struct thread *thread, struct live_mark mark)
 {
-	struct inside_record *entry = record ? entry_of_record(thread, record) : NULL;
+	struct inside_record *entry = mark.record ? entry_of_record(thread, mark.record) : NULL;
 
 	if (!entry)
 		return;
-	counter__add(&blocks_of(entry)->failed, 1);
-	stat(thread, AP_STAT_FAILED, 1);
+	counter__add(&blocks_of(entry)->failed, mark.weight);
+	stat(thread, AP_STAT_FAILED, mark.weight);
+	stat_in_regions(thread, AP_STAT_FAILED, 1);
 }
 
-void live__return(struct thread *thread, __u32 record, __u64 address, __u64 size_bytes)
+void live__return(struct thread *thread, struct live_mark mark, __u64 address, __u64 size_bytes)
 {
 	bool added;
 
 	if (!thread__is_ready(thread))
 		return;
 	if (!address) {
-		fail(thread, record);
+		fail(thread, mark);
 		return;
 	}
-	added = record && begin_block(thread, record, address, size_bytes);
+	added = mark.record && begin_block(thread, mark, address, size_bytes);
 	thread->owner->sequence++;
 	if (added)
-		count_block(thread, record, size_bytes);
+		count_block(thread, mark, size_bytes);
 }
 
 static void count_unknown_free(struct thread *thread)
 {
+	/* The block may just not have been sampled. */
+	if (process.samples)
+		return;
 	stat(thread, process.inherits ? AP_STAT_FREES_INHERITED : AP_STAT_FREES_UNKNOWN, 1);
 }
 
-void live__free(struct thread *thread, __u64 address)
+void live__free(struct thread *thread, __u64 address, bool is_outside)
 {
 	struct ap_block block;
 
 	if (!thread__is_ready(thread))
 		return;
-	if (!address)
-		stat(thread, AP_STAT_FREES_NULL, 1);
-	else if (likely(blocks__take(address, &block)))
+	if (likely(address && blocks__take(address, &block))) {
 		end_block(thread, &block, now_ns(), BLOCK_FREED);
-	else
+		if (!is_outside)
+			end_in_regions(thread, &block, false);
+		return;
+	}
+	if (is_outside)
+		return;
+	if (address)
 		count_unknown_free(thread);
+	else
+		stat(thread, AP_STAT_FREES_NULL, 1);
 }
 
 void live__move(struct live_move *move, __u64 address)
@@ -476,80 +482,58 @@ void live__move(struct live_move *move, __u64 address)
 }
 
 static void end_old(struct thread *thread, const struct live_move *move, enum block_end how,
-		    __u64 size_bytes)
+		    __u64 size_bytes, __u32 weight)
 {
 	__u64 old_bytes = move->has_old ? move->old.size_bytes : 0;
 
 	if (move->has_old)
 		end_block(thread, &move->old, move->entry_ns, how);
-	else
+	else if (!move->is_outside)
 		count_unknown_free(thread);
+	if (move->has_old && !move->is_outside)
+		end_in_regions(thread, &move->old, how == BLOCK_MOVED);
 	if (how != BLOCK_MOVED)
 		return;
-	stat(thread, AP_STAT_REALLOCATIONS, 1);
-	if (size_bytes > old_bytes)
+	stat(thread, AP_STAT_REALLOCATIONS, weight);
+	stat_in_regions(thread, AP_STAT_REALLOCATIONS, 1);
+	/* The old block may just not have been sampled. */
+	if (process.samples)
+		return;
+	if (size_bytes > old_bytes) {
 		stat(thread, AP_STAT_GROWN_BYTES, size_bytes - old_bytes);
-	else
+		stat_in_regions(thread, AP_STAT_GROWN_BYTES, size_bytes - old_bytes);
+	} else {
 		stat(thread, AP_STAT_SHRUNK_BYTES, old_bytes - size_bytes);
+		stat_in_regions(thread, AP_STAT_SHRUNK_BYTES, old_bytes - size_bytes);
+	}
 }
 
-void live__moved(struct thread *thread, const struct live_move *move, __u32 record, __u64 result,
-		 __u64 size_bytes, bool overflows)
+void live__moved(struct thread *thread, const struct live_move *move, struct live_mark mark,
+		 __u64 result, __u64 size_bytes, bool frees)
 {
 	struct ap_block stale;
 	bool added;
 
 	if (!thread__is_ready(thread))
 		return;
-	if (!result && move->address && !size_bytes && !overflows) {
-		if (record)
-			stat(thread, AP_STAT_RELEASED, 1);
-		end_old(thread, move, BLOCK_FREED, 0);
+	if (!result && move->address && !size_bytes) {
+		if (mark.record)
+			stat(thread, AP_STAT_RELEASED, mark.weight);
+		end_old(thread, move, BLOCK_FREED, 0, 0);
 		return;
 	}
 	if (!result) {
-		fail(thread, record);
-		if (move->has_old && blocks__put(move->address, &move->old, &stale))
-			stat(thread, AP_STAT_DROPPED, 1);
+		fail(thread, mark);
+		if (frees && move->address)
+			end_old(thread, move, BLOCK_FREED, 0, 0);
+		else if (move->has_old && blocks__put(move->address, &move->old, &stale))
+			stat(thread, AP_STAT_DROPPED, move->old.weight);
 		return;
 	}
-	added = record && begin_block(thread, record, result, size_bytes);
+	added = mark.record && begin_block(thread, mark, result, size_bytes);
 	if (move->address)
-		end_old(thread, move, added ? BLOCK_MOVED : BLOCK_FREED, size_bytes);
+		end_old(thread, move, added ? BLOCK_MOVED : BLOCK_FREED, size_bytes, mark.weight);
 	thread->owner->sequence++;
 	if (added)
-		count_block(thread, record, size_bytes);
-}
-
-/* What live__leave() took out. */
-static __s64 left_bytes, left_blocks;
-
-void live__leave(void)
-{
-	struct inside_live *live = &process.header->live;
-
-	if (process.mode != INSIDE_LIVE || !process__is_itself() || left_blocks)
-		return;
-	process__sum_published(&left_blocks, &left_bytes);
-	process__image()->end_generation = __atomic_load_n(&live->generation, __ATOMIC_RELAXED);
-	__atomic_store_n(&process__image()->ended, 1, __ATOMIC_RELEASE);
-	__atomic_fetch_sub(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&live->blocks, left_blocks, __ATOMIC_RELAXED);
-}
-
-void live__stay(void)
-{
-	struct inside_live *live = &process.header->live;
-
-	if (process.mode != INSIDE_LIVE || !process__is_itself())
-		return;
-	process__image()->ended = 0;
-	__atomic_fetch_add(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&live->blocks, left_blocks, __ATOMIC_RELAXED);
-	left_bytes = left_blocks = 0;
-}
-
-__attribute__((destructor)) static void end(void)
-{
-	live__leave();
+		count_block(thread, mark, size_bytes);
 }

@@ -5,33 +5,51 @@
 
 #include "process.h"
 
+/* A call between its entry and its return. */
+struct live_mark {
+	__u32 record; /* number; 0: it does not count */
+	__u32 weight; /* calls that it stands for; 1 without sampling */
+};
+
 /*
  * All of these are called with a thread that is busy with it.
  *
  * A call with a stack of hash @stack, which was walked last: the number of its record, or 0 if it is lost.
  */
-__u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u64 stack);
+__u32 live__call(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight,
+		 __u64 stack);
 
-/* The call returned a block, or NULL. @record is 0 for a call that does not count. */
-void live__return(struct thread *thread, __u32 record, __u64 address, __u64 size_bytes);
+/* The call returned a block, or NULL. */
+void live__return(struct thread *thread, struct live_mark mark, __u64 address, __u64 size_bytes);
 
-/* A block is freed. */
-void live__free(struct thread *thread, __u64 address);
+/* A block is freed. @is_outside of the measured window: it counts only if the block is followed. */
+void live__free(struct thread *thread, __u64 address, bool is_outside);
 
 /* A realloc of @address, whose old block is taken out of the table when it is entered. */
 struct live_move {
 	__u64 address, entry_ns;
 	struct ap_block old;
 	bool has_old;
+	bool is_outside; /* of the measured window; set by the caller */
 };
 
+/* @frees: without a result the old block is freed, too. */
 void live__move(struct live_move *move, __u64 address);
-void live__moved(struct thread *thread, const struct live_move *move, __u32 record, __u64 result,
-		 __u64 size_bytes, bool overflows);
+void live__moved(struct thread *thread, const struct live_move *move, struct live_mark mark,
+		 __u64 result, __u64 size_bytes, bool frees);
 
-/* The process ends, or is about to execute another program: its blocks are in the sums of all processes no more.
- * Not in a child of vfork(2). */
-void live__leave(void);
+/*
+ * A thread that is alone keeps its share of what is live for itself, however large it is. Another one begins: it
+ * adds @first's share to that of all processes.
+ */
+void live__join(struct thread *first);
+
+/* Another process may begin, by the calling thread: it adds its share. */
+void live__share(void);
+
+/* The process ends, or is about to execute another program: its image says so, and its blocks are in the sums of all
+ * processes no more. Not in a child of vfork(2). Also without live. */
+void live__leave(enum inside_end how);
 
 /* It goes on: the program could not be executed. */
 void live__stay(void);

@@ -95,7 +95,7 @@ bool memory__open(const char *directory)
 		sys__unmap(header, header_pages());
 		return false;
 	}
-	if (header->settings.mode != INSIDE_COUNT)
+	if (header->settings.mode != INSIDE_COUNT || header->settings.within)
 		memory.tables = map_first(memory.tables_path, INSIDE_PAGE, INSIDE_TABLES_BYTES,
 					  false, &tables_size);
 	memory.header = header;
@@ -116,6 +116,17 @@ static void *map_copy(const void *first, __u64 place, size_t size)
 	if (place)
 		sys__unmap((void *)address, place);
 	return (void *)(address + place);
+}
+
+/* MADV_POPULATE_WRITE came with Linux 5.14. */
+static bool has_pages(void *address, size_t size)
+{
+	long err;
+
+	if (likely(!__atomic_load_n(&memory.header->is_tight, __ATOMIC_RELAXED)))
+		return true;
+	err = sys(__NR_madvise, (long)address, size, MADV_POPULATE_WRITE, 0, 0, 0);
+	return !err || err == -EINVAL;
 }
 
 static void *map_file(const char *path, __u64 place, size_t size, bool is_written)
@@ -142,7 +153,13 @@ void *memory__map(__u64 place, size_t size)
 		return NULL;
 	address = map_copy(memory.header, place, size);
 	/* With a limit of address space (ulimit -v) the detour may not fit. */
-	return address ? address : map_file(memory.path, place, size, true);
+	if (!address)
+		address = map_file(memory.path, place, size, true);
+	if (address && !has_pages(address, size)) {
+		sys__unmap(address, size);
+		return NULL;
+	}
+	return address;
 }
 
 const void *memory__map_tables(__u64 place, size_t size)

@@ -33,6 +33,9 @@
 	X(_Fork)                                                                                   \
 	X(_exit)                                                                                   \
 	X(prctl)                                                                                   \
+	X(syscall)                                                                                 \
+	X(dlopen)                                                                                  \
+	X(dlmopen)                                                                                 \
 	X(pthread_setname_np)                                                                      \
 	X(mmap)                                                                                    \
 	X(mmap64)                                                                                  \

@@ -7,14 +7,6 @@
 
 #include "sys.h"
 
-/* The part of struct link_map and of struct r_debug that debuggers rely on: glibc and musl agree. */
-struct object {
-	__u64 bias;
-	char *path;
-	Elf64_Dyn *dynamic;
-	struct object *next, *previous;
-};
-
 struct debug {
 	int version;
 	struct object *first;
@@ -27,10 +19,12 @@ extern struct debug *_dl_debug_addr __attribute__((weak));
 
 extern Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
+#define PAGE 4096
+
 /* More are not searched: a list that runs in a circle ends. */
 #define MAX_OBJECTS 65536
 
-static struct object *first_object(void)
+struct object *objects__first(void)
 {
 	if (&_r_debug)
 		return _r_debug.first;
@@ -39,9 +33,9 @@ static struct object *first_object(void)
 	return NULL;
 }
 
-static struct object *own_object(void)
+struct object *objects__own(void)
 {
-	struct object *object = first_object();
+	struct object *object = objects__first();
 
 	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
 		if (object->dynamic == _DYNAMIC)
@@ -51,7 +45,7 @@ static struct object *own_object(void)
 
 const char *objects__own_path(void)
 {
-	const struct object *own = own_object();
+	const struct object *own = objects__own();
 
 	return own ? own->path : NULL;
 }
@@ -118,15 +112,6 @@ static bool symbol__is(const struct symbols *in, __u32 index, const char *name, 
 	       text__equal(in->strings + symbol->st_name, name);
 }
 
-static __u32 gnu_hash(const char *name)
-{
-	__u32 hash = 5381;
-
-	while (*name)
-		hash = hash * 33 + (unsigned char)*name++;
-	return hash;
-}
-
 static __u32 sysv_hash(const char *name)
 {
 	__u32 hash = 0;
@@ -144,7 +129,8 @@ static __u32 sysv_hash(const char *name)
 static const Elf64_Sym *find_by_gnu_hash(const struct symbols *in, const char *name, bool function)
 {
 	const __u32 *table = in->gnu_hash;
-	__u32 n_buckets = table[0], first = table[1], n_words = table[2], hash = gnu_hash(name);
+	__u32 n_buckets = table[0], first = table[1], n_words = table[2],
+	      hash = text__gnu_hash(name);
 	const __u32 *buckets = (const __u32 *)((const __u64 *)(table + 4) + n_words);
 	const __u32 *chains = buckets + n_buckets;
 	__u32 index;
@@ -200,9 +186,14 @@ static bool find_in(const struct object *object, const char *name, bool function
 	return true;
 }
 
+bool object__defines(const struct object *object, const char *name, struct definition *out)
+{
+	return find_in(object, name, true, out);
+}
+
 bool objects__find_next(const char *name, struct definition *out)
 {
-	const struct object *object = own_object();
+	const struct object *object = objects__own();
 
 	if (!object)
 		return false;
@@ -215,7 +206,7 @@ bool objects__find_next(const char *name, struct definition *out)
 
 bool objects__is_preceded(const char *name)
 {
-	const struct object *own = own_object(), *object = first_object();
+	const struct object *own = objects__own(), *object = objects__first();
 	struct definition found;
 
 	for (int i = 0; object && object != own && i < MAX_OBJECTS; i++, object = object->next)
@@ -224,9 +215,134 @@ bool objects__is_preceded(const char *name)
 	return false;
 }
 
+/* Undefined symbols come before those that DT_GNU_HASH has; DT_HASH counts all. */
+static __u32 count_undefined(const struct symbols *in)
+{
+	return in->hash ? in->hash[1] : in->gnu_hash[1];
+}
+
+bool object__imports(const struct object *object, const char *name)
+{
+	struct symbols symbols;
+	__u32 n;
+
+	if (!object->dynamic || !read_symbols(object, &symbols))
+		return false;
+	n = count_undefined(&symbols);
+	for (__u32 i = 1; i < n; i++) {
+		const Elf64_Sym *symbol = &symbols.symbols[i];
+
+		if (symbol->st_shndx == SHN_UNDEF && symbol->st_name < symbols.string_bytes &&
+		    text__equal(symbols.strings + symbol->st_name, name))
+			return true;
+	}
+	return false;
+}
+
+/* All symbols: those that DT_GNU_HASH has end with the last chain. */
+static __u32 count_symbols(const struct symbols *in)
+{
+	const __u32 *table = in->gnu_hash;
+	const __u32 *buckets, *chains;
+	__u32 last = 0;
+
+	if (in->hash)
+		return in->hash[1];
+	buckets = (const __u32 *)((const __u64 *)(table + 4) + table[2]);
+	chains = buckets + table[0];
+	for (__u32 i = 0; i < table[0]; i++)
+		last = buckets[i] > last ? buckets[i] : last;
+	if (last < table[1])
+		return table[1];
+	for (int i = 0; i < MAX_CHAIN && !(chains[last - table[1]] & 1); i++)
+		last++;
+	return last + 1;
+}
+
+void object__each_function(const struct object *object, object_function_fn fn, void *context)
+{
+	struct symbols symbols;
+	__u32 n;
+
+	if (!object->dynamic || !read_symbols(object, &symbols))
+		return;
+	n = count_symbols(&symbols);
+	for (__u32 i = 1; i < n; i++) {
+		const Elf64_Sym *symbol = &symbols.symbols[i];
+		const char *name = symbols.strings + symbol->st_name;
+
+		if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+		    symbol__is(&symbols, i, name, true))
+			fn(context, name,
+			   &(struct definition){ (void *)(object->bias + symbol->st_value),
+						 symbol->st_size, object });
+	}
+}
+
+static void each_relocation(const struct object *object, const struct symbols *in,
+			    const Elf64_Rela *relocation, __u64 size_bytes, object_slot_fn fn,
+			    void *context)
+{
+	for (; size_bytes >= sizeof(*relocation); size_bytes -= sizeof(*relocation), relocation++) {
+		__u32 type = ELF64_R_TYPE(relocation->r_info);
+		const Elf64_Sym *symbol = &in->symbols[ELF64_R_SYM(relocation->r_info)];
+		__u64 at = object->bias + relocation->r_offset;
+
+		if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
+		     type != R_X86_64_64) ||
+		    !ELF64_R_SYM(relocation->r_info) || at % sizeof(__u64) ||
+		    (type == R_X86_64_64 && relocation->r_addend) ||
+		    symbol->st_name >= in->string_bytes)
+			continue;
+		fn(context, in->strings + symbol->st_name, (__u64 *)at, type == R_X86_64_JUMP_SLOT);
+	}
+}
+
+void object__each_slot(const struct object *object, object_slot_fn fn, void *context)
+{
+	const void *all = NULL, *of_calls = NULL;
+	__u64 all_bytes = 0, of_calls_bytes = 0;
+	bool has_addends = false;
+	struct symbols symbols;
+
+	if (!object->dynamic || !read_symbols(object, &symbols))
+		return;
+	for (const Elf64_Dyn *entry = object->dynamic; entry->d_tag != DT_NULL; entry++) {
+		switch (entry->d_tag) {
+		case DT_RELA:
+			all = address_of(object, entry->d_un.d_ptr);
+			break;
+		case DT_RELASZ:
+			all_bytes = entry->d_un.d_val;
+			break;
+		case DT_JMPREL:
+			of_calls = address_of(object, entry->d_un.d_ptr);
+			break;
+		case DT_PLTRELSZ:
+			of_calls_bytes = entry->d_un.d_val;
+			break;
+		case DT_PLTREL:
+			has_addends = entry->d_un.d_val == DT_RELA;
+			break;
+		}
+	}
+	if (all)
+		each_relocation(object, &symbols, all, all_bytes, fn, context);
+	if (of_calls && has_addends)
+		each_relocation(object, &symbols, of_calls, of_calls_bytes, fn, context);
+}
+
+bool object__has_search_path(const struct object *object)
+{
+	for (const Elf64_Dyn *entry = object->dynamic; entry && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_RPATH || entry->d_tag == DT_RUNPATH)
+			return true;
+	return false;
+}
+
 void *objects__find(const char *name)
 {
-	const struct object *own = own_object(), *object = first_object();
+	const struct object *own = objects__own(), *object = objects__first();
 	struct definition found;
 
 	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
@@ -252,6 +368,54 @@ struct object_info {
 /* Its lock is held for moments only, and never while the allocator is called. */
 extern int dl_iterate_phdr(int (*fn)(struct object_info *info, size_t size, void *context),
 			   void *context) __attribute__((weak));
+
+struct segments {
+	__u64 address; /* in the object that is looked for */
+	struct object_span *out;
+};
+
+static bool holds(const struct object_info *info, __u64 address)
+{
+	const Elf64_Phdr *segments = info->segments;
+
+	for (int i = 0; i < info->n_segments; i++)
+		if (segments[i].p_type == PT_LOAD &&
+		    address - info->bias - segments[i].p_vaddr < segments[i].p_memsz)
+			return true;
+	return false;
+}
+
+static int take_span(struct object_info *info, size_t size, void *context)
+{
+	const Elf64_Phdr *segments = info->segments;
+	const struct segments *wanted = context;
+	struct object_span *out = wanted->out;
+
+	if (!holds(info, wanted->address))
+		return 0;
+	*out = (struct object_span){ .start = ~0ULL };
+	for (int i = 0; i < info->n_segments; i++) {
+		__u64 start = info->bias + segments[i].p_vaddr, end = start + segments[i].p_memsz;
+
+		if (segments[i].p_type == PT_GNU_RELRO) {
+			out->protected_start = start & ~(__u64)(PAGE - 1);
+			out->protected_end = end & ~(__u64)(PAGE - 1);
+		} else if (segments[i].p_type == PT_LOAD) {
+			out->start = start < out->start ? start : out->start;
+			out->end = end > out->end ? end : out->end;
+		} else if (segments[i].p_type == PT_DYNAMIC) {
+			out->dynamic = start;
+		}
+	}
+	return 1;
+}
+
+bool objects__span(__u64 address, struct object_span *out)
+{
+	struct segments wanted = { address, out };
+
+	return &dl_iterate_phdr && dl_iterate_phdr(take_span, &wanted) == 1;
+}
 
 static int take_unloaded(struct object_info *info, size_t size, void *unloaded)
 {

@@ -6,10 +6,21 @@
 #ifndef ALLOCPROF_INSIDE_OBJECTS_H
 #define ALLOCPROF_INSIDE_OBJECTS_H
 
+#include <elf.h>
 #include <linux/types.h>
 #include <stdbool.h>
 
-struct object;
+/* The part of struct link_map that debuggers rely on: glibc and musl agree. */
+struct object {
+	__u64 bias;
+	char *path;
+	Elf64_Dyn *dynamic;
+	struct object *next, *previous;
+};
+
+/* The first in the order in which names are searched, and this library; NULL where the list is not found. */
+struct object *objects__first(void);
+struct object *objects__own(void);
 
 /* The path by which this library was loaded, or NULL where the dynamic linker's list is not found. */
 const char *objects__own_path(void);
@@ -25,6 +36,38 @@ bool objects__find_next(const char *name, struct definition *out);
 
 /* Whether an object in front of this library defines the function: then that is the one that is called. */
 bool objects__is_preceded(const char *name);
+
+/* The object's own definition of the function. */
+bool object__defines(const struct object *object, const char *name, struct definition *out);
+
+/* Whether it has the function from elsewhere. */
+bool object__imports(const struct object *object, const char *name);
+
+/* Whether libraries are searched for it at places of its own. */
+bool object__has_search_path(const struct object *object);
+
+typedef void (*object_function_fn)(void *context, const char *name,
+				   const struct definition *definition);
+
+/* Calls @fn with each function that others can call by its name. */
+void object__each_function(const struct object *object, object_function_fn fn, void *context);
+
+/* @is_lazy: the slot may still lead to the dynamic linker. */
+typedef void (*object_slot_fn)(void *context, const char *name, __u64 *slot, bool is_lazy);
+
+/* Calls @fn with each word of the object that has the address of a symbol. */
+void object__each_slot(const struct object *object, object_slot_fn fn, void *context);
+
+/* Where an object is mapped. */
+struct object_span {
+	__u64 start, end;
+	__u64 protected_start,
+		protected_end; /* pages that cannot be written when it has been relocated */
+	__u64 dynamic;
+};
+
+/* The object that has @address. */
+bool objects__span(__u64 address, struct object_span *out);
 
 /* As objects__find_next(), in all objects but this library: for variables. */
 void *objects__find(const char *name);

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "process.h"
 
+#include <asm/stat.h>
 #include <asm/unistd.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <linux/time_types.h>
 
 #include "blocks.h"
 #include "environment.h"
+#include "live.h"
 #include "memory.h"
 #include "next.h"
 #include "objects.h"
+#include "own.h"
+#include "regions.h"
 #include "walk.h"
 
 enum {
@@ -16,6 +22,7 @@ enum {
 	BEGINNING, /* by one thread */
 	MEASURED,
 	NOT_MEASURED,
+	HANDED_OVER, /* by another engine; what it executes may be measured here again */
 };
 
 static volatile __u32 never_alive;
@@ -31,13 +38,21 @@ static struct {
 	volatile __u32 *alive; /* the page that is cleared in a forked child */
 	struct thread *threads, *hand;
 	struct thread *stand_ins;
+	bool is_joined; /* process__is_joined() was called */
 	struct mapped_array images, thread_places, refused;
 	char directory[INSIDE_PATH_BYTES];
 } local;
 
 const char *process__directory(void)
 {
-	return local.state == MEASURED ? local.directory : NULL;
+	return local.state == MEASURED || local.state == HANDED_OVER ? local.directory : NULL;
+}
+
+bool process__follows(void)
+{
+	if (!thread__current() && local.state != HANDED_OVER)
+		return false;
+	return process.header->settings.follow;
 }
 
 /* The file behind a link of /proc, or the path itself. */
@@ -51,7 +66,40 @@ static void copy_path(char *out, const char *path)
 		text__append(out, out + INSIDE_PATH_BYTES, path);
 }
 
-void process__note_refusal(const char *path, enum inside_refusal reason)
+#define NS_PER_MS      1000000ULL
+#define ANSWER_WAIT_NS (NS_PER_MS / 4)
+
+static bool await_answer(const struct inside_refused *refused)
+{
+	__u64 until_ns = sys__now_ns() + process.header->settings.wait_ms * NS_PER_MS;
+	struct __kernel_timespec wait = { .tv_nsec = ANSWER_WAIT_NS };
+	__u32 answer;
+
+	if (!__atomic_load_n(&process.header->hands_over, __ATOMIC_RELAXED))
+		return false;
+	/* Time does not go on where no clock may be read. */
+	if (!sys__may(__NR_nanosleep) || !sys__may(__NR_clock_gettime))
+		return false;
+	memory__wake();
+	do {
+		answer = __atomic_load_n(&refused->answer, __ATOMIC_ACQUIRE);
+		if (answer != INSIDE_NO_ANSWER)
+			break;
+		sys(__NR_nanosleep, (long)&wait, 0, 0, 0, 0, 0);
+	} while (sys__now_ns() < until_ns);
+	return answer == INSIDE_TAKEN;
+}
+
+static __u64 pid_namespace(void)
+{
+	struct stat status;
+
+	return sys(__NR_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0, 0, 0)
+		       ? 0
+		       : status.st_ino;
+}
+
+bool process__note_refusal(const char *path, enum inside_refusal reason)
 {
 	struct inside_refused *refused;
 	__u32 index;
@@ -60,16 +108,18 @@ void process__note_refusal(const char *path, enum inside_refusal reason)
 	refused = mapped_array__add(&local.refused, &process.header->refused, sizeof(*refused),
 				    &index);
 	if (!refused)
-		return;
+		return false;
 	refused->reason = reason;
-	refused->image = process.image;
+	refused->image = process__is_itself() ? process.image : 0;
 	refused->pid = sys__pid();
+	refused->pid_namespace = pid_namespace();
 	copy_path(refused->path, path);
 	__atomic_store_n(&refused->state, INSIDE_READY, __ATOMIC_RELEASE);
+	return await_answer(refused);
 }
 
-/* The directory of the library: LD_PRELOAD names it there. */
-static bool find_directory(void)
+/* The directory of the library: LD_PRELOAD names it there. @name is the library's name in it. */
+static bool find_directory(const char **name)
 {
 	const char *path = objects__own_path();
 	char *stop = local.directory + sizeof(local.directory);
@@ -80,10 +130,30 @@ static bool find_directory(void)
 	length = text__length(local.directory);
 	while (length && local.directory[length - 1] != '/')
 		length--;
-	if (!length || !text__equal(local.directory + length, INSIDE_LIBRARY))
+	*name = INSIDE_LIBRARY;
+	if (text__equal(local.directory + length, INSIDE_OTHER))
+		*name = INSIDE_OTHER;
+	if (!length || !text__equal(local.directory + length, *name))
 		return false;
 	local.directory[length - 1] = 0;
 	return true;
+}
+
+/* Tells another engine that this process's calls count here (INSIDE_BEGINS). */
+static __attribute__((noinline)) void announce(__u32 image)
+{
+	__asm__ volatile("990:	nop\n"
+			 ".pushsection .note.stapsdt,\"\",\"note\"\n"
+			 ".balign 4\n"
+			 ".4byte 992f-991f, 994f-993f, 3\n"
+			 "991:	.asciz \"stapsdt\"\n"
+			 "992:	.balign 4\n"
+			 "993:	.8byte 990b, 0, 0\n"
+			 "	.asciz \"allocprof_inside\"\n"
+			 "	.asciz \"begins\"\n"
+			 "	.asciz \"4@%%edi\"\n"
+			 "994:	.balign 4\n"
+			 ".popsection\n" ::"D"(image));
 }
 
 static bool add_image(enum inside_birth birth)
@@ -103,6 +173,7 @@ static bool add_image(enum inside_birth birth)
 	image->parent = sys__parent_pid();
 	image->forked_from = birth == INSIDE_BORN_FORK ? process.image : 0;
 	image->begin_ns = sys__now_ns();
+	image->pid_namespace = pid_namespace();
 	sys__comm(image->comm);
 	process.image = index + 1;
 	process.inherits = birth == INSIDE_BORN_FORK;
@@ -111,16 +182,31 @@ static bool add_image(enum inside_birth birth)
 	return true;
 }
 
-static bool begin_process(void)
+/* What the state is from now on. */
+static __u32 begin_process(void)
 {
 	struct inside_header *header;
+	const char *name;
 
-	if (!find_directory() || !memory__open(local.directory))
-		return false;
+	if (!find_directory(&name) || !memory__open(local.directory))
+		return NOT_MEASURED;
 	next__prepare();
 	header = memory__header();
 	process.header = header;
+	if (text__equal(name, INSIDE_OTHER)) {
+		environment__hide(local.directory);
+		return HANDED_OVER;
+	}
 	process.mode = header->settings.mode;
+	process.has_stacks = process.mode == INSIDE_RECORD ||
+			     (process.mode == INSIDE_LIVE && header->settings.stacks);
+	process.within = header->settings.within;
+	process.walks = process.has_stacks || process.within;
+	process.samples = process.mode != INSIDE_COUNT && header->settings.sampling.sample;
+	process.count_bytes =
+		process.samples ? sizeof(struct inside_sampled_count) : sizeof(struct inside_count);
+	process.record_bytes = process.samples ? sizeof(struct inside_sampled_record)
+					       : sizeof(struct inside_record);
 	process.recorded = process.mode == INSIDE_COUNT ? 0 : header->settings.recorded;
 	environment__hide(local.directory);
 	local.alive = sys__map_private(INSIDE_PAGE);
@@ -128,16 +214,18 @@ static bool begin_process(void)
 	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0) ||
 	    !add_image(INSIDE_BORN_EXEC)) {
 		memory__add_gap(INSIDE_GAP_IMAGES);
-		return false;
+		return NOT_MEASURED;
 	}
-	if (process.mode != INSIDE_COUNT)
+	if (process.walks)
 		code__begin();
 	if (objects__is_preceded("malloc"))
 		process__note_refusal("/proc/self/exe", INSIDE_REFUSES_ALLOCATOR);
+	own__update();
 	__atomic_fetch_add(&header->gaps[INSIDE_GAP_EARLY], local.early, __ATOMIC_RELAXED);
+	announce(process.image);
 	*local.alive = 1;
 	process.alive = local.alive;
-	return true;
+	return MEASURED;
 }
 
 /* In a forked child, at its first call: it has one thread. */
@@ -146,11 +234,13 @@ static bool begin_child(void)
 	/* What other threads of the parent had is not found again. */
 	local.threads = local.hand = local.stand_ins = NULL;
 	memory__forget();
-	if (!process.header->settings.follow || !add_image(INSIDE_BORN_FORK)) {
+	own__forked();
+	if (!process.header->settings.follow || !sys__pid() || !add_image(INSIDE_BORN_FORK)) {
 		process.alive = &never_alive;
 		__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
 		return false;
 	}
+	announce(process.image);
 	*local.alive = 1;
 	return true;
 }
@@ -238,7 +328,7 @@ static struct thread *new_thread(__u32 tid, const char *comm)
 	shared = memory__take(sizeof(*shared), &place);
 	if (!shared)
 		return NULL;
-	if (process.mode != INSIDE_COUNT) {
+	if (process.walks) {
 		thread->walker = new_walker();
 		if (!thread->walker)
 			return NULL;
@@ -251,13 +341,16 @@ static struct thread *new_thread(__u32 tid, const char *comm)
 	return publish(shared, place) ? thread : NULL;
 }
 
-static struct thread *begin_thread(void)
+/* @open: regions that the thread has open; NULL: none. */
+static struct thread *begin_thread(const struct ap_region_thread *open)
 {
 	__u32 tid = sys__tid();
 	struct thread *thread;
 	char comm[AP_COMM_LEN];
 
 	sys__comm(comm);
+	if (process.mode == INSIDE_LIVE)
+		live__join(__atomic_load_n(&local.threads, __ATOMIC_ACQUIRE));
 	thread = take_ended(tid, comm);
 	if (!thread) {
 		thread = new_thread(tid, comm);
@@ -271,7 +364,10 @@ static struct thread *begin_thread(void)
 	thread->shared->tid = tid;
 	thread->busy = 0;
 	thread->owner = thread;
+	if (process.samples)
+		thread->random = sys__random();
 	thread->number = __atomic_add_fetch(&process.header->live.n_threads, 1, __ATOMIC_RELAXED);
+	regions__begin_thread(thread, open);
 	self = thread;
 	return thread;
 }
@@ -286,9 +382,10 @@ static void add_published(const struct thread *thread, __s64 *blocks, __s64 *siz
 	for (; thread; thread = thread->next) {
 		const __u64 *stats = thread->shared->stats;
 
-		*blocks += stats[AP_STAT_ALLOCATIONS] - stats[AP_STAT_FREES] - thread->live_blocks;
+		*blocks += stats[AP_STAT_ALLOCATIONS] - stats[AP_STAT_FREES] - thread->live_blocks +
+			   thread->given_blocks;
 		*size_bytes += stats[AP_STAT_ALLOCATED_BYTES] - stats[AP_STAT_FREED_BYTES] -
-			       thread->live_bytes;
+			       thread->live_bytes + thread->given_bytes;
 	}
 }
 
@@ -304,11 +401,16 @@ bool process__is_itself(void)
 	return *process.alive && local.pid == sys__pid();
 }
 
+void process__is_joined(void)
+{
+	local.is_joined = true;
+}
+
 bool process__is_alone(void)
 {
 	const struct thread *first = __atomic_load_n(&local.threads, __ATOMIC_RELAXED);
 
-	return first && !first->next && !local.stand_ins &&
+	return first && !first->next && !local.stand_ins && !local.is_joined &&
 	       __atomic_load_n(&process.header->images.n, __ATOMIC_RELAXED) == 1;
 }
 
@@ -329,6 +431,8 @@ struct thread *thread__stand_in(struct thread *thread)
 	other = new_thread(thread->tid, thread->shared->comm);
 	if (!other)
 		return NULL;
+	if (process.mode == INSIDE_LIVE)
+		live__join(thread);
 	other->busy = 1;
 	other->owner = thread;
 	push(&local.stand_ins, other);
@@ -338,37 +442,43 @@ struct thread *thread__stand_in(struct thread *thread)
 struct thread *thread__begin(void)
 {
 	__u32 state = __atomic_load_n(&local.state, __ATOMIC_ACQUIRE);
+	/* In a forked child that of the parent's thread, which goes on here. */
+	const struct thread *before = self;
 
-	if (state == NOT_MEASURED)
+	if (state == NOT_MEASURED || state == HANDED_OVER)
 		return NULL;
 	if (state == NOT_BEGUN &&
 	    __atomic_compare_exchange_n(&local.state, &state, BEGINNING, false, __ATOMIC_ACQUIRE,
 					__ATOMIC_ACQUIRE)) {
-		state = begin_process() ? MEASURED : NOT_MEASURED;
+		state = begin_process();
 		__atomic_store_n(&local.state, state, __ATOMIC_RELEASE);
 	}
 	if (state == BEGINNING)
 		__atomic_fetch_add(&local.early, 1, __ATOMIC_RELAXED);
 	if (state != MEASURED || (!*local.alive && !begin_child()))
 		return NULL;
-	return begin_thread();
+	return begin_thread(before ? regions__open(before) : NULL);
 }
 
 /* What the thread counts from now on is another thread's: a count has one name. */
 void process__renamed(void)
 {
 	struct thread *thread = self;
+	struct ap_region_thread open;
 	char comm[AP_COMM_LEN];
 
-	if (!thread || !*process.alive || process.mode == INSIDE_COUNT)
+	if (!thread || !*process.alive || !process.has_stacks)
 		return;
 	sys__comm(comm);
 	if (has_comm(thread, comm))
 		return;
+	memset(&open, 0, sizeof(open));
+	if (regions__open(thread))
+		open = *regions__open(thread);
 	/* A thread of the former name may go on with the old one. */
 	self = NULL;
 	__atomic_store_n(&thread->tid, NO_THREAD, __ATOMIC_RELEASE);
-	begin_thread();
+	begin_thread(&open);
 }
 
 void process__forked(void)
@@ -380,6 +490,8 @@ void process__forked(void)
 __attribute__((constructor)) static void begin(void)
 {
 	/* The C library's environment may not have been there at the first call. */
-	if (thread__current())
+	if (thread__current() || local.state == HANDED_OVER)
 		environment__hide(local.directory);
+	if (local.state == MEASURED)
+		own__began();
 }

@@ -7,6 +7,14 @@
 #include "sys.h"
 #include "table.h"
 
+/* The last call of a counted function, while an allocator's own functions are counted, too: such a function may end in
+ * a jump to another one. */
+struct last_call {
+	const __u64 *frame;
+	__u64 return_address, pointer, size_bytes;
+	__u32 function; /* a number of its own; of jumps the first one's */
+};
+
 /* A thread's own state. The memory is used again by a thread that begins after it has ended. */
 struct thread {
 	struct inside_thread *shared;
@@ -24,7 +32,12 @@ struct thread {
 	struct thread *owner;
 	/* Sums of the thread's live blocks that are not in struct inside_live yet. */
 	__s64 live_bytes, live_blocks;
+	/* The part of them that another thread has added there, before it added its own. */
+	__s64 given_bytes, given_blocks;
 	__u32 number, sequence; /* as in struct ap_thread; the owner's count */
+	__u64 random;		/* state of its random numbers, with sampling */
+	struct last_call last_call;
+	struct regions *regions; /* NULL: it has begun none */
 };
 
 /* What does not change between forks; all of it is written before @alive points to a word of 1. */
@@ -35,6 +48,12 @@ struct process {
 	__u32 image;   /* number */
 	bool inherits; /* it is a forked child */
 	__u32 mode;    /* enum inside_mode */
+	bool has_stacks;
+	bool within; /* only calls beneath a function of --within count */
+	bool walks;  /* has_stacks or within */
+	bool samples;
+	__u32 count_bytes,
+		record_bytes; /* size of an entry of thread->counts and thread->records */
 	__u64 recorded;
 };
 
@@ -62,6 +81,9 @@ struct thread *thread__stand_in(struct thread *thread);
 /* Whether there has been one thread of one process only. */
 bool process__is_alone(void);
 
+/* Others may count from now on. */
+void process__is_joined(void);
+
 /* As allocprof sees it. */
 struct inside_image *process__image(void);
 
@@ -75,8 +97,12 @@ bool process__is_itself(void);
 /* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
 const char *process__directory(void);
 
-/* Names a program whose calls do not come here, or not those of the process that executes it. */
-void process__note_refusal(const char *path, enum inside_refusal reason);
+/* Whether what the process executes is to be measured. */
+bool process__follows(void);
+
+/* Names a program whose calls do not come here, or not those of the process that executes it. True: another
+ * engine counts them, from the next exec of this process or of a child that it makes on. */
+bool process__note_refusal(const char *path, enum inside_refusal reason);
 
 /* The process has another name, or the calling thread. */
 void process__renamed(void);

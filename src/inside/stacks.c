@@ -6,6 +6,7 @@
 
 #include "memory.h"
 #include "record_abi.h"
+#include "sample.h"
 #include "walk.h"
 
 #define STACK_TRIES 64
@@ -117,18 +118,20 @@ static __u64 count_hash(const void *entry)
 }
 
 static const struct table_kind counts_kind = { sizeof(struct inside_count), count_hash };
+static const struct table_kind sampled_kind = { sizeof(struct inside_sampled_count), count_hash };
 
 static __attribute__((noinline)) struct inside_count *new_count(struct thread *thread, __u64 stack,
 								__u32 function)
 {
 	struct inside_count *count;
 
-	if (!table__reserve(&thread->counts, &counts_kind, &thread->shared->counts) ||
+	if (!table__reserve(&thread->counts, process.samples ? &sampled_kind : &counts_kind,
+			    &thread->shared->counts) ||
 	    !stacks__publish(thread->walker, stack))
 		return NULL;
-	count = table__first(&thread->counts, sizeof(*count), stack + function);
+	count = table__first(&thread->counts, process.count_bytes, stack + function);
 	while (count->stack)
-		count = table__next(&thread->counts, sizeof(*count), count);
+		count = table__next(&thread->counts, process.count_bytes, count);
 	count->function = function;
 	__atomic_store_n(&count->stack, stack, __ATOMIC_RELEASE);
 	thread->counts.n++;
@@ -141,8 +144,8 @@ static inline struct inside_count *find_count(struct thread *thread, __u64 stack
 
 	if (unlikely(!thread->counts.entries))
 		return new_count(thread, stack, function);
-	count = table__first(&thread->counts, sizeof(*count), stack + function);
-	for (; count->stack; count = table__next(&thread->counts, sizeof(*count), count))
+	count = table__first(&thread->counts, process.count_bytes, stack + function);
+	for (; count->stack; count = table__next(&thread->counts, process.count_bytes, count))
 		if (count->stack == stack && count->function == function)
 			return count;
 	return new_count(thread, stack, function);
@@ -156,7 +159,8 @@ __u64 stacks__walk(struct thread *thread, const __u64 *frame)
 	return likely(hash) ? hash : 1;
 }
 
-void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, const __u64 *frame)
+void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight,
+		   const __u64 *frame)
 {
 	struct inside_count *count = thread->last_count;
 	__u64 hash = stacks__walk(thread, frame);
@@ -170,6 +174,9 @@ void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, cons
 		}
 		thread->last_count = count;
 	}
-	counter__add(&count->calls, 1);
-	counter__add(&count->size_bytes, size_bytes);
+	counter__add(&count->calls, weight);
+	counter__add_bytes(&count->size_bytes, bytes_of(weight, size_bytes));
+	if (unlikely(process.samples))
+		estimate__add(&((struct inside_sampled_count *)count)->estimate, weight,
+			      size_bytes);
 }

@@ -5,9 +5,10 @@
 
 #include "process.h"
 
-/* Counts a call of @function. @frame has the caller's frame pointer and the return address, as at the frame
+/* Counts a call of @function, which stands for @weight calls. @frame has the caller's frame pointer and the return address, as at the frame
  * address of the function that was called. */
-void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, const __u64 *frame);
+void stacks__count(struct thread *thread, __u32 function, __u64 size_bytes, __u32 weight,
+		   const __u64 *frame);
 
 /* Walks the stack, and returns its hash, which is not 0. */
 __u64 stacks__walk(struct thread *thread, const __u64 *frame);

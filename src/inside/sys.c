@@ -2,6 +2,7 @@
 #include "sys.h"
 
 #include <asm/unistd.h>
+#include <linux/random.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
@@ -72,17 +73,17 @@ void sys__unmap(void *address, size_t size)
 
 __u32 sys__pid(void)
 {
-	return sys(__NR_getpid, 0, 0, 0, 0, 0, 0);
+	return sys__may(__NR_getpid) ? sys(__NR_getpid, 0, 0, 0, 0, 0, 0) : 0;
 }
 
 __u32 sys__tid(void)
 {
-	return sys(__NR_gettid, 0, 0, 0, 0, 0, 0);
+	return sys__may(__NR_gettid) ? sys(__NR_gettid, 0, 0, 0, 0, 0, 0) : 0;
 }
 
 __u32 sys__parent_pid(void)
 {
-	return sys(__NR_getppid, 0, 0, 0, 0, 0, 0);
+	return sys__may(__NR_getppid) ? sys(__NR_getppid, 0, 0, 0, 0, 0, 0) : 0;
 }
 
 bool sys__thread_has_ended(__u32 tid)
@@ -96,7 +97,8 @@ __u64 sys__now_ns(void)
 		long seconds, ns;
 	} now = { 0 };
 
-	sys(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+	if (sys(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0))
+		return sys_limits.last_ns;
 	return now.seconds * 1000000000ULL + now.ns;
 }
 
@@ -148,6 +150,15 @@ bool text__begins(const char *text, const char *start)
 	return true;
 }
 
+__u32 text__gnu_hash(const char *name)
+{
+	__u32 hash = 5381;
+
+	while (*name)
+		hash = hash * 33 + (unsigned char)*name++;
+	return hash;
+}
+
 char *text__append(char *end, const char *stop, const char *text)
 {
 	if (!end)
@@ -159,4 +170,15 @@ char *text__append(char *end, const char *stop, const char *text)
 	}
 	*end = 0;
 	return end;
+}
+
+__u64 sys__random(void)
+{
+	__u64 number = 0;
+
+	/* Before Linux 3.17, or where seccomp forbids it, the time and the thread do. */
+	if (sys(__NR_getrandom, (long)&number, sizeof(number), GRND_NONBLOCK, 0, 0, 0) !=
+	    sizeof(number))
+		number = sys__now_ns() ^ (__u64)sys__tid() << 40;
+	return number;
 }

@@ -3,13 +3,31 @@
 #ifndef ALLOCPROF_INSIDE_SYS_H
 #define ALLOCPROF_INSIDE_SYS_H
 
+#include <linux/errno.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi.h"
+
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* What the target has forbidden itself (confine.h). */
+struct sys_limits {
+	bool is_limited, no_ticks;
+	__u64 permitted[8]; /* bit mask of system calls' numbers */
+	__u64 last_ns;	    /* the time where no clock may be read */
+};
+
+extern struct sys_limits sys_limits __attribute__((visibility("hidden")));
+
+static inline bool sys__may(__u32 number)
+{
+	return likely(!sys_limits.is_limited) ||
+	       sys_limits.permitted[number / 64] >> number % 64 & 1;
+}
 
 /* x86-64's, the only processor that this is built for. Six arguments; a negative errno on failure. errno of the C library is not touched. */
 static inline long sys(long number, long a, long b, long c, long d, long e, long f)
@@ -19,6 +37,8 @@ static inline long sys(long number, long a, long b, long c, long d, long e, long
 	register long r9 __asm__("r9") = f;
 	long result;
 
+	if (!sys__may(number))
+		return -EPERM;
 	__asm__ volatile("syscall"
 			 : "=a"(result)
 			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
@@ -41,7 +61,9 @@ void *sys__map(size_t size, int protection, int flags, int fd, __u64 offset);
 void *sys__map_private(size_t size);
 void sys__unmap(void *address, size_t size);
 
+/* 0 if the target forbids to ask. */
 __u32 sys__pid(void);
+/* 0 if the target forbids to ask. */
 __u32 sys__tid(void);
 __u32 sys__parent_pid(void);
 /* Whether @tid, a thread of this process, has ended. */
@@ -57,11 +79,39 @@ static inline void counter__add(__u64 *counter, __u64 n)
 	__asm__("addq %1, %0" : "+m"(*counter) : "re"(n) : "cc");
 }
 
+/* Likewise for sums of sizes, which saturate at AP_MAX_SUM. A handler that interrupts just then may add to a sum that is
+ * over it already. */
+static inline void counter__add_bytes(__u64 *counter, __u64 n)
+{
+	bool is_over;
+
+	if (unlikely(n > AP_MAX_SUM))
+		n = AP_MAX_SUM;
+	__asm__("addq %2, %0" : "+m"(*counter), "=@ccs"(is_over) : "re"(n));
+	if (unlikely(is_over))
+		*counter = AP_MAX_SUM;
+}
+
+/* @n * @size_bytes, at most AP_MAX_SUM. */
+static inline __u64 bytes_of(__u64 n, __u64 size_bytes)
+{
+	__u64 product;
+
+	if (unlikely(__builtin_mul_overflow(n, size_bytes, &product)) || product > AP_MAX_SUM)
+		return AP_MAX_SUM;
+	return product;
+}
+
+/* A number that nobody foresees. */
+__u64 sys__random(void);
+
 void *memcpy(void *to, const void *from, size_t size);
 void *memset(void *to, int value, size_t size);
 size_t text__length(const char *text);
 bool text__equal(const char *a, const char *b);
 bool text__begins(const char *text, const char *start);
+/* Returns the hash of a symbol's @name that DT_GNU_HASH uses. */
+__u32 text__gnu_hash(const char *name);
 /* Appends at @end of the room up to @stop, with a terminating 0; the new end, or NULL if there is no
  * room. Accepts NULL as @end. */
 char *text__append(char *end, const char *stop, const char *text);

@@ -63,3 +63,16 @@ const struct unwind_rule *slice__rule(const struct unwind_slice *slice, __u32 of
 	rule = slice->first_rule + (chunk->words[(row - 1) & (UNWIND_CHUNK_WORDS - 1)] >> 16);
 	return rule < UNWIND_MAX_RULES_LOADED ? &tables.rules[rule] : NULL;
 }
+
+bool tables__is_within(__u32 module, __u64 file_offset)
+{
+	const struct ap_within *within;
+
+	if (!tables.within || module >= UNWIND_MAX_MODULES)
+		return false;
+	within = &tables.within[module];
+	for (__u32 i = 0; i < within->n && i < AP_MAX_WITHIN_RANGES; i++)
+		if (file_offset - within->ranges[i].start < within->ranges[i].size)
+			return true;
+	return false;
+}

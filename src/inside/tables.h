@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "abi.h"
 #include "unwind_abi.h"
 
 /* The tables, in memory that only allocprof writes. Chunks that are not mapped yet are NULL. */
@@ -15,6 +16,7 @@ struct tables {
 	const struct unwind_slice *slices;
 	const struct unwind_rule *rules;
 	const struct unwind_chunk *chunks[UNWIND_MAX_CHUNKS];
+	const struct ap_within *within; /* by module; NULL without --within */
 };
 
 extern struct tables tables __attribute__((visibility("hidden")));
@@ -31,6 +33,9 @@ static inline const struct unwind_table *tables__of(__u32 module)
 
 /* The slice that holds the file offset, or NULL. */
 const struct unwind_slice *tables__slice(const struct unwind_table *table, __u64 file_offset);
+
+/* Whether the file offset is in the code of a function of --within. */
+bool tables__is_within(__u32 module, __u64 file_offset);
 
 /* The rule at @offset inside @slice; NULL if the table is damaged. */
 const struct unwind_rule *slice__rule(const struct unwind_slice *slice, __u32 offset);

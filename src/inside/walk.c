@@ -312,6 +312,8 @@ static __attribute__((noinline)) bool find_code(struct walker *walker, const str
 		.state = UNWIND_TABLE_NONE,
 		.address = NO_ADDRESS,
 	};
+	if (tables__is_within(range.module, address + range.bias))
+		out->within = AP_FRAME_WITHIN;
 	table = tables__of(range.module);
 	if (table)
 		out->state = __atomic_load_n(&table->state, __ATOMIC_ACQUIRE);
@@ -374,6 +376,7 @@ static __attribute__((noinline)) int step_any(struct walker *walker, struct stat
 	}
 	step->frame.module = known->module;
 	step->frame.offset = known->offset;
+	step->frame.flags |= known->within;
 	if (known->state == UNWIND_TABLE_AWAITED)
 		return stop(state, AP_END_NO_TABLE, true);
 	if (known->state == UNWIND_TABLE_NONE)
@@ -412,7 +415,7 @@ step_simple(struct walker *walker, struct state *state, struct step *step)
 	step->fp_slot = 0;
 	step->frame.module = known->module;
 	step->frame.offset = known->offset;
-	step->frame.flags = by_fp ? STEP_USES_FP : 0;
+	step->frame.flags = (by_fp ? STEP_USES_FP : 0) | known->within;
 	if (known->rule.fp_where == UNWIND_AT_CFA) {
 		__u64 fp_slot = cfa + known->rule.fp_offset;
 
@@ -471,6 +474,7 @@ static __u64 remember(struct walker *walker, const struct state *state, __u32 ke
 	__u64 hash = kept ? walker->steps[kept - 1].hash : mix(state->end + 1);
 	struct step *to = walker->steps + kept;
 	bool matters = kept && fp_matters(&walker->steps[kept - 1]);
+	bool within = kept && walker->steps[kept - 1].frame.flags & STEP_WITHIN;
 
 	while (n_fresh) {
 		*to = walker->fresh[--n_fresh];
@@ -478,8 +482,9 @@ static __u64 remember(struct walker *walker, const struct state *state, __u32 ke
 			   (__u64)(to->frame.flags & ~STEP_FLAGS) << 40);
 		to->hash = hash;
 		matters = to->frame.flags & STEP_USES_FP || (!to->fp_slot && matters);
-		to->frame.flags &= ~STEP_FP_MATTERS;
-		to->frame.flags |= matters ? STEP_FP_MATTERS : 0;
+		within |= to->frame.flags & AP_FRAME_WITHIN;
+		to->frame.flags &= ~(STEP_FP_MATTERS | STEP_WITHIN);
+		to->frame.flags |= (matters ? STEP_FP_MATTERS : 0) | (within ? STEP_WITHIN : 0);
 		to++;
 	}
 	walker->n = to - walker->steps;

@@ -25,7 +25,9 @@ struct step {
 #define STEP_USES_FP 0x200
 /* The fp before the step decides about this step or one further out. */
 #define STEP_FP_MATTERS 0x400
-#define STEP_FLAGS	0xffffff00U
+/* The step, or one further out, is in a function of --within. */
+#define STEP_WITHIN 0x800
+#define STEP_FLAGS  0xffffff00U
 
 /* What is known of the code at an address. */
 struct known_code {
@@ -35,7 +37,7 @@ struct known_code {
 	__u8 state;   /* enum unwind_table_state */
 	__u8 made_up; /* 1: a return address here is that of the outermost function */
 	__u8 simple;  /* 1: CFA from sp or fp, the return address below it, fp there or unchanged */
-	__u8 pad;
+	__u8 within;  /* AP_FRAME_WITHIN: in a function of --within; else 0 */
 	struct unwind_rule rule; /* UNWIND_CFA_NONE: no call frame information */
 };
 
@@ -64,6 +66,12 @@ void walker__forget(struct walker *walker);
 /* Walks from a function's entry: the caller's return address, and sp and fp as the caller has them when the
  * function has returned. Returns the stack's hash, as bpf/stack.bpf.h does. */
 __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp);
+
+/* Whether the last stack has a frame in a function of --within. */
+static inline bool walker__is_within(const struct walker *walker)
+{
+	return walker->n && walker->steps[walker->n - 1].frame.flags & STEP_WITHIN;
+}
 
 /* Copies the last stack's frames, innermost first; returns how many. */
 __u32 walker__frames(const struct walker *walker, struct ap_frame *out);

@@ -4,13 +4,20 @@
  * program that makes the system calls itself is not noticed; the C library does so in its own fork(3) and
  * dlopen(3), of which the first call in the child and code__check_unloaded() tell.
  */
+#include <asm/unistd.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 
 #include "code.h"
+#include "confine.h"
+#include "exec.h"
 #include "live.h"
+#include "memory.h"
 #include "next.h"
+#include "objects.h"
+#include "own.h"
 #include "process.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
@@ -19,8 +26,10 @@
 EXPORT int fork(void);
 EXPORT int fork(void)
 {
-	int pid = NEXT(fork, int (*)(void))();
+	int pid;
 
+	live__share();
+	pid = NEXT(fork, int (*)(void))();
 	if (!pid)
 		process__forked();
 	return pid;
@@ -29,17 +38,27 @@ EXPORT int fork(void)
 EXPORT int _Fork(void);
 EXPORT int _Fork(void)
 {
-	int pid = NEXT(_Fork, int (*)(void))();
+	int pid;
 
+	live__share();
+	pid = NEXT(_Fork, int (*)(void))();
 	if (!pid)
 		process__forked();
 	return pid;
+}
+
+static struct sys_limits confine(unsigned long mode, unsigned long program)
+{
+	if (mode == SECCOMP_MODE_STRICT)
+		return confine__strictly();
+	return mode == SECCOMP_MODE_FILTER ? confine__by_filter(program) : sys_limits;
 }
 
 EXPORT int prctl(int option, ...);
 EXPORT int prctl(int option, ...)
 {
 	unsigned long a, b, c, d;
+	struct sys_limits before;
 	va_list list;
 	int result;
 
@@ -49,11 +68,71 @@ EXPORT int prctl(int option, ...)
 	c = va_arg(list, unsigned long);
 	d = va_arg(list, unsigned long);
 	va_end(list);
+	if (option == PR_SET_SECCOMP)
+		before = confine(a, b);
 	result = NEXT(prctl, int (*)(int, ...))(option, a, b, c, d);
-	if (option == PR_SET_NAME)
+	if (option == PR_SET_SECCOMP && result)
+		confine__take_back(&before);
+	else if (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)
+		sys_limits.no_ticks = true;
+	else if (option == PR_SET_NAME)
 		process__renamed();
 	return result;
 }
+
+typedef long (*syscall_t)(long, long, long, long);
+
+static long set_seccomp(long number, long a, long b, long c)
+{
+	struct sys_limits before = number == __NR_prctl		  ? confine(b, c)
+				   : a == SECCOMP_SET_MODE_STRICT ? confine(SECCOMP_MODE_STRICT, 0)
+								  : confine(SECCOMP_MODE_FILTER, c);
+	long result = NEXT(syscall, syscall_t)(number, a, b, c);
+
+	if (result)
+		confine__take_back(&before);
+	return result;
+}
+
+/* What syscall() goes on to, with the registers and the stack of its caller. */
+static __attribute__((used)) void *find_syscall(long number, long a)
+{
+	bool sets = number == __NR_seccomp
+			    ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
+			    : number == __NR_prctl && a == PR_SET_SECCOMP;
+
+	/* A C library without a function for the call is asked by its number, and the program is not seen. */
+	if (number == __NR_execve || (number == __NR_execveat && next__get(NEXT_execveat)))
+		return (void *)exec__by_number;
+	return sets ? (void *)set_seccomp : next__get(NEXT_syscall);
+}
+
+/* The caller's frame may hold other things than a seventh argument, and what is called may return twice: so nothing is
+ * copied, and it ends in a jump. */
+__asm__(".pushsection .text\n"
+	".globl syscall\n"
+	".type syscall, @function\n"
+	"syscall:\n"
+	".cfi_startproc\n"
+	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %rdx\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %rcx\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %r8\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %r9\n	.cfi_adjust_cfa_offset 8\n"
+	"	sub $8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
+	"	call find_syscall\n"
+	"	add $8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %r9\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %r8\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rcx\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rdx\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rsi\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rdi\n	.cfi_adjust_cfa_offset -8\n"
+	"	jmp *%rax\n"
+	".cfi_endproc\n"
+	".size syscall, . - syscall\n"
+	".popsection");
 
 /* For another thread the name changes at its next call of this or of prctl(2). */
 EXPORT int pthread_setname_np(unsigned long thread, const char *name);
@@ -69,12 +148,74 @@ EXPORT int pthread_setname_np(unsigned long thread, const char *name)
 EXPORT void _exit(int status);
 EXPORT void _exit(int status)
 {
-	live__leave();
+	live__leave(INSIDE_EXITED);
 	NEXT(_exit, void (*)(int))(status);
 	__builtin_unreachable();
 }
 
 EXPORT void _Exit(int status) __attribute__((alias("_exit")));
+
+#define LOAD_DEEPBIND 8
+
+typedef void *(*dlopen_t)(const char *, int);
+typedef void *(*dlmopen_t)(long, const char *, int);
+
+/* Whether what is loaded depends on who calls dlopen(3). */
+static bool depends_on_caller(const char *file, __u64 caller)
+{
+	struct object_span span;
+	struct object object = { 0 };
+	bool has_slash = false;
+
+	for (; file && *file; file++) {
+		if (*file == '$')
+			return true;
+		has_slash |= *file == '/';
+	}
+	if (!file || has_slash || !objects__span(caller, &span))
+		return false;
+	object.dynamic = (void *)span.dynamic;
+	return object__has_search_path(&object);
+}
+
+static void *load(dlopen_t next, const char *file, int flags)
+{
+	void *library = next(file, flags);
+
+	if (library && thread__current())
+		own__update();
+	return library;
+}
+
+/*
+ * A library that looks names up in its own dependences first finds the C library's allocator there. Where the caller
+ * matters, dlopen(3) is called by a jump, and the library's callers of an allocator are looked for at the end.
+ */
+EXPORT void *dlopen(const char *file, int flags);
+EXPORT void *dlopen(const char *file, int flags)
+{
+	dlopen_t next = next__get(NEXT_dlopen);
+
+	if (unlikely(flags & LOAD_DEEPBIND) && thread__current())
+		memory__add_gap(INSIDE_GAP_LOADS);
+	if (!next)
+		return NULL;
+	if (!depends_on_caller(file, (__u64)__builtin_return_address(0)))
+		return load(next, file, flags);
+	own__await_end();
+	return next(file, flags);
+}
+
+/* Another namespace has an allocator of its own. By a jump, since the caller matters. */
+EXPORT void *dlmopen(long namespace, const char *file, int flags);
+EXPORT void *dlmopen(long namespace, const char *file, int flags)
+{
+	dlmopen_t next = next__get(NEXT_dlmopen);
+
+	if ((namespace || flags & LOAD_DEEPBIND) && thread__current())
+		memory__add_gap(INSIDE_GAP_LOADS);
+	return next ? next(namespace, file, flags) : NULL;
+}
 
 typedef void *(*mmap_t)(void *, size_t, int, int, int, long);
 

@@ -2,19 +2,18 @@
 #include "mapped_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static int open_if_same(const char *name, const struct mapped_file *file,
+#include "regular_file.h"
+
+/* Takes @fd, which may be an error, over if it is the file. */
+static int take_if_same(int fd, const struct mapped_file *file,
 			const struct file_identifier *identifier,
 			struct file_identities *identities)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
 	if (fd >= 0 && file_identity__has(fd, &file->identity, identifier, identities))
 		return fd;
 	if (fd >= 0)
@@ -25,18 +24,19 @@ static int open_if_same(const char *name, const struct mapped_file *file,
 int mapped_file__open(const struct mapped_file *file, const struct file_identifier *identifier,
 		      struct file_identities *identities)
 {
-	char name[PATH_MAX + 64];
+	char name[80];
 	int fd;
 
 	snprintf(name, sizeof(name), "/proc/%u/map_files/%llx-%llx", file->pid, file->start,
 		 file->end);
-	fd = open_if_same(name, file, identifier, identities);
+	fd = take_if_same(regular_file__open(name), file, identifier, identities);
 	/* The kernel's "//anon" and "[heap]" are no paths. */
 	if (fd >= 0 || !file->path || file->path[0] != '/' || file->path[1] == '/')
 		return fd;
-	snprintf(name, sizeof(name), "/proc/%u/root%s", file->pid, file->path);
-	fd = open_if_same(name, file, identifier, identities);
-	return fd >= 0 ? fd : open_if_same(file->path, file, identifier, identities);
+	snprintf(name, sizeof(name), "/proc/%u/root", file->pid);
+	fd = take_if_same(regular_file__open_in(name, file->path), file, identifier, identities);
+	return fd >= 0 ? fd
+		       : take_if_same(regular_file__open(file->path), file, identifier, identities);
 }
 
 void mapped_file__path(int fd, char *path, size_t size)

@@ -4,49 +4,48 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <libgen.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "sudo_user.h"
 
-/* fchown() does not change this id. */
-#define NO_ID UINT32_MAX
-
-/* The environment is trusted: the caller who set it is root. */
-static uint32_t get_id(const char *variable)
-{
-	const char *text = getenv(variable);
-	unsigned long long id;
-
-	if (!text || !*text || strlen(text) > 10 || text[strspn(text, "0123456789")])
-		return NO_ID;
-	id = strtoull(text, NULL, 10);
-	return id < NO_ID ? id : NO_ID;
-}
+/* As many links as the kernel follows. */
+#define MAX_LINKS 40
 
 /* Gives a new, empty file to the user who ran sudo. File systems without owners refuse, which is
  * ignored. */
 static void give_away(int fd)
 {
-	uint32_t user = get_id("SUDO_UID");
+	uid_t user;
+	gid_t group;
 	int err = 0;
 
-	if (!geteuid() && user && user != NO_ID)
-		err = fchown(fd, user, get_id("SUDO_GID"));
+	/* A group of -1 stays as it is. */
+	if (sudo_user__find(&user, &group))
+		err = fchown(fd, user, group);
 	(void)err;
+}
+
+static int create(const char *path, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int new_file__create(const char *path, mode_t mode)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = create(path, mode);
 
-	if (fd < 0)
-		return -errno;
-	give_away(fd);
+	if (fd >= 0)
+		give_away(fd);
 	return fd;
 }
 
@@ -58,6 +57,93 @@ int new_file__create_unique(char *path)
 		return -errno;
 	give_away(fd);
 	return fd;
+}
+
+bool new_file__is_ours(uid_t user)
+{
+	uid_t caller;
+	gid_t group;
+
+	return !user || user == geteuid() || (sudo_user__find(&caller, &group) && user == caller);
+}
+
+/* The path that the link @fd at @path leads to. 0 or a negative errno. */
+static int step_over(int fd, char path[PATH_MAX])
+{
+	char target[PATH_MAX], *slash = strrchr(path, '/');
+	ssize_t len = readlinkat(fd, "", target, sizeof(target));
+	size_t directory = len <= 0 || *target == '/' || !slash ? 0 : slash + 1 - path;
+
+	if (len < 0)
+		return -errno;
+	if (directory + len >= PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(path + directory, target, len);
+	path[directory + len] = '\0';
+	return 0;
+}
+
+/* Whether others may make files in the directory of @path, and remove only their own. */
+static bool is_shared(const char *path)
+{
+	_cleanup_(free_ptr) char *copy = strdup(path);
+	struct stat st;
+
+	if (!copy || stat(dirname(copy), &st))
+		return true;
+	return st.st_mode & S_ISVTX && st.st_mode & (S_IWGRP | S_IWOTH);
+}
+
+/* Opens what is no link. */
+static int open_plain(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) ||
+	    (S_ISREG(st.st_mode) && !new_file__is_ours(st.st_uid) && is_shared(path))) {
+		close(fd);
+		return -EACCES;
+	}
+	return fd;
+}
+
+int new_file__open_existing(const char *path)
+{
+	char at[PATH_MAX];
+
+	if (strlen(path) >= sizeof(at))
+		return -ENAMETOOLONG;
+	strcpy(at, path);
+	for (int links = 0; links < MAX_LINKS; links++) {
+		_cleanup_(close_fd) int place = open(at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct statfs system;
+		struct stat st;
+		int err;
+
+		/* A link of ours to where nothing is yet. Not given away: it may be a place where the user who
+		 * ran sudo may have no files. */
+		if (place < 0 && errno == ENOENT && links)
+			return create(at, 0666);
+		if (place < 0 || fstat(place, &st) || fstatfs(place, &system))
+			return -errno;
+		if (!S_ISLNK(st.st_mode))
+			return open_plain(at);
+		if (!new_file__is_ours(st.st_uid))
+			return -EACCES;
+		/* Those of descriptors, such as /dev/stdout, lead to files that have no path. */
+		if (system.f_type == PROC_SUPER_MAGIC) {
+			int fd = open(at, O_WRONLY | O_CLOEXEC);
+
+			return fd < 0 ? -errno : fd;
+		}
+		err = step_over(place, at);
+		if (err)
+			return err;
+	}
+	return -ELOOP;
 }
 
 static bool is_empty(int fd)

@@ -116,6 +116,10 @@ static const struct note {
 	{ "unprobed_programs",
 	  "a program took memory from the kernel and called no function that is probed: ",
 	  NOT_COMPLETE },
+	{ "refused_programs",
+	  "the calls of a program do not come to the library that counts inside of processes: ",
+	  NOT_COMPLETE },
+	{ "engine_gaps", "", NOT_COMPLETE },
 	{ "lacking_sources", "no file of the target had a function of ", NOT_COMPLETE },
 	{ "not_nested", "allocator calls within ",
 	  " calls of defined sources are counted, too; numbers may be too large" },
@@ -125,6 +129,9 @@ static const struct note {
 	{ "operands_unread", "",
 	  " arguments of USDT probes could not be read and count as 0; numbers may be too small" },
 	{ "processes_unfollowed", "", " processes could not be followed" NOT_COMPLETE },
+	{ "processes_refused", "",
+	  " programs had more privileges than the user who recorded, and were not "
+	  "measured" NOT_COMPLETE },
 	/* These may have hidden an allocator. */
 	{ "processes_unnoticed", "",
 	  " beginnings or ends of processes went unnoticed, and with them perhaps an "
@@ -148,6 +155,19 @@ static void report_notes(const struct profile *profile, const struct output *out
 			    lines, notes[i].after);
 			lines += len + (lines[len] == '\n');
 		}
+	}
+}
+
+/* Calls are not missing then. */
+static void report_unread(const struct profile *profile, const struct output *output)
+{
+	const char *lines = profile__meta(profile, "unread_files");
+
+	while (lines && *lines) {
+		size_t len = strcspn(lines, "\n");
+
+		say(output, "names are missing: %.*s", len < 1024 ? (int)len : 1024, lines);
+		lines += len + (lines[len] == '\n');
 	}
 }
 
@@ -199,9 +219,13 @@ static void report_all(const struct profile *profile, const struct output *outpu
 	report_dropped(profile, output);
 	report_window(profile, output);
 	report_incomplete(profile, output);
+	report_unread(profile, output);
 	if (!profile__ledger_adds_up(profile))
 		say(output, "the ledger of this data file does not add up; do not rely on its "
 			    "totals");
+	if (!profile__blocks_add_up(profile))
+		say(output, "the blocks of this data file do not add up; do not rely on what it "
+			    "says of live and freed memory");
 }
 
 int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text)

@@ -2,16 +2,15 @@
 #include "folded.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cleanup.h"
 #include "filter.h"
-#include "folded_names.h"
+#include "folded_lines.h"
 #include "profile.h"
 #include "stack_view.h"
 
-/* Lines are compared as lists of ranks, without building them; a million lines cost 23 MiB. */
 struct line {
 	__u32 comm; /* ranks */
 	__u32 thread;
@@ -24,10 +23,9 @@ struct fold {
 	const struct profile *profile;
 	const struct stack_view *view;
 	const struct folded_options *options;
-	/* The view's labels, then processes, threads, functions. */
-	struct folded_names names;
+	struct folded_lines
+		folded; /* its names: the view's labels, then processes, threads, functions */
 	struct line *lines;
-	size_t n_lines;
 };
 
 static size_t process_name(const struct fold *fold, __u32 process)
@@ -77,49 +75,36 @@ static char *make_name(size_t index, const void *context)
 	return folded_name__new(source_names__function(&profile->sources, index), ' ');
 }
 
-static int compare_ranks(__u32 a, __u32 b)
+static __u32 rank_at(const void *owner, __u32 number, size_t at)
 {
-	return a < b ? -1 : a > b;
+	const struct fold *fold = owner;
+	const struct line *line = &fold->lines[number];
+	const __u32 *frames;
+	size_t n;
+
+	if (!fold->options->no_comm && !at--)
+		return line->comm;
+	if (fold->options->by_thread && !at--)
+		return line->thread;
+	frames = stack_view__frames(fold->view, line->stack, &n);
+	if (at < n)
+		return fold->folded.names.ranks[frames[n - 1 - at]];
+	return at == n ? line->leaf : FOLDED_END;
 }
 
-/* The rank of name @at of @n frames, counted from the root; after the last it is the leaf's. */
-static __u32 rank_at(const struct fold *fold, const struct line *line, const __u32 *frames,
-		     size_t n, size_t at)
+static void add_cost(const void *owner, __u32 number, __u64 *costs)
 {
-	return at < n ? fold->names.ranks[frames[n - 1 - at]] : line->leaf;
-}
+	const struct fold *fold = owner;
 
-static int compare_stacks(const struct fold *fold, const struct line *a, const struct line *b)
-{
-	size_t n_a, n_b;
-	const __u32 *frames_a = stack_view__frames(fold->view, a->stack, &n_a);
-	const __u32 *frames_b = stack_view__frames(fold->view, b->stack, &n_b);
-	size_t shorter = n_a < n_b ? n_a : n_b;
-	int order = 0;
-
-	/* A leaf differs from any frame by its terminator, so lines of unequal length differ within
-	 * the loop. */
-	for (size_t at = 0; at <= shorter && !order; at++)
-		order = compare_ranks(rank_at(fold, a, frames_a, n_a, at),
-				      rank_at(fold, b, frames_b, n_b, at));
-	return order;
-}
-
-static int compare_lines(const void *left, const void *right, void *context)
-{
-	const struct line *a = left, *b = right;
-	const struct fold *fold = context;
-	int order = compare_ranks(a->comm, b->comm);
-
-	if (!order)
-		order = compare_ranks(a->thread, b->thread);
-	return order ? order : compare_stacks(fold, a, b);
+	if (__builtin_add_overflow(*costs, fold->lines[number].cost, costs))
+		*costs = UINT64_MAX;
 }
 
 static void collect_lines(struct fold *fold)
 {
 	const struct folded_options *options = fold->options;
 	const struct profile *profile = fold->profile;
+	const __u32 *ranks = fold->folded.names.ranks;
 
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];
@@ -134,77 +119,37 @@ static void collect_lines(struct fold *fold)
 
 		if (profile__function_frees(count->function) || !cost)
 			continue;
-		fold->lines[fold->n_lines++] = (struct line){
-			.comm = options->no_comm
-					? 0
-					: fold->names.ranks[process_name(fold, count->process)],
-			.thread = options->by_thread
-					  ? fold->names.ranks[thread_name(fold, count->thread)]
-					  : 0,
-			.leaf = fold->names.ranks[function_name(fold, count->function)],
+		fold->folded.order[fold->folded.n] = fold->folded.n;
+		fold->lines[fold->folded.n++] = (struct line){
+			.comm = ranks[process_name(fold, count->process)],
+			.thread = ranks[thread_name(fold, count->thread)],
+			.leaf = ranks[function_name(fold, count->function)],
 			.stack = count->stack,
 			.cost = cost,
 		};
 	}
 }
 
-static void print_name(const struct fold *fold, __u32 rank, FILE *to)
-{
-	fputs_unlocked(folded_names__text(&fold->names, rank), to);
-}
-
-static void print_line(const struct fold *fold, const struct line *line, __u64 cost, FILE *to)
-{
-	size_t n;
-	const __u32 *frames = stack_view__frames(fold->view, line->stack, &n);
-
-	if (!fold->options->no_comm)
-		print_name(fold, line->comm, to);
-	if (fold->options->by_thread)
-		print_name(fold, line->thread, to);
-	for (size_t at = 0; at <= n; at++)
-		print_name(fold, rank_at(fold, line, frames, n, at), to);
-	fprintf(to, "%llu\n", cost);
-}
-
-static int print_lines(const struct fold *fold, FILE *to)
-{
-	for (size_t i = 0; i < fold->n_lines && !ferror(to);) {
-		const struct line *first = &fold->lines[i];
-		__u64 cost = 0;
-
-		for (; i < fold->n_lines && !compare_lines(first, &fold->lines[i], (void *)fold);
-		     i++) {
-			if (__builtin_add_overflow(cost, fold->lines[i].cost, &cost))
-				cost = UINT64_MAX;
-		}
-		errno = 0;
-		print_line(fold, first, cost, to);
-	}
-	if (ferror(to))
-		return errno ? -errno : -EIO;
-	return fflush(to) ? -errno : 0;
-}
-
 int folded__write(const struct profile *profile, const struct stack_view *view,
 		  const struct folded_options *options, FILE *to)
 {
-	struct fold fold = { .profile = profile, .view = view, .options = options };
-	int err = folded_names__make(&fold.names, function_name(&fold, AP_FUNCTIONS), make_name,
-				     &fold);
+	struct fold fold = {
+		.profile = profile,
+		.view = view,
+		.options = options,
+		.folded = { .rank = rank_at, .add = add_cost, .owner = &fold, .n_costs = 1 },
+	};
+	int err = folded_lines__init(&fold.folded, profile->n_counts,
+				     function_name(&fold, AP_FUNCTIONS), make_name);
 
-	if (err)
-		goto out;
 	fold.lines = calloc(profile->n_counts + 1, sizeof(*fold.lines));
-	if (!fold.lines) {
+	if (!fold.lines)
 		err = -ENOMEM;
-		goto out;
+	if (!err) {
+		collect_lines(&fold);
+		err = folded_lines__print(&fold.folded, to);
 	}
-	collect_lines(&fold);
-	qsort_r(fold.lines, fold.n_lines, sizeof(*fold.lines), compare_lines, &fold);
-	err = print_lines(&fold, to);
-out:
 	free(fold.lines);
-	folded_names__release(&fold.names);
+	folded_lines__release(&fold.folded);
 	return err;
 }

@@ -129,6 +129,7 @@ static json_object *json_entry(const struct report_output *output, const struct 
 {
 	const struct stack_group *group = &output->groups->groups[entry->group];
 	json_object *object = json_object_new_object(), *frames = json_object_new_array();
+	struct selection whole;
 
 	for (__u32 i = 0; i < group->n_seen; i++)
 		json_object_array_add(frames, frame_at(output, group->frames[i]));
@@ -138,7 +139,8 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	json__add(object, "function",
 		  json__string(source_names__function(&output->profile->sources, entry->function)));
 	json__add(object, "selected", json_selection(output, &entry->selected, false));
-	json__add(object, "all", json_selection(output, &entry->whole, true));
+	report_entry__whole(output->report, entry, &whole);
+	json__add(object, "all", json_selection(output, &whole, true));
 	json__add(object, "end", json__string(profile__stack_end_name(group->end)));
 	if (output->with_growth)
 		json__add(object, "growth", json_growth(&entry->growth));
@@ -253,6 +255,10 @@ int report_output__json(const struct report_output *output)
 	json__add(root, "command", meta_of(output, "command"));
 	json__add(root, "attached_pid", meta_of(output, "attached_pid"));
 	json__add(root, "start_time", meta_of(output, "start_time"));
+	if (profile__meta(output->profile, "engine"))
+		json__add(root, "engine", meta_of(output, "engine"));
+	if (profile__meta(output->profile, "uprobe_programs"))
+		json__add(root, "uprobe_programs", meta_of(output, "uprobe_programs"));
 	json__add(root, "runs", json_runs(output->profile));
 	json__add(root, "duration_seconds", json__seconds(output->report->end_ns / 1e9));
 	json__add(root, "epoch_seconds",

@@ -142,6 +142,8 @@ static void print_subject(const struct report_output *output)
 	const char *command = profile__meta(profile, "command");
 	const char *pid = profile__meta(profile, "attached_pid");
 	const char *start = profile__meta(profile, "start_time");
+	/* Only where it is not uprobe. */
+	const char *engine = profile__meta(profile, "engine");
 	size_t used = strlen(output->input) + (start ? strlen(start) : 0) + 16;
 
 	terminal__set_colour(terminal, COLOUR_BOLD);
@@ -161,6 +163,12 @@ static void print_subject(const struct report_output *output)
 	if (output->report->end_ns)
 		fprintf(terminal->to, ", %s%s", profile->n_runs > 1 ? "the longest run " : "",
 			number__time(output->report->end_ns).text);
+	if (engine) {
+		fputs(", engine ", terminal->to);
+		terminal__print(terminal, engine, 0);
+		if (profile__meta(profile, "uprobe_programs"))
+			fputs(" and uprobe", terminal->to);
+	}
 	fputc('\n', terminal->to);
 }
 
@@ -318,14 +326,16 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		     struct row *row)
 {
 	const struct report *report = output->report;
-	const struct selection *selected = &entry->selected, *whole = &entry->whole;
+	const struct selection *selected = &entry->selected;
 	__u64 blocks = cost__blocks(output->cost, selected);
 	__u64 bytes = cost__bytes(output->cost, selected);
 	__u64 part = cost__of(output->cost, selected), all = cost__of(output->cost, &report->whole);
 	bool has_live = filter__has_live(output->profile);
 	const char *title = share_title(output);
+	struct selection whole;
 	struct number_text id;
 
+	report_entry__whole(report, entry, &whole);
 	row->n = 0;
 	/* In the form that --stack takes. */
 	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);
@@ -340,19 +350,19 @@ static void fill_row(const struct report_output *output, const struct report_ent
 		return;
 	}
 	if (report_output__selects_blocks(output) || cost__needs_live(output->cost)) {
-		add_cell(row, title, number__share(blocks, whole->allocations), COLOUR_NONE);
+		add_cell(row, title, number__share(blocks, whole.allocations), COLOUR_NONE);
 		add_age(output, row, entry);
-		add_cell(row, "allocations", number__count(whole->allocations), COLOUR_NONE);
+		add_cell(row, "allocations", number__count(whole.allocations), COLOUR_NONE);
 	} else {
-		add_cell(row, "alive", number__share(whole->live, whole->allocations), COLOUR_NONE);
-		add_cell(row, "alive bytes", bytes_text(output, whole->live_bytes), COLOUR_NONE);
+		add_cell(row, "alive", number__share(whole.live, whole.allocations), COLOUR_NONE);
+		add_cell(row, "alive bytes", bytes_text(output, whole.live_bytes), COLOUR_NONE);
 		add_age(output, row, entry);
 	}
 	/* A row must fit into 80 columns. Growth is known of all stacks or of none. */
 	if (entry->growth.is_known)
 		add_growth(output, row, &entry->growth);
 	else if (strcmp(title, "temporary"))
-		add_cell(row, "temporary", number__share(whole->temporary, whole->allocations),
+		add_cell(row, "temporary", number__share(whole.temporary, whole.allocations),
 			 COLOUR_NONE);
 }
 

@@ -13,11 +13,14 @@ struct table_column {
 	bool left;    /* left-aligned: text, not numbers */
 	size_t gap;   /* spaces before the column */
 	size_t width; /* minimum; grows as cells are fitted */
+	size_t max;   /* cells are cut to so many columns; 0: no limit */
 };
 
 struct table_cell {
 	struct number_text text;
 	enum colour colour;
+	const char
+		*name; /* NULL, or what is printed in place of text: of any length, and hostile */
 };
 
 /* Widens @columns for their titles. */

@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
+#include "write_all.h"
 
 /* Sizes to try for the sparse file, from the largest; RLIMIT_FSIZE may forbid some. */
 #define MOST_BYTES  (1ULL << 40)
@@ -28,22 +29,13 @@ static int resize(int fd)
 	return -errno;
 }
 
-int write_all(int fd, const void *data, size_t size, __u64 offset)
-{
-	ssize_t n = pwrite(fd, data, size, offset);
-
-	if (n < 0)
-		return -errno;
-	return (size_t)n == size ? 0 : -ENOSPC;
-}
-
 /* How long the two clocks are compared. */
 #define CALIBRATION_NS 2000000
 
 /* The processor's counter, if the kernel takes its time from it, is read in half the time of a clock. */
 static void set_clock(struct inside_settings *settings)
 {
-	settings->start_ns = clock__now_ns();
+	settings->start_ns = settings->epoch_ns = clock__now_ns();
 #ifdef __x86_64__
 	_cleanup_(close_fd) int fd =
 		open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -91,7 +83,7 @@ static int make_memory(struct preload *preload, const struct inside_settings *se
 	if (fstat(fd, &status))
 		return -errno;
 	header.size_bytes = status.st_size;
-	return write_all(fd, &header, sizeof(header), 0);
+	return fd__write_all_at(fd, &header, sizeof(header), 0);
 }
 
 static int make_tables(struct preload *preload)
@@ -102,8 +94,13 @@ static int make_tables(struct preload *preload)
 	if (fd < 0)
 		return -errno;
 	preload->tables_fd = fd;
-	if (ftruncate(fd, INSIDE_TABLES_BYTES))
-		return -errno;
+	return ftruncate(fd, INSIDE_TABLES_BYTES) ? -errno : 0;
+}
+
+static int make_wake(struct preload *preload)
+{
+	int fd;
+
 	if (mkfifoat(preload->directory_fd, INSIDE_WAKE, 0600))
 		return -errno;
 	fd = openat(preload->directory_fd, INSIDE_WAKE, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -113,55 +110,18 @@ static int make_tables(struct preload *preload)
 	return 0;
 }
 
-/* Where a memory file system is, as a rule. */
-static const char *const parents[] = { "/dev/shm", "/run/shm", "/tmp", "/var/tmp" };
-
-static int make_directory(struct preload *preload, struct error *error)
-{
-	const char *chosen = getenv("ALLOCPROF_INSIDE_DIR");
-	int err = -ENOENT;
-
-	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
-		const char *parent = chosen ? chosen : parents[i];
-		int n = snprintf(preload->directory, sizeof(preload->directory),
-				 "%s/allocprof-XXXXXX", parent);
-
-		if (n >= (int)sizeof(preload->directory))
-			return error__set(error, -ENAMETOOLONG,
-					  "the path '%s' is too long for the shared memory",
-					  parent);
-		/* LD_PRELOAD would be split at these. */
-		if (strpbrk(parent, ": $"))
-			return error__set(
-				error, -EINVAL,
-				"the path '%s' for the shared memory has a colon, a space or a "
-				"dollar sign, which LD_PRELOAD cannot name",
-				parent);
-		if (mkdtemp(preload->directory))
-			break;
-		err = -errno;
-		preload->directory[0] = 0;
-		if (chosen)
-			break;
-	}
-	if (!preload->directory[0])
-		return error__set(error, err,
-				  "cannot make a directory for the shared memory in %s: %s",
-				  chosen ? chosen : "/dev/shm or /tmp", strerror(-err));
-	preload->directory_fd = open(preload->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (preload->directory_fd < 0)
-		return error__set(error, -errno, "cannot open '%s': %s", preload->directory,
-				  strerror(errno));
-	return 0;
-}
-
 int preload__new(const struct preload_options *options, struct preload **out, struct error *error)
 {
 	struct preload *preload = calloc(1, sizeof(*preload));
+	struct stat status;
 	int err = -ENOMEM;
 
 	if (!preload)
 		return error__set(error, -ENOMEM, "no memory");
+	preload->sampling = options->settings.sampling;
+	preload->mode = options->settings.mode;
+	preload->pid_namespace = stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
+	preload->has_within = options->settings.within;
 	preload->memory_fd = preload->tables_fd = preload->wake_fd = preload->directory_fd = -1;
 	preload->library = realpath(options->library, NULL);
 	if (!preload->library) {
@@ -169,22 +129,26 @@ int preload__new(const struct preload_options *options, struct preload **out, st
 				 options->library, strerror(errno));
 		goto fail;
 	}
-	err = make_directory(preload, error);
+	err = preload__make_directory(preload, error);
 	if (err)
 		goto fail;
 	err = make_memory(preload, &options->settings);
-	if (!err && options->settings.mode != INSIDE_COUNT)
+	if (!err && (options->settings.mode != INSIDE_COUNT || options->settings.within))
 		err = make_tables(preload);
+	if (!err)
+		err = make_wake(preload);
 	if (err) {
 		error__set(error, err, "cannot make the shared memory in '%s': %s",
 			   preload->directory, strerror(-err));
 		goto fail;
 	}
-	if (symlinkat(preload->library, preload->directory_fd, INSIDE_LIBRARY)) {
+	if (symlinkat(preload->library, preload->directory_fd, INSIDE_LIBRARY) ||
+	    symlinkat(preload->library, preload->directory_fd, INSIDE_OTHER)) {
 		err = error__set(error, -errno, "cannot make a link in '%s': %s",
 				 preload->directory, strerror(errno));
 		goto fail;
 	}
+	preload__watch_room(preload);
 	*out = preload;
 	return 0;
 fail:
@@ -194,31 +158,65 @@ fail:
 
 void preload__free(struct preload *preload)
 {
-	static const char *const names[] = { INSIDE_LIBRARY, INSIDE_MEMORY, INSIDE_TABLES,
-					     INSIDE_WAKE };
-
 	if (!preload)
 		return;
-	if (preload->directory_fd >= 0)
-		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-			unlinkat(preload->directory_fd, names[i], 0);
-	if (preload->directory[0])
-		rmdir(preload->directory);
+	preload__remove_directory(preload);
 	close_fd(&preload->memory_fd);
 	close_fd(&preload->tables_fd);
 	close_fd(&preload->wake_fd);
 	close_fd(&preload->directory_fd);
+	preload_results__free(&preload->retired);
 	free(preload->taken);
+	free(preload->answers);
 	free(preload->library);
 	free(preload);
 }
 
-int preload__open(struct preload *preload, bool is_open)
+const char *preload__library(const struct preload *preload)
 {
-	__u32 value = is_open;
+	return preload->library;
+}
 
-	return write_all(preload->memory_fd, &value, sizeof(value),
-			 offsetof(struct inside_header, open));
+void preload__memory_path(const struct preload *preload, char *out, size_t size)
+{
+	snprintf(out, size, "%s/" INSIDE_MEMORY, preload->directory);
+}
+
+int preload__wake_fd(const struct preload *preload)
+{
+	return preload->wake_fd;
+}
+
+/* What all processes together may use between two looks at it, with what they have taken and not yet used. */
+#define TIGHT_BYTES (256ULL << 20)
+
+void preload__watch_room(struct preload *preload)
+{
+	const __u32 is_tight = 1;
+
+	if (preload->is_tight || preload__room_bytes(preload->directory_fd) >= TIGHT_BYTES)
+		return;
+	/* Where a table is missing processes read zeros here, for which the file system needs a page, too. */
+	if (preload->tables_fd >= 0)
+		(void)fallocate(preload->tables_fd, 0, 0, INSIDE_SLICES_AT);
+	if (preload->has_within)
+		(void)fallocate(preload->tables_fd, 0, INSIDE_WITHIN_AT, INSIDE_WITHIN_BYTES);
+	preload->is_tight = !fd__write_all_at(preload->memory_fd, &is_tight, sizeof(is_tight),
+					      offsetof(struct inside_header, is_tight));
+}
+
+int preload__set_gate(struct preload *preload, enum inside_gate gate)
+{
+	__u32 value = gate;
+
+	return fd__write_all_at(preload->memory_fd, &value, sizeof(value),
+				offsetof(struct inside_header, gate));
+}
+
+int preload__set_epoch(struct preload *preload, __u64 now_ns)
+{
+	return fd__write_all_at(preload->memory_fd, &now_ns, sizeof(now_ns),
+				offsetof(struct inside_header, settings.epoch_ns));
 }
 
 const char *preload__refusal_name(enum inside_refusal reason)
@@ -230,6 +228,9 @@ const char *preload__refusal_name(enum inside_refusal reason)
 		[INSIDE_REFUSES_HIDDEN] = "without access to the shared memory",
 		[INSIDE_REFUSES_UNREADABLE] = "unreadable",
 		[INSIDE_REFUSES_ALLOCATOR] = "with its own malloc",
+		[INSIDE_REFUSES_SANITIZER] = "with a sanitizer",
+		[INSIDE_REFUSES_TRANSLATOR] = "a translator of machine code",
+		[INSIDE_REFUSES_CONFINED] = "with a filter of system calls (seccomp)",
 	};
 
 	return reason < INSIDE_REFUSALS ? names[reason] : "unknown";

@@ -28,12 +28,32 @@ int preload__new(const struct preload_options *options, struct preload **out, st
 /* Removes the directory. Processes that still run go on, and count for nobody. Accepts NULL. */
 void preload__free(struct preload *preload);
 
-/* A copy of @environment for the command to be executed with; the caller frees it with free(). NULL on
- * ENOMEM. */
-char **preload__environment(const struct preload *preload, char *const *environment);
+/* A copy of @environment for the command to be executed with; the caller frees it with free(). @is_other: another
+ * engine counts the command's own calls. NULL on ENOMEM. */
+char **preload__environment(const struct preload *preload, char *const *environment, bool is_other);
+
+/* Returns the real path of preload_options.library; owned by @preload. */
+const char *preload__library(const struct preload *preload);
+
+/* To be called a few times a second: where the file system of the shared memory has little room left, processes
+ * take care not to need more than there is. */
+void preload__watch_room(struct preload *preload);
+
+/* To be called a few times a second: without stacks, gives back the memory of threads whose process has ended. 0 or a
+ * negative errno. */
+int preload__retire(struct preload *preload);
+
+/* The path of the shared memory, as /proc/PID/maps shows it. */
+void preload__memory_path(const struct preload *preload, char *out, size_t size);
+
+/* Readable when processes have met a file, or wait to execute what cannot be entered. */
+int preload__wake_fd(const struct preload *preload);
 
 /* From now on calls count, or do not. 0 or a negative errno. */
-int preload__open(struct preload *preload, bool is_open);
+int preload__set_gate(struct preload *preload, enum inside_gate gate);
+
+/* With live: lifetimes count from @now_ns of CLOCK_MONOTONIC. Before the first process begins. */
+int preload__set_epoch(struct preload *preload, __u64 now_ns);
 
 struct preload_image {
 	__u32 pid;    /* in the process's own PID namespace */
@@ -41,10 +61,13 @@ struct preload_image {
 	/* Index of the image that this is a fork of, or of the one that was in the process before; -1 if it
 	 * is not known. */
 	int before;
-	bool has_ended;	      /* with blocks: it has ended, and could say so */
+	enum inside_end end;  /* with live: how it ended, if it could say so */
 	__u64 end_generation; /* of the peak, then */
-	bool is_fork;	      /* of @before, or of an unknown one; else begun by an exec */
-	__u64 begin_ns;	      /* CLOCK_MONOTONIC */
+	__u64 end_ns;	      /* CLOCK_MONOTONIC */
+	/* With live: what its threads have allocated and not freed. */
+	__s64 live_blocks, live_bytes;
+	bool is_fork;	/* of @before, or of an unknown one; else begun by an exec */
+	__u64 begin_ns; /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN + 1];
 };
 
@@ -53,7 +76,15 @@ struct preload_refused {
 	enum inside_refusal reason;
 	int image; /* index of the one that executed it; -1 if it is not known */
 	__u32 pid;
+	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
+	bool is_taken;	     /* another engine counts its calls */
 	char path[INSIDE_PATH_BYTES];
+};
+
+/* By region: sums over all threads, which saturate at AP_MAX_SUM. */
+struct preload_regions {
+	__u64 begins[AP_MAX_REGIONS]; /* by number of the region */
+	struct inside_region_counts sets[AP_MAX_REGION_SETS];
 };
 
 /* What the processes have counted so far. */
@@ -65,6 +96,7 @@ struct preload_results {
 	/* Sums over all threads, which saturate at AP_MAX_SUM. */
 	struct ap_site_counts functions[AP_DEFINED];
 	__u64 stats[AP_STATS];
+	struct preload_regions *regions; /* NULL: no thread has begun one */
 	__u64 gaps[INSIDE_GAPS];
 	__u64 n_threads; /* whose counters were read */
 	/* Elements that a process was about to write when it was killed, and places and numbers that cannot
@@ -78,6 +110,19 @@ int preload__read(const struct preload *preload, struct preload_results *out);
 
 void preload_results__free(struct preload_results *results);
 
+/* Names of the regions, terminated, and the sets of them. A region that is not known has an empty name. -EIO. */
+int preload__read_regions(const struct preload *preload, struct inside_regions *out);
+
+/* From now on processes wait for an answer before they execute what cannot be entered, or do not. 0 or a negative
+ * errno. */
+int preload__hand_over(struct preload *preload, bool hands_over);
+
+/* Whether another engine will count the calls of the program that process @refused->pid is about to execute. */
+typedef bool (*preload_take_fn)(void *context, const struct preload_refused *refused);
+
+/* Asks @take about each program that processes are about to execute, and answers them. 0 or a negative errno. */
+int preload__take_refused(struct preload *preload, preload_take_fn take, void *context);
+
 /*
  * The functions below return something only in the modes with stacks. They use the records of the programs in
  * bpf/ (record_abi.h), so that the same code can handle both.
@@ -87,7 +132,8 @@ void preload_results__free(struct preload_results *results);
 typedef int (*preload_module_fn)(void *context, const struct ap_module_record *record,
 				 const char *path);
 typedef int (*preload_stack_fn)(void *context, const struct ap_stack_record *record);
-typedef int (*preload_count_fn)(void *context, const struct ap_count_key *key,
+/* @thread is a number of the thread that counts, and of those that go on with its counters. */
+typedef int (*preload_count_fn)(void *context, __u32 thread, const struct ap_count_key *key,
 				const struct ap_count *count);
 
 /* Calls @fn with each file that processes have met since the last call. Threads wait for its table. @path is
@@ -98,8 +144,11 @@ int preload__take_modules(struct preload *preload, preload_module_fn fn, void *c
 int preload__announce(struct preload *preload, __u32 device, __u64 inode, const char *path,
 		      __u32 *id);
 
-/* Waits until processes have met a file, for @timeout_ms at the most. */
+/* Waits until that is readable, for @timeout_ms at the most. */
 void preload__wait(struct preload *preload, int timeout_ms);
+
+/* Publishes the code of functions of --within for the frames of @module. 0 or a negative errno. */
+int preload__set_within(void *preload, __u32 module, const struct ap_within *within);
 
 /* Writes unwind tables for the processes: for a struct unwind_writer, whose context is @preload. */
 int preload__write_table(void *preload, enum unwind_map map, __u32 index, const void *value);
@@ -115,14 +164,17 @@ int preload__read_counts(const struct preload *preload, preload_count_fn fn, voi
 struct preload_record {
 	struct ap_count_key
 		key; /* all 0 if the thread that counts under it was killed before it said so */
-	struct ap_blocks blocks;       /* without histograms, which are in buckets, and estimates */
-	__u64 buckets[2 * AP_BUCKETS]; /* by tag - 1 */
+	struct ap_blocks blocks;    /* without estimates; its histograms are @more */
+	struct ap_histograms *more; /* buckets for which the record has no room, or NULL */
 };
 
 struct preload_live {
 	struct preload_record *records; /* by the record's number minus 1 */
 	size_t n_records;
-	__u64 max_bytes; /* most that was live in all processes */
+	__u64 max_bytes;   /* most that was live in all processes */
+	__u64 generation;  /* of the peak, the last one */
+	__u32 epoch_shift; /* log2 of the present length of an epoch in ns */
+	__u64 read_bytes;  /* size of the shared memory that has the records */
 };
 
 /* Reads all records. The caller frees what is in *@out by preload_live__free(). */
@@ -135,8 +187,10 @@ typedef int (*preload_block_fn)(void *context, const struct ap_block_key *key,
 typedef int (*preload_lifetime_fn)(void *context, const struct ap_lifetime_key *key,
 				   const struct ap_lifetime *lifetime);
 
-/* Calls @fn with each live block; its space is 1 + the index of the image. */
-int preload__read_blocks(const struct preload *preload, preload_block_fn fn, void *context);
+/* Calls @fn with each live block; its space is 1 + the index of the image. *@read_bytes, if not NULL: the size of
+ * the shared memory that has them. */
+int preload__read_blocks(const struct preload *preload, preload_block_fn fn, void *context,
+			 __u64 *read_bytes);
 
 /* Calls @fn with each thread's counters of ended blocks. */
 int preload__read_lifetimes(const struct preload *preload, preload_lifetime_fn fn, void *context);

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "array.h"
+#include "sample_abi.h"
+#include "slots_abi.h"
 
-/* A record's number that cannot be right, whatever the header says. */
-#define MAX_RECORDS (1U << 26)
+/* Epochs of 2^48 ns are so long that 1024 of them are 9000 years. */
+#define MAX_EPOCH_SHIFT 48
 
 struct live_reading {
 	struct preload_live *out;
@@ -23,7 +25,8 @@ static int note_image(struct reader *reader, __u32 index, const void *element)
 	const struct live_reading *reading = reader->context;
 	const struct inside_image *image = element;
 
-	reading->was_gone[index] = image->ended && image->end_generation != reading->generation;
+	reading->was_gone[index] =
+		image->ended != INSIDE_RUNS && image->end_generation != reading->generation;
 	return 0;
 }
 
@@ -31,7 +34,7 @@ static struct preload_record *get_record(struct reader *reader, __u32 number)
 {
 	struct live_reading *reading = reader->context;
 
-	if (number > reader->header.live.n_records || number > MAX_RECORDS) {
+	if (number > reader->header.live.n_records) {
 		reader->n_damaged++;
 		return NULL;
 	}
@@ -43,37 +46,63 @@ static struct preload_record *get_record(struct reader *reader, __u32 number)
 	return &reading->out->records[number - 1];
 }
 
-static void add_bucket(struct reader *reader, struct preload_record *record, __u32 tag, __u64 n)
+/* Adds to a bucket as the threads do, first to those in the record. -ENOMEM. */
+static int add_bucket(struct reader *reader, struct preload_record *record, __u32 tag, __u64 n)
 {
-	if (tag && tag <= 2 * AP_BUCKETS)
-		record->buckets[tag - 1] += n;
-	else
+	struct ap_blocks *blocks = &record->blocks;
+	__u64 *slot;
+
+	if (!tag || tag > 2 * AP_BUCKETS) {
 		reader->n_damaged++;
+		return 0;
+	}
+	slot = ap_blocks__slot(blocks, tag);
+	if (slot) {
+		*slot += n;
+		return 0;
+	}
+	if (!record->more)
+		record->more = calloc(1, sizeof(*record->more));
+	if (!record->more)
+		return -ENOMEM;
+	record->more->buckets[tag - 1] += n;
+	return 0;
 }
 
-static void add_histograms(struct reader *reader, struct preload_record *record,
-			   const struct ap_blocks *from)
+static int add_histograms(struct reader *reader, struct preload_record *record,
+			  const struct ap_blocks *from)
 {
 	const struct inside_array *array = &reader->header.histograms;
 	__u32 index = from->histograms - 1, chunk = 0, first = 0;
 	struct ap_histograms wide;
+	int err = 0;
 
-	for (int i = 0; i < AP_SLOTS; i++)
+	for (int i = 0; i < AP_SLOTS && !err; i++)
 		if (from->tags >> 8 * i & 0xff)
-			add_bucket(reader, record, from->tags >> 8 * i & 0xff, from->slots[i]);
-	if (!from->histograms)
-		return;
+			err = add_bucket(reader, record, from->tags >> 8 * i & 0xff,
+					 from->slots[i]);
+	if (err || !from->histograms)
+		return err;
 	while (chunk < INSIDE_CHUNKS && index - first >= (__u32)INSIDE_FIRST << chunk)
 		first += INSIDE_FIRST << chunk++;
 	if (index >= array->n || chunk == INSIDE_CHUNKS || !array->chunks[chunk]) {
 		reader->n_damaged++;
-		return;
+		return 0;
 	}
 	if (!reader__get(reader, array->chunks[chunk] + (index - first) * sizeof(wide), &wide,
 			 sizeof(wide)))
-		return;
-	for (__u32 i = 0; i < 2 * AP_BUCKETS; i++)
-		record->buckets[i] += wide.buckets[i];
+		return 0;
+	for (__u32 i = 0; i < 2 * AP_BUCKETS && !err; i++)
+		if (wide.buckets[i])
+			err = add_bucket(reader, record, i + 1, wide.buckets[i]);
+	return err;
+}
+
+static void add_estimate(struct ap_estimate *sum, const struct ap_estimate *estimate)
+{
+	sum->samples = reader__add(sum->samples, estimate->samples);
+	sum->variance = reader__add(sum->variance, estimate->variance);
+	sum->bytes_variance = reader__add(sum->bytes_variance, estimate->bytes_variance);
 }
 
 /* The sums are of numbers modulo 2^64: a thread that frees what others allocate has less than nothing live. */
@@ -90,6 +119,9 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 	if (!record)
 		return 0;
 	memcpy(&share, from->blocks, sizeof(from->blocks));
+	if (reader->sampling->sample)
+		memcpy(&share.of_calls, &((const struct inside_sampled_record *)from)->of_calls,
+		       sizeof(share) - AP_BLOCKS_BYTES);
 	if (from->stack) {
 		if (from->function >= AP_DEFINED || record->key.stack) {
 			reader->n_damaged++;
@@ -101,7 +133,7 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 		memcpy(record->key.thread, thread->comm, sizeof(record->key.thread) - 1);
 	}
 	record->blocks.calls += share.calls;
-	record->blocks.asked_bytes += share.asked_bytes;
+	record->blocks.asked_bytes = reader__add(record->blocks.asked_bytes, share.asked_bytes);
 	record->blocks.failed += share.failed;
 	record->blocks.allocations += share.allocations;
 	record->blocks.size_bytes += share.size_bytes;
@@ -119,8 +151,11 @@ static int add_share(struct reader *reader, const struct inside_thread *thread, 
 	record->blocks.peak += share.peak;
 	record->blocks.peak_bytes += share.peak_bytes;
 	record->blocks.generation = reading->generation;
-	add_histograms(reader, record, &share);
-	return 0;
+	add_estimate(&record->blocks.of_calls, &share.of_calls);
+	add_estimate(&record->blocks.of_allocations, &share.of_allocations);
+	add_estimate(&record->blocks.of_frees, &share.of_frees);
+	add_estimate(&record->blocks.of_temporary, &share.of_temporary);
+	return add_histograms(reader, record, &share);
 }
 
 static int take_records(struct reader *reader, __u32 index, const void *element)
@@ -129,7 +164,9 @@ static int take_records(struct reader *reader, __u32 index, const void *element)
 
 	if (!reader__get_thread(reader, *(const __u64 *)element, &thread))
 		return 0;
-	return reader__each_entry(reader, &thread, thread.records, sizeof(struct inside_record),
+	return reader__each_entry(reader, &thread, thread.records,
+				  reader->sampling->sample ? sizeof(struct inside_sampled_record)
+							   : sizeof(struct inside_record),
 				  add_share);
 }
 
@@ -143,7 +180,11 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 	if (err)
 		return err;
 	reading.generation = reader.header.live.generation;
+	out->generation = reading.generation;
 	out->max_bytes = reader.header.live.max_bytes;
+	out->epoch_shift = reader.header.live.epoch_shift;
+	if (out->epoch_shift < AP_FIRST_EPOCH_SHIFT || out->epoch_shift > MAX_EPOCH_SHIFT)
+		out->epoch_shift = AP_FIRST_EPOCH_SHIFT;
 	reading.was_gone = calloc(reader.header.images.n + 1UL, sizeof(*reading.was_gone));
 	if (!reading.was_gone)
 		return -ENOMEM;
@@ -152,6 +193,7 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 	if (!err)
 		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_records);
 	free(reading.was_gone);
+	out->read_bytes = reader.read_bytes;
 	if (err)
 		preload_live__free(out);
 	return err;
@@ -159,6 +201,8 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 
 void preload_live__free(struct preload_live *live)
 {
+	for (size_t i = 0; i < live->n_records; i++)
+		free(live->records[i].more);
 	free(live->records);
 	*live = (struct preload_live){ 0 };
 }
@@ -168,12 +212,20 @@ struct block_reading {
 	void *context;
 };
 
+/* What the weight was rounded down to follows from the size. */
+static __u32 weight_of(const struct ap_config *sampling, __u64 size, __u64 size_bytes)
+{
+	__u64 chance = sampling->sample ? ap_sample__chance(sampling, size_bytes) : 0;
+
+	return chance ? ap_sample__weight(chance, ~0ULL) + (size >> 63) : 1;
+}
+
 static int read_block(struct reader *reader, __u32 image, const struct inside_block *from)
 {
 	const struct block_reading *reading = reader->context;
 	struct ap_block_key key = { .address = from->key >> 16, .space = image + 1 };
 	struct ap_block block = {
-		.size_bytes = from->size >> 16,
+		.size_bytes = (from->size & ~INSIDE_BLOCK_UP) >> 16,
 		.birth_ns = from->birth_ns,
 		.record = (from->key & 0xffff) | (from->size & 0xffff) << 16,
 		.thread = from->thread,
@@ -183,6 +235,7 @@ static int read_block(struct reader *reader, __u32 image, const struct inside_bl
 
 	if (from->key <= INSIDE_BLOCK_WRITTEN)
 		return 0;
+	block.weight = weight_of(reader->sampling, from->size, block.size_bytes);
 	if (!block.record || block.record > reader->header.live.n_records) {
 		reader->n_damaged++;
 		return 0;
@@ -216,15 +269,19 @@ static int take_blocks(struct reader *reader, __u32 index, const void *element)
 	return err;
 }
 
-int preload__read_blocks(const struct preload *preload, preload_block_fn fn, void *context)
+int preload__read_blocks(const struct preload *preload, preload_block_fn fn, void *context,
+			 __u64 *read_bytes)
 {
 	struct block_reading reading = { fn, context };
 	struct reader reader = { .context = &reading };
 	int err = reader__begin(&reader, preload);
 
-	return err ? err
-		   : reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
-				  take_blocks);
+	if (!err)
+		err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
+				   take_blocks);
+	if (read_bytes)
+		*read_bytes = reader.read_bytes;
+	return err;
 }
 
 struct lifetime_reading {
@@ -241,7 +298,8 @@ static int read_lifetime(struct reader *reader, const struct inside_thread *thre
 	if (!from->lifetime.blocks)
 		return 0;
 	if (!from->key.record || from->key.record > reader->header.live.n_records ||
-	    from->key.shift > 63 || from->key.born > from->key.died) {
+	    from->key.shift < AP_FIRST_EPOCH_SHIFT || from->key.shift > MAX_EPOCH_SHIFT ||
+	    from->key.born > from->key.died || from->key.died >= AP_MAX_EPOCHS) {
 		reader->n_damaged++;
 		return 0;
 	}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "write_all.h"
 
 struct taking {
 	struct preload *preload;
@@ -103,10 +104,11 @@ int preload__announce(struct preload *preload, __u32 device, __u64 inode, const 
 	strncpy(module.path, path, sizeof(module.path) - 1);
 	err = know(preload, modules->n);
 	if (!err)
-		err = write_all(preload->memory_fd, &module, sizeof(module),
-				modules->chunks[chunk] + (n - first) * sizeof(module));
+		err = fd__write_all_at(preload->memory_fd, &module, sizeof(module),
+				       modules->chunks[chunk] + (n - first) * sizeof(module));
 	if (!err)
-		err = write_all(preload->memory_fd, &reader.header, sizeof(reader.header), 0);
+		err = fd__write_all_at(preload->memory_fd, &reader.header, sizeof(reader.header),
+				       0);
 	if (err)
 		return err;
 	preload->taken[n] = true;
@@ -142,17 +144,31 @@ int preload__write_table(void *context, enum unwind_map map, __u32 index, const 
 	case UNWIND_MAP_CHUNKS:
 		if (!value)
 			return index < UNWIND_MAX_CHUNKS ? 0 : -ENOSPC;
-		return write_all(preload->tables_fd, value, used_bytes(value),
-				 INSIDE_CHUNKS_AT + (__u64)index * sizeof(struct unwind_chunk));
+		return fd__write_all_at(preload->tables_fd, value, used_bytes(value),
+					INSIDE_CHUNKS_AT +
+						(__u64)index * sizeof(struct unwind_chunk));
 	case UNWIND_MAP_TABLES:
-		return write_all(preload->tables_fd, value, sizeof(struct unwind_table),
-				 INSIDE_TABLES_AT + (__u64)index * sizeof(struct unwind_table));
+		return fd__write_all_at(preload->tables_fd, value, sizeof(struct unwind_table),
+					INSIDE_TABLES_AT +
+						(__u64)index * sizeof(struct unwind_table));
 	case UNWIND_MAP_SLICES:
-		return write_all(preload->tables_fd, value, sizeof(struct unwind_slice),
-				 INSIDE_SLICES_AT + (__u64)index * sizeof(struct unwind_slice));
+		return fd__write_all_at(preload->tables_fd, value, sizeof(struct unwind_slice),
+					INSIDE_SLICES_AT +
+						(__u64)index * sizeof(struct unwind_slice));
 	case UNWIND_MAP_RULES:
-		return write_all(preload->tables_fd, value, sizeof(struct unwind_rule),
-				 INSIDE_RULES_AT + (__u64)index * sizeof(struct unwind_rule));
+		return fd__write_all_at(preload->tables_fd, value, sizeof(struct unwind_rule),
+					INSIDE_RULES_AT +
+						(__u64)index * sizeof(struct unwind_rule));
 	}
 	return -EINVAL;
+}
+
+int preload__set_within(void *context, __u32 module, const struct ap_within *within)
+{
+	struct preload *preload = context;
+
+	if (module >= UNWIND_MAX_MODULES)
+		return -EINVAL;
+	return fd__write_all_at(preload->tables_fd, within, sizeof(*within),
+				INSIDE_WITHIN_AT + module * sizeof(*within));
 }

@@ -9,7 +9,7 @@
 
 #include "array.h"
 
-static __u64 add(__u64 sum, __u64 n)
+__u64 reader__add(__u64 sum, __u64 n)
 {
 	if (n > AP_MAX_SUM)
 		n = AP_MAX_SUM;
@@ -24,6 +24,7 @@ bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
 		return false;
 	}
 	reader->left -= size;
+	reader->read_bytes += size;
 	for (size_t done = 0; done < size;) {
 		ssize_t n = pread(reader->fd, (char *)out + done, size - done, place + done);
 
@@ -56,6 +57,7 @@ __u64 reader__next_data(struct reader *reader, __u64 place, __u64 end)
 int reader__begin(struct reader *reader, const struct preload *preload)
 {
 	struct stat status;
+	__u64 most;
 	off_t size;
 
 	if (fstat(preload->memory_fd, &status))
@@ -63,12 +65,16 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 	size = status.st_size;
 	reader->left = (__u64)status.st_blocks * 512 * READS + MORE_BYTES;
 	reader->fd = preload->memory_fd;
+	reader->sampling = &preload->sampling;
 	if (pread(reader->fd, &reader->header, sizeof(reader->header), 0) !=
 	    (ssize_t)sizeof(reader->header))
 		return -EIO;
 	reader->end = reader->header.next;
 	if (size < 0 || reader->end > (__u64)size)
 		reader->end = size < 0 ? 0 : size;
+	most = (__u64)status.st_blocks * 512 / sizeof(struct inside_record);
+	if (reader->header.live.n_records > most)
+		reader->header.live.n_records = most;
 	return 0;
 }
 
@@ -143,7 +149,8 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 	to->parent = image->parent;
 	to->is_fork = image->birth == INSIDE_BORN_FORK;
 	to->begin_ns = image->begin_ns;
-	to->has_ended = image->ended;
+	to->end = image->ended <= INSIDE_EXECED ? image->ended : INSIDE_RUNS;
+	to->end_ns = image->end_ns;
 	to->end_generation = image->end_generation;
 	copy_text(to->comm, image->comm, sizeof(image->comm));
 	if (to->is_fork && image->forked_from) {
@@ -154,46 +161,68 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 		return 0;
 	}
 	for (size_t i = results->n_images - 1; i-- && to->before < 0;)
-		if (results->images[i].pid == to->pid)
+		if (results->images[i].pid == to->pid && results->images[i].end != INSIDE_EXITED)
 			to->before = i;
 	return 0;
+}
+
+bool refused__read(const struct inside_refused *refused, size_t n_images,
+		   struct preload_refused *out)
+{
+	*out = (struct preload_refused){
+		.reason = refused->reason,
+		.image =
+			refused->image && refused->image <= n_images ? (int)refused->image - 1 : -1,
+		.pid = refused->pid,
+		.pid_namespace = refused->pid_namespace,
+	};
+	copy_text(out->path, refused->path, sizeof(out->path) - 1);
+	return refused->reason < INSIDE_REFUSALS;
 }
 
 static int take_refused(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
 	const struct inside_refused *refused = element;
+	const struct preload *preload = reader->context;
 	struct preload_refused *to;
 
 	if (refused->state != INSIDE_READY) {
 		reader->n_unfinished++;
 		return 0;
 	}
-	if (refused->reason >= INSIDE_REFUSALS) {
-		reader->n_damaged++;
-		return 0;
-	}
 	if (array__reserve(&results->refused, &reader->refused_room, results->n_refused + 1,
 			   sizeof(*results->refused)))
 		return -ENOMEM;
-	to = &results->refused[results->n_refused++];
-	to->reason = refused->reason;
-	to->pid = refused->pid;
-	to->image = refused->image && refused->image <= results->n_images ? (int)refused->image - 1
-									  : -1;
-	copy_text(to->path, refused->path, sizeof(to->path) - 1);
+	to = &results->refused[results->n_refused];
+	if (!refused__read(refused, results->n_images, to)) {
+		reader->n_damaged++;
+		return 0;
+	}
+	to->is_taken = index < preload->n_answers && preload->answers[index] == INSIDE_TAKEN;
+	results->n_refused++;
 	return 0;
 }
 
 static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *counts)
 {
-	sum->calls = add(sum->calls, counts->calls);
-	sum->internal = add(sum->internal, counts->internal);
-	sum->size_bytes = add(sum->size_bytes, counts->size_bytes);
-	sum->fresh = add(sum->fresh, counts->fresh);
-	sum->fresh_size_bytes = add(sum->fresh_size_bytes, counts->fresh_size_bytes);
-	sum->released = add(sum->released, counts->released);
-	sum->null = add(sum->null, counts->null);
+	sum->calls = reader__add(sum->calls, counts->calls);
+	sum->internal = reader__add(sum->internal, counts->internal);
+	sum->size_bytes = reader__add(sum->size_bytes, counts->size_bytes);
+	sum->fresh = reader__add(sum->fresh, counts->fresh);
+	sum->fresh_size_bytes = reader__add(sum->fresh_size_bytes, counts->fresh_size_bytes);
+	sum->released = reader__add(sum->released, counts->released);
+	sum->null = reader__add(sum->null, counts->null);
+}
+
+void preload_results__add_thread(struct preload_results *results,
+				 const struct inside_thread *thread)
+{
+	for (int i = 0; i < AP_DEFINED; i++)
+		add_counts(&results->functions[i], &thread->functions[i]);
+	for (int i = 0; i < AP_STATS; i++)
+		results->stats[i] = reader__add(results->stats[i], thread->stats[i]);
+	results->n_threads++;
 }
 
 static int take_thread(struct reader *reader, __u32 index, const void *element)
@@ -201,35 +230,44 @@ static int take_thread(struct reader *reader, __u32 index, const void *element)
 	struct preload_results *results = reader->results;
 	const __u64 *place = element;
 	struct inside_thread thread;
+	struct preload_image *image;
 
 	if (!*place) {
 		reader->n_unfinished++;
 		return 0;
 	}
+	if (*place == INSIDE_RETIRED)
+		return 0;
 	if (!reader__get(reader, *place, &thread, sizeof(thread)))
 		return 0;
 	if (thread.state != INSIDE_READY || !thread.image || thread.image > results->n_images) {
 		reader->n_damaged++;
 		return 0;
 	}
-	for (int i = 0; i < AP_DEFINED; i++)
-		add_counts(&results->functions[i], &thread.functions[i]);
-	for (int i = 0; i < AP_STATS; i++)
-		results->stats[i] = add(results->stats[i], thread.stats[i]);
-	results->n_threads++;
+	preload_results__add_thread(results, &thread);
+	if (preload_results__add_regions(results, reader, &thread))
+		return -ENOMEM;
+	image = &results->images[thread.image - 1];
+	image->live_blocks += thread.stats[AP_STAT_ALLOCATIONS] - thread.stats[AP_STAT_FREES];
+	image->live_bytes +=
+		thread.stats[AP_STAT_ALLOCATED_BYTES] - thread.stats[AP_STAT_FREED_BYTES];
 	return 0;
 }
 
 int preload__read(const struct preload *preload, struct preload_results *out)
 {
-	struct reader reader = { .results = out };
+	struct reader reader = { .results = out, .context = (void *)preload };
 	int err = reader__begin(&reader, preload);
 
 	*out = (struct preload_results){ 0 };
 	if (err)
 		return err;
+	*out = preload->retired;
+	err = preload_results__copy_regions(out);
+	if (err)
+		return err;
 	for (int i = 0; i < INSIDE_GAPS; i++)
-		out->gaps[i] = add(0, reader.header.gaps[i]);
+		out->gaps[i] = reader__add(0, reader.header.gaps[i]);
 	err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),
 			   take_image);
 	if (!err)
@@ -248,5 +286,6 @@ void preload_results__free(struct preload_results *results)
 {
 	free(results->images);
 	free(results->refused);
+	free(results->regions);
 	*results = (struct preload_results){ 0 };
 }

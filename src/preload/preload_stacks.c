@@ -71,6 +71,7 @@ int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, voi
 struct counting {
 	preload_count_fn fn;
 	void *context;
+	__u32 thread;
 };
 
 static int read_count(struct reader *reader, const struct inside_thread *thread, const void *entry)
@@ -84,6 +85,9 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 	};
 	struct ap_count count = { .calls = from->calls, .size_bytes = from->size_bytes };
 
+	if (reader->sampling->sample)
+		count.estimate = ((const struct inside_sampled_count *)from)->estimate;
+
 	/* It was published a moment ago. */
 	if (!from->stack || !from->calls)
 		return 0;
@@ -95,7 +99,7 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 		count.size_bytes = AP_MAX_SUM;
 	memcpy(key.thread, thread->comm, sizeof(key.thread));
 	key.thread[sizeof(key.thread) - 1] = 0;
-	return counting->fn(counting->context, &key, &count);
+	return counting->fn(counting->context, counting->thread, &key, &count);
 }
 
 bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread *thread)
@@ -150,17 +154,21 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 
 static int take_counts(struct reader *reader, __u32 index, const void *element)
 {
+	struct counting *counting = reader->context;
 	struct inside_thread thread;
 
 	if (!reader__get_thread(reader, *(const __u64 *)element, &thread))
 		return 0;
-	return reader__each_entry(reader, &thread, thread.counts, sizeof(struct inside_count),
+	counting->thread = index;
+	return reader__each_entry(reader, &thread, thread.counts,
+				  reader->sampling->sample ? sizeof(struct inside_sampled_count)
+							   : sizeof(struct inside_count),
 				  read_count);
 }
 
 int preload__read_counts(const struct preload *preload, preload_count_fn fn, void *context)
 {
-	struct counting counting = { fn, context };
+	struct counting counting = { .fn = fn, .context = context };
 	struct reader reader = { .context = &counting };
 	int err = reader__begin(&reader, preload);
 

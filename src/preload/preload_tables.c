@@ -16,9 +16,11 @@
 #include "cleanup.h"
 #include "command_path.h"
 #include "elf_file.h"
+#include "elf_headers.h"
 #include "file_identity.h"
 #include "libraries.h"
 #include "mapped_file.h"
+#include "parser.h"
 #include "preload.h"
 #include "table_loader.h"
 
@@ -31,7 +33,7 @@
 struct tables_file {
 	char *path;
 	int fd;
-	struct elf_file *elf;
+	struct elf_headers *elf;
 	struct file_identity identity; /* as the processes see it */
 	size_t table;		       /* the loader's number */
 };
@@ -80,14 +82,14 @@ static struct tables_file *add_file(struct preload_tables *tables, int fd, const
 	if (!file->path)
 		return NULL;
 	if (fd >= 0)
-		elf_file__open(fd, path, &file->elf, NULL);
+		elf_headers__read(fd, &file->elf);
 	source.path = file->path;
 	if (file->elf) {
-		source.build_id = elf_file__build_id(file->elf);
-		source.entry = elf_file__entry(file->elf);
+		source.build_id = elf_headers__build_id(file->elf);
+		source.entry = elf_headers__entry(file->elf);
 		source.has_entry =
-			source.entry &&
-			!elf_file__vaddr_to_offset(file->elf, source.entry, &source.entry_offset);
+			source.entry && !elf_headers__vaddr_to_offset(file->elf, source.entry,
+								      &source.entry_offset);
 	}
 	return table_loader__add(tables->loader, &source, &file->table) ? NULL : file;
 }
@@ -147,14 +149,17 @@ int preload_tables__new(struct preload *preload, struct preload_tables **out)
 	const struct unwind_writer writer = { .write = preload__write_table, .context = preload };
 	struct table_loader_options options = { .tables = unwind_tables__new(&writer) };
 	struct preload_tables *tables = calloc(1, sizeof(*tables));
+	int err = tables ? parser__new(&options.parser, NULL) : -ENOMEM;
 
-	if (tables)
-		tables->loader = table_loader__new(&options);
-	else
+	if (err)
 		unwind_tables__free(options.tables);
-	if (!tables || !tables->loader) {
+	else
+		tables->loader = table_loader__new(&options);
+	if (!err && !tables->loader)
+		err = -ENOMEM;
+	if (err) {
 		free(tables);
-		return -ENOMEM;
+		return err;
 	}
 	tables->preload = preload;
 	add_vdso(tables);
@@ -201,7 +206,8 @@ void preload_tables__announce_command(struct preload_tables *tables, char *const
 	if (!elf_file__open(fd, program, &elf, NULL)) {
 		if (*elf_file__interpreter(elf)) {
 			announce(elf_file__interpreter(elf), tables);
-			libraries__list(elf_file__interpreter(elf), program, announce, tables);
+			libraries__list(elf_file__interpreter(elf), program, NULL, announce,
+					tables);
 		}
 		elf_file__free(elf);
 	}
@@ -254,7 +260,7 @@ __u64 preload_tables__vaddr(const struct preload_tables *tables, __u32 module, _
 	const struct tables_file *file = file_of(tables, module);
 
 	if (file && file->elf)
-		elf_file__offset_to_vaddr(file->elf, offset, &offset);
+		elf_headers__offset_to_vaddr(file->elf, offset, &offset);
 	return offset;
 }
 
@@ -265,7 +271,7 @@ void preload_tables__free(struct preload_tables *tables)
 	preload_tables__stop(tables);
 	table_loader__free(tables->loader);
 	for (size_t i = 0; i < tables->n_files; i++) {
-		elf_file__free(tables->files[i]->elf);
+		elf_headers__free(tables->files[i]->elf);
 		close_fd(&tables->files[i]->fd);
 		free(tables->files[i]->path);
 		free(tables->files[i]);

@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "path.h"
+#include "regular_file.h"
 
 /* The kernel's limit (search_binary_handler(), "This allows 4 levels of binfmt rewrites"). */
 #define MAX_INTERPRETERS 5
@@ -136,12 +137,12 @@ static int interpreter(char *line, const char *path_env, char **out)
 /* 0 and *@next if @path is a script, 1 if it is ELF. */
 static int follow(const char *path, const char *path_env, char **next)
 {
-	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_(close_fd) int fd = regular_file__open(path);
 	char line[MAX_LINE + 1] = "";
 	ssize_t len;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	len = pread(fd, line, MAX_LINE, 0);
 	if (len < 0)
 		return -errno;

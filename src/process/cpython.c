@@ -10,12 +10,12 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "elf_file.h"
 #include "hash_table.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
 #include "path.h"
 #include "process_maps.h"
+#include "program_kind.h"
 
 /*
  * The kernel maps a program before it writes its environment; this is long enough to wait for that.
@@ -36,6 +36,7 @@ struct pending {
 
 struct cpython {
 	struct file_identifier identifier;
+	struct parser *parser;
 	struct python_file *files; /* checked files */
 	size_t n_files, files_room;
 	struct hash_table files_index;
@@ -44,12 +45,14 @@ struct cpython {
 	char *path; /* result of cpython__arenas() */
 };
 
-struct cpython *cpython__new(const struct file_identifier *identifier)
+struct cpython *cpython__new(const struct file_identifier *identifier, struct parser *parser)
 {
 	struct cpython *cpython = calloc(1, sizeof(*cpython));
 
-	if (cpython)
-		cpython->identifier = *identifier;
+	if (!cpython)
+		return NULL;
+	cpython->identifier = *identifier;
+	cpython->parser = parser;
 	return cpython;
 }
 
@@ -71,26 +74,6 @@ const char *cpython__arenas(const struct cpython *cpython)
 	return cpython->path;
 }
 
-/* CPython defines this symbol; extension modules import it, and PyPy names it differently. */
-static int is_its_malloc(const struct elf_symbol *symbol, void *arg)
-{
-	return !strcmp(symbol->name, "PyObject_Malloc");
-}
-
-/* The interpreter is in a library or a program, which need not be called python. */
-static bool is_python(int fd, const char *path)
-{
-	struct elf_file *elf;
-	bool is;
-
-	if (elf_file__open(fd, path, &elf, NULL))
-		return false;
-	is = (elf_file__is_program(elf) || strstr(path__name(path), "python")) &&
-	     elf_file__for_each_symbol(elf, is_its_malloc, NULL) > 0;
-	elf_file__free(elf);
-	return is;
-}
-
 static bool is_same_file(const void *owner, __u32 id, const void *key)
 {
 	const struct cpython *cpython = owner;
@@ -106,6 +89,7 @@ static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapp
 	__u32 id = hash_table__find(&cpython->files_index, hash, is_same_file, cpython, identity);
 	struct file_identities identities;
 	_cleanup_(close_fd) int fd = -1;
+	struct program_kind kind;
 	struct python_file *file;
 
 	if (id)
@@ -115,7 +99,10 @@ static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapp
 				     sizeof(*cpython->files)))
 		return false;
 	file = &cpython->files[cpython->n_files];
-	*file = (struct python_file){ *identity, is_python(fd, mapped->path) };
+	*file = (struct python_file){
+		*identity,
+		!program_kind__parse(cpython->parser, fd, mapped->path, &kind) && kind.is_python,
+	};
 	if (!hash_table__insert(&cpython->files_index, hash, cpython->n_files + 1))
 		cpython->n_files++;
 	return file->is_python;
@@ -239,6 +226,11 @@ void cpython__notice_mapping(struct cpython *cpython, const struct mapping_event
 	struct mapped_file mapped = mapping_event__file(event);
 
 	look(cpython, &mapped);
+}
+
+void cpython__notice_file(struct cpython *cpython, const struct mapped_file *mapped)
+{
+	look(cpython, mapped);
 }
 
 struct scan {

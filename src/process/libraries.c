@@ -1,140 +1,437 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libraries.h"
 
+#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "elf_file.h"
+#include "linker_cache.h"
+#include "linker_x86.h"
 #include "path.h"
+#include "regular_file.h"
 
-extern char **environ;
+/* Most libraries of one program that are listed; the largest programs have hundreds. */
+#define MAX_LIBRARIES 4096
+/* Files that are looked for at most: hostile ones can need thousands of names in thousands of directories. */
+#define MAX_TRIES      65536
+#define MAX_LIST_BYTES 65536
 
-/* Another interpreter may pass --list to the program, and run it. */
-static bool has_list_option(const char *interpreter)
+#define CACHE_FILE   "/etc/ld.so.cache"
+#define PRELOAD_FILE "/etc/ld.so.preload"
+#define MUSL_PATH    "/lib:/usr/local/lib:/usr/lib"
+
+/* The program, the dynamic linker or a library, in the order in which they are loaded. */
+struct object {
+	size_t needed_by; /* index; the program's is its own */
+	dev_t device;
+	ino_t inode;
+	char *name;	       /* DT_SONAME */
+	char *origin;	       /* the directory that it is in */
+	char *rpath, *runpath; /* NULL: none */
+	char **needed;
+	size_t n_needed, room;
+};
+
+struct search {
+	bool is_musl;
+	const char *library_path; /* NULL: none */
+	char *musl_path;
+	struct linker_cache *cache; /* NULL: none */
+	struct object *objects;
+	size_t n_objects, room;
+	size_t tries;
+	int err;
+	void (*fn)(const char *path, void *context);
+	void *context;
+};
+
+static void free_object(struct object *object)
+{
+	for (size_t i = 0; i < object->n_needed; i++)
+		free(object->needed[i]);
+	free(object->needed);
+	free(object->name);
+	free(object->origin);
+	free(object->rpath);
+	free(object->runpath);
+}
+
+static int note_needed(const char *string, void *arg)
+{
+	struct object *object = arg;
+
+	if (array__reserve(&object->needed, &object->room, object->n_needed + 1,
+			   sizeof(*object->needed)))
+		return -ENOMEM;
+	object->needed[object->n_needed] = strdup(string);
+	return object->needed[object->n_needed++] ? 0 : -ENOMEM;
+}
+
+static int note_path(const char *string, void *arg)
+{
+	char **path = arg;
+
+	*path = strdup(string);
+	return *path ? 1 : -ENOMEM;
+}
+
+static int read_object(const struct elf_file *elf, const char *path, struct object *object)
+{
+	_cleanup_(free_ptr) char *real = realpath(path, NULL);
+	int err = 0;
+
+	object->name = strdup(elf_file__soname(elf));
+	object->origin = strdup(real ? real : path);
+	if (!object->name || !object->origin)
+		return -ENOMEM;
+	*(char *)path__name(object->origin) = '\0';
+	for (size_t len = strlen(object->origin); len > 1 && object->origin[len - 1] == '/'; len--)
+		object->origin[len - 1] = '\0';
+	if (elf_file__for_each_dynamic_string(elf, DT_RPATH, note_path, &object->rpath) < 0 ||
+	    elf_file__for_each_dynamic_string(elf, DT_RUNPATH, note_path, &object->runpath) < 0)
+		return -ENOMEM;
+	err = elf_file__for_each_dynamic_string(elf, DT_AUXILIARY, note_needed, object);
+	if (!err)
+		err = elf_file__for_each_dynamic_string(elf, DT_FILTER, note_needed, object);
+	return err ? err : elf_file__for_each_dynamic_string(elf, DT_NEEDED, note_needed, object);
+}
+
+static bool is_loaded(const struct search *search, const struct stat *st)
+{
+	for (size_t i = 0; i < search->n_objects; i++)
+		if (search->objects[i].inode == st->st_ino &&
+		    search->objects[i].device == st->st_dev)
+			return true;
+	return false;
+}
+
+/* Whether @path can be loaded, or has been. The first two objects, which the caller knows, are not listed. */
+static bool load(struct search *search, const char *path, size_t needed_by)
+{
+	_cleanup_(close_fd) int fd = -1;
+	struct object object = { .needed_by = needed_by };
+	struct elf_file *elf;
+	struct stat st;
+	int err;
+
+	if (search->err || search->tries >= MAX_TRIES)
+		return false;
+	search->tries++;
+	fd = regular_file__open(path);
+	if (fd < 0 || fstat(fd, &st))
+		return false;
+	if (is_loaded(search, &st))
+		return true;
+	if (search->n_objects >= MAX_LIBRARIES || elf_file__open(fd, path, &elf, NULL))
+		return false;
+	object.device = st.st_dev;
+	object.inode = st.st_ino;
+	err = read_object(elf, path, &object);
+	elf_file__free(elf);
+	if (!err)
+		err = array__reserve(&search->objects, &search->room, search->n_objects + 1,
+				     sizeof(*search->objects));
+	if (err) {
+		free_object(&object);
+		search->err = err;
+		return false;
+	}
+	search->objects[search->n_objects++] = object;
+	if (search->n_objects > 2)
+		search->fn(path, search->context);
+	return true;
+}
+
+/* Removes $@token or ${@token} from the start of *@text. */
+static bool skip_token(const char **text, const char *token)
+{
+	const size_t len = strlen(token);
+	const char *c = *text + 1;
+	const bool braces = *c == '{';
+
+	c += braces;
+	if (strncmp(c, token, len) != 0 || (braces && c[len] != '}'))
+		return false;
+	*text = c + len + braces;
+	return true;
+}
+
+/* Replaces the tokens of ld.so(8) in @text, of @len bytes. False if the result is too long. */
+static bool expand(const char *text, size_t len, const char *origin, const char *lib, char *out,
+		   size_t size)
+{
+	const char *end = text + len;
+	size_t used = 0;
+
+	while (text < end) {
+		const char *value = NULL;
+		size_t n;
+
+		if (*text == '$') {
+			if (skip_token(&text, "ORIGIN"))
+				value = origin;
+			else if (skip_token(&text, "LIB"))
+				value = lib;
+			else if (skip_token(&text, "PLATFORM"))
+				value = LINKER_PLATFORM;
+		}
+		n = value ? strlen(value) : 1;
+		if (used + n >= size)
+			return false;
+		memcpy(out + used, value ? value : text, n);
+		used += n;
+		text += !value;
+	}
+	out[used] = '\0';
+	return true;
+}
+
+static bool load_from(struct search *search, const char *directory, const char *name,
+		      size_t needed_by)
+{
+	const char *const *level = linker__processor_levels();
+	const char *slash = *directory ? "/" : "";
+	char path[PATH_MAX];
+
+	for (; !search->is_musl && *level; level++)
+		if (snprintf(path, sizeof(path), "%s%sglibc-hwcaps/%s/%s", directory, slash, *level,
+			     name) < (int)sizeof(path) &&
+		    load(search, path, needed_by))
+			return true;
+	return snprintf(path, sizeof(path), "%s%s%s", directory, slash, name) < (int)sizeof(path) &&
+	       load(search, path, needed_by);
+}
+
+/* @list is of directories as DT_RUNPATH and LD_LIBRARY_PATH have them; NULL: empty. */
+static bool load_from_list(struct search *search, const char *list, const char *origin,
+			   const char *name, size_t needed_by)
+{
+	const char *separators = search->is_musl ? ":\n" : ":;";
+
+	for (const char *at = list; at && *at; at++) {
+		const size_t len = strcspn(at, separators);
+
+		for (const char *const *lib = linker_lib_names; *lib; lib++) {
+			char directory[PATH_MAX];
+
+			if (expand(at, len, origin, *lib, directory, sizeof(directory)) &&
+			    load_from(search, directory, name, needed_by))
+				return true;
+			if (!memmem(at, len, "LIB", 3))
+				break;
+		}
+		at += len;
+		if (!*at)
+			break;
+	}
+	return false;
+}
+
+/* As glibc: DT_RPATH of the objects that led to this one, unless it has a DT_RUNPATH. */
+static bool load_from_rpath(struct search *search, const char *name, size_t needed_by)
+{
+	if (search->objects[needed_by].runpath)
+		return false;
+	for (size_t i = needed_by;; i = search->objects[i].needed_by) {
+		const struct object *object = &search->objects[i];
+
+		if (!object->runpath &&
+		    load_from_list(search, object->rpath, object->origin, name, needed_by))
+			return true;
+		if (!i)
+			return false;
+	}
+}
+
+static void load_by_glibc(struct search *search, const char *name, size_t needed_by)
+{
+	const char *cached;
+
+	if (load_from_rpath(search, name, needed_by) ||
+	    load_from_list(search, search->library_path, search->objects[0].origin, name,
+			   needed_by) ||
+	    load_from_list(search, search->objects[needed_by].runpath,
+			   search->objects[needed_by].origin, name, needed_by))
+		return;
+	cached = linker_cache__find(search->cache, name);
+	if (cached && load(search, cached, needed_by))
+		return;
+	for (const char *const *directory = linker_directories; *directory; directory++)
+		if (load_from(search, *directory, name, needed_by))
+			return;
+}
+
+/* musl has these in its C library, whatever files there are. */
+static bool is_in_musl(const char *name)
+{
+	static const char *const names[] = {
+		"c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !strncmp(name, "lib", 3); i++)
+		if (!strncmp(name + 3, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static void load_by_musl(struct search *search, const char *name, size_t needed_by)
+{
+	if (is_in_musl(name) || load_from_list(search, search->library_path, "", name, needed_by))
+		return;
+	for (size_t i = needed_by;; i = search->objects[i].needed_by) {
+		const struct object *object = &search->objects[i];
+
+		if (load_from_list(search, object->runpath ? object->runpath : object->rpath,
+				   object->origin, name, needed_by))
+			return;
+		if (!i)
+			break;
+	}
+	load_from_list(search, search->musl_path ? search->musl_path : MUSL_PATH, "", name,
+		       needed_by);
+}
+
+static void load_name(struct search *search, const char *name, size_t needed_by)
+{
+	char path[PATH_MAX];
+
+	if (strchr(name, '/')) {
+		if (expand(name, strlen(name), search->objects[needed_by].origin,
+			   linker_lib_names[0], path, sizeof(path)))
+			load(search, path, needed_by);
+		return;
+	}
+	for (size_t i = 1; i < search->n_objects; i++)
+		if (!strcmp(search->objects[i].name, name))
+			return;
+	if (search->is_musl)
+		load_by_musl(search, name, needed_by);
+	else
+		load_by_glibc(search, name, needed_by);
+}
+
+/* @names are separated as in LD_PRELOAD. */
+static int load_names(struct search *search, const char *names)
+{
+	_cleanup_(free_ptr) char *copy = strdup(names ? names : "");
+	char *rest = NULL;
+
+	if (!copy)
+		return -ENOMEM;
+	for (char *name = strtok_r(copy, " \t\n:", &rest); name;
+	     name = strtok_r(NULL, " \t\n:", &rest))
+		load_name(search, name, 0);
+	return 0;
+}
+
+/* The text of a file of the system, without comments; NULL if there is none. */
+static char *read_list(const char *path)
+{
+	_cleanup_(close_fd) int fd = regular_file__open(path);
+	char *text = fd < 0 ? NULL : malloc(MAX_LIST_BYTES);
+	ssize_t n = text ? pread(fd, text, MAX_LIST_BYTES - 1, 0) : -1;
+
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	for (char *c = strchr(text, '#'); c; c = strchr(c, '#'))
+		memset(c, ' ', strcspn(c, "\n"));
+	return text;
+}
+
+struct start {
+	const char *linker, *program;
+	const char *library_path, *preload; /* of options; NULL: none */
+	struct libraries_environment changes;
+	bool without_cache;
+};
+
+static const char *first_of(const char *a, const char *b, const char *c)
+{
+	if (a)
+		return a;
+	return b ? b : c;
+}
+
+static int list(const struct start *start, void (*fn)(const char *path, void *context),
+		void *context)
+{
+	_cleanup_(free_ptr) char *preload_file = NULL;
+	struct search search = {
+		.is_musl = !strncmp(path__name(start->linker), "ld-musl-", 8),
+		.library_path = first_of(start->library_path, start->changes.library_path,
+					 getenv("LD_LIBRARY_PATH")),
+		.fn = fn,
+		.context = context,
+	};
+	int err = -ENOENT;
+
+	if (search.is_musl)
+		search.musl_path = read_list(MUSL_PATH_FILE);
+	else
+		preload_file = read_list(PRELOAD_FILE);
+	if (!search.is_musl && !start->without_cache)
+		linker_cache__open(CACHE_FILE, &search.cache);
+	if (load(&search, start->program, 0) && load(&search, start->linker, 0) &&
+	    search.n_objects == 2) {
+		err = load_names(&search,
+				 first_of(start->changes.preload, getenv("LD_PRELOAD"), NULL));
+		if (!err)
+			err = load_names(&search, start->preload);
+		if (!err)
+			err = load_names(&search, preload_file);
+		for (size_t i = 0; !err && i < search.n_objects; i++)
+			for (size_t j = 0; j < search.objects[i].n_needed; j++)
+				load_name(&search, search.objects[i].needed[j], i);
+	}
+	for (size_t i = 0; i < search.n_objects; i++)
+		free_object(&search.objects[i]);
+	free(search.objects);
+	free(search.musl_path);
+	linker_cache__free(search.cache);
+	return search.err ? search.err : err;
+}
+
+/* The search of other interpreters is not known. */
+static bool is_known(const char *interpreter)
 {
 	const char *name = path__name(interpreter);
 
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-musl-", 8);
 }
 
-/* Parses "\tlibc.so.6 => /lib/libc.so.6 (0x7f…)" or "\t/lib64/ld-linux-x86-64.so.2 (0x7f…)"; a name
- * without a slash, such as linux-vdso.so.1, is no path. */
-static char *path_in(char *line)
-{
-	char *path = strstr(line, "=> "), *end;
-
-	path = path ? path + 3 : line + strspn(line, " \t");
-	end = strstr(path, " (0x");
-	if (!end)
-		return NULL;
-	*end = '\0';
-	return strchr(path, '/') ? path : NULL;
-}
-
-/* @arguments follow the option. */
-static char **list_command(const char *interpreter, char *const arguments[])
-{
-	size_t n = 0;
-	char **argv;
-
-	while (arguments[n])
-		n++;
-	argv = calloc(n + 3, sizeof(*argv));
-	if (!argv)
-		return NULL;
-	argv[0] = (char *)interpreter;
-	argv[1] = (char *)"--list";
-	memcpy(argv + 2, arguments, n * sizeof(*argv));
-	return argv;
-}
-
-static int start(const char *interpreter, char *const arguments[], int out, pid_t *pid)
-{
-	_cleanup_(free_ptr) char **argv = list_command(interpreter, arguments);
-	posix_spawn_file_actions_t actions;
-	int err;
-
-	if (!argv)
-		return -ENOMEM;
-	err = posix_spawn_file_actions_init(&actions);
-	if (err)
-		return -err;
-	err = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	if (!err)
-		err = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
-						       O_WRONLY, 0);
-	if (!err)
-		err = posix_spawn(pid, interpreter, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return -err;
-}
-
-static int list(const char *interpreter, char *const arguments[],
-		void (*fn)(const char *path, void *context), void *context)
-{
-	_cleanup_(free_ptr) char *line = NULL;
-	_cleanup_(close_file) FILE *lines = NULL;
-	size_t capacity = 0;
-	int pipes[2], err;
-	pid_t pid;
-
-	if (pipe2(pipes, O_CLOEXEC))
-		return -errno;
-	err = start(interpreter, arguments, pipes[1], &pid);
-	close(pipes[1]);
-	if (err) {
-		close(pipes[0]);
-		return err;
-	}
-	lines = fdopen(pipes[0], "r");
-	if (!lines)
-		close(pipes[0]);
-	while (lines && getline(&line, &capacity, lines) > 0) {
-		const char *path = path_in(line);
-
-		if (path)
-			fn(path, context);
-	}
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return lines ? 0 : -ENOMEM;
-}
-
 int libraries__list(const char *interpreter, const char *program,
+		    const struct libraries_environment *changes,
 		    void (*fn)(const char *path, void *context), void *context)
 {
-	char *arguments[] = { (char *)program, NULL };
+	const struct start start = {
+		.linker = interpreter,
+		.program = program,
+		.changes = changes ? *changes : (struct libraries_environment){ 0 },
+	};
 
-	if (!has_list_option(interpreter))
-		return -ENOTSUP;
-	return list(interpreter, arguments, fn, context);
+	return is_known(interpreter) ? list(&start, fn, context) : -ENOTSUP;
 }
 
-/*
- * Whether @path is a program for a dynamic linker: not the library of an option such as --preload.
- */
+/* Whether @path is a program for a dynamic linker: not the library of an option such as --preload. */
 static bool is_program(const char *path)
 {
-	_cleanup_(close_fd) int fd = -1;
+	_cleanup_(close_fd) int fd = regular_file__open(path);
 	struct elf_file *elf;
-	struct stat st;
 	bool is;
 
-	/* Opening other kinds of file may block. */
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || elf_file__open(fd, path, &elf, NULL))
 		return false;
 	is = elf_file__is_program(elf);
@@ -142,20 +439,38 @@ static bool is_program(const char *path)
 	return is;
 }
 
+/* The value of the option @name at argv[i], "--name VALUE" or, as musl also takes it, "--name=VALUE"; else
+ * @value. */
+static const char *option(char *const argv[], size_t i, const char *name, const char *value)
+{
+	const size_t len = strlen(name);
+
+	if (strncmp(argv[i], name, len) != 0)
+		return value;
+	if (argv[i][len] == '=')
+		return argv[i] + len + 1;
+	return argv[i][len] || !argv[i + 1] ? value : argv[i + 1];
+}
+
 int libraries__list_started(const char *linker, char *const argv[],
 			    void (*fn)(const char *path, void *context), void *context)
 {
 	_cleanup_(free_ptr) char *real = realpath(linker, NULL);
-	size_t program = 1;
+	struct start start = { .linker = real };
+	size_t i = 1;
 
 	if (!real)
 		return -errno;
-	if (!has_list_option(real))
+	if (!is_known(real))
 		return -ENOTSUP;
-	while (argv[program] && !is_program(argv[program]))
-		program++;
-	if (!argv[program])
+	for (; argv[i] && !is_program(argv[i]); i++) {
+		start.library_path = option(argv, i, "--library-path", start.library_path);
+		start.preload = option(argv, i, "--preload", start.preload);
+		start.without_cache |= !strcmp(argv[i], "--inhibit-cache");
+	}
+	if (!argv[i])
 		return -ENOENT;
-	fn(argv[program], context);
-	return list(linker, argv + 1, fn, context);
+	start.program = argv[i];
+	fn(argv[i], context);
+	return list(&start, fn, context);
 }

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists the shared libraries that a program will start with, by running its dynamic linker. */
+/* Lists the shared libraries that a program will start with, as its dynamic linker will find them. Files are
+ * read; none is executed. */
 #ifndef ALLOCPROF_LIBRARIES_H
 #define ALLOCPROF_LIBRARIES_H
 
+/* Variables that the program will have in place of this process's; NULL: the same. */
+struct libraries_environment {
+	const char *library_path; /* LD_LIBRARY_PATH */
+	const char *preload;	  /* LD_PRELOAD */
+};
+
 /*
  * Calls @fn with the path of each library that @program will be started with in this environment
- * (LD_LIBRARY_PATH, LD_PRELOAD, RUNPATH), by running `@interpreter --list @program`, as ldd(1)
- * does; the program itself does not run. Only for the linkers of glibc and musl: -ENOTSUP for
+ * (LD_LIBRARY_PATH, LD_PRELOAD, RUNPATH), but for @changes, which may be NULL, by the dynamic linker @interpreter, glibc's or musl's: -ENOTSUP for
  * others. The list is a hint that saves time and may be incomplete. 0 or a negative errno.
  */
 int libraries__list(const char *interpreter, const char *program,
+		    const struct libraries_environment *changes,
 		    void (*fn)(const char *path, void *context), void *context);
 
 /*

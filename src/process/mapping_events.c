@@ -376,7 +376,8 @@ static void read_ring(struct mapping_events *events, struct cpu_ring *ring)
 			(const struct perf_event_header *)(data + at);
 		size_t size = header->size;
 
-		if (!size)
+		/* The kernel aligns records. */
+		if (size < sizeof(*header) || size % 8 || size > head - tail)
 			break;
 		if (at + size > ring->bytes) {
 			size_t first = ring->bytes - at;

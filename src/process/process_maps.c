@@ -248,10 +248,14 @@ int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns)
 
 int process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child, __u64 time_ns)
 {
-	struct process_map *from, *to = get_process(maps, child);
+	struct process_map *from, *to;
 	size_t n;
 	int err;
 
+	/* No process is its own parent, but for what is damaged; nothing is copied onto itself. */
+	if (parent == child)
+		return 0;
+	to = get_process(maps, child);
 	if (!to)
 		return -ENOMEM;
 	err = process_maps__exec(maps, child, time_ns);

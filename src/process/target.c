@@ -13,7 +13,9 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
+#include "isolation.h"
 #include "target_inheritance.h"
+#include "target_user.h"
 
 /* Exit status of a child that never ran the command; nobody reads it. */
 #define HELD_CHILD_FAILED 125
@@ -24,25 +26,78 @@ static void close_and_clear(int *fd)
 	*fd = -1;
 }
 
+static void tell(int exec_fd, int err)
+{
+	if (write(exec_fd, &err, sizeof(err)) != sizeof(err))
+		_exit(HELD_CHILD_FAILED);
+}
+
+/* Tells errors of exec as they are, those of the isolation as negative numbers; with isolation first whether its
+ * namespace was made. */
 static void run_held_child(int go_fd, int exec_fd, char *const argv[],
-			   const struct target_inheritance *inheritance)
+			   const struct target_inheritance *inheritance,
+			   struct isolation *isolation)
 {
 	ssize_t n;
 	char go;
 	int err;
 
+	if (isolation)
+		tell(exec_fd, isolation__unshare());
 	do {
 		n = read(go_fd, &go, 1);
 	} while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(HELD_CHILD_FAILED);
+	err = isolation ? isolation__enter(isolation) : 0;
+	if (err) {
+		tell(exec_fd, err);
+		_exit(HELD_CHILD_FAILED);
+	}
 	setrlimit(RLIMIT_NOFILE, &inheritance->files);
 	sigprocmask(SIG_SETMASK, &inheritance->signal_mask, NULL);
-	execvp(argv[0], argv);
-	err = errno;
-	if (write(exec_fd, &err, sizeof(err)) != sizeof(err))
-		_exit(HELD_CHILD_FAILED);
+	err = inheritance->user ? -target_user__become(inheritance->user) : 0;
+	if (!err) {
+		execvpe(argv[0], argv,
+			inheritance->environment ? inheritance->environment : environ);
+		err = errno;
+	}
+	tell(exec_fd, err);
 	_exit(HELD_CHILD_FAILED);
+}
+
+/* Reads what the child tells; false if it closed the pipe. */
+static bool hear(const struct target *target, int *err)
+{
+	ssize_t n;
+
+	do {
+		n = read(target->exec_fd, err, sizeof(*err));
+	} while (n < 0 && errno == EINTR);
+	return n == sizeof(*err);
+}
+
+static int await_namespace(struct target *target, struct error *error)
+{
+	int err;
+
+	isolation__has_forked(target->isolation);
+	if (!hear(target, &err))
+		return error__set(error, -ECHILD, "the command's process has just ended");
+	if (err)
+		return error__set(
+			error, err == -EACCES ? -EPERM : err,
+			"--isolate: cannot make a mount namespace for the command: %s; %s",
+			strerror(-err),
+			err == -EPERM	 ? "run allocprof as root, with CAP_SYS_ADMIN"
+			: err == -EINVAL ? "the root directory is no mount point, as in a plain "
+					   "chroot: leave --isolate away"
+					 : "leave --isolate away");
+	err = isolation__look_at(target->isolation, target->pid);
+	if (err)
+		return error__set(error, err, "cannot read the command's root directory: %s",
+				  strerror(-err));
+	return 0;
 }
 
 int target__hold(struct target *target, char *const argv[],
@@ -54,6 +109,11 @@ int target__hold(struct target *target, char *const argv[],
 
 	memset(target, 0, sizeof(*target));
 	target->pidfd = target->go_fd = target->exec_fd = -1;
+	if (inheritance->isolates) {
+		err = isolation__new(&target->isolation, error);
+		if (err)
+			return err;
+	}
 	if (pipe2(go, O_CLOEXEC) || pipe2(exec, O_CLOEXEC)) {
 		err = error__set(error, -errno, "cannot make a pipe: %s", strerror(errno));
 		goto fail;
@@ -66,7 +126,7 @@ int target__hold(struct target *target, char *const argv[],
 	if (!pid) {
 		close(go[1]);
 		close(exec[0]);
-		run_held_child(go[0], exec[1], argv, inheritance);
+		run_held_child(go[0], exec[1], argv, inheritance, target->isolation);
 	}
 	close_and_clear(&go[0]);
 	close_and_clear(&exec[1]);
@@ -78,11 +138,15 @@ int target__hold(struct target *target, char *const argv[],
 	if (target->pidfd < 0) {
 		err = error__set(error, -errno, "cannot open the command's pidfd: %s",
 				 strerror(errno));
-		target__close(target);
-		return err;
+	} else {
+		err = target->isolation ? await_namespace(target, error) : 0;
 	}
-	return 0;
+	if (err)
+		target__close(target);
+	return err;
 fail:
+	isolation__free(target->isolation);
+	target->isolation = NULL;
 	close_fd(&go[0]);
 	close_fd(&go[1]);
 	close_fd(&exec[0]);
@@ -92,7 +156,6 @@ fail:
 
 int target__go(struct target *target, const char *command, struct error *error)
 {
-	ssize_t n;
 	int err;
 
 	target->start_ns = clock__now_ns();
@@ -100,12 +163,16 @@ int target__go(struct target *target, const char *command, struct error *error)
 		return error__set(error, -errno, "cannot let the command go: %s", strerror(errno));
 	close_and_clear(&target->go_fd);
 	/* A successful exec closes the pipe without data. */
-	do {
-		n = read(target->exec_fd, &err, sizeof(err));
-	} while (n < 0 && errno == EINTR);
+	if (!hear(target, &err))
+		err = 0;
 	close_and_clear(&target->exec_fd);
-	if (n != sizeof(err))
+	if (!err)
 		return 0;
+	if (err < 0)
+		return error__set(error, -ENOTRECOVERABLE,
+				  "--isolate: cannot put the copy of %s in its place: %s; leave "
+				  "--isolate away",
+				  isolation__failed(target->isolation), strerror(-err));
 	if (err == ENOENT)
 		return error__set(
 			error, -err, "cannot run '%s': %s; check the spelling, or give its path",
@@ -234,4 +301,6 @@ void target__close(struct target *target)
 	close_and_clear(&target->pidfd);
 	if (held && target->launched && !target->waited)
 		waitpid(target->pid, NULL, 0);
+	isolation__free(target->isolation);
+	target->isolation = NULL;
 }

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct error;
+struct isolation;
 struct target_inheritance;
 
 struct target {
@@ -22,13 +23,16 @@ struct target {
 	int wait_status;
 	struct rusage usage;	/* of the child and of its own reaped children */
 	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC, of the exec and of the end */
+	/* Of a command that sees copies of the files that are added until it goes; NULL: none. */
+	struct isolation *isolation;
 };
 
 /* Forks the child that will run @argv (searched as by execvp(3)), and holds it before its exec. */
 int target__hold(struct target *target, char *const argv[],
 		 const struct target_inheritance *inheritance, struct error *error);
 
-/* Lets the child exec. -ENOENT, -EACCES or another error of execvp(3) if that fails. */
+/* Lets the child exec. -ENOENT, -EACCES or another error of execvp(3) if that fails; -ENOTRECOVERABLE: it cannot be
+ * isolated. */
 int target__go(struct target *target, const char *command, struct error *error);
 
 /* Attaches to a running process. -ESRCH if there is none, -EINVAL for a kernel thread. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,26 +10,28 @@
 #include "array.h"
 #include "error.h"
 #include "path.h"
+#include "refusal_abi.h"
 
-static bool has_name_of_one(const char *path)
+bool translator__is_one(const char *path)
 {
-	/*
-	 * valgrind(1) and its tools, in a directory of its own; DynamoRIO; Pin; qemu's user mode.
-	 */
-	static const char *const names[] = {
-		"valgrind", "valgrind.bin", "drrun", "pin", "qemu-x86_64", "qemu-x86_64-static",
-	};
+#define WORD(text) text,
+	static const char *const names[] = { TRANSLATOR_NAMES(WORD) };
+	static const char *const directories[] = { TRANSLATOR_DIRECTORIES(WORD) };
+#undef WORD
 	const char *name = path__name(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return strstr(path, "/libexec/valgrind/") || strstr(path, "/lib/valgrind/");
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+		if (strstr(path, directories[i]))
+			return true;
+	return false;
 }
 
 int translator__refuse(const char *path, struct error *error)
 {
-	if (!has_name_of_one(path))
+	if (!translator__is_one(path))
 		return 0;
 	return error__set(
 		error, -ENOTSUP,

@@ -4,7 +4,12 @@
 #ifndef ALLOCPROF_TRANSLATOR_H
 #define ALLOCPROF_TRANSLATOR_H
 
+#include <stdbool.h>
+
 struct error;
+
+/* Whether the program at @path has the name of a binary translator. */
+bool translator__is_one(const char *path);
 
 /* 0, or -ENOTSUP with @error set if the program at @path has the name of a binary translator. */
 int translator__refuse(const char *path, struct error *error);

@@ -19,6 +19,7 @@
 #include "error.h"
 #include "profile.h"
 #include "profile_runs.h"
+#include "utf8.h"
 
 /* SQLite's file header: https://www.sqlite.org/fileformat2.html section 1.3 */
 #define HEADER_SIZE	      100
@@ -273,9 +274,20 @@ static int read_version(struct data_reader *reader, __u64 *version)
 }
 
 /* From here on "SELECT *" has the columns of data_file_schema.h, in their order. */
-static int read_definitions(struct data_reader *reader)
+int data_reader__read_definitions(struct data_reader *reader)
 {
 	return check_schema(reader, ARRAY_SIZE(data_file_schema));
+}
+
+/* Of the figures in meta, times depend on this one. */
+static int check_figure(const char *key, const char *value)
+{
+	if (strcmp(key, "epoch_ns") != 0)
+		return 0;
+	return *value < '1' || *value > '9' || strspn(value, "0123456789") != strlen(value) ||
+			       strlen(value) > 18
+		       ? -EINVAL
+		       : 0;
 }
 
 static int read_meta(struct data_reader *reader)
@@ -290,6 +302,8 @@ static int read_meta(struct data_reader *reader)
 			err = get_text(reader, statement, 1, &value);
 		if (!err && profile__meta(reader->profile, key))
 			err = -EINVAL;
+		if (!err)
+			err = check_figure(key, value);
 		if (!err)
 			err = profile__set_meta(reader->profile, key, value);
 	}
@@ -309,6 +323,9 @@ static int read_ledger(struct data_reader *reader)
 		err = get_text(reader, statement, 0, &name);
 		if (!err)
 			err = get_number(statement, 1, PROFILE_MAX, &value);
+		/* Names are keys of JSON. */
+		if (!err && !utf8__is_valid(name))
+			err = -EINVAL;
 		if (!err)
 			err = profile__set_ledger(reader->profile, name, value);
 		if (!err && reader->profile->n_ledger == n_before)
@@ -329,6 +346,8 @@ static int read_run_meta(struct data_reader *reader)
 		err = data_reader__get_row(reader, statement, "ntt", &run, &key, &value);
 		if (!err && run > PROFILE_MAX_RUNS)
 			err = -EINVAL;
+		if (!err)
+			err = check_figure(key, value);
 		if (!err)
 			err = profile__add_run_meta(reader->profile, run, key, value);
 	}
@@ -373,13 +392,34 @@ static int open_to_read(const char *path, sqlite3 **db)
 	return run(*db, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY") ? -EINVAL : 0;
 }
 
+/* Instructions of SQLite for each byte of a file; recordings take less than half of one. */
+#define STEPS_PER_BYTE	8
+#define STEPS_AT_LEAST	1000000
+#define STEPS_PER_CHECK 10000
+
+static int is_over_steps(void *context)
+{
+	struct data_reader *reader = context;
+
+	if (reader->steps_left < STEPS_PER_CHECK)
+		return 1;
+	reader->steps_left -= STEPS_PER_CHECK;
+	return 0;
+}
+
+static void limit_steps(struct data_reader *reader, __u64 file_size)
+{
+	reader->steps_left = STEPS_AT_LEAST + file_size * STEPS_PER_BYTE;
+	sqlite3_progress_handler(reader->db, STEPS_PER_CHECK, is_over_steps, reader);
+}
+
 static int read_tables(struct data_reader *reader, const char **table)
 {
 	static const struct {
 		const char *name;
 		int (*read)(struct data_reader *reader);
 	} tables[] = {
-		{ "definitions", read_definitions },
+		{ "definitions", data_reader__read_definitions },
 		{ "meta", read_meta },
 		{ "ledger", read_ledger },
 		{ "run_meta", read_run_meta },
@@ -410,44 +450,10 @@ static int read_tables(struct data_reader *reader, const char **table)
 	return 0;
 }
 
-static int read_file(const char *path, bool only_checks, struct profile **profile,
-		     struct error *error)
+int data_reader__fail(const char *path, int err, const char *what, struct error *error)
 {
-	_cleanup_(close_db) sqlite3 *db = NULL;
-	struct data_reader reader = { .only_checks = only_checks };
-	const char *table = "schema version";
-	char what[64];
-	__u64 version;
-	int err;
+	char damage[64];
 
-	err = check_header(path, &reader.text_left, error);
-	if (err)
-		return err;
-	err = open_to_read(path, &db);
-	reader.db = db;
-	if (!err)
-		err = read_version(&reader, &version);
-	if (!err && version > DATA_FILE_SCHEMA_VERSION)
-		return error__set(
-			error, -EPROTONOSUPPORT,
-			"%s was written by a newer allocprof: schema %llu, this one reads "
-			"up to %d; update allocprof",
-			path, version, DATA_FILE_SCHEMA_VERSION);
-	if (!err && version < DATA_FILE_SCHEMA_WITHOUT_SOURCES)
-		return error__set(error, -EPROTONOSUPPORT,
-				  "%s was written by an older allocprof: schema %llu, this one "
-				  "reads %d; record again",
-				  path, version, DATA_FILE_SCHEMA_VERSION);
-	if (!err) {
-		reader.profile = profile__new();
-		err = reader.profile ? read_tables(&reader, &table) : -ENOMEM;
-		free(reader.functions);
-	}
-	if (!err) {
-		*profile = reader.profile;
-		return 0;
-	}
-	profile__free(reader.profile);
 	if (err == -ENOMEM)
 		return error__set(error, err, "cannot read %s: out of memory", path);
 	if (err == -EIO)
@@ -459,8 +465,60 @@ static int read_file(const char *path, bool only_checks, struct profile **profil
 				  "cannot read %s: %s in a directory above it; copy it to where "
 				  "you can list all directories of its path",
 				  path, strerror(EACCES));
-	snprintf(what, sizeof(what), "unreadable: %s", table);
-	return fail_damaged(error, path, what);
+	snprintf(damage, sizeof(damage), "unreadable: %s", what);
+	return fail_damaged(error, path, damage);
+}
+
+int data_reader__open(struct data_reader *reader, const char *path, struct error *error)
+{
+	__u64 version, file_size;
+	int err;
+
+	err = check_header(path, &file_size, error);
+	if (err)
+		return err;
+	reader->text_left = file_size;
+	err = open_to_read(path, &reader->db);
+	if (reader->db)
+		limit_steps(reader, file_size);
+	if (!err)
+		err = read_version(reader, &version);
+	if (err)
+		return data_reader__fail(path, err, "schema version", error);
+	if (version > DATA_FILE_SCHEMA_VERSION)
+		return error__set(
+			error, -EPROTONOSUPPORT,
+			"%s was written by a newer allocprof: schema %llu, this one reads "
+			"up to %d; update allocprof",
+			path, version, DATA_FILE_SCHEMA_VERSION);
+	if (version < DATA_FILE_SCHEMA_VERSION)
+		return error__set(error, -EPROTONOSUPPORT,
+				  "%s was written by an older allocprof: schema %llu, this one "
+				  "reads %d; record again",
+				  path, version, DATA_FILE_SCHEMA_VERSION);
+	return 0;
+}
+
+static int read_file(const char *path, bool only_checks, struct profile **profile,
+		     struct error *error)
+{
+	struct data_reader reader = { .only_checks = only_checks };
+	const char *table = "schema version";
+	int err = data_reader__open(&reader, path, error);
+
+	if (!err) {
+		reader.profile = profile__new();
+		err = reader.profile ? read_tables(&reader, &table) : -ENOMEM;
+		free(reader.functions);
+		if (err)
+			data_reader__fail(path, err, table, error);
+	}
+	sqlite3_close_v2(reader.db);
+	if (err)
+		profile__free(reader.profile);
+	else
+		*profile = reader.profile;
+	return err;
 }
 
 int data_file__read(const char *path, struct profile **profile, struct error *error)

@@ -232,55 +232,57 @@ int data_reader__read_lines(struct data_reader *reader)
 	return err ? err : set_lines(reader, lines);
 }
 
-/* Reads the frames of stack @id, which must be the next rows of @statement. */
-static int read_stack_frames(struct data_reader *reader, sqlite3_stmt *statement, __u64 id,
-			     __u64 n_frames, __u32 *frames)
+/*
+ * Reads the frames of a stack, a JSON array as the writer has it: "[3,14]", without spaces or leading zeros. Returns how
+ * many there are, or -EINVAL.
+ */
+static int parse_frames(const char *text, size_t n_known, __u32 frames[AP_MAX_DEPTH])
 {
-	for (__u64 depth = 0; depth < n_frames; depth++) {
-		__u64 stack, row_depth, frame;
-		int err = data_reader__next(reader, statement);
+	int n = 0;
 
-		if (err <= 0)
-			return err ? err : -EINVAL;
-		if (data_reader__get_row(reader, statement, "nnn", &stack, &row_depth, &frame) ||
-		    stack != id || row_depth != depth || frame > reader->profile->n_frames)
+	if (*text++ != '[')
+		return -EINVAL;
+	if (text[0] == ']' && !text[1])
+		return 0;
+	while (n < AP_MAX_DEPTH && *text >= '1' && *text <= '9') {
+		__u64 frame = 0;
+
+		for (; *text >= '0' && *text <= '9' && frame <= n_known; text++)
+			frame = 10 * frame + (*text - '0');
+		if (frame > n_known)
 			return -EINVAL;
-		frames[depth] = frame;
+		frames[n++] = frame;
+		if (*text == ']' && !text[1])
+			return n;
+		if (*text++ != ',')
+			return -EINVAL;
 	}
-	return 0;
+	return -EINVAL;
 }
 
 int data_reader__read_stacks(struct data_reader *reader)
 {
-	_cleanup_(finalize) sqlite3_stmt *stacks = NULL;
-	_cleanup_(finalize) sqlite3_stmt *stack_frames = NULL;
-	__u32 frames[AP_MAX_DEPTH], id;
-	const char *end_name;
-	__u64 stack, n_frames;
-	int err, end;
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(reader->db, "SELECT * FROM stacks NOT INDEXED ORDER BY id", &statement);
+	const char *end_name, *text;
+	__u32 frames[AP_MAX_DEPTH];
+	__u64 stack;
 
-	err = prepare(reader->db, "SELECT * FROM stacks NOT INDEXED ORDER BY id", &stacks);
-	if (!err)
-		err = prepare(reader->db,
-			      "SELECT * FROM stack_frames NOT INDEXED ORDER BY stack, depth",
-			      &stack_frames);
-	while (!err && (err = data_reader__next(reader, stacks)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement)) > 0) {
 		size_t n_before = reader->profile->n_stacks;
+		int end, n_frames;
+		__u32 id;
 
-		err = data_reader__get_row(reader, stacks, "ntn", &stack, &end_name, &n_frames);
+		err = data_reader__get_row(reader, statement, "ntt", &stack, &end_name, &text);
 		if (err)
 			break;
 		end = profile__stack_end_by_name(end_name);
-		if (end < 0 || n_frames > AP_MAX_DEPTH)
+		n_frames = parse_frames(text, reader->profile->n_frames, frames);
+		if (end < 0 || n_frames < 0)
 			return -EINVAL;
-		err = read_stack_frames(reader, stack_frames, n_before + 1, n_frames, frames);
-		if (!err)
-			err = profile__add_stack(reader->profile, frames, n_frames, end, &id);
+		err = profile__add_stack(reader->profile, frames, n_frames, end, &id);
 		if (!err)
 			err = data_reader__expect_new(stack, n_before, id);
 	}
-	if (err)
-		return err;
-	err = data_reader__next(reader, stack_frames);
-	return err > 0 ? -EINVAL : err;
+	return err;
 }

@@ -140,7 +140,8 @@ static int write_db(const struct profile *profile, const char *name,
 	_cleanup_(close_db) sqlite3 *db = NULL;
 	int err;
 
-	if (sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+	    SQLITE_OK)
 		return db ? db_errno(db) : -ENOMEM;
 	/* The file is invisible until it is complete: no journal, one sync at the end. */
 	err = run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "

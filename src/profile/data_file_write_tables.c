@@ -39,24 +39,13 @@ static int insert(sqlite3 *db, sqlite3_stmt *statement, const char *columns, ...
 	return 0;
 }
 
-/* Whether functions of defined sources need the newer schema version. */
-static bool needs_sources(const struct profile *profile)
-{
-	for (size_t i = 0; i < profile->n_counts; i++)
-		if (profile__function_maps(profile->counts[i].function))
-			return true;
-	return profile->sources.n;
-}
-
 static int write_meta(sqlite3 *db, const struct profile *profile)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	char version[16];
 	int err = prepare(db, "INSERT INTO meta VALUES(?, ?)", &statement);
 
-	snprintf(version, sizeof(version), "%d",
-		 needs_sources(profile) ? DATA_FILE_SCHEMA_VERSION
-					: DATA_FILE_SCHEMA_WITHOUT_SOURCES);
+	snprintf(version, sizeof(version), "%d", DATA_FILE_SCHEMA_VERSION);
 	if (!err)
 		err = insert(db, statement, "tt", "schema_version", version);
 	for (size_t i = 0; i < profile->n_meta && !err; i++) {
@@ -203,22 +192,47 @@ static int write_lines(sqlite3 *db, const struct profile *profile)
 	return err;
 }
 
+/* Bytes of a frame's id in decimal and of the comma after it. */
+#define FRAME_TEXT_LENGTH 11
+
+static char *put_frame(char *to, __u32 frame)
+{
+	char digits[FRAME_TEXT_LENGTH];
+	int n = 0;
+
+	do
+		digits[n++] = '0' + frame % 10;
+	while (frame /= 10);
+	while (n)
+		*to++ = digits[--n];
+	return to;
+}
+
+/* The frames as a JSON array; printf() takes several times as long, and there may be a hundred million of them. */
+static void print_frames(const struct profile_stack *stack, char *to)
+{
+	*to++ = '[';
+	for (__u32 depth = 0; depth < stack->n_frames; depth++) {
+		if (depth)
+			*to++ = ',';
+		to = put_frame(to, stack->frames[depth]);
+	}
+	*to++ = ']';
+	*to = 0;
+}
+
 static int write_stacks(sqlite3 *db, const struct profile *profile)
 {
-	_cleanup_(finalize) sqlite3_stmt *stacks = NULL;
-	_cleanup_(finalize) sqlite3_stmt *frames = NULL;
-	int err = prepare(db, "INSERT INTO stacks VALUES(?, ?, ?)", &stacks);
+	char frames[AP_MAX_DEPTH * FRAME_TEXT_LENGTH + sizeof("[]")];
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	int err = prepare(db, "INSERT INTO stacks VALUES(?, ?, ?)", &statement);
 
-	if (!err)
-		err = prepare(db, "INSERT INTO stack_frames VALUES(?, ?, ?)", &frames);
 	for (size_t i = 0; i < profile->n_stacks && !err; i++) {
 		const struct profile_stack *stack = &profile->stacks[i];
 
-		err = insert(db, stacks, "ntn", (__u64)stack->id,
-			     profile__stack_end_name(stack->end), (__u64)stack->n_frames);
-		for (__u32 depth = 0; depth < stack->n_frames && !err; depth++)
-			err = insert(db, frames, "nnn", (__u64)stack->id, (__u64)depth,
-				     (__u64)stack->frames[depth]);
+		print_frames(stack, frames);
+		err = insert(db, statement, "ntt", (__u64)stack->id,
+			     profile__stack_end_name(stack->end), frames);
 	}
 	return err;
 }
@@ -353,7 +367,7 @@ static bool has_tail_calls(const struct profile *profile)
 
 static int rewrite_stacks(sqlite3 *db, const struct profile *profile)
 {
-	int err = run(db, "DELETE FROM frames; DELETE FROM stacks; DELETE FROM stack_frames");
+	int err = run(db, "DELETE FROM frames; DELETE FROM stacks");
 
 	if (!err)
 		err = write_frames(db, profile);
@@ -362,9 +376,12 @@ static int rewrite_stacks(sqlite3 *db, const struct profile *profile)
 
 int data_file__rewrite_names(sqlite3 *db, const struct profile *profile)
 {
-	int err = run(db, "DELETE FROM modules; DELETE FROM functions; DELETE FROM files; "
-			  "DELETE FROM lines");
+	int err = run(db, "DELETE FROM meta; DELETE FROM modules; DELETE FROM functions; "
+			  "DELETE FROM files; DELETE FROM lines");
 
+	/* It says which files could not be read. */
+	if (!err)
+		err = write_meta(db, profile);
 	if (!err)
 		err = write_modules(db, profile);
 	if (!err)

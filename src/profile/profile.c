@@ -54,6 +54,38 @@ static void free_ledger(struct profile_ledger_entry *ledger, size_t n)
 	free(ledger);
 }
 
+static void free_stacks(struct profile *profile)
+{
+	struct profile_index *index = profile->index;
+
+	profile__forget_counts(profile);
+	free(profile->stacks);
+	free(profile->counts);
+	free(profile->samples);
+	profile->stacks = NULL;
+	profile->counts = NULL;
+	profile->samples = NULL;
+	profile->n_stacks = 0;
+	arena__release(&index->stack_frames);
+	hash_table__release(&index->stacks);
+	free(index->blocks);
+	free(index->samples_of);
+	free(index->lifetimes);
+	index->blocks = NULL;
+	index->samples_of = NULL;
+	index->lifetimes = NULL;
+	index->stacks_room = index->counts_room = index->samples_room = index->samples_of_room =
+		index->blocks_room = index->lifetimes_room = 0;
+}
+
+void profile__free_stacks(struct profile *profile)
+{
+	profile->index->ledger_adds_up = profile__ledger_adds_up(profile);
+	profile->index->blocks_add_up = profile__blocks_add_up(profile);
+	profile->index->is_without_stacks = true;
+	free_stacks(profile);
+}
+
 void profile__free(struct profile *profile)
 {
 	if (!profile)
@@ -70,8 +102,6 @@ void profile__free(struct profile *profile)
 		free(profile->files[i].path);
 	for (size_t i = 0; i < profile->n_frames; i++)
 		free(profile->frames[i].lines);
-	for (size_t i = 0; i < profile->n_stacks; i++)
-		free(profile->stacks[i].frames);
 	free_meta(profile->meta, profile->n_meta);
 	free_ledger(profile->ledger, profile->n_ledger);
 	for (size_t i = 0; i < profile->n_runs; i++) {
@@ -85,20 +115,13 @@ void profile__free(struct profile *profile)
 	free(profile->functions);
 	free(profile->files);
 	free(profile->frames);
-	free(profile->stacks);
-	free(profile->counts);
-	free(profile->index->blocks);
-	free(profile->index->samples_of);
-	free(profile->index->lifetimes);
-	free(profile->samples);
+	free_stacks(profile);
 	free(profile->timeline);
 	hash_table__release(&profile->index->modules);
 	hash_table__release(&profile->index->threads);
 	hash_table__release(&profile->index->functions);
 	hash_table__release(&profile->index->files);
 	hash_table__release(&profile->index->frames);
-	hash_table__release(&profile->index->stacks);
-	hash_table__release(&profile->index->counts);
 	hash_table__release(&profile->index->meta);
 	hash_table__release(&profile->index->ledger);
 	free(profile->index);

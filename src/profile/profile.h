@@ -92,7 +92,7 @@ struct profile_stack {
 	__u32 id;
 	enum ap_stack_end end;
 	__u32 n_frames;
-	__u32 *frames; /* frame ids, innermost (the allocator's caller) first; owned */
+	__u32 *frames; /* frame ids, innermost (the allocator's caller) first */
 };
 
 /*
@@ -289,8 +289,15 @@ __u32 profile__fold_epoch(__u32 epoch, __u32 by);
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment);
 /* Removes all counts with their blocks; processes, stacks and names stay. */
 void profile__forget_counts(struct profile *profile);
+/* Frees the memory of all counts, with their blocks, and of all stacks, and forgets them, but not
+ * whether the ledger adds up. */
+void profile__free_stacks(struct profile *profile);
 int profile__set_meta(struct profile *profile, const char *key, const char *value);
 int profile__set_ledger(struct profile *profile, const char *name, __u64 value);
+/* Notes that the file at @path could not be read for its names, and how that failed. 0 or -ENOMEM. */
+int profile__add_unread(struct profile *profile, const char *path, const char *why);
+/* Forgets all that profile__add_unread() noted, for a new look-up. 0 or -ENOMEM. */
+int profile__forget_unread(struct profile *profile);
 
 /* Demangles functions that have only a symbol. 0, -ENOMEM, or, if the demangler's filter failed, a
  * negative errno with @error set: all other names are demangled then, too. */
@@ -309,6 +316,9 @@ int profile__settle_samples(struct profile *profile, __u64 not_sampled);
 /* Whether events = attributed + lost (with sampling: sampled + not_sampled + lost), attributed =
  * complete + incomplete = the sum of all counts, and each sum equals that of its reasons. */
 bool profile__ledger_adds_up(const struct profile *profile);
+/* Whether the blocks of each count have as many bytes as their histogram of sizes allows, and there are no more blocks
+ * by epochs than there are, nor none. */
+bool profile__blocks_add_up(const struct profile *profile);
 
 /* The frame that profile__add_frame() would return, or NULL. */
 const struct profile_frame *profile__find_frame(const struct profile *profile, __u32 module,
@@ -324,6 +334,8 @@ bool profile__count_blocks(const struct profile *profile, const struct profile_c
 /* Copies the lifetime at *@at, which is 0 for the first, and advances *@at. False at the end.
  * Lifetimes are packed; a value of *@at stays valid until a lifetime is added. */
 bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct profile_lifetime *out);
+/* The last epoch in which a block was allocated or freed; 0 without lifetimes. */
+__u32 profile__last_epoch(const struct profile *profile);
 /* The sampling period in bytes; 0: not sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
 /* The samples of @count, or NULL. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profile.h"
+#include "profile_internal.h"
 
 static void sum_ends(const struct profile *profile, __u64 calls[AP_STACK_ENDS])
 {
@@ -82,6 +83,21 @@ int profile__settle_samples(struct profile *profile, __u64 not_sampled)
 	return err ? err : profile__set_ledger(profile, "not_sampled", not_sampled);
 }
 
+static bool has_entry(const struct profile *profile, const char *name)
+{
+	for (size_t i = 0; i < profile->n_ledger; i++)
+		if (!strcmp(profile->ledger[i].name, name))
+			return true;
+	return false;
+}
+
+static bool has_sums(const struct profile *profile)
+{
+	return has_entry(profile, "events") && has_entry(profile, "lost") &&
+	       has_entry(profile, "attributed") && has_entry(profile, "complete") &&
+	       has_entry(profile, "incomplete");
+}
+
 bool profile__ledger_adds_up(const struct profile *profile)
 {
 	__u64 counted =
@@ -93,6 +109,10 @@ bool profile__ledger_adds_up(const struct profile *profile)
 	__u64 calls[AP_STACK_ENDS], not_complete = 0;
 	char name[64];
 
+	if (!has_sums(profile))
+		return false;
+	if (profile->index->is_without_stacks)
+		return profile->index->ledger_adds_up;
 	sum_ends(profile, calls);
 	for (int i = AP_END_COMPLETE + 1; i < AP_STACK_ENDS; i++) {
 		snprintf(name, sizeof(name), "incomplete_%s", profile__stack_end_name(i));

@@ -85,3 +85,17 @@ void profile__fold_lifetimes(struct profile *profile, __u32 by)
 	}
 	index->lifetimes_bytes = to - index->lifetimes;
 }
+
+__u32 profile__last_epoch(const struct profile *profile)
+{
+	struct profile_lifetime lifetime;
+	__u32 last = 0, at = 0;
+
+	while (profile__next_lifetime(profile, &at, &lifetime)) {
+		if (lifetime.born > last)
+			last = lifetime.born;
+		if (lifetime.died != PROFILE_LIVE && lifetime.died > last)
+			last = lifetime.died;
+	}
+	return last;
+}

@@ -150,28 +150,20 @@ static enum rule rule_of(const char *key)
 		const char *key;
 		enum rule rule;
 	} rules[] = {
-		{ "elapsed_seconds", RULE_SECONDS },
-		{ "exit_status", RULE_FAILURE },
-		{ "allocators", RULE_LINES },
-		{ "unprobed_allocators", RULE_LINES },
-		{ "unprobed_programs", RULE_LINES },
-		{ "unknown_functions", RULE_LINES },
-		{ "lacking_sources", RULE_LINES },
-		{ "not_nested", RULE_SUM },
-		{ "mappings_unsure", RULE_SUM },
-		{ "operands_unread", RULE_SUM },
-		{ "no_unwind_table", RULE_LINES },
-		{ "python_arenas", RULE_LINES },
-		{ "processes_unfollowed", RULE_SUM },
-		{ "processes_unnoticed", RULE_SUM },
-		{ "mappings_lost", RULE_SUM },
-		{ "counters_unread", RULE_SUM },
-		{ "epoch_ns", RULE_MOST },
-		{ "peak_bytes", RULE_MOST },
-		{ "kernel_bytes", RULE_MOST },
-		{ "max_live", RULE_LEAST },
-		{ "max_records", RULE_LEAST },
-		{ "window_opened", RULE_LEAST },
+		{ "elapsed_seconds", RULE_SECONDS }, { "exit_status", RULE_FAILURE },
+		{ "allocators", RULE_LINES },	     { "unprobed_allocators", RULE_LINES },
+		{ "unprobed_programs", RULE_LINES }, { "refused_programs", RULE_LINES },
+		{ "engine_gaps", RULE_LINES },	     { "uprobe_programs", RULE_LINES },
+		{ "unknown_functions", RULE_LINES }, { "lacking_sources", RULE_LINES },
+		{ "not_nested", RULE_SUM },	     { "mappings_unsure", RULE_SUM },
+		{ "operands_unread", RULE_SUM },     { "no_unwind_table", RULE_LINES },
+		{ "python_arenas", RULE_LINES },     { "processes_unfollowed", RULE_SUM },
+		{ "processes_refused", RULE_SUM },   { "processes_unnoticed", RULE_SUM },
+		{ "mappings_lost", RULE_SUM },	     { "counters_unread", RULE_SUM },
+		{ "epoch_ns", RULE_MOST },	     { "peak_bytes", RULE_MOST },
+		{ "kernel_bytes", RULE_MOST },	     { "max_live", RULE_LEAST },
+		{ "max_records", RULE_LEAST },	     { "window_opened", RULE_LEAST },
+		{ "unread_files", RULE_LINES },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
@@ -212,6 +204,30 @@ static char *add_lines(const char *old, const char *more)
 		more += len + (more[len] == '\n');
 	}
 	return text;
+}
+
+int profile__add_unread(struct profile *profile, const char *path, const char *why)
+{
+	const char *old = profile__meta(profile, "unread_files");
+	_cleanup_(free_ptr) char *line = NULL;
+	_cleanup_(free_ptr) char *lines = NULL;
+
+	if (asprintf(&line, "%s: %s", path, why) < 0) {
+		line = NULL;
+		return -ENOMEM;
+	}
+	for (char *c = line; *c; c++)
+		if (*c == '\n')
+			*c = '?';
+	lines = add_lines(old ?: "", line);
+	return lines ? profile__set_meta(profile, "unread_files", lines) : -ENOMEM;
+}
+
+int profile__forget_unread(struct profile *profile)
+{
+	return profile__meta(profile, "unread_files")
+		       ? profile__set_meta(profile, "unread_files", "")
+		       : 0;
 }
 
 static int combine(struct profile *profile, const char *key, const char *old, const char *more)

@@ -180,6 +180,15 @@ static bool are_frames(const struct profile *profile, const __u32 *frames, size_
 	return true;
 }
 
+static __u32 *copy_frames(struct profile *profile, const __u32 *frames, size_t n_frames)
+{
+	__u32 *copy = arena__alloc(&profile->index->stack_frames, n_frames * sizeof(*copy));
+
+	if (copy && n_frames)
+		memcpy(copy, frames, n_frames * sizeof(*copy));
+	return copy;
+}
+
 int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_frames,
 		       enum ap_stack_end end, __u32 *id)
 {
@@ -199,13 +208,11 @@ int profile__add_stack(struct profile *profile, const __u32 *frames, size_t n_fr
 		return 0;
 	}
 	stack.id = profile->n_stacks + 1;
-	stack.frames = n_frames ? array__copy(frames, n_frames, sizeof(*frames)) : NULL;
-	if ((n_frames && !stack.frames) ||
+	stack.frames = copy_frames(profile, frames, n_frames);
+	if (!stack.frames ||
 	    profile_index__append(&index->stacks, hash, &profile->stacks, &index->stacks_room,
-				  &profile->n_stacks, &stack, sizeof(stack))) {
-		free(stack.frames);
+				  &profile->n_stacks, &stack, sizeof(stack)))
 		return -ENOMEM;
-	}
 	*id = stack.id;
 	return 0;
 }
@@ -220,10 +227,9 @@ int profile__set_stack_frames(struct profile *profile, __u32 stack, const __u32 
 	    !are_frames(profile, frames, n_frames) ||
 	    !has_same_frames(profile, &profile->stacks[stack - 1], &wanted))
 		return -EINVAL;
-	copy = array__copy(frames, n_frames, sizeof(*copy));
+	copy = copy_frames(profile, frames, n_frames);
 	if (!copy)
 		return -ENOMEM;
-	free(profile->stacks[stack - 1].frames);
 	profile->stacks[stack - 1].frames = copy;
 	profile->stacks[stack - 1].n_frames = (__u32)n_frames;
 	return 0;

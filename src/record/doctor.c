@@ -7,15 +7,18 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "parser.h"
+#include "preload_engine.h"
 #include "probes.h"
 #include "profile.h"
+#include "session_internal.h"
 #include "table_cache.h"
 #include "target.h"
 #include "uprobe_engine.h"
 
 void doctor__probe_kernel(struct kernel *kernel)
 {
-	kernel__probe(kernel);
+	kernel__probe(kernel, NULL);
 }
 
 int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *error)
@@ -29,6 +32,11 @@ int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *erro
 	*size_bytes = table_cache__size_bytes(cache);
 	table_cache__close(cache);
 	return 0;
+}
+
+int doctor__find_preload(struct error *error)
+{
+	return preload_engine__find_library(error);
 }
 
 int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct error *error)
@@ -61,8 +69,18 @@ int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct er
 	return err;
 }
 
+const char *doctor__engine(int err)
+{
+	if (!err)
+		return uprobe_engine.name;
+	return session__lacks_uprobes(err) && !preload_engine__find_library(NULL)
+		       ? preload_engine.name
+		       : NULL;
+}
+
 struct doctor {
 	struct probes *probes;
+	struct parser *parser;
 };
 
 static int find(struct probes *probes, char *const argv[], pid_t pid, struct error *error)
@@ -80,13 +98,16 @@ static int find(struct probes *probes, char *const argv[], pid_t pid, struct err
 int doctor__find(char *const argv[], pid_t pid, struct doctor **out, struct error *error)
 {
 	/* Without a program, nothing is probed. */
-	const struct probes_options options = { .functions = AP_ALL_FUNCTIONS };
+	struct probes_options options = { .functions = AP_ALL_FUNCTIONS };
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
 	int err;
 
 	if (!doctor)
 		return -ENOMEM;
-	err = probes__new(&options, &doctor->probes);
+	err = parser__new(&doctor->parser, error);
+	options.parser = doctor->parser;
+	if (!err)
+		err = probes__new(&options, &doctor->probes);
 	if (!err)
 		err = find(doctor->probes, argv, pid, error);
 	if (err) {
@@ -114,5 +135,6 @@ void doctor__free(struct doctor *doctor)
 	if (!doctor)
 		return;
 	probes__free(doctor->probes);
+	parser__free(doctor->parser);
 	free(doctor);
 }

@@ -21,10 +21,21 @@ void doctor__probe_kernel(struct kernel *kernel);
  * errno, perhaps with *@error set: there is no cache. */
 int doctor__cache(char *path, size_t size, __u64 *size_bytes, struct error *error);
 
+/* Whether the library of --engine=preload is there. 0, or -ENOENT with *@error set. */
+int doctor__find_preload(struct error *error);
+
 /* Loads the programs of stat (without @stacks) or record. *@instructions: the number that the
  * verifier processed for the program at the probes; its limit is a million. 0 before Linux 5.16.
  * Errors as of session__open(). */
 int doctor__load_programs(bool stacks, bool live, __u32 *instructions, struct error *error);
+
+/* The engine that a command is measured by where none is asked for; NULL: none can. @err: of doctor__load_programs(). */
+const char *doctor__engine(int err);
+
+typedef void doctor_say(const char *sentence, void *context);
+
+/* Says what is in the way of recordings, or may be, and what helps. @works: the programs can be loaded. */
+void doctor__obstacles(const struct kernel *kernel, bool works, doctor_say *say, void *context);
 
 /* Finds the allocators of the process @pid or, if it is 0, those that the command @argv would use,
  * or of a library. Errors as of session__attach() and session__launch(); -ENOTSUP: it has none. */

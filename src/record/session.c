@@ -11,26 +11,21 @@
 #include "profile.h"
 #include "sources.h"
 #include "translator.h"
-#include "uprobe_engine.h"
+#include "target_inheritance.h"
 
 int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
 	struct session *session = calloc(1, sizeof(*session));
-	struct engine_options engine_options;
 	int err = -ENOMEM;
 
 	if (!session)
 		return -ENOMEM;
 	session->options = *options;
 	session->target.pidfd = session->target.go_fd = session->target.exec_fd = -1;
+	session->epoll_fd = -1;
 	session->profile = profile__new();
-	engine_options = (struct engine_options){
-		.session = options,
-		.profile = session->profile,
-		.target = &session->target,
-	};
 	if (session->profile)
-		err = uprobe_engine.open(&engine_options, &session->engine, error);
+		err = session__open_engine(session, error);
 	if (err) {
 		session__close(session);
 		return err;
@@ -52,7 +47,9 @@ static void begin_window(struct session *session)
 
 	session->start_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->gate_realtime_ns = session->start_realtime_ns;
-	session->engine->operations->start(session->engine, now_ns);
+	session->has_begun = true;
+	for (size_t i = 0; i < session->n_engines; i++)
+		session__operations(session, i)->start(session->engines[i], now_ns);
 	if (!session->options.window.delay_ns && !session->options.window.paused)
 		session__open_gate(session, true);
 	/* target__go() sets the start of a command. */
@@ -63,12 +60,19 @@ static void begin_window(struct session *session)
 int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error)
 {
-	struct engine *engine = session->engine;
-	int err = engine->operations->await_child(engine, true, error);
+	struct target_inheritance inherited = *inheritance;
+	struct engine *engine = session->engines[0];
+	int err = engine->operations->environment
+			  ? engine->operations->environment(engine, argv, &inherited.environment)
+			  : 0;
 
+	/* Where only the command's own process is probed no other pays for it. */
+	inherited.isolates = session->options.isolates && session->options.follow;
+	if (!err)
+		err = engine->operations->await_child(engine, true, error);
 	if (err)
 		return err;
-	err = target__hold(&session->target, argv, inheritance, error);
+	err = target__hold(&session->target, argv, &inherited, error);
 	(void)engine->operations->await_child(engine, false, NULL);
 	if (!err)
 		err = engine->operations->launch(engine, argv, error);
@@ -85,7 +89,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	if (!err)
 		err = translator__refuse_process(pid, error);
 	if (!err)
-		err = session->engine->operations->attach(session->engine, error);
+		err = session__operations(session, 0)->attach(session->engines[0], error);
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
 	if (!err)
@@ -95,35 +99,69 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 
 int session__finish(struct session *session, struct error *error)
 {
-	int err;
+	int err = 0;
 
 	if (!session->is_snapshot && !session->target.end_ns)
 		session->target.end_ns = clock__now_ns();
-	err = session->engine->operations->finish(session->engine);
-	if (err)
-		return error__set(error, err, "cannot collect the counts: %s", strerror(-err));
+	/* The last one first: the first one's processes may be among its own. */
+	for (size_t i = session->n_engines; i-- > 0 && !err;)
+		err = session__operations(session, i)->finish(session->engines[i]);
 	session->is_gate_open = false;
-	session__collect_results(session);
-	return 0;
+	if (!err)
+		err = session__collect_results(session);
+	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
+}
+
+/* Whether a later engine than @engine has the file, too, and knows more of it. */
+static bool is_repeated(const struct session *session, size_t engine,
+			const struct probed_file *file)
+{
+	struct probed_file other;
+
+	for (size_t i = engine + 1; i < session->n_engines && file->build_id[0]; i++)
+		for (size_t j = 0;
+		     session__operations(session, i)->file(session->engines[i], j, &other); j++)
+			if (!strcmp(file->build_id, other.build_id))
+				return true;
+	return false;
+}
+
+struct engine *session__file_engine(const struct session *session, size_t index, size_t *local)
+{
+	struct probed_file file;
+
+	for (size_t i = 0; i < session->n_engines; i++)
+		for (size_t j = 0;
+		     session__operations(session, i)->file(session->engines[i], j, &file); j++) {
+			if (is_repeated(session, i, &file) || index--)
+				continue;
+			*local = j;
+			return session->engines[i];
+		}
+	return NULL;
 }
 
 bool session__file(const struct session *session, size_t index, struct probed_file *out)
 {
-	return session->engine->operations->file(session->engine, index, out);
+	size_t local;
+	struct engine *engine = session__file_engine(session, index, &local);
+
+	return engine && engine->operations->file(engine, local, out);
 }
 
 bool session__unknown(const struct session *session, size_t file, size_t index,
 		      struct session_unknown *out)
 {
-	const struct engine *engine = session->engine;
+	size_t local;
+	const struct engine *engine = session__file_engine(session, file, &local);
 	struct probed_file probed;
 
 	*out = (struct session_unknown){ 0 };
-	if (session__file(session, file, &probed))
+	if (engine && engine->operations->file(engine, local, &probed))
 		out->name = probed_file__unknown(&probed, index, &out->ends);
 	/* Without live it does not matter whether it ends blocks. */
 	if (out->name && (!out->ends || session->options.live))
-		out->calls = engine->operations->unknown_calls(engine, file, index);
+		out->calls = engine->operations->unknown_calls(engine, local, index);
 	return out->name;
 }
 
@@ -141,6 +179,11 @@ bool session__lacks_source(const struct session *session, const struct source *s
 			if (probed_file__has(&file, source, j))
 				return false;
 	return true;
+}
+
+const char *session__engine(const struct session *session)
+{
+	return session__operations(session, 0)->name;
 }
 
 __u64 session__start_realtime_ns(const struct session *session)
@@ -162,8 +205,12 @@ void session__close(struct session *session)
 {
 	if (!session)
 		return;
-	if (session->engine)
-		session->engine->operations->close(session->engine);
+	while (session->n_engines) {
+		struct engine *engine = session->engines[--session->n_engines];
+
+		engine->operations->close(engine);
+	}
+	session_lists__release(&session->lists);
 	profile__free(session->profile);
 	target__close(&session->target);
 	free(session);

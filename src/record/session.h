@@ -102,6 +102,9 @@ struct session_unknown {
 bool session__unknown(const struct session *session, size_t file, size_t index,
 		      struct session_unknown *out);
 
+/* Name of the engine that measures, as --engine takes it. */
+const char *session__engine(const struct session *session);
+
 /* The sources besides malloc's; NULL: none are defined. */
 const struct sources *session__sources(const struct session *session);
 /* Whether no file of the run had any function of the source. */

@@ -15,13 +15,17 @@
 
 int session__open_gate(struct session *session, bool open)
 {
+	int err = 0;
+
 	if (session->is_gate_open && !open)
 		session->marks.stops++;
 	if (session->is_gate_open != open)
 		session->gate_realtime_ns = clock__ns(CLOCK_REALTIME);
 	session->opens_at_ns = 0;
 	session->is_gate_open = open;
-	return session->engine->operations->open_gate(session->engine, open);
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->open_gate(session->engines[i], open);
+	return err;
 }
 
 bool session__is_gate_open(const struct session *session)
@@ -38,7 +42,8 @@ void session__progress(const struct session *session, struct session_progress *p
 		.is_counting = session__is_gate_open(session),
 		.has_live = session->options.live,
 	};
-	session->engine->operations->progress(session->engine, progress);
+	for (size_t i = 0; i < session->n_engines; i++)
+		session__operations(session, i)->progress(session->engines[i], progress);
 }
 
 bool session__visit_processes(const struct session *session,
@@ -56,13 +61,20 @@ bool session__visit_processes(const struct session *session,
 
 int session__cut(struct session *session, struct error *error)
 {
-	int err;
+	int err = 0;
 
 	if (!session->options.stacks)
 		return error__set(error, -EOPNOTSUPP,
 				  "stat keeps no stacks that could be written; allocprof record "
 				  "does");
-	err = session->engine->operations->cut(session->engine, &session->cut_ns);
+	for (size_t i = 0; i < session->n_engines; i++)
+		if (!session__operations(session, i)->cut)
+			return error__set(
+				error, -EOPNOTSUPP,
+				"the engine %s cannot write a profile while the target runs",
+				session__operations(session, i)->name);
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->cut(session->engines[i], &session->cut_ns);
 	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
 }
 
@@ -92,13 +104,19 @@ static void close_links(void)
 void session__become_snapshot(struct session *session)
 {
 	close_links();
-	session->engine->operations->become_snapshot(session->engine);
+	for (size_t i = 0; i < session->n_engines; i++)
+		session__operations(session, i)->become_snapshot(session->engines[i]);
 	session->is_snapshot = true;
 	session->marks.is_dump = true;
 }
 
 int session__check_forget(const struct session *session, struct error *error)
 {
+	for (size_t i = 0; i < session->n_engines; i++)
+		if (!session__operations(session, i)->reset)
+			return error__set(error, -EOPNOTSUPP,
+					  "the engine %s cannot begin anew while the target runs",
+					  session__operations(session, i)->name);
 	if (!session->options.live)
 		return 0;
 	return error__set(error, -EOPNOTSUPP,
@@ -115,7 +133,8 @@ static void begin_anew(struct session *session)
 
 void session__forget(struct session *session)
 {
-	session->engine->operations->forget(session->engine);
+	for (size_t i = 0; i < session->n_engines; i++)
+		session__operations(session, i)->forget(session->engines[i]);
 	begin_anew(session);
 }
 
@@ -125,7 +144,8 @@ int session__reset(struct session *session, struct error *error)
 
 	if (err)
 		return err;
-	err = session->engine->operations->reset(session->engine, &session->cut_ns);
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->reset(session->engines[i], &session->cut_ns);
 	if (err)
 		return error__set(error, err, "cannot begin anew: %s", strerror(-err));
 	begin_anew(session);

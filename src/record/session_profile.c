@@ -21,14 +21,18 @@
 
 int session__symbolize(const struct session *session, struct symbols *symbols, bool files)
 {
-	struct engine *engine = session->engine;
-	int err = engine->operations->add_modules(engine, symbols, files);
+	int err = 0;
 
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)
+			      ->add_modules(session->engines[i], symbols, files);
 	if (!err)
 		err = profile__add_tail_calls(session->profile, symbols);
 	if (!err)
 		err = profile__symbolize(session->profile, symbols);
-	return err ? err : engine->operations->name_frames(engine);
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->name_frames(session->engines[i]);
+	return err;
 }
 
 /* The command, quoted for a shell. */
@@ -111,12 +115,19 @@ static int set_unknown(const struct session *session, struct profile *profile)
 	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
 }
 
-/* Lines "program: processes, bytes" of the programs that took memory and hit no probe. */
-static int set_unprobed(const struct session_results *results, struct profile *profile)
+static void print_processes(FILE *to, __u64 n)
+{
+	fprintf(to, ": %llu process%s", n, n == 1 ? "" : "es");
+}
+
+/* Lines "program: processes, bytes" of the programs that took memory and hit no probe; or, with @refused, lines
+ * "program, why: processes" of those that the engine knows it cannot measure. */
+static int set_unprobed(const struct session_results *results, struct profile *profile,
+			bool refused)
 {
 	_cleanup_(free_ptr) char *lines = NULL;
 	__u64 listed = 0;
-	size_t size;
+	size_t size, written = 0;
 	FILE *text = open_memstream(&lines, &size);
 
 	if (!text)
@@ -124,16 +135,66 @@ static int set_unprobed(const struct session_results *results, struct profile *p
 	for (size_t i = 0; i < results->n_unprobed; i++) {
 		const struct unprobed_program *program = &results->unprobed[i];
 
-		fprintf(text, "%s%s: %llu processes, %llu bytes", i ? "\n" : "", program->name,
-			program->processes, program->size_bytes);
 		listed += program->processes;
+		if (!program->why != !refused)
+			continue;
+		fprintf(text, "%s%s", written++ ? "\n" : "", program->name);
+		if (refused)
+			fprintf(text, ", %s", program->why);
+		print_processes(text, program->processes);
+		if (!refused)
+			fprintf(text, ", %llu bytes", program->size_bytes);
 	}
-	if (results->processes_unprobed > listed)
-		fprintf(text, "%sothers: %llu processes", listed ? "\n" : "",
-			results->processes_unprobed - listed);
+	if (!refused && results->processes_unprobed > listed) {
+		fprintf(text, "%sothers", written ? "\n" : "");
+		print_processes(text, results->processes_unprobed - listed);
+	}
 	if (fclose(text))
 		return -ENOMEM;
-	return *lines ? profile__set_meta(profile, "unprobed_programs", lines) : 0;
+	return *lines ? profile__set_meta(profile,
+					  refused ? "refused_programs" : "unprobed_programs", lines)
+		      : 0;
+}
+
+static int set_engine_gaps(const struct session_results *results, struct profile *profile)
+{
+	_cleanup_(free_ptr) char *lines = NULL;
+	size_t size;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < results->n_engine_gaps; i++)
+		fprintf(text, "%s%s", i ? "\n" : "", results->engine_gaps[i]);
+	if (fclose(text))
+		return -ENOMEM;
+	return *lines ? profile__set_meta(profile, "engine_gaps", lines) : 0;
+}
+
+/* Files without the key are of the engine uprobe. */
+static int set_engine(const struct session *session, struct profile *profile)
+{
+	const char *name = session__engine(session);
+
+	return strcmp(name, "uprobe") ? profile__set_meta(profile, "engine", name) : 0;
+}
+
+/* Lines "program: processes" of what the second engine measured. */
+static int set_second_programs(const struct session_results *results, struct profile *profile)
+{
+	_cleanup_(free_ptr) char *lines = NULL;
+	size_t size;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < results->n_second_programs; i++) {
+		fprintf(text, "%s%s", i ? "\n" : "", results->second_programs[i].name);
+		print_processes(text, results->second_programs[i].processes);
+	}
+	if (fclose(text))
+		return -ENOMEM;
+	return *lines ? profile__set_meta(profile, "uprobe_programs", lines) : 0;
 }
 
 /* Lines "name" of the sources none of whose functions was found. */
@@ -154,6 +215,30 @@ static int set_lacking(const struct session *session, struct profile *profile)
 	return *lines ? profile__set_meta(profile, "lacking_sources", lines) : 0;
 }
 
+/* Removes the last newline, and lines that are there already. */
+static void remove_repeated(char *lines)
+{
+	char *end = lines, *line, *rest = lines;
+
+	while ((line = strsep(&rest, "\n"))) {
+		size_t size = strlen(line) + 1;
+		char *before = lines;
+
+		if (!*line)
+			continue;
+		while (before < end && strcmp(before, line) != 0)
+			before += strlen(before) + 1;
+		if (before < end)
+			continue;
+		memmove(end, line, size);
+		end += size;
+	}
+	for (char *at = lines; end > lines && at < end - 1; at++)
+		if (!*at)
+			*at = '\n';
+	*(end > lines ? end - 1 : lines) = '\0';
+}
+
 /* Files whose frames were unwound by frame pointers. */
 static int set_without_table(const struct session *session, struct profile *profile)
 {
@@ -163,9 +248,11 @@ static int set_without_table(const struct session *session, struct profile *prof
 
 	if (!text)
 		return -ENOMEM;
-	session->engine->operations->list_without_table(session->engine, text);
+	for (size_t i = 0; i < session->n_engines; i++)
+		session__operations(session, i)->list_without_table(session->engines[i], text);
 	if (fclose(text))
 		return -ENOMEM;
+	remove_repeated(paths);
 	return *paths ? profile__set_meta(profile, "no_unwind_table", paths) : 0;
 }
 
@@ -274,6 +361,15 @@ static int set_live(struct profile *profile, const struct session_live *live, bo
 	return err ? err : set_live_ledger(profile, live, sampled);
 }
 
+static int set_events(struct profile *profile, const struct event_log_results *log)
+{
+	int err = profile__set_meta(profile, "events_id", log->id.text);
+
+	if (!err)
+		err = profile__set_ledger(profile, "logged", log->logged);
+	return err ? err : profile__set_ledger(profile, "not_logged", log->lost);
+}
+
 int session__profile(const struct session *session, char *const argv[], struct profile **out)
 {
 	struct profile *profile = session->profile;
@@ -304,7 +400,15 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err)
 		err = set_unknown(session, profile);
 	if (!err)
-		err = set_unprobed(&results, profile);
+		err = set_unprobed(&results, profile, false);
+	if (!err)
+		err = set_unprobed(&results, profile, true);
+	if (!err)
+		err = set_engine_gaps(&results, profile);
+	if (!err)
+		err = set_engine(session, profile);
+	if (!err)
+		err = set_second_programs(&results, profile);
 	if (!err)
 		err = set_lacking(session, profile);
 	if (!err && results.not_nested)
@@ -317,6 +421,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)
 		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
+	if (!err && results.processes_refused)
+		err = set_number(profile, "processes_refused", results.processes_refused);
 	if (!err && results.processes_unnoticed)
 		err = set_number(profile, "processes_unnoticed", results.processes_unnoticed);
 	if (!err && results.mappings_lost)
@@ -337,6 +443,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = profile__settle_samples(profile, results.not_sampled);
 	if (!err && results.has_live)
 		err = set_live(profile, &results.live, sample_bytes);
+	if (!err && results.events_log.is_logged)
+		err = set_events(profile, &results.events_log);
 	if (!err && results.window.asked_for)
 		err = set_window(profile, &session->options.window, &results.window);
 	if (!err)

@@ -68,9 +68,10 @@ static bool are_numbers_complete(const struct session_results *results)
 	if (results->has_live && (results->live.untracked || results->live.stats[AP_STAT_DROPPED]))
 		return false;
 	return !results->lost_total && !results->processes_unfollowed &&
-	       !results->processes_unnoticed && !results->mappings_lost &&
-	       !results->counters_unread && !results->processes_unprobed && !results->not_nested &&
-	       !results->mappings_unsure && !results->operands_unread;
+	       !results->processes_refused && !results->processes_unnoticed &&
+	       !results->mappings_lost && !results->counters_unread &&
+	       !results->processes_unprobed && !results->not_nested && !results->mappings_unsure &&
+	       !results->operands_unread;
 }
 
 static void add_target(const struct session *session, struct session_results *results)
@@ -94,18 +95,29 @@ static void add_target(const struct session *session, struct session_results *re
 		target->usage.ru_stime.tv_sec + target->usage.ru_stime.tv_usec / 1e6;
 }
 
-void session__collect_results(struct session *session)
+int session__collect_results(struct session *session)
 {
 	struct session_results *results = &session->results;
+	int err = 0;
 
+	session_lists__release(&session->lists);
 	/* First, so that the counters that this cannot read are among the results. */
 	*results = (struct session_results){ .complete = are_files_complete(session) };
-	session->engine->operations->results(session->engine, results);
-	settle(session, results);
+	for (size_t i = 0; i < session->n_engines && !err; i++) {
+		struct session_results one = { .complete = true };
+
+		session__operations(session, i)->results(session->engines[i], &one);
+		/* Each for itself, so that one's surplus cannot hide what another has lost. */
+		settle(session, &one);
+		err = session_results__merge(results, &one, &session->lists);
+	}
+	if (err)
+		return err;
 	results->regions.complete = are_regions_complete(&results->regions);
 	if (!is_window_complete(&results->window) || !are_numbers_complete(results))
 		results->complete = false;
 	add_target(session, results);
+	return 0;
 }
 
 void session__results(const struct session *session, struct session_results *results)

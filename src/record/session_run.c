@@ -55,9 +55,10 @@ static int until(__u64 at_ns, __u64 now_ns, int most)
 
 static int timeout_ms(const struct session *session, __u64 now_ns, __u64 end_ns)
 {
-	const struct engine *engine = session->engine;
-	int timeout = engine->operations->timeout_ms(engine, TICK_MS);
+	int timeout = TICK_MS;
 
+	for (size_t i = 0; i < session->n_engines; i++)
+		timeout = session__operations(session, i)->timeout_ms(session->engines[i], timeout);
 	if (end_ns)
 		timeout = until(end_ns, now_ns, timeout);
 	if (session->opens_at_ns)
@@ -65,21 +66,39 @@ static int timeout_ms(const struct session *session, __u64 now_ns, __u64 end_ns)
 	return timeout;
 }
 
+static int watch_engines(const struct session *session, int epoll_fd)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->watch(session->engines[i], epoll_fd);
+	return err;
+}
+
+static int read_engines(struct session *session)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < session->n_engines && !err; i++)
+		err = session__operations(session, i)->read(session->engines[i]);
+	return err;
+}
+
 int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		 const struct session_attendant *attendant, struct error *error)
 {
 	_cleanup_(close_fd) int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	__u64 end_ns = duration_ns ? session->target.start_ns + duration_ns : 0;
-	struct engine *engine = session->engine;
 	struct epoll_event ready[4];
 	int err = 0;
 
 	if (epoll_fd < 0)
 		return -errno;
-	if ((err = engine->operations->watch(engine, epoll_fd)) ||
+	if ((err = watch_engines(session, epoll_fd)) ||
 	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)) ||
 	    (attendant && attendant->fd >= 0 && (err = watch(epoll_fd, attendant->fd))))
 		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
+	session->epoll_fd = epoll_fd;
 	if (session->options.window.delay_ns)
 		session->opens_at_ns = session->target.start_ns + session->options.window.delay_ns;
 
@@ -92,14 +111,13 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 		if (end_ns && now >= end_ns)
 			break;
 		epoll_wait(epoll_fd, ready, 4, timeout_ms(session, now, end_ns));
-		err = engine->operations->read(engine);
+		err = read_engines(session);
 		if (!err && attendant)
 			err = attendant->attend(session, attendant->context);
-		if (err)
-			return error__set(error, err, "the recording cannot continue: %s",
-					  strerror(-err));
-		if (handle_signals(session, signal_fd))
+		if (err || handle_signals(session, signal_fd))
 			break;
 	}
-	return 0;
+	session->epoll_fd = -1;
+	return err ? error__set(error, err, "the recording cannot continue: %s", strerror(-err))
+		   : 0;
 }

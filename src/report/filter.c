@@ -214,3 +214,18 @@ bool filter__selects_blocks(const struct filter_options *options)
 	       options->min_lifetime.is_given || options->max_lifetime.is_given ||
 	       options->freed_after.is_given;
 }
+
+bool filter__names_stacks(const struct filter_options *options)
+{
+	for (size_t i = 0; i < options->n_rules; i++) {
+		if (options->rules[i].kind == FILTER_STACK)
+			return true;
+	}
+	return false;
+}
+
+bool filter__selects_all(const struct filter_options *options)
+{
+	return !filter__selects_blocks(options) && !options->min_size_bytes &&
+	       !options->max_size_bytes && !options->n_rules && !options->suppressions;
+}

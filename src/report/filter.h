@@ -82,8 +82,9 @@ bool filter__has_live(const struct profile *profile);
 
 /*
  * Applies @options; marks rules that match as found, and counts in the suppressions what they hide.
- * Ignores calls of free. 0, or a negative errno with @error set: -EINVAL for a stack that does not
- * exist, -ENODATA if @profile lacks the data. @filtered is to be released.
+ * Ignores calls of free. @groups may be NULL without rules about numbers of stacks. 0, or a negative
+ * errno with @error set: -EINVAL for a stack that does not exist, -ENODATA if @profile lacks the data.
+ * @filtered is to be released.
  */
 int filter__apply(const struct profile *profile, const struct stack_groups *groups,
 		  struct filter_options *options, struct filtered *filtered, struct error *error);
@@ -106,6 +107,10 @@ void filter__whole(const struct profile *profile, const struct filter_runs *runs
  * peak are not known by epoch. Needs no profile. 0 or -EINVAL with @error set. */
 int filter__check_options(const struct filter_options *options, enum cost cost,
 			  struct error *error);
+/* Whether a rule is about the number of a stack. */
+bool filter__names_stacks(const struct filter_options *options);
+/* Whether all blocks of all counts are selected. */
+bool filter__selects_all(const struct filter_options *options);
 /* Whether blocks are selected one by one, so that their temporary ones and their peak are unknown. */
 bool filter__selects_blocks(const struct filter_options *options);
 /* Whether @profile has data for @cost. 0 or -ENODATA with @error set. */

@@ -146,10 +146,14 @@ static int narrow_by_ids(struct count_filter *filter, const struct stack_groups 
 			 const struct filter_options *options, struct error *error)
 {
 	const struct profile *profile = filter->profile;
-	_cleanup_(free_ptr) bool *wanted = calloc(groups->n_groups + 1, sizeof(bool));
-	_cleanup_(free_ptr) bool *unwanted = calloc(groups->n_groups + 1, sizeof(bool));
+	_cleanup_(free_ptr) bool *wanted = NULL;
+	_cleanup_(free_ptr) bool *unwanted = NULL;
 	bool any_wanted = false;
 
+	if (!filter__names_stacks(options))
+		return 0;
+	wanted = calloc(groups->n_groups + 1, sizeof(bool));
+	unwanted = calloc(groups->n_groups + 1, sizeof(bool));
 	if (!wanted || !unwanted)
 		return -ENOMEM;
 	for (size_t i = 0; i < options->n_rules; i++) {

@@ -96,20 +96,6 @@ static int read_epoch_ns(const struct profile *profile, __u64 *epoch_ns, struct 
 	return 0;
 }
 
-static __u64 last_epoch(const struct profile *profile)
-{
-	struct profile_lifetime lifetime;
-	__u32 last = 0, at = 0;
-
-	while (profile__next_lifetime(profile, &at, &lifetime)) {
-		if (lifetime.born > last)
-			last = lifetime.born;
-		if (lifetime.died != PROFILE_LIVE && lifetime.died > last)
-			last = lifetime.died;
-	}
-	return last;
-}
-
 static __u64 elapsed_ns(const struct profile *profile)
 {
 	const char *text = profile__meta(profile, "elapsed_seconds");
@@ -120,7 +106,7 @@ static __u64 elapsed_ns(const struct profile *profile)
 
 static void set_time(const struct profile *profile, struct graph *graph, struct epochs *epochs)
 {
-	__u64 last = last_epoch(profile);
+	__u64 last = profile__last_epoch(profile);
 
 	graph->moments = profile->timeline;
 	graph->n_moments = profile->n_timeline;

@@ -36,7 +36,6 @@ static struct report_entry *get_entry(struct report *report, struct hash_table *
 		.root = roots[count->thread - 1],
 		.function = count->function,
 		.selected = selection_none,
-		.whole = selection_none,
 		.at_exit = true,
 	};
 	__u64 hash =
@@ -79,13 +78,13 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 	int err = 0;
 
 	report->entries = calloc(profile->n_counts + 1, sizeof(*report->entries));
-	if (!report->entries || !entries)
+	report->previous = calloc(profile->n_counts + 1, sizeof(*report->previous));
+	if (!report->entries || !report->previous || !entries)
 		return -ENOMEM;
 	report->at_exit = true;
 	for (size_t i = 0; i < profile->n_counts && !err; i++) {
 		const struct profile_count *count = &profile->counts[i];
 		struct report_entry *entry;
-		struct selection whole;
 
 		if (profile__function_frees(count->function))
 			continue;
@@ -95,8 +94,8 @@ static int add_up(struct report *report, const struct filtered *filtered, const 
 			break;
 		}
 		entries[i] = entry - report->entries + 1;
-		filter__whole(profile, &filtered->runs, count, &whole);
-		selection__add(&entry->whole, &whole);
+		report->previous[i] = entry->count;
+		entry->count = count->id;
 		selection__add(&entry->selected, &filtered->counts[i]);
 		if (filtered->counts[i].live && !ran_to_exit(profile, count))
 			entry->at_exit = report->at_exit = false;
@@ -236,6 +235,7 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 		return NULL;
 	report->profile = profile;
 	report->groups = groups;
+	report->runs = &filtered->runs;
 	report->total = filtered->total;
 	report->whole = filtered->whole;
 	report->end_ns = filtered->end_ns;
@@ -248,6 +248,20 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 	qsort_r(report->entries, report->n_entries, sizeof(*report->entries), compare_entries,
 		&order);
 	return report;
+}
+
+void report_entry__whole(const struct report *report, const struct report_entry *entry,
+			 struct selection *whole)
+{
+	const struct profile *profile = report->profile;
+
+	*whole = selection_none;
+	for (__u32 id = entry->count; id; id = report->previous[id - 1]) {
+		struct selection one;
+
+		filter__whole(profile, report->runs, &profile->counts[id - 1], &one);
+		selection__add(whole, &one);
+	}
 }
 
 bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,
@@ -272,6 +286,7 @@ void report__free(struct report *report)
 	if (!report)
 		return;
 	free(report->entries);
+	free(report->previous);
 	free(report);
 }
 

@@ -23,15 +23,18 @@ struct report_entry {
 	__u32 group; /* index of the stack group */
 	__u32 root;  /* label of the process or thread, or REPORT_NO_ROOT */
 	enum ap_function function;
-	struct selection selected, whole; /* what passed the filter, and everything */
-	bool at_exit;	      /* all selected live blocks belong to processes that ran to their
+	struct selection selected; /* what passed the filter; see report_entry__whole() */
+	__u32 count;		   /* id of its last count */
+	bool at_exit;		   /* all selected live blocks belong to processes that ran to their
 			       * exit */
-	struct growth growth; /* of all its blocks, if requested */
+	struct growth growth;	   /* of all its blocks, if requested */
 };
 
 struct report {
 	const struct profile *profile;
 	const struct stack_groups *groups;
+	const struct filter_runs *runs;
+	__u32 *previous; /* by count's id - 1: id of the entry's count before it, 0: none */
 	struct report_entry *entries; /* those with any of the sorted cost, in descending order */
 	size_t n_entries;
 	size_t n_whole; /* number of entries without a filter */
@@ -61,6 +64,10 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 			   const struct filtered *filtered, enum report_by by, int sort,
 			   bool with_growth);
 void report__free(struct report *report);
+
+/* All blocks of @entry, whatever the filter. */
+void report_entry__whole(const struct report *report, const struct report_entry *entry,
+			 struct selection *whole);
 
 /* Whether the selected counts that have @cost belong to processes of different names. */
 bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,

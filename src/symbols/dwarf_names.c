@@ -71,20 +71,13 @@ static bool step_to_origin(Dwarf_Die *die)
 	return false;
 }
 
-static const char *string_attribute(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
-}
-
 static const char *linkage_name(Dwarf_Die die)
 {
 	for (int i = 0; i < MAX_ORIGINS; i++) {
-		const char *name = string_attribute(&die, DW_AT_linkage_name);
+		const char *name = dwarf_sound__string(&die, DW_AT_linkage_name);
 
 		if (!name)
-			name = string_attribute(&die, DW_AT_MIPS_linkage_name);
+			name = dwarf_sound__string(&die, DW_AT_MIPS_linkage_name);
 		if (name && *name)
 			return name;
 		if (!step_to_origin(&die))
@@ -102,7 +95,7 @@ static const char *plain_name(Dwarf_Die *die)
 		Dwarf_Die origin = *die;
 
 		if (!name)
-			name = string_attribute(die, DW_AT_name);
+			name = dwarf_sound__string(die, DW_AT_name);
 		if (!step_to_origin(&origin))
 			break;
 		*die = origin;
@@ -136,19 +129,19 @@ static const char *scope_name(Dwarf_Die *die, const char *of)
 
 	switch (dwarf_tag(die)) {
 	case DW_TAG_namespace:
-		name = string_attribute(die, DW_AT_name);
+		name = dwarf_sound__string(die, DW_AT_name);
 		return name ? name : "(anonymous namespace)";
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
 	case DW_TAG_enumeration_type:
-		name = string_attribute(die, DW_AT_name);
+		name = dwarf_sound__string(die, DW_AT_name);
 		if (name)
 			return name;
 		return strcmp(of, "operator()") ? "{unnamed}" : "{lambda}";
 	case DW_TAG_module:
-		return string_attribute(die, DW_AT_name);
+		return dwarf_sound__string(die, DW_AT_name);
 	case DW_TAG_subprogram: {
 		Dwarf_Die declaration = *die;
 
@@ -180,7 +173,7 @@ static size_t write_scopes(struct dwarf_names *names, Dwarf_Die *unit, const Dwa
 		if (!found || outer.addr == die->addr)
 			break;
 		name = scope_name(&outer, of);
-		len = name ? strlen(name) : 0;
+		len = name ? strnlen(name, room) : 0;
 		if (!len || len + 3 > room - size)
 			continue;
 		memcpy(text + size, name, len);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -16,6 +17,8 @@
 #include "dwarf_internal.h"
 #include "error.h"
 #include "mapped_file.h"
+#include "new_file.h"
+#include "regular_file.h"
 #include "symbol_table.h"
 
 /* libdw needs 100 bytes for each row of a line table, which has at least one byte in the file. */
@@ -27,13 +30,15 @@
 /* The line table of a split unit's file has only file names. */
 #define MAX_SPLIT_LINE_BYTES (4ULL << 20)
 
-#define MAX_INLINED 256
+/* Limit of what is unpacked of .dwo files, likewise. */
+#define MAX_SPLIT_BYTES (128ULL << 20)
 
 /* An open Dwarf with its files; it caches what it reads until it is closed. */
 struct dwarf_handle {
 	struct debug_file file, alt_file;
 	Dwarf *dwarf, *alt;
 	size_t kept_rows;
+	__u64 split_bytes; /* unpacked of .dwo files, which stay open */
 };
 
 struct finder {
@@ -76,11 +81,11 @@ static int open_handle(struct finder *finder)
 	if (err)
 		return err;
 	handle->dwarf = dwarf_begin_elf(handle->file.elf, DWARF_C_READ, NULL);
-	if (!handle->dwarf)
+	if (!handle->dwarf || !dwarf_sound__check(handle->file.elf))
 		return -ENOEXEC;
 	if (input->alt) {
 		handle->alt = dwarf_begin_elf(handle->alt_file.elf, DWARF_C_READ, NULL);
-		if (!handle->alt)
+		if (!handle->alt || !dwarf_sound__check(handle->alt_file.elf))
 			return -ENOEXEC;
 		dwarf_setalt(handle->dwarf, handle->alt);
 	}
@@ -113,49 +118,70 @@ static __u64 line_program_bytes(struct finder *finder, Dwarf_Die *unit)
 	return size;
 }
 
-/* 1: safe to open, 0: not, -ENOENT. */
-static int check_split_file(const char *path)
+/* libdw maps the file: one that is cut off meanwhile would end us. Who could do that is root, we, or who called sudo. */
+static bool is_trusted(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && new_file__is_ours(st.st_uid) &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Whether libdw can open the file; adds to *@bytes what it unpacks then. */
+static bool is_fit(int fd, const char *path, __u64 *bytes)
 {
 	struct debug_file file = DEBUG_FILE_NONE;
 	GElf_Shdr header;
 	Elf_Scn *section;
-	int fit;
+	bool fit;
 
-	if (access(path, F_OK))
-		return -ENOENT;
-	file.fd = debug_file__open_path(path);
-	file.elf = file.fd >= 0 ? elf_begin(file.fd, ELF_C_READ, NULL) : NULL;
-	section = file.elf ? debug_file__section(file.elf, ".debug_line.dwo", &header) : NULL;
-	fit = file.elf && (!section || (!(header.sh_flags & SHF_COMPRESSED) &&
-					header.sh_size <= MAX_SPLIT_LINE_BYTES));
+	if (debug_file__open(fd, path, &file, NULL))
+		return false;
+	section = debug_file__section(file.elf, ".debug_line.dwo", &header);
+	fit = !section ||
+	      (!(header.sh_flags & SHF_COMPRESSED) && header.sh_size <= MAX_SPLIT_LINE_BYTES);
+	*bytes += debug_file__memory_bytes(&file);
 	debug_file__close(&file);
 	return fit;
+}
+
+/* 1: safe to open, 0: not, -ENOENT. */
+static int check_split_file(struct finder *finder, const char *path)
+{
+	int fd = regular_file__open(path);
+
+	if (fd == -ENOENT)
+		return -ENOENT;
+	if (fd < 0)
+		return 0;
+	if (!is_trusted(fd)) {
+		close(fd);
+		return 0;
+	}
+	return is_fit(fd, path, &finder->handle.split_bytes);
 }
 
 /* Whether the .dwo file of the skeleton unit is safe to open; libdw opens it unchecked. */
 static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 {
 	char dirs[2][PATH_MAX] = { "", "" };
-	const char *name, *dir = NULL;
-	Dwarf_Attribute attribute;
+	const char *name, *dir;
 	char *slash;
 	bool fit = false;
 
-	if (!dwarf_attr(skeleton, DW_AT_dwo_name, &attribute) &&
-	    !dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute))
-		return false;
-	name = dwarf_formstring(&attribute);
+	name = dwarf_sound__string(skeleton, DW_AT_dwo_name);
+	if (!name)
+		name = dwarf_sound__string(skeleton, DW_AT_GNU_dwo_name);
 	if (!name || !*name)
 		return false;
 	if (*name == '/')
-		return check_split_file(name) == 1;
+		return check_split_file(finder, name) == 1;
 	/* libdw looks in the file's directory, then in DW_AT_comp_dir. */
 	mapped_file__path(finder->handle.file.fd, dirs[0], sizeof(dirs[0]));
 	slash = strrchr(dirs[0], '/');
 	if (slash)
 		*slash = '\0';
-	if (dwarf_attr(skeleton, DW_AT_comp_dir, &attribute))
-		dir = dwarf_formstring(&attribute);
+	dir = dwarf_sound__string(skeleton, DW_AT_comp_dir);
 	if (dir && *dir == '/')
 		snprintf(dirs[1], sizeof(dirs[1]), "%s", dir);
 	for (int i = 0; i < 2; i++) {
@@ -166,7 +192,7 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 			continue;
 		if (asprintf(&path, "%s/%s", dirs[i], name) < 0)
 			path = NULL;
-		answer = path ? check_split_file(path) : 0;
+		answer = path ? check_split_file(finder, path) : 0;
 		if (!answer)
 			return false;
 		fit |= answer > 0;
@@ -176,7 +202,6 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 
 static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *unit)
 {
-	Dwarf_Attribute attribute;
 	Dwarf_Lines *lines;
 	Dwarf_Die split;
 	uint8_t type;
@@ -190,7 +215,8 @@ static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *uni
 	unit->functions = unit->die;
 	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
 	    type == DW_UT_skeleton && split_file_is_fit(finder, &unit->die) &&
-	    !dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) && split.addr)
+	    !dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) &&
+	    split.addr && dwarf_sound__check(dwarf_getelf(dwarf_cu_getdwarf(split.cu))))
 		unit->functions = split;
 	if (line_program_bytes(finder, &unit->die) <= MAX_LINE_PROGRAM_BYTES &&
 	    !dwarf_getsrclines(&unit->die, &lines, &n_lines)) {
@@ -199,8 +225,7 @@ static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *uni
 		if (dwarf_getsrcfiles(&unit->functions, &unit->files, &unit->n_files))
 			unit->files = NULL;
 	}
-	if (dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute))
-		unit->dir = dwarf_formstring(&attribute);
+	unit->dir = dwarf_sound__string(&unit->die, DW_AT_comp_dir);
 }
 
 /* Sets the file's path, as complete as possible, in the arena. */
@@ -291,7 +316,7 @@ static int describe(struct finder *finder, struct unit *unit, struct query *quer
 {
 	struct place *place = query->place;
 	const struct inlined_level *level = query->innermost;
-	__u32 n = (query->n_levels < MAX_INLINED ? query->n_levels : MAX_INLINED) + 1;
+	__u32 n = (query->n_levels < MAX_PLACE_LINES ? query->n_levels + 1 : MAX_PLACE_LINES);
 	struct place_line *lines = arena__alloc(finder->input->arena, n * sizeof(*lines));
 	int err;
 
@@ -382,7 +407,8 @@ static int compare_units(const void *left, const void *right)
 /* Closes handles that use too much memory; they are reopened when needed. */
 static int bound_memory(struct finder *finder)
 {
-	if (finder->handle.kept_rows < MAX_KEPT_ROWS)
+	if (finder->handle.kept_rows < MAX_KEPT_ROWS &&
+	    finder->handle.split_bytes < MAX_SPLIT_BYTES)
 		return 0;
 	dwarf_names__release(&finder->names);
 	close_handle(&finder->handle);
@@ -403,7 +429,7 @@ static int look_into_units(struct finder *finder, struct query *query, size_t n)
 			err = look_into_unit(finder, query[first].unit, query + first,
 					     last - first);
 		if (input->progress)
-			input->progress(input->context, last - first);
+			input->progress(last - first);
 	}
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "perf_map.h"
 #include "profile.h"
+#include "worker.h"
 
 /* Limit of open files; the maps of further processes are opened at the end. */
 #define MAX_OPEN 256
@@ -165,18 +166,33 @@ static int compare_wanted(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static int name_frames(struct profile *profile, const struct perf_map *map, struct wanted *wanted,
-		       size_t n)
-{
-	_cleanup_(free_ptr) struct perf_map_query *queries = calloc(n + 1, sizeof(*queries));
-	int err;
+/* A look-up of the frames of one process. */
+struct look_up {
+	struct worker *worker;
+	const struct process *process;
+	struct profile *profile;
+};
 
-	if (!queries)
-		return -ENOMEM;
-	qsort(wanted, n, sizeof(*wanted), compare_wanted);
-	for (size_t i = 0; i < n; i++)
-		queries[i] = wanted[i].query;
-	err = perf_map__look_up(map, queries, n);
+static int note_unread(const struct look_up *look_up, int err)
+{
+	char path[64], why[256];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map of process %u", look_up->process->own_pid,
+		 look_up->process->pid);
+	if (worker__has_failed(look_up->worker))
+		snprintf(why, sizeof(why),
+			 "it could not be read safely: the process that read it %s",
+			 worker__problem(look_up->worker));
+	else
+		snprintf(why, sizeof(why), "it could not be read: %s", strerror(-err));
+	return profile__add_unread(look_up->profile, path, why);
+}
+
+static int apply_names(struct profile *profile, const struct wanted *wanted,
+		       const struct perf_map_query *queries, size_t n)
+{
+	int err = 0;
+
 	for (size_t i = 0; i < n && !err; i++) {
 		const char *name = queries[i].name;
 		struct profile_line line = { 0 };
@@ -190,22 +206,36 @@ static int name_frames(struct profile *profile, const struct perf_map *map, stru
 	return err;
 }
 
+static int name_frames(const struct look_up *look_up, struct wanted *wanted, size_t n)
+{
+	_cleanup_(free_ptr) struct perf_map_query *queries = calloc(n + 1, sizeof(*queries));
+	struct wire_writer request = { 0 };
+	struct wire_reader reply;
+	int err;
+
+	if (!queries)
+		return -ENOMEM;
+	qsort(wanted, n, sizeof(*wanted), compare_wanted);
+	for (size_t i = 0; i < n; i++)
+		queries[i] = wanted[i].query;
+	perf_map__put_queries(&request, queries, n);
+	err = worker__call(look_up->worker, &request, &look_up->process->fd, 1, &reply);
+	wire__release(&request);
+	if (!err && perf_map__get_names(&reply, queries, n))
+		err = worker__refuse(look_up->worker);
+	return err ? note_unread(look_up, err) : apply_names(look_up->profile, wanted, queries, n);
+}
+
 /* All @n frames are of this process. */
-static int apply_process(struct process *process, const struct frame *frames, size_t n_frames,
-			 struct profile *profile)
+static int apply_process(const struct look_up *look_up, const struct frame *frames, size_t n_frames)
 {
 	_cleanup_(free_ptr) struct wanted *wanted = calloc(n_frames + 1, sizeof(*wanted));
-	struct perf_map *map;
 	size_t n = 0;
-	int err;
 
 	if (!wanted)
 		return -ENOMEM;
-	err = perf_map__read(process->fd, &map);
-	if (err)
-		return err;
 	for (size_t i = 0; i < n_frames; i++) {
-		const struct profile_frame *frame = &profile->frames[frames[i].id - 1];
+		const struct profile_frame *frame = &look_up->profile->frames[frames[i].id - 1];
 
 		if (!frame->n_lines && frame->offset)
 			wanted[n++] = (struct wanted){
@@ -213,9 +243,7 @@ static int apply_process(struct process *process, const struct frame *frames, si
 				.frame = frame->id,
 			};
 	}
-	err = name_frames(profile, map, wanted, n);
-	perf_map__free(map);
-	return err;
+	return n ? name_frames(look_up, wanted, n) : 0;
 }
 
 static int compare_frames(const void *left, const void *right)
@@ -229,8 +257,14 @@ static int compare_frames(const void *left, const void *right)
 
 int jit_names__apply(struct jit_names *names, struct profile *profile)
 {
+	struct worker *worker = worker__new(&(struct worker_options){
+		.name = "allocprof-maps",
+		.serve = perf_map__serve,
+	});
 	int err = 0;
 
+	if (!worker)
+		return -ENOMEM;
 	if (names->n_frames)
 		qsort(names->frames, names->n_frames, sizeof(*names->frames), compare_frames);
 	for (size_t first = 0, last; first < names->n_frames && !err; first = last) {
@@ -242,7 +276,9 @@ int jit_names__apply(struct jit_names *names, struct profile *profile)
 			last++;
 		open_last(names, process);
 		if (process->fd >= 0)
-			err = apply_process(process, names->frames + first, last - first, profile);
+			err = apply_process(&(struct look_up){ worker, process, profile },
+					    names->frames + first, last - first);
 	}
+	worker__free(worker);
 	return err;
 }

@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "debug_file.h"
-#include "elf_file.h"
+#include "elf_headers.h"
 #include "error.h"
 #include "profile.h"
 
@@ -25,23 +25,24 @@ char *module_file__build_id_name(const char *build_id)
 static int try(const char *path, const struct profile_module *module, struct error *error)
 {
 	_cleanup_(close_fd) int fd = debug_file__open_path(path);
-	struct elf_file *elf;
+	struct elf_headers *elf;
 	const char *build_id;
 	int err, kept;
 
 	if (fd < 0)
 		return error__set(error, -ENOENT, "%s is not there any more, or cannot be read",
 				  path);
-	err = elf_file__open(fd, path, &elf, error);
+	err = elf_headers__read(fd, &elf);
 	if (err)
-		return err;
-	build_id = elf_file__build_id(elf);
+		return error__set(error, err,
+				  "%s is no program and no library that allocprof can read", path);
+	build_id = elf_headers__build_id(elf);
 	if (strcmp(build_id, module->build_id))
 		err = error__set(error, -EINVAL,
 				 "%s is another file now: its build id is %s, recorded was %s",
 				 path, *build_id ? build_id : "missing",
 				 *module->build_id ? module->build_id : "none");
-	elf_file__free(elf);
+	elf_headers__free(elf);
 	if (err)
 		return err;
 	kept = fd;

@@ -19,8 +19,6 @@
 #define MAX_FILE_BYTES (128UL << 20)
 #define READ_BYTES     65536
 
-#define MAX_NAME_BYTES 1024
-
 struct entry {
 	__u64 start, end;
 	const char *name;
@@ -87,8 +85,8 @@ static bool read_number(char **at, __u64 *number)
 /* Replaces characters that are unsafe on a terminal. */
 static void clean_name(char *name)
 {
-	if (strlen(name) > MAX_NAME_BYTES)
-		name[MAX_NAME_BYTES] = '\0';
+	if (strlen(name) > PERF_MAP_NAME_BYTES)
+		name[PERF_MAP_NAME_BYTES] = '\0';
 	for (; *name; name++)
 		if ((unsigned char)*name < ' ' || *name == 0x7f)
 			*name = '?';

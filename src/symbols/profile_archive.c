@@ -99,7 +99,7 @@ static char *entry_name(const struct profile_module *module)
 
 	if (id)
 		return asprintf(&name, ".build-id/%s", id) < 0 ? NULL : name;
-	return strdup(module->path + 1);
+	return strdup(module->path + strspn(module->path, "/"));
 }
 
 static void close_debug(struct debug_file *file)
@@ -158,6 +158,21 @@ static int add_debug_files(struct packing *packing, int fd, const struct profile
 	return add_debug_file(packing, &alt, alt_id);
 }
 
+/* Whether the path names a file, and by no step up. */
+static bool is_plain(const char *path)
+{
+	const char *part;
+
+	for (part = path + strspn(path, "/"); *part; part += strspn(part, "/")) {
+		size_t size = strcspn(part, "/");
+
+		if (size == 2 && !strncmp(part, "..", 2))
+			return false;
+		part += size;
+	}
+	return part > path && part[-1] != '/';
+}
+
 static int add_module(struct packing *packing, const struct profile_module *module)
 {
 	_cleanup_(free_ptr) char *name = NULL;
@@ -166,7 +181,7 @@ static int add_module(struct packing *packing, const struct profile_module *modu
 	int err;
 
 	/* A path from a data file must not lead out of the unpacked directory. */
-	if (strstr(module->path, "/../"))
+	if (!is_plain(module->path))
 		error__set(&why, -EINVAL, "%s is no path that a mapped file has", module->path);
 	else
 		fd = module_file__open(module, packing->options->debug_dirs, &why);

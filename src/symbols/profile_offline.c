@@ -170,7 +170,7 @@ static int look_up_better(struct profile *profile, struct symbols *symbols)
 int profile__symbolize_offline(struct profile *profile, struct symbols *symbols,
 			       const struct profile_offline_options *options)
 {
-	int err = 0;
+	int err = profile__forget_unread(profile);
 
 	for (size_t i = 0; i < profile->n_modules && !err; i++) {
 		if (is_usable(&profile->modules[i]))

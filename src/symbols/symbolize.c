@@ -92,6 +92,20 @@ static int set_texts(struct profile *profile, const struct symbols *symbols)
 	return err;
 }
 
+/* Keeps lines about perf maps and of earlier runs, which are not looked up again. */
+static int set_unread(struct profile *profile, const struct symbols *symbols)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < profile->n_modules && !err; i++) {
+		const struct profile_module *module = &profile->modules[i];
+
+		if (symbols__is_unread(symbols, module->id))
+			err = profile__add_unread(profile, module->path, module->symbols);
+	}
+	return err;
+}
+
 int profile__symbolize(struct profile *profile, struct symbols *symbols)
 {
 	struct naming naming = { .profile = profile };
@@ -119,6 +133,8 @@ int profile__symbolize(struct profile *profile, struct symbols *symbols)
 	err = symbols__look_up(symbols, queries, naming.n, set_lines, &naming);
 	if (!err)
 		err = set_texts(profile, symbols);
+	if (!err)
+		err = set_unread(profile, symbols);
 out:
 	free(naming.wanted);
 	free(naming.lines);

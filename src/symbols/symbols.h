@@ -20,8 +20,8 @@ struct symbols_options {
 	 * after which time without data to give up all servers (0: 5 s). */
 	bool debuginfod;
 	unsigned int debuginfod_timeout_ms;
-	unsigned int threads; /* maximum; 0: the number of processors */
-	/* The following callbacks run in the calling thread and may be NULL. @done of @total
+	unsigned int workers; /* maximum of processes; 0: the number of processors */
+	/* The following callbacks may be NULL. @done of @total
 	 * addresses have been looked up. */
 	void (*progress)(void *context, size_t done, size_t total);
 	/* Progress of the download of @path's debug file (0 and 0: unknown). */
@@ -66,18 +66,23 @@ int symbols__add_module(struct symbols *symbols, __u32 id, int fd, const char *p
 /*
  * Looks up @n @queries, in any order, and calls @found in this thread for each with a result; those
  * of a module in order of address. The order of modules depends only on the queries. 0, -ENOMEM,
- * -EINTR by stop(), before any call of @found, or the error of @found. A damaged file affects only
- * its own module.
+ * -EINTR by stop(), before any call of @found, or the error of @found. Files are read by workers
+ * (worker.h): what a damaged one does to its reader affects only its own module.
  */
 int symbols__look_up(struct symbols *symbols, const struct symbols_query *queries, size_t n,
 		     symbols_found_fn found, void *context);
 
-/* Opens the file of module @id for its code, if it has the build id. 0, -ENOENT, -ENOMEM. */
-int symbols__open_code(const struct symbols *symbols, __u32 id, struct elf_file **out);
+/* Opens the file of module @id, which symbols__is_file() has to check. A descriptor, -ENOENT or the error of open(). */
+int symbols__open_file(const struct symbols *symbols, __u32 id);
+/* Whether the file has the build id of module @id. */
+bool symbols__is_file(const struct symbols *symbols, __u32 id, const struct elf_file *elf);
 
 /* The source of module @id's names, or why it has none: a sentence without full stop. "" before a
  * look-up. */
 const char *symbols__module_text(const struct symbols *symbols, __u32 id);
+
+/* Whether it has none since what read its file failed; the text says how. */
+bool symbols__is_unread(const struct symbols *symbols, __u32 id);
 
 /* Why servers were not queried for all files, likewise; "" if they were. */
 const char *symbols__fetch_problem(const struct symbols *symbols);

@@ -3,17 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
 #include "debug_file.h"
 #include "error.h"
 #include "go_table.h"
+#include "mapped_file.h"
 #include "mini_debug.h"
 #include "symbol_table.h"
+
+#define TIMEOUT_MS 120000
 
 /* Open files of a job; @table borrows their names. */
 struct name_sources {
@@ -61,26 +64,23 @@ static int open_file(const struct module_job *job, struct name_sources *sources)
 static int fetch(struct module_job *job, const char *build_id, struct debug_file *out,
 		 struct error *problem)
 {
-	_cleanup_(free_ptr) char *path = NULL;
 	struct debug_file file = DEBUG_FILE_NONE;
-	char has[BUILD_ID_SIZE];
+	char has[BUILD_ID_SIZE], path[PATH_MAX];
 	int fd, err;
 
 	if (!*build_id)
 		return -ENOENT;
-	if (!job->fetch) {
+	if (!job->with_servers) {
 		job->wants_file = true;
 		return -ENOENT;
 	}
-	err = job->fetch(job->context, job->path, build_id, &path);
-	if (err && err != -ENOENT && !problem->text[0])
+	fd = job->fetch(build_id);
+	if (fd < 0 && fd != -ENOENT && !problem->text[0])
 		error__set(problem, 0, "no debug file from the debuginfod servers: %s",
-			   strerror(-err));
-	if (err)
-		return -ENOENT;
-	fd = debug_file__open_path(path);
+			   strerror(-fd));
 	if (fd < 0)
 		return -ENOENT;
+	mapped_file__path(fd, path, sizeof(path));
 	err = debug_file__open(fd, path, &file, problem);
 	if (err)
 		return err == -ENOMEM ? err : -ENOENT;
@@ -262,7 +262,6 @@ int module_job__run(struct module_job *job)
 			.table = sources.table,
 			.arena = &job->arena,
 			.progress = job->progress,
-			.context = job->context,
 		};
 
 		err = dwarf_places__find(&input, job->places, job->n_places, &sources.problem);
@@ -277,4 +276,17 @@ int module_job__run(struct module_job *job)
 		write_text(job, &sources, dwarf);
 	close_sources(&sources);
 	return err;
+}
+
+void module_job__release(struct module_job *job)
+{
+	arena__release(&job->arena);
+	free(job->places);
+	job->places = NULL;
+	job->n_places = 0;
+}
+
+unsigned int module_job__timeout_ms(void)
+{
+	return TIMEOUT_MS;
 }

@@ -9,7 +9,8 @@ struct symbols;
 /*
  * Inserts into @profile's stacks the functions that ended by a tail call: the called function is
  * not that of the next frame, and by the machine code exactly one path of jumps leads from one to
- * the other. @symbols has the modules' files. Existing frames stay. 0 or -ENOMEM.
+ * the other. @symbols has the modules' files. Existing frames stay. The code is read by a worker (worker.h); if that
+ * fails profile__add_unread() notes it, and none is inserted. 0 or -ENOMEM.
  */
 int profile__add_tail_calls(struct profile *profile, const struct symbols *symbols);
 

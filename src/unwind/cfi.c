@@ -3,6 +3,7 @@
 
 #include "cfi_internal.h"
 #include "cleanup.h"
+#include "elf_open.h"
 #include "error.h"
 
 #include <dwarf.h>
@@ -14,19 +15,6 @@
 
 /* The claimed size of a compressed section can be checked only by decompressing it. */
 #define MAX_SECTION_BYTES (1ull << 29)
-
-struct cfi_file {
-	Elf *elf;
-	const char *name;
-	__u64 size;
-	struct error *error;
-	const struct cfi_arch *arch;
-	struct cfi_text texts[UNWIND_MAX_SEGMENTS];
-	__u32 text_count;
-	struct cfi_go go;
-	struct cfi_section sections[3]; /* .eh_frame, .gopclntab, then .debug_frame */
-	__u32 section_count;
-};
 
 static int check_header(struct cfi_file *file)
 {
@@ -276,11 +264,10 @@ static void find_go(struct cfi_file *file)
 	file->sections[file->section_count++] = (struct cfi_section){ .go = &file->go };
 }
 
-static int compile(struct cfi_file *file, struct cfi_table **out)
+static int read_sections(struct cfi_file *file)
 {
-	int err;
+	int err = check_header(file);
 
-	err = check_header(file);
 	if (err)
 		return err;
 	err = read_texts(file);
@@ -298,7 +285,15 @@ static int compile(struct cfi_file *file, struct cfi_table **out)
 	if (!file->section_count)
 		return error__set(file->error, -ENODATA, "%s has no call frame information",
 				  file->name);
+	return 0;
+}
 
+static int compile(struct cfi_file *file, struct cfi_table **out)
+{
+	int err = read_sections(file);
+
+	if (err)
+		return err;
 	err = cfi_table__compile(file->arch, file->sections, file->section_count, file->texts,
 				 file->text_count, out);
 	switch (err) {
@@ -346,11 +341,9 @@ int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct er
 
 		return error__set(error, err, "cannot read %s: %s", path, strerror(-err));
 	}
-	elf_version(EV_CURRENT);
 	/* Read, not mapped: the file may shrink meanwhile, which would raise SIGBUS. */
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!elf)
-		return error__set(error, -ENOEXEC, "cannot read %s: %s", path, elf_errmsg(-1));
+	if (elf_open__begin(fd, ELF_C_READ, &elf))
+		return error__set(error, -ENOEXEC, "cannot read %s: it is no sound ELF file", path);
 	return build(elf, path, (__u64)st.st_size, out, error);
 }
 
@@ -364,6 +357,36 @@ int cfi_table__build_image(const void *image, size_t size_bytes, const char *nam
 	if (!elf)
 		return error__set(error, -ENOEXEC, "cannot read %s: %s", name, elf_errmsg(-1));
 	return build(elf, name, size_bytes, out, error);
+}
+
+int cfi_file__open(int fd, struct cfi_file **out)
+{
+	struct cfi_file *file = calloc(1, sizeof(*file));
+	struct stat st;
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	file->name = "the file";
+	err = fstat(fd, &st) ? -errno : elf_open__begin(fd, ELF_C_READ, &file->elf);
+	if (!err) {
+		file->size = (__u64)st.st_size;
+		err = read_sections(file);
+	}
+	if (err) {
+		cfi_file__close(file);
+		return err;
+	}
+	*out = file;
+	return 0;
+}
+
+void cfi_file__close(struct cfi_file *file)
+{
+	if (!file)
+		return;
+	elf_end(file->elf);
+	free(file);
 }
 
 const char *cfi__reject_name(enum cfi_reject reject)

@@ -280,6 +280,8 @@ static enum cfi_reject read_cie(struct cfi_cursor *c, const struct cfi_arch *arc
 	cie->readable = true;
 	if (ra_column != arch->registers[CFI_COLUMN_RA])
 		return CFI_REJECT_CIE;
+	cie->program = c->pos;
+	cie->program_size = (__u32)(c->end - c->pos);
 	return cfi_program__run(arch, cie, section, NULL, *c, &cie->initial, NULL, NULL);
 }
 

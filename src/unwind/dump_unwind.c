@@ -1,102 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "dump_unwind.h"
 
-#include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
+#include "dump_unwind_internal.h"
 #include "dwarf_ops.h"
-#include "go_table.h"
 #include "process_maps.h"
-#include "record_abi.h"
+#include "worker.h"
+
+/* One snapshot takes a millisecond, and the first through a large library a second. Others wait meanwhile. */
+#define TIMEOUT_MS   5000
+#define MEMORY_BYTES (1UL << 30)
+/* Processes whose files end or delay the worker shall not keep a recording busy for ever. */
+#define MAX_FAILURES 8
 
 struct dump_unwinder {
 	const struct process_maps *maps;
 	dump_find_file_fn find_file;
 	void *context;
-	/* libdwfl's state for the last process; valid while its mappings do not change. */
-	Dwfl *dwfl;
+	struct dump_server server; /* as it is when a worker begins */
+	struct worker *worker;	   /* for one process only, whose files may take it over; or NULL */
+	pid_t owner;
 	__u32 pid;
-	__u64 version; /* of the process's mappings */
+	__u64 version;	 /* of the process's mappings that the worker knows */
+	bool has_failed; /* at these mappings */
+	int n_failures;
 };
-
-/* The user-stack snapshot. */
-struct dumped_stack {
-	const __u8 *bytes;
-	__u64 start;
-	__u32 n_bytes;
-	bool ran_out; /* a word beyond the snapshot was needed */
-};
-
-static bool load(void *context, __u64 address, __u64 *value)
-{
-	struct dumped_stack *stack = context;
-	__u64 offset = address - stack->start;
-
-	if (offset >= stack->n_bytes || stack->n_bytes - offset < sizeof(*value)) {
-		stack->ran_out |= address > stack->start;
-		return false;
-	}
-	memcpy(value, stack->bytes + offset, sizeof(*value));
-	return true;
-}
-
-static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
-		    char **file_name, Elf **elf)
-{
-	return -1; /* modules are reported with their files */
-}
-
-static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
-			  const char *file_name, const char *link, GElf_Word crc, char **debug_name)
-{
-	return -1; /* .eh_frame is in the file itself, not in a debug file */
-}
-
-/* Reports the file of one mapping to libdwfl; skips one that cannot be opened. */
-static void report_mapping(const struct code_mapping *mapping, void *context)
-{
-	struct dump_unwinder *unwinder = context;
-	__u64 bias;
-	int fd = unwinder->find_file(mapping, unwinder->pid, &bias, unwinder->context);
-
-	if (fd < 0)
-		return;
-	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0 &&
-	    !dwfl_report_elf(unwinder->dwfl, mapping->path, mapping->path, fd, bias, true))
-		close(fd);
-}
-
-/* Reports the process's current mappings to libdwfl. */
-static int enter_process(struct dump_unwinder *unwinder, __u32 pid, __u64 time_ns)
-{
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = find_elf,
-		.find_debuginfo = find_debuginfo,
-	};
-	__u64 version = process_maps__version(unwinder->maps, pid, time_ns);
-
-	if (unwinder->dwfl && unwinder->pid == pid && unwinder->version == version)
-		return 0;
-	if (unwinder->dwfl)
-		dwfl_end(unwinder->dwfl);
-	unwinder->pid = pid;
-	unwinder->version = version;
-	unwinder->dwfl = dwfl_begin(&callbacks);
-	if (!unwinder->dwfl)
-		return -ENOMEM;
-	dwfl_report_begin(unwinder->dwfl);
-	process_maps__for_each(unwinder->maps, pid, time_ns, report_mapping, unwinder);
-	dwfl_report_end(unwinder->dwfl, NULL, NULL);
-	return 0;
-}
 
 struct dump_unwinder *dump_unwinder__new(const struct process_maps *maps,
 					 dump_find_file_fn find_file, void *context)
@@ -111,124 +45,176 @@ struct dump_unwinder *dump_unwinder__new(const struct process_maps *maps,
 	return unwinder;
 }
 
+/* A fork leaves the worker to its parent. */
+static void end_worker(struct dump_unwinder *unwinder)
+{
+	if (unwinder->worker && unwinder->owner == getpid())
+		worker__free(unwinder->worker);
+	unwinder->worker = NULL;
+}
+
 void dump_unwinder__free(struct dump_unwinder *unwinder)
 {
 	if (!unwinder)
 		return;
-	if (unwinder->dwfl)
-		dwfl_end(unwinder->dwfl);
+	end_worker(unwinder);
 	free(unwinder);
 }
 
-static bool is_go(Dwfl_Module *module)
+static int call(struct dump_unwinder *unwinder, struct wire_writer *request, const int *fds,
+		size_t n_fds, struct wire_reader *reply)
 {
-	GElf_Addr bias;
-	Elf *elf = dwfl_module_getelf(module, &bias);
+	int err = worker__call(unwinder->worker, request, fds, n_fds, reply);
 
-	return elf && go_table__is_go(elf);
+	if (err && worker__has_failed(unwinder->worker)) {
+		unwinder->has_failed = true;
+		unwinder->n_failures++;
+	}
+	wire__release(request);
+	return err;
 }
 
-/* The rules for @address, to be freed; NULL if there are none. */
-static Dwarf_Frame *find_rules(const struct dump_unwinder *unwinder, __u64 address)
-{
-	Dwfl_Module *module = dwfl_addrmodule(unwinder->dwfl, address);
-	Dwarf_Frame *frame;
-	Dwarf_Addr bias;
-	Dwarf_CFI *cfi;
+struct files {
+	struct dump_unwinder *unwinder;
+	struct wire_writer request;
+	int fds[WORKER_MAX_FDS];
+	size_t n;
+	int err;
+};
 
-	cfi = module ? dwfl_module_eh_cfi(module, &bias) : NULL;
-	if (cfi && !dwarf_cfi_addrframe(cfi, address - bias, &frame))
-		return frame;
-	/* Go's .debug_frame does not describe the runtime's stack switches. */
-	if (!module || is_go(module))
-		return NULL;
-	cfi = dwfl_module_dwarf_cfi(module, &bias);
-	if (cfi && !dwarf_cfi_addrframe(cfi, address - bias, &frame))
-		return frame;
-	return NULL;
+static void send_files(struct files *files)
+{
+	struct wire_reader reply;
+
+	if (files->n && !files->err)
+		files->err = call(files->unwinder, &files->request, files->fds, files->n, &reply);
+	files->n = 0;
 }
 
-/*
- * Computes the caller's registers by @frame's rules. Callee-saved registers without a rule are
- * unchanged: libdw's ABI defaults (0.188 to date) name rax instead of rbx, so that dwfl_frame_*
- * cannot unwind a frame whose CFA is based on rbx.
- */
-static int step(Dwarf_Frame *frame, struct dwarf_machine *machine)
+/* The file of one mapping; skips one that cannot be opened. */
+static void add_mapping(const struct code_mapping *mapping, void *context)
 {
-	static const __u32 callee_saved = 1U << DWARF_RBX | 1U << DWARF_RBP | 0xf000;
-	struct dwarf_machine caller = *machine;
-	__u64 cfa;
+	struct files *files = context;
+	struct dump_unwinder *unwinder = files->unwinder;
+	__u64 bias;
+	int fd = unwinder->find_file(mapping, unwinder->pid, &bias, unwinder->context);
+
+	if (fd < 0 || files->err)
+		return;
+	if (!files->n)
+		wire__put_u32(&files->request, DUMP_FILES);
+	files->fds[files->n++] = fd;
+	wire__put_u64(&files->request, bias);
+	wire__put_string(&files->request,
+			 mapping->path && strlen(mapping->path) < PATH_MAX ? mapping->path : NULL);
+	if (files->n == WORKER_MAX_FDS)
+		send_files(files);
+}
+
+static int begin(struct dump_unwinder *unwinder, __u64 time_ns)
+{
+	struct files files = { .unwinder = unwinder };
+	struct wire_writer request = { 0 };
+	struct wire_reader reply;
 	int err;
 
-	err = dwarf_frame__cfa(frame, machine, &cfa);
+	wire__put_u32(&request, DUMP_BEGIN);
+	err = call(unwinder, &request, NULL, 0, &reply);
 	if (err)
 		return err;
-	caller.known = 0;
-	for (int i = 0; i < DWARF_REGISTERS; i++) {
-		err = dwarf_frame__caller_register(frame, machine, i, cfa, &caller.registers[i]);
-		if (!err)
-			caller.known |= 1U << i;
-		else if (err == -ENOENT && (callee_saved & 1U << i))
-			caller.known |= machine->known & 1U << i;
-		else if (i == DWARF_RIP)
-			return err;
+	process_maps__for_each(unwinder->maps, unwinder->pid, time_ns, add_mapping, &files);
+	send_files(&files);
+	wire__release(&files.request);
+	return files.err;
+}
+
+/* Tells the worker the process's mappings at @time_ns, if it does not know them. */
+static int enter_process(struct dump_unwinder *unwinder, __u32 pid, __u64 time_ns)
+{
+	__u64 version = process_maps__version(unwinder->maps, pid, time_ns);
+	bool is_same = unwinder->pid == pid && unwinder->owner == getpid();
+
+	if (unwinder->n_failures == MAX_FAILURES)
+		return -ECHILD;
+	if (is_same && unwinder->version == version && (unwinder->worker || unwinder->has_failed))
+		return unwinder->has_failed ? -ECHILD : 0;
+	if (!is_same)
+		end_worker(unwinder);
+	unwinder->owner = getpid();
+	unwinder->pid = pid;
+	unwinder->version = version;
+	unwinder->has_failed = false;
+	if (!unwinder->worker)
+		unwinder->worker = worker__new(&(struct worker_options){
+			.name = "allocprof-stack",
+			.serve = dump_server__serve,
+			.context = &unwinder->server,
+			.opens_nothing = true,
+			.timeout_ms = TIMEOUT_MS,
+			.memory_bytes = MEMORY_BYTES,
+		});
+	return unwinder->worker ? begin(unwinder, time_ns) : -ENOMEM;
+}
+
+int dump_unwind__take(struct wire_reader *reply, struct ap_frame *frames, size_t max_frames,
+		      enum ap_stack_end *end)
+{
+	__u32 reason = wire__get_u32(reply);
+	size_t n = wire__get_count(reply, sizeof(*frames));
+	const void *bytes = wire__get_bytes(reply, n * sizeof(*frames));
+
+	if (!bytes || !wire__is_read(reply) || n > max_frames || reason >= AP_STACK_ENDS)
+		return -EPROTO;
+	memcpy(frames, bytes, n * sizeof(*frames));
+	for (size_t i = 0; i < n; i++)
+		if (frames[i].module || frames[i].flags & ~AP_FRAME_INTERRUPTED)
+			return -EPROTO;
+	*end = reason;
+	return n;
+}
+
+static int ask(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,
+	       struct ap_frame *frames, size_t max_frames, enum ap_stack_end *end)
+{
+	struct dump_question question = {
+		.n_bytes = dump->n_bytes,
+		.end = dump->end,
+		.is_in_caller = dump->is_in_caller,
+		.max_frames = max_frames,
+	};
+	struct wire_writer request = { 0 };
+	struct wire_reader reply;
+	int err;
+
+	memcpy(question.registers, dump->registers, sizeof(question.registers));
+	wire__put_u32(&request, DUMP_UNWIND);
+	wire__put_bytes(&request, &question, sizeof(question));
+	wire__put_bytes(&request, dump + 1, dump->n_bytes);
+	err = call(unwinder, &request, NULL, 0, &reply);
+	if (!err)
+		err = dump_unwind__take(&reply, frames, max_frames, end);
+	if (err == -EPROTO && !worker__has_failed(unwinder->worker)) {
+		worker__refuse(unwinder->worker);
+		unwinder->has_failed = true;
+		unwinder->n_failures++;
 	}
-	if (!(caller.known & 1U << DWARF_RSP)) {
-		caller.registers[DWARF_RSP] = cfa;
-		caller.known |= 1U << DWARF_RSP;
-	}
-	*machine = caller;
-	return 0;
+	return err;
 }
 
 int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,
 			  __u32 pid, struct ap_frame *frames, size_t max_frames,
 			  enum ap_stack_end *end)
 {
-	struct dumped_stack stack = {
-		.bytes = (const __u8 *)(dump + 1),
-		.start = dump->registers[DWARF_RSP],
-		.n_bytes = dump->n_bytes,
-	};
-	struct dwarf_machine machine = { .known = ~0U, .load = load, .context = &stack };
-	/* Otherwise the innermost frame is the allocator's function, at the probe. */
-	bool is_call = dump->is_in_caller;
-	size_t n = 0;
-	int err;
+	int err = enter_process(unwinder, pid, dump->time_ns), n = 0;
 
-	err = enter_process(unwinder, pid, dump->time_ns);
-	if (err)
-		return err;
-	memcpy(machine.registers, dump->registers, sizeof(machine.registers));
-	if (is_call && max_frames)
-		frames[n++] = (struct ap_frame){ .offset = machine.registers[DWARF_RIP] };
-	for (;;) {
-		_cleanup_(free_ptr) Dwarf_Frame *frame =
-			find_rules(unwinder, machine.registers[DWARF_RIP] - is_call);
-		bool is_signal = false;
-
-		*end = dump->end;
-		if (!frame)
-			return n;
-		dwarf_frame_info(frame, NULL, NULL, &is_signal);
-		err = step(frame, &machine);
-		if (err == -ENOENT || (!err && !machine.registers[DWARF_RIP])) {
-			*end = AP_END_COMPLETE;
-			return n;
-		}
-		if (err) {
-			if (stack.ran_out)
-				*end = AP_END_DUMP_SHORT;
-			return n;
-		}
-		is_call = !is_signal;
-		if (n == max_frames) {
-			*end = AP_END_MAX_DEPTH;
-			return n;
-		}
-		frames[n++] = (struct ap_frame){
-			.flags = is_signal ? AP_FRAME_INTERRUPTED : 0,
-			.offset = machine.registers[DWARF_RIP],
-		};
-	}
+	if (!err)
+		n = ask(unwinder, dump, frames, max_frames, end);
+	if (!err && n >= 0)
+		return n;
+	/* As where there are no rules for the first step. */
+	*end = dump->end;
+	if (!dump->is_in_caller || !max_frames)
+		return 0;
+	frames[0] = (struct ap_frame){ .offset = dump->registers[DWARF_RIP] };
+	return 1;
 }

@@ -4,6 +4,8 @@
 #include <dwarf.h>
 #include <errno.h>
 
+#include "cfi_internal.h"
+
 static int read_register(const struct dwarf_machine *machine, unsigned int number, __u64 *value)
 {
 	if (!(machine->known & 1U << number))
@@ -12,56 +14,84 @@ static int read_register(const struct dwarf_machine *machine, unsigned int numbe
 	return 0;
 }
 
-int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, size_t count,
-		   const __u64 *cfa, bool *is_location, __u64 *result)
+/* The operand of a constant. */
+static __u64 read_constant(struct cfi_cursor *c, __u8 op)
 {
-	__u64 stack[64];
+	switch (op) {
+	case DW_OP_const1u:
+		return cfi_cursor__u8(c);
+	case DW_OP_const1s:
+		return (__u64)(__s64)(__s8)cfi_cursor__u8(c);
+	case DW_OP_const2u:
+		return cfi_cursor__u16(c);
+	case DW_OP_const2s:
+		return (__u64)(__s64)(__s16)cfi_cursor__u16(c);
+	case DW_OP_const4u:
+		return cfi_cursor__u32(c);
+	case DW_OP_const4s:
+		return (__u64)(__s64)(__s32)cfi_cursor__u32(c);
+	case DW_OP_consts:
+		return (__u64)cfi_cursor__sleb128(c);
+	case DW_OP_constu:
+		return cfi_cursor__uleb128(c);
+	default:
+		return cfi_cursor__u64(c);
+	}
+}
+
+/* Pushes the value of register @number. */
+static int push_register(const struct dwarf_machine *machine, __u64 number, __s64 offset,
+			 __u64 *top)
+{
+	if (number >= DWARF_REGISTERS)
+		return -EOPNOTSUPP;
+	if (read_register(machine, number, top))
+		return -ENODATA;
+	*top += (__u64)offset;
+	return 0;
+}
+
+int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
+		   const __u64 *initial, bool *is_location, __u64 *result)
+{
+	struct cfi_cursor c = { ops, ops + size, false };
+	__u64 stack[64], number;
 	unsigned int depth = 0;
+	int err;
 
 	*is_location = true;
-	for (size_t i = 0; i < count; i++) {
-		const Dwarf_Op *op = &ops[i];
+	if (initial)
+		stack[depth++] = *initial;
+	while (c.pos != c.end && !c.bad) {
+		__u8 op = cfi_cursor__u8(&c);
 		__u64 a = depth > 0 ? stack[depth - 1] : 0;
 		__u64 b = depth > 1 ? stack[depth - 2] : 0;
 
 		if (depth == 64)
 			return -EINVAL;
-		if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
-			stack[depth++] = op->atom - DW_OP_lit0;
+		if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
+			stack[depth++] = op - DW_OP_lit0;
 			continue;
 		}
-		if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg16) {
-			if (read_register(machine, op->atom - DW_OP_breg0, &stack[depth]))
-				return -ENODATA;
-			stack[depth++] += op->number;
+		if ((op >= DW_OP_breg0 && op <= DW_OP_breg31) || op == DW_OP_bregx) {
+			number = op == DW_OP_bregx ? cfi_cursor__uleb128(&c)
+						   : (__u64)(op - DW_OP_breg0);
+			err = push_register(machine, number, cfi_cursor__sleb128(&c),
+					    &stack[depth++]);
+			if (err)
+				return err;
 			continue;
 		}
-		if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg16) {
-			if (read_register(machine, op->atom - DW_OP_reg0, &stack[depth++]))
-				return -ENODATA;
+		if ((op >= DW_OP_reg0 && op <= DW_OP_reg31) || op == DW_OP_regx) {
+			number = op == DW_OP_regx ? cfi_cursor__uleb128(&c)
+						  : (__u64)(op - DW_OP_reg0);
+			err = push_register(machine, number, 0, &stack[depth++]);
+			if (err)
+				return err;
 			*is_location = false;
 			continue;
 		}
-		switch (op->atom) {
-		case DW_OP_bregx:
-			if (op->number >= DWARF_REGISTERS)
-				return -EOPNOTSUPP;
-			if (read_register(machine, op->number, &stack[depth]))
-				return -ENODATA;
-			stack[depth++] += op->number2;
-			continue;
-		case DW_OP_regx:
-			if (op->number >= DWARF_REGISTERS)
-				return -EOPNOTSUPP;
-			if (read_register(machine, op->number, &stack[depth++]))
-				return -ENODATA;
-			*is_location = false;
-			continue;
-		case DW_OP_call_frame_cfa:
-			if (!cfa)
-				return -EINVAL;
-			stack[depth++] = *cfa;
-			continue;
+		switch (op) {
 		case DW_OP_const1u:
 		case DW_OP_const1s:
 		case DW_OP_const2u:
@@ -72,7 +102,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, siz
 		case DW_OP_const8s:
 		case DW_OP_constu:
 		case DW_OP_consts:
-			stack[depth++] = op->number;
+			stack[depth++] = read_constant(&c, op);
 			continue;
 		case DW_OP_nop:
 			continue;
@@ -80,7 +110,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, siz
 
 		if (depth < 1)
 			return -EINVAL;
-		switch (op->atom) {
+		switch (op) {
 		case DW_OP_dup:
 			stack[depth++] = a;
 			continue;
@@ -92,7 +122,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, siz
 				return -ENODATA;
 			continue;
 		case DW_OP_plus_uconst:
-			stack[depth - 1] = a + op->number;
+			stack[depth - 1] = a + cfi_cursor__uleb128(&c);
 			continue;
 		case DW_OP_neg:
 			stack[depth - 1] = -a;
@@ -108,7 +138,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, siz
 		if (depth < 2)
 			return -EINVAL;
 		depth--;
-		switch (op->atom) {
+		switch (op) {
 		case DW_OP_plus:
 			stack[depth - 1] = b + a;
 			continue;
@@ -155,45 +185,8 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, siz
 			return -EOPNOTSUPP;
 		}
 	}
-	if (!depth)
+	if (!depth || c.bad)
 		return -EINVAL;
 	*result = stack[depth - 1];
-	return 0;
-}
-
-int dwarf_frame__cfa(Dwarf_Frame *frame, const struct dwarf_machine *machine, __u64 *cfa)
-{
-	bool is_location;
-	size_t count = 0;
-	Dwarf_Op *ops;
-
-	if (dwarf_frame_cfa(frame, &ops, &count))
-		return -EINVAL;
-	if (!count)
-		return -ENOENT;
-	return dwarf_ops__run(machine, ops, count, NULL, &is_location, cfa);
-}
-
-int dwarf_frame__caller_register(Dwarf_Frame *frame, const struct dwarf_machine *machine,
-				 int number, __u64 cfa, __u64 *value)
-{
-	Dwarf_Op memory[3], *ops = NULL;
-	bool is_location;
-	size_t count = 0;
-	__u64 result;
-	int err;
-
-	if (dwarf_frame_register(frame, number, memory, &ops, &count))
-		return -EINVAL;
-	/* No operations mean "undefined" or, without a location, "same value". */
-	if (!count)
-		return ops ? -ENOENT : read_register(machine, number, value);
-	err = dwarf_ops__run(machine, ops, count, &cfa, &is_location, &result);
-	if (err)
-		return err;
-	if (!is_location)
-		*value = result;
-	else if (!machine->load(machine->context, result, value))
-		return -ENODATA;
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "error.h"
 #include "file_identity.h"
 #include "hash_table.h"
+#include "write_all.h"
 
 /* For all files together. libLLVM's table has 4.5 MiB, most have less than one. */
 #define MAX_CACHE_BYTES (128ULL << 20)
@@ -306,23 +307,6 @@ static int read_all(int fd, void *to, size_t size)
 	return 0;
 }
 
-static int write_all(int fd, const void *from, size_t size)
-{
-	const char *at = from;
-
-	while (size) {
-		ssize_t n = write(fd, at, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		size -= n;
-	}
-	return 0;
-}
-
 /* Reads the table that @header describes; @size bytes follow the header in the file. */
 static int read_table(int fd, const struct header *header, __u64 size, struct cfi_table **out)
 {
@@ -451,10 +435,10 @@ static void make_room(struct table_cache *cache)
 
 static int write_file(int fd, const struct header *header, const struct part parts[PARTS])
 {
-	int err = write_all(fd, header, sizeof(*header));
+	int err = fd__write_all(fd, header, sizeof(*header));
 
 	for (int i = 0; i < PARTS && !err; i++)
-		err = write_all(fd, parts[i].at, parts[i].size);
+		err = fd__write_all(fd, parts[i].at, parts[i].size);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 
 #include "array.h"
 #include "cfi.h"
+#include "parser.h"
 #include "table_cache.h"
 
 /* Size assumed for the entry point's code in a file without any call frame information (musl's). */
@@ -38,6 +39,7 @@ struct table_loader {
 	pid_t pid; /* after a fork the child has neither the thread nor anyone to lock out */
 	struct unwind_tables *tables;
 	struct table_cache *cache;
+	struct parser *parser;
 	const __u32 *awaited;
 	pthread_t thread;
 	bool has_thread;
@@ -59,12 +61,14 @@ struct table_loader *table_loader__new(const struct table_loader_options *option
 	if (!loader || !options->tables) {
 		unwind_tables__free(options->tables);
 		table_cache__close(options->cache);
+		parser__free(options->parser);
 		free(loader);
 		return NULL;
 	}
 	loader->pid = getpid();
 	loader->awaited = options->awaited;
 	loader->cache = options->cache;
+	loader->parser = options->parser;
 	pthread_mutex_init(&loader->lock, NULL);
 	pthread_cond_init(&loader->changed, NULL);
 	loader->tables = options->tables;
@@ -89,6 +93,7 @@ void table_loader__free(struct table_loader *loader)
 	}
 	unwind_tables__free(loader->tables);
 	table_cache__close(loader->cache);
+	parser__free(loader->parser);
 	free(loader->files);
 	free(loader->jobs);
 	free(loader);
@@ -121,7 +126,7 @@ static struct cfi_table *get_table(struct table_loader *loader, const struct tab
 	is_cached = loader->cache && !table_key__of(file->fd, file->build_id, &key);
 	if (is_cached && !table_cache__get(loader->cache, &key, &table))
 		return table;
-	if (cfi_table__build(file->fd, file->path, &table, NULL))
+	if (cfi_table__build_by(loader->parser, file->fd, file->path, &table, NULL))
 		return NULL;
 	if (is_cached)
 		table_cache__put(loader->cache, &key, file->fd, table);

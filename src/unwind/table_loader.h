@@ -13,6 +13,7 @@
 
 #include "unwind_tables.h"
 
+struct parser;
 struct table_cache;
 struct table_loader;
 
@@ -21,6 +22,7 @@ struct table_loader_options {
 	const __u32 *awaited; /* module for whose table a probe waits, written by the programs; or
 			   * NULL */
 	struct table_cache *cache; /* taken over; NULL: none */
+	struct parser *parser;	   /* taken over: compiles the tables */
 };
 
 /* A file. The caller owns everything, which must outlive the loader. */

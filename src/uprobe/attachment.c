@@ -84,6 +84,15 @@ static void *destroy_link(void *link)
 	return NULL;
 }
 
+void attachment__leave(struct attachment *attachment)
+{
+	if (attachment && attachment->multi_fd >= 0) {
+		uprobe_multi__leave(attachment->multi_fd);
+		attachment->multi_fd = -1;
+	}
+	attachment__free(attachment);
+}
+
 void attachment__free(struct attachment *attachment)
 {
 	if (!attachment)

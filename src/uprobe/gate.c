@@ -2,8 +2,6 @@
 #include "gate.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,10 +9,9 @@
 
 #include "attachment.h"
 #include "cleanup.h"
-#include "elf_file.h"
 #include "error.h"
 #include "function_code.h"
-#include "path.h"
+#include "wanted_function.h"
 
 enum role {
 	ROLE_WITHIN,
@@ -32,13 +29,6 @@ static const struct {
 	[ROLE_STOP] = { "--stop-on", AP_GATE_STOP },
 };
 
-/* A function of --within, --start-on or --stop-on. */
-struct wanted {
-	char *symbol; /* NULL: not given */
-	char *file;   /* a path, a soname, or NULL: the command's program */
-	bool found;
-};
-
 /* A file with some of these functions. */
 struct gate_place {
 	dev_t device;
@@ -51,39 +41,11 @@ struct gate_place {
 
 struct gate {
 	struct gate_options options;
-	struct wanted wanted[ROLES];
+	struct wanted_function wanted[ROLES];
 	struct gate_place *places;
 	struct error error;
 	int err;
 };
-
-static const char usdt_prefix[] = "sdt:";
-
-static bool is_usdt(const char *symbol)
-{
-	return !strncmp(symbol, usdt_prefix, strlen(usdt_prefix));
-}
-
-static int parse(struct wanted *wanted, const char *text, const char *option, struct error *error)
-{
-	const char *at = text ? strchr(text, '@') : NULL;
-
-	if (!text)
-		return 0;
-	if (!*text || at == text || (at && !at[1]))
-		return error__set(error, -EINVAL,
-				  "'%s' is no function; %s takes SYMBOL or SYMBOL@FILE", text,
-				  option);
-	if (is_usdt(text) && !strcmp(option, roles[ROLE_WITHIN].option))
-		return error__set(
-			error, -EINVAL,
-			"'%s' is a USDT probe, which has no calls beneath it; --within takes a "
-			"function, --start-on and --stop-on take USDT probes",
-			text);
-	wanted->symbol = at ? strndup(text, at - text) : strdup(text);
-	wanted->file = at ? strdup(at + 1) : NULL;
-	return wanted->symbol && (!at || wanted->file) ? 0 : -ENOMEM;
-}
 
 int gate__new(const struct gate_options *options, struct gate **out, struct error *error)
 {
@@ -99,7 +61,8 @@ int gate__new(const struct gate_options *options, struct gate **out, struct erro
 		return -ENOMEM;
 	gate->options = *options;
 	for (int i = 0; i < ROLES && !err; i++)
-		err = parse(&gate->wanted[i], texts[i], roles[i].option, error);
+		err = wanted_function__parse(&gate->wanted[i], texts[i], roles[i].option,
+					     i == ROLE_WITHIN, error);
 	if (err) {
 		gate__free(gate);
 		return err;
@@ -130,10 +93,8 @@ void gate__free(struct gate *gate)
 		gate->places = place->next;
 		free(place);
 	}
-	for (int i = 0; i < ROLES; i++) {
-		free(gate->wanted[i].symbol);
-		free(gate->wanted[i].file);
-	}
+	for (int i = 0; i < ROLES; i++)
+		wanted_function__release(&gate->wanted[i]);
 	free(gate);
 }
 
@@ -198,19 +159,8 @@ static int check_apart(const struct gate_place *place, struct error *error)
 	return 0;
 }
 
-/* Finds a function, or the locations of a USDT probe. */
-static int find_code(int fd, const char *path, const char *symbol, struct function_code *code,
-		     struct error *error)
-{
-	if (is_usdt(symbol))
-		return function_code__find_usdt(fd, path, symbol + strlen(usdt_prefix), code,
-						error);
-	return function_code__find(fd, path, symbol, code, error);
-}
-
 static int look_up(struct gate *gate, int fd, const char *path, enum role role, struct error *error)
 {
-	struct wanted *wanted = &gate->wanted[role];
 	struct gate_place *place;
 	struct stat st;
 	int err;
@@ -223,77 +173,44 @@ static int look_up(struct gate *gate, int fd, const char *path, enum role role, 
 	if (place->tried[role])
 		return 0;
 	place->tried[role] = true;
-	err = find_code(fd, path, wanted->symbol, &place->code[role], error);
-	/* -ENOENT would mean that the command does not exist. */
-	if (err == -ENOENT)
-		err = -ESRCH;
-	if (err)
-		return error && error->text[0] ? error__wrap(error, err, "%s", roles[role].option)
-					       : err;
-	err = check_apart(place, error);
+	err = wanted_function__find(&gate->wanted[role], gate->options.parser, fd, path,
+				    roles[role].option, &place->code[role], error);
 	if (!err)
-		err = attach(gate, place, fd, path, role, error);
-	if (!err)
-		wanted->found = true;
-	return err;
-}
-
-static bool is_path(const struct wanted *wanted)
-{
-	return !wanted->file || strchr(wanted->file, '/');
-}
-
-static int open_wanted(const struct wanted *wanted, const char *program, const char *root,
-		       char **path)
-{
-	int fd;
-
-	if (!wanted->file)
-		*path = strdup(program);
-	else if (asprintf(path, "%s%s", wanted->file[0] == '/' ? root : "", wanted->file) < 0)
-		*path = NULL;
-	if (!*path)
-		return -ENOMEM;
-	fd = open(*path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+		err = check_apart(place, error);
+	return err ? err : attach(gate, place, fd, path, role, error);
 }
 
 int gate__prepare(struct gate *gate, const char *program, const char *root, struct error *error)
 {
 	for (int i = 0; i < ROLES; i++) {
-		const struct wanted *wanted = &gate->wanted[i];
+		const struct wanted_function *wanted = &gate->wanted[i];
 		_cleanup_(free_ptr) char *path = NULL;
 		_cleanup_(close_fd) int fd = -1;
-		int err;
+		int probed, err;
 
-		if (!wanted->symbol || !is_path(wanted))
+		if (!wanted->symbol || !wanted_function__is_path(wanted))
 			continue;
-		fd = open_wanted(wanted, program, root, &path);
+		fd = wanted_function__open(wanted, program, root, &path);
 		if (fd < 0)
 			return error__set(error, fd == -ENOENT ? -ESRCH : fd,
 					  "%s: cannot read %s: %s", roles[i].option,
 					  path ? path : "it", strerror(-fd));
-		err = look_up(gate, fd, path, (enum role)i, error);
+		probed = gate->options.isolate(fd, path, gate->options.context);
+		err = look_up(gate, probed, path, (enum role)i, error);
 		if (err)
 			return err;
 		if (gate->options.use_file)
-			gate->options.use_file(fd, path, gate->options.context);
+			gate->options.use_file(probed, path, gate->options.context);
 	}
 	return 0;
 }
 
-static bool is_called(int fd, const char *path, const char *name)
+bool gate__wants(const struct gate *gate, int fd, const char *path)
 {
-	struct elf_file *elf;
-	bool is;
-
-	if (!strcmp(path__name(path), name))
-		return true;
-	if (elf_file__open(fd, path, &elf, NULL))
-		return false;
-	is = !strcmp(elf_file__soname(elf), name);
-	elf_file__free(elf);
-	return is;
+	for (int i = 0; i < ROLES; i++)
+		if (wanted_function__is_in(&gate->wanted[i], fd, path))
+			return true;
+	return false;
 }
 
 void gate__on_new_file(struct gate *gate, int fd, const char *path)
@@ -301,10 +218,9 @@ void gate__on_new_file(struct gate *gate, int fd, const char *path)
 	struct error error = { 0 };
 
 	for (int i = 0; i < ROLES; i++) {
-		const struct wanted *wanted = &gate->wanted[i];
 		int err;
 
-		if (!wanted->symbol || is_path(wanted) || !is_called(fd, path, wanted->file))
+		if (!wanted_function__is_in(&gate->wanted[i], fd, path))
 			continue;
 		err = look_up(gate, fd, path, (enum role)i, &error);
 		if (err && !gate->err) {
@@ -353,7 +269,7 @@ const char *gate__never_opened(const struct gate *gate, bool matched)
 		return gate->options.window.paused ? "`allocprof ctl start` was not called"
 						   : "the target ended before the delay was over";
 	for (int i = 0; i < ROLE_STOP; i++) {
-		const struct wanted *wanted = &gate->wanted[i];
+		const struct wanted_function *wanted = &gate->wanted[i];
 
 		if (!wanted->symbol || (i == ROLE_START && shared->started) ||
 		    (i == ROLE_WITHIN && (shared->entered || matched)))

@@ -2,7 +2,6 @@
 #include "kernel.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -13,8 +12,10 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "borrowed.h"
 #include "cleanup.h"
 #include "error.h"
+#include "kernel_types.h"
 #include "uprobe_multi.h"
 
 static bool has_capability(const struct __user_cap_data_struct *data, int capability)
@@ -44,6 +45,9 @@ static void find_missing_capabilities(char *missing, size_t size)
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
 		if (has_capability(data, needed[i].capability))
 			continue;
+		/* Processes that the user could not trace are not followed then. */
+		if (needed[i].capability == CAP_SYS_PTRACE && borrowed__is_any())
+			continue;
 		if (needed[i].sys_admin_will_do && has_capability(data, CAP_SYS_ADMIN))
 			continue;
 		len += snprintf(missing + len, size - len, "%s%s", len ? ", " : "", needed[i].name);
@@ -60,57 +64,47 @@ static bool bpf_works(void)
 
 /* Not every kernel with BPF supports fentry (CONFIG_FUNCTION_TRACER). A successful load suffices:
  * attaching would make the detach wait for all tasks. */
-static bool fentry_works(const char *function)
+static bool fentry_works(const struct kernel_types *types, const char *function)
 {
 	const struct bpf_insn instructions[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int id = libbpf_find_vmlinux_btf_id(function, BPF_TRACE_FENTRY);
+	__u32 id = kernel_types__function(types, function);
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY,
-		    .attach_btf_id = id > 0 ? id : 0);
+		    .attach_btf_id = id);
 	_cleanup_(close_fd) int program = -1;
 
-	if (id <= 0)
+	if (!id)
 		return false;
 	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "probe_fentry", "GPL", instructions, 2,
 				&options);
 	return program >= 0;
 }
 
-/* Number of parameters of a tracepoint's programs, 0 if the kernel lacks the tracepoint. */
-static int tracepoint_parameters(const struct btf *btf, const char *name)
-{
-	char type_name[64];
-	const struct btf_type *type;
-	int id;
-
-	snprintf(type_name, sizeof(type_name), "btf_trace_%s", name);
-	id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
-	type = id > 0 ? btf__type_by_id(btf, id) : NULL;
-	type = type ? btf__type_by_id(btf, type->type) : NULL;
-	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
-	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : 0;
-}
-
 /* When sched_process_exit got its second parameter, it was moved before the release of the mm. */
-static bool exit_tracepoints_show_memory(void)
+static bool exit_tracepoints_show_memory(const struct kernel_types *types)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool show;
-
-	if (libbpf_get_error(btf))
-		return false;
-	show = tracepoint_parameters(btf, "sched_process_exit") >= 2 &&
-	       tracepoint_parameters(btf, "sched_prepare_exec") >= 1;
-	btf__free(btf);
-	return show;
+	return kernel_types__tracepoint_parameters(types, "sched_process_exit") >= 2 &&
+	       kernel_types__tracepoint_parameters(types, "sched_prepare_exec") >= 1;
 }
 
-void kernel__probe(struct kernel *kernel)
+static void probe_types(struct kernel *kernel, const struct kernel_types *types)
 {
+	kernel->mapping_hook = fentry_works(types, "perf_event_mmap");
+	kernel->exit_tracepoints = exit_tracepoints_show_memory(types);
+	kernel->exit_hook = kernel->mapping_hook && !kernel->exit_tracepoints &&
+			    fentry_works(types, "exit_mm_release") &&
+			    fentry_works(types, "exec_mm_release");
+}
+
+void kernel__probe(struct kernel *kernel, struct kernel_types **types)
+{
+	struct kernel_types *all;
 	struct utsname uts;
 
+	if (types)
+		*types = NULL;
 	memset(kernel, 0, sizeof(*kernel));
 	if (!uname(&uts))
 		snprintf(kernel->release, sizeof(kernel->release), "%s", uts.release);
@@ -123,10 +117,13 @@ void kernel__probe(struct kernel *kernel)
 		return;
 	kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
 	kernel->uprobe_session = uprobe_session__supported();
-	kernel->mapping_hook = kernel->btf && fentry_works("perf_event_mmap");
-	kernel->exit_tracepoints = kernel->btf && exit_tracepoints_show_memory();
-	kernel->exit_hook = kernel->mapping_hook && !kernel->exit_tracepoints &&
-			    fentry_works("exit_mm_release") && fentry_works("exec_mm_release");
+	if (!kernel->btf || kernel_types__open(&all))
+		return;
+	probe_types(kernel, all);
+	if (types)
+		*types = all;
+	else
+		kernel_types__free(all);
 }
 
 int kernel__require(const struct kernel *kernel, struct error *error)

@@ -6,9 +6,11 @@
 #include "kernel_features.h"
 
 struct error;
+struct kernel_types;
 
-/* Never fails: undetectable features are false. */
-void kernel__probe(struct kernel *kernel);
+/* Never fails: undetectable features are false. Unless @types is NULL, sets it to the kernel's types, or
+ * to NULL where they cannot be read; to be freed. */
+void kernel__probe(struct kernel *kernel, struct kernel_types **types);
 
 /*
  * 0 if recording can work, else -EPERM (capabilities), -ENOSYS (no BPF) or -EOPNOTSUPP (no BTF, no

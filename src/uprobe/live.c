@@ -16,10 +16,11 @@
 #include "map_batch.h"
 #include "profile.h"
 #include "record_abi.h"
+#include "slots.h"
 
 /* Capacity of the first table; each further one has four times as many. */
 #define FIRST_TABLE 65536
-/* Kernel memory of a table's entry: key, block and 48 bytes of overhead are 96, and a link of 8
+/* Kernel memory of a table's entry: key, block and 48 bytes of overhead are 104, and a link of 8
  * since Linux 6.1; the allocator's size class is 128. */
 #define ENTRY_BYTES  128
 #define BUCKET_BYTES 16
@@ -59,6 +60,7 @@ static int add_table(struct live *live)
 	struct table *table = &live->tables[live->n_tables];
 	__u64 capacity = FIRST_TABLE;
 	__u32 at = live->n_tables;
+	int err;
 
 	if (live->n_tables == AP_LIVE_TABLES || !left)
 		return 0;
@@ -72,9 +74,8 @@ static int add_table(struct live *live)
 				   sizeof(struct ap_block), capacity, &options);
 	if (table->fd < 0)
 		return table->fd;
-	if (bpf_map_update_elem(live->options.tables_fd, &at, &table->fd, BPF_ANY)) {
-		int err = -errno;
-
+	err = slots__set(live->options.slots, live->options.tables_fd, at, &table->fd, 1);
+	if (err) {
 		close(table->fd);
 		return err;
 	}
@@ -358,8 +359,12 @@ static int read_threads(struct live *live)
 		for (__u32 i = 0; i < thread.n_pending && i < AP_MAX_PENDING && !err; i++) {
 			const struct ap_pending *pending = &thread.pending[i];
 
-			if (pending->record != AP_NO_RECORD)
+			if (pending->record != AP_NO_RECORD) {
 				live->unfinished += pending->weight;
+				if (live->options.on_unfinished)
+					live->options.on_unfinished(live->options.context, pending,
+								    key);
+			}
 			if (pending->has_old)
 				err = live_collector__add_block(live->collector, pending->space,
 								&pending->old);

@@ -10,6 +10,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "slots.h"
 
 /* Maximum number of values kept ready, instead of half of those in use. */
 #define MOST_AHEAD 262144
@@ -42,26 +43,15 @@ void live_pool__release(struct live_pool *pool)
 	*pool = (struct live_pool){ 0 };
 }
 
-/* Every update of a map of maps waits for a grace period, so this updates all at once if the kernel
- * can. */
 static int publish_chunks(struct live_pool *pool, __u32 first, __u32 n)
 {
-	_cleanup_(free_ptr) __u32 *keys = calloc(n, sizeof(*keys));
 	_cleanup_(free_ptr) int *fds = calloc(n, sizeof(*fds));
-	__u32 done = n;
 
-	if (!keys || !fds)
+	if (!fds)
 		return -ENOMEM;
-	for (__u32 i = 0; i < n; i++) {
-		keys[i] = first + i;
-		fds[i] = pool->chunks[first + i].fd;
-	}
-	if (!bpf_map_update_batch(pool->options.chunks_fd, keys, fds, &done, NULL))
-		return 0;
 	for (__u32 i = 0; i < n; i++)
-		if (bpf_map_update_elem(pool->options.chunks_fd, &keys[i], &fds[i], BPF_ANY))
-			return -errno;
-	return 0;
+		fds[i] = pool->chunks[first + i].fd;
+	return slots__set(pool->options.slots, pool->options.chunks_fd, first, fds, n);
 }
 
 static int make_chunk(const struct live_pool *pool, struct live_pool_chunk *chunk)

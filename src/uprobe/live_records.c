@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "live_collector.h"
 #include "map_batch.h"
+#include "slots.h"
 
 #define RECORDS_AHEAD	 8192
 #define HISTOGRAMS_AHEAD 1024
@@ -43,6 +44,7 @@ static int add_table(struct live_records *records)
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
 	struct table *table = &records->tables[records->n_tables];
 	__u32 at = records->n_tables;
+	int err;
 
 	if (at == AP_INDEX_TABLES)
 		return 0;
@@ -51,9 +53,9 @@ static int add_table(struct live_records *records)
 				   sizeof(__u32), table->capacity, &options);
 	if (table->fd < 0)
 		return table->fd;
-	if (bpf_map_update_elem(records->options.index_tables_fd, &at, &table->fd, BPF_ANY)) {
-		int err = -errno;
-
+	err = slots__set(records->options.slots, records->options.index_tables_fd, at, &table->fd,
+			 1);
+	if (err) {
 		close(table->fd);
 		return err;
 	}
@@ -77,6 +79,7 @@ static void init_pools(struct live_records *records)
 			.chunks_fd = options->records_fd,
 			.free_fd = options->free_records_fd,
 			.shared = &shared->records,
+			.slots = options->slots,
 			.name = "record_chunk",
 			.value_bytes = options->sample ? sizeof(struct ap_blocks) : AP_BLOCKS_BYTES,
 			.chunk_bits = AP_CHUNK_BITS,
@@ -86,6 +89,7 @@ static void init_pools(struct live_records *records)
 						      .chunks_fd = options->histograms_fd,
 						      .free_fd = options->free_histograms_fd,
 						      .shared = &shared->histograms,
+						      .slots = options->slots,
 						      .name = "histogram_chunk",
 						      .value_bytes = sizeof(struct ap_histograms),
 						      .chunk_bits = AP_HISTOGRAM_CHUNK_BITS,

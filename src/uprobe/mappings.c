@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The skeleton has its types. */
+#include "event_abi.h"
+
 #include "abi.h"
 #include "allocator.h"
 #include "allocprof.skel.h"

@@ -11,21 +11,21 @@
 #include <unistd.h>
 
 #include "allocator.h"
+#include "allocator_parse.h"
 #include "array.h"
 #include "attachment.h"
 #include "cleanup.h"
-#include "elf_file.h"
+#include "clock.h"
 #include "error.h"
 #include "hash_table.h"
-#include "hidden_allocator.h"
 #include "interface.h"
 #include "mapped_file.h"
 #include "mapping_events.h"
 #include "path.h"
-#include "proc_maps.h"
+#include "program_kind.h"
+#include "regular_file.h"
 #include "sources.h"
 #include "unprobed.h"
-#include "usdt_source.h"
 
 int probes__new(const struct probes_options *options, struct probes **out)
 {
@@ -38,28 +38,23 @@ int probes__new(const struct probes_options *options, struct probes **out)
 	return 0;
 }
 
-void probes__detach(struct probes *probes)
+void probes__detach(struct probes *probes, bool waits)
 {
 	for (int role = 0; role < PROBE_ROLES; role++)
 		for (size_t i = 0; i < probes->n_list; i++) {
-			attachment__free(probes->list[i].attachments[role]);
+			if (waits)
+				attachment__free(probes->list[i].attachments[role]);
+			else
+				attachment__leave(probes->list[i].attachments[role]);
 			probes->list[i].attachments[role] = NULL;
 		}
-}
-
-static bool is_probed(const struct probed_allocator *entry)
-{
-	for (int role = 0; role < PROBE_ROLES; role++)
-		if (entry->attachments[role])
-			return true;
-	return false;
 }
 
 void probes__free(struct probes *probes)
 {
 	if (!probes)
 		return;
-	probes__detach(probes);
+	probes__detach(probes, true);
 	for (size_t i = 0; i < probes->n_list; i++) {
 		allocator__free(probes->list[i].allocator);
 		free(probes->list[i].path);
@@ -149,12 +144,27 @@ static void add_unprobed(struct probes *probes, int fd, const char *path,
 		probes->n_list++;
 }
 
+/* What is in it is not known, and the others are measured. */
+static int add_unread(struct probes *probes, int fd, const char *path, const struct error *error)
+{
+	char gap[256];
+
+	snprintf(gap, sizeof(gap), "not probed: %.200s",
+		 error && error->text[0] ? error->text : "it could not be read safely");
+	add_unprobed(probes, fd, path, NULL, gap);
+	return -ENOENT;
+}
+
 static void note_hidden(struct probes *probes, int fd, const char *path)
 {
-	const char *name = hidden_allocator__find(fd, path);
+	struct error error = { 0 };
+	const char *name;
 	char gap[200];
+	int err = hidden_allocator__parse(probes->options.parser, fd, path, &name, &error);
 
-	if (!name)
+	if (err == -ECHILD)
+		add_unread(probes, fd, path, &error);
+	if (err)
 		return;
 	snprintf(
 		gap, sizeof(gap),
@@ -191,6 +201,7 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 	if (err)
 		snprintf(entry->gap, sizeof(entry->gap), "not probed: %.200s",
 			 error && error->text[0] ? error->text : strerror(-err));
+	entry->since_ns = probes->since_ns = clock__now_ns();
 	return err;
 }
 
@@ -205,9 +216,7 @@ static void add_source(struct probes *probes, int fd, const char *path, const st
 
 	if (find_file(probes, st, source))
 		return;
-	err = source->is_usdt
-		      ? usdt_source__read(fd, path, source, &allocator, &error)
-		      : allocator__read_source(fd, path, source, SITE_BEST, &allocator, &error);
+	err = allocator__parse_source(probes->options.parser, fd, path, source, &allocator, &error);
 	if (!err)
 		add_allocator(probes, fd, path, st, allocator, &error);
 	if (!err || err == -ENOENT || err == -ENOEXEC)
@@ -240,18 +249,22 @@ int probes__add_file(struct probes *probes, int fd, const char *path, struct err
 	struct stat st;
 	int err;
 
+	fd = probes__isolate(probes, fd, path);
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || (st.st_ino == probes->options.library_inode &&
+				     st.st_dev == probes->options.library_device))
 		return -ENOENT;
 	if (find_file(probes, &st, NULL))
 		return -EEXIST;
 	if (probes->options.use_file)
 		probes->options.use_file(fd, path, probes->options.context);
 	add_sources(probes, fd, path, &st);
-	err = allocator__read(fd, path, SITE_BEST, &allocator, error);
+	err = allocator__parse(probes->options.parser, fd, path, &allocator, error);
 	if (err == -ENOENT)
 		note_hidden(probes, fd, path);
+	if (err == -ECHILD)
+		return add_unread(probes, fd, path, error);
 	if (err)
 		return err;
 	if (allocator->is_wrapper) {
@@ -294,17 +307,14 @@ fail:
 
 /* Whether it is a static program. If it has an allocator, that has no symbols, so nothing in it can
  * be probed. */
-static bool is_opaque_program(int fd, const char *path, bool *is_go)
+static bool is_opaque_program(const struct probes *probes, int fd, const char *path, bool *is_go)
 {
-	struct elf_file *elf;
-	bool is_opaque;
+	struct program_kind kind;
 
-	if (elf_file__open(fd, path, &elf, NULL))
+	if (program_kind__parse(probes->options.parser, fd, path, &kind))
 		return false;
-	is_opaque = elf_file__is_program(elf) && elf_file__is_static(elf);
-	*is_go = elf_file__is_go(elf);
-	elf_file__free(elf);
-	return is_opaque;
+	*is_go = kind.is_go;
+	return kind.is_program && kind.is_static;
 }
 
 #define HAS_NO_NAMED_MALLOC                                                                        \
@@ -365,102 +375,9 @@ void probes__blame(struct probes *probes, const struct unprobed_program *program
 
 int probes__add_path(struct probes *probes, const char *path, struct error *error)
 {
-	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(close_fd) int fd = regular_file__open(path);
 
-	if (fd < 0)
-		return -errno;
-	return probes__add_file(probes, fd, path, error);
-}
-
-static int is_mapping(void *context, const struct proc_mapping *mapping)
-{
-	return 1;
-}
-
-/* An exiting process has no mappings before its end is reported; nor has a zombie. */
-static bool is_ending(pid_t pid)
-{
-	return proc_maps__each(pid, is_mapping, NULL) <= 0;
-}
-
-static bool is_go_process(pid_t pid)
-{
-	_cleanup_(close_fd) int fd = -1;
-	struct elf_file *elf;
-	char name[64];
-	bool is_go;
-
-	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || elf_file__open(fd, name, &elf, NULL))
-		return false;
-	is_go = elf_file__is_go(elf);
-	elf_file__free(elf);
-	return is_go;
-}
-
-struct mapped_files {
-	struct probes *probes;
-	pid_t pid;
-	struct error *error;
-	int err; /* of the last file that should have been probed and is not */
-};
-
-static int add_mapped_file(void *context, const struct proc_mapping *mapping)
-{
-	struct mapped_files *files = context;
-	struct mapped_file file = {
-		.pid = files->pid,
-		.start = mapping->start,
-		.end = mapping->end,
-		.identity = file_identity__of_mapping(mapping),
-		.path = (char *)mapping->path,
-	};
-	struct file_identities identities;
-	struct error error = { 0 };
-	int fd, err;
-
-	if (!mapping->is_executable || !mapping->inode)
-		return 0;
-	fd = mapped_file__open(&file, &files->probes->options.identifier, &identities);
-	if (fd < 0)
-		return 0;
-	err = probes__add_file(files->probes, fd, mapping->path, &error);
-	close(fd);
-	if (probes__is_failure(err) && err != -ENOEXEC) {
-		files->err = err;
-		if (files->error)
-			*files->error = error;
-	}
-	return 0;
-}
-
-int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
-{
-	struct mapped_files files = { .probes = probes, .pid = pid, .error = error };
-	int err = proc_maps__each(pid, add_mapped_file, &files);
-
-	if (err == -ENOENT || err == -ESRCH)
-		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	if (err)
-		return error__set(error, err,
-				  "cannot read /proc/%d/maps: %s; it takes root, or the same user",
-				  pid, strerror(-err));
-	for (size_t i = 0; i < probes->n_list; i++)
-		if (is_probed(&probes->list[i]) || !probes->options.run.program)
-			return 0;
-	if (files.err)
-		return files.err;
-	if (is_ending(pid))
-		return error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	if (is_go_process(pid))
-		return error__set(error, -ENOTSUP, "process %d is a Go program, " GO_HAS_NO_MALLOC,
-				  pid);
-	return error__set(
-		error, -ENOTSUP,
-		"process %d has no allocator that can be found by name (a static executable "
-		"without symbols?); link it dynamically, or leave its symbols in",
-		pid);
+	return fd < 0 ? fd : probes__add_file(probes, fd, path, error);
 }
 
 static bool is_same_file(const void *owner, __u32 id, const void *key)
@@ -484,33 +401,63 @@ static void note_seen(struct probes *probes, const struct file_identity *file)
 	hash_table__insert(&probes->seen_index, identity_hash(file), probes->n_seen);
 }
 
+#define FOUND_LATE                                                                                 \
+	"found only after process %u had mapped it: earlier calls are missing (--expect names "    \
+	"such files beforehand)"
+
+#define HAS_COPY                                                                                   \
+	"mapped by process %u from elsewhere than where the command has its copy (--isolate): "    \
+	"earlier calls in the original are missing"
+
+static void set_late(struct probed_allocator *entry, const struct mapping_event *event,
+		     bool has_copy)
+{
+	if (entry->gap[0])
+		return;
+	if (has_copy)
+		snprintf(entry->gap, sizeof(entry->gap), HAS_COPY, event->pid);
+	else
+		snprintf(entry->gap, sizeof(entry->gap), FOUND_LATE, event->pid);
+}
+
+/* The probes of a file that is known were set after it was mapped. */
+static void check_since(struct probes *probes, int fd, const struct mapping_event *event)
+{
+	struct stat st;
+
+	for (size_t i = 0; !fstat(fd, &st) && i < probes->n_list; i++)
+		if (probes->list[i].device == st.st_dev && probes->list[i].inode == st.st_ino &&
+		    event->time_ns < probes->list[i].since_ns)
+			set_late(&probes->list[i], event, false);
+}
+
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event)
 {
+	bool may_be_late = probes->options.is_second && event->time_ns < probes->since_ns;
 	struct mapped_file mapped = mapping_event__file(event);
 	struct file_identities identities;
 	_cleanup_(close_fd) int fd = -1;
 	struct error error = { 0 };
 	size_t n_before = probes->n_list;
-	bool is_go = false;
+	bool is_go = false, has_copy;
 	int err;
 
 	if (!event->inode || event->path[0] != '/' ||
-	    hash_table__find(&probes->seen_index, identity_hash(&mapped.identity), is_same_file,
-			     probes, &mapped.identity))
+	    (!may_be_late && hash_table__find(&probes->seen_index, identity_hash(&mapped.identity),
+					      is_same_file, probes, &mapped.identity)))
 		return;
 	fd = mapped_file__open(&mapped, &probes->options.identifier, &identities);
 	if (fd < 0)
 		return; /* retry at the next mapping */
 	note_seen(probes, &mapped.identity);
+	if (may_be_late)
+		check_since(probes, fd, event);
+	has_copy = probes__has_copy(probes, fd);
 	err = probes__add_file(probes, fd, event->path, &error);
-	if (err == -ENOENT && is_opaque_program(fd, event->path, &is_go))
+	if (err == -ENOENT && is_opaque_program(probes, fd, event->path, &is_go))
 		add_opaque_program(probes, fd, event, is_go);
 	for (size_t i = n_before; i < probes->n_list; i++)
-		if (!probes->list[i].gap[0])
-			snprintf(probes->list[i].gap, sizeof(probes->list[i].gap),
-				 "found only after process %u had mapped it: earlier calls are "
-				 "missing (--expect names such files beforehand)",
-				 event->pid);
+		set_late(&probes->list[i], event, has_copy);
 }
 
 struct probed_file probed_allocator__file(const struct probed_allocator *entry)

@@ -17,6 +17,7 @@ struct allocator;
 struct attachment;
 struct bpf_program;
 struct error;
+struct parser;
 struct source;
 struct sources;
 
@@ -42,6 +43,7 @@ struct probed_allocator {
 	struct attachment *attachments[PROBE_ROLES]; /* all NULL if it is not probed */
 	__u32 first_site;    /* index of its first site; unknown functions follow its sites */
 	__u64 device, inode; /* as in stat(2) */
+	__u64 since_ns;	     /* CLOCK_MONOTONIC: it is probed */
 	/* Whose functions are probed in it; NULL: the file's allocator. */
 	const struct source *source;
 	/* Why calls may have been missed; "": probed from the start. */
@@ -59,9 +61,10 @@ struct probes_options {
 		*described_free_program; /* the latter for allocators with is_described */
 	/* Program at returns, with @run.program at entries; or NULL, and then: */
 	struct bpf_program *return_program;
-	/* program at entries and returns, instead of @run.program, */
+	/* program at entries and returns, instead of @run.program. */
 	struct bpf_program *session_program;
-	/* and callback to load @run.program when it is needed nevertheless. */
+	/* Called before *@program is attached, which may not be loaded yet: then replaces it by one that
+	 * is. */
 	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
 	/* Programs at returns of AP_NESTING_OUTERMOST sources. */
 	struct bpf_program *nest_return_program, *nest_return_instruction_program;
@@ -76,8 +79,18 @@ struct probes_options {
 	/* Called with each file that the target maps as code, before its probes are set; or
 	 * NULL. */
 	void (*use_file)(int fd, const char *path, void *context);
+	/* As in struct gate_options, until probes__end_copies(); NULL: files are probed where they are. */
+	int (*isolate)(int fd, const char *path, void *context);
+	/* The same for a file that has a copy already. */
+	int (*find_isolated)(int fd, const char *path, void *context);
+	/* Whether others will set probes in the file, in use_file(). */
+	bool (*is_wanted)(int fd, const char *path, void *context);
 	void *context;
 	struct file_identifier identifier;
+	struct parser *parser; /* reads the files; the caller's */
+	bool is_second;	       /* files are probed while processes run that have mapped them */
+	/* With it, the other engine's library, as in stat(2): its functions only pass calls on. */
+	__u64 library_device, library_inode;
 	bool finds_unprobed; /* probes__blame() will report programs without an allocator */
 	/* Mask of enum ap_function to report; others are probed only if they decide what is
 	 * internal. */
@@ -89,8 +102,8 @@ struct probes;
 int probes__new(const struct probes_options *options, struct probes **out);
 /* Detaches all probes. */
 void probes__free(struct probes *probes);
-/* Detaches all probes and keeps the list. */
-void probes__detach(struct probes *probes);
+/* Detaches all probes and keeps the list. @waits: until no program runs for them. */
+void probes__detach(struct probes *probes, bool waits);
 
 /*
  * Probes the allocators that the command @argv will use: those of its executable, its libraries,
@@ -110,9 +123,16 @@ int probes__add_source(struct probes *probes, struct allocator *allocator, __u32
  * have an allocator. */
 int probes__add_expected(struct probes *probes, const char *name, struct error *error);
 
+/* Likewise for a program that a process is about to execute, with its libraries. It may be static, and need no
+ * allocator. */
+int probes__add_program(struct probes *probes, const char *path, struct error *error);
+
 /* Probes the sources' functions in files that they name by path. -ENOENT, -EACCES, …: the file
  * cannot be read. */
 int probes__add_named_files(struct probes *probes, struct error *error);
+
+/* The command is about to be executed: what is found from now on is probed where it is. */
+void probes__end_copies(struct probes *probes);
 
 /* Probes the allocator in the file at @path. -ENOTSUP: it has none. */
 int probes__add_library(struct probes *probes, const char *path, struct error *error);

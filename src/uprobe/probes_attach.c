@@ -159,6 +159,7 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 		.fd = fd,
 		.path = entry->path,
 	};
+	int err;
 
 	offsets = calloc(room + 1, sizeof(*offsets));
 	cookies = calloc(room + 1, sizeof(*cookies));
@@ -181,15 +182,10 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 		request.kind = UPROBE_RETURN;
 	else if (program == options->session_program)
 		request.kind = UPROBE_SESSION;
-	return request.n ? attachment__new(&request, &entry->attachments[role], error) : 0;
-}
-
-static bool all_return_probed(const struct allocator *allocator)
-{
-	for (size_t i = 0; i < allocator->n_sites; i++)
-		if (allocator->sites[i].returns != RETURNS_PROBED)
-			return false;
-	return true;
+	if (!request.n)
+		return 0;
+	err = options->load_program(options->context, &request.run.program, error);
+	return err ? err : attachment__new(&request, &entry->attachments[role], error);
 }
 
 static void tell_unfollowed(struct probed_allocator *entry, const struct site *site)
@@ -210,7 +206,7 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 		       struct error *error)
 {
 	const struct probes_options *options = &probes->options;
-	struct bpf_program *entries = options->session_program, *plain = options->run.program;
+	struct bpf_program *entries = options->session_program;
 	const struct allocator *allocator = entry->allocator;
 	int err;
 
@@ -225,8 +221,6 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 		err = attach_role(probes, entry, fd, PROBE_RETURNS, options->return_program, error);
 		entries = options->run.program;
 	}
-	if (!err && options->load_program && !all_return_probed(allocator))
-		err = options->load_program(options->context, &plain, error);
 	for (size_t i = 0; i < allocator->n_sites; i++)
 		if (allocator->sites[i].returns == RETURNS_UNKNOWN &&
 		    !(AP_FREEING >> allocator->sites[i].function & 1))
@@ -236,7 +230,8 @@ static int attach_live(struct probes *probes, struct probed_allocator *entry, in
 			 "not all followed to their ends: its collector frees unreachable blocks "
 			 "without a call, so that too much counts as live");
 	if (!err)
-		err = attach_role(probes, entry, fd, PROBE_PLAIN_ENTRIES, plain, error);
+		err = attach_role(probes, entry, fd, PROBE_PLAIN_ENTRIES, options->run.program,
+				  error);
 	return err ? err : attach_role(probes, entry, fd, PROBE_ENTRIES, entries, error);
 }
 
@@ -314,11 +309,13 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",
 				  entry->path, strerror(-err));
 	entry->first_site = probes->n_sites;
-	err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program, error);
-	if (!err)
-		err = attach_nest(probes, entry, fd, error);
+	err = attach_nest(probes, entry, fd, error);
 	if (!err)
 		err = attach_sites(probes, entry, fd, error);
+	/* Last: its program may have to be loaded first. */
+	if (!err)
+		err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program,
+				  error);
 	if (!err) {
 		probes->n_sites += n_sites;
 		return 0;

@@ -13,9 +13,11 @@
 #include "allocator.h"
 #include "cleanup.h"
 #include "command_path.h"
-#include "elf_file.h"
 #include "error.h"
+#include "inner_command.h"
 #include "libraries.h"
+#include "program_kind.h"
+#include "regular_file.h"
 #include "sources.h"
 #include "translator.h"
 
@@ -98,53 +100,95 @@ static void add_listed(const char *path, void *context)
 		listing->err = err;
 }
 
+/* Probes the allocators of the program at @path, its dynamic linker and its libraries. */
+static int add_program(struct probes *probes, const char *path, char *const argv[],
+		       const struct libraries_environment *changes, struct program_kind *kind,
+		       struct error *error)
+{
+	_cleanup_(close_fd) int fd = regular_file__open(path);
+	struct listing listing = { .probes = probes, .error = error };
+	int err;
+
+	*kind = (struct program_kind){ 0 };
+	if (fd < 0)
+		return 0;
+	err = program_kind__parse(probes->options.parser, fd, path, kind);
+	/* Where the file cannot be read safely, the report of its probes says so. */
+	if (err && err != -ECHILD)
+		return 0;
+	err = probes__add_file(probes, fd, path, error);
+	if (!probes__is_failure(err) && kind->interpreter[0])
+		err = probes__add_path(probes, kind->interpreter, error);
+	if (!probes__is_failure(err)) {
+		if (kind->interpreter[0])
+			libraries__list(kind->interpreter, path, changes, add_listed, &listing);
+		else
+			libraries__list_started(path, argv, add_listed, &listing);
+		err = listing.err;
+	}
+	return probes__is_failure(err) ? err : 0;
+}
+
+static int open_program(const char *argv0, char **path, struct error *error)
+{
+	int err = open_command(argv0, path, error);
+
+	if (!err)
+		err = translator__refuse(argv0, error);
+	if (!err)
+		err = translator__refuse(*path, error);
+	return err;
+}
+
+/* Commands that @argv will execute. What is wrong with them is theirs to say. */
+static void add_inner_commands(struct probes *probes, char *const argv[])
+{
+	struct inner_command command = { .argv = argv };
+
+	while (inner_command__find(&command)) {
+		_cleanup_(free_ptr) char *path = NULL;
+		struct program_kind kind;
+		struct error error = { 0 };
+
+		if (!open_program(command.argv[0], &path, &error))
+			add_program(probes, path, command.argv, &command.changes, &kind, &error);
+	}
+}
+
 int probes__add_command(struct probes *probes, char *const argv[], struct error *error)
 {
 	_cleanup_(free_ptr) char *path = NULL;
-	_cleanup_(close_fd) int fd = -1;
-	struct listing listing = { .probes = probes, .error = error };
-	struct elf_file *elf = NULL;
-	bool is_static = false, is_go = false;
+	struct program_kind kind;
 	int err;
 
-	err = open_command(argv[0], &path, error);
+	err = open_program(argv[0], &path, error);
 	if (err == -ENOEXEC)
 		return add_system_libc(probes, error);
 	if (!err)
-		err = translator__refuse(argv[0], error);
-	if (!err)
-		err = translator__refuse(path, error);
+		err = add_program(probes, path, argv, NULL, &kind, error);
 	if (err)
 		return err;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && !elf_file__open(fd, path, &elf, NULL)) {
-		is_static = elf_file__is_static(elf);
-		is_go = elf_file__is_go(elf);
-		err = probes__add_file(probes, fd, path, error);
-		if (!probes__is_failure(err) && elf_file__interpreter(elf)[0])
-			err = probes__add_path(probes, elf_file__interpreter(elf), error);
-		if (!probes__is_failure(err)) {
-			if (elf_file__interpreter(elf)[0])
-				libraries__list(elf_file__interpreter(elf), path, add_listed,
-						&listing);
-			else
-				libraries__list_started(path, argv, add_listed, &listing);
-			err = listing.err;
-		}
-		elf_file__free(elf);
-		if (probes__is_failure(err))
-			return err;
-	}
-	if (is_static && !probes__n_files(probes) && is_go)
+	add_inner_commands(probes, argv);
+	if (kind.is_static && !probes__n_files(probes) && kind.is_go)
 		return error__set(error, -ENOTSUP, "%s is a Go program, " GO_HAS_NO_MALLOC, path);
-	if (is_static && !probes__n_files(probes))
+	if (kind.is_static && !probes__n_files(probes))
 		return error__set(error, -ENOTSUP,
 				  "%s is a static executable without a malloc that can be found by "
 				  "name; link it dynamically, or leave its symbols in (no strip)",
 				  path);
 	/* Also for a static program, which may run others. */
 	err = add_system_libc(probes, error);
-	return err == -EEXIST || is_static ? 0 : err;
+	return err == -EEXIST || kind.is_static ? 0 : err;
+}
+
+int probes__add_program(struct probes *probes, const char *path, struct error *error)
+{
+	char *argv[] = { (char *)path, NULL };
+	_cleanup_(free_ptr) char *program = NULL;
+	struct program_kind kind;
+	int err = open_program(path, &program, error);
+
+	return err ? err : add_program(probes, program, argv, NULL, &kind, error);
 }
 
 int probes__add_expected(struct probes *probes, const char *name, struct error *error)

@@ -4,8 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +13,9 @@
 #include "attachment.h"
 #include "cleanup.h"
 #include "counters.h"
-#include "debug_file.h"
-#include "elf_file.h"
 #include "error.h"
-#include "function_code.h"
-#include "usdt.h"
-#include "utf8.h"
-
-/* Maximum number of marks in one file. A macro in a template or an inlined function may make
- * many. */
-#define MAX_MARKS 4096
-
-#define MAX_NAME_BYTES 200
+#include "region_marks.h"
+#include "sentences.h"
 
 struct region_file {
 	dev_t device;
@@ -40,8 +29,7 @@ struct regions {
 	size_t n;
 	struct region_file *files;
 	size_t n_files, files_room;
-	char **gaps;
-	size_t n_gaps, gaps_room;
+	struct sentences gaps;
 };
 
 int regions__new(const struct regions_options *options, struct regions **out)
@@ -70,55 +58,20 @@ void regions__free(struct regions *regions)
 	regions__detach(regions);
 	for (size_t i = 0; i < regions->n; i++)
 		free((char *)regions->list[i].name);
-	for (size_t i = 0; i < regions->n_gaps; i++)
-		free(regions->gaps[i]);
-	free(regions->gaps);
+	sentences__release(&regions->gaps);
 	free(regions->files);
 	free(regions);
 }
 
-__attribute__((format(printf, 2, 3))) static void add_gap(struct regions *regions, const char *fmt,
-							  ...)
-{
-	char *text;
-	va_list args;
-	int n;
-
-	if (array__reserve(&regions->gaps, &regions->gaps_room, regions->n_gaps + 1,
-			   sizeof(*regions->gaps)))
-		return;
-	va_start(args, fmt);
-	n = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (n >= 0)
-		regions->gaps[regions->n_gaps++] = text;
-}
-
+/* Of a file, those that are probed. */
 struct marks {
 	struct regions *regions;
 	const char *path;
-	struct elf_file *elf; /* opened at the first mark */
-	int fd, err;
-	size_t n, n_not_code, n_no_name;
-	char unnumbered[MAX_NAME_BYTES + 1]; /* the first region beyond AP_MAX_REGIONS */
-	__u64 offsets[MAX_MARKS], cookies[MAX_MARKS];
+	int fd;
+	size_t n, n_not_code;
+	char unnumbered[AP_REGION_NAME_BYTES + 1]; /* the first region beyond AP_MAX_REGIONS */
+	__u64 offsets[REGION_MARKS_MAX], cookies[REGION_MARKS_MAX];
 };
-
-static bool is_name(const char *name)
-{
-	size_t n = strlen(name);
-
-	if (!n || n > MAX_NAME_BYTES)
-		return false;
-	while (*name) {
-		size_t size = utf8__printable(name);
-
-		if (!size)
-			return false;
-		name += size;
-	}
-	return true;
-}
 
 /* The number of the region; -E2BIG if there are too many, -ENOMEM. */
 static int number_of(struct regions *regions, const char *name)
@@ -134,46 +87,28 @@ static int number_of(struct regions *regions, const char *name)
 	return regions->n++;
 }
 
-static int kind_of(const struct usdt_probe *probe)
+/* 0 or -ENOMEM. */
+static int add_mark(struct marks *marks, const struct region_mark *mark)
 {
-	if (!strcmp(probe->provider, "allocprof_begin"))
-		return strcmp(probe->arguments, "-4@$1") != 0 ? AP_REGION_BEGIN : AP_REGION_ENTER;
-	if (!strcmp(probe->provider, "allocprof_end"))
-		return AP_REGION_END;
-	return strcmp(probe->provider, "allocprof_leave") != 0 ? -ENOENT : AP_REGION_LEAVE;
-}
+	int number = 0;
 
-static int add_mark(const struct usdt_probe *probe, void *arg)
-{
-	struct marks *marks = arg;
-	int kind = kind_of(probe), number = 0;
-
-	if (kind < 0)
-		return 0;
-	if (kind != AP_REGION_LEAVE && !is_name(probe->name)) {
-		marks->n_no_name++;
-		return 0;
-	}
-	if (!marks->elf)
-		marks->err = elf_file__open(marks->fd, marks->path, &marks->elf, NULL);
-	if (marks->err)
-		return marks->err;
 	/* A breakpoint in data would change the data. */
-	if (function_code__nop_offset(marks->elf, probe->vaddr, &marks->offsets[marks->n])) {
+	if (!mark->is_at_nop) {
 		marks->n_not_code++;
 		return 0;
 	}
-	if (kind != AP_REGION_LEAVE)
-		number = number_of(marks->regions, probe->name);
+	if (mark->kind != AP_REGION_LEAVE)
+		number = number_of(marks->regions, mark->name);
 	if (number == -E2BIG) {
 		if (!marks->unnumbered[0])
-			snprintf(marks->unnumbered, sizeof(marks->unnumbered), "%s", probe->name);
+			snprintf(marks->unnumbered, sizeof(marks->unnumbered), "%s", mark->name);
 		return 0;
 	}
 	if (number < 0)
-		return marks->err = number;
-	marks->cookies[marks->n++] = (__u64)kind * AP_MAX_REGIONS + number;
-	return marks->n == MAX_MARKS ? -E2BIG : 0;
+		return number;
+	marks->offsets[marks->n] = mark->offset;
+	marks->cookies[marks->n++] = (__u64)mark->kind * AP_MAX_REGIONS + number;
+	return 0;
 }
 
 static void attach(struct marks *marks, struct region_file *file)
@@ -194,37 +129,39 @@ static void attach(struct marks *marks, struct region_file *file)
 		return;
 	/* Before the probes are set, or the programs would ignore the first marks. */
 	regions->options.shared->active = 1;
-	err = attachment__new(&request, &file->attachment, &error);
+	err = regions->options.load_program(regions->options.context, &request.run.program, &error);
+	if (!err)
+		err = attachment__new(&request, &file->attachment, &error);
 	if (err)
-		add_gap(regions, "the regions of %s are not counted: %s", marks->path,
-			error.text[0] ? error.text : strerror(-err));
+		sentences__add(&regions->gaps, "the regions of %s are not counted: %s", marks->path,
+			       error.text[0] ? error.text : strerror(-err));
 }
 
-static void tell(const struct marks *marks, int err, pid_t late_pid)
+static void tell(const struct marks *marks, const struct region_marks *found, pid_t late_pid)
 {
 	struct regions *regions = marks->regions;
 
-	if (err == -E2BIG)
-		add_gap(regions, "%s has more than %d marks of regions; the others are ignored",
-			marks->path, MAX_MARKS);
-	else if (err)
-		add_gap(regions, "the regions of %s are not counted: %s", marks->path,
-			strerror(-err));
+	if (found->has_more)
+		sentences__add(&regions->gaps,
+			       "%s has more than %d marks of regions; the others are ignored",
+			       marks->path, REGION_MARKS_MAX);
 	if (marks->n_not_code)
-		add_gap(regions, "%zu marks of regions in %s are not at a nop and are ignored",
-			marks->n_not_code, marks->path);
-	if (marks->n_no_name)
-		add_gap(regions, "%zu marks of regions in %s have no printable name",
-			marks->n_no_name, marks->path);
+		sentences__add(&regions->gaps,
+			       "%zu marks of regions in %s are not at a nop and are ignored",
+			       marks->n_not_code, marks->path);
+	if (found->n_unnamed)
+		sentences__add(&regions->gaps, "%zu marks of regions in %s have no printable name",
+			       found->n_unnamed, marks->path);
 	if (marks->unnumbered[0])
-		add_gap(regions, "there are more than %d regions; '%s' of %s is not counted",
-			AP_MAX_REGIONS, marks->unnumbered, marks->path);
+		sentences__add(&regions->gaps,
+			       "there are more than %d regions; '%s' of %s is not counted",
+			       AP_MAX_REGIONS, marks->unnumbered, marks->path);
 	if (late_pid && marks->n)
-		add_gap(regions,
-			"the regions of %s were found only after process %d had mapped it: "
-			"earlier calls in them are missing (--expect names such files "
-			"beforehand)",
-			marks->path, late_pid);
+		sentences__add(&regions->gaps,
+			       "the regions of %s were found only after process %d had mapped it: "
+			       "earlier calls in them are missing (--expect names such files "
+			       "beforehand)",
+			       marks->path, late_pid);
 }
 
 static struct region_file *add_file(struct regions *regions, const struct stat *st)
@@ -242,38 +179,58 @@ static struct region_file *add_file(struct regions *regions, const struct stat *
 	return file;
 }
 
+static int probe_marks(struct regions *regions, int fd, const char *path,
+		       const struct region_marks *found, struct region_file *file, pid_t late_pid)
+{
+	_cleanup_(free_ptr) struct marks *marks = calloc(1, sizeof(*marks));
+	int err = 0;
+
+	if (!marks)
+		return -ENOMEM;
+	marks->regions = regions;
+	marks->path = path;
+	marks->fd = fd;
+	for (size_t i = 0; i < found->n && !err; i++)
+		err = add_mark(marks, &found->list[i]);
+	if (err)
+		return err;
+	attach(marks, file);
+	tell(marks, found, late_pid);
+	return 0;
+}
+
+bool regions__want(const struct regions *regions, int fd, const char *path)
+{
+	struct region_marks found;
+	bool want;
+
+	if (region_marks__parse(regions->options.parser, fd, path, &found, NULL))
+		return false;
+	want = found.n;
+	region_marks__release(&found);
+	return want;
+}
+
 void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid)
 {
-	_cleanup_(free_ptr) struct marks *marks = NULL;
-	struct debug_file debug = DEBUG_FILE_NONE;
+	struct region_marks found = { 0 };
 	struct region_file *file;
+	struct error error = { 0 };
 	struct stat st;
-	int own, err;
+	int err;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return;
 	file = add_file(regions, &st);
 	if (!file)
 		return;
-	elf_version(EV_CURRENT);
-	marks = calloc(1, sizeof(*marks));
-	own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	err = own < 0 ? -errno : debug_file__open(own, path, &debug, NULL);
-	if (!err && !marks)
-		err = -ENOMEM;
-	if (err) {
-		if (err != -ENOEXEC)
-			add_gap(regions, "the regions of %s, if any, are unknown: %s", path,
-				strerror(-err));
-		debug_file__close(&debug);
-		return;
-	}
-	*marks = (struct marks){ .regions = regions, .path = path, .fd = fd };
-	err = usdt__for_each(debug.elf, add_mark, marks);
-	attach(marks, file);
-	tell(marks, err, late_pid);
-	elf_file__free(marks->elf);
-	debug_file__close(&debug);
+	err = region_marks__parse(regions->options.parser, fd, path, &found, &error);
+	if (!err && (found.n || found.n_unnamed))
+		err = probe_marks(regions, fd, path, &found, file, late_pid);
+	if (err && err != -ENOEXEC)
+		sentences__add(&regions->gaps, "the regions of %s, if any, are unknown: %s", path,
+			       error.text[0] ? error.text : strerror(-err));
+	region_marks__release(&found);
 }
 
 static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *counts)
@@ -337,6 +294,6 @@ const struct region *regions__list(const struct regions *regions, size_t *n)
 
 char *const *regions__gaps(const struct regions *regions, size_t *n)
 {
-	*n = regions->n_gaps;
-	return regions->gaps;
+	*n = regions->gaps.n;
+	return regions->gaps.list;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "slots.h"
 #include "unwind_abi.h"
 
 /* Inserting a chunk into the map of maps waits for an RCU grace period, which lasts as long as any
@@ -23,22 +24,9 @@ struct unwind_maps {
 	__u32 n_chunks; /* in use */
 };
 
-static int publish(const struct unwind_maps *maps, const __u32 *indexes, const int *fds, __u32 n)
-{
-	__u32 done = n;
-
-	/* One grace period for all, if the kernel supports batches. */
-	if (!bpf_map_update_batch(maps->fds.chunks, indexes, fds, &done, NULL))
-		return 0;
-	for (__u32 i = 0; i < n; i++)
-		if (bpf_map_update_elem(maps->fds.chunks, &indexes[i], &fds[i], BPF_ANY))
-			return -errno;
-	return 0;
-}
-
 static int make_ready(struct unwind_maps *maps)
 {
-	__u32 indexes[CHUNKS_AHEAD], first = maps->n_ready, n = 0;
+	__u32 first = maps->n_ready, n = 0;
 	int err;
 
 	while (first + n < CHUNKS_AHEAD && maps->n_chunks + first + n < UNWIND_MAX_CHUNKS) {
@@ -47,13 +35,13 @@ static int make_ready(struct unwind_maps *maps)
 
 		if (fd < 0)
 			break;
-		indexes[n] = maps->n_chunks + first + n;
 		maps->ready_fds[first + n] = fd;
 		n++;
 	}
 	if (!n)
 		return first ? 0 : -ENOMEM;
-	err = publish(maps, indexes, maps->ready_fds + first, n);
+	err = slots__set(NULL, maps->fds.chunks, maps->n_chunks + first, maps->ready_fds + first,
+			 n);
 	if (err)
 		while (n)
 			close(maps->ready_fds[first + --n]);

@@ -15,11 +15,15 @@
 #include "collector.h"
 #include "cpython.h"
 #include "error.h"
+#include "event_collector.h"
 #include "gate.h"
+#include "kernel_types.h"
 #include "live.h"
+#include "parser.h"
 #include "probes.h"
 #include "regions.h"
 #include "ring_reader.h"
+#include "slots.h"
 #include "table_cache.h"
 #include "unwind_maps.h"
 #include "uprobe_engine.h"
@@ -33,7 +37,13 @@ static int handle_record(void *context, void *record, size_t size)
 
 	if (!err)
 		err = uprobe__handle_unprobed(uprobe, record, size);
-	return err || !uprobe->live ? err : live__handle_record(uprobe->live, record, size);
+	if (!err && uprobe->second)
+		err = uprobe__handle_image(uprobe, record, size);
+	if (!err && uprobe->live)
+		err = live__handle_record(uprobe->live, record, size);
+	if (!err && uprobe->events)
+		event_collector__handle_record(uprobe->events, record, size);
+	return err;
 }
 
 /* Only these programs are attached by their section names; links of uprobe programs are created
@@ -98,6 +108,15 @@ int uprobe__identify_file(const void *address, struct file_identity *identity, v
 	return err;
 }
 
+static void log_unfinished(void *context, const struct ap_pending *pending, __u32 thread)
+{
+	const struct uprobe *uprobe = context;
+
+	if (uprobe->events)
+		event_collector__add_unfinished(uprobe->events, pending->record, thread,
+						pending->size_bytes);
+}
+
 static int open_live(struct uprobe *uprobe)
 {
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
@@ -111,11 +130,14 @@ static int open_live(struct uprobe *uprobe)
 		.lifetimes_fds = { bpf_map__fd(skeleton->maps.lifetimes_a),
 				   bpf_map__fd(skeleton->maps.lifetimes_b) },
 		.lifetimes_inserted = &skeleton->bss->lifetimes_inserted,
+		.slots = uprobe->slots,
 		.drain_at = skeleton->rodata->config.drain_at,
 		.shared = &skeleton->bss->live,
 		.max_blocks = options->max_live,
 		.interval_ns = options->interval_ns,
 		.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,
+		.on_unfinished = log_unfinished,
+		.context = uprobe,
 		.records = {
 			.records_fd = bpf_map__fd(skeleton->maps.records),
 			.histograms_fd = bpf_map__fd(skeleton->maps.histograms),
@@ -123,6 +145,7 @@ static int open_live(struct uprobe *uprobe)
 			.free_histograms_fd = bpf_map__fd(skeleton->maps.free_histograms),
 			.index_tables_fd = bpf_map__fd(skeleton->maps.index_tables),
 			.shared = &skeleton->bss->live,
+			.slots = uprobe->slots,
 			.max_records = options->stacks ? session_options__max_records(options)
 						       : AP_FUNCTIONS,
 			.sample = options->sample_bytes,
@@ -137,7 +160,9 @@ static void close_uprobe(struct engine *engine)
 {
 	struct uprobe *uprobe = uprobe__of(engine);
 
+	uprobe__free_second(uprobe);
 	probes__free(uprobe->probes);
+	parser__free(uprobe->parser);
 	cpython__free(uprobe->cpython);
 	gate__free(uprobe->gate);
 	regions__free(uprobe->regions);
@@ -145,10 +170,14 @@ static void close_uprobe(struct engine *engine)
 	mapping_events__close(uprobe->mapping_events);
 	collector__free(uprobe->collector);
 	live__free(uprobe->live);
+	event_collector__free(uprobe->events);
+	slots__free(uprobe->slots);
 	free(uprobe->counters);
 	unprobed__release(&uprobe->unprobed);
-	allocprof_bpf__destroy(uprobe->late);
+	uprobe__free_late(uprobe);
 	allocprof_bpf__destroy(uprobe->skeleton);
+	close_fd(&uprobe->types_fd);
+	kernel_types__free(uprobe->kernel_types);
 	free(uprobe);
 }
 
@@ -157,6 +186,7 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 {
 	const struct session_options *options = engine_options->session;
 	struct collector_options collector_options;
+	struct parser *parser = NULL;
 	struct unwind_maps_fds maps;
 	struct uprobe *uprobe = calloc(1, sizeof(*uprobe));
 	int err;
@@ -165,15 +195,24 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 		return -ENOMEM;
 	uprobe->engine.operations = &uprobe_engine;
 	uprobe->options = *options;
+	uprobe->types_fd = -1;
 	uprobe->target = engine_options->target;
 	uprobe->candidates_end = &uprobe->candidates;
 	uprobe->counters = calloc(1, sizeof(*uprobe->counters));
-	if (!uprobe->counters || counters__init(uprobe->counters)) {
+	uprobe->slots = slots__new();
+	if (!uprobe->counters || !uprobe->slots || counters__init(uprobe->counters) ||
+	    (engine_options->is_second && uprobe__new_second(uprobe))) {
 		err = -ENOMEM;
 		goto fail;
 	}
 	uprobe->counters->refused = options->limits.unread;
-	kernel__probe(&uprobe->kernel);
+	/* Before there are programs and threads. */
+	err = parser__new(&uprobe->parser, error);
+	if (!err && session_options__walk(options))
+		err = parser__new(&parser, error);
+	if (err)
+		goto fail;
+	kernel__probe(&uprobe->kernel, &uprobe->kernel_types);
 	err = kernel__require(&uprobe->kernel, error);
 	uprobe->multi = !options->limits.no_multi && uprobe->kernel.uprobe_multi &&
 			(options->follow || uprobe->kernel.uprobe_multi_pid);
@@ -202,6 +241,7 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 		.refresh_mappings = uprobe__refresh_mappings,
 		.within = options->window.within ? uprobe__code_within : NULL,
 		.set_within = uprobe__set_within,
+		.original = options->isolates ? uprobe__original : NULL,
 		.context = uprobe,
 		.identifier = { uprobe__identify_file, uprobe },
 	};
@@ -213,11 +253,13 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 		.drain_at = uprobe->skeleton->rodata->config.drain_at,
 	};
 	collector_options.tables.tables = unwind_maps__new(&maps);
+	collector_options.tables.parser = parser;
+	parser = NULL;
 	/* Without the cache each recording compiles its own tables. */
 	if (session_options__walk(options) && !options->no_cache)
 		table_cache__open(&collector_options.tables.cache, NULL);
 	uprobe->collector = collector__new(&collector_options);
-	uprobe->cpython = cpython__new(&collector_options.identifier);
+	uprobe->cpython = cpython__new(&collector_options.identifier, uprobe->parser);
 	if (!uprobe->collector || !uprobe->cpython) {
 		err = -ENOMEM;
 		goto fail;
@@ -237,6 +279,12 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 			goto fail;
 		}
 	}
+	if (options->events_path) {
+		err = event_collector__new(options->events_path, uprobe->collector, &uprobe->events,
+					   error);
+		if (err)
+			goto fail;
+	}
 	err = ring_reader__new(bpf_map__fd(uprobe->skeleton->maps.ring), handle_record, uprobe,
 			       &uprobe->ring);
 	if (err) {
@@ -246,6 +294,7 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 	*out = &uprobe->engine;
 	return 0;
 fail:
+	parser__free(parser);
 	close_uprobe(&uprobe->engine);
 	return err;
 }
@@ -280,10 +329,13 @@ static void list_without_table(const struct engine *engine, FILE *to)
 }
 
 const struct engine_operations uprobe_engine = {
+	.name = "uprobe",
 	.open = open_uprobe,
 	.close = close_uprobe,
 	.await_child = uprobe__await_child,
 	.launch = uprobe__launch,
+	.take_over = uprobe__take_over,
+	.find_image = uprobe__find_image,
 	.attach = uprobe__attach,
 	.start = uprobe__start,
 	.watch = uprobe__watch,

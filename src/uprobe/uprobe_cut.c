@@ -146,7 +146,11 @@ int uprobe__cut(struct engine *engine, __u64 *cut_ns)
 
 void uprobe__become_snapshot(struct engine *engine)
 {
-	uprobe__of(engine)->is_snapshot = true;
+	struct uprobe *uprobe = uprobe__of(engine);
+
+	uprobe->is_snapshot = true;
+	/* The parent writes the log. */
+	uprobe->events = NULL;
 }
 
 void uprobe__forget(struct engine *engine)

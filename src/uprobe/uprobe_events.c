@@ -14,6 +14,7 @@
 #include "collector.h"
 #include "cpython.h"
 #include "error.h"
+#include "event_collector.h"
 #include "gate.h"
 #include "live.h"
 #include "mappings.h"
@@ -75,6 +76,8 @@ const struct ap_within *uprobe__code_within(int fd, const char *path, void *cont
 {
 	const struct uprobe *uprobe = context;
 
+	/* The functions' probes are in the copy, if there is one. */
+	fd = uprobe__isolate(uprobe, fd, path, false);
 	return uprobe->gate ? gate__within(uprobe->gate, fd, path) : NULL;
 }
 
@@ -104,16 +107,27 @@ static void look_at_candidates(struct uprobe *uprobe)
 		if (!uprobe->candidates)
 			uprobe->candidates_end = &uprobe->candidates;
 		candidate->next = NULL;
-		if (collector__is_followed(uprobe->collector, event->pid, event->time_ns)) {
+		bool is_followed =
+			collector__is_followed(uprobe->collector, event->pid, event->time_ns);
+		enum uprobe_place place =
+			is_followed ? uprobe__place(uprobe, event->pid, event->time_ns)
+				    : UPROBE_HERE;
+
+		if (place == UPROBE_UNDECIDED) {
+			*kept_end = candidate;
+			kept_end = &candidate->next;
+			continue;
+		}
+		if (is_followed && place == UPROBE_HERE) {
 			uprobe->late_pid = event->pid;
 			probes__notice_mapping(uprobe->probes, event);
 			uprobe->late_pid = 0;
 			cpython__notice_mapping(uprobe->cpython, event);
-		} else if (now < event->time_ns + TICK_MS * 1000000ULL) {
+		} else if (!is_followed && now < event->time_ns + TICK_MS * 1000000ULL) {
 			*kept_end = candidate;
 			kept_end = &candidate->next;
 			continue;
-		} else {
+		} else if (!is_followed) {
 			collector__forget_process(uprobe->collector, event->pid);
 		}
 		free(candidate->event.path);
@@ -153,6 +167,8 @@ int uprobe__read_events(struct uprobe *uprobe)
 	if (uprobe->live) {
 		ring_reader__step_back(uprobe->ring);
 		err = live__attend(uprobe->live, uprobe->collector);
+		if (uprobe->events)
+			event_collector__attend(uprobe->events);
 		ring_reader__resume(uprobe->ring);
 		return err;
 	}
@@ -214,6 +230,10 @@ __u64 uprobe__count_followed(const struct uprobe *uprobe)
 		has_key = true;
 		n++;
 	}
+	/* Beside another engine the target may not be among them. */
+	if (uprobe->second &&
+	    !collector__is_followed(uprobe->collector, uprobe->target->pid, clock__now_ns()))
+		return n;
 	return n && !uprobe->target->waited ? n - 1 : n;
 }
 
@@ -238,6 +258,14 @@ static int end_window(struct uprobe *uprobe)
 	return err;
 }
 
+static bool is_anyone_followed(const struct uprobe *uprobe)
+{
+	__u32 first;
+
+	return bpf_map_get_next_key(bpf_map__fd(uprobe->skeleton->maps.processes), NULL, &first) !=
+	       -ENOENT;
+}
+
 int uprobe__finish(struct engine *engine)
 {
 	struct uprobe *uprobe = uprobe__of(engine);
@@ -249,8 +277,10 @@ int uprobe__finish(struct engine *engine)
 	uprobe__look_for_unprobed(uprobe);
 	uprobe->processes_left = uprobe__count_followed(uprobe);
 	mapping_events__finish(uprobe->mapping_events);
-	probes__detach(uprobe->probes);
+	/* Hits of others are not counted, so nothing changes when these are over. */
+	probes__detach(uprobe->probes, is_anyone_followed(uprobe));
 	mappings__detach(uprobe->skeleton);
+	uprobe__detach_second(uprobe);
 	gate__detach(uprobe->gate);
 	regions__detach(uprobe->regions);
 	collector__finish_tables(uprobe->collector);
@@ -258,12 +288,18 @@ int uprobe__finish(struct engine *engine)
 		err = uprobe__read_events(uprobe);
 	for (size_t i = 0; i < uprobe->unprobed.n; i++)
 		probes__blame(uprobe->probes, &uprobe->unprobed.list[i]);
+	if (!err)
+		err = uprobe__list_second(uprobe);
 	if (!err && uprobe->regions)
 		regions__collect(uprobe->regions);
 	if (!err)
 		err = collector__settle(uprobe->collector, SIZE_MAX);
 	if (!err && uprobe->live)
-		return live__collect(uprobe->live, uprobe->collector);
+		err = live__collect(uprobe->live, uprobe->collector);
+	if (uprobe->events)
+		event_collector__finish(uprobe->events, uprobe->skeleton->bss->events_lost);
+	if (uprobe->live)
+		return err;
 	if (!err && uprobe->options.stacks)
 		return count_maps__drain_all(&uprobe->counts, uprobe->collector);
 	return err;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +26,18 @@ struct link_create {
 	__u32 pid;
 	__u32 pad;
 };
+
+/* BPF_OBJ_PIN of union bpf_attr, Linux 6.5. */
+struct object_pin {
+	__u64 path;
+	__u32 bpf_fd;
+	__u32 file_flags;
+	__s32 path_fd;
+	__u32 pad; /* the kernel refuses anything but 0 */
+};
+
+/* BPF_F_PATH_FD: path is relative to path_fd. */
+#define PIN_PATH_FD (1U << 14)
 
 /* BPF_F_UPROBE_MULTI_RETURN */
 #define MULTI_RETURN 1
@@ -51,6 +64,33 @@ int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, con
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+/* A file system that nobody else sees, and which ends when it is closed. Negative: none. */
+static int mount_bpf(void)
+{
+	_cleanup_(close_fd) int context = fsopen("bpf", FSOPEN_CLOEXEC);
+
+	if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -1;
+	return fsmount(context, FSMOUNT_CLOEXEC, 0);
+}
+
+void uprobe_multi__leave(int link_fd)
+{
+	/* The kernel releases a link whose file name goes away last from a worker of its own. */
+	_cleanup_(close_fd) int mount = mount_bpf();
+	struct object_pin attr = {
+		.path = (__u64)(uintptr_t) "probes",
+		.bpf_fd = link_fd,
+		.file_flags = PIN_PATH_FD,
+		.path_fd = mount,
+	};
+
+	if (mount >= 0)
+		syscall(SYS_bpf, BPF_OBJ_PIN, &attr, sizeof(attr));
+	/* Before the mount. Without a name this waits. */
+	close(link_fd);
 }
 
 /* Whether the kernel supports links of @kind; sets *@prog to a program for them. */

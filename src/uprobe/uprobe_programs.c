@@ -4,15 +4,21 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 #include "allocprof.skel.h"
 #include "array.h"
+#include "borrowed.h"
 #include "cleanup.h"
 #include "error.h"
+#include "kernel_types.h"
 #include "mappings.h"
 #include "sampling.h"
+#include "slots.h"
 #include "sources.h"
 #include "uprobe_multi.h"
 
@@ -22,6 +28,10 @@
 #define KEY_BYTES     104
 /* Size of the programs' map of arrays. */
 #define MAX_RECORDS (4096 << AP_CHUNK_BITS)
+
+/* Size of the ring buffer with --events: a million events, of 64 bytes,
+ * which a busy thread makes in two seconds. */
+#define EVENTS_RING_BYTES (64 << 20)
 
 /* Log function of the engine that this thread loads; libbpf's callback has no context. */
 static _Thread_local void (*log_line)(const char *line);
@@ -43,24 +53,24 @@ static int pass_on(enum libbpf_print_level level, const char *format, va_list ar
 	return 0;
 }
 
-/* Puts the first of the maps that take turns into the slots where the programs look for them. */
-static int fill_slots(const struct allocprof_bpf *skeleton)
+/* With stacks: puts the first of the maps that take turns into the slots where the programs look for them. */
+static int fill_slots(const struct uprobe *uprobe)
 {
+	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 	const struct {
 		const struct bpf_map *slots, *map;
 	} pairs[] = {
 		{ skeleton->maps.counts, skeleton->maps.counts_a },
 		{ skeleton->maps.lifetimes, skeleton->maps.lifetimes_a },
 	};
-	__u32 zero = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(pairs) && uprobe->options.stacks && !err; i++) {
 		int fd = bpf_map__fd(pairs[i].map);
 
-		if (bpf_map_update_elem(bpf_map__fd(pairs[i].slots), &zero, &fd, BPF_ANY))
-			return -errno;
+		err = slots__set(uprobe->slots, bpf_map__fd(pairs[i].slots), 0, &fd, 1);
 	}
-	return 0;
+	return err;
 }
 
 static int load(const struct uprobe *uprobe, struct allocprof_bpf *skeleton)
@@ -141,7 +151,9 @@ static void choose_programs(struct uprobe *uprobe)
 	uprobe__choose_unprobed(uprobe);
 	bpf_program__set_autoload(skeleton->progs.gate_event,
 				  session_options__have_functions(options));
-	bpf_program__set_autoload(skeleton->progs.region_event, options->regions);
+	bpf_program__set_autoload(skeleton->progs.region_event, false);
+	bpf_program__set_autoload(skeleton->progs.unknown_call, false);
+	bpf_program__set_autoload(skeleton->progs.image_begins, uprobe->second != NULL);
 	bpf_program__set_autoload(skeleton->progs.source_return, is_outermost);
 	bpf_program__set_autoload(skeleton->progs.source_return_instruction, is_outermost);
 	bpf_program__set_autoload(skeleton->progs.usdt_count, false);
@@ -199,6 +211,8 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
 	else if (!options->stacks)
 		bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20);
+	else if (options->events_path)
+		bpf_map__set_max_entries(skeleton->maps.ring, EVENTS_RING_BYTES);
 	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
 
 	skeleton->rodata->config = (struct ap_config){
@@ -222,6 +236,9 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.finds_unprobed = uprobe__finds_unprobed(uprobe),
 		.outermost = sources__any_outermost(options->sources),
 		.stacks = options->stacks,
+		.borrowed = borrowed__is_any(),
+		.user = getuid(),
+		.group = getgid(),
 	};
 	/* With one processor, user space could not run while a hit spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
@@ -229,6 +246,17 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 	if (options->live)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
+	if (options->events_path) {
+		/* Events leave room for snapshots, and these for the profile's other records. */
+		skeleton->rodata->event_config = (struct ap_event_config){
+			.enabled = 1,
+			.throttle = options->throttle,
+			.below_bytes = ring_bytes / 4 * 3,
+			.resume_bytes = ring_bytes / 2,
+			.wake_mask = ring_bytes / 32 - 1,
+		};
+		skeleton->rodata->config.dump_below_bytes = ring_bytes / 8 * 7;
+	}
 	if (options->sample_bytes)
 		sampling__configure(options->sample_bytes, &skeleton->rodata->config);
 	choose_programs(uprobe);
@@ -236,8 +264,6 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 
 struct bpf_program *uprobe__entry_program(const struct uprobe *uprobe)
 {
-	if (uprobe->late)
-		return uprobe->late->progs.live_entry;
 	if (uprobe->options.live)
 		return uprobe->skeleton->progs.live_entry;
 	return uprobe->options.stacks ? uprobe->skeleton->progs.record_call
@@ -262,6 +288,7 @@ static void choose_attach_types(struct allocprof_bpf *skeleton)
 		skeleton->progs.source_return_instruction,
 		skeleton->progs.gate_event,
 		skeleton->progs.region_event,
+		skeleton->progs.image_begins,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
@@ -295,6 +322,24 @@ static int refused(const struct uprobe *uprobe, int err, struct error *error)
 			  uprobe->options.log ? "" : "; --verbose shows the verifier's log");
 }
 
+static int open_skeleton(struct uprobe *uprobe, struct allocprof_bpf **out)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options);
+	struct allocprof_bpf *skeleton;
+	char path[64];
+
+	if (uprobe->kernel_types && uprobe->types_fd < 0)
+		uprobe->types_fd = memfd_create("kernel_types", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", uprobe->types_fd);
+	if (uprobe->types_fd >= 0)
+		options.btf_custom_path = path;
+	skeleton = allocprof_bpf__open_opts(&options);
+	if (!skeleton)
+		return -errno;
+	*out = skeleton;
+	return 0;
+}
+
 int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 {
 	struct allocprof_bpf *skeleton;
@@ -306,11 +351,19 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		return error__set(error, n_cpus, "cannot determine the number of CPUs: %s",
 				  strerror(-n_cpus));
 	libbpf_set_print(pass_on);
-	skeleton = allocprof_bpf__open();
-	if (!skeleton)
-		return error__set(error, -errno, "cannot read the built-in BPF programs: %s",
-				  strerror(errno));
+	err = open_skeleton(uprobe, &skeleton);
+	if (err)
+		return error__set(error, err, "cannot read the built-in BPF programs: %s",
+				  strerror(-err));
 	uprobe->skeleton = skeleton;
+	if (uprobe->types_fd >= 0)
+		err = kernel_types__pick(uprobe->kernel_types, bpf_object__btf(skeleton->obj),
+					 uprobe->types_fd);
+	kernel_types__free(uprobe->kernel_types);
+	uprobe->kernel_types = NULL;
+	if (err)
+		return error__set(error, err, "cannot pick types of the kernel: %s",
+				  strerror(-err));
 	configure(uprobe, n_cpus);
 	err = set_record_size(uprobe, &record_fd);
 	if (err)
@@ -319,7 +372,7 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		choose_attach_types(skeleton);
 	err = load(uprobe, skeleton);
 	if (!err)
-		err = fill_slots(skeleton);
+		err = fill_slots(uprobe);
 	if (err)
 		return refused(uprobe, err, error);
 	return 0;
@@ -343,38 +396,80 @@ static int share_maps(const struct allocprof_bpf *from, struct allocprof_bpf *to
 	return 0;
 }
 
-static int load_late(const struct uprobe *uprobe, struct allocprof_bpf *late)
+struct late_program {
+	struct late_program *next;
+	struct allocprof_bpf *skeleton; /* the object again, loaded with this program alone */
+	struct bpf_program *program;
+};
+
+static int load_late(const struct uprobe *uprobe, struct late_program *late)
 {
 	struct bpf_program *program;
 	int err;
 
-	bpf_object__for_each_program(program, late->obj)
+	bpf_object__for_each_program(program, late->skeleton->obj)
 	{
-		bpf_program__set_autoload(program, program == late->progs.live_entry);
+		bpf_program__set_autoload(program, program == late->program);
 	}
-	err = share_maps(uprobe->skeleton, late);
+	err = share_maps(uprobe->skeleton, late->skeleton);
 	if (err)
 		return err;
-	choose_attach_types(late);
-	return load(uprobe, late);
+	if (uprobe->multi)
+		choose_attach_types(late->skeleton);
+	return load(uprobe, late->skeleton);
 }
 
-int uprobe__load_entry(struct uprobe *uprobe, struct bpf_program **program, struct error *error)
+static void late_program__free(struct late_program *late)
 {
-	struct allocprof_bpf *late;
+	if (late)
+		allocprof_bpf__destroy(late->skeleton);
+	free(late);
+}
+
+void uprobe__free_late(struct uprobe *uprobe)
+{
+	while (uprobe->late) {
+		struct late_program *late = uprobe->late;
+
+		uprobe->late = late->next;
+		late_program__free(late);
+	}
+}
+
+struct bpf_program *uprobe__loaded(const struct uprobe *uprobe, struct bpf_program *program)
+{
+	for (const struct late_program *late = uprobe->late; late; late = late->next)
+		if (!strcmp(bpf_program__name(late->program), bpf_program__name(program)))
+			return late->program;
+	return program;
+}
+
+int uprobe__load_late(struct uprobe *uprobe, struct bpf_program **program, struct error *error)
+{
+	struct bpf_program *loaded = uprobe__loaded(uprobe, *program);
+	struct late_program *late;
 	int err;
 
-	if (!uprobe->late) {
-		late = allocprof_bpf__open();
-		if (!late)
-			return refused(uprobe, -errno, error);
-		err = load_late(uprobe, late);
-		if (err) {
-			allocprof_bpf__destroy(late);
-			return refused(uprobe, err, error);
-		}
-		uprobe->late = late;
+	if (bpf_program__fd(loaded) >= 0) {
+		*program = loaded;
+		return 0;
 	}
-	*program = uprobe->late->progs.live_entry;
+	late = calloc(1, sizeof(*late));
+	if (!late)
+		return -ENOMEM;
+	err = open_skeleton(uprobe, &late->skeleton);
+	if (err)
+		goto fail;
+	late->program =
+		bpf_object__find_program_by_name(late->skeleton->obj, bpf_program__name(*program));
+	err = late->program ? load_late(uprobe, late) : -ENOENT;
+	if (err)
+		goto fail;
+	late->next = uprobe->late;
+	uprobe->late = late;
+	*program = late->program;
 	return 0;
+fail:
+	late_program__free(late);
+	return refused(uprobe, err, error);
 }

@@ -9,6 +9,7 @@
 #include "allocprof.skel.h"
 #include "collector.h"
 #include "cpython.h"
+#include "event_collector.h"
 #include "gate.h"
 #include "live.h"
 #include "mappings.h"
@@ -17,6 +18,7 @@
 #include "regions.h"
 #include "ring_reader.h"
 #include "sources.h"
+#include "uprobe_engine.h"
 
 __u64 uprobe__raw_stat(const struct uprobe *uprobe, __u32 which)
 {
@@ -33,9 +35,9 @@ static __u64 stat_sum(const struct uprobe *uprobe, __u32 which)
 	return uprobe__raw_stat(uprobe, which) - uprobe->forgotten.stats[which];
 }
 
-static __u64 recursion_misses(const struct uprobe *uprobe, const struct bpf_program *program)
+static __u64 recursion_misses(const struct uprobe *uprobe, struct bpf_program *program)
 {
-	return counters__recursion_misses(uprobe->counters, program);
+	return counters__recursion_misses(uprobe->counters, uprobe__loaded(uprobe, program));
 }
 
 /* Times that the kernel skipped programs at system calls and USDT probes. */
@@ -263,20 +265,32 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 	collect_lost(uprobe, results);
 	if (uprobe->live)
 		collect_live(uprobe, results);
+	if (uprobe->events)
+		event_collector__results(uprobe->events, &results->events_log);
 	collect_window(uprobe, results);
 	collect_regions(uprobe, results);
 	results->processes = skeleton->bss->processes_seen - uprobe->forgotten.processes;
 	results->processes_unfollowed = stat_sum(uprobe, AP_STAT_PROCESSES_LOST) +
 					recursion_misses(uprobe, skeleton->progs.on_fork) +
 					recursion_misses(uprobe, skeleton->progs.on_exec);
+	results->processes_refused = stat_sum(uprobe, AP_STAT_PROCESSES_REFUSED);
 	results->processes_unnoticed = stat_sum(uprobe, AP_STAT_PROCESSES_UNNOTICED) +
-				       recursion_misses(uprobe, skeleton->progs.on_exit);
+				       recursion_misses(uprobe, skeleton->progs.on_exit) +
+				       recursion_misses(uprobe, skeleton->progs.on_prepare_exec) +
+				       recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
+				       recursion_misses(uprobe, skeleton->progs.on_exec_memory);
 	results->unprobed = uprobe->unprobed.list;
 	results->n_unprobed = uprobe->unprobed.n;
 	results->processes_unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);
+	if (uprobe__second_programs(uprobe)) {
+		results->second_engine = uprobe_engine.name;
+		results->second_programs = uprobe__second_programs(uprobe)->list;
+		results->n_second_programs = uprobe__second_programs(uprobe)->n;
+	}
 	results->relabelled = stat_sum(uprobe, AP_STAT_RELABELLED);
 	results->not_nested = stat_sum(uprobe, AP_STAT_NOT_NESTED);
-	results->mappings_lost = uprobe__mappings_lost(uprobe) - uprobe->forgotten.mappings_lost;
+	results->mappings_lost = uprobe__mappings_lost(uprobe) - uprobe->forgotten.mappings_lost +
+				 recursion_misses(uprobe, skeleton->progs.on_map);
 	results->mappings_unsure = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
 	results->operands_unread = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
 	results->processes_left = uprobe->processes_left;

@@ -8,16 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "allocator.h"
 #include "allocprof.skel.h"
+#include "borrowed.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
 #include "cpython.h"
-#include "elf_file.h"
+#include "executable_parts.h"
 #include "error.h"
 #include "gate.h"
 #include "live.h"
@@ -25,12 +27,14 @@
 #include "probes.h"
 #include "regions.h"
 #include "ring_reader.h"
+#include "slots.h"
 #include "sources.h"
 #include "target.h"
 
 /* Runs the iterator that finds @pid in allocprof's PID namespace, as the process to follow or as
  * allocprof itself. */
-static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, struct error *error)
+static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits, bool is_elsewhere,
+		struct error *error)
 {
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	struct bpf_link *link;
@@ -39,7 +43,9 @@ static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, struct error
 
 	skeleton->bss->seed_pid = pid;
 	skeleton->bss->seed_is_launcher = is_launcher;
-	skeleton->bss->seed_found = 0;
+	skeleton->bss->seed_state = waits;
+	skeleton->bss->seed_is_elsewhere = is_elsewhere;
+	skeleton->bss->seed_found = skeleton->bss->seed_refused = 0;
 	link = bpf_program__attach_iter(skeleton->progs.seed_process, NULL);
 	if (!link)
 		return error__set(error, -errno, "cannot iterate over the processes: %s",
@@ -51,11 +57,18 @@ static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, struct error
 		while (read(fd, none, sizeof(none)) > 0)
 			;
 		close(fd);
-		if (!skeleton->bss->seed_found)
+		if (skeleton->bss->seed_refused)
+			err = borrowed__refuse(pid, error);
+		else if (!skeleton->bss->seed_found)
 			err = error__set(error, -ESRCH, "process %d has just ended", pid);
 	}
 	bpf_link__destroy(link);
 	return err;
+}
+
+int uprobe__seed(struct uprobe *uprobe, pid_t pid, bool waits, struct error *error)
+{
+	return seed(uprobe, pid, false, waits, !waits, error);
 }
 
 static void announce_address(struct uprobe *uprobe, __u64 address)
@@ -77,23 +90,16 @@ static void announce_address(struct uprobe *uprobe, __u64 address)
  * Assigns a module id to a file before the target executes its code: the program finds it mapped in
  * allocprof's own memory, and its record makes user space compile the unwind table.
  */
-static void announce_file(int fd, const char *path, void *context)
+static void announce_file(struct uprobe *uprobe, int fd)
 {
-	struct uprobe *uprobe = context;
-	__u64 page = sysconf(_SC_PAGESIZE), start, end, offset;
-	struct elf_file *elf;
+	__u64 page = sysconf(_SC_PAGESIZE);
+	struct executable_parts parts;
 	void *code;
-	int err;
 
-	if (elf_file__open(fd, path, &elf, NULL))
+	if (executable_parts__read(fd, &parts) || !parts.n)
 		return;
-	err = elf_file__text_range(elf, &start, &end);
-	if (!err)
-		err = elf_file__vaddr_to_offset(elf, start, &offset);
-	elf_file__free(elf);
-	if (err)
-		return;
-	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, offset & ~(page - 1));
+	code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+		    parts.list[0].offset & ~(page - 1));
 	if (code == MAP_FAILED)
 		return;
 	announce_address(uprobe, (__u64)(uintptr_t)code);
@@ -109,10 +115,34 @@ static void use_file(int fd, const char *path, void *context)
 	if (uprobe->regions)
 		regions__on_new_file(uprobe->regions, fd, path, uprobe->late_pid);
 	if (session_options__walk(&uprobe->options))
-		announce_file(fd, path, uprobe);
+		announce_file(uprobe, fd);
 }
 
-static int open_regions(struct uprobe *uprobe, pid_t pid)
+static int isolate(int fd, const char *path, void *context)
+{
+	return uprobe__isolate(context, fd, path, true);
+}
+
+static int find_isolated(int fd, const char *path, void *context)
+{
+	return uprobe__isolate(context, fd, path, false);
+}
+
+/* Whether more than the functions of allocators is probed in the file. */
+static bool is_wanted(int fd, const char *path, void *context)
+{
+	const struct uprobe *uprobe = context;
+
+	return (uprobe->gate && gate__wants(uprobe->gate, fd, path)) ||
+	       (uprobe->regions && regions__want(uprobe->regions, fd, path));
+}
+
+static int load_program(void *context, struct bpf_program **program, struct error *error)
+{
+	return uprobe__load_late(context, program, error);
+}
+
+int uprobe__open_regions(struct uprobe *uprobe, pid_t pid)
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 	struct regions_options options = {
@@ -122,6 +152,9 @@ static int open_regions(struct uprobe *uprobe, pid_t pid)
 		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
 		.stats_fd = bpf_map__fd(skeleton->maps.region_stats),
 		.counters = uprobe->counters,
+		.parser = uprobe->parser,
+		.load_program = load_program,
+		.context = uprobe,
 	};
 
 	return uprobe->options.regions ? regions__new(&options, &uprobe->regions) : 0;
@@ -136,7 +169,9 @@ static int open_gate(struct uprobe *uprobe, const char *program, const char *roo
 		.window = uprobe->options.window,
 		.run = { uprobe->skeleton->progs.gate_event, uprobe->multi, pid },
 		.shared = &uprobe->skeleton->bss->gate,
+		.parser = uprobe->parser,
 		.use_file = use_file,
+		.isolate = isolate,
 		.context = uprobe,
 	};
 	int err;
@@ -170,11 +205,6 @@ void uprobe__start(struct engine *engine, __u64 now_ns)
 	__atomic_store_n(&uprobe->skeleton->bss->gate.running, 1, __ATOMIC_RELAXED);
 }
 
-static int load_entry(void *context, struct bpf_program **program, struct error *error)
-{
-	return uprobe__load_entry(context, program, error);
-}
-
 /* Adds the sites of mappings like those of an allocator, and attaches the programs. */
 static int open_mappings(struct uprobe *uprobe, struct error *error)
 {
@@ -191,7 +221,8 @@ static int open_mappings(struct uprobe *uprobe, struct error *error)
 	return err ? err : mappings__attach(skeleton, error);
 }
 
-static int new_probes(struct uprobe *uprobe, pid_t pid, struct error *error)
+static int new_probes(struct uprobe *uprobe, pid_t pid, const struct stat *library,
+		      struct error *error)
 {
 	struct probes_options options = {
 		.run = { uprobe__entry_program(uprobe), uprobe->multi, pid },
@@ -200,6 +231,7 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, struct error *error)
 		.functions = uprobe->options.functions,
 		.usdt_program = uprobe__usdt_program(uprobe),
 		.usdt_sites_fd = bpf_map__fd(uprobe->skeleton->maps.usdt_sites),
+		.load_program = load_program,
 		.unknown_program = uprobe->skeleton->progs.unknown_call,
 		.ignored = uprobe->options.ignored,
 		.sources = uprobe->options.sources,
@@ -210,9 +242,16 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, struct error *error)
 			session_options__walk(&uprobe->options) || uprobe->gate || uprobe->regions
 				? use_file
 				: NULL,
+		.isolate = uprobe->target->isolation ? isolate : NULL,
+		.find_isolated = find_isolated,
+		.is_wanted = is_wanted,
 		.context = uprobe,
 		.identifier = { uprobe__identify_file, uprobe },
+		.parser = uprobe->parser,
 		.finds_unprobed = uprobe__finds_unprobed(uprobe),
+		.is_second = library != NULL,
+		.library_device = library ? library->st_dev : 0,
+		.library_inode = library ? library->st_ino : 0,
 	};
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	int err;
@@ -223,14 +262,22 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, struct error *error)
 		options.described_free_program = skeleton->progs.live_free_described;
 		if (uprobe->sessions) {
 			options.session_program = skeleton->progs.live_session;
-			options.load_program = load_entry;
 		} else {
 			options.return_program = skeleton->progs.live_return;
 		}
 	}
 
+	err = slots__wait(uprobe->slots);
+	if (err)
+		return error__set(error, err, "cannot fill the programs' maps: %s", strerror(-err));
 	err = probes__new(&options, &uprobe->probes);
 	return err ? err : open_mappings(uprobe, error);
+}
+
+int uprobe__new_second_probes(struct uprobe *uprobe, const struct stat *library,
+			      struct error *error)
+{
+	return new_probes(uprobe, 0, library, error);
 }
 
 static int add_expected(struct uprobe *uprobe, struct error *error)
@@ -245,7 +292,7 @@ static int add_expected(struct uprobe *uprobe, struct error *error)
 int uprobe__await_child(struct engine *engine, bool awaits, struct error *error)
 {
 	struct uprobe *uprobe = uprobe__of(engine);
-	int err = awaits ? seed(uprobe, getpid(), true, error) : 0;
+	int err = awaits ? seed(uprobe, getpid(), true, false, false, error) : 0;
 
 	if (!err)
 		uprobe->skeleton->bss->launcher_armed = awaits;
@@ -256,12 +303,12 @@ int uprobe__launch(struct engine *engine, char *const argv[], struct error *erro
 {
 	struct uprobe *uprobe = uprobe__of(engine);
 	pid_t pid = uprobe->options.follow ? 0 : uprobe->target->pid;
-	int err = open_regions(uprobe, pid);
+	int err = uprobe__open_regions(uprobe, pid);
 
 	if (!err)
 		err = open_command_gate(uprobe, argv[0], pid, error);
 	if (!err)
-		err = new_probes(uprobe, pid, error);
+		err = new_probes(uprobe, pid, NULL, error);
 	if (!err)
 		err = probes__add_command(uprobe->probes, argv, error);
 	if (!err)
@@ -270,6 +317,8 @@ int uprobe__launch(struct engine *engine, char *const argv[], struct error *erro
 		err = probes__add_named_files(uprobe->probes, error);
 	if (!err && uprobe->gate)
 		err = gate__check(uprobe->gate, error);
+	if (!err)
+		probes__end_copies(uprobe->probes);
 	if (!err)
 		collector__await_tables(uprobe->collector);
 	return err;
@@ -284,16 +333,18 @@ int uprobe__attach(struct engine *engine, struct error *error)
 
 	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	err = open_regions(uprobe, pid);
+	err = borrowed__check_process(pid, error);
+	if (!err)
+		err = uprobe__open_regions(uprobe, pid);
 	if (!err)
 		err = open_gate(uprobe, program, root, pid, error);
 	if (!err)
-		err = new_probes(uprobe, pid, error);
+		err = new_probes(uprobe, pid, NULL, error);
 	/* First the mappings: those that the scan misses come as events. */
 	if (!err)
 		collector__scan_process(uprobe->collector, pid);
 	if (!err)
-		err = seed(uprobe, pid, false, error);
+		err = seed(uprobe, pid, false, false, false, error);
 	if (!err)
 		err = probes__add_named_files(uprobe->probes, error);
 	if (!err)

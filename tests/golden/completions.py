@@ -17,7 +17,7 @@ import time
 TIMEOUT_SECONDS = 60
 PROMPT = "ready> "
 COSTS = {"allocations", "bytes", "live", "live-bytes", "temporary", "peak"}
-COMMANDS = {"stat", "record", "report", "graph", "folded", "export", "diff", "check", "ctl", "symbolize", "archive",
+COMMANDS = {"stat", "record", "report", "graph", "html", "folded", "export", "query", "diff", "check", "ctl", "symbolize", "archive",
             "doctor", "help"}
 FUNCTIONS = {"malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign",
              "valloc", "pvalloc", "free"}
@@ -32,6 +32,7 @@ CASES = [
     ("allocprof report --by=thr", {"thread"}, None),
     ("allocprof ctl st", {"start", "stop", "status"}, None),
     ("allocprof report --not-", {"--not-through", "--not-stack"}, None),
+    ("allocprof query --sch", {"--schema"}, None),
     ("allocprof graph -o x.svg --min-s", {"--min-size"}, None),
     ("allocprof stat -e reallo", {"realloc", "reallocarray"}, None),
     ("allocprof stat --event=malloc,reallo", {"malloc,realloc", "malloc,reallocarray"}, None),

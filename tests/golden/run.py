@@ -4,10 +4,14 @@
 
 run.py ALLOCPROF WRITE_FIXTURE MAN_DIR CASE [--update]
 """
+import contextlib
+import csv
 import difflib
+import gzip
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -35,6 +39,8 @@ EXPORT = {
     "export_speedscope": ["--format=speedscope", "--no-inline"],
     "export_json": ["--format=json"],
     "export_dhat": ["--format=dhat"],
+    "export_heaptrack": ["--format=heaptrack"],
+    "export_firefox": ["--format=firefox", "--no-inline"],
 }
 EXPORT_REFUSED = [
     ["--format=heap"],
@@ -47,8 +53,46 @@ EXPORT_REFUSED = [
     ["nowhere.data"],
 ]
 SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP", "sql_runs": "SEVERAL RUNS"}
-ABOUT_CASE_STUDY = ["report_sampled", "sql_leaks", "report_examples", "report_refused",
-                    "report_without_live", "export_pprof", "export_speedscope", "export_json", "export_dhat"]
+ABOUT_CASE_STUDY = ["flamegraph", "report_sampled", "sql_leaks", "report_examples", "report_refused",
+                    "report_without_live", "query_examples", "export_pprof", "export_speedscope", "export_json", "export_dhat",
+                    "export_firefox"]
+QUERY = [
+    ["SELECT * FROM calls"],
+    ["SELECT name, value FROM ledger WHERE name IN ('events', 'lost')", "allocprof.data"],
+    ["-i", "allocprof.data", "SELECT 1.5 AS real, NULL AS missing, -9223372036854775808 AS integer, 'x' AS text; -- one"],
+    ["--csv", "SELECT comm, frames, '\"' AS \"a,b\", NULL AS missing FROM calls"],
+    ["--json", "SELECT comm, frames, calls, 1e999 AS infinite, 0.5 AS half FROM calls"],
+    ["SELECT * FROM calls WHERE calls < 0"],
+    ["--csv", "SELECT * FROM meta WHERE key IS NULL"],
+    ["--json", "SELECT * FROM meta WHERE key IS NULL"],
+    ["PRAGMA table_info(ledger)"],
+    ["--schema"],
+]
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+QUERY_REFUSED = [
+    [],
+    ["--schema", "SELECT 1"],
+    ["--csv", "--json", "SELECT 1"],
+    ["--timeout=never", "SELECT 1"],
+    [" "],
+    ["SELECT price FROM calls"],
+    ["SELECT 1; SELECT 2"],
+    ["DELETE FROM meta"],
+    ["UPDATE meta SET value = ''"],
+    ["CREATE TEMP TABLE t(a)"],
+    ["ATTACH 'other' AS other"],
+    ["VACUUM INTO 'other'"],
+    ["PRAGMA journal_mode = WAL"],
+    ["BEGIN IMMEDIATE"],
+    ["SELECT load_extension('other')"],
+    ["--timeout=10ms", ENDLESS + " SELECT count(*) FROM n"],
+    ["SELECT zeroblob(100000000)"],
+    ["SELECT 1", "nowhere.data"],
+    ["SELECT 1", "text.data"],
+    ["SELECT 1", "short.data"],
+    ["SELECT 1", "other_views.data"],
+    ["-o", "allocprof.data", "SELECT 1"],
+]
 # What a recording has that was made without --live.
 WITHOUT_LIVE = """
 DELETE FROM blocks; DELETE FROM lifetimes; DELETE FROM timeline; DELETE FROM size_histogram;
@@ -142,6 +186,9 @@ RUNS = {
         ["graph", "--json", "--run=2", "--leaks"],
         ["diff", "--alike", "allocprof.data", "allocprof.data"],
         ["diff", "--run=3", "--through=main", "allocprof.data", "allocprof.data"],
+        ["flamegraph", "--base=allocprof.data", "-o", "x.svg"],
+        ["html", "-o", "x.html"],
+        ["html", "--run=2", "-o", "x.html"],
     ],
     "runs_refused": [
         ["report", "--run=4"],
@@ -171,6 +218,34 @@ DIFF = {
     "diff_folded": ["--folded", "before.data", "after.data"],
     "diff_through": ["--through=handle_request", "--by=process", "before.data", "after.data"],
     "diff_incomplete": ["--strict", "allocprof.data", "allocprof.data"],
+}
+# SVG, of the case study, the fixture with its names, one that has nothing, and of what write_diff_story makes.
+FLAMEGRAPH = {
+    "flamegraph": [
+        [],
+        ["--reverse", "--cost=allocations", "--colour=module", "--layout=flame", "--through=main"],
+        ["--merge-recursion", "--no-inline", "--by=process,thread", "fixture.data"],
+        ["--strict", "empty.data"],
+    ],
+    "flamegraph_base": [
+        ["--base=before.data", "after.data"],
+        ["--base=after.data", "--by=process", "--cost=allocations", "before.data"],
+    ],
+    "flamegraph_refused": [
+        ["-o", "flame.gif"],
+        ["-o", "allocprof.data"],
+        ["-o", "flame.html", "half.data"],
+        ["--cost=weight"],
+        ["--cost=live", "no_live.data"],
+        ["--cost=peak", "--leaks"],
+        ["--layout=tree"],
+        ["--colour=size"],
+        ["--base=nowhere.data"],
+        ["--base=half.data"],
+        ["--base=allocprof.data", "--stack=1"],
+        ["--base=allocprof.data", "--run=all"],
+        ["nowhere.data"],
+    ],
 }
 DIFF_REFUSED = [
     [],
@@ -228,13 +303,30 @@ def command_examples(man_dir):
     return re.findall(r"^\.Dl \$ (allocprof .*)$", page.split(".Sh EXAMPLES")[1], re.M)
 
 
+def heaptrack_text(path):
+    """The lines of a heaptrack file; the events between two others are one line, and their repetitions a number."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        text = file.read()
+    text = re.sub(r"^[-+] .*\n(?:[-+] .*\n)*", lambda events: "; ".join(events[0].splitlines()) + "\n", text, flags=re.M)
+
+    def count(repeated):
+        times = len(repeated[0].split("; ")) // len(repeated[1].split("; "))
+        return f"{times} times {repeated[1]}"
+    return re.sub(r"(?<![^;\n ])([-+] \w+(?:; - \w+){0,2})(?:; \1)+(?![^;\n])", count, text)
+
+
+EXPORT_TEXT = {"export_pprof": lambda path: pprof.text(pprof.read(path)), "export_heaptrack": heaptrack_text}
+
+
 def export(case, allocprof, cwd):
     """Of the case study, of the fixture with its names, of one without --live and of one that has nothing."""
     write_fixture = os.path.abspath(sys.argv[2])
     subprocess.run([write_fixture, os.path.join(cwd, "fixture.data")], check=True)
     subprocess.run([write_fixture, os.path.join(cwd, "empty.data"), "empty"], check=True)
     text = ""
-    for name in ["allocprof.data", "fixture.data", "no_live.data", "empty.data"]:
+    names = ["allocprof.data", "fixture.data", "no_live.data", "empty.data"]
+    # It has a line for each block, of which the case study has many, and needs --live.
+    for name in ["fixture.data", "empty.data"] if case == "export_heaptrack" else names:
         done = run([allocprof, "export", *EXPORT[case], "-o", "out", name], cwd)
         plain = subprocess.run([allocprof, "export", *EXPORT[case], name], cwd=cwd, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL).stdout
@@ -242,7 +334,46 @@ def export(case, allocprof, cwd):
             if file.read() != plain:
                 sys.exit("-o FILE gave something else than standard output")
         path = os.path.join(cwd, "out")
-        text += f"$ {name}\n" + (pprof.text(pprof.read(path)) if case == "export_pprof" else read(path)) + done
+        text += f"$ {name}\n" + EXPORT_TEXT.get(case, read)(path) + done
+    return text
+
+
+def query_refused(allocprof, cwd):
+    """None changes the file or makes another one."""
+    with open(os.path.join(cwd, "allocprof.data"), "rb") as file:
+        data = file.read()
+    with open(os.path.join(cwd, "text.data"), "w") as file:
+        file.write("SELECT 1")
+    with open(os.path.join(cwd, "short.data"), "wb") as file:
+        file.write(data[:-1])
+    shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "other_views.data"))
+    with contextlib.closing(sqlite3.connect(os.path.join(cwd, "other_views.data"))) as other, other:
+        other.execute("DROP VIEW stack_texts")
+        other.execute(f"CREATE VIEW stack_texts AS {ENDLESS} SELECT i AS stack, '' AS text FROM n")
+    files = sorted(os.listdir(cwd))
+    text = "".join(f"$ {' '.join(words)}\n" + run([allocprof, "query", *words], cwd) for words in QUERY_REFUSED)
+    with open(os.path.join(cwd, "allocprof.data"), "rb") as file:
+        if file.read() != data or sorted(os.listdir(cwd)) != files:
+            sys.exit("a query changed the data file or made another file")
+    return text
+
+
+def query_examples(allocprof, man_dir, cwd):
+    """Every statement of allocprof-data(5) gives what sqlite3 gives; this prints how many rows."""
+    text = ""
+    for section in SQL.values():
+        for statement in sql_examples(man_dir, section):
+            printed = subprocess.run([allocprof, "query", "--csv", statement], cwd=cwd, check=True, text=True,
+                                     stdout=subprocess.PIPE).stdout
+            rows = list(csv.reader(printed.splitlines()))
+            with contextlib.closing(sqlite3.connect(os.path.join(cwd, "allocprof.data"))) as database:
+                cursor = database.execute(statement)
+                expected = [[name for name, *_ in cursor.description]] + \
+                    [["" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+                      for value in row] for row in cursor]
+            if rows != expected:
+                sys.exit(f"{statement}: expected {expected}, got {rows}")
+            text += f"{len(rows) - 1} rows: {statement}"
     return text
 
 
@@ -264,6 +395,15 @@ def output_of(case, allocprof, man_dir, cwd):
         if read(os.path.join(cwd, "out")) + to_file != text:
             sys.exit("-o FILE gave something else than standard output")
         return text
+    if case in FLAMEGRAPH:
+        write_fixture = os.path.abspath(sys.argv[2])
+        subprocess.run([write_fixture, os.path.join(cwd, "fixture.data")], check=True)
+        subprocess.run([write_fixture, os.path.join(cwd, "empty.data"), "empty"], check=True)
+        with open(os.path.join(cwd, "allocprof.data"), "rb") as whole, \
+                open(os.path.join(cwd, "half.data"), "wb") as half:
+            half.write(whole.read()[:20000])
+        return "".join(f"$ {' '.join(words)}\n" + run([allocprof, "flamegraph", *words], cwd)
+                       for words in FLAMEGRAPH[case])
     if case == "diff_refused":
         return "".join(run([allocprof, "diff", *words], cwd) for words in DIFF_REFUSED)
     if case == "graph":
@@ -271,6 +411,12 @@ def output_of(case, allocprof, man_dir, cwd):
     if case == "graph_errors":
         return "".join(f"$ graph {' '.join(words)}\n" + run([allocprof, "graph", *words], cwd)
                        for words in GRAPH_ERRORS)
+    if case == "query":
+        return "".join(f"$ {' '.join(words)}\n" + run([allocprof, "query", *words], cwd) for words in QUERY)
+    if case == "query_refused":
+        return query_refused(allocprof, cwd)
+    if case == "query_examples":
+        return query_examples(allocprof, man_dir, cwd)
     if case in CASE_STUDY:
         return run([allocprof, *CASE_STUDY[case]], cwd)
     if case in SQL:
@@ -353,7 +499,7 @@ def main():
         kind = ["case-study"] if case in CASE_STUDY or case in ABOUT_CASE_STUDY else \
             ["runs"] if case in RUNS or case == "sql_runs" else []
         subprocess.run([write_fixture, os.path.join(cwd, "allocprof.data"), *kind], check=True)
-        if case.startswith("diff"):
+        if case.startswith("diff") or case == "flamegraph_base":
             subprocess.run([os.path.join(os.path.dirname(write_fixture), "write_diff_story"), cwd],
                            check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)

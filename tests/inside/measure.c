@@ -114,7 +114,8 @@ static int add_stack(void *context, const struct ap_stack_record *record)
 	return 0;
 }
 
-static int add_count(void *context, const struct ap_count_key *key, const struct ap_count *count)
+static int add_count(void *context, __u32 thread, const struct ap_count_key *key,
+		     const struct ap_count *count)
 {
 	struct json_object *one = json_object_new_object();
 
@@ -147,12 +148,16 @@ static int sum_lifetime(void *context, const struct ap_lifetime_key *key,
 	return 0;
 }
 
-static __u64 sum_buckets(const __u64 *buckets)
+/* Blocks in the histogram whose first tag is @first. */
+static __u64 sum_buckets(const struct preload_record *record, __u32 first)
 {
 	__u64 sum = 0;
 
-	for (int i = 0; i < AP_BUCKETS; i++)
-		sum += buckets[i];
+	for (int i = 0; i < AP_SLOTS; i++)
+		if ((record->blocks.tags >> 8 * i & 0xff) - first < AP_BUCKETS)
+			sum += record->blocks.slots[i];
+	for (int i = 0; i < AP_BUCKETS && record->more; i++)
+		sum += record->more->buckets[first - 1 + i];
 	return sum;
 }
 
@@ -163,7 +168,8 @@ static int add_live(const struct preload *preload, struct json_object *all)
 	__u64 sums[4] = { 0 };
 
 	json_object_object_add(all, "records", rows);
-	if (preload__read_live(preload, &live) || preload__read_blocks(preload, sum_block, sums) ||
+	if (preload__read_live(preload, &live) ||
+	    preload__read_blocks(preload, sum_block, sums, NULL) ||
 	    preload__read_lifetimes(preload, sum_lifetime, sums))
 		return -EIO;
 	add_number(all, "live", sums[0]);
@@ -192,8 +198,8 @@ static int add_live(const struct preload *preload, struct json_object *all)
 		add_number(one, "temporary_bytes", record->blocks.temporary_bytes);
 		add_number(one, "peak", record->blocks.peak);
 		add_number(one, "peak_bytes", record->blocks.peak_bytes);
-		add_number(one, "in_sizes", sum_buckets(record->buckets));
-		add_number(one, "in_lifetimes", sum_buckets(record->buckets + AP_BUCKETS));
+		add_number(one, "in_sizes", sum_buckets(record, AP_SIZE_TAG));
+		add_number(one, "in_lifetimes", sum_buckets(record, AP_LIFETIME_TAG));
 		json_object_array_add(rows, one);
 	}
 	preload_live__free(&live);
@@ -254,6 +260,7 @@ int main(int argc, char **argv)
 			      .follow = 1,
 			      .wait_ms = 10000,
 			      .max_live_shift = 26,
+			      .stacks = 1,
 			      .recorded = AP_ALL_FUNCTIONS & ~AP_FREEING },
 	};
 	struct preload_tables *tables = NULL;
@@ -282,8 +289,8 @@ int main(int argc, char **argv)
 	}
 	if (options.settings.mode != INSIDE_COUNT && !preload_tables__new(preload, &tables))
 		preload_tables__announce_command(tables, command, argv[2]);
-	preload__open(preload, true);
-	environment = preload__environment(preload, environ);
+	preload__set_gate(preload, INSIDE_OPEN);
+	environment = preload__environment(preload, environ, false);
 	begin_ns = clock__now_ns();
 	pid = environment ? fork() : -1;
 	if (!pid) {

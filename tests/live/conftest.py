@@ -32,18 +32,41 @@ def obstacle():
     return None
 
 
+def pytest_generate_tests(metafunc):
+    """@pytest.mark.engines("uprobe", "preload") names the engines that a test runs with, each in a case of its own."""
+    engines = metafunc.definition.get_closest_marker("engines")
+    if engines:
+        metafunc.parametrize("engine", engines.args, indirect=True)
+
+
+def case_of(item):
+    """What fast() calls the case of a test: that of uprobes without its engine, so that both have the same names."""
+    params = getattr(item, "callspec", None)
+    if not params:
+        return ""
+    engine = params.params.get("engine")
+    if engine and (engine == "uprobe" or obstacle()):
+        return params.id.removeprefix(engine).removeprefix("-")
+    return params.id
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """@pytest.mark.fast("case", ...) names those cases of a test that the fast suite has; the others are the slow
-    suite's."""
+    suite's. So are all by the engine preload, but for those named "preload-case". Where there are no uprobes they take
+    the place of the others."""
     named = {}
     for item in items:
         fast = item.get_closest_marker("fast")
+        case = case_of(item)
         if fast:
             names = named.setdefault((item.path, item.originalname), set(fast.args))
-            if item.callspec.id not in fast.args:
+            if case not in fast.args:
                 item.add_marker(pytest.mark.slow)
             names.discard(item.callspec.id)
+            names.discard(case)
+        elif case.split("-")[0] == "preload":
+            item.add_marker(pytest.mark.slow)
     # Where single cases are asked for the others are not there.
     if not any("[" in word for word in config.args):
         missing = [f"{path.name}::{test} has no case {name!r}"
@@ -52,9 +75,18 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError("fast: " + "; ".join(missing))
 
 
+@pytest.fixture(autouse=True)
+def engine(request, monkeypatch):
+    """That of stat, record and check in a test that is marked with engines; None where it is the tool's choice."""
+    name = getattr(request, "param", None)
+    if name:
+        monkeypatch.setenv("ALLOCPROF_ENGINE", name)
+    return name
+
+
 @pytest.fixture
-def allocprof():
-    why = obstacle()
+def allocprof(engine):
+    why = obstacle() if engine != "preload" else None
     if why:
         unavailable(why)
     path = pathlib.Path(os.environ.get("ALLOCPROF", support.BUILD / "cli" / "allocprof"))
@@ -148,8 +180,8 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture
-def both(run, log, allocprof, target, tmp_path):
-    return memory.Both(run, log, allocprof, target, tmp_path)
+def both(run, log, allocprof, target, tmp_path, engine):
+    return memory.Both(run, log, allocprof, target, tmp_path, engine)
 
 
 @pytest.fixture

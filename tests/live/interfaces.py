@@ -246,13 +246,18 @@ static NOINLINE void *keep_new(size_t size) { void *p = ::operator new(size); us
 static NOINLINE void *keep_array(size_t size) { void *p = ::operator new[](size); used(p); return p; }
 
 /* Whether it is of the file that malloc is of: of another it would free what is not its own. */
-static bool is_here(const void *function)
+static void *library; /* environment variable ALLOCATOR, where another library stands in front of it */
+
+static bool is_here(const void *function, const char *name)
 {
 	Dl_info of_malloc, info;
 
 #ifdef ALL_HERE
 	return function;
 #endif
+	if (library)
+		return dladdr(dlsym(library, "malloc"), &of_malloc) && dladdr(dlsym(library, name), &info) &&
+		       info.dli_fbase == of_malloc.dli_fbase;
 	return function && dladdr((void *)malloc, &of_malloc) && dladdr(function, &info) &&
 	       info.dli_fbase == of_malloc.dli_fbase;
 }
@@ -286,7 +291,7 @@ def function_of(entry):
     else:
         body = f"void *p; {entry.call()} used(p); if (i % 2) {entry.partner};"
     return (f"static NOINLINE void call_{entry.name}()\n"
-            f"{{ if (!is_here((void *)f_{entry.name})) return; puts(\"{entry.name}\"); "
+            f"{{ if (!is_here((void *)f_{entry.name}, \"{entry.name}\")) return; puts(\"{entry.name}\"); "
             f"for (int i = 0; i < {entry.calls}; i++) {{ {body} }} }}")
 
 
@@ -298,7 +303,7 @@ def failing_of(entry):
     else:
         body = f"void *p = NULL; {entry.call(size=big)} if (p) abort();"
     return (f"static NOINLINE void fail_{entry.name}()\n"
-            f"{{ if (!is_here((void *)f_{entry.name})) return; puts(\"{entry.name}\"); "
+            f"{{ if (!is_here((void *)f_{entry.name}, \"{entry.name}\")) return; puts(\"{entry.name}\"); "
             f"for (int i = 0; i < 2; i++) {{ {body} }} }}")
 
 
@@ -316,6 +321,7 @@ def source():
     lines.append("int main(int argc, char **argv)\n{\n"
                  "\tstatic char out[1 << 16];\n\tsetvbuf(stdout, out, _IOFBF, sizeof(out));\n"
                  "\tif (argc < 2) return 2;\n"
+                 "\tif (getenv(\"ALLOCATOR\")) library = dlopen(getenv(\"ALLOCATOR\"), RTLD_NOW | RTLD_NOLOAD);\n"
                  "\tif (strchr(argv[1], 'w')) { puts(\"ready\"); fflush(stdout); if (getchar() != '\\n') return 3; }\n"
                  "\tif (mi_heap_new) heap = mi_heap_new();\n"
                  "\tif (strchr(argv[1], 'c')) {")
@@ -340,7 +346,7 @@ C_HEAD = """
 #include <string.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define is_here(function) (function)
+#define is_here(function, name) (function)
 
 static void used(void *p) { __asm__ volatile("" : : "r"(p) : "memory"); }
 static NOINLINE void *keep_malloc(size_t size) { void *p = malloc(size); used(p); return p; }

@@ -11,13 +11,14 @@ import urllib.parse
 
 import events
 from events import Blocks, Calls
-from support import EVENTS_LIBRARY, by_address, libc_path, read_report, stack_places, stated_cases
+from support import EVENTS_LIBRARY, by_address, libc_path, preload_exec, read_report, stack_places, stated_cases
 
 # What `record --live` and `stat --live` promise of the peak, which they may see between two drains.
 PEAK_BOUND = 0.01
 DEPTH = 512
 # A deeper stack is cut there; in a recording its first frame is the library's.
 MOST_FRAMES = DEPTH - 1
+INSIDE = "/inside.so"
 # Where sums in the data file stop.
 MOST_BYTES = 2**63 - 1
 MOST_SHOWN = 6
@@ -62,7 +63,12 @@ def numbered(processes):
     return numbers
 
 
-def memory_of_log(found):
+# A recording from inside tells functions apart that are one for a probe, and hands reallocarray's calls on to the
+# log's library as realloc's.
+INSIDE_NAMES = {**FIRST_NAMES, "reallocarray": "realloc"}
+
+
+def memory_of_log(found, names=FIRST_NAMES):
     """Of events.Figures."""
     memory = Memory()
     # free is not recorded unless asked for, so that an image that only frees may be missing there.
@@ -71,7 +77,9 @@ def memory_of_log(found):
     for of_side, of_log in ((memory.calls, found.counts), (memory.blocks, found.blocks)):
         for key, sums in of_log.items():
             number = numbers.get(key.process, (key.process.pid, None))
-            of_side[(*number, FIRST_NAMES[key.function], cut(key.stack))] += sums
+            # A recording from inside leaves its library's frames out; the log sees them.
+            frames = tuple(frame for frame in key.stack if INSIDE not in (frame[0] or ""))
+            of_side[(*number, names[key.function], cut(frames))] += sums
     for sums in memory.calls.values():
         sums.bytes = min(sums.bytes, MOST_BYTES)
     return memory
@@ -89,8 +97,8 @@ def without_library(frames):
     return cut(frames[n:])
 
 
-def memory_of_data(path):
-    """Of a data file."""
+def memory_of_data(path, names=None):
+    """Of a data file. @names: those of functions that are one."""
     memory = Memory()
     database = sqlite3.connect(f"file:{urllib.parse.quote(str(path))}?mode=ro", uri=True)
     stacks, memory.names = stack_places(database)
@@ -101,7 +109,8 @@ def memory_of_data(path):
     keys = {}
     for count, process, stack, function, calls, size in database.execute(
             "SELECT id, process, stack, function, calls, bytes FROM counts"):
-        keys[count] = (*numbers.get(process, (pids[process], None)), function, without_library(stacks[stack]))
+        name = names.get(function, function) if names else function
+        keys[count] = (*numbers.get(process, (pids[process], None)), name, without_library(stacks[stack]))
         memory.calls[keys[count]] += Calls(calls, size)
     columns = [*EXACT, "peak", "peak_bytes"]
     for count, *values in database.execute(f"SELECT count, {', '.join(columns)} FROM blocks"):
@@ -143,6 +152,29 @@ def differences(expected, found, peak=True):
             *(peak_differences(expected, found) if peak else [])]
 
 
+# A child that shares memory with its parent is a part of it for the engine preload (docs/inside.md).
+SHARING = {"clone_vm", "vfork_exec"}
+
+
+def of_all_processes(memory):
+    """The same without processes."""
+    merged = Memory()
+    merged.names = memory.names
+    for of_merged, sums in ((merged.calls, memory.calls), (merged.blocks, memory.blocks)):
+        for (_, _, function, frames), one in sums.items():
+            of_merged[0, 0, function, frames] += one
+    return merged
+
+
+def shared_differences(expected, found, **_):
+    """Sentences on what differs where a child shares memory: whose it is, and so what is temporary, is not asked."""
+    expected, found = of_all_processes(expected), of_all_processes(found)
+    fields = [name for name in EXACT if not name.startswith(("temporary", "discarded"))]
+    calls = {key: sums for key, sums in expected.calls.items() if key[2] != "free"}
+    return [*differing("calls", calls, found.calls, found, ("calls", "bytes")),
+            *differing("blocks", expected.blocks, found.blocks, found, fields)]
+
+
 # The members of `stat --live --json` for what events.Totals and events.Blocks have.
 STAT_TOTALS = {name: name for name in (
     "allocations", "deallocations", "reallocations", "failed", "bytes_allocated",
@@ -177,7 +209,8 @@ def stat_differences(report, found, peak=True):
 class Both:
     """Runs commands under the log and allocprof."""
 
-    def __init__(self, run, log, allocprof, target, directory):
+    def __init__(self, run, log, allocprof, target, directory, engine=None):
+        self.names = INSIDE_NAMES if engine == "preload" else None
         self.run = run
         self.log = log
         self.allocprof = allocprof
@@ -191,7 +224,7 @@ class Both:
         named = {shutil.which(name) for word in argv for name in re.split(r"[\s;|()&]+", word)}
         expected = [word for name in sorted(named - {None}) for word in ("--expect", name)]
         self.run(wrap([self.allocprof, *words, *expected, "--",
-                       self.target("preload_exec"), str(made.path), str(made.library), *argv]),
+                       preload_exec(), str(made.path), str(made.library), *argv]),
                  **options)
         found = events.analyse(made.read())
         assert found.counts, "the library was not loaded"
@@ -202,15 +235,14 @@ class Both:
         data = self.directory / "data"
         found = self._run(["record", "-o", str(data), "--max-depth", str(DEPTH),
                            *(["--live"] if live else []), *words], argv, wrap, **options)
-        memory, ledger = memory_of_data(data)
+        memory, ledger = memory_of_data(data, self.names)
         assert ledger["lost"] == 0, ledger
-        return memory_of_log(found), memory, found
+        return memory_of_log(found, self.names or FIRST_NAMES), memory, found
 
     def stat(self, argv, live=True, wrap=list, **options):
         """The log's figures and the report."""
         output = self.directory / "out.json"
-        found = self._run(["stat", "--json", "-o", str(output), *(["--live"] if live else [])],
-                          argv, wrap, **options)
+        found = self._run(["stat", "--json", "-o", str(output), *(["--live"] if live else [])], argv, wrap, **options)
         return found, read_report(output)
 
 

@@ -61,7 +61,7 @@ def test_not_root(refuse, allocprof, public_directory, command):
 def test_missing_capability(refuse, allocprof, tmp_path, command, dropped, missing, others):
     """It is named, and none that is there."""
     result = refuse([shutil.which("capsh") or "/sbin/capsh", f"--drop={dropped}", "--", "-c",
-                     'exec "$@"', "sh", allocprof, command, "-o", tmp_path / "x", "--", "true"],
+                     'exec "$@"', "sh", "env", "ALLOCPROF_ENGINE=uprobe", allocprof, command, "-o", tmp_path / "x", "--", "true"],
                     125, missing, "as root")
     assert not any(name.encode() in result.stderr for name in others)
 
@@ -75,20 +75,20 @@ def test_capabilities_that_do(run, allocprof):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("error", [1, 38], ids=["EPERM", "ENOSYS"])
 def test_without_bpf(refuse, allocprof, target, tmp_path, command, error):
-    refuse([target("without_bpf"), "bpf", error, allocprof, command, "-o", tmp_path / "x", "--",
+    refuse([target("without_bpf"), "bpf", error, "env", "ALLOCPROF_ENGINE=uprobe", allocprof, command, "-o", tmp_path / "x", "--",
             "true"], 125, "bpf(2)", "seccomp", os.uname().release)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_perf_events(refuse, allocprof, target, tmp_path, command):
-    refuse([target("without_bpf"), "perf", 1, allocprof, command, "-o", tmp_path / "x", "--",
+    refuse([target("without_bpf"), "perf", 1, "env", "ALLOCPROF_ENGINE=uprobe", allocprof, command, "-o", tmp_path / "x", "--",
             "true"], 125, "perf_event_open", "Operation not permitted")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_without_btf(refuse, allocprof, tmp_path, command):
     refuse(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh",
-            allocprof, command, "-o", tmp_path / "x", "--", "true"], 125,
+            "env", "ALLOCPROF_ENGINE=uprobe", allocprof, command, "-o", tmp_path / "x", "--", "true"], 125,
            "/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF")
 
 
@@ -283,10 +283,10 @@ def test_data_file(refuse, run, allocprof, tmp_path, data):
     folded(bad, "not a data file of allocprof")
     bad.write_bytes(good)
     database = sqlite3.connect(bad)
-    database.execute("UPDATE meta SET value = '4' WHERE key = 'schema_version'")
+    database.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
     database.commit()
     database.close()
-    folded(bad, "newer allocprof", "schema 4", "update")
+    folded(bad, "newer allocprof", "schema 5", "update")
 
 
 # Where output goes

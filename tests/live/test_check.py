@@ -127,6 +127,18 @@ def test_bad_input(run, allocprof, tmp_path):
     assert not gone.exists()
 
 
+def test_sources(run, allocprof, target, tmp_path):
+    """Calls of the functions of --probe are in the figures, and what has no blocks is refused."""
+    budget = write(tmp_path / "budget.json", pools={"total_allocations": {"max": 1}})
+    limits = {}
+    for words in (), ("--probe", "alloc=pool_get(size=arg0), free=pool_put(ptr=arg0)"):
+        run([allocprof, "check", "--budget", budget, "--update", "-r1", *words, "--", target("pools")], expect=0)
+        limits[words] = json.loads(budget.read_text())["tests"]["pools"]["total_allocations"]["max"]
+    assert limits[words] - limits[()] > 1000
+    said = check(run, allocprof, budget, "--allocator", "mmap", "--", "true", expect=64)
+    assert "--allocator mmap" in said
+
+
 def test_new_budget(run, allocprof, target, tmp_path):
     """--update makes a budget of the command where there is none, and it holds."""
     budget, once = tmp_path / "budget.json", ["-r1", "--warmup=0"]

@@ -66,6 +66,8 @@ def test_started_by_another(run, allocprof, tmp_path, name, live):
     assert share(recording, name, 300) >= AT_LEAST, recording.reasons()
 
 
+@pytest.mark.fast("")
+@pytest.mark.engines("uprobe", "preload")
 def test_context_of_boost(run, allocprof, target, tmp_path):
     """Its outermost function has a return address that nothing called from, in code without a table."""
     run([allocprof, "record", "-o", tmp_path / "data", target("contexts")], expect=0)

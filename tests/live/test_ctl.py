@@ -14,6 +14,8 @@ import pytest
 from containers import own_mounts
 from support import (Obedient, Recording, TIMEOUT_SECONDS, mapped_code, read_report, wait_until)
 
+ENGINES = pytest.mark.parametrize("engine", ["uprobe", "preload"])
+
 RUN = pathlib.Path("/run/allocprof")
 
 
@@ -146,8 +148,10 @@ def test_gate_and_stack(controlled):
     assert one.calls() == 2
 
 
-def test_dump(controlled):
-    one = controlled("record")
+@pytest.mark.fast("preload")
+@ENGINES
+def test_dump(controlled, engine):
+    one = controlled("record", f"--engine={engine}")
     one.alloc(100)
     dumps = []
     for n in (1, 2):
@@ -168,9 +172,10 @@ def test_dump(controlled):
 
 
 @pytest.mark.slow
-def test_dump_with_live(controlled):
+@ENGINES
+def test_dump_with_live(controlled, engine):
     """What is live at that moment; the last file is as if there had been none."""
-    one = controlled("record", "--live")
+    one = controlled("record", "--live", f"--engine={engine}")
     one.say("dump")
     started = one.recording(one.output.with_name("record.out.1")).ledger
     one.alloc(100)
@@ -226,10 +231,11 @@ def test_dump_to_a_file(controlled, tmp_path):
     assert one.calls() == before + 1
 
 
-@pytest.mark.fast("record")
+@pytest.mark.fast("record-uprobe")
+@ENGINES
 @pytest.mark.parametrize("command", ["stat", "record"])
-def test_reset(controlled, command):
-    one = controlled(command)
+def test_reset(controlled, command, engine):
+    one = controlled(command, f"--engine={engine}")
     one.alloc(1000)
     assert one.say("reset").startswith("begun anew at")
     one.alloc(30)
@@ -260,8 +266,8 @@ def test_reset_while_paused(controlled):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("inject", [[], ["--inject", "counts=4"], ["--inject", "multi=0"]],
-                         ids=["plain", "full", "single"])
+@pytest.mark.parametrize("inject", [[], ["--inject", "counts=4"], ["--inject", "multi=0"], ["--engine=preload"]],
+                         ids=["plain", "full", "single", "preload"])
 def test_pieces_make_the_whole(controlled, inject):
     """Threads allocate all the time: each call is in one of the dumps or in the last file."""
     one = controlled("record", *inject, argv=("busy_threads", "4"))
@@ -277,9 +283,10 @@ def test_pieces_make_the_whole(controlled, inject):
 
 
 @pytest.mark.slow
-def test_dumps_of_a_busy_target(controlled):
+@ENGINES
+def test_dumps_of_a_busy_target(controlled, engine):
     """Each has what the one before has and more, and the last file has all."""
-    one = controlled("record", argv=("busy_threads", "4"))
+    one = controlled("record", f"--engine={engine}", argv=("busy_threads", "4"))
     one.say("reset")
     one.target.send("alloc 50000")
     last = 0
@@ -294,8 +301,9 @@ def test_dumps_of_a_busy_target(controlled):
 
 
 @pytest.mark.slow
-def test_resets_of_a_busy_target(controlled):
-    one = controlled("stat", argv=("busy_threads", "4"))
+@ENGINES
+def test_resets_of_a_busy_target(controlled, engine):
+    one = controlled("stat", f"--engine={engine}", argv=("busy_threads", "4"))
     one.target.send("alloc 30000")
     for _ in range(20):
         one.say("reset")

@@ -3,6 +3,8 @@
 than names, and nobody waits for them longer than they want to."""
 
 import contextlib
+import os
+import pathlib
 import shutil
 import signal
 import socket
@@ -211,3 +213,36 @@ def test_killed_while_it_waits(runner, run, allocprof, tmp_path, serve, stripped
 def test_no_time_limit(run, allocprof, words):
     done = run([allocprof, "symbolize", f"--debuginfod-timeout={words}"], expect=64)
     assert b"--debuginfod-timeout takes 0.1 to 3600 seconds" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("sudo", [None, 1234], ids=["root", "sudo"])
+def test_client_has_no_privileges(run, allocprof, tmp_path, serve, stripped, sudo):
+    """What talks to servers is the user who called sudo, and has no capabilities."""
+    program, _ = stripped
+    data = tmp_path / "data"
+    run([allocprof, "record", "--no-symbols", "-o", data, "--", program], expect=EXIT_STATUS)
+    server, env = serve(say_nothing)
+    env = {**os.environ, **env}
+    env.pop("SUDO_UID", None)
+    if sudo:
+        # pytest's directories are root's alone.
+        cache = pathlib.Path("/tmp") / f"allocprof-cache-{os.getpid()}"
+        cache.mkdir(mode=0o777)
+        cache.chmod(0o777)
+        env |= {"SUDO_UID": str(sudo), "SUDO_GID": str(sudo), "DEBUGINFOD_CACHE_PATH": str(cache)}
+    process = subprocess.Popen([allocprof, "symbolize", "--debuginfod-timeout", FOR_EVER, "-i", data], env=env,
+                               stderr=subprocess.PIPE)
+    try:
+        assert server.asked.wait(support.TIMEOUT_SECONDS)
+        statuses = [pathlib.Path(f"/proc/{child}/status").read_text()
+                    for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+        (text,) = [text for text in statuses if "Name:\tallocprof-fetch" in text]
+        status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+        assert status["Uid"].split() == status["Gid"].split() == 4 * [str(sudo or 0)]
+        assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+    finally:
+        process.kill()
+        process.communicate()
+        if sudo:
+            shutil.rmtree(cache)

@@ -13,7 +13,7 @@ import pytest
 import conftest
 import support
 import truth
-from support import libc_path, symbol_offsets
+from support import symbol_offsets
 from test_truth import Recording
 
 SCRIPT = support.SOURCE / "tests" / "live" / "gdb_stacks.py"
@@ -58,27 +58,27 @@ def frame_of(field):
     return (None, field)
 
 
-def allocator_code():
+def allocator_code(libc):
     """File offsets of the code in libc from which its allocator calls its own malloc."""
-    offsets = symbol_offsets(libc_path()).values()
+    offsets = symbol_offsets(libc).values()
     return min(offsets), max(offsets) + 0x400
 
 
-def gdb_stacks(run, argv, directory, status):
+def gdb_stacks(run, argv, directory, status, libc, environment):
     output = directory / "gdb"
     program = shutil.which(argv[0])
-    offsets = symbol_offsets(libc_path())
+    offsets = symbol_offsets(libc)
     run(["gdb", "-nx", "-nh", "-batch", "-x", SCRIPT, "--args", program, *argv[1:]],
-        env={**ENVIRONMENT, "GDB_STACKS_LIBC": libc_path(),
+        env={**environment, "GDB_STACKS_LIBC": libc,
              "GDB_STACKS_MALLOC": hex(offsets["malloc"]),
              "GDB_STACKS_REALLOC": hex(offsets["realloc"]), "GDB_STACKS_OUTPUT": str(output)},
         expect=0)
-    first, last = allocator_code()
+    first, last = allocator_code(libc)
     stacks = collections.defaultdict(truth.Sum)
     for line in output.read_text().splitlines():
         size, *fields = line.split("\t")
         caller = re.fullmatch(r"(/.*)\+0x([0-9a-f]+)", fields[0])
-        if caller and truth.real(caller[1]) == libc_path() and first <= int(caller[2], 16) < last:
+        if caller and truth.real(caller[1]) == libc and first <= int(caller[2], 16) < last:
             continue
         frames = [frame_of(field) for field in fields]
         # gdb guesses on where there is no CFI, which is at ld.so's entry.
@@ -88,20 +88,23 @@ def gdb_stacks(run, argv, directory, status):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_same_stacks(run, allocprof, tmp_path, name):
+def test_same_stacks(run, allocprof, tmp_path, name, own_libc):
+    """In a C library without the return probes of other recordings, at which gdb's stacks would end."""
+    environment = {**ENVIRONMENT, **own_libc}
+    libc = os.path.realpath(os.path.join(own_libc["LD_LIBRARY_PATH"], "libc.so.6"))
     argv = [str(word) for word in PROGRAMS[name]]
     if not shutil.which("gdb"):
         conftest.unavailable("gdb is not installed")
     if not shutil.which(argv[0]):
         conftest.unavailable(f"{argv[0]} is not installed")
     data = tmp_path / "data"
-    plain = run([shutil.which(argv[0]), *argv[1:]], env=ENVIRONMENT)
+    plain = run([shutil.which(argv[0]), *argv[1:]], env=environment)
     run([allocprof, "record", "-e", "malloc", "-o", data, "--", shutil.which(argv[0]), *argv[1:]],
-        env=ENVIRONMENT, expect=plain.status)
+        env=environment, expect=plain.status)
     recording = Recording(data)
     recording.assert_no_loss()
     found = {frames: known for (_, frames), known in recording.stacks.items()}
-    expected = gdb_stacks(run, argv, tmp_path, plain.status)
+    expected = gdb_stacks(run, argv, tmp_path, plain.status, libc, environment)
     assert len(expected) > 50
     missing = [f"{known.calls} calls of {known.bytes} bytes in gdb:\n{recording.show(frames)}"
                for frames, known in expected.items() if found.get(frames) != known]

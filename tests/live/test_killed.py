@@ -13,7 +13,9 @@ import subprocess
 import pytest
 
 from conftest import unavailable
-from support import Recording, TIMEOUT_SECONDS, shell_status, wait_until
+from support import Recording, TIMEOUT_SECONDS, command_of, shell_status, wait_until
+
+pytestmark = pytest.mark.engines("uprobe", "preload")
 
 SIZE = 4000
 MEMORY_BYTES = 64 << 20
@@ -134,8 +136,7 @@ def test_signal(runner, run, allocprof, target, tmp_path, told, number):
                             target("until_killed"), told.path, SIZE], stderr=subprocess.PIPE)
     wait_until(lambda: process.poll() is not None or told.calls()[1] > 20000, "20000 calls")
     assert process.poll() is None
-    (child,) = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    os.kill(int(child), number)
+    os.kill(command_of(process.pid), number)
     if number == signal.SIGINT:
         process.send_signal(number)
     _, stderr = process.communicate(timeout=TIMEOUT_SECONDS)

@@ -9,14 +9,21 @@ import pytest
 
 import events
 from events import Blocks
-from memory import CASES, MANY_AT_ONCE, assert_none, differences, stat_differences, status_of
+from memory import (CASES, MANY_AT_ONCE, SHARING, assert_none, differences, shared_differences, stat_differences,
+                    status_of)
 from support import (TIMEOUT_SECONDS, Obedient, read_report, shell_status, stated_cases, wait_until_counting)
 
+pytestmark = pytest.mark.engines("uprobe", "preload")
 
-@pytest.mark.fast("live_shapes-move", "live_shapes-fork_own", "live_shapes-exec_thread", "return_hazards-unwind")
+
+@pytest.mark.fast("live_shapes-move", "live_shapes-fork_own", "live_shapes-exec_thread", "return_hazards-unwind",
+                  "preload-live_shapes-move", "preload-live_shapes-fork_own")
 @pytest.mark.parametrize("name, case", CASES)
-def test_record(both, target, name, case):
+def test_record(both, target, engine, name, case):
     expected, found, _ = both.record([target(name), case], expect=status_of(case))
+    if engine == "preload" and case in SHARING:
+        assert_none(shared_differences(expected, found))
+        return
     assert_none(differences(expected, found, peak=case not in MANY_AT_ONCE))
 
 
@@ -32,6 +39,8 @@ def test_case_study(both, target):
         assert {key: getattr(by_caller[name], key) for key in stated} == stated
 
 
+# A process that runs can only be measured by uprobes.
+@pytest.mark.engines("uprobe")
 @pytest.mark.fast("int")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
 def test_attached(runner, allocprof, log, target, tmp_path, stop):

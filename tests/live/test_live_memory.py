@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 600
 # Of sums of what entries take: the maps themselves, and what rounds arrays up to pages.
 OF_KERNEL = 0.01
 # What the kernel counts for an entry of the tables: 48 of its own, key, block, and a link.
-ENTRY_BYTES = 48 + 16 + 32 + 8
+ENTRY_BYTES = 48 + 16 + 40 + 8
 
 
 def maps_bytes(pid):

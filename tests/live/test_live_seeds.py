@@ -7,7 +7,19 @@ import pytest
 from memory import assert_none, differences
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_random_program(both, target, seed):
+def random_program(both, target, seed):
     expected, found, _ = both.record([target("live_random"), seed, 8, 1500], expect=0)
     assert_none(differences(expected, found, peak=False))
+
+
+@pytest.mark.engines("uprobe")
+@pytest.mark.parametrize("seed", range(40))
+def test_random_program(both, target, seed):
+    random_program(both, target, seed)
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("seed", range(40, 55))
+def test_random_program_inside(both, target, seed):
+    """Others; tests/live/random_programs runs as many as there is time for."""
+    random_program(both, target, seed)

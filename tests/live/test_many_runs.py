@@ -7,6 +7,8 @@ import pytest
 
 from runs import Runs
 
+pytestmark = pytest.mark.engines("uprobe", "preload")
+
 RUNS = 40
 TIMEOUT = 900  # seconds, of a loaded machine
 

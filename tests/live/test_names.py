@@ -13,6 +13,8 @@ import conftest
 import support
 from names import Named, addr2line, leaf, plain, stated
 
+pytestmark = pytest.mark.engines("uprobe", "preload")
+
 NAMES = support.SOURCE / "tests" / "targets" / "names"
 
 

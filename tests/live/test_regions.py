@@ -12,6 +12,7 @@ from support import SOURCE, Obedient, TIMEOUT_SECONDS, figures, read_report, wai
 WAYS = ["nest", "recurse", "leave", "jump", "overlap", "threads", "fork", "exec", "alternate",
         "alternate_above"]
 LEVELS = ["O0", "O2", "O3"]
+ENGINES = pytest.mark.engines("uprobe", "preload")
 LIVE = pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 
 
@@ -56,11 +57,15 @@ def assert_regions(report, own, live, knows_bytes=True):
         "lost", "mappings_lost", "processes_unfollowed", "untracked", "allocators") if key in report}
 
 
-SOURCE_TEXT = """
+SOURCE_TEXT = r"""
+#define LINE  "\n.balign 1"
+#define LINES LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE "\n"
 #include "allocprof.h"
 #ifdef PLAIN
-#undef ALLOCPROF_MARK_
-#define ALLOCPROF_MARK_(provider, name, arguments) __asm__ __volatile__("nop" ::: "memory")
+#undef ALLOCPROF_NOTE_
+/* As many lines: gcc takes each for an instruction, clang each that is not empty. And no two alike, which are merged. */
+#define ALLOCPROF_NOTE_(provider, name, arguments) \
+	__asm__ __volatile__("nop # " provider " " #name LINES ::: "memory")
 #endif
 int work(int n);
 int work(int n)
@@ -90,7 +95,7 @@ COMPILERS = {
     (suffix, compiler, standard) for suffix, (*compilers, standards) in COMPILERS.items()
     for compiler in compilers for standard in standards])
 def test_header(run, tmp_path, suffix, compiler, standard):
-    """It compiles without a warning, and a mark is nothing but a nop."""
+    """It compiles without a warning, and of the note nothing is in the code but a nop."""
     source = tmp_path / f"work.{suffix}"
     source.write_text(SOURCE_TEXT)
     for level in ("-O0", "-O2"):
@@ -105,7 +110,9 @@ def test_header(run, tmp_path, suffix, compiler, standard):
         assert code[0] == code[1] and code[0]
 
 
-@pytest.mark.fast("nest-O2-plain", "threads-O3-live", "jump-O0-live")
+@ENGINES
+@pytest.mark.fast("nest-O2-plain", "threads-O3-live", "jump-O0-live", "preload-jump-O2-live",
+                  "preload-fork-O2-plain", "preload-alternate-O3-live")
 @LIVE
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("way", WAYS)
@@ -114,7 +121,60 @@ def test_ways(run, allocprof, target, tmp_path, way, level, live):
     assert_regions(report, own_figures(result), live)
 
 
-@pytest.mark.fast("catch-O2-live")
+@pytest.mark.fast("preload-O2-live")
+@ENGINES
+@LIVE
+@pytest.mark.parametrize("level", LEVELS)
+def test_interrupted(run, allocprof, target, tmp_path, level, live):
+    """A signal's handler marks a region while marks are being passed: none is lost or stays open."""
+    report, result = stat(run, allocprof, tmp_path, live, [target(f"regions_{level}"), "interrupt"])
+    rounds = own_figures(result).pop("rounds")["entered"]
+    by_handler = {name: report["regions"].pop(name) for name in ("a", "b")}
+    assert [region["entered"] for region in by_handler.values()] == [rounds, rounds]
+    assert_regions(report, {name: own for name, own in own_figures(result).items()
+                            if name != "rounds"}, live)
+    for region in by_handler.values():
+        assert region["allocations"] <= report["regions"]["emit"]["allocations"]
+
+
+def built(run, directory, *options):
+    """The target of other tests, compiled and linked otherwise."""
+    program = directory / "regions"
+    run(["gcc", "-O2", *options, "-I", SOURCE / "include", SOURCE / "tests/targets/regions.c",
+         "-pthread", "-ldl", "-o", program], expect=0)
+    return program
+
+
+@pytest.mark.fast("preload-fixed")
+@ENGINES
+@pytest.mark.parametrize("options", [["-fno-pie", "-no-pie"], ["-static"], ["-static-pie", "-fPIE"],
+                                     ["-Wl,-z,now"], ["-masm=intel"]],
+                         ids=["fixed", "static", "static-pie", "now", "intel"])
+def test_links(run, allocprof, tmp_path, options):
+    """However it was linked; with preload uprobes count in static programs."""
+    report, result = stat(run, allocprof, tmp_path, [], [built(run, tmp_path, *options), "nest"])
+    assert_regions(report, own_figures(result), False)
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.fast("preload")
+def test_older_header(run, allocprof, tmp_path):
+    """Marks that call nothing are named, and the totals are complete."""
+    text = (SOURCE / "include/allocprof.h").read_text()
+    calls = "#if defined(__x86_64__)"
+    assert calls in text
+    (tmp_path / "allocprof.h").write_text(text.replace(calls, "#if 0"))
+    program = built(run, tmp_path, "-I", tmp_path)
+    report, result = stat(run, allocprof, tmp_path, [], [program, "nest"])
+    assert report["complete"] and not report["regions_complete"]
+    (gap,) = report["regions_gaps"]["files"]
+    assert str(program) in gap and "compile it anew" in gap
+    assert not any(region["entered"] for region in report["regions"].values())
+    assert b"regions not complete" in result.stderr
+
+
+@ENGINES
+@pytest.mark.fast("catch-O2-live", "preload-catch-O2-live")
 @LIVE
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("way", ["throw", "catch", "lambda"])
@@ -131,6 +191,7 @@ def test_single_probes(run, allocprof, target, tmp_path):
     assert_regions(report, own_figures(result), True)
 
 
+@ENGINES
 def test_functions(run, allocprof, target, tmp_path):
     report, _ = stat(run, allocprof, tmp_path, [], [target("regions_O2"), "nest"])
     functions = report["regions"]["write"]["functions"]
@@ -138,6 +199,7 @@ def test_functions(run, allocprof, target, tmp_path):
     assert functions["malloc"] == {"calls": 0, "bytes": 0}
 
 
+@ENGINES
 @pytest.mark.fast("live")
 @LIVE
 def test_library_expected(run, allocprof, target, tmp_path, live):
@@ -150,6 +212,67 @@ def test_library_expected(run, allocprof, target, tmp_path, live):
     assert_regions(report, own, live)
 
 
+@pytest.mark.fast("preload-plain")
+@ENGINES
+@LIVE
+def test_window_of_ctl(runner, allocprof, target, tmp_path, live):
+    """Regions are followed while the window is shut, and counted from when it opens."""
+    output = tmp_path / "stat.json"
+    obedient = Obedient(runner, [allocprof, "stat", "--paused", *live, "--json", "-o", output, "--",
+                                 target("regions_O2"), "obey"])
+    obedient.ask("nest")
+    runner.run([allocprof, "ctl", "-p", obedient.pid, "start"], expect=0)
+    obedient.ask("end")
+    obedient.ask("nest")
+    obedient.exit()
+    regions = read_report(output)["regions"]
+    assert [regions[name]["entered"] for name in ("parse", "emit", "write")] == [5, 2, 2]
+    assert [regions[name]["allocations"] for name in ("parse", "emit", "write")] == [5, 1, 0]
+    assert [regions[name]["reallocations"] for name in ("parse", "emit", "write")] == [2, 2, 2]
+
+
+@pytest.mark.fast("plain", "preload-live")
+@ENGINES
+@LIVE
+def test_within(run, allocprof, target, tmp_path, live):
+    """Calls count that are both within the function and in the region; nest() runs 6 times."""
+    report, _ = stat(run, allocprof, tmp_path, [*live, "--within", "nest"],
+                     [target("regions_O0"), "jump"])
+    regions = report["regions"]
+    assert [regions[name]["allocations"] for name in ("parse", "emit", "write")] == [24, 6, 24]
+    assert [regions[name]["reallocations"] for name in ("parse", "emit", "write")] == [12, 12, 12]
+    assert [regions[name]["deallocations"] for name in ("parse", "emit", "write")] == [24, 6, 24]
+    assert report["regions_complete"]
+
+
+@pytest.mark.fast("preload")
+@ENGINES
+def test_reset(runner, allocprof, target, tmp_path):
+    """What was counted before is forgotten; a region that was begun before is still open."""
+    output = tmp_path / "stat.json"
+    obedient = Obedient(runner, [allocprof, "stat", "--json", "-o", output, "--",
+                                 target("regions_O2"), "obey"])
+    obedient.ask("nest")
+    runner.run([allocprof, "ctl", "-p", obedient.pid, "reset"], expect=0)
+    obedient.ask("end")
+    obedient.ask("nest")
+    obedient.exit()
+    regions = read_report(output)["regions"]
+    assert [regions[name]["entered"] for name in ("parse", "emit", "write")] == [2, 1, 1]
+    assert [regions[name]["allocations"] for name in ("parse", "emit", "write")] == [5, 1, 0]
+
+
+@pytest.mark.engines("preload")
+def test_memory_given_back(run, allocprof, target, tmp_path):
+    """What ended processes have counted is added up before their memory is given back."""
+    program = target("regions_O2")
+    command = f"for i in 1 2 3; do {program} fork; done; sleep 2; {program} fork"
+    report, result = stat(run, allocprof, tmp_path, ["--expect", program], ["sh", "-c", command])
+    own = own_figures(result)
+    assert_regions(report, {name: {figure: 4 * value for figure, value in of.items()}
+                            for name, of in own.items()}, False)
+
+
 def test_library_met_late(run, allocprof, target, tmp_path):
     """It is said that regions of it may be missing; the totals are complete."""
     library = target("libregions.so")
@@ -159,6 +282,7 @@ def test_library_met_late(run, allocprof, target, tmp_path):
     assert library in gap and "--expect" in gap
 
 
+@ENGINES
 def test_many_processes(run, allocprof, target, tmp_path):
     """Each process has regions of its own; the shell has none."""
     program = target("regions_O2")
@@ -189,7 +313,8 @@ def test_attached_within(runner, allocprof, target, tmp_path):
     assert [regions[name]["allocations"] for name in ("parse", "emit", "write")] == [4, 1, 0]
 
 
-@pytest.mark.fast("deep-depth")
+@ENGINES
+@pytest.mark.fast("deep-depth", "preload-sets-sets")
 @pytest.mark.parametrize("way, gap", [("deep", "depth"), ("sets", "sets")])
 def test_gaps(run, allocprof, target, tmp_path, way, gap):
     """What there is no room for is counted, and said."""
@@ -222,12 +347,14 @@ def test_window(run, allocprof, target, tmp_path):
             if region["total_allocations"]} == {"parse": 2, "emit": 2, "write": 2}
 
 
+@ENGINES
 def test_none(run, allocprof, target, tmp_path):
     """Without marks nothing is said of regions."""
     report, _ = stat(run, allocprof, tmp_path, [], [target("every_function")], 3)
     assert not [key for key in report if "region" in key]
 
 
+@ENGINES
 def test_text(run, allocprof, target):
     text = run([allocprof, "stat", "--live", "--", target("regions_O2"), "nest"],
                expect=0).stderr.decode()
@@ -236,6 +363,7 @@ def test_text(run, allocprof, target):
     assert "Regions that were not entered: a, b, c, d, e, f, g" in text
 
 
+@ENGINES
 @pytest.mark.slow
 def test_series(run, allocprof, target, tmp_path):
     output = tmp_path / "series.json"
@@ -255,6 +383,7 @@ def test_series(run, allocprof, target, tmp_path):
     assert b"Region 'parse':" in text.stderr
 
 
+@ENGINES
 @pytest.mark.fast("threads")
 @pytest.mark.parametrize("way", ["nest", "threads", "jump", "fork"])
 def test_no_harm(run, allocprof, target, way):
@@ -273,6 +402,7 @@ def check(run, allocprof, tmp_path, test, *options, expect=0):
     return result.stderr.decode(), json.loads(budget.read_text())["tests"]["t"]
 
 
+@ENGINES
 @pytest.mark.slow
 def test_check(run, allocprof, target, tmp_path):
     command = [target("regions_O2"), "nest"]
@@ -291,6 +421,7 @@ def test_check(run, allocprof, target, tmp_path):
     assert "in region 'parse'" in (tmp_path / "junit.xml").read_text()
 
 
+@ENGINES
 @pytest.mark.slow
 @pytest.mark.parametrize("limit, status, words", [
     ({"parse": {"total_allocations": {"max": 1}}}, 1, "in region 'parse' total_allocations"),
@@ -309,6 +440,7 @@ def test_check_judges(run, allocprof, target, tmp_path, limit, status, words):
     assert words in said
 
 
+@ENGINES
 @pytest.mark.slow
 def test_check_incomplete(run, allocprof, target, tmp_path):
     said, _ = check(run, allocprof, tmp_path, {

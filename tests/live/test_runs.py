@@ -2,6 +2,7 @@
 """Several runs of a command: what record -r keeps of each, and what ends a series."""
 
 import json
+import os
 import pathlib
 import shlex
 import shutil
@@ -44,7 +45,7 @@ def one_run(tmp_path_factory):
     made = {}
 
     def one_run(run, allocprof, words, options, status):
-        key = (*words, *options)
+        key = (os.environ.get("ALLOCPROF_ENGINE"), *words, *options)
         if key not in made:
             path = tmp_path_factory.mktemp("one") / "data"
             run([allocprof, "record", *options, "-o", path, "--", *words], expect=status)
@@ -54,6 +55,7 @@ def one_run(tmp_path_factory):
     return one_run
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["here", "pid_namespace"])
@@ -80,6 +82,7 @@ def test_each_run_is_what_one_is(run, one_run, allocprof, target, tmp_path, name
         one.sql("SELECT DISTINCT text FROM stack_texts ORDER BY text")
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_reports(run, allocprof, target, tmp_path):
     """Run n keeps n blocks; each report has one run, or says that it has them all."""
@@ -115,6 +118,7 @@ def test_reports(run, allocprof, target, tmp_path):
     assert difference.stdout.decode().count("; 3 runs, 1 to 3") == 2
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
@@ -145,6 +149,7 @@ def check_kept(command, path, kept, wanted):
         assert (runs.numbers, runs.meta["wanted_runs"]) == (list(range(1, kept + 1)), str(wanted))
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_signal_in_the_first_run(runner, allocprof, target, tmp_path, command):
@@ -159,6 +164,7 @@ def test_signal_in_the_first_run(runner, allocprof, target, tmp_path, command):
     assert (tmp_path / "data").read_text() == "old"
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_run_that_cannot_start(run, allocprof, tmp_path, command):
@@ -172,6 +178,7 @@ def test_run_that_cannot_start(run, allocprof, tmp_path, command):
     assert len(lines) == (2 if command == "record" else 1), lines
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_failing_runs_count(run, allocprof, tmp_path, command):
@@ -210,6 +217,7 @@ def test_program_replaced_between_runs(run, allocprof, target, tmp_path, way, bu
     assert len(modules) == 2 and (len(set(modules)) == 2) == build_ids
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_runs_differ(run, allocprof, target, tmp_path):
     script = Numbered(tmp_path, f"exec {target('request_server_before')} $((n * n))")
@@ -224,6 +232,7 @@ def test_runs_differ(run, allocprof, target, tmp_path):
     assert text in run([allocprof, "report", "-i", tmp_path / "data"], expect=0).stdout.decode()
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_names_later(run, allocprof, target, tmp_path):
     """symbolize keeps the runs apart."""
@@ -236,6 +245,7 @@ def test_names_later(run, allocprof, target, tmp_path):
     assert [runs.callers(number)["first_makes"] for number in (1, 2)] == [1, 1]
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_input_is_read_again(run, allocprof, target, tmp_path):
     text = tmp_path / "input"
@@ -250,6 +260,7 @@ def test_input_is_read_again(run, allocprof, target, tmp_path):
                     "GROUP BY 1 ORDER BY 1") == [(1, 7), (2, 7), (3, 7)]
 
 
+@pytest.mark.engines("uprobe", "preload")
 def test_one_directory_and_no_leftovers(run, allocprof, target, tmp_path):
     run([allocprof, "record", "-r", "2", "-o", tmp_path / "data", target("nothing")], expect=0)
     assert [path.name for path in pathlib.Path(tmp_path).iterdir()] == ["data"]

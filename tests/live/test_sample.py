@@ -7,18 +7,23 @@ import json
 import pytest
 
 import sampling
-from memory import CASES, MANY_AT_ONCE, assert_none, differences, status_of
+from memory import CASES, MANY_AT_ONCE, SHARING, assert_none, differences, shared_differences, status_of
 from support import Recording, folded, without_summary
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("live_shapes-move", "return_hazards-jump")
 @pytest.mark.parametrize("name, case", CASES)
-def test_one_byte_of_one(both, target, name, case):
+def test_one_byte_of_one(both, target, engine, name, case):
     expected, found, _ = both.record([target(name), case], words=["--sample", "1"],
                                      expect=status_of(case))
+    if engine == "preload" and case in SHARING:
+        assert_none(shared_differences(expected, found))
+        return
     assert_none(differences(expected, found, peak=case not in MANY_AT_ONCE))
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_one_byte_of_one_without_live(both, target, tmp_path):
     expected, found, _ = both.record([target("live_random"), 3, 4, 3000], live=False,
@@ -32,6 +37,7 @@ def test_one_byte_of_one_without_live(both, target, tmp_path):
         == [(recording.ledger["events"], 0, 0)]
 
 
+@pytest.mark.engines("uprobe", why="the limits of --inject are those of the programs' maps and links")
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["live_random", 9, 4, 4000], ["return_hazards", "jump"],
                                    ["live_shapes", "exec"], ["live_shapes", "fork_free"],
@@ -62,6 +68,7 @@ def test_ledger(both, run, allocprof, target, tmp_path, words, options):
     assert "one byte of 300 was sampled: all numbers are estimates" in result.stderr.decode()
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("live", [True, False], ids=["live", "calls"])
 def test_truth_is_near(run, allocprof, target, tmp_path, live):
@@ -90,16 +97,19 @@ def big_blocks(run, allocprof, target, tmp_path, case):
         "SELECT allocations, live, temporary FROM memory WHERE live_bytes + freed_bytes > 99 << 20")
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_end_by_a_realloc_that_is_passed_by(run, allocprof, target, tmp_path):
     assert big_blocks(run, allocprof, target, tmp_path, "shrink") == [(100, 0, 100)]
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_not_temporary_for_one_that_is_passed_by(run, allocprof, target, tmp_path):
     assert big_blocks(run, allocprof, target, tmp_path, "between") == [(100, 0, 0)]
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("live-threads", "calls-signals")
 @pytest.mark.parametrize("words", [["every_function"], ["throw"], ["longjmp"], ["cancel"],
                                    ["fork_storm"], ["print_backtrace"], ["signals"],
@@ -115,6 +125,7 @@ def test_no_harm(run, allocprof, target, tmp_path, words, live):
     assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
 
 
+@pytest.mark.engines("uprobe", why="the limits of --inject are those of the programs' maps and links")
 @pytest.mark.slow
 @pytest.mark.parametrize("options, reason", [
     (["--inject", "counts=1,ring=4096"], None),
@@ -139,6 +150,7 @@ def test_losses(run, allocprof, target, tmp_path, options, reason):
         assert f"not complete: {lost:,} calls lost ({reason})" in result.stderr.decode()
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_max_live(run, allocprof, target, tmp_path):
     """What does not fit is counted as what it stands for."""
@@ -150,6 +162,7 @@ def test_max_live(run, allocprof, target, tmp_path):
     assert "(live_full)" in result.stderr.decode()
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_windows(run, allocprof, target, tmp_path):
     """--within: only sampled calls are looked at, and only those of them that are within are events."""
@@ -165,6 +178,7 @@ def test_windows(run, allocprof, target, tmp_path):
         sampling.deviation_of_one(200, 1024) + sampling.deviation_of_one(1500, 1024))
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["calls", "live"])
 def test_runs(run, allocprof, target, tmp_path, options):
@@ -185,6 +199,7 @@ def test_runs(run, allocprof, target, tmp_path, options):
     assert sampled == recording.ledger["sampled"]
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_diff_takes_errors_for_noise(run, allocprof, target, tmp_path):
     """The same program twice: what differs are the samples."""

@@ -7,9 +7,11 @@ import time
 import pytest
 
 from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, differences,
-                     in_pid_namespace, libc_path, programs, read_report, shell_status,
+                     in_pid_namespace, libc_path, preload_exec, programs, read_report, shell_status,
                      wait_until_counting)
 from terminal import Terminal
+
+pytestmark = pytest.mark.engines("uprobe", "preload")
 
 
 def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0, stdin=b""):
@@ -17,7 +19,7 @@ def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0
     output = tmp_path / f"{made.path.name}.json"
     argv = [str(word) for word in argv]
     result = run(wrap([allocprof, "stat", "--json", "-o", str(output), "--",
-                       target("preload_exec"), str(made.path), str(made.library), *argv]),
+                       preload_exec(), str(made.path), str(made.library), *argv]),
                  stdin=stdin, expect=status)
     report, counts = read_report(output), made.read()
     assert counts.images > 0, f"the counter was not loaded: {result}"
@@ -31,7 +33,8 @@ def compare(run, allocprof, counter, target, tmp_path, argv, wrap=list, status=0
 NAMES = list(programs(str))
 
 
-@pytest.mark.fast("every_function", "threads", "vfork", "shell", "dlopen", "exec_nonleader")
+@pytest.mark.fast("every_function", "threads", "vfork", "shell", "dlopen", "exec_nonleader", "preload-every_function", "preload-threads",
+                  "preload-shell")
 @pytest.mark.parametrize("name", NAMES)
 def test_equal(run, allocprof, counter, target, tmp_path, name):
     argv, status = programs(target)[name]
@@ -65,6 +68,8 @@ def test_ten_mixed_trees(run, allocprof, counter, target, tmp_path, repeat):
             [target("launcher"), 10, "/bin/sh", "-c", script])
 
 
+# A preloaded library has each name for itself: memalign is no alias of aligned_alloc there.
+@pytest.mark.engines("uprobe")
 def test_aliases_share_one_entry(run, allocprof, target, tmp_path):
     run([allocprof, "stat", "--json", "-o", tmp_path / "out.json", "--", target("every_function")],
         expect=3)
@@ -99,7 +104,7 @@ def test_selection_keeps_what_decides(run, allocprof, counter, target, tmp_path)
     """With -e malloc the mallocs that realloc makes are still known as internal."""
     made = counter()
     run([allocprof, "stat", "--json", "-o", tmp_path / "out.json", "-e", "malloc", "--",
-         target("preload_exec"), made.path, made.library, target("every_function")], expect=3)
+         preload_exec(), made.path, made.library, target("every_function")], expect=3)
     functions = read_report(tmp_path / "out.json")["functions"]
     assert list(functions) == ["malloc"]
     assert functions["malloc"]["calls"] == made.read()["malloc"].calls
@@ -115,6 +120,8 @@ def test_no_follow(run, allocprof, counter, target, tmp_path):
     assert functions["malloc"]["calls"] == 4 + startup.read()["malloc"].calls
 
 
+# A process that runs can only be measured by uprobes.
+@pytest.mark.engines("uprobe")
 @pytest.mark.fast("int-words1-5")
 @pytest.mark.parametrize("words, workers", [(["sleeper"], 1), (["busy_threads", "5"], 5)])
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
@@ -137,6 +144,8 @@ def test_attached(runner, allocprof, target, tmp_path, words, workers, stop):
     obedient.exit()
 
 
+# How it looks is up to no engine.
+@pytest.mark.engines("uprobe")
 @pytest.mark.fast("-every_function", "--live-every_function")
 @pytest.mark.parametrize("options, program", [
     ((), "every_function"), (("--live",), "every_function"), (("-r2", "--warmup=0"), "every_function"),

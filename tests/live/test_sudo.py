@@ -3,6 +3,7 @@
 
 import json
 import os
+import pwd
 import shutil
 
 import pytest
@@ -136,3 +137,36 @@ def test_no_user(run, allocprof, directory, user):
     run([allocprof, "stat", "-o", "stat", "--", "/bin/true"], {"SUDO_UID": user, "SUDO_GID": "65533"},
         expect=0, cwd=directory)
     assert owners(directory)["stat"][:2] == (0, 0)
+
+
+def test_command_of_another_user(run, allocprof, directory):
+    """Name, groups and environment; the recording is root's own, complete, and so is what the command prints."""
+    show = ["sh", "-c", "id -u; id -g; id -G; echo $HOME; touch made"]
+    directory.chmod(0o777)
+    done = run([allocprof, "record", "-o", "a.data", "--user", "daemon", "--", *show], {"HOME": "/nowhere"}, expect=0,
+               cwd=directory)
+    daemon = pwd.getpwnam("daemon")
+    groups = " ".join(map(str, os.getgrouplist("daemon", daemon.pw_gid)))
+    assert done.stdout.decode() == f"{daemon.pw_uid}\n{daemon.pw_gid}\n{groups}\n/nowhere\n"
+    found = owners(directory)
+    assert found["made"][:2] == (daemon.pw_uid, daemon.pw_gid)
+    assert found["a.data"] == (0, 0, "0o600")
+    ledger = support.Recording(directory / "a.data").ledger
+    assert ledger["events"] > 0 and ledger["lost"] == 0, ledger
+
+
+@pytest.mark.parametrize(("words", "why", "status"), (
+    (["nobody-of-this-name", "--", "true"], b"there is no user 'nobody-of-this-name'", 125),
+    (["4294967295", "--", "true"], b"there is no user '4294967295'", 125),
+    (["daemon", "-p", "1"], b"--user daemon and -p 1 together", 64),
+), ids=("unknown", "no number", "a process"))
+def test_no_such_user(run, allocprof, words, why, status):
+    done = run([allocprof, "stat", "--user", *words], expect=status)
+    assert why in done.stderr, done
+
+
+def test_another_user_without_privileges(run, allocprof, directory):
+    executable = shutil.copy(allocprof, directory / "allocprof")
+    done = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", executable, "stat", "--user",
+                "daemon", "--", "true"], expect=125)
+    assert b"cannot run a command as 'daemon' without being root" in done.stderr, done

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from containers import in_container
-from support import (Obedient, Recording, TIMEOUT_SECONDS, differences, folded,
+from support import (Obedient, Recording, TIMEOUT_SECONDS, command_of, differences, folded,
                      patched_functions, read_report, second_libc, shell_status, stated, wait_until,
                      wait_until_counting)
 
@@ -80,7 +80,7 @@ def test_second_signal_ends_a_recording(runner, own_libc, allocprof, target, tmp
     obedient = Obedient(runner, [*argv_of(allocprof, command, tmp_path / "x"), "--",
                                  target("ignore_int")], env=own_libc, stderr=open(tmp_path / "stderr", "wb"))
     process = obedient.process
-    children, = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
+    child = command_of(process.pid)
     process.send_signal(signal.SIGINT)
     # The first has been taken, and not only been sent, where it is pending no more.
     pending = lambda: [int(line.split()[1], 16) for line in open(f"/proc/{process.pid}/status")
@@ -89,9 +89,9 @@ def test_second_signal_ends_a_recording(runner, own_libc, allocprof, target, tmp
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     assert shell_status(process.wait(TIMEOUT_SECONDS)) == 0
-    assert f"process {children} goes on without probes" in (tmp_path / "stderr").read_text()
+    assert f"process {child} goes on without probes" in (tmp_path / "stderr").read_text()
     assert mallocs(command, tmp_path / "x") == 3
-    wait_for_no_breakpoint(int(children))
+    wait_for_no_breakpoint(child)
     process.stdin.write(b"\n")
     process.stdin.flush()
     obedient.expect_line("done")

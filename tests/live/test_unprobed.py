@@ -103,9 +103,9 @@ def test_recorded(run, allocprof, target, tmp_path, options):
     data = tmp_path / "data"
     result = run([allocprof, "record", *options, "-o", data, "--", target("pool"), 4096], expect=0)
     assert b"called no function that is probed" in result.stderr
-    assert Recording(data).meta["unprobed_programs"].startswith("pool: 1 processes, 4")
+    assert Recording(data).meta["unprobed_programs"].startswith("pool: 1 process, 4")
     result = run([allocprof, "report", "--strict", data], expect=1)
-    assert b"called no function that is probed: pool: 1 processes" in result.stderr
+    assert b"called no function that is probed: pool: 1 process" in result.stderr
     assert not json.loads(run([allocprof, "report", "--json", data]).stdout)["complete"]
 
 

@@ -32,17 +32,23 @@ def record(run, allocprof, tmp_path, options, argv, status=0):
     return Recording(data), result
 
 
-def assert_stat(report, own, way=None):
+def assert_stat(report, own, way=None, most_undecided=0):
     got = {"calls": report["total_allocations"], "frees": report["deallocations"]}
     expected = {"calls": own["calls"], "frees": own["frees"]}
     # How large an exception is is the C++ library's business.
     if way != "throw":
         got["bytes"], expected["bytes"] = report["total_allocated_bytes"], own["bytes"]
     assert report["window_opened"] and not report["lost"]["total"], report
-    assert report["complete"] and not report["undecided"], report
-    assert got == expected
+    undecided = report["undecided"]
+    assert report["complete"] == (not undecided) and undecided <= most_undecided, report
+    if not undecided:
+        assert got == expected
+        return
+    for name in "calls", "frees":
+        assert got[name] <= expected[name] <= got[name] + undecided, report
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("recurse")
 @pytest.mark.parametrize("way", WAYS)
 def test_stat_within(run, allocprof, target, tmp_path, way):
@@ -51,6 +57,7 @@ def test_stat_within(run, allocprof, target, tmp_path, way):
     assert_stat(report, own_figures(result), way)
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("throw")
 @pytest.mark.parametrize("way", WAYS)
 def test_record_within(run, allocprof, target, tmp_path, way):
@@ -67,6 +74,7 @@ def test_record_within(run, allocprof, target, tmp_path, way):
     assert all(MEASURED in text for text in recording.texts()), recording.texts()
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("jump-record")
 @pytest.mark.parametrize("command", ["stat", "record"])
 @pytest.mark.parametrize("way", WAYS)
@@ -86,6 +94,7 @@ def test_live_within(run, allocprof, target, tmp_path, command, way):
     assert (ledger["frees_unknown"], ledger["undecided"]) == (0, 0)
 
 
+@pytest.mark.engines("uprobe", "preload")
 def test_while_memory_is_mapped(run, allocprof, target, tmp_path):
     """Other threads hold the lock that a look-up of a mapping needs, and the callers are in new pages."""
     report, result = stat(run, allocprof, tmp_path, ["--within", MEASURED],
@@ -93,6 +102,7 @@ def test_while_memory_is_mapped(run, allocprof, target, tmp_path):
     assert_stat(report, own_figures(result))
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.parametrize("name", ["service::measured(way, int)", "_ZN7service8measuredE3wayi"])
 def test_names(run, allocprof, target, tmp_path, name):
     report, result = stat(run, allocprof, tmp_path, ["--within", name],
@@ -100,9 +110,59 @@ def test_names(run, allocprof, target, tmp_path, name):
     assert_stat(report, own_figures(result))
 
 
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("options, why", [
+    (["--within", "never_called"], "no call was made beneath the function of --within"),
+    (["--within", "f@libnothing.so.1"], "did not load the file"),
+], ids=["within", "file"])
+def test_nothing_beneath(run, allocprof, target, tmp_path, options, why):
+    """As test_never_opened() has it for probes."""
+    argv = [target("window"), "return"]
+    report, result = stat(run, allocprof, tmp_path, options, argv, status=125)
+    never(result, report)
+    assert why in report["window"]["why_not_opened"]
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("options, words", [
+    (["--within", "service::other"], ["several functions", "service::other(int)"]),
+    (["--within", "service::mesured"], ["no function", "service::measured"]),
+    (["--within", "main@/nowhere/at/all"], ["--within", "/nowhere/at/all", "No such file"]),
+    (["--within", "@file"], ["SYMBOL@FILE"]),
+    (["--within", "sdt:allocprof_begin:part"], ["takes a function"]),
+], ids=["ambiguous", "misspelt", "no-file", "empty", "usdt"])
+def test_refused_by_the_library(run, allocprof, target, tmp_path, options, words):
+    """The command does not run; one sentence says why."""
+    result = run([allocprof, "stat", "-o", tmp_path / "out", *options, "--", target("window")], expect=125)
+    message = result.stderr.decode()
+    assert len(message.splitlines()) == 1 and all(word in message for word in words), message
+    assert result.stdout == b""
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("command", ["stat", "record"])
+def test_within_later(run, allocprof, target, tmp_path, command):
+    """In a library that is loaded by dlopen, named by its path and by its name, and in a program that a shell runs."""
+    library, program = target("libwindow_later.so"), target("window")
+    argv = [program, "later", library]
+    cases = [(f"later_measured@{library}", argv, LATER["calls"]),
+             ("later_measured@libwindow_later.so", argv, LATER["calls"]),
+             (f"{MEASURED}@{program}", ["/bin/sh", "-c", f"x=$(echo 1); exec {program} recurse"], None)]
+    for within, argv, calls in cases:
+        if command == "stat":
+            report, result = stat(run, allocprof, tmp_path, ["--within", within], argv)
+            got, lacking = report["total_allocations"], report["undecided"] + report["lost"]["total"]
+        else:
+            recording, result = record(run, allocprof, tmp_path, ["--within", within], argv)
+            got, lacking = recording.ledger["events"], recording.ledger["undecided"] + recording.ledger["lost"]
+            assert not recording.unbalanced()
+        assert (got, lacking) == (calls or own_figures(result)["calls"], 0)
+
+
 BETWEEN = ["--start-on", "window_opens", "--stop-on", "window_closes"]
 
 
+@pytest.mark.engines("uprobe", why="preload notices no calls but the allocator's")
 @pytest.mark.fast("multi")
 @pytest.mark.parametrize("inject", [[], ["--inject", "multi=0"]], ids=["multi", "single"])
 def test_stat_between(run, allocprof, target, tmp_path, inject):
@@ -111,6 +171,7 @@ def test_stat_between(run, allocprof, target, tmp_path, inject):
     assert_stat(report, own_figures(result))
 
 
+@pytest.mark.engines("uprobe", why="preload notices no calls but the allocator's")
 @pytest.mark.fast("live")
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 def test_record_between(run, allocprof, target, tmp_path, live):
@@ -128,6 +189,7 @@ MARKS = {
 }
 
 
+@pytest.mark.engines("uprobe", why="preload notices no calls but the allocator's")
 @pytest.mark.parametrize("name", MARKS)
 def test_usdt(run, allocprof, target, tmp_path, name):
     """Regions that the program marks with include/allocprof.h."""
@@ -137,6 +199,7 @@ def test_usdt(run, allocprof, target, tmp_path, name):
     assert_stat(report, MARKS[name], "throw" if name == "part" else None)
 
 
+@pytest.mark.engines("uprobe", why="preload notices no calls but the allocator's")
 @pytest.mark.slow
 def test_forked_child_is_where_its_parent_was(run, allocprof, target, tmp_path):
     """The parent's window is open: the child's too; and that of a program it runs is not."""
@@ -155,6 +218,7 @@ def test_forked_child_is_where_its_parent_was(run, allocprof, target, tmp_path):
     assert report["window_opened"]
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_library_by_soname(run, allocprof, target, tmp_path):
     """A function of a library that the command starts with."""
@@ -189,6 +253,7 @@ def test_never_opened(run, allocprof, target, tmp_path, options, why):
     assert folded.status != 0 and b"nothing was measured" in folded.stderr
 
 
+@pytest.mark.engines("uprobe", why="preload does not know whether a function was called that allocates nothing")
 def test_opened_and_nothing_allocated(run, allocprof, target, tmp_path):
     """A function that ran and allocated nothing is a true zero."""
     report, _ = stat(run, allocprof, tmp_path, ["--within", "service::other(int)"],
@@ -234,6 +299,7 @@ def test_refused_together(run, allocprof, target):
     assert b"one beginning" in result.stderr
 
 
+@pytest.mark.engines("uprobe", why="preload does not know whether a function was called that allocates nothing")
 @pytest.mark.slow
 def test_address(run, allocprof, target, tmp_path):
     """One of several functions is named by its address, as the sentence tells it."""
@@ -256,6 +322,7 @@ def test_semaphore(run, allocprof, target, tmp_path, inject):
     assert run([target("semaphore")], expect=0).stdout == b"0\n"
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 def test_stripped(run, allocprof, target, tmp_path):
     """Without symbols it is refused, and says so; with those of a debug file it works."""
@@ -333,12 +400,15 @@ def test_attached(runner, allocprof, target, tmp_path, command, kind):
     elif kind == "stop-on":
         # What comes before the first end.
         own = {"calls": 2, "bytes": 101, "frees": 2}
+    # A thread whose first stack is walked while another one, which maps memory, is kept from running for long.
+    most_undecided = 100 if kind == "threads" else 0
     if command == "stat":
-        assert_stat(read_report(out), own)
+        assert_stat(read_report(out), own, most_undecided=most_undecided)
         return
     recording = Recording(out)
-    assert recording.ledger["events"] == own["calls"]
-    assert (recording.ledger["lost"], recording.ledger["undecided"]) == (0, 0)
+    undecided = recording.ledger["undecided"]
+    assert recording.ledger["lost"] == 0 and undecided <= most_undecided
+    assert recording.ledger["events"] <= own["calls"] <= recording.ledger["events"] + undecided
     assert not recording.unbalanced()
 
 

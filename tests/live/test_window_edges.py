@@ -100,6 +100,7 @@ def test_of_a_process(runner, allocprof, target, tmp_path, end, options):
     windows_of_a_process(runner, allocprof, target, tmp_path / "out", "stat", ENDS[end], options, 3)
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.fast("plain")
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 def test_of_a_command(runner, allocprof, target, tmp_path, options):
@@ -128,6 +129,7 @@ def test_many_of_a_process(runner, allocprof, target, tmp_path, case):
 COMMANDS = [("stat", []), ("record", []), ("stat", ["--delay", "20ms"])]
 
 
+@pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", COMMANDS, ids=name)
 def test_many_of_a_command(runner, allocprof, target, tmp_path, case):

@@ -9,9 +9,10 @@
  * Exits 1 on a mismatch, an error of libdw's that we do not share, or too many unsupported rows.
  */
 #include "cfi.h"
-#include "dwarf_ops.h"
 #include "cleanup.h"
+#include "dwarf_ops.h"
 #include "error.h"
+#include "libdw_rules.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

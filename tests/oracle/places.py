@@ -138,6 +138,9 @@ def agrees(symbols, mine, other, third):
         if i == len(mine) - 1 and third:
             named = named or symbols.same(m[0], third[-1][0])
         placed = same_place(m, o) or (i == 0 and third and same_place(m, third[0]))
+        # Without line information addr2line says the symbol table's file, and eu-addr2line another unit's line.
+        if i == 0 and third and m[1] == '??' and third[0][1].endswith('.o') and not third[0][2]:
+            placed = True
         if not named or not placed:
             return False
     return True

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * preload_exec FILE LIBRARY CMD [ARGS...]: executes CMD, looked up in PATH, with LD_PRELOAD=LIBRARY
+ * preload_exec FILE LIBRARY CMD [ARGS...]: executes CMD, looked up in PATH, with LIBRARY in LD_PRELOAD
  * and ALLOCPROF_COUNTER=FILE in front of the rest of the environment.
  *
  * Built without any C library, so that no allocator is loaded before CMD: the tool that launches it
@@ -77,12 +77,17 @@ _Noreturn __attribute__((used)) void start(char **stack)
 	long argc = (long)stack[0];
 	char **argv = stack + 1, **env = argv + argc + 1;
 	const char *path = "/usr/bin:/bin", *name;
-	size_t n = 0;
+	size_t n = 0, length;
 
 	if (argc < 4)
 		leave(127);
 	append(counter, append(counter, 0, "ALLOCPROF_COUNTER=", 0), argv[1], 0);
-	append(preload, append(preload, 0, "LD_PRELOAD=", 0), argv[2], 0);
+	length = append(preload, 0, "LD_PRELOAD=", 0);
+	/* Another library stays in front: its calls go through this one's. */
+	for (char **entry = env; *entry; entry++)
+		if (starts_with(*entry, "LD_PRELOAD="))
+			length = append(preload, append(preload, 0, *entry, 0), ":", 0);
+	append(preload, length, argv[2], 0);
 	environment[n++] = counter;
 	environment[n++] = preload;
 	for (; *env; env++) {

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -231,6 +232,35 @@ static void alternate(void)
 	give(take(3), 3);
 }
 
+static volatile sig_atomic_t handled;
+
+static void handle_timer(int signal)
+{
+	handle(signal);
+	handled++;
+}
+
+/* Handlers run between any two instructions of the marks, with which the program does nothing else. */
+static void interrupt(void)
+{
+	struct sigaction action = { .sa_handler = handle_timer };
+	struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { { 0, 0 }, { 0, 0 } };
+	unsigned long rounds = 0;
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (handled < 2000) {
+		ALLOCPROF_REGION("a");
+
+		ALLOCPROF_BEGIN("b");
+		rounds++;
+		ALLOCPROF_END("b");
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	nest();
+	printf("rounds entered=%lu\n", rounds);
+}
+
 static void *on_large_stack(void *argument)
 {
 	/* Above the frames of this thread, if anything is. */
@@ -361,6 +391,8 @@ int main(int argc, char **argv)
 		alternate();
 	else if (!strcmp(way, "alternate_above"))
 		alternate_above();
+	else if (!strcmp(way, "interrupt"))
+		interrupt();
 	else if (!strcmp(way, "library"))
 		in_library(argv[2]);
 	else if (!strcmp(way, "deep"))

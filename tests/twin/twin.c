@@ -8,6 +8,8 @@
 #include "maps.bpf.h"
 static struct ap_config twin_config;
 #define config twin_config
+#include "blocks.bpf.c"
+#include "events.bpf.c"
 #include "gate.bpf.c"
 #include "hits.bpf.c"
 #include "live.bpf.c"
@@ -293,6 +295,18 @@ long bpf_get_current_comm(void *buffer, __u32 size)
 {
 	memset(buffer, 0, size);
 	return 0;
+}
+
+/* No session is run here. */
+__u64 bpf_get_func_ip(void *context)
+{
+	return 0;
+}
+
+/* No program calls another. */
+long bpf_tail_call(void *context, void *programs, __u32 index)
+{
+	abort();
 }
 
 __u64 bpf_get_attach_cookie(void *context)

@@ -84,7 +84,7 @@ static void tell(struct collector *collector, __u32 event, __u32 id, __u32 pid, 
 	assert_int_equal(collector__handle_record(collector, &record, sizeof(record)), 0);
 }
 
-/* What another process with the same pid maps later is none of the target's. */
+/* What other processes with the same pid map earlier or later is none of the target's. */
 static void test_processes_that_ended_are_not_followed(void **state)
 {
 	struct collector *collector = *state;
@@ -99,6 +99,16 @@ static void test_processes_that_ended_are_not_followed(void **state)
 	assert_false(collector__is_followed(collector, 100, 21));
 	tell(collector, AP_PROCESS_FORKED, 3, 100, 30);
 	assert_true(collector__is_followed(collector, 100, 31));
+	assert_false(collector__is_followed(collector, 100, 29));
+	assert_true(collector__is_followed(collector, 100, 15));
+	/* The end of this one was not reported. */
+	tell(collector, AP_PROCESS_FORKED, 4, 100, 40);
+	tell(collector, AP_PROCESS_EXITED, 4, 100, 50);
+	assert_true(collector__is_followed(collector, 100, 39));
+	assert_true(collector__is_followed(collector, 100, 50));
+	assert_false(collector__is_followed(collector, 100, 51));
+	assert_false(collector__is_followed(collector, 100, 29));
+	assert_true(collector__is_followed(collector, 100, 12));
 }
 
 static int handle_record(void *context, const void *record, size_t size)

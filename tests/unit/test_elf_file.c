@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <gnu/libc-version.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 
 #include "cleanup.h"
 #include "elf_file.h"
+#include "elf_headers.h"
 
 static struct elf_file *open_path(const char *path)
 {
@@ -35,6 +37,90 @@ static struct elf_file *open_data(const char *name)
 		fail_msg("ALLOCPROF_UNIT_DATA is not set; run: meson test -C build elf_file");
 	assert_true(asprintf(&path, "%s/%s", dir, name) > 0);
 	return open_path(path);
+}
+
+/* What both say of a file; false where libelf cannot read it. */
+static bool agree(const char *path)
+{
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct elf_headers *headers = NULL;
+	struct elf_file *file = NULL;
+	__u64 step, by_file = 0, by_headers = 0;
+
+	if (fd < 0 || elf_file__open(fd, path, &file, NULL))
+		return false;
+	if (elf_headers__read(fd, &headers))
+		fail_msg("%s cannot be read", path);
+	if (strcmp(elf_file__build_id(file), elf_headers__build_id(headers)))
+		fail_msg("%s: build id %s, not %s", path, elf_headers__build_id(headers),
+			 elf_file__build_id(file));
+	assert_int_equal(elf_file__entry(file), elf_headers__entry(headers));
+	step = (__u64)lseek(fd, 0, SEEK_END) / 1000 + 1;
+	for (__u64 place = 0; place < 1100 * step; place += step) {
+		assert_int_equal(elf_file__offset_to_vaddr(file, place, &by_file),
+				 elf_headers__offset_to_vaddr(headers, place, &by_headers));
+		assert_int_equal(by_file, by_headers);
+		assert_int_equal(elf_file__vaddr_to_offset(file, place, &by_file),
+				 elf_headers__vaddr_to_offset(headers, place, &by_headers));
+		assert_int_equal(by_file, by_headers);
+	}
+	elf_headers__free(headers);
+	elf_file__free(file);
+	return true;
+}
+
+/* The headers that are read without libelf, of programs and libraries of this system. */
+static void test_headers(void **state)
+{
+	static const char *const patterns[] = { "/proc/self/exe", "/usr/bin/[a-g]*",
+						"/usr/lib/x86_64-linux-gnu/lib[a-g]*.so*" };
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		glob_t found = { 0 };
+
+		if (!glob(patterns[i], 0, NULL, &found))
+			for (size_t j = 0; j < found.gl_pathc; j++)
+				n += agree(found.gl_pathv[j]);
+		globfree(&found);
+	}
+	assert_true(n > 1);
+}
+
+/* Each word of a file's first page is made hostile: nothing that is read is beyond its bounds (ASan). */
+static void test_hostile_headers(void **state)
+{
+	static const __u64 words[] = { 0, 1, 0xffff, 0x7fffffff, 0xffffffff, ~0ULL, 1ULL << 63 };
+	_cleanup_(close_fd) int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_(close_fd) int fd = memfd_create("headers", MFD_CLOEXEC);
+	char page[4096];
+
+	assert_int_equal(pread(own, page, sizeof(page), 0), sizeof(page));
+	for (size_t at = 0; at + 8 <= sizeof(page); at += 2) {
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+			struct elf_headers *headers = NULL;
+			char hostile[sizeof(page)];
+			__u64 place;
+
+			memcpy(hostile, page, sizeof(page));
+			memcpy(hostile + at, &words[i], at % 8 ? 4 : 8);
+			assert_int_equal(pwrite(fd, hostile, sizeof(hostile), 0), sizeof(hostile));
+			if (elf_headers__read(fd, &headers))
+				continue;
+			assert_true(strlen(elf_headers__build_id(headers)) <= 128);
+			if (!elf_headers__vaddr_to_offset(headers, 0, &place))
+				assert_true(place < sizeof(page));
+			elf_headers__free(headers);
+		}
+	}
+	/* The end of the file comes early. */
+	for (off_t size = 0; size < 256; size++) {
+		struct elf_headers *headers = NULL;
+
+		assert_int_equal(ftruncate(fd, size), 0);
+		if (!elf_headers__read(fd, &headers))
+			elf_headers__free(headers);
+	}
 }
 
 static void test_own_program(void **state)
@@ -206,6 +292,7 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_headers),	       cmocka_unit_test(test_hostile_headers),
 		cmocka_unit_test(test_own_program),    cmocka_unit_test(test_library),
 		cmocka_unit_test(test_versions),       cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_static_program), cmocka_unit_test(test_refused),

@@ -13,11 +13,13 @@
 #include "error.h"
 #include "preload_internal.h"
 #include "random.h"
+#include "sampling.h"
+#include "write_all.h"
 
 #define ROUNDS	   40
 #define USED_BYTES (1 << 20)
 
-static struct preload *make(enum inside_mode mode)
+static struct preload *make_sampling(enum inside_mode mode, __u64 sample_bytes)
 {
 	struct preload_options options = {
 		.library = "/proc/self/exe",
@@ -26,9 +28,16 @@ static struct preload *make(enum inside_mode mode)
 	struct preload *preload = NULL;
 	struct error error = { "" };
 
+	if (sample_bytes)
+		sampling__configure(sample_bytes, &options.settings.sampling);
 	if (preload__new(&options, &preload, &error))
 		fail_msg("%s", error.text);
 	return preload;
+}
+
+static struct preload *make(enum inside_mode mode)
+{
+	return make_sampling(mode, 0);
 }
 
 static void test_empty(void **state)
@@ -65,15 +74,15 @@ static void test_environment(void **state)
 	struct preload *preload = make(INSIDE_COUNT);
 	char **environment, expected[512];
 
-	environment = preload__environment(preload, with);
+	environment = preload__environment(preload, with, false);
 	snprintf(expected, sizeof(expected), "LD_PRELOAD=%s/inside.so:/x/y.so", preload->directory);
 	assert_string_equal(environment[0], "A=1");
-	assert_string_equal(environment[1], "B=2");
-	assert_string_equal(environment[2], expected);
+	assert_string_equal(environment[1], expected);
+	assert_string_equal(environment[2], "B=2");
 	assert_null(environment[3]);
 	free(environment);
-	environment = preload__environment(preload, without);
-	snprintf(expected, sizeof(expected), "LD_PRELOAD=%s/inside.so", preload->directory);
+	environment = preload__environment(preload, without, true);
+	snprintf(expected, sizeof(expected), "LD_PRELOAD=%s/other.so", preload->directory);
 	assert_string_equal(environment[1], expected);
 	assert_null(environment[2]);
 	free(environment);
@@ -81,6 +90,58 @@ static void test_environment(void **state)
 }
 
 /* Places, numbers and states that are right now and then. */
+static bool take_first(void *context, const struct preload_refused *refused)
+{
+	int *asked = context;
+
+	assert_string_equal(refused->path, "/x/program");
+	assert_int_equal(refused->pid, 7);
+	return !(*asked)++;
+}
+
+/* Each process that waits is asked about and answered once. */
+static void test_refused_are_answered(void **state)
+{
+	struct inside_refused list[3] = {
+		{ .state = INSIDE_READY,
+		  .reason = INSIDE_REFUSES_STATIC,
+		  .pid = 7,
+		  .path = "/x/program" },
+		{ .state = INSIDE_EMPTY },
+		{ .state = INSIDE_READY,
+		  .reason = INSIDE_REFUSES_SECURE,
+		  .pid = 7,
+		  .path = "/x/program" },
+	};
+	const enum inside_answer answers[3] = { INSIDE_TAKEN, INSIDE_NO_ANSWER, INSIDE_NOT_TAKEN };
+	struct preload *preload = make(INSIDE_COUNT);
+	struct preload_results results;
+	struct inside_header header;
+	int asked = 0;
+
+	assert_int_equal(pread(preload->memory_fd, &header, sizeof(header), 0), sizeof(header));
+	header.refused.n = 3;
+	header.refused.chunks[0] = header.next;
+	header.next += INSIDE_FIRST * sizeof(list[0]);
+	assert_int_equal(fd__write_all_at(preload->memory_fd, &header, sizeof(header), 0), 0);
+	assert_int_equal(
+		fd__write_all_at(preload->memory_fd, list, sizeof(list), header.refused.chunks[0]),
+		0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(preload__take_refused(preload, take_first, &asked), 0);
+	assert_int_equal(asked, 2);
+	assert_int_equal(pread(preload->memory_fd, list, sizeof(list), header.refused.chunks[0]),
+			 sizeof(list));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(list[i].answer, answers[i]);
+	assert_int_equal(preload__read(preload, &results), 0);
+	assert_int_equal(results.n_refused, 2);
+	assert_true(results.refused[0].is_taken);
+	assert_false(results.refused[1].is_taken);
+	preload_results__free(&results);
+	preload__free(preload);
+}
+
 static __u64 random_word(void)
 {
 	switch (below(8)) {
@@ -114,7 +175,8 @@ static int check_stack(void *context, const struct ap_stack_record *record)
 	return 0;
 }
 
-static int check_count(void *context, const struct ap_count_key *key, const struct ap_count *count)
+static int check_count(void *context, __u32 thread, const struct ap_count_key *key,
+		       const struct ap_count *count)
 {
 	assert_true(key->function < AP_DEFINED && key->process);
 	assert_true(count->calls <= AP_MAX_SUM && count->size_bytes <= AP_MAX_SUM);
@@ -124,14 +186,15 @@ static int check_count(void *context, const struct ap_count_key *key, const stru
 
 static int check_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
 {
-	assert_true(block->record && key->space);
+	assert_true(block->record && key->space && block->weight);
 	return 0;
 }
 
 static int check_lifetime(void *context, const struct ap_lifetime_key *key,
 			  const struct ap_lifetime *lifetime)
 {
-	assert_true(key->born <= key->died && key->shift < 64 && lifetime->blocks);
+	assert_true(key->born <= key->died && key->shift < 64 && key->died < AP_MAX_EPOCHS &&
+		    lifetime->blocks);
 	return 0;
 }
 
@@ -142,11 +205,22 @@ static int check_module(void *context, const struct ap_module_record *record, co
 	return 0;
 }
 
+static bool check_refused(void *context, const struct preload_refused *refused)
+{
+	assert_true(refused->reason < INSIDE_REFUSALS);
+	assert_true(strlen(refused->path) < sizeof(refused->path));
+	return below(2);
+}
+
 static void read_all(struct preload *preload)
 {
 	struct preload_results results;
+	struct inside_regions regions;
 	struct preload_live live;
 
+	if (!preload__read_regions(preload, &regions))
+		for (int i = 0; i < AP_MAX_REGIONS; i++)
+			assert_true(strlen(regions.list[i].name) <= AP_REGION_NAME_BYTES);
 	if (!preload__read(preload, &results)) {
 		for (size_t i = 0; i < results.n_images; i++)
 			assert_true(results.images[i].before < (int)i);
@@ -154,6 +228,8 @@ static void read_all(struct preload *preload)
 			assert_true(results.refused[i].image < (int)results.n_images);
 		for (int i = 0; i < AP_DEFINED; i++)
 			assert_true(results.functions[i].calls <= AP_MAX_SUM);
+		for (int i = 0; i < AP_MAX_REGIONS && results.regions; i++)
+			assert_true(results.regions->begins[i] <= AP_MAX_SUM);
 		preload_results__free(&results);
 	}
 	if (!preload__read_live(preload, &live)) {
@@ -161,10 +237,11 @@ static void read_all(struct preload *preload)
 			assert_true(live.records[i].key.function < AP_DEFINED);
 		preload_live__free(&live);
 	}
+	preload__take_refused(preload, check_refused, NULL);
 	preload__take_modules(preload, check_module, NULL);
 	preload__read_stacks(preload, check_stack, NULL);
 	preload__read_counts(preload, check_count, NULL);
-	preload__read_blocks(preload, check_block, NULL);
+	preload__read_blocks(preload, check_block, NULL, NULL);
 	preload__read_lifetimes(preload, check_lifetime, NULL);
 }
 
@@ -180,7 +257,7 @@ static void make_nonsense(struct preload *preload, __u64 *words)
 		arrays[i]->n = below(4) ? below(300) : random_word();
 	header->live.n_records = below(4) ? below(2000) : random_word();
 	header->next = below(4) ? USED_BYTES : random_word();
-	assert_int_equal(write_all(preload->memory_fd, words, USED_BYTES, 0), 0);
+	assert_int_equal(fd__write_all_at(preload->memory_fd, words, USED_BYTES, 0), 0);
 }
 
 static void test_nonsense(void **state)
@@ -189,7 +266,9 @@ static void test_nonsense(void **state)
 
 	assert_non_null(words);
 	for (int round = 0; round < ROUNDS; round++) {
-		struct preload *preload = make(INSIDE_LIVE);
+		/* Sampling makes entries larger. */
+		struct preload *preload =
+			make_sampling(INSIDE_LIVE, round % 3 ? 0 : 1 << round % 31);
 
 		seed(round);
 		make_nonsense(preload, words);
@@ -205,9 +284,8 @@ static void test_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_directory_is_removed),
-		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_empty),	    cmocka_unit_test(test_directory_is_removed),
+		cmocka_unit_test(test_environment), cmocka_unit_test(test_refused_are_answered),
 		cmocka_unit_test(test_nonsense),
 	};
 

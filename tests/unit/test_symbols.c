@@ -371,13 +371,13 @@ static int fail_on_third(void *context, const struct symbols_query *query,
 	return ++*(int *)context == 3 ? -ENOMEM : 0;
 }
 
-/* However many threads there are: the largest module first, and all in order of their addresses. */
+/* However many workers there are: the largest module first, and all in order of their addresses. */
 static void test_order(void **state)
 {
-	for (unsigned int threads = 0; threads < 3; threads++) {
+	for (unsigned int workers = 0; workers < 3; workers++) {
 		struct order order = { .n = 0 };
 		struct symbols_options options = {
-			.threads = threads,
+			.workers = workers,
 			.progress = note_progress,
 			.context = &order,
 		};

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "parser.h"
 #include "table_loader.h"
 #include "unwind_abi.h"
 
@@ -59,6 +60,7 @@ static int set_up(void **state)
 	options.tables = unwind_tables__new(
 		&(struct unwind_writer){ .write = write_map, .context = fixture });
 	options.awaited = &fixture->awaited;
+	assert_int_equal(parser__new(&options.parser, NULL), 0);
 	fixture->loader = table_loader__new(&options);
 	assert_non_null(fixture->loader);
 	*state = fixture;

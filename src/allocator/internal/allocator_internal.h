@@ -21,6 +21,8 @@
 #define MAX_ENDS 256
 /* Maximum number of sites of one allocator. */
 #define MAX_SITES 256
+/* Maximum number of exported functions with unknown effect. */
+#define ALLOCATOR_MAX_UNKNOWN 64
 /* Maximum number of other functions of the file that one site may tail-call. */
 #define MAX_CONTINUATIONS 16
 
@@ -92,7 +94,7 @@ struct allocator_reader {
 	size_t n_definitions, room_definitions;
 	struct addresses starts;
 	struct addresses returns;
-	struct slot *slots;
+	struct slot *slots; /* sorted by vaddr */
 	size_t n_slots;
 	size_t room_slots;
 	/* Per site: bit n is set if a direct branch targets entry + n + 1. */
@@ -144,6 +146,8 @@ int reader__add_sites(struct allocator_reader *reader, struct error *error);
 /* To be called after sites were added or removed. */
 void reader__settle_sites(struct allocator_reader *reader);
 int reader__add_aliases(struct allocator_reader *reader);
+/* Collects the aliases of each function over its sites. 0 or -ENOMEM. */
+int allocator__collect_names(struct allocator *allocator);
 int reader__add_definitions(struct allocator_reader *reader);
 int reader__add_slots(struct allocator_reader *reader);
 

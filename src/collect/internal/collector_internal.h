@@ -28,7 +28,7 @@ struct module {
 	int fd;	       /* of the file; -1: it could not be opened */
 	struct timespec modified; /* mtime when it was opened */
 	char *path;
-	struct elf_file *elf;		/* NULL: not readable as ELF */
+	struct elf_headers *elf;	/* NULL: not readable as ELF */
 	const struct ap_within *within; /* code of functions of --within, or NULL */
 	size_t table;			/* index in the table loader */
 };
@@ -48,9 +48,12 @@ struct ended_process {
 	__u64 time_ns;
 };
 
-/* A process that is or was followed; the last one with this pid. */
+/* A process that is or was followed. The index has the last one with a pid. */
 struct follower {
 	__u32 pid;
+	__u32 earlier; /* the one before with this pid, as in the index; 0: none */
+	/* 0 for a process that was not forked by a followed one, which may have been there before. */
+	__u64 begin_ns;
 	__u64 end_ns; /* 0 while it runs */
 };
 

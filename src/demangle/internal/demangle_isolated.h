@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Demanglers that hostile names can crash or keep busy forever; they run in a child process. */
+/* Demanglers in a worker: hostile names can crash them or keep them busy forever. */
 #ifndef ALLOCPROF_DEMANGLE_ISOLATED_H
 #define ALLOCPROF_DEMANGLE_ISOLATED_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct isolated_name {
-	const char *symbol;	/* one line */
+	const char *symbol;	/* without clone suffix */
 	char *name, *full_name; /* NULL if unknown; owned by the caller */
 };
 
@@ -15,10 +15,9 @@ struct isolated_name {
 bool demangle_isolated__knows(const char *symbol);
 
 /*
- * Fills in the names of @n symbols, in a child process. A name that crashes the child, or whose
- * text exceeds @max_size bytes, stays NULL, as do Swift's if its runtime library cannot be loaded.
- * 0 or -ENOMEM.
+ * Fills in the names of @n symbols of any language. One that crashes the worker, or whose text is too long, stays NULL,
+ * as do Swift's if its runtime library cannot be loaded. 0 or -ENOMEM.
  */
-int demangle_isolated__run(struct isolated_name *names, size_t n, size_t max_size);
+int demangle_isolated__run(struct isolated_name *names, size_t n);
 
 #endif

@@ -14,6 +14,7 @@ int export_speedscope__write(const struct export_input *input, FILE *to);
 int export_collapsed__write(const struct export_input *input, FILE *to);
 int export_json__write(const struct export_input *input, FILE *to);
 int export_dhat__write(const struct export_input *input, FILE *to);
+int export_firefox__write(const struct export_input *input, FILE *to);
 int export_heaptrack__write(const struct export_input *input, FILE *to);
 
 #endif

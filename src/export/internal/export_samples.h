@@ -52,13 +52,6 @@ __u64 export__address(const struct profile_frame *frame);
 bool export__has_live(const struct export_input *input);
 /* Nanoseconds since 1970 of the recording's start; 0 if unknown. */
 __u64 export__start_ns(const struct export_input *input);
-/* The command, or the attached process. To be freed; NULL on ENOMEM. */
-char *export__title(const struct export_input *input);
-/*
- * Sets *@text to sentences, one per line, that a viewer of the export should show: that the numbers are
- * estimates, and what is missing. "" if there are none. The caller frees it. 0 or -ENOMEM.
- */
-int export__remarks(const struct export_input *input, char **text);
 /* Sets the text to the title, followed by the remarks in brackets, for formats that have no other
  * place for remarks. The caller frees it. 0 or -ENOMEM. */
 int export__headline(const struct export_input *input, char **text);

@@ -15,8 +15,8 @@ struct gzip {
 	unsigned char out[65536]; /* what was compressed last */
 };
 
-/* 0 or -ENOMEM. To be closed in either case. */
-int gzip__open(struct gzip *gzip, FILE *to);
+/* @level: of zlib. 0 or -ENOMEM. To be closed in either case. */
+int gzip__open(struct gzip *gzip, FILE *to, int level);
 /* 0 or the negative errno of the write. */
 int gzip__write(struct gzip *gzip, const void *bytes, size_t size);
 /* Writes what is left. */

@@ -11,18 +11,39 @@ struct preload {
 	 * a mapping. */
 	int memory_fd, tables_fd;
 	int directory_fd;
-	int wake_fd; /* of the FIFO, which is never at its end */
+	bool has_within;
+	struct ap_config sampling; /* as in the settings, which processes could change */
+	bool is_tight;		   /* as in the header */
+	enum inside_mode mode;
+	/* Sums over threads of ended processes, whose memory was given back; only the functions, stats,
+	 * regions and n_threads. */
+	struct preload_results retired;
+	__u64 retired_ns;    /* when that was last looked for */
+	__u64 pid_namespace; /* allocprof's own */
+	int wake_fd;	     /* of the FIFO, which is never at its end */
 	/* Files that were met: how many, and which of them preload__take_modules() has had. */
 	bool *taken;
 	size_t n_modules, modules_room;
+	/* Programs that cannot be entered, by index: whether the process was answered, and how. */
+	__u8 *answers; /* enum inside_answer */
+	size_t n_answers, answers_room;
 };
+
+/* preload_directory.c: makes the directory, which is locked as long as its descriptor is open. */
+int preload__make_directory(struct preload *preload, struct error *error);
+void preload__remove_directory(const struct preload *preload);
+/* Bytes that this user may still write to the file system of @fd; UINT64_MAX where there is no limit or none is
+ * known. */
+__u64 preload__room_bytes(int fd);
 
 /* Reads shared memory, and checks it. */
 struct reader {
 	int fd;
 	__u64 end;  /* of what processes have taken */
 	__u64 left; /* bytes that may still be read: tables of nonsense may overlap */
+	__u64 read_bytes;
 	struct inside_header header;
+	const struct ap_config *sampling;
 	__u64 n_unfinished, n_damaged; /* as in struct preload_results */
 	/* What else the functions fill in; each uses its own. */
 	struct preload_results *results;
@@ -30,7 +51,7 @@ struct reader {
 	void *context;
 };
 
-/* Reads the header. -EIO if that fails. */
+/* Reads the header, in which there are no more records than the file has room for. -EIO if that fails. */
 int reader__begin(struct reader *reader, const struct preload *preload);
 
 /* False where the place is not in what was taken, or the file is shorter; counts it as damaged. */
@@ -46,6 +67,10 @@ typedef int (*reader_take_t)(struct reader *reader, __u32 index, const void *ele
 int reader__each(struct reader *reader, const struct inside_array *array, __u32 first, size_t size,
 		 reader_take_t take);
 
+/* Fills @out from an element of the array of programs that cannot be entered; false if it cannot be right. */
+bool refused__read(const struct inside_refused *refused, size_t n_images,
+		   struct preload_refused *out);
+
 /* A struct inside_thread by its place in the array of threads; false if it is none. */
 bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread *thread);
 
@@ -55,7 +80,17 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 		       int (*take)(struct reader *reader, const struct inside_thread *thread,
 				   const void *entry));
 
-/* pwrite(2) of all. 0 or a negative errno. */
-int write_all(int fd, const void *data, size_t size, __u64 offset);
+/* Adds what the thread has counted. */
+void preload_results__add_thread(struct preload_results *results,
+				 const struct inside_thread *thread);
+
+/* preload_regions.c: likewise by region. -ENOMEM. */
+int preload_results__add_regions(struct preload_results *results, struct reader *reader,
+				 const struct inside_thread *thread);
+/* @results, a copy of others, gets regions of its own. -ENOMEM. */
+int preload_results__copy_regions(struct preload_results *results);
+
+/* Saturates at AP_MAX_SUM. */
+__u64 reader__add(__u64 sum, __u64 n);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct error;
+
 struct data_reader {
 	sqlite3 *db;
 	struct profile *profile;
@@ -16,11 +18,22 @@ struct data_reader {
 	size_t n_counts;
 	/* Remaining budget of text: a small file can refer to one long text many times. */
 	__u64 text_left;
+	/* Remaining instructions of SQLite: pages of a hostile file can refer to one page many times. */
+	__u64 steps_left;
 	/* Profile id of each row of the table functions: in a file several rows may have one
 	 * symbol. */
 	__u32 *functions;
 	size_t n_functions, functions_room;
 };
+
+/* Opens @path if it is a data file of a version that is known. 0 or a negative errno with @error set;
+ * reader->db is the caller's to close in either case. */
+int data_reader__open(struct data_reader *reader, const char *path, struct error *error);
+/* Sets the sentence for @err, the result of a function below that was to read @what. Returns @err,
+ * -EINVAL where the file is damaged. */
+int data_reader__fail(const char *path, int err, const char *what, struct error *error);
+/* Checks that the tables and views are defined as in data_file_schema.h. */
+int data_reader__read_definitions(struct data_reader *reader);
 
 /* 1 with a row, 0 at the end, or a negative errno: -EINVAL if the file is damaged. */
 int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement);

@@ -21,9 +21,7 @@ static const char *const data_file_schema[] = {
 	"CREATE TABLE lines(frame INTEGER NOT NULL, depth INTEGER NOT NULL, "
 	"function INTEGER NOT NULL, file INTEGER NOT NULL, line INTEGER NOT NULL, "
 	"inlined INTEGER NOT NULL, PRIMARY KEY(frame, depth)) WITHOUT ROWID",
-	"CREATE TABLE stacks(id INTEGER PRIMARY KEY, end TEXT NOT NULL, n_frames INTEGER NOT NULL)",
-	"CREATE TABLE stack_frames(stack INTEGER NOT NULL, depth INTEGER NOT NULL, "
-	"frame INTEGER NOT NULL, PRIMARY KEY(stack, depth)) WITHOUT ROWID",
+	"CREATE TABLE stacks(id INTEGER PRIMARY KEY, end TEXT NOT NULL, frames TEXT NOT NULL)",
 	"CREATE TABLE counts(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, "
 	"thread INTEGER NOT NULL, stack INTEGER NOT NULL, function TEXT NOT NULL, "
 	"calls INTEGER NOT NULL, bytes INTEGER NOT NULL)",
@@ -51,6 +49,8 @@ static const char *const data_file_schema[] = {
 	"CREATE TABLE run_ledger(run INTEGER NOT NULL, name TEXT NOT NULL, "
 	"value INTEGER NOT NULL, PRIMARY KEY(run, name)) WITHOUT ROWID",
 
+	"CREATE VIEW stack_frames AS SELECT s.id AS stack, f.key AS depth, f.value AS frame "
+	"FROM stacks s JOIN json_each(s.frames) f",
 	/* rtrim() of all characters but the slash leaves the directory. */
 	"CREATE VIEW frame_names AS SELECT f.id AS frame, coalesce(l.depth, 0) AS depth, "
 	"coalesce(u.name, '[' || replace(m.path, rtrim(m.path, replace(m.path, '/', '')), '') "

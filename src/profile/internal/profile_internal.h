@@ -3,12 +3,14 @@
 #ifndef ALLOCPROF_PROFILE_INTERNAL_H
 #define ALLOCPROF_PROFILE_INTERNAL_H
 
+#include "arena.h"
 #include "hash_table.h"
 #include "profile.h"
 
 /* Tables map to index + 1 in the array of the same name. */
 struct profile_index {
 	__u64 seed;
+	struct arena stack_frames; /* those of all stacks, also of frames that were replaced */
 	struct hash_table modules, threads, functions, files, frames, stacks, counts, meta, ledger;
 	size_t modules_room, processes_room, threads_room, functions_room, files_room, frames_room,
 		stacks_room, counts_room, samples_room, timeline_room, meta_room, ledger_room,
@@ -21,6 +23,8 @@ struct profile_index {
 	size_t n_blocks, blocks_room; /* bytes */
 	unsigned char *lifetimes;     /* packed: a third of struct profile_lifetime each */
 	size_t lifetimes_bytes, lifetimes_room;
+	/* By profile__free_stacks(): whether these did. */
+	bool is_without_stacks, ledger_adds_up, blocks_add_up;
 };
 
 /*

@@ -7,9 +7,28 @@
 #include "session.h"
 #include "target.h"
 
+/* What several engines put into lists of the results. */
+struct session_lists {
+	struct unprobed_program *unprobed;
+	size_t n_unprobed, unprobed_room;
+	char **engine_gaps;
+	size_t n_engine_gaps, engine_gaps_room;
+	struct region *regions;
+	size_t n_regions, regions_room;
+	char **region_gaps;
+	size_t n_region_gaps, region_gaps_room;
+};
+
+#define SESSION_MAX_ENGINES 2
+
 struct session {
 	struct session_options options;
-	struct engine *engine;
+	/* The first one is the one that was asked for. */
+	struct engine *engines[SESSION_MAX_ENGINES];
+	size_t n_engines;
+	int epoll_fd;	/* of session__run(); -1: it does not run */
+	bool has_begun; /* the engines were started */
+	int no_second; /* why there is no second engine: a negative errno; 0: it was not needed yet */
 	struct profile *profile;
 	struct target target;
 	__u64 start_realtime_ns;
@@ -21,11 +40,32 @@ struct session {
 	__u64 opens_at_ns;
 	struct session_marks marks;
 	bool is_snapshot;
-	__u64 cut_ns;			/* CLOCK_MONOTONIC, of the last cut */
-	struct session_results results; /* after session__finish() */
+	__u64 cut_ns; /* CLOCK_MONOTONIC, of the last cut */
+	/* After session__finish(). */
+	struct session_results results;
+	struct session_lists lists; /* what @results refers to */
 };
 
-/* Fills session->results, when the engine has finished. */
-void session__collect_results(struct session *session);
+static inline const struct engine_operations *session__operations(const struct session *session,
+								  size_t engine)
+{
+	return session->engines[engine]->operations;
+}
+
+/* session_engines.c: opens the engine that was asked for. */
+/* Whether @err, of an engine that was opened, says that the kernel refuses uprobes or bpf(2). */
+bool session__lacks_uprobes(int err);
+int session__open_engine(struct session *session, struct error *error);
+
+/* The engine of the @index-th file, and that file's index there; NULL if there are fewer. */
+struct engine *session__file_engine(const struct session *session, size_t index, size_t *local);
+
+/* Adds the results @from of one engine to @into; @lists has what these refer to. -ENOMEM. */
+int session_results__merge(struct session_results *into, const struct session_results *from,
+			   struct session_lists *lists);
+void session_lists__release(struct session_lists *lists);
+
+/* Fills session->results, when the engines have finished. -ENOMEM. */
+int session__collect_results(struct session *session);
 
 #endif

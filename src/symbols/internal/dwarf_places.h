@@ -13,6 +13,10 @@ struct debug_search;
 struct error;
 struct symbol_table;
 
+/* An address has at most so many lines: those of inlined functions, of which the innermost are dropped first, and one of
+ * the function itself. */
+#define MAX_PLACE_LINES 257
+
 struct place_line {
 	const char *symbol; /* as linked, or a qualified name; NULL: unknown */
 	const char *file;   /* NULL: unknown */
@@ -33,8 +37,7 @@ struct dwarf_places_input {
 	const struct symbol_table *table;
 	struct arena *arena; /* memory for the lines */
 	/* Called from time to time with the number of further addresses done; or NULL. */
-	void (*progress)(void *context, size_t n_done);
-	void *context;
+	void (*progress)(size_t n_done);
 };
 
 /*

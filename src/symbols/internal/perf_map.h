@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Longer names are cut off. */
+#define PERF_MAP_NAME_BYTES 1024
+
 struct perf_map;
 
 struct perf_map_query {
@@ -28,5 +31,17 @@ void perf_map__free(struct perf_map *map);
 /* Fills the names of @n queries, sorted by address. The last line that covers an address wins,
  * because it replaced earlier code. 0 or -ENOMEM. */
 int perf_map__look_up(const struct perf_map *map, struct perf_map_query *queries, size_t n);
+
+struct wire_reader;
+struct wire_writer;
+struct worker_call;
+
+/* worker_options.serve: reads the map behind the request's descriptor and looks its addresses up. */
+int perf_map__serve(struct worker_call *call);
+/* A request for @n queries, sorted by address. */
+void perf_map__put_queries(struct wire_writer *writer, const struct perf_map_query *queries,
+			   size_t n);
+/* The names of these from a reply, which has to outlive them. 0, or -EPROTO if it is none to them. */
+int perf_map__get_names(struct wire_reader *reader, struct perf_map_query *queries, size_t n);
 
 #endif

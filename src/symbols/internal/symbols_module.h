@@ -17,18 +17,24 @@ struct module_job {
 	size_t n_debug_dirs;
 	struct place *places; /* sorted by address, unique */
 	size_t n_places;
-	/* Fetches the debug file of @build_id: 0 and its path, to be freed, or a negative errno;
-	 * NULL: no servers. */
-	int (*fetch)(void *context, const char *path, const char *build_id, char **debug_path);
-	void (*progress)(void *context, size_t n_done);
-	void *context;
+	bool with_servers;
+	/* With servers: a descriptor of the debug file of @build_id, or a negative errno. */
+	int (*fetch)(const char *build_id);
+	void (*progress)(size_t n_done);
 	/* Results. */
 	struct arena arena; /* memory of the places' lines */
-	bool wants_file;    /* fetch() could have found a better file */
+	bool is_unread;	    /* its worker failed */
+	bool wants_file;    /* servers could have found a better file */
 	char text[MODULE_TEXT_SIZE];
 };
 
 /* Fills the places and the text. 0 or -ENOMEM. */
 int module_job__run(struct module_job *job);
+
+/* How long a job may take, wall clock. */
+unsigned int module_job__timeout_ms(void);
+
+/* Frees the places and the results. */
+void module_job__release(struct module_job *job);
 
 #endif

@@ -14,6 +14,9 @@
 #include "unwind_abi.h"
 
 struct error;
+struct parser;
+struct wire_reader;
+struct wire_writer;
 
 /* Why an FDE, or a CIE with all its FDEs, is missing from the table or marked unsupported. */
 enum cfi_reject {
@@ -66,7 +69,17 @@ struct cfi_table {
  */
 int cfi_table__build(int fd, const char *path, struct cfi_table **out, struct error *error);
 
-/* The same for an image in memory, such as the vDSO. @image is read only during the call. */
+/* The same in a worker, of a file that is a target's; stats are zeroed. Also -ECHILD: it cannot be read safely. */
+int cfi_table__build_by(struct parser *parser, int fd, const char *path, struct cfi_table **out,
+			struct error *error);
+
+/* A table's arrays as bytes. */
+void cfi_table__write(const struct cfi_table *table, struct wire_writer *to);
+/* The same back, from a worker that is not trusted with a file of @file_bytes. -EPROTO: it is no sound table of the
+ * file; -ENOMEM. */
+int cfi_table__read(struct wire_reader *from, __u64 file_bytes, struct cfi_table **out);
+
+/* cfi_table__build() of an image in memory, such as the vDSO. @image is read only during the call. */
 int cfi_table__build_image(const void *image, size_t size_bytes, const char *name,
 			   struct cfi_table **out, struct error *error);
 

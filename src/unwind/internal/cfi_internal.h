@@ -4,6 +4,8 @@
 #define ALLOCPROF_CFI_INTERNAL_H
 
 #include "cfi.h"
+#include <gelf.h>
+
 #include "go_table.h"
 
 /* A bounded reader: a read beyond the end sets @bad, returns 0 and leaves nothing to read, so that
@@ -162,6 +164,8 @@ struct cfi_cie {
 	bool signal_frame;
 	bool readable; /* the ranges of its FDEs can be read, even if it is rejected */
 	__u8 reject;   /* enum cfi_reject; not CFI_OK: it yields no rules */
+	const __u8 *program;
+	__u32 program_size;
 	struct cfi_state initial;
 };
 
@@ -179,6 +183,25 @@ struct cfi_entries {
 	__u32 cie_count;
 	__u32 fde_count;
 };
+
+/* What is read of one file. */
+struct cfi_file {
+	Elf *elf;
+	const char *name; /* of the file, for messages; borrowed */
+	__u64 size;
+	struct error *error;
+	const struct cfi_arch *arch;
+	struct cfi_text texts[UNWIND_MAX_SEGMENTS];
+	__u32 text_count;
+	struct cfi_go go;
+	struct cfi_section sections[3]; /* .eh_frame, .gopclntab, then .debug_frame */
+	__u32 section_count;
+};
+
+/* Reads the sections of the file behind @fd, which stays the caller's. Errors as of cfi_table__build(). */
+int cfi_file__open(int fd, struct cfi_file **out);
+/* Accepts NULL. */
+void cfi_file__close(struct cfi_file *file);
 
 /* Reads a DW_EH_PE_* pointer (LSB 5.0 core, 10.5.1) of @section. @data_base is the base of
  * DW_EH_PE_datarel. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Evaluates libdw's frame rules, which are DWARF expressions, over registers and memory. */
+/* Evaluates DWARF expressions over registers and memory. */
 #ifndef ALLOCPROF_DWARF_OPS_H
 #define ALLOCPROF_DWARF_OPS_H
 
-#include <elfutils/libdw.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,18 +23,11 @@ struct dwarf_machine {
 };
 
 /*
- * Runs @ops; *@is_location: *@result is the address of the value, not the value. @cfa is NULL while
- * the CFA itself is computed. -ENODATA: a register or word is unknown; -EINVAL: invalid expression;
- * -EOPNOTSUPP: unsupported operation or register.
+ * Runs the operations; *@is_location: *@result is the address of the value, not the value. @initial, or NULL, is on the
+ * stack at the start. -ENODATA: a register or word is unknown; -EINVAL: invalid expression; -EOPNOTSUPP: unsupported
+ * operation or register.
  */
-int dwarf_ops__run(const struct dwarf_machine *machine, const Dwarf_Op *ops, size_t count,
-		   const __u64 *cfa, bool *is_location, __u64 *result);
-
-/* The CFA of @frame. -ENOENT if it has none. */
-int dwarf_frame__cfa(Dwarf_Frame *frame, const struct dwarf_machine *machine, __u64 *cfa);
-
-/* The caller's value of register @number. -ENOENT: libdw has no rule for it, or "undefined". */
-int dwarf_frame__caller_register(Dwarf_Frame *frame, const struct dwarf_machine *machine,
-				 int number, __u64 cfa, __u64 *value);
+int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
+		   const __u64 *initial, bool *is_location, __u64 *result);
 
 #endif

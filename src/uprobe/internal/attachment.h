@@ -31,4 +31,8 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 /* Detaches the probes, and waits until no program runs for them. */
 void attachment__free(struct attachment *attachment);
 
+/* Like attachment__free(), but where the kernel can detach the probes by itself, this does not wait for
+ * it: programs may run for a few more milliseconds. */
+void attachment__leave(struct attachment *attachment);
+
 #endif

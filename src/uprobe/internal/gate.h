@@ -14,13 +14,17 @@
 
 struct error;
 struct gate;
+struct parser;
 
 struct gate_options {
 	struct window_options window;
 	struct probe_program run; /* at the probes */
 	struct ap_gate *shared;
+	struct parser *parser; /* reads the files; the caller's */
 	/* Called with each file of these functions that is known before the target runs. */
 	void (*use_file)(int fd, const char *path, void *context);
+	/* The descriptor of what is to be probed instead of @fd, which outlives the gate, or @fd. */
+	int (*isolate)(int fd, const char *path, void *context);
 	void *context;
 };
 
@@ -36,6 +40,9 @@ int gate__prepare(struct gate *gate, const char *program, const char *root, stru
 /* The target maps the file @fd, or is about to: finds and probes functions that are specified for
  * this file. gate__check() reports errors. */
 void gate__on_new_file(struct gate *gate, int fd, const char *path);
+
+/* Whether the gate may probe a function of this file. */
+bool gate__wants(const struct gate *gate, int fd, const char *path);
 
 /* The file's code of --within, valid as long as @gate, or NULL. Calls gate__on_new_file(). */
 const struct ap_within *gate__within(struct gate *gate, int fd, const char *path);

@@ -14,6 +14,7 @@ struct live_pool_options {
 	int chunks_fd;		/* the programs' map of arrays */
 	int free_fd;		/* the programs' queue of free indexes */
 	struct ap_pool *shared; /* shared with the programs */
+	struct slots *slots;	/* NULL: maps come into their slots at once */
 	const char *name;	/* name of the arrays' maps */
 	size_t value_bytes;
 	__u32 chunk_bits; /* log2 of the values per array */

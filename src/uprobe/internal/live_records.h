@@ -24,6 +24,7 @@ struct live_records_options {
 	int free_histograms_fd;
 	int index_tables_fd;
 	struct ap_live *shared;
+	struct slots *slots; /* puts maps into those of the programs */
 	__u32 max_records;
 	bool sample;
 	bool stacks; /* else there is one record per function */

@@ -22,6 +22,7 @@ struct probes {
 	struct probed_allocator *list;
 	size_t n_list, list_room;
 	__u32 n_sites;
+	__u64 since_ns; /* CLOCK_MONOTONIC: all of them are probed */
 	struct opaque *opaque;
 	size_t n_opaque, opaque_room;
 	/* Files of handled mapping events, so that each is opened once. */
@@ -45,6 +46,11 @@ size_t probes__n_files(const struct probes *probes);
  * -EEXIST if it is already probed. Other errors leave an unprobed entry in the list.
  */
 int probes__add_file(struct probes *probes, int fd, const char *path, struct error *error);
+
+/* probes_isolated.c: the descriptor of the copy to probe instead of @fd, or @fd. */
+int probes__isolate(struct probes *probes, int fd, const char *path);
+/* Whether @fd is the original of a copy. */
+bool probes__has_copy(const struct probes *probes, int fd);
 
 int probes__add_path(struct probes *probes, const char *path, struct error *error);
 

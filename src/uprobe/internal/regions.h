@@ -13,6 +13,10 @@
 #include "probe_program.h"
 #include "session_results.h"
 
+struct bpf_program;
+struct error;
+struct parser;
+
 struct regions;
 
 struct regions_options {
@@ -20,6 +24,10 @@ struct regions_options {
 	struct ap_regions *shared;
 	int begins_fd, counts_fd, stats_fd; /* maps of the programs */
 	struct counters *counters;
+	struct parser *parser; /* reads the files */
+	/* As in struct probes_options. */
+	int (*load_program)(void *context, struct bpf_program **program, struct error *error);
+	void *context;
 };
 
 /* -ENOMEM. */
@@ -29,6 +37,9 @@ void regions__free(struct regions *regions);
 /* The target maps the file @fd, or is about to: probes its marks. @late_pid: process that had
  * mapped it already, or 0. regions__gaps() has errors. */
 void regions__on_new_file(struct regions *regions, int fd, const char *path, pid_t late_pid);
+
+/* Whether the file has marks. */
+bool regions__want(const struct regions *regions, int fd, const char *path);
 
 void regions__detach(struct regions *regions);
 

@@ -8,19 +8,24 @@
 #include "count_maps.h"
 #include "counters.h"
 #include "engine.h"
+#include "event_abi.h"
 #include "kernel.h"
 #include "mapping_events.h"
 #include "target.h"
 #include "unprobed.h"
 
 struct allocprof_bpf;
+struct stat;
 struct bpf_program;
 struct cpython;
 struct gate;
+struct kernel_types;
 struct regions;
 struct mapping_events;
+struct parser;
 struct probes;
 struct ring_reader;
+struct slots;
 
 /* A mapping of a process that may turn out to be followed. */
 struct mapping_candidate {
@@ -36,21 +41,31 @@ struct uprobe_counters {
 	__u64 processes; /* followed processes that had ended */
 };
 
+/* What uprobe_second.c knows. */
+struct second;
+/* uprobe_programs.c has it. */
+struct late_program;
+
 struct uprobe {
 	struct engine engine;
 	struct session_options options;
 	const struct target *target;
 	struct kernel kernel;
+	struct kernel_types *kernel_types; /* NULL: libbpf reads them by itself */
+	int types_fd;			   /* those that the programs use; -1: all */
 	struct allocprof_bpf *skeleton;
-	struct allocprof_bpf *late; /* second load of the object with live_entry alone, or NULL */
+	struct late_program *late; /* those of uprobe__load_late(), a list */
 	struct ring_reader *ring;
 	struct mapping_events *mapping_events;
 	struct probes *probes;
+	struct parser *parser; /* for files that are looked at in this thread */
 	struct collector *collector;
+	struct slots *slots;
 	struct count_maps counts;
 	struct counters *counters;
-	struct live *live; /* NULL without --live */
-	struct gate *gate; /* NULL: the whole run is measured */
+	struct live *live;		/* NULL without --live */
+	struct event_collector *events; /* NULL without --events, and in a snapshot */
+	struct gate *gate;		/* NULL: the whole run is measured */
 	struct cpython *cpython;
 	struct unprobed unprobed;
 	struct regions *regions; /* NULL: no regions */
@@ -60,6 +75,7 @@ struct uprobe {
 	bool multi;	/* one uprobe_multi link per allocator, else one perf event per probe */
 	bool sessions;	/* uprobe sessions: one program at entry and return */
 	bool last_read; /* the target has ended */
+	struct second *second; /* NULL: this is the session's only engine */
 	__u64 processes_left;
 	struct uprobe_counters forgotten; /* counters at the last reset, to subtract */
 	__u64 forgotten_events;
@@ -85,9 +101,15 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error);
 struct bpf_program *uprobe__entry_program(const struct uprobe *uprobe);
 /* Program at USDT probes of sources. */
 struct bpf_program *uprobe__usdt_program(const struct uprobe *uprobe);
-/* With sessions: loads the program for entries of allocators whose returns must not be probed. They
- * are rare, and verification takes 0.2 s, so it is loaded only when the first one is found. */
-int uprobe__load_entry(struct uprobe *uprobe, struct bpf_program **program, struct error *error);
+/*
+ * If *@program was left out when the programs were loaded, loads it by itself, if it was not already, and
+ * stores that one. For programs that few targets need: at the marks of regions, at functions of unknown
+ * effect, and, with sessions, at entries of allocators whose returns must not be probed.
+ */
+int uprobe__load_late(struct uprobe *uprobe, struct bpf_program **program, struct error *error);
+/* @program of the skeleton, or what uprobe__load_late() has loaded in its place. */
+struct bpf_program *uprobe__loaded(const struct uprobe *uprobe, struct bpf_program *program);
+void uprobe__free_late(struct uprobe *uprobe);
 
 /* uprobe_start.c, uprobe_events.c, uprobe_cut.c, uprobe_results.c: operations of the engine
  * (engine.h). */
@@ -129,6 +151,33 @@ __u64 uprobe__count_lost(const struct uprobe *uprobe, enum ap_lost reason);
 int uprobe__collect_snapshot(struct uprobe *uprobe);
 __u64 uprobe__count_followed(const struct uprobe *uprobe);
 
+/* uprobe_start.c: makes the list of probes, beside another engine whose library is @library. */
+int uprobe__new_second_probes(struct uprobe *uprobe, const struct stat *library,
+			      struct error *error);
+int uprobe__open_regions(struct uprobe *uprobe, pid_t pid);
+/* Follows @pid of allocprof's PID namespace. @waits: it counts from its exec on. Else another engine counts its
+ * calls until then. */
+int uprobe__seed(struct uprobe *uprobe, pid_t pid, bool waits, struct error *error);
+
+/* uprobe_second.c: beside another engine, which counts the calls of some of the processes. */
+int uprobe__new_second(struct uprobe *uprobe);
+void uprobe__free_second(struct uprobe *uprobe);
+int uprobe__take_over(struct engine *engine, const struct handed_over *process,
+		      struct error *error);
+bool uprobe__find_image(const struct engine *engine, __u32 image, struct followed_elsewhere *out);
+int uprobe__handle_image(struct uprobe *uprobe, const void *record, size_t size);
+void uprobe__detach_second(struct uprobe *uprobe);
+/* After finish(): lists the programs that it has measured. -ENOMEM. */
+int uprobe__list_second(struct uprobe *uprobe);
+const struct unprobed *uprobe__second_programs(const struct uprobe *uprobe);
+/* Whether the calls of @pid, a followed process, counted here at @time_ns. */
+enum uprobe_place {
+	UPROBE_HERE,
+	UPROBE_ELSEWHERE,
+	UPROBE_UNDECIDED, /* perhaps it will tell that another engine counts */
+};
+enum uprobe_place uprobe__place(const struct uprobe *uprobe, pid_t pid, __u64 time_ns);
+
 /* uprobe_unprobed.c: programs that took memory without hitting a probe. Whether this kernel and
  * the selected functions allow to find them. */
 bool uprobe__finds_unprobed(const struct uprobe *uprobe);
@@ -137,6 +186,12 @@ int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error);
 /* Finds those that still run; to be called before probes are detached. */
 void uprobe__look_for_unprobed(struct uprobe *uprobe);
 int uprobe__handle_unprobed(struct uprobe *uprobe, const void *record, size_t size);
+
+/* uprobe_isolated.c: the descriptor of the copy that a launched command sees instead of @fd, owned by the isolation, or
+ * @fd. With @makes a copy is made if there is none yet. */
+int uprobe__isolate(const struct uprobe *uprobe, int fd, const char *path, bool makes);
+/* Callback: a new descriptor of the file that @fd is a copy of, or a negative errno. */
+int uprobe__original(int fd, void *context);
 
 /* uprobe_events.c: callbacks to read pending mapping events, to find a file's functions of
  * --within, and to identify the file that is mapped at an address of allocprof. */

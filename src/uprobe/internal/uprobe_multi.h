@@ -30,6 +30,12 @@ enum uprobe_kind {
 int uprobe_multi__link(int prog_fd, enum uprobe_kind kind, const char *path, const __u64 *offsets,
 		       const __u64 *cookies, const __u64 *semaphores, __u32 n, pid_t pid);
 
+/*
+ * Closes the link, and has the kernel detach the probes by itself where it can: programs may run for a few
+ * more milliseconds, and this does not wait for the grace periods that close(2) waits for.
+ */
+void uprobe_multi__leave(int link_fd);
+
 /* The attach type to load the link's programs with. */
 int uprobe_multi__attach_type(enum uprobe_kind kind);
 

@@ -42,12 +42,14 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 long bpf_map_delete_elem(void *map, const void *key);
 long bpf_map_push_elem(void *map, const void *value, __u64 flags);
 long bpf_map_pop_elem(void *map, void *value);
+long bpf_tail_call(void *context, void *programs, __u32 index);
 long bpf_probe_read_user(void *to, __u32 size, const void *from);
 long bpf_probe_read_kernel(void *to, __u32 size, const void *from);
 struct task_struct *bpf_get_current_task_btf(void);
 __u64 bpf_get_current_pid_tgid(void);
 long bpf_get_current_comm(void *buffer, __u32 size);
 __u64 bpf_get_attach_cookie(void *context);
+__u64 bpf_get_func_ip(void *context);
 __u64 bpf_ktime_get_ns(void);
 __u32 bpf_get_prandom_u32(void);
 void *bpf_ringbuf_reserve(void *ring, __u64 size, __u64 flags);

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs a child process that turns one text into another: a shell command of the user's, or our own
- * code that hostile input may crash or keep busy forever. The child can neither block nor end this
- * process.
+ * Runs a shell command of the user's that turns one text into another, as the user who called sudo and without
+ * capabilities. It can neither block nor end this process.
  */
 #ifndef ALLOCPROF_COPROCESS_H
 #define ALLOCPROF_COPROCESS_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 struct error;
 
 struct coprocess {
-	const char *command;		    /* for /bin/sh -c; or NULL: a fork calls @serve, */
-	void (*serve)(FILE *in, FILE *out); /* with little memory and stderr on /dev/null */
-	unsigned int timeout_ms;	    /* wall clock, for the whole exchange */
-	size_t max_output;		    /* bytes */
+	const char *command;	 /* for /bin/sh -c */
+	unsigned int timeout_ms; /* wall clock, for the whole exchange */
+	size_t max_output;	 /* bytes */
 };
 
 /*

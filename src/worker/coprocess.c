@@ -9,19 +9,16 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "confinement.h"
 #include "error.h"
 
-/* Limit of a forked child's memory, beyond what it inherits. */
-#define SERVE_MEMORY (256UL << 20)
-#define READ_SIZE    65536
+#define READ_SIZE 65536
 
 struct exchange {
 	const struct coprocess *coprocess;
@@ -40,46 +37,6 @@ static void close_once(int *fd)
 	*fd = -1;
 }
 
-/* Default dispositions and an empty mask, as for a child of a shell. */
-static void reset_signals(void)
-{
-	sigset_t none;
-
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void limit_memory(void)
-{
-	struct rlimit limit = { 0 };
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "re");
-
-	if (file && fscanf(file, "%lu", &pages) == 1) {
-		limit.rlim_cur = pages * sysconf(_SC_PAGESIZE) + SERVE_MEMORY;
-		limit.rlim_max = limit.rlim_cur;
-		setrlimit(RLIMIT_AS, &limit);
-	}
-	if (file)
-		fclose(file);
-}
-
-static void __attribute__((noreturn)) serve(void (*serve_fn)(FILE *in, FILE *out))
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	FILE *in = fdopen(STDIN_FILENO, "r"), *out = fdopen(STDOUT_FILENO, "w");
-
-	/* A crash is expected here: no core dump. */
-	prctl(PR_SET_DUMPABLE, 0);
-	limit_memory();
-	if (null < 0 || dup2(null, STDERR_FILENO) < 0 || !in || !out)
-		_exit(1);
-	serve_fn(in, out);
-	_exit(fflush(out) ? 1 : 0);
-}
-
 static void __attribute__((noreturn))
 run_child(const struct coprocess *coprocess, int input, int output)
 {
@@ -87,15 +44,12 @@ run_child(const struct coprocess *coprocess, int input, int output)
 	 * A process group of its own: Ctrl-C does not reach it, and one kill() does for all of it.
 	 */
 	setpgid(0, 0);
-	reset_signals();
+	confinement__reset_signals();
 	/* Neither fd is 0 or 1, see above_standard(). */
 	if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0)
 		_exit(127);
-	if (!coprocess->command) {
-		close(input);
-		close(output);
-		serve(coprocess->serve);
-	}
+	if (confinement__drop_privileges())
+		_exit(127);
 	execl("/bin/sh", "sh", "-c", coprocess->command, (char *)NULL);
 	_exit(127);
 }
@@ -141,7 +95,6 @@ static int start(struct exchange *exchange)
 	if (exchange->child < 0)
 		return -errno;
 	if (!exchange->child) {
-		/* Without exec they stay open, and the child would keep its own input open. */
 		close(exchange->to);
 		close(exchange->from);
 		run_child(exchange->coprocess, child_in, child_out);
@@ -233,7 +186,7 @@ static int await(const struct exchange *exchange)
 
 static int explain(const struct exchange *exchange, int err, int status, struct error *error)
 {
-	const char *command = exchange->coprocess->command ?: "the demangler";
+	const char *command = exchange->coprocess->command;
 
 	switch (err) {
 	case 0:

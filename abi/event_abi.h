@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Records of the ring buffer with --events. */
+#ifndef ALLOCPROF_EVENT_ABI_H
+#define ALLOCPROF_EVENT_ABI_H
+
+#include "record_abi.h"
+
+/* The event log and its reader have these numbers, too. */
+enum ap_event_kind {
+	AP_EVENT_ALLOC, /* a call returned a block, which is followed */
+	AP_EVENT_FREE,	/* a block ended */
+	/* A block ended since realloc returned another one: the thread's next event is its
+	 * AP_EVENT_ALLOC, with the same id. */
+	AP_EVENT_MOVED,
+	/* A block had ended unseen: its address was returned again. */
+	AP_EVENT_UNSEEN,
+	AP_EVENT_FAILED,     /* a call returned no memory */
+	AP_EVENT_RELEASED,   /* realloc(p, 0) freed p and returned NULL */
+	AP_EVENT_UNTRACKED,  /* a call whose result is unknown, or whose block is not followed */
+	AP_EVENT_UNFINISHED, /* a call that did not return */
+	AP_EVENT_NOOP,	     /* a free or realloc of no followed block */
+	AP_EVENT_KINDS,
+};
+
+struct ap_event_record {
+	__u32 type;	  /* AP_RECORD_EVENT */
+	__u8 kind;	  /* enum ap_event_kind */
+	__u8 temporary;	  /* 1: the block ended before the thread's next allocation */
+	__u16 pad;	  /* 0 */
+	__u32 record;	  /* index of the record that counts the call, or the block that ended */
+	__u32 process;	  /* image of the thread; 0: that of the record */
+	__u32 thread;	  /* id in the PID namespace of allocprof */
+	__u32 pad2;	  /* 0 */
+	__u64 time_ns;	  /* CLOCK_MONOTONIC */
+	__u64 id;	  /* of the block, from 1; realloc keeps it; 0: no block is followed */
+	__u64 address;	  /* of the block, or the argument of AP_EVENT_NOOP; else 0 */
+	__u64 size_bytes; /* requested; 0 for AP_EVENT_NOOP */
+};
+
+/* A record got @key: precedes the events that refer to its index. */
+struct ap_key_record {
+	__u32 type; /* AP_RECORD_KEY */
+	__u32 record;
+	struct ap_count_key key;
+};
+
+/* Read-only settings, set before load. */
+struct ap_event_config {
+	__u32 enabled;	/* 1: events are sent */
+	__u32 throttle; /* 1: a hit waits, within limits, rather than lose its event */
+	/* Events are sent only while fewer ring buffer bytes are unread: the rest is for records
+	 * that the profile needs. */
+	__u32 below_bytes;
+	__u32 resume_bytes; /* with throttle: a hit waits until fewer bytes are unread */
+	__u32 wake_mask; /* user space is woken whenever a multiple of this + 1 bytes is unread */
+};
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The rules by which marks and calls change which regions a thread has open (docs/regions.md, Which are open): for the
+ * programs of bpf/ and for src/inside.
+ */
+#ifndef ALLOCPROF_OPEN_REGIONS_ABI_H
+#define ALLOCPROF_OPEN_REGIONS_ABI_H
+
+#include "region_abi.h"
+
+#define AP_REGION_RULE static inline __attribute__((always_inline))
+
+/* Where a thread is, to find out which of its open regions are over. */
+struct ap_region_sweep {
+	__u64 floor;  /* frames below it have returned */
+	__u64 sp, ip; /* of a begin mark */
+	__u32 region; /* region that begins, or AP_MAX_REGIONS */
+	__u32 alternate;
+};
+
+/* At a call with @sp, whose own frame lies below the frames of all open regions. */
+AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_call(__u64 sp)
+{
+	return (struct ap_region_sweep){ .floor = sp + 1, .region = AP_MAX_REGIONS };
+}
+
+AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_begin(__u64 sp, __u64 ip, __u32 region)
+{
+	return (struct ap_region_sweep){ .floor = sp, .sp = sp, .ip = ip, .region = region };
+}
+
+AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_end(__u64 sp)
+{
+	return (struct ap_region_sweep){ .floor = sp, .region = AP_MAX_REGIONS };
+}
+
+/* The number of the set @mask in @masks, of struct ap_regions; assigns a new one on first use. */
+AP_REGION_RULE __u32 ap_region_masks__number(__u64 *masks, __u64 mask)
+{
+	if (!mask)
+		return 0;
+	for (int i = 1; i < AP_MAX_REGION_SETS; i++) {
+		__u64 there = *(volatile __u64 *)&masks[i];
+
+		if (!there)
+			there = __sync_val_compare_and_swap(&masks[i], 0, mask);
+		if (!there || there == mask)
+			return i;
+	}
+	return AP_NO_REGION_SET;
+}
+
+AP_REGION_RULE int ap_open_region__is_gone(const struct ap_open_region *open,
+					   const struct ap_region_sweep *sweep)
+{
+	if (open->alternate != sweep->alternate)
+		return open->alternate && open->scoped;
+	if (open->scoped && open->sp < sweep->floor)
+		return 1;
+	/* The region begins again in the same frame and place, or in a frame that has returned: it
+	 * was left. Recursion has another frame or, inlined, another place. */
+	return open->region == sweep->region &&
+	       (open->sp < sweep->sp || (open->sp == sweep->sp && open->ip == sweep->ip));
+}
+
+/* Sets the floor after a change of the open regions; the mask of those that are open. */
+AP_REGION_RULE __u64 ap_region_thread__settle(struct ap_region_thread *thread)
+{
+	__u64 mask = 0, floor = ~0ULL;
+
+	for (int i = 0; i < AP_MAX_OPEN_REGIONS; i++) {
+		const struct ap_open_region *open = &thread->open[i];
+
+		if ((__u32)i >= thread->n)
+			break;
+		mask |= 1ULL << (open->region & (AP_MAX_REGIONS - 1));
+		if (open->scoped && open->sp < floor)
+			floor = open->sp;
+	}
+	thread->floor = floor;
+	return mask;
+}
+
+/*
+ * @zero, here and below, is 0. The programs have it from memory: their verifier, which does not know that, would check a
+ * loop for each value of a counter otherwise.
+ *
+ * Removes open regions that were left without a mark; returns 1 if there were any.
+ */
+AP_REGION_RULE int ap_region_thread__sweep(struct ap_region_thread *thread,
+					   const struct ap_region_sweep *sweep, __u32 zero)
+{
+	__u32 kept = zero;
+
+	for (int i = 0; i < AP_MAX_OPEN_REGIONS; i++) {
+		if ((__u32)i >= thread->n)
+			break;
+		if (ap_open_region__is_gone(&thread->open[i], sweep))
+			continue;
+		thread->open[kept & (AP_MAX_OPEN_REGIONS - 1)] = thread->open[i];
+		kept++;
+	}
+	if (kept == thread->n)
+		return 0;
+	thread->n = kept;
+	return 1;
+}
+
+/* Opens the region of @sweep, which was swept by; 0 if there is no room. */
+AP_REGION_RULE int ap_region_thread__open(struct ap_region_thread *thread,
+					  const struct ap_region_sweep *sweep, __u32 mark)
+{
+	struct ap_open_region *open;
+
+	if (thread->n >= AP_MAX_OPEN_REGIONS)
+		return 0;
+	open = &thread->open[thread->n & (AP_MAX_OPEN_REGIONS - 1)];
+	open->sp = sweep->sp;
+	open->ip = sweep->ip;
+	open->region = sweep->region;
+	open->scoped = mark == AP_REGION_ENTER;
+	open->alternate = sweep->alternate;
+	open->pad = 0;
+	thread->n++;
+	return 1;
+}
+
+/* Index of the open region that the mark ends: the last one whose frame still exists, or else the last one;
+ * AP_MAX_OPEN_REGIONS if there is none. */
+AP_REGION_RULE __u32 ap_region_thread__find(const struct ap_region_thread *thread, __u64 sp,
+					    __u32 region, __u32 mark, __u32 zero)
+{
+	__u32 found = zero + AP_MAX_OPEN_REGIONS;
+	int is_there = 0;
+
+	for (int i = 0; i < AP_MAX_OPEN_REGIONS; i++) {
+		const struct ap_open_region *open = &thread->open[i];
+
+		if ((__u32)i >= thread->n)
+			break;
+		if (mark == AP_REGION_LEAVE ? !open->scoped : open->region != region)
+			continue;
+		if (is_there && open->sp < sp)
+			continue;
+		found = zero + i;
+		is_there = open->sp >= sp;
+	}
+	return found;
+}
+
+/* Removes the region at @at, and those begun inside of it by frames that have returned. */
+AP_REGION_RULE void ap_region_thread__remove(struct ap_region_thread *thread,
+					     const struct ap_region_sweep *sweep, __u32 at,
+					     __u32 zero)
+{
+	__u32 kept = zero;
+
+	for (int i = 0; i < AP_MAX_OPEN_REGIONS; i++) {
+		const struct ap_open_region *open = &thread->open[i];
+
+		if ((__u32)i >= thread->n)
+			break;
+		if ((__u32)i == at || ((__u32)i > at && open->sp < sweep->floor &&
+				       open->alternate == sweep->alternate))
+			continue;
+		thread->open[kept & (AP_MAX_OPEN_REGIONS - 1)] = *open;
+		kept++;
+	}
+	thread->n = kept;
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* With sampling: the probability that a call is chosen, and how many calls it stands for (docs/sampling.md). */
+#ifndef ALLOCPROF_SAMPLE_ABI_H
+#define ALLOCPROF_SAMPLE_ABI_H
+
+#include "abi.h"
+
+/* 1 - 2^-@fraction, both in 1/2^32; @fraction is less than 1. By Taylor's series. */
+static inline __attribute__((always_inline)) __u64 ap_sample__one_less_power(__u64 fraction)
+{
+	/* ln(2)^n / n!, from n = 6 down to 1. */
+	__u64 sum = 661577;
+
+	sum = 5726720 - (sum * fraction >> 32);
+	sum = 41309550 - (sum * fraction >> 32);
+	sum = 238388332 - (sum * fraction >> 32);
+	sum = 1031764991 - (sum * fraction >> 32);
+	sum = 2977044472ULL - (sum * fraction >> 32);
+	return sum * fraction >> 32;
+}
+
+/*
+ * The probability that at least one byte of the call is chosen, in 1/2^64; malloc(0) counts as one
+ * byte. 0: certain. Exact to 1/10,000, which suffices, since the weight is computed from the same
+ * number.
+ */
+static inline __attribute__((always_inline)) __u64
+ap_sample__chance(const volatile struct ap_config *sampling, __u64 size_bytes)
+{
+	__u64 bytes = size_bytes ?: 1, halvings, left;
+
+	if (bytes >= sampling->sample_certain_bytes)
+		return 0;
+	/* log2 of 1 / (probability that no byte is chosen), in 1/2^32. */
+	halvings = bytes * sampling->sample_halvings >> AP_SAMPLE_HALVINGS_SHIFT;
+	if (halvings < 1 << 16)
+		return bytes * sampling->sample_rate;
+	/* Shifted by 31 bits and one more, since the power is 2^32 for a whole number of
+	 * halvings. */
+	left = (1ULL << 32) - ap_sample__one_less_power(halvings & 0xffffffff);
+	return -(left << 31 >> (halvings >> 32 & 63) << 1);
+}
+
+/*
+ * The weight of a call with probability @chance that @draw (less than @chance) has chosen: 2^64 /
+ * @chance, rounded down or up. It is rounded up for as many draws as make the sum over all 2^64
+ * draws 2^64, so the mean is exact for every @chance.
+ */
+static inline __attribute__((always_inline)) __u32 ap_sample__weight(__u64 chance, __u64 draw)
+{
+	/* 2^64 = quotient * chance + remainder */
+	__u64 quotient = -chance / chance + 1, remainder = -chance % chance;
+
+	return quotient + (draw < remainder);
+}
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "command.h"
+#include "error.h"
+#include "filter.h"
+#include "flamegraph.h"
+#include "options.h"
+#include "page_sides.h"
+#include "path.h"
+
+enum {
+	OPT_COST = 256,
+	OPT_BASE,
+	OPT_COLOUR,
+	OPT_LAYOUT,
+	OPT_MERGE_RECURSION,
+	OPT_NO_COMM,
+	OPT_REVERSE,
+};
+
+static const struct argp_option flamegraph_options[] = {
+	DATA_PATHS_INPUT,
+	{ "output", 'o', "FILE", 0,
+	  "Write to FILE, whose name ends in .html or .svg, instead of SVG to standard output" },
+	{ "cost", OPT_COST, "KEY", 0,
+	  "What boxes are as wide as: bytes (default), allocations, live, live-bytes, temporary or "
+	  "peak" },
+	{ "base", OPT_BASE, "FILE", 0,
+	  "Colour what grew and what shrank since the recording FILE" },
+	{ "reverse", OPT_REVERSE, NULL, 0,
+	  "Begin with the allocator's functions, their callers below" },
+	{ "merge-recursion", OPT_MERGE_RECURSION, NULL, 0,
+	  "Draw a function that calls itself, directly or not, once" },
+	{ "layout", OPT_LAYOUT, "FORM", 0,
+	  "icicle (default), with the outermost functions on top, or flame, with them at the bottom" },
+	{ "colour", OPT_COLOUR, "BY", 0,
+	  "kind (default: own code, library, runtime, allocator) or module" },
+	{ "color", 0, NULL, OPTION_ALIAS, NULL },
+	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },
+	{ "strict", OPT_STRICT, NULL, 0,
+	  "Exit with status 1 where calls were lost or stacks end early" },
+	VIEW_OPTIONS("process"),
+	FILTER_OPTIONS,
+	{ 0 },
+};
+
+struct flamegraph_command {
+	struct data_choice choice;
+	const char *base;
+	bool is_page, no_comm;
+	struct flamegraph_options draw;
+};
+
+/* The index of @name among two. */
+static int parse_either(const char *option, const char *name, const char *first, const char *second,
+			bool *is_second, struct error *error)
+{
+	*is_second = !strcmp(name, second);
+	if (*is_second || !strcmp(name, first))
+		return 0;
+	return error__set(error, -EINVAL, "--%s is %s or %s, not '%s'", option, first, second,
+			  name);
+}
+
+/* Chooses by the file name's suffix. */
+static int choose_form(struct flamegraph_command *options, struct error *error)
+{
+	const char *name = options->choice.paths.output, *suffix;
+
+	if (!name)
+		return 0;
+	suffix = strrchr(path__name(name), '.');
+	options->is_page = suffix && (!strcasecmp(suffix, ".html") || !strcasecmp(suffix, ".htm"));
+	if (options->is_page || !suffix || !strcasecmp(suffix, ".svg"))
+		return 0;
+	return error__set(error, -EINVAL,
+			  "the name %s has no known format; give one that ends in .html or .svg",
+			  name);
+}
+
+static int check_options(struct flamegraph_command *options, struct error *error)
+{
+	int err = page_sides__check(options->base, &options->choice, "flame.html", error);
+
+	if (!err)
+		err = choose_form(options, error);
+	if (err)
+		return err;
+	options->choice.filter.is_of_one_run = options->base;
+	return filter__check_options(&options->choice.filter.options, options->draw.cost, error);
+}
+
+static int parse_flamegraph(int key, char *arg, struct options_input *input)
+{
+	struct flamegraph_command *options = input->options;
+
+	switch (key) {
+	case OPT_COST:
+		return data_choice__parse_cost(arg, &options->draw.cost, input->error);
+	case OPT_BASE:
+		options->base = arg;
+		return 0;
+	case OPT_REVERSE:
+		options->draw.reversed = true;
+		return 0;
+	case OPT_MERGE_RECURSION:
+		options->draw.merged = true;
+		return 0;
+	case OPT_LAYOUT:
+		return parse_either("layout", arg, "icicle", "flame", &options->draw.is_flame,
+				    input->error);
+	case OPT_COLOUR:
+		return parse_either("colour", arg, "kind", "module", &options->draw.by_module,
+				    input->error);
+	case OPT_NO_COMM:
+		options->no_comm = true;
+		return 0;
+	case OPTIONS_END:
+		return check_options(options, input->error);
+	default:
+		return data_choice__parse(&options->choice, key, arg, input->error);
+	}
+}
+
+/* What is drawn, of one recording or, with --base, of two. */
+struct held {
+	struct page_sides sides;
+	struct flamegraph flamegraph;
+	bool is_page;
+};
+
+static void release(struct held *held)
+{
+	page_sides__release(&held->sides);
+}
+
+static void release_choice(struct flamegraph_command *options)
+{
+	data_choice__release(&options->choice);
+}
+
+static int prepare(struct held *held, struct flamegraph_command *options, struct error *error)
+{
+	const struct filter_options *filter = &options->choice.filter.options;
+	struct page_graphs *graphs = &held->flamegraph.graphs;
+	struct page_sides *sides = &held->sides;
+	const struct page_trie_options how = {
+		.no_comm = options->no_comm,
+		.by_thread = options->choice.view.by_thread,
+		.reversed = !options->is_page && options->draw.reversed,
+		.merged = !options->is_page && options->draw.merged,
+	};
+	int err =
+		page_sides__open(sides, &options->choice, options->base, options->draw.cost, error);
+
+	held->is_page = options->is_page;
+	if (!err)
+		err = page_sides__make_trie(sides, &options->choice.view, &how, error);
+	if (err)
+		return err;
+	held->flamegraph.options = options->draw;
+	*graphs = (struct page_graphs){
+		.trie = &sides->trie,
+		.has_live = true,
+		.selects_blocks = filter__selects_blocks(filter),
+	};
+	for (int side = 0; side < DIFF_SIDES; side++) {
+		if (!sides->inputs[side].profile)
+			continue;
+		graphs->inputs[side] = &sides->inputs[side];
+		graphs->nodes[side] = sides->nodes[side];
+		graphs->has_live &= filter__has_live(sides->inputs[side].profile);
+	}
+	return 0;
+}
+
+static int write_flamegraph(FILE *to, const void *context)
+{
+	const struct held *held = context;
+
+	return held->is_page ? flamegraph__write_page(&held->flamegraph, to)
+			     : flamegraph__write_svg(&held->flamegraph, to);
+}
+
+static int run_flamegraph(char **argv)
+{
+	_cleanup_(release) struct held held = { 0 };
+	_cleanup_(release_choice) struct flamegraph_command options = {
+		.choice = { .paths = DATA_PATHS_DEFAULT, .no_pager = true },
+		.choice.view.options.with_places = true,
+		.draw.cost = COST_BYTES,
+	};
+	struct error error = { 0 };
+	int status;
+
+	status = options__read(&cmd_flamegraph, parse_flamegraph, &options, argv);
+	if (status != OPTIONS_READ)
+		return status;
+	return page_sides__write(&held.sides, &options.choice, prepare(&held, &options, &error),
+				 write_flamegraph, &held, &error);
+}
+
+const struct command cmd_flamegraph = {
+	.name = "flamegraph",
+	.summary = "Draw a recording as a flame graph, as a page or as SVG",
+	.args_doc = DATA_PATHS_ARGS,
+	.doc = "Draw a recording as a flame graph: a page with search, zoom and details, or SVG.\v"
+	       "For example: allocprof flamegraph -o flame.html",
+	.options = flamegraph_options,
+	.run = run_flamegraph,
+};

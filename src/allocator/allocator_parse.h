@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A worker reads the allocators in a target's file, and this process checks its answers. Beside the errors of the functions that run
+ * there: -ECHILD, the file could not be read safely; -ENOMEM. Paths are for messages.
+ */
+#ifndef ALLOCPROF_ALLOCATOR_PARSE_H
+#define ALLOCPROF_ALLOCATOR_PARSE_H
+
+#include <stdbool.h>
+
+struct allocator;
+struct error;
+struct function_code;
+struct parser;
+struct source;
+
+/* allocator__read() with SITE_BEST. */
+int allocator__parse(struct parser *parser, int fd, const char *path, struct allocator **out,
+		     struct error *error);
+
+/* allocator__read_source() or usdt_source__read(). @source was there before the parser. */
+int allocator__parse_source(struct parser *parser, int fd, const char *path,
+			    const struct source *source, struct allocator **out,
+			    struct error *error);
+
+/* function_code__find(), or with @is_usdt function_code__find_usdt(). */
+int function_code__parse(struct parser *parser, int fd, const char *path, const char *name,
+			 bool is_usdt, struct function_code *out, struct error *error);
+
+/* hidden_allocator__find(): -ENOENT if there is none. */
+int hidden_allocator__parse(struct parser *parser, int fd, const char *path, const char **out,
+			    struct error *error);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Marks of regions in a file (docs/regions.md), as include/allocprof.h writes them. */
+#ifndef ALLOCPROF_REGION_MARKS_H
+#define ALLOCPROF_REGION_MARKS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "region_abi.h"
+
+struct error;
+struct parser;
+
+/* The most marks of one file that are read. A macro in a template or an inlined function may make many. */
+#define REGION_MARKS_MAX 4096
+
+struct region_mark {
+	enum ap_region_mark kind;
+	bool is_at_nop;			     /* else a probe might damage what is there */
+	__u64 offset;			     /* of the nop, in the file */
+	char name[AP_REGION_NAME_BYTES + 1]; /* printable; "" of AP_REGION_LEAVE */
+};
+
+struct region_marks {
+	struct region_mark *list;
+	size_t n;
+	size_t n_unnamed; /* marks that are not in the list, since their names cannot be printed or are too long */
+	bool has_more;	/* there are more than REGION_MARKS_MAX */
+	bool has_calls; /* the file imports the function that marks call */
+};
+
+/* Reads them by a worker. -ENOEXEC: the file is no ELF file; -ECHILD: it could not be read safely, with *@error set;
+ * -ENOMEM. */
+int region_marks__parse(struct parser *parser, int fd, const char *path, struct region_marks *out,
+			struct error *error);
+void region_marks__release(struct region_marks *marks);
+
+/* Whether it is not empty, not too long, and can be printed. */
+bool region_name__is_good(const char *name);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Turns the records of --events into a log, with the ids of the collector's profile. */
+#ifndef ALLOCPROF_EVENT_COLLECTOR_H
+#define ALLOCPROF_EVENT_COLLECTOR_H
+
+#include <linux/types.h>
+#include <stddef.h>
+
+struct collector;
+struct error;
+struct event_collector;
+struct event_log_results;
+
+/* Creates the log at @path. 0 or a negative errno with @error set. */
+int event_collector__new(const char *path, struct collector *collector,
+			 struct event_collector **out, struct error *error);
+/* NULL is ignored. */
+void event_collector__free(struct event_collector *events);
+
+/*
+ * Handles a record that the collector has handled, and ignores those of other types. Where the log
+ * cannot be written, its events count as lost, and the recording goes on.
+ */
+void event_collector__handle_record(struct event_collector *events, const void *record,
+				    size_t size);
+/* After records and snapshots were handled: writes what is older than a second. */
+void event_collector__attend(struct event_collector *events);
+/* No more records come; the programs could not send @n_lost events. */
+void event_collector__finish(struct event_collector *events, __u64 n_lost);
+
+/* A call that has not returned when the recording ends. */
+void event_collector__add_unfinished(struct event_collector *events, __u32 record, __u32 thread,
+				     __u64 size_bytes);
+
+/* After the finish. */
+void event_collector__results(const struct event_collector *events, struct event_log_results *out);
+
+#endif

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "elf_headers.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "elf_file_internal.h"
+#include "elf_x86.h"
+
+/* The kernel's limit for all program headers; of sections, linked files have some dozens. */
+#define MAX_HEADERS_BYTES 65536
+/* A segment of notes is read up to this size; linkers write less than a page. */
+#define MAX_NOTES_BYTES 65536
+
+struct elf_headers {
+	__u64 entry, file_size;
+	size_t n;
+	struct {
+		__u64 vaddr, offset, size;
+		bool executable;
+	} segments[MAX_SEGMENTS];
+	char build_id[2 * MAX_BUILD_ID + 1];
+};
+
+static int read_at(int fd, void *to, size_t size, __u64 offset)
+{
+	ssize_t n = pread(fd, to, size, (off_t)offset);
+
+	return n >= 0 && (size_t)n == size ? 0 : -ENOEXEC;
+}
+
+static int add_segment(struct elf_headers *headers, const Elf64_Phdr *header)
+{
+	__u64 size = header->p_filesz;
+
+	if (header->p_offset >= headers->file_size || header->p_vaddr + size < header->p_vaddr)
+		return 0;
+	if (size > headers->file_size - header->p_offset)
+		size = headers->file_size - header->p_offset;
+	if (!size)
+		return 0;
+	if (headers->n == MAX_SEGMENTS)
+		return -ENOEXEC;
+	headers->segments[headers->n].vaddr = header->p_vaddr;
+	headers->segments[headers->n].offset = header->p_offset;
+	headers->segments[headers->n].size = size;
+	headers->segments[headers->n++].executable = header->p_flags & PF_X;
+	return 0;
+}
+
+static size_t padded(size_t size, size_t alignment)
+{
+	return (size + alignment - 1) & ~(alignment - 1);
+}
+
+/* Looks for a build id in the @size bytes at @notes, of which there are less than MAX_NOTES_BYTES. */
+static void find_build_id(struct elf_headers *headers, const unsigned char *notes, size_t size,
+			  size_t alignment)
+{
+	Elf64_Nhdr note;
+
+	for (size_t at = 0; at < size && sizeof(note) <= size - at;) {
+		size_t name = at + sizeof(note), text, end;
+
+		memcpy(&note, notes + at, sizeof(note));
+		if (note.n_namesz > size || note.n_descsz > size)
+			return;
+		text = padded(name + note.n_namesz, alignment);
+		end = text + note.n_descsz;
+		if (end > size)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof("GNU") &&
+		    !memcmp(notes + name, "GNU", sizeof("GNU")) && note.n_descsz &&
+		    note.n_descsz <= MAX_BUILD_ID) {
+			for (size_t i = 0; i < note.n_descsz; i++)
+				sprintf(headers->build_id + 2 * i, "%02x", notes[text + i]);
+			return;
+		}
+		at = padded(end, alignment);
+	}
+}
+
+static int read_notes(int fd, __u64 offset, __u64 size, __u64 alignment,
+		      struct elf_headers *headers)
+{
+	_cleanup_(free_ptr) unsigned char *notes = NULL;
+
+	if (*headers->build_id || !size || size > MAX_NOTES_BYTES)
+		return 0;
+	notes = malloc(size);
+	if (!notes)
+		return -ENOMEM;
+	if (!read_at(fd, notes, size, offset))
+		find_build_id(headers, notes, size, alignment == 8 ? 8 : 4);
+	return 0;
+}
+
+/* Reads a table of @n entries of @size bytes each. -ENOEXEC: it has not the format of our processor, or is too large. */
+static int read_table(int fd, __u64 offset, size_t n, size_t size, size_t size_in_file, void **out)
+{
+	void *table;
+	int err;
+
+	if (size != size_in_file || n * size > MAX_HEADERS_BYTES)
+		return -ENOEXEC;
+	table = malloc(n * size + 1);
+	if (!table)
+		return -ENOMEM;
+	err = read_at(fd, table, n * size, offset);
+	if (err) {
+		free(table);
+		return err;
+	}
+	*out = table;
+	return 0;
+}
+
+/* Go's linker has the build id in no segment of notes. */
+static int read_sections(int fd, const Elf64_Ehdr *header, struct elf_headers *headers)
+{
+	_cleanup_(free_ptr) Elf64_Shdr *list = NULL;
+	int err = read_table(fd, header->e_shoff, header->e_shnum, sizeof(*list),
+			     header->e_shentsize, (void **)&list);
+
+	for (size_t i = 0; i < header->e_shnum && !err; i++)
+		if (list[i].sh_type == SHT_NOTE)
+			err = read_notes(fd, list[i].sh_offset, list[i].sh_size,
+					 list[i].sh_addralign, headers);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int read_program_headers(int fd, const Elf64_Ehdr *header, struct elf_headers *headers)
+{
+	_cleanup_(free_ptr) Elf64_Phdr *list = NULL;
+	int err = 0;
+
+	if (!header->e_phnum)
+		return 0;
+	err = read_table(fd, header->e_phoff, header->e_phnum, sizeof(*list), header->e_phentsize,
+			 (void **)&list);
+	for (size_t i = 0; i < header->e_phnum && !err; i++) {
+		if (list[i].p_type == PT_LOAD)
+			err = add_segment(headers, &list[i]);
+		else if (list[i].p_type == PT_NOTE)
+			err = read_notes(fd, list[i].p_offset, list[i].p_filesz, list[i].p_align,
+					 headers);
+	}
+	return err;
+}
+
+static bool is_for_us(const Elf64_Ehdr *header)
+{
+	return !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
+	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
+	       header->e_machine == ELF_HOST_MACHINE &&
+	       (header->e_type == ET_EXEC || header->e_type == ET_DYN);
+}
+
+int elf_headers__read(int fd, struct elf_headers **out)
+{
+	struct elf_headers *headers = calloc(1, sizeof(*headers));
+	Elf64_Ehdr header;
+	struct stat st;
+	int err = -ENOEXEC;
+
+	if (!headers)
+		return -ENOMEM;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !read_at(fd, &header, sizeof(header), 0) &&
+	    is_for_us(&header)) {
+		headers->file_size = (__u64)st.st_size;
+		headers->entry = header.e_entry;
+		err = read_sections(fd, &header, headers);
+		if (!err)
+			err = read_program_headers(fd, &header, headers);
+	}
+	if (err) {
+		free(headers);
+		return err;
+	}
+	*out = headers;
+	return 0;
+}
+
+void elf_headers__free(struct elf_headers *headers)
+{
+	free(headers);
+}
+
+const char *elf_headers__build_id(const struct elf_headers *headers)
+{
+	return headers->build_id;
+}
+
+__u64 elf_headers__entry(const struct elf_headers *headers)
+{
+	return headers->entry;
+}
+
+int elf_headers__vaddr_to_offset(const struct elf_headers *headers, __u64 vaddr, __u64 *offset)
+{
+	for (size_t i = 0; i < headers->n; i++) {
+		if (vaddr - headers->segments[i].vaddr >= headers->segments[i].size)
+			continue;
+		*offset = headers->segments[i].offset + (vaddr - headers->segments[i].vaddr);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset, __u64 *vaddr)
+{
+	/* A page at a segment border belongs to two segments; prefer the code. */
+	for (int executable = 1; executable >= 0; executable--) {
+		for (size_t i = 0; i < headers->n; i++) {
+			if (headers->segments[i].executable != executable ||
+			    offset - headers->segments[i].offset >= headers->segments[i].size)
+				continue;
+			*vaddr =
+				headers->segments[i].vaddr + (offset - headers->segments[i].offset);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

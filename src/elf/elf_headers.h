@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The process with privileges has to know where the segments of a file in stacks are, and its build id.
+ * Without libelf: it reads the ELF header, the headers of segments and sections, and notes, each with a bound, and
+ * nothing that these point to. It says the same as elf_file.h.
+ */
+#ifndef ALLOCPROF_ELF_HEADERS_H
+#define ALLOCPROF_ELF_HEADERS_H
+
+#include <linux/types.h>
+
+struct elf_headers;
+
+/* 0, with *@out the caller's; -ENOEXEC: no program or library of 64 bits for this processor; -ENOMEM. @fd stays the
+ * caller's. */
+int elf_headers__read(int fd, struct elf_headers **out);
+/* Accepts NULL. */
+void elf_headers__free(struct elf_headers *headers);
+
+/* Lower-case hex, "" if there is none. */
+const char *elf_headers__build_id(const struct elf_headers *headers);
+/* Virtual address of the entry, 0 if there is none. */
+__u64 elf_headers__entry(const struct elf_headers *headers);
+/* 0 or -ENOENT: no segment has it. */
+int elf_headers__vaddr_to_offset(const struct elf_headers *headers, __u64 vaddr, __u64 *offset);
+int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset, __u64 *vaddr);
+
+#endif

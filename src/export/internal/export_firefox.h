@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A file of the Firefox Profiler while it is written; for export_firefox*.c only. */
+#ifndef ALLOCPROF_EXPORT_FIREFOX_H
+#define ALLOCPROF_EXPORT_FIREFOX_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "export_samples.h"
+#include "string_ids.h"
+
+/* No stack, and no number. */
+#define FIREFOX_NONE UINT32_MAX
+
+/* A sample, as it is sorted. */
+struct firefox_sample {
+	const __u32 *places; /* innermost first */
+	__u32 n_places;
+	__u32 thread;	/* id */
+	__u32 at;	/* count's id - 1 */
+	__u32 function; /* enum ap_function */
+};
+
+/* The samples of one thread, sorted by their stacks from the outermost frame. */
+struct firefox_thread {
+	const struct firefox_sample *samples;
+	size_t n;
+};
+
+/* A frame of the stack that was walked last, and the number of the stack that ends there. */
+struct firefox_step {
+	__u32 frame, stack;
+};
+
+/* Numbers of what a thread uses, in the order of its first use. */
+struct firefox_numbers {
+	__u32 *of;   /* by id: the number, or FIREFOX_NONE */
+	__u32 *used; /* by number: the id */
+	size_t n;
+};
+
+/*
+ * Frames have ids: a place of the view its index, a function of the allocator, which is the innermost
+ * frame of each stack, first_function and its number, and what stands for a stack without frames
+ * no_frame. The first error is kept in err, after which nothing is to be written.
+ */
+struct firefox {
+	const struct export_input *input;
+	FILE *to;
+	__u32 first_function, no_frame;
+	size_t n_ids, n_funcs_at_most;
+	struct firefox_sample *samples;
+	size_t n_samples;
+	struct firefox_step *steps;
+	size_t n_steps, steps_room;
+	__u32 n_stacks;			       /* of the thread, so far */
+	struct firefox_numbers frames;	       /* by id of frames */
+	struct firefox_numbers funcs, modules; /* by label and the rest of the ids; by id - 1 */
+	__u32 *frame_of_func;		       /* by number: the id of its first frame */
+	struct string_ids strings;
+	bool in_table, in_list; /* whether an element comes before the next */
+	int err;
+};
+
+/* Begins the list @key of a table; the elements and "]" follow. */
+void firefox__list(struct firefox *firefox, const char *key);
+void firefox__number(struct firefox *firefox, __s64 number);
+void firefox__null(struct firefox *firefox);
+/* The list @key of @n times @value. */
+void firefox__same(struct firefox *firefox, const char *key, size_t n, const char *value);
+
+/*
+ * Calls @visit, which may be NULL, for each part of the sample's stack that no sample of the walk
+ * before it had: each is a new stack, of the next number. Returns the number of the whole stack.
+ */
+__u32 firefox__walk(struct firefox *firefox, const struct firefox_sample *sample,
+		    void (*visit)(struct firefox *firefox, __u32 frame, __u32 prefix));
+/* A walk of all samples from the first; n_stacks is their number then. */
+void firefox__walk_all(struct firefox *firefox, const struct firefox_thread *thread,
+		       void (*visit)(struct firefox *firefox, __u32 frame, __u32 prefix));
+
+/* 0 or -ENOMEM; to be released in either case. */
+int firefox__init_tables(struct firefox *firefox);
+void firefox__release_tables(struct firefox *firefox);
+/* Prints a thread with its tables. */
+void firefox__print_thread(struct firefox *firefox, const struct firefox_thread *thread);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A call of an allocator's function, from its entry on. */
+#ifndef ALLOCPROF_INSIDE_CALL_H
+#define ALLOCPROF_INSIDE_CALL_H
+
+#include "code.h"
+#include "live.h"
+#include "next.h"
+#include "own.h"
+#include "process.h"
+#include "regions.h"
+#include "sample.h"
+
+struct call {
+	enum ap_function function;
+	bool overflows; /* the product of count and size; @size is 0 then */
+	__u64 size, pointer;
+};
+
+/* With stacks. The number of the record with live, else 0. */
+__u32 call__record(struct thread *current, const struct call *call, __u32 weight,
+		   const __u64 *frame);
+
+/* In place of a record's number: a call that the allocator itself made, or after the measurement, or one that is not
+ * sampled and ends no block. */
+#define MARK_INTERNAL 0xffffffff
+
+/* A call outside of the measured window: only blocks that it ends matter. */
+#define MARK_OUTSIDE 0xfffffffe
+
+static const struct live_mark mark_internal = { MARK_INTERNAL, 0 };
+
+/* A call that is not sampled, and one outside of the measured window. */
+struct live_mark call__pass(struct thread *thread, const struct call *call);
+struct live_mark call__stay_outside(struct thread *thread, const struct call *call);
+
+/* Counts the call if a function of --within has made it. */
+struct live_mark call__enter_within(struct thread *thread, const struct call *call,
+				    const __u64 *frame);
+
+/* Whether an allocator has made the call, by one of its own functions; @number is that of the called one. */
+bool call__is_of_allocator(struct thread *thread, const struct call *call, const __u64 *frame,
+			   __u32 number);
+
+/* What follows is with live. The call returned a block, or NULL; returns that. */
+void *call__returned(struct live_mark mark, void *block, __u64 size);
+
+/* A function is called that frees @block. */
+void call__freed(struct live_mark mark, void *block);
+
+static inline __attribute__((always_inline)) void call__count(struct ap_site_counts *counts,
+							      const struct call *call)
+{
+	counter__add(&counts->calls, 1);
+	if (AP_FREEING >> call->function & 1) {
+		if (!call->pointer)
+			counter__add(&counts->null, 1);
+		return;
+	}
+	counter__add_bytes(&counts->size_bytes, call->size);
+	if (AP_REALLOCATING >> call->function & 1) {
+		if (!call->pointer) {
+			counter__add(&counts->fresh, 1);
+			counter__add_bytes(&counts->fresh_size_bytes, call->size);
+		} else if (!call->size && !call->overflows) {
+			counter__add(&counts->released, 1);
+		}
+	}
+}
+
+/* Likewise, in the set of regions that the thread has open. */
+void call__count_in_regions(struct thread *thread, const struct call *call, const __u64 *frame);
+
+/* Counts the call. */
+static inline __attribute__((always_inline)) struct live_mark
+call__enter(const struct call *call, const __u64 *frame, __u32 number)
+{
+	struct thread *thread = thread__current();
+	__u32 weight = 1;
+
+	if (unlikely(!thread))
+		return mark_internal;
+	if (process.walks)
+		code__check_unloaded(frame[1]);
+	if (unlikely(frame[1] - next_bodies.start <= next_bodies.size) && next__is_body(frame[1])) {
+		counter__add(&thread->shared->functions[call->function].internal, 1);
+		return mark_internal;
+	}
+	if (unlikely(own_functions.n) && call__is_of_allocator(thread, call, frame, number)) {
+		counter__add(&thread->shared->functions[call->function].internal, 1);
+		return mark_internal;
+	}
+	if (unlikely(process.header->gate != INSIDE_OPEN))
+		return call__stay_outside(thread, call);
+	if (unlikely(process.within))
+		return call__enter_within(thread, call, frame);
+	call__count(&thread->shared->functions[call->function], call);
+	if (unlikely(thread->regions))
+		call__count_in_regions(thread, call, frame);
+	if (!(process.recorded >> call->function & 1))
+		return (struct live_mark){ 0, 1 };
+	if (process.samples) {
+		weight = sample__draw(thread, call->size);
+		if (likely(!weight))
+			return call__pass(thread, call);
+	}
+	return (struct live_mark){ call__record(thread, call, weight, frame), weight };
+}
+
+/* Whether the call's result is to be seen. */
+static inline bool mark__is_followed(struct live_mark mark)
+{
+	return unlikely(process.mode == INSIDE_LIVE) && mark.record != MARK_INTERNAL;
+}
+
+static inline struct live_mark mark__counted(struct live_mark mark)
+{
+	return mark.record == MARK_OUTSIDE ? (struct live_mark){ 0, 0 } : mark;
+}
+
+/* The thread, or a stand-in where a signal interrupted it: the caller has it until release(). NULL if there is no
+ * memory. */
+static inline struct thread *thread__claim(struct thread *thread)
+{
+	if (unlikely(thread->busy))
+		return thread__stand_in(thread);
+	thread->busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return thread;
+}
+
+static inline void thread__release(struct thread *thread)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&thread->busy, 0, __ATOMIC_RELEASE);
+}
+
+#endif

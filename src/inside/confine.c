@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "confine.h"
+
+#include <asm/unistd.h>
+#include <linux/audit.h>
+#include <linux/fcntl.h>
+#include <linux/filter.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/random.h>
+#include <linux/seccomp.h>
+#include <linux/time.h>
+
+#include "code.h"
+#include "memory.h"
+
+struct sys_limits sys_limits;
+
+/* What this library calls, with arguments that filters look at. */
+static const struct {
+	__u32 number;
+	__u64 arguments[6];
+} used[] = {
+	{ __NR_clock_gettime, { CLOCK_MONOTONIC } },
+	{ __NR_close, { 1023 } },
+	{ __NR_faccessat, { (__u32)AT_FDCWD } },
+	{ __NR_fcntl, { 1023, F_DUPFD_CLOEXEC } },
+	{ __NR_fstat, { 1023 } },
+	{ __NR_getegid, { 0 } },
+	{ __NR_geteuid, { 0 } },
+	{ __NR_getpid, { 0 } },
+	{ __NR_getppid, { 0 } },
+	{ __NR_getrandom, { 4096, 8, GRND_NONBLOCK } },
+	{ __NR_gettid, { 0 } },
+	{ __NR_ioctl, { 1023, 0xc0686611 } },
+	{ __NR_lseek, { 1023 } },
+	{ __NR_madvise, { 4096, 4096, MADV_DONTDUMP } },
+	{ __NR_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL } },
+	{ __NR_mremap, { 4096, 0, 4096, MREMAP_MAYMOVE } },
+	{ __NR_munmap, { 4096, 4096 } },
+	{ __NR_nanosleep, { 4096 } },
+	{ __NR_newfstatat, { (__u32)AT_FDCWD } },
+	{ __NR_openat, { (__u32)AT_FDCWD, 4096, O_RDONLY | O_CLOEXEC } },
+	{ __NR_prctl, { PR_GET_NAME } },
+	{ __NR_pread64, { 1023 } },
+	{ __NR_process_vm_readv, { 1023 } },
+	{ __NR_read, { 1023 } },
+	{ __NR_readlink, { 4096 } },
+	{ __NR_tgkill, { 1023, 1023 } },
+	{ __NR_write, { 1023 } },
+};
+
+#define N_USED (sizeof(used) / sizeof(used[0]))
+
+/* What a filter may load: seccomp permits words only, aligned ones. */
+static __u32 load(const struct seccomp_data *data, __u32 offset)
+{
+	if (offset >= sizeof(*data) || offset & 3)
+		return 0;
+	return ((const __u32 *)data)[offset / 4];
+}
+
+struct machine {
+	__u32 a, x, memory[BPF_MEMWORDS];
+};
+
+static bool compute(struct machine *machine, const struct sock_filter *at)
+{
+	__u32 by = BPF_SRC(at->code) == BPF_X ? machine->x : at->k;
+
+	switch (BPF_OP(at->code)) {
+	case BPF_ADD:
+		machine->a += by;
+		return true;
+	case BPF_SUB:
+		machine->a -= by;
+		return true;
+	case BPF_MUL:
+		machine->a *= by;
+		return true;
+	case BPF_DIV:
+		machine->a = by ? machine->a / by : 0;
+		return by;
+	case BPF_OR:
+		machine->a |= by;
+		return true;
+	case BPF_AND:
+		machine->a &= by;
+		return true;
+	case BPF_XOR:
+		machine->a ^= by;
+		return true;
+	case BPF_LSH:
+		machine->a <<= by & 31;
+		return true;
+	case BPF_RSH:
+		machine->a >>= by & 31;
+		return true;
+	case BPF_NEG:
+		machine->a = -machine->a;
+		return true;
+	}
+	return false;
+}
+
+static bool jumps(const struct machine *machine, const struct sock_filter *at)
+{
+	__u32 with = BPF_SRC(at->code) == BPF_X ? machine->x : at->k;
+
+	switch (BPF_OP(at->code)) {
+	case BPF_JEQ:
+		return machine->a == with;
+	case BPF_JGT:
+		return machine->a > with;
+	case BPF_JGE:
+		return machine->a >= with;
+	}
+	return machine->a & with;
+}
+
+static __u32 value_of(const struct machine *machine, const struct sock_filter *at,
+		      const struct seccomp_data *data)
+{
+	switch (BPF_MODE(at->code)) {
+	case BPF_ABS:
+		return load(data, at->k);
+	case BPF_LEN:
+		return sizeof(*data);
+	case BPF_MEM:
+		return machine->memory[at->k % BPF_MEMWORDS];
+	}
+	return at->k;
+}
+
+/* The filter's verdict; to end the process where it is not understood. */
+static __u32 run(const struct sock_filter *filter, __u32 n, const struct seccomp_data *data)
+{
+	struct machine machine = { 0 };
+
+	for (__u32 i = 0; i < n; i++) {
+		const struct sock_filter *at = &filter[i];
+
+		switch (BPF_CLASS(at->code)) {
+		case BPF_LD:
+			machine.a = value_of(&machine, at, data);
+			break;
+		case BPF_LDX:
+			machine.x = value_of(&machine, at, data);
+			break;
+		case BPF_ST:
+			machine.memory[at->k % BPF_MEMWORDS] = machine.a;
+			break;
+		case BPF_STX:
+			machine.memory[at->k % BPF_MEMWORDS] = machine.x;
+			break;
+		case BPF_ALU:
+			if (!compute(&machine, at))
+				return SECCOMP_RET_KILL_PROCESS;
+			break;
+		case BPF_JMP:
+			if (BPF_OP(at->code) == BPF_JA)
+				i += at->k;
+			else
+				i += jumps(&machine, at) ? at->jt : at->jf;
+			break;
+		case BPF_RET:
+			return BPF_RVAL(at->code) == BPF_A ? machine.a : at->k;
+		case BPF_MISC:
+			if (BPF_MISCOP(at->code) == BPF_TAX)
+				machine.x = machine.a;
+			else
+				machine.a = machine.x;
+			break;
+		}
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+/* Whether the filter lets the process go on. SECCOMP_RET_ERRNO does: the library handles the error. */
+static bool permits(__u32 verdict)
+{
+	verdict &= SECCOMP_RET_ACTION_FULL;
+	return verdict == SECCOMP_RET_ALLOW || verdict == SECCOMP_RET_LOG ||
+	       verdict == SECCOMP_RET_ERRNO;
+}
+
+static struct sys_limits begin(void)
+{
+	struct sys_limits before = sys_limits;
+
+	if (before.is_limited)
+		return before;
+	for (__u32 i = 0; i < N_USED; i++)
+		sys_limits.permitted[used[i].number / 64] |= 1ULL << used[i].number % 64;
+	sys_limits.last_ns = sys__now_ns();
+	return before;
+}
+
+static void forbid(__u32 number)
+{
+	sys_limits.permitted[number / 64] &= ~(1ULL << number % 64);
+	sys_limits.is_limited = true;
+}
+
+struct sys_limits confine__strictly(void)
+{
+	struct sys_limits before = begin();
+
+	/* Nor may the processor's clock be read. */
+	sys_limits.no_ticks = true;
+	for (__u32 i = 0; i < N_USED; i++)
+		forbid(used[i].number);
+	return before;
+}
+
+struct sys_limits confine__by_filter(unsigned long program)
+{
+	struct sys_limits before = begin();
+	struct sock_filter *filter = NULL;
+	struct sock_fprog from = { 0 };
+
+	if (!memory__read(program, &from, sizeof(from)) || from.len > BPF_MAXINSNS)
+		from.len = 0;
+	if (from.len)
+		filter = sys__map_private(from.len * sizeof(*filter));
+	if (!filter || !memory__read((__u64)from.filter, filter, from.len * sizeof(*filter)))
+		from.len = 0;
+	for (__u32 i = 0; i < N_USED; i++) {
+		struct seccomp_data data = {
+			.nr = used[i].number,
+			.arch = AUDIT_ARCH_X86_64,
+			.instruction_pointer = (__u64)confine__by_filter,
+		};
+
+		memcpy(data.args, used[i].arguments, sizeof(data.args));
+		if (!permits(run(filter, from.len, &data)))
+			forbid(used[i].number);
+	}
+	if (filter)
+		sys__unmap(filter, from.len * sizeof(*filter));
+	return before;
+}
+
+void confine__take_back(const struct sys_limits *before)
+{
+	sys_limits = *before;
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "own.h"
+
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#include "interface_abi.h"
+#include "memory.h"
+#include "next.h"
+#include "objects.h"
+#include "sys.h"
+
+#define MAX_ALLOCATORS 8
+#define MAX_SEEN       4096
+#define PAGE	       4096
+
+/* Stub n counts a call of own_functions.list[n]: own_calls.c. */
+extern const char own_stubs[] __attribute__((visibility("hidden")));
+#define STUB_BYTES 16
+
+/* This library, by symbols of the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+struct own_functions own_functions;
+
+static struct {
+	__u32 is_busy, is_missed;
+	bool began, awaits_end;
+	/* The last object that the program began with: names are looked up in all up to it first. */
+	const struct object *last;
+	struct {
+		const struct object *object;
+		const Elf64_Dyn *dynamic;
+		__u64 bias;
+		struct object_span span;
+	} allocators[MAX_ALLOCATORS];
+	__u32 n_allocators;
+	/* Objects whose words were looked at. */
+	const Elf64_Dyn *seen[MAX_SEEN];
+	__u32 n_seen;
+	__u64 n_unloaded;
+} known;
+
+static bool has_family(const struct object *object, enum interface_family family)
+{
+	static const char *const names[] = { "malloc", "free" };
+	struct definition found;
+	char name[32];
+
+	for (int i = 0; i < 2; i++) {
+		char *stop = name + sizeof(name), *end;
+
+		end = text__append(name, stop, interface_prefixes[family]);
+		if (!text__append(end, stop, names[i]) || !object__defines(object, name, &found))
+			return false;
+	}
+	return true;
+}
+
+/* As allocator.c has it. */
+static bool is_wrapper(const struct object *object)
+{
+	static const char *const sources[] = { "mmap",	 "mmap64", "__mmap",   "sbrk",
+					       "__sbrk", "brk",	   "morecore", "__morecore" };
+	struct definition found;
+
+	if (!object__imports(object, "dlsym") && !object__imports(object, "dlvsym"))
+		return false;
+	for (__u32 i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+		if (object__imports(object, sources[i]) ||
+		    object__defines(object, sources[i], &found))
+			return false;
+	return true;
+}
+
+/* Bit mask of the families that it has. */
+static __u32 families_of(const struct object *object)
+{
+	struct definition found;
+	__u32 families = 0;
+
+	if (object == objects__own() || object__defines(object, "__libc_start_main", &found))
+		return 0;
+	for (int family = 0; family < INTERFACE_FAMILIES; family++)
+		if (family != INTERFACE_CPLUSPLUS &&
+		    has_family(object, (enum interface_family)family))
+			families |= 1U << family;
+	if (!families || is_wrapper(object))
+		return 0;
+	return families | 1U << INTERFACE_CPLUSPLUS;
+}
+
+/* Those that this library defines itself. */
+static bool is_ours(const char *name)
+{
+#define IS(function, ...)                                                                          \
+	if (text__equal(name, #function))                                                          \
+		return true;
+	NEXT_ALLOCATOR(IS)
+#undef IS
+	return false;
+}
+
+static bool contains(const char *name, const char *part)
+{
+	for (; *name; name++)
+		if (text__begins(name, part))
+			return true;
+	return false;
+}
+
+/* Whether a name that is not in the table is one of an allocator's that hands out memory or takes it. */
+static bool looks_alike(const char *name)
+{
+	static const char *const others[] = { "stat", "size", "usable", "hook", "count",
+					      "info", "trim", "good",	"set",	"get" };
+	bool has_prefix = false;
+
+	for (int i = INTERFACE_JE; i < INTERFACE_FAMILIES; i++)
+		has_prefix |= text__begins(name, interface_prefixes[i]);
+	for (__u32 i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (contains(name, others[i]))
+			return false;
+	return has_prefix && (contains(name, "alloc") || contains(name, "free") ||
+			      contains(name, "new") || contains(name, "dup"));
+}
+
+static __u32 find_function(const void *address, const struct interface_function *row)
+{
+	for (__u32 i = 0; i < own_functions.n; i++)
+		if (own_functions.list[i].address == address && own_functions.list[i].row == row)
+			return i;
+	return OWN_FUNCTIONS;
+}
+
+static void add_function(void *context, const char *name, const struct definition *definition)
+{
+	const __u32 *families = context;
+	const struct interface_function *row;
+	enum interface_family family;
+	__u32 n = own_functions.n;
+
+	if (is_ours(name))
+		return;
+	row = interface__find_row(name, &family);
+	if (!row && !looks_alike(name))
+		return;
+	if (row && row->kind == INTERFACE_IGNORED && !row->ends)
+		return;
+	if ((row && !(*families >> family & 1)) ||
+	    find_function(definition->address, row) != OWN_FUNCTIONS)
+		return;
+	if (n == OWN_FUNCTIONS) {
+		memory__add_gap(INSIDE_GAP_FUNCTIONS);
+		return;
+	}
+	own_functions.list[n] = (struct own_function){ definition->address, definition->size, row };
+	__atomic_store_n(&own_functions.n, n + 1, __ATOMIC_RELEASE);
+}
+
+static bool is_known(const struct object *object)
+{
+	for (__u32 i = 0; i < known.n_allocators; i++)
+		if (known.allocators[i].object == object &&
+		    known.allocators[i].dynamic == object->dynamic &&
+		    known.allocators[i].bias == object->bias)
+			return true;
+	return false;
+}
+
+static void find_allocators(void)
+{
+	const struct object *object = objects__first();
+
+	for (; object; object = object->next) {
+		__u32 families;
+
+		if (is_known(object))
+			continue;
+		families = families_of(object);
+		if (!families)
+			continue;
+		if (known.n_allocators == MAX_ALLOCATORS) {
+			memory__add_gap(INSIDE_GAP_FUNCTIONS);
+			return;
+		}
+		known.allocators[known.n_allocators].object = object;
+		known.allocators[known.n_allocators].dynamic = object->dynamic;
+		known.allocators[known.n_allocators].bias = object->bias;
+		if (!objects__span((__u64)object->dynamic,
+				   &known.allocators[known.n_allocators].span))
+			continue;
+		known.n_allocators++;
+		/* Its collector frees blocks without a call. */
+		if (families >> INTERFACE_GC & 1 && memory__header()->settings.mode == INSIDE_LIVE)
+			memory__add_gap(INSIDE_GAP_COLLECTED);
+		object__each_function(object, add_function, &families);
+	}
+}
+
+/* The definition that the dynamic linker finds, in an allocator. False also where it is not sure. */
+static bool resolve(const struct object *caller, const char *name, struct definition *out)
+{
+	const struct object *object = objects__first();
+	struct definition other;
+	bool is_first = true, found = false, is_sure = false;
+
+	for (; object; object = object->next) {
+		if (!found && object__defines(object, name, out)) {
+			found = true;
+			is_sure = is_first;
+		} else if (found && !is_sure && object__defines(object, name, &other)) {
+			memory__add_gap(INSIDE_GAP_FUNCTIONS);
+			return false;
+		}
+		if (object == known.last)
+			is_first = false;
+	}
+	if (!found)
+		return false;
+	/* -Bsymbolic. */
+	if (out->object != caller && object__defines(caller, name, &other))
+		return false;
+	for (__u32 i = 0; i < known.n_allocators; i++)
+		if (known.allocators[i].object == out->object)
+			return true;
+	return false;
+}
+
+struct patching {
+	const struct object *object;
+	struct object_span span;
+	bool is_late;
+};
+
+static bool write_word(const struct object_span *span, __u64 *slot, __u64 value)
+{
+	__u64 page = (__u64)slot & ~(__u64)(PAGE - 1);
+	bool is_protected = page >= span->protected_start && page < span->protected_end;
+
+	if (is_protected && sys(__NR_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
+		return false;
+	__atomic_store_n(slot, value, __ATOMIC_RELAXED);
+	if (is_protected)
+		sys(__NR_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
+	return true;
+}
+
+static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
+{
+	const struct patching *patching = context;
+	const struct object_span *span = &patching->span;
+	const struct interface_function *row;
+	enum interface_family family;
+	struct definition found;
+	__u64 stub, value;
+	__u32 index;
+
+	row = interface__find_row(name, &family);
+	if ((!row && !looks_alike(name)) || is_ours(name))
+		return;
+	if ((__u64)slot < span->start || (__u64)slot >= span->end)
+		return;
+	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	index = find_function((void *)value, row);
+	if (index == OWN_FUNCTIONS && is_lazy && value >= span->start && value < span->end &&
+	    resolve(patching->object, name, &found))
+		index = find_function(found.address, row);
+	if (index == OWN_FUNCTIONS)
+		return;
+	stub = (__u64)own_stubs + index * STUB_BYTES;
+	if (patching->is_late || !write_word(span, slot, stub))
+		memory__add_gap(INSIDE_GAP_FUNCTIONS);
+}
+
+static bool is_seen(const struct object *object)
+{
+	for (__u32 i = 0; i < known.n_seen; i++)
+		if (known.seen[i] == object->dynamic)
+			return true;
+	return false;
+}
+
+static void patch_objects(bool is_late)
+{
+	const struct object *object = objects__first(), *own = objects__own();
+
+	for (; object; object = object->next) {
+		struct patching patching = { .object = object, .is_late = is_late };
+
+		if (object == own || is_seen(object))
+			continue;
+		/* Before the program begins objects may not be relocated yet. */
+		if (known.began && known.n_seen < MAX_SEEN)
+			known.seen[known.n_seen++] = object->dynamic;
+		if (objects__span((__u64)object->dynamic, &patching.span))
+			object__each_slot(object, patch, &patching);
+	}
+}
+
+static void update(bool is_late)
+{
+	__u64 n_unloaded = objects__unloaded();
+
+	/* Another object may be where one was. */
+	if (n_unloaded != known.n_unloaded) {
+		known.n_unloaded = n_unloaded;
+		known.n_seen = 0;
+	}
+	find_allocators();
+	if (own_functions.n)
+		patch_objects(is_late);
+}
+
+/* Another thread that comes meanwhile leaves it to this one. */
+static void update_once(bool is_late)
+{
+	do {
+		if (__atomic_exchange_n(&known.is_busy, 1, __ATOMIC_ACQUIRE)) {
+			__atomic_store_n(&known.is_missed, 1, __ATOMIC_RELEASE);
+			return;
+		}
+		__atomic_store_n(&known.is_missed, 0, __ATOMIC_RELAXED);
+		update(is_late);
+		__atomic_store_n(&known.is_busy, 0, __ATOMIC_RELEASE);
+	} while (__atomic_load_n(&known.is_missed, __ATOMIC_ACQUIRE));
+}
+
+void own__update(void)
+{
+	update_once(false);
+}
+
+void own__await_end(void)
+{
+	known.awaits_end = true;
+}
+
+void own__end(void)
+{
+	if (known.awaits_end)
+		update_once(true);
+	known.awaits_end = false;
+}
+
+void own__began(void)
+{
+	const struct object *object = objects__first();
+
+	known.began = true;
+	for (; object; object = object->next)
+		known.last = object;
+	own__update();
+}
+
+void own__forked(void)
+{
+	known.is_busy = 0;
+}
+
+struct other_code {
+	__u64 address;
+	bool is_found;
+};
+
+static void find_code(void *context, const char *name, const struct definition *definition)
+{
+	struct other_code *code = context;
+
+	code->is_found |= code->address - (__u64)definition->address < definition->size;
+}
+
+bool own__is_inner(__u64 return_address)
+{
+	__u64 address = return_address - 1;
+	struct other_code code = { .address = address };
+
+	for (__u32 i = 0; i < known.n_allocators; i++) {
+		const struct object_span *span = &known.allocators[i].span;
+
+		if (address < span->start || address >= span->end)
+			continue;
+		object__each_function(known.allocators[i].object, find_code, &code);
+		return !code.is_found;
+	}
+	return false;
+}
+
+bool own__is_body(__u64 return_address)
+{
+	__u32 n = __atomic_load_n(&own_functions.n, __ATOMIC_ACQUIRE);
+
+	if (return_address - (__u64)__ehdr_start < (__u64)_end - (__u64)__ehdr_start)
+		return true;
+	for (__u32 i = 0; i < n; i++) {
+		const struct own_function *function = &own_functions.list[i];
+
+		/* What a copying function asks for counts. */
+		if (return_address - (__u64)function->address - 1 < function->size &&
+		    function->row &&
+		    (function->row->kind == INTERFACE_REQUEST ||
+		     function->row->kind == INTERFACE_OWN))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Calls of the functions of own.h. */
+#include "call.h"
+#include "interface_abi.h"
+#include "memory.h"
+
+/*
+ * The stubs. Each has its number, in a register that no argument is in. A function that is not followed until it returns
+ * is jumped to.
+ */
+__asm__(".pushsection .text\n"
+	".globl own_stubs\n"
+	".hidden own_stubs\n"
+	".type own_stubs, @function\n"
+	"	.balign 16\n"
+	"own_stubs:\n"
+	".cfi_startproc\n"
+	"	.set own_number, 0\n"
+	"	.rept 512\n"
+	"	.balign 16\n"
+	"	movl $own_number, %r11d\n"
+	"	jmp own_call\n"
+	"	.set own_number, own_number + 1\n"
+	"	.endr\n"
+	"own_call:\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset %rbp, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register %rbp\n"
+	"	push %r11\n"
+	"	sub $24, %rsp\n"
+	"	push %r9\n"
+	"	push %r8\n"
+	"	push %rcx\n"
+	"	push %rdx\n"
+	"	push %rsi\n"
+	"	push %rdi\n"
+	"	mov %r11d, %edi\n"
+	"	mov %rsp, %rsi\n"
+	"	mov %rbp, %rdx\n"
+	"	call own__enter\n"
+	"	test %rax, %rax\n"
+	"	jz 1f\n"
+	"	mov %rax, %r11\n"
+	"	pop %rdi\n"
+	"	pop %rsi\n"
+	"	pop %rdx\n"
+	"	pop %rcx\n"
+	"	pop %r8\n"
+	"	pop %r9\n"
+	"	leave\n"
+	"	.cfi_remember_state\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	jmp *%r11\n"
+	"	.cfi_restore_state\n"
+	"1:	mov -8(%rbp), %edi\n"
+	"	mov %rsp, %rsi\n"
+	"	mov %rbp, %rdx\n"
+	"	call own__follow\n"
+	"	leave\n"
+	"	.cfi_def_cfa %rsp, 8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size own_stubs, . - own_stubs\n"
+	".popsection");
+_Static_assert(OWN_FUNCTIONS == 512, "there is a stub for each function");
+
+/* What own_call has on the stack. */
+struct own_frame {
+	__u64 arguments[6];
+	struct live_mark mark;
+	__u64 unused[2];
+};
+
+_Static_assert(sizeof(struct live_mark) == 8, "own_frame has the room that own_call makes");
+
+static __u64 argument(const struct own_frame *own, __u32 number)
+{
+	return number ? own->arguments[number - 1] : 0;
+}
+
+static struct call call_of(const struct interface_function *row, const struct own_frame *own)
+{
+	struct call call = {
+		.function = row->function,
+		.pointer = argument(own, row->pointer),
+		.size = argument(own, row->size) + row->size_bytes,
+	};
+
+	/* The old block is read only with a function that has one. */
+	if (!(AP_FREEING >> call.function & 1) && !(AP_REALLOCATING >> call.function & 1))
+		call.pointer = 0;
+	if (row->count)
+		call.overflows =
+			__builtin_mul_overflow(argument(own, row->count), call.size, &call.size);
+	if (call.overflows)
+		call.size = 0;
+	return call;
+}
+
+/* Whether jemalloc's mallctl is about to free what is in an arena: arena.N.reset, arena.N.destroy. */
+static bool is_end_of_arena(const char *name)
+{
+	const char *last = name;
+
+	if (!name || !text__begins(name, "arena."))
+		return false;
+	for (; *name; name++)
+		if (*name == '.')
+			last = name + 1;
+	return text__equal(last, "reset") || text__equal(last, "destroy");
+}
+
+/* Whether a copying function returns the copy, in bytes. */
+static bool own__returns_text(const char *name)
+{
+	static const char *const names[] = {
+		"GC_strdup",   "GC_strndup",	  "GC_debug_strdup",
+		"mi_strdup",   "mi_strndup",	  "mi_heap_strdup",
+		"mi_realpath", "mi_heap_strndup", "mi_heap_realpath",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (text__equal(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Where to jump to; NULL: own__follow() makes the call. */
+__attribute__((used)) static void *own__enter(__u32 number, struct own_frame *own,
+					      const __u64 *frame)
+{
+	const struct own_function *function = &own_functions.list[number];
+	const struct interface_function *row = function->row;
+	struct call call;
+
+	if (!row || row->kind != INTERFACE_REQUEST) {
+		bool is_by_name = row && row->kind == INTERFACE_IGNORED;
+
+		if (row && row->kind == INTERFACE_THROUGH && own__returns_text(row->name))
+			return NULL;
+		if (!(row && row->kind == INTERFACE_OWN && !row->ends) && !own__is_body(frame[1]) &&
+		    !own__is_inner(frame[1]) &&
+		    (is_by_name ? process.mode == INSIDE_LIVE &&
+					  is_end_of_arena((const char *)own->arguments[0])
+				: !row || !row->ends || process.mode == INSIDE_LIVE))
+			memory__add_gap(INSIDE_GAP_FUNCTIONS);
+		return function->address;
+	}
+	call = call_of(row, own);
+	own->mark = call__enter(&call, frame, number);
+	if (!mark__is_followed(own->mark))
+		return function->address;
+	if (!(AP_FREEING >> call.function & 1))
+		return NULL;
+	call__freed(own->mark, (void *)call.pointer);
+	return function->address;
+}
+
+typedef __u64 (*own_t)(__u64, __u64, __u64, __u64, __u64, __u64);
+
+static __u64 call_own(const struct own_function *function, const struct own_frame *own)
+{
+	const __u64 *arguments = own->arguments;
+
+	return ((own_t)function->address)(arguments[0], arguments[1], arguments[2], arguments[3],
+					  arguments[4], arguments[5]);
+}
+
+/* A copy of a text, which is in memory that the allocator's malloc would return. */
+static __u64 copy_text(const struct own_function *function, const struct own_frame *own,
+		       const __u64 *frame, __u32 number)
+{
+	const struct thread *thread = thread__current();
+	__u64 before = thread ? thread->shared->functions[AP_MALLOC].calls : 0, result;
+	struct live_mark mark;
+	struct call call;
+
+	result = call_own(function, own);
+	/* It has called malloc by its name, or this is not a thread that counts. */
+	if (!result || !thread || thread->shared->functions[AP_MALLOC].calls != before)
+		return result;
+	call = (struct call){ AP_MALLOC, .size = text__length((const char *)result) + 1 };
+	mark = call__enter(&call, frame, number);
+	if (mark__is_followed(mark))
+		call__returned(mark, (void *)result, call.size);
+	return result;
+}
+
+/* As with C's functions, but for that the result may be elsewhere. */
+__attribute__((used)) static __u64 own__follow(__u32 number, struct own_frame *own,
+					       const __u64 *frame)
+{
+	const struct own_function *function = &own_functions.list[number];
+	const struct interface_function *row = function->row;
+	struct thread *current, *thread;
+	struct live_move state;
+	__u64 result, block;
+	struct call call;
+
+	if (row->kind == INTERFACE_THROUGH)
+		return copy_text(function, own, frame, number);
+	call = call_of(row, own);
+	state.is_outside = own->mark.record == MARK_OUTSIDE;
+	live__move(&state, call.overflows ? 0 : call.pointer);
+	block = result = call_own(function, own);
+	if (row->function == AP_POSIX_MEMALIGN)
+		block = (__u32)result ? 0 : *(__u64 *)own->arguments[0];
+	else if (row->result == AP_RESULT_AT_POINTER)
+		block = *(__u64 *)argument(own, row->pointer);
+	else if (row->result == AP_RESULT_SIZE_IN_PLACE)
+		block = result >= call.size ? call.pointer : 0;
+	current = thread__current();
+	thread = current ? thread__claim(current) : NULL;
+	if (!thread)
+		return result;
+	current->last_call.frame = NULL;
+	if (AP_REALLOCATING >> call.function & 1 && !call.overflows)
+		live__moved(thread, &state, mark__counted(own->mark), block, call.size,
+			    row->result == AP_RESULT_FREES);
+	else
+		live__return(thread, mark__counted(own->mark), block, call.size);
+	thread__release(thread);
+	return result;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Data of a page: blocks that web/data.js reads by name. A block is deflated and in base64, so nothing
+ * in it can end it. Errors of the FILE are found by page__end().
+ */
+#ifndef ALLOCPROF_PAGE_DATA_H
+#define ALLOCPROF_PAGE_DATA_H
+
+#include <json-c/json.h>
+#include <linux/types.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <zlib.h>
+
+/* What a script gets: */
+enum page_type {
+	PAGE_U8,      /* Uint8Array */
+	PAGE_U16,     /* Uint16Array */
+	PAGE_U32,     /* Uint32Array */
+	PAGE_F64,     /* Float64Array: exact up to 2^53 */
+	PAGE_STRINGS, /* list of strings, each of which ends with '\0' */
+	PAGE_JSON,    /* any value */
+};
+
+/* A block that is written piece by piece. */
+struct page_block {
+	FILE *to;
+	z_stream stream;
+	unsigned char out
+		[49152]; /* a multiple of 3 but for the last, so that there is no padding within */
+	size_t n_out;
+};
+
+/* 0 or -ENOMEM, after which it must not be closed. @name is a literal. */
+int page_block__open(struct page_block *block, const char *name, enum page_type type, FILE *to);
+/* Adds @size bytes: whole elements, little-endian. */
+void page_block__add(struct page_block *block, const void *bytes, size_t size);
+void page_block__close(struct page_block *block);
+
+/* Whole blocks of numbers, in the narrowest type that has all of them exactly. 0 or -ENOMEM. */
+int page_data__u32(const char *name, const __u32 *values, size_t n, FILE *to);
+int page_data__f64(const char *name, const double *values, size_t n, FILE *to);
+/* Whole blocks. 0 or -ENOMEM. Bytes that are not UTF-8 are taken as Latin-1. */
+int page_data__strings(const char *name, const char *const *texts, size_t n, FILE *to);
+/* Takes @value over, which may be NULL where there was no memory for it. */
+int page_data__json(const char *name, json_object *value, FILE *to);
+
+#endif

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A flame graph of the stacks of a trie: controls, a picture, a legend, and the same as a table.
+
+import { deriveTrie, mapValues } from "./derive.js";
+import { element } from "./elements.js";
+import { maxModules, Palette } from "./flame_colour.js";
+import { FlameControls } from "./flame_controls.js";
+import { FlameDetails } from "./flame_details.js";
+import { boxAt, layOut, rowsOf } from "./flame_layout.js";
+import { boxName, paintRows, rowHeight, TextFitter } from "./flame_paint.js";
+import { FlameTree } from "./flame_tree.js";
+import { formatChange, formatCount } from "./format.js";
+import { baseName, showName } from "./names.js";
+import { findFrames, sumThrough } from "./search.js";
+import { kinds, kindTitles, nodesBelow } from "./trie.js";
+
+const flameDefaults = {
+	layout: "icicle",   // the root is on top; "flame": at the bottom
+	colour: "kind",     // or "module"
+	order: "size",      // of siblings; or "name"
+	reversed: false,    // from the allocator's function to its callers
+	merged: false,      // a function that calls itself is one frame
+	maxHeight: 0.72,    // of the picture, as a share of the window's
+	label: "Flame graph",
+	onZoom: () => {},   // called when zoomedNodes() may return something else
+};
+const help = "Arrow keys move from box to box, Enter or a click shows only what is below a box, Escape shows all, " +
+	"/ begins a search, in which Enter goes to the next match.";
+
+export class FlameGraph {
+	/** Draws into @container the stacks of @trie, once setValues() was called. */
+	constructor(container, trie, options = {}) {
+		this.container = container;
+		this.source = this.trie = trie;
+		this.map = null;
+		this.options = { ...flameDefaults, ...options };
+		this.root = 0;
+		this.hovered = this.focused = this.found = null;
+		this.build();
+		this.listen();
+	}
+
+	/**
+	 * Shows @own, a Float64Array with a number for each node, in @unit ("bytes", "blocks", "allocations"); with @base,
+	 * the same of another recording, what changed since. @beside: more numbers for the details, [{ unit, own }]. What
+	 * is zoomed to and searched stays.
+	 */
+	setValues(own, base, unit, beside = []) {
+		this.unit = unit;
+		this.unitTitle = unit;
+		this.given = { own, base, beside };
+		this.derive(this.derived === undefined);
+	}
+
+	/** Shows only what is below @node of the trie that is shown; 0 is all. */
+	zoomTo(node) {
+		this.root = node;
+		this.hovered = this.focused = null;
+		this.layOut();
+		this.options.onZoom();
+		if (document.activeElement === this.canvas && !this.isPointing)
+			this.focus(this.boxOf(node));
+		else
+			this.details.hide();
+	}
+
+	reset() {
+		this.zoomTo(0);
+	}
+
+	/** Which nodes of the given trie are below the box that is zoomed to, as a Uint8Array; null where all are shown. */
+	zoomedNodes() {
+		if (!this.root)
+			return null;
+		const below = nodesBelow(this.trie, this.root);
+		return this.derived ? Uint8Array.from(this.derived.map, (node) => below[node]) : below;
+	}
+
+	setOption(name, value) {
+		this.options[name] = value;
+		if (name === "reversed" || name === "merged")
+			this.derive(true);
+		else
+			this.layOut();
+	}
+
+	/** Marks the frames that @expression matches; null: none. */
+	search(expression) {
+		this.expression = expression;
+		this.found = expression && findFrames(this.trie.frames, expression);
+		this.showFound();
+		this.paint();
+	}
+
+	focusNextMatch() {
+		const boxes = this.rows.flat().filter((box) => this.isMatch(box) && !box.hidden);
+		if (!this.found || !boxes.length)
+			return;
+		const next = boxes[(boxes.indexOf(this.focused) + 1) % boxes.length];
+		this.scrollTo(next);
+		this.focus(next);
+	}
+
+	build() {
+		this.container.classList.add("flame");
+		this.controls = new FlameControls(this);
+		this.canvas = element("canvas", {
+			className: "flame-canvas", tabIndex: 0, role: "application", "aria-roledescription": "flame graph",
+			"aria-label": `${this.options.label}. ${help}`,
+		});
+		this.space = element("div");
+		this.scroll = element("div", { className: "flame-scroll" }, this.canvas, this.space);
+		this.nothing = element("p", { className: "flame-nothing", textContent: "Nothing to draw: no stack has any of it.", hidden: true });
+		this.legend = element("ul", { className: "flame-legend", "aria-label": "Colours" });
+		this.container.append(this.controls.element, this.nothing, this.scroll, this.legend,
+			element("p", { className: "flame-help", textContent: help }));
+		this.details = new FlameDetails(this.container);
+		this.tree = new FlameTree(this, element("div", { className: "flame-tree-scroll" }));
+		this.container.append(this.tree.table.parentNode);
+		this.context = this.canvas.getContext("2d");
+		this.fitter = new TextFitter(this.context);
+	}
+
+	listen() {
+		const { canvas } = this;
+		const themes = new MutationObserver(() => this.restyle());
+		new ResizeObserver(() => this.total && this.scroll.clientWidth !== this.width && this.layOut()).observe(this.container);
+		themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
+		this.scroll.addEventListener("scroll", () => this.paint());
+		canvas.addEventListener("pointermove", (event) => this.hover(event));
+		canvas.addEventListener("pointerleave", () => this.hover(null));
+		canvas.addEventListener("click", (event) => this.clicked(event));
+		canvas.addEventListener("pointerdown", () => {
+			this.isPointing = true;
+		});
+		canvas.addEventListener("focus", () => this.isPointing || this.focus(this.focused ?? this.boxOf(this.root)));
+		canvas.addEventListener("blur", () => this.focus(null));
+		canvas.addEventListener("keydown", (event) => this.pressed(event));
+		addEventListener("keydown", (event) => {
+			if (event.key === "/" && !event.target.closest?.("input, select, textarea")) {
+				this.controls.field.focus();
+				event.preventDefault();
+			}
+		});
+		addEventListener("beforeprint", () => this.print(true));
+		addEventListener("afterprint", () => this.print(false));
+	}
+
+	/** Makes the trie that the options ask for, where it may be another, and all numbers. */
+	derive(isNew) {
+		const { reversed, merged } = this.options;
+		const { own, base, beside } = this.given;
+		const { root } = this;
+		if (isNew) {
+			this.derived = reversed || merged ? deriveTrie(this.source, this.options) : null;
+			this.trie = this.derived?.trie ?? this.source;
+			this.root = 0;
+			this.hovered = this.focused = null;
+		}
+		const { trie } = this;
+		const mapped = (values) => (this.derived ? mapValues(values, this.derived.map, trie.size) : values);
+		const ownBase = base && mapped(base);
+		this.own = mapped(own);
+		this.total = trie.totals(this.own);
+		this.baseTotal = base ? trie.totals(ownBase) : null;
+		// What is gone stays visible: a stack is as wide as the greater of both.
+		this.weight = base ? trie.totals(this.own.map((value, i) => Math.max(value, ownBase[i]))) : this.total;
+		this.beside = beside.map((more) => ({ ...more, total: trie.totals(mapped(more.own)) }));
+		this.whole = this.total[0];
+		// The moment or the span may have nothing there.
+		while (!this.weight[this.root] && this.root)
+			this.root = trie.parent[this.root];
+		this.nothing.hidden = this.weight[0] > 0;
+		this.scroll.hidden = !this.nothing.hidden;
+		this.palette = null;
+		this.showFound();
+		this.layOut();
+		this.tree.update(isNew);
+		if (root !== this.root)
+			this.options.onZoom();
+	}
+
+	showFound() {
+		const { found, trie, own, whole, unit } = this;
+		this.controls.showMatches(found && found.count, found && sumThrough(trie, own, found.found), whole, unit);
+	}
+
+	layOut() {
+		const { trie, weight } = this;
+		const { name } = trie.frames;
+		const byName = (a, b) => (name[trie.frame[a]] < name[trie.frame[b]] ? -1 : 1);
+		const kept = this.focused?.node;
+		this.width = this.scroll.clientWidth;
+		this.rows = rowsOf(layOut(trie, weight, this.root, this.width,
+			this.options.order === "name" ? byName : (a, b) => weight[b] - weight[a] || byName(a, b)));
+		this.focused = kept === undefined ? null : this.boxOf(kept) ?? null;
+		this.hovered = null;
+		this.controls.showZoom(this.root !== 0);
+		this.controls.showBase(this.baseTotal !== null);
+		this.restyle();
+		if (this.options.layout === "flame")
+			this.scroll.scrollTop = this.scroll.scrollHeight;
+	}
+
+	boxOf(node) {
+		return this.rows.flat().find((box) => box.node === node && !box.hidden);
+	}
+
+	/** Reads colours from the style sheet, which depend on the theme, and paints. */
+	restyle() {
+		if (!this.total)
+			return;
+		const style = getComputedStyle(this.container);
+		const isDark = style.colorScheme === "dark" ||
+			(style.colorScheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+		const variable = (name) => {
+			this.canvas.style.color = `var(${name})`;
+			return getComputedStyle(this.canvas).color;
+		};
+		if (this.palette?.dark !== isDark) {
+			this.palette = new Palette(this.trie.frames, isDark);
+			this.palette.setModules(this.greatestModules());
+		}
+		this.style = {
+			font: style.fontFamily, ink: variable("--ink"), soft: variable("--soft"), faint: variable("--faint"),
+			focus: variable("--ink"), mark: variable("--mark"), paper: variable("--paper"),
+		};
+		this.showLegend();
+		this.paint();
+	}
+
+	/** Base names of modules, the one first through which most goes. */
+	greatestModules() {
+		const { trie, weight } = this;
+		const numbers = new Map();
+		const moduleOf = Uint32Array.from(trie.frames.module, (module) => {
+			const name = baseName(module);
+			if (!numbers.has(name))
+				numbers.set(name, numbers.size);
+			return numbers.get(name);
+		});
+		const sums = new Float64Array(numbers.size);
+		for (let node = 1; node < trie.size; node++) {
+			const module = moduleOf[trie.frame[node]];
+			const parent = trie.parent[node];
+			// What a module calls in itself is no more of it.
+			if (!parent || moduleOf[trie.frame[parent]] !== module)
+				sums[module] += weight[node];
+		}
+		return [...numbers.keys()].filter((name) => name && sums[numbers.get(name)])
+			.sort((a, b) => sums[numbers.get(b)] - sums[numbers.get(a)]);
+	}
+
+	showLegend() {
+		const { palette } = this;
+		let entries;
+		if (this.baseTotal) {
+			entries = [["new", 1], ["grew", 0.4], ["did not change", 0], ["shrank", -0.4], ["gone", -1]]
+				.map(([title, change]) => [title, palette.ofChange(change)]);
+		} else if (this.options.colour === "module") {
+			const modules = [...palette.modules.keys()];
+			entries = modules.map((name) => [showName(name), palette.ofModule(name)]);
+			if (modules.length === maxModules)
+				entries.push(["others", palette.ofModule("")]);
+		} else {
+			const present = new Set(this.trie.frames.kind);
+			entries = kinds.filter((_, i) => present.has(i)).map((kind) => [kindTitles[kind], palette.ofKind(kind)]);
+		}
+		this.legend.replaceChildren(...entries.map(([title, colour]) => {
+			const swatch = element("span", { className: "swatch", "aria-hidden": true });
+			swatch.style.background = colour;
+			return element("li", {}, swatch, title);
+		}));
+	}
+
+	/** @height: of the picture; as much as fits the window if it is not given. */
+	paint(height = Math.min(this.rows.length * rowHeight, Math.max(Math.floor(innerHeight * this.options.maxHeight), 6 * rowHeight))) {
+		const { canvas, width } = this;
+		const ratio = devicePixelRatio;
+		const pixels = [Math.round(width * ratio), Math.round(height * ratio)];
+		this.space.style.height = `${this.rows.length * rowHeight - height}px`;
+		if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) {
+			[canvas.width, canvas.height] = pixels;
+			canvas.style.width = `${width}px`;
+			canvas.style.height = `${height}px`;
+		}
+		paintRows(this.context, this.rows, width, { ...this.style, ratio }, {
+			top: this.scroll.scrollTop, height,
+			rowY: (depth) => this.rowY(depth),
+			colourOf: (box) => this.colourOf(box),
+			isMatch: this.found ? (box) => this.isMatch(box) : null,
+			isGone: (box) => this.baseTotal !== null && !box.hidden && !this.total[box.node] && this.weight[box.node] > 0,
+			nameOf: (box) => this.nameOf(box),
+			noteOf: (box) => this.noteOf(box),
+			focused: this.focused, hovered: this.hovered,
+		}, this.fitter);
+	}
+
+	/** Paints all rows, in light colours, for paper; or as before. */
+	print(isPrinting) {
+		const { dataset } = document.documentElement;
+		if (isPrinting) {
+			this.theme = dataset.theme;
+			dataset.theme = "light";
+			this.restyle();
+			// Browsers limit the size of a canvas.
+			this.paint(Math.min(this.rows.length * rowHeight, 8000));
+		} else {
+			if (this.theme)
+				dataset.theme = this.theme;
+			else
+				delete dataset.theme;
+			this.restyle();
+		}
+	}
+
+	rowY(depth) {
+		return (this.options.layout === "flame" ? this.rows.length - 1 - depth : depth) * rowHeight;
+	}
+
+	colourOf({ node }) {
+		if (this.baseTotal)
+			return this.palette.ofChange((this.total[node] - this.baseTotal[node]) /
+				(Math.max(this.total[node], this.baseTotal[node]) || 1));
+		return node ? this.palette.ofFrame(this.trie.frame[node], this.options.colour) : this.palette.ofKind("process");
+	}
+
+	isMatch({ node, hidden }) {
+		return Boolean(this.found && node && !hidden && this.found.found[this.trie.frame[node]]);
+	}
+
+	nameOf({ node, hidden }) {
+		if (hidden)
+			return `${formatCount(hidden)} more`;
+		return node ? boxName(this.trie.frames, this.trie.frame[node]) : "all";
+	}
+
+	/** What is written behind the name, if there is room. */
+	noteOf({ node, hidden }) {
+		if (!this.baseTotal || hidden || this.total[node] === this.baseTotal[node])
+			return "";
+		return this.total[node] ? formatChange(this.total[node] - this.baseTotal[node], this.unit) : "gone";
+	}
+
+	/** The box below the pointer. */
+	boxUnder(event) {
+		const area = this.canvas.getBoundingClientRect();
+		const row = Math.floor((event.clientY - area.top + this.scroll.scrollTop) / rowHeight);
+		return boxAt(this.rows[this.options.layout === "flame" ? this.rows.length - 1 - row : row], event.clientX - area.left);
+	}
+
+	hover(event) {
+		const box = (event && this.boxUnder(event)) ?? null;
+		if (box !== this.hovered) {
+			this.hovered = box;
+			this.paint();
+		}
+		if (box)
+			this.details.show(this, box, event.clientX, event.clientY, 12);
+		else
+			this.showFocus();
+	}
+
+	clicked(event) {
+		const box = this.boxUnder(event);
+		if (box && box.node !== this.root)
+			this.zoomTo(box.node);
+		if (box)
+			this.hover(event);
+	}
+
+	focus(box) {
+		this.focused = box ?? null;
+		this.paint();
+		this.showFocus();
+		if (box)
+			this.details.speak(this, box);
+	}
+
+	/** Details of what has the keyboard's focus. */
+	showFocus() {
+		const box = this.focused;
+		if (!box) {
+			this.details.hide();
+			return;
+		}
+		const area = this.canvas.getBoundingClientRect();
+		this.details.show(this, box, area.left + Math.max(box.x, 0), area.top + this.rowY(box.depth) - this.scroll.scrollTop, rowHeight);
+	}
+
+	scrollTo(box) {
+		const y = this.rowY(box.depth);
+		if (y < this.scroll.scrollTop)
+			this.scroll.scrollTop = y;
+		else if (y + rowHeight > this.scroll.scrollTop + this.scroll.clientHeight)
+			this.scroll.scrollTop = y + rowHeight - this.scroll.clientHeight;
+	}
+
+	/** The box that an arrow key leads to from the one with the focus. */
+	neighbour(key) {
+		const { focused, rows } = this;
+		const row = rows[focused.depth];
+		const inwards = this.options.layout === "flame" ? "ArrowUp" : "ArrowDown";
+		if (key === "ArrowLeft" || key === "ArrowRight")
+			return row[row.indexOf(focused) + (key === "ArrowLeft" ? -1 : 1)];
+		if (key !== inwards)
+			return focused.depth ? boxAt(rows[focused.depth - 1], focused.x + focused.width / 2) : undefined;
+		return focused.hidden ? undefined
+			: rows[focused.depth + 1]?.find((box) => box.x >= focused.x - 1e-6 && box.x < focused.x + focused.width);
+	}
+
+	pressed(event) {
+		if (event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		this.isPointing = false;
+		this.focused ??= this.boxOf(this.root);
+		if (event.key.startsWith("Arrow")) {
+			const box = this.neighbour(event.key);
+			if (box) {
+				this.scrollTo(box);
+				this.focus(box);
+			}
+		} else if (event.key === "Enter" || event.key === " ") {
+			this.zoomTo(this.focused.node);
+		} else if (event.key === "Escape") {
+			this.reset();
+		} else if (event.key === "Backspace") {
+			this.zoomTo(this.trie.parent[this.root]);
+		} else {
+			return;
+		}
+		event.preventDefault();
+	}
+}

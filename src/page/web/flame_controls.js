@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The controls above a flame graph.
+
+import { choiceList, element, toggleButton } from "./elements.js";
+import { formatCount, formatShare, formatValue } from "./format.js";
+import { compileSearch } from "./search.js";
+
+export class FlameControls {
+	/** @graph has setOption(name, value), search(expression or null), focusNextMatch() and reset(). */
+	constructor(graph) {
+		this.graph = graph;
+		this.isRegExp = false;
+		this.field = element("input", {
+			type: "search", placeholder: "Search functions, files, modules", "aria-label": "Search functions, files, modules",
+			className: "flame-search", spellcheck: false, autocomplete: "off",
+		});
+		this.field.addEventListener("input", () => this.search());
+		this.field.addEventListener("keydown", (event) => this.pressed(event));
+		const asRegExp = toggleButton(".*", false, (pressed) => {
+			this.isRegExp = pressed;
+			this.search();
+		}, { className: "flame-regexp", title: "Regular expression", "aria-label": "Search by regular expression" });
+		this.matches = element("output", { className: "flame-matches", "aria-live": "polite" });
+		this.resetButton = element("button", { type: "button", className: "flame-reset", textContent: "Show all", disabled: true });
+		this.resetButton.addEventListener("click", () => graph.reset());
+		this.element = element("div", { className: "flame-controls", role: "toolbar", "aria-label": "Flame graph" },
+			element("span", { className: "flame-finder" }, this.field, asRegExp),
+			element("span", { className: "flame-switches" }, ...this.switches()),
+			element("div", { className: "flame-status" }, this.matches, this.resetButton));
+	}
+
+	switches() {
+		const { graph } = this;
+		const { options } = graph;
+		const change = (name) => (value) => graph.setOption(name, value);
+		const list = (label, name, choices) =>
+			choiceList(label, choices, options[name], change(name), { className: `flame-${name}` });
+		this.colourList = list("Colour", "colour", [["kind", "by kind"], ["module", "by module"]]);
+		return [
+			list("Layout", "layout", [["icicle", "icicle"], ["flame", "flame"]]),
+			list("Order", "order", [["size", "by size"], ["name", "by name"]]),
+			this.colourList,
+			toggleButton("Callers below", options.reversed, change("reversed"),
+				{ className: "flame-reversed", title: "Begin with the allocator's functions; below a box is what called it" }),
+			toggleButton("Merge recursion", options.merged, change("merged"),
+				{ className: "flame-merged", title: "Draw a function that calls itself once" }),
+		];
+	}
+
+	search() {
+		const text = this.field.value;
+		this.field.setCustomValidity("");
+		try {
+			this.graph.search(text ? compileSearch(text, this.isRegExp) : null);
+		} catch (error) {
+			this.graph.search(null);
+			this.field.setCustomValidity(error.message);
+			this.matches.textContent = error.message;
+		}
+	}
+
+	pressed(event) {
+		if (event.key === "Escape" && this.field.value) {
+			this.field.value = "";
+			this.search();
+		} else if (event.key === "Enter") {
+			this.graph.focusNextMatch();
+		} else {
+			return;
+		}
+		event.preventDefault();
+	}
+
+	/** Says what was found: how many frames, and how much of @whole goes through them. Null: nothing is searched. */
+	showMatches(count, sum, whole, unit) {
+		this.matches.textContent = count === null ? "" :
+			`${formatShare(sum, whole)}: ${formatValue(sum, unit)} through ${formatCount(count)} ` +
+			(count === 1 ? "function" : "functions");
+	}
+
+	showZoom(isZoomed) {
+		this.resetButton.disabled = !isZoomed;
+	}
+
+	/** Changes since another recording have colours of their own. */
+	showBase(hasBase) {
+		this.colourList.hidden = hasBase;
+	}
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The page of `allocprof html`: one choice of a part of the recording, and all that is shown of it.
+
+import { formatDuration, formatTime } from "./axis.js";
+import { readData } from "./data.js";
+import { byId, element } from "./elements.js";
+import { FlameGraph } from "./flame.js";
+import { formatChange, formatCount, formatValue } from "./format.js";
+import { FunctionTable } from "./functions.js";
+import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
+import { showName } from "./names.js";
+import { groupThreads, knowsCost, readRecording } from "./recording.js";
+import { HistogramPanel, LeakPanel, ledgerPanel, momentTable, TemporaryPanel, ThreadPanel } from "./report_panels.js";
+import { classOfChange, FunctionPanel, StackPanel } from "./report_tables.js";
+import { themeButton } from "./theme.js";
+import { TimeLine } from "./timeline.js";
+import { kinds, readTrie } from "./trie.js";
+
+/** Processes that are listed by number; more of them by name. */
+const mostProcesses = 100;
+const momentsInTable = 20;
+
+/** What can be shown of each kind of choice. */
+const cards = {
+	all: [
+		["allocated", "Allocated"], ["live", "Alive at the end"], ["peak", "Alive at the peak"], ["temporary", "Temporary"],
+	],
+	moment: [["alive", "Alive then"]],
+	span: [["allocated", "Allocated in it"], ["kept", "Of that, alive at its end"], ["freed", "Freed in it"]],
+};
+const explanations = {
+	"all allocated": "All blocks that were allocated.",
+	"all requested": "All calls that asked for memory. Whether they got it, and what was freed, is not recorded.",
+	"all live": "Blocks that were not freed before the recording ended.",
+	"all peak": "What was alive when all processes together had most.",
+	"all temporary": "Blocks that were freed before the same thread's next allocation.",
+	"moment alive": "Blocks that were allocated before that moment, and freed later or never.",
+};
+
+class ReportPage {
+	constructor(data) {
+		this.trie = readTrie(data);
+		this.after = readRecording(data, "after");
+		this.before = readRecording(data, "before");
+		this.sides = [this.after, this.before].filter((side) => side);
+		this.hasBase = this.before !== null;
+		this.hasTime = this.after.nEpochs > 0 && (!this.hasBase || this.before.nEpochs > 0);
+		this.unit = "bytes";
+		this.choice = { kind: "all" };
+		this.card = { all: "allocated", moment: "alive", span: "allocated" };
+		this.groups = groupThreads(this.sides, mostProcesses);
+		this.included = this.sides.map(() => null);
+		this.panel = null;
+		this.buildHead();
+		this.buildUnits();
+		this.buildPanels();
+		this.buildTime();
+		this.flame = new FlameGraph(byId("flame"), this.trie, { onZoom: () => this.zoomed() });
+		this.select();
+	}
+
+	buildHead() {
+		const { meta, endNs } = this.after;
+		const parts = [
+			meta.startTime && `started ${meta.startTime}`, endNs && formatDuration(endNs),
+			`${formatCount(meta.processes.length)} ${meta.processes.length === 1 ? "process" : "processes"}`,
+			this.hasBase && `compared with ${this.before.meta.file}: ${this.before.meta.title}`,
+		];
+		byId("title").textContent = showName(meta.title);
+		byId("theme").append(themeButton());
+		byId("subject").textContent = showName(parts.filter((part) => part).join(", "));
+		for (const side of this.sides) {
+			const name = this.hasBase ? `${showName(side.meta.file)}: ` : "";
+			byId("remarks").append(
+				...side.meta.missing.map((text) => element("li.missing", {}, name + showName(text))),
+				...side.meta.notes.map((text) => element("li", {}, name + showName(text))));
+		}
+	}
+
+	buildUnits() {
+		const show = (unit) => {
+			this.unit = unit;
+			this.update();
+		};
+		this.units = ["bytes", "blocks"].map((unit) => element("button", {
+			type: "button", click: () => show(unit), "data-unit": unit,
+		}, unit === "bytes" ? "Bytes" : this.after.meta.hasLive ? "Blocks" : "Calls"));
+		byId("units").append(...this.units);
+	}
+
+	buildTime() {
+		if (!this.hasTime) {
+			byId("no-timeline").textContent = this.after.meta.noTimeLine ?? this.before.meta.noTimeLine;
+			byId("no-timeline").hidden = false;
+			return;
+		}
+		byId("time").hidden = false;
+		this.timeLine = new TimeLine(byId("timeline"), this.after, Math.max(...this.sides.map(({ endNs }) => endNs)), (choice) => this.choose(choice));
+		if (this.hasBase)
+			byId("timeline-help").prepend(`The dashed line is ${showName(this.before.meta.file)}, at the same times. `);
+		byId("choose-all").addEventListener("click", () => {
+			if (this.card.all === "peak")
+				this.card.all = "allocated";
+			this.choose({ kind: "all" });
+		});
+		byId("choose-end").addEventListener("click", () => this.choose({ kind: "moment", point: this.after.nEpochs }));
+		byId("choose-peak").addEventListener("click", () => {
+			if (this.has("peak"))
+				this.card.all = "peak";
+			this.choose(this.has("peak") ? { kind: "all" }
+				: { kind: "moment", point: highestPoint(this.lines.whole.alive[this.unit]) });
+		});
+		byId("moments").addEventListener("toggle", () => this.updateMoments());
+	}
+
+	has(cost) {
+		return this.sides.every((side) => knowsCost(side, cost));
+	}
+
+	buildPanels() {
+		const unitOf = () => this.unit;
+		const panels = [
+			["functions", "Functions", new FunctionPanel(new FunctionTable(this.trie, kinds), this.hasBase, unitOf),
+				(panel) => panel.update(this.values, this.baseValues, this.unit)],
+			["stacks", "Stacks", new StackPanel(this.trie, this.hasBase, unitOf),
+				(panel) => panel.update(this.values, this.baseValues, this.unit)],
+		];
+		if (this.has("live"))
+			panels.push(["leaks", "Alive at the end", new LeakPanel(this.trie, this.after, this.hasBase),
+				(panel) => panel.update(...this.whole("live"), this.selected[0])]);
+		if (this.has("temporary"))
+			panels.push(["temporary", "Temporary", new TemporaryPanel(this.trie, this.hasBase),
+				(panel) => panel.update(...this.whole("temporary"), this.whole("allocated")[0])]);
+		if (this.after.meta.hasLive)
+			panels.push(["histograms", "Sizes and lifetimes", new HistogramPanel(this.after),
+				(panel) => panel.update(this.included[0])]);
+		this.threads = new ThreadPanel(this.groups, (isOn) => this.include(isOn));
+		panels.push(
+			["threads", "Processes and threads", this.threads, (panel) => panel.update(this.valuesByGroup(), this.unit)],
+			["ledger", "Ledger", { container: element("div.two", {}, ...this.sides.map(ledgerPanel)) }, () => {}]);
+		this.panels = panels.map(([name, title, panel, update]) => ({
+			name, panel, update,
+			tab: element("button", {
+				type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, click: () => this.showPanel(name),
+			}, title),
+			box: element("div.panel", {
+				role: "tabpanel", id: `panel-${name}`, tabIndex: 0, "aria-labelledby": `tab-${name}`,
+			}, panel.container),
+		}));
+		byId("tabs").append(...this.panels.map(({ tab }) => tab));
+		byId("tabs").addEventListener("keydown", (event) => this.moveTab(event));
+		byId("panels").append(...this.panels.map(({ box }) => box));
+		this.panel = this.panels[0];
+	}
+
+	moveTab(event) {
+		const at = this.panels.indexOf(this.panel);
+		const next = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: this.panels.length - 1 }[event.key];
+
+		if (next === undefined)
+			return;
+		this.showPanel(this.panels.at(next % this.panels.length).name);
+		this.panel.tab.focus();
+		event.preventDefault();
+	}
+
+	showPanel(name) {
+		this.panel = this.panels.find((panel) => panel.name === name);
+		this.updatePanel();
+	}
+
+	updatePanel() {
+		for (const { tab, box } of this.panels) {
+			const isShown = tab === this.panel.tab;
+			tab.setAttribute("aria-selected", String(isShown));
+			tab.tabIndex = isShown ? 0 : -1;
+			box.hidden = !isShown;
+		}
+		this.panel.update(this.panel.panel);
+	}
+
+	/** Shows the threads of these groups only. */
+	include(isOn) {
+		this.included = this.sides.map((side, at) => {
+			if (isOn.size === this.groups.length)
+				return null;
+			const threads = new Uint8Array(side.meta.threads.length);
+			for (const group of isOn)
+				for (const thread of this.groups[group].threads[at])
+					threads[thread] = 1;
+			return threads;
+		});
+		this.select();
+	}
+
+	/** After another choice of threads. */
+	select() {
+		this.selected = this.sides.map((side, at) => selectRows(side, this.included[at], null));
+		if (this.hasTime) {
+			this.lines = { whole: timeLine(this.after, this.selected[0]), part: this.zoomedLine(), base: null };
+			this.baseLine = this.hasBase ? timeLine(this.before, this.selected[1]) : null;
+		}
+		this.update();
+	}
+
+	/** The time line of the stacks that the flame graph is zoomed to, or null. */
+	zoomedLine() {
+		const nodes = this.flame.zoomedNodes();
+		return nodes && timeLine(this.after, selectRows(this.after, this.included[0], nodes));
+	}
+
+	zoomed() {
+		if (!this.hasTime)
+			return;
+		this.lines.part = this.zoomedLine();
+		this.updateTime();
+	}
+
+	choose(choice) {
+		this.choice = choice;
+		this.update();
+	}
+
+	/** [of the recording, of the one that it is compared with or null] */
+	whole(cost) {
+		const values = this.sides.map((side, at) => wholeRecording(side, this.trie.size, this.selected[at], cost));
+		return [values[0], values[1] ?? null];
+	}
+
+	/** The point of the other recording at the same time. */
+	pointOf(at, point) {
+		return at ? pointAt(this.before, Math.min(timeOfPoint(this.after, point), this.before.endNs)) : point;
+	}
+
+	valuesOf(at, selected) {
+		const { choice, trie } = this;
+		const side = this.sides[at];
+		const shown = this.card[choice.kind];
+
+		if (choice.kind === "moment")
+			return aliveAt(side, trie.size, selected, this.pointOf(at, choice.point));
+		if (choice.kind === "span")
+			return inSpan(side, trie.size, selected, this.pointOf(at, choice.from), this.pointOf(at, choice.until), shown);
+		return wholeRecording(side, trie.size, selected, shown);
+	}
+
+	/** Of what is shown, the number for each group of threads, whether or not it is selected. */
+	valuesByGroup() {
+		const sums = new Float64Array(this.after.meta.threads.length);
+		const side = this.after;
+		const { choice, unit } = this;
+		const shown = this.card[choice.kind];
+
+		if (choice.kind === "all") {
+			const numbers = side.rows[unit === "bytes" ? `${shown}Bytes` : shown];
+			for (let row = 0; row < numbers.length; row++)
+				sums[side.rows.thread[row]] += numbers[row];
+		} else {
+			// Threads take the place of nodes.
+			const byThread = { ...side, rows: { ...side.rows, node: side.rows.thread } };
+			const all = new Uint8Array(side.rows.node.length).fill(1);
+			const values = choice.kind === "moment"
+				? aliveAt(byThread, sums.length, all, choice.point)
+				: inSpan(byThread, sums.length, all, choice.from, choice.until, shown);
+			sums.set(values[unit]);
+		}
+		return this.groups.map((group) => group.threads[0].reduce((sum, thread) => sum + sums[thread], 0));
+	}
+
+	timeOf(point) {
+		return formatTime(timeOfPoint(this.after, point), this.after.epochNs, this.after.endNs);
+	}
+
+	title() {
+		const { choice } = this;
+		if (choice.kind === "moment")
+			return `At ${this.timeOf(choice.point)}`;
+		if (choice.kind === "span") {
+			const length = timeOfPoint(this.after, choice.until) - timeOfPoint(this.after, choice.from);
+			return `From ${this.timeOf(choice.from)} to ${this.timeOf(choice.until)}, ${formatDuration(length)}`;
+		}
+		return "The whole recording";
+	}
+
+	/** Shows what is chosen. */
+	update() {
+		this.values = this.valuesOf(0, this.selected[0]);
+		this.baseValues = this.hasBase ? this.valuesOf(1, this.selected[1]) : null;
+		for (const button of this.units)
+			button.setAttribute("aria-pressed", String(button.dataset.unit === this.unit));
+		byId("choice-title").textContent = this.title();
+		this.updateCards();
+		this.updateTime();
+		const other = this.unit === "bytes" ? "blocks" : "bytes";
+		this.flame.setValues(this.values[this.unit], this.baseValues?.[this.unit] ?? null, this.unitName(this.unit),
+			[{ title: this.unitTitle(other), unit: this.unitName(other), own: this.values[other] }]);
+		this.updatePanel();
+	}
+
+	unitName(unit) {
+		return unit === "blocks" && !this.after.meta.hasLive ? "calls" : unit;
+	}
+
+	unitTitle(unit) {
+		return unit === "bytes" ? "Bytes" : this.unitName(unit) === "calls" ? "Calls" : "Blocks";
+	}
+
+	/** What each card of the choice says: { blocks, bytes } by its name, of one side. */
+	figures(at) {
+		const { choice } = this;
+		const side = this.sides[at];
+		if (choice.kind === "moment")
+			return { alive: (at ? this.baseValues : this.values).total };
+		if (choice.kind === "span")
+			return spanFigures(side, this.selected[at], this.pointOf(at, choice.from), this.pointOf(at, choice.until));
+		return Object.fromEntries(cards.all.filter(([cost]) => this.has(cost)).map(([cost]) =>
+			[cost, totalOf(side, this.selected[at], cost)]));
+	}
+
+	updateCards() {
+		const { kind } = this.choice;
+		const figures = this.sides.map((_, at) => this.figures(at));
+		const shown = cards[kind].filter(([name]) => name in figures[0]);
+		const focused = byId("cards").contains(document.activeElement);
+
+		byId("cards").replaceChildren(...shown.map(([name, title]) => this.cardOf(name, title, figures)));
+		if (focused)
+			byId("cards").querySelector("input:checked").focus();
+		const explained = this.after.meta.hasLive ? this.card[kind] : "requested";
+		byId("balance").textContent = kind === "span" ? this.balance(figures[0]) : explanations[`${kind} ${explained}`];
+	}
+
+	cardOf(name, title, figures) {
+		const { kind } = this.choice;
+		const other = this.unit === "bytes" ? "blocks" : "bytes";
+		const [now, before] = figures.map((of) => of[name]);
+		const input = element("input", {
+			type: "radio", name: "card", value: name, checked: this.card[kind] === name,
+			change: () => {
+				this.card[kind] = name;
+				this.update();
+			},
+		});
+		const words = { blocks: `${formatCount(now.blocks)} ${this.unitName("blocks")}`, bytes: formatValue(now.bytes, "bytes") };
+		const change = before ? now[this.unit] - before[this.unit] : 0;
+
+		return element("label.card", { "data-card": name, title: `${formatCount(now.bytes)} bytes, ${words.blocks}` }, input,
+			element("span.what", {}, this.after.meta.hasLive ? title : "Requested"), element("span.value", {}, words[this.unit]),
+			element("span.other", {}, words[other]),
+			before ? element(`span.change${classOfChange(change)}`, {}, ` ${formatChange(change, this.unit)}`) : null);
+	}
+
+	balance(figures) {
+		const text = (name) => formatValue(figures[name][this.unit], this.unit);
+		return `${text("before")} alive at its start + ${text("allocated")} allocated = ${text("after")} alive at its end + ` +
+			`${text("freed")} freed`;
+	}
+
+	updateTime() {
+		if (!this.hasTime)
+			return;
+		const { unit } = this;
+		const isWhole = this.included.every((threads) => !threads);
+		const peak = isWhole && this.has("peak") ? totalOf(this.after, this.selected[0], "peak")[unit] : null;
+		const base = this.baseLine && Array.from(this.baseLine.alive[unit], (value, point) =>
+			({ timeNs: timeOfPoint(this.before, point), value }));
+		this.timeLine.choice = this.choice;
+		this.timeLine.setLines({ ...this.lines, base }, peak, unit);
+		const isPeak = this.choice.kind === "all" && this.card.all === "peak";
+		byId("choose-all").setAttribute("aria-pressed", String(this.choice.kind === "all" && !isPeak));
+		byId("choose-peak").setAttribute("aria-pressed", String(isPeak));
+		byId("choose-end").setAttribute("aria-pressed",
+			String(this.choice.kind === "moment" && this.choice.point === this.after.nEpochs));
+		this.updateMoments();
+	}
+
+	updateMoments() {
+		if (!byId("moments").open)
+			return;
+		const { nEpochs } = this.after;
+		const n = Math.min(momentsInTable, nEpochs);
+		const points = new Set(Array.from({ length: n + 1 }, (_, i) => Math.round((i * nEpochs) / n)));
+		points.add(highestPoint(this.lines.whole.alive[this.unit]));
+		byId("moments-table").replaceChildren(momentTable([...points].sort((a, b) => a - b), (point) => this.timeOf(point),
+			this.lines.whole.alive[this.unit], this.unit, (point) => this.choose({ kind: "moment", point })));
+	}
+}
+
+async function showReport() {
+	const page = new ReportPage(await readData(document));
+	document.documentElement.dataset.ready = "";
+	return page;
+}
+
+showReport();

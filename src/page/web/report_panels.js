@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Leaks, temporary blocks, histograms, threads to select by, and what a recording says of itself.
+
+import { formatDuration } from "./axis.js";
+import { element } from "./elements.js";
+import { formatBytes, formatChange, formatCount, formatShare, formatValue } from "./format.js";
+import { nodesWith, startOfBucket, sumHistogram } from "./functions.js";
+import { showName } from "./names.js";
+import { changeColumn, DataTable, shareColumn, stackColumn, valueColumn } from "./report_tables.js";
+
+const asBytes = () => "bytes";
+const asBlocks = () => "blocks";
+
+const unknownGrowth = { isKnown: false, isGrowing: false, rate: 0 };
+
+/** What is alive at the end, by stack: its oldest block, and whether the stack was still growing. */
+export class LeakPanel {
+	constructor(trie, recording, hasBase) {
+		const { leaks } = recording;
+		this.recording = recording;
+		this.growth = new Map(Array.from(leaks.node, (node, i) => [node,
+			{ isKnown: leaks.growing[i] > 0, isGrowing: leaks.growing[i] === 2, rate: leaks.bytesPerSecond[i] }]));
+		this.table = new DataTable([
+			valueColumn("Bytes", asBytes, (node) => this.values.bytes[node]),
+			valueColumn("Blocks", asBlocks, (node) => this.values.blocks[node]),
+			shareColumn((node) => this.values.bytes[node], () => this.values.total.bytes),
+			...hasBase ? [changeColumn("Change", asBytes, (node) => this.values.bytes[node] - this.base.bytes[node])] : [],
+			{
+				title: "Oldest", className: "number", order: (node) => this.ageOf(node),
+				cell: (node) => this.values.blocks[node] ? formatDuration(this.ageOf(node)) : "-",
+			},
+			{
+				title: "Growing", className: "number",
+				order: (node) => this.growthOf(node).isGrowing ? this.growthOf(node).rate : 0,
+				cell: (node) => this.growthCell(this.growthOf(node)),
+			},
+			stackColumn(trie),
+		], "Blocks that were alive at the end. Growing: whether their bytes still grew over the second half of the recording.", 0);
+		this.container = this.table.container;
+	}
+
+	ageOf(node) {
+		return this.values.blocks[node] ? Math.max(0, this.recording.endNs - this.oldest[node]) : 0;
+	}
+
+	growthOf(node) {
+		return this.growth.get(node) ?? unknownGrowth;
+	}
+
+	growthCell({ isKnown, isGrowing, rate }) {
+		return !isKnown ? "-" : !isGrowing ? "no" : element("span.grew", {}, `${formatChange(rate, "bytes")}/s`);
+	}
+
+	update(values, base, selected) {
+		const { node, oldestNs } = this.recording.rows;
+
+		this.values = values;
+		this.base = base;
+		// By node, when the first of its blocks was allocated.
+		this.oldest = new Float64Array(values.blocks.length).fill(Infinity);
+		for (let row = 0; row < node.length; row++)
+			if (selected[row])
+				this.oldest[node[row]] = Math.min(oldestNs[row], this.oldest[node[row]]);
+		this.table.setRows(nodesWith(values.bytes, base?.bytes));
+	}
+}
+
+/** Blocks that were freed before the same thread's next allocation. */
+export class TemporaryPanel {
+	constructor(trie, hasBase) {
+		this.table = new DataTable([
+			valueColumn("Blocks", asBlocks, (node) => this.values.blocks[node]),
+			valueColumn("Bytes", asBytes, (node) => this.values.bytes[node]),
+			{
+				title: "Of its allocations", className: "number",
+				order: (node) => this.values.blocks[node] / (this.allocated.blocks[node] || 1),
+				cell: (node) => formatShare(this.values.blocks[node], this.allocated.blocks[node]),
+			},
+			...hasBase ? [changeColumn("Change", asBlocks, (node) => this.values.blocks[node] - this.base.blocks[node])] : [],
+			stackColumn(trie),
+		], "Blocks that were freed before the same thread's next allocation: the allocator's work for nothing.", 0);
+		this.container = this.table.container;
+	}
+
+	update(values, base, allocated) {
+		Object.assign(this, { values, base, allocated });
+		this.table.setRows(nodesWith(values.blocks, base?.blocks));
+	}
+}
+
+/** "512 to 1,023", "1.00 KiB to 2.00 KiB" */
+function sizesOf(bucket) {
+	const least = startOfBucket(bucket);
+	if (bucket < 2)
+		return formatCount(least);
+	return least < 1024 ? `${formatCount(least)} to ${formatCount(2 * least - 1)}`
+		: `${formatBytes(least)} to ${formatBytes(2 * least)}`;
+}
+
+function agesOf(bucket) {
+	return `${formatDuration(startOfBucket(bucket))} to ${formatDuration(startOfBucket(bucket + 1))}`;
+}
+
+function histogramTable(title, buckets, nameOf) {
+	const sum = buckets.reduce((total, [, blocks]) => total + blocks, 0);
+	const most = buckets.reduce((greatestYet, [, blocks]) => Math.max(greatestYet, blocks), 0);
+	const row = ([bucket, blocks]) => {
+		const bar = element("span");
+		bar.style.width = blocks ? `max(1px, ${(100 * blocks) / most}%)` : "0";
+		return element("tr", {}, element("td.number", {}, nameOf(bucket)), element("td.number", {}, formatCount(blocks)),
+			element("td.number", {}, formatShare(blocks, sum)), element("td.barcell", { "aria-hidden": "true" }, bar));
+	};
+	const heading = (text) => element("th.number", { scope: "col" }, text);
+
+	return element("div", {}, element("h3", {}, title), sum
+		? element("table.data", {},
+			element("thead", {}, element("tr", {}, heading(title.split(" ")[0]), heading("Blocks"), heading("Share"),
+				element("th", { "aria-hidden": "true" }))),
+			element("tbody", {}, ...buckets.map(row)))
+		: element("p.soft", {}, "No blocks."));
+}
+
+export class HistogramPanel {
+	constructor(recording) {
+		this.recording = recording;
+		this.container = element("div.two");
+	}
+
+	/** @isIncluded: by thread, or null for all. */
+	update(isIncluded) {
+		this.container.replaceChildren(
+			histogramTable("Sizes of blocks in bytes", sumHistogram(this.recording.sizes, isIncluded), sizesOf),
+			histogramTable("Lifetimes of blocks that were freed", sumHistogram(this.recording.ages, isIncluded), agesOf));
+	}
+}
+
+/** Threads by process, each of which can be left out of the page. */
+export class ThreadPanel {
+	/** @onSelect gets the groups' indices that are selected, as a Set. */
+	constructor(groups, onSelect) {
+		this.groups = groups;
+		this.onSelect = onSelect;
+		this.isOn = new Set(groups.keys());
+		this.search = element("input", {
+			type: "search", placeholder: "Processes and threads with this in their names", input: () => this.list(),
+			"aria-label": "Search processes and threads",
+		});
+		this.status = element("span.soft", { role: "status" });
+		this.table = new DataTable([
+			{
+				title: "Shown", cell: ({ at }) => element("input", {
+					type: "checkbox", checked: this.isOn.has(at), change: (event) => this.set([at], event.target.checked),
+					"aria-label": `Show ${this.nameOf(at)}`,
+				}),
+			},
+			valueColumn("Own", (row) => row.unit, (row) => row.value),
+			shareColumn((row) => row.value, () => this.whole),
+			{ title: "Process", className: "process-cell", cell: ({ at }) => element("span.code.clip", {}, this.processOf(at)), order: ({ at }) => this.processOf(at) },
+			{ title: "Thread", className: "name-cell", cell: ({ at }) => element("span.code.clip", {}, showName(groups[at].thread)) },
+			{ title: "", cell: ({ at }) => element("button.only", { type: "button", click: () => this.only([at]), "aria-label": `Only ${this.nameOf(at)}` }, "Only") },
+		], "What the page shows, by thread, of all threads. Those that are not shown are in nothing else on this page.", 1);
+		this.container = element("div", {},
+			element("div.filter", {}, this.search,
+				element("button", { type: "button", click: () => this.only(groups.keys()) }, "Show all"),
+				element("button", { type: "button", click: () => this.only(this.found.map(({ at }) => at)) }, "Only these"), this.status),
+			this.table.container);
+	}
+
+	processOf(at) {
+		const { process, pid, processes } = this.groups[at];
+		const more = pid === null && processes.size > 1 ? ` (${formatCount(processes.size)} processes)` : "";
+		return showName(process) + (pid === null ? more : ` (${pid})`);
+	}
+
+	nameOf(at) {
+		return `${this.processOf(at)}, ${showName(this.groups[at].thread)}`;
+	}
+
+	set(list, isOn) {
+		for (const at of list)
+			if (isOn)
+				this.isOn.add(at);
+			else
+				this.isOn.delete(at);
+		this.onSelect(this.isOn);
+	}
+
+	only(list) {
+		this.isOn = new Set(list);
+		this.list();
+		this.onSelect(this.isOn);
+	}
+
+	/** @values: one number for each group, in @unit. */
+	update(values, unit) {
+		this.whole = values.reduce((a, b) => a + b, 0);
+		this.rows = this.groups.map((_, at) => ({ at, value: values[at], unit }));
+		this.list();
+	}
+
+	list() {
+		const wanted = this.search.value.toLowerCase();
+		this.found = this.rows.filter(({ at }) => !wanted || this.nameOf(at).toLowerCase().includes(wanted));
+		this.status.textContent = `${this.isOn.size} of ${this.groups.length} shown`;
+		this.table.setRows([...this.found]);
+	}
+}
+
+function factsOf({ meta, endNs, epochNs, nEpochs }) {
+	const facts = [
+		["Recorded", meta.title], ["File", meta.file], ["Started", meta.startTime],
+		["Duration", endNs ? formatDuration(endNs) : null], ["Exit status", meta.exitStatus],
+		["Epochs", nEpochs ? `${formatCount(nEpochs)} of ${formatDuration(epochNs)}: times are known to that` : null],
+		["Engine", meta.engine], ["Kernel", meta.kernel], ["allocprof", meta.version],
+	];
+	return element("dl.facts", {}, ...facts.filter(([, text]) => text).flatMap(([name, text]) =>
+		[element("dt", {}, name), element("dd", {}, showName(text))]));
+}
+
+function ledgerTable({ meta }) {
+	const listed = meta.ledger.filter(([name, value]) => value || !name.includes("_"));
+	return element("table.data", {},
+		element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Entry"),
+			element("th.number", { scope: "col" }, "Calls or blocks"), element("th", { scope: "col" }, "What it means"))),
+		element("tbody", {}, ...listed.map(([name, value, meaning]) => element("tr", {},
+			element("td.code", {}, showName(name)), element("td.number", {}, formatCount(value)),
+			element("td.name-cell", {}, meaning ?? "")))));
+}
+
+/** The ledger of a recording, and what is incomplete. */
+export function ledgerPanel(recording) {
+	const { meta } = recording;
+	const sentences = [...meta.notes, ...meta.missingStrict];
+
+	return element("div", {},
+		element("h3", {}, "The recording"), factsOf(recording),
+		element("h3", {}, meta.isComplete ? "Complete: no call is missing" : "Not complete"),
+		sentences.length ? element("ul.sentences", {}, ...sentences.map((text) => element("li", {}, showName(text)))) : null,
+		element("h3", {}, "Ledger"), ledgerTable(recording));
+}
+
+/** The time line as a table of so many moments, with a button for each. */
+export function momentTable(points, timeOf, alive, unit, onChoose) {
+	const heading = (text) => element("th.number", { scope: "col" }, text);
+
+	return element("table.data", {},
+		element("thead", {}, element("tr", {}, heading("Time"), heading("Alive"), element("th", { "aria-hidden": "true" }))),
+		element("tbody", {}, ...points.map((point) => element("tr", {},
+			element("td.number", {}, timeOf(point)), element("td.number", {}, formatValue(alive[point], unit)),
+			element("td.name-cell", {}, element("button", { type: "button", click: () => onChoose(point), "aria-label": `Show ${timeOf(point)}` }, "Show"))))));
+}

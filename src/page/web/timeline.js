@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The time line of a recording, on which one chooses a moment or a span.
+
+import { formatTime, timeTicks, valueTicks } from "./axis.js";
+import { formatValue } from "./format.js";
+import { highestPoint, pointAt, timeOfPoint } from "./moments.js";
+
+const chartHeight = 176;
+const stripHeight = 34;
+const axisHeight = 24;
+const gutter = 76;
+/** A drag that is shorter is a click. */
+const leastDrag = 4;
+const pageStep = 10;
+
+export class TimeLine {
+	/**
+	 * Draws @recording into @container, from 0 to @endNs. @onChoose gets each choice: { kind: "all" }, { kind: "moment", point } or
+	 * { kind: "span", from, until }, of points.
+	 */
+	constructor(container, recording, endNs, onChoose) {
+		this.container = container;
+		this.recording = recording;
+		this.endNs = endNs;
+		this.onChoose = onChoose;
+		this.choice = { kind: "all" };
+		this.hovered = null;
+		this.dragged = null;
+		this.build();
+		this.listen();
+	}
+
+	/**
+	 * @lines.whole is what is drawn, of timeLine(); @lines.part a part of it that stands out, or null; @lines.base the
+	 * same of another recording, [{ timeNs, value }], or null. @peak is what was alive at the recorded peak, or null.
+	 */
+	setLines(lines, peak, unit) {
+		this.lines = lines;
+		this.peak = peak;
+		this.unit = unit;
+		this.draw();
+		this.describe();
+	}
+
+	setChoice(choice) {
+		this.choice = choice;
+		this.draw();
+		this.describe();
+	}
+
+	time(point) {
+		const { recording } = this;
+		return formatTime(timeOfPoint(recording, point), recording.epochNs, recording.endNs);
+	}
+
+	alive(point) {
+		return this.lines.whole.alive[this.unit][point];
+	}
+
+	build() {
+		this.container.classList.add("timeline");
+		this.canvas = document.createElement("canvas");
+		this.canvas.tabIndex = 0;
+		this.canvas.setAttribute("role", "slider");
+		this.canvas.setAttribute("aria-label", "Moment or span of the recording");
+		this.canvas.setAttribute("aria-valuemin", "0");
+		this.canvas.setAttribute("aria-valuemax", String(this.recording.nEpochs));
+		this.canvas.setAttribute("aria-describedby", "timeline-help");
+		this.tip = document.createElement("div");
+		this.tip.className = "timeline-tip";
+		this.tip.hidden = true;
+		this.container.append(this.canvas, this.tip);
+		this.context = this.canvas.getContext("2d");
+	}
+
+	listen() {
+		const { canvas } = this;
+		new ResizeObserver(() => this.draw()).observe(this.container);
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+		new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+		matchMedia("print").addEventListener("change", () => this.draw());
+		canvas.addEventListener("pointerdown", (event) => this.press(event));
+		canvas.addEventListener("pointermove", (event) => this.move(event));
+		canvas.addEventListener("pointerup", (event) => this.release(event));
+		canvas.addEventListener("pointercancel", () => this.cancel());
+		canvas.addEventListener("pointerleave", () => this.leave());
+		canvas.addEventListener("keydown", (event) => this.key(event));
+	}
+
+	/** Of the canvas in CSS pixels. */
+	x(timeNs) {
+		return gutter + (timeNs / this.endNs) * this.chartWidth;
+	}
+
+	xOfPoint(point) {
+		return this.x(timeOfPoint(this.recording, point));
+	}
+
+	pointOf(event) {
+		const x = event.clientX - this.canvas.getBoundingClientRect().left;
+		return pointAt(this.recording, ((x - gutter) / this.chartWidth) * this.endNs);
+	}
+
+	press(event) {
+		if (event.button)
+			return;
+		this.canvas.setPointerCapture(event.pointerId);
+		this.dragged = { x: event.clientX, point: this.pointOf(event), isSpan: false };
+		if (event.shiftKey && this.choice.kind !== "all")
+			this.dragged = { x: event.clientX, point: this.anchor(), isSpan: true };
+	}
+
+	move(event) {
+		const point = this.pointOf(event);
+		if (this.dragged) {
+			this.dragged.isSpan ||= Math.abs(event.clientX - this.dragged.x) >= leastDrag;
+			if (this.dragged.isSpan)
+				this.preview = spanOf(this.dragged.point, point);
+		}
+		this.hovered = point;
+		this.draw();
+		this.showTip(event, point);
+	}
+
+	release(event) {
+		if (!this.dragged)
+			return;
+		const { point, isSpan } = this.dragged;
+		const head = this.pointOf(event);
+		this.cancel();
+		this.ends = { anchor: point, head: isSpan ? head : point };
+		this.onChoose(isSpan ? spanOf(point, head) : { kind: "moment", point });
+	}
+
+	cancel() {
+		this.dragged = this.preview = null;
+	}
+
+	leave() {
+		this.hovered = null;
+		this.tip.hidden = true;
+		this.draw();
+	}
+
+	showTip(event, point) {
+		const area = this.canvas.getBoundingClientRect();
+		const span = this.preview;
+		this.tip.textContent = span?.kind === "span"
+			? `${this.time(span.from)} to ${this.time(span.until)}`
+			: `${this.time(point)}: ${formatValue(this.alive(point), this.unit)} alive`;
+		this.tip.hidden = false;
+		const left = event.clientX - area.left + 14;
+		const overflows = left + this.tip.offsetWidth > this.canvas.clientWidth;
+		this.tip.style.left = `${overflows ? left - 28 - this.tip.offsetWidth : left}px`;
+	}
+
+	/** The end of the choice that stays where it is when the other one is moved. */
+	anchor() {
+		const { choice } = this;
+		if (choice.kind === "moment")
+			return choice.point;
+		return this.ends && spanOf(this.ends.anchor, this.ends.head).from === choice.from ? this.ends.anchor : choice.from;
+	}
+
+	head() {
+		const { choice } = this;
+		if (choice.kind === "moment")
+			return choice.point;
+		if (choice.kind === "span")
+			return this.anchor() === choice.from ? choice.until : choice.from;
+		return highestPoint(this.lines.whole.alive[this.unit]);
+	}
+
+	key(event) {
+		const { nEpochs } = this.recording;
+		const head = this.head();
+		const isFirst = this.choice.kind === "all";
+		const targets = {
+			ArrowLeft: head - 1, ArrowDown: head - 1, ArrowRight: head + 1, ArrowUp: head + 1,
+			PageDown: head - pageStep, PageUp: head + pageStep, Home: 0, End: nEpochs,
+		};
+
+		if (event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		if (event.key === "Escape" && !isFirst) {
+			this.onChoose({ kind: "all" });
+		} else if (event.key in targets) {
+			const target = Math.max(0, Math.min(targets[event.key], nEpochs));
+			const anchor = event.shiftKey ? (isFirst ? head : this.anchor()) : target;
+			// The first arrow shows the highest moment itself.
+			const point = isFirst && !event.shiftKey && event.key.startsWith("Arrow") ? head : target;
+			this.ends = { anchor: event.shiftKey ? anchor : point, head: point };
+			this.onChoose(event.shiftKey ? spanOf(anchor, target) : { kind: "moment", point });
+		} else {
+			return;
+		}
+		event.preventDefault();
+	}
+
+	/** What a screen reader says of the choice. */
+	describe() {
+		const { choice, canvas } = this;
+		const texts = {
+			all: () => "the whole recording",
+			moment: () => `${this.time(choice.point)}: ${formatValue(this.alive(choice.point), this.unit)} alive` +
+				(this.lines.part ? `, ${formatValue(this.lines.part.alive[this.unit][choice.point], this.unit)} of it in the ` +
+					"stacks that the flame graph is zoomed to" : ""),
+			span: () => `from ${this.time(choice.from)} to ${this.time(choice.until)}`,
+		};
+		canvas.setAttribute("aria-valuenow", String(choice.kind === "all" ? 0 : this.head()));
+		canvas.setAttribute("aria-valuetext", texts[choice.kind]());
+	}
+
+	colour(name) {
+		this.canvas.style.color = `var(${name})`;
+		return getComputedStyle(this.canvas).color;
+	}
+
+	draw() {
+		const { canvas, context } = this;
+		const width = this.container.clientWidth;
+		const height = chartHeight + stripHeight + axisHeight;
+		const ratio = devicePixelRatio;
+
+		if (!this.lines || !width)
+			return;
+		this.chartWidth = Math.max(1, width - gutter - 12);
+		Object.assign(canvas.dataset, { left: gutter, width: this.chartWidth, endNs: this.endNs });
+		canvas.width = Math.round(width * ratio);
+		canvas.height = Math.round(height * ratio);
+		canvas.style.height = `${height}px`;
+		context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		context.clearRect(0, 0, width, height);
+		context.font = `12px ${getComputedStyle(canvas).fontFamily}`;
+		const { alive } = this.lines.whole;
+		const base = this.lines.base ?? [];
+		this.most = Math.max(alive[this.unit][highestPoint(alive[this.unit])], this.peak ?? 0,
+			base.reduce((most, { value }) => Math.max(most, value), 0), 1) * 1.06;
+		this.drawAxes(width);
+		this.drawChosenSpan();
+		this.drawArea(alive[this.unit], this.lines.part ? 0.16 : 0.24, 1.5);
+		if (this.lines.part)
+			this.drawArea(this.lines.part.alive[this.unit], 0.55, 1.5);
+		if (this.lines.base)
+			this.drawBase();
+		this.drawPeak();
+		this.drawStrip();
+		this.drawCursors();
+	}
+
+	y(value) {
+		return chartHeight - (value / this.most) * (chartHeight - 14);
+	}
+
+	drawAxes(width) {
+		const { context } = this;
+		const { step, ticks } = timeTicks(this.endNs, this.chartWidth / 110);
+		context.strokeStyle = this.colour("--line");
+		context.fillStyle = this.colour("--soft");
+		context.lineWidth = 1;
+		context.textBaseline = "middle";
+		context.textAlign = "right";
+		for (const value of valueTicks(this.most, 4, this.unit)) {
+			const y = Math.round(this.y(value)) + 0.5;
+			line(context, gutter, y, gutter + this.chartWidth, y);
+			context.fillText(formatTick(value, this.unit), gutter - 10, y);
+		}
+		context.textBaseline = "alphabetic";
+		for (const time of ticks) {
+			const x = Math.round(this.x(time)) + 0.5;
+			const text = formatTime(time, step, this.endNs);
+			const half = context.measureText(text).width / 2;
+			line(context, x, chartHeight + stripHeight, x, chartHeight + stripHeight + 5);
+			context.textAlign = "center";
+			context.fillText(text, Math.min(x, width - half - 1), chartHeight + stripHeight + 19);
+		}
+	}
+
+	/** The outline of values by point, from the first to the last. */
+	trace(values) {
+		const { context } = this;
+		context.beginPath();
+		for (let point = 0; point < values.length; point++)
+			context.lineTo(this.xOfPoint(point), this.y(values[point]));
+	}
+
+	drawArea(values, opacity, width) {
+		const { context } = this;
+		const colour = this.colour("--accent");
+		this.trace(values);
+		context.strokeStyle = colour;
+		context.lineWidth = width;
+		context.lineJoin = "round";
+		context.stroke();
+		context.lineTo(this.xOfPoint(values.length - 1), chartHeight);
+		context.lineTo(this.xOfPoint(0), chartHeight);
+		context.globalAlpha = opacity;
+		context.fillStyle = colour;
+		context.fill();
+		context.globalAlpha = 1;
+	}
+
+	drawBase() {
+		const { context } = this;
+		context.beginPath();
+		for (const { timeNs, value } of this.lines.base)
+			context.lineTo(this.x(timeNs), this.y(value));
+		context.strokeStyle = this.colour("--soft");
+		context.lineWidth = 1.5;
+		context.setLineDash([5, 4]);
+		context.stroke();
+		context.setLineDash([]);
+	}
+
+	drawPeak() {
+		const { context } = this;
+		if (!this.peak)
+			return;
+		const y = Math.round(this.y(this.peak)) + 0.5;
+		const text = `peak ${formatValue(this.peak, this.unit)}`;
+		context.strokeStyle = context.fillStyle = this.colour("--soft");
+		context.setLineDash([2, 3]);
+		line(context, gutter, y, gutter + this.chartWidth, y);
+		context.setLineDash([]);
+		context.textAlign = "right";
+		context.fillText(text, gutter + this.chartWidth - 4, y - 5 < 10 ? y + 14 : y - 5);
+	}
+
+	/** What was allocated in each epoch. */
+	drawStrip() {
+		const { context, recording } = this;
+		const values = this.lines.whole.allocated[this.unit];
+		const most = values[highestPoint(values)] || 1;
+		const bottom = chartHeight + stripHeight;
+		context.fillStyle = this.colour("--soft");
+		for (let epoch = 0; epoch < recording.nEpochs; epoch++) {
+			if (!values[epoch])
+				continue;
+			const left = this.xOfPoint(epoch);
+			const height = Math.max(1, (values[epoch] / most) * (stripHeight - 8));
+			context.fillRect(left, bottom - height, Math.max(0.5, this.xOfPoint(epoch + 1) - left - 0.3), height);
+		}
+		context.textAlign = "right";
+		context.fillText("allocated", gutter - 10, bottom - 8);
+		context.strokeStyle = this.colour("--line");
+		line(context, gutter, bottom + 0.5, gutter + this.chartWidth, bottom + 0.5);
+	}
+
+	drawChosenSpan() {
+		const { context } = this;
+		const span = this.preview ?? this.choice;
+		if (span.kind !== "span")
+			return;
+		const left = this.xOfPoint(span.from);
+		context.fillStyle = this.colour("--mark");
+		context.globalAlpha = 0.13;
+		context.fillRect(left, 0, this.xOfPoint(span.until) - left, chartHeight + stripHeight);
+		context.globalAlpha = 1;
+	}
+
+	drawCursors() {
+		const { context } = this;
+		const span = this.preview ?? this.choice;
+		const bottom = chartHeight + stripHeight;
+		if (this.hovered !== null && !this.preview) {
+			context.strokeStyle = this.colour("--soft");
+			context.lineWidth = 1;
+			line(context, this.xOfPoint(this.hovered), 0, this.xOfPoint(this.hovered), bottom);
+		}
+		context.strokeStyle = context.fillStyle = this.colour("--mark");
+		context.lineWidth = 1.5;
+		const points = { all: [], moment: [span.point], span: [span.from, span.until] }[span.kind];
+		for (const point of points) {
+			const x = this.xOfPoint(point);
+			line(context, x, 0, x, bottom);
+			context.beginPath();
+			context.arc(x, this.y(this.alive(point)), 4, 0, 2 * Math.PI);
+			context.fill();
+		}
+	}
+}
+
+function spanOf(a, b) {
+	return a === b ? { kind: "moment", point: a } : { kind: "span", from: Math.min(a, b), until: Math.max(a, b) };
+}
+
+/** As formatValue(), of round numbers: "512 KiB". */
+function formatTick(value, unit) {
+	return formatValue(value, unit).replace(/\.0+(?= )/, "");
+}
+
+function line(context, x1, y1, x2, y2) {
+	context.beginPath();
+	context.moveTo(x1, y1);
+	context.lineTo(x2, y2);
+	context.stroke();
+}

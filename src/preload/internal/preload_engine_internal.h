@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef ALLOCPROF_PRELOAD_ENGINE_INTERNAL_H
+#define ALLOCPROF_PRELOAD_ENGINE_INTERNAL_H
+
+#include "engine.h"
+#include "hash_table.h"
+#include "preload.h"
+#include "sentences.h"
+
+struct collector;
+struct cpython;
+struct error;
+struct live_collector;
+struct preload_within;
+struct probed_file;
+
+/* Counters of which a part is in the profile, or was forgotten. */
+struct moved_counts {
+	struct hash_table index;
+	struct moved_count *counts;
+	size_t n, room;
+};
+
+void moved_counts__release(struct moved_counts *moved);
+
+enum image_state {
+	IMAGE_UNKNOWN,
+	IMAGE_RUNS,
+	IMAGE_ENDED,
+	IMAGE_ELSEWHERE, /* another engine follows its process */
+};
+
+/* A file of the command that defines an allocator. */
+struct allocator_file {
+	char *path;
+	char build_id[129];
+};
+
+/* Regions of the program; names are owned. */
+struct engine_regions {
+	struct region *list; /* after finish() sorted by name */
+	size_t n, room;
+	struct sentences gaps;
+};
+
+void engine_regions__release(struct engine_regions *regions);
+
+struct preload_engine {
+	struct engine engine; /* first */
+	struct session_options options;
+	const struct target *target;
+	struct engine_others others;
+	struct preload *preload;
+	struct collector *collector;   /* with stacks or --within, else NULL */
+	struct preload_within *within; /* of --within, else NULL */
+	struct live_collector *live;   /* with live, else NULL */
+	struct cpython *cpython;
+	struct parser *parser; /* for files that are looked at in this thread */
+	__u32 sample_unit_shift;
+	char **environment;	/* the command's */
+	bool is_open, was_open; /* the gate */
+	/* Why the command itself cannot be entered, enum inside_refusal; -1: it can, as far as is known. */
+	int command_refusal;
+	bool is_command_taken; /* another engine measures it */
+	char *command;	       /* its path, for messages */
+	struct engine_regions regions;
+	struct allocator_file *files;
+	size_t n_files, files_room;
+	enum image_state *images; /* of which the collectors know */
+	size_t n_images, images_room;
+	/* With live; of the last reading. */
+	__u32 epoch_shift;
+	__u64 generation, peak_bytes;
+	__u64 n_calls; /* of all records */
+	struct live_memory memory;
+	struct ap_blocks functions[AP_FUNCTIONS]; /* without stacks */
+	/* What was counted until the last cut, and until the one that was forgotten; of this no lists. */
+	struct preload_results at_cut, forgotten;
+	__u64 n_forgotten_processes; /* that had ended by then */
+	struct moved_counts moved;
+	__u64 cut_ns;
+	bool is_snapshot;
+	/* After finish(). */
+	struct preload_results counted;
+	__u64 processes, processes_left;
+	__u64 processes_elsewhere; /* that began when another engine had taken their parent over */
+	__u64 n_refused;	   /* processes */
+	struct unprobed_program *refused;
+	size_t n_refused_programs, refused_room;
+	struct sentences gaps;
+};
+
+static inline struct preload_engine *preload_engine__of(const struct engine *engine)
+{
+	return (struct preload_engine *)engine;
+}
+
+/* preload_others.c: processes that another engine measures. Answers those that wait to be handed over. */
+int preload_engine__take_refused(struct preload_engine *engine);
+/* Whether the command @argv has a malloc of its own, and another engine takes it over. */
+bool preload_engine__hands_over_malloc(struct preload_engine *engine, char *const argv[]);
+void preload_engine__hand_over_command(struct preload_engine *engine);
+/* Whether another engine follows the process of the @image-th image. */
+bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t image,
+				    struct followed_elsewhere *out);
+/* Whether the process runs, and is one that counts here: its number is that of its own PID namespace. */
+bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
+
+/* Looks at the command's files: which have allocators, and with stacks, has their tables compiled. */
+int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],
+				    struct error *error);
+
+/* Passes the files that processes have met on to the collector. */
+int preload_engine__take_modules(struct preload_engine *engine);
+
+/* Passes images that have begun, and those that said that they end, on to the collectors. -ENOMEM. */
+int preload_engine__take_images(struct preload_engine *engine,
+				const struct preload_results *counted);
+/* After the run: likewise, and ends those that run no more. */
+int preload_engine__end_images(struct preload_engine *engine);
+
+/* Blocks of one process that may be live, where no option says how many: slots of its tables. */
+#define PRELOAD_MAX_LIVE_SHIFT 26
+#define PRELOAD_MAX_BLOCKS     ((2ULL << PRELOAD_MAX_LIVE_SHIFT) - (1 << INSIDE_FIRST_BLOCKS))
+
+/* With live. */
+__u32 preload_engine__max_records(const struct session_options *options);
+int preload_engine__open_live(struct preload_engine *engine);
+int preload_engine__start_live(struct preload_engine *engine, __u64 now_ns);
+/* Adds to the time line when that is due; milliseconds until then, at most @most. */
+int preload_engine__attend_live(struct preload_engine *engine);
+int preload_engine__live_timeout_ms(const struct preload_engine *engine, int most);
+/* What is live in processes that run. */
+__u64 preload_engine__live_bytes(const struct preload_engine *engine,
+				 const struct preload_results *counted);
+/* The run has ended, and its images: the last moment; then all blocks, when the stacks are known. */
+int preload_engine__stop_live(struct preload_engine *engine);
+int preload_engine__collect_live(struct preload_engine *engine);
+void preload_engine__add_live(const struct preload_engine *engine, struct session_results *results);
+
+/* preload_engine_regions.c: the marks of a file that will be used, and of the files named with --expect. -ENOMEM. */
+int preload_engine__note_regions(struct preload_engine *engine, int fd, const char *path);
+int preload_engine__note_expected_regions(struct preload_engine *engine);
+/* What was counted in the regions. */
+int preload_engine__collect_regions(struct preload_engine *engine);
+void preload_engine__add_regions(const struct preload_engine *engine,
+				 struct session_results *results);
+
+/* Operations of engine.h. */
+int preload_engine__cut(struct engine *base, __u64 *cut_ns);
+void preload_engine__become_snapshot(struct engine *base);
+void preload_engine__forget(struct engine *base);
+int preload_engine__reset(struct engine *base, __u64 *cut_ns);
+/* In the process of a snapshot: what preload_engine__collect() does at the end. -EAGAIN. */
+int preload_engine__collect_snapshot(struct preload_engine *engine);
+void preload_engine__leave_out_forgotten(struct preload_engine *engine);
+/* Adds the threads' counters to the profile, as far as they are not there yet. */
+int preload_engine__move_counts(struct preload_engine *engine, bool goes_on);
+int preload_engine__read_stacks(struct preload_engine *engine);
+__u64 preload_engine__count_processes(const struct preload_results *counted);
+/* Of the recording, or the snapshot. */
+__u64 preload_engine__end_ns(const struct preload_engine *engine);
+
+/* Reads everything. The gate is closed. */
+int preload_engine__collect(struct preload_engine *engine);
+
+void preload_engine__add_results(const struct preload_engine *engine,
+				 struct session_results *results);
+
+#endif

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What the engine learns from the command's files and from the processes. */
+#include "preload_engine_internal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allocator.h"
+#include "array.h"
+#include "cleanup.h"
+#include "collector.h"
+#include "command_path.h"
+#include "cpython.h"
+#include "elf_file.h"
+#include "file_identity.h"
+#include "libraries.h"
+#include "mapped_file.h"
+#include "preload_within.h"
+#include "profile.h"
+#include "regular_file.h"
+#include "target.h"
+#include "translator.h"
+
+static int note_allocator(struct preload_engine *engine, int fd, const char *path)
+{
+	struct allocator *allocator;
+	struct allocator_file *file;
+	int err = 0;
+
+	if (allocator__read(fd, path, SITE_BEST, &allocator, NULL))
+		return 0;
+	if (!allocator->is_wrapper && allocator__find(allocator, AP_MALLOC)) {
+		err = array__reserve(&engine->files, &engine->files_room, engine->n_files + 1,
+				     sizeof(*engine->files));
+		if (!err) {
+			file = &engine->files[engine->n_files];
+			file->path = strdup(path);
+			memcpy(file->build_id, allocator->build_id, sizeof(file->build_id));
+			if (file->path)
+				engine->n_files++;
+			else
+				err = -ENOMEM;
+		}
+	}
+	allocator__free(allocator);
+	return err;
+}
+
+/* Has the table compiled before the command meets the file. */
+static int announce(struct preload_engine *engine, int fd, const char *path)
+{
+	struct ap_module_record record = { .type = AP_RECORD_MODULE, .pid = getpid() };
+	struct file_identity identity;
+
+	if (!engine->collector || file_identity__of(fd, &identity))
+		return 0;
+	record.device = identity.device;
+	record.inode = identity.inode;
+	/* What finds no room is met later, or not. */
+	if (preload__announce(engine->preload, identity.device, identity.inode, path, &record.id))
+		return 0;
+	return collector__handle_module_at(engine->collector, &record, path);
+}
+
+/* Whether the command, which is held, will have a Python with arenas of its own. */
+static void look_for_python(struct preload_engine *engine, int fd, const char *path)
+{
+	struct mapped_file file = { .pid = engine->target->pid, .path = path };
+
+	if (!file_identity__of(fd, &file.identity))
+		cpython__notice_file(engine->cpython, &file);
+}
+
+struct preparing {
+	struct preload_engine *engine;
+	int err;
+};
+
+static void prepare_file(const char *path, void *context)
+{
+	_cleanup_(free_ptr) char *whole = realpath(path, NULL);
+	_cleanup_(close_fd) int fd = whole ? regular_file__open(whole) : -1;
+	struct preparing *preparing = context;
+
+	if (fd < 0 || preparing->err)
+		return;
+	look_for_python(preparing->engine, fd, whole);
+	if (strcmp(whole, preload__library(preparing->engine->preload)) != 0)
+		preparing->err = note_allocator(preparing->engine, fd, whole);
+	if (!preparing->err)
+		preparing->err = preload_engine__note_regions(preparing->engine, fd, whole);
+	if (!preparing->err)
+		preparing->err = announce(preparing->engine, fd, whole);
+}
+
+/* Its frames are left out of stacks, but for that the walk passes them. */
+static void announce_library(struct preload_engine *engine)
+{
+	const char *path = preload__library(engine->preload);
+	_cleanup_(close_fd) int fd = regular_file__open(path);
+
+	/* Without its table it is met as any other file. */
+	if (fd >= 0)
+		(void)announce(engine, fd, path);
+}
+
+static void use_within(int fd, const char *path, void *engine)
+{
+	/* Without its table it is met as any other file. */
+	(void)announce(engine, fd, path);
+}
+
+int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],
+				    struct error *error)
+{
+	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
+	struct preparing preparing = { engine, 0 };
+	struct elf_file *elf;
+	const char *linker;
+	int fd, err = 0;
+
+	engine->command = strdup(argv[0]);
+	if (!engine->command)
+		return -ENOMEM;
+	/* execve(2) says what is wrong with it. */
+	if (command_path__find(argv[0], getenv("PATH"), &path) ||
+	    engine->command_refusal == INSIDE_REFUSES_TRANSLATOR ||
+	    command_path__elf(path, getenv("PATH"), &program))
+		return 0;
+	free(engine->command);
+	engine->command = strdup(program);
+	if (!engine->command)
+		return -ENOMEM;
+	/* The code is known before its file is announced. */
+	if (engine->within)
+		err = preload_within__prepare(engine->within, program, use_within, engine, error);
+	if (err)
+		return err;
+	if (engine->collector)
+		announce_library(engine);
+	prepare_file(program, &preparing);
+	fd = regular_file__open(program);
+	if (fd >= 0 && !elf_file__open(fd, program, &elf, NULL)) {
+		linker = elf_file__interpreter(elf);
+		if (*linker) {
+			prepare_file(linker, &preparing);
+			libraries__list(linker, program, NULL, prepare_file, &preparing);
+		}
+		elf_file__free(elf);
+	}
+	close_fd(&fd);
+	if (!preparing.err)
+		preparing.err = preload_engine__note_expected_regions(engine);
+	if (!preparing.err && engine->collector)
+		collector__await_tables(engine->collector);
+	return preparing.err;
+}
+
+static int handle_module(void *context, const struct ap_module_record *record, const char *path)
+{
+	const struct mapped_file file = {
+		.pid = record->pid,
+		.start = record->start,
+		.end = record->end,
+		.identity = { record->inode, record->device, 0 },
+		.path = path,
+	};
+	struct preload_engine *engine = context;
+
+	cpython__notice_file(engine->cpython, &file);
+	return collector__handle_module_at(engine->collector, record, path);
+}
+
+int preload_engine__take_modules(struct preload_engine *engine)
+{
+	if (!engine->collector)
+		return 0;
+	return preload__take_modules(engine->preload, handle_module, engine);
+}
+
+static int add_refused(struct preload_engine *engine, const char *path, const char *why, __u32 pid)
+{
+	const char *slash = strrchr(path, '/');
+	struct unprobed_program *program = NULL;
+	char name[sizeof(program->name)];
+
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+	for (char *at = name; *at; at++)
+		if (iscntrl((unsigned char)*at))
+			*at = '?';
+	engine->n_refused++;
+	for (size_t i = 0; i < engine->n_refused_programs && !program; i++)
+		if (!strcmp(engine->refused[i].name, name) && engine->refused[i].why == why)
+			program = &engine->refused[i];
+	if (!program) {
+		if (array__reserve_zeroed(&engine->refused, &engine->refused_room,
+					  engine->n_refused_programs + 1, sizeof(*program)))
+			return -ENOMEM;
+		program = &engine->refused[engine->n_refused_programs++];
+		memcpy(program->name, name, sizeof(name));
+		program->is_translator = translator__is_one(path);
+		program->pid = pid;
+		program->why = why;
+	}
+	program->processes++;
+	return 0;
+}
+
+/* Whether any image was in the process. */
+static bool was_entered(const struct preload_results *counted, __u32 pid)
+{
+	for (size_t i = 0; i < counted->n_images; i++)
+		if (counted->images[i].pid == pid)
+			return true;
+	return false;
+}
+
+static int collect_refused(struct preload_engine *engine)
+{
+	const struct preload_results *counted = &engine->counted;
+	__u32 target = engine->target->pid;
+	int err = 0;
+
+	for (size_t i = engine->forgotten.n_refused; i < counted->n_refused && !err; i++) {
+		const struct preload_refused *refused = &counted->refused[i];
+
+		if (refused->is_taken)
+			continue;
+		err = add_refused(engine, refused->path, preload__refusal_name(refused->reason),
+				  refused->pid);
+		if (!was_entered(counted, refused->pid))
+			engine->processes++;
+	}
+	if (err || engine->is_command_taken || was_entered(counted, target))
+		return err;
+	engine->processes++;
+	return add_refused(engine, engine->command,
+			   engine->command_refusal >= 0
+				   ? preload__refusal_name(engine->command_refusal)
+				   : "whose dynamic linker did not load the library",
+			   target);
+}
+
+static int collect_gaps(struct preload_engine *engine)
+{
+	const struct preload_results *counted = &engine->counted;
+	const __u64 *gaps = counted->gaps;
+	const struct {
+		__u64 n;
+		const char *what;
+	} all[] = {
+		{ gaps[INSIDE_GAP_IMAGES],
+		  "process images found no room in the shared memory, and their calls are missing" },
+		{ gaps[INSIDE_GAP_THREADS],
+		  "times a thread found no room in the shared memory, and its calls are missing" },
+		{ gaps[INSIDE_GAP_EARLY],
+		  "calls are missing that came before the library had found the shared memory" },
+		{ gaps[INSIDE_GAP_FUNCTIONS],
+		  "calls or uses of functions of an allocator's own are not followed: what these do with "
+		  "memory is not known, or their calls cannot be counted" },
+		{ gaps[INSIDE_GAP_COLLECTED],
+		  "processes have a collector, which frees unreachable blocks without a call, so that "
+		  "too much counts as live" },
+		{ gaps[INSIDE_GAP_LOADS],
+		  "libraries were loaded with an allocator of their own (dlmopen, RTLD_DEEPBIND), "
+		  "and their calls are missing" },
+		{ gaps[INSIDE_GAP_EXECS] > counted->n_refused
+			  ? gaps[INSIDE_GAP_EXECS] - counted->n_refused
+			  : 0,
+		  "further programs were executed that the library could not enter" },
+		{ counted->n_unfinished,
+		  "entries of the shared memory were being written when their process was killed" },
+		{ counted->n_damaged,
+		  "entries of the shared memory cannot be right: a process has written over them" },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
+		if (all[i].n)
+			err = sentences__add(&engine->gaps, "%llu %s", all[i].n, all[i].what);
+	return err;
+}
+
+static int handle_stack(void *context, const struct ap_stack_record *record)
+{
+	struct preload_engine *engine = context;
+
+	return collector__handle_record(engine->collector, record,
+					sizeof(*record) +
+						record->n_frames * sizeof(struct ap_frame));
+}
+
+int preload_engine__read_stacks(struct preload_engine *engine)
+{
+	return preload__read_stacks(engine->preload, handle_stack, engine);
+}
+
+static int collect_stacks(struct preload_engine *engine)
+{
+	int err;
+
+	collector__finish_tables(engine->collector);
+	err = preload_engine__take_modules(engine);
+	if (!err)
+		err = preload_engine__read_stacks(engine);
+	if (!err && !engine->live)
+		err = preload_engine__move_counts(engine, false);
+	return err;
+}
+
+static int collect_all(struct preload_engine *engine)
+{
+	int err = preload__read(engine->preload, &engine->counted);
+
+	if (!err)
+		err = preload_engine__end_images(engine);
+	if (!err && engine->live)
+		err = preload_engine__stop_live(engine);
+	if (!err && engine->options.stacks)
+		err = collect_stacks(engine);
+	if (!err && engine->live)
+		err = preload_engine__collect_live(engine);
+	if (!err)
+		preload_engine__leave_out_forgotten(engine);
+	return err;
+}
+
+int preload_engine__collect(struct preload_engine *engine)
+{
+	int err = engine->is_snapshot ? preload_engine__collect_snapshot(engine)
+				      : collect_all(engine);
+
+	if (err)
+		return err;
+	engine->processes = preload_engine__count_processes(&engine->counted) -
+			    engine->n_forgotten_processes - engine->processes_elsewhere;
+	err = engine->options.regions ? preload_engine__collect_regions(engine) : 0;
+	if (!err)
+		err = collect_refused(engine);
+	return err ? err : collect_gaps(engine);
+}
+
+static void add_functions(const struct preload_engine *engine, struct session_results *results)
+{
+	const struct preload_results *counted = &engine->counted;
+
+	for (int i = 0; i < AP_DEFINED; i++) {
+		struct session_function *function = &results->functions[i];
+
+		if (!(engine->options.functions >> i & 1))
+			continue;
+		/* Others are counted only where an allocator has them. */
+		function->probed = i < AP_C_FUNCTIONS || counted->functions[i].calls;
+		function->counts = counted->functions[i];
+	}
+}
+
+/* The processes that still run may have counted further calls between the readings. */
+static void add_events(const struct preload_engine *engine, struct session_results *results)
+{
+	const __u64 *stats = engine->counted.stats;
+	__u64 known = collector__attributed(engine->collector) + stats[AP_STAT_NOT_SAMPLED];
+
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
+		known += stats[AP_STAT_LOST + reason];
+	results->attributed += collector__attributed(engine->collector);
+	results->not_sampled += stats[AP_STAT_NOT_SAMPLED];
+	results->events += stats[AP_STAT_EVENTS] > known ? stats[AP_STAT_EVENTS] : known;
+}
+
+static bool has_calls(const struct preload_results *counted)
+{
+	for (int i = 0; i < AP_DEFINED; i++)
+		if (counted->functions[i].calls)
+			return true;
+	return false;
+}
+
+static void add_window(const struct preload_engine *engine, struct session_window *window)
+{
+	const struct preload_results *counted = &engine->counted;
+
+	window->asked_for = true;
+	window->opened = engine->was_open;
+	if (!engine->was_open)
+		window->why = engine->options.window.paused
+				      ? "`allocprof ctl start` was not called"
+				      : "the target ended before the delay was over";
+	if (!engine->within)
+		return;
+	window->undecided = counted->stats[AP_STAT_UNDECIDED];
+	if (window->opened && !window->undecided && !has_calls(counted)) {
+		window->opened = false;
+		window->why = preload_within__why_none(engine->within);
+	}
+}
+
+void preload_engine__add_results(const struct preload_engine *engine,
+				 struct session_results *results)
+{
+	add_functions(engine, results);
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
+		results->lost[reason] += engine->counted.stats[AP_STAT_LOST + reason];
+	if (engine->options.stacks)
+		add_events(engine, results);
+	if (engine->live)
+		preload_engine__add_live(engine, results);
+	preload_engine__add_regions(engine, results);
+	results->processes = engine->processes;
+	results->processes_left = engine->processes_left;
+	results->processes_unprobed = engine->n_refused;
+	results->unprobed = engine->refused;
+	results->n_unprobed = engine->n_refused_programs;
+	results->python_arenas = cpython__arenas(engine->cpython);
+	results->engine_gaps = engine->gaps.list;
+	results->n_engine_gaps = engine->gaps.n;
+	if (engine->gaps.n)
+		results->complete = false;
+	if (window_options__any(&engine->options.window))
+		add_window(engine, &results->window);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Counts of a running target: those until a cut, and those since the one that everything before was forgotten at. */
+#include "preload_engine_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "array.h"
+#include "clock.h"
+#include "collector.h"
+
+/* A counter of a thread, and what of it is in the profile already, or was forgotten. */
+struct moved_count {
+	__u64 stack;
+	__u32 thread, function;
+	struct ap_count count;
+};
+
+void moved_counts__release(struct moved_counts *moved)
+{
+	hash_table__release(&moved->index);
+	free(moved->counts);
+}
+
+static bool is_counter(const void *owner, __u32 id, const void *key)
+{
+	const struct moved_count *count = &((const struct moved_counts *)owner)->counts[id - 1];
+	const struct moved_count *wanted = key;
+
+	return count->stack == wanted->stack && count->thread == wanted->thread &&
+	       count->function == wanted->function;
+}
+
+/* NULL if there is no memory. */
+static struct moved_count *get_moved(struct moved_counts *moved, const struct moved_count *key)
+{
+	__u64 hash = hash_mix(hash_mix(0, key->stack), (__u64)key->thread << 32 | key->function);
+	__u32 id = hash_table__find(&moved->index, hash, is_counter, moved, key);
+
+	if (id)
+		return &moved->counts[id - 1];
+	if (array__reserve(&moved->counts, &moved->room, moved->n + 1, sizeof(*moved->counts)) ||
+	    hash_table__insert(&moved->index, hash, moved->n + 1))
+		return NULL;
+	moved->counts[moved->n] = *key;
+	return &moved->counts[moved->n++];
+}
+
+/* Takes @part out of *@sum, in which it was; a process may write what it likes. */
+static void take_out(struct ap_count *sum, const struct ap_count *part)
+{
+	const __u64 *from = (const __u64 *)part;
+	__u64 *into = (__u64 *)sum;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*into); i++)
+		into[i] -= from[i] < into[i] ? from[i] : into[i];
+}
+
+struct moving {
+	struct preload_engine *engine;
+	bool goes_on; /* there will be another reading */
+};
+
+static int move_count(void *context, __u32 thread, const struct ap_count_key *key,
+		      const struct ap_count *count)
+{
+	const struct moved_count wanted = {
+		.stack = key->stack,
+		.thread = thread,
+		.function = key->function,
+	};
+	const struct moving *moving = context;
+	struct preload_engine *engine = moving->engine;
+	struct ap_count left = *count;
+	struct moved_count *moved;
+	__u32 id;
+
+	if (moving->goes_on || engine->moved.n) {
+		moved = get_moved(&engine->moved, &wanted);
+		if (!moved)
+			return -ENOMEM;
+		take_out(&left, &moved->count);
+		moved->count = *count;
+	}
+	return left.calls ? collector__add_count(engine->collector, key, &left, &id) : 0;
+}
+
+int preload_engine__move_counts(struct preload_engine *engine, bool goes_on)
+{
+	struct moving moving = { engine, goes_on };
+
+	return preload__read_counts(engine->preload, move_count, &moving);
+}
+
+static __u64 sum_stats(const struct preload_results *counted)
+{
+	__u64 sum = counted->n_images + counted->n_threads;
+
+	for (int i = 0; i < AP_STATS; i++)
+		sum += counted->stats[i];
+	return sum;
+}
+
+int preload_engine__cut(struct engine *base, __u64 *cut_ns)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	struct preload_results counted;
+	int err = preload_engine__take_modules(engine);
+
+	if (!err)
+		err = preload__read(engine->preload, &counted);
+	if (err)
+		return err;
+	preload_results__free(&engine->at_cut);
+	engine->at_cut = counted;
+	err = preload_engine__take_images(engine, &counted);
+	/* Blocks are in too many places to be read at once: the snapshot reads them, and tries again if
+	 * there were calls meanwhile. */
+	if (!err && engine->options.stacks && !engine->live)
+		err = preload_engine__read_stacks(engine);
+	if (!err && engine->options.stacks && !engine->live)
+		err = preload_engine__move_counts(engine, true);
+	engine->cut_ns = clock__now_ns();
+	if (!err)
+		*cut_ns = engine->cut_ns;
+	return err;
+}
+
+void preload_engine__become_snapshot(struct engine *base)
+{
+	preload_engine__of(base)->is_snapshot = true;
+}
+
+static void subtract(__u64 *from, const __u64 *what, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		from[i] -= what[i] < from[i] ? what[i] : from[i];
+}
+
+/* Lists stay whole: the index of an image is its number. */
+void preload_engine__leave_out_forgotten(struct preload_engine *engine)
+{
+	const struct preload_results *before = &engine->forgotten;
+	struct preload_results *now = &engine->counted;
+
+	subtract((__u64 *)now->functions, (const __u64 *)before->functions,
+		 sizeof(now->functions) / (sizeof(__u64)));
+	subtract(now->stats, before->stats, AP_STATS);
+	subtract(now->gaps, before->gaps, INSIDE_GAPS);
+	if (now->regions && before->regions)
+		subtract((__u64 *)now->regions, (const __u64 *)before->regions,
+			 sizeof(*now->regions) / sizeof(__u64));
+	subtract(&now->n_unfinished, &before->n_unfinished, 1);
+	subtract(&now->n_damaged, &before->n_damaged, 1);
+}
+
+/* Calls until the cut, of which some may be in the profile that were not yet among the events. */
+static __u64 count_events(const struct preload_engine *engine)
+{
+	const __u64 *now = engine->at_cut.stats, *before = engine->forgotten.stats;
+	__u64 known = before[AP_STAT_EVENTS] + collector__attributed(engine->collector) +
+		      now[AP_STAT_NOT_SAMPLED] - before[AP_STAT_NOT_SAMPLED];
+
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
+		known += now[AP_STAT_LOST + reason] - before[AP_STAT_LOST + reason];
+	return known > now[AP_STAT_EVENTS] ? known : now[AP_STAT_EVENTS];
+}
+
+static __u64 count_ended(const struct preload_engine *engine)
+{
+	const struct preload_results *counted = &engine->at_cut;
+	__u64 running = 0;
+
+	for (size_t i = 0; i < counted->n_images; i++)
+		if (engine->images[i] == IMAGE_RUNS && !kill(counted->images[i].pid, 0))
+			running++;
+	return preload_engine__count_processes(counted) - running;
+}
+
+void preload_engine__forget(struct engine *base)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	struct preload_results at_cut = engine->at_cut;
+
+	if (engine->options.stacks)
+		at_cut.stats[AP_STAT_EVENTS] = count_events(engine);
+	at_cut.images = NULL;
+	at_cut.refused = NULL;
+	/* Nobody reads those of the cut any more. */
+	engine->at_cut.regions = NULL;
+	free(engine->forgotten.regions);
+	engine->n_forgotten_processes = count_ended(engine);
+	engine->forgotten = at_cut;
+	engine->was_open = engine->is_open;
+	if (engine->collector)
+		collector__forget(engine->collector);
+}
+
+int preload_engine__reset(struct engine *base, __u64 *cut_ns)
+{
+	int err = preload_engine__cut(base, cut_ns);
+
+	if (!err)
+		preload_engine__forget(base);
+	return err;
+}
+
+int preload_engine__collect_snapshot(struct preload_engine *engine)
+{
+	struct preload_results now;
+	int err = 0;
+
+	engine->counted = engine->at_cut;
+	engine->at_cut = (struct preload_results){ 0 };
+	if (engine->live) {
+		err = preload_engine__stop_live(engine);
+		if (!err)
+			err = preload_engine__read_stacks(engine);
+		if (!err)
+			err = preload_engine__collect_live(engine);
+		if (!err)
+			err = preload__read(engine->preload, &now);
+		if (err)
+			return err;
+		if (sum_stats(&now) != sum_stats(&engine->counted))
+			err = -EAGAIN;
+		preload_results__free(&now);
+	}
+	preload_engine__leave_out_forgotten(engine);
+	return err;
+}

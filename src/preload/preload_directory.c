@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The directory of a measurement's shared memory, which its owner holds locked, and those that owners left which were
+ * killed. */
+#include "preload_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "error.h"
+
+static const char prefix[] = "allocprof-";
+/* That mkdtemp(3) puts in place of XXXXXX. */
+#define RANDOM_LENGTH 6
+
+__u64 preload__room_bytes(int fd)
+{
+	struct statvfs status;
+
+	/* A memory file system without a limit has no blocks at all. */
+	if (fstatvfs(fd, &status) || !status.f_blocks)
+		return UINT64_MAX;
+	return (__u64)status.f_bavail * status.f_frsize;
+}
+
+static void remove_files(int directory_fd)
+{
+	static const char *const names[] = { INSIDE_LIBRARY, INSIDE_OTHER, INSIDE_MEMORY,
+					     INSIDE_TABLES, INSIDE_WAKE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		unlinkat(directory_fd, names[i], 0);
+}
+
+void preload__remove_directory(const struct preload *preload)
+{
+	if (preload->directory_fd >= 0)
+		remove_files(preload->directory_fd);
+	if (preload->directory[0])
+		rmdir(preload->directory);
+}
+
+/* Whether the directory is one that was made here and filled, by this user. */
+static bool is_own(int directory_fd)
+{
+	_cleanup_(close_fd) int fd =
+		openat(directory_fd, INSIDE_MEMORY, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat directory, memory;
+	__u64 magic = 0;
+
+	return fd >= 0 && !fstat(directory_fd, &directory) && !fstat(fd, &memory) &&
+	       directory.st_uid == geteuid() && memory.st_uid == geteuid() &&
+	       S_ISREG(memory.st_mode) &&
+	       pread(fd, &magic, sizeof(magic), offsetof(struct inside_header, magic)) ==
+		       sizeof(magic) &&
+	       magic == INSIDE_MAGIC;
+}
+
+/* Removes the directories whose owners are gone. Their processes that still run go on, and count for nobody. */
+static void sweep(const char *parent)
+{
+	DIR *list = opendir(parent);
+	const struct dirent *entry;
+
+	while (list && (entry = readdir(list))) {
+		_cleanup_(close_fd) int fd = -1;
+
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
+		    strlen(entry->d_name) != strlen(prefix) + RANDOM_LENGTH)
+			continue;
+		fd = openat(dirfd(list), entry->d_name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || !is_own(fd))
+			continue;
+		remove_files(fd);
+		unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
+	}
+	if (list)
+		closedir(list);
+}
+
+/* Where a memory file system is, as a rule. */
+static const char *const parents[] = { "/dev/shm", "/run/shm", "/tmp", "/var/tmp" };
+
+/* In containers the first one often has 64 MiB; then one of the others may do better. */
+#define ENOUGH_BYTES (1ULL << 30)
+
+/* Whether a later one of the directories can be written, too, and has more room. */
+static bool is_surpassed(size_t index)
+{
+	_cleanup_(close_fd) int fd = open(parents[index], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	__u64 room = fd < 0 ? 0 : preload__room_bytes(fd);
+
+	for (size_t i = index + 1; i < ARRAY_SIZE(parents) && room < ENOUGH_BYTES; i++) {
+		_cleanup_(close_fd) int other = open(parents[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (other >= 0 && !faccessat(AT_FDCWD, parents[i], W_OK | X_OK, AT_EACCESS) &&
+		    preload__room_bytes(other) > room)
+			return true;
+	}
+	return false;
+}
+
+int preload__make_directory(struct preload *preload, struct error *error)
+{
+	const char *chosen = getenv("ALLOCPROF_INSIDE_DIR");
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
+		const char *parent = chosen ? chosen : parents[i];
+		int n = snprintf(preload->directory, sizeof(preload->directory),
+				 "%s/allocprof-XXXXXX", parent);
+
+		if (n >= (int)sizeof(preload->directory))
+			return error__set(error, -ENAMETOOLONG,
+					  "the path '%s' is too long for the shared memory",
+					  parent);
+		/* LD_PRELOAD would be split at these. */
+		if (strpbrk(parent, ": $"))
+			return error__set(
+				error, -EINVAL,
+				"the path '%s' for the shared memory has a colon, a space or a "
+				"dollar sign, which LD_PRELOAD cannot name",
+				parent);
+		sweep(parent);
+		if (!chosen && is_surpassed(i)) {
+			preload->directory[0] = 0;
+			continue;
+		}
+		if (mkdtemp(preload->directory))
+			break;
+		err = -errno;
+		preload->directory[0] = 0;
+		if (chosen)
+			break;
+	}
+	if (!preload->directory[0])
+		return error__set(error, err,
+				  "cannot make a directory for the shared memory in %s: %s; "
+				  "ALLOCPROF_INSIDE_DIR in the environment names another one",
+				  chosen ? chosen : "/dev/shm or /tmp", strerror(-err));
+	preload->directory_fd = open(preload->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (preload->directory_fd < 0)
+		return error__set(error, -errno, "cannot open '%s': %s", preload->directory,
+				  strerror(errno));
+	/* One that sweeps holds it for a moment. A file system without locks is swept by nobody. */
+	(void)flock(preload->directory_fd, LOCK_EX);
+	return 0;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "preload_engine.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "collector.h"
+#include "cpython.h"
+#include "error.h"
+#include "live_collector.h"
+#include "parser.h"
+#include "preload_engine_internal.h"
+#include "preload_library.h"
+#include "preload_refusal.h"
+#include "preload_within.h"
+#include "probed_file.h"
+#include "sampling.h"
+#include "table_cache.h"
+
+/* A thread that meets a file waits so long for its unwind table, at the most. */
+#define WAIT_MS 5000
+
+/* Why the calls of any function but the allocator's go unnoticed. */
+#define NO_PROBES "which sets no probes and notices calls of the C library's functions only"
+
+static int refuse_options(const struct session_options *options, struct error *error)
+{
+	const struct {
+		bool is_given;
+		const char *name, *why;
+	} refused[] = {
+		{ options->events_path, "--events",
+		  "which keeps sums inside of the processes and no log of every event" },
+		{ options->isolates, "--isolate",
+		  "which sets no probes, so that no other process meets any" },
+		{ options->window.start_on, "--start-on", NO_PROBES },
+		{ options->window.stop_on, "--stop-on", NO_PROBES },
+		{ options->sources, "--allocator, --probe or --usdt", NO_PROBES },
+	};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (refused[i].is_given)
+			return error__set(error, -EOPNOTSUPP,
+					  "%s cannot be used with the engine preload, %s; use "
+					  "--engine=uprobe, as root",
+					  refused[i].name, refused[i].why);
+	return 0;
+}
+
+int preload_engine__find_library(struct error *error)
+{
+	char path[PATH_MAX];
+
+	return preload_library__find(path, error);
+}
+
+static void close_engine(struct engine *base)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+
+	/* Its tables are written into the shared memory. */
+	collector__free(engine->collector);
+	preload_within__free(engine->within);
+	live_collector__free(engine->live);
+	cpython__free(engine->cpython);
+	parser__free(engine->parser);
+	preload_results__free(&engine->counted);
+	preload_results__free(&engine->at_cut);
+	preload_results__free(&engine->forgotten);
+	engine_regions__release(&engine->regions);
+	moved_counts__release(&engine->moved);
+	preload__free(engine->preload);
+	free(engine->environment);
+	free(engine->command);
+	for (size_t i = 0; i < engine->n_files; i++)
+		free(engine->files[i].path);
+	free(engine->files);
+	free(engine->images);
+	free(engine->refused);
+	sentences__release(&engine->gaps);
+	free(engine);
+}
+
+static const struct ap_within *code_within(int fd, const char *path, void *context)
+{
+	return preload_within__code(((struct preload_engine *)context)->within, fd, path);
+}
+
+static int set_within(__u32 module, const struct ap_within *within, void *context)
+{
+	return preload__set_within(((struct preload_engine *)context)->preload, module, within);
+}
+
+static int open_collector(struct preload_engine *engine, struct profile *profile,
+			  struct error *error)
+{
+	const struct unwind_writer writer = {
+		.write = preload__write_table,
+		.context = engine->preload,
+	};
+	struct collector_options options = {
+		.profile = profile,
+		.tables.tables = unwind_tables__new(&writer),
+		.max_depth = engine->options.max_depth,
+		.sample = engine->options.sample_bytes,
+		.sample_unit_shift = engine->sample_unit_shift,
+		.within = engine->within ? code_within : NULL,
+		.set_within = set_within,
+		.context = engine,
+	};
+	int err = parser__new(&options.tables.parser, error);
+
+	if (err) {
+		unwind_tables__free(options.tables.tables);
+		return err;
+	}
+	/* Without the cache each recording compiles its own tables. */
+	if (!engine->options.no_cache)
+		table_cache__open(&options.tables.cache, NULL);
+	engine->collector = collector__new(&options);
+	if (!engine->collector)
+		return -ENOMEM;
+	err = collector__add_vdso(engine->collector);
+	return err ? error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err)) : 0;
+}
+
+static enum inside_mode mode_of(const struct session_options *options)
+{
+	if (options->live)
+		return INSIDE_LIVE;
+	return options->stacks ? INSIDE_RECORD : INSIDE_COUNT;
+}
+
+static int open_engine(const struct engine_options *engine_options, struct engine **out,
+		       struct error *error)
+{
+	const struct session_options *options = engine_options->session;
+	struct preload_options preload_options = {
+		.settings = {
+			.mode = mode_of(options),
+			.stacks = options->stacks,
+			.max_records = preload_engine__max_records(options),
+			.max_blocks = options->max_live,
+			.max_depth = options->max_depth ? options->max_depth : AP_MAX_DEPTH,
+			.within = options->window.within != NULL,
+			.regions = options->regions,
+			.follow = options->follow,
+			.wait_ms = WAIT_MS,
+			.max_live_shift = PRELOAD_MAX_LIVE_SHIFT,
+			.recorded = options->functions & (options->live ? ~AP_FREEING : ~0ULL),
+		},
+	};
+	struct preload_engine *engine;
+	char library[PATH_MAX];
+	int err = refuse_options(options, error);
+
+	if (!err)
+		err = preload_library__find(library, error);
+	if (err)
+		return err;
+	engine = calloc(1, sizeof(*engine));
+	if (!engine)
+		return -ENOMEM;
+	engine->engine.operations = &preload_engine;
+	engine->options = *options;
+	engine->target = engine_options->target;
+	engine->others = engine_options->others;
+	if (options->sample_bytes)
+		sampling__configure(options->sample_bytes, &preload_options.settings.sampling);
+	engine->sample_unit_shift = preload_options.settings.sampling.sample_unit_shift;
+	preload_options.library = library;
+	err = parser__new(&engine->parser, error);
+	engine->cpython = cpython__new(&(struct file_identifier){ 0 }, engine->parser);
+	err = engine->cpython ? err : -ENOMEM;
+	if (!err)
+		err = preload__new(&preload_options, &engine->preload, error);
+	if (!err && engine->others.take)
+		err = preload__hand_over(engine->preload, true);
+	if (!err && options->window.within)
+		err = preload_within__new(options->window.within, engine->parser, &engine->within,
+					  error);
+	if (!err && session_options__walk(options))
+		err = open_collector(engine, engine_options->profile, error);
+	if (!err && options->live)
+		err = preload_engine__open_live(engine);
+	if (err) {
+		close_engine(&engine->engine);
+		return err;
+	}
+	*out = &engine->engine;
+	return 0;
+}
+
+static int await_child(struct engine *base, bool awaits, struct error *error)
+{
+	return 0;
+}
+
+static int make_environment(struct engine *base, char *const argv[], char ***out)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+
+	engine->command_refusal = preload_refusal__of(argv, environ);
+	if (engine->command_refusal < 0 && preload_engine__hands_over_malloc(engine, argv))
+		engine->command_refusal = INSIDE_REFUSES_ALLOCATOR;
+	if (preload_refusal__clears_environment(engine->command_refusal))
+		return 0;
+	free(engine->environment);
+	engine->environment = preload__environment(
+		engine->preload, environ, engine->command_refusal == INSIDE_REFUSES_ALLOCATOR);
+	if (!engine->environment)
+		return -ENOMEM;
+	*out = engine->environment;
+	return 0;
+}
+
+static int launch(struct engine *base, char *const argv[], struct error *error)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	int err = preload_engine__prepare_command(engine, argv, error);
+
+	if (!err)
+		preload_engine__hand_over_command(engine);
+	return err;
+}
+
+static int attach(struct engine *base, struct error *error)
+{
+	return error__set(
+		error, -EOPNOTSUPP,
+		"a running process (-p) cannot be measured by --engine=preload, which "
+		"loads a library when a program begins; uprobes do that (--engine=uprobe, "
+		"as root)");
+}
+
+static void start(struct engine *base, __u64 now_ns)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+
+	/* The file has the page already. */
+	if (engine->live)
+		(void)preload_engine__start_live(engine, now_ns);
+}
+
+static int watch(const struct engine *base, int epoll_fd)
+{
+	struct epoll_event interest = { .events = EPOLLIN };
+	int fd = preload__wake_fd(preload_engine__of(base)->preload);
+
+	interest.data.fd = fd;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+}
+
+static int read_events(struct engine *base)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	int err;
+
+	cpython__attend(engine->cpython, clock__now_ns());
+	preload__watch_room(engine->preload);
+	preload__wait(engine->preload, 0);
+	err = preload__retire(engine->preload);
+	if (!err)
+		err = preload_engine__take_refused(engine);
+	if (!err)
+		err = preload_engine__take_modules(engine);
+	return err || !engine->live ? err : preload_engine__attend_live(engine);
+}
+
+static int timeout_ms(const struct engine *base, int most)
+{
+	const struct preload_engine *engine = preload_engine__of(base);
+
+	return engine->live ? preload_engine__live_timeout_ms(engine, most) : most;
+}
+
+static int open_gate(struct engine *base, bool open)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	int err = preload__set_gate(engine->preload, open ? INSIDE_OPEN : INSIDE_CLOSED);
+
+	if (err)
+		return err;
+	engine->is_open = open;
+	engine->was_open |= open;
+	return 0;
+}
+
+static void progress(const struct engine *base, struct session_progress *progress)
+{
+	const struct preload_engine *engine = preload_engine__of(base);
+	struct preload_results results;
+
+	if (preload__read(engine->preload, &results))
+		return;
+	for (int i = 0; i < AP_DEFINED; i++)
+		if (engine->options.functions >> i & 1)
+			progress->calls +=
+				results.functions[i].calls - engine->forgotten.functions[i].calls;
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
+		progress->lost += results.stats[AP_STAT_LOST + reason] -
+				  engine->forgotten.stats[AP_STAT_LOST + reason];
+	if (engine->live)
+		progress->live_size_bytes += preload_engine__live_bytes(engine, &results);
+	preload_results__free(&results);
+}
+
+static int finish(struct engine *base)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	int err = engine->is_snapshot ? 0 : preload__set_gate(engine->preload, INSIDE_STOPPED);
+
+	engine->is_open = false;
+	return err ? err : preload_engine__collect(engine);
+}
+
+static void results(struct engine *base, struct session_results *results)
+{
+	preload_engine__add_results(preload_engine__of(base), results);
+}
+
+static int add_modules(const struct engine *base, struct symbols *symbols, bool files)
+{
+	return collector__add_modules(preload_engine__of(base)->collector, symbols, files);
+}
+
+static int name_frames(struct engine *base)
+{
+	return collector__name_jit_frames(preload_engine__of(base)->collector);
+}
+
+static void list_without_table(const struct engine *base, FILE *to)
+{
+	collector__list_without_table(preload_engine__of(base)->collector, to);
+}
+
+static bool file(const struct engine *base, size_t index, struct probed_file *out)
+{
+	const struct preload_engine *engine = preload_engine__of(base);
+
+	if (index >= engine->n_files)
+		return false;
+	*out = (struct probed_file){
+		.path = engine->files[index].path,
+		.build_id = engine->files[index].build_id,
+		.gap = "",
+		.live_gap = "",
+	};
+	return true;
+}
+
+static __u64 unknown_calls(const struct engine *base, size_t file, size_t index)
+{
+	return 0;
+}
+
+const struct engine_operations preload_engine = {
+	.name = "preload",
+	.open = open_engine,
+	.close = close_engine,
+	.await_child = await_child,
+	.environment = make_environment,
+	.launch = launch,
+	.attach = attach,
+	.start = start,
+	.watch = watch,
+	.read = read_events,
+	.timeout_ms = timeout_ms,
+	.open_gate = open_gate,
+	.progress = progress,
+	.cut = preload_engine__cut,
+	.become_snapshot = preload_engine__become_snapshot,
+	.forget = preload_engine__forget,
+	.reset = preload_engine__reset,
+	.finish = finish,
+	.results = results,
+	.add_modules = add_modules,
+	.name_frames = name_frames,
+	.list_without_table = list_without_table,
+	.file = file,
+	.unknown_calls = unknown_calls,
+};

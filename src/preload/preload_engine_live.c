@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Blocks, from the shared memory into the live collector. */
+#include "preload_engine_internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "clock.h"
+#include "collector.h"
+#include "live_collector.h"
+#include "preload_internal.h"
+#include "profile.h"
+#include "target.h"
+
+int preload_engine__open_live(struct preload_engine *engine)
+{
+	const struct live_collector_options options = {
+		/* Their numbers are checked when they are read. */
+		.max_records = UINT32_MAX,
+		.sample = engine->options.sample_bytes,
+		.sample_unit_shift = engine->sample_unit_shift,
+		.stacks = engine->options.stacks,
+		.interval_ns = engine->options.interval_ns,
+		.epoch_shift = &engine->epoch_shift,
+		.generation = &engine->generation,
+	};
+
+	engine->epoch_shift = AP_FIRST_EPOCH_SHIFT;
+	engine->live = live_collector__new(&options);
+	return engine->live ? 0 : -ENOMEM;
+}
+
+/* Share of the memory that records may take. */
+#define RECORDS_SHARE 8
+
+__u32 preload_engine__max_records(const struct session_options *options)
+{
+	struct sysinfo info;
+	__u64 n;
+
+	if (options->max_records)
+		return options->max_records;
+	if (sysinfo(&info))
+		return 1 << 24;
+	n = (__u64)info.totalram * info.mem_unit / RECORDS_SHARE / sizeof(struct inside_record);
+	return n < INT_MAX ? n : INT_MAX;
+}
+
+int preload_engine__start_live(struct preload_engine *engine, __u64 now_ns)
+{
+	live_collector__start(engine->live, now_ns, true);
+	return preload__set_epoch(engine->preload, now_ns);
+}
+
+/* What the last process left behind. */
+static void leave(const struct preload_results *counted, struct profile_moment *moment)
+{
+	const struct preload_image *last = NULL;
+
+	for (size_t i = 0; i < counted->n_images; i++)
+		if (counted->images[i].pid && (!last || counted->images[i].end_ns >= last->end_ns))
+			last = &counted->images[i];
+	if (last && last->live_blocks > 0 && last->live_bytes > 0) {
+		moment->live = last->live_blocks;
+		moment->live_bytes = last->live_bytes;
+	}
+}
+
+static void sum_live(const struct preload_engine *engine, const struct preload_results *counted,
+		     __s64 *blocks, __s64 *size_bytes)
+{
+	*blocks = *size_bytes = 0;
+	for (size_t i = 0; i < counted->n_images; i++) {
+		if (i < engine->n_images && engine->images[i] == IMAGE_ENDED)
+			continue;
+		*blocks += counted->images[i].live_blocks;
+		*size_bytes += counted->images[i].live_bytes;
+	}
+}
+
+static void note_blocks(struct preload_engine *engine, __u64 blocks)
+{
+	if (blocks > engine->memory.entries)
+		engine->memory.entries = blocks;
+}
+
+static int add_moment(struct preload_engine *engine, const struct preload_results *counted,
+		      __u64 begin_ns)
+{
+	struct profile_moment moment = {
+		.allocations = counted->stats[AP_STAT_ALLOCATIONS],
+		.size_bytes = counted->stats[AP_STAT_ALLOCATED_BYTES],
+	};
+	__s64 blocks, size_bytes;
+
+	sum_live(engine, counted, &blocks, &size_bytes);
+	if (live_collector__is_deserted(engine->live)) {
+		leave(counted, &moment);
+	} else if (blocks > 0 && size_bytes > 0) {
+		moment.live = blocks;
+		moment.live_bytes = size_bytes;
+	}
+	note_blocks(engine, moment.live);
+	return live_collector__add_moment(engine->live, &moment, begin_ns);
+}
+
+int preload_engine__attend_live(struct preload_engine *engine)
+{
+	__u64 begin_ns = clock__now_ns();
+	struct preload_results counted;
+	int err;
+
+	if (!engine->options.stacks || live_collector__due_ns(engine->live))
+		return 0;
+	err = preload__read(engine->preload, &counted);
+	if (err)
+		return err;
+	err = preload_engine__take_images(engine, &counted);
+	if (!err)
+		err = add_moment(engine, &counted, begin_ns);
+	preload_results__free(&counted);
+	return err;
+}
+
+int preload_engine__live_timeout_ms(const struct preload_engine *engine, int most)
+{
+	__u64 ms = (live_collector__due_ns(engine->live) + 999999) / 1000000;
+
+	if (!engine->options.stacks)
+		return most;
+	return ms < (__u64)most ? (int)ms : most;
+}
+
+__u64 preload_engine__live_bytes(const struct preload_engine *engine,
+				 const struct preload_results *counted)
+{
+	__s64 blocks, size_bytes;
+
+	sum_live(engine, counted, &blocks, &size_bytes);
+	return size_bytes > 0 ? size_bytes : 0;
+}
+
+int preload_engine__stop_live(struct preload_engine *engine)
+{
+	const struct preload_results *counted = &engine->counted;
+	__u64 blocks = 0;
+
+	for (size_t i = 0; i < counted->n_images; i++)
+		if (counted->images[i].live_blocks > 0)
+			blocks += counted->images[i].live_blocks;
+	note_blocks(engine, blocks);
+	live_collector__end(engine->live, preload_engine__end_ns(engine));
+	return engine->options.stacks ? add_moment(engine, counted, clock__now_ns()) : 0;
+}
+
+static int handle_block(void *context, const struct ap_block_key *key, const struct ap_block *block)
+{
+	struct preload_engine *engine = context;
+	struct ap_block checked = *block;
+
+	/* The processor's counter may be a little ahead. */
+	if (checked.birth_ns > preload_engine__end_ns(engine))
+		checked.birth_ns = preload_engine__end_ns(engine);
+	return live_collector__add_block(engine->live, key->space, &checked);
+}
+
+static int handle_lifetime(void *context, const struct ap_lifetime_key *key,
+			   const struct ap_lifetime *lifetime)
+{
+	struct preload_engine *engine = context;
+
+	return live_collector__add_lifetime(engine->live, key, lifetime->blocks,
+					    lifetime->size_bytes);
+}
+
+static void add_function(struct ap_blocks *sum, const struct ap_blocks *blocks)
+{
+	sum->calls += blocks->calls;
+	sum->asked_bytes = reader__add(sum->asked_bytes, blocks->asked_bytes);
+	sum->failed += blocks->failed;
+	sum->allocations += blocks->allocations;
+	sum->size_bytes += blocks->size_bytes;
+	sum->frees += blocks->frees;
+	sum->freed_bytes += blocks->freed_bytes;
+	sum->temporary += blocks->temporary;
+	sum->temporary_bytes += blocks->temporary_bytes;
+	sum->peak += blocks->peak;
+	sum->peak_bytes += blocks->peak_bytes;
+}
+
+static int add_record(struct preload_engine *engine, const struct preload_record *record,
+		      __u32 number)
+{
+	/* Nobody has called by it, or the thread that did was killed before it could say so. */
+	if (!record->key.stack || !record->blocks.calls)
+		return 0;
+	engine->memory.records++;
+	engine->n_calls += record->blocks.calls;
+	if (engine->options.stacks)
+		return live_collector__add_record(engine->live, engine->collector, &record->key,
+						  number, &record->blocks, record->more, false);
+	add_function(&engine->functions[record->key.function], &record->blocks);
+	return 0;
+}
+
+static int add_records(struct preload_engine *engine, const struct preload_live *live)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < live->n_records && !err; i++)
+		err = add_record(engine, &live->records[i], i + 1);
+	return err;
+}
+
+/* A record's lifetimes and live blocks come before it. */
+int preload_engine__collect_live(struct preload_engine *engine)
+{
+	struct preload_live live;
+	int err = preload__read_live(engine->preload, &live);
+
+	if (err)
+		return err;
+	engine->generation = live.generation;
+	engine->epoch_shift = live.epoch_shift;
+	engine->peak_bytes = live.max_bytes;
+	engine->memory.record_bytes = live.read_bytes;
+	if (engine->options.stacks)
+		err = preload__read_lifetimes(engine->preload, handle_lifetime, engine);
+	if (!err)
+		err = preload__read_blocks(engine->preload, handle_block, engine,
+					   &engine->memory.block_bytes);
+	if (!err)
+		err = add_records(engine, &live);
+	if (!err && engine->options.stacks)
+		err = live_collector__finish(engine->live, engine->collector);
+	preload_live__free(&live);
+	return err;
+}
+
+/* Calls that a thread's end, or the recording's, came before. */
+static __u64 count_unfinished(const struct session_live *live, __u64 calls)
+{
+	__u64 known = live->stats[AP_STAT_ALLOCATIONS] + live->stats[AP_STAT_FAILED] +
+		      live->stats[AP_STAT_RELEASED] + live->untracked;
+
+	return calls > known ? calls - known : 0;
+}
+
+void preload_engine__add_live(const struct preload_engine *engine, struct session_results *results)
+{
+	struct session_live *live = &results->live;
+
+	results->has_live = true;
+	memcpy(live->stats, engine->counted.stats, sizeof(live->stats));
+	memcpy(live->functions, engine->functions, sizeof(live->functions));
+	for (int i = 0; i < AP_UNTRACKED_REASONS; i++)
+		live->untracked += live->stats[AP_STAT_UNTRACKED + i];
+	live->unfinished = count_unfinished(live, engine->n_calls);
+	live->discarded = live_collector__discarded(engine->live, &live->discarded_bytes);
+	live->blocks =
+		live->stats[AP_STAT_ALLOCATIONS] - live->stats[AP_STAT_FREES] - live->discarded;
+	live->size_bytes = live->stats[AP_STAT_ALLOCATED_BYTES] - live->stats[AP_STAT_FREED_BYTES] -
+			   live->discarded_bytes;
+	live->peak_bytes = engine->peak_bytes;
+	live->epoch_ns = live_collector__epoch_ns(engine->live);
+	live->memory = engine->memory;
+	/* Each process has tables of its own. */
+	live->memory.max_blocks =
+		engine->options.max_live ? engine->options.max_live : PRELOAD_MAX_BLOCKS;
+	live->memory.max_records = preload_engine__max_records(&engine->options);
+}

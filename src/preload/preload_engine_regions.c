@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Regions that the program marks (docs/regions.md): those of the command's files, and what was counted in them. */
+#include "preload_engine_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "error.h"
+#include "region_marks.h"
+#include "regular_file.h"
+
+/* The index of the region, or -ENOMEM. */
+static int index_of(struct engine_regions *regions, const char *name)
+{
+	struct region *region;
+
+	for (size_t i = 0; i < regions->n; i++)
+		if (!strcmp(regions->list[i].name, name))
+			return i;
+	if (array__reserve_zeroed(&regions->list, &regions->room, regions->n + 1,
+				  sizeof(*regions->list)))
+		return -ENOMEM;
+	region = &regions->list[regions->n];
+	region->name = strdup(name);
+	return region->name ? (int)regions->n++ : -ENOMEM;
+}
+
+/* Further regions are not counted: that they were not entered need not be said. */
+static int note_names(struct engine_regions *regions, const struct region_marks *marks)
+{
+	for (size_t i = 0; i < marks->n && regions->n < AP_MAX_REGIONS; i++) {
+		int index = marks->list[i].kind == AP_REGION_LEAVE
+				    ? 0
+				    : index_of(regions, marks->list[i].name);
+
+		if (index < 0)
+			return index;
+	}
+	return 0;
+}
+
+int preload_engine__note_regions(struct preload_engine *engine, int fd, const char *path)
+{
+	struct region_marks marks;
+	struct error error = { 0 };
+	int err;
+
+	if (!engine->options.regions)
+		return 0;
+	err = region_marks__parse(engine->parser, fd, path, &marks, &error);
+	if (err == -ECHILD)
+		return sentences__add(&engine->regions.gaps,
+				      "the regions of %s, if any, are unknown: %s", path,
+				      error.text);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = note_names(&engine->regions, &marks);
+	if (!err && (marks.n || marks.n_unnamed) && !marks.has_calls && engine->command_refusal < 0)
+		err = sentences__add(
+			&engine->regions.gaps,
+			"the regions of %s are not counted: it was compiled with an "
+			"allocprof.h whose marks uprobes alone can see; compile it anew, or "
+			"use --engine=uprobe, as root",
+			path);
+	region_marks__release(&marks);
+	return err;
+}
+
+int preload_engine__note_expected_regions(struct preload_engine *engine)
+{
+	const char *const *path = engine->options.expected;
+	int err = 0;
+
+	for (; path && *path && !err; path++) {
+		_cleanup_(close_fd) int fd = regular_file__open(*path);
+
+		if (fd >= 0)
+			err = preload_engine__note_regions(engine, fd, *path);
+	}
+	return err;
+}
+
+/* No word is more than AP_MAX_SUM, and no sum. */
+static void add_words(__u64 *sum, const __u64 *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sum[i] = sum[i] > AP_MAX_SUM - words[i] ? AP_MAX_SUM : sum[i] + words[i];
+}
+
+/* Adds the counters of a set to each of its regions; by a damaged one two numbers may be of one name. */
+static void add_set(struct engine_regions *regions, const int *indexes, __u64 mask,
+		    const struct inside_region_counts *counts)
+{
+	for (int i = 0; i < AP_MAX_REGIONS; i++) {
+		struct region *region;
+		bool is_first = indexes[i] >= 0 && mask >> i & 1;
+
+		for (int j = 0; j < i && is_first; j++)
+			is_first = !(mask >> j & 1) || indexes[j] != indexes[i];
+		if (!is_first)
+			continue;
+		region = &regions->list[indexes[i]];
+		add_words((__u64 *)region->counts, (const __u64 *)counts->functions,
+			  AP_DEFINED * (sizeof(region->counts[0]) / sizeof(__u64)));
+		add_words(region->stats, counts->stats, AP_STATS);
+	}
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct region *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int collect_gaps(struct engine_regions *regions, const struct inside_regions *shared,
+			__u64 unprintable)
+{
+	__u64 unnamed = shared->unnamed + unprintable;
+	int err = 0;
+
+	if (shared->unnumbered)
+		err = sentences__add(
+			&regions->gaps,
+			"there are more than %d regions; %llu beginnings of further ones are "
+			"not counted",
+			AP_MAX_REGIONS, shared->unnumbered);
+	if (!err && unnamed)
+		err = sentences__add(&regions->gaps,
+				     "%llu beginnings of regions that have no printable name",
+				     unnamed);
+	return err;
+}
+
+int preload_engine__collect_regions(struct preload_engine *engine)
+{
+	const struct preload_regions *counted = engine->counted.regions;
+	struct engine_regions *regions = &engine->regions;
+	_cleanup_(free_ptr) struct inside_regions *shared = malloc(sizeof(*shared));
+	int indexes[AP_MAX_REGIONS], err;
+	__u64 unprintable = 0;
+
+	if (!shared)
+		return -ENOMEM;
+	err = preload__read_regions(engine->preload, shared);
+	for (int i = 0; i < AP_MAX_REGIONS && counted && !err; i++) {
+		const char *name = shared->list[i].name;
+
+		indexes[i] = -1;
+		if (!counted->begins[i])
+			continue;
+		if (!region_name__is_good(name)) {
+			unprintable += counted->begins[i];
+			continue;
+		}
+		indexes[i] = index_of(regions, name);
+		if (indexes[i] < 0)
+			return -ENOMEM;
+		add_words(&regions->list[indexes[i]].entered, &counted->begins[i], 1);
+	}
+	for (int set = 1; set < AP_MAX_REGION_SETS && counted && !err; set++)
+		add_set(regions, indexes, shared->masks[set], &counted->sets[set]);
+	if (!err && regions->n)
+		qsort(regions->list, regions->n, sizeof(regions->list[0]), compare_names);
+	return err ? err : collect_gaps(regions, shared, unprintable);
+}
+
+void preload_engine__add_regions(const struct preload_engine *engine,
+				 struct session_results *results)
+{
+	const struct engine_regions *regions = &engine->regions;
+
+	if (!engine->options.regions)
+		return;
+	results->regions.list = regions->list;
+	results->regions.n = regions->n;
+	results->regions.unknown = regions->gaps.list;
+	results->regions.n_unknown = regions->gaps.n;
+	for (int i = 0; i < AP_REGION_GAPS; i++)
+		results->regions.gaps[i] = engine->counted.stats[AP_STAT_REGION_GAP + i];
+}
+
+void engine_regions__release(struct engine_regions *regions)
+{
+	for (size_t i = 0; i < regions->n; i++)
+		free((char *)regions->list[i].name);
+	free(regions->list);
+	sentences__release(&regions->gaps);
+}

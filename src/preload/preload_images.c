@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The process images of a run, as records of their begin and end. */
+#include "preload_engine_internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "collector.h"
+#include "live_collector.h"
+#include "proc_maps.h"
+#include "target.h"
+
+/* Shares a record's number of an address space with nobody: an image has one of its own. */
+static __u32 space_of(size_t index)
+{
+	return index + 1;
+}
+
+static int handle(struct preload_engine *engine, const struct ap_process_record *record)
+{
+	int err = engine->collector
+			  ? collector__handle_record(engine->collector, record, sizeof(*record))
+			  : 0;
+
+	if (!err && engine->live)
+		err = live_collector__handle_record(engine->live, record, sizeof(*record));
+	return err;
+}
+
+/* The image that ran in the process when this one began; 0 if it is not known. */
+static __u32 image_of_parent(const struct preload_results *counted, size_t index)
+{
+	for (size_t i = index; i-- > 0;)
+		if (counted->images[i].pid == counted->images[index].parent)
+			return i + 1;
+	return 0;
+}
+
+/* Of the peak, when the image ended; one that could not say so may have been live in the last one. */
+static __u64 end_generation(const struct preload_image *image)
+{
+	return image->end == INSIDE_RUNS ? ~0ULL : image->end_generation;
+}
+
+static int begin_image(struct preload_engine *engine, const struct preload_results *counted,
+		       size_t index)
+{
+	const struct preload_image *image = &counted->images[index];
+	struct ap_process_record record = {
+		.type = AP_RECORD_PROCESS,
+		.event = AP_PROCESS_FORKED,
+		.id = index + 1,
+		.parent = image->before + 1,
+		.pid = image->pid,
+		.time_ns = image->begin_ns,
+		.space = space_of(index),
+	};
+	struct followed_elsewhere elsewhere;
+
+	/* Its begin and end are the other engine's. */
+	if (preload_engine__find_elsewhere(engine, index, &elsewhere)) {
+		engine->images[index] = IMAGE_ELSEWHERE;
+		engine->processes_elsewhere +=
+			!elsewhere.is_known && (image->is_fork || image->before < 0);
+		return elsewhere.process && engine->collector
+			       ? collector__set_process(engine->collector, index + 1, image->pid,
+							elsewhere.process)
+			       : 0;
+	}
+	memcpy(record.comm, image->comm, sizeof(record.comm));
+	if (!image->is_fork && image->before >= 0) {
+		record.event = AP_PROCESS_EXECED;
+		record.ended_space = space_of(image->before);
+		record.generation = end_generation(&counted->images[image->before]);
+		engine->images[image->before] = IMAGE_ENDED;
+	} else if (!image->is_fork) {
+		/* Begun by vfork(2) and an exec, or the command itself. */
+		record.parent = image_of_parent(counted, index);
+	}
+	if (!record.parent)
+		record.event = AP_PROCESS_SEEDED;
+	engine->images[index] = IMAGE_RUNS;
+	return handle(engine, &record);
+}
+
+static int end_image(struct preload_engine *engine, const struct preload_results *counted,
+		     size_t index)
+{
+	const struct preload_image *image = &counted->images[index];
+	struct ap_process_record record = {
+		.type = AP_RECORD_PROCESS,
+		.event = AP_PROCESS_EXITED,
+		.id = index + 1,
+		.pid = image->pid,
+		/* Of those that do not say so it is known when the command's process ended; the others did so
+		 * before now. */
+		.time_ns =
+			image->end == INSIDE_RUNS ? preload_engine__end_ns(engine) : image->end_ns,
+		.generation = end_generation(image),
+		.space = space_of(index),
+		.ended_space = space_of(index),
+	};
+	int err;
+
+	engine->images[index] = IMAGE_ENDED;
+	if (image->end != INSIDE_EXECED)
+		return handle(engine, &record);
+	/* What was executed could not be entered: an image that nothing is known of. */
+	if (engine->live) {
+		struct ap_process_record executed = record;
+
+		executed.event = AP_PROCESS_EXECED;
+		executed.id = counted->n_images + index + 1;
+		executed.parent = index + 1;
+		executed.space = 0;
+		err = live_collector__handle_record(engine->live, &executed, sizeof(executed));
+		record.id = executed.id;
+		record.ended_space = 0;
+		if (!err)
+			err = live_collector__handle_record(engine->live, &record, sizeof(record));
+		if (err)
+			return err;
+		record.id = index + 1;
+	}
+	return engine->collector
+		       ? collector__handle_record(engine->collector, &record, sizeof(record))
+		       : 0;
+}
+
+int preload_engine__take_images(struct preload_engine *engine,
+				const struct preload_results *counted)
+{
+	size_t had = engine->n_images;
+	int err = 0;
+
+	if (array__reserve_zeroed(&engine->images, &engine->images_room, counted->n_images,
+				  sizeof(*engine->images)))
+		return -ENOMEM;
+	engine->n_images = counted->n_images > had ? counted->n_images : had;
+	for (size_t i = 0; i < counted->n_images && !err; i++)
+		/* One whose process was killed before it was ready has no pid. */
+		if (engine->images[i] == IMAGE_UNKNOWN && counted->images[i].pid)
+			err = begin_image(engine, counted, i);
+	for (size_t i = 0; i < counted->n_images && !err; i++)
+		if (engine->images[i] == IMAGE_RUNS && counted->images[i].end == INSIDE_EXITED)
+			err = end_image(engine, counted, i);
+	return err;
+}
+
+static int is_memory(void *context, const struct proc_mapping *mapping)
+{
+	return !strcmp(mapping->path, context);
+}
+
+bool preload_engine__runs(const struct preload_engine *engine, __u32 pid)
+{
+	char memory[INSIDE_PATH_BYTES + sizeof("/" INSIDE_MEMORY)];
+
+	if (!pid || kill(pid, 0))
+		return false;
+	preload__memory_path(engine->preload, memory, sizeof(memory));
+	return proc_maps__each(pid, is_memory, memory) == 1;
+}
+
+__u64 preload_engine__count_processes(const struct preload_results *counted)
+{
+	__u64 n = 0;
+
+	for (size_t i = 0; i < counted->n_images; i++) {
+		const struct preload_image *image = &counted->images[i];
+
+		if (image->pid && (image->is_fork || image->before < 0))
+			n++;
+	}
+	return n;
+}
+
+__u64 preload_engine__end_ns(const struct preload_engine *engine)
+{
+	return engine->is_snapshot ? engine->cut_ns : engine->target->end_ns;
+}
+
+int preload_engine__end_images(struct preload_engine *engine)
+{
+	const struct preload_results *counted = &engine->counted;
+	int err = preload_engine__take_images(engine, counted);
+
+	for (size_t i = 0; i < counted->n_images && !err; i++) {
+		const struct preload_image *image = &counted->images[i];
+		bool is_target = image->pid == (__u32)engine->target->pid;
+
+		if (engine->images[i] != IMAGE_RUNS)
+			continue;
+		if ((is_target && engine->target->waited) || image->end == INSIDE_EXECED ||
+		    !preload_engine__runs(engine, image->pid))
+			err = end_image(engine, counted, i);
+		else if (!is_target)
+			engine->processes_left++;
+	}
+	return err;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Why the library cannot be preloaded into the command itself. What that executes, the library looks at. */
+#ifndef ALLOCPROF_PRELOAD_REFUSAL_H
+#define ALLOCPROF_PRELOAD_REFUSAL_H
+
+#include <stdbool.h>
+
+/* enum inside_refusal; -1 if the command's file can be entered, or is not found. */
+int preload_refusal__of(char *const argv[], char *const *environment);
+
+/* Whether the command is to run without the library in its environment. Others ignore it there, and what they
+ * execute in turn is measured. */
+bool preload_refusal__clears_environment(int refusal);
+
+#endif

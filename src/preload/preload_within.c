@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "preload_within.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "function_code.h"
+#include "wanted_function.h"
+
+#define OPTION "--within"
+
+/* A file that was looked into. */
+struct place {
+	dev_t device;
+	ino_t inode;
+	struct function_code code;
+	struct place *next;
+};
+
+struct preload_within {
+	struct wanted_function wanted;
+	struct parser *parser; /* the caller's */
+	struct place *places;
+	struct error error; /* of the first file that was met while the command ran */
+};
+
+int preload_within__new(const char *text, struct parser *parser, struct preload_within **out,
+			struct error *error)
+{
+	struct preload_within *within = calloc(1, sizeof(*within));
+	int err = -ENOMEM;
+
+	if (within)
+		err = wanted_function__parse(&within->wanted, text, OPTION, true, error);
+	if (err) {
+		preload_within__free(within);
+		return err;
+	}
+	within->parser = parser;
+	*out = within;
+	return 0;
+}
+
+void preload_within__free(struct preload_within *within)
+{
+	struct place *place;
+
+	if (!within)
+		return;
+	while ((place = within->places)) {
+		within->places = place->next;
+		free(place);
+	}
+	wanted_function__release(&within->wanted);
+	free(within);
+}
+
+static struct place *find_place(const struct preload_within *within, const struct stat *st)
+{
+	struct place *place = within->places;
+
+	while (place && (place->device != st->st_dev || place->inode != st->st_ino))
+		place = place->next;
+	return place;
+}
+
+static int look_up(struct preload_within *within, int fd, const char *path, struct error *error)
+{
+	struct place *place;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (find_place(within, &st))
+		return 0;
+	place = calloc(1, sizeof(*place));
+	if (!place)
+		return -ENOMEM;
+	err = wanted_function__find(&within->wanted, within->parser, fd, path, OPTION, &place->code,
+				    error);
+	if (err)
+		place->code.within.n = 0;
+	place->device = st.st_dev;
+	place->inode = st.st_ino;
+	place->next = within->places;
+	within->places = place;
+	return err;
+}
+
+int preload_within__prepare(struct preload_within *within, const char *program,
+			    void (*use)(int fd, const char *path, void *context), void *context,
+			    struct error *error)
+{
+	_cleanup_(free_ptr) char *path = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	int err;
+
+	if (!wanted_function__is_path(&within->wanted))
+		return 0;
+	fd = wanted_function__open(&within->wanted, program, "", &path);
+	if (fd < 0)
+		return error__set(error, fd == -ENOENT ? -ESRCH : fd, OPTION ": cannot read %s: %s",
+				  path ? path : "it", strerror(-fd));
+	err = look_up(within, fd, path, error);
+	if (!err)
+		use(fd, path, context);
+	return err;
+}
+
+const struct ap_within *preload_within__code(struct preload_within *within, int fd,
+					     const char *path)
+{
+	struct place *place;
+	struct stat st;
+	struct error error = { 0 };
+
+	if (fstat(fd, &st))
+		return NULL;
+	if (wanted_function__is_in(&within->wanted, fd, path) &&
+	    look_up(within, fd, path, &error) && !within->error.text[0])
+		within->error = error;
+	place = find_place(within, &st);
+	return place && place->code.within.n ? &place->code.within : NULL;
+}
+
+const char *preload_within__why_none(const struct preload_within *within)
+{
+	if (within->error.text[0])
+		return within->error.text;
+	if (!within->wanted.found)
+		return "the target did not load the file of its function";
+	return "no call was made beneath the function of --within";
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What kind of program a target's file is, read by a worker. */
+#ifndef ALLOCPROF_PROGRAM_KIND_H
+#define ALLOCPROF_PROGRAM_KIND_H
+
+#include <stdbool.h>
+
+struct parser;
+
+struct program_kind {
+	bool is_program, is_static, is_go; /* as elf_file.h says */
+	bool is_python;			   /* CPython: the program, or its library */
+	char interpreter[256];		   /* "" if there is none */
+};
+
+/* 0; -ENOEXEC, -ENOTSUP: no ELF file of this machine; -ECHILD: it could not be read safely. */
+int program_kind__parse(struct parser *parser, int fd, const char *path, struct program_kind *out);
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "data_file_query.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "data_file_db.h"
+#include "data_file_reader.h"
+#include "error.h"
+
+#define MAX_HEAP_BYTES	(1LL << 30)
+#define MAX_VALUE_BYTES (16 << 20)
+#define STEPS_PER_CHECK 10000
+#define SCHEMA_REMEDY	"`allocprof query --schema` lists tables and columns"
+#define ONLY_READS	"a query only reads the recording"
+
+struct data_query {
+	struct data_reader reader;
+	sqlite3_stmt *statement;
+	char *path;
+	__u64 cpu_end_ns;
+	sqlite3_int64 old_heap_limit;
+};
+
+static bool is_word_of(const char *word, const char *const *words, size_t n)
+{
+	for (size_t i = 0; word && i < n; i++)
+		if (!sqlite3_stricmp(word, words[i]))
+			return true;
+	return false;
+}
+
+/* Called by SQLite for all that a statement does, also through the views of the file. */
+static int authorize(void *context, int action, const char *first, const char *second,
+		     const char *database, const char *view)
+{
+	static const char *const pragmas[] = { "table_info", "table_xinfo", "table_list",
+					       "index_list", "index_info",  "index_xinfo" };
+	static const char *const functions[] = { "load_extension", "fts3_tokenizer" };
+	bool allowed = false;
+
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		allowed = true;
+		break;
+	case SQLITE_FUNCTION:
+		allowed = !is_word_of(second, functions, ARRAY_SIZE(functions));
+		break;
+	case SQLITE_PRAGMA:
+		allowed = is_word_of(first, pragmas, ARRAY_SIZE(pragmas));
+		break;
+	}
+	return allowed ? SQLITE_OK : SQLITE_DENY;
+}
+
+static int is_over_time(void *context)
+{
+	const struct data_query *query = context;
+
+	return clock__ns(CLOCK_PROCESS_CPUTIME_ID) > query->cpu_end_ns;
+}
+
+static void set_limits(struct data_query *query)
+{
+	static const struct {
+		int what, most;
+	} limits[] = {
+		{ SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES },
+		{ SQLITE_LIMIT_SQL_LENGTH, 1 << 20 },
+		{ SQLITE_LIMIT_COLUMN, 1000 },
+		{ SQLITE_LIMIT_EXPR_DEPTH, 200 },
+		{ SQLITE_LIMIT_COMPOUND_SELECT, 100 },
+		{ SQLITE_LIMIT_VDBE_OP, 1000000 },
+		{ SQLITE_LIMIT_ATTACHED, 0 },
+		{ SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000 },
+		{ SQLITE_LIMIT_WORKER_THREADS, 0 },
+	};
+	sqlite3 *db = query->reader.db;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		sqlite3_limit(db, limits[i].what, limits[i].most);
+	sqlite3_set_authorizer(db, authorize, NULL);
+	sqlite3_progress_handler(db, STEPS_PER_CHECK, is_over_time, query);
+}
+
+/* The sentence for what SQLite said last. */
+static int fail(struct data_query *query, struct error *error)
+{
+	sqlite3 *db = query->reader.db;
+
+	switch (sqlite3_errcode(db) & 0xff) {
+	case SQLITE_INTERRUPT:
+		return error__set(error, -ETIME,
+				  "the query was stopped when its processor time was over; select "
+				  "less, or allow it more with --timeout");
+	case SQLITE_NOMEM:
+		return error__set(error, -ENOMEM,
+				  "the query needs more than %lld MiB of memory; select less",
+				  MAX_HEAP_BYTES >> 20);
+	case SQLITE_AUTH:
+	case SQLITE_READONLY:
+		return error__set(error, -EPERM,
+				  ONLY_READS ", and this statement does something else; write to "
+					     "a copy of the file with sqlite3");
+	case SQLITE_TOOBIG:
+		return error__set(error, -E2BIG,
+				  "the query makes a text of more than %d MiB; make it shorter",
+				  MAX_VALUE_BYTES >> 20);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_FORMAT:
+		return data_reader__fail(query->path, -EINVAL, "a table of the query", error);
+	case SQLITE_IOERR:
+		return data_reader__fail(query->path, -EIO, "", error);
+	default:
+		return error__set(error, -EINVAL, "cannot run the query: %.512s; " SCHEMA_REMEDY,
+				  sqlite3_errmsg(db));
+	}
+}
+
+static int prepare_one(struct data_query *query, const char *sql, struct error *error)
+{
+	_cleanup_(finalize) sqlite3_stmt *other = NULL;
+	sqlite3 *db = query->reader.db;
+	const char *rest;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &query->statement, &rest) != SQLITE_OK)
+		return fail(query, error);
+	if (!query->statement)
+		return error__set(error, -EINVAL,
+				  "there is no SQL in the query; for example: allocprof query "
+				  "'SELECT * FROM ledger'");
+	/* Comments and blanks may follow. */
+	while (*rest) {
+		if (sqlite3_prepare_v2(db, rest, -1, &other, &rest) != SQLITE_OK || other)
+			return error__set(error, -EINVAL,
+					  "the query has several statements; give one at a time");
+	}
+	if (!sqlite3_stmt_readonly(query->statement))
+		return error__set(error, -EPERM, ONLY_READS "; give a SELECT");
+	return 0;
+}
+
+int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct data_query **made,
+		     struct error *error)
+{
+	struct data_query *query = calloc(1, sizeof(*query));
+	__u64 now_ns = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
+	int err;
+
+	if (!query)
+		return error__set(error, -ENOMEM, "out of memory");
+	query->old_heap_limit = sqlite3_hard_heap_limit64(MAX_HEAP_BYTES);
+	query->cpu_end_ns = cpu_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + cpu_ns;
+	query->path = strdup(path);
+	err = query->path ? data_reader__open(&query->reader, path, error)
+			  : error__set(error, -ENOMEM, "out of memory");
+	if (!err) {
+		err = data_reader__read_definitions(&query->reader);
+		if (err)
+			data_reader__fail(path, err, "definitions", error);
+	}
+	if (!err) {
+		set_limits(query);
+		err = prepare_one(query, sql, error);
+	}
+	if (err) {
+		data_query__free(query);
+		return err;
+	}
+	*made = query;
+	return 0;
+}
+
+void data_query__free(struct data_query *query)
+{
+	if (!query)
+		return;
+	sqlite3_finalize(query->statement);
+	sqlite3_close_v2(query->reader.db);
+	sqlite3_hard_heap_limit64(query->old_heap_limit);
+	free(query->path);
+	free(query);
+}
+
+size_t data_query__n_columns(const struct data_query *query)
+{
+	return sqlite3_column_count(query->statement);
+}
+
+const char *data_query__column(const struct data_query *query, size_t i)
+{
+	const char *name = sqlite3_column_name(query->statement, i);
+
+	return name ? name : "";
+}
+
+int data_query__next(struct data_query *query, struct error *error)
+{
+	switch (sqlite3_step(query->statement)) {
+	case SQLITE_ROW:
+		return 1;
+	case SQLITE_DONE:
+		return 0;
+	default:
+		return fail(query, error);
+	}
+}
+
+int data_query__value(struct data_query *query, size_t i, struct data_value *value)
+{
+	sqlite3_stmt *statement = query->statement;
+
+	*value = (struct data_value){ DATA_VALUE_NULL };
+	switch (sqlite3_column_type(statement, i)) {
+	case SQLITE_INTEGER:
+		value->kind = DATA_VALUE_INTEGER;
+		value->integer = sqlite3_column_int64(statement, i);
+		break;
+	case SQLITE_FLOAT:
+		value->kind = DATA_VALUE_REAL;
+		value->real = sqlite3_column_double(statement, i);
+		break;
+	case SQLITE_TEXT:
+	case SQLITE_BLOB:
+		value->kind = DATA_VALUE_TEXT;
+		value->text = (const char *)sqlite3_column_text(statement, i);
+		if (!value->text && sqlite3_errcode(query->reader.db) == SQLITE_NOMEM)
+			return -ENOMEM;
+		if (!value->text)
+			value->text = "";
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SQL on a data file, which may be hostile: one statement that only reads, within limits. */
+#ifndef ALLOCPROF_DATA_FILE_QUERY_H
+#define ALLOCPROF_DATA_FILE_QUERY_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct data_query;
+struct error;
+
+/*
+ * Prepares @sql for the data file @path; it may use @cpu_ns of the process's processor time from now
+ * on. While a query is open, SQLite as a whole has a limit of memory, so one may be open at a time. To
+ * be freed. 0 or a negative errno with @error set.
+ */
+int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct data_query **query,
+		     struct error *error);
+/* NULL is ignored. */
+void data_query__free(struct data_query *query);
+
+/* 0 if the statement has no result. */
+size_t data_query__n_columns(const struct data_query *query);
+/* The name of column @i; valid until the query is freed. */
+const char *data_query__column(const struct data_query *query, size_t i);
+
+/* Goes to the next row: 1, 0 at the end, or a negative errno with @error set. */
+int data_query__next(struct data_query *query, struct error *error);
+
+enum data_value_kind {
+	DATA_VALUE_NULL,
+	DATA_VALUE_INTEGER,
+	DATA_VALUE_REAL,
+	DATA_VALUE_TEXT, /* also of a blob */
+};
+
+struct data_value {
+	enum data_value_kind kind;
+	__s64 integer;
+	double real;
+	const char *text; /* valid until the next row */
+};
+
+/* Column @i of the row. 0 or -ENOMEM. */
+int data_query__value(struct data_query *query, size_t i, struct data_value *value);
+
+/* What the manual page allocprof-data(5) says of a table or view. */
+struct data_table {
+	const char *name, *about;
+	bool is_view;
+};
+
+/* All tables, then all views; a zeroed one ends them. */
+extern const struct data_table data_tables[];
+
+/* The names of the columns of @table with ", " between them, to be freed. 0 or -ENOMEM. */
+int data_table__columns(const struct data_table *table, char **columns);
+
+#endif

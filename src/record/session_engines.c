@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The engines of a session: the one that was asked for, and, where that is preload, uprobes for the processes that it
+ * cannot enter. These are opened when the first such process is met: most commands have none, and the programs take
+ * longer to load than a short command runs.
+ */
+#include "session_internal.h"
+
+#include <errno.h>
+
+#include "clock.h"
+#include "error.h"
+#include "preload_engine.h"
+#include "uprobe_engine.h"
+
+/* Whether uprobes can do beside preload what the options ask for. */
+static bool may_have_second(const struct session_options *options)
+{
+	/* Peaks and time lines of two engines have no common clock of blocks. */
+	return options->launches && !options->live && !options->sources &&
+	       !session_options__have_functions(options);
+}
+
+static int begin_second(struct session *session)
+{
+	struct engine *engine = session->engines[1];
+	const struct engine_operations *operations = engine->operations;
+	int err = 0;
+
+	if (!session->has_begun)
+		return 0;
+	operations->start(engine, clock__now_ns());
+	if (session->epoll_fd >= 0)
+		err = operations->watch(engine, session->epoll_fd);
+	return err ? err : operations->open_gate(engine, session->is_gate_open);
+}
+
+static int open_second(struct session *session, const struct handed_over *process)
+{
+	const struct handed_over none = { .library = process->library };
+	const struct engine_options options = {
+		.session = &session->options,
+		.profile = session->profile,
+		.target = &session->target,
+		.is_second = true,
+	};
+	struct error error = { 0 };
+	int err = uprobe_engine.open(&options, &session->engines[1], &error);
+
+	if (err)
+		return err;
+	err = uprobe_engine.take_over(session->engines[1], &none, &error);
+	if (err) {
+		uprobe_engine.close(session->engines[1]);
+		return err;
+	}
+	session->n_engines++;
+	return begin_second(session);
+}
+
+static int take(void *context, const struct handed_over *process)
+{
+	struct session *session = context;
+	struct error error = { 0 };
+
+	if (session->n_engines == 1 && !session->no_second)
+		session->no_second = open_second(session, process);
+	if (session->no_second)
+		return -EPERM;
+	return session__operations(session, 1)->take_over(session->engines[1], process, &error);
+}
+
+static bool find(void *context, __u32 image, struct followed_elsewhere *out)
+{
+	const struct session *session = context;
+
+	return session->n_engines > 1 &&
+	       session__operations(session, 1)->find_image(session->engines[1], image, out);
+}
+
+/* In an unprivileged user namespace the kernel refuses them although the capabilities are there. */
+bool session__lacks_uprobes(int err)
+{
+	return err == -EPERM || err == -ENOSYS || err == -EOPNOTSUPP;
+}
+
+/*
+ * The preload engine measures a command where the kernel refuses uprobes, if that engine supports the options. If not,
+ * *@error says what both engines lack.
+ */
+int session__open_engine(struct session *session, struct error *error)
+{
+	const struct session_options *options = &session->options;
+	struct engine_options engine_options = {
+		.session = options,
+		.profile = session->profile,
+		.target = &session->target,
+	};
+	struct error other = { 0 };
+	int err;
+
+	if (options->engine == SESSION_ENGINE_PRELOAD) {
+		if (may_have_second(options))
+			engine_options.others = (struct engine_others){ take, find, session };
+		err = preload_engine.open(&engine_options, &session->engines[0], error);
+		session->n_engines = !err;
+		return err;
+	}
+	err = uprobe_engine.open(&engine_options, &session->engines[0], error);
+	if (session__lacks_uprobes(err) && options->engine == SESSION_ENGINE_AUTO &&
+	    options->launches) {
+		if (preload_engine.open(&engine_options, &session->engines[0], &other)) {
+			struct error first = *error;
+
+			return error__set(error, err,
+					  "%.400s; nor can a library count in the command: %s",
+					  first.text, other.text);
+		}
+		*error = (struct error){ 0 };
+		err = 0;
+	}
+	session->n_engines = !err;
+	return err;
+}

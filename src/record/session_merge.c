@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Adds up what the engines of a session have measured. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "session_internal.h"
+
+static void add_numbers(__u64 *into, const __u64 *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		into[i] = into[i] > AP_MAX_SUM - from[i] ? AP_MAX_SUM : into[i] + from[i];
+}
+
+static void add_counts(struct ap_site_counts *into, const struct ap_site_counts *from)
+{
+	add_numbers((__u64 *)into, (const __u64 *)from, sizeof(*into) / sizeof(__u64));
+}
+
+static void merge_function(struct session_function *into, const struct session_function *from)
+{
+	into->probed |= from->probed;
+	add_counts(&into->counts, &from->counts);
+	if (from->n_aliases > into->n_aliases) {
+		into->aliases = from->aliases;
+		into->n_aliases = from->n_aliases;
+	}
+}
+
+/* Peaks are of different processes: their sum is the most that may have been live at one time. */
+static void merge_live(struct session_live *into, const struct session_live *from)
+{
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		add_numbers(&into->functions[i].calls, &from->functions[i].calls,
+			    offsetof(struct ap_blocks, generation) / sizeof(__u64));
+	/* Some are sums of differences, which may be less than 0. */
+	for (int i = 0; i < AP_STATS; i++)
+		into->stats[i] += from->stats[i];
+	into->unfinished += from->unfinished;
+	into->untracked += from->untracked;
+	into->discarded += from->discarded;
+	into->discarded_bytes += from->discarded_bytes;
+	into->blocks += from->blocks;
+	into->size_bytes += from->size_bytes;
+	into->peak_bytes += from->peak_bytes;
+	if (from->epoch_ns > into->epoch_ns)
+		into->epoch_ns = from->epoch_ns;
+	into->memory.block_bytes += from->memory.block_bytes;
+	into->memory.record_bytes += from->memory.record_bytes;
+	into->memory.entries += from->memory.entries;
+	into->memory.max_blocks += from->memory.max_blocks;
+	into->memory.records += from->memory.records;
+	into->memory.max_records += from->memory.max_records;
+}
+
+static void merge_window(struct session_window *into, const struct session_window *from)
+{
+	into->asked_for |= from->asked_for;
+	into->opened |= from->opened;
+	into->undecided += from->undecided;
+	into->unnoticed += from->unnoticed;
+	if (into->opened)
+		into->why = NULL;
+	else if (!into->why)
+		into->why = from->why;
+}
+
+/* The counters of the region of this name; NULL if there is no memory. */
+static struct region *find_region(struct session_lists *lists, const char *name)
+{
+	size_t at = 0;
+
+	while (at < lists->n_regions && strcmp(lists->regions[at].name, name) < 0)
+		at++;
+	if (at < lists->n_regions && !strcmp(lists->regions[at].name, name))
+		return &lists->regions[at];
+	if (array__reserve(&lists->regions, &lists->regions_room, lists->n_regions + 1,
+			   sizeof(*lists->regions)))
+		return NULL;
+	memmove(&lists->regions[at + 1], &lists->regions[at],
+		(lists->n_regions - at) * sizeof(*lists->regions));
+	lists->n_regions++;
+	lists->regions[at] = (struct region){ .name = name };
+	return &lists->regions[at];
+}
+
+static int merge_regions(struct session_regions *into, const struct session_regions *from,
+			 struct session_lists *lists)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const struct region *region = &from->list[i];
+		struct region *sum = find_region(lists, region->name);
+
+		if (!sum)
+			return -ENOMEM;
+		sum->entered += region->entered;
+		for (int j = 0; j < AP_FUNCTIONS; j++)
+			add_counts(&sum->counts[j], &region->counts[j]);
+		for (int j = 0; j < AP_STATS; j++)
+			sum->stats[j] += region->stats[j];
+	}
+	for (int i = 0; i < AP_REGION_GAPS; i++)
+		into->gaps[i] += from->gaps[i];
+	into->unnoticed += from->unnoticed;
+	return 0;
+}
+
+static int append(void *list, size_t *n, size_t *room, const void *more, size_t n_more, size_t size)
+{
+	char **elements = list;
+
+	if (!n_more)
+		return 0;
+	if (array__reserve(list, room, *n + n_more, size))
+		return -ENOMEM;
+	memcpy(*elements + *n * size, more, n_more * size);
+	*n += n_more;
+	return 0;
+}
+
+static int merge_lists(const struct session_results *from, struct session_lists *lists)
+{
+	int err = append(&lists->unprobed, &lists->n_unprobed, &lists->unprobed_room,
+			 from->unprobed, from->n_unprobed, sizeof(*from->unprobed));
+
+	if (!err)
+		err = append(&lists->engine_gaps, &lists->n_engine_gaps, &lists->engine_gaps_room,
+			     from->engine_gaps, from->n_engine_gaps, sizeof(*from->engine_gaps));
+	if (!err)
+		err = append(&lists->region_gaps, &lists->n_region_gaps, &lists->region_gaps_room,
+			     from->regions.unknown, from->regions.n_unknown,
+			     sizeof(*from->regions.unknown));
+	return err;
+}
+
+int session_results__merge(struct session_results *into, const struct session_results *from,
+			   struct session_lists *lists)
+{
+	int err = merge_lists(from, lists);
+
+	if (!err)
+		err = merge_regions(&into->regions, &from->regions, lists);
+	if (err)
+		return err;
+	into->unprobed = lists->unprobed;
+	into->n_unprobed = lists->n_unprobed;
+	into->engine_gaps = lists->engine_gaps;
+	into->n_engine_gaps = lists->n_engine_gaps;
+	into->regions.list = lists->regions;
+	into->regions.n = lists->n_regions;
+	into->regions.unknown = lists->region_gaps;
+	into->regions.n_unknown = lists->n_region_gaps;
+	for (int i = 0; i < AP_FUNCTIONS; i++)
+		merge_function(&into->functions[i], &from->functions[i]);
+	for (int i = 0; i < AP_LOST_REASONS; i++)
+		into->lost[i] += from->lost[i];
+	into->events += from->events;
+	into->not_sampled += from->not_sampled;
+	into->attributed += from->attributed;
+	into->lost_total += from->lost_total;
+	into->processes += from->processes;
+	into->counters_unread += from->counters_unread;
+	into->processes_unfollowed += from->processes_unfollowed;
+	into->processes_refused += from->processes_refused;
+	into->processes_unnoticed += from->processes_unnoticed;
+	into->processes_unprobed += from->processes_unprobed;
+	into->not_nested += from->not_nested;
+	into->relabelled += from->relabelled;
+	into->mappings_unsure += from->mappings_unsure;
+	into->operands_unread += from->operands_unread;
+	into->mappings_lost += from->mappings_lost;
+	into->processes_left += from->processes_left;
+	into->waits += from->waits;
+	into->waits_ns += from->waits_ns;
+	if (from->second_engine) {
+		into->second_engine = from->second_engine;
+		into->second_programs = from->second_programs;
+		into->n_second_programs = from->n_second_programs;
+	}
+	if (!into->python_arenas)
+		into->python_arenas = from->python_arenas;
+	if (from->has_live && into->has_live)
+		merge_live(&into->live, &from->live);
+	else if (from->has_live)
+		into->live = from->live;
+	into->has_live |= from->has_live;
+	if (from->events_log.is_logged)
+		into->events_log = from->events_log;
+	merge_window(&into->window, &from->window);
+	into->complete &= from->complete;
+	return 0;
+}
+
+void session_lists__release(struct session_lists *lists)
+{
+	free(lists->unprobed);
+	free(lists->engine_gaps);
+	free(lists->regions);
+	free(lists->region_gaps);
+	*lists = (struct session_lists){ 0 };
+}

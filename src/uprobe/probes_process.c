@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The files that a running process has mapped. */
+#include "probes_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "borrowed.h"
+#include "cleanup.h"
+#include "error.h"
+#include "mapped_file.h"
+#include "proc_maps.h"
+#include "program_kind.h"
+#include "regular_file.h"
+
+static bool is_probed(const struct probed_allocator *entry)
+{
+	for (int role = 0; role < PROBE_ROLES; role++)
+		if (entry->attachments[role])
+			return true;
+	return false;
+}
+
+static int is_mapping(void *context, const struct proc_mapping *mapping)
+{
+	return 1;
+}
+
+/* An exiting process has no mappings before its end is reported; nor has a zombie. */
+static bool is_ending(pid_t pid)
+{
+	return proc_maps__each(pid, is_mapping, NULL) <= 0;
+}
+
+static bool is_go_process(const struct probes *probes, pid_t pid)
+{
+	_cleanup_(close_fd) int fd = -1;
+	struct program_kind kind;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
+	fd = regular_file__open(name);
+	return fd >= 0 && !program_kind__parse(probes->options.parser, fd, name, &kind) &&
+	       kind.is_go;
+}
+
+struct mapped_files {
+	struct probes *probes;
+	pid_t pid;
+	struct error *error;
+	int err;	/* of the last file that should have been probed and is not */
+	char *unopened; /* path of the last file that could not be opened, NULL: all could be */
+};
+
+static void note_unopened(struct mapped_files *files, const char *path)
+{
+	free(files->unopened);
+	files->unopened = strdup(path);
+}
+
+static int add_mapped_file(void *context, const struct proc_mapping *mapping)
+{
+	struct mapped_files *files = context;
+	struct mapped_file file = {
+		.pid = files->pid,
+		.start = mapping->start,
+		.end = mapping->end,
+		.identity = file_identity__of_mapping(mapping),
+		.path = (char *)mapping->path,
+	};
+	struct file_identities identities;
+	struct error error = { 0 };
+	int fd, err;
+
+	if (!mapping->is_executable || !mapping->inode)
+		return 0;
+	fd = mapped_file__open(&file, &files->probes->options.identifier, &identities);
+	if (fd < 0) {
+		note_unopened(files, mapping->path);
+		return 0;
+	}
+	err = probes__add_file(files->probes, fd, mapping->path, &error);
+	close(fd);
+	if (probes__is_failure(err) && err != -ENOEXEC) {
+		files->err = err;
+		if (files->error)
+			*files->error = error;
+	}
+	return 0;
+}
+
+/* Why nothing of a process is probed. */
+static int explain_none(const struct probes *probes, const struct mapped_files *files)
+{
+	pid_t pid = files->pid;
+
+	if (files->err)
+		return files->err;
+	if (is_ending(pid))
+		return error__set(files->error, -ESRCH,
+				  "process %d ended while its probes were set", pid);
+	if (is_go_process(probes, pid))
+		return error__set(files->error, -ENOTSUP,
+				  "process %d is a Go program, " GO_HAS_NO_MALLOC, pid);
+	if (files->unopened)
+		return error__set(
+			files->error, -ENOTSUP,
+			"%.200s, which process %d has mapped, cannot be opened: it was replaced or "
+			"removed since, or may not be read; run allocprof as root, or start the "
+			"process again",
+			files->unopened, pid);
+	return error__set(
+		files->error, -ENOTSUP,
+		"process %d has no allocator that can be found by name (a static executable "
+		"without symbols?); link it dynamically, or leave its symbols in",
+		pid);
+}
+
+static int add_process(struct mapped_files *files)
+{
+	const struct probes *probes = files->probes;
+	int err = proc_maps__each(files->pid, add_mapped_file, files);
+
+	if (err == -ENOENT || err == -ESRCH)
+		return error__set(files->error, -ESRCH,
+				  "process %d ended while its probes were set", files->pid);
+	if (err)
+		return error__set(files->error, err,
+				  "cannot read /proc/%d/maps: %s; it takes root, or the same user",
+				  files->pid, strerror(-err));
+	for (size_t i = 0; i < probes->n_list; i++)
+		if (is_probed(&probes->list[i]) || !probes->options.run.program)
+			return 0;
+	return explain_none(probes, files);
+}
+
+int probes__add_process(struct probes *probes, pid_t pid, struct error *error)
+{
+	struct mapped_files files = { .probes = probes, .pid = pid, .error = error };
+	int err = borrowed__check_process(pid, error);
+
+	if (!err)
+		err = add_process(&files);
+	/* It may have executed another program since. */
+	if (!err)
+		err = borrowed__check_process(pid, error);
+	free(files.unopened);
+	return err;
+}

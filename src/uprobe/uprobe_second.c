@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Beside another engine, which counts inside of the processes that it can enter: this one follows the processes that
+ * it was told of and what these execute, and counts those that do not say that the other engine counts.
+ */
+#include "uprobe_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "allocprof.skel.h"
+#include "array.h"
+#include "attachment.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "collector.h"
+#include "error.h"
+#include "function_code.h"
+#include "hash_table.h"
+#include "inside_abi.h"
+#include "probes.h"
+#include "record_abi.h"
+
+/* A process that will say that the other engine counts does so within this time of mapping a file. */
+#define DECISION_NS (2 * NS_PER_S)
+
+/* What ran in a process from one exec to the next. */
+struct followed_image {
+	__u32 pid;
+	__u32 before;		/* id of the image that ran in that process before; 0: none */
+	__u64 begin_ns, end_ns; /* CLOCK_MONOTONIC; end 0: it runs */
+	bool is_elsewhere;
+	char comm[AP_COMM_LEN];
+	bool is_seeded; /* it was running when it was first followed */
+};
+
+struct followed_pid {
+	__u32 pid;
+	__u32 last; /* id of its last image */
+};
+
+/* A process that was given to seed(), whose record has not come yet. */
+struct awaited {
+	__u32 pid;
+	__u32 image;
+};
+
+struct second {
+	struct attachment *begins;     /* the probe at INSIDE_BEGINS */
+	struct followed_image *images; /* by id - 1 */
+	size_t n_images, images_room;
+	struct followed_pid *pids;
+	size_t n_pids, pids_room;
+	struct hash_table pid_index;
+	__u32 *ids; /* by the other engine's number - 1 */
+	size_t n_ids, ids_room;
+	struct unprobed measured; /* programs, after finish() */
+	struct awaited *awaited;
+	size_t n_awaited, awaited_room;
+};
+
+int uprobe__new_second(struct uprobe *uprobe)
+{
+	uprobe->second = calloc(1, sizeof(*uprobe->second));
+	return uprobe->second ? 0 : -ENOMEM;
+}
+
+void uprobe__detach_second(struct uprobe *uprobe)
+{
+	if (!uprobe->second)
+		return;
+	attachment__free(uprobe->second->begins);
+	uprobe->second->begins = NULL;
+}
+
+void uprobe__free_second(struct uprobe *uprobe)
+{
+	struct second *second = uprobe->second;
+
+	if (!second)
+		return;
+	uprobe__detach_second(uprobe);
+	free(second->images);
+	free(second->pids);
+	hash_table__release(&second->pid_index);
+	free(second->ids);
+	free(second->awaited);
+	unprobed__release(&second->measured);
+	free(second);
+	uprobe->second = NULL;
+}
+
+static bool has_pid(const void *owner, __u32 id, const void *key)
+{
+	const struct second *second = owner;
+
+	return second->pids[id - 1].pid == *(const __u32 *)key;
+}
+
+static struct followed_pid *find_pid(const struct second *second, __u32 pid)
+{
+	__u32 id = hash_table__find(&second->pid_index, hash_mix(0, pid), has_pid, second, &pid);
+
+	return id ? &second->pids[id - 1] : NULL;
+}
+
+static struct followed_pid *get_pid(struct second *second, __u32 pid)
+{
+	struct followed_pid *found = find_pid(second, pid);
+
+	if (found)
+		return found;
+	if (array__reserve(&second->pids, &second->pids_room, second->n_pids + 1,
+			   sizeof(*second->pids)) ||
+	    hash_table__insert(&second->pid_index, hash_mix(0, pid), second->n_pids + 1))
+		return NULL;
+	found = &second->pids[second->n_pids++];
+	*found = (struct followed_pid){ .pid = pid };
+	return found;
+}
+
+static struct followed_image *get_image(const struct second *second, __u32 id)
+{
+	return id && id <= second->n_images ? &second->images[id - 1] : NULL;
+}
+
+/* Image @id is the other engine's number @number. */
+static int set_number(struct second *second, __u32 number, __u32 id)
+{
+	if (!number || number > INSIDE_FIRST << INSIDE_CHUNKS)
+		return 0;
+	if (array__reserve_zeroed(&second->ids, &second->ids_room, number, sizeof(*second->ids)))
+		return -ENOMEM;
+	if (number > second->n_ids)
+		second->n_ids = number;
+	/* A process may say what it likes: the first one is believed. */
+	if (!second->ids[number - 1])
+		second->ids[number - 1] = id;
+	return 0;
+}
+
+static int handle_begin(struct second *second, const struct ap_process_record *record)
+{
+	const struct followed_image *parent = get_image(second, record->parent);
+	bool is_elsewhere = record->event == AP_PROCESS_SEEDED ||
+			    (record->event == AP_PROCESS_FORKED && parent && parent->is_elsewhere);
+	struct followed_pid *pid = get_pid(second, record->pid);
+	struct followed_image *before;
+
+	if (!pid || array__reserve_zeroed(&second->images, &second->images_room, record->id,
+					  sizeof(*second->images)))
+		return -ENOMEM;
+	if (record->id > second->n_images)
+		second->n_images = record->id;
+	before = get_image(second, pid->last);
+	if (before && !before->end_ns)
+		before->end_ns = record->time_ns;
+	second->images[record->id - 1] = (struct followed_image){
+		.pid = record->pid,
+		.before = pid->last,
+		.begin_ns = record->time_ns,
+		.is_elsewhere = is_elsewhere,
+		.is_seeded = record->event == AP_PROCESS_SEEDED,
+	};
+	memcpy(second->images[record->id - 1].comm, record->comm, AP_COMM_LEN);
+	pid->last = record->id;
+	for (size_t i = 0; i < second->n_awaited && record->event == AP_PROCESS_SEEDED; i++)
+		if (second->awaited[i].pid == record->pid)
+			return set_number(second, second->awaited[i].image, record->id);
+	return 0;
+}
+
+int uprobe__handle_image(struct uprobe *uprobe, const void *data, size_t size)
+{
+	const struct ap_process_record *record = data;
+	const struct ap_image_record *begins = data;
+	struct second *second = uprobe->second;
+	struct followed_image *image;
+
+	if (size >= sizeof(*begins) && begins->type == AP_RECORD_IMAGE) {
+		image = get_image(second, begins->id);
+		if (image)
+			image->is_elsewhere = true;
+		return set_number(second, begins->image, begins->id);
+	}
+	if (size < sizeof(*record) || record->type != AP_RECORD_PROCESS || !record->id)
+		return 0;
+	if (record->event != AP_PROCESS_EXITED)
+		return handle_begin(second, record);
+	image = get_image(second, record->id);
+	if (image)
+		image->end_ns = record->time_ns;
+	return 0;
+}
+
+enum uprobe_place uprobe__place(const struct uprobe *uprobe, pid_t pid, __u64 time_ns)
+{
+	const struct second *second = uprobe->second;
+	const struct followed_pid *followed = second ? find_pid(second, pid) : NULL;
+	const struct followed_image *image = followed ? get_image(second, followed->last) : NULL;
+
+	if (!image)
+		return UPROBE_HERE;
+	while (image->begin_ns > time_ns && get_image(second, image->before))
+		image = get_image(second, image->before);
+	if (image->is_elsewhere)
+		return UPROBE_ELSEWHERE;
+	if (image->end_ns || clock__now_ns() > time_ns + DECISION_NS || uprobe->target->end_ns)
+		return UPROBE_HERE;
+	return UPROBE_UNDECIDED;
+}
+
+int uprobe__list_second(struct uprobe *uprobe)
+{
+	struct second *second = uprobe->second;
+	int err = 0;
+
+	for (size_t i = 0; second && i < second->n_images && !err; i++) {
+		const struct followed_image *image = &second->images[i];
+		struct ap_unprobed_record program = { .pid = image->pid };
+
+		if (image->is_elsewhere || !image->pid)
+			continue;
+		memcpy(program.comm, image->comm, AP_COMM_LEN);
+		err = unprobed__add(&second->measured, &program);
+	}
+	return err;
+}
+
+const struct unprobed *uprobe__second_programs(const struct uprobe *uprobe)
+{
+	return uprobe->second ? &uprobe->second->measured : NULL;
+}
+
+static int attach_begins(struct uprobe *uprobe, const char *library, struct error *error)
+{
+	_cleanup_(close_fd) int fd = open(library, O_RDONLY | O_CLOEXEC);
+	struct function_code code;
+	__u64 cookie = 0;
+	struct attachment_request request = {
+		.run = { uprobe->skeleton->progs.image_begins, uprobe->multi, 0 },
+		.fd = fd,
+		.path = library,
+		.n = 1,
+		.offsets = code.entries,
+		.cookies = &cookie,
+	};
+	int err;
+
+	if (fd < 0)
+		return error__set(error, -errno, "cannot open '%s': %s", library, strerror(errno));
+	err = function_code__find_usdt(fd, library, INSIDE_BEGINS, &code, error);
+	return err ? err : attachment__new(&request, &uprobe->second->begins, error);
+}
+
+static int prepare(struct uprobe *uprobe, const struct handed_over *process, struct error *error)
+{
+	struct stat library;
+	int err = 0;
+
+	if (!uprobe->probes) {
+		if (stat(process->library, &library))
+			return error__set(error, -errno, "cannot read '%s': %s", process->library,
+					  strerror(errno));
+		err = uprobe__open_regions(uprobe, 0);
+		if (!err)
+			err = uprobe__new_second_probes(uprobe, &library, error);
+	}
+	if (!err && !uprobe->second->begins)
+		err = attach_begins(uprobe, process->library, error);
+	return err;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	return !stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino;
+}
+
+/* The path by which allocprof can open what the process names. */
+static int resolve(const struct handed_over *process, char out[PATH_MAX], struct error *error)
+{
+	static const char *const selves[] = { "/proc/self/", "/proc/thread-self/" };
+	_cleanup_(free_ptr) char *plain = NULL;
+	const char *path = process->path;
+	struct stat status;
+	int n = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(selves) && n < 0; i++)
+		if (!strncmp(path, selves[i], strlen(selves[i])))
+			n = snprintf(out, PATH_MAX, "/proc/%d/%s", process->pid,
+				     path + strlen(selves[i]));
+	if (n < 0 && *path == '/')
+		n = snprintf(out, PATH_MAX, "/proc/%d/root%s", process->pid, path);
+	if (n < 0)
+		n = snprintf(out, PATH_MAX, "/proc/%d/cwd/%s", process->pid, path);
+	if (n >= PATH_MAX)
+		return error__set(error, -ENAMETOOLONG, "the path of a program is too long");
+	if (stat(out, &status))
+		return error__set(error, -errno, "cannot read '%s': %s", path, strerror(errno));
+	/* Opening a FIFO waits. */
+	if (!S_ISREG(status.st_mode))
+		return error__set(error, -EACCES, "'%s' is no program", path);
+	/* Another root directory, or a mount namespace, has other files at the same path. */
+	plain = realpath(*path == '/' ? path : out, NULL);
+	if (plain && is_same_file(plain, out) && strlen(plain) < PATH_MAX)
+		strcpy(out, plain);
+	return 0;
+}
+
+static int await(struct second *second, const struct handed_over *process)
+{
+	if (!process->image)
+		return 0;
+	if (array__reserve(&second->awaited, &second->awaited_room, second->n_awaited + 1,
+			   sizeof(*second->awaited)))
+		return -ENOMEM;
+	/* The last process with this pid. */
+	memmove(second->awaited + 1, second->awaited, second->n_awaited * sizeof(*second->awaited));
+	second->awaited[0] = (struct awaited){ process->pid, process->image };
+	second->n_awaited++;
+	return 0;
+}
+
+int uprobe__take_over(struct engine *engine, const struct handed_over *process, struct error *error)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+	char path[PATH_MAX];
+	int err = prepare(uprobe, process, error);
+
+	if (err || !process->pid)
+		return err;
+	err = resolve(process, path, error);
+	if (!err)
+		err = probes__add_program(uprobe->probes, path, error);
+	if (!err)
+		err = await(uprobe->second, process);
+	if (!err)
+		err = uprobe__seed(uprobe, process->pid, !process->image, error);
+	if (!err)
+		collector__await_tables(uprobe->collector);
+	return err;
+}
+
+bool uprobe__find_image(const struct engine *engine, __u32 image, struct followed_elsewhere *out)
+{
+	const struct uprobe *uprobe = uprobe__of(engine);
+	const struct second *second = uprobe->second;
+	const struct followed_image *followed;
+
+	if (!second || !image || image > second->n_ids || !second->ids[image - 1])
+		return false;
+	followed = get_image(second, second->ids[image - 1]);
+	*out = (struct followed_elsewhere){
+		.process = collector__process_of(uprobe->collector, second->ids[image - 1]),
+		.is_known = followed && followed->is_seeded,
+	};
+	return true;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "confinement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <linux/types.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "sudo_user.h"
+
+#define NOBODY 65534
+/* Those that a large process has mapped, at once. */
+#define MAX_FILES 4096
+
+void confinement__reset_signals(void)
+{
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Leaves @kept as CONFINED_FD. */
+static int close_files(int kept)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int above;
+
+	if (null < 0)
+		return -errno;
+	/* Out of the way of those that are replaced. */
+	above = fcntl(kept, F_DUPFD_CLOEXEC, CONFINED_FD + 1);
+	if (above < 0)
+		return -errno;
+	for (int fd = 0; fd < CONFINED_FD; fd++)
+		if (null != fd && dup3(null, fd, O_CLOEXEC) < 0)
+			return -errno;
+	if (dup3(above, CONFINED_FD, O_CLOEXEC) < 0 || close_range(CONFINED_FD + 1, UINT_MAX, 0))
+		return -errno;
+	return 0;
+}
+
+struct range {
+	void *start;
+	size_t size;
+};
+
+/*
+ * Maps of BPF programs and memory of measured processes are shared, and a fork would go on to see and change them.
+ * /proc/self/maps is read to its end first, since unmapping changes it.
+ */
+static int unmap_shared(void)
+{
+	_cleanup_(close_file) FILE *maps = fopen("/proc/self/maps", "re");
+	_cleanup_(free_ptr) struct range *ranges = NULL;
+	_cleanup_(free_ptr) char *line = NULL;
+	size_t n = 0, room = 0, line_room = 0;
+
+	if (!maps)
+		return -errno;
+	while (getline(&line, &line_room, maps) > 0) {
+		unsigned long start, end;
+		char permissions[5];
+
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, permissions) != 3 ||
+		    permissions[3] != 's')
+			continue;
+		if (array__reserve(&ranges, &room, n + 1, sizeof(*ranges)))
+			return -ENOMEM;
+		ranges[n++] = (struct range){ (void *)start, end - start };
+	}
+	for (size_t i = 0; i < n; i++)
+		if (munmap(ranges[i].start, ranges[i].size))
+			return -errno;
+	return 0;
+}
+
+/* Pages of data that this process has. */
+static unsigned long data_pages(void)
+{
+	_cleanup_(close_file) FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages;
+
+	return file && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 ? pages : 0;
+}
+
+static int limit(int resource, rlim_t most)
+{
+	struct rlimit now;
+
+	if (getrlimit(resource, &now))
+		return -errno;
+	if (now.rlim_max != RLIM_INFINITY && now.rlim_max < most)
+		most = now.rlim_max;
+	now.rlim_cur = now.rlim_max = most;
+	return setrlimit(resource, &now) ? -errno : 0;
+}
+
+static int set_limits(const struct confinement *confinement)
+{
+	rlim_t data = data_pages() * sysconf(_SC_PAGESIZE) + confinement->memory_bytes;
+	int err = limit(RLIMIT_CORE, 0);
+
+	if (!err && confinement->memory_bytes)
+		err = limit(RLIMIT_DATA, data);
+	if (!err && confinement->cpu_seconds)
+		err = limit(RLIMIT_CPU, confinement->cpu_seconds);
+	if (!err)
+		err = limit(RLIMIT_NOFILE, MAX_FILES);
+	if (!err && confinement->kind == CONFINE_PARSER)
+		err = limit(RLIMIT_FSIZE, 0);
+	return err;
+}
+
+/*
+ * A parser of root's that nobody called by sudo belongs to nobody. In a user namespace there may be no other user, and a
+ * container's root may not be allowed to become one: then the user stays, without capabilities, and what is left is for
+ * the system calls to refuse.
+ */
+static int change_user(enum confinement_kind kind)
+{
+	uid_t uid = NOBODY;
+	gid_t gid = NOBODY;
+
+	if (geteuid() || (!sudo_user__find(&uid, &gid) && kind != CONFINE_PARSER))
+		return 0;
+	if (gid == (gid_t)-1)
+		gid = NOBODY;
+	if (setgroups(0, NULL) && errno != EPERM)
+		return -errno;
+	if (setresgid(gid, gid, gid) && errno != EPERM && errno != EINVAL)
+		return -errno;
+	if (setresuid(uid, uid, uid) && errno != EPERM && errno != EINVAL)
+		return -errno;
+	return 0;
+}
+
+/* Needs CAP_SETPCAP, so it comes before the capabilities go; without it, there is nothing to regain, for want of new
+ * privileges. */
+static void drop_bounds(void)
+{
+	for (int capability = 0; capability <= CAP_LAST_CAP; capability++)
+		prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+	prctl(PR_SET_SECUREBITS,
+	      SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+		      SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+	      0, 0, 0);
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
+}
+
+static int drop_privileges(enum confinement_kind kind)
+{
+	int err;
+
+	drop_bounds();
+	err = change_user(kind);
+	if (!err)
+		err = drop_capabilities();
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err = -errno;
+	return err;
+}
+
+int confinement__drop_privileges(void)
+{
+	return drop_privileges(CONFINE_CLIENT);
+}
+
+/* After the change of the user, which resets both. */
+static int stay_with_parent(pid_t parent)
+{
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		return -errno;
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+int confinement__enter(const struct confinement *confinement)
+{
+	int err;
+
+	/* Ctrl-C is for the parent, which ends this process. */
+	setpgid(0, 0);
+	confinement__reset_signals();
+	prctl(PR_SET_NAME, confinement->name, 0, 0, 0);
+	err = close_files(confinement->fd);
+	if (!err)
+		err = unmap_shared();
+	if (!err)
+		err = set_limits(confinement);
+	if (!err)
+		err = drop_privileges(confinement->kind);
+	return err ? err : stay_with_parent(confinement->parent);
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "parser.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "worker.h"
+
+/* For one file. The largest browser's take two seconds of an idle processor. */
+#define TIMEOUT_MS 20000
+/* Files that end or delay their workers shall not keep a recording busy for ever. */
+#define MAX_FAILURES 64
+#define MAX_ERRNO    4095
+
+struct parser {
+	struct worker *worker;
+	struct worker *opener; /* of the last call, if it needed a debug file; else NULL */
+	pid_t owner;	       /* a fork has to start a worker of its own */
+	/* A file that others than root may write to, and that this worker has begun to read. */
+	bool has_read_others;
+	dev_t others_device;
+	ino_t others_inode;
+	unsigned int n_failures;
+};
+
+/* What run() returned, its sentence if it failed, then its result. */
+static int serve(struct worker_call *call)
+{
+	struct error error = { 0 };
+	struct parser_task task = { .result = &call->reply, .error = &error };
+	const void *run = wire__get_bytes(&call->request, sizeof(parser_fn));
+	parser_fn fn;
+	int err;
+
+	task.path = wire__get_string(&call->request, PATH_MAX + 1);
+	if (!run || !task.path || call->n_fds != 1)
+		return -EINVAL;
+	memcpy(&fn, run, sizeof(fn));
+	task.fd = call->fds[0];
+	task.parameters = call->request;
+	wire__put_u32(&call->reply, 0);
+	err = fn(&task);
+	if (err) {
+		call->reply.size = 0;
+		wire__put_u32(&call->reply, -err);
+		wire__put_string(&call->reply, error.text);
+	}
+	return 0;
+}
+
+static struct worker *new_worker(bool opens_nothing)
+{
+	return worker__new(&(struct worker_options){
+		.name = "allocprof-parse",
+		.serve = serve,
+		.opens_nothing = opens_nothing,
+		.timeout_ms = TIMEOUT_MS,
+	});
+}
+
+int parser__new(struct parser **out, struct error *error)
+{
+	struct parser *parser = calloc(1, sizeof(*parser));
+	int err = -ENOMEM;
+
+	if (!parser)
+		return -ENOMEM;
+	parser->owner = getpid();
+	parser->worker = new_worker(true);
+	if (parser->worker)
+		err = worker__start(parser->worker);
+	if (err) {
+		err = error__set(error, err,
+				 "cannot start the process that reads files of programs: %s",
+				 parser->worker && worker__problem(parser->worker)[0]
+					 ? worker__problem(parser->worker)
+					 : strerror(-err));
+		parser__free(parser);
+		return err;
+	}
+	*out = parser;
+	return 0;
+}
+
+/* A fork leaves the worker to its parent, and has one of its own. */
+static void forget_parents(struct parser *parser)
+{
+	if (parser->owner == getpid())
+		return;
+	parser->worker = NULL;
+	parser->opener = NULL;
+	parser->owner = getpid();
+}
+
+void parser__free(struct parser *parser)
+{
+	if (!parser)
+		return;
+	forget_parents(parser);
+	worker__free(parser->worker);
+	worker__free(parser->opener);
+	free(parser);
+}
+
+static int prepare(struct parser *parser, int fd, bool needs_debug_file)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	forget_parents(parser);
+	worker__free(parser->opener);
+	parser->opener = needs_debug_file ? new_worker(false) : NULL;
+	if (needs_debug_file)
+		return parser->opener ? 0 : -ENOMEM;
+	if (parser->has_read_others &&
+	    (parser->others_device != st.st_dev || parser->others_inode != st.st_ino)) {
+		worker__free(parser->worker);
+		parser->worker = NULL;
+	}
+	if (!parser->worker) {
+		parser->worker = new_worker(true);
+		parser->has_read_others = false;
+	}
+	/* Root need not take a process over. */
+	if (st.st_uid || st.st_mode & 022) {
+		parser->has_read_others = true;
+		parser->others_device = st.st_dev;
+		parser->others_inode = st.st_ino;
+	}
+	return parser->worker ? 0 : -ENOMEM;
+}
+
+/* The worker of the last call. */
+static struct worker *last_worker(const struct parser *parser)
+{
+	return parser->opener ? parser->opener : parser->worker;
+}
+
+static int say_failure(struct parser *parser, const char *path, int err, struct error *error)
+{
+	const char *problem = worker__problem(last_worker(parser));
+
+	parser->n_failures++;
+	return error__set(error, -ECHILD,
+			  "%s could not be read safely: the process that read it %s", path,
+			  *problem ? problem : strerror(-err));
+}
+
+int parser__refuse(struct parser *parser, const char *path, struct error *error)
+{
+	return say_failure(parser, path, worker__refuse(last_worker(parser)), error);
+}
+
+/* What parser_fn returned, with its sentence. */
+static int take_status(struct parser *parser, const char *path, struct wire_reader *result,
+		       struct error *error)
+{
+	int status = wire__get_u32(result);
+	const char *text = NULL;
+
+	if (status > 0 && status <= MAX_ERRNO)
+		text = wire__get_string(result, sizeof(error->text));
+	if (result->is_bad || (status && (!text || !wire__is_read(result))))
+		return parser__refuse(parser, path, error);
+	if (!status)
+		return 0;
+	if (*text)
+		return error__set(error, -status, "%s", text);
+	return error__set(error, -status, "cannot read %s: %s", path, strerror(status));
+}
+
+int parser__call(struct parser *parser, const struct parser_call *call, struct wire_reader *result,
+		 struct error *error)
+{
+	struct wire_writer request = { 0 };
+	int err = prepare(parser, call->fd, call->needs_debug_file);
+
+	if (err)
+		return err;
+	if (parser->n_failures == MAX_FAILURES)
+		return error__set(error, -ECHILD,
+				  "%s is not read: %d other files could not be read safely",
+				  call->path, MAX_FAILURES);
+	wire__put_bytes(&request, &call->run, sizeof(call->run));
+	wire__put_string(&request, call->path);
+	if (call->parameters)
+		wire__put_bytes(&request, call->parameters->bytes, call->parameters->size);
+	err = worker__call(last_worker(parser), &request, &call->fd, 1, result);
+	wire__release(&request);
+	if (err)
+		return say_failure(parser, call->path, err, error);
+	return take_status(parser, call->path, result, error);
+}

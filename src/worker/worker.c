@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "worker.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "regular_file.h"
+#include "worker_internal.h"
+
+#define DEFAULT_TIMEOUT_MS 60000
+#define DEFAULT_MAX_REPLY  (256UL << 20)
+/* A worker may ask at most so often during a request: a module may have some thousand .dwo files. */
+#define MAX_ASKED 100000
+/* How often a worker that is waited for is looked at; and a pause in that after which it was not. */
+#define TICK_MS	     100
+#define ATTENTIVE_MS 1000
+/* Packets that are handled before others have their turn. */
+#define MAX_AT_ONCE 256
+
+struct worker {
+	struct worker_options options;
+	pid_t pid; /* 0: does not run */
+	int fd;
+	bool is_busy, has_failed;
+	__u64 deadline_ms, seen_ms; /* seen_ms: when its packets were read last */
+	unsigned int n_asked;
+	struct wire_writer reply;
+	char problem[128];
+};
+
+struct worker *worker__new(const struct worker_options *options)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+
+	if (!worker)
+		return NULL;
+	worker->options = *options;
+	if (!worker->options.timeout_ms)
+		worker->options.timeout_ms = DEFAULT_TIMEOUT_MS;
+	if (!worker->options.max_reply)
+		worker->options.max_reply = DEFAULT_MAX_REPLY;
+	worker->fd = -1;
+	return worker;
+}
+
+/* The status of the process, which ends here if it has not ended. */
+static int end(struct worker *worker)
+{
+	int status = 0;
+
+	worker->is_busy = false;
+	if (!worker->pid)
+		return status;
+	kill(worker->pid, SIGKILL);
+	waitpid(worker->pid, &status, 0);
+	worker->pid = 0;
+	close(worker->fd);
+	worker->fd = -1;
+	return status;
+}
+
+void worker__free(struct worker *worker)
+{
+	if (!worker)
+		return;
+	end(worker);
+	wire__release(&worker->reply);
+	free(worker);
+}
+
+static void explain(struct worker *worker, int err, int status)
+{
+	char *text = worker->problem;
+	size_t size = sizeof(worker->problem);
+
+	if (err == -ETIMEDOUT)
+		snprintf(text, size, "took longer than %g s", worker->options.timeout_ms / 1e3);
+	else if (err == -EPROTO)
+		snprintf(text, size, "gave no valid answer");
+	else if (err == -EMSGSIZE)
+		snprintf(text, size, "answered with more than %zu MiB",
+			 worker->options.max_reply >> 20);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		snprintf(text, size, "tried what it may not do");
+	else if (WIFSIGNALED(status))
+		snprintf(text, size, "was ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "ended");
+}
+
+/* Ends the process for @err, which it returns. */
+static int fail(struct worker *worker, int err)
+{
+	int status = end(worker);
+
+	worker->has_failed = true;
+	explain(worker, err, status);
+	return err;
+}
+
+int worker__refuse(struct worker *worker)
+{
+	return fail(worker, -EPROTO);
+}
+
+bool worker__has_failed(const struct worker *worker)
+{
+	return worker->has_failed;
+}
+
+const char *worker__problem(const struct worker *worker)
+{
+	return worker->problem;
+}
+
+int worker__fd(const struct worker *worker)
+{
+	return worker->fd;
+}
+
+/* How long a process of ours may block this one. */
+static int set_timeout(int fd, unsigned int timeout_ms)
+{
+	const struct timeval limit = { timeout_ms / 1000, timeout_ms % 1000 * 1000 };
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
+			       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit))
+		       ? -errno
+		       : 0;
+}
+
+static int await_confinement(struct worker *worker)
+{
+	struct received received;
+	struct packet packet;
+	int got = packet__receive(worker->fd, &packet, &received, 0);
+
+	if (got <= 0)
+		return fail(worker, got == -EAGAIN ? -ETIMEDOUT : -ECHILD);
+	received__close(&received);
+	if (packet.kind == PACKET_DONE && !packet.status)
+		return 0;
+	fail(worker, -EPERM);
+	snprintf(worker->problem, sizeof(worker->problem), "could not be confined: %s",
+		 strerror(-packet.status));
+	return -EPERM;
+}
+
+int worker__start(struct worker *worker)
+{
+	pid_t parent = getpid();
+	int ends[2], err;
+
+	if (worker->pid)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	err = set_timeout(ends[0], worker->options.timeout_ms);
+	worker->pid = err ? -1 : fork();
+	if (!worker->pid)
+		worker__serve(&worker->options, ends[1], parent);
+	if (!err && worker->pid < 0)
+		err = -errno;
+	close(ends[1]);
+	worker->fd = ends[0];
+	if (err) {
+		worker->pid = 0;
+		close(ends[0]);
+		worker->fd = -1;
+		return err;
+	}
+	return await_confinement(worker);
+}
+
+int worker__send(struct worker *worker, const struct wire_writer *request, const int *fds,
+		 size_t n_fds)
+{
+	struct packet packet;
+	size_t at = 0, size;
+	int err;
+
+	if (request->has_failed)
+		return -ENOMEM;
+	if (n_fds > WORKER_MAX_FDS || worker->is_busy)
+		return -EINVAL;
+	err = worker__start(worker);
+	if (err)
+		return err;
+	worker->is_busy = true;
+	worker->has_failed = false;
+	worker->n_asked = 0;
+	worker->reply.size = 0;
+	worker->seen_ms = clock__now_ns() / NS_PER_MS;
+	worker->deadline_ms = worker->seen_ms + worker->options.timeout_ms;
+	do {
+		size = request->size - at;
+		packet.kind = size > PACKET_BYTES ? PACKET_REQUESTS : PACKET_REQUEST;
+		size = size < PACKET_BYTES ? size : PACKET_BYTES;
+		if (size)
+			memcpy(packet.bytes, request->bytes + at, size);
+		/* That it has ended is for worker__receive() to say. */
+		if (packet__send(worker->fd, &packet, size, fds, at ? 0 : n_fds))
+			break;
+		at += size;
+	} while (packet.kind == PACKET_REQUESTS);
+	return 0;
+}
+
+int worker__open_file(const char *path)
+{
+	_cleanup_(close_fd) int fd = regular_file__open(path);
+	char magic[SELFMAG];
+	int opened = fd;
+
+	if (fd < 0)
+		return fd;
+	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+	    memcmp(magic, ELFMAG, sizeof(magic)) != 0)
+		return -ENOEXEC;
+	fd = -1;
+	return opened;
+}
+
+/* Sends @fd, which is taken over, or the error that it is. */
+static int give(struct worker *worker, int fd)
+{
+	struct packet packet = { .kind = PACKET_GIVE, .status = fd < 0 ? fd : 0 };
+	int err = packet__send(worker->fd, &packet, 0, &fd, fd >= 0);
+
+	close_fd(&fd);
+	return err ? -ECHILD : 0;
+}
+
+static int give_name(struct worker *worker, const struct received *received)
+{
+	struct packet packet = { .kind = PACKET_GIVE };
+	char link[64];
+	ssize_t size = -1;
+
+	if (received->n_fds != 1)
+		return -EPROTO;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", received->fds[0]);
+	size = readlink(link, packet.bytes, PATH_MAX);
+	if (size < 0)
+		packet.status = -errno;
+	return packet__send(worker->fd, &packet, size < 0 ? 0 : size, NULL, 0) ? -ECHILD : 0;
+}
+
+static int give_answer(struct worker *worker, const struct packet *packet, size_t size)
+{
+	struct wire_reader question = wire__reader(packet->bytes, size);
+
+	if (!worker->options.answer)
+		return -EPROTO;
+	return give(worker, worker->options.answer(worker->options.context, &question));
+}
+
+static int take_part(struct worker *worker, const struct packet *packet, size_t size)
+{
+	if (worker->reply.size + size > worker->options.max_reply)
+		return -EMSGSIZE;
+	wire__put_bytes(&worker->reply, packet->bytes, size);
+	return worker->reply.has_failed ? -ENOMEM : 0;
+}
+
+/* 1: the request is done, with its status. */
+static int handle(struct worker *worker, const struct packet *packet,
+		  const struct received *received, int *status)
+{
+	switch (packet->kind) {
+	case PACKET_OPEN:
+		if (!received->size || memchr(packet->bytes, '\0', received->size) !=
+					       packet->bytes + received->size - 1)
+			return -EPROTO;
+		return ++worker->n_asked > MAX_ASKED
+			       ? -EPROTO
+			       : give(worker, worker->options.opens_nothing
+						      ? -EACCES
+						      : worker__open_file(packet->bytes));
+	case PACKET_NAME:
+		return ++worker->n_asked > MAX_ASKED ? -EPROTO : give_name(worker, received);
+	case PACKET_ASK:
+		return ++worker->n_asked > MAX_ASKED ? -EPROTO
+						     : give_answer(worker, packet, received->size);
+	case PACKET_NOTE:
+		if (worker->options.note)
+			worker->options.note(worker->options.context, packet->number);
+		return 0;
+	case PACKET_PART:
+		return take_part(worker, packet, received->size);
+	case PACKET_DONE:
+		*status = packet->status;
+		return packet->status <= 0 && packet->status != -EAGAIN ? 1 : -EPROTO;
+	}
+	return -EPROTO;
+}
+
+static int finish(struct worker *worker, int status, struct wire_reader *reply)
+{
+	worker->is_busy = false;
+	*reply = wire__reader(worker->reply.bytes, status ? 0 : worker->reply.size);
+	return status;
+}
+
+/* Whether the time is over. What passed while nobody read its packets is not the worker's. */
+static bool is_late(struct worker *worker)
+{
+	__u64 now_ms = clock__now_ns() / NS_PER_MS, passed_ms = now_ms - worker->seen_ms;
+
+	worker->seen_ms = now_ms;
+	if (passed_ms > ATTENTIVE_MS)
+		worker->deadline_ms += passed_ms;
+	return now_ms >= worker->deadline_ms;
+}
+
+int worker__receive(struct worker *worker, struct wire_reader *reply)
+{
+	if (!worker->is_busy)
+		return -EINVAL;
+	for (int i = 0; i < MAX_AT_ONCE; i++) {
+		struct received received;
+		struct packet packet;
+		int status = 0, got = packet__receive(worker->fd, &packet, &received, MSG_DONTWAIT);
+
+		if (got == -EAGAIN)
+			break;
+		if (got <= 0)
+			return fail(worker, got == -EPROTO ? got : -ECHILD);
+		got = handle(worker, &packet, &received, &status);
+		received__close(&received);
+		if (got == 1)
+			return finish(worker, status, reply);
+		if (got)
+			return fail(worker, got);
+	}
+	return is_late(worker) ? fail(worker, -ETIMEDOUT) : -EAGAIN;
+}
+
+int worker__call(struct worker *worker, const struct wire_writer *request, const int *fds,
+		 size_t n_fds, struct wire_reader *reply)
+{
+	int err = worker__send(worker, request, fds, n_fds);
+
+	if (err)
+		return err;
+	while ((err = worker__receive(worker, reply)) == -EAGAIN) {
+		struct pollfd polled = { .fd = worker->fd, .events = POLLIN };
+
+		poll(&polled, 1, TICK_MS);
+	}
+	return err;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "confinement.h"
+#include "worker_internal.h"
+
+#define DEFAULT_MEMORY (1UL << 30)
+/* Limits all requests of a worker together; the parent limits the time of each. */
+#define CPU_SECONDS 3600
+
+union fd_space {
+	char bytes[CMSG_SPACE(WORKER_MAX_FDS * sizeof(int))];
+	struct cmsghdr header; /* for the alignment */
+};
+
+int packet__send(int socket, const struct packet *packet, size_t size, const int *fds, size_t n_fds)
+{
+	struct iovec part = { (void *)packet, PACKET_HEADER + size };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	union fd_space space;
+	ssize_t n;
+
+	if (n_fds) {
+		struct cmsghdr *header;
+
+		memset(&space, 0, sizeof(space));
+		message.msg_control = space.bytes;
+		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(header), fds, n_fds * sizeof(int));
+	}
+	do {
+		n = sendmsg(socket, &message, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+static void take_fds(struct msghdr *message, struct received *received)
+{
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		size_t size = header->cmsg_len - CMSG_LEN(0);
+
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		memcpy(received->fds, CMSG_DATA(header), size);
+		received->n_fds = size / sizeof(int);
+	}
+}
+
+void received__close(struct received *received)
+{
+	while (received->n_fds)
+		close(received->fds[--received->n_fds]);
+}
+
+int packet__receive(int socket, struct packet *packet, struct received *received, int flags)
+{
+	struct iovec part = { packet, sizeof(*packet) };
+	union fd_space space;
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = space.bytes,
+				  .msg_controllen = sizeof(space) };
+	ssize_t n;
+
+	received->n_fds = 0;
+	do {
+		n = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	take_fds(&message, received);
+	if (n < (ssize_t)PACKET_HEADER || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		received__close(received);
+		return -EPROTO;
+	}
+	received->size = n - PACKET_HEADER;
+	return 1;
+}
+
+/* In the worker: it has a request. Outside of one the parent gives nothing, and its next packet is another request; but
+ * the C library's free() opens a file of /proc when it gives back memory. */
+static bool has_request;
+
+/* Sends @packet and waits for the parent's GIVE, which replaces it. Without a parent there is nothing left to do. */
+static int ask(struct packet *packet, size_t size, const int *fd, struct received *received)
+{
+	received->n_fds = 0;
+	if (!has_request)
+		return -EACCES;
+	if (packet__send(CONFINED_FD, packet, size, fd, fd ? 1 : 0) ||
+	    packet__receive(CONFINED_FD, packet, received, 0) != 1 || packet->kind != PACKET_GIVE)
+		_exit(1);
+	return packet->status;
+}
+
+static int take_fd(int err, struct received *received)
+{
+	if (!err && received->n_fds == 1)
+		return received->fds[0];
+	received__close(received);
+	return err ? err : -EPROTO;
+}
+
+int worker_request__open(const char *path)
+{
+	struct packet packet = { .kind = PACKET_OPEN };
+	size_t size = strnlen(path, PATH_MAX);
+	struct received received;
+
+	if (size == PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(packet.bytes, path, size + 1);
+	return take_fd(ask(&packet, size + 1, NULL, &received), &received);
+}
+
+ssize_t worker_request__name(int fd, char *path, size_t size)
+{
+	struct packet packet = { .kind = PACKET_NAME };
+	struct received received;
+	int err = ask(&packet, 0, &fd, &received);
+
+	received__close(&received);
+	if (err)
+		return err;
+	if (size > received.size)
+		size = received.size;
+	memcpy(path, packet.bytes, size);
+	return size;
+}
+
+int worker_call__ask(const struct wire_writer *question)
+{
+	struct packet packet = { .kind = PACKET_ASK };
+	struct received received;
+
+	if (question->has_failed)
+		return -ENOMEM;
+	if (question->size > PACKET_BYTES)
+		return -EMSGSIZE;
+	memcpy(packet.bytes, question->bytes, question->size);
+	return take_fd(ask(&packet, question->size, NULL, &received), &received);
+}
+
+void worker_call__note(__u64 number)
+{
+	const struct packet packet = { .kind = PACKET_NOTE, .number = number };
+
+	if (packet__send(CONFINED_FD, &packet, 0, NULL, 0))
+		_exit(1);
+}
+
+static void reply(struct worker_call *call, int err)
+{
+	struct packet packet = { .kind = PACKET_PART };
+
+	if (!err && call->reply.has_failed)
+		err = -ENOMEM;
+	for (size_t at = 0, size; at < call->reply.size && !err; at += size) {
+		size = call->reply.size - at;
+		size = size < PACKET_BYTES ? size : PACKET_BYTES;
+		memcpy(packet.bytes, call->reply.bytes + at, size);
+		if (packet__send(CONFINED_FD, &packet, size, NULL, 0))
+			_exit(1);
+	}
+	has_request = false;
+	packet.kind = PACKET_DONE;
+	packet.status = err;
+	if (packet__send(CONFINED_FD, &packet, 0, NULL, 0))
+		_exit(1);
+}
+
+/* Receives one request. The parent is trusted; when it has gone, so does this process. */
+static void take_request(struct wire_writer *bytes, int *fds, size_t *n_fds)
+{
+	struct packet packet;
+
+	*n_fds = 0;
+	do {
+		struct received received;
+
+		if (packet__receive(CONFINED_FD, &packet, &received, 0) != 1)
+			_exit(0);
+		wire__put_bytes(bytes, packet.bytes, received.size);
+		if (received.n_fds) {
+			*n_fds = received.n_fds;
+			memcpy(fds, received.fds, received.n_fds * sizeof(*fds));
+		}
+	} while (packet.kind == PACKET_REQUESTS);
+}
+
+static void serve_one(const struct worker_options *options)
+{
+	struct worker_call call = { .context = options->context };
+	struct wire_writer bytes = { 0 };
+	int fds[WORKER_MAX_FDS], err;
+
+	take_request(&bytes, fds, &call.n_fds);
+	has_request = true;
+	call.request = wire__reader(bytes.bytes, bytes.size);
+	call.fds = fds;
+	err = bytes.has_failed ? -ENOMEM : options->serve(&call);
+	reply(&call, err);
+	for (size_t i = 0; i < call.n_fds; i++)
+		close(fds[i]);
+	wire__release(&call.reply);
+	wire__release(&bytes);
+}
+
+/* The first packet says whether the worker is as it should be. */
+void worker__serve(const struct worker_options *options, int socket, pid_t parent)
+{
+	const struct confinement confinement = {
+		.kind = CONFINE_PARSER,
+		.name = options->name,
+		.parent = parent,
+		.fd = socket,
+		.memory_bytes = options->memory_bytes ?: DEFAULT_MEMORY,
+		.cpu_seconds = CPU_SECONDS,
+	};
+	struct packet packet = { .kind = PACKET_DONE };
+
+	packet.status = confinement__enter(&confinement);
+	if (!packet.status && options->prepare)
+		options->prepare(options->context);
+	if (!packet.status)
+		packet.status = confinement__close(CONFINE_PARSER);
+	if (packet__send(CONFINED_FD, &packet, 0, NULL, 0) || packet.status)
+		_exit(1);
+	for (;;)
+		serve_one(options);
+}

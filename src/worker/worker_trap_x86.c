@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * libelf and libdw open files by themselves, and read by which path one was opened. In a worker the kernel raises
+ * SIGSYS instead, and the handler answers for it, so that these libraries do not notice.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "worker_internal.h"
+
+/* The descriptor that a path in /proc/self/fd names, or -1. */
+static int named_fd(const char *path)
+{
+	static const char directory[] = "/proc/self/fd/";
+	int fd = 0;
+
+	if (strncmp(path, directory, strlen(directory)))
+		return -1;
+	path += strlen(directory);
+	if (!*path || strlen(path) > 5)
+		return -1;
+	for (; *path; path++) {
+		if (*path < '0' || *path > '9')
+			return -1;
+		fd = fd * 10 + *path - '0';
+	}
+	return fd;
+}
+
+static long open_file(const char *path)
+{
+	int fd = named_fd(path);
+
+	if (fd < 0)
+		return worker_request__open(path);
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+/* realpath() asks for each part of a path: but for descriptors, none is a link. */
+static long read_link(const char *path, char *to, size_t size)
+{
+	int fd = named_fd(path);
+
+	return fd < 0 ? -EINVAL : worker_request__name(fd, to, size);
+}
+
+static long answer(const greg_t *registers, int call)
+{
+	const char *first = (const char *)registers[REG_RDI],
+		   *second = (const char *)registers[REG_RSI];
+
+	switch (call) {
+	case SYS_open:
+		return open_file(first);
+	/* Paths that are relative to other directories are not in use. */
+	case SYS_openat:
+	case SYS_openat2:
+		return open_file(second);
+	case SYS_readlink:
+		return read_link(first, (char *)registers[REG_RSI], registers[REG_RDX]);
+	case SYS_readlinkat:
+		return read_link(second, (char *)registers[REG_RDX], registers[REG_R10]);
+	case SYS_ioctl:
+		return -ENOTTY;
+	}
+	return -EACCES;
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *at = context;
+	int before = errno;
+
+	at->uc_mcontext.gregs[REG_RAX] = answer(at->uc_mcontext.gregs, info->si_syscall);
+	errno = before;
+}
+
+void worker_trap__set(void)
+{
+	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSYS, &action, NULL);
+}

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The two engines of stat and record: uprobe, in the kernel, and preload, by a library that is loaded into the
+command, which needs no privileges."""
+
+import collections
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+
+import pytest
+
+import support
+from support import INPUT, by_address, libc_path, programs, read_report, stated
+
+USER = 65534
+MAX_SUM = (1 << 63) - 1
+
+@pytest.fixture
+def stat(run, allocprof, tmp_path):
+    """The report of an engine, and how the command ended."""
+    def counted(engine, argv, expect=0, options=(), **popen):
+        output = tmp_path / f"{engine}.json"
+        result = run([allocprof, "stat", "--json", f"--engine={engine}", "-o", output, *options, "--", *argv],
+                     expect=expect, **popen)
+        report = read_report(output)
+        assert report["engine"] == engine
+        return report, result
+    return counted
+
+
+def calls(report):
+    """Calls by function; those that are one for a probe are added up."""
+    first = {name: names[0] for names in by_address(libc_path()) for name in names}
+    sums = collections.Counter()
+    for name, entry in report["functions"].items():
+        sums[first.get(name, name)] += entry["calls"]
+    return {name: n for name, n in sums.items() if n}
+
+
+# Children of vfork(2) that execute nothing: they are a part of their parent.
+NOT_SEEN = {"vfork": 1, "ten_vforking": 10}
+
+
+@pytest.mark.fast("every_function", "threads", "vfork", "shell")
+@pytest.mark.parametrize("name", list(programs(str)))
+def test_equal_counts(stat, target, name):
+    words, status = programs(target)[name]
+    argv = [str(word) for word in words]
+    (uprobe, _), (preload, _) = (stat(engine, argv, status, stdin=INPUT) for engine in ("uprobe", "preload"))
+    got, expected = calls(preload), calls(uprobe)
+    # The dynamic linker calls free(NULL) for a library more.
+    assert got.pop("free", 0) >= expected.pop("free", 0)
+    assert got == expected
+    assert preload["deallocations"] == uprobe["deallocations"]
+    assert preload["processes"] == uprobe["processes"] - NOT_SEEN.get(name, 0)
+    assert preload["complete"] and preload["lost"]["total"] == 0
+
+
+def test_stated(stat, target):
+    """What every_function states, to the byte."""
+    functions = stat("preload", [target("every_function")], 3)[0]["functions"]
+    expected = {name: (slot.calls, min(slot.bytes, MAX_SUM)) for name, slot in stated("every_function").items()
+                if slot.calls}
+    assert {name: (functions[name]["calls"], functions[name]["bytes"]) for name in expected} == expected
+
+
+def rows(path):
+    """Calls by function, thread's name and stack; those by stacks that the tables cannot express apart."""
+    sums, cut = collections.Counter(), collections.Counter()
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
+        stacks, _ = support.stack_places(data)
+        ends = dict(data.execute("SELECT id, end FROM stacks"))
+        ledger = dict(data.execute("SELECT name, value FROM ledger"))
+        meta = dict(data.execute("SELECT key, value FROM meta"))
+        for function, thread, stack, n in data.execute(
+                "SELECT c.function, t.name, c.stack, c.calls FROM counts c JOIN threads t ON t.id = c.thread"):
+            # Where code is that belongs to no file differs from run to run.
+            frames = tuple(place if place[0] else None for place in stacks[stack])
+            to = cut if ends[stack] == "unsupported" else sums
+            to["aligned_alloc" if function == "memalign" else function, thread, frames] += n
+    return sums, cut, ledger, meta
+
+
+@pytest.mark.parametrize("name", ["every_function", "truth_O2", "truth_realign", "truth_clang"])
+def test_equal_stacks(run, allocprof, target, tmp_path, name):
+    got = {}
+    for engine in ("uprobe", "preload"):
+        data = tmp_path / engine
+        run([allocprof, "record", f"--engine={engine}", "-o", data, "--", target(name)], expect=None)
+        got[engine], cut, ledger, meta = rows(data)
+        assert ledger["lost"] == 0 and ledger["events"] == sum(got[engine].values()) + sum(cut.values()) > 0
+        assert meta.get("engine") == (None if engine == "uprobe" else engine)
+    expected, preload = got["uprobe"], got["preload"]
+    # Where the tables do not suffice, libdw goes on for uprobe, from a copy of the stack.
+    for (function, thread, frames), n in cut.items():
+        whole, = [key for key in expected if key not in preload and key[:2] == (function, thread) and
+                  key[2][:len(frames)] == frames and expected[key] == n]
+        del expected[whole]
+    wrong = [f"{key}: uprobe {expected[key]}, preload {preload[key]}"
+             for key in {*expected, *preload} if expected[key] != preload[key]]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def unprivileged(run, allocprof, public_directory):
+    """Runs an installed allocprof as a user without privileges."""
+    if os.geteuid():
+        pytest.skip("only root can change the user")
+    (public_directory / "cli").mkdir()
+    (public_directory / "src" / "inside").mkdir(parents=True)
+    tool = shutil.copy(allocprof, public_directory / "cli")
+    shutil.copy(support.BUILD / "src" / "inside" / "liballocprof-inside.so", public_directory / "src" / "inside")
+    (public_directory / "out").mkdir()
+    os.chown(public_directory / "out", USER, USER)
+
+    def ran(name, options, argv, **popen):
+        program = pathlib.Path(shutil.copy(argv[0], public_directory))
+        return run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", tool, name, *options, "--",
+                    program, *argv[1:]], cwd=public_directory / "out", **popen)
+    ran.directory = public_directory / "out"
+    return ran
+
+
+@pytest.mark.parametrize("options", [[], ["--engine=preload"]], ids=["auto", "preload"])
+def test_unprivileged_stat(unprivileged, target, options):
+    result = unprivileged("stat", ["--json", "-o", "x.json", *options], [target("every_function")], expect=3)
+    report = read_report(unprivileged.directory / "x.json")
+    assert report["complete"] and report["engine"] == "preload"
+    slot = stated("every_function")["malloc"]
+    assert (report["functions"]["malloc"]["calls"], report["functions"]["malloc"]["bytes"]) == (slot.calls, slot.bytes)
+    assert (b"--engine=preload" in result.stderr) == (not options)
+
+
+def test_unprivileged_record(unprivileged, target):
+    unprivileged("record", ["-o", "x.data", "-q"], [target("every_function")], expect=3)
+    got, _, ledger, meta = rows(unprivileged.directory / "x.data")
+    assert meta["engine"] == "preload" and ledger["lost"] == 0 and ledger["events"] == sum(got.values()) > 0
+
+
+def test_process_is_refused(run, allocprof, target):
+    with subprocess.Popen(["sleep", "60"]) as process:
+        result = run([allocprof, "stat", "--engine=preload", "-p", str(process.pid)], expect=125)
+        process.kill()
+    assert b"-p" in result.stderr and b"--engine=uprobe" in result.stderr
+
+
+@pytest.mark.parametrize("options", [["stat", "--start-on=main"], ["record", "--stop-on=main"],
+                                     ["stat", "--allocator=mmap"]], ids=lambda words: " ".join(words))
+def test_options_are_refused(run, allocprof, tmp_path, options):
+    name, *others = options
+    result = run([allocprof, name, "--engine=preload", "-o", tmp_path / "out", *others, "--", "true"], expect=125)
+    line, = result.stderr.splitlines()
+    assert others[0].split("=")[0].encode() in line and b"--engine=uprobe" in line
+
+
+# Microseconds that the probes are taken to need for a call, docs/cost.md.
+COST = {(): 0.7, ("--live",): 2}
+
+
+@pytest.mark.parametrize("options", list(COST), ids=lambda words: " ".join(words) or "counts")
+def test_the_other_engine_is_named(run, allocprof, tmp_path, options):
+    """Where the probes took more time than the command, by the figures of the report itself; not to somebody who has
+    chosen the engine, nor with -q."""
+    # One with many calls, and one with hardly any.
+    for script in "x = [bytes(n % 512) for n in range(600_000)]", "pass":
+        for said, chosen in ((True, []), (False, ["-q"]), (False, ["--engine=uprobe"])):
+            result = run([allocprof, "stat", "--json", "-o", tmp_path / "json", *options, *chosen, "--",
+                          "/usr/bin/python3", "-c", script], {"PYTHONMALLOC": "malloc", "ALLOCPROF_ENGINE": ""}, expect=0)
+            report = read_report(tmp_path / "json")
+            calls = sum(entry["calls"] + entry["internal"] for entry in report["functions"].values())
+            probes = calls * COST[options] / 1e6
+            all_seconds = report["user_seconds"] + report["system_seconds"]
+            expected = said and probes >= max(0.3, all_seconds - probes)
+            assert (b"--engine=preload" in result.stderr) == expected
+            assert script != "pass" or not expected
+
+
+def test_unknown_engine(run, allocprof):
+    assert b"'ptrace' is no engine" in run([allocprof, "stat", "--engine=ptrace", "true"], expect=64).stderr
+    assert b"ALLOCPROF_ENGINE" in run([allocprof, "stat", "true"], {"ALLOCPROF_ENGINE": "ptrace"}, expect=64).stderr
+
+
+def test_no_harm(stat, tmp_path):
+    """Output, exit status and signals are the command's, and nothing stays behind."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    script = 'echo out; echo err >&2; env | grep -c -e ^LD_PRELOAD -e /allocprof-; ls "$0" | wc -l; kill -s TERM $$'
+    _, result = stat("preload", ["sh", "-c", script, shared], 128 + signal.SIGTERM,
+                     env={"ALLOCPROF_INSIDE_DIR": str(shared)})
+    assert result.stdout == b"out\n0\n1\n" and result.stderr == b"err\n"
+    assert os.listdir(shared) == []
+
+
+@pytest.mark.slow
+def test_killed_ones_are_swept(runner, allocprof, stat, tmp_path):
+    """What an allocprof that was killed has left is removed by the next one, and nothing that is in use."""
+    def left():
+        return {name for name in os.listdir(tmp_path) if name.startswith("allocprof-")}
+
+    env = {"ALLOCPROF_INSIDE_DIR": str(tmp_path)}
+    command = [allocprof, "stat", "--engine=preload", "--", "sleep", "60"]
+    killed, running = (runner.start(command, env) for _ in range(2))
+    for recording in killed, running:
+        support.wait_until_counting(allocprof, recording)
+    assert len(left()) == 2
+    killed.kill()
+    killed.wait()
+    stat("preload", ["true"], env=env)
+    kept, = left()
+    assert (tmp_path / kept / "memory").exists()
+    (tmp_path / "allocprof-others").mkdir()
+    running.send_signal(signal.SIGINT)
+    running.wait(support.TIMEOUT_SECONDS)
+    assert left() == {"allocprof-others"}
+
+
+@pytest.mark.slow
+def test_check(run, allocprof, target, tmp_path):
+    """The limits that --update writes are the same."""
+    limits = {}
+    for engine in "uprobe", "preload":
+        budget = tmp_path / f"{engine}.json"
+        run([allocprof, "check", "--update", f"--engine={engine}", "-r1", "--budget", budget, "--",
+             target("live_shapes"), "grow"], expect=0)
+        limits[engine] = budget.read_text()
+        run([allocprof, "check", "-r1", "--budget", budget], {"ALLOCPROF_ENGINE": engine}, expect=0)
+    assert limits["preload"] == limits["uprobe"] and "total_allocations" in limits["uprobe"]
+    assert b"'ptrace' is no engine" in run([allocprof, "check", "--engine=ptrace", "--budget", budget], expect=64).stderr
+
+
+def test_not_found(run, allocprof):
+    assert run([allocprof, "stat", "--engine=preload", "/nonexistent"], expect=127).stdout == b""
+    assert run([allocprof, "stat", "--engine=preload", "/etc/passwd"], expect=126).stdout == b""
+
+
+def test_python_arenas(stat):
+    """The note on them is the same."""
+    python = ["/usr/bin/python3", "-S", "-c", ""]
+    assert stat("preload", python)[0]["python_arenas"] == stat("uprobe", python)[0]["python_arenas"]
+    assert "python_arenas" not in stat("preload", python, env={"PYTHONMALLOC": "malloc"})[0]
+
+
+CHILDREN = r"""
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long kilobytes(const char *pattern)
+{
+	struct stat status;
+	glob_t found;
+	long blocks = -1;
+
+	if (!glob(pattern, 0, NULL, &found) && !stat(found.gl_pathv[0], &status))
+		blocks = status.st_blocks / 2;
+	globfree(&found);
+	return blocks;
+}
+int main(int argc, char **argv)
+{
+	long n = atol(argv[2]), most = atol(argv[3]), after = -1;
+
+	for (long i = 0; i < n; i++) {
+		if (!fork()) {
+			void *block = NULL;
+
+			_exit(posix_memalign(&block, 64, 10) || !block);
+		}
+		wait(NULL);
+	}
+	for (int i = 0; i < 600 && (after < 0 || after > most); i++) {
+		usleep(100000);
+		after = kilobytes(argv[1]);
+	}
+	printf("%ld\n", after);
+	return after < 0 || after > most;
+}
+"""
+
+
+@pytest.mark.slow
+def test_memory_of_ended_processes(stat, tmp_path):
+    """It is given back while others run, and what they counted stays. In memory a page has no more than its bytes."""
+    n, most = 5000, 3000
+    (tmp_path / "children.c").write_text(CHILDREN)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "children", tmp_path / "children.c"], check=True)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        report, _ = stat("preload", [tmp_path / "children", f"{directory}/allocprof-*/memory", str(n), str(most)],
+                         env={"ALLOCPROF_INSIDE_DIR": directory})
+    assert report["complete"] and report["processes"] == n + 1
+    function = report["functions"]["posix_memalign"]
+    assert (function["calls"], function["bytes"]) == (n, 10 * n)

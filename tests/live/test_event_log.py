@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The log of record --events: its replay has what the data file of the same recording has, and what was written
+before allocprof is killed can be read."""
+
+import contextlib
+import json
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+import event_replay
+from support import TIMEOUT_SECONDS
+
+
+@pytest.fixture
+def exported(run, allocprof, tmp_path):
+    """The lines of the log, and what stderr says."""
+    def export(*options, status=0, path=tmp_path / "data"):
+        result = run([allocprof, "export", "--format=events", "-o", tmp_path / "lines", *options, path], expect=status)
+        return (tmp_path / "lines").read_text().splitlines(), result.stderr.decode()
+    return export
+
+
+@pytest.fixture
+def run_through():
+    """run_through(words): the lines of standard output as they come; the command must not fail, and says nothing."""
+    @contextlib.contextmanager
+    def run(words):
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            yield process.stdout
+            assert process.stderr.read() == ""
+        assert process.returncode == 0
+    return run
+
+
+@pytest.fixture
+def recorded(run, allocprof, tmp_path):
+    def record(*words, options=(), expect=0, **more):
+        return run([allocprof, "record", "--events", "-o", tmp_path / "data", *options, "--", *words], expect=expect,
+                   **more)
+    return record
+
+
+@pytest.fixture
+def same(exported, tmp_path):
+    """That the log has what the data file has; returns the replay."""
+    def check():
+        lines, errors = exported("--backtrace=none", "--strict")
+        assert errors == ""
+        database = sqlite3.connect(tmp_path / "data")
+        replay = event_replay.Replay(lines)
+        wrong = event_replay.differences(replay, database.execute(event_replay.QUERY))
+        assert not wrong, "\n".join(wrong[:6])
+        ledger = dict(database.execute("SELECT name, value FROM ledger"))
+        kinds = replay.kinds
+        assert ledger["not_logged"] == 0
+        assert ledger["logged"] == sum(kinds[kind] for kind in (
+            "alloc", "free", "realloc", "unseen", "failed", "released", "untracked", "unfinished", "noop"))
+        assert kinds["realloc"] == ledger["reallocations"]
+        assert kinds["released"] == ledger["released"] and kinds["unfinished"] == ledger["unfinished"]
+        assert kinds["noop"] == ledger["frees_null"] + ledger["frees_unknown"] + ledger["frees_inherited"]
+        assert len(replay.live) == ledger["allocations"] - ledger["frees"] - ledger["discarded"]
+        return replay
+    return check
+
+
+def test_replay(recorded, same, target):
+    """Eight threads with all functions: failures, reallocs to 0, blocks that other threads free."""
+    recorded(target("live_random"), 3, 8, 1500)
+    replay = same()
+    assert all(replay.kinds[kind] for kind in ("alloc", "free", "realloc", "failed", "released", "noop"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [10, 11])
+def test_replay_of_many(recorded, same, target, seed):
+    recorded(target("live_random"), seed, 8, 1500)
+    same()
+
+
+@pytest.mark.slow
+def test_ten_million(recorded, run_through, allocprof, target, tmp_path):
+    """Of one thread that does nothing but to allocate and to free, at default settings: nothing is lost, and the log
+    alone leads to the figures of the data file."""
+    calls = 5_000_000
+    recorded(target("many_stacks"), calls, 1000, timeout=15 * TIMEOUT_SECONDS)
+    database = sqlite3.connect(tmp_path / "data")
+    ledger = dict(database.execute("SELECT name, value FROM ledger"))
+    assert (ledger["not_logged"], ledger["lost"]) == (0, 0)
+    assert ledger["logged"] >= 2 * calls
+    with run_through([allocprof, "export", "--format=events", "--backtrace=none", "--strict", tmp_path / "data"]) as lines:
+        replay = event_replay.Replay(lines)
+    assert replay.kinds["alloc"] >= calls and replay.kinds["free"] >= calls
+    wrong = event_replay.differences(replay, database.execute(event_replay.QUERY))
+    assert not wrong, "\n".join(wrong[:6])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["exec", "vfork_exec", "fork_free", "zero", "fail"])
+def test_replay_of_processes(recorded, same, target, shape):
+    """Blocks that an exec discards, that a child frees."""
+    recorded(target("live_shapes"), shape)
+    replay = same()
+    if "exec" in shape:
+        assert replay.kinds["exec"] > 1
+
+
+@pytest.mark.slow
+def test_backtraces(recorded, exported, target):
+    """Each form has the stack of the same event, innermost frame first."""
+    recorded(target("many_stacks"), 3000, 64)
+
+    def of(form):
+        lines, _ = exported(f"--backtrace={form}")
+        return [event.get("backtrace") for event in map(json.loads, lines) if event.get("function") == "malloc" and
+                event["kind"] == "alloc"]
+    none, addresses, names, full = (of(form) for form in ("none", "addr", "name", "full"))
+    assert len(none) == len(addresses) == len(names) == len(full) >= 3000
+    assert not any(none)
+    leaves = [n for n, frames in enumerate(names) if frames[0] == "leaf"]
+    assert len(leaves) == 3000
+    for n in leaves:
+        assert names[n][-1] == "_start"
+        assert addresses[n][0].startswith("many_stacks+0x")
+        assert full[n][0]["function"] == "leaf" and full[n][0]["line"] and full[n][0]["file"].endswith("many_stacks.c")
+        assert full[n][0]["module"].endswith("/many_stacks")
+
+
+@pytest.mark.slow
+def test_killed(runner, allocprof, exported, target, tmp_path):
+    """SIGKILL leaves a log without a data file; it defines all that its events refer to."""
+    recorder = runner.start([allocprof, "record", "--events", "-q", "-o", tmp_path / "data", "--",
+                             target("pairs"), 1], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    log = tmp_path / "data.events"
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not log.exists() or log.stat().st_size < 20000:
+        assert time.monotonic() < deadline and recorder.poll() is None
+        time.sleep(0.05)
+    recorder.send_signal(signal.SIGKILL)
+    recorder.wait()
+    assert not (tmp_path / "data").exists()
+    lines, errors = exported("--backtrace=name")
+    assert "the recording was cut off" in errors and "addresses in place of names" in errors
+    replay = event_replay.Replay(lines)
+    assert replay.kinds["alloc"] > 1000 and replay.kinds["free"] > 1000
+    for event in map(json.loads, lines):
+        if event["kind"] == "alloc":
+            assert event["backtrace"][0].startswith("[pairs+0x") and event["pid"] == event["thread"]
+    exported("--strict", status=1)
+    # Cut anywhere, it can be read up to the last whole block before.
+    data = log.read_bytes()
+    for size in (64, 65, 95, 96, len(data) // 2, len(data) - 1):
+        log.write_bytes(data[:size])
+        cut, errors = exported("--backtrace=name")
+        assert cut == lines[:len(cut)] and "the recording was cut off" in errors
+
+
+@pytest.mark.slow
+def test_consumer_falls_behind(runner, allocprof, exported, target, tmp_path):
+    """While allocprof is stopped the ring buffer, of 64 KiB here, runs full. What did not fit is counted, and with
+    what is in the log it is all that happened."""
+    recorder = runner.start([allocprof, "record", "--events", "--inject", "ring=65536", "-o", tmp_path / "data", "--",
+                             target("pairs"), 1], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert recorder.stdout.readline() == b"ready\n"
+    recorder.send_signal(signal.SIGSTOP)
+    # The events of five rounds fill the ring buffer; there is a round every millisecond.
+    time.sleep(0.5)
+    recorder.send_signal(signal.SIGCONT)
+    _, errors = recorder.communicate(timeout=TIMEOUT_SECONDS)
+    ledger = dict(sqlite3.connect(tmp_path / "data").execute("SELECT name, value FROM ledger"))
+    lines, said = exported("--backtrace=none")
+    assert sum("id" in json.loads(line) for line in lines) == ledger["logged"]
+    assert ledger["not_logged"] > 0
+    assert ledger["logged"] + ledger["not_logged"] == ledger["allocations"] + ledger["frees"] + ledger["frees_null"] + \
+        ledger["frees_unknown"]
+    assert f"{ledger['not_logged']:,} events are not in" in errors.decode()
+    assert f"{ledger['not_logged']:,} events are not in the log" in said
+    exported("--strict", status=1)
+
+
+@pytest.mark.slow
+def test_throttled(recorded, same, target):
+    recorded(target("live_random"), 4, 8, 3000, options=["--throttle"])
+    same()
+
+
+REFUSED = [
+    (["--events", "--sample=4K"], "--events and --sample together"),
+    (["--events", "-r", "2"], "--events and -r together"),
+    (["--throttle"], "--throttle means nothing without --events"),
+    (["--events", "--engine=preload"], "--events cannot be used with the engine preload"),
+]
+
+
+@pytest.mark.parametrize("words, sentence", REFUSED, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_refused(run, allocprof, target, tmp_path, words, sentence):
+    result = run([allocprof, "record", *words, "-o", tmp_path / "data", "--", target("nothing")])
+    assert result.status and sentence in result.stderr.decode()
+    assert not list(tmp_path.glob("data*"))

@@ -1,0 +1,565 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""allocprof html in Chromium and Firefox: what each control shows is what `report` and `graph` say of the same
+recording, and a span is what a log of the program's own calls says of it."""
+
+import collections
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from support import SOURCE, unavailable
+
+sys.path.insert(0, str(SOURCE / "tests" / "web"))
+
+import browser as browsers  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+HOSTILE = ["</script><script>document.title = 'broken'</script>", "<img src=x onerror=\"document.title = 'broken'\">",
+           "quote\" back\\slash 'single' & &lt;", "a\tb\nc\x01\x1b[31m", "\u202eright to left", "{{data}}",
+           "std::vector<" + "std::pair<int, long>, " * 500 + ">"]
+PHASES = 5
+
+
+@pytest.fixture(scope="module", params=sorted(browsers.BROWSERS))
+def browser(request):
+    missing = browsers.missing(request.param)
+    if missing:
+        unavailable(f"{missing} is not installed")
+    with browsers.Browser(request.param, width=1280, height=1000) as opened:
+        yield opened
+
+
+class Page:
+    """A page of `allocprof html` as a person uses it."""
+
+    def __init__(self, browser, path):
+        self.browser = browser
+        browser.open(path)
+
+    def close(self):
+        """Nothing went wrong, and nothing was asked for."""
+        assert self.browser.errors() == []
+        assert self.browser.requests() == []
+
+    def x_of(self, ns):
+        x, y, _, height = self.browser.area("#timeline canvas")
+        left, width, end = self.browser.evaluate(
+            "(({ left, width, endNs }) => [left, width, endNs])(document.querySelector('#timeline canvas').dataset)")
+        return x + float(left) + ns / float(end) * float(width), y + height / 2
+
+    def choose_moment(self, ns):
+        self.browser.click_at(*self.x_of(ns))
+
+    def choose_span(self, start_ns, end_ns):
+        self.browser.drag(*self.x_of(start_ns), *self.x_of(end_ns))
+
+    def title(self):
+        return self.browser.text("#choice-title")
+
+    def cards(self):
+        """{name: (bytes, blocks)}, to the last byte."""
+        shown = self.browser.evaluate(
+            "[...document.querySelectorAll('.card')].map((card) => [card.dataset.card, card.title])")
+        return {name: tuple(int(n.replace(",", "")) for n in re.findall(r"(\d[\d,]*) ", title)) for name, title in shown}
+
+    def choose_card(self, name):
+        self.browser.click(f".card[data-card={name}] .value")
+
+    def show(self, panel):
+        self.browser.click(f"#tab-{panel}")
+
+    def all_rows(self, panel):
+        """Each row of a panel's table as a list of texts, numbers to the last byte."""
+        while self.browser.evaluate(f"!document.querySelector('#panel-{panel} .more').hidden"):
+            self.browser.click(f"#panel-{panel} .more")
+        return self.browser.evaluate(f"""[...document.querySelectorAll('#panel-{panel} tbody tr')].map((row) =>
+            [...row.cells].map((cell) => cell.querySelector('[title]')?.title ?? (cell.querySelector('.code') ?? cell).textContent))""")
+
+    def all_rows_of(self, selector):
+        return self.browser.evaluate(f"""[...document.querySelectorAll({json.dumps(selector)})].map((row) =>
+            [...row.cells].map((cell) => cell.innerText))""")
+
+    def functions(self):
+        """{name: (own, total)} of what is shown."""
+        self.show("functions")
+        return {name: (number_of(own), number_of(total))
+                for own, _, total, _, name in self.all_rows("functions")}
+
+
+def number_of(text):
+    """The exact number of "1.23 KiB (1,260 bytes)" or "12 blocks"."""
+    return int(re.findall(r"(-?[\d,]+) (?:bytes?|blocks?|calls?)", text)[-1].replace(",", ""))
+
+
+@pytest.fixture
+def page(browser):
+    """page(path): the page, which must not go wrong."""
+    opened = []
+
+    def make(path):
+        opened.append(Page(browser, path))
+        return opened[-1]
+
+    yield make
+    for one in opened[-1:]:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("html")
+
+
+@pytest.fixture
+def recorded(run, allocprof, target, directory):
+    """recorded(name, options, command): a data file and its page, made once."""
+    def make(name, options=("--live",), command=("case_study", "400")):
+        data = directory / f"{name}.data"
+        if not data.exists():
+            run([allocprof, "record", *options, "-o", data, "--", target(command[0]), *command[1:]], expect=0)
+        return data
+    return make
+
+
+@pytest.fixture
+def written(run, allocprof):
+    """written(data, options): the page of a data file."""
+    def make(data, *options):
+        path = data.with_suffix(".html")
+        run([allocprof, "html", "-o", path, *options, data], expect=0)
+        return path
+    return make
+
+
+@pytest.fixture
+def said(run, allocprof):
+    """said("report", data, options): what a command says as JSON."""
+    def read(command, data, *options):
+        return json.loads(run([allocprof, command, "--json", *options, data], expect=0).stdout)
+    return read
+
+
+def figures(selection):
+    """A selection of report as the cards have it."""
+    return {"allocated": (selection["bytes"], selection["allocations"]),
+            "live": (selection["live_bytes"], selection["live"]),
+            "peak": (selection["peak_bytes"], selection["peak"]),
+            "temporary": (selection["temporary_bytes"], selection["temporary"])}
+
+
+def by_function(report, cost):
+    """{name: [own, total]} of a cost; recursion counts once."""
+    sums = collections.defaultdict(lambda: [0, 0])
+    for stack in report["stacks"]:
+        names = [report["frames"][frame]["name"] for frame in stack["frames"]]
+        sums[names[0]][0] += stack["selected"][cost]
+        for name in set(names):
+            sums[name][1] += stack["selected"][cost]
+    return {name: tuple(pair) for name, pair in sums.items() if pair[1]}
+
+
+def test_whole_recording(page, recorded, written, said):
+    data = recorded("study")
+    report = said("report", data)
+    shown = page(written(data))
+    assert shown.cards() == figures(report["all"])
+    assert shown.title() == "The whole recording"
+    for card, cost in [("allocated", "bytes"), ("live", "live_bytes"), ("peak", "peak_bytes"),
+                       ("temporary", "temporary_bytes")]:
+        shown.choose_card(card)
+        assert shown.functions() == by_function(report, cost)
+    shown.browser.click("[data-unit=blocks]")
+    assert shown.functions() == by_function(report, "temporary")
+    # The peak is a button, too.
+    shown.browser.click("#choose-all")
+    shown.choose_card("live")
+    shown.browser.click("#choose-peak")
+    assert shown.functions() == by_function(report, "peak")
+
+
+def test_moments(page, recorded, written, said):
+    """Bytes alive at a chosen moment are the graph's."""
+    data = recorded("study")
+    graph = said("graph", data)
+    shown = page(written(data))
+    alive = [sum(series["stays_bytes"][i] + series["freed_bytes"][i] for series in graph["series"])
+             for i in range(len(graph["times_ns"]))]
+    for i in range(0, len(alive), len(alive) // 4):
+        # The closest pixel may be between two points.
+        shown.choose_moment(graph["times_ns"][i])
+        time = shown.title()
+        matching = [alive[j] for j, ns in enumerate(graph["times_ns"]) if time_of(time) == rounded(ns, time)]
+        assert matching and shown.cards()["alive"][0] in matching, time
+    shown.browser.click("#choose-end")
+    assert shown.cards() == {"alive": (graph["live_bytes"], graph["live"])}
+    assert shown.functions() == by_function(said("report", data), "live_bytes")
+
+
+def test_zoom_stands_out(page, recorded, written):
+    """What is alive of the stacks that the flame graph is zoomed to: at the end 40 blocks of keep, each of 1000 bytes."""
+    shown = page(written(recorded("phases", command=("phases",))))
+    browser = shown.browser
+
+    def said_of_end():
+        return browser.evaluate("document.querySelector('#timeline canvas').getAttribute('aria-valuetext')")
+
+    browser.click("#choose-end")
+    assert "zoomed" not in said_of_end()
+    for is_reversed in False, True:
+        if is_reversed:
+            browser.evaluate("document.querySelector('#flame .flame-reversed').click()")
+        browser.click("#flame .flame-search")
+        browser.evaluate("document.querySelector('#flame .flame-search').select()")
+        browser.type("keep")
+        browser.keys("Enter")
+        browser.evaluate("document.querySelector('#flame canvas').focus()")
+        browser.keys("Enter")
+        assert ", 39.1 KiB of it in the stacks that the flame graph is zoomed to" in said_of_end()
+        browser.keys("Escape")
+        assert "zoomed" not in said_of_end()
+
+
+def time_of(title):
+    """The time that a title names, as it is written there."""
+    return re.search(r"([\d.]+) (ms|s)", title)[1]
+
+
+def rounded(ns, like):
+    """A time as a title writes it."""
+    digits, unit = re.search(r"\d+\.?(\d*) (ms|s)", like).groups()
+    return f"{ns / {'ms': 1e6, 's': 1e9}[unit]:.{len(digits)}f}"
+
+
+def gaps(times, n):
+    """The middles of the @n longest pauses between sorted @times."""
+    pauses = sorted(((b - a, (a + b) / 2) for a, b in zip(times, times[1:])), reverse=True)[:n]
+    return sorted(middle for _, middle in pauses)
+
+
+def busy_times(data):
+    """When epochs began or ended in which blocks were born or died, in nanoseconds since the start."""
+    database = sqlite3.connect(data)
+    (length,), = database.execute("SELECT value FROM meta WHERE key = 'epoch_ns'")
+    epochs = {epoch for row in database.execute("SELECT born, died FROM lifetimes") for epoch in row if epoch is not None}
+    return sorted(int(length) * (epoch + end) for epoch in epochs for end in (0, 1))
+
+
+def test_span_is_that_of_a_log_of_events(page, both, written, tmp_path, target):
+    """Each span between two pauses has what the program's own calls, logged by a library inside of it, come to."""
+    _, _, logged = both.record([target("phases")], expect=0)
+    data = tmp_path / "data"
+    times = sorted(ns for life in logged.lives for ns in (life.born_ns, life.died_ns) if ns)
+    of_log, of_data = gaps(times, PHASES - 1), gaps(busy_times(data), PHASES - 1)
+    shown = page(written(data))
+
+    def replayed(passes):
+        lives = [life for life in logged.lives if passes(life.born_ns, life.died_ns or float("inf"))]
+        return sum(life.bytes for life in lives), len(lives)
+
+    for i, j in [(0, 1), (0, 3), (1, 2), (2, 3)]:
+        since, until = of_log[i], of_log[j]
+        shown.choose_span(of_data[i], of_data[j])
+        assert shown.cards() == {
+            "allocated": replayed(lambda born, died: since <= born < until),
+            "kept": replayed(lambda born, died: since <= born < until <= died),
+            "freed": replayed(lambda born, died: since <= died < until)}, (i, j)
+    for at, ns in enumerate(of_data):
+        shown.choose_moment(ns)
+        assert shown.cards() == {"alive": replayed(lambda born, died: born < of_log[at] <= died)}
+
+
+def test_span_by_function(page, recorded, written):
+    """What the target states of its phases 2 and 3. Of the ten blocks that these drop four are their own:
+    the first phase left six."""
+    data = recorded("phases", command=("phases",))
+    pauses = gaps(busy_times(data), PHASES - 1)
+    shown = page(written(data))
+    shown.choose_span(pauses[0], pauses[2])
+    expected = {"allocated": {"keep": 25 * 1000, "churn": 100 * 60, "worker": 6 * 5000},
+                "kept": {"keep": (25 - 4) * 1000, "worker": 3 * 5000},
+                "freed": {"keep": 10 * 1000, "churn": 100 * 60, "worker": 6 * 5000}}
+    for card, owns in expected.items():
+        shown.choose_card(card)
+        found = shown.functions()
+        assert {name: own for name, (own, _) in found.items() if name in ("keep", "churn", "worker")} == owns, card
+    # One thread alone.
+    shown.show("threads")
+    shown.browser.click("#panel-threads [aria-label$='worker'].only")
+    assert shown.cards() == {"allocated": (30000, 6), "kept": (15000, 3), "freed": (30000, 6)}
+    assert set(shown.functions()) >= {"worker"} and "keep" not in shown.functions()
+
+
+def stacks_of(report, *costs):
+    """Of each stack the costs, sorted, with its frames."""
+    return sorted((*(stack["selected"][cost] for cost in costs), report["frames"][stack["frames"][0]]["name"])
+                  for stack in report["stacks"])
+
+
+def test_leaks_and_temporary_blocks(page, recorded, written, said):
+    data = recorded("study")
+    shown = page(written(data))
+    shown.show("leaks")
+    report = said("report", data, "--leaks")
+    found = shown.all_rows("leaks")
+    assert sorted((number_of(row[0]), number_of(row[1]), row[-1].split(" ")[0]) for row in found) == \
+        stacks_of(report, "live_bytes", "live")
+    assert [number_of(row[0]) for row in found] == [s["selected"]["live_bytes"] for s in report["stacks"]]
+    assert [row[4] != "no" for row in found] == [s["growth"]["growing"] for s in report["stacks"]]
+    shown.show("temporary")
+    report = said("report", data, "--sort=temporary")
+    assert sorted((number_of(row[0]), number_of(row[1]), row[-1].split(" ")[0]) for row in shown.all_rows("temporary")) == \
+        stacks_of(report, "temporary", "temporary_bytes")
+    # All frames of a stack, once it is opened.
+    shown.browser.click("#panel-temporary tbody summary")
+    shown.browser.wait_until("document.querySelector('#panel-temporary tbody li') !== null")
+    frames = shown.browser.texts("#panel-temporary tbody tr:first-child li .code")
+    assert frames == ["malloc"] + [report["frames"][frame]["name"] for frame in report["stacks"][0]["frames"]]
+
+
+def test_histograms(page, recorded, written, said):
+    data = recorded("study")
+    report = said("report", data)
+    shown = page(written(data))
+    shown.show("histograms")
+    for i, key in enumerate(["size_histogram", "lifetime_histogram_ns"]):
+        blocks = shown.browser.evaluate(f"""[...document.querySelectorAll('#panel-histograms table')][{i}].querySelectorAll(
+            'tbody tr').values().map((row) => row.cells[1].innerText).toArray()""")
+        assert [int(n.replace(",", "")) for n in blocks if n != "0"] == [bucket["blocks"] for bucket in report[key]]
+
+
+def test_threads(page, recorded, written, said):
+    """What is left is what report says of that thread."""
+    data = recorded("phases", command=("phases",))
+    shown = page(written(data))
+    shown.show("threads")
+    assert {row[4]: number_of(row[1]) for row in shown.all_rows("threads")} == {
+        name: said("report", data, f"--thread={name}")["selected"]["bytes"] for name in ("phases", "worker")}
+    shown.browser.click("#panel-threads input[aria-label$='worker']")
+    assert shown.cards() == figures(said("report", data, "--thread=phases")["selected"])
+    assert shown.functions() == by_function(said("report", data, "--thread=phases"), "bytes")
+    shown.show("threads")
+    shown.browser.click("#panel-threads .filter input")
+    shown.browser.type("work")
+    assert len(shown.all_rows("threads")) == 1
+    shown.browser.click("#panel-threads .filter button:nth-of-type(2)")
+    assert shown.cards() == figures(said("report", data, "--thread=worker")["selected"])
+    shown.browser.click("#panel-threads .filter button:nth-of-type(1)")
+    assert shown.cards() == figures(said("report", data)["all"])
+
+
+def test_table_of_functions(page, recorded, written, said):
+    """Searched, and sorted both ways."""
+    data = recorded("study")
+    shown = page(written(data))
+    expected = by_function(said("report", data), "bytes")
+    owns = [own for own, _ in shown.functions().values()]
+    assert owns == sorted(owns, reverse=True)
+    shown.browser.click("#panel-functions th:nth-child(3) button")
+    totals = [total for _, total in shown.functions().values()]
+    assert totals == sorted(totals, reverse=True)
+    shown.browser.click("#panel-functions th:nth-child(3) button")
+    totals = [total for _, total in shown.functions().values()]
+    assert totals == sorted(totals) and len(totals) == len(expected)
+    shown.browser.click("#panel-functions input")
+    shown.browser.type("LEAK")
+    assert set(shown.functions()) == {name for name in expected if "leak" in name} != set()
+
+
+def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
+    """The entries, and the sentences of report about what is missing."""
+    data = tmp_path / "lacking.data"
+    data.write_bytes(recorded("study").read_bytes())
+    with sqlite3.connect(data) as database:
+        database.execute("UPDATE ledger SET value = value + 7 WHERE name IN ('events', 'lost', 'lost_ring_full')")
+        database.execute("INSERT INTO meta VALUES ('unknown_functions', '/lib/liballoc.so: get_<b>memory</b>')")
+    sentences = run([allocprof, "report", data]).stderr.decode().replace("allocprof: ", "").splitlines()
+    assert len(sentences) > 1
+    shown = page(written(data))
+    assert shown.browser.texts("#remarks li") == sentences
+    shown.show("ledger")
+    assert shown.browser.texts("#panel-ledger .sentences li") == sentences
+    assert "Not complete" in shown.browser.texts("#panel-ledger h3")
+    entries = {name: int(value.replace(",", "")) for name, value, _ in shown.all_rows_of("#panel-ledger tbody tr")}
+    assert entries == {name: value for name, value in said("report", data)["ledger"].items() if value or "_" not in name}
+
+
+def test_keyboard_alone(page, recorded, written, said):
+    """From the top of the page: moments, spans, cards and tabs."""
+    data = recorded("phases", command=("phases",))
+    graph = said("graph", data)
+    shown = page(written(data))
+    browser = shown.browser
+
+    def go_to(selector):
+        for _ in range(40):
+            if browser.evaluate(f"document.activeElement?.matches({json.dumps(selector)}) ?? false"):
+                return
+            browser.keys("Tab")
+        raise AssertionError(f"Tab never comes to {selector}")
+
+    go_to("#timeline canvas")
+    browser.keys("End")
+    assert shown.cards() == {"alive": (graph["live_bytes"], graph["live"])}
+    browser.keys("Home")
+    assert shown.cards() == {"alive": (0, 0)}
+    browser.keys("Shift+End")
+    whole = said("report", data)["all"]
+    assert shown.cards() == {"allocated": (whole["bytes"], whole["allocations"]),
+                             "kept": (whole["live_bytes"], whole["live"]),
+                             "freed": (whole["bytes"] - whole["live_bytes"], whole["allocations"] - whole["live"])}
+    assert browser.evaluate("document.activeElement.getAttribute('aria-valuetext')").startswith("from 0")
+    browser.keys("Shift+Left", "Shift+PageDown")
+    assert shown.title().startswith("From 0")
+    browser.keys("Escape")
+    assert shown.cards() == figures(whole)
+    browser.keys("Right")
+    assert shown.title().startswith("At ")
+    assert shown.cards()["alive"][0] == graph["peak_bytes"]
+    browser.keys("Escape")
+    go_to(".card input")
+    browser.keys("Right")
+    assert browser.evaluate("document.querySelector('.card input:checked').value") == "live"
+    go_to("#tab-functions")
+    browser.keys("Right", "Right")
+    assert browser.evaluate("document.activeElement.id") == "tab-leaks"
+    assert browser.evaluate("document.querySelector('#panel-leaks').hidden") is False
+
+
+def test_buttons_by_keyboard(page, recorded, written, said):
+    """Those that Tab comes to are pressed by Enter and by Space, as others are by a click."""
+    report = said("report", recorded("study"))
+    shown = page(written(recorded("study")))
+    browser = shown.browser
+
+    def press(selector, key):
+        browser.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
+        browser.keys(key)
+
+    def is_pressed(selector):
+        return browser.evaluate(f"document.querySelector({json.dumps(selector)}).getAttribute('aria-pressed')") == "true"
+
+    for key in ("Enter", "Space"):
+        press("#choose-peak", key)
+        assert is_pressed("#choose-peak") and shown.functions() == by_function(report, "peak_bytes")
+        press("[data-unit=blocks]", key)
+        assert is_pressed("[data-unit=blocks]") and shown.functions() == by_function(report, "peak")
+        press("#choose-end", key)
+        assert is_pressed("#choose-end") and shown.functions() == by_function(report, "live")
+        press("#choose-all", key)
+        assert is_pressed("#choose-all") and shown.functions() == by_function(report, "allocations")
+        press("[data-unit=bytes]", key)
+        assert shown.functions() == by_function(report, "bytes")
+        press("#moments summary", key)
+        browser.wait_until("document.querySelector('#moments').open === " + ("true" if key == "Enter" else "false"))
+
+
+def test_print(page, recorded, written, said, tmp_path):
+    """What is shown, without what only a screen has, in light colours."""
+    report = said("report", recorded("study"))
+    shown = page(written(recorded("study")))
+    shown.browser.print(tmp_path / "page.pdf")
+    text = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], check=True,
+                          stdout=subprocess.PIPE).stdout.decode()
+    for word in ("Live memory over time", "The whole recording", f"{report['all']['allocations']:,} blocks", "mixture"):
+        assert word in text, text
+    for word in ("Click for a moment", "Callers below", "Whole recording"):
+        assert word not in text, text
+
+
+def test_theme_of_the_system(browser, page, recorded, written):
+    """Dark or light as the reader's system is, and by the button the other one."""
+    def lightness(of):
+        return sum(int(c) for c in re.findall(r"\d+", of.evaluate("getComputedStyle(document.body).backgroundColor"))[:3]) / 765
+
+    path = written(recorded("study"))
+    light = page(path)
+    assert lightness(light.browser) > 0.9
+    with browsers.Browser(browser.name, dark=True) as dark:
+        shown = Page(dark, path)
+        assert lightness(dark) < 0.2
+        assert shown.cards() == light.cards()
+        dark.click(".theme")
+        assert lightness(dark) > 0.9
+        shown.close()
+
+
+def test_without_live(page, recorded, written, said):
+    data = recorded("requests", options=())
+    report = said("report", data)
+    shown = page(written(data))
+    assert "--live" in shown.browser.text("#no-timeline")
+    assert shown.browser.evaluate("document.querySelector('#time').hidden")
+    assert shown.cards() == {"allocated": (report["all"]["bytes"], report["all"]["allocations"])}
+    assert shown.functions() == by_function(report, "bytes")
+
+
+def test_nothing_recorded(page, recorded, written):
+    shown = page(written(recorded("nothing", command=("nothing",))))
+    assert shown.cards() == {"allocated": (0, 0), "live": (0, 0), "peak": (0, 0), "temporary": (0, 0)}
+    shown.choose_moment(0)
+    assert shown.cards() == {"alive": (0, 0)}
+    for panel in ("stacks", "leaks", "temporary", "histograms", "threads", "ledger"):
+        shown.show(panel)
+
+
+def test_comparison(page, recorded, written, said):
+    """Cards and functions say what changed, of the whole recording and at the end."""
+    before, after = recorded("short", command=("case_study", "200")), recorded("study")
+    old, new = said("report", before), said("report", after)
+    shown = page(written(after, f"--base={before}"))
+    assert shown.cards() == figures(new["all"])
+    for card, cost in [("allocated", "bytes"), ("live", "live_bytes")]:
+        shown.choose_card(card)
+        was, now = by_function(old, cost), by_function(new, cost)
+        rows = {row[-1]: [number_of(row[i]) for i in (0, 2, 4, 5)] for row in shown.all_rows("functions")}
+        assert rows == {name: [*now.get(name, (0, 0)), *(a - b for a, b in zip(now.get(name, (0, 0)), was.get(name, (0, 0))))]
+                        for name in {**was, **now}}
+    # Beyond the end of the shorter one its end is what is compared.
+    shown.browser.click("#choose-end")
+    change = shown.browser.text(".card .change").strip()
+    assert change.startswith("+") and number_in_units(change) == pytest.approx(
+        new["all"]["live_bytes"] - old["all"]["live_bytes"], rel=0.01)
+
+
+def number_in_units(text):
+    value, unit = re.search(r"([\d.,]+) (B|KiB|MiB)", text).groups()
+    return float(value.replace(",", "")) * {"B": 1, "KiB": 1024, "MiB": 1 << 20}[unit]
+
+
+NAMED = ["mixture", "bounded_cache", "leak_until_end", "linear_leak", "main", "_start", "__libc_start_main"]
+
+
+def test_hostile_names(page, recorded, written, tmp_path):
+    """They are text wherever they are shown."""
+    data = tmp_path / "hostile.data"
+    data.write_bytes(recorded("study").read_bytes())
+    with sqlite3.connect(data) as database:
+        for old, new in zip(NAMED, HOSTILE, strict=True):
+            database.execute("UPDATE functions SET symbol = ?, name = ?, full_name = ? WHERE name = ?", (new,) * 3 + (old,))
+        everything = " ".join(HOSTILE)
+        database.execute("UPDATE files SET path = '/' || ? || id", (everything,))
+        database.execute("UPDATE modules SET path = '/' || replace(?, '/', '!') || id", (everything,))
+        for table, column in [("processes", "comm"), ("threads", "name"), ("meta", "value")]:
+            where = " WHERE key IN ('command', 'start_time')" if table == "meta" else ""
+            database.execute(f"UPDATE {table} SET {column} = ?{where}", (everything,))
+    shown = page(written(data))
+    browser = shown.browser
+
+    def visible(text):
+        return re.sub("[\x00-\x1f\u202e]", lambda c: f"\\u{{{ord(c[0]):x}}}", text)
+
+    assert browser.evaluate("document.querySelector('#title').textContent") == visible(everything)
+    # A name has no more than 8192 characters in any report.
+    assert {visible(name)[:8192] for name in HOSTILE} - set(shown.functions()) == set()
+    for panel in ("stacks", "leaks", "temporary", "histograms", "threads", "ledger"):
+        shown.show(panel)
+    assert visible(everything) in browser.evaluate("document.querySelector('#panel-threads').textContent")
+    assert browser.evaluate("document.querySelectorAll('img, iframe, b, script:not([type=module])').length") == 0
+    assert browser.evaluate("document.title") not in ("broken", "broken out")
+    # Nothing makes the page wider than the window.
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")

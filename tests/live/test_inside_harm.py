@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that the library of src/inside is loaded into, or must not be, do what they do without it: output, exit
+status and signals. `stat`, `record`, and with blocks."""
+
+import contextlib
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from support import read_report, unavailable, without_summary
+
+MODES = ["stat", "record", "live"]
+# Of root: the files are still its own.
+WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """Compiles C, or C++ where the compiler is one for that."""
+    def made(source, *flags, compiler="gcc", name="program"):
+        if not shutil.which(compiler):
+            unavailable(f"{compiler} is not installed")
+        path = tmp_path / f"{name}{'.cc' if '++' in compiler else '.c'}"
+        path.write_text(source)
+        subprocess.run([compiler, "-O1", "-fno-builtin", "-pthread", "-w", "-o", tmp_path / name, path, *flags], check=True)
+        return tmp_path / name
+    return made
+
+
+def ledger(path):
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
+        return dict(data.execute("SELECT name, value FROM ledger"))
+
+
+@pytest.fixture
+def same(run, allocprof, tmp_path):
+    """Runs a command bare and measured from inside, asserts that nobody can tell the difference, and returns the result
+    of the bare one and the report of the other: JSON, of a recording its ledger. @alone: without uprobes for what cannot
+    be entered."""
+    def ran(mode, argv, alone=False, **options):
+        output = tmp_path / f"{mode}.out"
+        words = {"stat": ["stat", "--json"], "record": ["record", "-q", "--no-symbols"],
+                 "live": ["record", "-q", "--no-symbols", "--live"]}[mode]
+        bare = run(argv, **options)
+        ours = run([*(WITHOUT_PRIVILEGES if alone else []), allocprof, *words, "--engine=preload", "-o", output, "--", *argv], **options)
+        stderr = b"".join(line for line in without_summary(ours.stderr)[0].splitlines(True)
+                          if not line.startswith(b"allocprof: "))
+        assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
+        return bare, read_report(output) if mode == "stat" else ledger(output)
+    return ran
+
+
+HARM = ["faults", "small_stack", "coroutines", "vforks", "forks", "libraries", "descriptors", "limits", "root", "signals",
+        "stacks"]
+
+
+@pytest.mark.fast("live-small_stack", "live-descriptors", "record-limits", "live-vforks", "record-coroutines")
+@pytest.mark.parametrize("case", HARM)
+@pytest.mark.parametrize("mode", MODES)
+def test_harm(same, target, public_directory, mode, case):
+    arguments = {"libraries": [target("liballocating.so")], "root": [public_directory]}.get(case, [])
+    bare, report = same(mode, [target("harm"), case, *arguments])
+    assert bare.status == 0
+    if mode == "stat":
+        assert report["complete"] and report["lost"]["total"] == 0
+    else:
+        assert report["lost"] == 0 and report["events"] > 0
+
+
+@pytest.mark.fast("record-kill", "live-child")
+@pytest.mark.parametrize("how", ["strict", "kill", "trap", "errno", "wrong", "child"])
+@pytest.mark.parametrize("mode", MODES)
+def test_confined(same, target, mode, how):
+    """After seccomp(2) no system call is made that is forbidden. Without stacks none is needed; stacks that find no
+    room any more are lost, and said to be."""
+    bare, report = same(mode, [target("confined"), how])
+    assert bare.status == 7 and bare.stdout.endswith(b"allocated\n")
+    if mode == "stat":
+        assert report["functions"]["malloc"]["calls"] >= 6001 and report["complete"]
+    elif how != "child":
+        assert (report["lost"] == 0) == (how == "wrong")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_confined_program(same, target, mode):
+    """A program that is executed with a filter which the library could not load under runs without it."""
+    bare, report = same(mode, [target("confined"), "exec"], alone=True)
+    assert bare.stdout == b"executed\n"
+    if mode == "stat":
+        assert named(report) == [("echo", "with a filter of system calls (seccomp)")]
+
+
+@pytest.mark.fast("stat")
+@pytest.mark.parametrize("mode", MODES)
+def test_environment(same, target, mode):
+    """/proc/self/environ has the same entries, and nothing of the library."""
+    argv = [target("harm"), "memory"]
+    bare, _ = same(mode, argv, env={"NAME": "value"})
+    assert b"LD_PRELOAD" not in bare.stdout
+    bare, _ = same(mode, argv, env={"LD_PRELOAD": "libm.so.6"})
+    assert bare.stdout.count(b"LD_PRELOAD=libm.so.6\n") == 2
+
+
+TARGETS = ["every_function", "throw", "longjmp", "cancel", "pthread_exit_main", "print_backtrace", "signals", "segv",
+           "ignore_int", "close_all", "exec_itself 50", "fork_storm", "threads 64 100", "many_stacks -t 4 100000 1000",
+           "own_malloc", "live_random 1 1 5000", "contexts", "daemonize", "spawn", "vfork_exec", "return_hazards jump",
+           "return_hazards unwind", "return_hazards exit",
+           "return_hazards cancel", "return_hazards fork", "swap_code"]
+
+
+@pytest.mark.fast("live-segv", "live-cancel", "live-throw")
+@pytest.mark.parametrize("words", TARGETS)
+@pytest.mark.parametrize("mode", MODES)
+def test_targets(same, target, mode, words):
+    name, *arguments = words.split()
+    if name == "swap_code":
+        arguments = [target("libswap_a.so"), target("libswap_b.so")]
+    same(mode, [target(name), *arguments])
+
+
+ALLOCATES = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+	for (int i = 0; i < 10; i++) { void *volatile p = malloc(10); free(p); }
+	puts(getenv("LD_PRELOAD") ? "seen" : "fine");
+	return 5;
+}
+"""
+
+
+def named(report):
+    return [(program["name"], program["why"]) for program in report["unprobed_programs"]]
+
+
+@pytest.mark.fast("stat-gcc-address", "record-gcc-address", "stat-clang-address")
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "leak"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("mode", ["stat", "record"])
+def test_sanitizer(same, compiled, mode, compiler, sanitizer):
+    """gcc's ends where its library is not the first, clang's is in the program. It is named, also as a child, or
+    counted by uprobes."""
+    program = compiled(ALLOCATES, f"-fsanitize={sanitizer}", compiler=compiler)
+    for argv in [program], ["sh", "-c", f"{program}; exit $?"]:
+        bare, report = same(mode, argv, alone=True)
+        assert bare.status == 5 and bare.stdout == b"fine\n"
+        if mode == "stat":
+            assert named(report) == [("program", "with a sanitizer")] and not report["complete"]
+            report = same(mode, argv)[1]
+            assert report["functions"]["malloc"]["calls"] >= 10 or not report["complete"]
+
+
+def test_undefined_sanitizer(same, compiled):
+    """It has no allocator."""
+    _, report = same("stat", [compiled(ALLOCATES, "-fsanitize=undefined")])
+    assert report["functions"]["malloc"]["calls"] >= 10 and report["complete"]
+
+
+def test_sanitizer_is_preloaded(same, compiled):
+    program = compiled(ALLOCATES)
+    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True).stdout.decode().strip()
+    bare, report = same("stat", ["sh", "-c", f"LD_PRELOAD={library} {program}; exit $?"], alone=True)
+    assert bare.stdout == b"seen\n" and named(report) == [("program", "with a sanitizer")]
+    bare, report = same("stat", [program], alone=True, env={"LD_PRELOAD": library})
+    assert bare.stdout == b"seen\n" and named(report) == [("program", "with a sanitizer")]
+
+
+def test_finding_of_a_sanitizer(same, compiled):
+    """What it reports is what it reports by itself: its process numbers and addresses apart."""
+    program = compiled("#include <stdlib.h>\nint main(void) { char *volatile p = malloc(10); return p[10]; }",
+                       "-fsanitize=address")
+    bare, _ = same("stat", ["sh", "-c", f"{program} 2>&1 | grep -o 'heap-buffer-overflow' | head -n 1"])
+    assert bare.stdout == b"heap-buffer-overflow\n"
+
+
+@pytest.mark.fast("stat")
+@pytest.mark.parametrize("mode", ["stat", "record"])
+def test_valgrind(same, run, allocprof, compiled, mode):
+    if not shutil.which("valgrind"):
+        unavailable("valgrind is not installed")
+    program = compiled(ALLOCATES)
+    for argv in ["valgrind", "-q", program], ["sh", "-c", f"valgrind -q {program}; exit $?"]:
+        bare, report = same(mode, argv)
+        assert bare.status == 5 and bare.stdout == b"seen\n"  # valgrind's own
+        if mode == "stat":
+            assert named(report) == [("valgrind", "a translator of machine code")]
+    # Nor are uprobes proposed, which would end what it runs.
+    told = run([allocprof, "stat", "--engine=preload", "--", "valgrind", "-q", program]).stderr.decode()
+    told = " ".join(told.split())
+    assert "a translator of machine code" in told and "measure the program without it" in told
+    assert "--engine=uprobe" not in told
+
+
+OPERATORS = """
+#include <cstdlib>
+#include <new>
+int main() { for (int i = 0; i < 10; i++) { char *volatile p = new char[100]; delete[] p; std::free(std::malloc(3)); } return 4; }
+"""
+ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"]
+
+
+@pytest.mark.fast("libjemalloc.so.2")
+@pytest.mark.parametrize("library", ALLOCATORS)
+def test_functions_of_an_allocator(same, compiled, library):
+    """They are counted, whoever has them."""
+    def counted(program, env):
+        bare, report = same("stat", [program], env=env)
+        assert bare.status in (4, 5) and report["functions"]["malloc"]["calls"] >= 10
+        assert report["complete"] and not report.get("engine_gaps")
+        return report["functions"].get("new", {"calls": 0})["calls"]
+    with_operators = compiled(OPERATORS, compiler="g++", name="operators")
+    # tcmalloc's own code uses its operator twice, when it is loaded.
+    own = counted(compiled(ALLOCATES), {"LD_PRELOAD": library})
+    assert own == (2 if "tcmalloc" in library else 0)
+    assert counted(with_operators, {"LD_PRELOAD": library}) == own + 10
+    # The C++ library's operators call malloc, which counts.
+    assert counted(with_operators, {}) == 0
+
+
+LOADS = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	void *library = argc > 2 ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW) : dlopen(argv[1], RTLD_NOW | FLAGS);
+	printf("%s\\n", library ? "loaded" : dlerror());
+	return !library;
+}
+"""
+
+
+@pytest.mark.fast("deep")
+@pytest.mark.parametrize("flags, words, is_missing", [("0", [], False), ("RTLD_DEEPBIND", [], True), ("0", ["new"], True)],
+                         ids=["plain", "deep", "namespace"])
+def test_library_with_its_own_allocator(same, compiled, target, flags, words, is_missing):
+    """A library that does not find the functions of the one that counts is named."""
+    program = compiled(LOADS, f"-DFLAGS={flags}", "-D_GNU_SOURCE", "-ldl")
+    bare, report = same("stat", [program, target("liballocating.so"), *words])
+    assert bare.stdout == b"loaded\n"
+    assert report["complete"] == (not is_missing)
+    assert [("dlmopen" in gap) for gap in report.get("engine_gaps", [])] == [True] * is_missing
+
+
+def in_shared_memory(run, allocprof, tmp_path, mode, argv):
+    """Bytes of memory that a measurement took, which has its shared memory in a file system of its own."""
+    words = {"stat": ["stat", "-o", "/dev/null"], "live": ["record", "-q", "--no-symbols", "--live", "-o", tmp_path / "x"]}[mode]
+    directory = tmp_path / "memory"
+    directory.mkdir(exist_ok=True)
+    script = ('mount -t tmpfs none "$1"; shift; "$@"; s=$?; exit $s')
+    sample = ["sh", "-c", f'"$@"; stat -f -c "%b %f %S" {directory}', "sh"]
+    result = run(["unshare", "-m", "sh", "-c", script, "sh", directory, "env", f"ALLOCPROF_INSIDE_DIR={directory}",
+                  allocprof, *words, "--engine=preload", "--", *sample, *argv], expect=0)
+    total, free, size = result.stdout.split()[-3:]
+    return (int(total) - int(free)) * int(size)
+
+
+THREADS = """
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_barrier_t barrier;
+static void *work(void *unused)
+{
+	free(malloc(10));
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[1]);
+	pthread_t *threads = malloc(n * sizeof(*threads));
+	pthread_barrier_init(&barrier, NULL, n + 1);
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&threads[i], NULL, work, NULL)) return 2;
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
+	return 0;
+}
+"""
+BLOCKS = """
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	for (int i = atoi(argv[1]); i > 0; i--) { void *volatile p = malloc(24); (void)p; }
+	return 0;
+}
+"""
+CHILDREN = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	for (int i = atoi(argv[1]); i > 0; i--) {
+		pid_t pid = fork();
+		if (!pid) { free(malloc(10)); _exit(0); }
+		waitpid(pid, NULL, 0);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source, n, most_bytes, mode", [
+    (THREADS, 1000, 64 << 10, "live"), (BLOCKS, 1000000, 48, "live"), (CHILDREN, 2000, 8 << 10, "stat"),
+    (CHILDREN, 2000, 32 << 10, "live")], ids=["thread", "block", "child", "child_live"])
+def test_memory(run, allocprof, compiled, tmp_path, source, n, most_bytes, mode):
+    """What each thread, live block, and child that has ended has in shared memory."""
+    program = compiled(source)
+    few, many = (in_shared_memory(run, allocprof, tmp_path, mode, [program, str(count)]) for count in (n // 10, n))
+    each = (many - few) / (n - n // 10)
+    print(f"{each:.0f} bytes each")
+    assert 0 < each <= most_bytes
+
+
+SMALL = {"stacks": ["many_stacks", "20000", "100000"], "threads": ["threads", "64", "1000"], "forks": ["fork_storm"]}
+
+
+@pytest.mark.fast("record-1m-stacks")
+@pytest.mark.parametrize("words", SMALL.values(), ids=SMALL)
+@pytest.mark.parametrize("size", ("1m", "3m"))
+@pytest.mark.parametrize("mode", MODES)
+def test_full_file_system(run, allocprof, target, tmp_path, mode, size, words):
+    """The file system of the shared memory fills up, as /dev/shm of a container with 64 MiB may: the target goes on,
+    and what found no room counts as lost."""
+    options = {"stat": ["stat", "-o", tmp_path / "x"], "record": ["record", "-q", "-o", tmp_path / "x"],
+               "live": ["record", "-q", "--live", "-o", tmp_path / "x"]}[mode]
+    directory = tmp_path / "memory"
+    directory.mkdir()
+    argv = [target(words[0]), *words[1:]]
+    script = 'mount -t tmpfs -o size="$1" none "$2"; shift 2; exec "$@"'
+    result = run(["unshare", "-m", "sh", "-c", script, "sh", size, directory, "env", f"ALLOCPROF_INSIDE_DIR={directory}",
+                  *WITHOUT_PRIVILEGES, allocprof, *options, "--engine=preload", "--", *argv])
+    bare = run(argv)
+    assert (result.status, result.stdout) == (bare.status, bare.stdout), result
+    if mode != "stat" and (size == "1m" or words[0] != "threads"):
+        assert b"not complete" in result.stderr, result

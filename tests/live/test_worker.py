@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What reads files of others has no privileges, and costs names only, whatever becomes of it."""
+
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import support
+
+EXIT_STATUS = 3  # every_function's
+NOBODY = 65534
+SECCOMP_FILTER = "2"
+PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
+
+
+@pytest.fixture
+def misled(allocprof):
+    """allocprof whose workers fail as they are told to."""
+    return str(support.BUILD / "tests" / "misled" / "allocprof_misled")
+
+
+@pytest.fixture
+def program(public_directory):
+    return str(shutil.copy(support.target("every_function"), pathlib.Path(public_directory) / "misleading"))
+
+
+def attach(pid):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    assert libc.ptrace(PTRACE_ATTACH, pid, None, None) == 0, os.strerror(ctypes.get_errno())
+    os.waitpid(pid, WALL)
+    return lambda: libc.ptrace(PTRACE_DETACH, pid, None, None)
+
+
+def children(pid):
+    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()]
+
+
+def wait_for_worker(process, name):
+    deadline = time.monotonic() + support.TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "it ended"
+        for child in children(process.pid):
+            status = pathlib.Path(f"/proc/{child}/status").read_text()
+            # It has its request, and the file with it.
+            if f"Name:\t{name}" in status and pathlib.Path(f"/proc/{child}/fd/4").is_symlink() and \
+                    f"Seccomp:\t{SECCOMP_FILTER}" in status:
+                return child
+        time.sleep(0.01)
+    raise TimeoutError(f"no process {name}")
+
+
+@pytest.mark.parametrize("sudo", [None, 1234], ids=["root", "sudo"])
+def test_confinement(run, runner, allocprof, misled, program, tmp_path, sudo):
+    """A worker that hangs while it is looked at: whose it is, and what it has."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--no-symbols", "-o", data, "--", program], expect=EXIT_STATUS)
+    env = {**os.environ, "ALLOCPROF_TEST_WORKER": "hang:misleading"}
+    env.pop("SUDO_UID", None)
+    if sudo:
+        env |= {"SUDO_UID": str(sudo), "SUDO_GID": str(sudo)}
+    process = subprocess.Popen([misled, "symbolize", "-i", data], env=env, stderr=subprocess.PIPE)
+    try:
+        worker = wait_for_worker(process, "allocprof-names")
+        detach = attach(worker)
+        proc = pathlib.Path(f"/proc/{worker}")
+        status = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines() if ":\t" in line)
+        files = {fd.name: os.readlink(fd) for fd in (proc / "fd").iterdir()}
+        maps = (proc / "maps").read_text().splitlines()
+        limits = {line[:26].strip(): line[26:].split() for line in (proc / "limits").read_text().splitlines()[1:]}
+        detach()
+        user = str(sudo or NOBODY)
+        assert status["Uid"].split() == status["Gid"].split() == 4 * [user]
+        assert status["Groups"].split() == []
+        assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+        assert status["NoNewPrivs"] == "1"
+        assert status["Seccomp"] == SECCOMP_FILTER
+        assert {name: path for name, path in files.items() if int(name) < 3} == dict.fromkeys("012", "/dev/null")
+        assert files["3"].startswith("socket:")
+        # What it was handed: the program's file.
+        assert [path for name, path in files.items() if int(name) > 3] == [program]
+        assert not [line for line in maps if line.split()[1][3] == "s"]
+        assert limits["Max core file size"][:2] == limits["Max file size"][:2] == ["0", "0"]
+        assert int(limits["Max open files"][1]) == 4096
+        assert limits["Max data size"][1] != "unlimited" and limits["Max cpu time"][1] != "unlimited"
+        os.kill(worker, signal.SIGKILL)
+        assert b"have a name" in process.communicate(timeout=support.TIMEOUT_SECONDS)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert not pathlib.Path(f"/proc/{worker}").exists()
+
+
+PROBLEMS = {
+    "crash": "was ended by signal 11",
+    "hang": "took longer than 2 s",
+    "nonsense": "gave no valid answer",
+    "forbidden": "tried what it may not do",
+}
+
+
+@pytest.mark.parametrize("how", PROBLEMS)
+def test_failing_worker_costs_names_of_its_file(run, misled, program, tmp_path, how):
+    """The counts are there, other files have their names, and the report says whose are missing, and why."""
+    data = tmp_path / "data"
+    env = {"ALLOCPROF_TEST_WORKER": f"{how}:misleading"}
+    if how == "hang":
+        env["ALLOCPROF_TEST_TIMEOUT_MS"] = "2000"
+    run([misled, "record", "-o", data, "--", program], env, expect=EXIT_STATUS)
+    recording = support.Recording(data)
+    named = dict(recording.sql("SELECT m.path, count(l.frame) FROM frames f JOIN modules m ON m.id = f.module "
+                               "LEFT JOIN lines l ON l.frame = f.id GROUP BY m.path"))
+    assert named.pop(program) == 0
+    assert any(n for path, n in named.items() if "libc.so.6" in path), named
+    ((text,),) = recording.sql("SELECT symbols FROM modules WHERE path = ?", program)
+    assert text.startswith("it could not be read safely: the process that read it ") and PROBLEMS[how] in text
+    ((unread,),) = recording.sql("SELECT value FROM meta WHERE key = 'unread_files'")
+    assert unread == f"{program}: {text}"
+    report = run([misled, "report", "-i", data], expect=0)
+    assert f"names are missing: {program}: {text}".encode() in report.stderr
+    # The file is not to blame: with a worker that works it has names.
+    run([misled, "symbolize", "-i", data], expect=0)
+    (found,) = support.Recording(data).sql("SELECT count(*) FROM lines l JOIN frames f ON f.id = l.frame "
+                                           "JOIN modules m ON m.id = f.module WHERE m.path = ?", program)
+    assert found[0]
+    assert b"names are missing" not in run([misled, "report", "-i", data], expect=0).stderr
+
+
+def test_file_that_shrinks_while_it_is_read(run, allocprof, misled, program, tmp_path):
+    """libelf has mapped it: reading it raises SIGBUS, which ends what reads and nothing else."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--no-symbols", "-o", data, "--", program], expect=EXIT_STATUS)
+    process = subprocess.Popen([misled, "symbolize", "-i", data], stderr=subprocess.PIPE,
+                               env={**os.environ, "ALLOCPROF_TEST_WORKER": "truncate:misleading"})
+    try:
+        maps = pathlib.Path(f"/proc/{wait_for_worker(process, 'allocprof-names')}/maps")
+        while program not in maps.read_text():
+            time.sleep(0.01)
+        os.truncate(program, 0)
+        assert b"have a name" in process.communicate(timeout=support.TIMEOUT_SECONDS)[1]
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+    recording = support.Recording(data)
+    ((unread,),) = recording.sql("SELECT value FROM meta WHERE key = 'unread_files'")
+    assert unread.startswith(f"{program}: ") and "signal 7" in unread
+    ((named,),) = recording.sql("SELECT count(*) FROM lines")
+    assert named
+
+
+def test_failing_worker_costs_names_of_its_perf_map(run, misled, tmp_path):
+    data = tmp_path / "data"
+    run([misled, "record", "-o", data, "--", support.target("jit")],
+        {"ALLOCPROF_TEST_WORKER": "crash:perf.map"})
+    report = run([misled, "report", "-i", data], expect=0)
+    assert b"names are missing: /tmp/perf-" in report.stderr
+    assert b"was ended by signal 11" in report.stderr
+
+
+@pytest.mark.parametrize("how", ["crash", "nonsense", "forbidden"])
+def test_failing_worker_costs_frames_of_tail_calls(run, misled, tmp_path, how):
+    data = tmp_path / "data"
+
+    def stacks():
+        return sorted(support.Recording(data).sql(
+            "SELECT bytes, (SELECT group_concat(name) FROM stack_frames s JOIN frame_names n ON n.frame = s.frame "
+            "WHERE s.stack = c.stack) FROM counts c"))
+
+    run([misled, "record", "-o", data, support.target("tail_calls")], expect=0)
+    whole = stacks()
+    run([misled, "record", "-o", data, support.target("tail_calls")], {"ALLOCPROF_TEST_WORKER": f"{how}:code"}, expect=0)
+    without = stacks()
+    assert [size for size, _ in without] == [size for size, _ in whole]
+    assert without != whole
+    report = run([misled, "report", data], expect=0)
+    assert b"names are missing: functions that ended by a tail call: the process that read the machine code " in report.stderr
+    assert PROBLEMS[how].encode() in report.stderr
+    run([misled, "symbolize", data], expect=0)
+    assert stacks() == whole
+    assert b"names are missing" not in run([misled, "report", data], expect=0).stderr
