@@ -3,11 +3,12 @@
 
 import json
 import re
+import subprocess
 import sys
 
 import pytest
 
-from support import Recording
+from support import Obedient, Recording, TIMEOUT_SECONDS
 
 PYTHON = "/usr/bin/python3"
 SENTENCE = re.compile(r"^allocprof: Python \(.*/python3.*\) keeps objects of up to 512 bytes in arenas of "
@@ -22,7 +23,7 @@ def words_of(value):
     return " ".join(value).replace("/usr/bin/", "") if isinstance(value, list) else ""
 
 
-@pytest.mark.fast("python3 -c pass--", "env PYTHONMALLOC=malloc python3 -c pass--")
+@pytest.mark.fast("python3 -c pass--", "ls--")
 @pytest.mark.parametrize("argv, env, says", [
     ([PYTHON, "-c", "pass"], {}, True),
     ([PYTHON, "-c", "pass"], MALLOC, False),
@@ -35,10 +36,7 @@ def words_of(value):
     ([PYTHON, "-X", "dev", "-c", "pass"], MALLOC, False),
     ([PYTHON, "-I", "-c", "pass"], MALLOC, True),
     ([PYTHON, "-sE", "-c", "pass"], MALLOC, True),
-    (["env", "PYTHONMALLOC=malloc", PYTHON, "-c", "pass"], {}, False),
-    (["env", "-u", "PYTHONMALLOC", PYTHON, "-c", "pass"], MALLOC, True),
     (["sh", "-c", f"{PYTHON} -c pass; {PYTHON} -c pass"], {}, True),
-    (["sh", "-c", f"PYTHONMALLOC=malloc {PYTHON} -c pass; {PYTHON} -c pass"], {}, True),
     (["ls"], {}, False),
 ], ids=words_of)
 def test_sentence(run, allocprof, tmp_path, argv, env, says):
@@ -50,6 +48,27 @@ def test_sentence(run, allocprof, tmp_path, argv, env, says):
     assert ("python_arenas" in recording.meta) == says
     report = run([allocprof, "report", "-i", data], expect=0)
     assert SENTENCE.findall(report.stderr.decode()) == found
+
+
+WAITS = "print('ready', flush=True); input()"
+
+
+@pytest.mark.fast("env PYTHONMALLOC=malloc--")
+@pytest.mark.parametrize("before, env, says", [
+    (["env", "PYTHONMALLOC=malloc"], {}, False),
+    (["env", "-u", "PYTHONMALLOC"], MALLOC, True),
+    (["sh", "-c", f'PYTHONMALLOC=malloc {PYTHON} -c pass; "$@"', "sh"], {}, True),
+], ids=words_of)
+def test_environment_of_its_own(runner, allocprof, tmp_path, before, env, says):
+    """An environment is read from the process, which therefore lives until all events were handled."""
+    data = tmp_path / "data"
+    argv = [allocprof, "record", "--no-symbols", "-o", data, "--", *before, PYTHON, "-c", WAITS]
+    record = Obedient(runner, argv, env=env, stderr=subprocess.PIPE)
+    runner.run([allocprof, "ctl", "-p", record.pid, "dump", "-o", tmp_path / "dump"], expect=0)
+    _, stderr = record.process.communicate(b"\n", timeout=TIMEOUT_SECONDS)
+    assert record.process.returncode == 0, stderr
+    assert len(SENTENCE.findall(stderr.decode())) == says, stderr
+    assert ("python_arenas" in Recording(data).meta) == says
 
 
 @pytest.mark.parametrize("malloc", [False, True])
@@ -68,8 +87,7 @@ def test_it_is_true(run, allocprof, tmp_path, malloc):
 @pytest.mark.parametrize("malloc", [False, True])
 def test_process(runner, run, allocprof, malloc):
     """And in the report as text."""
-    program = "print('ready', flush=True); input()"
-    process = runner.start([PYTHON, "-c", program], env=MALLOC if malloc else {}, stdin=-1,
+    process = runner.start([PYTHON, "-c", WAITS], env=MALLOC if malloc else {}, stdin=-1,
                            stdout=-1)
     assert process.stdout.readline() == b"ready\n"
     result = run([allocprof, "stat", "--duration", "10ms", "-p", process.pid], expect=0)
