@@ -23,52 +23,46 @@ def words_of(value):
     return " ".join(value).replace("/usr/bin/", "") if isinstance(value, list) else ""
 
 
-@pytest.mark.fast("python3 -c pass--", "ls--")
+WAITS = "print('ready', flush=True); input()"
+
+
+@pytest.mark.fast("python3--", "env PYTHONMALLOC=malloc python3--")
 @pytest.mark.parametrize("argv, env, says", [
-    ([PYTHON, "-c", "pass"], {}, True),
-    ([PYTHON, "-c", "pass"], MALLOC, False),
-    ([PYTHON, "-c", "pass", "-I", "-E"], MALLOC, False),
-    ([PYTHON, "-W", "-I", "-X", "-E", "-c", "pass"], MALLOC, False),
-    ([PYTHON, "-c", "pass"], {"PYTHONMALLOC": "malloc_debug"}, False),
-    ([PYTHON, "-c", "pass"], {"PYTHONMALLOC": "pymalloc"}, True),
-    ([PYTHON, "-c", "pass"], {"PYTHONMALLOC": ""}, True),
-    ([PYTHON, "-c", "pass"], {"PYTHONDEVMODE": "1"}, True),
-    ([PYTHON, "-X", "dev", "-c", "pass"], MALLOC, False),
-    ([PYTHON, "-I", "-c", "pass"], MALLOC, True),
-    ([PYTHON, "-sE", "-c", "pass"], MALLOC, True),
-    (["sh", "-c", f"{PYTHON} -c pass; {PYTHON} -c pass"], {}, True),
-    (["ls"], {}, False),
+    ([PYTHON], {}, True),
+    ([PYTHON], MALLOC, False),
+    ([PYTHON, "-W", "-I", "-X", "-E"], MALLOC, False),
+    ([PYTHON], {"PYTHONMALLOC": "malloc_debug"}, False),
+    ([PYTHON], {"PYTHONMALLOC": "pymalloc"}, True),
+    ([PYTHON], {"PYTHONMALLOC": ""}, True),
+    ([PYTHON], {"PYTHONDEVMODE": "1"}, True),
+    ([PYTHON, "-X", "dev"], MALLOC, False),
+    ([PYTHON, "-I"], MALLOC, True),
+    ([PYTHON, "-sE"], MALLOC, True),
+    (["env", "PYTHONMALLOC=malloc", PYTHON], {}, False),
+    (["env", "-u", "PYTHONMALLOC", PYTHON], MALLOC, True),
+    (["sh", "-c", f'{PYTHON} -c pass; {PYTHON} "$@"', "sh"], {}, True),
+    (["sh", "-c", f'PYTHONMALLOC=malloc {PYTHON} -c pass; {PYTHON} "$@"', "sh"], {}, True),
 ], ids=words_of)
-def test_sentence(run, allocprof, tmp_path, argv, env, says):
+def test_sentence(runner, run, allocprof, tmp_path, argv, env, says):
+    """Python's options and environment are read from the process, which therefore lives until the recording has
+    handled all events: the dump shows that."""
     data = tmp_path / "data"
-    result = run([allocprof, "record", "--no-symbols", "-o", data, "--", *argv], env=env, expect=0)
-    found = SENTENCE.findall(result.stderr.decode())
-    assert len(found) == says, result
+    record = Obedient(runner, [allocprof, "record", "--no-symbols", "-o", data, "--", *argv, "-c", WAITS, "-I", "-E"],
+                      env=env, stderr=subprocess.PIPE)
+    run([allocprof, "ctl", "-p", record.pid, "dump", "-o", tmp_path / "dump"], expect=0)
+    _, stderr = record.process.communicate(b"\n", timeout=TIMEOUT_SECONDS)
+    assert record.process.returncode == 0, stderr
+    found = SENTENCE.findall(stderr.decode())
+    assert len(found) == says, stderr
     recording = Recording(data)
     assert ("python_arenas" in recording.meta) == says
     report = run([allocprof, "report", "-i", data], expect=0)
     assert SENTENCE.findall(report.stderr.decode()) == found
 
 
-WAITS = "print('ready', flush=True); input()"
-
-
-@pytest.mark.fast("env PYTHONMALLOC=malloc--")
-@pytest.mark.parametrize("before, env, says", [
-    (["env", "PYTHONMALLOC=malloc"], {}, False),
-    (["env", "-u", "PYTHONMALLOC"], MALLOC, True),
-    (["sh", "-c", f'PYTHONMALLOC=malloc {PYTHON} -c pass; "$@"', "sh"], {}, True),
-], ids=words_of)
-def test_environment_of_its_own(runner, allocprof, tmp_path, before, env, says):
-    """An environment is read from the process, which therefore lives until all events were handled."""
-    data = tmp_path / "data"
-    argv = [allocprof, "record", "--no-symbols", "-o", data, "--", *before, PYTHON, "-c", WAITS]
-    record = Obedient(runner, argv, env=env, stderr=subprocess.PIPE)
-    runner.run([allocprof, "ctl", "-p", record.pid, "dump", "-o", tmp_path / "dump"], expect=0)
-    _, stderr = record.process.communicate(b"\n", timeout=TIMEOUT_SECONDS)
-    assert record.process.returncode == 0, stderr
-    assert len(SENTENCE.findall(stderr.decode())) == says, stderr
-    assert ("python_arenas" in Recording(data).meta) == says
+def test_no_python(run, allocprof, tmp_path):
+    result = run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", "--", "ls"], expect=0)
+    assert b"arenas" not in result.stderr
 
 
 @pytest.mark.parametrize("malloc", [False, True])
