@@ -198,7 +198,7 @@ static int look_at_process(struct cpython *cpython, pid_t pid, const char *path,
 
 	if (asks == -EAGAIN && !is_last)
 		return -EAGAIN;
-	/* A process that has ended most likely had our environment. */
+	/* A process that has ended most likely had this process's environment, as allocprof-stat(1) says. */
 	if (asks == -ESRCH)
 		asks = is_malloc(getenv("PYTHONMALLOC"));
 	if (asks <= 0 || is_isolated(pid))
