@@ -2,14 +2,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prints how many tests of the last `meson test` passed, failed and were skipped.
 
-tally.py [--clear] BUILD
+tally.py [--clear | --failures] BUILD
 
 A test that pytest ran leaves NAME.junit.xml somewhere below BUILD and counts as the tests in it.
---clear removes what earlier runs left.
+--clear removes what earlier runs left. --failures prints a line for each test that failed: its name and why.
 """
 import pathlib
 import sys
 import xml.etree.ElementTree
+
+
+def meson_log(build):
+    return build / "meson-logs" / "testlog.junit.xml"
+
+
+def case_files(build):
+    return {path.name.removesuffix(".junit.xml"): path for path in build.glob("tests/**/*.junit.xml")}
 
 
 def cases(path):
@@ -22,17 +30,10 @@ def outcome(case):
     return "skipped" if case.find("skipped") is not None else "passed"
 
 
-def main():
-    build = pathlib.Path(sys.argv[-1])
-    meson_log = build / "meson-logs" / "testlog.junit.xml"
-    details = {path.name.removesuffix(".junit.xml"): path
-               for path in build.glob("tests/**/*.junit.xml")}
-    if sys.argv[1] == "--clear":
-        for path in [meson_log, *details.values()]:
-            path.unlink(missing_ok=True)
-        return
-    sums = {"passed": 0, "failed": 0, "skipped": 0}
-    for case in cases(meson_log):
+def found_cases(build):
+    """The name that meson has for a test, and a case of it, for each case."""
+    details = case_files(build)
+    for case in cases(meson_log(build)):
         found = [case]
         # "allocprof:live / test_leave"
         name = case.get("name").split(" / ")[-1]
@@ -42,7 +43,32 @@ def main():
             if outcome(case) == "failed" and all(outcome(one) != "failed" for one in found):
                 found.append(case)
         for one in found:
-            sums[outcome(one)] += 1
+            yield name, one
+
+
+def reason(case):
+    """The first line of why a case failed. Meson gives none."""
+    problem = case.find("failure")
+    if problem is None:
+        problem = case.find("error")
+    said = problem.get("message") or problem.text or ""
+    return next(iter(said.splitlines()), "")[:400]
+
+
+def main():
+    build = pathlib.Path(sys.argv[-1])
+    if sys.argv[1] == "--clear":
+        for path in [meson_log(build), *case_files(build).values()]:
+            path.unlink(missing_ok=True)
+        return
+    if sys.argv[1] == "--failures":
+        for name, case in found_cases(build):
+            if outcome(case) == "failed":
+                print(f"FAILED: {name}: {case.get('name')}: {reason(case)}")
+        return
+    sums = {"passed": 0, "failed": 0, "skipped": 0}
+    for _, case in found_cases(build):
+        sums[outcome(case)] += 1
     print(*sums.values())
 
 

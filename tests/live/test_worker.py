@@ -43,18 +43,21 @@ def children(pid):
             for child in (task / "children").read_text().split()]
 
 
-def wait_for_worker(process, name):
+def wait_for_worker(process, name, path):
+    """The worker of that name that was handed that file: others read other files, before and beside it."""
     deadline = time.monotonic() + support.TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         assert process.poll() is None, "it ended"
         for child in children(process.pid):
-            status = pathlib.Path(f"/proc/{child}/status").read_text()
-            # It has its request, and the file with it.
-            if f"Name:\t{name}" in status and pathlib.Path(f"/proc/{child}/fd/4").is_symlink() and \
-                    f"Seccomp:\t{SECCOMP_FILTER}" in status:
+            try:
+                status = pathlib.Path(f"/proc/{child}/status").read_text()
+                file = os.readlink(f"/proc/{child}/fd/4")
+            except FileNotFoundError:
+                continue  # it has no request yet, or has ended
+            if f"Name:\t{name}" in status and f"Seccomp:\t{SECCOMP_FILTER}" in status and file == path:
                 return child
         time.sleep(0.01)
-    raise TimeoutError(f"no process {name}")
+    raise TimeoutError(f"no process {name} with {path}")
 
 
 @pytest.mark.parametrize("sudo", [None, 1234], ids=["root", "sudo"])
@@ -68,7 +71,7 @@ def test_confinement(run, runner, allocprof, misled, program, tmp_path, sudo):
         env |= {"SUDO_UID": str(sudo), "SUDO_GID": str(sudo)}
     process = subprocess.Popen([misled, "symbolize", "-i", data], env=env, stderr=subprocess.PIPE)
     try:
-        worker = wait_for_worker(process, "allocprof-names")
+        worker = wait_for_worker(process, "allocprof-names", program)
         detach = attach(worker)
         proc = pathlib.Path(f"/proc/{worker}")
         status = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines() if ":\t" in line)
@@ -140,7 +143,7 @@ def test_file_that_shrinks_while_it_is_read(run, allocprof, misled, program, tmp
     process = subprocess.Popen([misled, "symbolize", "-i", data], stderr=subprocess.PIPE,
                                env={**os.environ, "ALLOCPROF_TEST_WORKER": "truncate:misleading"})
     try:
-        maps = pathlib.Path(f"/proc/{wait_for_worker(process, 'allocprof-names')}/maps")
+        maps = pathlib.Path(f"/proc/{wait_for_worker(process, 'allocprof-names', program)}/maps")
         while program not in maps.read_text():
             time.sleep(0.01)
         os.truncate(program, 0)
