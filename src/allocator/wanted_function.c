@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "allocator_parse.h"
-#include "elf_file.h"
+#include "dynamic_section.h"
 #include "error.h"
 #include "function_code.h"
 #include "path.h"
@@ -68,19 +68,20 @@ int wanted_function__open(const struct wanted_function *wanted, const char *prog
 	return in_root ? regular_file__open_in(root, wanted->file) : regular_file__open(*path);
 }
 
-bool wanted_function__is_in(const struct wanted_function *wanted, int fd, const char *path)
+bool wanted_function__is_in(const struct wanted_function *wanted, struct parser *parser, int fd,
+			    const char *path)
 {
-	struct elf_file *elf;
+	struct dynamic_section dynamic;
 	bool is;
 
 	if (!wanted->symbol || wanted_function__is_path(wanted))
 		return false;
 	if (!strcmp(path__name(path), wanted->file))
 		return true;
-	if (elf_file__open(fd, path, &elf, NULL))
+	if (dynamic_section__parse(parser, fd, path, &dynamic))
 		return false;
-	is = !strcmp(elf_file__soname(elf), wanted->file);
-	elf_file__free(elf);
+	is = !strcmp(dynamic.name, wanted->file);
+	dynamic_section__release(&dynamic);
 	return is;
 }
 

@@ -31,7 +31,8 @@ int wanted_function__open(const struct wanted_function *wanted, const char *prog
 
 /* Whether the function is one of the file @fd, which the target maps: it has the name or the soname. False where the
  * file is known beforehand. */
-bool wanted_function__is_in(const struct wanted_function *wanted, int fd, const char *path);
+bool wanted_function__is_in(const struct wanted_function *wanted, struct parser *parser, int fd,
+			    const char *path);
 
 /* Finds the function's code, or the locations of the USDT probe, in the file, and notes that it was found. As
  * function_code__parse(), but for -ESRCH: there is none. @option is for messages. */

@@ -10,17 +10,18 @@
 #include <unistd.h>
 
 #include "allocator.h"
+#include "allocator_parse.h"
 #include "array.h"
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
 #include "cpython.h"
-#include "elf_file.h"
 #include "file_identity.h"
 #include "libraries.h"
 #include "mapped_file.h"
 #include "preload_within.h"
 #include "profile.h"
+#include "program_kind.h"
 #include "regular_file.h"
 #include "target.h"
 #include "translator.h"
@@ -31,7 +32,7 @@ static int note_allocator(struct preload_engine *engine, int fd, const char *pat
 	struct allocator_file *file;
 	int err = 0;
 
-	if (allocator__read(fd, path, SITE_BEST, &allocator, NULL))
+	if (allocator__parse(engine->parser, fd, path, &allocator, NULL))
 		return 0;
 	if (!allocator->is_wrapper && allocator__find(allocator, AP_MALLOC)) {
 		err = array__reserve(&engine->files, &engine->files_room, engine->n_files + 1,
@@ -119,9 +120,9 @@ int preload_engine__prepare_command(struct preload_engine *engine, char *const a
 {
 	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
 	struct preparing preparing = { engine, 0 };
-	struct elf_file *elf;
-	const char *linker;
-	int fd, err = 0;
+	_cleanup_(close_fd) int fd = -1;
+	struct program_kind kind;
+	int err = 0;
 
 	engine->command = strdup(argv[0]);
 	if (!engine->command)
@@ -144,15 +145,12 @@ int preload_engine__prepare_command(struct preload_engine *engine, char *const a
 		announce_library(engine);
 	prepare_file(program, &preparing);
 	fd = regular_file__open(program);
-	if (fd >= 0 && !elf_file__open(fd, program, &elf, NULL)) {
-		linker = elf_file__interpreter(elf);
-		if (*linker) {
-			prepare_file(linker, &preparing);
-			libraries__list(linker, program, NULL, prepare_file, &preparing);
-		}
-		elf_file__free(elf);
+	if (fd >= 0 && !program_kind__parse(engine->parser, fd, program, &kind) &&
+	    kind.interpreter[0]) {
+		prepare_file(kind.interpreter, &preparing);
+		libraries__list(engine->parser, kind.interpreter, program, NULL, prepare_file,
+				&preparing);
 	}
-	close_fd(&fd);
 	if (!preparing.err)
 		preparing.err = preload_engine__note_expected_regions(engine);
 	if (!preparing.err && engine->collector)

@@ -205,7 +205,7 @@ static int make_environment(struct engine *base, char *const argv[], char ***out
 {
 	struct preload_engine *engine = preload_engine__of(base);
 
-	engine->command_refusal = preload_refusal__of(argv, environ);
+	engine->command_refusal = preload_refusal__of(engine->parser, argv, environ);
 	if (engine->command_refusal < 0 && preload_engine__hands_over_malloc(engine, argv))
 		engine->command_refusal = INSIDE_REFUSES_ALLOCATOR;
 	if (preload_refusal__clears_environment(engine->command_refusal))

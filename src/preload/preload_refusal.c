@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "preload_refusal.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +12,9 @@
 #include "command_path.h"
 #include "elf_file.h"
 #include "inside_abi.h"
+#include "parser.h"
 #include "refusal_abi.h"
+#include "regular_file.h"
 #include "translator.h"
 
 #define WORD(text) text,
@@ -64,27 +66,47 @@ static bool changes_privileges(int fd)
 	       status.st_gid != getegid();
 }
 
-static int refusal_of_file(const char *path)
+/* In the worker: what is in the file. */
+static int run(struct parser_task *task)
 {
-	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct elf_file *file;
-	int refusal = -1;
+	int err = elf_file__open(task->fd, task->path, &file, task->error);
+
+	if (err)
+		return err;
+	wire__put_u32(task->result, elf_file__is_static(file));
+	wire__put_u32(task->result, has_sanitizer(file));
+	elf_file__free(file);
+	return 0;
+}
+
+static int refusal_of_file(struct parser *parser, const char *path)
+{
+	_cleanup_(close_fd) int fd = regular_file__open(path);
+	const struct parser_call call = { .run = run, .fd = fd, .path = path };
+	bool is_static, is_sanitized;
+	struct wire_reader result;
+	int err;
 
 	if (fd < 0)
 		return INSIDE_REFUSES_UNREADABLE;
-	if (elf_file__open(fd, path, &file, NULL))
-		return INSIDE_REFUSES_MACHINE;
-	if (elf_file__is_static(file))
-		refusal = INSIDE_REFUSES_STATIC;
-	else if (changes_privileges(fd))
-		refusal = INSIDE_REFUSES_SECURE;
-	else if (has_sanitizer(file))
-		refusal = INSIDE_REFUSES_SANITIZER;
-	elf_file__free(file);
-	return refusal;
+	err = parser__call(parser, &call, &result, NULL);
+	if (err)
+		return err == -ECHILD ? INSIDE_REFUSES_UNREADABLE : INSIDE_REFUSES_MACHINE;
+	is_static = wire__get_u32(&result);
+	is_sanitized = wire__get_u32(&result);
+	if (!wire__is_read(&result)) {
+		parser__refuse(parser, path, NULL);
+		return INSIDE_REFUSES_UNREADABLE;
+	}
+	if (is_static)
+		return INSIDE_REFUSES_STATIC;
+	if (changes_privileges(fd))
+		return INSIDE_REFUSES_SECURE;
+	return is_sanitized ? INSIDE_REFUSES_SANITIZER : -1;
 }
 
-int preload_refusal__of(char *const argv[], char *const *environment)
+int preload_refusal__of(struct parser *parser, char *const argv[], char *const *environment)
 {
 	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
 
@@ -99,7 +121,7 @@ int preload_refusal__of(char *const argv[], char *const *environment)
 		return INSIDE_REFUSES_TRANSLATOR;
 	if (preloads_sanitizer(environment))
 		return INSIDE_REFUSES_SANITIZER;
-	return refusal_of_file(program);
+	return refusal_of_file(parser, program);
 }
 
 bool preload_refusal__clears_environment(int refusal)

@@ -121,7 +121,7 @@ const struct ap_within *preload_within__code(struct preload_within *within, int 
 
 	if (fstat(fd, &st))
 		return NULL;
-	if (wanted_function__is_in(&within->wanted, fd, path) &&
+	if (wanted_function__is_in(&within->wanted, within->parser, fd, path) &&
 	    look_up(within, fd, path, &error) && !within->error.text[0])
 		within->error = error;
 	place = find_place(within, &st);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libraries.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -14,7 +13,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "elf_file.h"
+#include "dynamic_section.h"
 #include "linker_cache.h"
 #include "linker_x86.h"
 #include "path.h"
@@ -35,14 +34,12 @@ struct object {
 	size_t needed_by; /* index; the program's is its own */
 	dev_t device;
 	ino_t inode;
-	char *name;	       /* DT_SONAME */
-	char *origin;	       /* the directory that it is in */
-	char *rpath, *runpath; /* NULL: none */
-	char **needed;
-	size_t n_needed, room;
+	char *origin; /* the directory that it is in */
+	struct dynamic_section dynamic;
 };
 
 struct search {
+	struct parser *parser;
 	bool is_musl;
 	const char *library_path; /* NULL: none */
 	char *musl_path;
@@ -57,53 +54,23 @@ struct search {
 
 static void free_object(struct object *object)
 {
-	for (size_t i = 0; i < object->n_needed; i++)
-		free(object->needed[i]);
-	free(object->needed);
-	free(object->name);
 	free(object->origin);
-	free(object->rpath);
-	free(object->runpath);
+	dynamic_section__release(&object->dynamic);
 }
 
-static int note_needed(const char *string, void *arg)
+/* The directory of @path, without links. */
+static char *origin_of(const char *path)
 {
-	struct object *object = arg;
+	char *origin = realpath(path, NULL);
 
-	if (array__reserve(&object->needed, &object->room, object->n_needed + 1,
-			   sizeof(*object->needed)))
-		return -ENOMEM;
-	object->needed[object->n_needed] = strdup(string);
-	return object->needed[object->n_needed++] ? 0 : -ENOMEM;
-}
-
-static int note_path(const char *string, void *arg)
-{
-	char **path = arg;
-
-	*path = strdup(string);
-	return *path ? 1 : -ENOMEM;
-}
-
-static int read_object(const struct elf_file *elf, const char *path, struct object *object)
-{
-	_cleanup_(free_ptr) char *real = realpath(path, NULL);
-	int err = 0;
-
-	object->name = strdup(elf_file__soname(elf));
-	object->origin = strdup(real ? real : path);
-	if (!object->name || !object->origin)
-		return -ENOMEM;
-	*(char *)path__name(object->origin) = '\0';
-	for (size_t len = strlen(object->origin); len > 1 && object->origin[len - 1] == '/'; len--)
-		object->origin[len - 1] = '\0';
-	if (elf_file__for_each_dynamic_string(elf, DT_RPATH, note_path, &object->rpath) < 0 ||
-	    elf_file__for_each_dynamic_string(elf, DT_RUNPATH, note_path, &object->runpath) < 0)
-		return -ENOMEM;
-	err = elf_file__for_each_dynamic_string(elf, DT_AUXILIARY, note_needed, object);
-	if (!err)
-		err = elf_file__for_each_dynamic_string(elf, DT_FILTER, note_needed, object);
-	return err ? err : elf_file__for_each_dynamic_string(elf, DT_NEEDED, note_needed, object);
+	if (!origin)
+		origin = strdup(path);
+	if (!origin)
+		return NULL;
+	*(char *)path__name(origin) = '\0';
+	for (size_t len = strlen(origin); len > 1 && origin[len - 1] == '/'; len--)
+		origin[len - 1] = '\0';
+	return origin;
 }
 
 static bool is_loaded(const struct search *search, const struct stat *st)
@@ -115,12 +82,24 @@ static bool is_loaded(const struct search *search, const struct stat *st)
 	return false;
 }
 
+static int add_object(struct search *search, struct object *object, const char *path)
+{
+	int err;
+
+	object->origin = origin_of(path);
+	err = object->origin ? array__reserve(&search->objects, &search->room,
+					      search->n_objects + 1, sizeof(*search->objects))
+			     : -ENOMEM;
+	if (!err)
+		search->objects[search->n_objects++] = *object;
+	return err;
+}
+
 /* Whether @path can be loaded, or has been. The first two objects, which the caller knows, are not listed. */
 static bool load(struct search *search, const char *path, size_t needed_by)
 {
 	_cleanup_(close_fd) int fd = -1;
 	struct object object = { .needed_by = needed_by };
-	struct elf_file *elf;
 	struct stat st;
 	int err;
 
@@ -132,21 +111,23 @@ static bool load(struct search *search, const char *path, size_t needed_by)
 		return false;
 	if (is_loaded(search, &st))
 		return true;
-	if (search->n_objects >= MAX_LIBRARIES || elf_file__open(fd, path, &elf, NULL))
+	if (search->n_objects >= MAX_LIBRARIES)
 		return false;
 	object.device = st.st_dev;
 	object.inode = st.st_ino;
-	err = read_object(elf, path, &object);
-	elf_file__free(elf);
+	err = dynamic_section__parse(search->parser, fd, path, &object.dynamic);
+	/* The dynamic linker may well load what a worker could not read. */
+	if (err == -ECHILD)
+		err = 0;
+	if (err && err != -ENOMEM)
+		return false;
 	if (!err)
-		err = array__reserve(&search->objects, &search->room, search->n_objects + 1,
-				     sizeof(*search->objects));
+		err = add_object(search, &object, path);
 	if (err) {
 		free_object(&object);
 		search->err = err;
 		return false;
 	}
-	search->objects[search->n_objects++] = object;
 	if (search->n_objects > 2)
 		search->fn(path, search->context);
 	return true;
@@ -240,13 +221,13 @@ static bool load_from_list(struct search *search, const char *list, const char *
 /* As glibc: DT_RPATH of the objects that led to this one, unless it has a DT_RUNPATH. */
 static bool load_from_rpath(struct search *search, const char *name, size_t needed_by)
 {
-	if (search->objects[needed_by].runpath)
+	if (search->objects[needed_by].dynamic.runpath)
 		return false;
 	for (size_t i = needed_by;; i = search->objects[i].needed_by) {
 		const struct object *object = &search->objects[i];
 
-		if (!object->runpath &&
-		    load_from_list(search, object->rpath, object->origin, name, needed_by))
+		if (!object->dynamic.runpath &&
+		    load_from_list(search, object->dynamic.rpath, object->origin, name, needed_by))
 			return true;
 		if (!i)
 			return false;
@@ -260,7 +241,7 @@ static void load_by_glibc(struct search *search, const char *name, size_t needed
 	if (load_from_rpath(search, name, needed_by) ||
 	    load_from_list(search, search->library_path, search->objects[0].origin, name,
 			   needed_by) ||
-	    load_from_list(search, search->objects[needed_by].runpath,
+	    load_from_list(search, search->objects[needed_by].dynamic.runpath,
 			   search->objects[needed_by].origin, name, needed_by))
 		return;
 	cached = linker_cache__find(search->cache, name);
@@ -291,7 +272,9 @@ static void load_by_musl(struct search *search, const char *name, size_t needed_
 	for (size_t i = needed_by;; i = search->objects[i].needed_by) {
 		const struct object *object = &search->objects[i];
 
-		if (load_from_list(search, object->runpath ? object->runpath : object->rpath,
+		if (load_from_list(search,
+				   object->dynamic.runpath ? object->dynamic.runpath
+							   : object->dynamic.rpath,
 				   object->origin, name, needed_by))
 			return;
 		if (!i)
@@ -312,7 +295,8 @@ static void load_name(struct search *search, const char *name, size_t needed_by)
 		return;
 	}
 	for (size_t i = 1; i < search->n_objects; i++)
-		if (!strcmp(search->objects[i].name, name))
+		if (search->objects[i].dynamic.name &&
+		    !strcmp(search->objects[i].dynamic.name, name))
 			return;
 	if (search->is_musl)
 		load_by_musl(search, name, needed_by);
@@ -352,6 +336,7 @@ static char *read_list(const char *path)
 }
 
 struct start {
+	struct parser *parser;
 	const char *linker, *program;
 	const char *library_path, *preload; /* of options; NULL: none */
 	struct libraries_environment changes;
@@ -370,6 +355,7 @@ static int list(const struct start *start, void (*fn)(const char *path, void *co
 {
 	_cleanup_(free_ptr) char *preload_file = NULL;
 	struct search search = {
+		.parser = start->parser,
 		.is_musl = !strncmp(path__name(start->linker), "ld-musl-", 8),
 		.library_path = first_of(start->library_path, start->changes.library_path,
 					 getenv("LD_LIBRARY_PATH")),
@@ -393,8 +379,8 @@ static int list(const struct start *start, void (*fn)(const char *path, void *co
 		if (!err)
 			err = load_names(&search, preload_file);
 		for (size_t i = 0; !err && i < search.n_objects; i++)
-			for (size_t j = 0; j < search.objects[i].n_needed; j++)
-				load_name(&search, search.objects[i].needed[j], i);
+			for (size_t j = 0; j < search.objects[i].dynamic.n_needed; j++)
+				load_name(&search, search.objects[i].dynamic.needed[j], i);
 	}
 	for (size_t i = 0; i < search.n_objects; i++)
 		free_object(&search.objects[i]);
@@ -412,11 +398,12 @@ static bool is_known(const char *interpreter)
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld-musl-", 8);
 }
 
-int libraries__list(const char *interpreter, const char *program,
+int libraries__list(struct parser *parser, const char *interpreter, const char *program,
 		    const struct libraries_environment *changes,
 		    void (*fn)(const char *path, void *context), void *context)
 {
 	const struct start start = {
+		.parser = parser,
 		.linker = interpreter,
 		.program = program,
 		.changes = changes ? *changes : (struct libraries_environment){ 0 },
@@ -426,16 +413,14 @@ int libraries__list(const char *interpreter, const char *program,
 }
 
 /* Whether @path is a program for a dynamic linker: not the library of an option such as --preload. */
-static bool is_program(const char *path)
+static bool is_program(struct parser *parser, const char *path)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);
-	struct elf_file *elf;
-	bool is;
+	struct dynamic_section dynamic = { 0 };
+	bool is = fd >= 0 && !dynamic_section__parse(parser, fd, path, &dynamic) &&
+		  dynamic.is_program;
 
-	if (fd < 0 || elf_file__open(fd, path, &elf, NULL))
-		return false;
-	is = elf_file__is_program(elf);
-	elf_file__free(elf);
+	dynamic_section__release(&dynamic);
 	return is;
 }
 
@@ -452,18 +437,18 @@ static const char *option(char *const argv[], size_t i, const char *name, const 
 	return argv[i][len] || !argv[i + 1] ? value : argv[i + 1];
 }
 
-int libraries__list_started(const char *linker, char *const argv[],
+int libraries__list_started(struct parser *parser, const char *linker, char *const argv[],
 			    void (*fn)(const char *path, void *context), void *context)
 {
 	_cleanup_(free_ptr) char *real = realpath(linker, NULL);
-	struct start start = { .linker = real };
+	struct start start = { .parser = parser, .linker = real };
 	size_t i = 1;
 
 	if (!real)
 		return -errno;
 	if (!is_known(real))
 		return -ENOTSUP;
-	for (; argv[i] && !is_program(argv[i]); i++) {
+	for (; argv[i] && !is_program(parser, argv[i]); i++) {
 		start.library_path = option(argv, i, "--library-path", start.library_path);
 		start.preload = option(argv, i, "--preload", start.preload);
 		start.without_cache |= !strcmp(argv[i], "--inhibit-cache");

@@ -4,6 +4,8 @@
 #ifndef ALLOCPROF_LIBRARIES_H
 #define ALLOCPROF_LIBRARIES_H
 
+struct parser;
+
 /* Variables that the program will have in place of this process's; NULL: the same. */
 struct libraries_environment {
 	const char *library_path; /* LD_LIBRARY_PATH */
@@ -12,10 +14,11 @@ struct libraries_environment {
 
 /*
  * Calls @fn with the path of each library that @program will be started with in this environment
- * (LD_LIBRARY_PATH, LD_PRELOAD, RUNPATH), but for @changes, which may be NULL, by the dynamic linker @interpreter, glibc's or musl's: -ENOTSUP for
- * others. The list is a hint that saves time and may be incomplete. 0 or a negative errno.
+ * (LD_LIBRARY_PATH, LD_PRELOAD, RUNPATH), but for @changes, which may be NULL, by the dynamic linker @interpreter,
+ * glibc's or musl's: -ENOTSUP for others. @parser reads the files. The list is a hint that saves time and may be
+ * incomplete. 0 or a negative errno.
  */
-int libraries__list(const char *interpreter, const char *program,
+int libraries__list(struct parser *parser, const char *interpreter, const char *program,
 		    const struct libraries_environment *changes,
 		    void (*fn)(const char *path, void *context), void *context);
 
@@ -24,7 +27,7 @@ int libraries__list(const char *interpreter, const char *program,
  * @argv, of which argv[0] is the file @linker. @fn gets the program first. -ENOTSUP if @linker is
  * no such linker, -ENOENT if no argument is a program.
  */
-int libraries__list_started(const char *linker, char *const argv[],
+int libraries__list_started(struct parser *parser, const char *linker, char *const argv[],
 			    void (*fn)(const char *path, void *context), void *context);
 
 #endif

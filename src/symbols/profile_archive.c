@@ -12,23 +12,32 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "debug_file.h"
+#include "elf_headers.h"
 #include "error.h"
+#include "installed_debug.h"
 #include "module_file.h"
 #include "new_file.h"
+#include "parser.h"
 #include "profile.h"
+#include "worker.h"
 
 #define COPY_BYTES 65536
 
 struct packing {
 	const struct profile_archive_options *options;
 	struct archive *archive;
+	struct parser *parser;
 	struct profile_archive_result result;
 };
 
 static void free_archive(struct archive **archive)
 {
 	archive_write_free(*archive);
+}
+
+static void free_parser(struct parser **parser)
+{
+	parser__free(*parser);
 }
 
 static void free_entry(struct archive_entry **entry)
@@ -102,60 +111,60 @@ static char *entry_name(const struct profile_module *module)
 	return strdup(module->path + strspn(module->path, "/"));
 }
 
-static void close_debug(struct debug_file *file)
+static void release_debug(struct installed_debug *debug)
 {
-	debug_file__close(file);
+	installed_debug__release(debug);
 }
 
-/* Adds @file as the debug file of @build_id, unless it has been added. */
-static int add_debug_file(struct packing *packing, const struct debug_file *file,
-			  const char *build_id)
+/* The file has to be the one of @build_id, whatever the worker says. */
+static bool has_build_id(int fd, const char *build_id)
+{
+	struct elf_headers *elf;
+	bool has;
+
+	if (elf_headers__read(fd, &elf))
+		return false;
+	has = !strcmp(elf_headers__build_id(elf), build_id);
+	elf_headers__free(elf);
+	return has;
+}
+
+/* Adds the file at @path, which may be NULL, as the debug file of @build_id. */
+static int add_debug_file(struct packing *packing, const char *path, const char *build_id)
 {
 	_cleanup_(free_ptr) char *id = module_file__build_id_name(build_id);
 	_cleanup_(free_ptr) char *name = NULL;
+	_cleanup_(close_fd) int fd = -1;
 
-	if (!id)
+	if (!path || !id)
+		return 0;
+	fd = worker__open_file(path);
+	if (fd < 0 || !has_build_id(fd, build_id))
 		return 0;
 	if (asprintf(&name, ".build-id/%s.debug", id) < 0) {
 		name = NULL;
 		return -ENOMEM;
 	}
-	return add_file(packing, name, file->fd);
+	return add_file(packing, name, fd);
 }
 
 /* Adds the debug file of the ELF file behind @fd and its dwz file, if they are installed. */
 static int add_debug_files(struct packing *packing, int fd, const struct profile_module *module)
 {
-	_cleanup_(close_debug) struct debug_file file = DEBUG_FILE_NONE;
-	_cleanup_(close_debug) struct debug_file debug = DEBUG_FILE_NONE;
-	_cleanup_(close_debug) struct debug_file alt = DEBUG_FILE_NONE;
-	struct debug_search search = {
-		.dirs = packing->options->debug_dirs,
-		.n_dirs = packing->options->n_debug_dirs,
-		.fd = fd,
-		.path = module->path,
-		.build_id = module->build_id,
-	};
-	const struct debug_file *dwarf = &file;
-	char alt_id[BUILD_ID_SIZE];
-	const char *alt_name;
-	int err, copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	const struct profile_archive_options *options = packing->options;
+	_cleanup_(release_debug) struct installed_debug debug = { 0 };
+	struct error why = { 0 };
+	int err = installed_debug__find(packing->parser, fd, module, options->debug_dirs,
+					options->n_debug_dirs, &debug, &why);
 
-	if (copy < 0 || debug_file__open(copy, module->path, &file, NULL))
-		return 0;
-	search.elf = file.elf;
-	if (!debug_file__has_dwarf(file.elf)) {
-		if (debug_file__find(&search, &debug, NULL))
-			return 0;
-		err = add_debug_file(packing, &debug, module->build_id);
-		if (err)
-			return err;
-		dwarf = &debug;
+	if (err == -ECHILD) {
+		packing->result.missing++;
+		options->missing(module->path, why.text, options->context);
 	}
-	if (!debug_file__alt_name(dwarf, &alt_name, alt_id) ||
-	    debug_file__find_alt(&search, dwarf, alt_name, alt_id, &alt, NULL))
-		return 0;
-	return add_debug_file(packing, &alt, alt_id);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = add_debug_file(packing, debug.path, module->build_id);
+	return err ? err : add_debug_file(packing, debug.alt_path, debug.alt_build_id);
 }
 
 /* Whether the path names a file, and by no step up. */
@@ -222,6 +231,7 @@ int profile__archive(const struct profile *profile, const struct profile_archive
 		     const char *path, struct profile_archive_result *result, struct error *error)
 {
 	_cleanup_(free_archive) struct archive *archive = archive_write_new();
+	_cleanup_(free_parser) struct parser *parser = NULL;
 	struct packing packing = { .options = options, .archive = archive };
 	_cleanup_(free_ptr) char *temporary = NULL;
 	_cleanup_(close_fd) int fd = -1;
@@ -231,6 +241,10 @@ int profile__archive(const struct profile *profile, const struct profile_archive
 		temporary = NULL;
 	if (!archive || !temporary)
 		return error__set(error, -ENOMEM, "cannot write %s: out of memory", path);
+	err = parser__new(&parser, error);
+	if (err)
+		return err;
+	packing.parser = parser;
 	fd = new_file__create_unique(temporary);
 	if (fd < 0)
 		return error__set(error, fd, "cannot write %s: %s; write elsewhere with -o", path,

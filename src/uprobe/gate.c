@@ -208,7 +208,7 @@ int gate__prepare(struct gate *gate, const char *program, const char *root, stru
 bool gate__wants(const struct gate *gate, int fd, const char *path)
 {
 	for (int i = 0; i < ROLES; i++)
-		if (wanted_function__is_in(&gate->wanted[i], fd, path))
+		if (wanted_function__is_in(&gate->wanted[i], gate->options.parser, fd, path))
 			return true;
 	return false;
 }
@@ -220,7 +220,7 @@ void gate__on_new_file(struct gate *gate, int fd, const char *path)
 	for (int i = 0; i < ROLES; i++) {
 		int err;
 
-		if (!wanted_function__is_in(&gate->wanted[i], fd, path))
+		if (!wanted_function__is_in(&gate->wanted[i], gate->options.parser, fd, path))
 			continue;
 		err = look_up(gate, fd, path, (enum role)i, &error);
 		if (err && !gate->err) {

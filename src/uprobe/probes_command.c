@@ -121,9 +121,11 @@ static int add_program(struct probes *probes, const char *path, char *const argv
 		err = probes__add_path(probes, kind->interpreter, error);
 	if (!probes__is_failure(err)) {
 		if (kind->interpreter[0])
-			libraries__list(kind->interpreter, path, changes, add_listed, &listing);
+			libraries__list(probes->options.parser, kind->interpreter, path, changes,
+					add_listed, &listing);
 		else
-			libraries__list_started(path, argv, add_listed, &listing);
+			libraries__list_started(probes->options.parser, path, argv, add_listed,
+						&listing);
 		err = listing.err;
 	}
 	return probes__is_failure(err) ? err : 0;

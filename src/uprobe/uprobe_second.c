@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "allocprof.skel.h"
+#include "allocator_parse.h"
 #include "array.h"
 #include "attachment.h"
 #include "cleanup.h"
@@ -255,7 +256,7 @@ static int attach_begins(struct uprobe *uprobe, const char *library, struct erro
 
 	if (fd < 0)
 		return error__set(error, -errno, "cannot open '%s': %s", library, strerror(errno));
-	err = function_code__find_usdt(fd, library, INSIDE_BEGINS, &code, error);
+	err = function_code__parse(uprobe->parser, fd, library, INSIDE_BEGINS, true, &code, error);
 	return err ? err : attachment__new(&request, &uprobe->second->begins, error);
 }
 

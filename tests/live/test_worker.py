@@ -189,3 +189,36 @@ def test_failing_worker_costs_frames_of_tail_calls(run, misled, tmp_path, how):
     run([misled, "symbolize", data], expect=0)
     assert stacks() == whole
     assert b"names are missing" not in run([misled, "report", data], expect=0).stderr
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("command", ["stat", "record"])
+def test_libelf_reads_files_of_others_in_workers_only(run, misled, program, tmp_path, engine, command):
+    """Where libelf or libdw opens the program, they crash: that ends a worker, and neither the recording nor the target."""
+    (tmp_path / "cli").mkdir()
+    installed = shutil.copy(misled, tmp_path / "cli" / "allocprof")
+    # Where --engine=preload looks for its library.
+    (tmp_path / "src").symlink_to(support.BUILD / "src")
+    data = ["-o", tmp_path / "data"] if command == "record" else []
+    done = run([installed, command, f"--engine={engine}", *data, "--", program],
+               {"ALLOCPROF_TEST_ELF": "misleading"}, expect=EXIT_STATUS)
+    assert f"{program} could not be read safely: the process that read it {PROBLEMS['crash']}" in \
+        " ".join(done.stderr.decode().split()), done.stderr
+
+
+def test_failing_worker_costs_the_archive_a_debug_file(run, allocprof, misled, program, tmp_path):
+    data, archive, debug = tmp_path / "data", tmp_path / "data.tar.gz", tmp_path / "debug"
+    debug.mkdir()
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug / "misleading.debug"], check=True)
+    subprocess.run(["strip", program], check=True)
+    run([allocprof, "record", "--no-symbols", "-o", data, "--", program], expect=EXIT_STATUS)
+
+    def members():
+        return subprocess.run(["tar", "-tf", archive], capture_output=True, text=True, check=True).stdout.splitlines()
+
+    run([misled, "archive", "--debug-dir", debug, data], expect=0)
+    whole = members()
+    done = run([misled, "archive", "--debug-dir", debug, data], {"ALLOCPROF_TEST_ELF": "misleading"}, expect=0)
+    ((build_id,),) = support.Recording(data).sql("SELECT build_id FROM modules WHERE path = ?", program)
+    assert set(whole) - set(members()) == {f".build-id/{build_id[:2]}/{build_id[2:]}.debug"}
+    assert f"left out: {program} could not be read safely" in " ".join(done.stderr.decode().split()), done.stderr

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Puts itself before functions that workers run. ALLOCPROF_TEST_WORKER=HOW:WHAT makes a worker that comes to a file whose
- * path ends in WHAT ("perf.map" for a perf map, "code" for the search for tail calls) fail by HOW: crash, hang, nonsense, forbidden; or, with truncate, wait
- * until the file, which has been mapped, is empty. ALLOCPROF_TEST_TIMEOUT_MS is how long names of a module may take.
+ * path ends in WHAT ("perf.map" for a perf map, "code" for the search for tail calls) fail by HOW: crash, hang, nonsense,
+ * forbidden; or, with truncate, wait until the file, which has been mapped, is empty. ALLOCPROF_TEST_TIMEOUT_MS is how
+ * long names of a module may take. ALLOCPROF_TEST_ELF=WHAT crashes any process that opens such a file by libelf or libdw,
+ * which only workers may.
  */
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "debug_file.h"
+#include "elf_file.h"
 #include "perf_map.h"
 #include "symbol_table.h"
 #include "symbols_module.h"
@@ -20,6 +24,10 @@
 
 int __real_module_job__run(struct module_job *job);
 int __wrap_module_job__run(struct module_job *job);
+int __real_elf_file__open(int fd, const char *path, struct elf_file **out, struct error *error);
+int __wrap_elf_file__open(int fd, const char *path, struct elf_file **out, struct error *error);
+int __real_debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error);
+int __wrap_debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error);
 struct symbol_table *__real_symbol_table__new(void);
 struct symbol_table *__wrap_symbol_table__new(void);
 int __real_perf_map__read(int fd, struct perf_map **out);
@@ -34,12 +42,18 @@ unsigned int __wrap_module_job__timeout_ms(void);
 /* The descriptor of the file that is to become empty; 0: none. */
 static int truncated;
 
+static bool ends_in(const char *path, const char *what)
+{
+	size_t size = strlen(path), len = strlen(what);
+
+	return len <= size && !strcmp(path + size - len, what);
+}
+
 static void mislead(const char *path)
 {
 	const char *how = getenv("ALLOCPROF_TEST_WORKER"), *what = how ? strchr(how, ':') : NULL;
-	size_t size = strlen(path), len = what ? strlen(++what) : 0;
 
-	if (!what || len > size || strcmp(path + size - len, what) != 0)
+	if (!what || !ends_in(path, what + 1))
 		return;
 	if (!strncmp(how, "truncate:", 9)) {
 		truncated = 4;
@@ -61,6 +75,26 @@ int __wrap_module_job__run(struct module_job *job)
 	truncated = 0;
 	mislead(job->path);
 	return __real_module_job__run(job);
+}
+
+static void crash(const char *path)
+{
+	const char *what = getenv("ALLOCPROF_TEST_ELF");
+
+	if (what && ends_in(path, what))
+		raise(SIGSEGV);
+}
+
+int __wrap_elf_file__open(int fd, const char *path, struct elf_file **out, struct error *error)
+{
+	crash(path);
+	return __real_elf_file__open(fd, path, out, error);
+}
+
+int __wrap_debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error)
+{
+	crash(path);
+	return __real_debug_file__open(fd, path, out, error);
 }
 
 /* It comes after the file has been opened, and before it is read. */

@@ -15,10 +15,8 @@
 #include "array.h"
 #include "cleanup.h"
 #include "command_path.h"
-#include "elf_file.h"
 #include "elf_headers.h"
 #include "file_identity.h"
-#include "libraries.h"
 #include "mapped_file.h"
 #include "parser.h"
 #include "preload.h"
@@ -167,9 +165,8 @@ int preload_tables__new(struct preload *preload, struct preload_tables **out)
 	return 0;
 }
 
-static void announce(const char *path, void *context)
+static void announce(const char *path, struct preload_tables *tables)
 {
-	struct preload_tables *tables = context;
 	_cleanup_(free_ptr) char *whole = realpath(path, NULL);
 	int fd = whole ? open(whole, O_RDONLY | O_CLOEXEC) : -1;
 	struct file_identity identity;
@@ -192,26 +189,12 @@ void preload_tables__announce_command(struct preload_tables *tables, char *const
 				      const char *library)
 {
 	_cleanup_(free_ptr) char *path = NULL, *program = NULL;
-	struct elf_file *elf;
-	int fd;
 
 	announce(library, tables);
 	if (command_path__find(argv[0], getenv("PATH"), &path) ||
 	    command_path__elf(path, getenv("PATH"), &program))
 		return;
 	announce(program, tables);
-	fd = open(program, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (!elf_file__open(fd, program, &elf, NULL)) {
-		if (*elf_file__interpreter(elf)) {
-			announce(elf_file__interpreter(elf), tables);
-			libraries__list(elf_file__interpreter(elf), program, NULL, announce,
-					tables);
-		}
-		elf_file__free(elf);
-	}
-	close(fd);
 	table_loader__wait(tables->loader);
 }
 

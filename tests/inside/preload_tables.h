@@ -12,8 +12,8 @@ struct preload_tables;
 /* Begins. The caller ends it by preload_tables__free(), before @preload is freed. */
 int preload_tables__new(struct preload *preload, struct preload_tables **out);
 
-/* Has the tables of the command's program and libraries compiled, before it is executed. A hint: what is not
- * found is compiled when it is met. */
+/* Has the tables of @library and of the command's program compiled, before it is executed. Other libraries are
+ * compiled when they are met. */
 void preload_tables__announce_command(struct preload_tables *tables, char *const *argv,
 				      const char *library);
 
