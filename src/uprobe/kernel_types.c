@@ -186,13 +186,18 @@ __u32 kernel_types__function(const struct kernel_types *types, const char *name)
 	return find(types, name, BTF_KIND_FUNC);
 }
 
-int kernel_types__tracepoint_parameters(const struct kernel_types *types, const char *name)
+__u32 kernel_types__tracepoint(const struct kernel_types *types, const char *name)
 {
-	const struct btf_type *type;
-	char type_name[64];
+	char type_name[128];
 
 	snprintf(type_name, sizeof(type_name), "btf_trace_%s", name);
-	type = type_of(types, find(types, type_name, BTF_KIND_TYPEDEF));
+	return find(types, type_name, BTF_KIND_TYPEDEF);
+}
+
+int kernel_types__tracepoint_parameters(const struct kernel_types *types, const char *name)
+{
+	const struct btf_type *type = type_of(types, kernel_types__tracepoint(types, name));
+
 	type = type ? type_of(types, type->type) : NULL;
 	type = type && btf_is_ptr(type) ? type_of(types, type->type) : NULL;
 	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : 0;

@@ -31,7 +31,7 @@ static struct bpf_program *end_program(const struct allocprof_bpf *skeleton)
 
 static int attach(const struct bpf_program *program, struct bpf_link **link, struct error *error)
 {
-	*link = bpf_program__attach(program);
+	*link = bpf_program__attach_trace(program);
 	if (*link)
 		return 0;
 	return error__set(error, -errno, "cannot trace system calls (%s): %s",

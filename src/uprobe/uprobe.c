@@ -46,8 +46,6 @@ static int handle_record(void *context, void *record, size_t size)
 	return err;
 }
 
-/* Only these programs are attached by their section names; links of uprobe programs are created
- * elsewhere. */
 static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
 {
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
@@ -61,7 +59,7 @@ static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tracepoints); i++) {
-		*tracepoints[i].link = bpf_program__attach(tracepoints[i].program);
+		*tracepoints[i].link = bpf_program__attach_trace(tracepoints[i].program);
 		if (!*tracepoints[i].link)
 			return error__set(error, -errno, "cannot follow processes (%s): %s",
 					  bpf_program__name(tracepoints[i].program),
@@ -69,7 +67,7 @@ static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
 	}
 	/* Without on_map() the programs detect changes of mappings themselves. */
 	if (bpf_program__autoload(skeleton->progs.on_map))
-		skeleton->links.on_map = bpf_program__attach(skeleton->progs.on_map);
+		skeleton->links.on_map = bpf_program__attach_trace(skeleton->progs.on_map);
 	skeleton->bss->on_map_is_attached = skeleton->links.on_map != NULL;
 	return uprobe__attach_unprobed(uprobe, error);
 }

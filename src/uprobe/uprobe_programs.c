@@ -20,6 +20,7 @@
 #include "sampling.h"
 #include "slots.h"
 #include "sources.h"
+#include "tracing.h"
 #include "uprobe_multi.h"
 
 /* With live: records take at most 1/RECORDS_SHARE of the memory. KEY_BYTES is for the key, and a
@@ -351,7 +352,12 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		return error__set(error, n_cpus, "cannot determine the number of CPUs: %s",
 				  strerror(-n_cpus));
 	libbpf_set_print(pass_on);
-	err = open_skeleton(uprobe, &skeleton);
+	if (!uprobe->kernel_types)
+		return error__set(error, -EOPNOTSUPP,
+				  "cannot read the kernel's types in /sys/kernel/btf/vmlinux");
+	err = tracing__take_over();
+	if (!err)
+		err = open_skeleton(uprobe, &skeleton);
 	if (err)
 		return error__set(error, err, "cannot read the built-in BPF programs: %s",
 				  strerror(-err));
@@ -359,8 +365,6 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 	if (uprobe->types_fd >= 0)
 		err = kernel_types__pick(uprobe->kernel_types, bpf_object__btf(skeleton->obj),
 					 uprobe->types_fd);
-	kernel_types__free(uprobe->kernel_types);
-	uprobe->kernel_types = NULL;
 	if (err)
 		return error__set(error, err, "cannot pick types of the kernel: %s",
 				  strerror(-err));
@@ -370,7 +374,11 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		return refused(uprobe, err, error);
 	if (uprobe->multi)
 		choose_attach_types(skeleton);
+	tracing__use(uprobe->kernel_types);
 	err = load(uprobe, skeleton);
+	tracing__use(NULL);
+	kernel_types__free(uprobe->kernel_types);
+	uprobe->kernel_types = NULL;
 	if (!err)
 		err = fill_slots(uprobe);
 	if (err)

@@ -47,7 +47,7 @@ int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error)
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
 		if (!bpf_program__autoload(hooks[i].program))
 			continue;
-		*hooks[i].link = bpf_program__attach(hooks[i].program);
+		*hooks[i].link = bpf_program__attach_trace(hooks[i].program);
 		if (!*hooks[i].link)
 			return error__set(
 				error, -errno,

@@ -15,6 +15,9 @@ void kernel_types__free(struct kernel_types *types);
 /* Id of the function @name, 0: the kernel lacks it. */
 __u32 kernel_types__function(const struct kernel_types *types, const char *name);
 
+/* Id of the type that programs of the tracepoint @name are loaded with, 0: the kernel lacks it. */
+__u32 kernel_types__tracepoint(const struct kernel_types *types, const char *name);
+
 /* Number of parameters of a tracepoint's programs, 0 if the kernel lacks the tracepoint. */
 int kernel_types__tracepoint_parameters(const struct kernel_types *types, const char *name);
 

@@ -51,7 +51,7 @@ struct uprobe {
 	struct session_options options;
 	const struct target *target;
 	struct kernel kernel;
-	struct kernel_types *kernel_types; /* NULL: libbpf reads them by itself */
+	struct kernel_types *kernel_types; /* until the programs are loaded, then NULL */
 	int types_fd;			   /* those that the programs use; -1: all */
 	struct allocprof_bpf *skeleton;
 	struct late_program *late; /* those of uprobe__load_late(), a list */
