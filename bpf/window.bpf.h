@@ -6,8 +6,9 @@
 #include "scratch.bpf.h"
 #include "trampoline.bpf.h"
 
-/* Copies up to @wanted bytes of stack from @start. Since a read that crosses the stack's top fails
- * as a whole, it is retried up to the end of the next page, and then of this page. */
+/* Copies up to @wanted bytes of stack from @start. Since a read that crosses the stack's top fails as a whole, and takes
+ * as long as a page fault, it is retried up to the end of the next page, and then of this page; where it succeeded is
+ * remembered, so that the next copies end there. */
 int window__fill(struct scratch *scratch, __u64 start, __u32 wanted);
 
 /* Reads the word at @address; the stack goes up from @sp. */
@@ -26,6 +27,9 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 			if ((sp ^ address) & ~4095ULL)
 				sp = address & ~4095ULL;
 		}
+		/* Something may have been mapped there since. */
+		if (address >= scratch->unreadable)
+			scratch->unreadable = 0;
 		if (window__fill(scratch, sp, sizeof(scratch->window)))
 			return -1;
 		offset = address - scratch->window_start;
