@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "array.h"
+#include "cairo_library.h"
 #include "cleanup.h"
 #include "command.h"
 #include "completeness_messages.h"
@@ -118,12 +119,14 @@ static int parse_graph(int key, char *arg, struct options_input *input)
 
 struct held {
 	struct selected selected;
+	struct cairo_library *cairo;
 	bool *lifetimes; /* the selected ones */
 	struct graph *graph;
 };
 
 static void release(struct held *held)
 {
+	cairo_library__close(held->cairo);
 	graph__free(held->graph);
 	free(held->lifetimes);
 	selected__release(&held->selected);
@@ -137,8 +140,10 @@ static void release_choice(struct graph_options *options)
 static int prepare(struct graph_options *options, struct held *held, struct error *error)
 {
 	struct selected *selected = &held->selected;
-	int err = selected__open(selected, &options->choice, COST_LIVE_BYTES, error);
+	int err = options->choice.json ? 0 : cairo_library__open(&held->cairo, error);
 
+	if (!err)
+		err = selected__open(selected, &options->choice, COST_LIVE_BYTES, error);
 	if (!err)
 		err = filter__select_lifetimes(selected->profile, selected->groups,
 					       &options->choice.filter.options, &held->lifetimes,
@@ -179,6 +184,7 @@ static int run_graph(char **argv)
 						 .profile = held.selected.profile,
 						 .strict = choice->strict,
 						 .json = choice->json,
+						 .cairo = held.cairo,
 						 .format = options.format,
 					 },
 					 &error);

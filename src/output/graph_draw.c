@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graph_draw.h"
 
-#include <cairo-pdf.h>
-#include <cairo-svg.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -39,7 +37,7 @@
 #define RSS_WITH_BANDS 2
 
 struct page {
-	cairo_t *cr;
+	struct ink ink;
 	const struct graph *graph;
 	const struct graph_words *words;
 	__u64 rss_bytes; /* the maximum */
@@ -63,7 +61,7 @@ static double page_height(const struct page *page)
 
 static void fit(struct page *page, double x, double width, const char *text)
 {
-	int err = ink__fit(page->cr, x, page->y, width, text, NULL);
+	int err = ink__fit(&page->ink, x, page->y, width, text, NULL);
 
 	if (err)
 		page->err = err;
@@ -75,8 +73,8 @@ static void draw_title(struct page *page)
 	const struct graph *graph = page->graph;
 
 	page->y = 30;
-	ink__set(page->cr, INK_TEXT);
-	ink__font(page->cr, 16, true);
+	ink__set(&page->ink, INK_TEXT);
+	ink__font(&page->ink, 16, true);
 	fit(page, NAME_LEFT - 54, WIDTH - RIGHT - (NAME_LEFT - 54), page->words->title);
 	graph_axis__print_bytes(graph->peak_bytes, peak, sizeof(peak));
 	graph_axis__print_time(graph->peak_ns, when, sizeof(when));
@@ -95,8 +93,8 @@ static void draw_title(struct page *page)
 		snprintf(text + len, sizeof(text) - len, "; %s", page->words->selection);
 	}
 	page->y = 52;
-	ink__set(page->cr, INK_DIM);
-	ink__font(page->cr, 12, false);
+	ink__set(&page->ink, INK_DIM);
+	ink__font(&page->ink, 12, false);
 	fit(page, NAME_LEFT - 54, WIDTH - RIGHT - (NAME_LEFT - 54), text);
 	page->y = PANELS_TOP;
 }
@@ -128,9 +126,9 @@ static void draw_absence(struct page *page, const struct graph_panel *panel)
 		snprintf(text, sizeof(text), "%s",
 			 page->words->selection ? "no block is selected"
 						: "no block was allocated");
-	ink__set(page->cr, INK_DIM);
-	ink__font(page->cr, 14, false);
-	ink__text(page->cr, panel->left + panel->width / 2, panel->top + panel->height * 0.45,
+	ink__set(&page->ink, INK_DIM);
+	ink__font(&page->ink, 14, false);
+	ink__text(&page->ink, panel->left + panel->width / 2, panel->top + panel->height * 0.45,
 		  INK_CENTRE, text);
 }
 
@@ -144,13 +142,13 @@ static void draw_bands(struct page *page)
 	if (with_rss && page->rss_bytes > max)
 		max = page->rss_bytes;
 	panel.y = graph_axis__bytes(max, 6);
-	graph_panel__frame(page->cr, &panel,
+	graph_panel__frame(&page->ink, &panel,
 			   with_rss ? "live bytes, and resident memory" : "live bytes", false);
-	err = graph_panel__bands(page->cr, &panel, page->graph);
+	err = graph_panel__bands(&page->ink, &panel, page->graph);
 	if (err)
 		page->err = err;
 	if (with_rss)
-		graph_panel__rss(page->cr, &panel, page->graph);
+		graph_panel__rss(&page->ink, &panel, page->graph);
 	if (!page->graph->n_series)
 		draw_absence(page, &panel);
 }
@@ -160,8 +158,8 @@ static void draw_rss(struct page *page)
 	struct graph_panel panel = next_panel(page, SMALL_HEIGHT);
 
 	panel.y = graph_axis__bytes(page->rss_bytes, 3);
-	graph_panel__frame(page->cr, &panel, "resident memory", false);
-	graph_panel__rss(page->cr, &panel, page->graph);
+	graph_panel__frame(&page->ink, &panel, "resident memory", false);
+	graph_panel__rss(&page->ink, &panel, page->graph);
 }
 
 static void draw_rate(struct page *page)
@@ -173,8 +171,8 @@ static void draw_rate(struct page *page)
 		max = fmax(max,
 			   page->graph->allocations[i] / (graph__span_ns(page->graph, i) / 1e9));
 	panel.y = graph_axis__count(max, 3);
-	graph_panel__frame(page->cr, &panel, "allocations per second", true);
-	graph_panel__rate(page->cr, &panel, page->graph);
+	graph_panel__frame(&page->ink, &panel, "allocations per second", true);
+	graph_panel__rate(&page->ink, &panel, page->graph);
 	page->y += TIME_AXIS - PANEL_GAP + LINE;
 }
 
@@ -182,19 +180,19 @@ static void draw_figures(struct page *page, __u64 peak_bytes, __u64 end_bytes)
 {
 	char text[32];
 
-	ink__set(page->cr, INK_TEXT);
-	ink__font(page->cr, 12, false);
+	ink__set(&page->ink, INK_TEXT);
+	ink__font(&page->ink, 12, false);
 	graph_axis__print_bytes(peak_bytes, text, sizeof(text));
-	ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, text);
+	ink__text(&page->ink, PEAK_RIGHT, page->y, INK_RIGHT, text);
 	graph_axis__print_bytes(end_bytes, text, sizeof(text));
-	ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, text);
+	ink__text(&page->ink, END_RIGHT, page->y, INK_RIGHT, text);
 }
 
 static void draw_swatch(struct page *page, double x, unsigned int colour, bool stays)
 {
-	cairo_new_path(page->cr);
-	cairo_rectangle(page->cr, x, page->y - 11, 18, 14);
-	graph_panel__fill(page->cr, colour, stays);
+	page->ink.cairo->new_path(page->ink.cr);
+	page->ink.cairo->rectangle(page->ink.cr, x, page->y - 11, 18, 14);
+	graph_panel__fill(&page->ink, colour, stays);
 }
 
 static bool has_freed(const struct graph *graph, const struct graph_series *series)
@@ -212,16 +210,16 @@ static void draw_callers(struct page *page, __u32 stack, const struct graph_labe
 	char text[64];
 	int err = 0;
 
-	ink__set(page->cr, INK_DIM);
-	ink__font(page->cr, 10, false);
+	ink__set(&page->ink, INK_DIM);
+	ink__font(&page->ink, 10, false);
 	snprintf(text, sizeof(text), label->n_callers ? "stack %u, called by " : "stack %u", stack);
-	ink__text(page->cr, x, y, INK_LEFT, text);
-	x += ink__width(page->cr, text);
+	ink__text(&page->ink, x, y, INK_LEFT, text);
+	x += ink__width(&page->ink, text);
 	for (size_t i = 0; i < label->n_callers && x + CALLER_LEAST < right && !err; i++) {
 		if (i)
-			ink__text(page->cr, x, y, INK_LEFT, ", ");
-		x += i ? ink__width(page->cr, ", ") : 0;
-		err = ink__fit(page->cr, x, y, fmin(CALLER_WIDTH, right - x), label->callers[i],
+			ink__text(&page->ink, x, y, INK_LEFT, ", ");
+		x += i ? ink__width(&page->ink, ", ") : 0;
+		err = ink__fit(&page->ink, x, y, fmin(CALLER_WIDTH, right - x), label->callers[i],
 			       &used);
 		x += used;
 	}
@@ -238,9 +236,9 @@ static void draw_row(struct page *page, size_t row)
 
 	if (series->stack) {
 		snprintf(text, sizeof(text), "%zu", row + 1);
-		ink__set(page->cr, INK_TEXT);
-		ink__font(page->cr, 11, true);
-		ink__text(page->cr, LEFT - 50, page->y, INK_RIGHT, text);
+		ink__set(&page->ink, INK_TEXT);
+		ink__font(&page->ink, 11, true);
+		ink__text(&page->ink, LEFT - 50, page->y, INK_RIGHT, text);
 	}
 	if (series->live_bytes)
 		draw_swatch(page, LEFT - 44, colour, true);
@@ -257,15 +255,15 @@ static void draw_rss_row(struct page *page)
 {
 	const struct graph *graph = page->graph;
 
-	cairo_new_path(page->cr);
-	cairo_move_to(page->cr, LEFT - 44, page->y - 4);
-	cairo_line_to(page->cr, LEFT - 7, page->y - 4);
-	graph_panel__dash(page->cr);
+	page->ink.cairo->new_path(page->ink.cr);
+	page->ink.cairo->move_to(page->ink.cr, LEFT - 44, page->y - 4);
+	page->ink.cairo->line_to(page->ink.cr, LEFT - 7, page->y - 4);
+	graph_panel__dash(&page->ink);
 	draw_figures(page, page->rss_bytes, graph->moments[graph->n_moments - 1].rss_bytes);
 	fit(page, NAME_LEFT + 4, NAME_WIDTH, "resident memory");
 	page->y += 14;
-	ink__set(page->cr, INK_DIM);
-	ink__font(page->cr, 10, false);
+	ink__set(&page->ink, INK_DIM);
+	ink__font(&page->ink, 10, false);
 	fit(page, NAME_LEFT + 4, NAME_WIDTH, "anonymous pages of all followed processes (RSS)");
 	page->y += ROW - 14;
 }
@@ -274,11 +272,11 @@ static void draw_rss_row(struct page *page)
 static void draw_key(struct page *page)
 {
 	draw_swatch(page, LEFT - 44, 0x555555, true);
-	ink__set(page->cr, INK_TEXT);
-	ink__text(page->cr, LEFT - 20, page->y, INK_LEFT, "live at the end");
+	ink__set(&page->ink, INK_TEXT);
+	ink__text(&page->ink, LEFT - 20, page->y, INK_LEFT, "live at the end");
 	draw_swatch(page, LEFT + 100, 0x555555, false);
-	ink__set(page->cr, INK_TEXT);
-	ink__text(page->cr, LEFT + 124, page->y, INK_LEFT, "freed before the end");
+	ink__set(&page->ink, INK_TEXT);
+	ink__text(&page->ink, LEFT + 124, page->y, INK_LEFT, "freed before the end");
 }
 
 static void draw_legend(struct page *page)
@@ -286,17 +284,17 @@ static void draw_legend(struct page *page)
 	page->y += LINE;
 	if (!page->graph->n_series && !page->rss_bytes)
 		return;
-	ink__set(page->cr, INK_TEXT);
-	ink__font(page->cr, 11, true);
+	ink__set(&page->ink, INK_TEXT);
+	ink__font(&page->ink, 11, true);
 	if (page->graph->n_series)
 		draw_key(page);
-	ink__text(page->cr, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
-	ink__text(page->cr, END_RIGHT, page->y, INK_RIGHT, "at the end");
-	cairo_move_to(page->cr, LEFT - 58, page->y + 8);
-	cairo_line_to(page->cr, END_RIGHT, page->y + 8);
-	ink__set(page->cr, INK_GRID);
-	cairo_set_line_width(page->cr, 1);
-	cairo_stroke(page->cr);
+	ink__text(&page->ink, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
+	ink__text(&page->ink, END_RIGHT, page->y, INK_RIGHT, "at the end");
+	page->ink.cairo->move_to(page->ink.cr, LEFT - 58, page->y + 8);
+	page->ink.cairo->line_to(page->ink.cr, END_RIGHT, page->y + 8);
+	ink__set(&page->ink, INK_GRID);
+	page->ink.cairo->set_line_width(page->ink.cr, 1);
+	page->ink.cairo->stroke(page->ink.cr);
 	page->y += 26;
 	for (size_t i = 0; i < page->graph->n_series; i++)
 		draw_row(page, i);
@@ -306,8 +304,8 @@ static void draw_legend(struct page *page)
 
 static void draw_notes(struct page *page)
 {
-	ink__set(page->cr, INK_WARNING);
-	ink__font(page->cr, 11, true);
+	ink__set(&page->ink, INK_WARNING);
+	ink__font(&page->ink, 11, true);
 	for (size_t i = 0; i < page->words->n_notes; i++) {
 		fit(page, NAME_LEFT - 54, WIDTH - RIGHT - (NAME_LEFT - 54), page->words->notes[i]);
 		page->y += LINE;
@@ -316,16 +314,17 @@ static void draw_notes(struct page *page)
 
 static void draw_page(struct page *page)
 {
-	cairo_font_options_t *options = cairo_font_options_create();
+	const struct cairo_library *cairo = page->ink.cairo;
+	cairo_font_options_t *options = cairo->font_options_create();
 
 	/* Hinting fits glyphs to pixels, so that text would not have the measured width. */
-	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
-	cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
-	cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
-	cairo_set_font_options(page->cr, options);
-	cairo_font_options_destroy(options);
-	ink__set(page->cr, INK_PAPER);
-	cairo_paint(page->cr);
+	cairo->font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
+	cairo->font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+	cairo->font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+	page->ink.cairo->set_font_options(page->ink.cr, options);
+	cairo->font_options_destroy(options);
+	ink__set(&page->ink, INK_PAPER);
+	page->ink.cairo->paint(page->ink.cr);
 	draw_title(page);
 	draw_bands(page);
 	if (has_rss_panel(page))
@@ -341,7 +340,8 @@ static cairo_status_t write_bytes(void *to, const unsigned char *bytes, unsigned
 }
 
 /* Sets the PDF's date to the recording's, so that the same input gives the same file. */
-static void set_pdf_date(cairo_surface_t *surface, const char *start_time)
+static void set_pdf_date(const struct cairo_library *cairo, cairo_surface_t *surface,
+			 const char *start_time)
 {
 	const char *date = "1970-01-01T00:00:00Z";
 	struct tm tm;
@@ -352,43 +352,45 @@ static void set_pdf_date(cairo_surface_t *surface, const char *start_time)
 		if (end && !*end)
 			date = start_time;
 	}
-	cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, date);
+	cairo->pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, date);
 }
 
-static cairo_surface_t *create_surface(enum graph_format format, const char *start_time,
-				       double height, FILE *to)
+static cairo_surface_t *create_surface(const struct cairo_library *cairo, enum graph_format format,
+				       const char *start_time, double height, FILE *to)
 {
 	cairo_surface_t *surface;
 
 	if (format == GRAPH_PNG)
-		return cairo_image_surface_create(CAIRO_FORMAT_RGB24, WIDTH * PNG_SCALE,
-						  (int)ceil(height * PNG_SCALE));
+		return cairo->image_surface_create(CAIRO_FORMAT_RGB24, WIDTH * PNG_SCALE,
+						   (int)ceil(height * PNG_SCALE));
 	if (format == GRAPH_SVG)
-		return cairo_svg_surface_create_for_stream(write_bytes, to, WIDTH, height);
-	surface = cairo_pdf_surface_create_for_stream(write_bytes, to, WIDTH, height);
-	set_pdf_date(surface, start_time);
+		return cairo->svg_surface_create_for_stream(write_bytes, to, WIDTH, height);
+	surface = cairo->pdf_surface_create_for_stream(write_bytes, to, WIDTH, height);
+	set_pdf_date(cairo, surface, start_time);
 	return surface;
 }
 
-static int finish(cairo_surface_t *surface, cairo_t *cr, enum graph_format format, FILE *to)
+static int finish(const struct ink *ink, cairo_surface_t *surface, enum graph_format format,
+		  FILE *to)
 {
-	cairo_status_t status = cairo_status(cr);
+	const struct cairo_library *cairo = ink->cairo;
+	cairo_status_t status = cairo->status(ink->cr);
 
 	errno = 0;
 	if (!status && format == GRAPH_PNG)
-		status = cairo_surface_write_to_png_stream(surface, write_bytes, to);
-	cairo_surface_finish(surface);
+		status = cairo->surface_write_to_png_stream(surface, write_bytes, to);
+	cairo->surface_finish(surface);
 	if (!status)
-		status = cairo_surface_status(surface);
+		status = cairo->surface_status(surface);
 	if (ferror(to) || fflush(to))
 		return errno ? -errno : -EIO;
 	return !status ? 0 : status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : -EIO;
 }
 
-int graph__draw(const struct graph *graph, const struct graph_words *words,
-		enum graph_format format, FILE *to)
+int graph__draw(const struct cairo_library *cairo, const struct graph *graph,
+		const struct graph_words *words, enum graph_format format, FILE *to)
 {
-	struct page page = { .graph = graph, .words = words };
+	struct page page = { .ink.cairo = cairo, .graph = graph, .words = words };
 	cairo_surface_t *surface;
 	int err;
 
@@ -396,13 +398,13 @@ int graph__draw(const struct graph *graph, const struct graph_words *words,
 		if (graph->moments[i].rss_bytes > page.rss_bytes)
 			page.rss_bytes = graph->moments[i].rss_bytes;
 	}
-	surface = create_surface(format, words->start_time, page_height(&page), to);
-	page.cr = cairo_create(surface);
+	surface = create_surface(cairo, format, words->start_time, page_height(&page), to);
+	page.ink.cr = cairo->create(surface);
 	if (format == GRAPH_PNG)
-		cairo_scale(page.cr, PNG_SCALE, PNG_SCALE);
+		cairo->scale(page.ink.cr, PNG_SCALE, PNG_SCALE);
 	draw_page(&page);
-	err = finish(surface, page.cr, format, to);
-	cairo_destroy(page.cr);
-	cairo_surface_destroy(surface);
+	err = finish(&page.ink, surface, format, to);
+	cairo->destroy(page.ink.cr);
+	cairo->surface_destroy(surface);
 	return page.err ? page.err : err;
 }

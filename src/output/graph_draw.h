@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+struct cairo_library;
 struct graph;
 struct graph_label;
 
@@ -27,7 +28,7 @@ struct graph_words {
 
 /* Writes the picture of @graph to @to and flushes it. The same input gives the same bytes, with the
  * same cairo and fonts. 0, -ENOMEM, -EIO if cairo fails, or the negative errno of the write. */
-int graph__draw(const struct graph *graph, const struct graph_words *words,
-		enum graph_format format, FILE *to);
+int graph__draw(const struct cairo_library *cairo, const struct graph *graph,
+		const struct graph_words *words, enum graph_format format, FILE *to);
 
 #endif

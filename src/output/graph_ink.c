@@ -21,10 +21,10 @@ static const unsigned int bands[] = {
 
 #define N_BANDS (ARRAY_SIZE(bands))
 
-void ink__set(cairo_t *cr, unsigned int colour)
+void ink__set(const struct ink *ink, unsigned int colour)
 {
-	cairo_set_source_rgb(cr, (colour >> 16 & 0xff) / 255.0, (colour >> 8 & 0xff) / 255.0,
-			     (colour & 0xff) / 255.0);
+	ink->cairo->set_source_rgb(ink->cr, (colour >> 16 & 0xff) / 255.0,
+				   (colour >> 8 & 0xff) / 255.0, (colour & 0xff) / 255.0);
 }
 
 static unsigned int blend(unsigned int colour, unsigned int other, double share)
@@ -53,27 +53,27 @@ unsigned int ink__band(size_t band, bool others)
 	return band / N_BANDS % 2 ? blend(colour, 0, 0.4) : colour;
 }
 
-void ink__font(cairo_t *cr, double size, bool bold)
+void ink__font(const struct ink *ink, double size, bool bold)
 {
-	cairo_select_font_face(cr, "sans", CAIRO_FONT_SLANT_NORMAL,
-			       bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
-	cairo_set_font_size(cr, size);
+	ink->cairo->select_font_face(ink->cr, "sans", CAIRO_FONT_SLANT_NORMAL,
+				     bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+	ink->cairo->set_font_size(ink->cr, size);
 }
 
-double ink__width(cairo_t *cr, const char *text)
+double ink__width(const struct ink *ink, const char *text)
 {
 	cairo_text_extents_t extents;
 
-	cairo_text_extents(cr, text, &extents);
+	ink->cairo->text_extents(ink->cr, text, &extents);
 	return extents.x_advance;
 }
 
-void ink__text(cairo_t *cr, double x, double y, enum ink_align align, const char *text)
+void ink__text(const struct ink *ink, double x, double y, enum ink_align align, const char *text)
 {
 	if (align != INK_LEFT)
-		x -= ink__width(cr, text) / (align == INK_CENTRE ? 2 : 1);
-	cairo_move_to(cr, x, y);
-	cairo_show_text(cr, text);
+		x -= ink__width(ink, text) / (align == INK_CENTRE ? 2 : 1);
+	ink->cairo->move_to(ink->cr, x, y);
+	ink->cairo->show_text(ink->cr, text);
 }
 
 /* The first character boundary at or after @at. */
@@ -94,7 +94,8 @@ static void shorten(const char *text, size_t keep, char *shortened, size_t size)
 	snprintf(shortened, size, "%.*s%s%s", (int)(head - text), text, ellipsis, tail);
 }
 
-int ink__fit(cairo_t *cr, double x, double y, double width, const char *text, double *used)
+int ink__fit(const struct ink *ink, double x, double y, double width, const char *text,
+	     double *used)
 {
 	_cleanup_(free_ptr) char *clean = strdup(text);
 	char shortened[MAX_TEXT + 16];
@@ -105,21 +106,21 @@ int ink__fit(cairo_t *cr, double x, double y, double width, const char *text, do
 		return -ENOMEM;
 	utf8__clean(clean);
 	high = strlen(clean);
-	fits = high <= MAX_TEXT && ink__width(cr, clean) <= width;
+	fits = high <= MAX_TEXT && ink__width(ink, clean) <= width;
 	if (high > MAX_TEXT)
 		high = MAX_TEXT;
 	while (!fits && low + 1 < high) {
 		size_t middle = (low + high) / 2;
 
 		shorten(clean, middle, shortened, sizeof(shortened));
-		if (ink__width(cr, shortened) <= width)
+		if (ink__width(ink, shortened) <= width)
 			low = middle;
 		else
 			high = middle;
 	}
 	shorten(clean, low, shortened, sizeof(shortened));
-	ink__text(cr, x, y, INK_LEFT, fits ? clean : shortened);
+	ink__text(ink, x, y, INK_LEFT, fits ? clean : shortened);
 	if (used)
-		*used = ink__width(cr, fits ? clean : shortened);
+		*used = ink__width(ink, fits ? clean : shortened);
 	return 0;
 }

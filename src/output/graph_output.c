@@ -95,7 +95,7 @@ int graph_output__write(const struct graph_output *output, FILE *to)
 	if (*unsure)
 		notes[words.n_notes++] = unsure;
 	err = output->json ? graph_json__write(output->graph, &words, to)
-			   : graph__draw(output->graph, &words, output->format, to);
+			   : graph__draw(output->cairo, output->graph, &words, output->format, to);
 	graph_label__free(labels, output->graph->n_series);
 	return err;
 }

@@ -8,6 +8,7 @@
 
 #include "graph_draw.h"
 
+struct cairo_library;
 struct filtered;
 struct graph;
 struct profile;
@@ -18,8 +19,9 @@ struct graph_output {
 	const struct stack_groups *groups;
 	const struct filtered *filtered;
 	const struct profile *profile;
-	bool strict; /* note incomplete stacks however few they are */
-	bool json;   /* allocprof-graph/1 instead of a picture */
+	bool strict;			   /* note incomplete stacks however few they are */
+	bool json;			   /* allocprof-graph/1 instead of a picture */
+	const struct cairo_library *cairo; /* draws the picture; NULL with json */
 	enum graph_format format;
 };
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "cleanup.h"
-#include "graph_ink.h"
 #include "profile.h"
 
 #define HATCH_GAP 7
@@ -29,24 +28,24 @@ static double y_of(const struct graph_panel *panel, double value)
 	return tenth(panel->top + panel->height * (1 - fmin(value / panel->y.end, 1)));
 }
 
-static void draw_y_ticks(cairo_t *cr, const struct graph_panel *panel)
+static void draw_y_ticks(const struct ink *ink, const struct graph_panel *panel)
 {
 	char text[64];
 
 	for (size_t i = 0; i < graph_axis__ticks(&panel->y); i++) {
 		double y = y_of(panel, i * panel->y.step);
 
-		ink__set(cr, INK_GRID);
-		cairo_move_to(cr, panel->left, y);
-		cairo_line_to(cr, panel->left + panel->width, y);
-		cairo_stroke(cr);
+		ink__set(ink, INK_GRID);
+		ink->cairo->move_to(ink->cr, panel->left, y);
+		ink->cairo->line_to(ink->cr, panel->left + panel->width, y);
+		ink->cairo->stroke(ink->cr);
 		graph_axis__label(&panel->y, i, text, sizeof(text));
-		ink__set(cr, INK_TEXT);
-		ink__text(cr, panel->left - 6, y + 4, INK_RIGHT, text);
+		ink__set(ink, INK_TEXT);
+		ink__text(ink, panel->left - 6, y + 4, INK_RIGHT, text);
 	}
 }
 
-static void draw_x_ticks(cairo_t *cr, const struct graph_panel *panel, bool labels)
+static void draw_x_ticks(const struct ink *ink, const struct graph_panel *panel, bool labels)
 {
 	double bottom = panel->top + panel->height;
 	char text[64];
@@ -54,81 +53,81 @@ static void draw_x_ticks(cairo_t *cr, const struct graph_panel *panel, bool labe
 	for (size_t i = 0; i < graph_axis__ticks(&panel->x); i++) {
 		double x = x_of(panel, i * panel->x.step);
 
-		ink__set(cr, INK_GRID);
-		cairo_move_to(cr, x, panel->top);
-		cairo_line_to(cr, x, bottom + 4);
-		cairo_stroke(cr);
+		ink__set(ink, INK_GRID);
+		ink->cairo->move_to(ink->cr, x, panel->top);
+		ink->cairo->line_to(ink->cr, x, bottom + 4);
+		ink->cairo->stroke(ink->cr);
 		if (!labels)
 			continue;
 		graph_axis__label(&panel->x, i, text, sizeof(text));
-		ink__set(cr, INK_TEXT);
-		ink__text(cr, x, bottom + 17, INK_CENTRE, text);
+		ink__set(ink, INK_TEXT);
+		ink__text(ink, x, bottom + 17, INK_CENTRE, text);
 	}
 	if (labels)
-		ink__text(cr, panel->left + panel->width / 2, bottom + 34, INK_CENTRE,
+		ink__text(ink, panel->left + panel->width / 2, bottom + 34, INK_CENTRE,
 			  "time since the start");
 }
 
-void graph_panel__frame(cairo_t *cr, const struct graph_panel *panel, const char *title,
+void graph_panel__frame(const struct ink *ink, const struct graph_panel *panel, const char *title,
 			bool x_labels)
 {
-	cairo_set_line_width(cr, 0.8);
-	ink__font(cr, 11, false);
-	draw_x_ticks(cr, panel, x_labels);
-	draw_y_ticks(cr, panel);
-	ink__set(cr, INK_TEXT);
-	cairo_move_to(cr, panel->left, panel->top + panel->height);
-	cairo_line_to(cr, panel->left + panel->width, panel->top + panel->height);
-	cairo_stroke(cr);
-	ink__font(cr, 11, true);
-	ink__text(cr, panel->left, panel->top - 11, INK_LEFT, title);
+	ink->cairo->set_line_width(ink->cr, 0.8);
+	ink__font(ink, 11, false);
+	draw_x_ticks(ink, panel, x_labels);
+	draw_y_ticks(ink, panel);
+	ink__set(ink, INK_TEXT);
+	ink->cairo->move_to(ink->cr, panel->left, panel->top + panel->height);
+	ink->cairo->line_to(ink->cr, panel->left + panel->width, panel->top + panel->height);
+	ink->cairo->stroke(ink->cr);
+	ink__font(ink, 11, true);
+	ink__text(ink, panel->left, panel->top - 11, INK_LEFT, title);
 }
 
-void graph_panel__fill(cairo_t *cr, unsigned int colour, bool stays)
+void graph_panel__fill(const struct ink *ink, unsigned int colour, bool stays)
 {
 	double left, top, right, bottom;
 
 	if (stays) {
-		ink__set(cr, colour);
-		cairo_fill(cr);
+		ink__set(ink, colour);
+		ink->cairo->fill(ink->cr);
 		return;
 	}
-	cairo_save(cr);
-	ink__set(cr, ink__mix(colour, 0.72));
-	cairo_fill_preserve(cr);
-	cairo_path_extents(cr, &left, &top, &right, &bottom);
-	cairo_clip(cr);
+	ink->cairo->save(ink->cr);
+	ink__set(ink, ink__mix(colour, 0.72));
+	ink->cairo->fill_preserve(ink->cr);
+	ink->cairo->path_extents(ink->cr, &left, &top, &right, &bottom);
+	ink->cairo->clip(ink->cr);
 	/* Stripes of adjacent bands are aligned. */
 	for (double at = floor((left + top) / HATCH_GAP) * HATCH_GAP; at < right + bottom;
 	     at += HATCH_GAP) {
-		cairo_move_to(cr, tenth(at - top), tenth(top));
-		cairo_line_to(cr, tenth(at - bottom), tenth(bottom));
+		ink->cairo->move_to(ink->cr, tenth(at - top), tenth(top));
+		ink->cairo->line_to(ink->cr, tenth(at - bottom), tenth(bottom));
 	}
-	ink__set(cr, ink__mix(colour, 0.25));
-	cairo_set_line_width(cr, 1.1);
-	cairo_stroke(cr);
-	cairo_restore(cr);
+	ink__set(ink, ink__mix(colour, 0.25));
+	ink->cairo->set_line_width(ink->cr, 1.1);
+	ink->cairo->stroke(ink->cr);
+	ink->cairo->restore(ink->cr);
 }
 
-void graph_panel__dash(cairo_t *cr)
+void graph_panel__dash(const struct ink *ink)
 {
 	static const double dashes[] = { 7, 3 };
 
-	cairo_save(cr);
-	cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
-	ink__set(cr, INK_PAPER);
-	cairo_set_line_width(cr, 3.6);
-	cairo_stroke_preserve(cr);
-	ink__set(cr, 0x000000);
-	cairo_set_line_width(cr, 1.6);
-	cairo_set_dash(cr, dashes, 2, 0);
-	cairo_stroke(cr);
-	cairo_restore(cr);
+	ink->cairo->save(ink->cr);
+	ink->cairo->set_line_join(ink->cr, CAIRO_LINE_JOIN_ROUND);
+	ink__set(ink, INK_PAPER);
+	ink->cairo->set_line_width(ink->cr, 3.6);
+	ink->cairo->stroke_preserve(ink->cr);
+	ink__set(ink, 0x000000);
+	ink->cairo->set_line_width(ink->cr, 1.6);
+	ink->cairo->set_dash(ink->cr, dashes, 2, 0);
+	ink->cairo->stroke(ink->cr);
+	ink->cairo->restore(ink->cr);
 }
 
 /* Continues the path along @values, in either direction; skips points inside of level stretches. */
-static void add_edge(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
-		     const double *values, bool backwards)
+static void add_edge(const struct ink *ink, const struct graph_panel *panel,
+		     const struct graph *graph, const double *values, bool backwards)
 {
 	size_t n = graph->n_points;
 
@@ -139,7 +138,7 @@ static void add_edge(cairo_t *cr, const struct graph_panel *panel, const struct 
 		if (i && i + 1 < n && y == y_of(panel, values[at - 1]) &&
 		    y == y_of(panel, values[at + 1]))
 			continue;
-		cairo_line_to(cr, x_of(panel, graph->times_ns[at]), y);
+		ink->cairo->line_to(ink->cr, x_of(panel, graph->times_ns[at]), y);
 	}
 }
 
@@ -176,29 +175,30 @@ static bool find_room(const struct graph_panel *panel, const struct graph *graph
 	return found;
 }
 
-static void draw_number(cairo_t *cr, double x, double y, size_t number)
+static void draw_number(const struct ink *ink, double x, double y, size_t number)
 {
 	char text[32];
 
-	cairo_new_path(cr);
-	cairo_arc(cr, x, y, DISC, 0, 2 * M_PI);
-	ink__set(cr, INK_PAPER);
-	cairo_fill(cr);
+	ink->cairo->new_path(ink->cr);
+	ink->cairo->arc(ink->cr, x, y, DISC, 0, 2 * M_PI);
+	ink__set(ink, INK_PAPER);
+	ink->cairo->fill(ink->cr);
 	snprintf(text, sizeof(text), "%zu", number);
-	ink__set(cr, INK_TEXT);
-	ink__font(cr, 10, true);
-	ink__text(cr, x, y + 3.6, INK_CENTRE, text);
+	ink__set(ink, INK_TEXT);
+	ink__font(ink, 10, true);
+	ink__text(ink, x, y + 3.6, INK_CENTRE, text);
 }
 
-static void draw_edge(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
-		      const double *values, unsigned int colour, double width)
+static void draw_edge(const struct ink *ink, const struct graph_panel *panel,
+		      const struct graph *graph, const double *values, unsigned int colour,
+		      double width)
 {
-	cairo_new_path(cr);
-	add_edge(cr, panel, graph, values, false);
-	ink__set(cr, colour);
-	cairo_set_line_width(cr, width);
-	cairo_set_line_join(cr, CAIRO_LINE_JOIN_ROUND);
-	cairo_stroke(cr);
+	ink->cairo->new_path(ink->cr);
+	add_edge(ink, panel, graph, values, false);
+	ink__set(ink, colour);
+	ink->cairo->set_line_width(ink->cr, width);
+	ink->cairo->set_line_join(ink->cr, CAIRO_LINE_JOIN_ROUND);
+	ink->cairo->stroke(ink->cr);
 }
 
 static bool is_visible(const struct graph_panel *panel, const struct graph *graph,
@@ -212,8 +212,8 @@ static bool is_visible(const struct graph_panel *panel, const struct graph *grap
 }
 
 /* Draws the bands of one kind on top of @lower, which is updated to their upper edge. */
-static void draw_bands(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph,
-		       bool stays, double *lower, double *upper)
+static void draw_bands(const struct ink *ink, const struct graph_panel *panel,
+		       const struct graph *graph, bool stays, double *lower, double *upper)
 {
 	double x, y;
 
@@ -226,58 +226,61 @@ static void draw_bands(cairo_t *cr, const struct graph_panel *panel, const struc
 			continue;
 		for (size_t at = 0; at < graph->n_points; at++)
 			upper[at] = lower[at] + bytes[at];
-		cairo_new_path(cr);
-		add_edge(cr, panel, graph, upper, false);
-		add_edge(cr, panel, graph, lower, true);
-		cairo_close_path(cr);
-		graph_panel__fill(cr, colour, stays);
-		draw_edge(cr, panel, graph, upper, stays ? INK_PAPER : colour, 0.8);
+		ink->cairo->new_path(ink->cr);
+		add_edge(ink, panel, graph, upper, false);
+		add_edge(ink, panel, graph, lower, true);
+		ink->cairo->close_path(ink->cr);
+		graph_panel__fill(ink, colour, stays);
+		draw_edge(ink, panel, graph, upper, stays ? INK_PAPER : colour, 0.8);
 		if (series->stack && find_room(panel, graph, lower, upper, &x, &y))
-			draw_number(cr, x, y, i + 1);
+			draw_number(ink, x, y, i + 1);
 		for (size_t at = 0; at < graph->n_points; at++)
 			lower[at] = upper[at];
 	}
 }
 
-int graph_panel__bands(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph)
+int graph_panel__bands(const struct ink *ink, const struct graph_panel *panel,
+		       const struct graph *graph)
 {
 	_cleanup_(free_ptr) double *lower = calloc(graph->n_points, sizeof(*lower));
 	_cleanup_(free_ptr) double *upper = calloc(graph->n_points, sizeof(*upper));
 
 	if (!lower || !upper)
 		return -ENOMEM;
-	draw_bands(cr, panel, graph, true, lower, upper);
+	draw_bands(ink, panel, graph, true, lower, upper);
 	if (graph->live_bytes)
-		draw_edge(cr, panel, graph, lower, INK_TEXT, 1.4);
-	draw_bands(cr, panel, graph, false, lower, upper);
+		draw_edge(ink, panel, graph, lower, INK_TEXT, 1.4);
+	draw_bands(ink, panel, graph, false, lower, upper);
 	return 0;
 }
 
-void graph_panel__rss(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph)
+void graph_panel__rss(const struct ink *ink, const struct graph_panel *panel,
+		      const struct graph *graph)
 {
-	cairo_new_path(cr);
+	ink->cairo->new_path(ink->cr);
 	for (size_t i = 0; i < graph->n_moments; i++)
-		cairo_line_to(cr, x_of(panel, graph->moments[i].time_ns),
-			      y_of(panel, graph->moments[i].rss_bytes));
-	graph_panel__dash(cr);
+		ink->cairo->line_to(ink->cr, x_of(panel, graph->moments[i].time_ns),
+				    y_of(panel, graph->moments[i].rss_bytes));
+	graph_panel__dash(ink);
 }
 
-void graph_panel__rate(cairo_t *cr, const struct graph_panel *panel, const struct graph *graph)
+void graph_panel__rate(const struct ink *ink, const struct graph_panel *panel,
+		       const struct graph *graph)
 {
 	double start_ns = 0;
 
-	cairo_new_path(cr);
-	cairo_move_to(cr, x_of(panel, 0), y_of(panel, 0));
+	ink->cairo->new_path(ink->cr);
+	ink->cairo->move_to(ink->cr, x_of(panel, 0), y_of(panel, 0));
 	for (size_t i = 0; i < graph->n_spans; i++) {
 		double span_ns = graph__span_ns(graph, i);
 		double y = y_of(panel, graph->allocations[i] / (span_ns / 1e9));
 
-		cairo_line_to(cr, x_of(panel, start_ns), y);
+		ink->cairo->line_to(ink->cr, x_of(panel, start_ns), y);
 		start_ns += span_ns;
-		cairo_line_to(cr, x_of(panel, start_ns), y);
+		ink->cairo->line_to(ink->cr, x_of(panel, start_ns), y);
 	}
-	cairo_line_to(cr, x_of(panel, start_ns), y_of(panel, 0));
-	cairo_close_path(cr);
-	ink__set(cr, 0x7a8793);
-	cairo_fill(cr);
+	ink->cairo->line_to(ink->cr, x_of(panel, start_ns), y_of(panel, 0));
+	ink->cairo->close_path(ink->cr);
+	ink__set(ink, 0x7a8793);
+	ink->cairo->fill(ink->cr);
 }

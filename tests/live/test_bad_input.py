@@ -10,6 +10,7 @@ import pytest
 
 import conftest
 
+from containers import own_mounts
 from support import Obedient, wait_until
 
 COMMANDS = ["stat", "record"]
@@ -368,3 +369,16 @@ def test_failure_keeps_the_older_file(run, refuse, allocprof, target, tmp_path, 
     run([allocprof, command, "-o", output, "--", "true"], expect=0)
     refuse([allocprof, command, "-o", output, "--", "no-such-command"], 127, "no-such-command")
     refuse([allocprof, command, "-o", output, "-p", 2], 125, "kernel thread")
+
+
+# Libraries
+
+def test_graph_without_cairo(refuse, run, allocprof, target, tmp_path):
+    """It is loaded for pictures only, so that all else works without it."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-q", "-o", data, "--", target("nothing")], expect=0)
+    with own_mounts():
+        library = run(["gcc", "-print-file-name=libcairo.so.2"], expect=0).stdout.decode().strip()
+        run(["mount", "--bind", "/dev/null", library], expect=0)
+        refuse([allocprof, "graph", "-o", tmp_path / "graph.svg", data], 2, "libcairo.so.2", "libcairo2", "--json")
+        run([allocprof, "graph", "--json", "-o", tmp_path / "graph.json", data], expect=0)

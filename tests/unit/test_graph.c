@@ -10,6 +10,7 @@
 #include "fixture.h"
 #include "fixture_live.h"
 #include "graph_axis.h"
+#include "cairo_library.h"
 #include "graph_data.h"
 #include "graph_draw.h"
 #include "graph_label.h"
@@ -293,11 +294,14 @@ static int draw(const struct profile *profile, enum graph_format format, FILE *t
 	struct names names = name(profile);
 	struct graph_words words = { .title = "t\x01\xff \xe2\x82\xac", .start_time = "never" };
 	struct graph_label *labels;
+	struct cairo_library *cairo;
 	int err;
 
+	assert_int_equal(cairo_library__open(&cairo, NULL), 0);
 	assert_int_equal(graph_label__new(names.groups, graph, &labels), 0);
 	words.labels = labels;
-	err = graph__draw(graph, &words, format, to);
+	err = graph__draw(cairo, graph, &words, format, to);
+	cairo_library__close(cairo);
 	graph_label__free(labels, graph->n_series);
 	graph__free(graph);
 	release(&names);

@@ -3,9 +3,10 @@
 #ifndef ALLOCPROF_GRAPH_INK_H
 #define ALLOCPROF_GRAPH_INK_H
 
-#include <cairo.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "cairo_functions.h"
 
 /* 0xrrggbb. */
 #define INK_TEXT    0x222222
@@ -14,25 +15,32 @@
 #define INK_WARNING 0xa02000
 #define INK_PAPER   0xffffff
 
+/* What is drawn on. */
+struct ink {
+	const struct cairo_library *cairo;
+	cairo_t *cr;
+};
+
 enum ink_align {
 	INK_LEFT,
 	INK_CENTRE,
 	INK_RIGHT,
 };
 
-void ink__set(cairo_t *cr, unsigned int colour);
+void ink__set(const struct ink *ink, unsigned int colour);
 /* Mixes @colour with paper: 0 leaves it unchanged, 1 makes it white. */
 unsigned int ink__mix(unsigned int colour, double paper);
 /* The colour of band @band, or of the others' band. The first eight are distinct for colour-blind
  * readers; then they repeat, darker. */
 unsigned int ink__band(size_t band, bool others);
 
-void ink__font(cairo_t *cr, double size, bool bold);
-double ink__width(cairo_t *cr, const char *text);
+void ink__font(const struct ink *ink, double size, bool bold);
+double ink__width(const struct ink *ink, const char *text);
 /* Writes @text with its baseline at @y, aligned at @x as @align says. */
-void ink__text(cairo_t *cr, double x, double y, enum ink_align align, const char *text);
+void ink__text(const struct ink *ink, double x, double y, enum ink_align align, const char *text);
 /* Writes untrusted text, left-aligned: invalid UTF-8 and control characters become '?', and text
  * wider than @width loses its middle. 0 or -ENOMEM; *@used, if not NULL, is its width. */
-int ink__fit(cairo_t *cr, double x, double y, double width, const char *text, double *used);
+int ink__fit(const struct ink *ink, double x, double y, double width, const char *text,
+	     double *used);
 
 #endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* libcairo, which draws pictures. It is loaded when one is drawn: with the 18 libraries that it needs it would be the
+ * largest part of linking the program, at the start of each command. */
+#ifndef ALLOCPROF_CAIRO_LIBRARY_H
+#define ALLOCPROF_CAIRO_LIBRARY_H
+
+struct cairo_library;
+struct error;
+
+/* 0, with *@out the caller's; -ENOENT with @error set: it is not installed, or lacks a function; -ENOMEM. */
+int cairo_library__open(struct cairo_library **out, struct error *error);
+/* Accepts NULL. The library itself stays. */
+void cairo_library__close(struct cairo_library *cairo);
+
+#endif
