@@ -244,5 +244,6 @@ void twin__walk(const struct twin_hit *hit, struct twin_walk *walk)
 	walk->n_frames = walker->n;
 	walk->end = walker->end;
 	walk->lookups = walker->lookups;
+	walk->faults = 0; /* it reads where the thread itself has pushed */
 	walker__frames(walker, walk->frames);
 }

@@ -88,7 +88,7 @@ static const struct twin_memory *memory;
 static const struct twin_mapping *mappings;
 static size_t n_memory, n_mappings;
 static void (*meet_module)(const struct ap_module_record *record);
-static __u32 n_lookups;
+static __u32 n_lookups, n_faults;
 static bool ring_is_full;
 static __u32 n_records;
 
@@ -252,6 +252,7 @@ long bpf_probe_read_user(void *to, __u32 size, const void *from)
 		}
 	}
 	memset(to, 0, size);
+	n_faults++;
 	return -EFAULT;
 }
 
@@ -558,7 +559,7 @@ void twin__walk(const struct twin_hit *at, struct twin_walk *walk)
 	struct hit hit = { .sp = at->sp, .fp = at->fp };
 	struct scratch *scratch = scratch__claim(bpf_get_current_pid_tgid());
 
-	n_lookups = 0;
+	n_lookups = n_faults = 0;
 	process__refresh(&twin_process);
 	scratch__enter(scratch, bpf_get_current_pid_tgid(), &twin_process);
 	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
@@ -568,6 +569,7 @@ void twin__walk(const struct twin_hit *at, struct twin_walk *walk)
 	walk->end = scratch->record.end;
 	walk->hash = scratch->record.stack;
 	walk->lookups = n_lookups;
+	walk->faults = n_faults;
 	stack__lay_out(scratch);
 	memcpy(walk->frames, scratch->frames, sizeof(walk->frames));
 	scratch__release(scratch);

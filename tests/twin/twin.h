@@ -35,6 +35,7 @@ struct twin_walk {
 	__u64 hash;
 	struct ap_frame frames[AP_MAX_DEPTH];
 	__u32 lookups; /* in tables, mappings and of the kernel's mappings */
+	__u32 faults; /* readings of memory that failed; each takes the kernel as long as a page fault */
 };
 
 /* Empty maps. All that was set is gone. */

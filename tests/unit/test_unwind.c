@@ -584,6 +584,32 @@ static void test_memory(void **state)
 	assert_true(other.lookups > 40);
 }
 
+/* A copy that reaches beyond the stack's memory fails. Where that ends is found once, and not by each stack that is
+ * deeper or shallower than the one before. */
+static void test_end_of_memory(void **state)
+{
+	struct call calls[20];
+	struct twin_walk walk;
+	struct twin_hit hit;
+	__u32 faults = 0;
+
+	seed(7);
+	make_program(plain);
+	for (int i = 0; i < 20; i++) {
+		__u32 n = i & 1 ? 20 : 2;
+
+		random_calls(calls, 20);
+		hit = make_stack(calls, n);
+		if (i)
+			twin__walk(&hit, &walk);
+		else
+			walk_fresh(&hit, &walk);
+		check_frames(&walk, calls, n, 127);
+		faults += walk.faults;
+	}
+	assert_in_range(faults, 0, 2);
+}
+
 static void test_max_depth(void **state)
 {
 	static struct call calls[MAX_CALLS];
@@ -844,6 +870,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_own_stacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_own_signal_frames, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_end_of_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_max_depth, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_remembered_is_fresh, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
