@@ -221,13 +221,13 @@ static bool read_uvarint(struct go_depths *depths, __u32 *out)
 }
 
 /* A pc-value table: pairs of a zigzag-encoded change of depth and a pc delta; a change of 0 ends
- * it. */
+ * it, as does a delta beyond the end of all addresses. */
 bool go_depths__next(struct go_depths *depths)
 {
 	__u32 change, bytes;
 
 	if (!read_uvarint(depths, &change) || (!change && depths->began) ||
-	    !read_uvarint(depths, &bytes) || !bytes)
+	    !read_uvarint(depths, &bytes) || !bytes || bytes > ~depths->hi)
 		return false;
 	depths->began = true;
 	depths->depth_bytes += change & 1 ? ~(__s64)(change >> 1) : (__s64)(change >> 1);

@@ -396,12 +396,33 @@ static void test_code_against_cfi(void **state)
 	cfi_table__free(table);
 }
 
+/* Found by fuzzing: the range of the second pair would end before it begins. */
+static void test_depths_beyond_all_addresses(void **state)
+{
+	static const __u8 pairs[] = { 0x02, 0x10, 0x02, 0x20, 0x00 };
+	struct go_function function = {
+		.lo = ~0ULL - 0x1f,
+		.hi = ~0ULL,
+		.depths = pairs,
+		.depths_end = pairs + sizeof(pairs),
+	};
+	struct go_depths depths = go_depths__begin(&function);
+
+	assert_true(go_depths__next(&depths));
+	assert_int_equal(depths.hi, ~0ULL - 0xf);
+	assert_false(go_depths__next(&depths));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_versions),     cmocka_unit_test(test_asmcgocall),
-		cmocka_unit_test(test_foreign_code), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_damaged),	     cmocka_unit_test(test_code_against_cfi),
+		cmocka_unit_test(test_depths_beyond_all_addresses),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_asmcgocall),
+		cmocka_unit_test(test_foreign_code),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_code_against_cfi),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
