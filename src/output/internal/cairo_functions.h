@@ -7,8 +7,6 @@
 #include <cairo-svg.h>
 #include <cairo.h>
 
-#include "cairo_library.h"
-
 /* Calls X with each name, without cairo's prefix. */
 #define CAIRO_FUNCTIONS(X)                                                                         \
 	X(arc)                                                                                     \
