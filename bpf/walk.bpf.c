@@ -419,7 +419,7 @@ static __always_inline struct step *walk__cached(struct scratch *scratch, struct
 	return step;
 }
 
-/* Whether the walk, which is at @step, comes to @next again: whether the words that @step read are as they were. */
+/* Returns whether a walk that is at @step comes to @next again, since the words that @step read are as they were. */
 static __always_inline bool step__leads_to(const struct scratch *scratch, const struct step *step,
 					   const struct step *next)
 {
@@ -435,8 +435,8 @@ static __always_inline bool step__leads_to(const struct scratch *scratch, const 
 }
 
 /*
- * Whether the walk, which is at the cached step @cursor, would repeat all steps from there on. A loop over the words that
- * they read takes less than half the time of the steps. Returns 0 also if the window does not have all of these words.
+ * Returns 1 if a walk that is at the cached step @cursor would repeat all steps from there on, which a loop over the words
+ * that they read finds in less than half the time. Returns 0 also if the window does not have all of these words.
  */
 __noinline int walk__repeats(struct scratch *scratch, __u32 cursor)
 {

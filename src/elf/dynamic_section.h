@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a file tells the dynamic linker, read by a worker. */
+/* A worker reads the dynamic section of a file: the libraries that it needs, and where they are searched. */
 #ifndef ALLOCPROF_DYNAMIC_SECTION_H
 #define ALLOCPROF_DYNAMIC_SECTION_H
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cairo_library.h"
 #include "error.h"
 #include "fixture.h"
 #include "fixture_live.h"
 #include "graph_axis.h"
-#include "cairo_library.h"
 #include "graph_data.h"
 #include "graph_draw.h"
 #include "graph_label.h"

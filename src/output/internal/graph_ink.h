@@ -15,7 +15,7 @@
 #define INK_WARNING 0xa02000
 #define INK_PAPER   0xffffff
 
-/* What is drawn on. */
+/* A cairo context, and the functions that draw on it. */
 struct ink {
 	const struct cairo_library *cairo;
 	cairo_t *cr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which files that are installed have the debug information of an ELF file: a worker finds them. */
+/* A worker finds the installed files that have the debug information of an ELF file. */
 #ifndef ALLOCPROF_INSTALLED_DEBUG_H
 #define ALLOCPROF_INSTALLED_DEBUG_H
 

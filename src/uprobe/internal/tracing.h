@@ -12,8 +12,8 @@ struct kernel_types;
 /* Makes libbpf ask for ids in objects that this process opens from now on. 0 or a negative errno. */
 int tracing__take_over(void);
 
-/* Where the ids are found for objects that this thread loads from now on. @types is borrowed until the next call; NULL:
- * tracing programs are not loaded. */
+/* The ids of objects that this thread loads from now on are looked up in @types, which is borrowed until the next call;
+ * with NULL tracing programs are not loaded. */
 void tracing__use(const struct kernel_types *types);
 
 #endif
