@@ -13,6 +13,7 @@
 #include "allocator_parse.h"
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "collector.h"
 #include "command_path.h"
 #include "cpython.h"
@@ -271,7 +272,8 @@ static int collect_gaps(struct preload_engine *engine)
 			  : 0,
 		  "further programs were executed that the library could not enter" },
 		{ counted->n_unfinished,
-		  "entries of the shared memory were being written when their process was killed" },
+		  "entries of the shared memory were being written when their process was killed or "
+		  "stopped" },
 		{ counted->n_damaged,
 		  "entries of the shared memory cannot be right: a process has written over them" },
 	};
@@ -310,9 +312,37 @@ static int collect_stacks(struct preload_engine *engine)
 	return err;
 }
 
+/* Whether a process goes on that may be writing an entry. */
+static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted)
+{
+	for (size_t i = 0; i < counted->n_images; i++)
+		if (counted->images[i].end == INSIDE_RUNS &&
+		    preload_engine__runs(engine, counted->images[i].pid))
+			return true;
+	return false;
+}
+
+#define SETTLE_NS     (2 * NS_PER_S)
+#define READ_AGAIN_US 2000
+
+int preload_engine__read(const struct preload_engine *engine, struct preload_results *out)
+{
+	__u64 begin_ns = clock__now_ns();
+	int err;
+
+	for (;;) {
+		err = preload__read(engine->preload, out);
+		if (err || out->n_unfinished <= engine->forgotten.n_unfinished ||
+		    clock__now_ns() - begin_ns > SETTLE_NS || !any_runs(engine, out))
+			return err;
+		preload_results__free(out);
+		usleep(READ_AGAIN_US);
+	}
+}
+
 static int collect_all(struct preload_engine *engine)
 {
-	int err = preload__read(engine->preload, &engine->counted);
+	int err = preload_engine__read(engine, &engine->counted);
 
 	if (!err)
 		err = preload_engine__end_images(engine);

@@ -109,7 +109,7 @@ int preload_engine__cut(struct engine *base, __u64 *cut_ns)
 	int err = preload_engine__take_modules(engine);
 
 	if (!err)
-		err = preload__read(engine->preload, &counted);
+		err = preload_engine__read(engine, &counted);
 	if (err)
 		return err;
 	preload_results__free(&engine->at_cut);

@@ -107,6 +107,23 @@ def test_of_a_command(runner, allocprof, target, tmp_path, options):
     windows_of_a_command(runner, allocprof, target, tmp_path / "out", "record", options, 3)
 
 
+SLOW_ENTRY = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc/self/ns/pid", "-e", "trace=newfstatat", "-e",
+              "inject=newfstatat:delay_enter=700000"]
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("children", [0, 2])
+def test_end_at_a_first_call(runner, allocprof, target, tmp_path, children):
+    """A process writes its entry into the shared memory as the window ends, and goes on: no call of it is missing.
+    strace has it wait there for 0.7 seconds."""
+    process = runner.start([*argv_of(allocprof, "stat", tmp_path / "out", "--duration", "300ms"), "--", *SLOW_ENTRY,
+                            target("pairs"), 1, children], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.wait(TIMEOUT_SECONDS) == 0
+    process.stdin.close()
+    report = read_report(tmp_path / "out")
+    assert report["complete"] and not report["lost"]["total"], report
+
+
 # The links of a file's probes in one, or one by one; each end of a window.
 PROCESSES = [
     ("stat", "duration", []), ("stat", "delay", []), ("stat", "int", []), ("stat", "term", []),

@@ -47,12 +47,16 @@ int main(int argc, char **argv)
 	unsigned long n_threads = number_or(argv[1], 1);
 	unsigned long n_children = argc > 2 ? number_or(argv[2], 0) : 0;
 	struct pollfd input = { .fd = 0, .events = POLLIN };
+	pid_t parent = getpid();
 	pthread_t thread;
 
 	for (unsigned long i = 0; i < n_children; i++) {
 		if (fork())
 			continue;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* It may have ended before that. */
+		if (getppid() != parent)
+			_exit(0);
 		work(NULL);
 	}
 	for (unsigned long i = 1; i < n_threads; i++)

@@ -106,6 +106,10 @@ bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t 
 /* Whether the process runs, and is one that counts here: its number is that of its own PID namespace. */
 bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
 
+/* As preload__read(), but waits for processes that are writing entries: a thread that makes its first call as the gate
+ * is closed has counted nothing, and nothing is missing when it has written its entry. */
+int preload_engine__read(const struct preload_engine *engine, struct preload_results *out);
+
 /* Looks at the command's files: which have allocators, and with stacks, has their tables compiled. */
 int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],
 				    struct error *error);
