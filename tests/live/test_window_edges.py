@@ -12,7 +12,7 @@ from support import TIMEOUT_SECONDS, Recording, read_report, wait_until_counting
 
 SINGLE = ["--inject", "multi=0"]  # as on kernels without uprobe_multi: a perf event for each probe
 THREADS = 4
-MANY = 20
+MANY = 8
 
 # What ends the window of a process that runs: time, or a signal.
 ENDS = {
