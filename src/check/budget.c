@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "error.h"
 #include "json_keys.h"
 #include "path.h"
+#include "text_file.h"
 #include "utf8.h"
 
 #define MAX_NAME_BYTES 200
@@ -418,23 +420,16 @@ int budget__read(const char *path, struct budget *budget, struct error *error)
 	enum {
 		MOST = 16 << 20
 	};
-	_cleanup_(close_file) FILE *file = fopen(path, "re");
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_(free_ptr) char *text = NULL;
-	size_t size;
+	size_t size = 0;
+	int err = fd < 0 ? -errno : text_file__read(fd, MOST, &text, &size);
 
-	if (!file)
-		return error__set(error, -errno, "cannot read the budget %.256s: %s", path,
-				  strerror(errno));
-	text = malloc(MOST + 1);
-	if (!text)
-		return error__set(error, -ENOMEM, "cannot read %.256s: out of memory", path);
-	size = fread(text, 1, MOST, file);
-	if (ferror(file))
-		return error__set(error, -EIO, "cannot read the budget %.256s: %s", path,
-				  strerror(errno));
+	if (err)
+		return error__set(error, err, "cannot read the budget %.256s: %s", path,
+				  strerror(-err));
 	if (size == MOST)
 		return error__set(error, -EFBIG, "%.256s is too large to be a budget", path);
-	text[size] = '\0';
 	return budget__parse(text, size, path, budget, error);
 }
 

@@ -18,6 +18,7 @@
 #include "linker_x86.h"
 #include "path.h"
 #include "regular_file.h"
+#include "text_file.h"
 
 /* Most libraries of one program that are listed; the largest programs have hundreds. */
 #define MAX_LIBRARIES 4096
@@ -322,14 +323,11 @@ static int load_names(struct search *search, const char *names)
 static char *read_list(const char *path)
 {
 	_cleanup_(close_fd) int fd = regular_file__open(path);
-	char *text = fd < 0 ? NULL : malloc(MAX_LIST_BYTES);
-	ssize_t n = text ? pread(fd, text, MAX_LIST_BYTES - 1, 0) : -1;
+	size_t size_bytes;
+	char *text;
 
-	if (n < 0) {
-		free(text);
+	if (fd < 0 || text_file__read(fd, MAX_LIST_BYTES, &text, &size_bytes))
 		return NULL;
-	}
-	text[n] = '\0';
 	for (char *c = strchr(text, '#'); c; c = strchr(c, '#'))
 		memset(c, ' ', strcspn(c, "\n"));
 	return text;

@@ -2,6 +2,7 @@
 #include "wrappers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "path.h"
+#include "text_file.h"
 #include "wrappers_data.h"
 
 #define MAX_FILE_SIZE (1UL << 20)
@@ -124,47 +126,30 @@ static int parse(struct wrappers *wrappers, char *text, const char *path, struct
 	return 0;
 }
 
-static int read_text(FILE *file, char **text)
-{
-	char *bytes = malloc(MAX_FILE_SIZE + 1);
-	size_t size;
-
-	if (!bytes)
-		return -ENOMEM;
-	errno = 0;
-	size = fread(bytes, 1, MAX_FILE_SIZE + 1, file);
-	if (ferror(file) || size > MAX_FILE_SIZE) {
-		int err = ferror(file) ? (errno ? -errno : -EIO) : -EFBIG;
-
-		free(bytes);
-		return err;
-	}
-	bytes[size] = '\0';
-	*text = bytes;
-	return 0;
-}
-
 static int load_file(struct wrappers *wrappers, const char *path, bool may_be_missing,
 		     struct error *error)
 {
-	_cleanup_(close_file) FILE *file = fopen(path, "re");
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t size = 0;
 	char *text;
 	int err;
 
-	if (!file) {
+	if (fd < 0) {
 		err = -errno;
 		/* HOME may be another user's, as after su(1). */
 		if (may_be_missing && (err == -ENOENT || err == -ENOTDIR || err == -EACCES))
 			return 0;
 	} else {
-		err = read_text(file, &text);
-		if (!err)
+		err = text_file__read(fd, MAX_FILE_SIZE + 1, &text, &size);
+		if (!err && size <= MAX_FILE_SIZE)
 			return parse(wrappers, text, path, error);
 	}
-	if (err == -EFBIG)
-		return error__set(error, err,
+	if (!err) {
+		free(text);
+		return error__set(error, -EFBIG,
 				  "cannot use the list of wrappers %s: it is larger than 1 MiB",
 				  path);
+	}
 	return error__set(error, err, "cannot read the list of wrappers %s: %s", path,
 			  strerror(-err));
 }

@@ -2,6 +2,7 @@
 #include "sources.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "pattern.h"
 #include "source_line.h"
 #include "sources_data.h"
+#include "text_file.h"
 
 #define MAX_FILE_SIZE (1UL << 20)
 
@@ -141,29 +143,26 @@ static int parse_file(struct sources *sources, char *text, const char *path, str
 
 static int read_text(const char *path, char **out, struct error *error)
 {
-	_cleanup_(close_file) FILE *file = fopen(path, "re");
+	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	_cleanup_(free_ptr) char *text = NULL;
 	struct stat st;
 	size_t n;
+	int err;
 
-	if (!file || fstat(fileno(file), &st))
+	if (fd < 0 || fstat(fd, &st))
 		return error__set(error, -errno, "cannot read the definition %s: %s", path,
 				  strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return error__set(error, -EINVAL, "the definition %s is no regular file", path);
-	if ((__u64)st.st_size > MAX_FILE_SIZE)
+	err = text_file__read(fd, MAX_FILE_SIZE + 1, &text, &n);
+	if (err)
+		return error__set(error, err, "cannot read the definition %s: %s", path,
+				  strerror(-err));
+	if (n > MAX_FILE_SIZE)
 		return error__set(error, -EFBIG, "the definition %s has more than 1 MiB", path);
-	text = malloc(MAX_FILE_SIZE + 1);
-	if (!text)
-		return -ENOMEM;
-	n = fread(text, 1, MAX_FILE_SIZE, file);
-	if (ferror(file))
-		return error__set(error, -EIO, "cannot read the definition %s: %s", path,
-				  strerror(EIO));
 	if (memchr(text, '\0', n))
 		return error__set(error, -EINVAL, "the definition %s is no text: it has a null",
 				  path);
-	text[n] = '\0';
 	*out = text;
 	text = NULL;
 	return 0;

@@ -14,10 +14,10 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "text_file.h"
 
 /* A large node program writes some 10 MiB. */
 #define MAX_FILE_BYTES (128UL << 20)
-#define READ_BYTES     65536
 
 struct entry {
 	__u64 start, end;
@@ -108,22 +108,6 @@ static int add_line(struct perf_map *map, char *line)
 	return 0;
 }
 
-static int read_text(int fd, char **text, size_t *size)
-{
-	size_t room = 0;
-	ssize_t len;
-
-	*size = 0;
-	do {
-		if (array__reserve(text, &room, *size + READ_BYTES + 1, 1))
-			return -ENOMEM;
-		len = pread(fd, *text + *size, room - *size - 1, *size);
-		*size += len > 0 ? len : 0;
-	} while (len > 0 && *size < MAX_FILE_BYTES);
-	(*text)[*size] = '\0';
-	return 0;
-}
-
 int perf_map__read(int fd, struct perf_map **out)
 {
 	struct perf_map *map = calloc(1, sizeof(*map));
@@ -133,7 +117,7 @@ int perf_map__read(int fd, struct perf_map **out)
 
 	if (!map)
 		return -ENOMEM;
-	err = read_text(fd, &map->text, &size);
+	err = text_file__read(fd, MAX_FILE_BYTES, &map->text, &size);
 	/* Ignores a last line without newline, which may be incomplete. */
 	for (char *line = map->text; !err && (end = memchr(line, '\n', size - (line - map->text)));
 	     line = end + 1) {

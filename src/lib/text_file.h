@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#ifndef ALLOCPROF_TEXT_FILE_H
+#define ALLOCPROF_TEXT_FILE_H
+
+#include <stddef.h>
+
+/*
+ * Reads the first @most_bytes of the file @fd, or all that a FIFO has; who takes no larger file asks for one byte more than it
+ * takes. *@text, to be freed, has a null behind *@size_bytes bytes, and may have others among them. -ENOMEM, or what
+ * read(2) says.
+ */
+int text_file__read(int fd, size_t most_bytes, char **text, size_t *size_bytes);
+
+#endif
