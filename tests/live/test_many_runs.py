@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A hundred runs: of a program that always does the same, and of one that does not."""
+"""Many runs: of a program that always does the same, and of one that does not."""
 
 import json
 
@@ -9,7 +9,7 @@ from runs import Runs
 
 pytestmark = pytest.mark.engines("uprobe", "preload")
 
-RUNS = 40
+RUNS = 15
 TIMEOUT = 900  # seconds, of a loaded machine
 
 
