@@ -17,6 +17,8 @@ from support import Obedient, shell_status, unavailable, wait_until_counting
 from test_interfaces import Memory, expected, kind
 
 MODES = {"stat": ["stat"], "stat-live": ["stat", "--live"], "record": ["record"], "record-live": ["record", "--live"]}
+# test_linked runs all of them; the other tests one that keeps neither stacks nor blocks, and one that keeps both.
+TWO_MODES = ["stat", "record-live"]
 LIB = "/usr/lib/x86_64-linux-gnu"
 
 
@@ -276,25 +278,25 @@ def test_linked(measuring, programs, mode, name):
     check(measuring(mode), variant, programs(variant, "linked"), "launch", variant.environment)
 
 
-@pytest.mark.fast("stat-live-tcmalloc_minimal")
+@pytest.mark.fast("record-live-tcmalloc_minimal")
 @pytest.mark.parametrize("name", PRELOADED)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TWO_MODES)
 def test_preloaded(measuring, programs, mode, name):
     variant = VARIANTS[name]
     check(measuring(mode), variant, programs(variant, "preloaded"), "launch", preload_of(variant))
 
 
-@pytest.mark.fast("record-mimalloc")
+@pytest.mark.fast("record-live-mimalloc")
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TWO_MODES)
 def test_attached(measuring, programs, mode, name):
     variant = VARIANTS[name]
     check(measuring(mode), variant, programs(variant, "preloaded"), "attach", preload_of(variant))
 
 
-@pytest.mark.fast("record-jemalloc")
+@pytest.mark.fast("record-live-jemalloc")
 @pytest.mark.parametrize("name", STATIC)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TWO_MODES)
 def test_static(measuring, programs, mode, name):
     """Launched, where the allocator and all else are one file."""
     variant = VARIANTS[name]
@@ -303,7 +305,7 @@ def test_static(measuring, programs, mode, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATIC)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TWO_MODES)
 def test_static_attached(measuring, programs, mode, name):
     variant = VARIANTS[name]
     check(measuring(mode), variant, programs(variant, "static"), "attach", {})
@@ -312,9 +314,9 @@ def test_static_attached(measuring, programs, mode, name):
 MUSL = {"dynamic": [], "static": ["-static"], "static_stripped_of_debug": ["-static", "-g", "-Wl,-S"]}
 
 
-@pytest.mark.fast("launch-stat-live-static")
+@pytest.mark.fast("launch-record-live-static")
 @pytest.mark.parametrize("how", MUSL)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize("start", ["launch", "attach"])
 def test_musl(measuring, tmp_path, monkeypatch, start, mode, how):
     compiler = shutil.which("musl-gcc", path="/usr/bin")
@@ -336,8 +338,8 @@ def test_musl(measuring, tmp_path, monkeypatch, start, mode, how):
 TBB = "libtbbmalloc_proxy"
 
 
-@pytest.mark.fast("launch-record")
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.fast("launch-record-live")
+@pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize("start", ["launch", "attach"])
 def test_tbbmalloc(measuring, programs, mode, start):
     """Its malloc and new are in a library that only calls the one that has the allocator: they count there."""
@@ -404,7 +406,7 @@ PAIRS = {
 
 @pytest.mark.fast("launch-stat-tcmalloc-mimalloc")
 @pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize("start", ["launch", "attach"])
 def test_two(run, measuring, tmp_path, mode, start, pair):
     first, second, allocate, release, new = PAIRS[pair]
