@@ -317,6 +317,10 @@ def programs(target):
     }
 
 
+# Of these the ids of processes and threads matter.
+IN_PID_NAMESPACES = ["threads", "fork", "vfork", "posix_spawn", "shell", "exec_nonleader", "exec_itself", "fork_storm"]
+
+
 def symbol_offsets(path, names=FUNCTIONS, exported=True):
     """File offsets of functions, exported ones or all."""
     tool = {"check": True, "stdout": subprocess.PIPE, "text": True}

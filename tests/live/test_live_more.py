@@ -8,7 +8,7 @@ import pytest
 
 from memory import (CASES, FIRST_NAMES, MANY_AT_ONCE, SHARING, assert_none, differences, differing, of_all_processes,
                     shared_differences, stat_differences, status_of)
-from support import INPUT, in_pid_namespace, programs
+from support import IN_PID_NAMESPACES, INPUT, in_pid_namespace, programs
 
 pytestmark = pytest.mark.engines("uprobe", "preload")
 
@@ -71,8 +71,7 @@ def test_program(both, target, name):
 
 
 @pytest.mark.engines("uprobe")
-@pytest.mark.parametrize("name", ["threads", "fork", "vfork", "posix_spawn", "shell", "exec_nonleader", "exec_itself",
-                                  "fork_storm"])
+@pytest.mark.parametrize("name", IN_PID_NAMESPACES)
 def test_program_in_pid_namespace(both, target, name):
     """The log has other process ids."""
     argv, status = programs(target)[name]

@@ -64,10 +64,7 @@ def assert_same(run, under, command, argv, **options):
     return bare
 
 
-@pytest.mark.fast("every_function-3-stat", "threads 64 100-0-live", "fork_noexec-0-record", "vfork_exec-0-live",
-                  "signals-0-record", "longjmp-0-live", "close_all-4-stat", "return_hazards jump-0-live")
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("words, status", [
+TARGETS = pytest.mark.parametrize("words, status", [
     (["every_function"], 3),
     (["threads"], 0),
     (["fork_noexec"], 0),
@@ -92,8 +89,23 @@ def assert_same(run, under, command, argv, **options):
     (["case_study", "100"], 0),
     *((["return_hazards", case], 0) for case in stated_cases("return_hazards")),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+
+
+@pytest.mark.fast("every_function-3-stat", "threads 64 100-0-live", "fork_noexec-0-record", "vfork_exec-0-live",
+                  "signals-0-record", "longjmp-0-live", "close_all-4-stat", "return_hazards jump-0-live")
+@pytest.mark.engines("uprobe")
+@pytest.mark.parametrize("command", COMMANDS)
+@TARGETS
 def test_targets(run, under, target, command, words, status):
     bare = assert_same(run, under, command, [target(words[0]), *words[1:]])
+    assert bare.status == status
+
+
+@pytest.mark.engines("preload")
+@TARGETS
+def test_targets_inside(run, under, target, words, status):
+    """As test_inside_harm has it for the library alone."""
+    bare = assert_same(run, under, "live", [target(words[0]), *words[1:]])
     assert bare.status == status
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support import (FUNCTIONS, INPUT, Obedient, TIMEOUT_SECONDS, by_address, differences,
+from support import (FUNCTIONS, IN_PID_NAMESPACES, INPUT, Obedient, TIMEOUT_SECONDS, by_address, differences,
                      in_pid_namespace, libc_path, preload_exec, programs, read_report, shell_status,
                      wait_until_counting)
 from terminal import Terminal
@@ -42,7 +42,7 @@ def test_equal(run, allocprof, counter, target, tmp_path, name):
 
 
 @pytest.mark.fast("posix_spawn", "fork")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", IN_PID_NAMESPACES)
 def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name):
     argv, status = programs(target)[name]
     compare(run, allocprof, counter, target, tmp_path, argv, in_pid_namespace, status, INPUT)
