@@ -14,6 +14,7 @@
 /* The map that programs count calls into; one entry, so that libbpf's template map is small. */
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(struct ap_count_key));
 	__uint(value_size, sizeof(struct ap_count));

@@ -43,9 +43,11 @@ struct stacks_sent_map stacks_sent SEC(".maps");
 
 /* Programs count into one map while user space drains the other, so that no counter changes while
  * it is read and deleted. Sizes in place of types, as in struct counts_map: Linux 6.1 takes a map with
- * types for another kind. */
+ * types for another kind. Not preallocated: that takes a third of the start. Where the kernel has no
+ * memory at once, the call is sent through the ring buffer. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536);
 	__uint(key_size, sizeof(struct ap_count_key));
 	__uint(value_size, sizeof(struct ap_count));
