@@ -35,6 +35,9 @@ from counter import FUNCTIONS  # noqa: E402
 # Long enough for a loaded machine: a test waits for a condition, and this only ends a hang.
 TIMEOUT_SECONDS = 120
 
+# How many times as much as in CI a few long tests do.
+SCALE = int(os.environ.get("ALLOCPROF_SCALE", 1))
+
 
 def target(name):
     """The path of a program of tests/targets."""
@@ -299,7 +302,7 @@ def programs(target):
         "shell": (["sh", "-c", CHAIN], 0),
         "exec_nonleader": ([target("exec_nonleader"), target("every_function")], 3),
         "exec_nonleader_threads": ([target("exec_nonleader"), target("threads"), 4, 500], 0),
-        "ten_at_once": ([target("launcher"), 10, target("threads"), 8, 1000], 0),
+        "ten_at_once": ([target("launcher"), 10, target("threads"), 8, 300], 0),
         "ten_forking": ([target("launcher"), 10, target("fork_noexec")], 0),
         "ten_vforking": ([target("launcher"), 10, target("vfork_exec")], 0),
         "dlopen": ([target("dlopen_lib"), target("liballocating.so"), 3], 0),
@@ -312,7 +315,7 @@ def programs(target):
         "close_all": ([target("close_all")], 4),
         "exec_itself": ([target("exec_itself"), 50], 0),
         "fork_storm": ([target("fork_storm")], 0),
-        "stacks": ([target("many_stacks"), "-t", 4, 200000, 1000], 0),
+        "stacks": ([target("many_stacks"), "-t", 4, 50000, 1000], 0),
         "sort": (["sort"], 0),
     }
 

@@ -285,9 +285,9 @@ def test_preloaded_libraries(tool, place, counter, run):
 # Races: what is attached to is another program by then.
 
 @pytest.mark.parametrize("words, tries", [
-    pytest.param(["stat"], 500, id="stat-few"),
+    pytest.param(["stat"], 200, id="stat-few"),
     pytest.param(["stat", "--live"], 500, id="live-few", marks=pytest.mark.slow),
-    pytest.param(["stat"], int(os.environ.get("ALLOCPROF_TRIES", 2000)), id="stat-many", marks=pytest.mark.slow)])
+    pytest.param(["stat"], int(os.environ.get("ALLOCPROF_TRIES", 1000)), id="stat-many", marks=pytest.mark.slow)])
 def test_many_gain(tool, place, words, tries):
     """Each of many processes becomes a set-user-ID program at once, and calls malloc."""
     program = privileged(place, "set_user")
@@ -300,8 +300,8 @@ def test_many_gain(tool, place, words, tries):
 
 
 # A longer run is `ALLOCPROF_TRIES=10000`: 0.2 to 0.6 s each.
-TRIES = [pytest.param(20, id="few"),
-         pytest.param(int(os.environ.get("ALLOCPROF_TRIES", 150)), id="many", marks=pytest.mark.slow)]
+TRIES = [pytest.param(10, id="few"),
+         pytest.param(int(os.environ.get("ALLOCPROF_TRIES", 60)), id="many", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("tries", TRIES)

@@ -80,14 +80,14 @@ def test_context_of_boost(run, allocprof, target, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["record"], ["record", "--live"], ["stat"]], ids=" ".join)
 def test_short_children(run, allocprof, counter, target, tmp_path, options):
-    """500 a second for three seconds: none is missed, by the counter that is loaded into each of them."""
+    """500 a second for two seconds: none is missed, by the counter that is loaded into each of them."""
     made = counter()
     data = tmp_path / "data"
     run([allocprof, *options, *(["--json"] if options == ["stat"] else []), "-o", data, "--",
-         target("preload_exec"), made.path, made.library, target("short_children"), "1500", "500"], expect=0)
+         target("preload_exec"), made.path, made.library, target("short_children"), "1000", "500"], expect=0)
     counts = made.read()
-    assert counts.images == 1501
-    assert counts["malloc"].calls >= 1500 * support.stated("short_children")["malloc"].calls
+    assert counts.images == 1001
+    assert counts["malloc"].calls >= 1000 * support.stated("short_children")["malloc"].calls
     if options == ["stat"]:
         wrong = support.differences(support.read_report(data), counts)
     else:

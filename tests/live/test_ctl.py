@@ -272,14 +272,14 @@ def test_pieces_make_the_whole(controlled, inject):
     """Threads allocate all the time: each call is in one of the dumps or in the last file."""
     one = controlled("record", *inject, argv=("busy_threads", "4"))
     one.say("reset")
-    one.target.send("alloc 50000")
+    one.target.send("alloc 20000")
     paths = []
     for n in range(20):
         paths.append(one.output.with_name(f"piece.{n}"))
         one.say("dump", "--reset", "-o", paths[-1])
     one.target.expect_line("done")
     one.end()
-    assert sum(one.calls(path) for path in [*paths, one.output]) == 4 * 50000
+    assert sum(one.calls(path) for path in [*paths, one.output]) == 4 * 20000
 
 
 @pytest.mark.slow
@@ -288,16 +288,16 @@ def test_dumps_of_a_busy_target(controlled, engine):
     """Each has what the one before has and more, and the last file has all."""
     one = controlled("record", f"--engine={engine}", argv=("busy_threads", "4"))
     one.say("reset")
-    one.target.send("alloc 50000")
+    one.target.send("alloc 20000")
     last = 0
     for n in range(10):
         one.say("dump")
         calls = one.calls(one.output.with_name(f"record.out.{n + 1}"))
-        assert last <= calls <= 4 * 50000
+        assert last <= calls <= 4 * 20000
         last = calls
     one.target.expect_line("done")
     one.end()
-    assert one.calls() == 4 * 50000
+    assert one.calls() == 4 * 20000
 
 
 @pytest.mark.slow

@@ -162,12 +162,14 @@ def test_options_are_refused(run, allocprof, tmp_path, options):
 COST = {(): 0.7, ("--live",): 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", list(COST), ids=lambda words: " ".join(words) or "counts")
 def test_the_other_engine_is_named(run, allocprof, tmp_path, options):
     """Where the probes took more time than the command, by the figures of the report itself; not to somebody who has
     chosen the engine, nor with -q."""
-    # One with many calls, and one with hardly any.
-    for script in "x = [bytes(n % 512) for n in range(600_000)]", "pass":
+    # One with as many calls as it takes, and one with hardly any.
+    calls = round(0.35e6 / COST[options])
+    for script in f"x = [bytes(n % 512) for n in range({calls})]", "pass":
         for said, chosen in ((True, []), (False, ["-q"]), (False, ["--engine=uprobe"])):
             result = run([allocprof, "stat", "--json", "-o", tmp_path / "json", *options, *chosen, "--",
                           "/usr/bin/python3", "-c", script], {"PYTHONMALLOC": "malloc", "ALLOCPROF_ENGINE": ""}, expect=0)

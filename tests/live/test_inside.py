@@ -171,7 +171,7 @@ STACKS = {
         "every_function", "signals", "longjmp", "contexts", "fork_noexec", "vfork_exec", "spawn", "jit",
         "truth_O2", "truth_realign", "truth_clang", "truth_throw", "truth_early")},
     "threads": lambda target: [target("threads"), 8, 1000],
-    "stacks": lambda target: [target("many_stacks"), "-t", 4, 200000, 1000],
+    "stacks": lambda target: [target("many_stacks"), "-t", 4, 50000, 1000],
     "dlopen": lambda target: [target("dlopen_lib"), target("liballocating.so"), 3],
     "swap_code": lambda target: [target("swap_code"), target("libswap_a.so"), target("libswap_b.so")],
     "exec_nonleader": lambda target: [target("exec_nonleader"), target("threads"), 4, 500],

@@ -45,7 +45,6 @@ NUMBERS = "".join(f"{n}\n" for n in range(2000))
 
 # Name: command, what is added to its environment, exit status, stacks that have something at least.
 PROGRAMS = {
-    "as": (["as", "--help"], {}, 0, 5),
     "gawk": (["gawk", "{ x[$1] = $1 } END { print length(x) }", "numbers"], {}, 0, 100),
     "git": (["git", "diff", "--no-index", "--stat", "/dev/null", "numbers"], {}, 1, 20),
     "jq": (["jq", "-n", '[range(10) | {a: "\\(.)"}] | group_by(.a)'], {}, 0, 0),
@@ -53,7 +52,6 @@ PROGRAMS = {
     "perl": (["perl", "-e", "my @x = map { { a => $_ } } 1..500; $_->{itself} = $_ for @x"],
              {"PERL_HASH_SEED": "0"}, 0, 100),
     "python": (["/usr/bin/python3", "-c", CYCLES], PYTHON, 0, 50),
-    "readelf": (["readelf", "-aw", "/bin/true"], {}, 0, 1),
     "sqlite3": (["sqlite3", ":memory:", "CREATE TABLE t(a); INSERT INTO t VALUES (1)"], {}, 0, 5),
 }
 

@@ -9,7 +9,7 @@ from runs import Runs
 
 pytestmark = pytest.mark.engines("uprobe", "preload")
 
-RUNS = 15
+RUNS = 10
 TIMEOUT = 900  # seconds, of a loaded machine
 
 
