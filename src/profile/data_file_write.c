@@ -17,6 +17,7 @@
 #include "data_file_db.h"
 #include "data_file_schema.h"
 #include "error.h"
+#include "new_db.h"
 #include "new_file.h"
 #include "profile.h"
 
@@ -134,22 +135,21 @@ static int write_all(sqlite3 *db, const struct profile *profile)
 	return err ? err : data_file__write_tables(db, profile);
 }
 
-static int write_db(const struct profile *profile, const char *name,
+static int write_db(const struct profile *profile, const char *name, int fd,
 		    int (*write)(sqlite3 *db, const struct profile *profile))
 {
-	_cleanup_(close_db) sqlite3 *db = NULL;
-	int err;
+	_cleanup_(new_db__close) struct new_db new;
+	int err = new_db__open(&new, name, fd);
 
-	if (sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
-	    SQLITE_OK)
-		return db ? db_errno(db) : -ENOMEM;
-	/* The file is invisible until it is complete: no journal, one sync at the end. */
-	err = run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
-		      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192; BEGIN");
+	/* Nobody reads the file until it is complete: no journal, one sync at the end. */
 	if (!err)
-		err = write(db, profile);
+		err = run(new.db,
+			  "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+			  "PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192; BEGIN");
 	if (!err)
-		err = run(db, "COMMIT");
+		err = write(new.db, profile);
+	if (!err)
+		err = run(new.db, "COMMIT");
 	return err;
 }
 
@@ -265,7 +265,7 @@ int data_file__write(const struct profile *profile, const char *path, struct err
 
 	if (err)
 		return err;
-	err = write_db(profile, name, write_all);
+	err = write_db(profile, name, fd, write_all);
 	return err ? abandon(name, path, err, error) : publish(name, fd, path, false, error);
 }
 
@@ -279,7 +279,7 @@ int data_file__write_first(const struct profile *profile, const char *path,
 
 	if (err)
 		return err;
-	err = write_db(profile, name, write_all);
+	err = write_db(profile, name, fd, write_all);
 	if (!err && fstat(fd, &st))
 		err = -errno;
 	if (!err)
@@ -305,6 +305,6 @@ int data_file__write_names(const struct profile *profile, const char *path,
 		return err;
 	err = copy_file(first, fd);
 	if (!err)
-		err = write_db(profile, name, data_file__rewrite_names);
+		err = write_db(profile, name, fd, data_file__rewrite_names);
 	return err ? abandon(name, path, err, error) : publish(name, fd, path, true, error);
 }
