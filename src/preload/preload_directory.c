@@ -112,16 +112,48 @@ static bool is_surpassed(size_t index)
 	return false;
 }
 
+/*
+ * Makes the directory of this user's measurements in @parent, to which others may write, and puts its path into @out.
+ * It stays: processes that go on after their measurement, or whose LD_PRELOAD nobody takes back, still name files in it,
+ * and whoever could make a directory of that name would have them load a library. -EPERM where it is another user's.
+ */
+static int make_users_directory(const char *parent, char out[INSIDE_PATH_BYTES])
+{
+	struct stat status;
+
+	snprintf(out, INSIDE_PATH_BYTES, "%s/allocprof-%u", parent, geteuid());
+	if (mkdir(out, 0700) && errno != EEXIST)
+		return -errno;
+	if (lstat(out, &status))
+		return -errno;
+	return S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+			       !(status.st_mode & (S_IWGRP | S_IWOTH))
+		       ? 0
+		       : -EPERM;
+}
+
 int preload__make_directory(struct preload *preload, struct error *error)
 {
 	const char *chosen = getenv("ALLOCPROF_INSIDE_DIR");
 	int err = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
-		const char *parent = chosen ? chosen : parents[i];
-		int n = snprintf(preload->directory, sizeof(preload->directory),
-				 "%s/allocprof-XXXXXX", parent);
+		char users[INSIDE_PATH_BYTES];
+		const char *parent = chosen ? chosen : users;
+		int n;
 
+		if (!chosen && is_surpassed(i))
+			continue;
+		if (!chosen) {
+			int made = make_users_directory(parents[i], users);
+
+			if (made) {
+				err = made;
+				continue;
+			}
+		}
+		n = snprintf(preload->directory, sizeof(preload->directory), "%s/allocprof-XXXXXX",
+			     parent);
 		if (n >= (int)sizeof(preload->directory))
 			return error__set(error, -ENAMETOOLONG,
 					  "the path '%s' is too long for the shared memory",
@@ -134,10 +166,6 @@ int preload__make_directory(struct preload *preload, struct error *error)
 				"dollar sign, which LD_PRELOAD cannot name",
 				parent);
 		sweep(parent);
-		if (!chosen && is_surpassed(i)) {
-			preload->directory[0] = 0;
-			continue;
-		}
 		if (mkdtemp(preload->directory))
 			break;
 		err = -errno;

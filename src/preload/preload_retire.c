@@ -32,8 +32,9 @@ static int look_at_image(struct reader *reader, __u32 index, const void *element
 	struct retiring *retiring = reader->context;
 	const struct inside_image *image = element;
 
-	if (array__reserve(&retiring->has_ended, &retiring->images_room, index + 1UL,
-			   sizeof(*retiring->has_ended)))
+	/* Those of a chunk that cannot be read have not. */
+	if (array__reserve_zeroed(&retiring->has_ended, &retiring->images_room, index + 1UL,
+				  sizeof(*retiring->has_ended)))
 		return -ENOMEM;
 	/* In another namespace the number is that of another process. */
 	retiring->has_ended[index] = image->state == INSIDE_READY && image->pid > 1 &&

@@ -198,6 +198,29 @@ def test_no_harm(stat, tmp_path):
     assert os.listdir(shared) == []
 
 
+# Prints where the shared memory is.
+MEMORY = ["grep", "-om1", "/[^ ]*/memory$", "/proc/self/maps"]
+
+
+def test_directory_is_the_users(stat):
+    """Nobody else can make a directory of the name that LD_PRELOAD has, after its end either."""
+    _, result = stat("preload", MEMORY)
+    made = pathlib.Path(result.stdout.decode().strip()).parent
+    users = made.parent
+    assert users.name == f"allocprof-{os.geteuid()}"
+    assert users.stat().st_uid == os.geteuid() and users.stat().st_mode & 0o777 == 0o700
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("taken", ["mkdir $0 && chown 65534 $0", "ln -s /tmp $0", "mkdir -m 0777 $0"])
+def test_directory_that_is_not_the_users(run, allocprof, taken):
+    """Another one is taken."""
+    script = f'mount -t tmpfs none /dev/shm && {{ {taken}; }} && exec "$@"'
+    result = run(["unshare", "-m", "sh", "-c", script, f"/dev/shm/allocprof-{os.geteuid()}", allocprof, "stat",
+                  "--engine=preload", "-o", "/dev/null", "--", *MEMORY], expect=0)
+    assert result.stdout.decode().startswith(f"/tmp/allocprof-{os.geteuid()}/")
+
+
 @pytest.mark.slow
 def test_killed_ones_are_swept(runner, allocprof, stat, tmp_path):
     """What an allocprof that was killed has left is removed by the next one, and nothing that is in use."""
