@@ -311,8 +311,9 @@ int debuginfod__fetch(struct debuginfod *debuginfod, const char *build_id, char 
 		end_child(debuginfod, err);
 		return err;
 	}
+	/* The child answers to servers: what it says may be anything. */
 	if (message.err)
-		return message.err;
+		return message.err < 0 ? message.err : -EPROTO;
 	*path = strndup(message.path, sizeof(message.path));
 	return *path ? 0 : -ENOMEM;
 }

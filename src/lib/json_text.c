@@ -16,6 +16,26 @@ struct printer {
 
 static void print_value(struct printer *printer, json_object *value);
 
+/* json-c escapes what is below a space. Terminals may act on DEL and on U+0080 to U+009F, too, which are in
+ * strings only. */
+static void print_escaped(const char *text, FILE *to)
+{
+	const char *printed = text;
+
+	for (const char *c = text; *c; c++) {
+		const unsigned char byte = *c, next = c[1];
+		const bool is_c1 = byte == 0xc2 && next >= 0x80 && next <= 0x9f;
+
+		if (byte != 0x7f && !is_c1)
+			continue;
+		fwrite(printed, 1, c - printed, to);
+		fprintf(to, "\\u%04x", is_c1 ? next : byte);
+		c += is_c1;
+		printed = c + 1;
+	}
+	fputs(printed, to);
+}
+
 /* All versions of json-c print scalars the same way. */
 static void print_scalar(struct printer *printer, json_object *value)
 {
@@ -24,7 +44,7 @@ static void print_scalar(struct printer *printer, json_object *value)
 		      : "null";
 
 	if (text)
-		fputs(text, printer->to);
+		print_escaped(text, printer->to);
 	else
 		printer->out_of_memory = true;
 }

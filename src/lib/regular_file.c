@@ -11,8 +11,7 @@
 
 #include "cleanup.h"
 
-/* Opens for reading the file that @place, opened with O_PATH, refers to, whatever is at its path by now. */
-static int reopen(int place)
+int regular_file__reopen(int place)
 {
 	char name[64];
 	struct stat st;
@@ -31,7 +30,7 @@ int regular_file__open(const char *path)
 {
 	_cleanup_(close_fd) int place = open(path, O_PATH | O_CLOEXEC);
 
-	return place < 0 ? -errno : reopen(place);
+	return place < 0 ? -errno : regular_file__reopen(place);
 }
 
 int regular_file__open_in(const char *root, const char *path)
@@ -46,5 +45,5 @@ int regular_file__open_in(const char *root, const char *path)
 	if (directory < 0)
 		return -errno;
 	place = syscall(SYS_openat2, directory, path, &how, sizeof(how));
-	return place < 0 ? -errno : reopen(place);
+	return place < 0 ? -errno : regular_file__reopen(place);
 }

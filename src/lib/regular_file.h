@@ -11,4 +11,7 @@ int regular_file__open(const char *path);
  * links do not lead out of it. */
 int regular_file__open_in(const char *root, const char *path);
 
+/* The same for the file that @place, opened with O_PATH, refers to, whatever is at its path by now. */
+int regular_file__reopen(int place);
+
 #endif

@@ -200,7 +200,7 @@ static bool load_from_list(struct search *search, const char *list, const char *
 {
 	const char *separators = search->is_musl ? ":\n" : ":;";
 
-	for (const char *at = list; at && *at; at++) {
+	for (const char *at = list; at && *at && search->tries < MAX_TRIES && !search->err; at++) {
 		const size_t len = strcspn(at, separators);
 
 		for (const char *const *lib = linker_lib_names; *lib; lib++) {

@@ -14,6 +14,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "regular_file.h"
 #include "text_file.h"
 
 /* A large node program writes some 10 MiB. */
@@ -33,24 +34,23 @@ struct perf_map {
 int perf_map__open(int root_fd, pid_t pid, uid_t uid)
 {
 	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+		/* Not opened yet: a device may act. */
+		.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
 		/* Links in the path resolve within the process's root. */
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
+	_cleanup_(close_fd) int place = -1;
 	char path[64];
 	struct stat st;
-	int fd;
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", pid);
-	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd < 0)
-		return errno == ELOOP || errno == ENXIO ? -EPERM : -ENOENT;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH))) {
-		close(fd);
+	place = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (place < 0)
+		return errno == ELOOP ? -EPERM : -ENOENT;
+	if (fstat(place, &st) || !S_ISREG(st.st_mode) || st.st_uid != uid ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
-	}
-	return fd;
+	return regular_file__reopen(place);
 }
 
 /* Parses a hexadecimal number and the space after it. */

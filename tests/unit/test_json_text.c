@@ -28,6 +28,14 @@ static void test_empty(void **state)
 	assert_text(NULL, true, "null");
 }
 
+/* Names may have characters that terminals act on. */
+static void test_controls(void **state)
+{
+	assert_text(json_object_new_string("a\x1b[2J\xc2\x9b"
+					   "2J\x7f\xc3\x9b"),
+		    false, "\"a\\u001b[2J\\u009b2J\\u007f\xc3\x9b\"");
+}
+
 static json_object *nested(void)
 {
 	json_object *object = json_object_new_object(), *array = json_object_new_array();
@@ -68,6 +76,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_controls),
 		cmocka_unit_test(test_nested),
 	};
 
