@@ -318,7 +318,7 @@ def test_damaged(run, allocprof, fixture_data, tmp_path):
 
 
 # Stacks of 16 frames, of twenty thousand functions.
-STACKS = 200000
+STACKS = 100000
 DEPTH = 16  # of large_data.py
 
 

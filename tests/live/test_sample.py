@@ -40,8 +40,7 @@ def test_one_byte_of_one_without_live(both, target, tmp_path):
 @pytest.mark.engines("uprobe", why="the limits of --inject are those of the programs' maps and links")
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["live_random", 9, 4, 4000], ["return_hazards", "jump"],
-                                   ["live_shapes", "exec"], ["live_shapes", "fork_free"],
-                                   ["sample_shapes"]],
+                                   ["live_shapes", "exec"], ["live_shapes", "fork_free"]],
                          ids=lambda words: str(words[-1]))
 @pytest.mark.parametrize("options", [["--live"], ["--live", "--inject", "sessions=0"],
                                      ["--live", "--inject", "multi=0"], []], ids=" ".join)

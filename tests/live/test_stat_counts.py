@@ -50,11 +50,11 @@ def test_equal_in_pid_namespace(run, allocprof, counter, target, tmp_path, name)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrap", [list, in_pid_namespace], ids=["plain", "pid_namespace"])
-@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_ten_programs_many_times(run, allocprof, counter, target, tmp_path, wrap, times):
     for _ in range(times):
         compare(run, allocprof, counter, target, tmp_path,
-                [target("launcher"), 10, target("threads"), 8, 1000], wrap)
+                [target("launcher"), 10, target("threads"), 8, 300], wrap)
 
 
 @pytest.mark.parametrize("repeat", [0, *(pytest.param(n, marks=pytest.mark.slow)
