@@ -91,8 +91,8 @@ def test_program_inside(both, target, name):
 
 
 def test_many_live(both, target):
-    expected, found, _ = both.record([target("many_live"), 200000, 33], expect=0)
-    assert found.all_blocks.live == 200000
+    expected, found, _ = both.record([target("many_live"), 80000, 33], expect=0)
+    assert found.all_blocks.live == 80000
     assert_none(differences(expected, found))
 
 
