@@ -406,7 +406,7 @@ PAIRS = {
 
 @pytest.mark.fast("launch-stat-tcmalloc-mimalloc")
 @pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("start, mode", [("launch", "stat"), ("launch", "record-live"), ("attach", "record-live")])
+@pytest.mark.parametrize("start, mode", [("launch", "stat"), ("launch", "record-live")])
 def test_two(run, measuring, tmp_path, mode, start, pair):
     first, second, allocate, release, new = PAIRS[pair]
     libraries = [interfaces.library(name) for name in (first, second) if name]

@@ -313,7 +313,7 @@ int main(int argc, char **argv)
 @pytest.mark.slow
 def test_memory_of_ended_processes(stat, tmp_path):
     """It is given back while others run, and what they counted stays. In memory a page has no more than its bytes."""
-    n, most = 5000, 3000
+    n, most = 2500, 3000
     (tmp_path / "children.c").write_text(CHILDREN)
     subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "children", tmp_path / "children.c"], check=True)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:

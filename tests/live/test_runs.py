@@ -59,7 +59,7 @@ def one_run(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--live"]], ids=["plain", "live"])
 @pytest.mark.parametrize("name, wrap", [
-    *((name, list) for name in ("every_function", "throw", "fork", "threads", "longjmp")),
+    *((name, list) for name in ("every_function", "fork", "threads")),
     ("fork", in_pid_namespace)],
     ids=lambda value: value if isinstance(value, str) else "here" if value is list else "pid_namespace")
 def test_each_run_is_what_one_is(run, one_run, allocprof, target, tmp_path, name, wrap, options):
