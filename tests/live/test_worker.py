@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What reads files of others has no privileges, and costs names only, whatever becomes of it."""
 
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -39,8 +40,11 @@ def attach(pid):
 
 
 def children(pid):
-    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()]
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def wait_for_worker(process, name, path):
@@ -52,7 +56,7 @@ def wait_for_worker(process, name, path):
             try:
                 status = pathlib.Path(f"/proc/{child}/status").read_text()
                 file = os.readlink(f"/proc/{child}/fd/4")
-            except FileNotFoundError:
+            except (FileNotFoundError, ProcessLookupError):
                 continue  # it has no request yet, or has ended
             if f"Name:\t{name}" in status and f"Seccomp:\t{SECCOMP_FILTER}" in status and file == path:
                 return child
