@@ -43,8 +43,8 @@ static const struct reason stack_ends[AP_STACK_ENDS] = {
 	[AP_END_UNREADABLE] = {
 		"unreadable", "the stack's memory could not be read", NULL, "stack not readable" },
 	[AP_END_NO_TABLE] = {
-		"no_table", "a file's unwind table was not ready yet when the call came",
-		"name the file with --expect", "unwind table not ready yet" },
+		"no_table", "a file's unwind table, or what is mapped at an address, was not known yet when "
+		"the call came", "name the file with --expect", "unwind table not ready yet" },
 	[AP_END_UNSUPPORTED] = {
 		"unsupported", "the unwind table has a rule that allocprof cannot follow", NULL,
 		"unwind rule not supported" },
