@@ -28,12 +28,11 @@ struct debuginfod *debuginfod__new(const struct debuginfod_options *options);
 void debuginfod__free(struct debuginfod *debuginfod);
 
 /*
- * Fetches the debug file of a build id (lower-case hex). 0 and its path, to be freed; -ENOENT if no
- * server has it; or the client's error, such as -ECONNREFUSED. These kill the child, and all later
- * calls return the same: -ETIMEDOUT and -ETIME (the first and the second limit), -ECANCELED (by
- * progress()), and -ECHILD (no client library, or it crashed).
+ * Fetches the debug file of a build id (lower-case hex). A descriptor that the caller closes; -ENOENT if no server has it;
+ * or the client's error, such as -ECONNREFUSED. These kill the child, and all later calls return the same: -ETIMEDOUT and
+ * -ETIME (the first and the second limit), -ECANCELED (by progress()), and -ECHILD (no client library, or it crashed).
  */
-int debuginfod__fetch(struct debuginfod *debuginfod, const char *build_id, char **path);
+int debuginfod__fetch(struct debuginfod *debuginfod, const char *build_id);
 
 /* Whether the child has ended. */
 bool debuginfod__is_ended(const struct debuginfod *debuginfod);

@@ -89,7 +89,13 @@ static int note_fetched(void *context, long done_bytes, long total_bytes)
 	return look_up->is_over;
 }
 
-/* Keeps the reason of the first error, after which nothing is fetched. */
+/* Whether the client has nowhere to write to. */
+static bool is_storage_error(int err)
+{
+	return err == -EACCES || err == -EPERM || err == -EROFS || err == -ENOSPC || err == -EDQUOT;
+}
+
+/* Keeps the reason of the first error, after which nothing more may be fetched. */
 static void explain(struct look_up *look_up, const char *path, int err)
 {
 	struct symbols *symbols = look_up->symbols;
@@ -110,6 +116,11 @@ static void explain(struct look_up *look_up, const char *path, int err)
 			 DEBUGINFOD_TOTAL_MS / 1000);
 	else if (err == -ECANCELED)
 		snprintf(text, size, "fetching from the debuginfod servers was interrupted");
+	else if (is_storage_error(err))
+		snprintf(text, size,
+			 "what the debuginfod servers have cannot be kept: %s; set "
+			 "DEBUGINFOD_CACHE_PATH to a directory that only %s may write to",
+			 strerror(-err), geteuid() ? "you" : "root, or the user who called sudo,");
 	else
 		snprintf(text, size,
 			 "libdebuginfod, the client of the debuginfod servers, is missing or has "
@@ -122,18 +133,17 @@ static int fetch(void *context, struct wire_reader *question)
 	struct slot *slot = context;
 	struct look_up *look_up = slot->look_up;
 	const char *build_id = wire__get_string(question, BUILD_ID_SIZE);
-	_cleanup_(free_ptr) char *path = NULL;
-	int err;
+	int fd;
 
 	if (!build_id || !wire__is_read(question) || !slot->job || !look_up->debuginfod)
 		return -EINVAL;
 	look_up->fetch_path = slot->job->module->path;
 	look_up->fetch_done = look_up->fetch_total = 0;
-	err = debuginfod__fetch(look_up->debuginfod, build_id, &path);
-	if (err && debuginfod__is_ended(look_up->debuginfod))
-		explain(look_up, look_up->fetch_path, err);
+	fd = debuginfod__fetch(look_up->debuginfod, build_id);
+	if (fd < 0 && (debuginfod__is_ended(look_up->debuginfod) || is_storage_error(fd)))
+		explain(look_up, look_up->fetch_path, fd);
 	look_up->fetch_path = NULL;
-	return err ? err : worker__open_file(path);
+	return fd;
 }
 
 /* worker_options.note: @n_done further addresses. */

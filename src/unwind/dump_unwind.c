@@ -77,7 +77,7 @@ static int call(struct dump_unwinder *unwinder, struct wire_writer *request, con
 struct files {
 	struct dump_unwinder *unwinder;
 	struct wire_writer request;
-	int fds[WORKER_MAX_FDS];
+	int fds[PACKET_MAX_FDS];
 	size_t n;
 	int err;
 };
@@ -107,7 +107,7 @@ static void add_mapping(const struct code_mapping *mapping, void *context)
 	wire__put_u64(&files->request, bias);
 	wire__put_string(&files->request,
 			 mapping->path && strlen(mapping->path) < PATH_MAX ? mapping->path : NULL);
-	if (files->n == WORKER_MAX_FDS)
+	if (files->n == PACKET_MAX_FDS)
 		send_files(files);
 }
 

@@ -21,7 +21,6 @@
 #include "cleanup.h"
 #include "sudo_user.h"
 
-#define NOBODY 65534
 /* Those that a large process has mapped, at once. */
 #define MAX_FILES 4096
 
@@ -128,19 +127,19 @@ static int set_limits(const struct confinement *confinement)
 }
 
 /*
- * A parser of root's that nobody called by sudo belongs to nobody. In a user namespace there may be no other user, and a
- * container's root may not be allowed to become one: then the user stays, without capabilities, and what is left is for
- * the system calls to refuse.
+ * What is root's becomes the user who called sudo, or else nobody if @or_nobody. In a user namespace there may be no other
+ * user, and a container's root may not be allowed to become one: then the user stays, without capabilities, and what is
+ * left is for the system calls to refuse.
  */
-static int change_user(enum confinement_kind kind)
+static int change_user(bool or_nobody)
 {
-	uid_t uid = NOBODY;
-	gid_t gid = NOBODY;
+	uid_t uid = CONFINED_NOBODY;
+	gid_t gid = CONFINED_NOBODY;
 
-	if (geteuid() || (!sudo_user__find(&uid, &gid) && kind != CONFINE_PARSER))
+	if (geteuid() || (!sudo_user__find(&uid, &gid) && !or_nobody))
 		return 0;
 	if (gid == (gid_t)-1)
-		gid = NOBODY;
+		gid = CONFINED_NOBODY;
 	if (setgroups(0, NULL) && errno != EPERM)
 		return -errno;
 	if (setresgid(gid, gid, gid) && errno != EPERM && errno != EINVAL)
@@ -171,12 +170,12 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
-static int drop_privileges(enum confinement_kind kind)
+static int drop_privileges(bool or_nobody)
 {
 	int err;
 
 	drop_bounds();
-	err = change_user(kind);
+	err = change_user(or_nobody);
 	if (!err)
 		err = drop_capabilities();
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -186,7 +185,7 @@ static int drop_privileges(enum confinement_kind kind)
 
 int confinement__drop_privileges(void)
 {
-	return drop_privileges(CONFINE_CLIENT);
+	return drop_privileges(false);
 }
 
 /* After the change of the user, which resets both. */
@@ -211,6 +210,6 @@ int confinement__enter(const struct confinement *confinement)
 	if (!err)
 		err = set_limits(confinement);
 	if (!err)
-		err = drop_privileges(confinement->kind);
+		err = drop_privileges(true);
 	return err ? err : stay_with_parent(confinement->parent);
 }

@@ -9,10 +9,12 @@
 
 /* The descriptor that a confined process is left with, beside 0 to 2, which are /dev/null. */
 #define CONFINED_FD 3
+/* The user and group of what root has confined where nobody called by sudo. */
+#define CONFINED_NOBODY 65534
 
 enum confinement_kind {
 	CONFINE_PARSER, /* computes, and gets files from its parent */
-	CONFINE_CLIENT, /* may use the network, and write files that the user of allocprof may write */
+	CONFINE_CLIENT, /* may use the network, and write files that its user may write */
 };
 
 struct confinement {

@@ -62,6 +62,9 @@ static const int refused_to_clients[] = {
 	SCMP_SYS(pidfd_open),
 	SCMP_SYS(pidfd_send_signal),
 	SCMP_SYS(kill),
+	SCMP_SYS(tkill),
+	SCMP_SYS(rt_sigqueueinfo),
+	SCMP_SYS(rt_tgsigqueueinfo),
 	SCMP_SYS(kcmp),
 	SCMP_SYS(execve),
 	SCMP_SYS(execveat),
@@ -128,7 +131,6 @@ static int add_conditional(scmp_filter_ctx filter)
 		{ SCMP_SYS(sendmsg), SCMP_A0(SCMP_CMP_EQ, CONFINED_FD) },
 		{ SCMP_SYS(recvmsg), SCMP_A0(SCMP_CMP_EQ, CONFINED_FD) },
 		/* No code but that which is there. */
-		{ SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 		{ SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
 		{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC) },
 		{ SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD) },
@@ -139,7 +141,13 @@ static int add_conditional(scmp_filter_ctx filter)
 		/* abort() */
 		{ SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, getpid()) },
 	};
-	int err = 0;
+	/* No new code here, either, and no shared memory, which RLIMIT_DATA does not count. */
+	const struct scmp_arg_cmp private_data[] = {
+		SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+		SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_TYPE, MAP_PRIVATE),
+	};
+	int err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
+					 ARRAY_SIZE(private_data), private_data);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && !err; i++)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, 1,
@@ -163,6 +171,19 @@ static int add_parser(scmp_filter_ctx filter)
 	return err ? err : add_conditional(filter);
 }
 
+static int add_client(scmp_filter_ctx filter)
+{
+	/* Its own threads may be signalled, as abort() does. */
+	const struct scmp_arg_cmp others = SCMP_A0(SCMP_CMP_NE, getpid());
+	int err = add_all(filter, SCMP_ACT_ERRNO(EPERM), refused_to_clients,
+			  ARRAY_SIZE(refused_to_clients));
+
+	if (!err)
+		err = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
+					     &others);
+	return err;
+}
+
 int confinement__close(enum confinement_kind kind)
 {
 	bool is_parser = kind == CONFINE_PARSER;
@@ -171,9 +192,7 @@ int confinement__close(enum confinement_kind kind)
 
 	if (!filter)
 		return -ENOMEM;
-	err = is_parser ? add_parser(filter)
-			: add_all(filter, SCMP_ACT_ERRNO(EPERM), refused_to_clients,
-				  ARRAY_SIZE(refused_to_clients));
+	err = is_parser ? add_parser(filter) : add_client(filter);
 	if (!err && is_parser)
 		worker_trap__set();
 	if (!err)

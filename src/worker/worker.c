@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,7 +195,7 @@ int worker__send(struct worker *worker, const struct wire_writer *request, const
 
 	if (request->has_failed)
 		return -ENOMEM;
-	if (n_fds > WORKER_MAX_FDS || worker->is_busy)
+	if (n_fds > PACKET_MAX_FDS || worker->is_busy)
 		return -EINVAL;
 	err = worker__start(worker);
 	if (err)
@@ -219,19 +220,24 @@ int worker__send(struct worker *worker, const struct wire_writer *request, const
 	return 0;
 }
 
+int worker__only_elf(int fd)
+{
+	char magic[SELFMAG];
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	    memcmp(magic, ELFMAG, sizeof(magic)) == 0)
+		return fd;
+	close(fd);
+	return -ENOEXEC;
+}
+
 int worker__open_file(const char *path)
 {
-	_cleanup_(close_fd) int fd = regular_file__open(path);
-	char magic[SELFMAG];
-	int opened = fd;
+	int fd = regular_file__open(path);
 
-	if (fd < 0)
-		return fd;
-	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
-	    memcmp(magic, ELFMAG, sizeof(magic)) != 0)
-		return -ENOEXEC;
-	fd = -1;
-	return opened;
+	return fd < 0 ? fd : worker__only_elf(fd);
 }
 
 /* Sends @fd, which is taken over, or the error that it is. */

@@ -14,12 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "packet.h"
 #include "wire.h"
 
 struct worker;
-
-/* A request carries at most so many descriptors. */
-#define WORKER_MAX_FDS 8
 
 /* A request, in the worker. */
 struct worker_call {
@@ -90,6 +88,8 @@ const char *worker__problem(const struct worker *worker);
 /* In the parent: opens the file at @path if a worker may read it, a regular one that begins as ELF files do. A descriptor or
  * a negative errno. */
 int worker__open_file(const char *path);
+/* In the parent: @fd, which may be anything, if a worker may read it; else closes it. @fd or a negative errno. */
+int worker__only_elf(int fd);
 
 /* In the worker: a descriptor from the parent's answer(), or a negative errno. */
 int worker_call__ask(const struct wire_writer *question);

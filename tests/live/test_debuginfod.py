@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import threading
 import time
@@ -16,6 +17,7 @@ import pytest
 
 import support
 
+NOBODY = 65534
 EXIT_STATUS = 3  # every_function's
 # Longer than any test may take: then only something else ends the wait.
 FOR_EVER = "3600"
@@ -132,7 +134,7 @@ def test_one_that_has_the_file(run, allocprof, tmp_path, serve, stripped):
         status = b"200 OK" if found else b"404 Not Found"
         connection.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body)
 
-    _, env = serve(answer)
+    server, env = serve(answer)
     for options in ([], ["-r", "2"]):
         data = tmp_path / f"data{len(options)}"
         done = run([allocprof, "record", *options, "-o", data, "--", program], env, expect=EXIT_STATUS)
@@ -140,6 +142,36 @@ def test_one_that_has_the_file(run, allocprof, tmp_path, serve, stripped):
         with_line, _ = lines_of(data, program)
         assert with_line, "no place has a source line"
         assert not (tmp_path / f"{data.name}.old").exists(), "the file without names is left"
+    # Its client, which is nobody, has kept the file where nobody else writes.
+    assert server.asked.is_set()
+    own = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"]) / "allocprof"
+    assert (own.stat().st_uid, stat.S_IMODE(own.stat().st_mode)) == (NOBODY, 0o700)
+    assert (own / build_id(program) / "debuginfo").read_bytes() == debug.read_bytes()
+
+
+def test_file_that_another_client_has_fetched(run, allocprof, tmp_path, serve, stripped):
+    """In root's own cache, which the client cannot read: no server is asked for it."""
+    program, debug = stripped
+    _, env = serve(say_nothing)
+    kept = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"]) / build_id(program)
+    kept.mkdir(parents=True)
+    shutil.copy(debug, kept / "debuginfo")
+    data = tmp_path / "data"
+    run([allocprof, "record", "-o", data, "--", program], env, expect=EXIT_STATUS)
+    with_line, _ = lines_of(data, program)
+    assert with_line, "no place has a source line"
+
+
+def test_cache_that_others_may_write_to(run, allocprof, tmp_path, serve, stripped):
+    """Nothing there is given to nobody; the client, which cannot write there, fails."""
+    program, _ = stripped
+    _, env = serve(say_nothing)
+    cache = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"])
+    cache.mkdir()
+    cache.chmod(0o770)
+    done = run([allocprof, "record", "-o", tmp_path / "data", "--", program], env, expect=EXIT_STATUS)
+    assert not list(cache.iterdir())
+    assert b"what the debuginfod servers have cannot be kept: Permission denied" in done.stderr, done.stderr
 
 
 @pytest.mark.fast("say_nothing-record")
@@ -217,7 +249,7 @@ def test_no_time_limit(run, allocprof, words):
 
 @pytest.mark.parametrize("sudo", [None, 1234], ids=["root", "sudo"])
 def test_client_has_no_privileges(run, allocprof, tmp_path, serve, stripped, sudo):
-    """What talks to servers is the user who called sudo, and has no capabilities."""
+    """What talks to servers is the user who called sudo, or nobody, and has no capabilities."""
     program, _ = stripped
     data = tmp_path / "data"
     run([allocprof, "record", "--no-symbols", "-o", data, "--", program], expect=EXIT_STATUS)
@@ -238,7 +270,7 @@ def test_client_has_no_privileges(run, allocprof, tmp_path, serve, stripped, sud
                     for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
         (text,) = [text for text in statuses if "Name:\tallocprof-fetch" in text]
         status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
-        assert status["Uid"].split() == status["Gid"].split() == 4 * [str(sudo or 0)]
+        assert status["Uid"].split() == status["Gid"].split() == 4 * [str(sudo or NOBODY)]
         assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
     finally:

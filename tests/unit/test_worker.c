@@ -42,6 +42,7 @@ enum what {
 	EXECUTE,
 	FORK,
 	MAP_CODE,
+	MAP_SHARED_MEMORY,
 	UNLINK,
 	KILL_PARENT,
 	/* Packets that are none. */
@@ -165,6 +166,9 @@ static void do_harm(enum what what)
 	case MAP_CODE:
 		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		break;
+	case MAP_SHARED_MEMORY:
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		break;
 	case UNLINK:
 		unlink("/nowhere/at/all");
 		break;
@@ -187,10 +191,10 @@ static void do_harm(enum what what)
 		send_raw(PACKET_OPEN, 0, "a\0b", 4);
 		break;
 	case UNASKED_FD: {
-		int fds[WORKER_MAX_FDS] = { 0 };
+		int fds[PACKET_MAX_FDS] = { 0 };
 
 		packet.kind = 99;
-		packet__send(3, &packet, 0, fds, WORKER_MAX_FDS);
+		packet__send(3, &packet, 0, fds, PACKET_MAX_FDS);
 		break;
 	}
 	case NAME_WITHOUT_FD:
@@ -379,6 +383,7 @@ static void test_harm(void **state)
 		{ EXECUTE, -ECHILD, "tried what it may not do" },
 		{ FORK, -ECHILD, "tried what it may not do" },
 		{ MAP_CODE, -ECHILD, "tried what it may not do" },
+		{ MAP_SHARED_MEMORY, -ECHILD, "tried what it may not do" },
 		{ UNLINK, -ECHILD, "tried what it may not do" },
 		{ KILL_PARENT, -ECHILD, "tried what it may not do" },
 		{ SHORT_PACKET, -EPROTO, "no valid answer" },

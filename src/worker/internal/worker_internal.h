@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A worker and its parent exchange packets over one socket (SOCK_SEQPACKET):
+ * A worker and its parent exchange packets over one socket:
  *
  *	parent: REQUEST..., the last one flagged	worker: PART..., DONE
  *	in between, any number of times:	worker: OPEN, NAME or ASK, and waits	parent: GIVE
@@ -9,50 +9,10 @@
 #ifndef ALLOCPROF_WORKER_INTERNAL_H
 #define ALLOCPROF_WORKER_INTERNAL_H
 
-#include <limits.h>
-#include <linux/types.h>
-#include <stddef.h>
 #include <sys/types.h>
 
+#include "packet.h"
 #include "worker.h"
-
-#define PACKET_BYTES 32768
-
-enum packet_kind {
-	PACKET_REQUEST,	 /* bytes of a request */
-	PACKET_REQUESTS, /* the same, and more of it follows */
-	PACKET_GIVE,	 /* a descriptor, a path, or an error */
-	PACKET_OPEN,	 /* a path */
-	PACKET_NAME,	 /* a descriptor, whose path is wanted */
-	PACKET_ASK,	 /* bytes for worker_options.answer */
-	PACKET_NOTE,
-	PACKET_PART, /* bytes of a reply */
-	PACKET_DONE,
-};
-
-struct packet {
-	__u32 kind;
-	__s32 status; /* of GIVE and DONE: 0 or a negative errno */
-	__u64 number; /* of NOTE */
-	char bytes[PACKET_BYTES];
-};
-
-#define PACKET_HEADER offsetof(struct packet, bytes)
-
-/* A packet that has been received. */
-struct received {
-	size_t size; /* of packet.bytes */
-	int fds[WORKER_MAX_FDS];
-	size_t n_fds;
-};
-
-/* Async-signal-safe. 0 or a negative errno. */
-int packet__send(int socket, const struct packet *packet, size_t size, const int *fds,
-		 size_t n_fds);
-/* Likewise. 1 with the packet and its descriptors, which the caller closes; 0 at the end, or a negative errno: -EPROTO
- * if it is none, -EAGAIN if none has come to a socket that does not block. */
-int packet__receive(int socket, struct packet *packet, struct received *received, int flags);
-void received__close(struct received *received);
 
 /* Has the system calls by which libraries open files ask the parent, through the signal SIGSYS. */
 void worker_trap__set(void);
