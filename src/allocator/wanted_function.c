@@ -68,21 +68,32 @@ int wanted_function__open(const struct wanted_function *wanted, const char *prog
 	return in_root ? regular_file__open_in(root, wanted->file) : regular_file__open(*path);
 }
 
-bool wanted_function__is_in(const struct wanted_function *wanted, struct parser *parser, int fd,
+bool wanted_function__is_in(struct wanted_function *wanted, struct parser *parser, int fd,
 			    const char *path)
 {
 	struct dynamic_section dynamic;
 	bool is;
+	int err;
 
 	if (!wanted->symbol || wanted_function__is_path(wanted))
 		return false;
 	if (!strcmp(path__name(path), wanted->file))
 		return true;
-	if (dynamic_section__parse(parser, fd, path, &dynamic))
+	err = dynamic_section__parse(parser, fd, path, &dynamic);
+	if (err == -ECHILD || err == -ENOMEM)
+		wanted->missed_files = true;
+	if (err)
 		return false;
 	is = !strcmp(dynamic.name, wanted->file);
 	dynamic_section__release(&dynamic);
 	return is;
+}
+
+const char *wanted_function__not_found(const struct wanted_function *wanted)
+{
+	return wanted->missed_files ? "the target did not load the file of its function, or that "
+				      "file is one that could not be read safely"
+				    : "the target did not load the file of its function";
 }
 
 int wanted_function__find(struct wanted_function *wanted, struct parser *parser, int fd,

@@ -13,6 +13,7 @@ struct wanted_function {
 	char *symbol; /* NULL: not given */
 	char *file;   /* a path, a soname, or NULL: the command's program */
 	bool found;
+	bool missed_files; /* files that may be this one could not be read */
 };
 
 /* @text may be NULL; @option is for messages. With @only_code it cannot be a USDT probe ("sdt:provider:name"). -EINVAL
@@ -31,8 +32,11 @@ int wanted_function__open(const struct wanted_function *wanted, const char *prog
 
 /* Whether the function is one of the file @fd, which the target maps: it has the name or the soname. False where the
  * file is known beforehand. */
-bool wanted_function__is_in(const struct wanted_function *wanted, struct parser *parser, int fd,
+bool wanted_function__is_in(struct wanted_function *wanted, struct parser *parser, int fd,
 			    const char *path);
+
+/* Why a function whose file is not known beforehand was not found, for after the target's end. */
+const char *wanted_function__not_found(const struct wanted_function *wanted);
 
 /* Finds the function's code, or the locations of the USDT probe, in the file, and notes that it was found. As
  * function_code__parse(), but for -ESRCH: there is none. @option is for messages. */

@@ -133,6 +133,6 @@ const char *preload_within__why_none(const struct preload_within *within)
 	if (within->error.text[0])
 		return within->error.text;
 	if (!within->wanted.found)
-		return "the target did not load the file of its function";
+		return wanted_function__not_found(&within->wanted);
 	return "no call was made beneath the function of --within";
 }

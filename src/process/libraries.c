@@ -23,7 +23,7 @@
 /* Most libraries of one program that are listed; the largest programs have hundreds. */
 #define MAX_LIBRARIES 4096
 /* Files that are looked for at most: hostile ones can need thousands of names in thousands of directories. */
-#define MAX_TRIES      65536
+#define MAX_TRIES      131072
 #define MAX_LIST_BYTES 65536
 
 #define CACHE_FILE   "/etc/ld.so.cache"
@@ -185,6 +185,8 @@ static bool load_from(struct search *search, const char *directory, const char *
 	const char *slash = *directory ? "/" : "";
 	char path[PATH_MAX];
 
+	/* A try even where no path comes of it. */
+	search->tries++;
 	for (; !search->is_musl && *level; level++)
 		if (snprintf(path, sizeof(path), "%s%sglibc-hwcaps/%s/%s", directory, slash, *level,
 			     name) < (int)sizeof(path) &&
@@ -206,6 +208,7 @@ static bool load_from_list(struct search *search, const char *list, const char *
 		for (const char *const *lib = linker_lib_names; *lib; lib++) {
 			char directory[PATH_MAX];
 
+			search->tries++;
 			if (expand(at, len, origin, *lib, directory, sizeof(directory)) &&
 			    load_from(search, directory, name, needed_by))
 				return true;
@@ -289,6 +292,8 @@ static void load_name(struct search *search, const char *name, size_t needed_by)
 {
 	char path[PATH_MAX];
 
+	if (search->tries >= MAX_TRIES)
+		return;
 	if (strchr(name, '/')) {
 		if (expand(name, strlen(name), search->objects[needed_by].origin,
 			   linker_lib_names[0], path, sizeof(path)))

@@ -205,7 +205,7 @@ int gate__prepare(struct gate *gate, const char *program, const char *root, stru
 	return 0;
 }
 
-bool gate__wants(const struct gate *gate, int fd, const char *path)
+bool gate__wants(struct gate *gate, int fd, const char *path)
 {
 	for (int i = 0; i < ROLES; i++)
 		if (wanted_function__is_in(&gate->wanted[i], gate->options.parser, fd, path))
@@ -275,7 +275,7 @@ const char *gate__never_opened(const struct gate *gate, bool matched)
 		    (i == ROLE_WITHIN && (shared->entered || matched)))
 			continue;
 		if (!wanted->found)
-			return "the target did not load the file of its function";
+			return wanted_function__not_found(wanted);
 		return i == ROLE_START ? "the function of --start-on was not called"
 				       : "the function of --within was not called";
 	}

@@ -5,8 +5,9 @@ import struct
 import subprocess
 import zlib
 
-PT_LOAD, PT_NOTE = 1, 4
-SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_DYNSYM = 1, 2, 3, 4, 7, 11
+PT_LOAD, PT_INTERP, PT_NOTE = 1, 3, 4
+DT_NULL, DT_NEEDED, DT_RPATH = 0, 1, 15
+SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_DYNAMIC, SHT_NOTE, SHT_DYNSYM = 1, 2, 3, 4, 6, 7, 11
 SHF_CODE, SHF_COMPRESSED = 6, 0x800
 FUNCTION = 0x12  # STB_GLOBAL, STT_FUNC
 CODE_AT = 0x1000
@@ -43,6 +44,11 @@ class ElfFile:
         self.body += content
         return number
 
+    def place(self, kind, content):
+        """Adds the content and a segment of it."""
+        self.segments.append((kind, 4, len(self.body), len(content)))
+        self.body += content
+
     def write(self, path, size=0):
         """Makes the file, with a hole at its end if it is to be of @size."""
         names = self.add(".shstrtab", SHT_STRTAB, self.names + b".shstrtab\0")
@@ -74,6 +80,17 @@ def allocator(code=b"\xc3" * 0x2000, names=(b"malloc", b"free"), step=16):
     table = elf.add(".dynstr", SHT_STRTAB, strings)
     elf.dynsym = elf.add(".dynsym", SHT_DYNSYM, symbols, link=table, entry=24)
     return elf
+
+
+def many_directories(path):
+    """A program that needs a library 4,096 times, by a name with which no path is short enough, in 32,768 directories."""
+    elf = ElfFile()
+    elf.place(PT_INTERP, b"/lib64/ld-linux-x86-64.so.2\0")
+    table = elf.add(".dynstr", SHT_STRTAB, b"\0" + 4094 * b"x" + b"\0" + b":".join(32768 * [b"a"]) + b"\0")
+    entries = 4096 * [(DT_NEEDED, 1)] + [(DT_RPATH, 4096), (DT_NULL, 0)]
+    elf.add(".dynamic", SHT_DYNAMIC, b"".join(struct.pack("<QQ", *entry) for entry in entries), link=table, entry=16)
+    elf.write(path)
+    path.chmod(0o755)
 
 
 NOTE = struct.pack("<III", 4, 4, 99) + b"ABC\0" + b"1234"

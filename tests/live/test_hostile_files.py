@@ -43,6 +43,13 @@ def test_code(bounded, tmp_path, name):
     assert "file.so" in bounded("doctor", path)
 
 
+def test_search_for_libraries(bounded, tmp_path):
+    """In directories whose names become too long with the library's, each counts as one that was looked into."""
+    hostile_files.many_directories(tmp_path / "program")
+    bounded("doctor", tmp_path / "program")
+    bounded("stat", "--", tmp_path / "program")
+
+
 def write_data(path, module):
     """A recording in whose module there are no names yet."""
     subprocess.run([BUILD / "tests" / "golden" / "write_fixture", path], check=True)

@@ -42,7 +42,7 @@ int gate__prepare(struct gate *gate, const char *program, const char *root, stru
 void gate__on_new_file(struct gate *gate, int fd, const char *path);
 
 /* Whether the gate may probe a function of this file. */
-bool gate__wants(const struct gate *gate, int fd, const char *path);
+bool gate__wants(struct gate *gate, int fd, const char *path);
 
 /* The file's code of --within, valid as long as @gate, or NULL. Calls gate__on_new_file(). */
 const struct ap_within *gate__within(struct gate *gate, int fd, const char *path);
