@@ -16,15 +16,16 @@ int text_file__read(int fd, size_t most_bytes, char **text, size_t *size_bytes)
 	size_t room = 0, size = 0;
 	ssize_t n;
 
-	/* A FIFO cannot, and need not. */
-	(void)lseek(fd, 0, SEEK_SET);
 	do {
 		size_t left;
 
 		if (array__reserve(&bytes, &room, size ? size + 2 : FIRST_BYTES, 1))
 			return -ENOMEM;
 		left = room - 1 - size < most_bytes - size ? room - 1 - size : most_bytes - size;
-		n = read(fd, bytes + size, left);
+		/* Others may read by the same offset. A FIFO has none. */
+		n = pread(fd, bytes + size, left, size);
+		if (n < 0 && errno == ESPIPE)
+			n = read(fd, bytes + size, left);
 		if (n < 0 && errno == EINTR)
 			n = 1;
 		else if (n < 0)

@@ -352,9 +352,13 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		return error__set(error, n_cpus, "cannot determine the number of CPUs: %s",
 				  strerror(-n_cpus));
 	libbpf_set_print(pass_on);
-	if (!uprobe->kernel_types)
+	err = uprobe->kernel_types ? 0 : kernel_types__open(&uprobe->kernel_types);
+	if (err)
 		return error__set(error, -EOPNOTSUPP,
-				  "cannot read the kernel's types in /sys/kernel/btf/vmlinux");
+				  "cannot read the kernel's types in /sys/kernel/btf/vmlinux: %s",
+				  err == -EINVAL ? "they have a form that this allocprof does not "
+						   "know"
+						 : strerror(-err));
 	err = tracing__take_over();
 	if (!err)
 		err = open_skeleton(uprobe, &skeleton);

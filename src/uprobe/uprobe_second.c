@@ -27,6 +27,7 @@
 #include "inside_abi.h"
 #include "probes.h"
 #include "record_abi.h"
+#include "regular_file.h"
 
 /* A process that will say that the other engine counts does so within this time of mapping a file. */
 #define DECISION_NS (2 * NS_PER_S)
@@ -278,43 +279,59 @@ static int prepare(struct uprobe *uprobe, const struct handed_over *process, str
 	return err;
 }
 
-static bool is_same_file(const char *a, const char *b)
+static bool is_file_at(const struct stat *file, const char *path)
 {
-	struct stat of_a, of_b;
+	struct stat st;
 
-	return !stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
-	       of_a.st_ino == of_b.st_ino;
+	return !stat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+/* Opens what the process names by an absolute or a relative path: links of its root do not lead out of that. A path below
+ * /proc/self leads where it does for the process. */
+static int open_named(const struct handed_over *process, const char *path)
+{
+	static const char *const selves[] = { "/proc/self/", "/proc/thread-self/" };
+	char start[64], full[PATH_MAX];
+	int n = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(selves) && n < 0; i++)
+		if (!strncmp(path, selves[i], strlen(selves[i])))
+			n = snprintf(full, sizeof(full), "/proc/%d/%s", process->pid,
+				     path + strlen(selves[i]));
+	if (n < 0 && *path == '/') {
+		snprintf(start, sizeof(start), "/proc/%d/root", process->pid);
+		return regular_file__open_in(start, path);
+	}
+	if (n < 0)
+		n = snprintf(full, sizeof(full), "/proc/%d/cwd/%s", process->pid, path);
+	return n < (int)sizeof(full) ? regular_file__open(full) : -ENAMETOOLONG;
 }
 
 /* The path by which allocprof can open what the process names. */
 static int resolve(const struct handed_over *process, char out[PATH_MAX], struct error *error)
 {
-	static const char *const selves[] = { "/proc/self/", "/proc/thread-self/" };
-	_cleanup_(free_ptr) char *plain = NULL;
-	const char *path = process->path;
-	struct stat status;
-	int n = -1;
+	_cleanup_(close_fd) int fd = open_named(process, process->path);
+	char link[64], plain[PATH_MAX];
+	struct stat st;
+	ssize_t n;
 
-	for (size_t i = 0; i < ARRAY_SIZE(selves) && n < 0; i++)
-		if (!strncmp(path, selves[i], strlen(selves[i])))
-			n = snprintf(out, PATH_MAX, "/proc/%d/%s", process->pid,
-				     path + strlen(selves[i]));
-	if (n < 0 && *path == '/')
-		n = snprintf(out, PATH_MAX, "/proc/%d/root%s", process->pid, path);
+	if (fd < 0 || fstat(fd, &st))
+		return error__set(error, fd < 0 ? fd : -errno, "cannot read '%s': %s",
+				  process->path, strerror(fd < 0 ? -fd : errno));
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, plain, sizeof(plain) - 1);
 	if (n < 0)
-		n = snprintf(out, PATH_MAX, "/proc/%d/cwd/%s", process->pid, path);
-	if (n >= PATH_MAX)
-		return error__set(error, -ENAMETOOLONG, "the path of a program is too long");
-	if (stat(out, &status))
-		return error__set(error, -errno, "cannot read '%s': %s", path, strerror(errno));
-	/* Opening a FIFO waits. */
-	if (!S_ISREG(status.st_mode))
-		return error__set(error, -EACCES, "'%s' is no program", path);
-	/* Another root directory, or a mount namespace, has other files at the same path. */
-	plain = realpath(*path == '/' ? path : out, NULL);
-	if (plain && is_same_file(plain, out) && strlen(plain) < PATH_MAX)
+		return error__set(error, -errno, "cannot read '%s': %s", link, strerror(errno));
+	plain[n] = '\0';
+	/* In another mount namespace other files have its path. */
+	if (is_file_at(&st, plain)) {
 		strcpy(out, plain);
-	return 0;
+		return 0;
+	}
+	if (snprintf(out, PATH_MAX, "/proc/%d/root%s", process->pid, plain) < PATH_MAX &&
+	    is_file_at(&st, out))
+		return 0;
+	return error__set(error, -ENOENT, "cannot find the file of '%s'", process->path);
 }
 
 static int await(struct second *second, const struct handed_over *process)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -108,6 +109,16 @@ void parser__free(struct parser *parser)
 	free(parser);
 }
 
+/* Whether only root can have written the file. Without set-user-ID programs are mounts that users may make, of disk images
+ * and of their own file systems (FUSE), which say of a file what they like. */
+static bool is_roots(int fd, const struct stat *st)
+{
+	struct statvfs mount;
+
+	return !st->st_uid && !(st->st_mode & 022) && !fstatvfs(fd, &mount) &&
+	       !(mount.f_flag & ST_NOSUID);
+}
+
 static int prepare(struct parser *parser, int fd, bool needs_debug_file)
 {
 	struct stat st;
@@ -129,7 +140,7 @@ static int prepare(struct parser *parser, int fd, bool needs_debug_file)
 		parser->has_read_others = false;
 	}
 	/* Root need not take a process over. */
-	if (st.st_uid || st.st_mode & 022) {
+	if (!is_roots(fd, &st)) {
 		parser->has_read_others = true;
 		parser->others_device = st.st_dev;
 		parser->others_inode = st.st_ino;

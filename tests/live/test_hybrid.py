@@ -114,6 +114,27 @@ def test_command_itself(run, allocprof, programs, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", ["/program", "/link", "/../directory/link", "directory/link"])
+def test_in_another_root(run, allocprof, target, tmp_path, path):
+    """A link of that root leads to a file of that root, whatever is at the path in allocprof's; so does a relative path."""
+    root = tmp_path / "root"
+    (root / "directory").mkdir(parents=True)
+    shutil.copy(target("window_static"), root / "program")
+    (root / "link").symlink_to("/program")
+    (root / "directory" / "link").symlink_to("../program")
+    # Processes find allocprof's shared memory there, too.
+    (root / "dev" / "shm").mkdir(parents=True)
+    (root / "proc").mkdir()
+    mounts = 'mount --make-rprivate / && mount --bind /dev/shm "$0/dev/shm" && mount -t proc proc "$0/proc" && exec "$@"'
+    enter = f"import os; os.chroot({str(root)!r}); os.chdir('/'); os.execv({path!r}, [{path!r}])"
+    run(["unshare", "--mount", "sh", "-c", mounts, root, allocprof, "stat", "--json", "-o", tmp_path / "report",
+         "--engine=preload", "--", "/usr/bin/python3", "-S", "-c", enter], expect=0)
+    report = read_report(tmp_path / "report")
+    assert whole(report), report
+    assert [program["name"] for program in report["uprobe_programs"]] == ["program" if path == "/program" else "link"]
+
+
+@pytest.mark.slow
 def test_entered_below(run, allocprof, programs, target, tmp_path):
     """What a program that cannot be entered executes is entered again, and is one process of the recording."""
     entered, data = target("every_function"), tmp_path / "data"
