@@ -104,6 +104,26 @@ static int take(struct wire_reader *result, struct installed_debug *debug)
 	return err;
 }
 
+/* Nothing can be opened below a directory whose own path is too long: it has no files. */
+static bool can_have_files(const char *dir)
+{
+	return strlen(dir) < PATH_MAX;
+}
+
+static void put_parameters(struct wire_writer *parameters, const struct profile_module *module,
+			   const char *const *dirs, size_t n_dirs)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_dirs; i++)
+		n += can_have_files(dirs[i]);
+	wire__put_string(parameters, module->build_id);
+	wire__put_u64(parameters, n);
+	for (size_t i = 0; i < n_dirs; i++)
+		if (can_have_files(dirs[i]))
+			wire__put_string(parameters, dirs[i]);
+}
+
 int installed_debug__find(struct parser *parser, int fd, const struct profile_module *module,
 			  const char *const *dirs, size_t n_dirs, struct installed_debug *out,
 			  struct error *error)
@@ -120,10 +140,7 @@ int installed_debug__find(struct parser *parser, int fd, const struct profile_mo
 	struct wire_reader result;
 	int err;
 
-	wire__put_string(&parameters, module->build_id);
-	wire__put_u64(&parameters, n_dirs);
-	for (size_t i = 0; i < n_dirs; i++)
-		wire__put_string(&parameters, dirs[i]);
+	put_parameters(&parameters, module, dirs, n_dirs);
 	err = parameters.has_failed ? -ENOMEM : parser__call(parser, &call, &result, error);
 	wire__release(&parameters);
 	if (!err)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What tests/live/test_offline.py cannot try: directories that the command refuses before it looks for files there. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "elf_headers.h"
+#include "error.h"
+#include "profile.h"
+#include "profile_archive.h"
+
+static void fail_missing(const char *path, const char *why, void *context)
+{
+	fail_msg("left out: %s", why);
+}
+
+/* Of one file, which has a build id and no debug file. */
+static struct profile *new_profile(void)
+{
+	const char *dir = getenv("ALLOCPROF_UNIT_DATA");
+	struct profile *profile = profile__new();
+	_cleanup_(free_ptr) char *path = NULL;
+	_cleanup_(close_fd) int fd = -1;
+	struct elf_headers *elf;
+	__u32 id;
+
+	if (!dir)
+		fail_msg(
+			"ALLOCPROF_UNIT_DATA is not set; run: meson test -C build profile_archive");
+	assert_true(asprintf(&path, "%s/unit_calls.so", dir) > 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_headers__read(fd, &elf), 0);
+	assert_int_equal(profile__add_module(profile, path, elf_headers__build_id(elf), &id), 0);
+	elf_headers__free(elf);
+	return profile;
+}
+
+/* One whose own path is longer than any that can be opened has no files. The others are searched. */
+static void test_too_long_debug_dir(void **state)
+{
+	static const size_t sizes[] = { PATH_MAX - 1, PATH_MAX, PATH_MAX + 1, 3 * PATH_MAX };
+	char archive[] = "/tmp/allocprof-unit.XXXXXX";
+	_cleanup_(close_fd) int fd = mkstemp(archive);
+	struct profile *profile = new_profile();
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		_cleanup_(free_ptr) char *dir = calloc(1, sizes[i] + 1);
+		const char *const dirs[] = { memset(dir, 'd', sizes[i]), "/nonexistent", NULL };
+		const struct profile_archive_options options = {
+			.debug_dirs = dirs,
+			.n_debug_dirs = 2,
+			.missing = fail_missing,
+		};
+		struct profile_archive_result result;
+		struct error error = { "" };
+
+		if (profile__archive(profile, &options, archive, &result, &error))
+			fail_msg("a directory of %zu bytes: %s", sizes[i], error.text);
+		assert_int_equal(result.files, 1);
+		assert_int_equal(result.missing, 0);
+	}
+	unlink(archive);
+	profile__free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_too_long_debug_dir),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
