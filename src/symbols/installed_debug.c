@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "error.h"
 #include "parser.h"
 #include "profile.h"
 
@@ -133,25 +134,29 @@ int installed_debug__find(struct parser *parser, int fd, const struct profile_mo
 		.run = run,
 		.fd = fd,
 		.path = module->path,
+		.name = "it",
 		.parameters = &parameters,
 		.needs_debug_file = true,
 	};
 	struct installed_debug debug = { 0 };
+	struct error why = { 0 };
 	struct wire_reader result;
 	int err;
 
 	put_parameters(&parameters, module, dirs, n_dirs);
-	err = parameters.has_failed ? -ENOMEM : parser__call(parser, &call, &result, error);
+	err = parameters.has_failed ? -ENOMEM : parser__call(parser, &call, &result, &why);
 	wire__release(&parameters);
 	if (!err)
 		err = take(&result, &debug);
 	if (err == -EPROTO)
-		err = parser__refuse(parser, module->path, error);
-	if (err)
+		err = parser__refuse(parser, call.name, &why);
+	if (err) {
 		installed_debug__release(&debug);
-	else
-		*out = debug;
-	return err;
+		return error__set(error, err, "the debug files of %s: %s", module->path,
+				  why.text[0] ? why.text : strerror(-err));
+	}
+	*out = debug;
+	return 0;
 }
 
 void installed_debug__release(struct installed_debug *debug)

@@ -116,6 +116,13 @@ static void release_debug(struct installed_debug *debug)
 	installed_debug__release(debug);
 }
 
+static void leave_out(struct packing *packing, const struct profile_module *module,
+		      const struct error *why)
+{
+	packing->result.missing++;
+	packing->options->missing(module->path, why->text, packing->options->context);
+}
+
 /* The file has to be the one of @build_id, whatever the worker says. */
 static bool has_build_id(int fd, const char *build_id)
 {
@@ -157,12 +164,10 @@ static int add_debug_files(struct packing *packing, int fd, const struct profile
 	int err = installed_debug__find(packing->parser, fd, module, options->debug_dirs,
 					options->n_debug_dirs, &debug, &why);
 
-	if (err == -ECHILD) {
-		packing->result.missing++;
-		options->missing(module->path, why.text, options->context);
+	if (err) {
+		leave_out(packing, module, &why);
+		return 0;
 	}
-	if (err)
-		return err == -ENOMEM ? err : 0;
 	err = add_debug_file(packing, debug.path, module->build_id);
 	return err ? err : add_debug_file(packing, debug.alt_path, debug.alt_build_id);
 }
@@ -195,8 +200,7 @@ static int add_module(struct packing *packing, const struct profile_module *modu
 	else
 		fd = module_file__open(module, packing->options->debug_dirs, &why);
 	if (fd < 0) {
-		packing->result.missing++;
-		packing->options->missing(module->path, why.text, packing->options->context);
+		leave_out(packing, module, &why);
 		return 0;
 	}
 	name = entry_name(module);

@@ -12,7 +12,7 @@ struct profile;
 struct profile_archive_options {
 	const char *const *debug_dirs; /* as for module_file__open() */
 	size_t n_debug_dirs;
-	/* Called for each module whose file is not packed, with the reason. */
+	/* Called for each module whose file, or whose debug file, is not packed, with the reason, which names it. */
 	void (*missing)(const char *path, const char *why, void *context);
 	void *context;
 };

@@ -154,23 +154,23 @@ static struct worker *last_worker(const struct parser *parser)
 	return parser->opener ? parser->opener : parser->worker;
 }
 
-static int say_failure(struct parser *parser, const char *path, int err, struct error *error)
+static int say_failure(struct parser *parser, const char *name, int err, struct error *error)
 {
 	const char *problem = worker__problem(last_worker(parser));
 
 	parser->n_failures++;
 	return error__set(error, -ECHILD,
-			  "%s could not be read safely: the process that read it %s", path,
+			  "%s could not be read safely: the process that read it %s", name,
 			  *problem ? problem : strerror(-err));
 }
 
-int parser__refuse(struct parser *parser, const char *path, struct error *error)
+int parser__refuse(struct parser *parser, const char *name, struct error *error)
 {
-	return say_failure(parser, path, worker__refuse(last_worker(parser)), error);
+	return say_failure(parser, name, worker__refuse(last_worker(parser)), error);
 }
 
 /* What parser_fn returned, with its sentence. */
-static int take_status(struct parser *parser, const char *path, struct wire_reader *result,
+static int take_status(struct parser *parser, const char *name, struct wire_reader *result,
 		       struct error *error)
 {
 	int status = wire__get_u32(result);
@@ -179,17 +179,18 @@ static int take_status(struct parser *parser, const char *path, struct wire_read
 	if (status > 0 && status <= MAX_ERRNO)
 		text = wire__get_string(result, sizeof(error->text));
 	if (result->is_bad || (status && (!text || !wire__is_read(result))))
-		return parser__refuse(parser, path, error);
+		return parser__refuse(parser, name, error);
 	if (!status)
 		return 0;
 	if (*text)
 		return error__set(error, -status, "%s", text);
-	return error__set(error, -status, "cannot read %s: %s", path, strerror(status));
+	return error__set(error, -status, "cannot read %s: %s", name, strerror(status));
 }
 
 int parser__call(struct parser *parser, const struct parser_call *call, struct wire_reader *result,
 		 struct error *error)
 {
+	const char *name = call->name ? call->name : call->path;
 	struct wire_writer request = { 0 };
 	int err = prepare(parser, call->fd, call->needs_debug_file);
 
@@ -197,8 +198,8 @@ int parser__call(struct parser *parser, const struct parser_call *call, struct w
 		return err;
 	if (parser->n_failures == MAX_FAILURES)
 		return error__set(error, -ECHILD,
-				  "%s is not read: %d other files could not be read safely",
-				  call->path, MAX_FAILURES);
+				  "%s is not read: %d other files could not be read safely", name,
+				  MAX_FAILURES);
 	wire__put_bytes(&request, &call->run, sizeof(call->run));
 	wire__put_string(&request, call->path);
 	if (call->parameters)
@@ -206,6 +207,6 @@ int parser__call(struct parser *parser, const struct parser_call *call, struct w
 	err = worker__call(last_worker(parser), &request, &call->fd, 1, result);
 	wire__release(&request);
 	if (err)
-		return say_failure(parser, call->path, err, error);
-	return take_status(parser, call->path, result, error);
+		return say_failure(parser, name, err, error);
+	return take_status(parser, name, result, error);
 }

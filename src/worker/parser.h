@@ -32,6 +32,7 @@ struct parser_call {
 	parser_fn run;
 	int fd; /* stays the caller's */
 	const char *path;
+	const char *name;		      /* what sentences call the file; NULL: @path */
 	const struct wire_writer *parameters; /* or NULL */
 	/* The file's debug file may be opened, by a worker of this call's own. */
 	bool needs_debug_file;
@@ -50,7 +51,7 @@ void parser__free(struct parser *parser);
 int parser__call(struct parser *parser, const struct parser_call *call, struct wire_reader *result,
 		 struct error *error);
 
-/* The result of the last call, for @path, is nonsense. -ECHILD, with *@error. */
-int parser__refuse(struct parser *parser, const char *path, struct error *error);
+/* The result of the last call, for the file that sentences call @name, is nonsense. -ECHILD, with *@error. */
+int parser__refuse(struct parser *parser, const char *name, struct error *error);
 
 #endif

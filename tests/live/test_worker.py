@@ -225,4 +225,6 @@ def test_failing_worker_costs_the_archive_a_debug_file(run, allocprof, misled, p
     done = run([misled, "archive", "--debug-dir", debug, data], {"ALLOCPROF_TEST_ELF": "misleading"}, expect=0)
     ((build_id,),) = support.Recording(data).sql("SELECT build_id FROM modules WHERE path = ?", program)
     assert set(whole) - set(members()) == {f".build-id/{build_id[:2]}/{build_id[2:]}.debug"}
-    assert f"left out: {program} could not be read safely" in " ".join(done.stderr.decode().split()), done.stderr
+    said = " ".join(done.stderr.decode().split())
+    assert f"left out: the debug files of {program}: it could not be read safely: " \
+        f"the process that read it {PROBLEMS['crash']}" in said

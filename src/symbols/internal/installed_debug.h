@@ -18,7 +18,8 @@ struct installed_debug {
 
 /*
  * Finds the files of @module, whose ELF file is @fd, which stays the caller's. @dirs are searched first. 0, with @out
- * released by the caller; -ECHILD: the file could not be read safely; or another negative errno; each with @error set.
+ * released by the caller; -ECHILD: the file could not be read safely; or another negative errno; each with @error set,
+ * which says that it is about the debug files of @module.
  */
 int installed_debug__find(struct parser *parser, int fd, const struct profile_module *module,
 			  const char *const *dirs, size_t n_dirs, struct installed_debug *out,
