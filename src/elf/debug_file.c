@@ -20,7 +20,7 @@
 
 #define SYSTEM_DIR "/usr/lib/debug"
 
-/* Limit of debug sections in memory; chromium's have 3 GiB. */
+/* Limit of debug sections in memory, and of files whose checksum is compared; chromium's have 3 GiB. */
 #define MAX_DEBUG_BYTES (4ULL << 30)
 
 int debug_file__open_path(const char *path)
@@ -186,18 +186,18 @@ bool debug_file__has_dwarf(Elf *elf)
 	       debug_file__section(elf, ".zdebug_info", &header);
 }
 
-static bool crc_matches(int fd, GElf_Word wanted)
+bool debug_file__has_checksum(int fd, __u32 checksum)
 {
 	unsigned char buffer[65536];
 	unsigned long crc = 0;
-	off_t at = 0;
-	ssize_t len;
+	__u64 at = 0;
+	ssize_t len = 1;
 
-	while ((len = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+	while (at <= MAX_DEBUG_BYTES && (len = pread(fd, buffer, sizeof(buffer), (off_t)at)) > 0) {
 		crc = crc32(crc, buffer, (uInt)len);
 		at += len;
 	}
-	return !len && (GElf_Word)crc == wanted;
+	return !len && (__u32)crc == checksum;
 }
 
 /* Conditions that a candidate must meet. */
@@ -230,7 +230,7 @@ static int check(const struct wanted *wanted, struct debug_file *file)
 		return -ENOENT;
 	}
 	if (wanted->has_crc) {
-		if (crc_matches(file->fd, wanted->crc))
+		if (debug_file__has_checksum(file->fd, wanted->crc))
 			return 0;
 		REFUSE(wanted, "%s is not used: its checksum is not the one in .gnu_debuglink",
 		       file->path);

@@ -159,33 +159,59 @@ static bool is_for_us(const Elf64_Ehdr *header)
 {
 	return !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
 	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-	       header->e_machine == ELF_HOST_MACHINE &&
-	       (header->e_type == ET_EXEC || header->e_type == ET_DYN);
+	       header->e_machine == ELF_HOST_MACHINE;
 }
 
-int elf_headers__read(int fd, struct elf_headers **out)
+static bool is_linked(const Elf64_Ehdr *header)
+{
+	return header->e_type == ET_EXEC || header->e_type == ET_DYN;
+}
+
+/* 0 with the size of the file, -ENOEXEC. */
+static int read_header(int fd, Elf64_Ehdr *header, __u64 *file_size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || read_at(fd, header, sizeof(*header), 0) ||
+	    !is_for_us(header))
+		return -ENOEXEC;
+	*file_size = (__u64)st.st_size;
+	return 0;
+}
+
+static int read_headers(int fd, bool also_unlinked, struct elf_headers **out)
 {
 	struct elf_headers *headers = calloc(1, sizeof(*headers));
 	Elf64_Ehdr header;
-	struct stat st;
-	int err = -ENOEXEC;
+	int err;
 
 	if (!headers)
 		return -ENOMEM;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !read_at(fd, &header, sizeof(header), 0) &&
-	    is_for_us(&header)) {
-		headers->file_size = (__u64)st.st_size;
+	err = read_header(fd, &header, &headers->file_size);
+	if (!err && !is_linked(&header) && !(also_unlinked && header.e_type == ET_REL))
+		err = -ENOEXEC;
+	if (!err) {
 		headers->entry = header.e_entry;
 		err = read_sections(fd, &header, headers);
-		if (!err)
-			err = read_program_headers(fd, &header, headers);
 	}
+	if (!err)
+		err = read_program_headers(fd, &header, headers);
 	if (err) {
 		free(headers);
 		return err;
 	}
 	*out = headers;
 	return 0;
+}
+
+int elf_headers__read(int fd, struct elf_headers **out)
+{
+	return read_headers(fd, false, out);
+}
+
+int elf_headers__read_any(int fd, struct elf_headers **out)
+{
+	return read_headers(fd, true, out);
 }
 
 void elf_headers__free(struct elf_headers *headers)
@@ -226,6 +252,41 @@ int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset
 				headers->segments[i].vaddr + (offset - headers->segments[i].offset);
 			return 0;
 		}
+	}
+	return -ENOENT;
+}
+
+/* Whether the name at @offset in the section of names is @name, of @size bytes with NUL. */
+static bool has_name(int fd, const Elf64_Shdr *names, __u64 offset, const char *name, size_t size)
+{
+	char text[32];
+
+	return size <= sizeof(text) && offset < names->sh_size && size <= names->sh_size - offset &&
+	       !read_at(fd, text, size, names->sh_offset + offset) && !memcmp(text, name, size);
+}
+
+int elf_headers__debuglink_checksum(int fd, __u32 *checksum)
+{
+	static const char name[] = ".gnu_debuglink";
+	_cleanup_(free_ptr) Elf64_Shdr *list = NULL;
+	Elf64_Ehdr header;
+	__u64 file_size;
+	int err = read_header(fd, &header, &file_size);
+
+	if (!err)
+		err = read_table(fd, header.e_shoff, header.e_shnum, sizeof(*list),
+				 header.e_shentsize, (void **)&list);
+	if (err)
+		return err;
+	for (size_t i = 0; i < header.e_shnum && header.e_shstrndx < header.e_shnum; i++) {
+		const Elf64_Shdr *link = &list[i];
+
+		if (link->sh_type == SHT_NOBITS || link->sh_size <= sizeof(*checksum) ||
+		    !has_name(fd, &list[header.e_shstrndx], link->sh_name, name, sizeof(name)))
+			continue;
+		/* A name, and in the last four bytes the checksum. */
+		return read_at(fd, checksum, sizeof(*checksum),
+			       link->sh_offset + link->sh_size - sizeof(*checksum));
 	}
 	return -ENOENT;
 }

@@ -2,7 +2,8 @@
 /*
  * The process with privileges has to know where the segments of a file in stacks are, and its build id.
  * Without libelf: it reads the ELF header, the headers of segments and sections, and notes, each with a bound, and
- * nothing that these point to. It says the same as elf_file.h.
+ * nothing that these point to, but for the names of sections where a checksum is looked for. It says the same as
+ * elf_file.h.
  */
 #ifndef ALLOCPROF_ELF_HEADERS_H
 #define ALLOCPROF_ELF_HEADERS_H
@@ -14,6 +15,8 @@ struct elf_headers;
 /* 0, with *@out the caller's; -ENOEXEC: no program or library of 64 bits for this processor; -ENOMEM. @fd stays the
  * caller's. */
 int elf_headers__read(int fd, struct elf_headers **out);
+/* As above, also of files that are not linked, as the common files that dwz makes of debug information. */
+int elf_headers__read_any(int fd, struct elf_headers **out);
 /* Accepts NULL. */
 void elf_headers__free(struct elf_headers *headers);
 
@@ -24,5 +27,8 @@ __u64 elf_headers__entry(const struct elf_headers *headers);
 /* 0 or -ENOENT: no segment has it. */
 int elf_headers__vaddr_to_offset(const struct elf_headers *headers, __u64 vaddr, __u64 *offset);
 int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset, __u64 *vaddr);
+
+/* The checksum that the file has of its debug file, in .gnu_debuglink. 0, -ENOENT: it has none; -ENOEXEC, -ENOMEM. */
+int elf_headers__debuglink_checksum(int fd, __u32 *checksum);
 
 #endif

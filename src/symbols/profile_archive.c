@@ -22,6 +22,8 @@
 #include "worker.h"
 
 #define COPY_BYTES 65536
+/* Hex digits; files are not found by shorter build ids. */
+#define MIN_ID 3
 
 struct packing {
 	const struct profile_archive_options *options;
@@ -123,36 +125,83 @@ static void leave_out(struct packing *packing, const struct profile_module *modu
 	packing->options->missing(module->path, why->text, packing->options->context);
 }
 
-/* The file has to be the one of @build_id, whatever the worker says. */
-static bool has_build_id(int fd, const char *build_id)
+enum match {
+	MATCH_NONE,
+	MATCH_BUILD_ID,
+	MATCH_CHECKSUM
+};
+
+/* What a file that a worker has found for a module has to match, whatever the worker says. */
+struct wanted_debug {
+	const struct profile_module *module;
+	const char *path;     /* NULL: none was found */
+	const char *build_id; /* "": none */
+	int linked_from; /* the module's file, whose .gnu_debuglink has the checksum; -1: none has */
+};
+
+static enum match compare(const struct wanted_debug *wanted, int fd)
 {
 	struct elf_headers *elf;
-	bool has;
+	bool have_ids, are_same;
+	__u32 checksum;
 
-	if (elf_headers__read(fd, &elf))
-		return false;
-	has = !strcmp(elf_headers__build_id(elf), build_id);
+	if (elf_headers__read_any(fd, &elf))
+		return MATCH_NONE;
+	have_ids = strlen(wanted->build_id) >= MIN_ID && *elf_headers__build_id(elf);
+	are_same = !strcmp(elf_headers__build_id(elf), wanted->build_id);
 	elf_headers__free(elf);
-	return has;
+	if (have_ids)
+		return are_same ? MATCH_BUILD_ID : MATCH_NONE;
+	if (wanted->linked_from < 0 ||
+	    elf_headers__debuglink_checksum(wanted->linked_from, &checksum) ||
+	    !debug_file__has_checksum(fd, checksum))
+		return MATCH_NONE;
+	return MATCH_CHECKSUM;
 }
 
-/* Adds the file at @path, which may be NULL, as the debug file of @build_id. */
-static int add_debug_file(struct packing *packing, const char *path, const char *build_id)
+/* A file without a build id of its own is found by the module's path, whose checksum is compared again. To be freed. */
+static char *debug_entry_name(const struct wanted_debug *wanted, enum match match)
 {
-	_cleanup_(free_ptr) char *id = module_file__build_id_name(build_id);
+	_cleanup_(free_ptr) char *id = module_file__build_id_name(wanted->build_id);
+	const char *path = wanted->module->path;
+	char *name = NULL;
+	int len;
+
+	if (match == MATCH_BUILD_ID && !id)
+		return NULL;
+	len = match == MATCH_BUILD_ID ? asprintf(&name, ".build-id/%s.debug", id)
+				      : asprintf(&name, "%s.debug", path + strspn(path, "/"));
+	return len < 0 ? NULL : name;
+}
+
+static void refuse(struct packing *packing, const struct wanted_debug *wanted, int fd)
+{
+	const char *reason = "it has neither the build id nor the checksum that it should have";
+	struct error why;
+
+	if (fd < 0)
+		reason = fd == -ENOEXEC ? "it is no ELF file" : strerror(-fd);
+	error__set(&why, 0, "the debug file %s of %s: %s", wanted->path, wanted->module->path,
+		   reason);
+	leave_out(packing, wanted->module, &why);
+}
+
+static int add_debug_file(struct packing *packing, const struct wanted_debug *wanted)
+{
 	_cleanup_(free_ptr) char *name = NULL;
 	_cleanup_(close_fd) int fd = -1;
+	enum match found;
 
-	if (!path || !id)
+	if (!wanted->path)
 		return 0;
-	fd = worker__open_file(path);
-	if (fd < 0 || !has_build_id(fd, build_id))
+	fd = worker__open_file(wanted->path);
+	found = fd < 0 ? MATCH_NONE : compare(wanted, fd);
+	if (found == MATCH_NONE) {
+		refuse(packing, wanted, fd);
 		return 0;
-	if (asprintf(&name, ".build-id/%s.debug", id) < 0) {
-		name = NULL;
-		return -ENOMEM;
 	}
-	return add_file(packing, name, fd);
+	name = debug_entry_name(wanted, found);
+	return name ? add_file(packing, name, fd) : -ENOMEM;
 }
 
 /* Adds the debug file of the ELF file behind @fd and its dwz file, if they are installed. */
@@ -160,6 +209,8 @@ static int add_debug_files(struct packing *packing, int fd, const struct profile
 {
 	const struct profile_archive_options *options = packing->options;
 	_cleanup_(release_debug) struct installed_debug debug = { 0 };
+	struct wanted_debug wanted = { module, NULL, module->build_id, fd };
+	struct wanted_debug common = { module, NULL, NULL, -1 };
 	struct error why = { 0 };
 	int err = installed_debug__find(packing->parser, fd, module, options->debug_dirs,
 					options->n_debug_dirs, &debug, &why);
@@ -168,8 +219,11 @@ static int add_debug_files(struct packing *packing, int fd, const struct profile
 		leave_out(packing, module, &why);
 		return 0;
 	}
-	err = add_debug_file(packing, debug.path, module->build_id);
-	return err ? err : add_debug_file(packing, debug.alt_path, debug.alt_build_id);
+	wanted.path = debug.path;
+	common.path = debug.alt_path;
+	common.build_id = debug.alt_build_id;
+	err = add_debug_file(packing, &wanted);
+	return err ? err : add_debug_file(packing, &common);
 }
 
 /* Whether the path names a file, and by no step up. */

@@ -27,9 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int fd = fuzz__file(data, size, NULL);
 	struct elf_headers *headers;
 	__u64 vaddr, offset;
+	__u32 checksum;
 
 	read_parts(fd, size);
-	if (elf_headers__read(fd, &headers))
+	elf_headers__debuglink_checksum(fd, &checksum);
+	if (elf_headers__read_any(fd, &headers))
 		return 0;
 	fuzz__read_text(elf_headers__build_id(headers));
 	elf_headers__entry(headers);

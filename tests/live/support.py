@@ -93,6 +93,11 @@ def stated_cases(name):
     return cases
 
 
+def build_id(program):
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
+    return notes.stdout.split("Build ID: ")[1].split()[0]
+
+
 def unavailable(why):
     # A run that has to prove something must not pass by skipping.
     if os.environ.get("CI"):

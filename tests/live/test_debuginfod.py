@@ -108,11 +108,6 @@ def stripped(tmp_path):
     return program, debug
 
 
-def build_id(program):
-    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
-    return notes.stdout.split("Build ID: ")[1].split()[0]
-
-
 def lines_of(data, program):
     """Places of @program that have a source line, and those that have a name."""
     recording = support.Recording(data)
@@ -129,7 +124,7 @@ def test_one_that_has_the_file(run, allocprof, tmp_path, serve, stripped):
     program, debug = stripped
 
     def answer(server, connection, path):
-        found = path == f"/buildid/{build_id(program)}/debuginfo"
+        found = path == f"/buildid/{support.build_id(program)}/debuginfo"
         body = debug.read_bytes() if found else b""
         status = b"200 OK" if found else b"404 Not Found"
         connection.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body)
@@ -146,14 +141,14 @@ def test_one_that_has_the_file(run, allocprof, tmp_path, serve, stripped):
     assert server.asked.is_set()
     own = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"]) / "allocprof"
     assert (own.stat().st_uid, stat.S_IMODE(own.stat().st_mode)) == (NOBODY, 0o700)
-    assert (own / build_id(program) / "debuginfo").read_bytes() == debug.read_bytes()
+    assert (own / support.build_id(program) / "debuginfo").read_bytes() == debug.read_bytes()
 
 
 def test_file_that_another_client_has_fetched(run, allocprof, tmp_path, serve, stripped):
     """In root's own cache, which the client cannot read: no server is asked for it."""
     program, debug = stripped
     _, env = serve(say_nothing)
-    kept = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"]) / build_id(program)
+    kept = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"]) / support.build_id(program)
     kept.mkdir(parents=True)
     shutil.copy(debug, kept / "debuginfo")
     data = tmp_path / "data"

@@ -65,18 +65,60 @@ def test_again_changes_nothing(run, allocprof, tmp_path, options):
         assert contents(data) == once
 
 
+def assert_named_elsewhere(run, allocprof, directory, gone, named, debug_dir=None):
+    """On a machine that has none of the files @gone an archive of directory/data makes its stacks those that are @named."""
+    data, symbols = directory / "data", directory / "symbols"
+    run([allocprof, "archive", "-i", data, *(["--debug-dir", debug_dir] if debug_dir else [])], expect=0)
+    for path in gone:
+        path.unlink()
+    symbols.mkdir()
+    subprocess.run(["tar", "-C", symbols, "-xf", directory / "data.tar.gz"], check=True)
+    run([allocprof, "symbolize", "-i", data, "-o", directory / "without"], expect=0)
+    assert folded(run, allocprof, directory / "without") != named
+    run([allocprof, "symbolize", "-i", data, "--debug-dir", symbols], expect=0)
+    assert folded(run, allocprof, data) == named
+
+
 def test_elsewhere(run, allocprof, tmp_path, recorded):
     """The machine that names are looked up on does not have the program."""
     program, named = recorded
-    run([allocprof, "archive", "-i", tmp_path / "data"], expect=0)
-    program.unlink()
-    symbols = tmp_path / "symbols"
-    symbols.mkdir()
-    subprocess.run(["tar", "-C", symbols, "-xf", tmp_path / "data.tar.gz"], check=True)
-    run([allocprof, "symbolize", "-i", tmp_path / "data", "-o", tmp_path / "without"], expect=0)
-    assert folded(run, allocprof, tmp_path / "without") != named
-    run([allocprof, "symbolize", "-i", tmp_path / "data", "--debug-dir", symbols], expect=0)
-    assert folded(run, allocprof, tmp_path / "data") == named
+    assert_named_elsewhere(run, allocprof, tmp_path, [program], named)
+
+
+@pytest.mark.parametrize("where", ["program", "debug-file"])
+def test_elsewhere_with_a_common_file(run, allocprof, tmp_path, recorded, where):
+    """dwz has moved what the program and another one have in common to a file of its own, which is no program: out of the
+    program itself, or out of its debug file. Without it there are no lines."""
+    program, named = recorded
+    debug, common = tmp_path / "debug" / "every_function.debug", tmp_path / "common.debug"
+    debug.parent.mkdir()
+    shrunk = program
+    if where == "debug-file":
+        subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+        subprocess.run(["strip", program], check=True)
+        shrunk = debug
+    subprocess.run(["dwz", "-m", common, "-M", common, shrunk, shutil.copy(shrunk, tmp_path / "second")], check=True)
+    common_id = support.build_id(common)
+    assert_named_elsewhere(run, allocprof, tmp_path, {program, shrunk, common}, named, debug.parent)
+    packed = tmp_path / "symbols" / ".build-id" / common_id[:2] / f"{common_id[2:]}.debug"
+    packed.unlink()
+    run([allocprof, "symbolize", "-i", tmp_path / "without", "--debug-dir", tmp_path / "symbols"], expect=0)
+    assert folded(run, allocprof, tmp_path / "without") != named, "nothing was in the common file"
+
+
+@pytest.mark.parametrize("without_id", ["debug-file", "program"])
+def test_elsewhere_with_a_debug_file_known_by_its_checksum(run, allocprof, tmp_path, recorded, without_id):
+    """.gnu_debuglink has the checksum of a file without a build id of its own; the program may have none either."""
+    program, named = recorded
+    debug = program.parent / "elsewhere.debug"
+    if without_id == "program":
+        subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", program], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", "--remove-section", ".note.gnu.build-id", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
+    if without_id == "program":
+        run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", "--", program], expect=EXIT_STATUS)
+    assert_named_elsewhere(run, allocprof, tmp_path, [program, debug], named)
 
 
 @pytest.mark.slow

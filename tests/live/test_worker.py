@@ -228,3 +228,24 @@ def test_failing_worker_costs_the_archive_a_debug_file(run, allocprof, misled, p
     said = " ".join(done.stderr.decode().split())
     assert f"left out: the debug files of {program}: it could not be read safely: " \
         f"the process that read it {PROBLEMS['crash']}" in said
+
+
+@pytest.mark.parametrize("wrong, why", [
+    ("other", "it has neither the build id nor the checksum that it should have"),
+    ("no-elf", "it is no ELF file"),
+], ids=["other", "no-elf"])
+def test_archive_has_no_debug_file_but_the_right_one(run, allocprof, misled, program, tmp_path, wrong, why):
+    """Whatever file the worker names: that of another program, or one that is no ELF file. Both are named."""
+    data, archive, named = tmp_path / "data", tmp_path / "data.tar.gz", tmp_path / "named"
+    if wrong == "other":
+        shutil.copy(support.target("threads"), named)
+    else:
+        named.write_text("no ELF file")
+    subprocess.run(["strip", program], check=True)
+    run([allocprof, "record", "--no-symbols", "-o", data, "--", program], expect=EXIT_STATUS)
+    done = run([misled, "archive", data], {"ALLOCPROF_TEST_DEBUG_FILE": str(named)}, expect=0)
+    assert f"left out: the debug file {named} of {program}: {why}" in " ".join(done.stderr.decode().split())
+    members = subprocess.run(["tar", "-tf", archive], capture_output=True, text=True, check=True).stdout.splitlines()
+    ((build_id,),) = support.Recording(data).sql("SELECT build_id FROM modules WHERE path = ?", program)
+    name = f".build-id/{build_id[:2]}/{build_id[2:]}"
+    assert name in members and f"{name}.debug" not in members

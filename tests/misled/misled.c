@@ -4,7 +4,8 @@
  * path ends in WHAT ("perf.map" for a perf map, "code" for the search for tail calls) fail by HOW: crash, hang, nonsense,
  * forbidden; or, with truncate, wait until the file, which has been mapped, is empty. ALLOCPROF_TEST_TIMEOUT_MS is how
  * long names of a module may take. ALLOCPROF_TEST_ELF=WHAT crashes any process that opens such a file by libelf or libdw,
- * which only workers may.
+ * which only workers may. With ALLOCPROF_TEST_DEBUG_FILE=PATH the worker of archive names PATH, whatever is there, as the debug
+ * file of each file without debug information.
  */
 #include <poll.h>
 #include <signal.h>
@@ -28,6 +29,10 @@ int __real_elf_file__open(int fd, const char *path, struct elf_file **out, struc
 int __wrap_elf_file__open(int fd, const char *path, struct elf_file **out, struct error *error);
 int __real_debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error);
 int __wrap_debug_file__open(int fd, const char *path, struct debug_file *out, struct error *error);
+int __real_debug_file__find(const struct debug_search *search, struct debug_file *out,
+			    struct error *error);
+int __wrap_debug_file__find(const struct debug_search *search, struct debug_file *out,
+			    struct error *error);
 struct symbol_table *__real_symbol_table__new(void);
 struct symbol_table *__wrap_symbol_table__new(void);
 int __real_perf_map__read(int fd, struct perf_map **out);
@@ -95,6 +100,17 @@ int __wrap_debug_file__open(int fd, const char *path, struct debug_file *out, st
 {
 	crash(path);
 	return __real_debug_file__open(fd, path, out, error);
+}
+
+int __wrap_debug_file__find(const struct debug_search *search, struct debug_file *out,
+			    struct error *error)
+{
+	const char *path = getenv("ALLOCPROF_TEST_DEBUG_FILE");
+
+	if (!path)
+		return __real_debug_file__find(search, out, error);
+	*out = (struct debug_file){ .fd = -1, .path = strdup(path) };
+	return 0;
 }
 
 /* It comes after the file has been opened, and before it is read. */

@@ -123,6 +123,129 @@ static void test_hostile_headers(void **state)
 	}
 }
 
+/* As dwz writes its common files: not linked, and with a build id in a section alone. And a checksum, as strip writes it. */
+struct unlinked {
+	Elf64_Ehdr header;
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+		unsigned char id[8];
+	} note;
+	char link[8];
+	__u32 checksum;
+	char names[24];
+	Elf64_Shdr sections[4];
+};
+
+static const struct unlinked unlinked = {
+	.header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_REL,
+		.e_machine = EM_X86_64,
+		.e_shoff = offsetof(struct unlinked, sections),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 4,
+		.e_shstrndx = 3,
+	},
+	.note = { { 4, 8, NT_GNU_BUILD_ID }, "GNU", { 1, 2, 3, 4, 5, 6, 7, 0xab } },
+	.link = "a.debug",
+	.checksum = 0x12345678,
+	.names = "\0.gnu_debuglink\0.note",
+	.sections = {
+		{ 0 },
+		{
+			.sh_name = 16,
+			.sh_type = SHT_NOTE,
+			.sh_offset = offsetof(struct unlinked, note),
+			.sh_size = sizeof(unlinked.note),
+			.sh_addralign = 4,
+		},
+		{
+			.sh_name = 1,
+			.sh_type = SHT_PROGBITS,
+			.sh_offset = offsetof(struct unlinked, link),
+			.sh_size = sizeof(unlinked.link) + sizeof(unlinked.checksum),
+		},
+		{
+			.sh_type = SHT_STRTAB,
+			.sh_offset = offsetof(struct unlinked, names),
+			.sh_size = sizeof(unlinked.names),
+		},
+	},
+};
+
+static int open_unlinked(const struct unlinked *content)
+{
+	int fd = memfd_create("unlinked", MFD_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, content, sizeof(*content), 0), sizeof(*content));
+	return fd;
+}
+
+/* Nothing maps such a file, but it is compared. */
+static void test_headers_of_unlinked_file(void **state)
+{
+	_cleanup_(close_fd) int fd = open_unlinked(&unlinked);
+	struct elf_headers *headers;
+	struct unlinked core = unlinked;
+	__u64 place;
+
+	assert_int_equal(elf_headers__read(fd, &headers), -ENOEXEC);
+	assert_int_equal(elf_headers__read_any(fd, &headers), 0);
+	assert_string_equal(elf_headers__build_id(headers), "01020304050607ab");
+	assert_int_equal(elf_headers__entry(headers), 0);
+	assert_int_equal(elf_headers__vaddr_to_offset(headers, 0, &place), -ENOENT);
+	elf_headers__free(headers);
+	core.header.e_type = ET_CORE;
+	assert_int_equal(pwrite(fd, &core, sizeof(core), 0), sizeof(core));
+	assert_int_equal(elf_headers__read_any(fd, &headers), -ENOEXEC);
+}
+
+static void test_debuglink_checksum(void **state)
+{
+	_cleanup_(close_fd) int fd = open_unlinked(&unlinked);
+	_cleanup_(close_fd) int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct unlinked other = unlinked;
+	__u32 checksum = 0;
+
+	assert_int_equal(elf_headers__debuglink_checksum(fd, &checksum), 0);
+	assert_int_equal(checksum, 0x12345678);
+	assert_int_equal(elf_headers__debuglink_checksum(own, &checksum), -ENOENT);
+	/* The name goes on, or the section of names ends within it. */
+	other.names[15] = 's';
+	assert_int_equal(pwrite(fd, &other, sizeof(other), 0), sizeof(other));
+	assert_int_equal(elf_headers__debuglink_checksum(fd, &checksum), -ENOENT);
+	other = unlinked;
+	other.sections[3].sh_size = 15;
+	assert_int_equal(pwrite(fd, &other, sizeof(other), 0), sizeof(other));
+	assert_int_equal(elf_headers__debuglink_checksum(fd, &checksum), -ENOENT);
+	assert_int_equal(checksum, 0x12345678);
+}
+
+/* As test_hostile_headers(), with the headers of sections. */
+static void test_hostile_sections(void **state)
+{
+	static const __u64 words[] = { 0, 1, 0xffff, 0x7fffffff, 0xffffffff, ~0ULL, 1ULL << 63 };
+
+	for (size_t at = 0; at + 8 <= sizeof(unlinked); at += 2) {
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+			struct unlinked hostile = unlinked;
+			struct elf_headers *headers;
+			__u32 checksum;
+			int fd;
+
+			memcpy((char *)&hostile + at, &words[i], at % 8 ? 4 : 8);
+			fd = open_unlinked(&hostile);
+			elf_headers__debuglink_checksum(fd, &checksum);
+			if (!elf_headers__read_any(fd, &headers)) {
+				assert_true(strlen(elf_headers__build_id(headers)) <= 128);
+				elf_headers__free(headers);
+			}
+			close(fd);
+		}
+	}
+}
+
 static void test_own_program(void **state)
 {
 	struct elf_file *file = open_path("/proc/self/exe");
@@ -292,10 +415,17 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_headers),	       cmocka_unit_test(test_hostile_headers),
-		cmocka_unit_test(test_own_program),    cmocka_unit_test(test_library),
-		cmocka_unit_test(test_versions),       cmocka_unit_test(test_slots),
-		cmocka_unit_test(test_static_program), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_hostile_headers),
+		cmocka_unit_test(test_own_program),
+		cmocka_unit_test(test_library),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_static_program),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_headers_of_unlinked_file),
+		cmocka_unit_test(test_debuglink_checksum),
+		cmocka_unit_test(test_hostile_sections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
