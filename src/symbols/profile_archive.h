@@ -26,7 +26,8 @@ struct profile_archive_result {
 /*
  * Writes a gzip-compressed tar file to @path atomically: each module's file as
  * .build-id/ab/cdef..., its debug file as .build-id/ab/cdef....debug, and files without a build id
- * by path, debug files by that of their module with .debug appended. Unpacked, it is a directory for --debug-dir. 0 or a negative errno with @error set.
+ * by path, debug files by that of their module with .debug appended. Unpacked, it is a directory for
+ * --debug-dir. 0 or a negative errno with @error set.
  */
 int profile__archive(const struct profile *profile, const struct profile_archive_options *options,
 		     const char *path, struct profile_archive_result *result, struct error *error);
