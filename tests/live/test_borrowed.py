@@ -2,6 +2,7 @@
 """A tool whose file has capabilities lends these to whoever runs it: for probes, and for nothing that this user could
 not do without them. Each test has such a copy in a place that is root's."""
 
+import collections
 import json
 import os
 import shutil
@@ -329,3 +330,44 @@ def test_pid_is_used_again(run, place, environment, tries):
     else is measured on this machine meanwhile would have such processes, too."""
     done = run(in_pid_namespace([sys.executable, attaching.__file__, place, tries]), environment, timeout=tries + support.TIMEOUT_SECONDS)
     assert done.stdout == b"%d tries\n" % tries, done
+
+
+# What the name x is, over and over: a file of the user's own, a link to a file of another's; then nothing.
+SWAP = """
+import contextlib, os, sys
+own, link, at = sys.argv[1:]
+while True:
+    # In a sticky directory what the other one has made stays until that one removes it.
+    with contextlib.suppress(OSError):
+        open(own, "w").close()
+        os.rename(own, at)
+    with contextlib.suppress(OSError):
+        os.symlink(link, own)
+    with contextlib.suppress(OSError):
+        os.rename(own, at)
+        os.unlink(at)
+"""
+
+
+@pytest.mark.parametrize("tries", TRIES)
+@pytest.mark.parametrize("swapper", [USER, OTHER], ids=["user", "other"])
+def test_output_is_swapped(runner, tool, place, environment, tries, swapper):
+    """While it is opened and replaced. Neither the user nor another one has it write over what its user may not write to, or
+    through a link of another's: what x leads to is as it was."""
+    directory = place / ("out" if swapper == USER else "shared")
+    kept = others_files(place)
+    own = place / "out" / "own"
+    own.write_text("the user's own")
+    os.chown(own, USER, USER)
+    tool("record", "-q", "-o", "mine.data", "--", place / "every_function", expect=EXIT_STATUS)
+    link = own if swapper == OTHER else place / "others" / "report"
+    swap = runner.start([*as_user(swapper), sys.executable, "-S", "-c", SWAP, directory / "swap", link, directory / "x"])
+    loop = 'for i in $(seq "$1"); do "$0" folded -i mine.data -o "$2" 2> /dev/null; echo $?; rm -f "$2"; done'
+    done = runner.run([*as_user(), "sh", "-c", loop, place / "lent" / "allocprof", tries, directory / "x"], environment,
+                      cwd=place / "out", timeout=tries + support.TIMEOUT_SECONDS, expect=0)
+    statuses = collections.Counter(done.stdout.split())
+    print(dict(statuses))
+    assert set(statuses) <= {b"0", b"2"} and statuses.total() == tries, statuses
+    assert swap.poll() is None
+    swap.kill()
+    assert {path: path.read_bytes() for path in kept} == kept and own.read_text() == "the user's own"
