@@ -61,6 +61,7 @@ struct preload_image {
 	/* Index of the image that this is a fork of, or of the one that was in the process before; -1 if it
 	 * is not known. */
 	int before;
+	int parent_image; /* index of the one that was in @parent when this one began; -1: not known */
 	enum inside_end end;  /* with live: how it ended, if it could say so */
 	__u64 end_generation; /* of the peak, then */
 	__u64 end_ns;	      /* CLOCK_MONOTONIC */
@@ -78,6 +79,7 @@ struct preload_refused {
 	__u32 pid;
 	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
 	bool is_taken;	     /* another engine counts its calls */
+	bool was_entered;    /* an image was in the process */
 	char path[INSIDE_PATH_BYTES];
 };
 

@@ -231,7 +231,7 @@ static int collect_refused(struct preload_engine *engine)
 			continue;
 		err = add_refused(engine, refused->path, preload__refusal_name(refused->reason),
 				  refused->pid);
-		if (!was_entered(counted, refused->pid))
+		if (!refused->was_entered)
 			engine->processes++;
 	}
 	if (err || engine->is_command_taken || was_entered(counted, target))

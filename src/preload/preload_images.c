@@ -31,15 +31,6 @@ static int handle(struct preload_engine *engine, const struct ap_process_record 
 	return err;
 }
 
-/* The image that ran in the process when this one began; 0 if it is not known. */
-static __u32 image_of_parent(const struct preload_results *counted, size_t index)
-{
-	for (size_t i = index; i-- > 0;)
-		if (counted->images[i].pid == counted->images[index].parent)
-			return i + 1;
-	return 0;
-}
-
 /* Of the peak, when the image ended; one that could not say so may have been live in the last one. */
 static __u64 end_generation(const struct preload_image *image)
 {
@@ -79,7 +70,7 @@ static int begin_image(struct preload_engine *engine, const struct preload_resul
 		engine->images[image->before] = IMAGE_ENDED;
 	} else if (!image->is_fork) {
 		/* Begun by vfork(2) and an exec, or the command itself. */
-		record.parent = image_of_parent(counted, index);
+		record.parent = image->parent_image + 1;
 	}
 	if (!record.parent)
 		record.event = AP_PROCESS_SEEDED;

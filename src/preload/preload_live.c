@@ -185,7 +185,7 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 	out->epoch_shift = reader.header.live.epoch_shift;
 	if (out->epoch_shift < AP_FIRST_EPOCH_SHIFT || out->epoch_shift > MAX_EPOCH_SHIFT)
 		out->epoch_shift = AP_FIRST_EPOCH_SHIFT;
-	reading.was_gone = calloc(reader.header.images.n + 1UL, sizeof(*reading.was_gone));
+	reading.was_gone = calloc(reader.n_images + 1UL, sizeof(*reading.was_gone));
 	if (!reading.was_gone)
 		return -ENOMEM;
 	err = reader__each(&reader, &reader.header.images, 0, sizeof(struct inside_image),

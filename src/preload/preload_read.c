@@ -54,6 +54,19 @@ __u64 reader__next_data(struct reader *reader, __u64 place, __u64 end)
 #define READS	   4
 #define MORE_BYTES (64 << 20)
 
+/* Elements for which the array's chunks have room: what a process writes into @n is no bound. */
+static __u32 room_of(const struct inside_array *array)
+{
+	__u32 room = 0, begins = 0;
+
+	for (int chunk = 0; chunk < INSIDE_CHUNKS; chunk++) {
+		begins += (__u32)INSIDE_FIRST << chunk;
+		if (array->chunks[chunk])
+			room = begins;
+	}
+	return room;
+}
+
 int reader__begin(struct reader *reader, const struct preload *preload)
 {
 	struct stat status;
@@ -75,6 +88,9 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 	most = (__u64)status.st_blocks * 512 / sizeof(struct inside_record);
 	if (reader->header.live.n_records > most)
 		reader->header.live.n_records = most;
+	reader->n_images = room_of(&reader->header.images);
+	if (reader->n_images > reader->header.images.n)
+		reader->n_images = reader->header.images.n;
 	return 0;
 }
 
@@ -133,6 +149,7 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
 	const struct inside_image *image = element;
+	const struct pid_image *parents, *own;
 	struct preload_image *to;
 
 	if (array__reserve(&results->images, &reader->images_room, results->n_images + 1,
@@ -140,7 +157,7 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 		return -ENOMEM;
 	to = &results->images[results->n_images++];
 	/* Its number stays taken, so that the numbers of the others are right. */
-	*to = (struct preload_image){ .before = -1 };
+	*to = (struct preload_image){ .before = -1, .parent_image = -1 };
 	if (image->state != INSIDE_READY) {
 		reader->n_unfinished++;
 		return 0;
@@ -153,17 +170,18 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 	to->end_ns = image->end_ns;
 	to->end_generation = image->end_generation;
 	copy_text(to->comm, image->comm, sizeof(image->comm));
-	if (to->is_fork && image->forked_from) {
-		if (image->forked_from < results->n_images)
-			to->before = image->forked_from - 1;
-		else
-			reader->n_damaged++;
-		return 0;
-	}
-	for (size_t i = results->n_images - 1; i-- && to->before < 0;)
-		if (results->images[i].pid == to->pid && results->images[i].end != INSIDE_EXITED)
-			to->before = i;
-	return 0;
+	parents = pid_images__find(&reader->pids, to->parent);
+	if (parents)
+		to->parent_image = parents->last;
+	own = pid_images__find(&reader->pids, to->pid);
+	if (!to->is_fork || !image->forked_from)
+		to->before = own ? own->not_exited : -1;
+	else if (image->forked_from < results->n_images)
+		to->before = image->forked_from - 1;
+	else
+		reader->n_damaged++;
+	return pid_images__add(&reader->pids, to->pid, results->n_images - 1,
+			       to->end == INSIDE_EXITED);
 }
 
 bool refused__read(const struct inside_refused *refused, size_t n_images,
@@ -199,6 +217,7 @@ static int take_refused(struct reader *reader, __u32 index, const void *element)
 		reader->n_damaged++;
 		return 0;
 	}
+	to->was_entered = pid_images__find(&reader->pids, to->pid);
 	to->is_taken = index < preload->n_answers && preload->answers[index] == INSIDE_TAKEN;
 	results->n_refused++;
 	return 0;
@@ -256,7 +275,11 @@ static int take_thread(struct reader *reader, __u32 index, const void *element)
 
 int preload__read(const struct preload *preload, struct preload_results *out)
 {
-	struct reader reader = { .results = out, .context = (void *)preload };
+	struct reader reader = {
+		.results = out,
+		.pids.seed = hash_seed(),
+		.context = (void *)preload,
+	};
 	int err = reader__begin(&reader, preload);
 
 	*out = (struct preload_results){ 0 };
@@ -277,6 +300,7 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 				   sizeof(struct inside_refused), take_refused);
 	out->n_unfinished = reader.n_unfinished;
 	out->n_damaged = reader.n_damaged;
+	pid_images__release(&reader.pids);
 	if (err)
 		preload_results__free(out);
 	return err;

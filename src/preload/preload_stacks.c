@@ -20,7 +20,7 @@ static int read_stack(struct reader *reader, const struct inside_stack *slot,
 		return 0;
 	if (record->type != AP_RECORD_STACK || record->n_frames > AP_MAX_DEPTH ||
 	    record->end >= AP_STACK_ENDS || record->stack != slot->hash || !record->process ||
-	    record->process > reader->header.images.n) {
+	    record->process > reader->n_images) {
 		reader->n_damaged++;
 		return 0;
 	}
@@ -106,8 +106,7 @@ bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread
 {
 	if (!place || !reader__get(reader, place, thread, sizeof(*thread)))
 		return false;
-	if (thread->state == INSIDE_READY && thread->image &&
-	    thread->image <= reader->header.images.n)
+	if (thread->state == INSIDE_READY && thread->image && thread->image <= reader->n_images)
 		return true;
 	reader->n_damaged++;
 	return false;

@@ -11,13 +11,15 @@
 #include "write_all.h"
 
 #define USED_BYTES (256 << 10)
+/* As many as an array has room for. */
+#define MOST_IMAGES (INSIDE_FIRST << INSIDE_CHUNKS)
 
 static int take_stack(void *context, const struct ap_stack_record *record)
 {
 	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
 
 	FUZZ_CHECK(record->n_frames <= AP_MAX_DEPTH && record->end < AP_STACK_ENDS);
-	FUZZ_CHECK(record->process);
+	FUZZ_CHECK(record->process && record->process <= MOST_IMAGES);
 	for (__u32 i = 0; i < record->n_frames; i++)
 		FUZZ_CHECK(frames[i].module < UNWIND_MAX_MODULES);
 	return 0;
@@ -26,7 +28,7 @@ static int take_stack(void *context, const struct ap_stack_record *record)
 static int take_count(void *context, __u32 thread, const struct ap_count_key *key,
 		      const struct ap_count *count)
 {
-	FUZZ_CHECK(key->function < AP_DEFINED && key->process);
+	FUZZ_CHECK(key->function < AP_DEFINED && key->process && key->process <= MOST_IMAGES);
 	FUZZ_CHECK(count->calls <= AP_MAX_SUM && count->size_bytes <= AP_MAX_SUM);
 	FUZZ_CHECK(!key->thread[AP_COMM_LEN - 1]);
 	return 0;
@@ -67,7 +69,8 @@ static void read_all(struct preload *preload)
 
 	if (!preload__read(preload, &results)) {
 		for (size_t i = 0; i < results.n_images; i++)
-			FUZZ_CHECK(results.images[i].before < (int)i);
+			FUZZ_CHECK(results.images[i].before < (int)i &&
+				   results.images[i].parent_image < (int)i);
 		for (size_t i = 0; i < results.n_refused; i++)
 			FUZZ_CHECK(results.refused[i].image < (int)results.n_images);
 		preload_results__free(&results);

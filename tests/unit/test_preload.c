@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -142,6 +143,173 @@ static void test_refused_are_answered(void **state)
 	preload__free(preload);
 }
 
+/* Writes the first elements of an array, for which it takes room. */
+static void write_array(const struct preload *preload, struct inside_header *header,
+			struct inside_array *array, const void *elements, __u32 n, size_t size)
+{
+	__u32 begins = 0;
+
+	array->n = n;
+	for (int chunk = 0; begins < n; chunk++) {
+		__u32 room = INSIDE_FIRST << chunk;
+		__u32 part = n - begins < room ? n - begins : room;
+
+		array->chunks[chunk] = header->next;
+		header->next += room * size;
+		assert_int_equal(fd__write_all_at(preload->memory_fd,
+						  (const char *)elements + begins * size,
+						  part * size, array->chunks[chunk]),
+				 0);
+		begins += room;
+	}
+	assert_int_equal(fd__write_all_at(preload->memory_fd, header, sizeof(*header), 0), 0);
+}
+
+static void read_header(const struct preload *preload, struct inside_header *out)
+{
+	assert_int_equal(pread(preload->memory_fd, out, sizeof(*out), 0), sizeof(*out));
+}
+
+/* The images that came before, by numbers of processes, which are used again. */
+static void test_order_of_images(void **state)
+{
+	const struct {
+		__u32 pid, parent;
+		enum inside_birth birth;
+		__u32 forked_from; /* number */
+		enum inside_end end;
+		int before, parent_image; /* expected */
+	} cases[] = {
+		{ 10, 1, INSIDE_BORN_EXEC, 0, INSIDE_EXECED, -1, -1 },
+		{ 10, 1, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, 0, -1 },
+		{ 11, 10, INSIDE_BORN_FORK, 2, INSIDE_EXITED, 1, 1 },
+		{ 12, 11, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, -1, 2 },
+		{ 11, 10, INSIDE_BORN_EXEC, 0, INSIDE_EXECED, -1, 1 },
+		{ 11, 10, INSIDE_BORN_EXEC, 0, INSIDE_EXITED, 4, 1 },
+		{ 11, 12, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, 4, 3 },
+		{ 13, 0, INSIDE_BORN_FORK, 9, INSIDE_RUNS, -1, -1 }, /* its own number, and more */
+	};
+	struct inside_image images[ARRAY_SIZE(cases)] = { 0 };
+	struct preload *preload = make(INSIDE_COUNT);
+	struct preload_results results;
+	struct inside_header header;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		images[i] = (struct inside_image){
+			.state = INSIDE_READY,
+			.pid = cases[i].pid,
+			.parent = cases[i].parent,
+			.birth = cases[i].birth,
+			.forked_from = cases[i].forked_from,
+			.ended = cases[i].end,
+		};
+	read_header(preload, &header);
+	write_array(preload, &header, &header.images, images, ARRAY_SIZE(cases), sizeof(images[0]));
+	assert_int_equal(preload__read(preload, &results), 0);
+	assert_int_equal(results.n_images, ARRAY_SIZE(cases));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(results.images[i].before, cases[i].before);
+		assert_int_equal(results.images[i].parent_image, cases[i].parent_image);
+	}
+	assert_int_equal(results.n_damaged, 1);
+	preload_results__free(&results);
+	preload__free(preload);
+}
+
+static int refuse_count(void *context, __u32 thread, const struct ap_count_key *key,
+			const struct ap_count *count)
+{
+	fail_msg("a count of image %u", key->process);
+	return 0;
+}
+
+static int refuse_stack(void *context, const struct ap_stack_record *record)
+{
+	fail_msg("a stack of image %u", record->process);
+	return 0;
+}
+
+#define FORGED_IMAGES UINT32_MAX
+
+/* A number of images for which there is no memory: who believed it would make room for as many. */
+static void test_forged_number_of_images(void **state)
+{
+	const struct inside_image image = { .state = INSIDE_READY, .pid = 10 };
+	const struct inside_count count = { .stack = 1, .calls = 1 };
+	const struct ap_stack_record record = {
+		.type = AP_RECORD_STACK,
+		.stack = 1,
+		.process = FORGED_IMAGES - 1,
+	};
+	struct inside_thread thread = { .state = INSIDE_READY, .image = FORGED_IMAGES - 1 };
+	struct inside_stack slot = { .hash = record.stack };
+	struct preload *preload = make(INSIDE_LIVE);
+	struct preload_results results;
+	struct inside_header header;
+	struct preload_live live;
+	__u64 place;
+
+	read_header(preload, &header);
+	write_array(preload, &header, &header.images, &image, 1, sizeof(image));
+	place = header.next;
+	thread.counts = place + INSIDE_PAGE;
+	slot.place = place + 2 * INSIDE_PAGE;
+	header.stacks[0] = place + 3 * INSIDE_PAGE;
+	header.next += (4 + (sizeof(slot) << INSIDE_FIRST_STACKS) / INSIDE_PAGE) * INSIDE_PAGE;
+	header.images.n = FORGED_IMAGES;
+	write_array(preload, &header, &header.threads, &place, 1, sizeof(place));
+	assert_int_equal(fd__write_all_at(preload->memory_fd, &thread, sizeof(thread), place), 0);
+	assert_int_equal(fd__write_all_at(preload->memory_fd, &count, sizeof(count), thread.counts),
+			 0);
+	assert_int_equal(fd__write_all_at(preload->memory_fd, &record, sizeof(record), slot.place),
+			 0);
+	assert_int_equal(
+		fd__write_all_at(preload->memory_fd, &slot, sizeof(slot), header.stacks[0]), 0);
+	assert_int_equal(preload__read_counts(preload, refuse_count, NULL), 0);
+	assert_int_equal(preload__read_stacks(preload, refuse_stack, NULL), 0);
+	assert_int_equal(preload__read_live(preload, &live), 0);
+	preload_live__free(&live);
+	assert_int_equal(preload__read(preload, &results), 0);
+	assert_int_equal(results.n_images, INSIDE_FIRST);
+	assert_int_equal(results.n_damaged, 1);
+	/* All of which an array can have elements, but one. */
+	assert_int_equal(results.n_unfinished,
+			 ((INSIDE_FIRST << INSIDE_CHUNKS) - INSIDE_FIRST) - 1);
+	preload_results__free(&results);
+	preload__free(preload);
+}
+
+#define MANY_IMAGES 200000
+
+/* Processes that have nothing to do with each other, and are looked for. */
+static void test_many_images(void **state)
+{
+	struct inside_image *images = calloc(MANY_IMAGES, sizeof(*images));
+	struct preload *preload = make(INSIDE_COUNT);
+	struct preload_results results;
+	struct inside_header header;
+	clock_t begin;
+
+	assert_non_null(images);
+	for (__u32 i = 0; i < MANY_IMAGES; i++)
+		images[i] = (struct inside_image){
+			.state = INSIDE_READY,
+			.pid = 1000 + i,
+			.parent = 1,
+		};
+	read_header(preload, &header);
+	write_array(preload, &header, &header.images, images, MANY_IMAGES, sizeof(*images));
+	begin = clock();
+	assert_int_equal(preload__read(preload, &results), 0);
+	/* Were each compared with all that were before it, it would be 20 times as much. */
+	assert_true(clock() - begin < CLOCKS_PER_SEC);
+	assert_int_equal(results.n_images, MANY_IMAGES);
+	assert_int_equal(results.n_damaged + results.n_unfinished, 0);
+	preload_results__free(&results);
+	preload__free(preload);
+	free(images);
+}
+
 static __u64 random_word(void)
 {
 	switch (below(8)) {
@@ -223,7 +391,8 @@ static void read_all(struct preload *preload)
 			assert_true(strlen(regions.list[i].name) <= AP_REGION_NAME_BYTES);
 	if (!preload__read(preload, &results)) {
 		for (size_t i = 0; i < results.n_images; i++)
-			assert_true(results.images[i].before < (int)i);
+			assert_true(results.images[i].before < (int)i &&
+				    results.images[i].parent_image < (int)i);
 		for (size_t i = 0; i < results.n_refused; i++)
 			assert_true(results.refused[i].image < (int)results.n_images);
 		for (int i = 0; i < AP_DEFINED; i++)
@@ -284,8 +453,13 @@ static void test_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	    cmocka_unit_test(test_directory_is_removed),
-		cmocka_unit_test(test_environment), cmocka_unit_test(test_refused_are_answered),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_directory_is_removed),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_refused_are_answered),
+		cmocka_unit_test(test_order_of_images),
+		cmocka_unit_test(test_forged_number_of_images),
+		cmocka_unit_test(test_many_images),
 		cmocka_unit_test(test_nonsense),
 	};
 

@@ -2,6 +2,7 @@
 #ifndef ALLOCPROF_PRELOAD_INTERNAL_H
 #define ALLOCPROF_PRELOAD_INTERNAL_H
 
+#include "hash_table.h"
 #include "preload.h"
 
 struct preload {
@@ -36,6 +37,27 @@ void preload__remove_directory(const struct preload *preload);
  * known. */
 __u64 preload__room_bytes(int fd);
 
+/* The images of one process. */
+struct pid_image {
+	__u32 pid;
+	int last;	/* index of the last one */
+	int not_exited; /* of the last one that did not say that it exits; -1: there is none */
+};
+
+/* By process number. Zeroed but for @seed, of hash_seed(), it is empty. */
+struct pid_images {
+	__u64 seed;
+	struct hash_table index;
+	struct pid_image *list;
+	size_t n, room;
+};
+
+/* NULL if no image was in the process. */
+const struct pid_image *pid_images__find(const struct pid_images *images, __u32 pid);
+/* -ENOMEM. */
+int pid_images__add(struct pid_images *images, __u32 pid, int image, bool has_exited);
+void pid_images__release(struct pid_images *images);
+
 /* Reads shared memory, and checks it. */
 struct reader {
 	int fd;
@@ -43,11 +65,14 @@ struct reader {
 	__u64 left; /* bytes that may still be read: tables of nonsense may overlap */
 	__u64 read_bytes;
 	struct inside_header header;
+	/* Images of which there can be one at the most: as many as were taken and have chunks. Indices are below. */
+	__u32 n_images;
 	const struct ap_config *sampling;
 	__u64 n_unfinished, n_damaged; /* as in struct preload_results */
 	/* What else the functions fill in; each uses its own. */
 	struct preload_results *results;
 	size_t images_room, refused_room;
+	struct pid_images pids;
 	void *context;
 };
 
