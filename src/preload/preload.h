@@ -58,6 +58,8 @@ int preload__set_epoch(struct preload *preload, __u64 now_ns);
 struct preload_image {
 	__u32 pid;    /* in the process's own PID namespace */
 	__u32 parent; /* pid of the parent */
+	/* While the entry is being written, pid of the process that does so, and all else is unknown; then 0. */
+	__u32 writer;
 	/* Index of the image that this is a fork of, or of the one that was in the process before; -1 if it
 	 * is not known. */
 	int before;

@@ -209,12 +209,15 @@ static int add_refused(struct preload_engine *engine, const char *path, const ch
 	return 0;
 }
 
-/* Whether any image was in the process. */
-static bool was_entered(const struct preload_results *counted, __u32 pid)
+/* Whether any image was in the process. *@begins: or is about to be, and its entry is not complete. */
+static bool was_entered(const struct preload_results *counted, __u32 pid, bool *begins)
 {
-	for (size_t i = 0; i < counted->n_images; i++)
+	*begins = false;
+	for (size_t i = 0; i < counted->n_images; i++) {
 		if (counted->images[i].pid == pid)
 			return true;
+		*begins |= counted->images[i].writer == pid;
+	}
 	return false;
 }
 
@@ -222,6 +225,7 @@ static int collect_refused(struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
 	__u32 target = engine->target->pid;
+	bool begins;
 	int err = 0;
 
 	for (size_t i = engine->forgotten.n_refused; i < counted->n_refused && !err; i++) {
@@ -234,9 +238,11 @@ static int collect_refused(struct preload_engine *engine)
 		if (!refused->was_entered)
 			engine->processes++;
 	}
-	if (err || engine->is_command_taken || was_entered(counted, target))
+	if (err || engine->is_command_taken || was_entered(counted, target, &begins))
 		return err;
 	engine->processes++;
+	if (begins)
+		return 0;
 	return add_refused(engine, engine->command,
 			   engine->command_refusal >= 0
 				   ? preload__refusal_name(engine->command_refusal)
@@ -315,10 +321,18 @@ static int collect_stacks(struct preload_engine *engine)
 /* Whether a process goes on that may be writing an entry. */
 static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted)
 {
-	for (size_t i = 0; i < counted->n_images; i++)
-		if (counted->images[i].end == INSIDE_RUNS &&
-		    preload_engine__runs(engine, counted->images[i].pid))
+	const struct target *target = engine->target;
+
+	/* It may not have written its number yet. */
+	if (!target->waited && preload_engine__runs(engine, target->pid))
+		return true;
+	for (size_t i = 0; i < counted->n_images; i++) {
+		const struct preload_image *image = &counted->images[i];
+
+		if (image->end == INSIDE_RUNS &&
+		    preload_engine__runs(engine, image->pid ? image->pid : image->writer))
 			return true;
+	}
 	return false;
 }
 

@@ -159,6 +159,7 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 	/* Its number stays taken, so that the numbers of the others are right. */
 	*to = (struct preload_image){ .before = -1, .parent_image = -1 };
 	if (image->state != INSIDE_READY) {
+		to->writer = image->pid;
 		reader->n_unfinished++;
 		return 0;
 	}

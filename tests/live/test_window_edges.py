@@ -124,6 +124,38 @@ def test_end_at_a_first_call(runner, allocprof, target, tmp_path, children):
     assert report["complete"] and not report["lost"]["total"], report
 
 
+def of_one_process(allocprof, output, delay, *argv):
+    """Argument vector by which strace, which nobody measures, has the entries of the command's processes wait."""
+    slow = [*SLOW_ENTRY[:-1], f"inject=newfstatat:delay_enter={delay}"]
+    return [slow[0], "-D", *slow[1:], *argv_of(allocprof, "stat", output, "--duration", "300ms"), "--", *argv]
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("executed", [False, True], ids=["begun", "executed"])
+def test_end_at_the_first_call_of_all(runner, allocprof, target, tmp_path, executed):
+    """The one process that runs is the one that writes its entry: the command has just begun, or executed another
+    program."""
+    argv = ["sh", "-c", 'exec "$@"', "sh"] if executed else []
+    delay = "700ms:when=2" if executed else "700ms"
+    process = runner.start(of_one_process(allocprof, tmp_path / "out", delay, *argv, target("pairs"), 1),
+                           stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.wait(TIMEOUT_SECONDS) == 0
+    process.stdin.close()
+    report = read_report(tmp_path / "out")
+    assert report["complete"] and not report["unprobed_programs"], report
+
+
+@pytest.mark.engines("preload")
+def test_first_call_that_does_not_end(runner, allocprof, target, tmp_path):
+    """What is missing is one entry; the command was entered."""
+    process = runner.start(of_one_process(allocprof, tmp_path / "out", "6s", target("pairs"), 1),
+                           stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.wait(TIMEOUT_SECONDS) == 0
+    process.stdin.close()
+    report = read_report(tmp_path / "out")
+    assert not report["complete"] and not report["unprobed_programs"] and report["processes"] == 1, report
+
+
 # The links of a file's probes in one, or one by one; each end of a window.
 PROCESSES = [
     ("stat", "duration", []), ("stat", "delay", []), ("stat", "int", []), ("stat", "term", []),
