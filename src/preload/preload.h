@@ -106,6 +106,7 @@ struct preload_results {
 	/* Elements that a process was about to write when it was killed, and places and numbers that cannot
 	 * be right: nothing is taken from these. */
 	__u64 n_unfinished, n_damaged;
+	__u64 n_awaited; /* of the unfinished ones, those that a process may still be writing */
 };
 
 /* Reads what the processes have written, whether they run or not, and checks it. The caller frees what is
@@ -113,6 +114,9 @@ struct preload_results {
 int preload__read(const struct preload *preload, struct preload_results *out);
 
 void preload_results__free(struct preload_results *results);
+
+/* preload_results.n_awaited, for less than a reading of all. -EIO, -ENOMEM. */
+int preload__count_awaited(const struct preload *preload, __u64 *n);
 
 /* Names of the regions, terminated, and the sets of them. A region that is not known has an empty name. -EIO. */
 int preload__read_regions(const struct preload *preload, struct inside_regions *out);

@@ -13,7 +13,6 @@
 #include "allocator_parse.h"
 #include "array.h"
 #include "cleanup.h"
-#include "clock.h"
 #include "collector.h"
 #include "command_path.h"
 #include "cpython.h"
@@ -316,42 +315,6 @@ static int collect_stacks(struct preload_engine *engine)
 	if (!err && !engine->live)
 		err = preload_engine__move_counts(engine, false);
 	return err;
-}
-
-/* Whether a process goes on that may be writing an entry. */
-static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted)
-{
-	const struct target *target = engine->target;
-
-	/* It may not have written its number yet. */
-	if (!target->waited && preload_engine__runs(engine, target->pid))
-		return true;
-	for (size_t i = 0; i < counted->n_images; i++) {
-		const struct preload_image *image = &counted->images[i];
-
-		if (image->end == INSIDE_RUNS &&
-		    preload_engine__runs(engine, image->pid ? image->pid : image->writer))
-			return true;
-	}
-	return false;
-}
-
-#define SETTLE_NS     (2 * NS_PER_S)
-#define READ_AGAIN_US 2000
-
-int preload_engine__read(const struct preload_engine *engine, struct preload_results *out)
-{
-	__u64 begin_ns = clock__now_ns();
-	int err;
-
-	for (;;) {
-		err = preload__read(engine->preload, out);
-		if (err || out->n_unfinished <= engine->forgotten.n_unfinished ||
-		    clock__now_ns() - begin_ns > SETTLE_NS || !any_runs(engine, out))
-			return err;
-		preload_results__free(out);
-		usleep(READ_AGAIN_US);
-	}
 }
 
 static int collect_all(struct preload_engine *engine)

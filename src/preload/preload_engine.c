@@ -315,6 +315,9 @@ static int finish(struct engine *base)
 	struct preload_engine *engine = preload_engine__of(base);
 	int err = engine->is_snapshot ? 0 : preload__set_gate(engine->preload, INSIDE_STOPPED);
 
+	/* The others have finished already. */
+	if (!err && !engine->is_snapshot)
+		err = preload_engine__take_no_more(engine);
 	engine->is_open = false;
 	return err ? err : preload_engine__collect(engine);
 }

@@ -61,6 +61,14 @@ int preload_engine__take_refused(struct preload_engine *engine)
 	return preload__take_refused(engine->preload, take_refused, engine);
 }
 
+int preload_engine__take_no_more(struct preload_engine *engine)
+{
+	int err = engine->others.take ? preload__hand_over(engine->preload, false) : 0;
+
+	engine->others.take = NULL;
+	return err ? err : preload_engine__take_refused(engine);
+}
+
 /* Also where only the program's own code calls it. */
 static bool has_malloc(const struct preload_engine *engine, const char *path)
 {

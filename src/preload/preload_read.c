@@ -129,11 +129,13 @@ int reader__each(struct reader *reader, const struct inside_array *array, __u32 
 		if (n > end - begins)
 			n = end - begins;
 		/* Its elements were taken, and there was no memory for them. */
-		if (!array->chunks[chunk])
+		if (!array->chunks[chunk]) {
 			reader->n_unfinished += n;
-		else
+			reader->n_without_chunk += n;
+		} else {
 			err = read_chunk(reader, array->chunks[chunk], begins,
 					 first > begins ? first - begins : 0, n, size, take);
+		}
 		begins += (__u32)INSIDE_FIRST << chunk;
 	}
 	return err;
@@ -300,10 +302,47 @@ int preload__read(const struct preload *preload, struct preload_results *out)
 		err = reader__each(&reader, &reader.header.refused, 0,
 				   sizeof(struct inside_refused), take_refused);
 	out->n_unfinished = reader.n_unfinished;
+	out->n_awaited = reader.n_unfinished - reader.n_without_chunk;
 	out->n_damaged = reader.n_damaged;
 	pid_images__release(&reader.pids);
 	if (err)
 		preload_results__free(out);
+	return err;
+}
+
+static int look_at_entry(struct reader *reader, __u32 index, const void *element)
+{
+	/* Images and refused programs begin with it. */
+	const __u32 *state = element;
+
+	reader->n_unfinished += *state != INSIDE_READY;
+	return 0;
+}
+
+static int look_at_place(struct reader *reader, __u32 index, const void *element)
+{
+	const __u64 *place = element;
+
+	reader->n_unfinished += !*place;
+	return 0;
+}
+
+int preload__count_awaited(const struct preload *preload, __u64 *n)
+{
+	struct reader reader = { 0 };
+	const struct inside_header *header = &reader.header;
+	int err = reader__begin(&reader, preload);
+
+	if (!err)
+		err = reader__each(&reader, &header->images, 0, sizeof(struct inside_image),
+				   look_at_entry);
+	if (!err)
+		err = reader__each(&reader, &header->threads, 0, sizeof(__u64), look_at_place);
+	if (!err)
+		err = reader__each(&reader, &header->refused, 0, sizeof(struct inside_refused),
+				   look_at_entry);
+	if (!err)
+		*n = reader.n_unfinished - reader.n_without_chunk;
 	return err;
 }
 

@@ -79,6 +79,7 @@ struct preload_engine {
 	__u64 n_forgotten_processes; /* that had ended by then */
 	struct moved_counts moved;
 	__u64 cut_ns;
+	__u64 n_unsettled; /* entries that were waited for, and were not completed */
 	bool is_snapshot;
 	/* After finish(). */
 	struct preload_results counted;
@@ -97,6 +98,8 @@ static inline struct preload_engine *preload_engine__of(const struct engine *eng
 
 /* preload_others.c: processes that another engine measures. Answers those that wait to be handed over. */
 int preload_engine__take_refused(struct preload_engine *engine);
+/* From now on none is handed over, and those that wait get this answer. */
+int preload_engine__take_no_more(struct preload_engine *engine);
 /* Whether the command @argv has a malloc of its own, and another engine takes it over. */
 bool preload_engine__hands_over_malloc(struct preload_engine *engine, char *const argv[]);
 void preload_engine__hand_over_command(struct preload_engine *engine);
@@ -106,9 +109,10 @@ bool preload_engine__find_elsewhere(const struct preload_engine *engine, size_t 
 /* Whether the process runs, and is one that counts here: its number is that of its own PID namespace. */
 bool preload_engine__runs(const struct preload_engine *engine, __u32 pid);
 
-/* As preload__read(), but waits for processes that are writing entries: a thread that makes its first call as the gate
- * is closed has counted nothing, and nothing is missing when it has written its entry. */
-int preload_engine__read(const struct preload_engine *engine, struct preload_results *out);
+/* preload_settle.c: as preload__read(), but waits for processes that are writing entries: a thread that makes its first
+ * call as the gate is closed has counted nothing, and nothing is missing when it has written its entry. It waits for
+ * seconds at the most, and once for each entry that nobody completes; meanwhile tables and answers go on. */
+int preload_engine__read(struct preload_engine *engine, struct preload_results *out);
 
 /* Looks at the command's files: which have allocators, and with stacks, has their tables compiled. */
 int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],

@@ -69,6 +69,7 @@ struct reader {
 	__u32 n_images;
 	const struct ap_config *sampling;
 	__u64 n_unfinished, n_damaged; /* as in struct preload_results */
+	__u64 n_without_chunk;	       /* of the unfinished ones */
 	/* What else the functions fill in; each uses its own. */
 	struct preload_results *results;
 	size_t images_room, refused_room;

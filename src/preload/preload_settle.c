@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Readings for which entries are waited for that processes are writing. */
+#include "preload_engine_internal.h"
+
+#include <unistd.h>
+
+#include "clock.h"
+#include "target.h"
+
+/* Whether a process goes on that may be writing an entry; not if that is not known by @until_ns. */
+static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted,
+		     __u64 until_ns)
+{
+	const struct target *target = engine->target;
+
+	/* It may not have written its number yet. */
+	if (!target->waited && preload_engine__runs(engine, target->pid))
+		return true;
+	for (size_t i = 0; i < counted->n_images && clock__now_ns() < until_ns; i++) {
+		const struct preload_image *image = &counted->images[i];
+
+		if (image->end == INSIDE_RUNS &&
+		    preload_engine__runs(engine, image->pid ? image->pid : image->writer))
+			return true;
+	}
+	return false;
+}
+
+#define SETTLE_NS     (2 * NS_PER_S)
+#define LOOK_AGAIN_NS (2 * NS_PER_MS)
+
+/* Until no more entries are being written than those that nobody completes, or until @until_ns. What writes them may
+ * wait for a table or an answer. */
+static int settle(struct preload_engine *engine, __u64 until_ns)
+{
+	for (;;) {
+		__u64 begin_ns = clock__now_ns(), took_ns, awaited;
+		int err = preload_engine__take_refused(engine);
+
+		if (!err)
+			err = preload_engine__take_modules(engine);
+		if (!err)
+			err = preload__count_awaited(engine->preload, &awaited);
+		took_ns = clock__now_ns() - begin_ns;
+		if (err || awaited <= engine->n_unsettled || begin_ns + took_ns >= until_ns)
+			return err;
+		/* Half of the time goes to looking, at the most. */
+		usleep((took_ns > LOOK_AGAIN_NS ? took_ns : LOOK_AGAIN_NS) / 1000);
+	}
+}
+
+int preload_engine__read(struct preload_engine *engine, struct preload_results *out)
+{
+	__u64 until_ns = clock__now_ns() + SETTLE_NS;
+	int err;
+
+	for (;;) {
+		err = preload__read(engine->preload, out);
+		if (err)
+			return err;
+		if (out->n_awaited <= engine->n_unsettled || clock__now_ns() >= until_ns ||
+		    !any_runs(engine, out, until_ns))
+			break;
+		preload_results__free(out);
+		err = settle(engine, until_ns);
+		if (err)
+			return err;
+	}
+	engine->n_unsettled = out->n_awaited;
+	return 0;
+}
