@@ -132,48 +132,66 @@ static int make_users_directory(const char *parent, char out[INSIDE_PATH_BYTES])
 		       : -EPERM;
 }
 
-int preload__make_directory(struct preload *preload, struct error *error)
+/* Makes the directory in @parent; its path fits. */
+static int make_in(struct preload *preload, const char *parent)
 {
-	const char *chosen = getenv("ALLOCPROF_INSIDE_DIR");
+	int err;
+
+	snprintf(preload->directory, sizeof(preload->directory), "%s/allocprof-XXXXXX", parent);
+	sweep(parent);
+	if (mkdtemp(preload->directory))
+		return 0;
+	err = -errno;
+	preload->directory[0] = 0;
+	return err;
+}
+
+/* Whether LD_PRELOAD can name a directory in @chosen. 0, -ENAMETOOLONG, -EINVAL. */
+static int check_chosen(const struct preload *preload, const char *chosen, struct error *error)
+{
+	if (strlen(chosen) + sizeof("/allocprof-XXXXXX") > sizeof(preload->directory))
+		return error__set(error, -ENAMETOOLONG,
+				  "the path '%s' is too long for the shared memory", chosen);
+	/* LD_PRELOAD would be split at these. */
+	if (strpbrk(chosen, ": $"))
+		return error__set(error, -EINVAL,
+				  "the path '%s' for the shared memory has a colon, a space or a "
+				  "dollar sign, which LD_PRELOAD cannot name",
+				  chosen);
+	return 0;
+}
+
+/* In the first of the parents where that can be done. @with_room: not where another one has more. */
+static int make_in_any(struct preload *preload, bool with_room)
+{
 	int err = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
 		char users[INSIDE_PATH_BYTES];
-		const char *parent = chosen ? chosen : users;
-		int n;
 
-		if (!chosen && is_surpassed(i))
+		if (with_room && is_surpassed(i))
 			continue;
-		if (!chosen) {
-			int made = make_users_directory(parents[i], users);
-
-			if (made) {
-				err = made;
-				continue;
-			}
-		}
-		n = snprintf(preload->directory, sizeof(preload->directory), "%s/allocprof-XXXXXX",
-			     parent);
-		if (n >= (int)sizeof(preload->directory))
-			return error__set(error, -ENAMETOOLONG,
-					  "the path '%s' is too long for the shared memory",
-					  parent);
-		/* LD_PRELOAD would be split at these. */
-		if (strpbrk(parent, ": $"))
-			return error__set(
-				error, -EINVAL,
-				"the path '%s' for the shared memory has a colon, a space or a "
-				"dollar sign, which LD_PRELOAD cannot name",
-				parent);
-		sweep(parent);
-		if (mkdtemp(preload->directory))
-			break;
-		err = -errno;
-		preload->directory[0] = 0;
-		if (chosen)
-			break;
+		err = make_users_directory(parents[i], users);
+		if (!err)
+			err = make_in(preload, users);
+		if (!err)
+			return 0;
 	}
-	if (!preload->directory[0])
+	return err;
+}
+
+int preload__make_directory(struct preload *preload, struct error *error)
+{
+	const char *chosen = getenv("ALLOCPROF_INSIDE_DIR");
+	int err = chosen ? check_chosen(preload, chosen, error) : 0;
+
+	if (err)
+		return err;
+	err = chosen ? make_in(preload, chosen) : make_in_any(preload, true);
+	/* The one with most room may have another user's directory of that name. */
+	if (err && !chosen)
+		err = make_in_any(preload, false);
+	if (err)
 		return error__set(error, err,
 				  "cannot make a directory for the shared memory in %s: %s; "
 				  "ALLOCPROF_INSIDE_DIR in the environment names another one",

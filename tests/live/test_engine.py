@@ -221,6 +221,17 @@ def test_directory_that_is_not_the_users(run, allocprof, taken):
     assert result.stdout.decode().startswith(f"/tmp/allocprof-{os.geteuid()}/")
 
 
+def test_directories_with_more_room_that_are_not_the_users(run, allocprof):
+    """One with little room is taken then: somebody else has made the user's directory in all that have more."""
+    places = [f"{parent}/allocprof-{os.geteuid()}" for parent in ("/tmp", "/var/tmp")]
+    script = """mount -t tmpfs -o size=64m none /dev/shm
+        for place in $0; do mkdir -p -m 0700 $place && mount -t tmpfs -o uid=65534,mode=0700 none $place || exit 99; done
+        exec "$@" """
+    result = run(["unshare", "-m", "sh", "-c", script, " ".join(places), allocprof, "stat", "--engine=preload",
+                  "-o", "/dev/null", "--", *MEMORY], expect=0)
+    assert result.stdout.decode().startswith(f"/dev/shm/allocprof-{os.geteuid()}/")
+
+
 @pytest.mark.slow
 def test_killed_ones_are_swept(runner, allocprof, stat, tmp_path):
     """What an allocprof that was killed has left is removed by the next one, and nothing that is in use."""
