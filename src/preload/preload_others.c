@@ -3,7 +3,6 @@
 #include "preload_engine_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "allocator_parse.h"
 #include "cleanup.h"
 #include "command_path.h"
+#include "regular_file.h"
 #include "target.h"
 
 static __u64 own_namespace(void)
@@ -72,7 +72,7 @@ int preload_engine__take_no_more(struct preload_engine *engine)
 /* Also where only the program's own code calls it. */
 static bool has_malloc(const struct preload_engine *engine, const char *path)
 {
-	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(close_fd) int fd = regular_file__open(path);
 	struct allocator *allocator;
 	bool has;
 
