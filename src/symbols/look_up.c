@@ -121,10 +121,15 @@ static void explain(struct look_up *look_up, const char *path, int err)
 			 "what the debuginfod servers have cannot be kept: %s; set "
 			 "DEBUGINFOD_CACHE_PATH to a directory that only %s may write to",
 			 strerror(-err), geteuid() ? "you" : "root, or the user who called sudo,");
-	else
+	else if (err == -ECHILD)
 		snprintf(text, size,
 			 "libdebuginfod, the client of the debuginfod servers, is missing or has "
 			 "crashed");
+	else
+		snprintf(
+			text, size,
+			"the debuginfod servers could not be asked for the debug file of %.256s: %s",
+			path, err == -ENOEXEC ? "what came is no ELF file" : strerror(-err));
 }
 
 /* worker_options.answer: the debug file of the build id that is asked for. */
@@ -140,7 +145,7 @@ static int fetch(void *context, struct wire_reader *question)
 	look_up->fetch_path = slot->job->module->path;
 	look_up->fetch_done = look_up->fetch_total = 0;
 	fd = debuginfod__fetch(look_up->debuginfod, build_id);
-	if (fd < 0 && (debuginfod__is_ended(look_up->debuginfod) || is_storage_error(fd)))
+	if (fd < 0 && fd != -ENOENT)
 		explain(look_up, look_up->fetch_path, fd);
 	look_up->fetch_path = NULL;
 	return fd;

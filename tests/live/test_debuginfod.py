@@ -60,7 +60,8 @@ class Server:
         self.over.set()
         # Ends accept(). Closed under its hands, the descriptor's number could be the next server's by then, and
         # what is meant for that would be accepted here.
-        self.socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
         self.acceptor.join()
         self.socket.close()
 
@@ -192,6 +193,28 @@ def test_given_up(run, allocprof, tmp_path, serve, stripped, behave, command):
     with_line, with_name = lines_of(data, program)
     assert not with_line and with_name, "the names of its symbol table"
     is_usable(run, allocprof, data)
+
+
+def answer_nonsense(server, connection, path):
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n<p>\n")
+
+
+def test_one_that_is_not_there(run, allocprof, tmp_path, serve, stripped):
+    program, _ = stripped
+    server, env = serve(say_nothing)
+    server.close()
+    done = run([allocprof, "record", "-o", tmp_path / "data", "--", program], env, expect=EXIT_STATUS)
+    assert b"the debuginfod servers could not be asked for the debug file of " in done.stderr, done.stderr
+    assert b": Connection refused" in done.stderr, done.stderr
+    is_usable(run, allocprof, tmp_path / "data")
+
+
+def test_one_that_answers_nonsense(run, allocprof, tmp_path, serve, stripped):
+    program, _ = stripped
+    _, env = serve(answer_nonsense)
+    done = run([allocprof, "record", "-o", tmp_path / "data", "--", program], env, expect=EXIT_STATUS)
+    assert b": what came is no ELF file" in done.stderr, done.stderr
+    is_usable(run, allocprof, tmp_path / "data")
 
 
 def test_one_that_dies(run, allocprof, tmp_path, serve, stripped):
