@@ -34,7 +34,7 @@ static bool any_runs(const struct preload_engine *engine, const struct preload_r
 static int settle(struct preload_engine *engine, __u64 until_ns)
 {
 	for (;;) {
-		__u64 begin_ns = clock__now_ns(), took_ns, awaited;
+		__u64 begin_ns = clock__now_ns(), took_ns, awaited = 0;
 		int err = preload_engine__take_refused(engine);
 
 		if (!err)
