@@ -22,6 +22,7 @@
  * progress callback counts its own steps, one a second. */
 #define LEAST_BYTES 4096
 #define POLL_MS	    100
+
 struct debuginfod {
 	struct debuginfod_options options;
 	pid_t child;
