@@ -26,11 +26,12 @@ static __always_inline __u64 wait__begin(void)
 	return 0;
 }
 
-static __always_inline void wait__end(__u64 start_ns)
+static __always_inline void wait__end(__u64 start_ns, __u64 most_ns)
 {
 	__u64 waited_ns = bpf_ktime_get_ns() - start_ns;
 
-	__sync_fetch_and_add(&waits.left_ns, -waited_ns);
+	/* What takes longer is not the wait: the machine stood still, or something else ran. */
+	__sync_fetch_and_add(&waits.left_ns, -(waited_ns < most_ns ? waited_ns : most_ns));
 	__sync_fetch_and_add(&waits.total_ns, waited_ns);
 	__sync_fetch_and_add(&waits.count, 1);
 	__sync_fetch_and_add(&waits.n_waiting, -1);
@@ -47,7 +48,7 @@ static __always_inline bool wait__for(void *look, void *context, __u64 *until_ns
 		return false;
 	*until_ns = start_ns + most_ns;
 	bpf_loop(WAIT_LOOKS, look, context, 0);
-	wait__end(start_ns);
+	wait__end(start_ns, most_ns);
 	return true;
 }
 

@@ -139,6 +139,27 @@ static void look_at_candidates(struct uprobe *uprobe)
 	uprobe->candidates_end = kept_end;
 }
 
+/* User space makes progress. */
+static void refill_waits(struct uprobe *uprobe)
+{
+	__atomic_store_n(&uprobe->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
+			 __ATOMIC_RELAXED);
+}
+
+/* Unwinds snapshots. Where hits that wait spin on all processors, each may take a second. */
+static int settle(struct uprobe *uprobe)
+{
+	for (int left = DUMPS_AT_A_TIME; left > 1 && collector__has_dumps(uprobe->collector);
+	     left--) {
+		int err = collector__settle(uprobe->collector, 1);
+
+		if (err)
+			return err;
+		refill_waits(uprobe);
+	}
+	return collector__settle(uprobe->collector, 1);
+}
+
 /*
  * A process's fork record precedes its first mapping. So this reads the pending mappings first,
  * then the records, and then checks which mappings are of followed processes.
@@ -151,17 +172,15 @@ int uprobe__read_events(struct uprobe *uprobe)
 		return -EIO;
 	uprobe__read_mappings(uprobe);
 	err = ring_reader__read(uprobe->ring);
-	/* User space makes progress, so the budget of waiting hits is refilled. */
 	if (collector__brings_tables(uprobe->collector) || err > 0)
-		__atomic_store_n(&uprobe->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,
-				 __ATOMIC_RELAXED);
+		refill_waits(uprobe);
 	look_at_candidates(uprobe);
 	cpython__attend(uprobe->cpython, clock__now_ns());
 	if (uprobe->gate)
 		gate__poll(uprobe->gate);
 	if (err < 0)
 		return err;
-	err = collector__settle(uprobe->collector, DUMPS_AT_A_TIME);
+	err = settle(uprobe);
 	if (err)
 		return err;
 	if (uprobe->live) {
@@ -179,7 +198,7 @@ int uprobe__read_events(struct uprobe *uprobe)
 		return err;
 	err = ring_reader__read(uprobe->ring);
 	if (err >= 0)
-		err = collector__settle(uprobe->collector, DUMPS_AT_A_TIME);
+		err = settle(uprobe);
 	if (err < 0)
 		return err;
 	ring_reader__step_back(uprobe->ring);
