@@ -22,6 +22,7 @@
  * progress callback counts its own steps, one a second. */
 #define LEAST_BYTES 4096
 #define POLL_MS	    100
+#define MAX_ERRNO   4095
 
 struct debuginfod {
 	struct debuginfod_options options;
@@ -137,10 +138,13 @@ static int handle(const struct packet *packet, struct received *received, struct
 
 	if (packet->kind == PACKET_NOTE && received->size == sizeof(progress) && !received->n_fds) {
 		memcpy(&progress, packet->bytes, sizeof(progress));
+		if (progress.done < 0)
+			return -ECHILD;
 		note(fetching, &progress);
 		return 0;
 	}
-	if (packet->kind == PACKET_GIVE && packet->status < 0 && !received->n_fds)
+	if (packet->kind == PACKET_GIVE && packet->status < 0 && packet->status >= -MAX_ERRNO &&
+	    !received->n_fds)
 		*result = packet->status;
 	else if (packet->kind == PACKET_GIVE && !packet->status && received->n_fds == 1)
 		*result = received->fds[0];

@@ -11,11 +11,14 @@
 #include "cleanup.h"
 #include "confinement.h"
 #include "debuginfod_internal.h"
+#include "regular_file.h"
 #include "sudo_user.h"
 #include "worker.h"
 
 /* The variable by which elfutils' client finds its cache. */
 #define CACHE_VARIABLE "DEBUGINFOD_CACHE_PATH"
+/* The directory of the user nobody in it. */
+#define OWN_NAME "allocprof-fetched"
 
 bool debuginfod_cache__is_roots(void)
 {
@@ -25,8 +28,8 @@ bool debuginfod_cache__is_roots(void)
 	return !geteuid() && !sudo_user__find(&uid, &gid);
 }
 
-/* As elfutils' client finds it; false if the path is too long. */
-static bool find_path(char path[PATH_MAX])
+/* As elfutils' client finds it, which also knows a place of its early versions. -ENAMETOOLONG; -EINVAL: no absolute path. */
+static int find_path(char path[PATH_MAX])
 {
 	const char *chosen = getenv(CACHE_VARIABLE), *base = getenv("XDG_CACHE_HOME");
 	const char *home = getenv("HOME");
@@ -40,57 +43,95 @@ static bool find_path(char path[PATH_MAX])
 		size = snprintf(path, PATH_MAX, "%s/.cache/debuginfod_client", home);
 	else
 		size = snprintf(path, PATH_MAX, "/var/cache/debuginfod_client");
-	return size < PATH_MAX;
+	if (size >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return *path == '/' ? 0 : -EINVAL;
 }
 
-/* Makes the directories of @path that are missing, and opens the last. */
-static int open_directory(char path[PATH_MAX])
-{
-	int fd;
-
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static bool is_roots_alone(int directory)
+/* Whether nobody but root can replace what root has in the directory. */
+static bool is_roots(int directory)
 {
 	struct stat st;
 
-	return !fstat(directory, &st) && !st.st_uid && !(st.st_mode & 022);
+	return !fstat(directory, &st) && !st.st_uid &&
+	       (!(st.st_mode & 022) || st.st_mode & S_ISVTX);
+}
+
+/* The cache: each part of its path is a directory of root's, and none is a link, which others might have made. Makes those
+ * that are missing if @make. A descriptor, or a negative errno. */
+static int open_cache(bool make)
+{
+	char path[PATH_MAX], *rest = NULL;
+	int fd, err = find_path(path);
+
+	if (err)
+		return err;
+	fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = fd < 0 ? -errno : 0;
+	for (char *name = strtok_r(path, "/", &rest); fd >= 0 && name;
+	     name = strtok_r(NULL, "/", &rest)) {
+		int parent = fd;
+
+		if (make)
+			mkdirat(parent, name, 0700);
+		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		err = fd < 0 ? -errno : 0;
+		close(parent);
+		if (fd >= 0 && !is_roots(fd)) {
+			close(fd);
+			return -EPERM;
+		}
+	}
+	return fd < 0 ? err : fd;
+}
+
+/* The directory of the user nobody. Only one that this call has made is given away. */
+static int open_own(int cache)
+{
+	bool is_new = !mkdirat(cache, OWN_NAME, 0700);
+	int fd = openat(cache, OWN_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	/* The group, which is root's, may write, too: where root cannot become another user, it comes by that. */
+	if (is_new && !fchown(fd, CONFINED_NOBODY, 0) && !fchmod(fd, 0770))
+		return fd;
+	if (!fstat(fd, &st) && st.st_uid == CONFINED_NOBODY && !st.st_gid && !(st.st_mode & 07))
+		return fd;
+	close(fd);
+	return -EPERM;
 }
 
 void debuginfod_cache__enter(void)
 {
-	_cleanup_(close_fd) int base = -1, own = -1;
-	char path[PATH_MAX];
+	_cleanup_(close_fd) int cache = open_cache(true), own = -1;
+	struct stat st;
 
-	if (!find_path(path))
+	/* In one that others may write to, they would know whose this is. */
+	if (cache < 0 || fstat(cache, &st) || st.st_mode & 022)
 		return;
-	base = open_directory(path);
-	/* Others could put another of root's directories in the place of the one that is given away. */
-	if (base < 0 || !is_roots_alone(base))
+	own = open_own(cache);
+	if (own < 0 || fchdir(own))
 		return;
-	mkdirat(base, "allocprof", 0700);
-	own = openat(base, "allocprof", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (own < 0 || fchown(own, CONFINED_NOBODY, CONFINED_NOBODY) || fchdir(own))
-		return;
-	/* nobody need not be able to come there by its path. */
+	/* The user nobody need not be able to come there by its path. */
 	setenv(CACHE_VARIABLE, ".", 1);
 }
 
 int debuginfod_cache__open(const char *build_id)
 {
-	char path[PATH_MAX], file[PATH_MAX];
+	_cleanup_(close_fd) int cache = -1, directory = -1, place = -1;
+	int fd;
 
-	if (!find_path(path) || build_id[strspn(build_id, "0123456789abcdef")] ||
-	    snprintf(file, sizeof(file), "%s/%s/debuginfo", path, build_id) >= PATH_MAX)
+	if (build_id[strspn(build_id, "0123456789abcdef")])
 		return -ENOENT;
-	return worker__open_file(file);
+	cache = open_cache(false);
+	if (cache < 0)
+		return -ENOENT;
+	directory = openat(cache, build_id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (directory < 0 || !is_roots(directory))
+		return -ENOENT;
+	place = openat(directory, "debuginfo", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = place < 0 ? -ENOENT : regular_file__reopen(place);
+	return fd < 0 ? fd : worker__only_elf(fd);
 }

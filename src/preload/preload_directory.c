@@ -161,7 +161,8 @@ static int check_chosen(const struct preload *preload, const char *chosen, struc
 	return 0;
 }
 
-/* In the first of the parents where that can be done. @with_room: not where another one has more. */
+/* Makes the directory in the first of the parents in which it can be made; if @with_room, it passes over a parent than which
+ * another one has more room. */
 static int make_in_any(struct preload *preload, bool with_room)
 {
 	int err = -ENOENT;

@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "target.h"
 
-/* Whether a process goes on that may be writing an entry; not if that is not known by @until_ns. */
+/* Whether a process runs that may be writing an entry; false, too, if the time is over before one is found. */
 static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted,
 		     __u64 until_ns)
 {

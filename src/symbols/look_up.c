@@ -55,6 +55,7 @@ struct look_up {
 	size_t next_job;
 	bool is_fetching; /* in the second pass */
 	bool is_over;	  /* start no more jobs */
+	bool has_ended;	  /* the client of the servers, and why has been said */
 	size_t n_done, n_places, reported_done;
 	__u64 reported_ms;
 	struct debuginfod *debuginfod;
@@ -89,22 +90,17 @@ static int note_fetched(void *context, long done_bytes, long total_bytes)
 	return look_up->is_over;
 }
 
-/* Whether the client has nowhere to write to. */
-static bool is_storage_error(int err)
-{
-	return err == -EACCES || err == -EPERM || err == -EROFS || err == -ENOSPC || err == -EDQUOT;
-}
-
-/* Keeps the reason of the first error, after which nothing more may be fetched. */
-static void explain(struct look_up *look_up, const char *path, int err)
+/* Says why nothing more is fetched: @err of debuginfod__fetch() that ended the client. */
+static void explain_end(struct look_up *look_up, const char *path, int err)
 {
 	struct symbols *symbols = look_up->symbols;
 	unsigned int timeout_ms = symbols->options.debuginfod_timeout_ms ?: DEBUGINFOD_TIMEOUT_MS;
 	char *text = symbols->fetch_problem;
 	size_t size = sizeof(symbols->fetch_problem);
 
-	if (*text)
+	if (look_up->has_ended)
 		return;
+	look_up->has_ended = true;
 	if (err == -ETIMEDOUT)
 		snprintf(
 			text, size,
@@ -116,20 +112,37 @@ static void explain(struct look_up *look_up, const char *path, int err)
 			 DEBUGINFOD_TOTAL_MS / 1000);
 	else if (err == -ECANCELED)
 		snprintf(text, size, "fetching from the debuginfod servers was interrupted");
-	else if (is_storage_error(err))
-		snprintf(text, size,
-			 "what the debuginfod servers have cannot be kept: %s; set "
-			 "DEBUGINFOD_CACHE_PATH to a directory that only %s may write to",
-			 strerror(-err), geteuid() ? "you" : "root, or the user who called sudo,");
-	else if (err == -ECHILD)
+	else
 		snprintf(text, size,
 			 "libdebuginfod, the client of the debuginfod servers, is missing or has "
 			 "crashed");
+}
+
+/* Says why this file was not fetched, unless that was said of another one. */
+static void explain_file(struct look_up *look_up, const char *path, int err)
+{
+	char *text = look_up->symbols->fetch_problem;
+	size_t size = sizeof(look_up->symbols->fetch_problem);
+
+	if (*text)
+		return;
+	if (err == -ENOEXEC)
+		snprintf(text, size,
+			 "a debuginfod server sent something other than an ELF file as the debug "
+			 "file of %.256s",
+			 path);
+	else if (err == -EACCES || err == -EPERM || err == -EROFS || err == -ENOSPC ||
+		 err == -EDQUOT)
+		snprintf(text, size,
+			 "what the debuginfod servers send cannot be kept: %s; let "
+			 "DEBUGINFOD_CACHE_PATH name another directory%s",
+			 strerror(-err),
+			 geteuid() ? "" : ", no part of which others than root may write to");
 	else
-		snprintf(
-			text, size,
-			"the debuginfod servers could not be asked for the debug file of %.256s: %s",
-			path, err == -ENOEXEC ? "what came is no ELF file" : strerror(-err));
+		snprintf(text, size,
+			 "the debuginfod servers could not be asked for the debug file of "
+			 "%.256s: %s",
+			 path, strerror(-err));
 }
 
 /* worker_options.answer: the debug file of the build id that is asked for. */
@@ -145,8 +158,10 @@ static int fetch(void *context, struct wire_reader *question)
 	look_up->fetch_path = slot->job->module->path;
 	look_up->fetch_done = look_up->fetch_total = 0;
 	fd = debuginfod__fetch(look_up->debuginfod, build_id);
-	if (fd < 0 && fd != -ENOENT)
-		explain(look_up, look_up->fetch_path, fd);
+	if (fd < 0 && debuginfod__is_ended(look_up->debuginfod))
+		explain_end(look_up, look_up->fetch_path, fd);
+	else if (fd < 0 && fd != -ENOENT)
+		explain_file(look_up, look_up->fetch_path, fd);
 	look_up->fetch_path = NULL;
 	return fd;
 }
@@ -376,7 +391,7 @@ static int fetch_files(struct look_up *look_up)
 	if (err || !is_wanted)
 		return err;
 	if (look_up->is_over) {
-		explain(look_up, "", -ECANCELED);
+		explain_end(look_up, "", -ECANCELED);
 		return 0;
 	}
 	look_up->debuginfod = debuginfod__new(&options);

@@ -22,8 +22,8 @@
 #include "worker.h"
 
 #define COPY_BYTES 65536
-/* Hex digits; files are not found by shorter build ids. */
-#define MIN_ID 3
+/* Hex digits; debug files are not looked for by shorter build ids. */
+#define MIN_ID 6
 
 struct packing {
 	const struct profile_archive_options *options;
@@ -136,7 +136,7 @@ struct wanted_debug {
 	const struct profile_module *module;
 	const char *path;     /* NULL: none was found */
 	const char *build_id; /* "": none */
-	int linked_from; /* the module's file, whose .gnu_debuglink has the checksum; -1: none has */
+	int linked_from; /* the module's file, if its .gnu_debuglink has the checksum; else -1 */
 };
 
 static enum match compare(const struct wanted_debug *wanted, int fd)

@@ -149,15 +149,16 @@ static void refill_waits(struct uprobe *uprobe)
 /* Unwinds snapshots. Where hits that wait spin on all processors, each may take a second. */
 static int settle(struct uprobe *uprobe)
 {
-	for (int left = DUMPS_AT_A_TIME; left > 1 && collector__has_dumps(uprobe->collector);
-	     left--) {
-		int err = collector__settle(uprobe->collector, 1);
+	int err, left = DUMPS_AT_A_TIME;
 
-		if (err)
-			return err;
-		refill_waits(uprobe);
-	}
-	return collector__settle(uprobe->collector, 1);
+	do {
+		bool has_dump = collector__has_dumps(uprobe->collector);
+
+		err = collector__settle(uprobe->collector, 1);
+		if (has_dump)
+			refill_waits(uprobe);
+	} while (!err && --left && collector__has_dumps(uprobe->collector));
+	return err;
 }
 
 /*

@@ -286,49 +286,89 @@ static bool is_file_at(const struct stat *file, const char *path)
 	return !stat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
 }
 
-/* Opens what the process names by an absolute or a relative path: links of its root do not lead out of that. A path below
- * /proc/self leads where it does for the process. */
-static int open_named(const struct handed_over *process, const char *path)
+/* Makes the path of a link of /proc one from the process's root directory, whose path it begins with; false if it does not. */
+static bool cut_root(pid_t pid, char path[PATH_MAX])
+{
+	char link[64], root[PATH_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", pid);
+	size = readlink(link, root, sizeof(root));
+	if (size <= 0 || size == sizeof(root))
+		return false;
+	if (size == 1)
+		return *path == '/';
+	if (strncmp(path, root, size) != 0 || (path[size] && path[size] != '/'))
+		return false;
+	memmove(path, path + size, strlen(path + size) + 1);
+	return true;
+}
+
+static bool read_link(const char *link, char out[PATH_MAX])
+{
+	ssize_t n = readlink(link, out, PATH_MAX - 1);
+
+	if (n < 0)
+		return false;
+	out[n] = '\0';
+	return true;
+}
+
+/* The path, from its root directory, of what the process names. A path below /proc/self is that of its own directory there,
+ * which has links that lead out of any root. False if it is too long, or not below the root. */
+static bool find_place(const struct handed_over *process, char out[PATH_MAX])
+{
+	char link[64], directory[PATH_MAX];
+
+	if (*process->path == '/')
+		return snprintf(out, PATH_MAX, "%s", process->path) < PATH_MAX;
+	snprintf(link, sizeof(link), "/proc/%d/cwd", process->pid);
+	return read_link(link, directory) && cut_root(process->pid, directory) &&
+	       snprintf(out, PATH_MAX, "%s/%s", directory, process->path) < PATH_MAX;
+}
+
+/* Opens what the process names. Links of its root directory do not lead out of that. */
+static int open_named(const struct handed_over *process)
 {
 	static const char *const selves[] = { "/proc/self/", "/proc/thread-self/" };
-	char start[64], full[PATH_MAX];
-	int n = -1;
+	char root[64], path[PATH_MAX];
 
-	for (size_t i = 0; i < ARRAY_SIZE(selves) && n < 0; i++)
-		if (!strncmp(path, selves[i], strlen(selves[i])))
-			n = snprintf(full, sizeof(full), "/proc/%d/%s", process->pid,
-				     path + strlen(selves[i]));
-	if (n < 0 && *path == '/') {
-		snprintf(start, sizeof(start), "/proc/%d/root", process->pid);
-		return regular_file__open_in(start, path);
+	for (size_t i = 0; i < ARRAY_SIZE(selves); i++) {
+		size_t size = strlen(selves[i]);
+
+		if (strncmp(process->path, selves[i], size) != 0)
+			continue;
+		if (snprintf(path, sizeof(path), "/proc/%d/%s", process->pid,
+			     process->path + size) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		return regular_file__open(path);
 	}
-	if (n < 0)
-		n = snprintf(full, sizeof(full), "/proc/%d/cwd/%s", process->pid, path);
-	return n < (int)sizeof(full) ? regular_file__open(full) : -ENAMETOOLONG;
+	if (!find_place(process, path))
+		return -ENOENT;
+	snprintf(root, sizeof(root), "/proc/%d/root", process->pid);
+	return regular_file__open_in(root, path);
 }
 
 /* The path by which allocprof can open what the process names. */
 static int resolve(const struct handed_over *process, char out[PATH_MAX], struct error *error)
 {
-	_cleanup_(close_fd) int fd = open_named(process, process->path);
-	char link[64], plain[PATH_MAX];
+	_cleanup_(close_fd) int fd = open_named(process);
+	char link[64], path[PATH_MAX];
 	struct stat st;
-	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st))
 		return error__set(error, fd < 0 ? fd : -errno, "cannot read '%s': %s",
 				  process->path, strerror(fd < 0 ? -fd : errno));
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, plain, sizeof(plain) - 1);
-	if (n < 0)
+	if (!read_link(link, path))
 		return error__set(error, -errno, "cannot read '%s': %s", link, strerror(errno));
-	plain[n] = '\0';
-	/* In another mount namespace other files have its path. */
-	if (is_file_at(&st, plain)) {
-		strcpy(out, plain);
+	if (is_file_at(&st, path)) {
+		strcpy(out, path);
 		return 0;
 	}
-	if (snprintf(out, PATH_MAX, "/proc/%d/root%s", process->pid, plain) < PATH_MAX &&
+	/* In another mount namespace other files have its path, which begins at that namespace's root. */
+	if (cut_root(process->pid, path) &&
+	    snprintf(out, PATH_MAX, "/proc/%d/root%s", process->pid, path) < PATH_MAX &&
 	    is_file_at(&st, out))
 		return 0;
 	return error__set(error, -ENOENT, "cannot find the file of '%s'", process->path);

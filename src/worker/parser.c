@@ -109,8 +109,8 @@ void parser__free(struct parser *parser)
 	free(parser);
 }
 
-/* Whether only root can have written the file. Without set-user-ID programs are mounts that users may make, of disk images
- * and of their own file systems (FUSE), which say of a file what they like. */
+/* Whether only root can have written the file. Users can mount disk images and file systems of their own (FUSE), which say of
+ * a file what they like; these mounts always have the option nosuid. */
 static bool is_roots(int fd, const struct stat *st)
 {
 	struct statvfs mount;

@@ -90,8 +90,9 @@ def serve(tmp_path):
         server = Server(behave)
         servers.append(server)
         cache = tmp_path / f"cache{len(servers)}"
+        # Nobody has called sudo, whoever runs the tests.
         return server, {"DEBUGINFOD_URLS": server.url, "DEBUGINFOD_CACHE_PATH": str(cache),
-                        "DEBUGINFOD_TIMEOUT": "90", "no_proxy": "*"}
+                        "DEBUGINFOD_TIMEOUT": "90", "no_proxy": "*", "SUDO_UID": "", "SUDO_GID": ""}
 
     yield start
     for server in servers:
@@ -140,8 +141,8 @@ def test_one_that_has_the_file(run, allocprof, tmp_path, serve, stripped):
         assert not (tmp_path / f"{data.name}.old").exists(), "the file without names is left"
     # Its client, which is nobody, has kept the file where nobody else writes.
     assert server.asked.is_set()
-    own = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"]) / "allocprof"
-    assert (own.stat().st_uid, stat.S_IMODE(own.stat().st_mode)) == (NOBODY, 0o700)
+    own = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"]) / "allocprof-fetched"
+    assert (own.stat().st_uid, own.stat().st_gid, stat.S_IMODE(own.stat().st_mode)) == (NOBODY, 0, 0o770)
     assert (own / support.build_id(program) / "debuginfo").read_bytes() == debug.read_bytes()
 
 
@@ -158,16 +159,31 @@ def test_file_that_another_client_has_fetched(run, allocprof, tmp_path, serve, s
     assert with_line, "no place has a source line"
 
 
-def test_cache_that_others_may_write_to(run, allocprof, tmp_path, serve, stripped):
-    """Nothing there is given to nobody; the client, which cannot write there, fails."""
-    program, _ = stripped
+@pytest.mark.parametrize("what", ["writable", "link", "taken", "above"])
+def test_cache_that_others_may_have_made(run, allocprof, tmp_path, serve, stripped, what):
+    """Nothing there is given to the user nobody, and no file of it is used; the client, which cannot write there, fails."""
+    program, debug = stripped
     _, env = serve(say_nothing)
     cache = pathlib.Path(env["DEBUGINFOD_CACHE_PATH"])
-    cache.mkdir()
-    cache.chmod(0o770)
+    real = cache
+    if what == "link":
+        real = tmp_path / "elsewhere"
+        cache.symlink_to(real)
+    elif what == "above":
+        real = cache / "below"
+        env["DEBUGINFOD_CACHE_PATH"] = str(real)
+    kept = real / support.build_id(program)
+    kept.mkdir(parents=True)
+    if what == "taken":
+        (cache / "allocprof-fetched").mkdir()
+    else:
+        shutil.copy(debug, kept / "debuginfo")
+    if what in ("writable", "above"):
+        cache.chmod(0o770)
+    before = {path: path.stat().st_uid for path in real.rglob("*")}
     done = run([allocprof, "record", "-o", tmp_path / "data", "--", program], env, expect=EXIT_STATUS)
-    assert not list(cache.iterdir())
-    assert b"what the debuginfod servers have cannot be kept: Permission denied" in done.stderr, done.stderr
+    assert {path: path.stat().st_uid for path in real.rglob("*")} == before
+    assert b"what the debuginfod servers send cannot be kept: Permission denied" in done.stderr, done.stderr
 
 
 @pytest.mark.fast("say_nothing-record")
@@ -213,7 +229,7 @@ def test_one_that_answers_nonsense(run, allocprof, tmp_path, serve, stripped):
     program, _ = stripped
     _, env = serve(answer_nonsense)
     done = run([allocprof, "record", "-o", tmp_path / "data", "--", program], env, expect=EXIT_STATUS)
-    assert b": what came is no ELF file" in done.stderr, done.stderr
+    assert b"a debuginfod server sent something other than an ELF file as the debug file of " in done.stderr, done.stderr
     is_usable(run, allocprof, tmp_path / "data")
 
 

@@ -227,8 +227,12 @@ def test_directories_with_more_room_that_are_not_the_users(run, allocprof):
     script = """mount -t tmpfs -o size=64m none /dev/shm
         for place in $0; do mkdir -p -m 0700 $place && mount -t tmpfs -o uid=65534,mode=0700 none $place || exit 99; done
         exec "$@" """
+    missing = [place for place in places if not os.path.exists(place)]
     result = run(["unshare", "-m", "sh", "-c", script, " ".join(places), allocprof, "stat", "--engine=preload",
                   "-o", "/dev/null", "--", *MEMORY], expect=0)
+    for place in missing:
+        with contextlib.suppress(OSError):
+            os.rmdir(place)
     assert result.stdout.decode().startswith(f"/dev/shm/allocprof-{os.geteuid()}/")
 
 

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
+import sys
 
 import pytest
 
@@ -114,24 +115,40 @@ def test_command_itself(run, allocprof, programs, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/program", "/link", "/../directory/link", "directory/link"])
-def test_in_another_root(run, allocprof, target, tmp_path, path):
-    """A link of that root leads to a file of that root, whatever is at the path in allocprof's; so does a relative path."""
+@pytest.mark.parametrize("apart", [False, True], ids=["directory", "mount"])
+@pytest.mark.parametrize("path", ["/program", "/link", "/../directory/link", "directory/link", "directory/other"])
+def test_in_another_root(run, allocprof, target, tmp_path, path, apart):
+    """A link of that root leads to a file of that root, whatever is at the path in allocprof's; so does a relative path. Also
+    where the root is a mount that allocprof does not see."""
     root = tmp_path / "root"
-    (root / "directory").mkdir(parents=True)
-    shutil.copy(target("window_static"), root / "program")
-    (root / "link").symlink_to("/program")
-    (root / "directory" / "link").symlink_to("../program")
+    root.mkdir()
     # Processes find allocprof's shared memory there, too.
-    (root / "dev" / "shm").mkdir(parents=True)
-    (root / "proc").mkdir()
-    mounts = 'mount --make-rprivate / && mount --bind /dev/shm "$0/dev/shm" && mount -t proc proc "$0/proc" && exec "$@"'
-    enter = f"import os; os.chroot({str(root)!r}); os.chdir('/'); os.execv({path!r}, [{path!r}])"
-    run(["unshare", "--mount", "sh", "-c", mounts, root, allocprof, "stat", "--json", "-o", tmp_path / "report",
-         "--engine=preload", "--", "/usr/bin/python3", "-S", "-c", enter], expect=0)
+    script = f"""import ctypes, os, subprocess
+def mount(*words):
+    subprocess.run(["mount", *words], check=True)
+root = {str(root)!r}
+if {apart}:
+    assert not ctypes.CDLL(None).unshare(0x20000)  # CLONE_NEWNS
+    mount("--make-rprivate", "/")
+    mount("-t", "tmpfs", "none", root)
+os.makedirs(root + "/directory")
+subprocess.run(["cp", {str(target("window_static"))!r}, root + "/program"], check=True)
+os.symlink("/program", root + "/link")
+os.symlink("../program", root + "/directory/link")
+os.symlink("/program", root + "/directory/other")
+os.makedirs(root + "/dev/shm")
+os.makedirs(root + "/proc")
+mount("--bind", "/dev/shm", root + "/dev/shm")
+mount("-t", "proc", "proc", root + "/proc")
+os.chroot(root)
+os.chdir("/")
+os.execv({path!r}, [{path!r}])
+"""
+    run(["unshare", "--mount", "sh", "-c", 'mount --make-rprivate / && exec "$@"', "sh", allocprof, "stat", "--json",
+         "-o", tmp_path / "report", "--engine=preload", "--", sys.executable, "-S", "-c", script], expect=0)
     report = read_report(tmp_path / "report")
     assert whole(report), report
-    assert [program["name"] for program in report["uprobe_programs"]] == ["program" if path == "/program" else "link"]
+    assert [program["name"] for program in report["uprobe_programs"]] == [os.path.basename(path)]
 
 
 @pytest.mark.slow

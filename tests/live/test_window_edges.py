@@ -127,7 +127,7 @@ def test_end_at_a_first_call(runner, allocprof, target, tmp_path, children):
 def of_one_process(allocprof, output, delay, *argv):
     """Argument vector by which strace, which nobody measures, has the entries of the command's processes wait."""
     slow = [*SLOW_ENTRY[:-1], f"inject=newfstatat:delay_enter={delay}"]
-    return [slow[0], "-D", *slow[1:], *argv_of(allocprof, "stat", output, "--duration", "300ms"), "--", *argv]
+    return [slow[0], "-D", *slow[1:], *argv_of(allocprof, "stat", output, "--duration", "1900ms"), "--", *argv]
 
 
 @pytest.mark.engines("preload")
@@ -136,7 +136,7 @@ def test_end_at_the_first_call_of_all(runner, allocprof, target, tmp_path, execu
     """The one process that runs is the one that writes its entry: the command has just begun, or executed another
     program."""
     argv = ["sh", "-c", 'exec "$@"', "sh"] if executed else []
-    delay = "700ms:when=2" if executed else "700ms"
+    delay = "2s:when=2" if executed else "2s"
     process = runner.start(of_one_process(allocprof, tmp_path / "out", delay, *argv, target("pairs"), 1),
                            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.wait(TIMEOUT_SECONDS) == 0

@@ -302,7 +302,7 @@ static void test_many_images(void **state)
 	begin = clock();
 	assert_int_equal(preload__read(preload, &results), 0);
 	/* Were each compared with all that were before it, it would be 20 times as much. */
-	assert_true(clock() - begin < CLOCKS_PER_SEC);
+	assert_true(clock() - begin < 5 * CLOCKS_PER_SEC);
 	assert_int_equal(results.n_images, MANY_IMAGES);
 	assert_int_equal(results.n_damaged + results.n_unfinished, 0);
 	preload_results__free(&results);

@@ -150,7 +150,7 @@ static void test_entry_of_a_killed_process_is_awaited_once(void **state)
 	add_image(measured, INSIDE_READY);
 	measured->header->threads.n = 1;
 	assert_true(read_ns(measured, 1) >= 2 * NS_PER_S);
-	assert_true(read_ns(measured, 1) < NS_PER_S);
+	assert_true(read_ns(measured, 1) < 2 * NS_PER_S);
 	measured->header->threads.n = 2;
 	assert_int_equal(pthread_create(&thread, NULL, complete_second_thread, measured), 0);
 	read_ns(measured, 1);
@@ -166,7 +166,7 @@ static void test_chunk_without_memory_is_not_awaited(void **state)
 	for (int i = 0; i < INSIDE_FIRST; i++)
 		measured->threads[i] = INSIDE_RETIRED;
 	measured->header->threads.n = INSIDE_FIRST + 10;
-	assert_true(read_ns(measured, 10) < NS_PER_S);
+	assert_true(read_ns(measured, 10) < 2 * NS_PER_S);
 }
 
 /* As await_answer() of src/inside does. */

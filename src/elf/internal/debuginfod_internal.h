@@ -14,7 +14,7 @@
 /* elfutils' client takes build ids of up to this length. */
 #define MAX_REQUEST 256
 
-/* Bytes; what the client says when its servers have sent nothing may be no number of bytes. */
+/* Bytes. Until a server has sent something, @done may be a number of steps. */
 struct debuginfod_progress {
 	long done, total;
 };
@@ -23,14 +23,14 @@ struct debuginfod_progress {
 void debuginfod__serve(int socket, pid_t parent) __attribute__((noreturn));
 
 /*
- * The cache of root where nobody called by sudo. The client that writes to it is nobody: it gets a directory of its own
+ * Root's cache, where root did not come by sudo. The client belongs to the user nobody then, and gets a directory of its own
  * below the one that elfutils' other clients use.
  */
 bool debuginfod_cache__is_roots(void);
-/* In the child, before it becomes nobody: makes that directory, and has the client use it. If it cannot be had, the client
- * goes on as it is. */
+/* In the child, before it becomes that user: makes the directory, and has the client use it. If it cannot be made, or others
+ * than root may write to a part of its path, the client is left without one. */
 void debuginfod_cache__enter(void);
-/* In the parent: the debug file that another client of root's has kept: a descriptor, or a negative errno. */
+/* In the parent: a debug file that another client of root's has kept, as a descriptor, or a negative errno. */
 int debuginfod_cache__open(const char *build_id);
 
 #endif
