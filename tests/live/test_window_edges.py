@@ -108,15 +108,15 @@ def test_of_a_command(runner, allocprof, target, tmp_path, options):
 
 
 SLOW_ENTRY = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc/self/ns/pid", "-e", "trace=newfstatat", "-e",
-              "inject=newfstatat:delay_enter=700000"]
+              "inject=newfstatat:delay_enter=1s"]
 
 
 @pytest.mark.engines("preload")
-@pytest.mark.parametrize("children", [0, 2])
-def test_end_at_a_first_call(runner, allocprof, target, tmp_path, children):
+@pytest.mark.parametrize("children, duration", [(0, "900ms"), (2, "1500ms")])
+def test_end_at_a_first_call(runner, allocprof, target, tmp_path, children, duration):
     """A process writes its entry into the shared memory as the window ends, and goes on: no call of it is missing.
-    strace has it wait there for 0.7 seconds."""
-    process = runner.start([*argv_of(allocprof, "stat", tmp_path / "out", "--duration", "300ms"), "--", *SLOW_ENTRY,
+    strace has it wait there for a second, and then its children."""
+    process = runner.start([*argv_of(allocprof, "stat", tmp_path / "out", "--duration", duration), "--", *SLOW_ENTRY,
                             target("pairs"), 1, children], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.wait(TIMEOUT_SECONDS) == 0
     process.stdin.close()
