@@ -30,7 +30,8 @@ static __always_inline void wait__end(__u64 start_ns, __u64 most_ns)
 {
 	__u64 waited_ns = bpf_ktime_get_ns() - start_ns;
 
-	/* What takes longer is not the wait: the machine stood still, or something else ran. */
+	/* A hit that was away for longer did not wait for user space: the machine stood still, or
+	 * another task ran. */
 	__sync_fetch_and_add(&waits.left_ns, -(waited_ns < most_ns ? waited_ns : most_ns));
 	__sync_fetch_and_add(&waits.total_ns, waited_ns);
 	__sync_fetch_and_add(&waits.count, 1);

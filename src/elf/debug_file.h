@@ -57,7 +57,7 @@ int debug_file__reopen(const struct debug_file *file, struct debug_file *out);
 /* Fills @build_id, which has BUILD_ID_SIZE bytes, with lower-case hex; "" if there is none. */
 void debug_file__build_id(Elf *elf, char *build_id);
 
-/* Whether all of the file behind @fd, which is no larger than 4 GiB, has the checksum of .gnu_debuglink. */
+/* Returns whether the whole file behind @fd has this checksum, as .gnu_debuglink has it; false if the file has more than 4 GiB. */
 bool debug_file__has_checksum(int fd, __u32 checksum);
 
 /* The section called @name and its header, or NULL. */

@@ -22,7 +22,6 @@
  * progress callback counts its own steps, one a second. */
 #define LEAST_BYTES 4096
 #define POLL_MS	    100
-#define MAX_ERRNO   4095
 
 struct debuginfod {
 	struct debuginfod_options options;

@@ -17,7 +17,7 @@
 
 /* The variable by which elfutils' client finds its cache. */
 #define CACHE_VARIABLE "DEBUGINFOD_CACHE_PATH"
-/* The directory of the user nobody in it. */
+/* The directory in it that belongs to the user nobody. */
 #define OWN_NAME "allocprof-fetched"
 
 bool debuginfod_cache__is_roots(void)
@@ -28,7 +28,8 @@ bool debuginfod_cache__is_roots(void)
 	return !geteuid() && !sudo_user__find(&uid, &gid);
 }
 
-/* As elfutils' client finds it, which also knows a place of its early versions. -ENAMETOOLONG; -EINVAL: no absolute path. */
+/* Finds the cache as elfutils' client does, but for a directory that early versions of it used. -ENAMETOOLONG; -EINVAL: the
+ * path is not absolute. */
 static int find_path(char path[PATH_MAX])
 {
 	const char *chosen = getenv(CACHE_VARIABLE), *base = getenv("XDG_CACHE_HOME");
@@ -57,8 +58,8 @@ static bool is_roots(int directory)
 	       (!(st.st_mode & 022) || st.st_mode & S_ISVTX);
 }
 
-/* The cache: each part of its path is a directory of root's, and none is a link, which others might have made. Makes those
- * that are missing if @make. A descriptor, or a negative errno. */
+/* Opens the cache if each part of its path is a directory of root's, and none is a link, which others might have made. If
+ * @make, it makes those that are missing. A descriptor, or a negative errno. */
 static int open_cache(bool make)
 {
 	char path[PATH_MAX], *rest = NULL;
@@ -85,7 +86,7 @@ static int open_cache(bool make)
 	return fd < 0 ? err : fd;
 }
 
-/* The directory of the user nobody. Only one that this call has made is given away. */
+/* Opens the directory of the user nobody. It gives away none but one that it has made. */
 static int open_own(int cache)
 {
 	bool is_new = !mkdirat(cache, OWN_NAME, 0700);

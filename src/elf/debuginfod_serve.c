@@ -94,7 +94,7 @@ static void answer(struct server *server, const char *build_id)
 	close_fd(&fd);
 }
 
-/* What is fetched is kept where the user whom this process will have can write. */
+/* Has the client keep what it fetches where the user that this process becomes can write. */
 static void find_cache(void)
 {
 	const struct passwd *entry;

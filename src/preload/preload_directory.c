@@ -146,7 +146,7 @@ static int make_in(struct preload *preload, const char *parent)
 	return err;
 }
 
-/* Whether LD_PRELOAD can name a directory in @chosen. 0, -ENAMETOOLONG, -EINVAL. */
+/* Checks that LD_PRELOAD can name a directory in @chosen. 0, -ENAMETOOLONG, -EINVAL. */
 static int check_chosen(const struct preload *preload, const char *chosen, struct error *error)
 {
 	if (strlen(chosen) + sizeof("/allocprof-XXXXXX") > sizeof(preload->directory))
@@ -161,8 +161,8 @@ static int check_chosen(const struct preload *preload, const char *chosen, struc
 	return 0;
 }
 
-/* Makes the directory in the first of the parents in which it can be made; if @with_room, it passes over a parent than which
- * another one has more room. */
+/* Makes the directory in the first of the parents in which it can be made; if @with_room, it skips parents that have less room
+ * than another. */
 static int make_in_any(struct preload *preload, bool with_room)
 {
 	int err = -ENOENT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Readings for which entries are waited for that processes are writing. */
+/* Reads the shared memory once processes have completed the entries that they are writing. */
 #include "preload_engine_internal.h"
 
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "target.h"
 
-/* Whether a process runs that may be writing an entry; false, too, if the time is over before one is found. */
+/* Returns whether a process runs that may be writing an entry; false, too, if the time is over before one is found. */
 static bool any_runs(const struct preload_engine *engine, const struct preload_results *counted,
 		     __u64 until_ns)
 {
@@ -29,7 +29,7 @@ static bool any_runs(const struct preload_engine *engine, const struct preload_r
 #define SETTLE_NS     (2 * NS_PER_S)
 #define LOOK_AGAIN_NS (2 * NS_PER_MS)
 
-/* Until no more entries are being written than those that nobody completes, or until @until_ns. What writes them may
+/* Waits until no entries are being written but those that nobody completes, or until @until_ns. Processes that write them may
  * wait for a table or an answer. */
 static int settle(struct preload_engine *engine, __u64 until_ns)
 {

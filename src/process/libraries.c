@@ -22,7 +22,8 @@
 
 /* Most libraries of one program that are listed; the largest programs have hundreds. */
 #define MAX_LIBRARIES 4096
-/* Files that are looked for at most: hostile ones can need thousands of names in thousands of directories. */
+/* Directories that are looked into and files that are looked for, together at most: hostile files can need thousands of names
+ * in thousands of directories. */
 #define MAX_TRIES      131072
 #define MAX_LIST_BYTES 65536
 

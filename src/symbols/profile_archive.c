@@ -131,7 +131,7 @@ enum match {
 	MATCH_CHECKSUM
 };
 
-/* What a file that a worker has found for a module has to match, whatever the worker says. */
+/* A worker has found a file for a module, which has to match these, whatever the worker says. */
 struct wanted_debug {
 	const struct profile_module *module;
 	const char *path;     /* NULL: none was found */
@@ -159,7 +159,8 @@ static enum match compare(const struct wanted_debug *wanted, int fd)
 	return MATCH_CHECKSUM;
 }
 
-/* A file without a build id of its own is found by the module's path, whose checksum is compared again. To be freed. */
+/* Returns the name in the archive, to be freed. A file without a build id of its own is found by the module's path, and by the
+ * checksum. */
 static char *debug_entry_name(const struct wanted_debug *wanted, enum match match)
 {
 	_cleanup_(free_ptr) char *id = module_file__build_id_name(wanted->build_id);

@@ -139,7 +139,7 @@ static void look_at_candidates(struct uprobe *uprobe)
 	uprobe->candidates_end = kept_end;
 }
 
-/* User space makes progress. */
+/* Gives hits that wait their whole budget again, since user space makes progress. */
 static void refill_waits(struct uprobe *uprobe)
 {
 	__atomic_store_n(&uprobe->skeleton->bss->waits.left_ns, AP_WAITS_BUDGET_NS,

@@ -286,24 +286,6 @@ static bool is_file_at(const struct stat *file, const char *path)
 	return !stat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
 }
 
-/* Makes the path of a link of /proc one from the process's root directory, whose path it begins with; false if it does not. */
-static bool cut_root(pid_t pid, char path[PATH_MAX])
-{
-	char link[64], root[PATH_MAX];
-	ssize_t size;
-
-	snprintf(link, sizeof(link), "/proc/%d/root", pid);
-	size = readlink(link, root, sizeof(root));
-	if (size <= 0 || size == sizeof(root))
-		return false;
-	if (size == 1)
-		return *path == '/';
-	if (strncmp(path, root, size) != 0 || (path[size] && path[size] != '/'))
-		return false;
-	memmove(path, path + size, strlen(path + size) + 1);
-	return true;
-}
-
 static bool read_link(const char *link, char out[PATH_MAX])
 {
 	ssize_t n = readlink(link, out, PATH_MAX - 1);
@@ -314,8 +296,25 @@ static bool read_link(const char *link, char out[PATH_MAX])
 	return true;
 }
 
-/* The path, from its root directory, of what the process names. A path below /proc/self is that of its own directory there,
- * which has links that lead out of any root. False if it is too long, or not below the root. */
+/* Removes the path of the process's root directory from the start of @path, which a link of /proc had; false if it does not
+ * begin with it. */
+static bool cut_root(pid_t pid, char path[PATH_MAX])
+{
+	char link[64], root[PATH_MAX];
+	size_t size;
+
+	snprintf(link, sizeof(link), "/proc/%d/root", pid);
+	if (!read_link(link, root))
+		return false;
+	size = strcmp(root, "/") ? strlen(root) : 0;
+	if (strncmp(path, root, size) != 0 || path[size] != '/')
+		return false;
+	memmove(path, path + size, strlen(path + size) + 1);
+	return true;
+}
+
+/* Finds the path, from the process's root directory, of what it names; false if that is too long, or the working directory
+ * does not lie below the root. */
 static bool find_place(const struct handed_over *process, char out[PATH_MAX])
 {
 	char link[64], directory[PATH_MAX];
@@ -323,11 +322,16 @@ static bool find_place(const struct handed_over *process, char out[PATH_MAX])
 	if (*process->path == '/')
 		return snprintf(out, PATH_MAX, "%s", process->path) < PATH_MAX;
 	snprintf(link, sizeof(link), "/proc/%d/cwd", process->pid);
-	return read_link(link, directory) && cut_root(process->pid, directory) &&
-	       snprintf(out, PATH_MAX, "%s/%s", directory, process->path) < PATH_MAX;
+	/* A slash ends it also where it is the root, of which the rest has to begin with one. */
+	if (!read_link(link, directory) || strlen(directory) >= PATH_MAX - 1)
+		return false;
+	strcat(directory, "/");
+	return cut_root(process->pid, directory) &&
+	       snprintf(out, PATH_MAX, "%s%s", directory, process->path) < PATH_MAX;
 }
 
-/* Opens what the process names. Links of its root directory do not lead out of that. */
+/* Opens what the process names. Links of its root directory do not lead out of that, but for those of its own directory in
+ * /proc. */
 static int open_named(const struct handed_over *process)
 {
 	static const char *const selves[] = { "/proc/self/", "/proc/thread-self/" };

@@ -127,9 +127,9 @@ static int set_limits(const struct confinement *confinement)
 }
 
 /*
- * What is root's becomes the user who called sudo, or else nobody if @or_nobody. In a user namespace there may be no other
- * user, and a container's root may not be allowed to become one: then the user stays, without capabilities, and what is
- * left is for the system calls to refuse.
+ * If this process is root's, it becomes the user who called sudo, or else the user nobody if @or_nobody. In a user namespace
+ * there may be no other user, and a container's root may not be allowed to become one: then the user stays, without
+ * capabilities, and the list of system calls refuses the rest.
  */
 static int change_user(bool or_nobody)
 {

@@ -9,7 +9,7 @@
 
 /* The descriptor that a confined process is left with, beside 0 to 2, which are /dev/null. */
 #define CONFINED_FD 3
-/* The user and group of what root has confined where nobody called by sudo. */
+/* The user and group nobody, of processes that root has confined and no user of sudo has. */
 #define CONFINED_NOBODY 65534
 
 enum confinement_kind {

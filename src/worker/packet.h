@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What confined processes and their parent send each other over a socket (SOCK_SEQPACKET): bytes and descriptors. */
+/* Confined processes and their parent send each other bytes and descriptors over a socket (SOCK_SEQPACKET). */
 #ifndef ALLOCPROF_PACKET_H
 #define ALLOCPROF_PACKET_H
 
@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #define PACKET_MAX_FDS 8
+/* An error that a confined process names is no larger. */
+#define MAX_ERRNO 4095
 
 #define PACKET_BYTES 32768
 

@@ -17,7 +17,6 @@
 #define TIMEOUT_MS 20000
 /* Files that end or delay their workers shall not keep a recording busy for ever. */
 #define MAX_FAILURES 64
-#define MAX_ERRNO    4095
 
 struct parser {
 	struct worker *worker;

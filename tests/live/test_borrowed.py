@@ -332,7 +332,7 @@ def test_pid_is_used_again(run, place, environment, tries):
     assert done.stdout == b"%d tries\n" % tries, done
 
 
-# What the name x is, over and over: a file of the user's own, a link to a file of another's; then nothing.
+# Makes the name x, over and over, a file, then a link, then nothing.
 SWAP = """
 import contextlib, os, sys
 own, link, at = sys.argv[1:]

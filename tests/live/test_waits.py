@@ -118,15 +118,14 @@ def test_one_processor(run, allocprof, tmp_path, policy):
 
 @pytest.mark.slow
 def test_mappings_change_all_the_time(run, allocprof, target, tmp_path):
-    """The kernel does not say what is mapped where while another thread maps memory, so hits wait, as long as the budget
-    of all waits lasts; allocprof, which has little to read here, seldom fills it up. Stacks that lack frames say so."""
+    """The kernel does not say what is mapped where while another thread maps memory, so hits wait. Those that waited in vain
+    send their stacks, and allocprof, which unwinds these while hits spin on all processors, gives hits time to wait on."""
     data = tmp_path / "data"
     run([allocprof, "record", "-e", "malloc", "-o", data, "--", target("remaps")], expect=0)
     recording = Recording(data)
     complete = share(recording, "remaps", 160000)
     n, waited_ns = waits(data)
     assert n, "no call waited"
-    assert complete >= (0.9 if waited_ns > WAIT_BUDGET_NS / 2 else AT_LEAST), \
-        f"{recording.reasons()}; {n} waits took {waited_ns} ns"
+    assert complete >= AT_LEAST, f"{recording.reasons()}; {n} waits took {waited_ns} ns"
     others = {name for name, value in recording.ledger.items() if name.startswith(("incomplete_", "lost_")) and value}
     assert others <= {"incomplete_no_table"}, recording.reasons()

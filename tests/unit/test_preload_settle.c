@@ -14,7 +14,7 @@
 #include "preload_internal.h"
 #include "target.h"
 
-/* Of the shared memory. */
+/* The tests map so much of the shared memory. */
 #define MAPPED_BYTES (1 << 20)
 
 struct measured {
@@ -82,7 +82,7 @@ static void add_image(struct measured *measured, enum inside_state ready)
 	image->state = ready;
 }
 
-/* What a reading finds, and how long it takes. */
+/* Checks what a reading finds, and returns how long it took. */
 static __u64 read_ns(struct measured *measured, __u64 n_unfinished)
 {
 	__u64 begin_ns = clock__now_ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What tests/live/test_offline.py cannot try: directories that the command refuses before it looks for files there. */
+/* The command refuses directories with such paths before it looks for files there, so tests/live/test_offline.py cannot try them. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void fail_missing(const char *path, const char *why, void *context)
 	fail_msg("left out: %s", why);
 }
 
-/* Of one file, which has a build id and no debug file. */
+/* A profile of one file, which has a build id and no debug file. */
 static struct profile *new_profile(void)
 {
 	const char *dir = getenv("ALLOCPROF_UNIT_DATA");

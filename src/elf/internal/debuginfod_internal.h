@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The process that asks servers of debug files, and its parent, exchange over one socket (SOCK_SEQPACKET):
+ * The process that asks servers for debug files and its parent exchange messages over one socket (SOCK_SEQPACKET):
  *
  *	parent: a build id, lower-case hex		client: NOTE with a struct debuginfod_progress, any number of times
  *							client: GIVE with a descriptor, or the error
