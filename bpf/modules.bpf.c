@@ -176,8 +176,22 @@ struct list_search {
 	struct vma_answer *answer;
 	struct vma_key *key;
 	__u64 address;
+	__u32 seq;
 	bool found;
 };
+
+/*
+ * Whether an answer that may be older than the last change of the mappings is used while bpf_find_vma()
+ * fails. A process with threads grows its heaps all the time, and hits would wait for each growth. One
+ * with a single thread changes its mappings itself, and another process that holds its mmap_lock, to
+ * set probes for example, is waited for.
+ */
+static __always_inline bool vma__may_be_old(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->signal->live.counter > 1;
+}
 
 static long vma__look_at_listed(__u32 index, struct list_search *search)
 {
@@ -187,6 +201,8 @@ static long vma__look_at_listed(__u32 index, struct list_search *search)
 	listed = bpf_map_lookup_elem(&vmas, search->key);
 	if (!listed || search->address < listed->start || search->address >= listed->end)
 		return 0;
+	if (listed->seq != search->seq && !vma__may_be_old())
+		return 0;
 	search->answer->vma = *listed;
 	search->found = true;
 	return 1;
@@ -194,13 +210,14 @@ static long vma__look_at_listed(__u32 index, struct list_search *search)
 
 /* Searches the list for the mapping around @address. */
 __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 process,
-				__u32 generation)
+				__u32 generation, __u32 seq)
 {
 	struct vma_key key;
 	struct list_search search = { .answer = answer, .key = &key, .address = address };
 
 	if (!answer)
 		return VMA_BUSY;
+	search.seq = seq;
 	key.process = process;
 	key.generation = generation;
 	bpf_loop(VMA_LIST_LENGTH, vma__look_at_listed, &search, 0);
@@ -263,12 +280,12 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -2 /* ENOENT */)
 		return VMA_NONE;
-	if (err && known) {
+	if (err && known && vma__may_be_old()) {
 		answer->vma = *known;
 		return VMA_FOUND;
 	}
 	if (err) {
-		if (vma__find_listed(answer, address, process, generation) != VMA_FOUND)
+		if (vma__find_listed(answer, address, process, generation, seq) != VMA_FOUND)
 			return VMA_BUSY;
 		bpf_map_update_elem(&vmas, &key, &answer->vma, BPF_ANY);
 		return VMA_FOUND;

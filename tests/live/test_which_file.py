@@ -450,15 +450,9 @@ def test_mount_namespace_too_late(recorder, target, place):
     assert callers(recorder) == {"no name"}
 
 
-@pytest.mark.fast("--live")
-@pytest.mark.parametrize("options", [[], ["--live"], ["--sample", "10"], ["--live", "--sample", "10"]],
-                         ids=" ".join)
-def test_code_that_is_replaced(runner, allocprof, target, tmp_path, options):
-    """By as many pages of another file, without an allocation in between that would show it."""
-    recorder = Recorder(runner, allocprof, tmp_path)
-    recorder.run(target("swap_code"), target("libswap_a.so"), target("libswap_b.so"),
-                 options=options)
-    with contextlib.closing(sqlite3.connect(f"file:{recorder.data}?mode=ro", uri=True)) as data:
+def calls_of_replaced_code(path):
+    """Calls and bytes by function of swap_code's libraries, whose stacks are all complete."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
         stacks, names = stack_places(data)
         counts = data.execute("SELECT stack, sum(calls), sum(bytes) FROM counts GROUP BY stack")
         ends = dict(data.execute("SELECT id, end FROM stacks"))
@@ -468,12 +462,37 @@ def test_code_that_is_replaced(runner, allocprof, target, tmp_path, options):
             (name,) = {"from_a", "from_b"} & {*frames} or (None,)
             if not name:
                 continue
-            assert ends[stack] == "complete"
+            assert ends[stack] == "complete", f"{calls} calls of {name} end by {ends[stack]}"
             assert "main" in frames, frames
             found[name]["calls"] += calls
             found[name]["bytes"] += size
     assert found.keys() == {"from_a", "from_b"}
     assert found["from_a"]["bytes"] == 11 * found["from_a"]["calls"]
     assert found["from_b"]["bytes"] == 22 * found["from_b"]["calls"]
+    return {name: calls["calls"] for name, calls in found.items()}
+
+
+@pytest.mark.fast("--live")
+@pytest.mark.parametrize("options", [[], ["--live"], ["--sample", "10"], ["--live", "--sample", "10"]],
+                         ids=" ".join)
+def test_code_that_is_replaced(recorder, target, options):
+    """By as many pages of another file, without an allocation in between that would show it."""
+    recorder.run(target("swap_code"), target("libswap_a.so"), target("libswap_b.so"), options=options)
+    found = calls_of_replaced_code(recorder.data)
     if "--sample" not in options:
-        assert {calls["calls"] for calls in found.values()} == {100}
+        assert found == {"from_a": 100, "from_b": 100}
+
+
+@pytest.mark.slow
+def test_code_that_is_replaced_while_others_set_probes(recorder, allocprof, target):
+    """For each probe in libc the kernel holds the lock of the mappings of each process that maps it."""
+    times = 50000
+    process = recorder.runner.start([*recorder.argv, "--", target("swap_code"), target("libswap_a.so"),
+                                     target("libswap_b.so"), times])
+    runs = 0
+    while process.poll() is None:
+        recorder.runner.run([allocprof, "stat", "true"], expect=0)
+        runs += 1
+    assert process.returncode == 0
+    assert runs >= 3, "swap_code ended too soon"
+    assert calls_of_replaced_code(recorder.data) == {"from_a": times, "from_b": times}

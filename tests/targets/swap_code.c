@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * swap_code A B: maps the code of the two libraries at one address in turn, a hundred times each, and
- * lets it allocate: 11 bytes from A's from_a(), 22 from B's from_b(). Nothing is allocated in between,
- * and as many pages are mapped as before. Exit status 0.
+ * swap_code A B [TIMES]: maps the code of the two libraries at one address in turn, a hundred times each or
+ * TIMES, and lets it allocate: 11 bytes from A's from_a(), 22 from B's from_b(). Nothing is allocated in
+ * between, and as many pages are mapped as before. Exit status 0.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 #include "raw.h"
 
 #define PLACE ((char *)0x123400000000)
-#define TIMES 100
 
 typedef void *(*from_fn)(void *(*allocate)(size_t), size_t size);
 
@@ -55,8 +54,9 @@ int main(int argc, char **argv)
 	size_t offsets[2], size = 0;
 	int fds[2];
 	struct stat st;
+	int times = argc == 4 ? atoi(argv[3]) : 100;
 
-	if (argc != 3)
+	if (argc < 3)
 		return 1;
 	for (int i = 0; i < 2; i++) {
 		offsets[i] = find_function(argv[1 + i], names[i]);
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 		if (size < (size_t)st.st_size)
 			size = st.st_size;
 	}
-	for (int i = 0; i < TIMES; i++) {
+	for (int i = 0; i < times; i++) {
 		call(fds[0], offsets[0], size, 11);
 		call(fds[1], offsets[1], size, 22);
 	}
