@@ -1,17 +1,109 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "pattern.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "error.h"
 
+/* regcomp(3) copies what is repeated, so that fifty characters can take all memory. These are limits of what it
+ * makes of an expression, up to 50 MB where each part may be empty, and of its recursion. */
+#define MAX_PARTS  10000
+#define MAX_NESTED 100
+
+/* Number of copies that the repetition at *@at makes of what precedes it; 0: none is there. *@at is what follows then. */
+static size_t take_repetition(const char **at)
+{
+	size_t least, most;
+	char *end;
+
+	switch (**at) {
+	case '*':
+	case '?':
+		++*at;
+		return 1;
+	case '+':
+		++*at;
+		return 2;
+	case '{':
+		break;
+	default:
+		return 0;
+	}
+	if (!isdigit((unsigned char)(*at)[1]) && (*at)[1] != ',')
+		return 0;
+	least = most = strtoul(*at + 1, &end, 10);
+	if (*end == ',')
+		most = strtoul(end + 1, &end, 10);
+	*at = *end == '}' ? end + 1 : end;
+	if (most < least)
+		most = least;
+	/* One more where there is no upper bound, and where both are 0. */
+	return most < MAX_PARTS ? most + 1 : MAX_PARTS;
+}
+
+/* @at is behind the bracket that opens the set of characters. */
+static const char *skip_set(const char *at)
+{
+	at += *at == '^';
+	at += *at == ']';
+	while (*at && *at != ']') {
+		const char end[] = { at[1], ']', '\0' };
+		const char *inner = NULL;
+
+		if (*at == '[' && at[1] && strchr(".:=", at[1]))
+			inner = strstr(at + 2, end);
+		at = inner ? inner + 2 : at + 1;
+	}
+	return at + (*at == ']');
+}
+
+/* Number of parts of the expression at *@at, up to the end of the group that it is in; more than MAX_PARTS, wherever
+ * that is noticed, if it is too large. */
+static size_t count_parts(const char **at, int depth)
+{
+	size_t sum = 0, last = 0, copies;
+
+	while (**at && sum + last <= MAX_PARTS) {
+		copies = take_repetition(at);
+		if (copies) {
+			last = (last + 1) * copies;
+			continue;
+		}
+		sum += last;
+		last = 1;
+		switch (*(*at)++) {
+		case '(':
+			if (depth == MAX_NESTED)
+				return MAX_PARTS + 1;
+			last += count_parts(at, depth + 1);
+			break;
+		case ')':
+			if (depth)
+				return sum;
+			break;
+		case '[':
+			*at = skip_set(*at);
+			break;
+		case '\\':
+			*at += **at != '\0';
+			break;
+		default:
+			break;
+		}
+	}
+	return sum + last;
+}
+
 int pattern__parse(struct pattern *pattern, const char *text, struct error *error)
 {
 	_cleanup_(free_ptr) char *inner = NULL;
 	size_t len = strlen(text);
+	const char *at;
 	char why[128];
 	int status;
 
@@ -23,6 +115,13 @@ int pattern__parse(struct pattern *pattern, const char *text, struct error *erro
 	inner = strndup(text + 1, len - 2);
 	if (!inner)
 		return -ENOMEM;
+	at = inner;
+	if (count_parts(&at, 0) > MAX_PARTS)
+		return error__set(
+			error, -EINVAL,
+			"the regular expression '%s' is too large once its repetitions are written out; "
+			"repeat less of what repeats already",
+			text);
 	status = regcomp(&pattern->regex, inner, REG_EXTENDED | REG_NOSUB);
 	if (status) {
 		regerror(status, &pattern->regex, why, sizeof(why));

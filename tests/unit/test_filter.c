@@ -447,6 +447,39 @@ static void test_patterns(void **state)
 	}
 }
 
+/* Each repetition of a repetition copies what regcomp(3) has made of it. */
+static void test_large_patterns(void **state)
+{
+	static const struct {
+		const char *pattern;
+		bool is_refused;
+	} cases[] = {
+		{ "/a+++++/", false },
+		{ "/o+++++++++++++++++++++++++++++++++++++++++++++++/", true },
+		{ "/(((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/", true },
+		{ "/^.{0,255}(a|b){2,}$/", false },
+		{ "/(a{99}){9}/", false },
+		{ "/(a{99}){999}/", true },
+		{ "/a{32767}{32767}/", true },
+		{ "/[+[:alpha:]]+[]+++++++++++++++]+[^]+++++++++++++++]/", false },
+		{ "/\\(\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\)/", false },
+	};
+	char nested[20000];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct pattern pattern;
+		int err = pattern__parse(&pattern, cases[i].pattern, NULL);
+
+		if (err != (cases[i].is_refused ? -EINVAL : 0))
+			fail_msg("'%s': %d", cases[i].pattern, err);
+		pattern__release(&pattern);
+	}
+	memset(nested, '(', sizeof(nested));
+	nested[0] = nested[sizeof(nested) - 2] = '/';
+	nested[sizeof(nested) - 1] = '\0';
+	assert_int_equal(pattern__parse(&(struct pattern){ 0 }, nested, NULL), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +500,7 @@ int main(void)
 		cmocka_unit_test(test_needs_live),
 		cmocka_unit_test(test_suppression_templates),
 		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_large_patterns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
