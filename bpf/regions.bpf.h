@@ -27,25 +27,15 @@ struct region_threads_map {
 
 extern struct region_threads_map region_threads SEC(".maps");
 
-/* By set and function. */
+/* By set. Few large entries, since the kernel allocates them one by one at the start. */
 struct region_counts_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AP_MAX_REGION_SETS *AP_FUNCTIONS);
+	__uint(max_entries, AP_MAX_REGION_SETS);
 	__type(key, __u32);
-	__type(value, struct ap_site_counts);
+	__type(value, struct ap_region_counts);
 };
 
 extern struct region_counts_map region_counts SEC(".maps");
-
-/* With live, by set and enum ap_stat: results of calls, and freed blocks. */
-struct region_stats_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AP_MAX_REGION_SETS *AP_STATS);
-	__type(key, __u32);
-	__type(value, __u64);
-};
-
-extern struct region_stats_map region_stats SEC(".maps");
 
 static __always_inline bool regions__are_active(void)
 {
@@ -92,8 +82,8 @@ static __always_inline void regions__end_thread(__u64 id)
 
 static __noinline int regions__count_hit(struct hit *hit)
 {
-	struct ap_site_counts *of_set;
-	__u32 set, at;
+	struct ap_region_counts *of_set;
+	__u32 set, function = hit->function;
 
 	set = regions__set(hit->sp);
 	if (!set)
@@ -103,10 +93,9 @@ static __noinline int regions__count_hit(struct hit *hit)
 		return 0;
 	}
 	hit->regions = set;
-	at = set * AP_FUNCTIONS + hit->function;
-	of_set = bpf_map_lookup_elem(&region_counts, &at);
-	if (of_set)
-		counts__add(of_set, hit);
+	of_set = bpf_map_lookup_elem(&region_counts, &set);
+	if (of_set && function < AP_FUNCTIONS)
+		counts__add(&of_set->functions[function], hit);
 	return 0;
 }
 
@@ -119,11 +108,10 @@ static __always_inline void regions__count(struct hit *hit)
 
 static __noinline int region_set__add(__u32 set, __u32 which, __u64 n)
 {
-	__u32 at = set * AP_STATS + which;
-	__u64 *value = bpf_map_lookup_elem(&region_stats, &at);
+	struct ap_region_counts *of_set = bpf_map_lookup_elem(&region_counts, &set);
 
-	if (value)
-		__sync_fetch_and_add(value, n);
+	if (of_set && which < AP_STATS)
+		__sync_fetch_and_add(&of_set->stats[which], n);
 	return 0;
 }
 

@@ -85,4 +85,3 @@ struct lifetimes_maps lifetimes SEC(".maps");
 
 struct region_threads_map region_threads SEC(".maps");
 struct region_counts_map region_counts SEC(".maps");
-struct region_stats_map region_stats SEC(".maps");

@@ -247,25 +247,20 @@ static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *
 static void add_set(struct regions *regions, __u32 set)
 {
 	const struct regions_options *options = &regions->options;
-	__u64 mask = options->shared->masks[set], stat;
-	struct ap_site_counts counts;
+	__u64 mask = options->shared->masks[set];
+	struct ap_region_counts counts;
 
-	for (__u32 i = 0; i < AP_FUNCTIONS; i++) {
-		__u32 at = set * AP_FUNCTIONS + i;
+	counters__sum(options->counters, options->counts_fd, &set, (__u64 *)&counts,
+		      sizeof(counts) / sizeof(__u64));
+	for (size_t i = 0; i < regions->n; i++) {
+		struct region *region = &regions->list[i];
 
-		counters__sum(options->counters, options->counts_fd, &at, (__u64 *)&counts,
-			      sizeof(counts) / sizeof(__u64));
-		for (size_t j = 0; j < regions->n; j++)
-			if (mask >> j & 1)
-				add_counts(&regions->list[j].counts[i], &counts);
-	}
-	for (__u32 i = 0; i < AP_STATS; i++) {
-		__u32 at = set * AP_STATS + i;
-
-		counters__sum(options->counters, options->stats_fd, &at, &stat, 1);
-		for (size_t j = 0; j < regions->n; j++)
-			if (mask >> j & 1)
-				regions->list[j].stats[i] += stat;
+		if (!(mask >> i & 1))
+			continue;
+		for (int j = 0; j < AP_FUNCTIONS; j++)
+			add_counts(&region->counts[j], &counts.functions[j]);
+		for (int j = 0; j < AP_STATS; j++)
+			region->stats[j] += counts.stats[j];
 	}
 }
 

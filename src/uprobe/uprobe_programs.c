@@ -207,7 +207,6 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 	set_size(skeleton->maps.region_threads, limits->threads, options->regions);
 	set_size(skeleton->maps.region_begins, 0, options->regions);
 	set_size(skeleton->maps.region_counts, 0, options->regions);
-	set_size(skeleton->maps.region_stats, 0, options->regions);
 	if (limits->ring_bytes)
 		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
 	else if (!options->stacks)

@@ -150,7 +150,6 @@ int uprobe__open_regions(struct uprobe *uprobe, pid_t pid)
 		.shared = &skeleton->bss->regions,
 		.begins_fd = bpf_map__fd(skeleton->maps.region_begins),
 		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
-		.stats_fd = bpf_map__fd(skeleton->maps.region_stats),
 		.counters = uprobe->counters,
 		.parser = uprobe->parser,
 		.load_program = load_program,

@@ -22,7 +22,7 @@ struct regions;
 struct regions_options {
 	struct probe_program run; /* at the marks */
 	struct ap_regions *shared;
-	int begins_fd, counts_fd, stats_fd; /* maps of the programs */
+	int begins_fd, counts_fd; /* maps of the programs */
 	struct counters *counters;
 	struct parser *parser; /* reads the files */
 	/* As in struct probes_options. */
