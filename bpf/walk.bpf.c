@@ -434,27 +434,50 @@ static __always_inline bool step__leads_to(const struct scratch *scratch, const 
 	return fp <= most && scratch->window[(fp >> 3) & (WINDOW_WORDS - 1)] == next->fp;
 }
 
+/* Steps per call of repeat_steps(): the verifier goes through each of them, and a call costs time. */
+#define REPEATED_AT_ONCE 8
+
+struct repetition {
+	struct scratch *scratch;
+	__u32 cursor;
+	int is_whole; /* 1: all steps up to the outermost frame are repeated */
+};
+
+static long repeat_steps(__u32 index, struct repetition *repetition)
+{
+	struct scratch *scratch = repetition->scratch;
+	__u32 cursor = repetition->cursor;
+
+	for (int i = 0; i < REPEATED_AT_ONCE; i++, cursor++) {
+		const struct step *step, *next;
+
+		if (cursor >= AP_MAX_DEPTH - 1) {
+			repetition->is_whole = 1;
+			return 1;
+		}
+		step = &scratch->steps[depth_index(cursor)];
+		next = &scratch->steps[depth_index(cursor + 1)];
+		if (next->fp_slot == STEP_ONCE || (next->frame.flags & AP_FRAME_INTERRUPTED) ||
+		    !step__leads_to(scratch, step, next))
+			return 1;
+	}
+	repetition->cursor = cursor;
+	return 0;
+}
+
 /*
  * Returns 1 if a walk that is at the cached step @cursor would repeat all steps from there on, which a loop over the words
  * that they read finds in less than half the time. Returns 0 also if the window does not have all of these words.
  */
 __noinline int walk__repeats(struct scratch *scratch, __u32 cursor)
 {
+	struct repetition repetition = { .scratch = scratch, .cursor = cursor };
+
 	if (!scratch || scratch->end_once || scratch->end != AP_END_COMPLETE ||
 	    scratch->window_bytes < 8)
 		return 0;
-	for (__u32 i = 0; i < AP_MAX_DEPTH; i++, cursor++) {
-		const struct step *step, *next;
-
-		if (cursor >= AP_MAX_DEPTH - 1)
-			return 1;
-		step = &scratch->steps[depth_index(cursor)];
-		next = &scratch->steps[depth_index(cursor + 1)];
-		if (next->fp_slot == STEP_ONCE || (next->frame.flags & AP_FRAME_INTERRUPTED) ||
-		    !step__leads_to(scratch, step, next))
-			return 0;
-	}
-	return 0;
+	bpf_loop(AP_MAX_DEPTH / REPEATED_AT_ONCE, repeat_steps, &repetition, 0);
+	return repetition.is_whole;
 }
 
 /* Waits for the table or the mapping that the step lacked; false if it did not come in time. */
