@@ -34,20 +34,14 @@ AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_end(__u64 sp)
 	return (struct ap_region_sweep){ .floor = sp, .region = AP_MAX_REGIONS };
 }
 
-/* The number of the set @mask in @masks, of struct ap_regions; assigns a new one on first use. */
-AP_REGION_RULE __u32 ap_region_masks__number(__u64 *masks, __u64 mask)
+/* Whether @there, an entry of struct ap_regions' masks, is that of the set @mask; it becomes so if it is free. */
+AP_REGION_RULE int ap_region_mask__is(__u64 *there, __u64 mask)
 {
-	if (!mask)
-		return 0;
-	for (int i = 1; i < AP_MAX_REGION_SETS; i++) {
-		__u64 there = *(volatile __u64 *)&masks[i];
+	__u64 before = *(volatile __u64 *)there;
 
-		if (!there)
-			there = __sync_val_compare_and_swap(&masks[i], 0, mask);
-		if (!there || there == mask)
-			return i;
-	}
-	return AP_NO_REGION_SET;
+	if (!before)
+		before = __sync_val_compare_and_swap(there, 0, mask);
+	return !before || before == mask;
 }
 
 AP_REGION_RULE int ap_open_region__is_gone(const struct ap_open_region *open,

@@ -129,6 +129,21 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
+/* Stores the mapping around @address of the current process in @answer. A negative errno: -EBUSY while somebody else
+ * has its mmap_lock, -ENOENT if nothing is mapped there. Global like mm__has_vdso_at(). */
+__noinline long vma__ask(struct vma_answer *answer, __u64 address)
+{
+	struct vma_answer found = {}; /* what the helper takes is on the stack */
+	long err;
+
+	if (!answer)
+		return -22; /* EINVAL */
+	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, &found, 0);
+	if (!err)
+		*answer = found;
+	return err;
+}
+
 /* Assigns an id to the file and sends its record. Returns 0 if the ring buffer is full; then no id
  * is used, and the next hit retries. */
 static __always_inline __u32 module__report(const struct vma_answer *answer, __u32 pid)
@@ -190,7 +205,7 @@ static __always_inline bool vma__may_be_old(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return task->signal->live.counter > 1;
+	return BPF_CORE_READ(task, signal, live.counter) > 1;
 }
 
 static long vma__look_at_listed(__u32 index, struct list_search *search)
@@ -277,7 +292,7 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 		answer->vma = *known;
 		return VMA_FOUND;
 	}
-	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
+	err = vma__ask(answer, address);
 	if (err == -2 /* ENOENT */)
 		return VMA_NONE;
 	if (err && known && vma__may_be_old()) {
@@ -302,8 +317,7 @@ struct vma_wait {
 
 static long vma__look(__u32 index, struct vma_wait *wait)
 {
-	wait->err =
-		bpf_find_vma(bpf_get_current_task_btf(), wait->address, read_vma, &wait->answer, 0);
+	wait->err = vma__ask(&wait->answer, wait->address);
 	return wait->err != -16 /* EBUSY */ || bpf_ktime_get_ns() >= wait->until_ns;
 }
 
@@ -458,7 +472,7 @@ SEC("syscall")
 int identify_file(struct identify_file_args *args)
 {
 	struct vma_answer answer = {};
-	long err = bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0);
+	long err = vma__ask(&answer, args->address);
 
 	if (err)
 		return err;
@@ -479,7 +493,7 @@ SEC("syscall")
 int find_module(struct find_module_args *args)
 {
 	struct vma_answer answer = {};
-	long err = bpf_find_vma(bpf_get_current_task_btf(), args->address, read_vma, &answer, 0);
+	long err = vma__ask(&answer, args->address);
 
 	if (err)
 		return err;

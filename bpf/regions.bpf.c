@@ -22,9 +22,31 @@ struct ap_region_thread fresh_region_thread;
 /* Functions that are not static are verified separately, so that the paths of one loop do not
  * multiply with those of the next. */
 
+struct set_search {
+	__u64 mask;
+	__u32 number;
+};
+
+static long look_at_set(__u32 index, struct set_search *search)
+{
+	__u32 number = index + 1;
+
+	if (number >= AP_MAX_REGION_SETS ||
+	    !ap_region_mask__is(&regions.masks[number], search->mask))
+		return 0;
+	search->number = number;
+	return 1;
+}
+
+/* The number of the set; assigns one on first use. */
 __noinline int set__number(__u64 mask)
 {
-	return (int)ap_region_masks__number(regions.masks, mask);
+	struct set_search search = { .mask = mask, .number = AP_NO_REGION_SET };
+
+	if (!mask)
+		return 0;
+	bpf_loop(AP_MAX_REGION_SETS - 1, look_at_set, &search, 0);
+	return search.number;
 }
 
 /* Zero, but unknown to the verifier, which would otherwise check a loop for each value of a

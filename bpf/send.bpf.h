@@ -10,6 +10,7 @@
 #include "sample.bpf.h"
 #include "sent.bpf.h"
 #include "stack.bpf.h"
+#include "trampoline.bpf.h"
 
 /* The map that programs count calls into; one entry, so that libbpf's template map is small. */
 struct counts_map {
@@ -89,24 +90,6 @@ static __always_inline void count__note_insertion(void)
 		bpf_ringbuf_output(&ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Maximum number of return addresses restored in a snapshot; each costs the verifier some hundred
- * steps. */
-#define DUMP_MAX_RESTORED 16
-
-/* Restores the return addresses that return probes replaced; @instance is the thread's last one. */
-static __always_inline void dump__restore_returns(struct return_instance *instance, char *bytes,
-						  __u64 sp, __u32 n)
-{
-	for (int i = 0; i < DUMP_MAX_RESTORED && instance; i++) {
-		__u64 offset = instance->stack - sp;
-
-		barrier_var(offset);
-		if (offset < n && offset <= AP_MAX_STACK_DUMP && !(offset & 7))
-			*(__u64 *)(bytes + offset) = instance->orig_ret_vaddr;
-		instance = instance->next;
-	}
-}
-
 /*
  * Sends registers and a user-stack snapshot, for user space to unwind. Limited by dump_below_bytes:
  * hits in a library whose table is not ready must not flood the ring buffer, which stacks and
@@ -116,16 +99,14 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 				   const struct hit *hit)
 {
 	struct ap_dump_record *record;
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 sp = hit->in_caller ? arch__caller_sp(hit->sp) : hit->sp;
-	struct return_instance *instance;
 	__u32 wanted, n = 0;
 	char *bytes;
 
 	if (!config.stack_dump ||
 	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.dump_below_bytes)
 		return false;
-	record = bpf_ringbuf_reserve(&ring, sizeof(*record) + AP_MAX_STACK_DUMP + 4096, 0);
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record) + sizeof(struct stack_copy), 0);
 	if (!record)
 		return false;
 	record->type = AP_RECORD_DUMP;
@@ -143,9 +124,6 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 	if (hit->in_caller)
 		record->registers[AP_DUMP_REGISTERS - 1] = hit->return_address;
 	bytes = (char *)(record + 1);
-	/* Before the loop, so that the verifier comes to it once, see mm__has_vdso_at(). */
-	instance = task->utask->return_instances;
-	barrier_var(instance);
 	/* Page by page, since a read that crosses the stack's top fails as a whole. The last page
 	 * may exceed config.stack_dump. */
 	for (int i = 0; i <= AP_MAX_STACK_DUMP / 4096; i++) {
@@ -156,7 +134,7 @@ static __noinline bool stack__dump(struct pt_regs *regs, struct ap_count_key *ke
 			break;
 		n += wanted;
 	}
-	dump__restore_returns(instance, bytes, sp, n);
+	trampoline__restore((struct stack_copy *)bytes, sp, n);
 	record->n_bytes = n;
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 	return true;

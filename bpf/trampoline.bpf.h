@@ -7,6 +7,7 @@
 #ifndef ALLOCPROF_TRAMPOLINE_BPF_H
 #define ALLOCPROF_TRAMPOLINE_BPF_H
 
+#include "abi.h"
 #include "kernel.h"
 
 /* Address of the trampoline in this process, the first slot of the XOL area. 0 if it has none
@@ -15,5 +16,13 @@ __u64 trampoline__address(void);
 
 /* The original return address at stack address @slot, or 0. Likewise. */
 __u64 trampoline__real(__u64 slot);
+
+/* A snapshot of the stack; the last page may exceed what is asked for. */
+struct stack_copy {
+	char bytes[AP_MAX_STACK_DUMP + 4096];
+};
+
+/* Restores the return addresses in a copy of the @n bytes of stack from @sp on. Returns 0. Likewise. */
+int trampoline__restore(struct stack_copy *copy, __u64 sp, __u32 n);
 
 #endif

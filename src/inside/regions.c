@@ -111,6 +111,17 @@ static void count_gap(struct thread *thread, enum ap_region_gap gap)
 	counter__add(&thread->shared->stats[AP_STAT_REGION_GAP + gap], 1);
 }
 
+/* The number of the set; assigns one on first use. */
+static __u32 set_number(__u64 mask)
+{
+	if (!mask)
+		return 0;
+	for (__u32 i = 1; i < AP_MAX_REGION_SETS; i++)
+		if (ap_region_mask__is(&process.header->regions.masks[i], mask))
+			return i;
+	return AP_NO_REGION_SET;
+}
+
 /* Whether anything changed; @has_room becomes false where a region that begins finds none. */
 static bool apply(struct ap_region_thread *open, const struct mark *mark, bool *has_room)
 {
@@ -125,8 +136,7 @@ static bool apply(struct ap_region_thread *open, const struct mark *mark, bool *
 		ap_region_thread__remove(
 			open, &mark->sweep,
 			ap_region_thread__find(open, mark->sp, mark->region, mark->kind, 0), 0);
-	open->set = ap_region_masks__number(process.header->regions.masks,
-					    ap_region_thread__settle(open));
+	open->set = set_number(ap_region_thread__settle(open));
 	return true;
 }
 
