@@ -391,12 +391,6 @@ enum ap_stat {
 	AP_STATS = AP_STAT_REGION_GAP + AP_REGION_GAPS,
 };
 
-/* Counters of a set of open regions, per CPU. */
-struct ap_region_counts {
-	struct ap_site_counts functions[AP_FUNCTIONS];
-	__u64 stats[AP_STATS]; /* with live: results of calls, and freed blocks */
-};
-
 /* Key and value of the counters that `record` keeps in the kernel. */
 struct ap_count_key {
 	__u64 stack;		  /* hash of the frames' (module, offset) and of the end */

@@ -11,6 +11,7 @@
 #include "hit.bpf.h"
 #include "maps.bpf.h"
 #include "open_regions_abi.h"
+#include "region_counts_abi.h"
 
 extern struct ap_regions regions;
 

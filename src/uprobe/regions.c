@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "counters.h"
 #include "error.h"
+#include "region_counts_abi.h"
 #include "region_marks.h"
 #include "sentences.h"
 

@@ -19,6 +19,7 @@ static struct ap_config twin_config;
 #include "processes.bpf.c"
 #include "record_abi.h"
 #include "regions.bpf.c"
+#include "trampoline.bpf.c"
 #include "unprobed.bpf.c"
 #include "usdt.bpf.c"
 #include "walk.bpf.c"
