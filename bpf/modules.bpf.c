@@ -292,7 +292,8 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 		answer->vma = *known;
 		return VMA_FOUND;
 	}
-	err = vma__ask(answer, address);
+	/* Not vma__ask(): this is where the stack is deepest. */
+	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -2 /* ENOENT */)
 		return VMA_NONE;
 	if (err && known && vma__may_be_old()) {
