@@ -42,7 +42,7 @@ struct mapping_events {
 	__u64 lost;
 	char online[256];   /* the kernel's list of online CPUs at the last check */
 	__u64 looked_at_ns; /* CLOCK_MONOTONIC */
-	/* of the current read */
+	/* not handled yet */
 	struct mapping_event *events;
 	size_t n_events, capacity;
 };
@@ -271,6 +271,8 @@ void mapping_events__close(struct mapping_events *events)
 	for (size_t i = 0; i < events->n_rings; i++)
 		close_ring(&events->rings[i]);
 	free(events->rings);
+	for (size_t i = 0; i < events->n_events; i++)
+		free(events->events[i].path);
 	free(events->events);
 	close_fd(&events->epoll_fd);
 	free(events);
@@ -399,6 +401,12 @@ static int compare_time(const void *a, const void *b)
 	return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
 }
 
+void mapping_events__gather(struct mapping_events *events)
+{
+	for (size_t i = 0; i < events->n_rings; i++)
+		read_ring(events, &events->rings[i]);
+}
+
 void mapping_events__read(struct mapping_events *events,
 			  void (*handle)(const struct mapping_event *event, void *context),
 			  void *context)
@@ -408,8 +416,7 @@ void mapping_events__read(struct mapping_events *events,
 	/* perf rings are edge-like: consume the reported readiness, as all rings are read below. */
 	while (epoll_wait(events->epoll_fd, &ready, 1, 0) < 0 && errno == EINTR)
 		;
-	for (size_t i = 0; i < events->n_rings; i++)
-		read_ring(events, &events->rings[i]);
+	mapping_events__gather(events);
 	if (clock__now_ns() - events->looked_at_ns >= LOOK_AT_CPUS_NS)
 		look_at_cpus(events);
 	if (events->n_events > 1)

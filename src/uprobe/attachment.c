@@ -9,10 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "error.h"
 
 struct attachment {
 	int multi_fd; /* -1: one link per probe */
+	void (*meanwhile)(void *context);
+	void *context;
 	__u32 n_links;
 	struct single_link {
 		struct bpf_link *link;
@@ -35,6 +38,8 @@ static int attach_single(const struct attachment_request *request, const char *p
 		if (!link)
 			return -errno;
 		attachment->links[attachment->n_links++].link = link;
+		if (attachment->meanwhile)
+			attachment->meanwhile(attachment->context);
 	}
 	return 0;
 }
@@ -50,6 +55,8 @@ int attachment__new(const struct attachment_request *request, struct attachment 
 	if (!attachment)
 		return -ENOMEM;
 	attachment->multi_fd = -1;
+	attachment->meanwhile = request->run.meanwhile;
+	attachment->context = request->run.context;
 	/* Probes the file that was read, even if the path now names another one. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", request->fd);
 	if (request->run.multi) {
@@ -84,6 +91,22 @@ static void *destroy_link(void *link)
 	return NULL;
 }
 
+/* How long the removal of probes goes on between calls of meanwhile(). */
+#define MEANWHILE_NS 50000000
+
+static void await_closer(struct attachment *attachment, const struct single_link *link)
+{
+	struct timespec until;
+	__u64 until_ns;
+
+	do {
+		if (attachment->meanwhile)
+			attachment->meanwhile(attachment->context);
+		until_ns = clock__now_ns() + MEANWHILE_NS;
+		until = (struct timespec){ until_ns / NS_PER_S, until_ns % NS_PER_S };
+	} while (pthread_clockjoin_np(link->closer, NULL, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
+}
+
 void attachment__leave(struct attachment *attachment)
 {
 	if (attachment && attachment->multi_fd >= 0) {
@@ -109,6 +132,6 @@ void attachment__free(struct attachment *attachment)
 	}
 	for (__u32 i = 0; i < attachment->n_links; i++)
 		if (attachment->links[i].has_closer)
-			pthread_join(attachment->links[i].closer, NULL);
+			await_closer(attachment, &attachment->links[i]);
 	free(attachment);
 }

@@ -12,6 +12,9 @@ struct probe_program {
 	struct bpf_program *program;
 	bool multi; /* it was loaded for uprobe_multi: one link per file, else one per probe */
 	pid_t pid;  /* 0: every process; else only this one hits the probes and pays for them */
+	/* Called now and then while probes are set or removed one by one, which takes seconds on a loaded machine. */
+	void (*meanwhile)(void *context);
+	void *context;
 };
 
 #endif

@@ -155,12 +155,13 @@ static int attach_role(struct probes *probes, struct probed_allocator *entry, in
 	size_t room = entry->allocator->n_sites + entry->allocator->n_return_offsets +
 		      entry->allocator->n_nest_offsets + entry->allocator->n_unknown;
 	struct attachment_request request = {
-		.run = { program, options->run.multi, options->run.pid },
+		.run = options->run,
 		.fd = fd,
 		.path = entry->path,
 	};
 	int err;
 
+	request.run.program = program;
 	offsets = calloc(room + 1, sizeof(*offsets));
 	cookies = calloc(room + 1, sizeof(*cookies));
 	if (!offsets || !cookies)
@@ -260,12 +261,13 @@ static int attach_usdt(struct probes *probes, struct probed_allocator *entry, in
 	const struct allocator *allocator = entry->allocator;
 	const struct probes_options *options = &probes->options;
 	struct attachment_request request = {
-		.run = { options->usdt_program, options->run.multi, options->run.pid },
+		.run = options->run,
 		.fd = fd,
 		.path = entry->path,
 		.n = allocator->n_sites,
 	};
 
+	request.run.program = options->usdt_program;
 	offsets = calloc(allocator->n_sites, sizeof(*offsets));
 	cookies = calloc(allocator->n_sites, sizeof(*cookies));
 	semaphores = calloc(allocator->n_sites, sizeof(*semaphores));

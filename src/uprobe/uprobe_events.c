@@ -67,6 +67,26 @@ void uprobe__read_mappings(struct uprobe *uprobe)
 	mapping_events__read(uprobe->mapping_events, handle_mapping, uprobe);
 }
 
+static void gather_mappings(void *context)
+{
+	const struct uprobe *uprobe = context;
+
+	if (!uprobe->is_snapshot && uprobe->mapping_events)
+		mapping_events__gather(uprobe->mapping_events);
+}
+
+struct probe_program uprobe__at_probes(struct uprobe *uprobe, struct bpf_program *program,
+				       pid_t pid)
+{
+	return (struct probe_program){
+		.program = program,
+		.multi = uprobe->multi,
+		.pid = pid,
+		.meanwhile = gather_mappings,
+		.context = uprobe,
+	};
+}
+
 void uprobe__refresh_mappings(void *context)
 {
 	uprobe__read_mappings(context);

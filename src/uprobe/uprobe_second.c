@@ -246,7 +246,7 @@ static int attach_begins(struct uprobe *uprobe, const char *library, struct erro
 	struct function_code code;
 	__u64 cookie = 0;
 	struct attachment_request request = {
-		.run = { uprobe->skeleton->progs.image_begins, uprobe->multi, 0 },
+		.run = uprobe__at_probes(uprobe, uprobe->skeleton->progs.image_begins, 0),
 		.fd = fd,
 		.path = library,
 		.n = 1,

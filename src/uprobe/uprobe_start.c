@@ -146,7 +146,7 @@ int uprobe__open_regions(struct uprobe *uprobe, pid_t pid)
 {
 	const struct allocprof_bpf *skeleton = uprobe->skeleton;
 	struct regions_options options = {
-		.run = { skeleton->progs.region_event, uprobe->multi, pid },
+		.run = uprobe__at_probes(uprobe, skeleton->progs.region_event, pid),
 		.shared = &skeleton->bss->regions,
 		.begins_fd = bpf_map__fd(skeleton->maps.region_begins),
 		.counts_fd = bpf_map__fd(skeleton->maps.region_counts),
@@ -166,7 +166,7 @@ static int open_gate(struct uprobe *uprobe, const char *program, const char *roo
 {
 	struct gate_options options = {
 		.window = uprobe->options.window,
-		.run = { uprobe->skeleton->progs.gate_event, uprobe->multi, pid },
+		.run = uprobe__at_probes(uprobe, uprobe->skeleton->progs.gate_event, pid),
 		.shared = &uprobe->skeleton->bss->gate,
 		.parser = uprobe->parser,
 		.use_file = use_file,
@@ -224,7 +224,7 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, const struct stat *libra
 		      struct error *error)
 {
 	struct probes_options options = {
-		.run = { uprobe__entry_program(uprobe), uprobe->multi, pid },
+		.run = uprobe__at_probes(uprobe, uprobe__entry_program(uprobe), pid),
 		.sites_fd = bpf_map__fd(uprobe->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(uprobe->skeleton->maps.internal_returns),
 		.functions = uprobe->options.functions,
