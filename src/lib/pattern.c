@@ -10,9 +10,10 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* regcomp(3) copies what is repeated, so that fifty characters can take all memory. These are limits of what it
- * makes of an expression, up to 50 MB where each part may be empty, and of its recursion. */
-#define MAX_PARTS  10000
+/* regcomp(3) copies what is repeated, so that fifty characters can take all memory. These are limits of what it makes of an
+ * expression beyond its text, 50 MB at the most, and of its recursion. Its time has no limit: it may be exponential where what
+ * is repeated may be empty. */
+#define MAX_COPIED 2000
 #define MAX_NESTED 100
 
 /* Number of copies that the repetition at *@at makes of what precedes it; 0: none is there. *@at is what follows then. */
@@ -43,7 +44,7 @@ static size_t take_repetition(const char **at)
 	if (most < least)
 		most = least;
 	/* One more where there is no upper bound, and where both are 0. */
-	return most < MAX_PARTS ? most + 1 : MAX_PARTS;
+	return most < MAX_COPIED ? most + 1 : MAX_COPIED;
 }
 
 /* @at is behind the bracket that opens the set of characters. */
@@ -62,13 +63,13 @@ static const char *skip_set(const char *at)
 	return at + (*at == ']');
 }
 
-/* Number of parts of the expression at *@at, up to the end of the group that it is in; more than MAX_PARTS, wherever
- * that is noticed, if it is too large. */
-static size_t count_parts(const char **at, int depth)
+/* Number of parts of the expression at *@at, up to the end of the group that it is in. More than @most, wherever that is
+ * noticed, if it is too large. */
+static size_t count_parts(const char **at, size_t most, int depth)
 {
 	size_t sum = 0, last = 0, copies;
 
-	while (**at && sum + last <= MAX_PARTS) {
+	while (**at && sum + last <= most) {
 		copies = take_repetition(at);
 		if (copies) {
 			last = (last + 1) * copies;
@@ -79,8 +80,8 @@ static size_t count_parts(const char **at, int depth)
 		switch (*(*at)++) {
 		case '(':
 			if (depth == MAX_NESTED)
-				return MAX_PARTS + 1;
-			last += count_parts(at, depth + 1);
+				return most + 1;
+			last += count_parts(at, most, depth + 1);
 			break;
 		case ')':
 			if (depth)
@@ -116,7 +117,7 @@ int pattern__parse(struct pattern *pattern, const char *text, struct error *erro
 	if (!inner)
 		return -ENOMEM;
 	at = inner;
-	if (count_parts(&at, 0) > MAX_PARTS)
+	if (count_parts(&at, len + MAX_COPIED, 0) > len + MAX_COPIED)
 		return error__set(
 			error, -EINVAL,
 			"the regular expression '%s' is too large once its repetitions are written out; "

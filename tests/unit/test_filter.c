@@ -458,13 +458,16 @@ static void test_large_patterns(void **state)
 		{ "/o+++++++++++++++++++++++++++++++++++++++++++++++/", true },
 		{ "/(((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/", true },
 		{ "/^.{0,255}(a|b){2,}$/", false },
-		{ "/(a{99}){9}/", false },
+		{ "/(a{99}){8}/", false },
+		{ "/a[-z]z//o+++-$/*++++++++++/", true },
+		{ "/(a*+){1000}/", true },
 		{ "/(a{99}){999}/", true },
 		{ "/a{32767}{32767}/", true },
 		{ "/[+[:alpha:]]+[]+++++++++++++++]+[^]+++++++++++++++]/", false },
 		{ "/\\(\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\+\\)/", false },
 	};
-	char nested[20000];
+	char nested[20000], names[20000];
+	struct pattern long_one;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct pattern pattern;
@@ -474,6 +477,14 @@ static void test_large_patterns(void **state)
 			fail_msg("'%s': %d", cases[i].pattern, err);
 		pattern__release(&pattern);
 	}
+	/* What is long by itself is not. */
+	memset(names, 'a', sizeof(names));
+	for (size_t i = 20; i < sizeof(names); i += 20)
+		names[i] = '|';
+	names[0] = names[sizeof(names) - 2] = '/';
+	names[sizeof(names) - 1] = '\0';
+	assert_int_equal(pattern__parse(&long_one, names, NULL), 0);
+	pattern__release(&long_one);
 	memset(nested, '(', sizeof(nested));
 	nested[0] = nested[sizeof(nested) - 2] = '/';
 	nested[sizeof(nested) - 1] = '\0';
