@@ -122,14 +122,19 @@ static bool ends_in_section(Elf *elf, const char *text)
 const char *dwarf_sound__string(Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attribute;
+	unsigned int form;
 	const char *text;
+	Dwarf *dwarf;
 
 	if (!dwarf_attr(die, name, &attribute))
 		return NULL;
 	text = dwarf_formstring(&attribute);
-	/* Those in sections of strings end there. */
-	if (text && dwarf_whatform(&attribute) == DW_FORM_string &&
-	    !ends_in_section(dwarf_getelf(dwarf_cu_getdwarf(attribute.cu)), text))
+	if (!text)
 		return NULL;
-	return text;
+	dwarf = dwarf_cu_getdwarf(attribute.cu);
+	form = dwarf_whatform(&attribute);
+	if (form == DW_FORM_GNU_strp_alt || form == DW_FORM_strp_sup)
+		dwarf = dwarf_getalt(dwarf);
+	/* libdw 0.188 also returns the end of a section of strings. */
+	return ends_in_section(dwarf_getelf(dwarf), text) ? text : NULL;
 }
