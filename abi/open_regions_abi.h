@@ -34,7 +34,7 @@ AP_REGION_RULE struct ap_region_sweep ap_region_sweep__at_end(__u64 sp)
 	return (struct ap_region_sweep){ .floor = sp, .region = AP_MAX_REGIONS };
 }
 
-/* Whether @there, an entry of struct ap_regions' masks, is that of the set @mask; it becomes so if it is free. */
+/* Returns whether @there, an entry of struct ap_regions' masks, belongs to the set @mask. A free entry is given to it. */
 AP_REGION_RULE int ap_region_mask__is(__u64 *there, __u64 mask)
 {
 	__u64 before = *(volatile __u64 *)there;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the BPF programs count by regions, and user space reads: docs/regions.md. */
+/* The counters that the BPF programs keep by regions (docs/regions.md), and user space reads. */
 #ifndef ALLOCPROF_REGION_COUNTS_ABI_H
 #define ALLOCPROF_REGION_COUNTS_ABI_H
 

@@ -129,7 +129,7 @@ static long read_vma(struct task_struct *task, struct vm_area_struct *vma, void 
 	return 0;
 }
 
-/* Stores the mapping around @address of the current process in @answer. A negative errno: -EBUSY while somebody else
+/* Stores the mapping around @address of the current process in @answer. Returns 0 or a negative errno: -EBUSY while somebody else
  * has its mmap_lock, -ENOENT if nothing is mapped there. Global like mm__has_vdso_at(). */
 __noinline long vma__ask(struct vma_answer *answer, __u64 address)
 {
@@ -196,10 +196,10 @@ struct list_search {
 };
 
 /*
- * Whether an answer that may be older than the last change of the mappings is used while bpf_find_vma()
- * fails. A process with threads grows its heaps all the time, and hits would wait for each growth. One
- * with a single thread changes its mappings itself, and another process that holds its mmap_lock, to
- * set probes for example, is waited for.
+ * Returns whether a walk uses a cached answer from before the last change of the mappings while bpf_find_vma()
+ * fails. In a process with several threads the walk would wait each time that one of them grows a heap. A
+ * process with a single thread may have replaced code itself, so its walk waits for whoever holds its mmap_lock:
+ * another process that sets probes, for example.
  */
 static __always_inline bool vma__may_be_old(void)
 {
@@ -292,7 +292,7 @@ static __always_inline int vma__find(struct vma_answer *answer, __u32 process, _
 		answer->vma = *known;
 		return VMA_FOUND;
 	}
-	/* Not vma__ask(): this is where the stack is deepest. */
+	/* vma__ask() would be one function too many here for the 512 bytes of stack, as Linux 6.1 counts them. */
 	err = bpf_find_vma(bpf_get_current_task_btf(), address, read_vma, answer, 0);
 	if (err == -2 /* ENOENT */)
 		return VMA_NONE;

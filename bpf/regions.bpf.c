@@ -38,7 +38,7 @@ static long look_at_set(__u32 index, struct set_search *search)
 	return 1;
 }
 
-/* The number of the set; assigns one on first use. */
+/* Returns the number of the set @mask, and assigns one on first use. */
 __noinline int set__number(__u64 mask)
 {
 	struct set_search search = { .mask = mask, .number = AP_NO_REGION_SET };

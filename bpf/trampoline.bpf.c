@@ -15,7 +15,7 @@ __noinline __u64 trampoline__address(void)
 /* Maximum number of the thread's probed calls to search; the kernel allows 64. */
 #define TRAMPOLINE_MAX_CALLS 64
 
-/* The loop below is bpf_loop(), since each pointer that is read takes the verifier 20 us. */
+/* State of the bpf_loop() over the list. An unrolled loop would cost the verifier 20 us for each pointer that it reads. */
 struct return_search {
 	struct return_instance *instance; /* the thread's last one, then those before it */
 	__u64 slot, found;

@@ -17,12 +17,12 @@ __u64 trampoline__address(void);
 /* The original return address at stack address @slot, or 0. Likewise. */
 __u64 trampoline__real(__u64 slot);
 
-/* A snapshot of the stack; the last page may exceed what is asked for. */
+/* A snapshot of the user stack; its last page may exceed config.stack_dump. */
 struct stack_copy {
 	char bytes[AP_MAX_STACK_DUMP + 4096];
 };
 
-/* Restores the return addresses in a copy of the @n bytes of stack from @sp on. Returns 0. Likewise. */
+/* Restores the original return addresses in @copy, which has the @n bytes of user stack from @sp on. Returns 0. Likewise. */
 int trampoline__restore(struct stack_copy *copy, __u64 sp, __u32 n);
 
 #endif

@@ -410,7 +410,7 @@ static __always_inline bool step__leads_to(const struct scratch *scratch, const 
 	return fp <= most && scratch->window[(fp >> 3) & (WINDOW_WORDS - 1)] == next->fp;
 }
 
-/* Steps per call of repeat_steps(): the verifier goes through each of them, and a call costs time. */
+/* Number of steps per call of repeat_steps(). The verifier checks each of them, and each call costs a hit some 10 ns. */
 #define REPEATED_AT_ONCE 16
 
 struct repetition {

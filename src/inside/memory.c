@@ -193,8 +193,8 @@ void *memory__take_pages(size_t size, __u64 *place)
 	return address;
 }
 
-/* Small at first, since many processes are short. Large in the end: ten thousand threads take three thousand
- * of a megabyte, and each time that two threads extend a pool at once, what is left of a piece is lost. */
+/* Pieces are small at first, since many processes are short, and large in the end: ten thousand threads with --live fill
+ * three thousand of a megabyte, and whenever two threads extend a pool at once, the rest of one piece is lost. */
 static size_t piece_bytes(__u32 index)
 {
 	return index <= 4 ? 256 << 10 : index <= 1024 ? 1 << 20 : 16 << 20;

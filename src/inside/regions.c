@@ -111,7 +111,7 @@ static void count_gap(struct thread *thread, enum ap_region_gap gap)
 	counter__add(&thread->shared->stats[AP_STAT_REGION_GAP + gap], 1);
 }
 
-/* The number of the set; assigns one on first use. */
+/* Returns the number of the set @mask, and assigns one on first use. */
 static __u32 set_number(__u64 mask)
 {
 	if (!mask)

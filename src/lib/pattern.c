@@ -10,13 +10,14 @@
 #include "cleanup.h"
 #include "error.h"
 
-/* regcomp(3) copies what is repeated, so that fifty characters can take all memory. These are limits of what it makes of an
- * expression beyond its text, 50 MB at the most, and of its recursion. Its time has no limit: it may be exponential where what
- * is repeated may be empty. */
+/* regcomp(3) copies what is repeated, so that fifty characters can take all memory. MAX_COPIED limits the parts of an expression
+ * that are copies, MAX_NESTED how deep regcomp(3) recurses. Neither limits its time, which may be exponential where what is repeated
+ * may be empty. */
 #define MAX_COPIED 2000
 #define MAX_NESTED 100
 
-/* Number of copies that the repetition at *@at makes of what precedes it; 0: none is there. *@at is what follows then. */
+/* Returns the number of copies that the repetition at *@at makes of what precedes it, and moves *@at behind it. Returns 0 if
+ * there is no repetition. */
 static size_t take_repetition(const char **at)
 {
 	size_t least, most;
@@ -47,7 +48,7 @@ static size_t take_repetition(const char **at)
 	return most < MAX_COPIED ? most + 1 : MAX_COPIED;
 }
 
-/* @at is behind the bracket that opens the set of characters. */
+/* Returns the end of a set of characters; @at is behind the bracket that opens it. */
 static const char *skip_set(const char *at)
 {
 	at += *at == '^';
@@ -63,8 +64,8 @@ static const char *skip_set(const char *at)
 	return at + (*at == ']');
 }
 
-/* Number of parts of the expression at *@at, up to the end of the group that it is in. More than @most, wherever that is
- * noticed, if it is too large. */
+/* Returns the number of parts of the expression from *@at to the end of its group, and moves *@at there. It stops counting
+ * once there are more than @most, and returns a number larger than that. */
 static size_t count_parts(const char **at, size_t most, int depth)
 {
 	size_t sum = 0, last = 0, copies;

@@ -39,7 +39,7 @@ void mapping_events__read(struct mapping_events *events,
 			  void (*handle)(const struct mapping_event *event, void *context),
 			  void *context);
 
-/* Keeps the pending events for the next mapping_events__read(), so that the rings have room. */
+/* Empties the rings, and keeps their events for the next mapping_events__read(). */
 void mapping_events__gather(struct mapping_events *events);
 
 /* Before mapping_events__lost() is asked for the last time: looks for CPUs that came online since the last read. */

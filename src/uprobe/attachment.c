@@ -13,8 +13,8 @@
 #include "error.h"
 
 struct attachment {
-	int multi_fd; /* -1: one link per probe */
-	void (*meanwhile)(void *context);
+	int multi_fd;			  /* -1: one link per probe */
+	void (*meanwhile)(void *context); /* as in struct probe_program, or NULL */
 	void *context;
 	__u32 n_links;
 	struct single_link {
@@ -91,7 +91,7 @@ static void *destroy_link(void *link)
 	return NULL;
 }
 
-/* How long the removal of probes goes on between calls of meanwhile(). */
+/* Time between two calls of meanwhile() while probes are removed. */
 #define MEANWHILE_NS 50000000
 
 static void await_closer(struct attachment *attachment, const struct single_link *link)

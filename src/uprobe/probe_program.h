@@ -12,7 +12,8 @@ struct probe_program {
 	struct bpf_program *program;
 	bool multi; /* it was loaded for uprobe_multi: one link per file, else one per probe */
 	pid_t pid;  /* 0: every process; else only this one hits the probes and pays for them */
-	/* Called now and then while probes are set or removed one by one, which takes seconds on a loaded machine. */
+	/* The attachment calls it with @context again and again while it sets or removes probes one by one, which takes
+	 * seconds on a loaded machine. NULL: nothing is called. */
 	void (*meanwhile)(void *context);
 	void *context;
 };

@@ -71,7 +71,7 @@ static void gather_mappings(void *context)
 {
 	const struct uprobe *uprobe = context;
 
-	if (!uprobe->is_snapshot && uprobe->mapping_events)
+	if (!uprobe->is_snapshot)
 		mapping_events__gather(uprobe->mapping_events);
 }
 

@@ -362,7 +362,7 @@ def test_output_is_swapped(runner, tool, place, environment, tries, swapper):
     tool("record", "-q", "-o", "mine.data", "--", place / "every_function", expect=EXIT_STATUS)
     link = own if swapper == OTHER else place / "others" / "report"
     swap = runner.start([*as_user(swapper), sys.executable, "-S", "-c", SWAP, directory / "swap", link, directory / "x"])
-    # What the other one has made cannot be removed.
+    # rm fails where the other user has made the file.
     loop = 'for i in $(seq "$1"); do "$0" folded -i mine.data -o "$2" 2> /dev/null; echo $?; rm -f "$2"; done; true'
     done = runner.run([*as_user(), "sh", "-c", loop, place / "lent" / "allocprof", tries, directory / "x"], environment,
                       cwd=place / "out", timeout=tries + support.TIMEOUT_SECONDS, expect=0)

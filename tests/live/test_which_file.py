@@ -451,7 +451,7 @@ def test_mount_namespace_too_late(recorder, target, place):
 
 
 def calls_of_replaced_code(path):
-    """Calls and bytes by function of swap_code's libraries, whose stacks are all complete."""
+    """Calls by function of swap_code's libraries. Their stacks are complete, and each call has its function's bytes."""
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
         stacks, names = stack_places(data)
         counts = data.execute("SELECT stack, sum(calls), sum(bytes) FROM counts GROUP BY stack")

@@ -477,7 +477,7 @@ static void test_large_patterns(void **state)
 			fail_msg("'%s': %d", cases[i].pattern, err);
 		pattern__release(&pattern);
 	}
-	/* What is long by itself is not. */
+	/* A long expression without repetitions is not refused. */
 	memset(names, 'a', sizeof(names));
 	for (size_t i = 20; i < sizeof(names); i += 20)
 		names[i] = '|';

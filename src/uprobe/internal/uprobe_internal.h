@@ -134,7 +134,7 @@ __u64 uprobe__unknown_calls(const struct engine *engine, size_t file, size_t ind
 int uprobe__read_events(struct uprobe *uprobe);
 /* Reads only the mapping events, which are needed to unwind snapshots. */
 void uprobe__read_mappings(struct uprobe *uprobe);
-/* @program at probes whose hits are @pid's, or every process's. */
+/* Returns how to run @program at probes that only @pid hits; 0: every process. */
 struct probe_program uprobe__at_probes(struct uprobe *uprobe, struct bpf_program *program,
 				       pid_t pid);
 
