@@ -507,8 +507,11 @@ bool event_log_reader__stack(const struct event_log_reader *reader, __u32 id,
 	if (!id || id > reader->n_stacks)
 		return false;
 	stack = &reader->stacks[id - 1];
-	*out = (struct event_log_stack){ stack->end, &reader->frame_ids[stack->first],
-					 stack->n_frames };
+	*out = (struct event_log_stack){
+		.end = stack->end,
+		.frames = stack->n_frames ? reader->frame_ids + stack->first : NULL,
+		.n_frames = stack->n_frames,
+	};
 	return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "array.h"
+#include "dwarf_sound.h"
 
 /* A concrete function leads to its declaration in two steps, over the abstract instance. */
 #define MAX_ORIGINS 16

@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "debug_file.h"
 #include "dwarf_internal.h"
+#include "dwarf_sound.h"
 #include "error.h"
 #include "mapped_file.h"
 #include "new_file.h"
@@ -37,6 +38,7 @@
 struct dwarf_handle {
 	struct debug_file file, alt_file;
 	Dwarf *dwarf, *alt;
+	struct dwarf_sections sections;
 	size_t kept_rows;
 	__u64 split_bytes; /* unpacked of .dwo files, which stay open */
 };
@@ -74,6 +76,7 @@ static int open_handle(struct finder *finder)
 {
 	struct dwarf_handle *handle = &finder->handle;
 	const struct dwarf_places_input *input = finder->input;
+	struct dwarf_sections sections;
 	int err = debug_file__reopen(input->file, &handle->file);
 
 	if (!err && input->alt)
@@ -81,41 +84,34 @@ static int open_handle(struct finder *finder)
 	if (err)
 		return err;
 	handle->dwarf = dwarf_begin_elf(handle->file.elf, DWARF_C_READ, NULL);
-	if (!handle->dwarf || !dwarf_sound__check(handle->file.elf))
+	if (!handle->dwarf || !dwarf_sound__check(handle->file.elf, &handle->sections))
 		return -ENOEXEC;
 	if (input->alt) {
 		handle->alt = dwarf_begin_elf(handle->alt_file.elf, DWARF_C_READ, NULL);
-		if (!handle->alt || !dwarf_sound__check(handle->alt_file.elf))
+		if (!handle->alt || !dwarf_sound__check(handle->alt_file.elf, &sections))
 			return -ENOEXEC;
 		dwarf_setalt(handle->dwarf, handle->alt);
 	}
 	return 0;
 }
 
-/* Size of the line program of @unit according to its header; above the limit if unknown. */
-static __u64 line_program_bytes(struct finder *finder, Dwarf_Die *unit)
+/* Whether libdw may read the line table of @unit. One that is not sound is damage. */
+static bool may_read_lines(struct finder *finder, Dwarf_Die *unit)
 {
-	Elf *elf = finder->handle.file.elf;
 	Dwarf_Attribute attribute;
 	Dwarf_Word offset;
-	GElf_Shdr header;
-	Elf_Scn *section;
-	Elf_Data *data;
-	__u64 size = 0;
+	__u64 size;
 
-	if (!dwarf_attr(unit, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &offset))
-		return UINT64_MAX;
-	section = debug_file__section(elf, ".debug_line", &header);
-	if (!section)
-		section = debug_file__section(elf, ".zdebug_line", &header);
-	data = section ? elf_getdata(section, NULL) : NULL;
-	if (!data || !data->d_buf || offset >= data->d_size || data->d_size - offset < 12)
-		return UINT64_MAX;
-	/* In host byte order: only files of the host's machine run here. */
-	memcpy(&size, (char *)data->d_buf + offset, 4);
-	if (size == 0xffffffff)
-		memcpy(&size, (char *)data->d_buf + offset + 4, 8);
-	return size;
+	if (!finder->handle.sections.data[DWARF_LINES] ||
+	    !dwarf_attr(unit, DW_AT_stmt_list, &attribute))
+		return false;
+	if (dwarf_formudata(&attribute, &offset) ||
+	    !dwarf_lines__are_sound(&finder->handle.sections, offset, &size) ||
+	    !dwarf_sound__may_read(unit, DW_AT_comp_dir)) {
+		finder->is_damaged = true;
+		return false;
+	}
+	return size <= MAX_LINE_PROGRAM_BYTES;
 }
 
 /* libdw maps the file: one that is cut off meanwhile would end us. Who could do that is root, we, or who called sudo. */
@@ -169,6 +165,11 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 	char *slash;
 	bool fit = false;
 
+	/* libdw reads these itself, too. */
+	if (!dwarf_sound__may_read(skeleton, DW_AT_dwo_name) ||
+	    !dwarf_sound__may_read(skeleton, DW_AT_GNU_dwo_name) ||
+	    !dwarf_sound__may_read(skeleton, DW_AT_comp_dir))
+		return false;
 	name = dwarf_sound__string(skeleton, DW_AT_dwo_name);
 	if (!name)
 		name = dwarf_sound__string(skeleton, DW_AT_GNU_dwo_name);
@@ -200,12 +201,37 @@ static bool split_file_is_fit(struct finder *finder, Dwarf_Die *skeleton)
 	return fit;
 }
 
-static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *unit)
+/* The unit of the .dwo file that @skeleton refers to; libdw opens it. False if there is none that it may read. */
+static bool open_split(struct finder *finder, Dwarf_Die *skeleton, Dwarf_Die *split)
+{
+	struct dwarf_sections sections;
+	__u64 size;
+
+	if (!split_file_is_fit(finder, skeleton) ||
+	    dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, split, NULL, NULL, NULL) || !split->addr)
+		return false;
+	if (!dwarf_sound__check(dwarf_getelf(dwarf_cu_getdwarf(split->cu)), &sections))
+		return false;
+	return !sections.data[DWARF_LINES] || dwarf_lines__are_sound(&sections, 0, &size);
+}
+
+static void read_lines(struct finder *finder, struct unit *unit)
 {
 	Dwarf_Lines *lines;
+	size_t n_lines;
+
+	if (!may_read_lines(finder, &unit->die) || dwarf_getsrclines(&unit->die, &lines, &n_lines))
+		return;
+	unit->has_lines = n_lines > 0;
+	finder->handle.kept_rows += n_lines;
+	if (dwarf_getsrcfiles(&unit->functions, &unit->files, &unit->n_files))
+		unit->files = NULL;
+}
+
+static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *unit)
+{
 	Dwarf_Die split;
 	uint8_t type;
-	size_t n_lines;
 
 	memset(unit, 0, sizeof(*unit));
 	if (!dwarf_offdie(finder->handle.dwarf, offset, &unit->die)) {
@@ -214,17 +240,9 @@ static void enter_unit(struct finder *finder, Dwarf_Off offset, struct unit *uni
 	}
 	unit->functions = unit->die;
 	if (!dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
-	    type == DW_UT_skeleton && split_file_is_fit(finder, &unit->die) &&
-	    !dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) &&
-	    split.addr && dwarf_sound__check(dwarf_getelf(dwarf_cu_getdwarf(split.cu))))
+	    type == DW_UT_skeleton && open_split(finder, &unit->die, &split))
 		unit->functions = split;
-	if (line_program_bytes(finder, &unit->die) <= MAX_LINE_PROGRAM_BYTES &&
-	    !dwarf_getsrclines(&unit->die, &lines, &n_lines)) {
-		unit->has_lines = n_lines > 0;
-		finder->handle.kept_rows += n_lines;
-		if (dwarf_getsrcfiles(&unit->functions, &unit->files, &unit->n_files))
-			unit->files = NULL;
-	}
+	read_lines(finder, unit);
 	unit->dir = dwarf_sound__string(&unit->die, DW_AT_comp_dir);
 }
 

@@ -1,52 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What libdw 0.188 takes on trust: that strings end in their sections, and that abbreviations are short. */
+#include "dwarf_sound.h"
+
 #include <dwarf.h>
 #include <string.h>
 
 #include "array.h"
-#include "dwarf_internal.h"
+#include "dwarf_cursor.h"
 
 /* A DIE with more is refused: libdw goes through all of them to find one. Compilers write some twenty. */
 #define MAX_ATTRIBUTES 512
 
-struct bytes {
-	const unsigned char *at, *end;
-};
-
-static bool read_uleb(struct bytes *bytes, __u64 *value)
-{
-	*value = 0;
-	for (unsigned int shift = 0; bytes->at < bytes->end && shift < 70; shift += 7) {
-		unsigned char byte = *bytes->at++;
-
-		if (shift < 64)
-			*value |= (__u64)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return true;
-	}
-	return false;
-}
-
 /* DWARF 5, section 7.5.3: code, tag, whether there are children; pairs of name and form, and two zeros. A code of 0
- * ends a table, which another may follow. */
-static bool abbreviations_are_short(struct bytes bytes)
+ * ends a table, which another may follow. libdw finds out by itself what is cut off. */
+static bool abbreviations_are_short(const Elf_Data *data)
 {
-	__u64 code, value, name, form;
+	struct dwarf_cursor c = { data->d_buf, (const __u8 *)data->d_buf + data->d_size };
 
-	while (bytes.at < bytes.end) {
+	while (c.pos < c.end) {
 		unsigned int n = 0;
+		__u64 name, form;
 
-		/* libdw finds out by itself what is cut off. */
-		if (!read_uleb(&bytes, &code))
-			return true;
-		if (!code)
+		if (!dwarf_cursor__uleb128(&c))
 			continue;
-		if (!read_uleb(&bytes, &value) || bytes.at++ >= bytes.end)
-			return true;
+		dwarf_cursor__uleb128(&c);
+		dwarf_cursor__u8(&c);
 		do {
-			if (!read_uleb(&bytes, &name) || !read_uleb(&bytes, &form) ||
-			    (form == DW_FORM_implicit_const && !read_uleb(&bytes, &value)))
-				return true;
+			name = dwarf_cursor__uleb128(&c);
+			form = dwarf_cursor__uleb128(&c);
+			if (form == DW_FORM_implicit_const)
+				dwarf_cursor__uleb128(&c);
 			if (++n > MAX_ATTRIBUTES)
 				return false;
 		} while (name || form);
@@ -54,46 +36,80 @@ static bool abbreviations_are_short(struct bytes bytes)
 	return true;
 }
 
-static bool is_any(const char *name, const char *const *names)
+/* What a section is called without ".debug_" or ".zdebug_", the ".dwo" of split files and the prefix of those for link time
+ * optimization: libdw takes it for the same by any of these names. -1: another section. */
+static int find_kind(const char *name)
 {
-	for (; *names; names++)
-		if (!strcmp(name, *names))
-			return true;
-	return false;
+	static const char *const names[DWARF_KINDS] = {
+		[DWARF_ABBREVIATIONS] = "abbrev",
+		[DWARF_STRINGS] = "str",
+		[DWARF_LINE_STRINGS] = "line_str",
+		[DWARF_LINES] = "line",
+	};
+	static const char *const prefixes[] = { ".debug_", ".zdebug_", ".gnu.debuglto_.debug_",
+						".gnu.debuglto_.zdebug_" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		size_t length = strlen(prefixes[i]);
+
+		if (strncmp(name, prefixes[i], length))
+			continue;
+		for (int kind = 0; kind < DWARF_KINDS; kind++) {
+			const char *rest = name + length;
+
+			if (strncmp(rest, names[kind], strlen(names[kind])))
+				continue;
+			rest += strlen(names[kind]);
+			if (!*rest || !strcmp(rest, ".dwo"))
+				return kind;
+		}
+	}
+	return -1;
 }
 
-bool dwarf_sound__check(Elf *elf)
+static bool is_sound(int kind, const Elf_Data *data)
 {
-	static const char *const strings[] = { ".debug_str",	  ".debug_line_str",
-					       ".debug_str.dwo",  ".debug_line_str.dwo",
-					       ".zdebug_str",	  ".zdebug_line_str",
-					       ".zdebug_str.dwo", NULL };
-	static const char *const abbreviations[] = { ".debug_abbrev", ".debug_abbrev.dwo",
-						     ".zdebug_abbrev", ".zdebug_abbrev.dwo", NULL };
+	switch (kind) {
+	case DWARF_ABBREVIATIONS:
+		return abbreviations_are_short(data);
+	case DWARF_STRINGS:
+	case DWARF_LINE_STRINGS:
+		return !((const char *)data->d_buf)[data->d_size - 1];
+	default:
+		return true;
+	}
+}
+
+bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections)
+{
+	struct dwarf_sections found = { 0 };
 	Elf_Scn *section = NULL;
 	size_t names;
 
+	*sections = found;
 	if (elf_getshdrstrndx(elf, &names))
 		return true;
 	while ((section = elf_nextscn(elf, section))) {
 		const char *name;
 		GElf_Shdr header;
 		Elf_Data *data;
+		int kind;
 
 		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
-		if (!name || (!is_any(name, strings) && !is_any(name, abbreviations)))
+		kind = name ? find_kind(name) : -1;
+		if (kind < 0)
 			continue;
 		data = elf_rawdata(section, NULL);
 		if (!data || !data->d_buf || !data->d_size)
 			continue;
-		if (is_any(name, strings)
-			    ? ((char *)data->d_buf)[data->d_size - 1] != '\0'
-			    : !abbreviations_are_short((struct bytes){
-				      data->d_buf, (unsigned char *)data->d_buf + data->d_size }))
+		/* Which of two libdw takes depends on more than their names. */
+		if (found.data[kind] || !is_sound(kind, data))
 			return false;
+		found.data[kind] = data;
 	}
+	*sections = found;
 	return true;
 }
 
@@ -119,22 +135,34 @@ static bool ends_in_section(Elf *elf, const char *text)
 	return false;
 }
 
-const char *dwarf_sound__string(Dwarf_Die *die, unsigned int name)
+/* Sets *@text to the string attribute @name, or to NULL if @die has none. False if it does not end in its section. */
+static bool read_string(Dwarf_Die *die, unsigned int name, const char **text)
 {
 	Dwarf_Attribute attribute;
 	unsigned int form;
-	const char *text;
 	Dwarf *dwarf;
 
-	if (!dwarf_attr(die, name, &attribute))
-		return NULL;
-	text = dwarf_formstring(&attribute);
-	if (!text)
-		return NULL;
+	*text = dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+	if (!*text)
+		return true;
 	dwarf = dwarf_cu_getdwarf(attribute.cu);
 	form = dwarf_whatform(&attribute);
 	if (form == DW_FORM_GNU_strp_alt || form == DW_FORM_strp_sup)
 		dwarf = dwarf_getalt(dwarf);
 	/* libdw 0.188 also returns the end of a section of strings. */
-	return ends_in_section(dwarf_getelf(dwarf), text) ? text : NULL;
+	return ends_in_section(dwarf_getelf(dwarf), *text);
+}
+
+const char *dwarf_sound__string(Dwarf_Die *die, unsigned int name)
+{
+	const char *text;
+
+	return read_string(die, name, &text) ? text : NULL;
+}
+
+bool dwarf_sound__may_read(Dwarf_Die *die, unsigned int name)
+{
+	const char *text;
+
+	return read_string(die, name, &text);
 }

@@ -161,7 +161,7 @@ static void find_by_header(struct cfi_file *file, const GElf_Phdr *phdr)
 {
 	struct cfi_section header = { .vaddr = phdr->p_vaddr };
 	__u64 vaddr, fdes_expected = 0;
-	struct cfi_cursor c;
+	struct dwarf_cursor c;
 	__u8 encodings[3];
 	Elf_Data *data;
 
@@ -171,11 +171,11 @@ static void find_by_header(struct cfi_file *file, const GElf_Phdr *phdr)
 		return;
 	header.data = data->d_buf;
 	header.size = data->d_size;
-	c = (struct cfi_cursor){ header.data, header.data + header.size, false };
-	if (cfi_cursor__u8(&c) != 1)
+	c = (struct dwarf_cursor){ header.data, header.data + header.size, false };
+	if (dwarf_cursor__u8(&c) != 1)
 		return;
 	for (int i = 0; i < 3; i++)
-		encodings[i] = cfi_cursor__u8(&c);
+		encodings[i] = dwarf_cursor__u8(&c);
 	if (cfi_pointer__read(&c, encodings[0], &header, header.vaddr, &vaddr))
 		return;
 	if (encodings[1] == DW_EH_PE_omit ||

@@ -45,7 +45,7 @@ static struct cfi_value value_minus(struct cfi_value a, struct cfi_value b)
 }
 
 /* Evaluates an @op that pushes a value, reading its operands from @c; false if it is none. */
-static bool push_operand(struct cfi_cursor *c, __u8 op, struct cfi_value *out)
+static bool push_operand(struct dwarf_cursor *c, __u8 op, struct cfi_value *out)
 {
 	__u64 reg;
 
@@ -54,41 +54,41 @@ static bool push_operand(struct cfi_cursor *c, __u8 op, struct cfi_value *out)
 		return true;
 	}
 	if (op >= DW_OP_breg0 && op <= DW_OP_breg31) {
-		*out = value_reg(op - DW_OP_breg0, cfi_cursor__sleb128(c));
+		*out = value_reg(op - DW_OP_breg0, dwarf_cursor__sleb128(c));
 		return true;
 	}
 	switch (op) {
 	case DW_OP_const1u:
-		*out = value_const(cfi_cursor__u8(c));
+		*out = value_const(dwarf_cursor__u8(c));
 		return true;
 	case DW_OP_const1s:
-		*out = value_const((__s8)cfi_cursor__u8(c));
+		*out = value_const((__s8)dwarf_cursor__u8(c));
 		return true;
 	case DW_OP_const2u:
-		*out = value_const(cfi_cursor__u16(c));
+		*out = value_const(dwarf_cursor__u16(c));
 		return true;
 	case DW_OP_const2s:
-		*out = value_const((__s16)cfi_cursor__u16(c));
+		*out = value_const((__s16)dwarf_cursor__u16(c));
 		return true;
 	case DW_OP_const4u:
-		*out = value_const(cfi_cursor__u32(c));
+		*out = value_const(dwarf_cursor__u32(c));
 		return true;
 	case DW_OP_const4s:
-		*out = value_const((__s32)cfi_cursor__u32(c));
+		*out = value_const((__s32)dwarf_cursor__u32(c));
 		return true;
 	case DW_OP_const8u:
 	case DW_OP_const8s:
-		*out = value_const((__s64)cfi_cursor__u64(c));
+		*out = value_const((__s64)dwarf_cursor__u64(c));
 		return true;
 	case DW_OP_constu:
-		*out = value_const((__s64)cfi_cursor__uleb128(c));
+		*out = value_const((__s64)dwarf_cursor__uleb128(c));
 		return true;
 	case DW_OP_consts:
-		*out = value_const(cfi_cursor__sleb128(c));
+		*out = value_const(dwarf_cursor__sleb128(c));
 		return true;
 	case DW_OP_bregx:
-		reg = cfi_cursor__uleb128(c);
-		*out = value_reg(reg, cfi_cursor__sleb128(c));
+		reg = dwarf_cursor__uleb128(c);
+		*out = value_reg(reg, dwarf_cursor__sleb128(c));
 		return true;
 	default:
 		return false;
@@ -100,13 +100,13 @@ struct cfi_value cfi_expression__value(const __u8 *ops, size_t size,
 {
 	struct cfi_value unknown = { .kind = CFI_VALUE_UNKNOWN };
 	struct cfi_value stack[STACK_DEPTH];
-	struct cfi_cursor c = { ops, ops + size, false };
+	struct dwarf_cursor c = { ops, ops + size, false };
 	unsigned int depth = 0;
 
 	if (initial)
 		stack[depth++] = *initial;
 	while (c.pos != c.end) {
-		__u8 op = cfi_cursor__u8(&c);
+		__u8 op = dwarf_cursor__u8(&c);
 		struct cfi_value value;
 
 		if (push_operand(&c, op, &value)) {
@@ -121,7 +121,7 @@ struct cfi_value cfi_expression__value(const __u8 *ops, size_t size,
 		case DW_OP_plus_uconst:
 			if (depth < 1)
 				return unknown;
-			value = value_const((__s64)cfi_cursor__uleb128(&c));
+			value = value_const((__s64)dwarf_cursor__uleb128(&c));
 			stack[depth - 1] = value_plus(stack[depth - 1], value);
 			break;
 		case DW_OP_deref:

@@ -86,7 +86,7 @@ void cfi_frames__free(struct cfi_frames *frames)
 struct machine {
 	const struct cfi_cie *cie;
 	const struct cfi_section *section;
-	struct cfi_cursor c;
+	struct dwarf_cursor c;
 	struct frame_rules *rules;
 	struct frame_rules initial, remembered[REMEMBER_DEPTH];
 	unsigned int depth;
@@ -111,8 +111,8 @@ static void set_at_cfa(struct machine *m, __u64 reg, enum frame_how how, __s64 f
 
 static struct frame_rule read_expression(struct machine *m, enum frame_how how)
 {
-	__u64 size = cfi_cursor__uleb128(&m->c);
-	const __u8 *ops = cfi_cursor__skip(&m->c, size);
+	__u64 size = dwarf_cursor__uleb128(&m->c);
+	const __u8 *ops = dwarf_cursor__skip(&m->c, size);
 
 	return (struct frame_rule){ .how = how, .ops = ops, .n_bytes = m->c.bad ? 0 : size };
 }
@@ -152,27 +152,27 @@ static int step_row(struct machine *m, __u8 op)
 			m->c.bad = true;
 		return m->pc <= m->wanted ? 1 : -1;
 	case DW_CFA_advance_loc1:
-		return advance(m, cfi_cursor__u8(&m->c)) ? 1 : -1;
+		return advance(m, dwarf_cursor__u8(&m->c)) ? 1 : -1;
 	case DW_CFA_advance_loc2:
-		return advance(m, cfi_cursor__u16(&m->c)) ? 1 : -1;
+		return advance(m, dwarf_cursor__u16(&m->c)) ? 1 : -1;
 	case DW_CFA_advance_loc4:
-		return advance(m, cfi_cursor__u32(&m->c)) ? 1 : -1;
+		return advance(m, dwarf_cursor__u32(&m->c)) ? 1 : -1;
 	case DW_CFA_def_cfa:
-		reg = cfi_cursor__uleb128(&m->c);
-		define_cfa(m, reg, (__s64)cfi_cursor__uleb128(&m->c));
+		reg = dwarf_cursor__uleb128(&m->c);
+		define_cfa(m, reg, (__s64)dwarf_cursor__uleb128(&m->c));
 		return 1;
 	case DW_CFA_def_cfa_sf:
-		reg = cfi_cursor__uleb128(&m->c);
-		define_cfa(m, reg, factored(m, cfi_cursor__sleb128(&m->c)));
+		reg = dwarf_cursor__uleb128(&m->c);
+		define_cfa(m, reg, factored(m, dwarf_cursor__sleb128(&m->c)));
 		return 1;
 	case DW_CFA_def_cfa_register:
-		define_cfa(m, cfi_cursor__uleb128(&m->c), m->rules->cfa.offset);
+		define_cfa(m, dwarf_cursor__uleb128(&m->c), m->rules->cfa.offset);
 		return 1;
 	case DW_CFA_def_cfa_offset:
-		m->rules->cfa.offset = (__s64)cfi_cursor__uleb128(&m->c);
+		m->rules->cfa.offset = (__s64)dwarf_cursor__uleb128(&m->c);
 		return 1;
 	case DW_CFA_def_cfa_offset_sf:
-		m->rules->cfa.offset = factored(m, cfi_cursor__sleb128(&m->c));
+		m->rules->cfa.offset = factored(m, dwarf_cursor__sleb128(&m->c));
 		return 1;
 	case DW_CFA_def_cfa_expression:
 		m->rules->cfa = read_expression(m, FRAME_IS_EXPRESSION);
@@ -188,7 +188,7 @@ static int step_row(struct machine *m, __u8 op)
 			*m->rules = m->remembered[--m->depth];
 		return 1;
 	case DW_CFA_GNU_args_size:
-		operand = cfi_cursor__uleb128(&m->c);
+		operand = dwarf_cursor__uleb128(&m->c);
 		(void)operand;
 		return 1;
 	}
@@ -198,23 +198,23 @@ static int step_row(struct machine *m, __u8 op)
 /* Instructions that define a register's rule. */
 static void step_register(struct machine *m, __u8 op)
 {
-	__u64 reg = cfi_cursor__uleb128(&m->c);
+	__u64 reg = dwarf_cursor__uleb128(&m->c);
 
 	switch (op) {
 	case DW_CFA_offset_extended:
-		set_at_cfa(m, reg, FRAME_AT_CFA, (__s64)cfi_cursor__uleb128(&m->c));
+		set_at_cfa(m, reg, FRAME_AT_CFA, (__s64)dwarf_cursor__uleb128(&m->c));
 		return;
 	case DW_CFA_offset_extended_sf:
-		set_at_cfa(m, reg, FRAME_AT_CFA, cfi_cursor__sleb128(&m->c));
+		set_at_cfa(m, reg, FRAME_AT_CFA, dwarf_cursor__sleb128(&m->c));
 		return;
 	case DW_CFA_GNU_negative_offset_extended:
-		set_at_cfa(m, reg, FRAME_AT_CFA, -(__s64)cfi_cursor__uleb128(&m->c));
+		set_at_cfa(m, reg, FRAME_AT_CFA, -(__s64)dwarf_cursor__uleb128(&m->c));
 		return;
 	case DW_CFA_val_offset:
-		set_at_cfa(m, reg, FRAME_IS_CFA, (__s64)cfi_cursor__uleb128(&m->c));
+		set_at_cfa(m, reg, FRAME_IS_CFA, (__s64)dwarf_cursor__uleb128(&m->c));
 		return;
 	case DW_CFA_val_offset_sf:
-		set_at_cfa(m, reg, FRAME_IS_CFA, cfi_cursor__sleb128(&m->c));
+		set_at_cfa(m, reg, FRAME_IS_CFA, dwarf_cursor__sleb128(&m->c));
 		return;
 	case DW_CFA_expression:
 		set(m, reg, read_expression(m, FRAME_AT_EXPRESSION));
@@ -225,7 +225,7 @@ static void step_register(struct machine *m, __u8 op)
 	case DW_CFA_register:
 		set(m, reg,
 		    (struct frame_rule){ .how = FRAME_REGISTER,
-					 .value = (__s64)cfi_cursor__uleb128(&m->c) });
+					 .value = (__s64)dwarf_cursor__uleb128(&m->c) });
 		return;
 	case DW_CFA_undefined:
 		set(m, reg, (struct frame_rule){ .how = FRAME_UNDEFINED });
@@ -244,9 +244,9 @@ static void step_register(struct machine *m, __u8 op)
 /* Runs the instructions up to the wanted address. False if they are damaged. */
 static bool run(struct machine *m, const __u8 *program, __u32 size)
 {
-	m->c = (struct cfi_cursor){ program, program + size, false };
+	m->c = (struct dwarf_cursor){ program, program + size, false };
 	while (m->c.pos != m->c.end && !m->c.bad) {
-		__u8 op = cfi_cursor__u8(&m->c);
+		__u8 op = dwarf_cursor__u8(&m->c);
 		int done = 1;
 
 		switch (op & 0xc0) {
@@ -254,7 +254,7 @@ static bool run(struct machine *m, const __u8 *program, __u32 size)
 			done = advance(m, op & 0x3f) ? 1 : -1;
 			break;
 		case DW_CFA_offset:
-			set_at_cfa(m, op & 0x3f, FRAME_AT_CFA, (__s64)cfi_cursor__uleb128(&m->c));
+			set_at_cfa(m, op & 0x3f, FRAME_AT_CFA, (__s64)dwarf_cursor__uleb128(&m->c));
 			break;
 		case DW_CFA_restore:
 			restore(m, op & 0x3f);

@@ -12,7 +12,7 @@ struct machine {
 	const struct cfi_cie *cie;
 	const struct cfi_section *section;
 	const struct cfi_fde *fde; /* NULL while the CIE's instructions run */
-	struct cfi_cursor c;
+	struct dwarf_cursor c;
 	struct cfi_state *state;
 	cfi_row_fn row;
 	void *ctx;
@@ -66,8 +66,8 @@ static void save_at_cfa_signed(struct machine *m, __u64 reg, enum cfi_saved_how 
 
 static void save_expression(struct machine *m, __u64 reg, enum cfi_saved_how how)
 {
-	__u64 size = cfi_cursor__uleb128(&m->c);
-	const __u8 *ops = cfi_cursor__skip(&m->c, size);
+	__u64 size = dwarf_cursor__uleb128(&m->c);
+	const __u8 *ops = dwarf_cursor__skip(&m->c, size);
 	struct cfi_value cfa = reg_value(CFI_REG_CFA, 0);
 
 	if (!m->c.bad && cfi_arch__column(m->arch, reg) < CFI_COLUMNS)
@@ -76,8 +76,8 @@ static void save_expression(struct machine *m, __u64 reg, enum cfi_saved_how how
 
 static void define_cfa_expression(struct machine *m)
 {
-	__u64 size = cfi_cursor__uleb128(&m->c);
-	const __u8 *ops = cfi_cursor__skip(&m->c, size);
+	__u64 size = dwarf_cursor__uleb128(&m->c);
+	const __u8 *ops = dwarf_cursor__skip(&m->c, size);
 
 	if (m->c.bad)
 		return;
@@ -150,17 +150,17 @@ static void define_cfa_offset(struct machine *m, __s64 offset)
 }
 
 /* Reads register and factor; one function, so that they are read in order. */
-static __u64 two_uleb128(struct cfi_cursor *c, __u64 *second)
+static __u64 two_uleb128(struct dwarf_cursor *c, __u64 *second)
 {
-	__u64 first = cfi_cursor__uleb128(c);
+	__u64 first = dwarf_cursor__uleb128(c);
 
-	*second = cfi_cursor__uleb128(c);
+	*second = dwarf_cursor__uleb128(c);
 	return first;
 }
 
 static int step(struct machine *m)
 {
-	__u8 op = cfi_cursor__u8(&m->c);
+	__u8 op = dwarf_cursor__u8(&m->c);
 	struct cfi_value none = { .kind = CFI_VALUE_UNKNOWN };
 	__u64 reg, operand;
 	__s64 factor;
@@ -169,7 +169,7 @@ static int step(struct machine *m)
 	case DW_CFA_advance_loc:
 		return advance(m, op & 0x3f);
 	case DW_CFA_offset:
-		save_at_cfa(m, op & 0x3f, CFI_SAVED_AT, cfi_cursor__uleb128(&m->c));
+		save_at_cfa(m, op & 0x3f, CFI_SAVED_AT, dwarf_cursor__uleb128(&m->c));
 		return CFI_OK;
 	case DW_CFA_restore:
 		restore(m, op & 0x3f);
@@ -182,31 +182,31 @@ static int step(struct machine *m)
 	case DW_CFA_set_loc:
 		return set_loc(m);
 	case DW_CFA_advance_loc1:
-		return advance(m, cfi_cursor__u8(&m->c));
+		return advance(m, dwarf_cursor__u8(&m->c));
 	case DW_CFA_advance_loc2:
-		return advance(m, cfi_cursor__u16(&m->c));
+		return advance(m, dwarf_cursor__u16(&m->c));
 	case DW_CFA_advance_loc4:
-		return advance(m, cfi_cursor__u32(&m->c));
+		return advance(m, dwarf_cursor__u32(&m->c));
 
 	case DW_CFA_def_cfa:
 		reg = two_uleb128(&m->c, &operand);
 		m->state->cfa = reg_value(cfi_reg(reg), (__s64)operand);
 		return CFI_OK;
 	case DW_CFA_def_cfa_sf:
-		reg = cfi_cursor__uleb128(&m->c);
-		factor = cfi_cursor__sleb128(&m->c);
+		reg = dwarf_cursor__uleb128(&m->c);
+		factor = dwarf_cursor__sleb128(&m->c);
 		m->state->cfa = factored(m, cfi_reg(reg), false, factor);
 		return CFI_OK;
 	case DW_CFA_def_cfa_register:
-		reg = cfi_cursor__uleb128(&m->c);
+		reg = dwarf_cursor__uleb128(&m->c);
 		if (cfa_has_halves(m))
 			m->state->cfa.reg = cfi_reg(reg);
 		return CFI_OK;
 	case DW_CFA_def_cfa_offset:
-		define_cfa_offset(m, (__s64)cfi_cursor__uleb128(&m->c));
+		define_cfa_offset(m, (__s64)dwarf_cursor__uleb128(&m->c));
 		return CFI_OK;
 	case DW_CFA_def_cfa_offset_sf:
-		factor = cfi_cursor__sleb128(&m->c);
+		factor = dwarf_cursor__sleb128(&m->c);
 		if (__builtin_mul_overflow(factor, m->cie->data_align, &factor))
 			return CFI_REJECT_PROGRAM;
 		define_cfa_offset(m, factor);
@@ -220,8 +220,8 @@ static int step(struct machine *m)
 		save_at_cfa(m, reg, CFI_SAVED_AT, operand);
 		return CFI_OK;
 	case DW_CFA_offset_extended_sf:
-		reg = cfi_cursor__uleb128(&m->c);
-		save_at_cfa_signed(m, reg, CFI_SAVED_AT, cfi_cursor__sleb128(&m->c));
+		reg = dwarf_cursor__uleb128(&m->c);
+		save_at_cfa_signed(m, reg, CFI_SAVED_AT, dwarf_cursor__sleb128(&m->c));
 		return CFI_OK;
 	case DW_CFA_GNU_negative_offset_extended:
 		reg = two_uleb128(&m->c, &operand);
@@ -233,27 +233,27 @@ static int step(struct machine *m)
 		save_at_cfa(m, reg, CFI_SAVED_IS, operand);
 		return CFI_OK;
 	case DW_CFA_val_offset_sf:
-		reg = cfi_cursor__uleb128(&m->c);
-		save_at_cfa_signed(m, reg, CFI_SAVED_IS, cfi_cursor__sleb128(&m->c));
+		reg = dwarf_cursor__uleb128(&m->c);
+		save_at_cfa_signed(m, reg, CFI_SAVED_IS, dwarf_cursor__sleb128(&m->c));
 		return CFI_OK;
 	case DW_CFA_expression:
-		save_expression(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_AT);
+		save_expression(m, dwarf_cursor__uleb128(&m->c), CFI_SAVED_AT);
 		return CFI_OK;
 	case DW_CFA_val_expression:
-		save_expression(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_IS);
+		save_expression(m, dwarf_cursor__uleb128(&m->c), CFI_SAVED_IS);
 		return CFI_OK;
 	case DW_CFA_register:
 		reg = two_uleb128(&m->c, &operand);
 		save(m, reg, CFI_SAVED_IS, reg_value(cfi_reg(operand), 0));
 		return CFI_OK;
 	case DW_CFA_undefined:
-		save(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_UNDEFINED, none);
+		save(m, dwarf_cursor__uleb128(&m->c), CFI_SAVED_UNDEFINED, none);
 		return CFI_OK;
 	case DW_CFA_same_value:
-		save(m, cfi_cursor__uleb128(&m->c), CFI_SAVED_SAME, none);
+		save(m, dwarf_cursor__uleb128(&m->c), CFI_SAVED_SAME, none);
 		return CFI_OK;
 	case DW_CFA_restore_extended:
-		restore(m, cfi_cursor__uleb128(&m->c));
+		restore(m, dwarf_cursor__uleb128(&m->c));
 		return CFI_OK;
 
 	case DW_CFA_remember_state:
@@ -268,7 +268,7 @@ static int step(struct machine *m)
 		return CFI_OK;
 
 	case DW_CFA_GNU_args_size:
-		cfi_cursor__uleb128(&m->c);
+		dwarf_cursor__uleb128(&m->c);
 		return CFI_OK;
 	default:
 		return CFI_REJECT_OPCODE;
@@ -277,7 +277,8 @@ static int step(struct machine *m)
 
 int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
 		     const struct cfi_section *section, const struct cfi_fde *fde,
-		     struct cfi_cursor program, struct cfi_state *state, cfi_row_fn row, void *ctx)
+		     struct dwarf_cursor program, struct cfi_state *state, cfi_row_fn row,
+		     void *ctx)
 {
 	struct machine m;
 

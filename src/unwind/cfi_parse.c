@@ -12,109 +12,7 @@
 #define LENGTH_IS_64  0xffffffffu
 #define LENGTH_LOWEST 0xfffffff0u
 
-static bool take(struct cfi_cursor *c, void *to, size_t size)
-{
-	if ((size_t)(c->end - c->pos) < size) {
-		c->pos = c->end;
-		c->bad = true;
-		memset(to, 0, size);
-		return false;
-	}
-	memcpy(to, c->pos, size);
-	c->pos += size;
-	return true;
-}
-
-__u8 cfi_cursor__u8(struct cfi_cursor *c)
-{
-	if (c->pos == c->end) {
-		c->bad = true;
-		return 0;
-	}
-	return *c->pos++;
-}
-
-__u16 cfi_cursor__u16(struct cfi_cursor *c)
-{
-	__u16 value;
-
-	take(c, &value, sizeof(value));
-	return value;
-}
-
-__u32 cfi_cursor__u32(struct cfi_cursor *c)
-{
-	__u32 value;
-
-	take(c, &value, sizeof(value));
-	return value;
-}
-
-__u64 cfi_cursor__u64(struct cfi_cursor *c)
-{
-	__u64 value;
-
-	take(c, &value, sizeof(value));
-	return value;
-}
-
-/* Ten bytes hold 64 bits; longer encodings are rejected. */
-static __u64 leb128(struct cfi_cursor *c, unsigned int *shift, __u8 *last)
-{
-	__u64 value = 0;
-	__u8 byte;
-
-	*shift = 0;
-	do {
-		byte = cfi_cursor__u8(c);
-		if (*shift >= 70) {
-			c->pos = c->end;
-			c->bad = true;
-			return 0;
-		}
-		if (*shift < 64)
-			value |= (__u64)(byte & 0x7f) << *shift;
-		*shift += 7;
-	} while (byte & 0x80);
-	*last = byte;
-	return value;
-}
-
-__u64 cfi_cursor__uleb128(struct cfi_cursor *c)
-{
-	unsigned int shift;
-	__u8 last;
-
-	if (c->pos != c->end && *c->pos < 0x80)
-		return *c->pos++;
-	return leb128(c, &shift, &last);
-}
-
-__s64 cfi_cursor__sleb128(struct cfi_cursor *c)
-{
-	unsigned int shift;
-	__u8 last = 0;
-	__u64 value = leb128(c, &shift, &last);
-
-	if (shift < 64 && (last & 0x40))
-		value |= ~(__u64)0 << shift;
-	return (__s64)value;
-}
-
-const __u8 *cfi_cursor__skip(struct cfi_cursor *c, __u64 size)
-{
-	const __u8 *start = c->pos;
-
-	if ((__u64)(c->end - c->pos) < size) {
-		c->pos = c->end;
-		c->bad = true;
-		return c->end;
-	}
-	c->pos += size;
-	return start;
-}
-
-enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
+enum cfi_reject cfi_pointer__read(struct dwarf_cursor *c, __u8 encoding,
 				  const struct cfi_section *section, __u64 data_base, __u64 *out)
 {
 	__u64 value, base;
@@ -137,7 +35,7 @@ enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
 		if (encoding != DW_EH_PE_aligned)
 			return CFI_REJECT_ENCODING;
 		base = section->vaddr + (__u64)(c->pos - section->data);
-		cfi_cursor__skip(c, -base & 7);
+		dwarf_cursor__skip(c, -base & 7);
 		base = 0;
 		break;
 	default:
@@ -150,25 +48,25 @@ enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
 	case DW_EH_PE_absptr:
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
-		value = cfi_cursor__u64(c);
+		value = dwarf_cursor__u64(c);
 		break;
 	case DW_EH_PE_uleb128:
-		value = cfi_cursor__uleb128(c);
+		value = dwarf_cursor__uleb128(c);
 		break;
 	case DW_EH_PE_udata2:
-		value = cfi_cursor__u16(c);
+		value = dwarf_cursor__u16(c);
 		break;
 	case DW_EH_PE_udata4:
-		value = cfi_cursor__u32(c);
+		value = dwarf_cursor__u32(c);
 		break;
 	case DW_EH_PE_sleb128:
-		value = (__u64)cfi_cursor__sleb128(c);
+		value = (__u64)dwarf_cursor__sleb128(c);
 		break;
 	case DW_EH_PE_sdata2:
-		value = (__u64)(__s16)cfi_cursor__u16(c);
+		value = (__u64)(__s16)dwarf_cursor__u16(c);
 		break;
 	case DW_EH_PE_sdata4:
-		value = (__u64)(__s32)cfi_cursor__u32(c);
+		value = (__u64)(__s32)dwarf_cursor__u32(c);
 		break;
 	default:
 		return CFI_REJECT_ENCODING;
@@ -180,7 +78,7 @@ enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
 }
 
 /* Skips a pointer whose value is not needed, such as the personality routine's. */
-static enum cfi_reject skip_pointer(struct cfi_cursor *c, __u8 encoding,
+static enum cfi_reject skip_pointer(struct dwarf_cursor *c, __u8 encoding,
 				    const struct cfi_section *section)
 {
 	__u64 ignored;
@@ -190,10 +88,10 @@ static enum cfi_reject skip_pointer(struct cfi_cursor *c, __u8 encoding,
 	return cfi_pointer__read(c, encoding & ~DW_EH_PE_indirect, section, 0, &ignored);
 }
 
-static enum cfi_reject read_augmentation(struct cfi_cursor *c, const char *letters,
+static enum cfi_reject read_augmentation(struct dwarf_cursor *c, const char *letters,
 					 const struct cfi_section *section, struct cfi_cie *cie)
 {
-	struct cfi_cursor data = *c;
+	struct dwarf_cursor data = *c;
 	enum cfi_reject reject;
 	__u64 size;
 
@@ -202,8 +100,8 @@ static enum cfi_reject read_augmentation(struct cfi_cursor *c, const char *lette
 	if (letters[0] != 'z')
 		return CFI_REJECT_AUGMENTATION;
 
-	size = cfi_cursor__uleb128(c);
-	data.pos = cfi_cursor__skip(c, size);
+	size = dwarf_cursor__uleb128(c);
+	data.pos = dwarf_cursor__skip(c, size);
 	data.end = c->pos;
 	if (c->bad)
 		return CFI_REJECT_TRUNCATED;
@@ -211,15 +109,15 @@ static enum cfi_reject read_augmentation(struct cfi_cursor *c, const char *lette
 	for (letters++; *letters; letters++) {
 		switch (*letters) {
 		case 'R':
-			cie->fde_encoding = cfi_cursor__u8(&data);
+			cie->fde_encoding = dwarf_cursor__u8(&data);
 			break;
 		case 'P':
-			reject = skip_pointer(&data, cfi_cursor__u8(&data), section);
+			reject = skip_pointer(&data, dwarf_cursor__u8(&data), section);
 			if (reject)
 				return reject;
 			break;
 		case 'L':
-			cfi_cursor__u8(&data);
+			dwarf_cursor__u8(&data);
 			break;
 		case 'S':
 			cie->signal_frame = true;
@@ -235,7 +133,7 @@ static enum cfi_reject read_augmentation(struct cfi_cursor *c, const char *lette
 }
 
 /* @c is after the CIE id. */
-static enum cfi_reject read_cie(struct cfi_cursor *c, const struct cfi_arch *arch,
+static enum cfi_reject read_cie(struct dwarf_cursor *c, const struct cfi_arch *arch,
 				const struct cfi_section *section, struct cfi_cie *cie)
 {
 	const char *augmentation;
@@ -244,7 +142,7 @@ static enum cfi_reject read_cie(struct cfi_cursor *c, const struct cfi_arch *arc
 	__u64 ra_column;
 	__u8 version;
 
-	version = cfi_cursor__u8(c);
+	version = dwarf_cursor__u8(c);
 	if (c->bad)
 		return CFI_REJECT_TRUNCATED;
 	if (version != 1 && version != 3 && version != 4)
@@ -258,18 +156,18 @@ static enum cfi_reject read_cie(struct cfi_cursor *c, const struct cfi_arch *arc
 	/* GCC 2's "eh": a pointer to exception data follows. */
 	if (augmentation[0] == 'e' && augmentation[1] == 'h') {
 		augmentation += 2;
-		cfi_cursor__u64(c);
+		dwarf_cursor__u64(c);
 	}
 	if (version >= 4) {
-		__u8 address_size = cfi_cursor__u8(c);
-		__u8 segment_size = cfi_cursor__u8(c);
+		__u8 address_size = dwarf_cursor__u8(c);
+		__u8 segment_size = dwarf_cursor__u8(c);
 
 		if (!c->bad && (address_size != 8 || segment_size != 0))
 			return CFI_REJECT_VERSION;
 	}
-	cie->code_align = cfi_cursor__uleb128(c);
-	cie->data_align = cfi_cursor__sleb128(c);
-	ra_column = version == 1 ? cfi_cursor__u8(c) : cfi_cursor__uleb128(c);
+	cie->code_align = dwarf_cursor__uleb128(c);
+	cie->data_align = dwarf_cursor__sleb128(c);
+	ra_column = version == 1 ? dwarf_cursor__u8(c) : dwarf_cursor__uleb128(c);
 	if (c->bad)
 		return CFI_REJECT_TRUNCATED;
 
@@ -311,7 +209,7 @@ static const struct cfi_text *find_text(const struct cfi_text *texts, __u32 coun
 }
 
 /* @c is after the CIE pointer. */
-static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *section,
+static enum cfi_reject read_fde(struct dwarf_cursor *c, const struct cfi_section *section,
 				const struct cfi_cie *cie, const struct cfi_text *texts,
 				__u32 text_count, struct cfi_fde *fde)
 {
@@ -329,7 +227,7 @@ static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *
 	if (reject)
 		return reject;
 	if (cie->sized_augmentation)
-		cfi_cursor__skip(c, cfi_cursor__uleb128(c));
+		dwarf_cursor__skip(c, dwarf_cursor__uleb128(c));
 	if (c->bad)
 		return CFI_REJECT_TRUNCATED;
 	if (!size || fde->lo + size < fde->lo)
@@ -348,7 +246,7 @@ static enum cfi_reject read_fde(struct cfi_cursor *c, const struct cfi_section *
 /* An FDE after the first pass; its CIE may come later. */
 struct raw_fde {
 	__u64 cie_offset;
-	struct cfi_cursor body;
+	struct dwarf_cursor body;
 };
 
 struct scan {
@@ -360,7 +258,7 @@ struct scan {
 };
 
 static int add_cie(struct scan *scan, const struct cfi_arch *arch,
-		   const struct cfi_section *section, __u64 offset, struct cfi_cursor body,
+		   const struct cfi_section *section, __u64 offset, struct dwarf_cursor body,
 		   struct cfi_stats *stats)
 {
 	struct cfi_entries *entries = scan->entries;
@@ -382,7 +280,7 @@ static int add_cie(struct scan *scan, const struct cfi_arch *arch,
 	return 0;
 }
 
-static int add_raw_fde(struct scan *scan, __u64 cie_offset, struct cfi_cursor body)
+static int add_raw_fde(struct scan *scan, __u64 cie_offset, struct dwarf_cursor body)
 {
 	int err;
 
@@ -399,16 +297,16 @@ static int add_raw_fde(struct scan *scan, __u64 cie_offset, struct cfi_cursor bo
 static int scan_section(struct scan *scan, const struct cfi_arch *arch,
 			const struct cfi_section *section, struct cfi_stats *stats)
 {
-	struct cfi_cursor c = { section->data, section->data + section->size, false };
+	struct dwarf_cursor c = { section->data, section->data + section->size, false };
 
 	while (c.end - c.pos >= 4) {
 		const __u8 *start = c.pos, *id_pos;
-		struct cfi_cursor body = c;
+		struct dwarf_cursor body = c;
 		__u64 length, id;
 		bool wide = false, is_cie;
 		int err;
 
-		length = cfi_cursor__u32(&c);
+		length = dwarf_cursor__u32(&c);
 		if (!length) {
 			if (section->ends_at_zero && scan->raw_count >= section->fdes_expected)
 				break;
@@ -416,11 +314,11 @@ static int scan_section(struct scan *scan, const struct cfi_arch *arch,
 		}
 		if (length == LENGTH_IS_64) {
 			wide = true;
-			length = cfi_cursor__u64(&c);
+			length = dwarf_cursor__u64(&c);
 		} else if (length >= LENGTH_LOWEST) {
 			c.bad = true;
 		}
-		body.pos = cfi_cursor__skip(&c, length);
+		body.pos = dwarf_cursor__skip(&c, length);
 		body.end = c.pos;
 		if (c.bad) {
 			stats->rejected[CFI_REJECT_LENGTH]++;
@@ -430,10 +328,10 @@ static int scan_section(struct scan *scan, const struct cfi_arch *arch,
 		/* In .eh_frame the id has four bytes also after a 64-bit length (LSB). */
 		id_pos = body.pos;
 		if (section->debug_frame && wide) {
-			id = cfi_cursor__u64(&body);
+			id = dwarf_cursor__u64(&body);
 			is_cie = id == ~(__u64)0;
 		} else {
-			id = cfi_cursor__u32(&body);
+			id = dwarf_cursor__u32(&body);
 			is_cie = id == (section->debug_frame ? 0xffffffffu : 0);
 		}
 		if (body.bad) {

@@ -163,7 +163,7 @@ static void finish_segment(struct cfi_builder *b)
 static int add_fde(struct cfi_builder *b, const struct cfi_section *section,
 		   const struct cfi_cie *cie, const struct cfi_fde *fde)
 {
-	struct cfi_cursor program = { fde->program, fde->program + fde->program_size, false };
+	struct dwarf_cursor program = { fde->program, fde->program + fde->program_size, false };
 	__u32 row_count = b->table->row_count, next_block = b->next_block;
 	struct cfi_state state;
 	int err;

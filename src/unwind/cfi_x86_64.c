@@ -15,22 +15,23 @@ enum {
  * 15) >= n) << 3). n is 11, or 10 if entries start with endbr64. */
 static bool match_plt(const __u8 *ops, size_t size, struct cfi_value *out)
 {
-	struct cfi_cursor c = { ops, ops + size, false };
+	struct dwarf_cursor c = { ops, ops + size, false };
 	__s64 offset, rip_offset;
 	__u8 threshold;
 
-	if (cfi_cursor__u8(&c) != DW_OP_breg0 + RSP)
+	if (dwarf_cursor__u8(&c) != DW_OP_breg0 + RSP)
 		return false;
-	offset = cfi_cursor__sleb128(&c);
-	if (cfi_cursor__u8(&c) != DW_OP_breg0 + RIP)
+	offset = dwarf_cursor__sleb128(&c);
+	if (dwarf_cursor__u8(&c) != DW_OP_breg0 + RIP)
 		return false;
-	rip_offset = cfi_cursor__sleb128(&c);
-	if (rip_offset != 0 || cfi_cursor__u8(&c) != DW_OP_lit15 || cfi_cursor__u8(&c) != DW_OP_and)
+	rip_offset = dwarf_cursor__sleb128(&c);
+	if (rip_offset != 0 || dwarf_cursor__u8(&c) != DW_OP_lit15 ||
+	    dwarf_cursor__u8(&c) != DW_OP_and)
 		return false;
-	threshold = cfi_cursor__u8(&c) - DW_OP_lit0;
-	if (threshold > 15 || cfi_cursor__u8(&c) != DW_OP_ge || cfi_cursor__u8(&c) != DW_OP_lit3 ||
-	    cfi_cursor__u8(&c) != DW_OP_shl || cfi_cursor__u8(&c) != DW_OP_plus || c.bad ||
-	    c.pos != c.end)
+	threshold = dwarf_cursor__u8(&c) - DW_OP_lit0;
+	if (threshold > 15 || dwarf_cursor__u8(&c) != DW_OP_ge ||
+	    dwarf_cursor__u8(&c) != DW_OP_lit3 || dwarf_cursor__u8(&c) != DW_OP_shl ||
+	    dwarf_cursor__u8(&c) != DW_OP_plus || c.bad || c.pos != c.end)
 		return false;
 	*out = (struct cfi_value){ .kind = CFI_VALUE_PLT, .offset = offset, .add = threshold };
 	return true;

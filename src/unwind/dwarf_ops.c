@@ -15,27 +15,27 @@ static int read_register(const struct dwarf_machine *machine, unsigned int numbe
 }
 
 /* The operand of a constant. */
-static __u64 read_constant(struct cfi_cursor *c, __u8 op)
+static __u64 read_constant(struct dwarf_cursor *c, __u8 op)
 {
 	switch (op) {
 	case DW_OP_const1u:
-		return cfi_cursor__u8(c);
+		return dwarf_cursor__u8(c);
 	case DW_OP_const1s:
-		return (__u64)(__s64)(__s8)cfi_cursor__u8(c);
+		return (__u64)(__s64)(__s8)dwarf_cursor__u8(c);
 	case DW_OP_const2u:
-		return cfi_cursor__u16(c);
+		return dwarf_cursor__u16(c);
 	case DW_OP_const2s:
-		return (__u64)(__s64)(__s16)cfi_cursor__u16(c);
+		return (__u64)(__s64)(__s16)dwarf_cursor__u16(c);
 	case DW_OP_const4u:
-		return cfi_cursor__u32(c);
+		return dwarf_cursor__u32(c);
 	case DW_OP_const4s:
-		return (__u64)(__s64)(__s32)cfi_cursor__u32(c);
+		return (__u64)(__s64)(__s32)dwarf_cursor__u32(c);
 	case DW_OP_consts:
-		return (__u64)cfi_cursor__sleb128(c);
+		return (__u64)dwarf_cursor__sleb128(c);
 	case DW_OP_constu:
-		return cfi_cursor__uleb128(c);
+		return dwarf_cursor__uleb128(c);
 	default:
-		return cfi_cursor__u64(c);
+		return dwarf_cursor__u64(c);
 	}
 }
 
@@ -54,7 +54,7 @@ static int push_register(const struct dwarf_machine *machine, __u64 number, __s6
 int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
 		   const __u64 *initial, bool *is_location, __u64 *result)
 {
-	struct cfi_cursor c = { ops, ops + size, false };
+	struct dwarf_cursor c = { ops, ops + size, false };
 	__u64 stack[64], number;
 	unsigned int depth = 0;
 	int err;
@@ -63,7 +63,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t 
 	if (initial)
 		stack[depth++] = *initial;
 	while (c.pos != c.end && !c.bad) {
-		__u8 op = cfi_cursor__u8(&c);
+		__u8 op = dwarf_cursor__u8(&c);
 		__u64 a = depth > 0 ? stack[depth - 1] : 0;
 		__u64 b = depth > 1 ? stack[depth - 2] : 0;
 
@@ -74,16 +74,16 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t 
 			continue;
 		}
 		if ((op >= DW_OP_breg0 && op <= DW_OP_breg31) || op == DW_OP_bregx) {
-			number = op == DW_OP_bregx ? cfi_cursor__uleb128(&c)
+			number = op == DW_OP_bregx ? dwarf_cursor__uleb128(&c)
 						   : (__u64)(op - DW_OP_breg0);
-			err = push_register(machine, number, cfi_cursor__sleb128(&c),
+			err = push_register(machine, number, dwarf_cursor__sleb128(&c),
 					    &stack[depth++]);
 			if (err)
 				return err;
 			continue;
 		}
 		if ((op >= DW_OP_reg0 && op <= DW_OP_reg31) || op == DW_OP_regx) {
-			number = op == DW_OP_regx ? cfi_cursor__uleb128(&c)
+			number = op == DW_OP_regx ? dwarf_cursor__uleb128(&c)
 						  : (__u64)(op - DW_OP_reg0);
 			err = push_register(machine, number, 0, &stack[depth++]);
 			if (err)
@@ -122,7 +122,7 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t 
 				return -ENODATA;
 			continue;
 		case DW_OP_plus_uconst:
-			stack[depth - 1] = a + cfi_cursor__uleb128(&c);
+			stack[depth - 1] = a + dwarf_cursor__uleb128(&c);
 			continue;
 		case DW_OP_neg:
 			stack[depth - 1] = -a;

@@ -6,6 +6,7 @@
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 
+#include "dwarf_cursor.h"
 #include "dwarf_names.h"
 #include "dwarf_places.h"
 

@@ -29,13 +29,6 @@ void dwarf_names__release(struct dwarf_names *names);
  * qualified by scopes if the language has them. "" if it has none, NULL on ENOMEM. In the arena. */
 const char *dwarf_names__symbol(struct dwarf_names *names, Dwarf_Die *die);
 
-/* Whether all strings of the sections of strings end there, and no abbreviation is longer than any compiler's: for
- * ELF files whose sections libdw has unpacked. */
-bool dwarf_sound__check(Elf *elf);
-
-/* The string attribute @name, which ends in its section; NULL if @die has none. */
-const char *dwarf_sound__string(Dwarf_Die *die, unsigned int name);
-
 /* Step to a DIE's first child and to its sibling; never backwards, whatever the file says. False at
  * the end, on errors, and when the budget is used up. */
 bool dwarf_die__child(Dwarf_Die *die, Dwarf_Die *child, struct dwarf_budget *budget);

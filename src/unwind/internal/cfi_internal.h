@@ -6,24 +6,8 @@
 #include "cfi.h"
 #include <gelf.h>
 
+#include "dwarf_cursor.h"
 #include "go_table.h"
-
-/* A bounded reader: a read beyond the end sets @bad, returns 0 and leaves nothing to read, so that
- * callers check once after several reads, and loops terminate. */
-struct cfi_cursor {
-	const __u8 *pos;
-	const __u8 *end;
-	bool bad;
-};
-
-__u8 cfi_cursor__u8(struct cfi_cursor *c);
-__u16 cfi_cursor__u16(struct cfi_cursor *c);
-__u32 cfi_cursor__u32(struct cfi_cursor *c);
-__u64 cfi_cursor__u64(struct cfi_cursor *c);
-__u64 cfi_cursor__uleb128(struct cfi_cursor *c);
-__s64 cfi_cursor__sleb128(struct cfi_cursor *c);
-/* Skips @size bytes and returns their start. */
-const __u8 *cfi_cursor__skip(struct cfi_cursor *c, __u64 size);
 
 struct cfi_go;
 
@@ -205,7 +189,7 @@ void cfi_file__close(struct cfi_file *file);
 
 /* Reads a DW_EH_PE_* pointer (LSB 5.0 core, 10.5.1) of @section. @data_base is the base of
  * DW_EH_PE_datarel. */
-enum cfi_reject cfi_pointer__read(struct cfi_cursor *c, __u8 encoding,
+enum cfi_reject cfi_pointer__read(struct dwarf_cursor *c, __u8 encoding,
 				  const struct cfi_section *section, __u64 data_base, __u64 *out);
 
 /* Reads the CIEs, and the FDEs whose code starts in @texts. Free with cfi_entries__free(). */
@@ -230,7 +214,8 @@ typedef int (*cfi_row_fn)(void *ctx, __u64 pc, const struct cfi_state *state);
  */
 int cfi_program__run(const struct cfi_arch *arch, const struct cfi_cie *cie,
 		     const struct cfi_section *section, const struct cfi_fde *fde,
-		     struct cfi_cursor program, struct cfi_state *state, cfi_row_fn row, void *ctx);
+		     struct dwarf_cursor program, struct cfi_state *state, cfi_row_fn row,
+		     void *ctx);
 
 /* Makes one FDE for each function of Go's table. Free with cfi_entries__free(). */
 int cfi_go__entries(const struct cfi_section *section, const struct cfi_text *texts,
