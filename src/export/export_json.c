@@ -173,7 +173,7 @@ static int make_head(const struct export_input *input, json_object *root)
 	json__add(root, "runs", json__count(profile__n_runs(profile)));
 	json__add(root, "sample_bytes", sample_bytes ? json__count(sample_bytes) : NULL);
 	json__add(root, "live", json_object_new_boolean(export__has_live(input)));
-	json__add(root, "complete", json_object_new_boolean(completeness__has_all_calls(profile)));
+	json__add(root, "complete", json_object_new_boolean(completeness__is_complete(profile)));
 	json__add(root, "remarks", lines);
 	json__add(root, "ledger", json_ledger(profile));
 	add_numbers(input, input->total, total);

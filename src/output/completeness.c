@@ -120,6 +120,7 @@ static const struct note {
 	  "the calls of a program do not come to the library that counts inside of processes: ",
 	  NOT_COMPLETE },
 	{ "engine_gaps", "", NOT_COMPLETE },
+	{ "live_gaps", "the blocks of allocator ", NOT_COMPLETE },
 	{ "lacking_sources", "no file of the target had a function of ", NOT_COMPLETE },
 	{ "not_nested", "allocator calls within ",
 	  " calls of defined sources are counted, too; numbers may be too large" },
@@ -171,15 +172,32 @@ static void report_unread(const struct profile *profile, const struct output *ou
 	}
 }
 
-bool completeness__has_all_calls(const struct profile *profile)
+bool completeness__is_complete(const struct profile *profile)
 {
+	static const char *const missing[] = { "lost", "untracked", "blocks_dropped", "undecided" };
 	const char *unprobed = profile__meta(profile, "unprobed_allocators");
+	const char *opened = profile__meta(profile, "window_opened");
 
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
 		if (profile__meta(profile, notes[i].key))
 			return false;
-	return !profile__ledger(profile, "lost") && !(unprobed && *unprobed) &&
+	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
+		if (profile__ledger(profile, missing[i]))
+			return false;
+	return !(unprobed && *unprobed) && !(opened && *opened == '0') &&
 	       profile__ledger_adds_up(profile);
+}
+
+static void report_untracked(const struct profile *profile, const struct output *output)
+{
+	__u64 untracked = profile__ledger(profile, "untracked");
+
+	if (!untracked)
+		return;
+	say(output, "the blocks of %s of %s calls are not followed; this profile is not complete",
+	    number__count(untracked).text,
+	    number__count(profile__ledger(profile, "attributed")).text);
+	say_reasons(profile, "untracked_", output);
 }
 
 static void report_dropped(const struct profile *profile, const struct output *output)
@@ -216,6 +234,7 @@ static void report_all(const struct profile *profile, const struct output *outpu
 	report_lost(profile, output);
 	report_unprobed(profile, output);
 	report_notes(profile, output);
+	report_untracked(profile, output);
 	report_dropped(profile, output);
 	report_window(profile, output);
 	report_incomplete(profile, output);

@@ -9,12 +9,12 @@ struct profile;
 
 /*
  * Sets *@text to sentences, one per line, about what @profile lacks: lost events, allocators without
- * probes, and, if there are many or @strict is set, incomplete stacks; with reasons unless @brief is
+ * probes, blocks that were not followed, and, if there are many or @strict is set, incomplete stacks; with reasons unless @brief is
  * set. "" if nothing is missing. The caller frees it. 0 or -ENOMEM.
  */
 int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text);
-/* Whether @profile has every call. Stacks may still be incomplete. */
-bool completeness__has_all_calls(const struct profile *profile);
+/* Whether @profile has every call of the window and, with --live, every block. Stacks may still be incomplete. */
+bool completeness__is_complete(const struct profile *profile);
 /*
  * A sentence that says that the profile is sampled, or NULL if it is not (or without memory). To be
  * freed.

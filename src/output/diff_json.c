@@ -19,8 +19,7 @@ static json_object *json_side(const struct diff_output *output, enum diff_side s
 	json__add(object, "command", command ? json__string(command) : NULL);
 	json__add(object, "basis",
 		  json_object_new_string(filter__has_live(profile) ? "allocations" : "requests"));
-	json__add(object, "complete",
-		  json_object_new_boolean(completeness__has_all_calls(profile)));
+	json__add(object, "complete", json_object_new_boolean(completeness__is_complete(profile)));
 	json__add(object, "lost", json__count(profile__ledger(profile, "lost")));
 	json__add(object, "stacks", json__count(of->n_stacks));
 	json__add(object, "runs", json__count(of->n_runs));

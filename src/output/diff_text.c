@@ -203,7 +203,7 @@ static void print_header(const struct diff_output *output)
 		if (profile->is_sampled)
 			fprintf(to, "; sampled, %s to %s", number__count(profile->min).text,
 				number__count(profile->max).text);
-		if (!completeness__has_all_calls(output->profiles[side]))
+		if (!completeness__is_complete(output->profiles[side]))
 			fputs("; NOT COMPLETE, differences may come from that", to);
 		fputc('\n', to);
 	}

@@ -268,7 +268,7 @@ int report_output__json(const struct report_output *output)
 			  ? json__count(profile__sample_bytes(output->profile))
 			  : NULL);
 	json__add(root, "complete",
-		  json_object_new_boolean(completeness__has_all_calls(output->profile)));
+		  json_object_new_boolean(completeness__is_complete(output->profile)));
 	json__add(root, "ledger", json_ledger(output->profile));
 	json__add(root, "what", json_object_new_string(report_output__what(output)));
 	json__add(root, "sort",

@@ -72,6 +72,7 @@ static void print_ledger(const struct report_output *output)
 	const struct profile *profile = output->profile;
 	__u64 incomplete = profile__ledger(profile, "incomplete");
 	__u64 attributed = profile__ledger(profile, "attributed");
+	__u64 untracked = profile__ledger(profile, "untracked");
 
 	fprintf(output->terminal.to,
 		"%s events = ", number__count(profile__ledger(profile, "events")).text);
@@ -81,9 +82,12 @@ static void print_ledger(const struct report_output *output)
 			number__count(profile__ledger(profile, "not_sampled")).text);
 	else
 		fprintf(output->terminal.to, "%s attributed", number__count(attributed).text);
-	fprintf(output->terminal.to,
-		" + %s lost: ", number__count(profile__ledger(profile, "lost")).text);
-	if (completeness__has_all_calls(profile))
+	fprintf(output->terminal.to, " + %s lost",
+		number__count(profile__ledger(profile, "lost")).text);
+	if (untracked)
+		fprintf(output->terminal.to, ", %s not followed", number__count(untracked).text);
+	fputs(": ", output->terminal.to);
+	if (completeness__is_complete(profile))
 		fputs("complete", output->terminal.to);
 	else
 		fputs("not complete", output->terminal.to);

@@ -162,7 +162,7 @@ json_object *page_recording__meta(const struct page_recording *recording,
 	json__add(object, "noTimeLine", text_or_null(no_time_line(recording, epochs)));
 	json__add(object, "hasLive", json_object_new_boolean(filter__has_live(profile)));
 	json__add(object, "isComplete",
-		  json_object_new_boolean(completeness__has_all_calls(profile)));
+		  json_object_new_boolean(completeness__is_complete(profile)));
 	json__add(object, "missing", missing_of(profile, false));
 	json__add(object, "missingStrict", missing_of(profile, true));
 	json__add(object, "notes", notes_of(recording));

@@ -115,6 +115,25 @@ static int set_unknown(const struct session *session, struct profile *profile)
 	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
 }
 
+/* Lines "path were not followed: why" of the allocators whose blocks are not all followed. */
+static int set_live_gaps(const struct session *session, struct profile *profile)
+{
+	_cleanup_(free_ptr) char *lines = NULL;
+	struct probed_file file;
+	size_t size, written = 0;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		if (file.live_gap[0])
+			fprintf(text, "%s%s were %s", written++ ? "\n" : "", file.path,
+				file.live_gap);
+	if (fclose(text))
+		return -ENOMEM;
+	return *lines ? profile__set_meta(profile, "live_gaps", lines) : 0;
+}
+
 static void print_processes(FILE *to, __u64 n)
 {
 	fprintf(to, ": %llu process%s", n, n == 1 ? "" : "es");
@@ -441,6 +460,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = profile__settle_ledger(profile, results.events, results.lost);
 	if (!err && sample_bytes)
 		err = profile__settle_samples(profile, results.not_sampled);
+	if (!err && results.has_live)
+		err = set_live_gaps(session, profile);
 	if (!err && results.has_live)
 		err = set_live(profile, &results.live, sample_bytes);
 	if (!err && results.events_log.is_logged)

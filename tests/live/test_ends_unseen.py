@@ -134,6 +134,8 @@ def test_collector(run, allocprof, tmp_path):
     assert figures["complete"] is True and told == b""
     result = run([allocprof, "record", "--live", "-o", tmp_path / "data", "--", program], expect=0)
     assert b"its collector frees unreachable blocks" in result.stderr
+    report = run([allocprof, "report", "--json", "--strict", tmp_path / "data"], expect=1)
+    assert json.loads(report.stdout)["complete"] is False and b"its collector frees unreachable blocks" in report.stderr
     memory = Memory(tmp_path / "data")
     assert memory.of("call_malloc") == {"malloc": (5, 500, 5, 0)}
     assert memory.of("call_atomic") == {"malloc": (6, 1200, 6, 0)}

@@ -68,6 +68,11 @@ def test_max_live(run, allocprof, target, tmp_path):
     book = assert_adds_up(data)
     assert book["allocations"] == 1000
     assert book["untracked_live_full"] == book["untracked"] >= 4000
+    # Whoever reads the recording later is told, too.
+    report = run([allocprof, "report", "--json", "--strict", data], expect=1)
+    assert json.loads(report.stdout)["complete"] is False and b"(live_full)" in report.stderr
+    assert b"%s not followed: not complete" % f"{book['untracked']:,}".encode() in run([allocprof, "report", data], expect=0).stdout
+    assert b"NOT COMPLETE" in run([allocprof, "diff", data, data], expect=None).stdout
 
 
 def test_tables_grow(run, allocprof, target, tmp_path):
