@@ -311,10 +311,15 @@ def test_base(opened, page, story, run):
     assert page.texts(".flame-legend li") == ["new", "grew", "did not change", "shrank", "gone"]
 
 
-def recursive(path):
-    """main calls f, which calls itself and g, which calls f."""
+# main calls f, which calls itself and g, which calls f.
+RECURSIVE = ["main f", "main f f f", "main f g f g"]
+DEEP = ["main " + " ".join(f"f{i}" for i in range(150))]
+
+
+def fill(path, stacks):
+    """Has the data file have these stacks alone, with 10 bytes for the first, 100 for the second."""
     database = sqlite3.connect(path)
-    frames = {"main": 1, "f": 2, "g": 3}
+    frames = {name: i for i, name in enumerate(dict.fromkeys(" ".join(stacks).split()), 1)}
     for table_name in ("counts", "stacks", "blocks", "lifetimes", "size_histogram", "lifetime_histogram",
                        "timeline", "frames", "lines", "functions"):
         database.execute(f"DELETE FROM {table_name}")
@@ -322,12 +327,12 @@ def recursive(path):
         database.execute("INSERT INTO functions VALUES(?, ?, ?, ?)", (i, name, name, name))
         database.execute("INSERT INTO frames VALUES(?, 1, ?, 0, 0)", (i, 4096 * i))
         database.execute("INSERT INTO lines VALUES(?, 0, ?, 0, 0, 0)", (i, i))
-    for i, stack in enumerate(["main f", "main f f f", "main f g f g"], 1):
+    for i, stack in enumerate(stacks, 1):
         ids = ",".join(str(frames[name]) for name in stack.split()[::-1])
         database.execute("INSERT INTO stacks VALUES(?, 'complete', ?)", (i, f"[{ids}]"))
         database.execute("INSERT INTO counts VALUES(?, 1, 1, ?, 'malloc', 1, ?)", (i, i, 10 ** i))
     database.execute("UPDATE ledger SET value = 0")
-    database.execute("UPDATE ledger SET value = 3 WHERE name IN ('events', 'attributed', 'complete')")
+    database.execute("UPDATE ledger SET value = ? WHERE name IN ('events', 'attributed', 'complete')", (len(stacks),))
     database.commit()
 
 
@@ -339,7 +344,7 @@ def merge(names):
 
 
 def test_merged_recursion(opened, page, fixture_data, run, tmp_path):
-    recursive(fixture_data)
+    fill(fixture_data, RECURSIVE)
     opened(fixture_data)
     folded = run("folded", "--cost=bytes", "-i", fixture_data)
     assert Picture(page).hold_to(tree_of(folded)) > 8
@@ -355,6 +360,42 @@ def test_merged_recursion(opened, page, fixture_data, run, tmp_path):
     for title in root.iter("{http://www.w3.org/2000/svg}title"):
         names.append(title.text.split("\n")[0])
     assert sorted(names) == sorted(["all", "app", "main", "f", "malloc", "g", "malloc"])
+
+
+def box_at(page, picture, y):
+    """The name of the box that is seen so many pixels below the picture's top."""
+    page.point(picture.x + 300, picture.y + y)
+    shown = picture.details()
+    return shown and shown[0]
+
+
+def scroll(page, rows):
+    page.evaluate(f"document.querySelector('.flame-scroll').scrollTop += {rows * ROW}")
+    page.settle()
+
+
+@pytest.mark.parametrize("layout", ["icicle", "flame"])
+def test_deep_stacks(opened, page, fixture_data, layout):
+    """The rows that the window has no room for are scrolled to; what calls everything is seen first."""
+    fill(fixture_data, DEEP)
+    picture = opened(fixture_data, f"--layout={layout}")
+    names = ["all stacks", "app", *DEEP[0].split(), "malloc"]
+    assert picture.height < 900 < len(names) * ROW
+    assert page.evaluate("document.querySelector('.flame-scroll').clientHeight") == picture.height
+    # The scroll bar covers nothing.
+    assert page.evaluate("document.querySelector('.flame-scroll').clientWidth") == picture.width
+    if layout == "flame":
+        assert [box_at(page, picture, picture.height - (row + 0.5) * ROW) for row in range(3)] == names[:3]
+        scroll(page, -len(names))
+        assert [box_at(page, picture, (row + 0.5) * ROW) for row in range(3)] == names[::-1][:3]
+    else:
+        assert [box_at(page, picture, (row + 0.5) * ROW) for row in range(3)] == names[:3]
+        scroll(page, len(names))
+        assert [box_at(page, picture, picture.height - (row + 0.5) * ROW) for row in range(3)] == names[::-1][:3]
+    # A lower window has room for fewer.
+    page.resize(1280, 500)
+    page.wait_until(f"document.querySelector('.flame-scroll').clientHeight < {picture.height}")
+    assert page.area(".flame-canvas")[3] == page.evaluate("document.querySelector('.flame-scroll').clientHeight")
 
 
 def test_colours(opened, page, case_study):
@@ -482,7 +523,7 @@ def test_svg_of_tiny_shares_is_xml(run, tmp_path):
     """A box can be half a pixel wide and have less than 0.05 % of all."""
     path = tmp_path / "tiny.data"
     subprocess.run([GOLDEN / "write_fixture", path], check=True)
-    recursive(path)
+    fill(path, RECURSIVE)
     database = sqlite3.connect(path)
     database.execute("UPDATE counts SET bytes = 10845 WHERE id > 1")
     database.commit()

@@ -128,6 +128,7 @@ export class FlameGraph {
 		themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
 		this.scroll.addEventListener("scroll", () => this.paint());
+		addEventListener("resize", () => this.total && this.scroll.clientHeight !== this.height() && this.layOut());
 		canvas.addEventListener("pointermove", (event) => this.hover(event));
 		canvas.addEventListener("pointerleave", () => this.hover(null));
 		canvas.addEventListener("click", (event) => this.clicked(event));
@@ -186,14 +187,23 @@ export class FlameGraph {
 		this.controls.showMatches(found && found.count, found && sumThrough(trie, own, found.found), whole, unit);
 	}
 
-	layOut() {
+	/** Rows of boxes for the width that there is. */
+	layOutRows() {
 		const { trie, weight } = this;
 		const { name } = trie.frames;
 		const byName = (a, b) => (name[trie.frame[a]] < name[trie.frame[b]] ? -1 : 1);
-		const kept = this.focused?.node;
 		this.width = this.scroll.clientWidth;
 		this.rows = rowsOf(layOut(trie, weight, this.root, this.width,
 			this.options.order === "name" ? byName : (a, b) => weight[b] - weight[a] || byName(a, b)));
+		this.resize(this.height());
+	}
+
+	layOut() {
+		const kept = this.focused?.node;
+		this.layOutRows();
+		// A scroll bar that comes or goes changes the width.
+		if (this.scroll.clientWidth !== this.width)
+			this.layOutRows();
 		this.focused = kept === undefined ? null : this.boxOf(kept) ?? null;
 		this.hovered = null;
 		this.controls.showZoom(this.root !== 0);
@@ -274,18 +284,26 @@ export class FlameGraph {
 		}));
 	}
 
-	/** @height: of the picture; as much as fits the window if it is not given. */
-	paint(height = Math.min(this.rows.length * rowHeight, Math.max(Math.floor(innerHeight * this.options.maxHeight), 6 * rowHeight))) {
+	/** Of all rows, or of as many as fit the window; the others are scrolled to. */
+	height() {
+		return Math.min(this.rows.length * rowHeight, Math.max(Math.floor(innerHeight * this.options.maxHeight), 6 * rowHeight));
+	}
+
+	resize(height) {
 		const { canvas, width } = this;
-		const ratio = devicePixelRatio;
-		const pixels = [Math.round(width * ratio), Math.round(height * ratio)];
+		const pixels = [width, height].map((length) => Math.round(length * devicePixelRatio));
+		this.scroll.style.height = `${height}px`;
 		this.space.style.height = `${this.rows.length * rowHeight - height}px`;
 		if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) {
 			[canvas.width, canvas.height] = pixels;
 			canvas.style.width = `${width}px`;
 			canvas.style.height = `${height}px`;
 		}
-		paintRows(this.context, this.rows, width, { ...this.style, ratio }, {
+	}
+
+	paint(height = this.height()) {
+		this.resize(height);
+		paintRows(this.context, this.rows, this.width, { ...this.style, ratio: devicePixelRatio }, {
 			top: this.scroll.scrollTop, height,
 			rowY: (depth) => this.rowY(depth),
 			colourOf: (box) => this.colourOf(box),
