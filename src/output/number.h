@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct number_text {
-	char text[32];
+	char text[40]; /* the greatest number, and " bytes" */
 };
 
 /* "1,234,567" */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <math.h>
 #include <string.h>
 
 #include "completeness.h"
@@ -33,7 +34,8 @@ static struct number_text phrase_bytes(const struct report_output *output, __u64
 	struct number_text text = bytes_text(output, bytes);
 
 	if (!output->terminal.is_terminal)
-		strcat(text.text, bytes == 1 ? " byte" : " bytes");
+		snprintf(text.text, sizeof(text.text), "%s %s", number__count(bytes).text,
+			 bytes == 1 ? "byte" : "bytes");
 	return text;
 }
 
@@ -223,7 +225,8 @@ static void print_growth(const struct report_output *output)
 	terminal__set_colour(&output->terminal, COLOUR_NONE);
 	if (n)
 		fprintf(to, ": %s stack%s, by %s a second\n", number__count(n).text,
-			n == 1 ? "" : "s", phrase_bytes(output, bytes_per_second).text);
+			n == 1 ? "" : "s",
+			phrase_bytes(output, fmin(bytes_per_second, PROFILE_MAX)).text);
 	else
 		fputs(": none\n", to);
 }

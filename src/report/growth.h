@@ -14,7 +14,7 @@ struct growth {
 	bool is_known; /* false without --live, for several runs, and if the recording is too
 		        * short */
 	bool is_growing;
-	double bytes_per_second; /* slope of the live bytes over the last half of the recording */
+	double bytes_per_second; /* slope of the live bytes over the last half of the recording; PROFILE_MAX at the most */
 };
 
 /*

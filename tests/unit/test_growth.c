@@ -152,12 +152,32 @@ static void test_not_known(void **state)
 	profile__free(short_one);
 }
 
+/* What a damaged file says grows by no more than a number can hold. */
+static void test_no_end(void **state)
+{
+	struct profile *profile = make_profile(16, "8.000000");
+	struct growth growths[KINDS];
+	struct error error;
+
+	for (__u32 epoch = 0; epoch < 16; epoch++)
+		assert_int_equal(profile__add_lifetime(profile, RARE_LEAK + 1, epoch, PROFILE_LIVE,
+						       1, PROFILE_MAX / 17),
+				 0);
+	assert_int_equal(profile__set_meta(profile, "epoch_ns", "1000"), 0);
+	assert_int_equal(profile__set_meta(profile, "elapsed_seconds", "0.000016"), 0);
+	assert_int_equal(growth__measure(profile, groups, KINDS, growths, &error), 0);
+	assert_true(growths[RARE_LEAK].is_growing);
+	assert_true(growths[RARE_LEAK].bytes_per_second == (double)PROFILE_MAX);
+	profile__free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_not_known),
+		cmocka_unit_test(test_no_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
