@@ -38,6 +38,7 @@ struct live_collector {
 	struct lifetimes *lifetimes; /* of records that are not in the profile yet */
 	__u32 moved_shift;	     /* epoch shift of the lifetimes in the profile */
 	__u64 discarded, discarded_bytes;
+	__u64 n_implausible; /* records and lifetimes */
 	struct timeline timeline;
 };
 
@@ -216,7 +217,39 @@ static int add_candidate(struct live_collector *live, const struct peak_candidat
 	return 0;
 }
 
-static int add_candidates(const struct live_collector *live, struct profile *profile)
+static void bound(__u64 *value, __u64 most, bool *was_more)
+{
+	if (*value > most) {
+		*value = most;
+		*was_more = true;
+	}
+}
+
+/* A process that counts inside of itself may have written anything; data files with such numbers are refused. */
+static void make_plausible(struct live_collector *live, struct profile_blocks *blocks)
+{
+	bool was_more = false;
+
+	bound(&blocks->failed, PROFILE_MAX, &was_more);
+	bound(&blocks->allocations, PROFILE_MAX, &was_more);
+	bound(&blocks->size_bytes, PROFILE_MAX, &was_more);
+	bound(&blocks->frees, blocks->allocations, &was_more);
+	bound(&blocks->freed_bytes, blocks->size_bytes, &was_more);
+	bound(&blocks->discarded, blocks->allocations - blocks->frees, &was_more);
+	bound(&blocks->discarded_bytes, blocks->size_bytes - blocks->freed_bytes, &was_more);
+	bound(&blocks->temporary, blocks->frees, &was_more);
+	bound(&blocks->temporary_bytes, blocks->freed_bytes, &was_more);
+	bound(&blocks->peak, PROFILE_MAX, &was_more);
+	bound(&blocks->peak_bytes, PROFILE_MAX, &was_more);
+	bound(&blocks->oldest_ns, PROFILE_MAX, &was_more);
+	for (int i = 0; i < PROFILE_BUCKETS; i++) {
+		bound(&blocks->sizes[i], PROFILE_MAX, &was_more);
+		bound(&blocks->lifetimes[i], PROFILE_MAX, &was_more);
+	}
+	live->n_implausible += was_more;
+}
+
+static int add_candidates(struct live_collector *live, struct profile *profile)
 {
 	int err = 0;
 
@@ -224,12 +257,14 @@ static int add_candidates(const struct live_collector *live, struct profile *pro
 		return 0;
 	for (size_t i = 0; i < live->n_candidates && !err; i++) {
 		const struct peak_candidate *candidate = &live->candidates[i];
+		struct profile_blocks blocks = {
+			.count = candidate->count,
+			.peak = candidate->peak,
+			.peak_bytes = candidate->peak_bytes,
+		};
 
-		err = profile__add_blocks(profile, &(struct profile_blocks){
-							   .count = candidate->count,
-							   .peak = candidate->peak,
-							   .peak_bytes = candidate->peak_bytes,
-						   });
+		make_plausible(live, &blocks);
+		err = profile__add_blocks(profile, &blocks);
 	}
 	return err;
 }
@@ -317,6 +352,7 @@ int live_collector__add_record(struct live_collector *live, struct collector *co
 		blocks.peak = peak.peak;
 		blocks.peak_bytes = peak.peak_bytes;
 	}
+	make_plausible(live, &blocks);
 	if (!err)
 		err = profile__add_blocks(profile, &blocks);
 	if (!err && live->options.sample)
@@ -330,7 +366,7 @@ void live_collector__release_index(struct live_collector *live, __u32 index)
 }
 
 struct moving {
-	const struct live_collector *live;
+	struct live_collector *live;
 	struct profile *profile;
 };
 
@@ -340,12 +376,17 @@ static int move_lifetime(void *context, const struct ap_lifetime_key *key,
 {
 	const struct moving *moving = context;
 	__u32 count = live_notes__count(&moving->live->notes, key->record);
+	__u64 blocks = sum->blocks, size_bytes = sum->size_bytes;
+	bool was_more = false;
 	int err;
 
 	if (!count)
 		return 0;
-	err = profile__add_lifetime(moving->profile, count, key->born, key->died, sum->blocks,
-				    sum->size_bytes);
+	bound(&blocks, PROFILE_MAX, &was_more);
+	bound(&size_bytes, PROFILE_MAX, &was_more);
+	moving->live->n_implausible += was_more;
+	err = profile__add_lifetime(moving->profile, count, key->born, key->died, blocks,
+				    size_bytes);
 	return err ? err : 1;
 }
 
@@ -400,6 +441,11 @@ int live_collector__add_moment(struct live_collector *live, struct profile_momen
 	err = timeline__add(&live->timeline, moment);
 	timeline__pause(&live->timeline, SAMPLE_SHARE * (clock__now_ns() - begin_ns));
 	return err;
+}
+
+__u64 live_collector__implausible(const struct live_collector *live)
+{
+	return live->n_implausible;
 }
 
 __u64 live_collector__discarded(const struct live_collector *live, __u64 *size_bytes)

@@ -35,6 +35,8 @@ void live_collector__free(struct live_collector *live);
 /* The recording begins, at @now_ns of CLOCK_MONOTONIC. @is_new: the target has allocated nothing
  * yet, so the time line begins with 0. */
 void live_collector__start(struct live_collector *live, __u64 now_ns, bool is_new);
+/* Number of records and lifetimes whose numbers cannot be right, and were cut to what can be. */
+__u64 live_collector__implausible(const struct live_collector *live);
 /* It has ended, at @end_ns. */
 void live_collector__end(struct live_collector *live, __u64 end_ns);
 bool live_collector__has_ended(const struct live_collector *live);

@@ -253,6 +253,8 @@ static int collect_gaps(struct preload_engine *engine)
 {
 	const struct preload_results *counted = &engine->counted;
 	const __u64 *gaps = counted->gaps;
+	__u64 n_damaged =
+		counted->n_damaged + (engine->live ? live_collector__implausible(engine->live) : 0);
 	const struct {
 		__u64 n;
 		const char *what;
@@ -279,7 +281,7 @@ static int collect_gaps(struct preload_engine *engine)
 		{ counted->n_unfinished,
 		  "entries of the shared memory were being written when their process was killed or "
 		  "stopped" },
-		{ counted->n_damaged,
+		{ n_damaged,
 		  "entries of the shared memory cannot be right: a process has written over them" },
 	};
 	int err = 0;

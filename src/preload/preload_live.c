@@ -181,7 +181,7 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 		return err;
 	reading.generation = reader.header.live.generation;
 	out->generation = reading.generation;
-	out->max_bytes = reader.header.live.max_bytes;
+	out->max_bytes = reader__add(0, reader.header.live.max_bytes);
 	out->epoch_shift = reader.header.live.epoch_shift;
 	if (out->epoch_shift < AP_FIRST_EPOCH_SHIFT || out->epoch_shift > MAX_EPOCH_SHIFT)
 		out->epoch_shift = AP_FIRST_EPOCH_SHIFT;

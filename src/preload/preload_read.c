@@ -2,6 +2,7 @@
 #include "preload_internal.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -147,6 +148,13 @@ static void copy_text(char *out, const char *in, size_t size)
 	out[size] = 0;
 }
 
+/* 63 bits of nanoseconds, of which a data file consists. */
+static __u64 time_of(struct reader *reader, __u64 ns)
+{
+	reader->n_damaged += ns > AP_MAX_SUM;
+	return ns > AP_MAX_SUM ? AP_MAX_SUM : ns;
+}
+
 static int take_image(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
@@ -165,12 +173,16 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 		reader->n_unfinished++;
 		return 0;
 	}
+	if (image->pid > INT32_MAX || image->parent > INT32_MAX) {
+		reader->n_damaged++;
+		return 0;
+	}
 	to->pid = image->pid;
 	to->parent = image->parent;
 	to->is_fork = image->birth == INSIDE_BORN_FORK;
-	to->begin_ns = image->begin_ns;
+	to->begin_ns = time_of(reader, image->begin_ns);
 	to->end = image->ended <= INSIDE_EXECED ? image->ended : INSIDE_RUNS;
-	to->end_ns = image->end_ns;
+	to->end_ns = time_of(reader, image->end_ns);
 	to->end_generation = image->end_generation;
 	copy_text(to->comm, image->comm, sizeof(image->comm));
 	parents = pid_images__find(&reader->pids, to->parent);

@@ -68,9 +68,13 @@ static void read_all(struct preload *preload)
 	struct preload_live live;
 
 	if (!preload__read(preload, &results)) {
-		for (size_t i = 0; i < results.n_images; i++)
-			FUZZ_CHECK(results.images[i].before < (int)i &&
-				   results.images[i].parent_image < (int)i);
+		for (size_t i = 0; i < results.n_images; i++) {
+			const struct preload_image *image = &results.images[i];
+
+			FUZZ_CHECK(image->before < (int)i && image->parent_image < (int)i);
+			FUZZ_CHECK(image->pid <= INT32_MAX && image->parent <= INT32_MAX);
+			FUZZ_CHECK(image->begin_ns <= AP_MAX_SUM && image->end_ns <= AP_MAX_SUM);
+		}
 		for (size_t i = 0; i < results.n_refused; i++)
 			FUZZ_CHECK(results.refused[i].image < (int)results.n_images);
 		preload_results__free(&results);

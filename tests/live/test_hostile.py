@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that are made to harm who inspects them: nothing in them is executed, waited for or followed."""
 
+import json
 import os
 import sqlite3
 import struct
@@ -49,6 +50,16 @@ def test_interpreter_is_not_executed(run, allocprof, program, tmp_path, argument
     (tmp_path / "executed").unlink()
     run([allocprof, *(str(path) if word == "PROGRAM" else word for word in arguments)], cwd=tmp_path)
     assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("what", ["pid", "begin", "end", "frees", "lifetimes"])
+def test_forged_figures(run, allocprof, target, tmp_path, what):
+    """A process that counts inside of itself writes what no data file can have: that is named, and the recording is there."""
+    data = tmp_path / "data"
+    told = run([allocprof, "record", "--engine=preload", "--live", "-o", data, "--", target("forges"), what], expect=0).stderr
+    assert b"entries of the shared memory cannot be right: a process has written over them" in told
+    report = json.loads(run([allocprof, "report", "--json", data], expect=None).stdout)
+    assert report["complete"] is False and report["ledger"]["attributed"] > 0
 
 
 @pytest.mark.fast("doctor")
