@@ -93,9 +93,13 @@ EXPORT void *reallocarray(void *pointer, size_t n, size_t size)
 {
 	struct live_mark mark;
 	void *(*next)(void *, size_t, size_t) = next__get(NEXT_reallocarray);
+	void *(*next_realloc)(void *, size_t) = next__get(NEXT_realloc);
 	__u64 product = 0;
 	bool overflows = __builtin_mul_overflow(n, size, &product);
 
+	/* The blocks are of another allocator, the program's, whose calls do not come here. */
+	if (next_realloc_is_preceded)
+		return next ? next(pointer, n, size) : fail_for_memory();
 	mark = ENTER(AP_REALLOCARRAY, .size = overflows ? 0 : product, .overflows = overflows,
 		     .pointer = (__u64)pointer);
 	if (overflows && mark__is_followed(mark))
@@ -103,8 +107,8 @@ EXPORT void *reallocarray(void *pointer, size_t n, size_t size)
 	if (overflows)
 		return next ? next(pointer, n, size) : fail_for_memory();
 	if (mark__is_followed(mark))
-		return move(mark, pointer, product, next__get(NEXT_realloc));
-	return NEXT(realloc, void *(*)(void *, size_t))(pointer, product);
+		return move(mark, pointer, product, next_realloc);
+	return next_realloc(pointer, product);
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size);

@@ -8,6 +8,7 @@ static const char *const names[NEXT_FUNCTIONS] = { NEXT_ALLOCATOR(NAME) NEXT_OTH
 #undef NAME
 
 void *next_functions[NEXT_FUNCTIONS];
+bool next_realloc_is_preceded;
 struct next_bodies next_bodies;
 
 static struct {
@@ -18,6 +19,8 @@ void *next__find(enum next which)
 {
 	struct definition found;
 
+	if (which == NEXT_realloc)
+		next_realloc_is_preceded = objects__is_preceded("realloc");
 	if (!objects__find_next(names[which], &found))
 		return NULL;
 	if (which < NEXT_ALLOCATORS) {

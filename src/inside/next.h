@@ -54,6 +54,9 @@ enum next {
 /* NULL: not looked up, or there is none. */
 extern void *next_functions[NEXT_FUNCTIONS] __attribute__((visibility("hidden")));
 
+/* Since realloc was looked up: whether the program has one of its own, which the C library calls. */
+extern bool next_realloc_is_preceded __attribute__((visibility("hidden")));
+
 /* Looks the function up; NULL if there is none. */
 void *next__find(enum next which);
 

@@ -332,6 +332,15 @@ void object__each_slot(const struct object *object, object_slot_fn fn, void *con
 		each_relocation(object, &symbols, of_calls, of_calls_bytes, fn, context);
 }
 
+bool object__is_symbolic(const struct object *object)
+{
+	for (const Elf64_Dyn *entry = object->dynamic; entry && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_SYMBOLIC ||
+		    (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_SYMBOLIC))
+			return true;
+	return false;
+}
+
 bool object__has_search_path(const struct object *object)
 {
 	for (const Elf64_Dyn *entry = object->dynamic; entry && entry->d_tag != DT_NULL; entry++)

@@ -43,6 +43,9 @@ bool object__defines(const struct object *object, const char *name, struct defin
 /* Whether it has the function from elsewhere. */
 bool object__imports(const struct object *object, const char *name);
 
+/* Whether the dynamic linker looks into the object itself first (-Bsymbolic). */
+bool object__is_symbolic(const struct object *object);
+
 /* Whether libraries are searched for it at places of its own. */
 bool object__has_search_path(const struct object *object);
 

@@ -219,8 +219,8 @@ static bool resolve(const struct object *caller, const char *name, struct defini
 	}
 	if (!found)
 		return false;
-	/* -Bsymbolic. */
-	if (out->object != caller && object__defines(caller, name, &other))
+	if (out->object != caller && object__is_symbolic(caller) &&
+	    object__defines(caller, name, &other))
 		return false;
 	for (__u32 i = 0; i < known.n_allocators; i++)
 		if (known.allocators[i].object == out->object)

@@ -194,6 +194,55 @@ def test_valgrind(same, run, allocprof, compiled, mode):
     assert "--engine=uprobe" not in told
 
 
+# All of its blocks are in one array, and others end it. The C library's reallocarray calls the program's realloc.
+OWN_MALLOC = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char room[1 << 20];
+static size_t used;
+void *malloc(size_t size)
+{
+	size_t *block = (size_t *)(room + used);
+	used += (size + 31) & ~15UL;
+	*block = size;
+	return block + 2;
+}
+void free(void *block)
+{
+	if (block && ((char *)block < room || (char *)block >= room + sizeof(room)))
+		abort();
+}
+void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
+void *realloc(void *old, size_t size)
+{
+	void *block = malloc(size);
+	free(old);
+	return old ? memcpy(block, old, ((size_t *)old)[-2] < size ? ((size_t *)old)[-2] : size) : block;
+}
+int main(void)
+{
+	char *text = strdup("text");
+	text = reallocarray(text, 20, 10);
+	text = reallocarray(text, 1, 1000);
+	puts(text);
+	free(text);
+	free(reallocarray(NULL, 3, 5));
+	return 4;
+}
+"""
+
+
+@pytest.mark.fast("live-alone")
+@pytest.mark.parametrize("alone", [False, True], ids=["with_uprobes", "alone"])
+@pytest.mark.parametrize("mode", MODES)
+def test_malloc_of_the_program(same, compiled, mode, alone):
+    """Its blocks go to no other allocator."""
+    bare, report = same(mode, [compiled(OWN_MALLOC)], alone=alone)
+    assert (bare.status, bare.stdout) == (4, b"text\n")
+
+
 OPERATORS = """
 #include <cstdlib>
 #include <new>

@@ -88,6 +88,39 @@ def test_equal(run, allocprof, programs, tmp_path, way, name):
     assert not wrong, f"{len(wrong)} of {len(uprobe)} rows differ:\n" + "\n".join(wrong[:8])
 
 
+# The C++ library's code calls operator new of the allocator, although it has one itself.
+STRINGS = r"""
+#include <sstream>
+#include <string>
+int main()
+{
+	for (int i = 0; i < 100; i++) {
+		std::ostringstream out;
+
+		out << std::string(100, 'x') << i;
+		out << out.str() << out.str();
+	}
+}
+"""
+
+
+@pytest.mark.fast("LAZY-libjemalloc")
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("binding", ["LAZY", "NOW"])
+def test_calls_of_the_cplusplus_library(run, allocprof, tmp_path, binding, name):
+    """Of libstdc++.so as well as of the program, also where names are looked up when they are first called."""
+    source = tmp_path / "strings.cc"
+    source.write_text(STRINGS)
+    program = tmp_path / "strings"
+    subprocess.run(["g++", "-O1", "-o", program, source, "-Wl,--no-as-needed", library(name)], check=True)
+    env = {"LD_BIND_NOW": "1"} if binding == "NOW" else {}
+    for options in (), ("--live",):
+        uprobe, preload = [stat(run, allocprof, tmp_path / "json", engine, [program], *options, env=env)[0]
+                           for engine in ("uprobe", "preload")]
+        assert preload == uprobe
+        assert preload["new", "calls"] >= 400
+
+
 @pytest.mark.fast("libjemalloc")
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_preloaded_later(run, allocprof, programs, tmp_path, name):
