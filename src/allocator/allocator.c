@@ -189,6 +189,7 @@ out:
 	free(reader.continuations.at);
 	free(reader.ends);
 	free(reader.edges);
+	free(reader.core);
 	free(reader.candidates);
 	free(reader.definitions);
 	elf_file__free(reader.elf);

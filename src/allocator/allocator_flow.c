@@ -347,50 +347,17 @@ static void visit_anywhere(const struct disasm_branch *branch, void *arg)
 	    branch->target > reader->highest_entry + SITE_MAX_DISTANCE)
 		return;
 	note_branch(reader, branch->target);
-	if (branch->is_call && branch->next > reader->core_start &&
-	    branch->next <= reader->core_end &&
+	if (branch->is_call && reader__is_core(reader, branch->next) &&
 	    allocator__site_at(reader->allocator, branch->target))
 		note_return(reader, branch->next);
 }
 
-/*
- * Sets the range whose direct calls to sites are internal. A library calls its exported functions
- * through the PLT if the program may replace them; a direct call is from one of its functions to
- * another. In a program that contains its allocator every call is direct, so there only the code
- * around the basic functions counts as the allocator.
- */
-static void find_core(struct allocator_reader *reader)
-{
-	const __u32 basic = 1U << AP_MALLOC | 1U << AP_CALLOC | 1U << AP_REALLOC | 1U << AP_FREE;
-	const struct allocator *allocator = reader->allocator;
-	__u64 start = UINT64_MAX;
-	__u64 end = 0;
-
-	reader->core_start = 0;
-	/* Direct calls of a source's functions are made by the rest of the file. */
-	reader->core_end = reader->allocator->source ? 0 : UINT64_MAX;
-	if (!elf_file__is_program(reader->elf) || reader->allocator->source)
-		return;
-	for (size_t i = 0; i < allocator->n_sites; i++) {
-		const struct site *site = &allocator->sites[i];
-
-		if (!(basic >> site->interface->function & 1) ||
-		    !interface_function__is_classic(site->interface))
-			continue;
-		if (site->entry_vaddr < start)
-			start = site->entry_vaddr;
-		if (site->entry_vaddr + site->size > end)
-			end = site->entry_vaddr + site->size;
-	}
-	if (end - start > MAX_CORE)
-		end = start;
-	reader->core_start = start;
-	reader->core_end = end;
-}
-
 int reader__scan_texts(struct allocator_reader *reader)
 {
-	find_core(reader);
+	int err = reader__find_core(reader);
+
+	if (err)
+		return err;
 	for (size_t i = 0; i < reader->n_texts; i++) {
 		const struct elf_text *text = &reader->texts[i];
 

@@ -13,7 +13,7 @@ import sqlite3
 import pytest
 
 import interfaces
-from support import Obedient, shell_status, unavailable, wait_until_counting
+from support import Obedient, read_report, shell_status, unavailable, wait_until_counting
 from test_interfaces import Memory, expected, kind
 
 MODES = {"stat": ["stat"], "stat-live": ["stat", "--live"], "record": ["record"], "record-live": ["record", "--live"]}
@@ -333,6 +333,69 @@ def test_musl(measuring, tmp_path, monkeypatch, start, mode, how):
     # Start-up makes no calls, and main two.
     check_sums(variant, collections.Counter({("malloc", "calls"): 1, ("malloc", "bytes"): 1, ("delete", "calls"): 1}),
                run)
+
+
+# What the linker puts between functions of the allocator: of the C library, in the order in which they are needed, and of the
+# program, in the order in which they are written.
+BETWEEN = {
+    "musl": (["musl-gcc", "-static"], r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+	char *text = NULL;
+
+	for (int i = 0; i < 1000; i++) {
+		free(strdup("text"));
+		free(i % 2 && asprintf(&text, "%d", i) > 0 ? text : NULL);
+	}
+	free(realloc(calloc(1, 2), 3));
+	return 0;
+}
+""", {"malloc": 1500, "calloc": 1, "realloc": 1}),
+    "own": (["gcc"], r"""
+#include <stddef.h>
+#include <string.h>
+static char room[1 << 20];
+static size_t used;
+#define FUNCTION __attribute__((noinline))
+FUNCTION void *malloc(size_t size)
+{
+	used += 32;
+	asm volatile("");
+	return room + used % sizeof(room);
+}
+FUNCTION static void *get(void) { return memset(malloc(1), 0, 1); }
+FUNCTION char *make(void) { return get(); }
+FUNCTION static void *get_cleared(size_t size) { return memset(malloc(size), 0, size); }
+FUNCTION void *calloc(size_t n, size_t size) { return get_cleared(n * size); }
+FUNCTION void *realloc(void *old, size_t size) { return get_cleared(size); }
+FUNCTION void free(void *block) { asm volatile(""); }
+int main(void)
+{
+	for (int i = 0; i < 1500; i++)
+		free(make());
+	free(realloc(calloc(1, 2), 3));
+	return 0;
+}
+""", {"malloc": 1500, "calloc": 1, "realloc": 1}),
+}
+
+
+@pytest.mark.parametrize("how", BETWEEN)
+def test_functions_between_the_allocator_s(run, allocprof, tmp_path, how):
+    """Their calls are calls; what calloc and realloc get by malloc is internal."""
+    compiler, source, calls = BETWEEN[how]
+    if not shutil.which(compiler[0], path="/usr/bin"):
+        unavailable("musl-tools is not installed: scripts/setup --test")
+    (tmp_path / "between.c").write_text(source)
+    run([*compiler, "-O1", "-fno-builtin", "-w", "-o", tmp_path / "between", tmp_path / "between.c"], expect=0)
+    run([allocprof, "stat", "--json", "-o", tmp_path / "json", "--", tmp_path / "between"], expect=0)
+    report = read_report(tmp_path / "json")
+    assert {name: report["functions"][name]["calls"] for name in calls} == calls
+    assert report["complete"]
 
 
 TBB = "libtbbmalloc_proxy"

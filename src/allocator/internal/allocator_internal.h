@@ -76,6 +76,13 @@ struct end {
 	__u64 vaddr;
 };
 
+/* A function within the core of a program. */
+struct core_function {
+	__u64 vaddr;
+	bool is_root; /* the allocator's, whoever calls it */
+	bool is_reached, is_core;
+};
+
 /* A site that may tail-call another. */
 struct edge {
 	size_t from, to;
@@ -101,9 +108,11 @@ struct allocator_reader {
 	__u64 branched_to[MAX_SITES];
 	__u64 lowest_entry;
 	__u64 highest_entry;
-	/* Direct calls from this range are internal. */
+	/* Direct calls from this range are internal, in a program from those of its functions that are the allocator's. */
 	__u64 core_start;
 	__u64 core_end;
+	struct core_function *core; /* sorted by address */
+	size_t n_core, room_core;
 	size_t current;			/* site whose flow is walked */
 	struct addresses continuations; /* functions that it tail-calls */
 	struct end *ends;		/* return instructions of sites */
@@ -159,6 +168,10 @@ void reader__note_continuation(struct allocator_reader *reader, __u64 vaddr);
 int reader__walk_flow(struct allocator_reader *reader, __u64 entry, flow_fn fn);
 int reader__walk_flows(struct allocator_reader *reader);
 int reader__drop_forwarding_operators(struct allocator_reader *reader);
+/* Finds the core: needs all sites and the file's code. 0 or a negative errno. */
+int reader__find_core(struct allocator_reader *reader);
+/* Whether the code that a call returns to @return_address in is the allocator's. */
+bool reader__is_core(const struct allocator_reader *reader, __u64 return_address);
 int reader__scan_texts(struct allocator_reader *reader);
 
 /* allocator_source.c: sites of a defined source. -ENOENT: there are none. */

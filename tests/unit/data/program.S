@@ -6,12 +6,16 @@
 	.type _start, @function
 _start:
 	call malloc
+	call between
 	call free
 	hlt
 	.size _start, . - _start
 	.type malloc, @function
 malloc:
 	push %rbx
+	call helper
+	.globl internal_malloc
+internal_malloc:
 	pop %rbx
 	ret
 	.size malloc, . - malloc
@@ -22,6 +26,24 @@ helper:
 internal_helper:
 	ret
 	.size helper, . - helper
+	/* The program's, as it calls them: one of the linker's order, and what that one alone calls. */
+	.type between, @function
+between:
+	call free
+	call further
+	ret
+	.size between, . - between
+	.type further, @function
+further:
+	call free
+	ret
+	.size further, . - further
+	/* Called by a pointer, if at all. */
+	.type callback, @function
+callback:
+	call free
+	ret
+	.size callback, . - callback
 	/* Local, as gcc -static-pie leaves some of them. */
 	.type free, @function
 free:
