@@ -46,18 +46,62 @@ static int defines_source(const struct elf_symbol *symbol, void *arg)
 	return 0;
 }
 
-static bool is_wrapper(struct elf_file *elf)
+static bool imports_any(struct elf_file *elf, const char *const *names)
+{
+	for (; *names; names++)
+		if (elf_file__imports(elf, *names))
+			return true;
+	return false;
+}
+
+/* Ends at whatever may get memory elsewhere. */
+static enum flow_step visit_own(const struct disasm_insn *insn, void *arg)
+{
+	struct allocator_reader *reader = arg;
+
+	switch (insn->class) {
+	case DISASM_RET:
+		reader->gets_by_itself = true;
+		return FLOW_PASS;
+	case DISASM_CALL:
+	case DISASM_CALL_INDIRECT:
+	case DISASM_JUMP_INDIRECT:
+		return FLOW_STOP;
+	case DISASM_JUMP:
+	case DISASM_JUMP_CONDITIONAL:
+		return FLOW_FOLLOW;
+	default:
+		return FLOW_PASS;
+	}
+}
+
+/* Whether its malloc can return without calling anything: it has memory of its own then. */
+static bool has_own_memory(struct allocator_reader *reader)
+{
+	const struct site *site = allocator__find(reader->allocator, AP_MALLOC);
+
+	reader->gets_by_itself = false;
+	return !site || reader__walk_flow(reader, site->entry_vaddr, visit_own) ||
+	       reader->gets_by_itself;
+}
+
+/* Sets whether its functions are others in front of those of the next allocator, whose calls count. */
+static void find_forwarding(struct allocator_reader *reader)
 {
 	/* Functions to get memory by; "__morecore" was glibc's hook until 2.33. */
-	const char *const sources[] = { "mmap", "mmap64",   "__mmap",	  "sbrk", "__sbrk",
-					"brk",	"morecore", "__morecore", NULL };
+	static const char *const sources[] = { "mmap", "mmap64",   "__mmap",	 "sbrk", "__sbrk",
+					       "brk",  "morecore", "__morecore", NULL };
+	static const char *const searches[] = { "dlsym", "dlvsym", NULL };
+	static const char *const others[] = { "__libc_malloc", "__libc_calloc", "__libc_realloc",
+					      "__libc_memalign", NULL };
+	struct allocator *allocator = reader->allocator;
+	bool searches_next = imports_any(reader->elf, searches);
 
-	if (!elf_file__imports(elf, "dlsym") && !elf_file__imports(elf, "dlvsym"))
-		return false;
-	for (const char *const *name = sources; *name; name++)
-		if (elf_file__imports(elf, *name))
-			return false;
-	return elf_file__for_each_symbol(elf, defines_source, (void *)(unsigned long)sources) == 0;
+	allocator->goes_past = imports_any(reader->elf, others);
+	if (imports_any(reader->elf, sources) ||
+	    elf_file__for_each_symbol(reader->elf, defines_source, (void *)sources))
+		return;
+	allocator->is_wrapper = searches_next || (allocator->goes_past && !has_own_memory(reader));
 }
 
 static int check_entries(const struct allocator_reader *reader, struct error *error)
@@ -149,7 +193,7 @@ static int read_allocator(struct allocator_reader *reader, enum site_policy poli
 		 elf_file__build_id(reader->elf));
 	if (allocator->source)
 		return 0;
-	allocator->is_wrapper = is_wrapper(reader->elf);
+	find_forwarding(reader);
 	err = reader__find_unknown(reader);
 	if (!err)
 		return 0;

@@ -92,9 +92,11 @@ struct allocator {
 	 * contains its allocator, only direct calls in the allocator's code. */
 	__u64 *internal_returns;
 	size_t n_internal_returns;
-	/* Only forwards to another allocator: it looks symbols up, and cannot get memory from the
-	 * kernel. Its calls would be counted twice. */
+	/* Only forwards to another allocator: it looks symbols up, or calls glibc's functions by their other names, and
+	 * cannot get memory from the kernel. Its calls would be counted twice. */
 	bool is_wrapper;
+	/* It has such names (__libc_malloc): libraries that stand in front of malloc do not see its calls. */
+	bool goes_past;
 	bool is_collected; /* a garbage collector: it frees blocks itself */
 	/* File offsets of all return instructions of the functions with RETURNS_AT_INSTRUCTIONS. */
 	__u64 *return_offsets;

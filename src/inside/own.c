@@ -63,9 +63,14 @@ static bool is_wrapper(const struct object *object)
 {
 	static const char *const sources[] = { "mmap",	 "mmap64", "__mmap",   "sbrk",
 					       "__sbrk", "brk",	   "morecore", "__morecore" };
+	static const char *const ways[] = { "dlsym",	     "dlvsym",	       "__libc_malloc",
+					    "__libc_calloc", "__libc_realloc", "__libc_memalign" };
 	struct definition found;
+	bool forwards = false;
 
-	if (!object__imports(object, "dlsym") && !object__imports(object, "dlvsym"))
+	for (__u32 i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+		forwards |= object__imports(object, ways[i]);
+	if (!forwards)
 		return false;
 	for (__u32 i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		if (object__imports(object, sources[i]) ||

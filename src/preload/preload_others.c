@@ -78,7 +78,8 @@ static bool has_malloc(const struct preload_engine *engine, const char *path)
 
 	if (fd < 0 || allocator__parse(engine->parser, fd, path, &allocator, NULL))
 		return false;
-	has = !allocator->is_wrapper && allocator__find(allocator, AP_MALLOC);
+	has = (!allocator->is_wrapper || allocator->goes_past) &&
+	      allocator__find(allocator, AP_MALLOC);
 	allocator__free(allocator);
 	return has;
 }

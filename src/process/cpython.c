@@ -2,6 +2,7 @@
 #include "cpython.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,15 @@
 #include "path.h"
 #include "process_maps.h"
 #include "program_kind.h"
+#include "text_file.h"
 
 /*
  * The kernel maps a program before it writes its environment; this is long enough to wait for that.
  */
 #define PATIENCE_NS 200000000ULL
+
+/* The kernel lets a program begin with 6 MiB of words at the most. */
+#define MOST_WORD_BYTES (8U << 20)
 
 struct python_file {
 	struct file_identity identity;
@@ -108,12 +113,40 @@ static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapp
 	return file->is_python;
 }
 
-static FILE *open_of_process(pid_t pid, const char *name)
+/* The words of a process, each with a null behind it. */
+struct words {
+	char *text; /* owned */
+	size_t size;
+	const char *next;
+};
+
+/* A process can say by prctl(2) that its words are all of its memory. */
+static int read_words(pid_t pid, const char *name, struct words *out)
 {
+	_cleanup_(close_fd) int fd = -1;
+	struct words words = { 0 };
 	char path[64];
+	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return fopen(path, "re");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	err = fd < 0 ? -errno : text_file__read(fd, MOST_WORD_BYTES, &words.text, &words.size);
+	if (err)
+		return err;
+	words.next = words.text;
+	*out = words;
+	return 0;
+}
+
+/* NULL: no more. What is cut off is the last. */
+static const char *next_word(struct words *words)
+{
+	const char *word = words->next;
+
+	if (word >= words->text + words->size)
+		return NULL;
+	words->next = word + strlen(word) + 1;
+	return word;
 }
 
 /* Whether PYTHONMALLOC's @value selects malloc for all requests. */
@@ -127,21 +160,20 @@ static bool is_malloc(const char *value)
 static int asks_for_malloc(pid_t pid)
 {
 	static const char name[] = "PYTHONMALLOC=";
-	_cleanup_(close_file) FILE *file = open_of_process(pid, "environ");
-	_cleanup_(free_ptr) char *word = NULL;
-	size_t size = 0;
-	bool is_empty = true;
+	struct words words;
+	const char *word;
+	int asks;
 
-	if (!file)
+	if (read_words(pid, "environ", &words))
 		return -ESRCH;
-	while (getdelim(&word, &size, '\0', file) > 0) {
-		is_empty = false;
-		if (!strncmp(word, name, strlen(name)))
-			return is_malloc(word + strlen(name));
-	}
-	if (ferror(file))
-		return -ESRCH;
-	return is_empty ? -EAGAIN : 0;
+	asks = words.size ? 0 : -EAGAIN;
+	while ((word = next_word(&words)))
+		if (!strncmp(word, name, strlen(name))) {
+			asks = is_malloc(word + strlen(name));
+			break;
+		}
+	free(words.text);
+	return asks;
 }
 
 /* Whether the options in @word make Python ignore the environment; sets *@ends if the interpreter's
@@ -175,20 +207,22 @@ static bool ignores_environment(const char *word, bool *ends, bool *takes)
  * their own. */
 static bool is_isolated(pid_t pid)
 {
-	_cleanup_(close_file) FILE *file = open_of_process(pid, "cmdline");
-	_cleanup_(free_ptr) char *word = NULL;
-	bool ends = false, takes = false;
-	size_t size = 0;
+	bool ends = false, takes = false, is = false;
+	struct words words;
+	const char *word;
 
-	if (!file || getdelim(&word, &size, '\0', file) <= 0 || !strstr(path__name(word), "python"))
+	if (read_words(pid, "cmdline", &words))
 		return false;
-	while (!ends && getdelim(&word, &size, '\0', file) > 0) {
+	word = next_word(&words);
+	ends = !word || !strstr(path__name(word), "python");
+	while (!ends && !is && (word = next_word(&words))) {
 		if (takes)
 			takes = false;
-		else if (ignores_environment(word, &ends, &takes))
-			return true;
+		else
+			is = ignores_environment(word, &ends, &takes);
 	}
-	return false;
+	free(words.text);
+	return is;
 }
 
 /* -EAGAIN: not yet known. */

@@ -398,6 +398,61 @@ def test_functions_between_the_allocator_s(run, allocprof, tmp_path, how):
     assert report["complete"]
 
 
+# A program's functions in front of glibc's, which they call by their other names; or the way there is a function of its own.
+FORWARDS = r"""
+#include <stddef.h>
+void *__libc_malloc(size_t size), *__libc_calloc(size_t n, size_t size), *__libc_realloc(void *old, size_t size);
+void __libc_free(void *block);
+static unsigned long calls;
+#ifdef OVER
+__attribute__((noinline)) static void *over(size_t size)
+{
+	void *block = __libc_malloc(size);
+
+	calls++;
+	return block;
+}
+#else
+#define over __libc_malloc
+#endif
+void *malloc(size_t size) { calls++; return over(size); }
+void *calloc(size_t n, size_t size) { calls++; return __libc_calloc(n, size); }
+void *realloc(void *old, size_t size) { calls++; return __libc_realloc(old, size); }
+void free(void *block) { calls++; __libc_free(block); }
+#ifndef SHARED
+int main(void)
+{
+	for (int i = 0; i < 1000; i++)
+		free(malloc(i));
+	free(realloc(calloc(1, 2), 3));
+	return !calls;
+}
+#endif
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-DOVER"]], ids=["at_once", "over_a_function"])
+@pytest.mark.parametrize("engine", ["uprobe", "preload"])
+def test_functions_in_front_of_glibc_s(run, allocprof, tmp_path, engine, flags):
+    """A call of them is one call, also where a library has them."""
+    def built(name, *more):
+        run(["gcc", "-O1", "-fno-builtin", *flags, *more, "-o", tmp_path / name, tmp_path / "forwards.c"], expect=0)
+        return tmp_path / name
+
+    def calls(*argv):
+        run([allocprof, "stat", f"--engine={engine}", "--json", "-o", tmp_path / "json", "--", *argv], expect=0)
+        report = read_report(tmp_path / "json")
+        assert report["complete"]
+        return {name: entry["calls"] for name, entry in report["functions"].items() if entry["calls"]}
+
+    (tmp_path / "forwards.c").write_text(FORWARDS)
+    assert calls(built("forwards")) == {"malloc": 1000, "calloc": 1, "realloc": 1, "free": 1001}
+    library = built("libforwards.so", "-shared", "-fPIC", "-DSHARED")
+    with_library, without = [calls("env", f"LD_PRELOAD={path}", "true") for path in (library, "")]
+    # env has a variable more or less, which is a block, and the loader of a library may have some.
+    assert abs(with_library["malloc"] - without["malloc"]) < 10
+
+
 TBB = "libtbbmalloc_proxy"
 
 

@@ -121,6 +121,7 @@ static void assert_same(const struct allocator *a, const struct allocator *b)
 	}
 	assert_int_equal(a->is_described, b->is_described);
 	assert_int_equal(a->is_wrapper, b->is_wrapper);
+	assert_int_equal(a->goes_past, b->goes_past);
 	assert_int_equal(a->is_collected, b->is_collected);
 	assert_same_numbers(a->internal_returns, a->n_internal_returns, b->internal_returns,
 			    b->n_internal_returns);
