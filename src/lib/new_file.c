@@ -94,16 +94,28 @@ static bool is_shared(const char *path)
 	return st.st_mode & S_ISVTX && st.st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/* Opens what is no link. */
-static int open_plain(const char *path)
+/* Whether it is what another user has put where others may make files. Devices are where they belong. */
+static bool is_of_another(const struct stat *st, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
+	return !S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode) && !new_file__is_ours(st->st_uid) &&
+	       is_shared(path);
+}
 
+/* Opens what is no link. @st: what it was a moment ago. */
+static int open_plain(const char *path, const struct stat *st)
+{
+	/* A FIFO of ours waits for its reader; what another user puts in its place is not waited for. */
+	int waits = S_ISFIFO(st->st_mode) ? 0 : O_NONBLOCK;
+	struct stat now;
+	int fd;
+
+	if (is_of_another(st, path))
+		return -EACCES;
+	fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | waits);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) ||
-	    (S_ISREG(st.st_mode) && !new_file__is_ours(st.st_uid) && is_shared(path))) {
+	if (fstat(fd, &now) || is_of_another(&now, path) ||
+	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK)) {
 		close(fd);
 		return -EACCES;
 	}
@@ -130,7 +142,7 @@ int new_file__open_existing(const char *path)
 		if (place < 0 || fstat(place, &st) || fstatfs(place, &system))
 			return -errno;
 		if (!S_ISLNK(st.st_mode))
-			return open_plain(at);
+			return open_plain(at, &st);
 		if (!new_file__is_ours(st.st_uid))
 			return -EACCES;
 		/* Those of descriptors, such as /dev/stdout, lead to files that have no path. */

@@ -140,6 +140,29 @@ def test_output_through_what_others_made(run, allocprof, links, tmp_path, name):
     assert (links / name).read_text() == "kept"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a FIFO of another user")
+@pytest.mark.parametrize("is_read", (False, True), ids=["waits", "is_read"])
+def test_output_into_another_user_s_fifo(run, allocprof, links, tmp_path, is_read):
+    """Nobody is waited for, and nobody gets what is in the data file."""
+    subprocess.run([BUILD / "tests" / "golden" / "write_fixture", tmp_path / "data"], check=True)
+    os.mkfifo(links / "fifo")
+    os.chown(links / "fifo", NOBODY, NOBODY)
+    reader = os.open(links / "fifo", os.O_RDONLY | os.O_NONBLOCK) if is_read else -1
+    result = run([allocprof, "folded", "-i", tmp_path / "data", "-o", links / "fifo"], expect=2)
+    assert b"cannot write" in result.stderr
+    if is_read:
+        assert os.read(reader, 1) == b""
+        os.close(reader)
+
+
+def test_output_into_own_fifo(run, runner, allocprof, links, tmp_path):
+    subprocess.run([BUILD / "tests" / "golden" / "write_fixture", tmp_path / "data"], check=True)
+    os.mkfifo(links / "fifo")
+    writer = runner.start([allocprof, "folded", "-i", tmp_path / "data", "-o", links / "fifo"])
+    assert b";malloc " in (links / "fifo").read_bytes()
+    assert writer.wait() == 0
+
+
 @pytest.mark.parametrize("name", ("ours", "/dev/stdout", "/proc/self/fd/1"))
 def test_output_through_own_links(run, allocprof, links, tmp_path, name):
     subprocess.run([BUILD / "tests" / "golden" / "write_fixture", tmp_path / "data"], check=True)
