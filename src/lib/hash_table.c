@@ -11,9 +11,12 @@
 /* Enough to finish before the next growth, which comes after insertions into 2/3 of the slots. */
 #define MOVED_AT_A_TIME 4
 
-static __u32 finish(__u64 hash)
+/* Hashes may come from whom collisions would suit, such as those of stacks. */
+static __u32 finish(const struct hash_table *table, __u64 hash)
 {
-	return hash_mix(hash, hash >> 32) >> 32;
+	hash = (hash ^ table->seed) * 0xff51afd7ed558ccdULL;
+	hash = (hash ^ hash >> 33 ^ table->seed) * 0xc4ceb9fe1a85ec53ULL;
+	return hash >> 32;
 }
 
 static __u32 find(const struct hash_slot *slots, size_t n_slots, __u32 hash,
@@ -31,10 +34,10 @@ static __u32 find(const struct hash_slot *slots, size_t n_slots, __u32 hash,
 __u32 hash_table__find(const struct hash_table *table, __u64 hash, hash_table_match_fn match,
 		       const void *owner, const void *key)
 {
-	__u32 id = find(table->slots, table->n_slots, finish(hash), match, owner, key);
+	__u32 finished = finish(table, hash);
+	__u32 id = find(table->slots, table->n_slots, finished, match, owner, key);
 
-	return id ? id
-		  : find(table->old_slots, table->n_old_slots, finish(hash), match, owner, key);
+	return id ? id : find(table->old_slots, table->n_old_slots, finished, match, owner, key);
 }
 
 static void place(struct hash_slot *slots, size_t n_slots, struct hash_slot entry)
@@ -72,6 +75,8 @@ static int grow(struct hash_table *table)
 
 	if (!slots)
 		return -ENOMEM;
+	if (!table->n_slots)
+		table->seed = hash_seed();
 	move(table, SIZE_MAX);
 	table->old_slots = table->slots;
 	table->n_old_slots = table->n_slots;
@@ -90,7 +95,7 @@ int hash_table__insert(struct hash_table *table, __u64 hash, __u32 id)
 			return err;
 	}
 	move(table, MOVED_AT_A_TIME);
-	place(table->slots, table->n_slots, (struct hash_slot){ finish(hash), id });
+	place(table->slots, table->n_slots, (struct hash_slot){ finish(table, hash), id });
 	table->n_used++;
 	return 0;
 }

@@ -22,6 +22,7 @@ struct hash_table {
 	struct hash_slot *slots;
 	size_t n_slots; /* a power of two, or 0 */
 	size_t n_used;
+	__u64 seed; /* of this run, since there are slots */
 	/* During growth: the smaller table, n_moved slots of which are already in the new one; else
 	 * NULL. */
 	struct hash_slot *old_slots;

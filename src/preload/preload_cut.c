@@ -35,7 +35,8 @@ static bool is_counter(const void *owner, __u32 id, const void *key)
 /* NULL if there is no memory. */
 static struct moved_count *get_moved(struct moved_counts *moved, const struct moved_count *key)
 {
-	__u64 hash = hash_mix(hash_mix(0, key->stack), (__u64)key->thread << 32 | key->function);
+	__u64 hash = hash_mix(hash_mix(hash_seed(), key->stack),
+			      (__u64)key->thread << 32 | key->function);
 	__u32 id = hash_table__find(&moved->index, hash, is_counter, moved, key);
 
 	if (id)
