@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A flame graph that needs no script: each box has a title, which viewers show when one points at it. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,10 +92,16 @@ static void print_label(const struct svg *svg, const char *name, double width)
 		fputs("\xe2\x80\xa6", svg->to);
 }
 
+/* Sums of what a damaged file says may be more than any number. */
+static __u64 magnitude(double value)
+{
+	return fmin(fabs(value), PROFILE_MAX);
+}
+
 static void print_number(const struct svg *svg, double value)
 {
 	enum cost cost = svg->flamegraph->options.cost;
-	__u64 number = value < 0 ? -value : value;
+	__u64 number = magnitude(value);
 	const char *unit = page_graphs__unit(cost);
 
 	if (cost__is_bytes(cost) && number >= 1024)
@@ -109,7 +116,7 @@ static void print_share(const struct svg *svg, double part, double whole, const 
 {
 	fputc('\n', svg->to);
 	/* It may be less than the least that is printed: "<0.1 %". */
-	page_text__print(number__share(part, whole).text, svg->to);
+	page_text__print(number__share(magnitude(part), magnitude(whole)).text, svg->to);
 	fprintf(svg->to, " of %s", what);
 }
 
