@@ -5,6 +5,7 @@
 
 #include "hit.bpf.h"
 #include "maps.bpf.h"
+#include "sums.bpf.h"
 
 struct site_counts_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -23,11 +24,11 @@ static __always_inline void counts__add(struct ap_site_counts *sum, const struct
 			__sync_fetch_and_add(&sum->null, 1);
 		return;
 	}
-	__sync_fetch_and_add(&sum->size_bytes, hit->size_bytes);
+	sum__add(&sum->size_bytes, hit->size_bytes);
 	if (AP_REALLOCATING >> hit->function & 1) {
 		if (!hit->pointer) {
 			__sync_fetch_and_add(&sum->fresh, 1);
-			__sync_fetch_and_add(&sum->fresh_size_bytes, hit->size_bytes);
+			sum__add(&sum->fresh_size_bytes, hit->size_bytes);
 		} else if (!hit->size_bytes && !hit->overflows) {
 			__sync_fetch_and_add(&sum->released, 1);
 		}

@@ -8,6 +8,7 @@
 
 #include "maps.bpf.h"
 #include "sample_abi.h"
+#include "sums.bpf.h"
 
 static __always_inline __u64 sample__chance(__u64 size_bytes)
 {
@@ -37,15 +38,6 @@ static __always_inline __u32 sample__draw(__u64 size_bytes)
 static __always_inline __u64 sample__times(__u32 weight)
 {
 	return config.sample ? weight : 1;
-}
-
-/* Saturates at AP_MAX_SUM. */
-static __always_inline void sum__add(__u64 *sum, __u64 more)
-{
-	__u64 before = __sync_fetch_and_add(sum, more);
-
-	if (before + more < before || before + more > AP_MAX_SUM)
-		*(volatile __u64 *)sum = AP_MAX_SUM;
 }
 
 /* Adds a sampled call or block, which stands for @weight of @size_bytes each. */

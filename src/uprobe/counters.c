@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi.h"
 #include "cleanup.h"
 
 int counters__init(struct counters *counters)
@@ -26,6 +27,14 @@ static bool is_refused(struct counters *counters)
 	return true;
 }
 
+/* Sums of bytes saturate, as they do on each CPU. Differences are modulo 2^64. */
+static void add(__u64 *sum, __u64 value)
+{
+	bool saturates = *sum <= AP_MAX_SUM && value <= AP_MAX_SUM && value > AP_MAX_SUM - *sum;
+
+	*sum = saturates ? AP_MAX_SUM : *sum + value;
+}
+
 void counters__sum(struct counters *counters, int fd, const void *key, __u64 *sums, size_t n)
 {
 	_cleanup_(free_ptr) __u64 *values = calloc(counters->n_cpus, n * sizeof(*values));
@@ -37,7 +46,7 @@ void counters__sum(struct counters *counters, int fd, const void *key, __u64 *su
 	}
 	for (int cpu = 0; cpu < counters->n_cpus; cpu++)
 		for (size_t i = 0; i < n; i++)
-			sums[i] += values[cpu * n + i];
+			add(&sums[i], values[cpu * n + i]);
 }
 
 __u64 counters__recursion_misses(struct counters *counters, const struct bpf_program *program)

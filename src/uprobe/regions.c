@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "counters.h"
 #include "error.h"
+#include "profile.h"
 #include "region_counts_abi.h"
 #include "region_marks.h"
 #include "sentences.h"
@@ -237,9 +238,9 @@ void regions__on_new_file(struct regions *regions, int fd, const char *path, pid
 static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *counts)
 {
 	sum->calls += counts->calls;
-	sum->size_bytes += counts->size_bytes;
+	sum->size_bytes = profile__add_up(sum->size_bytes, counts->size_bytes);
 	sum->fresh += counts->fresh;
-	sum->fresh_size_bytes += counts->fresh_size_bytes;
+	sum->fresh_size_bytes = profile__add_up(sum->fresh_size_bytes, counts->fresh_size_bytes);
 	sum->released += counts->released;
 	sum->null += counts->null;
 }

@@ -15,6 +15,7 @@
 #include "mappings.h"
 #include "probes.h"
 #include "probed_file.h"
+#include "profile.h"
 #include "regions.h"
 #include "ring_reader.h"
 #include "sources.h"
@@ -94,9 +95,9 @@ static void sum_site(const struct uprobe *uprobe, __u32 site, struct ap_site_cou
 		      (__u64 *)&counts, sizeof(counts) / sizeof(__u64));
 	sum->calls += counts.calls;
 	sum->internal += counts.internal;
-	sum->size_bytes += counts.size_bytes;
+	sum->size_bytes = profile__add_up(sum->size_bytes, counts.size_bytes);
 	sum->fresh += counts.fresh;
-	sum->fresh_size_bytes += counts.fresh_size_bytes;
+	sum->fresh_size_bytes = profile__add_up(sum->fresh_size_bytes, counts.fresh_size_bytes);
 	sum->released += counts.released;
 	sum->null += counts.null;
 	sum->failed += counts.failed;
