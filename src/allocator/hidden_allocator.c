@@ -39,17 +39,23 @@ static int end_at_first(const struct elf_symbol *symbol, void *arg)
 	return 1;
 }
 
-static bool is_stripped_program(int fd, const char *path)
+/* Whether its allocator, if it has one, would have no names: in a stripped program, and in a library that does not export
+ * it. Few libraries ask for memory as an allocator does, so few are searched. */
+static bool may_hide_one(int fd, const char *path)
 {
 	struct elf_file *elf;
-	bool is;
+	bool may;
 
 	if (elf_file__open(fd, path, &elf, NULL))
 		return false;
-	is = elf_file__is_program(elf) && !elf_file__is_static(elf) &&
-	     !elf_file__for_each_further_symbol(elf, end_at_first, NULL);
+	if (elf_file__is_program(elf))
+		may = !elf_file__is_static(elf) &&
+		      !elf_file__for_each_further_symbol(elf, end_at_first, NULL);
+	else
+		may = elf_file__imports(elf, "madvise") &&
+		      (elf_file__imports(elf, "mmap") || elf_file__imports(elf, "mmap64"));
 	elf_file__free(elf);
-	return is;
+	return may;
 }
 
 const char *hidden_allocator__find(int fd, const char *path)
@@ -58,7 +64,7 @@ const char *hidden_allocator__find(int fd, const char *path)
 	const char *found = NULL;
 	size_t kept = 0;
 
-	if (!is_stripped_program(fd, path))
+	if (!may_hide_one(fd, path))
 		return NULL;
 	bytes = malloc(OVERLAP + CHUNK_BYTES);
 	for (off_t at = 0; bytes && !found && at < MAX_BYTES;) {

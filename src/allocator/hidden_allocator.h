@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Detects well-known allocators in stripped programs. */
+/* Detects well-known allocators in stripped programs, and in libraries that do not export them. */
 #ifndef ALLOCPROF_HIDDEN_ALLOCATOR_H
 #define ALLOCPROF_HIDDEN_ALLOCATOR_H
 
 #include <stddef.h>
 
 /*
- * Name of the allocator in the dynamically linked program @fd whose symbols were stripped, by the
- * text of its messages; NULL if there is none, or the file has a symbol table.
+ * Name of the allocator in the file @fd, by the text of its messages, where its functions have no names: of a dynamically
+ * linked program whose symbols were stripped, or of a library that defines no malloc. NULL if there is none.
  */
 const char *hidden_allocator__find(int fd, const char *path);
 

@@ -26,14 +26,26 @@
 #include "target.h"
 #include "translator.h"
 
+static int note_hidden(struct preload_engine *engine, int fd, const char *path)
+{
+	const char *name;
+
+	if (hidden_allocator__parse(engine->parser, fd, path, &name, NULL))
+		return 0;
+	return sentences__add(&engine->gaps,
+			      "%s is linked into %s, and its functions have no names there: their "
+			      "calls are missing",
+			      name, path);
+}
+
 static int note_allocator(struct preload_engine *engine, int fd, const char *path)
 {
 	struct allocator *allocator;
 	struct allocator_file *file;
-	int err = 0;
+	int err = allocator__parse(engine->parser, fd, path, &allocator, NULL);
 
-	if (allocator__parse(engine->parser, fd, path, &allocator, NULL))
-		return 0;
+	if (err)
+		return err == -ENOENT ? note_hidden(engine, fd, path) : 0;
 	if (!allocator->is_wrapper && allocator__find(allocator, AP_MALLOC)) {
 		err = array__reserve(&engine->files, &engine->files_room, engine->n_files + 1,
 				     sizeof(*engine->files));

@@ -166,11 +166,10 @@ static void note_hidden(struct probes *probes, int fd, const char *path)
 		add_unread(probes, fd, path, &error);
 	if (err)
 		return;
-	snprintf(
-		gap, sizeof(gap),
-		"not probed: %s is linked into it, and its functions have no names there; leave the "
-		"program's symbols in (no strip)",
-		name);
+	snprintf(gap, sizeof(gap),
+		 "not probed: %s is linked into it, and its functions have no names there; leave a "
+		 "program's symbols in (no strip), and have a library export them",
+		 name);
 	add_unprobed(probes, fd, path, NULL, gap);
 }
 

@@ -7,6 +7,7 @@ import collections
 import dataclasses
 import glob
 import json
+import os
 import shutil
 import sqlite3
 
@@ -451,6 +452,23 @@ def test_functions_in_front_of_glibc_s(run, allocprof, tmp_path, engine, flags):
     with_library, without = [calls("env", f"LD_PRELOAD={path}", "true") for path in (library, "")]
     # env has a variable more or less, which is a block, and the loader of a library may have some.
     assert abs(with_library["malloc"] - without["malloc"]) < 10
+
+
+@pytest.mark.parametrize("engine", ["uprobe", "preload"])
+def test_allocator_inside_a_library(run, allocprof, tmp_path, engine):
+    """A library that has jemalloc for itself is named, since nothing of it can be probed."""
+    static = f"{LIB}/libjemalloc_pic.a"
+    if not os.path.exists(static):
+        unavailable("libjemalloc-dev is not installed: scripts/setup --test")
+    (tmp_path / "library.c").write_text("void *malloc(unsigned long); void *use(void) { return malloc(100); }")
+    (tmp_path / "program.c").write_text("void *use(void); int main(void) { return !use(); }")
+    run(["gcc", "-fno-builtin", "-shared", "-fPIC", "-o", tmp_path / "libown.so", tmp_path / "library.c", static,
+         "-Wl,--exclude-libs,ALL", "-pthread", "-lm"], expect=0)
+    run(["gcc", "-o", tmp_path / "program", tmp_path / "program.c", tmp_path / "libown.so"], expect=0)
+    run([allocprof, "stat", f"--engine={engine}", "--json", "-o", tmp_path / "json", "--", tmp_path / "program"], expect=0)
+    report = read_report(tmp_path / "json")
+    assert report["complete"] is False
+    assert "jemalloc is linked into" in json.dumps(report)
 
 
 TBB = "libtbbmalloc_proxy"
