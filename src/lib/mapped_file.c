@@ -2,9 +2,11 @@
 #include "mapped_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "regular_file.h"
@@ -52,4 +54,24 @@ void mapped_file__path(int fd, char *path, size_t size)
 	path[len] = '\0';
 	if ((size_t)len > strlen(deleted) && !strcmp(path + len - strlen(deleted), deleted))
 		path[len - strlen(deleted)] = '\0';
+}
+
+static bool is_file(const char *path, const struct stat *file)
+{
+	struct stat st;
+
+	return !fstatat(AT_FDCWD, path, &st, AT_NO_AUTOMOUNT) && st.st_dev == file->st_dev &&
+	       st.st_ino == file->st_ino;
+}
+
+void mapped_file__own_path(int fd, const char *path, char *own, size_t size)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st) && !is_file(path, &st)) {
+		mapped_file__path(fd, own, size);
+		if (is_file(own, &st))
+			return;
+	}
+	snprintf(own, size, "%s", path);
 }

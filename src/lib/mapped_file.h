@@ -27,4 +27,8 @@ int mapped_file__open(const struct mapped_file *file, const struct file_identifi
  * report one. */
 void mapped_file__path(int fd, char *path, size_t size);
 
+/* The path by which this process finds the file @fd, which another one knows as @path, perhaps in a root of its own; @path if
+ * there is none. */
+void mapped_file__own_path(int fd, const char *path, char *own, size_t size);
+
 #endif

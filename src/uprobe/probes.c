@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -439,6 +440,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	struct error error = { 0 };
 	size_t n_before = probes->n_list;
 	bool is_go = false, has_copy;
+	char path[PATH_MAX];
 	int err;
 
 	if (!event->inode || event->path[0] != '/' ||
@@ -452,7 +454,8 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	if (may_be_late)
 		check_since(probes, fd, event);
 	has_copy = probes__has_copy(probes, fd);
-	err = probes__add_file(probes, fd, event->path, &error);
+	mapped_file__own_path(fd, event->path, path, sizeof(path));
+	err = probes__add_file(probes, fd, path, &error);
 	if (err == -ENOENT && is_opaque_program(probes, fd, event->path, &is_go))
 		add_opaque_program(probes, fd, event, is_go);
 	for (size_t i = n_before; i < probes->n_list; i++)

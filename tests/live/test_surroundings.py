@@ -3,7 +3,9 @@
 behind, and a root and namespaces of its own as a privileged container has."""
 
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -283,6 +285,26 @@ def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
         run([*argv_of(allocprof, "record", tmp_path / "x"), "--", "sh", "-c", words], expect=0)
         assert Recording(tmp_path / "x").meta.get("unprobed_allocators") == str(tmp_path / "lib" /
                                                                                  "libc.so.6")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="chroot(1) needs root")
+def test_another_root(run, allocprof, target, tmp_path):
+    """Nothing of a program in a root of its own is missing where --expect names its libc."""
+    root = tmp_path / "root"
+    second_libc(root / "lib")
+    program = target("every_function")
+    linker = pathlib.Path(interpreter_of(program))
+    for path in linker, linker.resolve():
+        (root / str(path.parent)[1:]).mkdir(parents=True, exist_ok=True)
+        shutil.copy(linker, root / str(path)[1:])
+    shutil.copy(program, root)
+    expected = root / "lib" / "libc.so.6"
+    run([*argv_of(allocprof, "stat", tmp_path / "json"), "--expect", expected, "--", "chroot", root, linker,
+         "--library-path", "/lib", f"/{os.path.basename(program)}"], expect=3)
+    report = read_report(tmp_path / "json")
+    assert report["complete"] and str(expected) in [entry["path"] for entry in report["allocators"]]
+    run([*argv_of(allocprof, "stat", tmp_path / "plain"), "--", "chroot", "/", program], expect=3)
+    assert mallocs("stat", tmp_path / "json") == mallocs("stat", tmp_path / "plain") > 0
 
 
 # A container

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "unit.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "mapped_file.h"
 #include "process_maps.h"
 
 #define PARENT 10
@@ -201,13 +205,33 @@ static void test_many(void **state)
 	process_maps__free(maps);
 }
 
+/* A process in a root of its own has other paths. */
+static void test_own_path(void **state)
+{
+	char own[PATH_MAX], path[PATH_MAX];
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(fd >= 0 && len > 0);
+	path[len] = '\0';
+	mapped_file__own_path(fd, "/nowhere/program", own, sizeof(own));
+	assert_string_equal(own, path);
+	/* Another file is there. */
+	mapped_file__own_path(fd, "/dev/null", own, sizeof(own));
+	assert_string_equal(own, path);
+	/* This is the file, too. */
+	mapped_file__own_path(fd, "/proc/self/exe", own, sizeof(own));
+	assert_string_equal(own, "/proc/self/exe");
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),	cmocka_unit_test(test_version),
 		cmocka_unit_test(test_exec),	cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_lasting), cmocka_unit_test(test_pruned),
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many),	cmocka_unit_test(test_own_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
