@@ -152,8 +152,9 @@ static void print_title(const struct svg *svg, const struct flamegraph_box *box)
 
 	fputs("<title>", svg->to);
 	if (box->hidden) {
-		fprintf(svg->to, "%s that are too narrow to be drawn, called by ",
-			number__count(box->hidden).text);
+		fprintf(svg->to, "%s that are too narrow to be drawn, %s ",
+			number__count(box->hidden).text,
+			svg->flamegraph->options.reversed ? "which call" : "called by");
 		page_text__print(name_of(svg, node), svg->to);
 		fputs("</title>", svg->to);
 		return;
@@ -268,9 +269,10 @@ static void print_heading(const struct svg *svg, const char *title)
 		fputs("; before: ", svg->to);
 		print_number(svg, svg->totals[DIFF_BEFORE][0]);
 	}
-	fprintf(svg->to, "%s%s</text>\n",
-		options->reversed ? "; callers are below what they call" : "",
-		options->merged ? "; recursion is one frame" : "");
+	if (options->reversed)
+		fprintf(svg->to, "; callers are %s what they call",
+			options->is_flame ? "above" : "below");
+	fprintf(svg->to, "%s</text>\n", options->merged ? "; recursion is one frame" : "");
 }
 
 static void print_svg(const struct svg *svg, const char *title)

@@ -467,7 +467,7 @@ def test_print(page, recorded, written, said, tmp_path):
                           stdout=subprocess.PIPE).stdout.decode()
     for word in ("Live memory over time", "The whole recording", f"{report['all']['allocations']:,} blocks", "mixture"):
         assert word in text, text
-    for word in ("Click for a moment", "Callers below", "Whole recording"):
+    for word in ("Click for a moment", "Callers ", "Whole recording"):
         assert word not in text, text
 
 

@@ -130,6 +130,27 @@ def test_each_box(run, opened, page, case_study):
     Picture(page).hold_to(tree_of(run("folded", "--cost=live-bytes", "-i", case_study)))
 
 
+def test_sides_of_callers(opened, page, run, case_study):
+    """Words say where the picture has callers, in every layout."""
+    opened(case_study)
+    button = "document.querySelector('.flame-reversed')"
+    for layout, side in (("flame", "above"), ("icicle", "below")):
+        page.choose(".flame-layout", layout)
+        assert page.text(".flame-reversed") == f"Callers {side}"
+        assert page.evaluate(f"{button}.title").endswith(f"; {side} a box is what called it")
+    opened(case_study, "--layout=flame", "--reverse")
+    assert page.text(".flame-reversed") == "Callers above"
+    for layout in ("icicle", "flame"):
+        for reverse in ([], ["--reverse"]):
+            svg = run("flamegraph", f"--layout={layout}", *reverse, case_study)
+            said = re.search("; callers are (above|below) what they call</text>", svg)
+            assert bool(said) == bool(reverse)
+            # Where the allocator and what calls it at last are.
+            y = {name: float(re.search(rf">{name}\n.*?<rect [^>]*y=\"(\d+)\"", svg, re.S)[1]) for name in ("main", "malloc")}
+            if reverse:
+                assert said[1] == ("above" if y["main"] < y["malloc"] else "below")
+
+
 def test_costs_are_reports(opened, page, case_study, totals):
     opened(case_study, "--cost=peak")
     expected = totals(case_study)
@@ -410,7 +431,7 @@ def test_print(opened, page, case_study, tmp_path):
                           stdout=subprocess.PIPE).stdout.decode()
     for word in ("server --port 8080", "__clone3", "53.1 %", "own code"):
         assert word in text, text
-    assert "Callers below" not in text
+    assert "Callers" not in text and "Arrow keys" not in text
 
 
 def test_nothing(opened, page, tmp_path):

@@ -24,7 +24,7 @@ const flameDefaults = {
 	label: "Flame graph",
 	onZoom: () => {},   // called when zoomedNodes() may return something else
 };
-const help = "Arrow keys move from box to box, Enter or a click shows only what is below a box, Escape shows all, " +
+const help = "Arrow keys move from box to box, Enter or a click shows only the stacks through a box, Escape shows all, " +
 	"/ begins a search, in which Enter goes to the next match.";
 
 export class FlameGraph {
