@@ -384,7 +384,9 @@ def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
     shown.show("ledger")
     assert shown.browser.texts("#panel-ledger .sentences li") == sentences
     assert "Not complete" in shown.browser.texts("#panel-ledger h3")
-    entries = {name: int(value.replace(",", "")) for name, value, _ in shown.all_rows_of("#panel-ledger tbody tr")}
+    rows = shown.all_rows_of("#panel-ledger tbody tr")
+    assert [name for name, _, meaning in rows if not meaning] == []
+    entries = {name: int(value.replace(",", "")) for name, value, _ in rows}
     assert entries == {name: value for name, value in said("report", data)["ledger"].items() if value or "_" not in name}
 
 
