@@ -521,6 +521,14 @@ def test_comparison(page, recorded, written, said):
         rows = {row[-1]: [number_of(row[i]) for i in (0, 2, 4, 5)] for row in shown.all_rows("functions")}
         assert rows == {name: [*now.get(name, (0, 0)), *(a - b for a, b in zip(now.get(name, (0, 0)), was.get(name, (0, 0))))]
                         for name in {**was, **now}}
+    # A change stands behind the number that it is of.
+    value = shown.browser.text(".card[data-card=live] .value")
+    assert re.fullmatch(r"[\d.,]+ [KM]iB \+[\d.,]+ [KM]iB", value), value
+    assert "+" not in shown.browser.text(".card[data-card=live] .other")
+    shown.browser.click("[data-unit=blocks]")
+    more = new["all"]["live"] - old["all"]["live"]
+    assert shown.browser.text(".card[data-card=live] .value") == f"{new['all']['live']:,} blocks +{more:,}"
+    shown.browser.click("[data-unit=bytes]")
     # Beyond the end of the shorter one its end is what is compared.
     shown.browser.click("#choose-end")
     change = shown.browser.text(".card .change").strip()
