@@ -380,9 +380,31 @@ def test_merged_recursion(opened, page, fixture_data, run, tmp_path):
 
 def test_colours(opened, page, case_study):
     opened(case_study, "--colour=module")
-    assert page.texts(".flame-legend li") == ["server", "libc.so.6"]
+    assert page.texts(".flame-legend li") == ["server", "libc.so.6", "allocator", "process"]
+    swatches = "[...document.querySelectorAll('.flame-legend .swatch')].map((one) => one.style.background)"
+    assert len(set(page.evaluate(swatches))) == 4
     page.choose(".flame-colour", "kind")
     assert page.texts(".flame-legend li") == ["own code", "runtime", "allocator", "process"]
+
+
+def test_many_modules(opened, page, run, case_study, tmp_path):
+    """Those without a colour are others; the legend of a static picture takes several lines then, and has all colours."""
+    data = tmp_path / "modules.data"
+    data.write_bytes(case_study.read_bytes())
+    with sqlite3.connect(data) as database:
+        database.execute("INSERT INTO modules SELECT id + 2, '/opt/' || id || ?, '', '' FROM frames", ("long" * 12,))
+        database.execute("UPDATE frames SET module = id + 2")
+    opened(data, "--colour=module")
+    shown = page.texts(".flame-legend li")
+    assert shown[-3:] == ["others", "allocator", "process"]
+    for recording in (case_study, data):
+        root = xml.etree.ElementTree.fromstring(run("flamegraph", "--colour=module", recording).encode())
+        texts, rects = ([*root.findall(f"{{http://www.w3.org/2000/svg}}{tag}")] for tag in ("text", "rect"))
+        entries = {text.text: rect.get("fill") for text, rect in zip(texts[2:], rects[1:])}
+        assert len(set(entries.values())) == len(entries) == len(rects) - 1
+        assert list(entries) == (shown if recording == data else ["server", "libc.so.6", "allocator", "process"])
+        assert all(float(rect.get("y")) + 12 < float(root.get("height")) for rect in rects[1:])
+        assert (len({rect.get("y") for rect in rects[1:]}) > 1) == (recording == data)
 
 
 def pixel(page, x, y):
