@@ -105,15 +105,23 @@ static void test_main_page_names_every_command(void **state)
 {
 	for (size_t i = 0; commands[i]; i++) {
 		FILE *file = open_manual("allocprof", "1");
-		char line[1024], wanted[128];
-		int found = 0;
+		char line[1024], wanted[128], reference[128];
+		int found = 0, referred = 0;
 
 		snprintf(wanted, sizeof(wanted), ".It Cm %s\n", commands[i]->name);
-		while (fgets(line, sizeof(line), file))
+		snprintf(reference, sizeof(reference), ".Xr allocprof-%s 1 ,\n", commands[i]->name);
+		while (fgets(line, sizeof(line), file)) {
 			found |= !strcmp(line, wanted);
+			/* Each section ends what was seen in another. */
+			referred &= !!strncmp(line, ".Sh ", 4);
+			referred |= !strcmp(line, reference);
+		}
 		fclose(file);
 		if (!found)
 			fail_msg("allocprof.1 has no '%s' under COMMANDS", commands[i]->name);
+		if (!referred)
+			fail_msg("allocprof.1 has no allocprof-%s(1) under SEE ALSO",
+				 commands[i]->name);
 	}
 }
 
