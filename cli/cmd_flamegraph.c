@@ -34,7 +34,7 @@ static const struct argp_option flamegraph_options[] = {
 	{ "base", OPT_BASE, "FILE", 0,
 	  "Colour what grew and what shrank since the recording FILE" },
 	{ "reverse", OPT_REVERSE, NULL, 0,
-	  "Begin with the allocator's functions, their callers below" },
+	  "Begin with the allocator's functions, followed by their callers" },
 	{ "merge-recursion", OPT_MERGE_RECURSION, NULL, 0,
 	  "Draw a function that calls itself, directly or not, once" },
 	{ "layout", OPT_LAYOUT, "FORM", 0,

@@ -370,7 +370,7 @@ const struct command cmd_record = {
 	.args_doc = "[--] COMMAND [ARGUMENT...]\n-p PID",
 	.doc = "Record the stacks from which a command and all processes that it starts, or a running "
 	       "process, call malloc and its kin.\v"
-	       "For example: allocprof record ./app && allocprof folded | flamegraph.pl > app.svg\n"
+	       "For example: allocprof record ./app && allocprof flamegraph -o app.html\n"
 	       "Ctrl-C ends a recording and keeps it. The exit status is that of the command; 125 "
 	       "where allocprof itself failed, 126 and 127 where the command could not be run or was "
 	       "not found.",

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "completeness_messages.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
 #include "message.h"
+#include "number.h"
 #include "profile.h"
 
 static void print(const char *name, const char *line)
@@ -39,6 +41,24 @@ void completeness_messages__print_sampled(const struct profile *profile, const c
 	_cleanup_(free_ptr) char *text = completeness__sampled(profile);
 
 	if (text)
+		print(name, text);
+}
+
+void completeness_messages__print_frees(const struct profile *profile, const char *name)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	__u64 calls = 0;
+
+	for (size_t i = 0; i < profile->n_counts; i++) {
+		if (!profile__function_frees(profile->counts[i].function))
+			return;
+		calls = profile__add_up(calls, profile->counts[i].calls);
+	}
+	if (calls &&
+	    asprintf(&text,
+		     "all calls in this recording, %s, free memory: such calls have no size and no "
+		     "cost; `allocprof query 'SELECT * FROM calls'` shows them",
+		     number__count(calls).text) >= 0)
 		print(name, text);
 }
 

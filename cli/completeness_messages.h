@@ -19,6 +19,8 @@ struct profile;
 int completeness_messages__print(const struct profile *profile, const char *name, bool strict);
 /* Prints that @profile is sampled, if it is. */
 void completeness_messages__print_sampled(const struct profile *profile, const char *name);
+/* Says where calls are if all that @profile has are frees, which have no cost. */
+void completeness_messages__print_frees(const struct profile *profile, const char *name);
 /* Warns if Python kept small objects out of malloc. */
 void completeness_messages__print_python(const struct profile *profile);
 

@@ -137,6 +137,13 @@ void filter_choice__report_unmatched(const struct filter_choice *choice)
 		for (size_t j = 0; j < ARRAY_SIZE(rules) && !rule->found; j++) {
 			if (rules[j].kind != rule->kind || rules[j].negated != rule->negated)
 				continue;
+			if (rule->frees) {
+				message__print(
+					"'%s' only frees: such calls have no size and no cost; "
+					"`allocprof query 'SELECT * FROM calls'` shows them",
+					rule->text);
+				continue;
+			}
 			message__print(
 				"no %s in this recording is '%s'%s", rules[j].what, rule->text,
 				rule->text[0] == '/' ? "" : "; /.../ looks for a part of a name");

@@ -11,19 +11,31 @@
 /* Kernel memory from which on the summary mentions it. */
 #define MUCH_KERNEL_MEMORY (256ULL << 20)
 
-struct within_text {
+struct part_text {
 	char text[96];
 };
 
-/* ", within 1.2 % and 0.9 %": the errors of an estimate; "" if the numbers are exact. */
-static struct within_text within(const struct profile_estimate *estimate, __u64 blocks, __u64 bytes)
+/* ", within 1.2 % and 0.9 %": the errors of an estimate; "" if the numbers are exact or 0. */
+static struct part_text within(const struct profile_estimate *estimate, __u64 blocks, __u64 bytes)
 {
-	struct within_text text = { "" };
+	struct part_text text = { "" };
 
-	if (estimate)
+	/* Of nothing there is no share. */
+	if (estimate && blocks && bytes)
 		snprintf(text.text, sizeof(text.text), ", within %s and %s",
 			 number__margin(profile_estimate__margin(estimate, false), blocks).text,
 			 number__margin(profile_estimate__margin(estimate, true), bytes).text);
+	return text;
+}
+
+/* " (1.2 % of the allocations)"; "" if there are none. */
+static struct part_text share(__u64 blocks, __u64 allocations)
+{
+	struct part_text text = { "" };
+
+	if (allocations)
+		snprintf(text.text, sizeof(text.text), " (%s of the allocations)",
+			 number__share(blocks, allocations).text);
 	return text;
 }
 
@@ -43,16 +55,15 @@ void live_summary__print(const struct session_live *live, const struct selection
 		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,
 		       within(of_allocations, allocations, allocated_bytes).text,
 		       number__bytes(live->peak_bytes, false).text);
-	message__print("still live:  %s of %s%s (%s of the allocations)%s",
-		       number__count(live->blocks).text,
+	message__print("still live:  %s of %s%s%s%s", number__count(live->blocks).text,
 		       number__bytes(live->size_bytes, false).text,
 		       within(of_live, live->blocks, live->size_bytes).text,
-		       number__share(live->blocks, allocations).text,
+		       share(live->blocks, allocations).text,
 		       target_runs ? ", and may be freed yet" : "");
-	message__print("temporary:   %s of %s%s (%s of the allocations)",
-		       number__count(temporary).text, number__bytes(temporary_bytes, false).text,
+	message__print("temporary:   %s of %s%s%s", number__count(temporary).text,
+		       number__bytes(temporary_bytes, false).text,
 		       within(of_temporary, temporary, temporary_bytes).text,
-		       number__share(temporary, allocations).text);
+		       share(temporary, allocations).text);
 	if (memory->block_bytes + memory->record_bytes >= MUCH_KERNEL_MEMORY)
 		message__print(
 			"the kernel kept %s for %s live blocks, and %s for %s stacks of processes",

@@ -128,9 +128,10 @@ static void say_unprobed(const struct visit *visit)
 	}
 	if (results->processes_unprobed > listed)
 		say(visit,
-		    "not complete: %s other processes took memory from the kernel and called no "
+		    "not complete: %s other process%s took memory from the kernel and called no "
 		    "function that is probed",
-		    number__count(results->processes_unprobed - listed).text);
+		    number__count(results->processes_unprobed - listed).text,
+		    results->processes_unprobed - listed == 1 ? "" : "es");
 }
 
 static void say_counts(const struct visit *visit)

@@ -301,9 +301,9 @@ int measure__resolve(struct measure *measure, struct error *error)
 	if (measure->session.live && sources__has_mappings(&measure->sources))
 		return error__set(
 			error, -EINVAL,
-			"--allocator mmap where blocks are followed, as by --live and by "
-			"check; mappings end in parts and several at a time, so that none "
-			"of them is a block: leave --allocator mmap away");
+			"the blocks of --allocator mmap cannot be followed, as --live and check "
+			"do: mappings end in parts and several at a time, so that none of them is "
+			"a block; leave --allocator mmap away");
 	err = choose_engine(measure, error);
 	return err ? err : define_probes(measure, error);
 }

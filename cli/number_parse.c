@@ -111,7 +111,9 @@ int number__parse_count(const char *text, __u64 *count, struct error *error)
 {
 	if (number__parse_between(text, 0, UINT64_MAX, count))
 		return 0;
-	return error__set(error, -EINVAL, "'%s' is no number; write for example 10", text);
+	return error__set(error, -EINVAL,
+			  "'%s' is neither 0 nor a positive whole number; write for example 10",
+			  text);
 }
 
 int number__parse_pid(const char *text, pid_t *pid, struct error *error)

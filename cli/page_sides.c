@@ -104,6 +104,7 @@ static int report_completeness(const struct page_sides *sides, const struct data
 			continue;
 		if (!choice->filter.run)
 			print_run(profile, names[side]);
+		completeness_messages__print_frees(profile, names[side]);
 		completeness_messages__print_sampled(profile, names[side]);
 		lacks = completeness_messages__print(profile, names[side], choice->strict);
 		if (lacks)

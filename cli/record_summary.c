@@ -20,16 +20,20 @@ static void print_contents(const struct profile *profile, const struct selection
 	__u64 calls = profile__ledger(profile, "attributed");
 	__u64 complete = profile__ledger(profile, "complete");
 
-	if (profile__sample_bytes(profile))
-		fprintf(to, "%s of %s calls, which stand for %s within %s",
+	if (profile__sample_bytes(profile)) {
+		fprintf(to, "%s of %s calls, which stand for %s",
 			number__count(profile__ledger(profile, "sampled")).text,
 			number__count(profile__ledger(profile, "events")).text,
-			number__bytes(totals->size_bytes, false).text,
-			number__margin(profile_estimate__margin(&totals->of_allocations, true),
-				       totals->size_bytes)
-				.text);
-	else
+			number__bytes(totals->size_bytes, false).text);
+		if (totals->size_bytes)
+			fprintf(to, " within %s",
+				number__margin(
+					profile_estimate__margin(&totals->of_allocations, true),
+					totals->size_bytes)
+					.text);
+	} else {
 		fprintf(to, "%s call%s", number__count(calls).text, calls == 1 ? "" : "s");
+	}
 	if (complete < calls)
 		fprintf(to, " (%s of the calls have a complete stack)",
 			number__share(complete, calls).text);

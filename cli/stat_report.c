@@ -127,8 +127,9 @@ int stat_report__text(const struct session *session, const struct measure *measu
 		      to);
 	if (results->processes_left)
 		fprintf(to,
-			"\n Of the processes that the command started %s go on without probes.\n",
-			number__count(results->processes_left).text);
+			"\n Of the processes that the command started, %s go%s on without probes.\n",
+			number__count(results->processes_left).text,
+			results->processes_left == 1 ? "es" : "");
 	fputc('\n', to);
 	return fflush(to) ? -errno : 0;
 }

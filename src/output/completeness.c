@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "number.h"
 #include "profile.h"
 #include "reasons.h"
@@ -144,6 +145,29 @@ static const struct note {
 	  "small" NOT_COMPLETE },
 };
 
+/* A line of a note's value as it is, but for digits in groups where it is a number, or ends with
+ * one of bytes. To be freed; NULL on ENOMEM. */
+static char *group_digits(const char *line, size_t len)
+{
+	static const char bytes[] = " bytes";
+	const size_t n_bytes = sizeof(bytes) - 1;
+	size_t end = len, start;
+	char *text, *rest;
+	__u64 value;
+
+	if (len > n_bytes && !strncmp(line + len - n_bytes, bytes, n_bytes))
+		end -= n_bytes;
+	for (start = end; start && line[start - 1] >= '0' && line[start - 1] <= '9'; start--)
+		;
+	if (start == end || end - start > 19 || (start && (end == len || line[start - 1] != ' ')))
+		return strndup(line, len);
+	value = strtoull(line + start, &rest, 10);
+	return asprintf(&text, "%.*s%s%.*s", (int)start, line, number__count(value).text,
+			(int)(len - end), line + end) < 0
+		       ? NULL
+		       : text;
+}
+
 static void report_notes(const struct profile *profile, const struct output *output)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
@@ -151,9 +175,11 @@ static void report_notes(const struct profile *profile, const struct output *out
 
 		while (lines && *lines) {
 			size_t len = strcspn(lines, "\n");
+			_cleanup_(free_ptr) char *line =
+				group_digits(lines, len < 1024 ? len : 1024);
 
-			say(output, "%s%.*s%s", notes[i].before, len < 1024 ? (int)len : 1024,
-			    lines, notes[i].after);
+			if (line)
+				say(output, "%s%s%s", notes[i].before, line, notes[i].after);
 			lines += len + (lines[len] == '\n');
 		}
 	}

@@ -126,7 +126,8 @@ static void print_memory(const struct report_output *output)
 	const struct selection *whole = &output->report->whole;
 	FILE *to = output->terminal.to;
 
-	fprintf(to, "%s allocations", number__count(whole->allocations).text);
+	fprintf(to, "%s allocation%s", number__count(whole->allocations).text,
+		whole->allocations == 1 ? "" : "s");
 	print_margin(output, &whole->of_allocations, false, whole->allocations);
 	fprintf(to, ", %s", phrase_bytes(output, whole->size_bytes).text);
 	print_margin(output, &whole->of_allocations, true, whole->size_bytes);

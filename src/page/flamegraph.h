@@ -10,7 +10,7 @@
 
 struct flamegraph_options {
 	enum cost cost;
-	bool reversed;	/* callers below */
+	bool reversed;	/* from the allocator's functions to their callers */
 	bool merged;	/* recursion is one frame */
 	bool by_module; /* colours; else by kind */
 	bool is_flame;	/* the root is at the bottom; else on top */

@@ -27,11 +27,12 @@ static const char *const kinds[PAGE_KINDS][SHADES] = {
 	[PAGE_KIND_THREAD] = { "#c0beb0", "#c7c5b6", "#cdcbbc" },
 	[PAGE_KIND_MISSING] = { "#e7ada3", "#eeb4aa", "#f5bab0" },
 };
+/* None is that of a kind that frames without a module have, such as the allocator's. */
 static const char *const modules[FLAMEGRAPH_MODULES][SHADES] = {
 	{ "#edb25a", "#f3b861", "#fabe67" }, { "#87c6f2", "#8dccf9", "#94d3ff" },
-	{ "#84d1af", "#8ad7b6", "#91debc" }, { "#e8a8c5", "#efaecc", "#f6b4d2" },
-	{ "#fea47c", "#ffab82", "#ffb188" }, { "#c9c261", "#d0c967", "#d6cf6e" },
-	{ "#c5b3ea", "#ccb9f1", "#d2bff8" }, { "#7cced2", "#83d4d8", "#89dbdf" },
+	{ "#84d1af", "#8ad7b6", "#91debc" }, { "#fea47c", "#ffab82", "#ffb188" },
+	{ "#c9c261", "#d0c967", "#d6cf6e" }, { "#c5b3ea", "#ccb9f1", "#d2bff8" },
+	{ "#7cced2", "#83d4d8", "#89dbdf" },
 };
 static const char *const others[SHADES] = { "#babec6", "#c0c4cc", "#c7cbd3" };
 
@@ -103,7 +104,8 @@ int flamegraph_ink__init(struct flamegraph_ink *ink, const struct page_trie *tri
 {
 	*ink = (struct flamegraph_ink){ .by_module = by_module };
 	for (size_t i = 0; i < trie->frames.n; i++)
-		ink->has_kind[trie->frames.frames[i].kind] = true;
+		if (!by_module || !trie->frames.frames[i].module)
+			ink->has_kind[trie->frames.frames[i].kind] = true;
 	return by_module ? rank_modules(ink, trie, totals) : 0;
 }
 
@@ -161,11 +163,26 @@ static bool legend_of_changes(size_t i, const char **title, const char **colour)
 	return true;
 }
 
+static bool legend_of_kinds(const struct flamegraph_ink *ink, size_t i, const char **title,
+			    const char **colour)
+{
+	for (int kind = 0; kind < PAGE_KINDS; kind++) {
+		if (!ink->has_kind[kind] || i--)
+			continue;
+		*title = page_kind__title(kind);
+		*colour = kinds[kind][1];
+		return true;
+	}
+	return false;
+}
+
 static bool legend_of_modules(const struct flamegraph_ink *ink, size_t i, const char **title,
 			      const char **colour)
 {
-	if (i > ink->n_modules || (i == ink->n_modules && !ink->has_other_modules))
-		return false;
+	size_t n = ink->n_modules + ink->has_other_modules;
+
+	if (i >= n)
+		return legend_of_kinds(ink, i - n, title, colour);
 	*title = i < ink->n_modules ? ink->modules[i] : "others";
 	*colour = i < ink->n_modules ? modules[i][1] : others[1];
 	return true;
@@ -178,12 +195,5 @@ bool flamegraph_ink__legend(const struct flamegraph_ink *ink, bool of_changes, s
 		return legend_of_changes(i, title, colour);
 	if (ink->by_module)
 		return legend_of_modules(ink, i, title, colour);
-	for (int kind = 0; kind < PAGE_KINDS; kind++) {
-		if (!ink->has_kind[kind] || i--)
-			continue;
-		*title = page_kind__title(kind);
-		*colour = kinds[kind][1];
-		return true;
-	}
-	return false;
+	return legend_of_kinds(ink, i, title, colour);
 }

@@ -159,8 +159,9 @@ static void print_title(const struct svg *svg, const struct flamegraph_box *box)
 
 	fputs("<title>", svg->to);
 	if (box->hidden) {
-		fprintf(svg->to, "%s that are too narrow to be drawn, called by ",
-			number__count(box->hidden).text);
+		fprintf(svg->to, "%s that are too narrow to be drawn, %s ",
+			number__count(box->hidden).text,
+			svg->flamegraph->options.reversed ? "which call" : "called by");
 		page_text__print(name_of(svg, node), svg->to);
 		fputs("</title>", svg->to);
 		return;
@@ -222,7 +223,8 @@ static double print_text(const struct svg *svg, double x, double y, const char *
 	return x + size_of_chars(text, SIZE_MAX) * CHAR_WIDTH;
 }
 
-static void print_legend(const struct svg *svg, double y)
+/* Returns the y of its last line. */
+static double print_legend(const struct svg *svg, double y)
 {
 	double x = MARGIN;
 	const char *title, *colour;
@@ -232,14 +234,19 @@ static void print_legend(const struct svg *svg, double y)
 	     i++) {
 		double width = 18 + strlen(title) * CHAR_WIDTH + 14;
 
-		if (x + width > WIDTH - MARGIN)
-			break;
-		fprintf(svg->to,
-			"<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x,
-			y - 10, colour);
-		print_text(svg, x + 17, y, "", title);
+		if (x > MARGIN && x + width > WIDTH - MARGIN) {
+			x = MARGIN;
+			y += LINE;
+		}
+		if (svg->to) {
+			fprintf(svg->to,
+				"<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n",
+				x, y - 10, colour);
+			print_text(svg, x + 17, y, "", title);
+		}
 		x += width;
 	}
+	return y;
 }
 
 static double print_remarks(const struct svg *svg, enum diff_side side, double y)
@@ -275,9 +282,10 @@ static void print_heading(const struct svg *svg, const char *title)
 		fputs("; before: ", svg->to);
 		print_number(svg, svg->totals[DIFF_BEFORE][0]);
 	}
-	fprintf(svg->to, "%s%s</text>\n",
-		options->reversed ? "; callers are below what they call" : "",
-		options->merged ? "; recursion is one frame" : "");
+	if (options->reversed)
+		fprintf(svg->to, "; callers are %s what they call",
+			options->is_flame ? "above" : "below");
+	fprintf(svg->to, "%s</text>\n", options->merged ? "; recursion is one frame" : "");
 }
 
 static void print_svg(const struct svg *svg, const char *title)
@@ -285,9 +293,9 @@ static void print_svg(const struct svg *svg, const char *title)
 	double bottom = svg->top + svg->layout.n_rows * ROW, height;
 	struct svg counting = *svg;
 
-	/* The remarks, once to find how high they are. */
+	/* The legend and the remarks, once to find how high they are. */
 	counting.to = NULL;
-	height = bottom + 26;
+	height = print_legend(&counting, bottom + 22) + 4;
 	for (int side = 0; side < DIFF_SIDES; side++)
 		height = print_remarks(&counting, side, height);
 	fprintf(svg->to,
@@ -299,8 +307,7 @@ static void print_svg(const struct svg *svg, const char *title)
 	print_heading(svg, title);
 	for (size_t i = 0; i < svg->layout.n; i++)
 		print_box(svg, &svg->layout.boxes[i]);
-	print_legend(svg, bottom + 22);
-	bottom += 26 + LINE;
+	bottom = print_legend(svg, bottom + 22) + 4 + LINE;
 	for (int side = 0; side < DIFF_SIDES; side++)
 		bottom = print_remarks(svg, side, bottom);
 	fputs("</svg>\n", svg->to);

@@ -71,18 +71,18 @@ static json_object *notes_of(const struct page_recording *recording)
 	return list;
 }
 
-/* [name, value, what it means or null] */
+/* [name, value, what it means or null, as in files of later versions] */
 static json_object *ledger_of(const struct profile *profile)
 {
 	json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < profile->n_ledger; i++) {
-		const struct reason *reason = reason__by_ledger(profile->ledger[i].name);
 		json_object *entry = json_object_new_array();
 
 		json_object_array_add(entry, json__string(profile->ledger[i].name));
 		json_object_array_add(entry, json__count(profile->ledger[i].value));
-		json_object_array_add(entry, text_or_null(reason ? reason->sentence : NULL));
+		json_object_array_add(
+			entry, text_or_null(reason__ledger_meaning(profile->ledger[i].name)));
 		json_object_array_add(list, entry);
 	}
 	return list;

@@ -36,8 +36,8 @@ struct data_file_version {
 /*
  * The same in two steps, so that the recorded data is safe while names are looked up: the first
  * writes everything, does not sync, and sets @version; the second adds the names, to a copy that
- * replaces the file of @version without making it an older one. If another file has replaced it
- * meanwhile, that becomes the older one, and everything is written.
+ * replaces the file of @version without making it an older one; if that fails, the first file stays,
+ * and @error says so. If another file has replaced it meanwhile, that becomes the older one, and everything is written.
  */
 int data_file__write_first(const struct profile *profile, const char *path,
 			   struct data_file_version *version, struct error *error);

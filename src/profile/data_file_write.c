@@ -290,21 +290,39 @@ int data_file__write_first(const struct profile *profile, const char *path,
 	return 0;
 }
 
-int data_file__write_names(const struct profile *profile, const char *path,
-			   const struct data_file_version *version, struct error *error)
+/* Replaces the file @first at @path by a copy with names. */
+static int add_names(const struct profile *profile, const char *path, int first,
+		     struct error *error)
 {
-	_cleanup_(close_fd) int first = open_version(path, version);
 	_cleanup_(free_ptr) char *name = NULL;
 	_cleanup_(close_fd) int fd = -1;
-	int err;
+	int err = create_temporary(path, &name, &fd, error);
 
-	if (first < 0)
-		return data_file__write(profile, path, error);
-	err = create_temporary(path, &name, &fd, error);
 	if (err)
 		return err;
 	err = copy_file(first, fd);
 	if (!err)
 		err = write_db(profile, name, fd, data_file__rewrite_names);
 	return err ? abandon(name, path, err, error) : publish(name, fd, path, true, error);
+}
+
+int data_file__write_names(const struct profile *profile, const char *path,
+			   const struct data_file_version *version, struct error *error)
+{
+	_cleanup_(close_fd) int first = open_version(path, version);
+	struct error why = { 0 };
+	int err;
+
+	if (first < 0)
+		return data_file__write(profile, path, error);
+	err = add_names(profile, path, first, &why);
+	if (!err)
+		return 0;
+	/* What is there now stays. */
+	(void)fsync(first);
+	sync_directory(path);
+	return error__set(error, err,
+			  "%s has all calls, but lacks names of functions: %s; then "
+			  "`allocprof symbolize` adds them",
+			  path, why.text);
 }

@@ -100,8 +100,9 @@ const struct data_table data_tables[] = {
 	{ "timeline",
 	  "Moments since the start of the recording, or of its run: what was live, what"
 	  " had been allocated until then, and how much anonymous memory of all "
-	  "followed processes was resident. The first is at 0 where a command was "
-	  "launched, and else when a process's memory was measured first.",
+	  "followed processes was resident, 0 once none is left. The first is at 0 "
+	  "where a command was launched, and else when a process's memory was measured "
+	  "first.",
 	  false },
 	{ "stack_frames",
 	  "The frames of stacks, a row each. depth 0 is the caller of the allocator.", true },

@@ -79,6 +79,39 @@ static const struct reason untracked[AP_UNTRACKED_REASONS] = {
 };
 /* clang-format on */
 
+/* In the order of allocprof-data(5); a test looks whether all are here. */
+static const struct {
+	const char *entry, *meaning;
+} meanings[] = {
+	{ "events", "all calls that the recording was to count" },
+	{ "sampled", "calls that were chosen by --sample and are in the counts" },
+	{ "not_sampled", "calls that --sample did not choose" },
+	{ "attributed", "calls that are in the counts, with their stacks" },
+	{ "lost", "calls that are in no count" },
+	{ "complete", "calls whose stack was followed to its outermost frame" },
+	{ "incomplete", "calls whose stack may lack frames" },
+	{ "allocations", "calls that got memory" },
+	{ "failed", "calls that got none" },
+	{ "released", "calls of realloc with size 0 that freed the block" },
+	{ "unfinished", "calls that did not return" },
+	{ "untracked", "calls whose blocks are not followed" },
+	{ "reallocations", "allocations in place of another block, as by realloc" },
+	{ "frees", "blocks that ended, by any function" },
+	{ "frees_null", "frees of a null pointer" },
+	{ "frees_unknown", "frees of blocks whose allocation was not seen" },
+	{ "frees_inherited", "frees, in a forked process, of blocks from before the fork" },
+	{ "frees_unseen", "frees that were not seen: the block's address was handed out again" },
+	{ "discarded", "blocks that went with their address space when a process executed another "
+		       "program" },
+	{ "lifetimes_missing", "blocks that ended and whose lifetimes are not in the recording" },
+	{ "blocks_dropped", "blocks, counted as live, that found no room any more to be followed" },
+	{ "histograms_missing", "blocks that are not in the histograms" },
+	{ "logged", "events in the event log" },
+	{ "not_logged", "events that the event log lacks" },
+	{ "undecided", "calls, not among the events, whose incomplete stack does not tell whether "
+		       "they are within what --within named" },
+};
+
 static const struct reason unknown = { "unknown", "the reason is not known", NULL, "unknown" };
 
 const struct reason *reason__lost(enum ap_lost number)
@@ -117,5 +150,17 @@ const struct reason *reason__by_ledger(const char *entry)
 			if (!strcmp(kinds[i].reasons[j].name, entry + len))
 				return &kinds[i].reasons[j];
 	}
+	return NULL;
+}
+
+const char *reason__ledger_meaning(const char *entry)
+{
+	const struct reason *reason = reason__by_ledger(entry);
+
+	if (reason)
+		return reason->sentence;
+	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
+		if (!strcmp(meanings[i].entry, entry))
+			return meanings[i].meaning;
 	return NULL;
 }

@@ -44,6 +44,7 @@ struct filter_rule {
 	bool negated; /* only FILTER_THROUGH and FILTER_STACK */
 	const char *text;
 	bool found; /* set by filter__apply(): @text matched something */
+	bool frees; /* FILTER_FUNCTION, set by it, too: a function that only frees, and has no cost */
 };
 
 struct filter_options {

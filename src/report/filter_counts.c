@@ -119,9 +119,12 @@ static void narrow_by_functions(const struct count_filter *filter, struct filter
 	const struct source_names *sources = &filter->profile->sources;
 
 	for (int i = 0; i < source_names__n_functions(sources); i++) {
-		bool matches = !profile__function_frees(i) &&
-			       pattern__match(pattern, source_names__function(sources, i));
+		bool matches = pattern__match(pattern, source_names__function(sources, i));
 
+		if (profile__function_frees(i)) {
+			rule->frees |= matches;
+			continue;
+		}
 		rule->found |= matches;
 		allowed[i] |= matches;
 	}

@@ -42,7 +42,8 @@ struct graph {
 	__u64 *allocations; /* blocks allocated, by span; owned */
 	size_t n_spans;	    /* at least 1; each @span_ns long, but the last ends at @end_ns */
 	__u64 span_ns;
-	const struct profile_moment *moments; /* owned by the profile */
+	/* Owned by the profile; the last is the last one at which a process had resident memory. */
+	const struct profile_moment *moments;
 	size_t n_moments;
 };
 

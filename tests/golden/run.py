@@ -134,6 +134,7 @@ REFUSED = [
     ["--min-size=4X"],
     ["--min-share=1"],
     ["--top=ten"],
+    ["--top=-1"],
     ["--through=/(/"],
     ["--stack=7"],
     ["--stack=0x1"],

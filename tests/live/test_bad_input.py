@@ -348,6 +348,28 @@ def test_full(run, allocprof, target, tmp_path, command, older):
     assert (tmp_path / "mount.files").read_text() == before + names
 
 
+def test_no_room_for_names(run, allocprof, target, tmp_path):
+    """The calls are there, and the message says so, and how names are added."""
+    directory, whole = tmp_path / "mount", tmp_path / "whole.data"
+    directory.mkdir()
+    run([allocprof, "record", "--no-symbols", "-o", whole, "--", target("every_function")], expect=3)
+    # One copy has room, two have not.
+    size = whole.stat().st_size * 5 // 4
+    copy = tmp_path / "x.data"
+    command = [allocprof, "record", "-o", directory / "x", "--", target("every_function")]
+    result = run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size="$0" none "$1" || exit 99; kept=$1; copy=$2; shift 2; '
+                  '"$@"; status=$?; ls -A "$kept" >"$copy.names"; cp "$kept/x" "$copy"; exit $status',
+                  str(size), directory, copy, *command], expect=125)
+    said = result.stderr.decode()
+    assert f"allocprof: {directory}/x has all calls, but lacks names of functions: cannot write {directory}/x: " \
+        "No space left on device; " in said and said.endswith("then `allocprof symbolize` adds them\n"), said
+    assert (tmp_path / "x.data.names").read_text() == "x\n"
+    calls = "SELECT function, sum(calls), sum(bytes) FROM calls GROUP BY function"
+    assert run([allocprof, "query", "-i", copy, calls]).stdout == run([allocprof, "query", "-i", whole, calls]).stdout
+    run([allocprof, "symbolize", "--no-debuginfod", copy], expect=0)
+    assert b";main" in run([allocprof, "folded", copy], expect=0).stdout
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_dev_full(run, allocprof, target, command):
     result = run([allocprof, command, "-o", "/dev/full", "--", target("threads")], expect=125)

@@ -384,7 +384,9 @@ def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
     shown.show("ledger")
     assert shown.browser.texts("#panel-ledger .sentences li") == sentences
     assert "Not complete" in shown.browser.texts("#panel-ledger h3")
-    entries = {name: int(value.replace(",", "")) for name, value, _ in shown.all_rows_of("#panel-ledger tbody tr")}
+    rows = shown.all_rows_of("#panel-ledger tbody tr")
+    assert [name for name, _, meaning in rows if not meaning] == []
+    entries = {name: int(value.replace(",", "")) for name, value, _ in rows}
     assert entries == {name: value for name, value in said("report", data)["ledger"].items() if value or "_" not in name}
 
 
@@ -467,7 +469,7 @@ def test_print(page, recorded, written, said, tmp_path):
                           stdout=subprocess.PIPE).stdout.decode()
     for word in ("Live memory over time", "The whole recording", f"{report['all']['allocations']:,} blocks", "mixture"):
         assert word in text, text
-    for word in ("Click for a moment", "Callers below", "Whole recording"):
+    for word in ("Click for a moment", "Callers ", "Whole recording"):
         assert word not in text, text
 
 
@@ -519,6 +521,14 @@ def test_comparison(page, recorded, written, said):
         rows = {row[-1]: [number_of(row[i]) for i in (0, 2, 4, 5)] for row in shown.all_rows("functions")}
         assert rows == {name: [*now.get(name, (0, 0)), *(a - b for a, b in zip(now.get(name, (0, 0)), was.get(name, (0, 0))))]
                         for name in {**was, **now}}
+    # A change stands behind the number that it is of.
+    value = shown.browser.text(".card[data-card=live] .value")
+    assert re.fullmatch(r"[\d.,]+ [KM]iB \+[\d.,]+ [KM]iB", value), value
+    assert "+" not in shown.browser.text(".card[data-card=live] .other")
+    shown.browser.click("[data-unit=blocks]")
+    more = new["all"]["live"] - old["all"]["live"]
+    assert shown.browser.text(".card[data-card=live] .value") == f"{new['all']['live']:,} blocks +{more:,}"
+    shown.browser.click("[data-unit=bytes]")
     # Beyond the end of the shorter one its end is what is compared.
     shown.browser.click("#choose-end")
     change = shown.browser.text(".card .change").strip()

@@ -171,3 +171,20 @@ def test_processes_are_told_apart(run, allocprof, counter, target, tmp_path):
     # Between them is the image of the fork, before its exec.
     ancestors = {id: before for id, before, _ in rows}
     assert {ancestors[before] for _, before, _ in children} == {parent[0]}
+
+
+def test_only_frees(run, allocprof, target, tmp_path):
+    """They have no cost: readers say so, and where they are."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "-e", "free", "-o", data, "--", target("every_function")])
+    calls = Recording(data).ledger["attributed"]
+    assert calls > 0
+    for words in (["report"], ["folded"], ["flamegraph", "-o", tmp_path / "x.svg"], ["export", "--format=json"]):
+        result = run([allocprof, *words, "-i", data], expect=0)
+        assert f"all calls in this recording, {calls:,}, free memory: " in result.stderr.decode()
+    said = run([allocprof, "report", "--function", "free", data], expect=0).stderr.decode()
+    assert "'free' only frees: " in said and "no function" not in said
+    shown = run([allocprof, "query", "-i", data, "--csv", "SELECT function, sum(calls) FROM calls"], expect=0)
+    assert shown.stdout.decode().split()[1] == f"free,{calls}"
+    run([allocprof, "record", "-o", data, "--", target("every_function")])
+    assert run([allocprof, "report", data], expect=0).stderr == b""

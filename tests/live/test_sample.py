@@ -151,6 +151,16 @@ def test_losses(run, allocprof, target, tmp_path, options, reason):
 
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.slow
+def test_nothing_is_within_nothing(run, allocprof, target, tmp_path):
+    """Of no sample there is no error, and no share."""
+    data = tmp_path / "data"
+    told = run([allocprof, "record", "--live", "--sample=1M", "-o", data, target("nothing")], expect=0).stderr.decode()
+    assert "still live:  0 of 0 B\n" in told and "temporary:   0 of 0 B\n" in told, told
+    assert " within " not in told and "(-" not in told
+    said = run([allocprof, "report", data], expect=0).stdout.decode()
+    assert "within" not in said.split("stated error")[1]
+
+
 def test_max_live(run, allocprof, target, tmp_path):
     """What does not fit is counted as what it stands for."""
     result = run([allocprof, "record", "--live", "--sample", "1K", "--max-live", "100", "-o",

@@ -173,6 +173,9 @@ def test_demo(run, place, monkeypatch):
         if not shutil.which(program):
             unavailable(f"{program} is not installed")
     demo = shutil.copy(support.SOURCE / "scripts" / "demo", place)
-    result = run([*OTHER_USER, "bash", demo], {"ALLOCPROF": str(pathlib.Path(place, "cli", "allocprof"))}, expect=0)
+    result = run([*OTHER_USER, "bash", demo], {"ALLOCPROF": str(pathlib.Path(place, "cli", "allocprof")),
+                                                   "TMPDIR": str(place / "out")}, expect=0)
+    page, = (place / "out").glob("allocprof-demo.*.html")
+    assert f"Here it is {page}." in result.stdout.decode() and page.read_bytes().startswith(b"<!doctype html>")
     assert b"not root" in result.stdout and b"by a library that is loaded into it" in result.stdout
     assert b"jv_mem_alloc" in result.stdout

@@ -3,6 +3,7 @@
 Of programs that need no memory nothing is said."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -104,8 +105,10 @@ def test_recorded(run, allocprof, target, tmp_path, options):
     result = run([allocprof, "record", *options, "-o", data, "--", target("pool"), 4096], expect=0)
     assert b"called no function that is probed" in result.stderr
     assert Recording(data).meta["unprobed_programs"].startswith("pool: 1 process, 4")
+    # Both have digits in groups.
+    bytes_taken, = re.findall(r"took ([\d,]+) bytes from the kernel", result.stderr.decode())
     result = run([allocprof, "report", "--strict", data], expect=1)
-    assert b"called no function that is probed: pool: 1 process" in result.stderr
+    assert f"called no function that is probed: pool: 1 process, {bytes_taken} bytes;" in result.stderr.decode()
     assert not json.loads(run([allocprof, "report", "--json", data]).stdout)["complete"]
 
 

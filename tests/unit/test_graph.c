@@ -288,6 +288,30 @@ static void test_nothing_live(void **state)
 	profile__free(profile);
 }
 
+/* What is sampled after the exit is no resident memory; a gap between two processes is. */
+static void test_resident_until_the_exit(void **state)
+{
+	static const __u64 rss_bytes[] = { 4096, 0, 8192, 0, 0 };
+	struct profile *profile = with_stacks(1, "1000");
+	struct graph *graph;
+
+	profile__set_meta(profile, "elapsed_seconds", "0.000004");
+	add(profile, 1, 0, PROFILE_LIVE, 100);
+	for (size_t i = 0; i < ARRAY_SIZE(rss_bytes); i++) {
+		struct profile_moment moment = { .time_ns = (i + 1) * 1000,
+						 .rss_bytes = rss_bytes[i] };
+
+		profile__add_moment(profile, &moment);
+	}
+	graph = make(profile, 8);
+	assert_int_equal(graph->n_moments, 3);
+	assert_int_equal(graph->moments[2].rss_bytes, 8192);
+	/* The recording goes on. */
+	assert_int_equal(graph->end_ns, 5000);
+	graph__free(graph);
+	profile__free(profile);
+}
+
 static int draw(const struct profile *profile, enum graph_format format, FILE *to)
 {
 	struct graph *graph = make(profile, GRAPH_MAX_TOP);
@@ -502,12 +526,19 @@ static void test_quantities(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_behaviours),   cmocka_unit_test(test_against_plain_sums),
-		cmocka_unit_test(test_spans),	     cmocka_unit_test(test_groups_and_selection),
-		cmocka_unit_test(test_no_live_data), cmocka_unit_test(test_nothing_live),
-		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_full_device),  cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_ticks),	     cmocka_unit_test(test_quantities),
+		cmocka_unit_test(test_behaviours),
+		cmocka_unit_test(test_against_plain_sums),
+		cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_groups_and_selection),
+		cmocka_unit_test(test_no_live_data),
+		cmocka_unit_test(test_resident_until_the_exit),
+		cmocka_unit_test(test_nothing_live),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile_names),
+		cmocka_unit_test(test_full_device),
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_ticks),
+		cmocka_unit_test(test_quantities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

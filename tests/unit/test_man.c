@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Each command has a manual page, and both know the same options. */
+/* Each command has a manual page, and both know the same options; so it is with the ledger. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "options.h"
+#include "reasons.h"
 
 #define MAX_OPTIONS 128
 
@@ -104,16 +105,49 @@ static void test_main_page_names_every_command(void **state)
 {
 	for (size_t i = 0; commands[i]; i++) {
 		FILE *file = open_manual("allocprof", "1");
-		char line[1024], wanted[128];
-		int found = 0;
+		char line[1024], wanted[128], reference[128];
+		int found = 0, referred = 0;
 
 		snprintf(wanted, sizeof(wanted), ".It Cm %s\n", commands[i]->name);
-		while (fgets(line, sizeof(line), file))
+		snprintf(reference, sizeof(reference), ".Xr allocprof-%s 1 ,\n", commands[i]->name);
+		while (fgets(line, sizeof(line), file)) {
 			found |= !strcmp(line, wanted);
+			/* Each section ends what was seen in another. */
+			referred &= !!strncmp(line, ".Sh ", 4);
+			referred |= !strcmp(line, reference);
+		}
 		fclose(file);
 		if (!found)
 			fail_msg("allocprof.1 has no '%s' under COMMANDS", commands[i]->name);
+		if (!referred)
+			fail_msg("allocprof.1 has no allocprof-%s(1) under SEE ALSO",
+				 commands[i]->name);
 	}
+}
+
+/* Pages say of each entry of the ledger what it means, in fewer words than the manual. */
+static void test_entries_of_the_ledger_have_meanings(void **state)
+{
+	FILE *file = open_manual("allocprof-data", "5");
+	char line[1024];
+	int inside = 0, found = 0;
+
+	while (fgets(line, sizeof(line), file) && strncmp(line, ".It Cm modules ", 15)) {
+		inside |= !strncmp(line, ".It Cm ledger ", 14);
+		if (!inside || strncmp(line, ".It Cm ", 7) || strstr(line, " Ns "))
+			continue;
+		for (char *name = strtok(line + 7, " ,\n"); name; name = strtok(NULL, " ,\n")) {
+			if (!reason__ledger_meaning(name))
+				fail_msg("nothing says what '%s' means", name);
+			found++;
+		}
+	}
+	fclose(file);
+	assert_true(found > 20);
+	assert_string_equal(reason__ledger_meaning("lost_ring_full"),
+			    reason__lost(AP_LOST_RING_FULL)->sentence);
+	assert_null(reason__ledger_meaning("lost_"));
+	assert_null(reason__ledger_meaning("of a later version"));
 }
 
 int main(void)
@@ -121,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_main_page_names_every_command),
+		cmocka_unit_test(test_entries_of_the_ledger_have_meanings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

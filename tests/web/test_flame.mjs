@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { deriveTrie, mapValues } from "../../src/page/web/derive.js";
 import { boxAt, layOut, rowsOf } from "../../src/page/web/flame_layout.js";
-import { formatBytes, formatChange, formatExactly, formatShare } from "../../src/page/web/format.js";
+import { formatBytes, formatChange, formatCounted, formatExactly, formatShare } from "../../src/page/web/format.js";
 import { readGraph } from "../../src/page/web/graphs.js";
 import { baseName, lastPart, showName } from "../../src/page/web/names.js";
 import { compileSearch, findFrames, sumThrough } from "../../src/page/web/search.js";
@@ -112,6 +112,7 @@ test("a search finds functions, files and modules", () => {
 test("numbers are as report prints them", () => {
 	assert.deepEqual([0, 1023, 1024, 52107476, 1023.5 * 1024].map(formatBytes), ["0 B", "1,023 B", "1.00 KiB", "49.7 MiB", "1.00 MiB"]);
 	assert.equal(formatExactly(1, "blocks"), "1 block");
+	assert.deepEqual([0, 1, 1.2, 1043].map((value) => formatCounted(value, "blocks")), ["0 blocks", "1 block", "1 block", "1,043 blocks"]);
 	assert.equal(formatExactly(2048, "bytes"), "2.00 KiB (2,048 bytes)");
 	assert.equal(formatChange(-2048, "bytes"), "-2.00 KiB");
 	assert.deepEqual([[0, 0], [1, 1e6], [999999, 1e6], [1, 3], [3, 3]].map(([a, b]) => formatShare(a, b)),

@@ -130,6 +130,27 @@ def test_each_box(run, opened, page, case_study):
     Picture(page).hold_to(tree_of(run("folded", "--cost=live-bytes", "-i", case_study)))
 
 
+def test_sides_of_callers(opened, page, run, case_study):
+    """Words say where the picture has callers, in every layout."""
+    opened(case_study)
+    button = "document.querySelector('.flame-reversed')"
+    for layout, side in (("flame", "above"), ("icicle", "below")):
+        page.choose(".flame-layout", layout)
+        assert page.text(".flame-reversed") == f"Callers {side}"
+        assert page.evaluate(f"{button}.title").endswith(f"; {side} a box is what called it")
+    opened(case_study, "--layout=flame", "--reverse")
+    assert page.text(".flame-reversed") == "Callers above"
+    for layout in ("icicle", "flame"):
+        for reverse in ([], ["--reverse"]):
+            svg = run("flamegraph", f"--layout={layout}", *reverse, case_study)
+            said = re.search("; callers are (above|below) what they call</text>", svg)
+            assert bool(said) == bool(reverse)
+            # Where the allocator and what calls it at last are.
+            y = {name: float(re.search(rf">{name}\n.*?<rect [^>]*y=\"(\d+)\"", svg, re.S)[1]) for name in ("main", "malloc")}
+            if reverse:
+                assert said[1] == ("above" if y["main"] < y["malloc"] else "below")
+
+
 def test_costs_are_reports(opened, page, case_study, totals):
     opened(case_study, "--cost=peak")
     expected = totals(case_study)
@@ -400,9 +421,31 @@ def test_deep_stacks(opened, page, fixture_data, layout):
 
 def test_colours(opened, page, case_study):
     opened(case_study, "--colour=module")
-    assert page.texts(".flame-legend li") == ["server", "libc.so.6"]
+    assert page.texts(".flame-legend li") == ["server", "libc.so.6", "allocator", "process"]
+    swatches = "[...document.querySelectorAll('.flame-legend .swatch')].map((one) => one.style.background)"
+    assert len(set(page.evaluate(swatches))) == 4
     page.choose(".flame-colour", "kind")
     assert page.texts(".flame-legend li") == ["own code", "runtime", "allocator", "process"]
+
+
+def test_many_modules(opened, page, run, case_study, tmp_path):
+    """Those without a colour are others; the legend of a static picture takes several lines then, and has all colours."""
+    data = tmp_path / "modules.data"
+    data.write_bytes(case_study.read_bytes())
+    with sqlite3.connect(data) as database:
+        database.execute("INSERT INTO modules SELECT id + 2, '/opt/' || id || ?, '', '' FROM frames", ("long" * 12,))
+        database.execute("UPDATE frames SET module = id + 2")
+    opened(data, "--colour=module")
+    shown = page.texts(".flame-legend li")
+    assert shown[-3:] == ["others", "allocator", "process"]
+    for recording in (case_study, data):
+        root = xml.etree.ElementTree.fromstring(run("flamegraph", "--colour=module", recording).encode())
+        texts, rects = ([*root.findall(f"{{http://www.w3.org/2000/svg}}{tag}")] for tag in ("text", "rect"))
+        entries = {text.text: rect.get("fill") for text, rect in zip(texts[2:], rects[1:])}
+        assert len(set(entries.values())) == len(entries) == len(rects) - 1
+        assert list(entries) == (shown if recording == data else ["server", "libc.so.6", "allocator", "process"])
+        assert all(float(rect.get("y")) + 12 < float(root.get("height")) for rect in rects[1:])
+        assert (len({rect.get("y") for rect in rects[1:]}) > 1) == (recording == data)
 
 
 def pixel(page, x, y):
@@ -451,7 +494,7 @@ def test_print(opened, page, case_study, tmp_path):
                           stdout=subprocess.PIPE).stdout.decode()
     for word in ("server --port 8080", "__clone3", "53.1 %", "own code"):
         assert word in text, text
-    assert "Callers below" not in text
+    assert "Callers" not in text and "Arrow keys" not in text
 
 
 def test_nothing(opened, page, tmp_path):

@@ -9,13 +9,13 @@
 #include "page_trie.h"
 
 /* Modules that have a colour of their own; the others share one. */
-#define FLAMEGRAPH_MODULES 8
+#define FLAMEGRAPH_MODULES 7
 
 struct flamegraph_ink {
 	bool by_module;
 	const char *modules[FLAMEGRAPH_MODULES]; /* base names, the first has the greatest total */
 	size_t n_modules;
-	bool has_kind[PAGE_KINDS]; /* that frames have */
+	bool has_kind[PAGE_KINDS]; /* that frames have; by module, those without one */
 	bool has_other_modules;
 };
 

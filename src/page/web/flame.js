@@ -3,7 +3,7 @@
 
 import { deriveTrie, mapValues } from "./derive.js";
 import { element } from "./elements.js";
-import { maxModules, Palette } from "./flame_colour.js";
+import { Palette } from "./flame_colour.js";
 import { FlameControls } from "./flame_controls.js";
 import { FlameDetails } from "./flame_details.js";
 import { boxAt, layOut, rowsOf } from "./flame_layout.js";
@@ -24,7 +24,7 @@ const flameDefaults = {
 	label: "Flame graph",
 	onZoom: () => {},   // called when zoomedNodes() may return something else
 };
-const help = "Arrow keys move from box to box, Enter or a click shows only what is below a box, Escape shows all, " +
+const help = "Arrow keys move from box to box, Enter or a click shows only the stacks through a box, Escape shows all, " +
 	"/ begins a search, in which Enter goes to the next match.";
 
 export class FlameGraph {
@@ -259,23 +259,24 @@ export class FlameGraph {
 				sums[module] += weight[node];
 		}
 		return [...numbers.keys()].filter((name) => name && sums[numbers.get(name)])
-			.sort((a, b) => sums[numbers.get(b)] - sums[numbers.get(a)]);
+			.sort((a, b) => sums[numbers.get(b)] - sums[numbers.get(a)] || (a < b ? -1 : 1));
 	}
 
 	showLegend() {
 		const { palette } = this;
+		const { kind, module } = this.trie.frames;
+		const isByModule = this.options.colour === "module";
 		let entries;
 		if (this.baseTotal) {
 			entries = [["new", 1], ["grew", 0.4], ["did not change", 0], ["shrank", -0.4], ["gone", -1]]
 				.map(([title, change]) => [title, palette.ofChange(change)]);
-		} else if (this.options.colour === "module") {
-			const modules = [...palette.modules.keys()];
-			entries = modules.map((name) => [showName(name), palette.ofModule(name)]);
-			if (modules.length === maxModules)
-				entries.push(["others", palette.ofModule("")]);
 		} else {
-			const present = new Set(this.trie.frames.kind);
-			entries = kinds.filter((_, i) => present.has(i)).map((kind) => [kindTitles[kind], palette.ofKind(kind)]);
+			// By module, frames without one have the colour of their kind.
+			const present = new Set(isByModule ? kind.filter((_, frame) => module[frame] === "") : kind);
+			entries = isByModule ? [...palette.modules.keys()].map((name) => [showName(name), palette.ofModule(name)]) : [];
+			if (isByModule && palette.hasOthers)
+				entries.push(["others", palette.ofModule("")]);
+			entries.push(...kinds.filter((_, i) => present.has(i)).map((name) => [kindTitles[name], palette.ofKind(name)]));
 		}
 		this.legend.replaceChildren(...entries.map(([title, colour]) => {
 			const swatch = element("span", { className: "swatch", "aria-hidden": true });

@@ -10,10 +10,9 @@ const kindHues = {
 	own: [75, 0.125], library: [240, 0.09], runtime: [265, 0.018], allocator: [350, 0.085],
 	unknown: [110, 0.03], process: [100, 0.012], thread: [100, 0.02], missing: [30, 0.07],
 };
-const moduleHues = [[75, 0.125], [240, 0.09], [165, 0.09], [350, 0.085], [45, 0.12], [105, 0.12], [300, 0.08], [200, 0.08]];
+// None is that of a kind that frames without a module have, such as the allocator's.
+const moduleHues = [[75, 0.125], [240, 0.09], [165, 0.09], [45, 0.12], [105, 0.12], [300, 0.08], [200, 0.08]];
 const otherHue = [265, 0.012];
-/** Modules that have a colour of their own. */
-export const maxModules = moduleHues.length;
 
 /** A number from 0 to 1, always the same of a text. */
 function hashOf(text) {
@@ -40,7 +39,8 @@ export class Palette {
 
 	/** The base names of the modules that have colours, the first of them the greatest. */
 	setModules(names) {
-		this.modules = new Map(names.slice(0, maxModules).map((name, i) => [name, moduleHues[i]]));
+		this.modules = new Map(names.slice(0, moduleHues.length).map((name, i) => [name, moduleHues[i]]));
+		this.hasOthers = names.length > moduleHues.length;
 		this.cache.clear();
 	}
 

@@ -36,15 +36,27 @@ export class FlameControls {
 		const list = (label, name, choices) =>
 			choiceList(label, choices, options[name], change(name), { className: `flame-${name}` });
 		this.colourList = list("Colour", "colour", [["kind", "by kind"], ["module", "by module"]]);
+		this.reversedButton = toggleButton("", options.reversed, change("reversed"), { className: "flame-reversed" });
+		this.nameSides(options.layout);
+		const layout = choiceList("Layout", [["icicle", "icicle"], ["flame", "flame"]], options.layout, (value) => {
+			this.nameSides(value);
+			graph.setOption("layout", value);
+		}, { className: "flame-layout" });
 		return [
-			list("Layout", "layout", [["icicle", "icicle"], ["flame", "flame"]]),
+			layout,
 			list("Order", "order", [["size", "by size"], ["name", "by name"]]),
 			this.colourList,
-			toggleButton("Callers below", options.reversed, change("reversed"),
-				{ className: "flame-reversed", title: "Begin with the allocator's functions; below a box is what called it" }),
+			this.reversedButton,
 			toggleButton("Merge recursion", options.merged, change("merged"),
 				{ className: "flame-merged", title: "Draw a function that calls itself once" }),
 		];
+	}
+
+	/** Callers are where the layout has what follows a box. */
+	nameSides(layout) {
+		const side = layout === "flame" ? "above" : "below";
+		this.reversedButton.textContent = `Callers ${side}`;
+		this.reversedButton.title = `Begin with the allocator's functions; ${side} a box is what called it`;
 	}
 
 	search() {

@@ -91,9 +91,11 @@ export class FlameDetails {
 	}
 
 	partsOfHidden(graph, box) {
+		const side = graph.options.layout === "flame" ? "above" : "below";
+		const place = `too narrow to be drawn, ${side} ${nameOfNode(graph, box.node)}; the table has them`;
 		return [
 			element("div", { className: "name", textContent: `${formatCount(box.hidden)} more` }),
-			element("div", { className: "place", textContent: `too narrow to be drawn, below ${nameOfNode(graph, box.node)}; the table has them` }),
+			element("div", { className: "place", textContent: place }),
 		];
 	}
 

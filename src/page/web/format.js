@@ -26,9 +26,14 @@ export function formatValue(value, unit) {
 	return unit === "bytes" ? formatBytes(value) : formatCount(value);
 }
 
+/** "1,234 blocks", "1 block" */
+export function formatCounted(value, unit) {
+	return `${formatCount(value)} ${Math.round(value) === 1 ? unit.replace(/s$/, "") : unit}`;
+}
+
 /** To the last byte: "1.23 MiB (1,289,748 bytes)", "1,234 blocks". */
 export function formatExactly(value, unit) {
-	const count = `${formatCount(value)} ${value === 1 ? unit.replace(/s$/, "") : unit}`;
+	const count = formatCounted(value, unit);
 	return unit === "bytes" && Math.abs(value) >= 1023.5 ? `${formatBytes(value)} (${count})` : count;
 }
 

@@ -5,7 +5,7 @@ import { formatDuration, formatTime } from "./axis.js";
 import { readData } from "./data.js";
 import { byId, element } from "./elements.js";
 import { FlameGraph } from "./flame.js";
-import { formatChange, formatCount, formatValue } from "./format.js";
+import { formatChange, formatCount, formatCounted, formatValue } from "./format.js";
 import { FunctionTable } from "./functions.js";
 import { aliveAt, highestPoint, inSpan, pointAt, selectRows, spanFigures, timeLine, timeOfPoint, totalOf, wholeRecording } from "./moments.js";
 import { showName } from "./names.js";
@@ -341,13 +341,14 @@ class ReportPage {
 				this.update();
 			},
 		});
-		const words = { blocks: `${formatCount(now.blocks)} ${this.unitName("blocks")}`, bytes: formatValue(now.bytes, "bytes") };
+		const words = { blocks: formatCounted(now.blocks, this.unitName("blocks")), bytes: formatValue(now.bytes, "bytes") };
 		const change = before ? now[this.unit] - before[this.unit] : 0;
 
-		return element("label.card", { "data-card": name, title: `${formatCount(now.bytes)} bytes, ${words.blocks}` }, input,
-			element("span.what", {}, this.after.meta.hasLive ? title : "Requested"), element("span.value", {}, words[this.unit]),
-			element("span.other", {}, words[other]),
-			before ? element(`span.change${classOfChange(change)}`, {}, ` ${formatChange(change, this.unit)}`) : null);
+		return element("label.card", { "data-card": name, title: `${formatCounted(now.bytes, "bytes")}, ${words.blocks}` }, input,
+			element("span.what", {}, this.after.meta.hasLive ? title : "Requested"),
+			element("span.value", {}, words[this.unit],
+				before ? element(`span.change${classOfChange(change)}`, {}, ` ${formatChange(change, this.unit)}`) : null),
+			element("span.other", {}, words[other]));
 	}
 
 	balance(figures) {
