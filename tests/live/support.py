@@ -534,12 +534,9 @@ def handed_on(functions):
 
 def differences(report, counts):
     """Sentences on all that allocprof says otherwise than the counter."""
-    functions, bytes_of = report["functions"], sum
+    functions = report["functions"]
     if report["engine"] == "preload":
         functions = handed_on(functions)
-
-        def bytes_of(sizes):
-            return min(sum(sizes), MOST_BYTES)
     wrong = []
     seen = set()
     size = 0
@@ -547,6 +544,9 @@ def differences(report, counts):
     def expect(what, expected, got):
         if expected != got:
             wrong.append(f"{what}: the counter has {expected}, allocprof {got}")
+
+    def bytes_of(sizes):
+        return min(sum(sizes), MOST_BYTES)
 
     for name, entry in functions.items():
         # Names at one address cannot be told apart by a probe.
