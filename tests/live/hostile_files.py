@@ -241,3 +241,13 @@ work:
 	.size	work, .-work
 	.section .note.GNU-stack, "", @progbits
 """
+
+
+def many_frames(database):
+    """Frames at one address without a module, of which there may be several."""
+    database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000) "
+                     "INSERT INTO frames SELECT (SELECT max(id) FROM frames) + i, 0, 0, 0, 0 FROM n")
+
+
+# Changes to a data file, after which it is read.
+DATA = {function.__name__: function for function in (many_frames,)}

@@ -81,6 +81,17 @@ def test_bounds_are_for_hostile_files_only(bounded, tmp_path):
     assert "work" in bounded("report", "-i", "data", "--raw-stacks")
 
 
+@pytest.mark.fast("many_frames")
+@pytest.mark.parametrize("name", hostile_files.DATA)
+def test_data(bounded, tmp_path, name):
+    """Recordings that say much in few bytes."""
+    subprocess.run([BUILD / "tests" / "golden" / "write_fixture", tmp_path / "data"], check=True)
+    with sqlite3.connect(tmp_path / "data") as database:
+        hostile_files.DATA[name](database)
+    database.close()
+    bounded("report", "-i", "data", "--top=0")
+
+
 DAMAGES = {
     "blocks": ("UPDATE blocks SET bytes = bytes * 1000", 1, "blocks of this data file do not add up"),
     "no lifetimes": ("DELETE FROM lifetimes", 1, "blocks of this data file do not add up"),

@@ -305,6 +305,26 @@ static void test_many_stacks(void **state)
 	profile__free(profile);
 }
 
+/* As many frames of one hash would take a minute, if a search for room went past all of them. */
+static void test_many_frames_at_one_address(void **state)
+{
+	enum {
+		FRAMES = 500000
+	};
+	struct profile *profile = profile__new();
+	__u32 id;
+
+	for (int i = 0; i < FRAMES; i++) {
+		assert_int_equal(profile__add_other_frame(profile, 16, i % 2, &id), 0);
+		assert_int_equal(id, i + 1);
+		assert_int_equal(profile->frames[i].id, id);
+	}
+	assert_int_equal(profile__find_frame(profile, 0, 16, false)->id, 1);
+	assert_int_equal(profile__find_frame(profile, 0, 16, true)->id, 2);
+	assert_null(profile__find_frame(profile, 0, 17, false));
+	profile__free(profile);
+}
+
 static void test_error_text(void **state)
 {
 	struct error error = { 0 };
@@ -338,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_meta_is_replaced),
 		cmocka_unit_test(test_names_go_both_ways),
 		cmocka_unit_test(test_many_stacks),
+		cmocka_unit_test(test_many_frames_at_one_address),
 		cmocka_unit_test(test_error_text),
 	};
 
