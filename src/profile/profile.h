@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "hash_table.h"
 #include "source_names.h"
 
 struct demangler;
@@ -190,6 +191,7 @@ struct profile_run {
 	size_t n_meta, meta_room;
 	struct profile_ledger_entry *ledger;
 	size_t n_ledger, ledger_room;
+	struct hash_table meta_index, ledger_index; /* index + 1 by key and by name */
 };
 
 /* The profile owns all arrays; elements with ids are at id - 1. Read them freely; add through the

@@ -249,5 +249,12 @@ def many_frames(database):
                      "INSERT INTO frames SELECT (SELECT max(id) FROM frames) + i, 0, 0, 0, 0 FROM n")
 
 
+def many_keys(database):
+    """A run with a quarter of a million entries in meta and in its ledger."""
+    for table in ("run_meta", "run_ledger"):
+        database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250000) "
+                         f"INSERT INTO {table} SELECT 1, 'key' || i, '0' FROM n")
+
+
 # Changes to a data file, after which it is read.
-DATA = {function.__name__: function for function in (many_frames,)}
+DATA = {function.__name__: function for function in (many_frames, many_keys)}
