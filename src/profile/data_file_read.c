@@ -279,15 +279,59 @@ int data_reader__read_definitions(struct data_reader *reader)
 	return check_schema(reader, ARRAY_SIZE(data_file_schema));
 }
 
-/* Of the figures in meta, times depend on this one. */
+/* Entries of meta that are whole numbers; of others only the shape of the text is known to who shows them. */
+static bool is_number(const char *key)
+{
+	static const char *const keys[] = {
+		"attached_pid",
+		"counters_unread",
+		"exit_status",
+		"kernel_bytes",
+		"mappings_lost",
+		"mappings_unsure",
+		"max_live",
+		"max_records",
+		"not_nested",
+		"operands_unread",
+		"peak_bytes",
+		"processes_refused",
+		"processes_unfollowed",
+		"processes_unnoticed",
+		"runs",
+		"sample_bytes",
+		"waits",
+		"waits_ns",
+		"wanted_runs",
+		"warmup_runs",
+		"window_delay_ns",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!strcmp(key, keys[i]))
+			return true;
+	return false;
+}
+
+/* Figures are read by strtoull(3), which takes what is no number for 0. */
 static int check_figure(const char *key, const char *value)
 {
-	if (strcmp(key, "epoch_ns") != 0)
+	static const char digits[] = "0123456789";
+	size_t len = strlen(value);
+
+	/* Times depend on this one. */
+	if (!strcmp(key, "epoch_ns"))
+		return *value < '1' || *value > '9' || strspn(value, digits) != len || len > 18
+			       ? -EINVAL
+			       : 0;
+	if (!strcmp(key, "elapsed_seconds"))
+		return !strspn(value, digits) || strspn(value, "0123456789.") != len ? -EINVAL : 0;
+	if (!is_number(key))
 		return 0;
-	return *value < '1' || *value > '9' || strspn(value, "0123456789") != strlen(value) ||
-			       strlen(value) > 18
-		       ? -EINVAL
-		       : 0;
+	if (*value == '-') {
+		value++;
+		len--;
+	}
+	return !len || strspn(value, digits) != len || len > 20 ? -EINVAL : 0;
 }
 
 static int read_meta(struct data_reader *reader)

@@ -94,6 +94,16 @@ def test_data(bounded, tmp_path, name):
 
 DAMAGES = {
     "blocks": ("UPDATE blocks SET bytes = bytes * 1000", 1, "blocks of this data file do not add up"),
+    "more blocks than calls": ("UPDATE blocks SET allocations = allocations + 1000000", 1,
+                               "blocks of this data file do not add up"),
+    "more failed calls": ("UPDATE blocks SET failed = failed + (1 << 40)", 1, "blocks of this data file do not add up"),
+    "peak": ("UPDATE blocks SET peak = allocations + 1", 1, "blocks of this data file do not add up"),
+    "bytes of the peak": ("UPDATE blocks SET peak_bytes = bytes + 1", 1, "blocks of this data file do not add up"),
+    "lifetimes of blocks": ("UPDATE lifetime_histogram SET blocks = blocks + (1 << 40)", 1,
+                            "blocks of this data file do not add up"),
+    "bytes by epochs": ("UPDATE lifetimes SET bytes = bytes + (1 << 50)", 1, "blocks of this data file do not add up"),
+    "live blocks by epochs": ("UPDATE lifetimes SET died = NULL", 1, "blocks of this data file do not add up"),
+    "a number in letters": ("INSERT INTO meta VALUES('sample_bytes', '0x')", 2, "is damaged"),
     "no lifetimes": ("DELETE FROM lifetimes", 1, "blocks of this data file do not add up"),
     "epochs in words": ("UPDATE meta SET value = '1e5' WHERE key = 'epoch_ns'", 2, "is damaged"),
     "no sum of losses": ("DELETE FROM ledger WHERE name = 'lost'", 1, "ledger of this data file does not add up"),
