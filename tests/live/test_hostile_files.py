@@ -92,6 +92,18 @@ def test_data(bounded, tmp_path, name):
     bounded("report", "-i", "data", "--top=0")
 
 
+def test_lines_for_blocks_that_there_are_not(bounded, tmp_path):
+    """A format with a line for each block takes no number of blocks for granted."""
+    subprocess.run([BUILD / "tests" / "golden" / "write_fixture", tmp_path / "data"], check=True)
+    with sqlite3.connect(tmp_path / "data") as database:
+        assert database.execute("UPDATE blocks SET allocations = allocations + (1 << 40)").rowcount > 0
+    database.close()
+    text = bounded("export", "-i", "data", "--format=heaptrack", "-o", "out.gz")
+    assert "cannot export 1099511627808 blocks for heaptrack" in text, text
+    assert not (tmp_path / "out.gz").exists()
+    assert "cannot" not in bounded("export", "-i", "data", "--format=dhat", "-o", "out.json")
+
+
 DAMAGES = {
     "blocks": ("UPDATE blocks SET bytes = bytes * 1000", 1, "blocks of this data file do not add up"),
     "more blocks than calls": ("UPDATE blocks SET allocations = allocations + 1000000", 1,
