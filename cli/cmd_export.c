@@ -175,6 +175,8 @@ static int run_export(char **argv)
 		.format = options.format,
 	};
 	if (!err)
+		err = export__check(held.format, &held.input, &error);
+	if (!err)
 		err = data_choice__write(choice, write_export, &held, &error);
 	if (err)
 		return output_file__status(err, &error);

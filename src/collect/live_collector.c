@@ -334,6 +334,7 @@ int live_collector__add_record(struct live_collector *live, struct collector *co
 	struct profile_blocks blocks = { 0 };
 	struct peak_candidate peak = { 0 };
 	struct ap_count sum = { .calls = record->calls, .size_bytes = record->asked_bytes };
+	bool was_more = false;
 	int err;
 
 	if (live->options.sample)
@@ -345,6 +346,9 @@ int live_collector__add_record(struct live_collector *live, struct collector *co
 	read_blocks(live, record, note, &blocks);
 	read_histograms(record, histograms, &blocks);
 	find_peak(live, record, space, &peak);
+	bound(&peak.peak, record->allocations, &was_more);
+	bound(&peak.peak_bytes, record->size_bytes, &was_more);
+	live->n_implausible += was_more;
 	peak.count = blocks.count;
 	if (retires) {
 		err = add_candidate(live, &peak);

@@ -39,6 +39,11 @@ bool export__is_binary(enum export_format format)
 	return formats[format].is_binary;
 }
 
+int export__check(enum export_format format, const struct export_input *input, struct error *error)
+{
+	return format == EXPORT_HEAPTRACK ? export_heaptrack__check(input, error) : 0;
+}
+
 int export__write(enum export_format format, const struct export_input *input, FILE *to)
 {
 	int err;

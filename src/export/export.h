@@ -28,8 +28,11 @@ int export__format_by_name(const char *name);
 /* Whether a terminal cannot show it. */
 bool export__is_binary(enum export_format format);
 
+/* Whether @input can be written in @format, before anything is. 0, or a negative errno with @error set. */
+int export__check(enum export_format format, const struct export_input *input, struct error *error);
+
 /*
- * Writes @input to @to, in a format other than EXPORT_EVENTS, and flushes it, piece by piece: what it
+ * Writes @input, which was checked, to @to, in a format other than EXPORT_EVENTS, and flushes it, piece by piece: what it
  * needs beside @input are tables of the names and places that occur. 0, -ENOMEM, or the negative errno
  * of the write.
  */

@@ -23,6 +23,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "error.h"
 #include "export_formats.h"
 #include "export_samples.h"
 #include "gzip.h"
@@ -30,6 +31,9 @@
 #include "stack_view.h"
 #include "string_ids.h"
 #include "utf8.h"
+
+/* Each block is a line or two: so many take a minute, and their viewers more. The numbers of a damaged file go up to 2^63. */
+#define MOST_BLOCKS 1000000000ULL
 
 /* What became of a block. */
 enum fate {
@@ -490,6 +494,17 @@ static void print_all(struct heaptrack *track)
 	end_peak(track);
 	print_fate(track, FATE_AT_END);
 	print_number(track, "c ", track->input->end_ns / 1000000);
+}
+
+int export_heaptrack__check(const struct export_input *input, struct error *error)
+{
+	if (input->total->allocations <= MOST_BLOCKS)
+		return 0;
+	return error__set(
+		error, -EFBIG,
+		"cannot export %llu blocks for heaptrack, whose files have a line for each; "
+		"select stacks with %llu at the most, or take --format=dhat, which has sums",
+		input->total->allocations, MOST_BLOCKS);
 }
 
 int export_heaptrack__write(const struct export_input *input, FILE *to)

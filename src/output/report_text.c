@@ -400,7 +400,7 @@ static void print_doubt(const struct report_output *output, const struct stack_g
 			size_t columns)
 {
 	const struct terminal *terminal = &output->terminal;
-	const char *file = stack_group__without_table(group, output->profile);
+	const char *file = stack_groups__without_table(output->groups, group, output->profile);
 	char text[512];
 
 	snprintf(text, sizeof(text), "frames may be missing (no unwind table%s%s)",

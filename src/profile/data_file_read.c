@@ -169,8 +169,14 @@ static int get_double(sqlite3_stmt *statement, int column, double *value)
 	return 0;
 }
 
-/* Valid until the next data_reader__next(). */
-static int get_text(struct data_reader *reader, sqlite3_stmt *statement, int column,
+/*
+ * Names and paths are printed with each frame of each stack. Demanglers and readers of symbols make names of 8 KiB, to which a
+ * clone's suffix from a symbol of 8 KiB may come; paths have PATH_MAX, of which /proc writes a newline as four bytes.
+ */
+#define MAX_TEXT (32 << 10)
+
+/* Valid until the next data_reader__next(). -E2BIG: of more than @most bytes. */
+static int get_text(struct data_reader *reader, sqlite3_stmt *statement, int column, size_t most,
 		    const char **text)
 {
 	const char *value;
@@ -184,6 +190,8 @@ static int get_text(struct data_reader *reader, sqlite3_stmt *statement, int col
 	size = sqlite3_column_bytes(statement, column);
 	if (strlen(value) != size || size > reader->text_left)
 		return -EINVAL;
+	if (size > most)
+		return -E2BIG;
 	reader->text_left -= size;
 	*text = value;
 	return 0;
@@ -197,8 +205,10 @@ int data_reader__get_row(struct data_reader *reader, sqlite3_stmt *statement, co
 
 	va_start(outputs, columns);
 	for (int i = 0; columns[i] && !err; i++) {
-		if (columns[i] == 't') {
-			err = get_text(reader, statement, i, va_arg(outputs, const char **));
+		if (columns[i] == 't' || columns[i] == 'T') {
+			err = get_text(reader, statement, i,
+				       columns[i] == 't' ? MAX_TEXT : SIZE_MAX,
+				       va_arg(outputs, const char **));
 		} else if (columns[i] == 'n') {
 			err = get_number(statement, i, PROFILE_MAX, va_arg(outputs, __u64 *));
 		} else if (columns[i] == 'd') {
@@ -264,7 +274,7 @@ static int read_version(struct data_reader *reader, __u64 *version)
 	err = data_reader__next(reader, statement);
 	if (err <= 0)
 		return err ? err : -EINVAL;
-	err = get_text(reader, statement, 0, &text);
+	err = get_text(reader, statement, 0, MAX_TEXT, &text);
 	if (err)
 		return err;
 	if (*text < '1' || *text > '9' || strlen(text) > 9)
@@ -279,15 +289,59 @@ int data_reader__read_definitions(struct data_reader *reader)
 	return check_schema(reader, ARRAY_SIZE(data_file_schema));
 }
 
-/* Of the figures in meta, times depend on this one. */
+/* Entries of meta that are whole numbers; of others only the shape of the text is known to who shows them. */
+static bool is_number(const char *key)
+{
+	static const char *const keys[] = {
+		"attached_pid",
+		"counters_unread",
+		"exit_status",
+		"kernel_bytes",
+		"mappings_lost",
+		"mappings_unsure",
+		"max_live",
+		"max_records",
+		"not_nested",
+		"operands_unread",
+		"peak_bytes",
+		"processes_refused",
+		"processes_unfollowed",
+		"processes_unnoticed",
+		"runs",
+		"sample_bytes",
+		"waits",
+		"waits_ns",
+		"wanted_runs",
+		"warmup_runs",
+		"window_delay_ns",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!strcmp(key, keys[i]))
+			return true;
+	return false;
+}
+
+/* Figures are read by strtoull(3), which takes what is no number for 0. */
 static int check_figure(const char *key, const char *value)
 {
-	if (strcmp(key, "epoch_ns") != 0)
+	static const char digits[] = "0123456789";
+	size_t len = strlen(value);
+
+	/* Times depend on this one. */
+	if (!strcmp(key, "epoch_ns"))
+		return *value < '1' || *value > '9' || strspn(value, digits) != len || len > 18
+			       ? -EINVAL
+			       : 0;
+	if (!strcmp(key, "elapsed_seconds"))
+		return !strspn(value, digits) || strspn(value, "0123456789.") != len ? -EINVAL : 0;
+	if (!is_number(key))
 		return 0;
-	return *value < '1' || *value > '9' || strspn(value, "0123456789") != strlen(value) ||
-			       strlen(value) > 18
-		       ? -EINVAL
-		       : 0;
+	if (*value == '-') {
+		value++;
+		len--;
+	}
+	return !len || strspn(value, digits) != len || len > 20 ? -EINVAL : 0;
 }
 
 static int read_meta(struct data_reader *reader)
@@ -297,9 +351,9 @@ static int read_meta(struct data_reader *reader)
 	const char *key, *value;
 
 	while (!err && (err = data_reader__next(reader, statement)) > 0) {
-		err = get_text(reader, statement, 0, &key);
+		err = get_text(reader, statement, 0, MAX_TEXT, &key);
 		if (!err)
-			err = get_text(reader, statement, 1, &value);
+			err = get_text(reader, statement, 1, SIZE_MAX, &value);
 		if (!err && profile__meta(reader->profile, key))
 			err = -EINVAL;
 		if (!err)
@@ -320,7 +374,7 @@ static int read_ledger(struct data_reader *reader)
 	while (!err && (err = data_reader__next(reader, statement)) > 0) {
 		size_t n_before = reader->profile->n_ledger;
 
-		err = get_text(reader, statement, 0, &name);
+		err = get_text(reader, statement, 0, MAX_TEXT, &name);
 		if (!err)
 			err = get_number(statement, 1, PROFILE_MAX, &value);
 		/* Names are keys of JSON. */
@@ -343,7 +397,7 @@ static int read_run_meta(struct data_reader *reader)
 	__u64 run;
 
 	while (!err && (err = data_reader__next(reader, statement)) > 0) {
-		err = data_reader__get_row(reader, statement, "ntt", &run, &key, &value);
+		err = data_reader__get_row(reader, statement, "ntT", &run, &key, &value);
 		if (!err && run > PROFILE_MAX_RUNS)
 			err = -EINVAL;
 		if (!err)
@@ -452,7 +506,7 @@ static int read_tables(struct data_reader *reader, const char **table)
 
 int data_reader__fail(const char *path, int err, const char *what, struct error *error)
 {
-	char damage[64];
+	char damage[96];
 
 	if (err == -ENOMEM)
 		return error__set(error, err, "cannot read %s: out of memory", path);
@@ -465,7 +519,11 @@ int data_reader__fail(const char *path, int err, const char *what, struct error 
 				  "cannot read %s: %s in a directory above it; copy it to where "
 				  "you can list all directories of its path",
 				  path, strerror(EACCES));
-	snprintf(damage, sizeof(damage), "unreadable: %s", what);
+	if (err == -E2BIG)
+		snprintf(damage, sizeof(damage), "a text of more than %d bytes: %s", MAX_TEXT,
+			 what);
+	else
+		snprintf(damage, sizeof(damage), "unreadable: %s", what);
 	return fail_damaged(error, path, damage);
 }
 
@@ -511,7 +569,7 @@ static int read_file(const char *path, bool only_checks, struct profile **profil
 		err = reader.profile ? read_tables(&reader, &table) : -ENOMEM;
 		free(reader.functions);
 		if (err)
-			data_reader__fail(path, err, table, error);
+			err = data_reader__fail(path, err, table, error);
 	}
 	sqlite3_close_v2(reader.db);
 	if (err)

@@ -107,6 +107,8 @@ void profile__free(struct profile *profile)
 	for (size_t i = 0; i < profile->n_runs; i++) {
 		free_meta(profile->runs[i].meta, profile->runs[i].n_meta);
 		free_ledger(profile->runs[i].ledger, profile->runs[i].n_ledger);
+		hash_table__release(&profile->runs[i].meta_index);
+		hash_table__release(&profile->runs[i].ledger_index);
 	}
 	free(profile->runs);
 	free(profile->modules);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "hash_table.h"
 #include "source_names.h"
 
 struct demangler;
@@ -190,6 +191,7 @@ struct profile_run {
 	size_t n_meta, meta_room;
 	struct profile_ledger_entry *ledger;
 	size_t n_ledger, ledger_room;
+	struct hash_table meta_index, ledger_index; /* index + 1 by key and by name */
 };
 
 /* The profile owns all arrays; elements with ids are at id - 1. Read them freely; add through the
@@ -316,8 +318,9 @@ int profile__settle_samples(struct profile *profile, __u64 not_sampled);
 /* Whether events = attributed + lost (with sampling: sampled + not_sampled + lost), attributed =
  * complete + incomplete = the sum of all counts, and each sum equals that of its reasons. */
 bool profile__ledger_adds_up(const struct profile *profile);
-/* Whether the blocks of each count have as many bytes as their histogram of sizes allows, and there are no more blocks
- * by epochs than there are, nor none. */
+/* Whether the blocks of each count have as many bytes as their histogram of sizes allows, are no more than its calls, and
+ * not fewer than those of the peak, of the histogram of lifetimes or of the epochs, of which there are some if there are
+ * any blocks. Always so with sampling. */
 bool profile__blocks_add_up(const struct profile *profile);
 
 /* The frame that profile__add_frame() would return, or NULL. */

@@ -21,26 +21,37 @@ __u32 profile__count_run(const struct profile *profile, const struct profile_cou
 	return profile->n_runs ? profile->processes[count->process - 1].run : 1;
 }
 
-static const char *find_meta(const struct profile_run *run, const char *key)
+static bool match_meta(const void *run, __u32 id, const void *key)
 {
-	for (size_t i = 0; i < run->n_meta; i++)
-		if (!strcmp(run->meta[i].key, key))
-			return run->meta[i].value;
-	return NULL;
+	return !strcmp(((const struct profile_run *)run)->meta[id - 1].key, key);
 }
 
-static const struct profile_ledger_entry *find_entry(const struct profile_run *run,
-						     const char *name)
+static const char *find_meta(const struct profile *profile, const struct profile_run *run,
+			     const char *key)
 {
-	for (size_t i = 0; i < run->n_ledger; i++)
-		if (!strcmp(run->ledger[i].name, name))
-			return &run->ledger[i];
-	return NULL;
+	__u32 found = hash_table__find(&run->meta_index, hash_string(profile->index->seed, key),
+				       match_meta, run, key);
+
+	return found ? run->meta[found - 1].value : NULL;
+}
+
+static bool match_entry(const void *run, __u32 id, const void *name)
+{
+	return !strcmp(((const struct profile_run *)run)->ledger[id - 1].name, name);
+}
+
+static const struct profile_ledger_entry *
+find_entry(const struct profile *profile, const struct profile_run *run, const char *name)
+{
+	__u32 found = hash_table__find(&run->ledger_index, hash_string(profile->index->seed, name),
+				       match_entry, run, name);
+
+	return found ? &run->ledger[found - 1] : NULL;
 }
 
 const char *profile__run_meta(const struct profile *profile, __u32 run, const char *key)
 {
-	return profile->n_runs ? find_meta(&profile->runs[run - 1], key)
+	return profile->n_runs ? find_meta(profile, &profile->runs[run - 1], key)
 			       : profile__meta(profile, key);
 }
 
@@ -50,7 +61,7 @@ __u64 profile__run_ledger(const struct profile *profile, __u32 run, const char *
 
 	if (!profile->n_runs)
 		return profile__ledger(profile, name);
-	entry = find_entry(&profile->runs[run - 1], name);
+	entry = find_entry(profile, &profile->runs[run - 1], name);
 	return entry ? entry->value : 0;
 }
 
@@ -95,20 +106,20 @@ int profile__add_run_meta(struct profile *profile, __u32 number, const char *key
 	struct profile_run *run;
 	int err = get_run(profile, number, &run);
 
-	if (!err && find_meta(run, key))
+	if (!err && find_meta(profile, run, key))
 		err = -EINVAL;
-	if (!err)
-		err = array__reserve(&run->meta, &run->meta_room, run->n_meta + 1, sizeof(entry));
 	if (err)
 		return err;
 	entry.key = strdup(key);
 	entry.value = strdup(value);
-	if (!entry.key || !entry.value) {
+	if (!entry.key || !entry.value ||
+	    profile_index__append(&run->meta_index, hash_string(profile->index->seed, key),
+				  &run->meta, &run->meta_room, &run->n_meta, &entry,
+				  sizeof(entry))) {
 		free(entry.key);
 		free(entry.value);
 		return -ENOMEM;
 	}
-	run->meta[run->n_meta++] = entry;
 	return 0;
 }
 
@@ -118,17 +129,18 @@ int profile__add_run_ledger(struct profile *profile, __u32 number, const char *n
 	struct profile_run *run;
 	int err = get_run(profile, number, &run);
 
-	if (!err && find_entry(run, name))
+	if (!err && find_entry(profile, run, name))
 		err = -EINVAL;
-	if (!err)
-		err = array__reserve(&run->ledger, &run->ledger_room, run->n_ledger + 1,
-				     sizeof(entry));
 	if (err)
 		return err;
 	entry.name = strdup(name);
-	if (!entry.name)
+	if (!entry.name ||
+	    profile_index__append(&run->ledger_index, hash_string(profile->index->seed, name),
+				  &run->ledger, &run->ledger_room, &run->n_ledger, &entry,
+				  sizeof(entry))) {
+		free(entry.name);
 		return -ENOMEM;
-	run->ledger[run->n_ledger++] = entry;
+	}
 	return 0;
 }
 

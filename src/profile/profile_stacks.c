@@ -91,9 +91,23 @@ int profile__add_tail_call(struct profile *profile, __u32 module, __u64 offset, 
 
 int profile__add_other_frame(struct profile *profile, __u64 address, bool interrupted, __u32 *id)
 {
-	const struct profile_frame frame = { .offset = address, .interrupted = interrupted };
+	const struct profile_frame frame = {
+		.id = profile->n_frames + 1,
+		.offset = address,
+		.interrupted = interrupted,
+	};
+	int err;
 
-	return append_frame(profile, frame, id);
+	/* All frames at one address have one hash, so only the first of them, which is what is found, is in the table. */
+	if (!profile__find_frame(profile, 0, address, interrupted))
+		return append_frame(profile, frame, id);
+	err = profile_index__reserve(&profile->frames, &profile->index->frames_room,
+				     profile->n_frames, sizeof(frame));
+	if (err)
+		return err;
+	profile->frames[profile->n_frames++] = frame;
+	*id = frame.id;
+	return 0;
 }
 
 int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct profile_line *lines,

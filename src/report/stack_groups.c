@@ -118,6 +118,62 @@ static int add_stack(struct stack_groups *groups, const struct stack_view *view,
 	return 0;
 }
 
+/* A line of a text with several. */
+struct line {
+	const char *text;
+	size_t size;
+};
+
+/* @id is its offset in the text @lines, and 1. */
+static bool match_line(const void *lines, __u32 id, const void *key)
+{
+	const char *text = (const char *)lines + id - 1;
+	const struct line *wanted = key;
+
+	return !strncmp(text, wanted->text, wanted->size) &&
+	       (text[wanted->size] == '\n' || !text[wanted->size]);
+}
+
+/* Adds each distinct line of @lines to @table. */
+static int index_lines(const char *lines, __u64 seed, struct hash_table *table)
+{
+	const char *at = lines;
+	int err = 0;
+
+	while (*at && !err) {
+		const struct line line = { at, strcspn(at, "\n") };
+		__u64 hash = hash_bytes(seed, line.text, line.size);
+
+		if (at - lines >= UINT32_MAX)
+			return -ENOMEM;
+		if (line.size && !hash_table__find(table, hash, match_line, lines, &line))
+			err = hash_table__insert(table, hash, at - lines + 1);
+		at += line.size + (at[line.size] == '\n');
+	}
+	return err;
+}
+
+/* Marks the modules that were seen to have no unwind table: each stack that is printed is looked through for one. */
+static int mark_modules(struct stack_groups *groups, const struct profile *profile)
+{
+	const char *lines = profile__meta(profile, "no_unwind_table") ?: "";
+	struct hash_table table = { 0 };
+	int err;
+
+	groups->lacks_table = calloc(profile->n_modules + 1, sizeof(*groups->lacks_table));
+	err = groups->lacks_table ? index_lines(lines, groups->seed, &table) : -ENOMEM;
+	for (size_t i = 0; i < profile->n_modules && !err; i++) {
+		const char *path = profile->modules[i].path;
+		const struct line line = { path, strlen(path) };
+
+		groups->lacks_table[i] =
+			hash_table__find(&table, hash_bytes(groups->seed, line.text, line.size),
+					 match_line, lines, &line) != 0;
+	}
+	hash_table__release(&table);
+	return err;
+}
+
 static int build(struct stack_groups *groups, const struct profile *profile,
 		 const struct stack_view *view)
 {
@@ -147,40 +203,26 @@ struct stack_groups *stack_groups__new(const struct profile *profile, const stru
 	if (!groups)
 		return NULL;
 	groups->seed = hash_seed();
-	if (build(groups, profile, view)) {
+	if (build(groups, profile, view) || mark_modules(groups, profile)) {
 		stack_groups__free(groups);
 		return NULL;
 	}
 	return groups;
 }
 
-static bool lists(const char *lines, const char *path)
-{
-	size_t len = strlen(path);
-
-	for (; lines; lines = strchr(lines, '\n')) {
-		lines += *lines == '\n';
-		if (!strncmp(lines, path, len) && (lines[len] == '\n' || !lines[len]))
-			return true;
-	}
-	return false;
-}
-
-const char *stack_group__without_table(const struct stack_group *group,
-				       const struct profile *profile)
+const char *stack_groups__without_table(const struct stack_groups *groups,
+					const struct stack_group *group,
+					const struct profile *profile)
 {
 	const struct profile_stack *stack = &profile->stacks[group->id - 1];
-	const char *paths = profile__meta(profile, "no_unwind_table");
 
 	for (__u32 i = 0; i < stack->n_frames; i++) {
 		const struct profile_frame *frame = &profile->frames[stack->frames[i] - 1];
-		const struct profile_module *module;
 
 		if (!frame->module)
 			return "[unknown]";
-		module = &profile->modules[frame->module - 1];
-		if (lists(paths, module->path))
-			return profile_module__basename(module);
+		if (groups->lacks_table[frame->module - 1])
+			return profile_module__basename(&profile->modules[frame->module - 1]);
 	}
 	return NULL;
 }
@@ -194,6 +236,7 @@ void stack_groups__free(struct stack_groups *groups)
 	free(groups->labels);
 	free(groups->groups);
 	free(groups->by_stack);
+	free(groups->lacks_table);
 	for (size_t i = 0; i < groups->n_chunks; i++)
 		free(groups->chunks[i]);
 	free(groups->chunks);

@@ -5,6 +5,7 @@
 #define ALLOCPROF_STACK_GROUPS_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "abi.h"
@@ -27,8 +28,9 @@ struct stack_groups {
 	size_t n_labels, n_view_labels, n_end_labels, labels_room;
 	struct stack_group *groups;
 	size_t n_groups, groups_room;
-	__u32 *by_stack; /* the group of each stack, by its id - 1 */
-	__u32 **chunks;	 /* memory of frames that the view lacks */
+	__u32 *by_stack;   /* the group of each stack, by its id - 1 */
+	bool *lacks_table; /* by module's id - 1: it has no unwind table */
+	__u32 **chunks;	   /* memory of frames that the view lacks */
 	size_t n_chunks, chunks_room;
 	struct hash_table index; /* groups: index + 1 */
 	__u64 seed;
@@ -41,8 +43,9 @@ void stack_groups__free(struct stack_groups *groups);
 
 /* The base name of the file without unwind table that a stack of @group passed by frame pointers,
  * "[unknown]" for code without a file, or NULL if it is not known which one. */
-const char *stack_group__without_table(const struct stack_group *group,
-				       const struct profile *profile);
+const char *stack_groups__without_table(const struct stack_groups *groups,
+					const struct stack_group *group,
+					const struct profile *profile);
 
 /* Adds a label for something that is no frame, such as a process at the root of a tree. 0 or
  * -ENOMEM. */

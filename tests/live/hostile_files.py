@@ -241,3 +241,33 @@ work:
 	.size	work, .-work
 	.section .note.GNU-stack, "", @progbits
 """
+
+
+def many_frames(database):
+    """Frames at one address without a module, of which there may be several."""
+    database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500000) "
+                     "INSERT INTO frames SELECT (SELECT max(id) FROM frames) + i, 0, 0, 0, 0 FROM n")
+
+
+def many_keys(database):
+    """A run with a quarter of a million entries in meta and in its ledger."""
+    for table in ("run_meta", "run_ledger"):
+        database.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250000) "
+                         f"INSERT INTO {table} SELECT 1, 'key' || i, '0' FROM n")
+
+
+def many_lines(database):
+    """Two million lines that name no file, and a thousand stacks of files that are looked for in them."""
+    frame, stack, count = (database.execute(f"SELECT max(id) FROM {table}").fetchone()[0]
+                           for table in ("frames", "stacks", "counts"))
+    for i in range(1, 1001):
+        frames = ",".join([str(frame + i)] + 511 * ["1"])
+        database.execute("INSERT INTO frames VALUES(?, 1, ?, 0, 0)", (frame + i, 10000000 + i))
+        database.execute("INSERT INTO stacks VALUES(?, 'frame_pointers', ?)", (stack + i, f"[{frames}]"))
+        database.execute("INSERT INTO counts SELECT ?, process, id, ?, 'malloc', 1, 1 FROM threads LIMIT 1",
+                         (count + i, stack + i))
+    database.execute("INSERT INTO meta VALUES('no_unwind_table', replace(hex(zeroblob(1000000)), '0', char(10)))")
+
+
+# Changes to a data file, after which it is read.
+DATA = {function.__name__: function for function in (many_frames, many_keys, many_lines)}

@@ -81,8 +81,41 @@ def test_bounds_are_for_hostile_files_only(bounded, tmp_path):
     assert "work" in bounded("report", "-i", "data", "--raw-stacks")
 
 
+@pytest.mark.fast("many_frames")
+@pytest.mark.parametrize("name", hostile_files.DATA)
+def test_data(bounded, tmp_path, name):
+    """Recordings that say much in few bytes."""
+    subprocess.run([BUILD / "tests" / "golden" / "write_fixture", tmp_path / "data"], check=True)
+    with sqlite3.connect(tmp_path / "data") as database:
+        hostile_files.DATA[name](database)
+    database.close()
+    bounded("report", "-i", "data", "--top=0")
+
+
+def test_lines_for_blocks_that_there_are_not(bounded, tmp_path):
+    """A format with a line for each block takes no number of blocks for granted."""
+    subprocess.run([BUILD / "tests" / "golden" / "write_fixture", tmp_path / "data"], check=True)
+    with sqlite3.connect(tmp_path / "data") as database:
+        assert database.execute("UPDATE blocks SET allocations = allocations + (1 << 40)").rowcount > 0
+    database.close()
+    text = bounded("export", "-i", "data", "--format=heaptrack", "-o", "out.gz")
+    assert "cannot export 1099511627808 blocks for heaptrack" in text, text
+    assert not (tmp_path / "out.gz").exists()
+    assert "cannot" not in bounded("export", "-i", "data", "--format=dhat", "-o", "out.json")
+
+
 DAMAGES = {
     "blocks": ("UPDATE blocks SET bytes = bytes * 1000", 1, "blocks of this data file do not add up"),
+    "more blocks than calls": ("UPDATE blocks SET allocations = allocations + 1000000", 1,
+                               "blocks of this data file do not add up"),
+    "more failed calls": ("UPDATE blocks SET failed = failed + (1 << 40)", 1, "blocks of this data file do not add up"),
+    "peak": ("UPDATE blocks SET peak = allocations + 1", 1, "blocks of this data file do not add up"),
+    "bytes of the peak": ("UPDATE blocks SET peak_bytes = bytes + 1", 1, "blocks of this data file do not add up"),
+    "lifetimes of blocks": ("UPDATE lifetime_histogram SET blocks = blocks + (1 << 40)", 1,
+                            "blocks of this data file do not add up"),
+    "bytes by epochs": ("UPDATE lifetimes SET bytes = bytes + (1 << 50)", 1, "blocks of this data file do not add up"),
+    "live blocks by epochs": ("UPDATE lifetimes SET died = NULL", 1, "blocks of this data file do not add up"),
+    "a number in letters": ("INSERT INTO meta VALUES('sample_bytes', '0x')", 2, "is damaged"),
     "no lifetimes": ("DELETE FROM lifetimes", 1, "blocks of this data file do not add up"),
     "epochs in words": ("UPDATE meta SET value = '1e5' WHERE key = 'epoch_ns'", 2, "is damaged"),
     "no sum of losses": ("DELETE FROM ledger WHERE name = 'lost'", 1, "ledger of this data file does not add up"),

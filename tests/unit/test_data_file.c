@@ -508,6 +508,12 @@ static void test_hostile_content(void **state)
 		{ "UPDATE meta SET value = x'00' WHERE key = 'kernel'", "meta", -EINVAL },
 		{ "UPDATE meta SET value = 'a' || char(0) || 'b' WHERE key = 'kernel'", "meta",
 		  -EINVAL },
+		{ "INSERT INTO meta VALUES('sample_bytes', '')", "meta", -EINVAL },
+		{ "INSERT INTO meta VALUES('sample_bytes', '0x')", "meta", -EINVAL },
+		{ "INSERT INTO meta VALUES('peak_bytes', ' 7')", "meta", -EINVAL },
+		{ "INSERT INTO meta VALUES('exit_status', '-')", "meta", -EINVAL },
+		{ "INSERT INTO meta VALUES('elapsed_seconds', 'nan')", "meta", -EINVAL },
+		{ "INSERT INTO run_meta VALUES(1, 'peak_bytes', '1e3')", "run_meta", -EINVAL },
 		{ "UPDATE ledger SET value = -1 WHERE name = 'lost'", "ledger", -EINVAL },
 		{ "UPDATE ledger SET value = 'x' WHERE name = 'lost'", "ledger", -EINVAL },
 		{ "UPDATE ledger SET value = 1.5 WHERE name = 'lost'", "ledger", -EINVAL },
@@ -592,6 +598,21 @@ static void test_hostile_content(void **state)
 		{ "UPDATE counts SET bytes = -1", "counts", -EINVAL },
 		{ "UPDATE counts SET bytes = NULL", "", 1 },
 		{ "UPDATE counts SET function = 'f' WHERE stack = 6", "counts", -EINVAL },
+		/* 32 KiB and one more. */
+		{ "UPDATE functions SET name = replace(hex(zeroblob(32769)), '00', 'n') WHERE id = 1",
+		  "a text of more than 32768 bytes: functions", -EINVAL },
+		{ "UPDATE modules SET path = replace(hex(zeroblob(32769)), '00', '/') WHERE id = 1",
+		  "a text of more than 32768 bytes: modules", -EINVAL },
+		{ "INSERT INTO files VALUES(1, replace(hex(zeroblob(32769)), '00', '/'))",
+		  "a text of more than 32768 bytes: files", -EINVAL },
+		{ "UPDATE threads SET name = replace(hex(zeroblob(32769)), '00', 't') WHERE id = 1",
+		  "a text of more than 32768 bytes: threads", -EINVAL },
+		{ "UPDATE processes SET comm = replace(hex(zeroblob(32769)), '00', 'p') WHERE id = 1",
+		  "a text of more than 32768 bytes: processes", -EINVAL },
+		{ "UPDATE ledger SET name = replace(hex(zeroblob(32769)), '00', 'l') WHERE name = 'lost'",
+		  "a text of more than 32768 bytes: ledger", -EINVAL },
+		{ "INSERT INTO run_meta VALUES(1, replace(hex(zeroblob(32769)), '00', 'k'), '')",
+		  "a text of more than 32768 bytes: run_meta", -EINVAL },
 		{ "DROP TABLE counts", "definitions", -EINVAL },
 		{ "DROP TABLE counts; CREATE VIEW counts AS WITH RECURSIVE r(process) AS (SELECT 1 "
 		  "UNION ALL SELECT 1 FROM r) SELECT process, 1 AS stack, 'malloc' AS function, 1 AS "
@@ -648,6 +669,33 @@ static void test_rows_of_one_symbol_are_one_function(void **state)
 	profile__free(profile);
 }
 
+/* Names may have what demanglers make, and commands and lists in meta are as long as they are. */
+static void test_long_texts(void **state)
+{
+	struct profile *profile;
+	struct error error = { 0 };
+	sqlite3 *db;
+
+	write_fixture("a.data");
+	assert_int_equal(sqlite3_open("a.data", &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(db,
+			     "UPDATE functions SET name = replace(hex(zeroblob(32768)), '00', 'n') "
+			     "WHERE id = 1;"
+			     "UPDATE meta SET value = replace(hex(zeroblob(300000)), '00', 'c') "
+			     "WHERE key = 'command';"
+			     "INSERT INTO run_meta VALUES(1, 'command', "
+			     "replace(hex(zeroblob(300000)), '00', 'c'))",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
+	sqlite3_close(db);
+	if (data_file__read("a.data", &profile, &error))
+		fail_msg("%s", error.text);
+	assert_int_equal(strlen(profile->functions[0].name), 32768);
+	assert_int_equal(strlen(profile__meta(profile, "command")), 300000);
+	profile__free(profile);
+}
+
 static void test_what_users_add_is_no_harm(void **state)
 {
 	struct profile *profile;
@@ -683,6 +731,7 @@ int main(void)
 		IN_DIRECTORY(test_flipped_bytes),
 		IN_DIRECTORY(test_hostile_content),
 		IN_DIRECTORY(test_rows_of_one_symbol_are_one_function),
+		IN_DIRECTORY(test_long_texts),
 		IN_DIRECTORY(test_what_users_add_is_no_harm),
 	};
 

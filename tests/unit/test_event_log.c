@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -339,6 +340,56 @@ static void test_nonsense_within_sound_blocks(void **state)
 	free(bytes);
 }
 
+/* Appends a block of @n items of @size bytes each to a log that has one event. */
+static void append_block(int fd, const unsigned char *item, size_t size, size_t n)
+{
+	unsigned char *items = malloc(n * size), *stored = malloc(compressBound(n * size));
+	struct event_log_block block = {
+		.magic = EVENT_LOG_BLOCK_MAGIC,
+		.unpacked_bytes = n * size,
+		.first_event = 1,
+	};
+	uLongf stored_bytes = compressBound(n * size);
+
+	assert_non_null(items);
+	assert_non_null(stored);
+	for (size_t i = 0; i < n; i++)
+		memcpy(items + i * size, item, size);
+	assert_int_equal(compress2(stored, &stored_bytes, items, n * size, 9), Z_OK);
+	block.stored_bytes = stored_bytes;
+	block.stored_crc = crc32(0, stored, stored_bytes);
+	block.crc = crc32(0, (unsigned char *)&block, offsetof(struct event_log_block, crc));
+	assert_int_equal(write(fd, &block, sizeof(block)), sizeof(block));
+	assert_int_equal(write(fd, stored, stored_bytes), stored_bytes);
+	free(stored);
+	free(items);
+}
+
+/* Blocks of sites without names, a thousand times as large as what the file has of them. */
+static void test_more_definitions_than_bytes(void **state)
+{
+	const unsigned char site[] = { TAG_SITE, 0, 0, 0, 0 };
+	struct event_log_reader *reader;
+	struct event_log_item item;
+	struct error error = { 0 };
+	struct rusage usage;
+	int fd;
+
+	write_log("log", 1, false);
+	fd = open("log", O_WRONLY | O_APPEND);
+	for (int i = 0; i < 300; i++)
+		append_block(fd, site, sizeof(site), EVENT_LOG_MOST_BYTES / sizeof(site));
+	close(fd);
+	assert_int_equal(event_log_reader__open("log", &reader, &error), 0);
+	while (event_log_reader__next(reader, &item, &error) > 0)
+		;
+	event_log_reader__free(reader);
+	assert_non_null(strstr(error.text, "defines more than 1"));
+	assert_non_null(strstr(error.text, "MiB of stacks and names in its first"));
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	assert_true(usage.ru_maxrss < 200 << 10);
+}
+
 static void test_other_files_are_refused(void **state)
 {
 	struct event_log_reader *reader;
@@ -364,6 +415,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each_changed_byte_is_found, enter_directory,
 						leave_directory),
 		cmocka_unit_test_setup_teardown(test_nonsense_within_sound_blocks, enter_directory,
+						leave_directory),
+		cmocka_unit_test_setup_teardown(test_more_definitions_than_bytes, enter_directory,
 						leave_directory),
 		cmocka_unit_test_setup_teardown(test_other_files_are_refused, enter_directory,
 						leave_directory),

@@ -171,6 +171,29 @@ static void test_no_end(void **state)
 	profile__free(profile);
 }
 
+/* Recordings go on after the last block for as long as they like, but no block is of an epoch after AP_MAX_EPOCHS. */
+static void test_many_epochs(void **state)
+{
+	struct profile *quiet = make_profile(EPOCHS, "1025.000000");
+	struct profile *longest = make_profile(2047, "1024.000000");
+	struct profile *damaged = make_profile(2048, "1025.000000");
+	struct growth growths[KINDS];
+	struct error error;
+
+	assert_int_equal(growth__measure(quiet, groups, KINDS, growths, &error), 0);
+	assert_true(growths[LEAK].is_known && !growths[LEAK].is_growing);
+	assert_float_equal(growths[LEAK].bytes_per_second, 0, 0.001);
+	assert_int_equal(growth__measure(longest, groups, KINDS, growths, &error), 0);
+	assert_true(growths[LEAK].is_known && growths[LEAK].is_growing);
+	/* It has no lifetimes. */
+	assert_true(growths[STARTUP].is_known && !growths[STARTUP].is_growing);
+	assert_int_equal(growth__measure(damaged, groups, KINDS, growths, &error), 0);
+	assert_false(growths[LEAK].is_known || growths[STARTUP].is_known);
+	profile__free(quiet);
+	profile__free(longest);
+	profile__free(damaged);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +201,7 @@ int main(void)
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_not_known),
 		cmocka_unit_test(test_no_end),
+		cmocka_unit_test(test_many_epochs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,6 +305,75 @@ static void test_many_stacks(void **state)
 	profile__free(profile);
 }
 
+/* The first count has 9 blocks of 10 calls, of which one failed. */
+static void test_figures_that_contradict_each_other(void **state)
+{
+	static const struct profile_blocks wrong[] = {
+		{ .failed = 1 },
+		{ .peak = 6 },
+		{ .peak_bytes = 501 },
+		{ .lifetimes = { [1] = 1 } },
+		/* More blocks in the histogram than there are. */
+		{ .sizes = { [10] = 1 } },
+	};
+	static const struct profile_lifetime wrong_epochs[] = {
+		{ .born = 1, .died = 1, .blocks = 4, .size_bytes = 0 },
+		{ .born = 1, .died = 1, .blocks = 0, .size_bytes = 1000 },
+		{ .born = 1, .died = PROFILE_LIVE, .blocks = 1, .size_bytes = 100 },
+	};
+	const struct profile_blocks saturated = { .count = 1, .peak = PROFILE_MAX };
+	struct profile *profile = fixture__new();
+
+	assert_true(profile__blocks_add_up(profile));
+	assert_int_equal(profile__add_blocks(profile, &saturated), 0);
+	assert_true(profile__blocks_add_up(profile));
+	profile__free(profile);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct profile_blocks more = wrong[i];
+
+		profile = fixture__new();
+		more.count = 1;
+		assert_int_equal(profile__add_blocks(profile, &more), 0);
+		if (profile__blocks_add_up(profile))
+			fail_msg("blocks %zu add up", i);
+		/* Estimates are rounded. */
+		profile__set_meta(profile, "sample_bytes", "512");
+		assert_true(profile__blocks_add_up(profile));
+		profile__free(profile);
+	}
+	for (size_t i = 0; i < sizeof(wrong_epochs) / sizeof(wrong_epochs[0]); i++) {
+		const struct profile_lifetime *more = &wrong_epochs[i];
+
+		profile = fixture__new();
+		assert_int_equal(profile__add_lifetime(profile, 1, more->born, more->died,
+						       more->blocks, more->size_bytes),
+				 0);
+		if (profile__blocks_add_up(profile))
+			fail_msg("epochs %zu add up", i);
+		profile__free(profile);
+	}
+}
+
+/* As many frames of one hash would take a minute, if a search for room went past all of them. */
+static void test_many_frames_at_one_address(void **state)
+{
+	enum {
+		FRAMES = 500000
+	};
+	struct profile *profile = profile__new();
+	__u32 id;
+
+	for (int i = 0; i < FRAMES; i++) {
+		assert_int_equal(profile__add_other_frame(profile, 16, i % 2, &id), 0);
+		assert_int_equal(id, i + 1);
+		assert_int_equal(profile->frames[i].id, id);
+	}
+	assert_int_equal(profile__find_frame(profile, 0, 16, false)->id, 1);
+	assert_int_equal(profile__find_frame(profile, 0, 16, true)->id, 2);
+	assert_null(profile__find_frame(profile, 0, 17, false));
+	profile__free(profile);
+}
+
 static void test_error_text(void **state)
 {
 	struct error error = { 0 };
@@ -334,10 +403,12 @@ int main(void)
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_closed_counts),
 		cmocka_unit_test(test_blocks_add_up),
+		cmocka_unit_test(test_figures_that_contradict_each_other),
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_meta_is_replaced),
 		cmocka_unit_test(test_names_go_both_ways),
 		cmocka_unit_test(test_many_stacks),
+		cmocka_unit_test(test_many_frames_at_one_address),
 		cmocka_unit_test(test_error_text),
 	};
 

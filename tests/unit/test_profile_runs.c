@@ -282,6 +282,29 @@ static void test_diff(void **state)
 	profile__free(one);
 }
 
+/* A search of all keys for each would take a minute. */
+static void test_many_keys(void **state)
+{
+	enum {
+		KEYS = 200000
+	};
+	struct profile *runs = runs_story__new();
+	char key[32];
+
+	for (int i = 0; i < KEYS; i++) {
+		snprintf(key, sizeof(key), "key%d", i);
+		assert_int_equal(profile__add_run_meta(runs, 2, key, key), 0);
+		assert_int_equal(profile__add_run_ledger(runs, 2, key, i), 0);
+	}
+	assert_int_equal(profile__add_run_meta(runs, 2, "key7", ""), -EINVAL);
+	assert_int_equal(profile__add_run_ledger(runs, 2, "key7", 0), -EINVAL);
+	assert_string_equal(profile__run_meta(runs, 2, "key7"), "key7");
+	assert_null(profile__run_meta(runs, 3, "key7"));
+	assert_int_equal(profile__run_ledger(runs, 2, key), KEYS - 1);
+	assert_int_equal(profile__run_ledger(runs, 3, key), 0);
+	profile__free(runs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_taking),	  cmocka_unit_test(test_file),
 		cmocka_unit_test(test_borrowing), cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_peak),	  cmocka_unit_test(test_diff),
+		cmocka_unit_test(test_many_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ struct data_reader {
  * reader->db is the caller's to close in either case. */
 int data_reader__open(struct data_reader *reader, const char *path, struct error *error);
 /* Sets the sentence for @err, the result of a function below that was to read @what. Returns @err,
- * -EINVAL where the file is damaged. */
+ * -EINVAL where the file is damaged, also for -E2BIG. */
 int data_reader__fail(const char *path, int err, const char *what, struct error *error);
 /* Checks that the tables and views are defined as in data_file_schema.h. */
 int data_reader__read_definitions(struct data_reader *reader);
@@ -39,7 +39,8 @@ int data_reader__read_definitions(struct data_reader *reader);
 int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement);
 
 /* Reads the first columns of a row: 'n' a number from 0 to PROFILE_MAX into a __u64, 'a' any
- * number, 'd' a double that is not negative, 't' text, valid until the next step. */
+ * number, 'd' a double that is not negative, 't' text, valid until the next step, and 'T' such
+ * text, which may also be longer than names and paths are. -E2BIG for a 't' that is. */
 int data_reader__get_row(struct data_reader *reader, sqlite3_stmt *statement, const char *columns,
 			 ...);
 
