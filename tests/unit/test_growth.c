@@ -197,10 +197,8 @@ static void test_many_epochs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_not_known),
-		cmocka_unit_test(test_no_end),
+		cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_not_known),   cmocka_unit_test(test_no_end),
 		cmocka_unit_test(test_many_epochs),
 	};
 
