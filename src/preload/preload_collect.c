@@ -18,6 +18,7 @@
 #include "cpython.h"
 #include "file_identity.h"
 #include "libraries.h"
+#include "live_collector.h"
 #include "mapped_file.h"
 #include "preload_within.h"
 #include "profile.h"
