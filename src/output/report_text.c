@@ -34,7 +34,7 @@ static struct number_text phrase_bytes(const struct report_output *output, __u64
 	struct number_text text = bytes_text(output, bytes);
 
 	if (!output->terminal.is_terminal)
-		snprintf(text.text, sizeof(text.text), "%s %s", number__count(bytes).text,
+		snprintf(text.text, sizeof(text.text), "%.32s %s", number__count(bytes).text,
 			 bytes == 1 ? "byte" : "bytes");
 	return text;
 }
