@@ -51,10 +51,11 @@ void live_summary__print(const struct session_live *live, const struct selection
 	__u64 temporary = live->stats[AP_STAT_TEMPORARY];
 	const struct live_memory *memory = &live->memory;
 
-	message__print("allocations: %s of %s%s, at most %s at a time",
+	/* The peak of an estimate is too high, by how much nobody knows (docs/sampling.md). */
+	message__print("allocations: %s of %s%s, at most %s%s at a time",
 		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,
 		       within(of_allocations, allocations, allocated_bytes).text,
-		       number__bytes(live->peak_bytes, false).text);
+		       totals ? "about " : "", number__bytes(live->peak_bytes, false).text);
 	message__print("still live:  %s of %s%s%s%s", number__count(live->blocks).text,
 		       number__bytes(live->size_bytes, false).text,
 		       within(of_live, live->blocks, live->size_bytes).text,
