@@ -75,9 +75,15 @@ static int set_kernel(struct profile *profile)
 	return profile__set_meta(profile, "kernel", uts.release);
 }
 
-/* Lines "path" of all allocators, or of those that are not completely probed. */
+enum files {
+	FILES_ALL,
+	FILES_UNPROBED,	  /* not completely */
+	FILES_UNFOLLOWED, /* whose blocks are not all followed */
+};
+
+/* Lines "path" of allocators; of the last of these "path were not followed: why". */
 static int set_allocators(const struct session *session, struct profile *profile, const char *key,
-			  bool only_gaps)
+			  enum files files)
 {
 	_cleanup_(free_ptr) char *paths = NULL;
 	struct probed_file file;
@@ -86,12 +92,17 @@ static int set_allocators(const struct session *session, struct profile *profile
 
 	if (!text)
 		return -ENOMEM;
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		if (!only_gaps || file.gap[0])
-			fprintf(text, "%s%s", written++ ? "\n" : "", file.path);
+	for (size_t i = 0; session__file(session, i, &file); i++) {
+		if ((files == FILES_UNPROBED && !file.gap[0]) ||
+		    (files == FILES_UNFOLLOWED && !file.live_gap[0]))
+			continue;
+		fprintf(text, "%s%s", written++ ? "\n" : "", file.path);
+		if (files == FILES_UNFOLLOWED)
+			fprintf(text, " were %s", file.live_gap);
+	}
 	if (fclose(text))
 		return -ENOMEM;
-	return paths[0] || !only_gaps ? profile__set_meta(profile, key, paths) : 0;
+	return paths[0] || files == FILES_ALL ? profile__set_meta(profile, key, paths) : 0;
 }
 
 /* Lines "path: function" of the called functions whose effect on blocks is unknown. */
@@ -113,25 +124,6 @@ static int set_unknown(const struct session *session, struct profile *profile)
 	if (fclose(text))
 		return -ENOMEM;
 	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
-}
-
-/* Lines "path were not followed: why" of the allocators whose blocks are not all followed. */
-static int set_live_gaps(const struct session *session, struct profile *profile)
-{
-	_cleanup_(free_ptr) char *lines = NULL;
-	struct probed_file file;
-	size_t size, written = 0;
-	FILE *text = open_memstream(&lines, &size);
-
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; session__file(session, i, &file); i++)
-		if (file.live_gap[0])
-			fprintf(text, "%s%s were %s", written++ ? "\n" : "", file.path,
-				file.live_gap);
-	if (fclose(text))
-		return -ENOMEM;
-	return *lines ? profile__set_meta(profile, "live_gaps", lines) : 0;
 }
 
 static void print_processes(FILE *to, __u64 n)
@@ -413,9 +405,9 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err)
 		err = profile__set_meta(profile, "allocprof_version", ALLOCPROF_VERSION);
 	if (!err)
-		err = set_allocators(session, profile, "allocators", false);
+		err = set_allocators(session, profile, "allocators", FILES_ALL);
 	if (!err)
-		err = set_allocators(session, profile, "unprobed_allocators", true);
+		err = set_allocators(session, profile, "unprobed_allocators", FILES_UNPROBED);
 	if (!err)
 		err = set_unknown(session, profile);
 	if (!err)
@@ -461,7 +453,7 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err && sample_bytes)
 		err = profile__settle_samples(profile, results.not_sampled);
 	if (!err && results.has_live)
-		err = set_live_gaps(session, profile);
+		err = set_allocators(session, profile, "live_gaps", FILES_UNFOLLOWED);
 	if (!err && results.has_live)
 		err = set_live(profile, &results.live, sample_bytes);
 	if (!err && results.events_log.is_logged)
