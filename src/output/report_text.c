@@ -227,7 +227,7 @@ static void print_growth(const struct report_output *output)
 	if (n)
 		fprintf(to, ": %s stack%s, by %s a second\n", number__count(n).text,
 			n == 1 ? "" : "s",
-			phrase_bytes(output, fmin(bytes_per_second, PROFILE_MAX)).text);
+			phrase_bytes(output, fmin(bytes_per_second, (double)PROFILE_MAX)).text);
 	else
 		fputs(": none\n", to);
 }

@@ -104,7 +104,7 @@ static struct growth judge(const struct half *half, const __u64 *live_bytes)
 		.is_growing = slope > 0 && slope * (n - 1) > DEVIATIONS * deviation &&
 			      rises_throughout(live_bytes, n),
 		/* A damaged file may say anything. */
-		.bytes_per_second = fmin(slope * 1e9 / half->epoch_ns, PROFILE_MAX),
+		.bytes_per_second = fmin(slope * 1e9 / half->epoch_ns, (double)PROFILE_MAX),
 	};
 }
 
