@@ -20,7 +20,7 @@ static struct part_text within(const struct profile_estimate *estimate, __u64 bl
 {
 	struct part_text text = { "" };
 
-	/* Of nothing there is no share. */
+	/* An error is a share of the estimate, and 0 has none. */
 	if (estimate && blocks && bytes)
 		snprintf(text.text, sizeof(text.text), ", within %s and %s",
 			 number__margin(profile_estimate__margin(estimate, false), blocks).text,

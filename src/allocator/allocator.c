@@ -54,7 +54,7 @@ static bool imports_any(struct elf_file *elf, const char *const *names)
 	return false;
 }
 
-/* Ends at whatever may get memory elsewhere. */
+/* Ends a path at each instruction that may get memory elsewhere. */
 static enum flow_step visit_own(const struct disasm_insn *insn, void *arg)
 {
 	struct allocator_reader *reader = arg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Which direct calls of an allocator's functions are its own.
+ * This file finds which direct calls of an allocator's functions are its own.
  *
  * A library calls its exported functions through the PLT if the program may replace them; a direct call is from one of
  * its functions to another. In a program that contains its allocator every call is direct. There the functions around the
@@ -15,7 +15,7 @@
 #include "allocator_internal.h"
 #include "array.h"
 
-/* Compilers' code takes a handful. */
+/* The code of compilers takes a handful of rounds; a hostile file's may take one for each function. */
 #define MAX_ROUNDS 1000
 
 struct call {
@@ -29,7 +29,8 @@ struct core_search {
 	int err;
 };
 
-/* What the C library calls when a thread or the process ends, and what frees blocks then (glibc, malloc.c). */
+/* Whether the function is one that frees blocks when a thread or the process ends (glibc, malloc.c); other code of the
+ * C library calls it. */
 static bool is_called_by_others(const char *name)
 {
 	static const char *const names[] = { "tcache_thread_shutdown", "tcache_thread_freeres",
@@ -67,7 +68,7 @@ static int compare(const void *a, const void *b)
 	return (left->vaddr > right->vaddr) - (left->vaddr < right->vaddr);
 }
 
-/* By what unwinds them, and by the symbols that there are. */
+/* Lists the functions of the range by their unwind entries and by their symbols. */
 static int list_functions(struct allocator_reader *reader)
 {
 	size_t n = 0;
@@ -120,7 +121,7 @@ static void note_call(const struct disasm_branch *branch, void *arg)
 	struct core_function *core = search->reader->core;
 	struct core_function *to = function_of(search->reader, branch->target), *from;
 
-	/* What looks like a branch is none if it leads to where no function begins. */
+	/* Bytes that look like a branch are none if no function begins where they lead. */
 	if (!to || to->vaddr != branch->target || to->is_root)
 		return;
 	from = function_of(search->reader, branch->next - 1);
@@ -159,7 +160,7 @@ static bool reach(const struct core_search *search, unsigned int *rounds)
 	return true;
 }
 
-/* Takes out what others call, too, and what nothing of the allocator's calls. */
+/* Takes out functions that others call, too, and functions that no function of the allocator calls. */
 static void settle(const struct core_search *search)
 {
 	struct core_function *core = search->reader->core;

@@ -225,7 +225,8 @@ static void bound(__u64 *value, __u64 most, bool *was_more)
 	}
 }
 
-/* A process that counts inside of itself may have written anything; data files with such numbers are refused. */
+/* Cuts numbers that cannot be right, which data files may not have, and counts that: a process that counts inside of itself
+ * may have written anything. */
 static void make_plausible(struct live_collector *live, struct profile_blocks *blocks)
 {
 	bool was_more = false;

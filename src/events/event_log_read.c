@@ -17,7 +17,7 @@
 
 #define MOST_DEFINED (1ULL << 30)
 /*
- * What a log defines may take so many bytes of memory for each that it has, beyond DEFINED_AT_LEAST. Logs of compilers and
+ * A log's definitions may take DEFINED_AT_LEAST bytes of memory and so many more for each byte of the log. Logs of compilers and
  * interpreters take 2 to 4, of recursions by random paths 11, and of a program that calls once from each of 62,000 stacks of 500
  * frames, any two of which differ in four, 98. Compression alone would allow for thousands.
  */

@@ -11,7 +11,7 @@
 /* Enough to finish before the next growth, which comes after insertions into 2/3 of the slots. */
 #define MOVED_AT_A_TIME 4
 
-/* Hashes may come from whom collisions would suit, such as those of stacks. */
+/* A target may choose the hashes of its stacks so that they collide. */
 static __u32 finish(const struct hash_table *table, __u64 hash)
 {
 	hash = (hash ^ table->seed) * 0xff51afd7ed558ccdULL;

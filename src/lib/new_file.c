@@ -94,17 +94,17 @@ static bool is_shared(const char *path)
 	return st.st_mode & S_ISVTX && st.st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/* Whether it is what another user has put where others may make files. Devices are where they belong. */
+/* Returns whether another user has put the file into a directory where all may make files. Nobody can put a device there. */
 static bool is_of_another(const struct stat *st, const char *path)
 {
 	return !S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode) && !new_file__is_ours(st->st_uid) &&
 	       is_shared(path);
 }
 
-/* Opens what is no link. @st: what it was a moment ago. */
+/* Opens a file that is no link. @st describes it as it was a moment ago. */
 static int open_plain(const char *path, const struct stat *st)
 {
-	/* A FIFO of ours waits for its reader; what another user puts in its place is not waited for. */
+	/* A FIFO of ours waits for its reader; a file that another user puts in its place is not waited for. */
 	int waits = S_ISFIFO(st->st_mode) ? 0 : O_NONBLOCK;
 	struct stat now;
 	int fd;

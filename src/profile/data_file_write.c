@@ -318,7 +318,7 @@ int data_file__write_names(const struct profile *profile, const char *path,
 	err = add_names(profile, path, first, &why);
 	if (!err)
 		return 0;
-	/* What is there now stays. */
+	/* The file without names stays, so it has to be on the disk. */
 	(void)fsync(first);
 	sync_directory(path);
 	return error__set(error, err,

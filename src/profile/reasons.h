@@ -24,7 +24,7 @@ const struct reason *reason__untracked(enum ap_untracked number);
  * entries. */
 const struct reason *reason__by_ledger(const char *entry);
 
-/* What an entry of the ledger counts, in a few words; of those above it is the reason's
+/* Says in a few words what an entry of the ledger counts; of the entries above it is the reason's
  * sentence. NULL where the entry is not known. allocprof-data(5) says more. */
 const char *reason__ledger_meaning(const char *entry);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Headers of line tables (DWARF 5, section 6.2.4), of which libdw believes that their strings end in their sections
- * (0.188), and that the header ends in its section (0.190 and later).
+ * (0.188), and that the header ends in its section (later versions).
  */
 #include <dwarf.h>
 #include <string.h>

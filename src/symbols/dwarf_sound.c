@@ -36,8 +36,8 @@ static bool abbreviations_are_short(const Elf_Data *data)
 	return true;
 }
 
-/* What a section is called without ".debug_" or ".zdebug_", the ".dwo" of split files and the prefix of those for link time
- * optimization: libdw takes it for the same by any of these names. -1: another section. */
+/* Finds the kind of a section by its name without ".debug_" or ".zdebug_", without the ".dwo" of split files, and without the
+ * prefix for link time optimization: libdw takes all of these names for the same. -1: another section. */
 static int find_kind(const char *name)
 {
 	static const char *const names[DWARF_KINDS] = {

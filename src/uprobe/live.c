@@ -434,6 +434,11 @@ __u64 live__unfinished(const struct live *live)
 	return live->unfinished;
 }
 
+__u64 live__implausible(const struct live *live)
+{
+	return live_collector__implausible(live->collector);
+}
+
 __u64 live__discarded(const struct live *live, __u64 *size_bytes)
 {
 	return live_collector__discarded(live->collector, size_bytes);

@@ -300,4 +300,6 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 	results->python_arenas = cpython__arenas(uprobe->cpython);
 	/* After all other readings. */
 	results->counters_unread = uprobe->counters->unread;
+	if (uprobe->live)
+		results->counters_unread += live__implausible(uprobe->live);
 }

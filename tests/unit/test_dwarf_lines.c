@@ -83,7 +83,7 @@ static bool is_sound(const struct table *table)
 	return true;
 }
 
-/* What gcc and clang write: paths, and of files directories, MD5 sums and, by clang, sources. */
+/* Puts the entries that gcc and clang write: paths, and of files directories, MD5 sums and, by clang, sources. */
 static void put_entries(struct table *table, unsigned char form, __u64 offset)
 {
 	put(table, (unsigned char[]){ 1, DW_LNCT_path, form, 2 }, 4);

@@ -288,7 +288,7 @@ static void test_nothing_live(void **state)
 	profile__free(profile);
 }
 
-/* What is sampled after the exit is no resident memory; a gap between two processes is. */
+/* A sample that was taken after the exit is no resident memory; a gap between two processes is. */
 static void test_resident_until_the_exit(void **state)
 {
 	static const __u64 rss_bytes[] = { 4096, 0, 8192, 0, 0 };

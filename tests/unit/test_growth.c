@@ -152,7 +152,7 @@ static void test_not_known(void **state)
 	profile__free(short_one);
 }
 
-/* What a damaged file says grows by no more than a number can hold. */
+/* A damaged file may say that memory grows by more than a number can hold. */
 static void test_no_end(void **state)
 {
 	struct profile *profile = make_profile(16, "8.000000");

@@ -21,7 +21,7 @@ struct dwarf_sections {
 };
 
 /*
- * Whether there is one section of each kind at the most, all strings end in theirs, and no abbreviation is longer than
+ * Returns whether the file has one section of each kind at the most, all strings end in theirs, and no abbreviation is longer than
  * any compiler's: for ELF files whose sections libdw has unpacked.
  */
 bool dwarf_sound__check(Elf *elf, struct dwarf_sections *sections);
@@ -33,7 +33,7 @@ const char *dwarf_sound__string(Dwarf_Die *die, unsigned int name);
 bool dwarf_sound__may_read(Dwarf_Die *die, unsigned int name);
 
 /*
- * Whether the header of the line table at @offset ends in its section, and all of its strings in theirs. Sets *@size_bytes to
+ * Returns whether the header of the line table at @offset ends in its section, and all of its strings in theirs. Sets *@size_bytes to
  * the table's size.
  */
 bool dwarf_lines__are_sound(const struct dwarf_sections *sections, __u64 offset, __u64 *size_bytes);

@@ -79,6 +79,9 @@ __u64 live__activity(const struct live *live);
 /* Calls that had not returned when the recording ended; after live__collect(). */
 __u64 live__unfinished(const struct live *live);
 
+/* Number of records and lifetimes whose numbers cannot be right: see live_collector__implausible(). */
+__u64 live__implausible(const struct live *live);
+
 /* Blocks that were live when an exec replaced their address space, and their bytes; after
  * live__collect(). */
 __u64 live__discarded(const struct live *live, __u64 *size_bytes);
