@@ -144,6 +144,10 @@ struct ap_frame {
 /* The address lies in a function of --within. */
 #define AP_FRAME_WITHIN 2
 
+/* Stand for the ids of kernel functions in call instructions, until user space replaces them (sleepable.h). */
+#define AP_CALL_RCU_READ_LOCK	0x61700001
+#define AP_CALL_RCU_READ_UNLOCK 0x61700002
+
 /* Read-only settings of the BPF programs; user space sets them before load. */
 struct ap_config {
 	__u32 max_depth;    /* frames kept of a stack, 1 to AP_MAX_DEPTH */
@@ -168,6 +172,7 @@ struct ap_config {
 	__u32 finds_unprobed; /* 1: check processes that hit no probe when they end */
 	__u32 outermost;      /* 1: some source has AP_NESTING_OUTERMOST */
 	__u32 stacks;	      /* 1: count calls by stack */
+	__u32 may_fault;      /* 1: the programs at the probes of functions are sleepable */
 	/* With borrowed: only processes that this user, of this group, could trace (borrowed.h). */
 	__u32 borrowed, user, group;
 	/* Sampling by bytes (docs/sampling.md); set by sampling__configure(). */
@@ -385,6 +390,7 @@ enum ap_stat {
 	 * mapped there. */
 	AP_STAT_MAPPINGS_UNSURE,
 	AP_STAT_OPERANDS_UNREAD, /* USDT arguments in memory that could not be read */
+	AP_STAT_CALLS_UNREAD,	 /* return addresses and results that could not be read */
 	AP_STAT_UNTRACKED,	 /* the first of AP_UNTRACKED_REASONS counters */
 	AP_STAT_REGION_GAP =
 		AP_STAT_UNTRACKED + AP_UNTRACKED_REASONS, /* the first of AP_REGION_GAPS */

@@ -7,6 +7,7 @@
 #define ALLOCPROF_HIT_BPF_H
 
 #include "arch.bpf.h"
+#include "fault.bpf.h"
 #include "maps.bpf.h"
 #include "nest.bpf.h"
 #include "sites.bpf.h"
@@ -337,12 +338,13 @@ static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 addre
 						: address;
 }
 
-/* Reads the return address alone, for programs that read no more of the stack. */
+/* Reads the return address alone, for programs that read no more of the stack, and fault. */
 static __always_inline __u64 hit__return_address(const struct hit *hit)
 {
 	__u64 address = 0;
 
-	bpf_probe_read_user(&address, sizeof(address), (void *)arch__return_slot(hit->sp));
+	if (word__read(&address, arch__return_slot(hit->sp), true))
+		stat__add(AP_STAT_CALLS_UNREAD);
 	return hit__real_return(hit, address, trampoline__address());
 }
 

@@ -3,6 +3,7 @@
 #include "arch.bpf.h"
 #include "changes.bpf.h"
 #include "counting.bpf.h"
+#include "fault.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "kernel_stack.bpf.h"
@@ -85,73 +86,90 @@ __noinline int ring__await(void)
 	return 0;
 }
 
-SEC("uprobe")
-int count_call(struct pt_regs *ctx)
+static __always_inline void count_entry(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
 	struct hit hit;
 
-	kernel_stack__use(ctx);
 	if (!process)
-		return 0;
+		return;
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);
-	if (hit__read(&hit, ctx) && hit__is_measured(&hit, process)) {
+	if (hit__read(&hit, ctx) && hit__is_measured(&hit, process, true)) {
 		count_hit(&hit);
 		regions__count(&hit);
 	}
+}
+
+SEC("sleepable")
+int count_call(struct pt_regs *ctx)
+{
+	kernel_stack__use(ctx);
+	faults__hold_off();
+	count_entry(ctx);
+	faults__allow();
 	return 0;
 }
 
 /* A hit outside of the window is only classified, since later hits may depend on it. */
-static __noinline int pass_by(struct pt_regs *ctx)
+static __noinline void pass_by(struct pt_regs *ctx)
 {
 	struct hit hit;
 
 	hit__enter(&hit, ctx);
 	hit.return_address = hit__return_address(&hit);
 	hit__read(&hit, ctx);
-	return 0;
 }
 
-SEC("uprobe")
-int record_call(struct pt_regs *ctx)
+static __always_inline void record_entry(struct pt_regs *ctx)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct process *process = process__hit();
 	struct scratch *scratch;
 	struct hit hit;
 
-	kernel_stack__use(ctx);
 	if (!process)
-		return 0;
+		return;
 	process__refresh(process);
-	if (!gate__is_open(process))
-		return pass_by(ctx);
+	if (!gate__is_open(process)) {
+		pass_by(ctx);
+		return;
+	}
 	hit__enter(&hit, ctx);
 	if (config.sample) {
 		hit.return_address = hit__return_address(&hit);
 		if (!hit__is_chosen(&hit, ctx))
-			return 0;
+			return;
 	}
 	scratch = scratch__claim(thread);
 	if (!scratch) {
 		hit.return_address = hit__return_address(&hit);
 		if (hit__is_recorded(&hit, ctx))
 			lose_unwalked();
-		return 0;
+		return;
 	}
 	scratch__enter(scratch, thread, process);
 	/* One read for the return address and for the walk. */
-	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+	if (stack__read(scratch, &hit, true))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
+	else
+		stat__add(AP_STAT_CALLS_UNREAD);
 	if (hit__is_recorded(&hit, ctx)) {
-		stack__walk(scratch, process, &hit);
+		stack__walk(scratch, process, &hit, true);
 		if (walked__counts(ctx, scratch, &hit, process))
 			count_stack(ctx, scratch, &hit, process);
 	}
 	scratch__release(scratch);
+}
+
+SEC("sleepable")
+int record_call(struct pt_regs *ctx)
+{
+	kernel_stack__use(ctx);
+	faults__hold_off();
+	record_entry(ctx);
+	faults__allow();
 	return 0;
 }
 
@@ -196,8 +214,7 @@ static __always_inline bool is_end_of_arena(const void *name)
 
 /* At functions whose effect on blocks is unknown. Calls from outside of the allocator's file are
  * counted, so that the report names what it may miss. */
-SEC("uprobe")
-int unknown_call(struct pt_regs *ctx)
+static __always_inline void note_unknown_call(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
 	__u32 index = bpf_get_attach_cookie(ctx);
@@ -206,16 +223,24 @@ int unknown_call(struct pt_regs *ctx)
 	struct hit hit;
 	__u64 vaddr;
 
-	kernel_stack__use(ctx);
 	if (!process || !gate__is_open(process))
-		return 0;
+		return;
 	site = bpf_map_lookup_elem(&sites, &index);
 	sum = bpf_map_lookup_elem(&site_counts, &index);
 	if (!site || !sum || (site->by_name && !is_end_of_arena((void *)arch__arg1(ctx))))
-		return 0;
+		return;
 	hit__enter(&hit, ctx);
 	vaddr = hit__return_address(&hit) - (arch__ip(ctx) - site->probe_vaddr);
 	if (vaddr < site->text_start || vaddr >= site->text_end)
 		__sync_fetch_and_add(&sum->calls, 1);
+}
+
+SEC("sleepable")
+int unknown_call(struct pt_regs *ctx)
+{
+	kernel_stack__use(ctx);
+	faults__hold_off();
+	note_unknown_call(ctx);
+	faults__allow();
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "calls.bpf.h"
 #include "changes.bpf.h"
 #include "counting.bpf.h"
+#include "fault.bpf.h"
 #include "gate.bpf.h"
 #include "hit.bpf.h"
 #include "kernel_stack.bpf.h"
@@ -84,7 +85,7 @@ static __always_inline bool live__enter_counting(struct pt_regs *ctx, struct pro
 	hit.return_address = hit__return_address(&hit);
 	if (!hit__read(&hit, ctx))
 		return false;
-	measured = hit__is_measured(&hit, process);
+	measured = hit__is_measured(&hit, process, true);
 	if (measured)
 		count_hit(&hit);
 	if (hit.internal)
@@ -130,11 +131,13 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 		return live__follow(ctx, process, &hit, AP_NO_RECORD);
 	}
 	scratch__enter(scratch, thread, process);
-	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+	if (stack__read(scratch, &hit, true))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
+	else
+		stat__add(AP_STAT_CALLS_UNREAD);
 	if (hit__is_recorded(&hit, ctx)) {
-		stack__walk(scratch, process, &hit);
+		stack__walk(scratch, process, &hit, true);
 		record = walked__counts(ctx, scratch, &hit, process)
 				 ? find_record(ctx, scratch, &hit, process)
 				 : AP_NO_RECORD;
@@ -159,29 +162,35 @@ static __always_inline bool live__enter(struct pt_regs *ctx)
 				  : live__enter_counting(ctx, process);
 }
 
-SEC("uprobe")
+SEC("sleepable")
 int live_entry(struct pt_regs *ctx)
 {
 	kernel_stack__use(ctx);
+	faults__hold_off();
 	live__enter(ctx);
+	faults__allow();
 	return 0;
 }
 
 /* At the return probe: the return instruction has been executed, and SP is the caller's. */
-SEC("uretprobe")
+SEC("sleepable")
 int live_return(struct pt_regs *ctx)
 {
 	kernel_stack__use(ctx);
+	faults__hold_off();
 	call__leave(ctx, arch__sp(ctx));
+	faults__allow();
 	return 0;
 }
 
 /* At the return instruction, where a return probe would disturb the target. */
-SEC("uprobe")
+SEC("sleepable")
 int live_return_instruction(struct pt_regs *ctx)
 {
 	kernel_stack__use(ctx);
+	faults__hold_off();
 	call__leave(ctx, arch__caller_sp(arch__sp(ctx)));
+	faults__allow();
 	return 0;
 }
 
@@ -190,15 +199,19 @@ int live_return_instruction(struct pt_regs *ctx)
  * instruction pointer is where the function returns to. bpf_session_is_return() says so, too, but has other parameters
  * since Linux 7.0, and libbpf before 1.3 loads nothing that declares it otherwise.
  */
-SEC("uprobe")
+SEC("sleepable")
 int live_session(struct pt_regs *ctx)
 {
+	int skips_return = 0;
+
 	kernel_stack__use(ctx);
-	if (arch__ip(ctx) != bpf_get_func_ip(ctx)) {
+	faults__hold_off();
+	if (arch__ip(ctx) != bpf_get_func_ip(ctx))
 		call__leave(ctx, arch__sp(ctx));
-		return 0;
-	}
-	return live__enter(ctx) ? 0 : 1;
+	else
+		skips_return = !live__enter(ctx);
+	faults__allow();
+	return skips_return;
 }
 
 /* Classifies the hit first, since calls are counted by function or by region. */
@@ -212,7 +225,7 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 	if (!hit__read(&hit, ctx))
 		return;
 	measured = config.live_stacks ? gate__is_open(process) && !config.within
-				      : hit__is_measured(&hit, process);
+				      : hit__is_measured(&hit, process, true);
 	if (measured && !config.live_stacks)
 		count_hit(&hit);
 	if (measured)
@@ -242,29 +255,32 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 }
 
 /* Classifies the hit first, since free functions of this allocator may tail-call each other. */
-SEC("uprobe")
+SEC("sleepable")
 int live_free_described(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
 
 	kernel_stack__use(ctx);
-	if (!process || LOAD(live.stopped))
-		return 0;
-	live__free_counting(ctx, process);
+	faults__hold_off();
+	if (process && !LOAD(live.stopped))
+		live__free_counting(ctx, process);
+	faults__allow();
 	return 0;
 }
 
-SEC("uprobe")
+SEC("sleepable")
 int live_free(struct pt_regs *ctx)
 {
 	struct process *process = process__hit();
 
 	kernel_stack__use(ctx);
-	if (!process || LOAD(live.stopped))
-		return 0;
-	if (config.live_stacks && !config.regions)
-		live__free_recording(ctx, process);
-	else
-		live__free_counting(ctx, process);
+	faults__hold_off();
+	if (process && !LOAD(live.stopped)) {
+		if (config.live_stacks && !config.regions)
+			live__free_recording(ctx, process);
+		else
+			live__free_counting(ctx, process);
+	}
+	faults__allow();
 	return 0;
 }

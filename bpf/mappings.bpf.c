@@ -310,7 +310,8 @@ int BPF_PROG(mapping_count, struct pt_regs *regs, long result)
 		return 0;
 	process = process__current();
 	mapping = process ? mapping__end(process, regs, result) : NULL;
-	if (!mapping || !mapping__enter(mapping, &hit, regs) || !hit__is_measured(&hit, process))
+	if (!mapping || !mapping__enter(mapping, &hit, regs) ||
+	    !hit__is_measured(&hit, process, false))
 		return 0;
 	count_hit(&hit);
 	regions__count(&hit);
@@ -335,6 +336,6 @@ int BPF_PROG(mapping_record, struct pt_regs *regs, long result)
 	process = process__current();
 	mapping = process ? mapping__end(process, regs, result) : NULL;
 	if (mapping && mapping__enter(mapping, &hit, regs))
-		source__record(regs, process, &hit);
+		source__record(regs, process, &hit, false);
 	return 0;
 }

@@ -46,9 +46,9 @@ static __always_inline bool source__is_chosen(struct hit *hit)
 	return hit->weight;
 }
 
-/* Counts the call by its stack. */
+/* Counts the call by its stack. @faults: as stack__read() has it. */
 static __always_inline void source__record(struct pt_regs *regs, struct process *process,
-					   struct hit *hit)
+					   struct hit *hit, bool faults)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct scratch *scratch;
@@ -62,8 +62,8 @@ static __always_inline void source__record(struct pt_regs *regs, struct process 
 		return;
 	}
 	scratch__enter(scratch, thread, process);
-	window__fill(scratch, arch__return_slot(hit->sp), stack__expected_bytes(scratch));
-	stack__walk(scratch, process, hit);
+	stack__read(scratch, hit, faults);
+	stack__walk(scratch, process, hit, faults);
 	if (walked__counts(regs, scratch, hit, process))
 		count_stack(regs, scratch, hit, process);
 	scratch__release(scratch);

@@ -11,6 +11,7 @@
 #ifndef ALLOCPROF_STACK_BPF_H
 #define ALLOCPROF_STACK_BPF_H
 
+#include "fault.bpf.h"
 #include "hit.bpf.h"
 #include "walk.bpf.h"
 
@@ -20,6 +21,9 @@ struct caching {
 	__u32 next; /* in the walk's steps; counts down */
 	__u32 first;
 };
+
+/* Number of pages that one walk reads in. */
+#define FAULTS_PER_WALK 64
 
 /* Moves the outermost of the new steps into the cache, and hashes from the outermost frame
  * inwards. */
@@ -57,16 +61,37 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 	};
 }
 
-/*
- * Walks the stack of @hit, beginning at the allocator's caller, and stores frames, end and hash in
- * the scratch. The window holds the top of the stack already.
- */
-static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
-					const struct hit *hit)
+/* Reads the page in that the last read found absent. False if there is none. */
+static __always_inline bool fault__take(struct scratch *scratch)
+{
+	return config.may_fault && !word__read(&scratch->absent_word, scratch->absent, true);
+}
+
+/* Bytes of stack to copy at first: what the last walk read, and 256 bytes for deeper calls. */
+static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch)
+{
+	__u32 bytes = scratch->span_bytes ? scratch->span_bytes + 256 : FIRST_WINDOW_BYTES;
+
+	return (bytes + 63) & ~63U;
+}
+
+/* Reads the return address of @hit, and as much of the stack as the last walk did. @faults: the program is sleepable with
+ * config.may_fault. False if it cannot be read. */
+static __always_inline bool stack__read(struct scratch *scratch, const struct hit *hit, bool faults)
+{
+	__u64 slot = arch__return_slot(hit->sp);
+	__u32 bytes = stack__expected_bytes(scratch);
+
+	if (!window__fill(scratch, slot, bytes))
+		return true;
+	return faults && fault__take(scratch) && !window__fill(scratch, slot, bytes);
+}
+
+/* Finds the frames of @hit's stack. */
+static __always_inline void stack__unwind(struct scratch *scratch, struct process *process,
+					  const struct hit *hit)
 {
 	struct walk *walk = &scratch->walk;
-	struct caching caching = { .scratch = scratch };
-	__u64 span;
 
 	walk__begin(walk, scratch, process, hit);
 	scratch->left_sp = 0;
@@ -86,7 +111,25 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 		/* The next stack may have the same last frame without such a step. */
 		walk->end_once = 1;
 	}
+}
 
+/*
+ * Walks the stack of @hit, beginning at the allocator's caller, and stores frames, end and hash in
+ * the scratch. The window holds the top of the stack already.
+ */
+static __always_inline void stack__walk(struct scratch *scratch, struct process *process,
+					const struct hit *hit, bool faults)
+{
+	struct walk *walk = &scratch->walk;
+	struct caching caching = { .scratch = scratch };
+	__u64 span;
+
+	stack__unwind(scratch, process, hit);
+	for (int i = 0; faults && i < FAULTS_PER_WALK && walk->end == AP_END_UNREADABLE; i++) {
+		if (!fault__take(scratch))
+			break;
+		stack__unwind(scratch, process, hit);
+	}
 	caching.next = walk->n_frames;
 	caching.first = AP_MAX_DEPTH;
 	caching.hash = mix(walk->end + 1);
@@ -109,14 +152,6 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	scratch->record.process = process->id;
 	scratch->record.end = walk->end;
 	scratch->record.stack = caching.hash;
-}
-
-/* Bytes of stack to copy at first: what the last walk read, and 256 bytes for deeper calls. */
-static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch)
-{
-	__u32 bytes = scratch->span_bytes ? scratch->span_bytes + 256 : FIRST_WINDOW_BYTES;
-
-	return (bytes + 63) & ~63U;
 }
 
 static long copy_frame(__u32 index, struct scratch **scratch_at)

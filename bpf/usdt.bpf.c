@@ -5,6 +5,7 @@
  */
 #include "calls.bpf.h"
 #include "counting.bpf.h"
+#include "fault.bpf.h"
 #include "kernel_stack.bpf.h"
 #include "live_hit.bpf.h"
 #include "process.bpf.h"
@@ -119,7 +120,7 @@ static __always_inline void source__follow(struct pt_regs *regs, struct process 
 static __always_inline void source__free(struct process *process, struct hit *hit)
 {
 	bool measured = config.live_stacks ? gate__is_open(process) && !config.within
-					   : hit__is_measured(hit, process);
+					   : hit__is_measured(hit, process, true);
 
 	if (measured && !config.live_stacks)
 		count_hit(hit);
@@ -150,8 +151,8 @@ static __always_inline bool source__find_record(struct pt_regs *regs, struct pro
 		return true;
 	}
 	scratch__enter(scratch, thread, process);
-	window__fill(scratch, arch__return_slot(hit->sp), stack__expected_bytes(scratch));
-	stack__walk(scratch, process, hit);
+	stack__read(scratch, hit, true);
+	stack__walk(scratch, process, hit, true);
 	if (walked__counts(regs, scratch, hit, process))
 		*record = find_record(regs, scratch, hit, process);
 	scratch__release(scratch);
@@ -172,7 +173,7 @@ static __always_inline void source__live(struct pt_regs *regs, struct process *p
 	if (config.live_stacks) {
 		if (!source__find_record(regs, process, hit, &record))
 			return;
-	} else if (hit__is_measured(hit, process)) {
+	} else if (hit__is_measured(hit, process, true)) {
 		count_hit(hit);
 		record = hit->function;
 	}
@@ -193,42 +194,48 @@ static __always_inline bool usdt__enter(struct hit *hit, struct pt_regs *regs)
 }
 
 /* For stat. */
-SEC("uprobe")
+SEC("sleepable")
 int usdt_count(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 	struct hit hit;
 
 	kernel_stack__use(ctx);
-	if (!process || !usdt__enter(&hit, ctx) || !hit__is_measured(&hit, process))
-		return 0;
-	count_hit(&hit);
-	regions__count(&hit);
+	faults__hold_off();
+	if (process && usdt__enter(&hit, ctx) && hit__is_measured(&hit, process, true)) {
+		count_hit(&hit);
+		regions__count(&hit);
+	}
+	faults__allow();
 	return 0;
 }
 
 /* For record. */
-SEC("uprobe")
+SEC("sleepable")
 int usdt_record(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 	struct hit hit;
 
 	kernel_stack__use(ctx);
+	faults__hold_off();
 	if (process && usdt__enter(&hit, ctx))
-		source__record(ctx, process, &hit);
+		source__record(ctx, process, &hit, true);
+	faults__allow();
 	return 0;
 }
 
 /* With live. */
-SEC("uprobe")
+SEC("sleepable")
 int usdt_live(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 	struct hit hit;
 
 	kernel_stack__use(ctx);
+	faults__hold_off();
 	if (process && usdt__enter(&hit, ctx))
 		source__live(ctx, process, &hit);
+	faults__allow();
 	return 0;
 }

@@ -35,6 +35,7 @@ __noinline int window__fill(struct scratch *scratch, __u64 start, __u32 wanted)
 			bytes += 4096;
 	}
 	scratch->window_bytes = 0;
+	scratch->absent = start;
 	return -1;
 }
 
@@ -202,9 +203,12 @@ static __always_inline __u64 place(__u8 where, __s32 offset, __u64 cfa, __u64 sp
 	return (where == UNWIND_AT_SP ? sp : fp) + offset;
 }
 
-static __always_inline int read_word(__u64 address, __u64 *value)
+static __always_inline int read_word(struct scratch *scratch, __u64 address, __u64 *value)
 {
-	return bpf_probe_read_user(value, sizeof(*value), (void *)address) ? -1 : 0;
+	if (!bpf_probe_read_user(value, sizeof(*value), (void *)address))
+		return 0;
+	scratch->absent = address;
+	return -1;
 }
 
 /* Stores the goroutine's sp; @rule is of code that runs on the thread's own stack. */
@@ -217,17 +221,20 @@ static __noinline int goroutine__sp(struct scratch *scratch, const struct unwind
 		return -1;
 	if (rule->cfa == UNWIND_CFA_SYSTEMSTACK) {
 		scratch->left_sp = 0;
-		if (read_word(arch__thread_data(bpf_get_current_task_btf()) + rule->cfa_offset,
+		if (read_word(scratch,
+			      arch__thread_data(bpf_get_current_task_btf()) + rule->cfa_offset,
 			      &g) ||
-		    read_word(g + UNWIND_GO_M, &g) || read_word(g + rule->fp_offset, &g))
+		    read_word(scratch, g + UNWIND_GO_M, &g) ||
+		    read_word(scratch, g + rule->fp_offset, &g))
 			return -1;
-		return read_word(g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
+		return read_word(scratch, g + UNWIND_GO_SCHED_SP, &scratch->goroutine_sp);
 	}
 	/* C code may call back into Go, which may move the goroutine's stack: its sp is saved
 	 * relative to the stack's end. */
 	scratch->left_sp = sp;
-	if (read_word(sp + rule->cfa_offset, &g) || read_word(sp + rule->fp_offset, &depth) ||
-	    read_word(g + UNWIND_GO_STACK_END, &g))
+	if (read_word(scratch, sp + rule->cfa_offset, &g) ||
+	    read_word(scratch, sp + rule->fp_offset, &depth) ||
+	    read_word(scratch, g + UNWIND_GO_STACK_END, &g))
 		return -1;
 	scratch->goroutine_sp = g - depth;
 	return 0;

@@ -18,6 +18,7 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 	__u64 offset = address - scratch->window_start;
 
 	if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8 || (offset & 7)) {
+		scratch->absent = 0;
 		if (address & 7)
 			return -1;
 		/* In a large frame the word is far up: begin the window a little below it, but not
@@ -33,8 +34,10 @@ static __always_inline int window__read(struct scratch *scratch, __u64 sp, __u64
 		if (window__fill(scratch, sp, sizeof(scratch->window)))
 			return -1;
 		offset = address - scratch->window_start;
-		if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8)
+		if (offset >= scratch->window_bytes || scratch->window_bytes - offset < 8) {
+			scratch->absent = address;
 			return -1;
+		}
 	}
 	*value = scratch->window[(offset >> 3) & (WINDOW_WORDS - 1)];
 	return 0;

@@ -31,8 +31,9 @@ static __always_inline enum verdict scratch__verdict(const struct scratch *scrat
 	return scratch->record.end == AP_END_COMPLETE ? VERDICT_OUTSIDE : VERDICT_UNKNOWN;
 }
 
-/* For programs that need no stack otherwise. */
-static __always_inline bool hit__is_within(const struct hit *hit, struct process *process)
+/* For programs that need no stack otherwise. @faults: as word__read() has it. */
+static __always_inline bool hit__is_within(const struct hit *hit, struct process *process,
+					   bool faults)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct scratch *scratch = scratch__claim(thread);
@@ -44,8 +45,8 @@ static __always_inline bool hit__is_within(const struct hit *hit, struct process
 		return false;
 	}
 	scratch__enter(scratch, thread, process);
-	window__fill(scratch, arch__return_slot(hit->sp), stack__expected_bytes(scratch));
-	stack__walk(scratch, process, hit);
+	stack__read(scratch, hit, faults);
+	stack__walk(scratch, process, hit, faults);
 	verdict = scratch__verdict(scratch);
 	scratch__release(scratch);
 	if (verdict == VERDICT_UNKNOWN && hit->recorded && !hit->internal)
@@ -53,14 +54,15 @@ static __always_inline bool hit__is_within(const struct hit *hit, struct process
 	return verdict == VERDICT_INSIDE;
 }
 
-/* Whether the hit is in the measured window, for programs that count by function. */
-static __always_inline bool hit__is_measured(const struct hit *hit, struct process *process)
+/* Whether the hit is in the measured window, for programs that count by function. @faults: likewise. */
+static __always_inline bool hit__is_measured(const struct hit *hit, struct process *process,
+					     bool faults)
 {
 	if (config.within)
 		process__refresh(process);
 	if (!gate__is_open(process))
 		return false;
-	return !config.within || hit__is_within(hit, process);
+	return !config.within || hit__is_within(hit, process, faults);
 }
 
 #endif

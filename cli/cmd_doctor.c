@@ -143,6 +143,10 @@ static bool print_kernel(const struct kernel *kernel)
 	print_privileged(kernel, "fentry programs", kernel->mapping_hook,
 			 kernel->mapping_hook ? "used: replaced code is noticed at once"
 					      : "mapping changes are detected by comparing counts");
+	print_privileged(kernel, "sleepable programs", kernel->sleepable,
+			 kernel->sleepable
+				 ? "used: a page of a stack that is swapped out is read in"
+				 : "(Linux 6.9) a stack ends before a page that is swapped out");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	print_cache();

@@ -335,6 +335,7 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	json__add(root, "processes_left", json__count(results->processes_left));
 	json__add(root, "mappings_unsure", json__count(results->mappings_unsure));
 	json__add(root, "operands_unread", json__count(results->operands_unread));
+	json__add(root, "calls_unread", json__count(results->calls_unread));
 	json__add(root, "mappings_lost", json__count(results->mappings_lost));
 	json__add(root, "processes_unfollowed", json__count(results->processes_unfollowed));
 	if (results->processes_refused)

@@ -294,6 +294,7 @@ static bool is_number(const char *key)
 {
 	static const char *const keys[] = {
 		"attached_pid",
+		"calls_unread",
 		"counters_unread",
 		"exit_status",
 		"kernel_bytes",

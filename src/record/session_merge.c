@@ -169,6 +169,7 @@ int session_results__merge(struct session_results *into, const struct session_re
 	into->relabelled += from->relabelled;
 	into->mappings_unsure += from->mappings_unsure;
 	into->operands_unread += from->operands_unread;
+	into->calls_unread += from->calls_unread;
 	into->mappings_lost += from->mappings_lost;
 	into->processes_left += from->processes_left;
 	into->waits += from->waits;

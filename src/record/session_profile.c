@@ -428,6 +428,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_number(profile, "mappings_unsure", results.mappings_unsure);
 	if (!err && results.operands_unread)
 		err = set_number(profile, "operands_unread", results.operands_unread);
+	if (!err && results.calls_unread)
+		err = set_number(profile, "calls_unread", results.calls_unread);
 	if (!err)
 		err = set_without_table(session, profile);
 	if (!err && results.processes_unfollowed)

@@ -71,7 +71,7 @@ static bool are_numbers_complete(const struct session_results *results)
 	       !results->processes_refused && !results->processes_unnoticed &&
 	       !results->mappings_lost && !results->counters_unread &&
 	       !results->processes_unprobed && !results->not_nested && !results->mappings_unsure &&
-	       !results->operands_unread;
+	       !results->operands_unread && !results->calls_unread;
 }
 
 static void add_target(const struct session *session, struct session_results *results)

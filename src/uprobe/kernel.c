@@ -16,6 +16,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "kernel_types.h"
+#include "sleepable.h"
 #include "uprobe_multi.h"
 
 static bool has_capability(const struct __user_cap_data_struct *data, int capability)
@@ -91,6 +92,7 @@ static bool exit_tracepoints_show_memory(const struct kernel_types *types)
 
 static void probe_types(struct kernel *kernel, const struct kernel_types *types)
 {
+	kernel->sleepable = sleepable__supported(types);
 	kernel->mapping_hook = fentry_works(types, "perf_event_mmap");
 	kernel->exit_tracepoints = exit_tracepoints_show_memory(types);
 	kernel->exit_hook = kernel->mapping_hook && !kernel->exit_tracepoints &&

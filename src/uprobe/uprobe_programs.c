@@ -74,12 +74,20 @@ static int fill_slots(const struct uprobe *uprobe)
 	return err;
 }
 
+/* Whether the programs at the probes of functions are sleepable. */
+static bool may_sleep(const struct uprobe *uprobe)
+{
+	return uprobe->kernel.sleepable && !uprobe->options.limits.no_sleepable;
+}
+
 static int load(const struct uprobe *uprobe, struct allocprof_bpf *skeleton)
 {
 	int err;
 
 	log_line = uprobe->options.log;
+	sleepable__use(may_sleep(uprobe) ? &uprobe->sleepable : NULL);
 	err = allocprof_bpf__load(skeleton);
+	sleepable__use(NULL);
 	log_line = NULL;
 	return err;
 }
@@ -236,6 +244,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.finds_unprobed = uprobe__finds_unprobed(uprobe),
 		.outermost = sources__any_outermost(options->sources),
 		.stacks = options->stacks,
+		.may_fault = may_sleep(uprobe),
 		.borrowed = borrowed__is_any(),
 		.user = getuid(),
 		.group = getgid(),
@@ -360,6 +369,8 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 						 : strerror(-err));
 	err = tracing__take_over();
 	if (!err)
+		err = sleepable__take_over();
+	if (!err)
 		err = open_skeleton(uprobe, &skeleton);
 	if (err)
 		return error__set(error, err, "cannot read the built-in BPF programs: %s",
@@ -372,6 +383,8 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		return error__set(error, err, "cannot pick types of the kernel: %s",
 				  strerror(-err));
 	configure(uprobe, n_cpus);
+	if (may_sleep(uprobe))
+		sleepable__find(&uprobe->sleepable, uprobe->kernel_types);
 	err = set_record_size(uprobe, &record_fd);
 	if (err)
 		return refused(uprobe, err, error);

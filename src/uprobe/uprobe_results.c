@@ -294,6 +294,7 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 				 recursion_misses(uprobe, skeleton->progs.on_map);
 	results->mappings_unsure = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
 	results->operands_unread = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
+	results->calls_unread = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
 	results->processes_left = uprobe->processes_left;
 	results->waits = skeleton->bss->waits.count;
 	results->waits_ns = skeleton->bss->waits.total_ns;

@@ -127,3 +127,22 @@ def test_library_without_table_is_named(run, allocprof, tmp_path):
     tree = run([allocprof, "report", "--tree", data], expect=0).stdout.decode().splitlines()
     assert tree[-1].endswith("> main > through > get > malloc") and "[" not in tree[-1], tree
     assert len(tree) == tree.index(next(line for line in tree if "called function" in line)) + 2, tree
+
+
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
+def test_absent_pages(run, allocprof, target, tmp_path, live):
+    """Pages of the stack that the kernel has taken away are read in, as for the program itself."""
+    run([allocprof, "record", *live, "-o", tmp_path / "data", "--", target("absent_stack")], expect=0)
+    recording = support.Recording(tmp_path / "data")
+    path = ";".join(["work", *["outer"] * 20, "allocate"])
+    found = {text: calls for text, calls in recording.texts().items() if "allocate" in text.split(";")}
+    assert [calls for text, calls in found.items() if text.endswith(path)] == [40], found
+    assert recording.ledger["complete"] == recording.ledger["events"], recording.ledger
+
+
+def test_absent_pages_within(run, allocprof, target, tmp_path):
+    """stat decides by the stack whether a call is beneath the function."""
+    run([allocprof, "stat", "--json", "--within", "work", "-o", tmp_path / "json", "--", target("absent_stack")], expect=0)
+    report = support.read_report(tmp_path / "json")
+    assert report["functions"]["malloc"]["calls"] == 40
+    assert report["complete"], report

@@ -240,6 +240,12 @@ long bpf_probe_read_kernel(void *to, __u32 size, const void *from)
 	return 0;
 }
 
+/* The twin's programs are not sleepable. */
+long bpf_copy_from_user(void *to, __u32 size, const void *from)
+{
+	abort();
+}
+
 long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
 	__u64 address = (uintptr_t)from;
@@ -563,9 +569,9 @@ void twin__walk(const struct twin_hit *at, struct twin_walk *walk)
 	n_lookups = n_faults = 0;
 	process__refresh(&twin_process);
 	scratch__enter(scratch, bpf_get_current_pid_tgid(), &twin_process);
-	if (!window__fill(scratch, arch__return_slot(hit.sp), stack__expected_bytes(scratch)))
+	if (stack__read(scratch, &hit, false))
 		hit.return_address = scratch->window[0];
-	stack__walk(scratch, &twin_process, &hit);
+	stack__walk(scratch, &twin_process, &hit, false);
 	walk->n_frames = scratch->record.n_frames;
 	walk->end = scratch->record.end;
 	walk->hash = scratch->record.stack;

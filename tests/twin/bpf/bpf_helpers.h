@@ -44,6 +44,7 @@ long bpf_map_push_elem(void *map, const void *value, __u64 flags);
 long bpf_map_pop_elem(void *map, void *value);
 long bpf_tail_call(void *context, void *programs, __u32 index);
 long bpf_probe_read_user(void *to, __u32 size, const void *from);
+long bpf_copy_from_user(void *to, __u32 size, const void *from);
 long bpf_probe_read_kernel(void *to, __u32 size, const void *from);
 struct task_struct *bpf_get_current_task_btf(void);
 __u64 bpf_get_current_pid_tgid(void);

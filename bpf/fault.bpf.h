@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Page faults of programs. A page of the stack may be absent: swapped out, moved just now, or marked by NUMA balancing.
+ * Where the kernel allows it, the programs at the probes of functions are sleepable, and read such a page in. All else that
+ * they do is in an RCU read-side critical section, as if they were not sleepable: when user space replaces a map inside
+ * a map, it waits for those alone.
+ */
+#ifndef ALLOCPROF_FAULT_BPF_H
+#define ALLOCPROF_FAULT_BPF_H
+
+#include "abi.h"
+#include "kernel.h"
+#include "maps.bpf.h"
+
+/* Functions of Linux 6.2. The linker of bpftool 7.1 cannot declare them, so user space puts their ids into the
+ * instructions. */
+static void (*const bpf_rcu_read_lock)(void) = (void *)AP_CALL_RCU_READ_LOCK;
+static void (*const bpf_rcu_read_unlock)(void) = (void *)AP_CALL_RCU_READ_UNLOCK;
+
+static __always_inline void faults__hold_off(void)
+{
+	if (config.may_fault)
+		bpf_rcu_read_lock();
+}
+
+static __always_inline void faults__allow(void)
+{
+	if (config.may_fault)
+		bpf_rcu_read_unlock();
+}
+
+/* bpf_probe_read_user() of a word; where its page is absent and the program is one of those @faults, reads it in. */
+static __always_inline long word__read(__u64 *value, __u64 address, bool faults)
+{
+	long err = bpf_probe_read_user(value, sizeof(*value), (void *)address);
+
+	if (!err || !faults || !config.may_fault)
+		return err;
+	faults__allow();
+	err = bpf_copy_from_user(value, sizeof(*value), (void *)address);
+	faults__hold_off();
+	return err;
+}
+
+#endif
