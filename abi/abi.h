@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 #include "region_abi.h"
+#include "wait_abi.h"
 
 /* Functions by which calls are counted; equivalent functions of different allocators share one
  * number. Where several functions share an address, the first in this order names the probe.
@@ -144,10 +145,6 @@ struct ap_frame {
 /* The address lies in a function of --within. */
 #define AP_FRAME_WITHIN 2
 
-/* Stand for the ids of kernel functions in call instructions, until user space replaces them (sleepable.h). */
-#define AP_CALL_RCU_READ_LOCK	0x61700001
-#define AP_CALL_RCU_READ_UNLOCK 0x61700002
-
 /* Read-only settings of the BPF programs; user space sets them before load. */
 struct ap_config {
 	__u32 max_depth;    /* frames kept of a stack, 1 to AP_MAX_DEPTH */
@@ -202,31 +199,6 @@ struct ap_gate {
 	/* Set by user space: 1 from when all probes are attached until the first is detached.
 	 * Region marks are ignored outside of that time, since only some of them would be seen. */
 	__u32 running;
-};
-
-/*
- * A hit spins in the BPF program for up to AP_WAIT_NS while user space compiles the unwind table
- * that it needs: the target gets slower, but no stack is truncated or sent as a snapshot. With
- * live, a hit that needs a new record waits as long when few are ready. A hit waits up to
- * AP_LONG_WAIT_NS where the event would be lost otherwise: bpf_find_vma() fails with -EBUSY since
- * another thread maps memory, or the stack is new and the ring buffer is full. These waits are
- * bounded since tracepoint programs are not preempted. All waits share a budget of
- * AP_WAITS_BUDGET_NS, which user space refills while it makes progress, so that a stopped or
- * starved recorder delays the target no longer. Reading and compiling the largest libraries from a
- * slow disk takes some seconds.
- */
-#define AP_WAIT_NS	   10000000
-#define AP_LONG_WAIT_NS	   100000000
-#define AP_WAITS_BUDGET_NS 5000000000
-
-struct ap_waits {
-	__s64 left_ns;	 /* what remains of the budget; user space refills it */
-	__u32 n_waiting; /* hits waiting now */
-	__u32 most; /* maximum of n_waiting, since each holds a scratch slot; 0: no hit may wait */
-	__u32 module;	/* module whose table was awaited last */
-	__u32 pad;	/* 0 */
-	__u64 count;	/* number of waits so far */
-	__u64 total_ns; /* total time of these waits */
 };
 
 #define AP_MAX_WITHIN_RANGES 16

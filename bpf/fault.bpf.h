@@ -8,7 +8,7 @@
 #ifndef ALLOCPROF_FAULT_BPF_H
 #define ALLOCPROF_FAULT_BPF_H
 
-#include "abi.h"
+#include "wait_abi.h"
 #include "kernel.h"
 #include "maps.bpf.h"
 

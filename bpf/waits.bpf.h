@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Waits of hits: for unwind tables or records from user space, for room in the ring buffer, or for
- * other threads to finish mapping memory. BPF programs cannot sleep, so they spin in bpf_loop().
- * abi.h has the limits.
+ * other threads to finish mapping memory. Where they wait, programs cannot sleep, so they spin in bpf_loop().
+ * wait_abi.h has the limits.
  */
 #ifndef ALLOCPROF_WAITS_BPF_H
 #define ALLOCPROF_WAITS_BPF_H

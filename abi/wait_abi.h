@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What hits wait for: user space, and page faults. */
+#ifndef ALLOCPROF_WAIT_ABI_H
+#define ALLOCPROF_WAIT_ABI_H
+
+#include <linux/types.h>
+
+/*
+ * A hit spins in the BPF program for up to AP_WAIT_NS while user space compiles the unwind table
+ * that it needs: the target gets slower, but no stack is truncated or sent as a snapshot. With
+ * live, a hit that needs a new record waits as long when few are ready. A hit waits up to
+ * AP_LONG_WAIT_NS where the event would be lost otherwise: bpf_find_vma() fails with -EBUSY since
+ * another thread maps memory, or the stack is new and the ring buffer is full. These waits are
+ * bounded since tracepoint programs are not preempted. All waits share a budget of
+ * AP_WAITS_BUDGET_NS, which user space refills while it makes progress, so that a stopped or
+ * starved recorder delays the target no longer. Reading and compiling the largest libraries from a
+ * slow disk takes some seconds.
+ */
+#define AP_WAIT_NS	   10000000
+#define AP_LONG_WAIT_NS	   100000000
+#define AP_WAITS_BUDGET_NS 5000000000
+
+struct ap_waits {
+	__s64 left_ns;	 /* what remains of the budget; user space refills it */
+	__u32 n_waiting; /* hits waiting now */
+	__u32 most; /* maximum of n_waiting, since each holds a scratch slot; 0: no hit may wait */
+	__u32 module;	/* module whose table was awaited last */
+	__u32 pad;	/* 0 */
+	__u64 count;	/* number of waits so far */
+	__u64 total_ns; /* total time of these waits */
+};
+
+/* Stand for the ids of kernel functions in call instructions, until user space replaces them (sleepable.h). */
+#define AP_CALL_RCU_READ_LOCK	0x61700001
+#define AP_CALL_RCU_READ_UNLOCK 0x61700002
+
+#endif
