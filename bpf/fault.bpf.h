@@ -8,15 +8,16 @@
 #ifndef ALLOCPROF_FAULT_BPF_H
 #define ALLOCPROF_FAULT_BPF_H
 
-#include "wait_abi.h"
 #include "kernel.h"
 #include "maps.bpf.h"
+#include "wait_abi.h"
 
 /* Functions of Linux 6.2. The linker of bpftool 7.1 cannot declare them, so user space puts their ids into the
  * instructions. */
 static void (*const bpf_rcu_read_lock)(void) = (void *)AP_CALL_RCU_READ_LOCK;
 static void (*const bpf_rcu_read_unlock)(void) = (void *)AP_CALL_RCU_READ_UNLOCK;
 
+/* Begins the section in which the program may not fault. */
 static __always_inline void faults__hold_off(void)
 {
 	if (config.may_fault)
@@ -29,12 +30,17 @@ static __always_inline void faults__allow(void)
 		bpf_rcu_read_unlock();
 }
 
-/* bpf_probe_read_user() of a word; where its page is absent and the program is one of those @faults, reads it in. */
+/* Whether a page fault at @address waits for the kernel alone: not for a file, which may be of a file system that a user
+ * serves, and not for a user's handler of page faults. Detaching the probes waits for the fault. */
+int fault__is_bounded(__u64 address);
+
+/* Reads a word of user memory. @faults: the program is in the section "sleepable", and an absent page is read in where it can
+ * be. A negative errno. */
 static __always_inline long word__read(__u64 *value, __u64 address, bool faults)
 {
 	long err = bpf_probe_read_user(value, sizeof(*value), (void *)address);
 
-	if (!err || !faults || !config.may_fault)
+	if (!err || !faults || !config.may_fault || !fault__is_bounded(address))
 		return err;
 	faults__allow();
 	err = bpf_copy_from_user(value, sizeof(*value), (void *)address);

@@ -338,7 +338,7 @@ static __always_inline __u64 hit__real_return(const struct hit *hit, __u64 addre
 						: address;
 }
 
-/* Reads the return address alone, for programs that read no more of the stack, and fault. */
+/* Reads the return address alone, for programs in the section "sleepable" that read no more of the stack. */
 static __always_inline __u64 hit__return_address(const struct hit *hit)
 {
 	__u64 address = 0;

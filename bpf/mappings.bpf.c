@@ -9,6 +9,7 @@
 #include "process.bpf.h"
 #include "regions.bpf.h"
 #include "source.bpf.h"
+#include "vma.bpf.h"
 #include "waits.bpf.h"
 #include "within.bpf.h"
 
@@ -33,9 +34,8 @@ struct {
 	__type(value, struct unmapping);
 } unmappings SEC(".maps");
 
-/* linux/mman.h, linux/magic.h */
-#define MAP_ANONYMOUS	0x20
-#define HUGETLBFS_MAGIC 0x958458f6
+/* linux/mman.h */
+#define MAP_ANONYMOUS 0x20
 
 #define MAX_ERRNO 4095
 
@@ -48,17 +48,6 @@ static __always_inline bool result__is_error(long result)
 static __always_inline __u64 pages(__u64 bytes)
 {
 	return (bytes + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
-}
-
-/* Anonymous shared memory and huge pages are backed by the kernel's own files. */
-static __always_inline bool vma__is_anonymous(const struct vm_area_struct *vma)
-{
-	const struct file *file = vma->vm_file;
-
-	if (!file)
-		return true;
-	return file->f_inode->i_flags & S_PRIVATE ||
-	       (file->f_inode->i_sb->s_magic == HUGETLBFS_MAGIC && !file->f_inode->i_nlink);
 }
 
 struct range_scan {

@@ -4,11 +4,13 @@
  * process runs: user space would be too late for a process that lives 5 ms.
  */
 #include "changes.bpf.h"
+#include "fault.bpf.h"
 #include "gate.bpf.h"
 #include "maps.bpf.h"
 #include "process.bpf.h"
 #include "scratch.bpf.h"
 #include "tables.bpf.h"
+#include "vma.bpf.h"
 #include "waits.bpf.h"
 #include "walk.bpf.h"
 
@@ -338,6 +340,42 @@ __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generat
 	key.process = process;
 	key.generation = generation;
 	return vma__keep(&wait.answer, &key, pid, seq) != VMA_BUSY;
+}
+
+/* userfaultfd(2) */
+#define VM_UFFD_MISSING 0x200
+#define VM_UFFD_WP	0x1000
+
+struct fault_look {
+	__u64 address, until_ns;
+	int err;
+	int is_bounded;
+};
+
+static long read_faulting_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	struct fault_look *look = context;
+
+	look->is_bounded =
+		vma__is_anonymous(vma) && !(vma->vm_flags & (VM_UFFD_MISSING | VM_UFFD_WP));
+	return 0;
+}
+
+static long fault__look(__u32 index, struct fault_look *look)
+{
+	look->err =
+		bpf_find_vma(bpf_get_current_task_btf(), look->address, read_faulting_vma, look, 0);
+	return look->err != -16 /* EBUSY */ || bpf_ktime_get_ns() >= look->until_ns;
+}
+
+__noinline int fault__is_bounded(__u64 address)
+{
+	struct fault_look look = { .address = address };
+
+	fault__look(0, &look);
+	if (look.err == -16)
+		wait__for(fault__look, &look, &look.until_ns, AP_WAIT_NS);
+	return !look.err && look.is_bounded;
 }
 
 /* Steps of the binary search for a slice of a table. */

@@ -86,7 +86,7 @@ struct scratch {
 	__u32 next_range;
 	__u64 unreadable;  /* first page above the stack that could not be read; 0: not known */
 	__u64 absent;	   /* address on a page that the last failed read needed; 0: not known */
-	__u64 absent_word; /* what was read from there, unused */
+	__u64 absent_word; /* read from there to have the page read in */
 	__u64 left_sp; /* sp of the C stack that the walk left last for a goroutine's; 0: none */
 	__u64 goroutine_sp;
 	__u32 within; /* 1: a frame of the last walk is in a function of --within */

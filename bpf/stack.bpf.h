@@ -75,8 +75,8 @@ static __always_inline __u32 stack__expected_bytes(const struct scratch *scratch
 	return (bytes + 63) & ~63U;
 }
 
-/* Reads the return address of @hit, and as much of the stack as the last walk did. @faults: the program is sleepable with
- * config.may_fault. False if it cannot be read. */
+/* Reads the return address of @hit, and as much of the stack as the last walk did. @faults: as word__read() has
+ * it. False if it cannot be read. */
 static __always_inline bool stack__read(struct scratch *scratch, const struct hit *hit, bool faults)
 {
 	__u64 slot = arch__return_slot(hit->sp);

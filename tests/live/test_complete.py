@@ -140,6 +140,13 @@ def test_absent_pages(run, allocprof, target, tmp_path, live):
     assert recording.ledger["complete"] == recording.ledger["events"], recording.ledger
 
 
+def test_absent_pages_of_file(run, allocprof, target, tmp_path):
+    """A file may be of a file system that takes as long as it likes: nothing waits for it, and the stacks end there."""
+    run([allocprof, "record", "-o", tmp_path / "data", "--", target("absent_stack"), "file"], expect=0)
+    recording = support.Recording(tmp_path / "data")
+    assert recording.ledger["incomplete_unreadable"] == 40, recording.ledger
+
+
 def test_absent_pages_within(run, allocprof, target, tmp_path):
     """stat decides by the stack whether a call is beneath the function."""
     run([allocprof, "stat", "--json", "--within", "work", "-o", tmp_path / "json", "--", target("absent_stack")], expect=0)

@@ -7,6 +7,7 @@
  *   malloc: 40 calls, 1920 bytes
  *   free: 40 calls, 0 bytes
  *
+ * With the argument "file" the mapping is of a file in memory: only its user knows how long reading from it may take.
  * Each call is beneath 20 frames of outer(), of 5,000 bytes and more each, and one of allocate(). Exit status 0.
  */
 #include <pthread.h>
@@ -57,12 +58,17 @@ static void *work(void *unused)
 	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int file = argc > 1 && !strcmp(argv[1], "file") ? memfd_create("stack", 0) : -1;
+
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (file >= 0 && ftruncate(file, STACK_BYTES))
+		return 1;
+	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+		     file < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, file, 0);
 	if (stack == MAP_FAILED)
 		return 1;
 	pthread_attr_init(&attributes);
