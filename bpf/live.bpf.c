@@ -225,7 +225,7 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 	if (!hit__read(&hit, ctx))
 		return;
 	measured = config.live_stacks ? gate__is_open(process) && !config.within
-				      : hit__is_measured(&hit, process, true);
+				      : hit__is_measured(&hit, process, false);
 	if (measured && !config.live_stacks)
 		count_hit(&hit);
 	if (measured)

@@ -46,9 +46,9 @@ static __always_inline bool source__is_chosen(struct hit *hit)
 	return hit->weight;
 }
 
-/* Counts the call by its stack. @faults: as stack__read() has it. */
+/* Counts the call by its stack. */
 static __always_inline void source__record(struct pt_regs *regs, struct process *process,
-					   struct hit *hit, bool faults)
+					   struct hit *hit)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct scratch *scratch;
@@ -62,8 +62,8 @@ static __always_inline void source__record(struct pt_regs *regs, struct process 
 		return;
 	}
 	scratch__enter(scratch, thread, process);
-	stack__read(scratch, hit, faults);
-	stack__walk(scratch, process, hit, faults);
+	stack__read(scratch, hit, false);
+	stack__walk(scratch, process, hit, false);
 	if (walked__counts(regs, scratch, hit, process))
 		count_stack(regs, scratch, hit, process);
 	scratch__release(scratch);

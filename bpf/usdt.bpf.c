@@ -120,7 +120,7 @@ static __always_inline void source__follow(struct pt_regs *regs, struct process 
 static __always_inline void source__free(struct process *process, struct hit *hit)
 {
 	bool measured = config.live_stacks ? gate__is_open(process) && !config.within
-					   : hit__is_measured(hit, process, true);
+					   : hit__is_measured(hit, process, false);
 
 	if (measured && !config.live_stacks)
 		count_hit(hit);
@@ -151,8 +151,8 @@ static __always_inline bool source__find_record(struct pt_regs *regs, struct pro
 		return true;
 	}
 	scratch__enter(scratch, thread, process);
-	stack__read(scratch, hit, true);
-	stack__walk(scratch, process, hit, true);
+	stack__read(scratch, hit, false);
+	stack__walk(scratch, process, hit, false);
 	if (walked__counts(regs, scratch, hit, process))
 		*record = find_record(regs, scratch, hit, process);
 	scratch__release(scratch);
@@ -173,7 +173,7 @@ static __always_inline void source__live(struct pt_regs *regs, struct process *p
 	if (config.live_stacks) {
 		if (!source__find_record(regs, process, hit, &record))
 			return;
-	} else if (hit__is_measured(hit, process, true)) {
+	} else if (hit__is_measured(hit, process, false)) {
 		count_hit(hit);
 		record = hit->function;
 	}
@@ -194,34 +194,30 @@ static __always_inline bool usdt__enter(struct hit *hit, struct pt_regs *regs)
 }
 
 /* For stat. */
-SEC("sleepable")
+SEC("uprobe")
 int usdt_count(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 	struct hit hit;
 
 	kernel_stack__use(ctx);
-	faults__hold_off();
-	if (process && usdt__enter(&hit, ctx) && hit__is_measured(&hit, process, true)) {
-		count_hit(&hit);
-		regions__count(&hit);
-	}
-	faults__allow();
+	if (!process || !usdt__enter(&hit, ctx) || !hit__is_measured(&hit, process, false))
+		return 0;
+	count_hit(&hit);
+	regions__count(&hit);
 	return 0;
 }
 
 /* For record. */
-SEC("sleepable")
+SEC("uprobe")
 int usdt_record(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 	struct hit hit;
 
 	kernel_stack__use(ctx);
-	faults__hold_off();
 	if (process && usdt__enter(&hit, ctx))
-		source__record(ctx, process, &hit, true);
-	faults__allow();
+		source__record(ctx, process, &hit);
 	return 0;
 }
 
