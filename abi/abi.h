@@ -362,8 +362,8 @@ enum ap_stat {
 	 * mapped there. */
 	AP_STAT_MAPPINGS_UNSURE,
 	AP_STAT_OPERANDS_UNREAD, /* USDT arguments in memory that could not be read */
-	AP_STAT_CALLS_UNREAD,	 /* return addresses and results that could not be read */
-	AP_STAT_UNTRACKED,	 /* the first of AP_UNTRACKED_REASONS counters */
+	AP_STAT_CALLS_UNREAD, /* return addresses, arguments and results in memory that could not be read */
+	AP_STAT_UNTRACKED, /* the first of AP_UNTRACKED_REASONS counters */
 	AP_STAT_REGION_GAP =
 		AP_STAT_UNTRACKED + AP_UNTRACKED_REASONS, /* the first of AP_REGION_GAPS */
 	AP_STATS = AP_STAT_REGION_GAP + AP_REGION_GAPS,

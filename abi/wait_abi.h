@@ -24,10 +24,12 @@ struct ap_waits {
 	__s64 left_ns;	 /* what remains of the budget; user space refills it */
 	__u32 n_waiting; /* hits waiting now */
 	__u32 most; /* maximum of n_waiting, since each holds a scratch slot; 0: no hit may wait */
-	__u32 module;	/* module whose table was awaited last */
-	__u32 pad;	/* 0 */
-	__u64 count;	/* number of waits so far */
-	__u64 total_ns; /* total time of these waits */
+	__u32 module;	     /* module whose table was awaited last */
+	__u32 n_faulting;    /* hits waiting for a page now */
+	__u32 most_faulting; /* maximum of n_faulting, since each holds a scratch slot */
+	__u32 pad;	     /* 0 */
+	__u64 count;	     /* number of waits so far */
+	__u64 total_ns;	     /* total time of these waits */
 };
 
 /* Stand for the ids of kernel functions in call instructions, until user space replaces them (sleepable.h). */

@@ -255,16 +255,6 @@ static __noinline bool blocks__add(struct process *process, const struct ap_bloc
 	return false;
 }
 
-/* The block that the function has stored at @pointer, or 0. */
-static __noinline __u64 result_at(__u64 pointer)
-{
-	__u64 result = 0;
-
-	if (word__read(&result, pointer, true))
-		stat__add(AP_STAT_CALLS_UNREAD);
-	return result;
-}
-
 static __noinline void call__return(struct process *process, struct ap_thread *thread,
 				    struct ap_pending *pending, __u64 result)
 {
@@ -283,10 +273,10 @@ static __noinline void call__return(struct process *process, struct ap_thread *t
 			call__fail(pending);
 			return;
 		}
-		result = result_at(pending->pointer);
+		result = word_at(pending->pointer);
 	}
 	if (pending->result == AP_RESULT_AT_POINTER)
-		result = result_at(pending->pointer);
+		result = word_at(pending->pointer);
 	if (pending->result == AP_RESULT_SIZE_IN_PLACE)
 		result = result >= pending->size_bytes ? pending->pointer : 0;
 	if (!result && moves && !pending->size_bytes && !pending->overflows) {

@@ -142,8 +142,16 @@ static __always_inline __u64 argument(const struct pt_regs *regs, __u8 number)
 		      number);
 }
 
-/* The word at @value, or 0 if it cannot be read. */
-__u64 word_at(__u64 value);
+/* The word at @address, or 0 if it cannot be read. For programs in the section "sleepable". Not inlined, so that the verifier
+ * sees little of it in each of its callers. */
+static __noinline __u64 word_at(__u64 address)
+{
+	__u64 word = 0;
+
+	if (address && word__read(&word, address, true))
+		stat__add(AP_STAT_CALLS_UNREAD);
+	return word;
+}
 
 static __always_inline void hit__read_described_arguments(struct hit *hit,
 							  const struct ap_site *site,

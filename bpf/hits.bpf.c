@@ -33,15 +33,6 @@ __noinline __u64 nth_of(__u64 first, __u64 second, __u64 third, __u64 fourth, __
 	return 0;
 }
 
-/* Likewise. */
-__noinline __u64 word_at(__u64 value)
-{
-	__u64 word = 0;
-
-	bpf_probe_read_user(&word, sizeof(word), (void *)value);
-	return word;
-}
-
 __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 ends)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), now = 0;
@@ -57,7 +48,8 @@ __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 end
 			bpf_map_delete_elem(&nests, &thread);
 		return 1;
 	}
-	bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp));
+	if (bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp)))
+		stat__add(AP_STAT_CALLS_UNREAD);
 	return now && (now == nest->return_address || now == trampoline__address());
 }
 
@@ -153,7 +145,7 @@ static __always_inline void record_entry(struct pt_regs *ctx)
 	if (stack__read(scratch, &hit, true))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	else
+	else if (!config.sample) /* else that was counted */
 		stat__add(AP_STAT_CALLS_UNREAD);
 	if (hit__is_recorded(&hit, ctx)) {
 		stack__walk(scratch, process, &hit, true);

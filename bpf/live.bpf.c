@@ -134,7 +134,7 @@ static __always_inline bool live__enter_recording(struct pt_regs *ctx, struct pr
 	if (stack__read(scratch, &hit, true))
 		hit.return_address =
 			hit__real_return(&hit, scratch->window[0], scratch->trampoline);
-	else
+	else if (!config.sample) /* else that was counted */
 		stat__add(AP_STAT_CALLS_UNREAD);
 	if (hit__is_recorded(&hit, ctx)) {
 		stack__walk(scratch, process, &hit, true);
@@ -225,7 +225,7 @@ static __always_inline void live__free_counting(struct pt_regs *ctx, struct proc
 	if (!hit__read(&hit, ctx))
 		return;
 	measured = config.live_stacks ? gate__is_open(process) && !config.within
-				      : hit__is_measured(&hit, process, false);
+				      : hit__is_measured(&hit, process, true);
 	if (measured && !config.live_stacks)
 		count_hit(&hit);
 	if (measured)
@@ -258,10 +258,11 @@ static __always_inline void live__free_recording(struct pt_regs *ctx, struct pro
 SEC("sleepable")
 int live_free_described(struct pt_regs *ctx)
 {
-	struct process *process = process__hit();
+	struct process *process;
 
 	kernel_stack__use(ctx);
 	faults__hold_off();
+	process = process__hit();
 	if (process && !LOAD(live.stopped))
 		live__free_counting(ctx, process);
 	faults__allow();
@@ -271,10 +272,11 @@ int live_free_described(struct pt_regs *ctx)
 SEC("sleepable")
 int live_free(struct pt_regs *ctx)
 {
-	struct process *process = process__hit();
+	struct process *process;
 
 	kernel_stack__use(ctx);
 	faults__hold_off();
+	process = process__hit();
 	if (process && !LOAD(live.stopped)) {
 		if (config.live_stacks && !config.regions)
 			live__free_recording(ctx, process);

@@ -342,10 +342,6 @@ __noinline int vma__await(__u64 address, __u32 process, __u32 pid, __u32 generat
 	return vma__keep(&wait.answer, &key, pid, seq) != VMA_BUSY;
 }
 
-/* userfaultfd(2) */
-#define VM_UFFD_MISSING 0x200
-#define VM_UFFD_WP	0x1000
-
 struct fault_look {
 	__u64 address, until_ns;
 	int err;
@@ -356,8 +352,7 @@ static long read_faulting_vma(struct task_struct *task, struct vm_area_struct *v
 {
 	struct fault_look *look = context;
 
-	look->is_bounded =
-		vma__is_anonymous(vma) && !(vma->vm_flags & (VM_UFFD_MISSING | VM_UFFD_WP));
+	look->is_bounded = vma__is_anonymous(vma) && !vma__has_handler(vma);
 	return 0;
 }
 
@@ -374,7 +369,7 @@ __noinline int fault__is_bounded(__u64 address)
 
 	fault__look(0, &look);
 	if (look.err == -16)
-		wait__for(fault__look, &look, &look.until_ns, AP_WAIT_NS);
+		wait__for(fault__look, &look, &look.until_ns, AP_LONG_WAIT_NS);
 	return !look.err && look.is_bounded;
 }
 

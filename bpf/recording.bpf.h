@@ -71,28 +71,34 @@ static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct sc
 	}
 }
 
-/* Whether the hit is a call to be recorded; counts it as an event or as internal. */
+/* Whether the hit is a call to be recorded. It becomes an event only after its walk, which may sleep: a cut relies on events
+ * being counted a moment later. */
 static __always_inline bool hit__is_event(const struct hit *hit)
 {
 	if (!hit->recorded)
 		return false;
 	if (hit->internal)
 		stat__add(AP_STAT_INTERNAL);
-	else if (!config.within) /* else the stack decides */
-		stat__add(AP_STAT_EVENTS);
 	return !hit->internal;
+}
+
+/* Draws whether sampling chooses the call. */
+static __always_inline bool hit__draw(struct hit *hit)
+{
+	hit->weight = sample__draw(hit->size_bytes);
+	/* With within the stack decides whether it is an event. */
+	if (!hit->weight && !config.within) {
+		stat__add(AP_STAT_EVENTS);
+		stat__add(AP_STAT_NOT_SAMPLED);
+	}
+	return hit->weight;
 }
 
 /* Reads the hit, whose return address is set. Whether it is a call to be recorded that sampling
  * chose. */
 static __always_inline bool hit__is_chosen(struct hit *hit, struct pt_regs *ctx)
 {
-	if (!hit__read(hit, ctx) || !hit__is_event(hit))
-		return false;
-	hit->weight = sample__draw(hit->size_bytes);
-	if (!hit->weight && !config.within)
-		stat__add(AP_STAT_NOT_SAMPLED);
-	return hit->weight;
+	return hit__read(hit, ctx) && hit__is_event(hit) && hit__draw(hit);
 }
 
 /* Whether the hit is a call to be recorded; with sampling hit__is_chosen() has answered that. */
@@ -104,20 +110,23 @@ static __always_inline bool hit__is_recorded(struct hit *hit, struct pt_regs *ct
 /* Loses a call that found no scratch; whether --within would count it is unknown. */
 static __always_inline void lose_unwalked(void)
 {
-	if (config.within)
-		stat__add(AP_STAT_EVENTS);
+	stat__add(AP_STAT_EVENTS);
 	lose(AP_LOST_NO_SCRATCH);
 }
 
-/* Whether to count the walked call now. If its stack is incomplete, user space may have to find out
+/* Whether to count the walked call now: not if the window was closed while the walk slept. If its stack is incomplete, user space may have to find out
  * whether it has a frame of a --within function. */
 static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,
 					   const struct hit *hit, const struct process *process)
 {
 	enum verdict verdict = scratch__verdict(scratch);
 
-	if (!config.within)
+	if (!gate__is_open(process))
+		return false;
+	if (!config.within) {
+		stat__add(AP_STAT_EVENTS);
 		return true;
+	}
 	if (verdict == VERDICT_INSIDE) {
 		stat__add(AP_STAT_EVENTS);
 		return true;

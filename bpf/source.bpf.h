@@ -16,12 +16,14 @@
 static __always_inline bool source__enter(struct hit *hit, __u32 index, const struct pt_regs *regs,
 					  __u64 return_address)
 {
-	const struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
+	const struct ap_site *site;
 
-	if (!site)
-		return false;
 	__builtin_memset(hit, 0, sizeof(*hit));
 	hit->site = index;
+	/* A copy of the index would be 8 bytes of stack too many for Linux 6.1. */
+	site = bpf_map_lookup_elem(&sites, &hit->site);
+	if (!site)
+		return false;
 	hit->function = site->function;
 	hit->recorded = site->recorded;
 	hit->blocks = site->blocks;
@@ -36,19 +38,12 @@ static __always_inline bool source__enter(struct hit *hit, __u32 index, const st
 /* Whether the call, which is read completely, is to be recorded and, with sampling, chosen. */
 static __always_inline bool source__is_chosen(struct hit *hit)
 {
-	if (!hit__is_event(hit))
-		return false;
-	if (!config.sample)
-		return true;
-	hit->weight = sample__draw(hit->size_bytes);
-	if (!hit->weight && !config.within)
-		stat__add(AP_STAT_NOT_SAMPLED);
-	return hit->weight;
+	return hit__is_event(hit) && (!config.sample || hit__draw(hit));
 }
 
-/* Counts the call by its stack. */
+/* Counts the call by its stack. @faults: as word__read() has it. */
 static __always_inline void source__record(struct pt_regs *regs, struct process *process,
-					   struct hit *hit)
+					   struct hit *hit, bool faults)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct scratch *scratch;
@@ -62,8 +57,8 @@ static __always_inline void source__record(struct pt_regs *regs, struct process 
 		return;
 	}
 	scratch__enter(scratch, thread, process);
-	stack__read(scratch, hit, false);
-	stack__walk(scratch, process, hit, false);
+	stack__read(scratch, hit, faults);
+	stack__walk(scratch, process, hit, faults);
 	if (walked__counts(regs, scratch, hit, process))
 		count_stack(regs, scratch, hit, process);
 	scratch__release(scratch);

@@ -13,6 +13,7 @@
 
 #include "fault.bpf.h"
 #include "hit.bpf.h"
+#include "waits.bpf.h"
 #include "walk.bpf.h"
 
 struct caching {
@@ -61,10 +62,18 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 	};
 }
 
-/* Reads the page in that the last read found absent. False if there is none. */
-static __always_inline bool fault__take(struct scratch *scratch)
+/* Reads the page in that the last read found absent. False if there is none, or if as many hits as may hold a scratch for so
+ * long do. */
+static __noinline int fault__take(struct scratch *scratch)
 {
-	return config.may_fault && !word__read(&scratch->absent_word, scratch->absent, true);
+	bool is_read = false;
+
+	if (!config.may_fault)
+		return false;
+	if (__sync_fetch_and_add(&waits.n_faulting, 1) < waits.most_faulting)
+		is_read = !word__read(&scratch->absent_word, scratch->absent, true);
+	__sync_fetch_and_add(&waits.n_faulting, -1);
+	return is_read;
 }
 
 /* Bytes of stack to copy at first: what the last walk read, and 256 bytes for deeper calls. */
@@ -124,11 +133,10 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	struct caching caching = { .scratch = scratch };
 	__u64 span;
 
-	stack__unwind(scratch, process, hit);
-	for (int i = 0; faults && i < FAULTS_PER_WALK && walk->end == AP_END_UNREADABLE; i++) {
-		if (!fault__take(scratch))
-			break;
+	for (int i = 0; i <= FAULTS_PER_WALK; i++) {
 		stack__unwind(scratch, process, hit);
+		if (!faults || walk->end != AP_END_UNREADABLE || !fault__take(scratch))
+			break;
 	}
 	caching.next = walk->n_frames;
 	caching.first = AP_MAX_DEPTH;

@@ -19,4 +19,10 @@ static __always_inline bool vma__is_anonymous(const struct vm_area_struct *vma)
 	       (file->f_inode->i_sb->s_magic == HUGETLBFS_MAGIC && !file->f_inode->i_nlink);
 }
 
+/* Whether a process handles page faults of the mapping: userfaultfd(2). */
+static __always_inline bool vma__has_handler(const struct vm_area_struct *vma)
+{
+	return bpf_core_field_exists(vma->vm_userfaultfd_ctx.ctx) && vma->vm_userfaultfd_ctx.ctx;
+}
+
 #endif

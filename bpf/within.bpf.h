@@ -62,7 +62,8 @@ static __always_inline bool hit__is_measured(const struct hit *hit, struct proce
 		process__refresh(process);
 	if (!gate__is_open(process))
 		return false;
-	return !config.within || hit__is_within(hit, process, faults);
+	/* The walk may have slept. */
+	return !config.within || (hit__is_within(hit, process, faults) && gate__is_open(process));
 }
 
 #endif

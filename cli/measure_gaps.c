@@ -156,7 +156,7 @@ static void say_counts(const struct visit *visit)
 		{ results->operands_unread,
 		  "not exact: ", " arguments of USDT probes could not be read and count as 0" },
 		{ results->calls_unread, "not exact: ",
-		  " return addresses or results of calls could not be read, so that calls of "
+		  " return addresses, arguments or results of calls could not be read, so that calls of "
 		  "allocators themselves may be counted, and blocks be missed" },
 		{ results->mappings_unsure, "not exact: ",
 		  " calls of munmap and mremap are counted although the mapping may not have been "

@@ -130,7 +130,7 @@ struct session_results {
 	 * mapped there. */
 	__u64 mappings_unsure;
 	__u64 operands_unread; /* USDT arguments that could not be read and count as 0 */
-	__u64 calls_unread;    /* return addresses and results of calls that could not be read */
+	__u64 calls_unread; /* return addresses, arguments and results in memory that could not be read */
 	/* Mapping events lost by the kernel, and times that it skipped the program that notes changes of
 	 * mappings for walks: an allocator may have been missed, or frames be wrong. */
 	__u64 mappings_lost;

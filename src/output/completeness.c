@@ -131,7 +131,8 @@ static const struct note {
 	{ "operands_unread", "",
 	  " arguments of USDT probes could not be read and count as 0; numbers may be too small" },
 	{ "calls_unread", "",
-	  " return addresses or results of calls could not be read; numbers may be wrong" },
+	  " return addresses, arguments or results of calls could not be read; numbers may be "
+	  "wrong" },
 	{ "processes_unfollowed", "", " processes could not be followed" NOT_COMPLETE },
 	{ "processes_refused", "",
 	  " programs had more privileges than the user who recorded, and were not "

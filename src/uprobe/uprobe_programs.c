@@ -252,6 +252,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 	/* With one processor, user space could not run while a hit spins. */
 	skeleton->bss->waits.left_ns = AP_WAITS_BUDGET_NS;
 	skeleton->bss->waits.most = get_nprocs() > 1 ? scratch_slots(n_cpus) / 8 : 0;
+	skeleton->bss->waits.most_faulting = scratch_slots(n_cpus) / 4;
 	if (options->live)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
@@ -349,10 +350,43 @@ static int open_skeleton(struct uprobe *uprobe, struct allocprof_bpf **out)
 	return 0;
 }
 
+/* Opens the object, and writes the types that it uses the first time. */
+static int open_object(struct uprobe *uprobe, struct error *error)
+{
+	bool are_picked = uprobe->types_fd >= 0;
+	int err = open_skeleton(uprobe, &uprobe->skeleton);
+
+	if (err)
+		return error__set(error, err, "cannot read the built-in BPF programs: %s",
+				  strerror(-err));
+	if (uprobe->types_fd >= 0 && !are_picked)
+		err = kernel_types__pick(uprobe->kernel_types,
+					 bpf_object__btf(uprobe->skeleton->obj), uprobe->types_fd);
+	if (err)
+		return error__set(error, err, "cannot pick types of the kernel: %s",
+				  strerror(-err));
+	return 0;
+}
+
+static int load_object(struct uprobe *uprobe, int n_cpus)
+{
+	_cleanup_(close_fd) int record_fd = -1;
+	int err;
+
+	configure(uprobe, n_cpus);
+	err = set_record_size(uprobe, &record_fd);
+	if (err)
+		return err;
+	if (uprobe->multi)
+		choose_attach_types(uprobe->skeleton);
+	tracing__use(uprobe->kernel_types);
+	err = load(uprobe, uprobe->skeleton);
+	tracing__use(NULL);
+	return err;
+}
+
 int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 {
-	struct allocprof_bpf *skeleton;
-	_cleanup_(close_fd) int record_fd = -1;
 	int n_cpus = libbpf_num_possible_cpus();
 	int err;
 
@@ -370,29 +404,24 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 	err = tracing__take_over();
 	if (!err)
 		err = sleepable__take_over();
-	if (!err)
-		err = open_skeleton(uprobe, &skeleton);
 	if (err)
 		return error__set(error, err, "cannot read the built-in BPF programs: %s",
 				  strerror(-err));
-	uprobe->skeleton = skeleton;
-	if (uprobe->types_fd >= 0)
-		err = kernel_types__pick(uprobe->kernel_types, bpf_object__btf(skeleton->obj),
-					 uprobe->types_fd);
+	err = open_object(uprobe, error);
 	if (err)
-		return error__set(error, err, "cannot pick types of the kernel: %s",
-				  strerror(-err));
-	configure(uprobe, n_cpus);
-	if (may_sleep(uprobe))
-		sleepable__find(&uprobe->sleepable, uprobe->kernel_types);
-	err = set_record_size(uprobe, &record_fd);
-	if (err)
-		return refused(uprobe, err, error);
-	if (uprobe->multi)
-		choose_attach_types(skeleton);
-	tracing__use(uprobe->kernel_types);
-	err = load(uprobe, skeleton);
-	tracing__use(NULL);
+		return err;
+	sleepable__find(&uprobe->sleepable, uprobe->kernel_types);
+	err = load_object(uprobe, n_cpus);
+	/* What the kernel's verifier makes of a small program may not hold for large ones. */
+	if (err && may_sleep(uprobe)) {
+		allocprof_bpf__destroy(uprobe->skeleton);
+		uprobe->skeleton = NULL;
+		uprobe->options.limits.no_sleepable = true;
+		err = open_object(uprobe, error);
+		if (err)
+			return err;
+		err = load_object(uprobe, n_cpus);
+	}
 	kernel_types__free(uprobe->kernel_types);
 	uprobe->kernel_types = NULL;
 	if (!err)

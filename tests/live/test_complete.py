@@ -2,6 +2,7 @@
 """At least 99.9 % of the stacks of real programs, as the distribution builds them, are followed to
 their outermost frame: in C, C++, Rust, and two interpreters."""
 
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -129,8 +130,15 @@ def test_library_without_table_is_named(run, allocprof, tmp_path):
     assert len(tree) == tree.index(next(line for line in tree if "called function" in line)) + 2, tree
 
 
+@pytest.fixture
+def reads_pages_in(run, allocprof):
+    """Kernels before Linux 6.9 do not."""
+    if not re.search(r"sleepable programs +yes", run([allocprof, "doctor"]).stdout.decode()):
+        conftest.unavailable("this kernel's programs at probes cannot be sleepable")
+
+
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
-def test_absent_pages(run, allocprof, target, tmp_path, live):
+def test_absent_pages(run, allocprof, target, tmp_path, reads_pages_in, live):
     """Pages of the stack that the kernel has taken away are read in, as for the program itself."""
     run([allocprof, "record", *live, "-o", tmp_path / "data", "--", target("absent_stack")], expect=0)
     recording = support.Recording(tmp_path / "data")
@@ -147,7 +155,7 @@ def test_absent_pages_of_file(run, allocprof, target, tmp_path):
     assert recording.ledger["incomplete_unreadable"] == 40, recording.ledger
 
 
-def test_absent_pages_within(run, allocprof, target, tmp_path):
+def test_absent_pages_within(run, allocprof, target, tmp_path, reads_pages_in):
     """stat decides by the stack whether a call is beneath the function."""
     run([allocprof, "stat", "--json", "--within", "work", "-o", tmp_path / "json", "--", target("absent_stack")], expect=0)
     report = support.read_report(tmp_path / "json")

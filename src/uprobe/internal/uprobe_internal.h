@@ -54,7 +54,7 @@ struct uprobe {
 	struct kernel kernel;
 	struct kernel_types *kernel_types; /* until the programs are loaded, then NULL */
 	int types_fd;			   /* those that the programs use; -1: all */
-	struct sleepable sleepable; /* functions for the programs that record stacks, if they are */
+	struct sleepable sleepable;	   /* functions that the programs call */
 	struct allocprof_bpf *skeleton;
 	struct late_program *late; /* those of uprobe__load_late(), a list */
 	struct ring_reader *ring;
