@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include "allocprof.skel.h"
 #include "array.h"
@@ -33,6 +34,11 @@
 /* Size of the ring buffer with --events: a million events, of 64 bytes,
  * which a busy thread makes in two seconds. */
 #define EVENTS_RING_BYTES (64 << 20)
+
+/* The kernel frees the maps of an earlier session only when no sleepable program runs any more, which takes longer on a busy
+ * machine. Until then they count among the memory of a control group. */
+#define MEMORY_TRIES   10
+#define MEMORY_WAIT_US 100000
 
 /* Log function of the engine that this thread loads; libbpf's callback has no context. */
 static _Thread_local void (*log_line)(const char *line);
@@ -385,6 +391,16 @@ static int load_object(struct uprobe *uprobe, int n_cpus)
 	return err;
 }
 
+static int load_again(struct uprobe *uprobe, int n_cpus, struct error *error)
+{
+	int err;
+
+	allocprof_bpf__destroy(uprobe->skeleton);
+	uprobe->skeleton = NULL;
+	err = open_object(uprobe, error);
+	return err ?: load_object(uprobe, n_cpus);
+}
+
 int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 {
 	int n_cpus = libbpf_num_possible_cpus();
@@ -412,15 +428,14 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		return err;
 	sleepable__find(&uprobe->sleepable, uprobe->kernel_types);
 	err = load_object(uprobe, n_cpus);
+	for (int i = 0; err == -ENOMEM && i < MEMORY_TRIES; i++) {
+		usleep(MEMORY_WAIT_US);
+		err = load_again(uprobe, n_cpus, error);
+	}
 	/* What the kernel's verifier makes of a small program may not hold for large ones. */
 	if (err && may_sleep(uprobe)) {
-		allocprof_bpf__destroy(uprobe->skeleton);
-		uprobe->skeleton = NULL;
 		uprobe->options.limits.no_sleepable = true;
-		err = open_object(uprobe, error);
-		if (err)
-			return err;
-		err = load_object(uprobe, n_cpus);
+		err = load_again(uprobe, n_cpus, error);
 	}
 	kernel_types__free(uprobe->kernel_types);
 	uprobe->kernel_types = NULL;
