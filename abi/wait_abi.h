@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What hits wait for: user space, and page faults. */
+/* What hits wait for: user space, other threads, and pages. */
 #ifndef ALLOCPROF_WAIT_ABI_H
 #define ALLOCPROF_WAIT_ABI_H
 

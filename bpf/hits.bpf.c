@@ -48,8 +48,12 @@ __noinline int nest__holds(__u64 sp, __u64 return_address, __u32 site, __u32 end
 			bpf_map_delete_elem(&nests, &thread);
 		return 1;
 	}
-	if (bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp)))
+	if (bpf_probe_read_user(&now, sizeof(now), (void *)arch__return_slot(nest->sp))) {
+		/* Once, since the note may be of a stack that is gone. */
 		stat__add(AP_STAT_CALLS_UNREAD);
+		bpf_map_delete_elem(&nests, &thread);
+		return 0;
+	}
 	return now && (now == nest->return_address || now == trampoline__address());
 }
 

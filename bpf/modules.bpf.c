@@ -369,7 +369,7 @@ __noinline int fault__is_bounded(__u64 address)
 
 	fault__look(0, &look);
 	if (look.err == -16)
-		wait__for(fault__look, &look, &look.until_ns, AP_LONG_WAIT_NS);
+		wait__for(fault__look, &look, &look.until_ns, AP_WAIT_NS);
 	return !look.err && look.is_bounded;
 }
 

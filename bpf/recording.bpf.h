@@ -114,8 +114,8 @@ static __always_inline void lose_unwalked(void)
 	lose(AP_LOST_NO_SCRATCH);
 }
 
-/* Whether to count the walked call now: not if the window was closed while the walk slept. If its stack is incomplete, user space may have to find out
- * whether it has a frame of a --within function. */
+/* Whether to count the walked call now: not if the window was closed while the walk slept. If its stack is incomplete,
+ * user space may have to find out whether it has a frame of a --within function. */
 static __always_inline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,
 					   const struct hit *hit, const struct process *process)
 {

@@ -133,9 +133,10 @@ static __always_inline void stack__walk(struct scratch *scratch, struct process 
 	struct caching caching = { .scratch = scratch };
 	__u64 span;
 
-	for (int i = 0; i <= FAULTS_PER_WALK; i++) {
+	for (int i = 0;; i++) {
 		stack__unwind(scratch, process, hit);
-		if (!faults || walk->end != AP_END_UNREADABLE || !fault__take(scratch))
+		if (!faults || i == FAULTS_PER_WALK || walk->end != AP_END_UNREADABLE ||
+		    !fault__take(scratch))
 			break;
 	}
 	caching.next = walk->n_frames;

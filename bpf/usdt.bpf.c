@@ -131,8 +131,9 @@ static __always_inline void source__follow(struct pt_regs *regs, struct process 
 /* With live: a probe that frees a block. */
 static __always_inline void source__free(struct process *process, struct hit *hit)
 {
+	/* Without faults: while this sleeps another thread might get the block again. */
 	bool measured = config.live_stacks ? gate__is_open(process) && !config.within
-					   : hit__is_measured(hit, process, true);
+					   : hit__is_measured(hit, process, false);
 
 	if (measured && !config.live_stacks)
 		count_hit(hit);

@@ -80,7 +80,7 @@ static int fill_slots(const struct uprobe *uprobe)
 	return err;
 }
 
-/* Whether the programs at the probes of functions are sleepable. */
+/* Whether the programs at the probes of functions and USDT are sleepable. */
 static bool may_sleep(const struct uprobe *uprobe)
 {
 	return uprobe->kernel.sleepable && !uprobe->options.limits.no_sleepable;
@@ -433,10 +433,15 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 		err = load_again(uprobe, n_cpus, error);
 	}
 	/* What the kernel's verifier makes of a small program may not hold for large ones. */
-	if (err && may_sleep(uprobe)) {
+	if (err && err != -ENOMEM && err != -EPERM && uprobe->skeleton && may_sleep(uprobe)) {
+		if (uprobe->options.log)
+			uprobe->options.log("not as sleepable programs; once more without");
 		uprobe->options.limits.no_sleepable = true;
 		err = load_again(uprobe, n_cpus, error);
 	}
+	/* It could not be opened again, as @error says. */
+	if (!uprobe->skeleton)
+		return err;
 	kernel_types__free(uprobe->kernel_types);
 	uprobe->kernel_types = NULL;
 	if (!err)
