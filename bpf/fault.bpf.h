@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Page faults of programs. A page of the stack may be absent: swapped out, moved just now, or marked by NUMA balancing.
- * Where the kernel allows it, the programs at the probes of functions and USDT are sleepable, and read such a page in. All else that
+ * Where the kernel allows it, the programs at the probes of functions are sleepable, and read such a page in. All else that
  * they do is in an RCU read-side critical section, as if they were not sleepable: when user space replaces a map inside
  * a map, it waits for those alone.
  */

@@ -325,6 +325,6 @@ int BPF_PROG(mapping_record, struct pt_regs *regs, long result)
 	process = process__current();
 	mapping = process ? mapping__end(process, regs, result) : NULL;
 	if (mapping && mapping__enter(mapping, &hit, regs))
-		source__record(regs, process, &hit, false);
+		source__record(regs, process, &hit);
 	return 0;
 }

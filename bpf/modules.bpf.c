@@ -189,12 +189,11 @@ static __always_inline __u32 module__id(const struct vma_answer *answer, __u32 p
 	return id;
 }
 
+/* With a frame for no more, since the stack frames of all active functions have 512 bytes in Linux 6.1. */
 struct list_search {
-	struct vma_answer *answer;
-	struct vma_key *key;
+	struct vma_answer *answer; /* its vma.seq is the one looked for */
 	__u64 address;
-	__u32 seq;
-	bool found;
+	struct vma_key key; /* page 0: found */
 };
 
 /*
@@ -214,14 +213,14 @@ static long vma__look_at_listed(__u32 index, struct list_search *search)
 {
 	struct vma *listed;
 
-	search->key->page = VMA_LISTED | index;
-	listed = bpf_map_lookup_elem(&vmas, search->key);
+	search->key.page = VMA_LISTED | index;
+	listed = bpf_map_lookup_elem(&vmas, &search->key);
 	if (!listed || search->address < listed->start || search->address >= listed->end)
 		return 0;
-	if (listed->seq != search->seq && !vma__may_be_old())
+	if (listed->seq != search->answer->vma.seq && !vma__may_be_old())
 		return 0;
 	search->answer->vma = *listed;
-	search->found = true;
+	search->key.page = 0;
 	return 1;
 }
 
@@ -229,16 +228,16 @@ static long vma__look_at_listed(__u32 index, struct list_search *search)
 __noinline int vma__find_listed(struct vma_answer *answer, __u64 address, __u32 process,
 				__u32 generation, __u32 seq)
 {
-	struct vma_key key;
-	struct list_search search = { .answer = answer, .key = &key, .address = address };
+	struct list_search search = { .answer = answer, .address = address };
 
 	if (!answer)
 		return VMA_BUSY;
-	search.seq = seq;
-	key.process = process;
-	key.generation = generation;
+	answer->vma.seq = seq;
+	search.key.page = VMA_LISTED;
+	search.key.process = process;
+	search.key.generation = generation;
 	bpf_loop(VMA_LIST_LENGTH, vma__look_at_listed, &search, 0);
-	return search.found ? VMA_FOUND : VMA_BUSY;
+	return search.key.page ? VMA_BUSY : VMA_FOUND;
 }
 
 /* Key of the list's place for the mapping that begins at @start; the last one tried if all are

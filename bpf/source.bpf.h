@@ -16,14 +16,12 @@
 static __always_inline bool source__enter(struct hit *hit, __u32 index, const struct pt_regs *regs,
 					  __u64 return_address)
 {
-	const struct ap_site *site;
+	const struct ap_site *site = bpf_map_lookup_elem(&sites, &index);
 
-	__builtin_memset(hit, 0, sizeof(*hit));
-	hit->site = index;
-	/* A copy of the index would be 8 bytes of stack too many for Linux 6.1. */
-	site = bpf_map_lookup_elem(&sites, &hit->site);
 	if (!site)
 		return false;
+	__builtin_memset(hit, 0, sizeof(*hit));
+	hit->site = index;
 	hit->function = site->function;
 	hit->recorded = site->recorded;
 	hit->blocks = site->blocks;
@@ -41,9 +39,9 @@ static __always_inline bool source__is_chosen(struct hit *hit)
 	return hit__is_event(hit) && (!config.sample || hit__draw(hit));
 }
 
-/* Counts the call by its stack. @faults: as word__read() has it. */
+/* Counts the call by its stack. */
 static __always_inline void source__record(struct pt_regs *regs, struct process *process,
-					   struct hit *hit, bool faults)
+					   struct hit *hit)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct scratch *scratch;
@@ -57,8 +55,8 @@ static __always_inline void source__record(struct pt_regs *regs, struct process 
 		return;
 	}
 	scratch__enter(scratch, thread, process);
-	stack__read(scratch, hit, faults);
-	stack__walk(scratch, process, hit, faults);
+	stack__read(scratch, hit, false);
+	stack__walk(scratch, process, hit, false);
 	if (walked__counts(regs, scratch, hit, process))
 		count_stack(regs, scratch, hit, process);
 	scratch__release(scratch);

@@ -42,18 +42,6 @@ static __always_inline __u64 operand__extend(const struct ap_operand *operand, _
 	return operand->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
 }
 
-/* Reads the @bytes at @address, at the most those of a word. */
-static __always_inline long operand__read(__u64 *value, __u32 bytes, __u64 address)
-{
-	__u64 word;
-
-	if (!bpf_probe_read_user(value, bytes, (void *)address))
-		return 0;
-	/* Reads an absent page in. */
-	return word__read(&word, address & ~7ULL, true)
-		       ?: bpf_probe_read_user(value, bytes, (void *)address);
-}
-
 /* The argument's value; 0 if there is none, or if its memory cannot be read. */
 static __noinline __u64 operand__value(const struct ap_operand *operand, struct pt_regs *regs)
 {
@@ -73,7 +61,7 @@ static __noinline __u64 operand__value(const struct ap_operand *operand, struct 
 		if (operand->index != AP_NO_REGISTER)
 			address += operand__register(regs, operand->index) << (operand->shift & 63);
 		bytes = operand->bytes;
-		if (bytes > sizeof(value) || operand__read(&value, bytes, address)) {
+		if (bytes > sizeof(value) || bpf_probe_read_user(&value, bytes, (void *)address)) {
 			stat__add(AP_STAT_OPERANDS_UNREAD);
 			return 0;
 		}
@@ -131,7 +119,6 @@ static __always_inline void source__follow(struct pt_regs *regs, struct process 
 /* With live: a probe that frees a block. */
 static __always_inline void source__free(struct process *process, struct hit *hit)
 {
-	/* Without faults: while this sleeps another thread might get the block again. */
 	bool measured = config.live_stacks ? gate__is_open(process) && !config.within
 					   : hit__is_measured(hit, process, false);
 
@@ -164,8 +151,8 @@ static __always_inline bool source__find_record(struct pt_regs *regs, struct pro
 		return true;
 	}
 	scratch__enter(scratch, thread, process);
-	stack__read(scratch, hit, true);
-	stack__walk(scratch, process, hit, true);
+	stack__read(scratch, hit, false);
+	stack__walk(scratch, process, hit, false);
 	if (walked__counts(regs, scratch, hit, process))
 		*record = find_record(regs, scratch, hit, process);
 	scratch__release(scratch);
@@ -186,7 +173,7 @@ static __always_inline void source__live(struct pt_regs *regs, struct process *p
 	if (config.live_stacks) {
 		if (!source__find_record(regs, process, hit, &record))
 			return;
-	} else if (hit__is_measured(hit, process, true)) {
+	} else if (hit__is_measured(hit, process, false)) {
 		count_hit(hit);
 		record = hit->function;
 	}
@@ -207,40 +194,30 @@ static __always_inline bool usdt__enter(struct hit *hit, struct pt_regs *regs)
 }
 
 /* For stat. */
-SEC("sleepable")
+SEC("uprobe")
 int usdt_count(struct pt_regs *ctx)
-{
-	struct process *process;
-	struct hit hit;
-
-	kernel_stack__use(ctx);
-	faults__hold_off();
-	process = process__current();
-	if (process && usdt__enter(&hit, ctx) && hit__is_measured(&hit, process, true)) {
-		count_hit(&hit);
-		regions__count(&hit);
-	}
-	faults__allow();
-	return 0;
-}
-
-static __always_inline void usdt__record(struct pt_regs *ctx)
 {
 	struct process *process = process__current();
 	struct hit hit;
 
-	if (process && usdt__enter(&hit, ctx))
-		source__record(ctx, process, &hit, true);
+	kernel_stack__use(ctx);
+	if (!process || !usdt__enter(&hit, ctx) || !hit__is_measured(&hit, process, false))
+		return 0;
+	count_hit(&hit);
+	regions__count(&hit);
+	return 0;
 }
 
 /* For record. */
-SEC("sleepable")
+SEC("uprobe")
 int usdt_record(struct pt_regs *ctx)
 {
+	struct process *process = process__current();
+	struct hit hit;
+
 	kernel_stack__use(ctx);
-	faults__hold_off();
-	usdt__record(ctx);
-	faults__allow();
+	if (process && usdt__enter(&hit, ctx))
+		source__record(ctx, process, &hit);
 	return 0;
 }
 
@@ -248,12 +225,11 @@ int usdt_record(struct pt_regs *ctx)
 SEC("sleepable")
 int usdt_live(struct pt_regs *ctx)
 {
-	struct process *process;
+	struct process *process = process__current();
 	struct hit hit;
 
 	kernel_stack__use(ctx);
 	faults__hold_off();
-	process = process__current();
 	if (process && usdt__enter(&hit, ctx))
 		source__live(ctx, process, &hit);
 	faults__allow();

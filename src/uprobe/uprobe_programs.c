@@ -80,7 +80,7 @@ static int fill_slots(const struct uprobe *uprobe)
 	return err;
 }
 
-/* Whether the programs at the probes of functions and USDT are sleepable. */
+/* Whether the programs at the probes of functions are sleepable. */
 static bool may_sleep(const struct uprobe *uprobe)
 {
 	return uprobe->kernel.sleepable && !uprobe->options.limits.no_sleepable;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The programs at the probes of functions and USDT as sleepable ones, which read absent pages in (bpf/fault.bpf.h). They are in the
+ * The programs at the probes of functions as sleepable ones, which read absent pages in (bpf/fault.bpf.h). They are in the
  * section "sleepable", and become so when they are loaded.
  */
 #ifndef ALLOCPROF_SLEEPABLE_H
