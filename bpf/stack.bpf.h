@@ -23,8 +23,10 @@ struct caching {
 	__u32 first;
 };
 
-/* Number of pages that one walk reads in. */
-#define FAULTS_PER_WALK 64
+/* How often one walk begins again with pages that were read in, and how many of them at a time: the verifier follows each
+ * time by itself. */
+#define FAULTS_PER_WALK 2
+#define PAGES_PER_FAULT 16
 
 /* Moves the outermost of the new steps into the cache, and hashes from the outermost frame
  * inwards. */
@@ -62,18 +64,20 @@ static __always_inline void walk__begin(struct walk *walk, const struct scratch 
 	};
 }
 
-/* Reads the page in that the last read found absent. False if there is none, or if as many hits as may hold a scratch for so
- * long do. */
+/* Reads the page in that the last read found absent, and the next ones. False if there is none, or if as many hits as may hold
+ * a scratch for so long do. */
 static __noinline int fault__take(struct scratch *scratch)
 {
-	bool is_read = false;
+	__u32 n = 0;
 
 	if (!config.may_fault)
-		return false;
+		return 0;
 	if (__sync_fetch_and_add(&waits.n_faulting, 1) < waits.most_faulting)
-		is_read = !word__read(&scratch->absent_word, scratch->absent, true);
+		while (n < PAGES_PER_FAULT &&
+		       !word__read(&scratch->absent_word, scratch->absent + n * 4096, true))
+			n++;
 	__sync_fetch_and_add(&waits.n_faulting, -1);
-	return is_read;
+	return n != 0;
 }
 
 /* Bytes of stack to copy at first: what the last walk read, and 256 bytes for deeper calls. */
