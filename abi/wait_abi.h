@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What hits wait for: user space, other threads, and pages. */
+/* Limits and counts of the times that hits wait: for user space, other threads, and pages. */
 #ifndef ALLOCPROF_WAIT_ABI_H
 #define ALLOCPROF_WAIT_ABI_H
 
@@ -10,7 +10,8 @@
  * that it needs: the target gets slower, but no stack is truncated or sent as a snapshot. With
  * live, a hit that needs a new record waits as long when few are ready. A hit waits up to
  * AP_LONG_WAIT_NS where the event would be lost otherwise: bpf_find_vma() fails with -EBUSY since
- * another thread maps memory, or the stack is new and the ring buffer is full. These waits are
+ * another thread maps memory, or the stack is new and the ring buffer is full. Where it fails so before a page is read in,
+ * AP_WAIT_NS is the limit, too. These waits are
  * bounded since tracepoint programs are not preempted. All waits share a budget of
  * AP_WAITS_BUDGET_NS, which user space refills while it makes progress, so that a stopped or
  * starved recorder delays the target no longer. Reading and compiling the largest libraries from a
@@ -32,7 +33,7 @@ struct ap_waits {
 	__u64 total_ns;	     /* total time of these waits */
 };
 
-/* Stand for the ids of kernel functions in call instructions, until user space replaces them (sleepable.h). */
+/* These stand for the ids of kernel functions in call instructions, until user space replaces them (sleepable.h). */
 #define AP_CALL_RCU_READ_LOCK	0x61700001
 #define AP_CALL_RCU_READ_UNLOCK 0x61700002
 

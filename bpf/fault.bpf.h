@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Page faults of programs. A page of the stack may be absent: swapped out, moved just now, or marked by NUMA balancing.
- * Where the kernel allows it, the programs at the probes of functions are sleepable, and read such a page in. All else that
+ * The programs at the probes of functions are sleepable where the kernel allows it, and read such a page in. All else that
  * they do is in an RCU read-side critical section, as if they were not sleepable: when user space replaces a map inside
- * a map, it waits for those alone.
+ * a map, the kernel waits for such sections alone.
  */
 #ifndef ALLOCPROF_FAULT_BPF_H
 #define ALLOCPROF_FAULT_BPF_H
@@ -30,12 +30,12 @@ static __always_inline void faults__allow(void)
 		bpf_rcu_read_unlock();
 }
 
-/* Whether a page fault at @address waits for the kernel alone: not for a file, which may be of a file system that a user
+/* Returns 1 if a page fault at @address waits for the kernel alone: not for a file, which may be of a file system that a user
  * serves, and not for a user's handler of page faults. Detaching the probes waits for the fault. */
 int fault__is_bounded(__u64 address);
 
-/* Reads a word of user memory. @faults: the program is in the section "sleepable", and an absent page is read in where it can
- * be. A negative errno. */
+/* Reads a word of user memory. With @faults, which only programs in the section "sleepable" may set, it reads an absent page
+ * in if it can. 0, or a negative errno. */
 static __always_inline long word__read(__u64 *value, __u64 address, bool faults)
 {
 	long err = bpf_probe_read_user(value, sizeof(*value), (void *)address);

@@ -71,7 +71,7 @@ static __noinline __maybe_unused void count_stack(struct pt_regs *ctx, struct sc
 	}
 }
 
-/* Whether the hit is a call to be recorded. It becomes an event only after its walk, which may sleep: a cut relies on events
+/* Returns whether the hit is a call to be recorded. It becomes an event only after its walk, which may sleep: a cut relies on events
  * being counted a moment later. */
 static __always_inline bool hit__is_event(const struct hit *hit)
 {
@@ -114,7 +114,7 @@ static __always_inline void lose_unwalked(void)
 	lose(AP_LOST_NO_SCRATCH);
 }
 
-/* Whether to count the walked call now: not if the window was closed while the walk slept. If its stack is incomplete,
+/* Returns whether to count the walked call now: not if the window was closed while the walk slept. If its stack is incomplete,
  * user space may have to find out whether it has a frame of a --within function. Not inlined, so that its variables
  * take no stack during a walk, of which Linux 6.1 allows 512 bytes. */
 static __noinline bool walked__counts(struct pt_regs *ctx, struct scratch *scratch,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a mapping is of. */
+/* Functions that tell of what kind a mapping is. */
 #ifndef ALLOCPROF_VMA_BPF_H
 #define ALLOCPROF_VMA_BPF_H
 
@@ -19,7 +19,7 @@ static __always_inline bool vma__is_anonymous(const struct vm_area_struct *vma)
 	       (file->f_inode->i_sb->s_magic == HUGETLBFS_MAGIC && !file->f_inode->i_nlink);
 }
 
-/* Whether a process handles page faults of the mapping: userfaultfd(2). */
+/* Returns whether a process handles the page faults of the mapping by userfaultfd(2). */
 static __always_inline bool vma__has_handler(const struct vm_area_struct *vma)
 {
 	return bpf_core_field_exists(vma->vm_userfaultfd_ctx.ctx) && vma->vm_userfaultfd_ctx.ctx;

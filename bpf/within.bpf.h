@@ -54,7 +54,7 @@ static __always_inline bool hit__is_within(const struct hit *hit, struct process
 	return verdict == VERDICT_INSIDE;
 }
 
-/* Whether the hit is in the measured window, for programs that count by function. @faults: likewise. */
+/* Returns whether the hit is in the measured window, for programs that count by function. @faults: as word__read() has it. */
 static __always_inline bool hit__is_measured(const struct hit *hit, struct process *process,
 					     bool faults)
 {

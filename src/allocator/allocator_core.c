@@ -29,7 +29,7 @@ struct core_search {
 	int err;
 };
 
-/* Whether the function is one that frees blocks when a thread or the process ends (glibc, malloc.c); other code of the
+/* Returns whether the function is one that frees blocks when a thread or the process ends (glibc, malloc.c); other code of the
  * C library calls it. */
 static bool is_called_by_others(const char *name)
 {

@@ -13,7 +13,7 @@ struct kernel {
 	bool uprobe_pmu;		/* probes by perf_event_open(2), Linux 4.17 */
 	bool uprobe_multi;		/* one link for many probes, Linux 6.6 */
 	bool uprobe_session;		/* entry and return probe in one program, Linux 6.13 */
-	bool sleepable;	   /* programs that walk stacks can wait for page faults, Linux 6.9 */
+	bool sleepable;			/* programs at probes can read absent pages in, Linux 6.9 */
 	bool mapping_hook; /* fentry at perf_event_mmap(), which runs when code is mapped */
 	/* Tracepoints run before exit and exec release the mm, Linux 6.16. */
 	bool exit_tracepoints;

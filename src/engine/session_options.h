@@ -33,7 +33,7 @@ struct session_limits {
 	__u32 unread;		    /* number of counters whose first reads fail */
 	bool no_last_read;	    /* reading events fails after the target has ended */
 	bool no_multi, no_sessions; /* as on kernels without these links */
-	bool no_sleepable;	    /* as on kernels where programs that walk stacks cannot be */
+	bool no_sleepable;	    /* as on kernels where programs at probes cannot be */
 };
 
 enum session_engine {

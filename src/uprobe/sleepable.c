@@ -67,7 +67,7 @@ bool sleepable__supported(const struct kernel_types *types)
 	return program >= 0;
 }
 
-/* Before that, libbpf has not appended the functions that the program calls. */
+/* libbpf calls it when it has appended the functions that the program calls. */
 static int prepare(struct bpf_program *program, struct bpf_prog_load_opts *options, long cookie)
 {
 	_cleanup_(free_ptr) struct bpf_insn *instructions = NULL;

@@ -80,7 +80,7 @@ static int fill_slots(const struct uprobe *uprobe)
 	return err;
 }
 
-/* Whether the programs at the probes of functions are sleepable. */
+/* Returns whether the programs at the probes of functions are sleepable. */
 static bool may_sleep(const struct uprobe *uprobe)
 {
 	return uprobe->kernel.sleepable && !uprobe->options.limits.no_sleepable;
@@ -426,16 +426,19 @@ int uprobe__load_programs(struct uprobe *uprobe, struct error *error)
 	err = open_object(uprobe, error);
 	if (err)
 		return err;
-	sleepable__find(&uprobe->sleepable, uprobe->kernel_types);
+	/* It goes through all functions of the kernel. */
+	if (may_sleep(uprobe))
+		sleepable__find(&uprobe->sleepable, uprobe->kernel_types);
 	err = load_object(uprobe, n_cpus);
 	for (int i = 0; err == -ENOMEM && i < MEMORY_TRIES; i++) {
 		usleep(MEMORY_WAIT_US);
 		err = load_again(uprobe, n_cpus, error);
 	}
-	/* What the kernel's verifier makes of a small program may not hold for large ones. */
+	/* The verifier may refuse the programs although it has accepted that of sleepable__supported(). */
 	if (err && err != -ENOMEM && err != -EPERM && uprobe->skeleton && may_sleep(uprobe)) {
 		if (uprobe->options.log)
-			uprobe->options.log("not as sleepable programs; once more without");
+			uprobe->options.log(
+				"the kernel refuses the programs as sleepable ones; loading them as others");
 		uprobe->options.limits.no_sleepable = true;
 		err = load_again(uprobe, n_cpus, error);
 	}

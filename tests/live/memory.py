@@ -153,7 +153,7 @@ def differences(expected, found, peak=True):
             *differing("calls", calls, found.calls, found, ("calls", "bytes")),
             *differing("blocks", expected.blocks, found.blocks, found, EXACT),
             *(peak_differences(expected, found) if peak else [])]
-    # Not wrong by itself: where the log's stacks end early, too, they are the same.
+    # An incomplete stack is not wrong by itself: the log's may end at the same frame.
     return [*wrong, f"of allocprof's stacks: {found.incomplete or 'all complete'}"] if wrong else []
 
 

@@ -363,7 +363,7 @@ def test_memory(run, allocprof, compiled, tmp_path, source, n, most_bytes, mode)
     each = (many - few) / (n - n // 10)
     print(f"{each:.0f} bytes each")
     assert few > 0 and each <= most_bytes
-    # What children had is given back while others run: how much is left at the end differs by some hundred children's.
+    # The recorder gives back the memory of ended children while others run, so what is left at the end differs.
     assert each > 0 or source == CHILDREN
 
 

@@ -7,7 +7,7 @@
  *   malloc: 40 calls, 1920 bytes
  *   free: 40 calls, 0 bytes
  *
- * With the argument "file" the mapping is of a file in memory: only its user knows how long reading from it may take.
+ * With the argument "file" the mapping is of a file; how long reading a page of a file takes depends on the file system.
  * Each call is beneath 20 frames of outer(), of 5,000 bytes and more each, and one of allocate(). Exit status 0.
  */
 #include <pthread.h>
@@ -22,7 +22,7 @@ DEFINE_SINK;
 
 static char *stack;
 
-/* From the page above this frame's to below what the C library keeps at the top. */
+/* Drops the pages above this frame's, but for those at the top, which the C library uses. */
 static __attribute__((noinline)) void drop_pages(void)
 {
 	char *from = (char *)(((unsigned long)__builtin_frame_address(0) + 8191) & ~4095UL);
@@ -61,7 +61,6 @@ static void *work(void *unused)
 int main(int argc, char **argv)
 {
 	int file = argc > 1 && !strcmp(argv[1], "file") ? memfd_create("stack", 0) : -1;
-
 	pthread_attr_t attributes;
 	pthread_t thread;
 

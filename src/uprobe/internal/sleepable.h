@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The programs at the probes of functions as sleepable ones, which read absent pages in (bpf/fault.bpf.h). They are in the
- * section "sleepable", and become so when they are loaded.
+ * Loads the programs at the probes of functions as sleepable ones, which read absent pages in (bpf/fault.bpf.h). They are in
+ * the section "sleepable", and become so when they are loaded.
  */
 #ifndef ALLOCPROF_SLEEPABLE_H
 #define ALLOCPROF_SLEEPABLE_H
@@ -16,7 +16,7 @@ struct sleepable {
 	__u32 lock, unlock; /* bpf_rcu_read_lock(), bpf_rcu_read_unlock(), Linux 6.2; 0: missing */
 };
 
-/* Whether the kernel loads such programs; @types are its own. */
+/* Returns whether the kernel loads such programs; @types are its own. */
 bool sleepable__supported(const struct kernel_types *types);
 
 void sleepable__find(struct sleepable *sleepable, const struct kernel_types *types);
