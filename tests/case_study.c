@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "fixture.h"
 #include "profile.h"
 
 #define EPOCHS	 500U
@@ -117,7 +118,7 @@ static int add_blocks(struct profile *profile, __u32 count, __u32 born, __u32 di
 		return -1;
 	profile->counts[count - 1].calls += n;
 	profile->counts[count - 1].size_bytes += n * size;
-	return profile__add_lifetime(profile, count, born, died, n, n * size);
+	return fixture__add_lifetime(profile, count, born, died, n, n * size);
 }
 
 static int add_epoch(struct profile *profile, __u32 epoch)

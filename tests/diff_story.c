@@ -89,9 +89,9 @@ static int add_call(struct profile *profile, const struct call *call, bool after
 	blocks.freed_bytes = call->size_bytes / (call->calls + more) * blocks.frees;
 	blocks.temporary = call->temporary;
 	blocks.temporary_bytes = call->size_bytes / (call->calls + more) * call->temporary;
-	err = profile__add_lifetime(profile, id, 0, 0, blocks.frees, blocks.freed_bytes);
+	err = fixture__add_lifetime(profile, id, 0, 0, blocks.frees, blocks.freed_bytes);
 	if (!err && call->live)
-		err = profile__add_lifetime(profile, id, 0, PROFILE_LIVE, call->live,
+		err = fixture__add_lifetime(profile, id, 0, PROFILE_LIVE, call->live,
 					    profile_blocks__live_bytes(&blocks));
 	return err ? err : profile__add_blocks(profile, &blocks);
 }

@@ -76,9 +76,9 @@ static int add_live(struct profile *profile)
 	};
 	int err = profile__add_blocks(profile, &blocks);
 
-	err |= profile__add_lifetime(profile, 1, 0, 0, 2, 200);
-	err |= profile__add_lifetime(profile, 1, 0, 7, 3, 300);
-	err |= profile__add_lifetime(profile, 1, 3, PROFILE_LIVE, 3, 300);
+	err |= fixture__add_lifetime(profile, 1, 0, 0, 2, 200);
+	err |= fixture__add_lifetime(profile, 1, 0, 7, 3, 300);
+	err |= fixture__add_lifetime(profile, 1, 3, PROFILE_LIVE, 3, 300);
 	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); i++)
 		err |= profile__add_moment(profile, &moments[i]);
 	return err | profile__set_meta(profile, "epoch_ns", "500000000");

@@ -49,7 +49,7 @@ static __u32 add_count(struct maker *maker, const char *name, const char *const 
 static void add(struct maker *maker, __u32 count, __u32 born, __u32 died, __u64 blocks, __u64 size)
 {
 	if (!maker->err)
-		maker->err = profile__add_lifetime(maker->profile, count, born, died, blocks,
+		maker->err = fixture__add_lifetime(maker->profile, count, born, died, blocks,
 						   blocks * size);
 }
 

@@ -38,7 +38,7 @@ def make_large(path, stacks, epochs=50, rows=None):
     # Numbers that look random: they are compressed as badly as those of a recording.
     born = f"(n * 2654435761 >> 9) % {epochs}"
     fill("lifetimes", f"""n % {stacks} + 1, {born}, CASE n % 3 WHEN 0 THEN NULL WHEN 1 THEN {born}
-         ELSE min({epochs - 1}, {born} + 1 + (n * 40503 >> 4) % {epochs}) END,
+         ELSE min({epochs - 1}, {born} + 1 + (n * 40503 >> 4) % {epochs}) END, NULL,
          1 + (n * 22695477 >> 5) % 8, (1 + (n * 22695477 >> 5) % 8) * (16 + n % {stacks} % 1009)""", rows)
     database.execute("""INSERT INTO blocks SELECT count, 0, sum(blocks), sum(bytes), sum((died IS NOT NULL) * blocks),
         sum((died IS NOT NULL) * bytes), 0, 0, 0, 0, sum((died IS NULL) * blocks), sum((died IS NULL) * bytes), 5

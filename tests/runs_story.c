@@ -63,18 +63,18 @@ static int add_calls(struct profile *profile, unsigned int number)
 	blocks.peak = number == 2 ? 9 : 5;
 	blocks.peak_bytes = 100 * blocks.peak;
 	err |= profile__add_blocks(profile, &blocks);
-	err |= profile__add_lifetime(profile, 1, 10, 10, n - 10, 100 * (n - 10));
-	err |= profile__add_lifetime(profile, 1, 10, 99, 10, 1000);
+	err |= fixture__add_lifetime(profile, 1, 10, 10, n - 10, 100 * (n - 10));
+	err |= fixture__add_lifetime(profile, 1, 10, 99, 10, 1000);
 	err |= add_blocks(profile, &cache, 5, 1000, 0, &blocks);
 	blocks.oldest_ns = 20 * epoch_ns;
 	err |= profile__add_blocks(profile, &blocks);
-	err |= profile__add_lifetime(profile, 2, 20, PROFILE_LIVE, 5, 5000);
+	err |= fixture__add_lifetime(profile, 2, 20, PROFILE_LIVE, 5, 5000);
 	err |= add_blocks(profile, &plugin, 1, 8, 1, &blocks);
 	err |= profile__add_blocks(profile, &blocks);
 	err |= add_blocks(profile, &jit, 1, 8, 1, &blocks);
 	err |= profile__add_blocks(profile, &blocks);
-	err |= profile__add_lifetime(profile, 3, 30, 30, 1, 8);
-	return err | profile__add_lifetime(profile, 4, 40, 40, 1, 8);
+	err |= fixture__add_lifetime(profile, 3, 30, 30, 1, 8);
+	return err | fixture__add_lifetime(profile, 4, 40, 40, 1, 8);
 }
 
 static int add_time(struct profile *profile, unsigned int number)

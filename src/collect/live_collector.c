@@ -112,13 +112,27 @@ bool live_collector__is_image_used(const struct live_collector *live, __u32 imag
 }
 
 /* Lifetimes are stored by the record's number, since its index is reused. */
-int live_collector__add_lifetime(struct live_collector *live, const struct ap_lifetime_key *key,
-				 __u64 blocks, __u64 size_bytes)
+static int add_lifetime(struct live_collector *live, const struct lifetime_key *key, __u64 blocks,
+			__u64 size_bytes)
 {
-	struct ap_lifetime_key numbered = *key;
+	struct lifetime_key numbered = *key;
 	int err = live_notes__number(&live->notes, key->record, &numbered.record);
 
 	return err ? err : lifetimes__add(live->lifetimes, &numbered, blocks, size_bytes);
+}
+
+int live_collector__add_lifetime(struct live_collector *live, const struct ap_lifetime_key *key,
+				 __u64 blocks, __u64 size_bytes)
+{
+	const struct lifetime_key freed = {
+		.record = key->record,
+		.shift = key->shift,
+		.born = key->born,
+		.died = key->died,
+		.exited = PROFILE_LIVE,
+	};
+
+	return add_lifetime(live, &freed, blocks, size_bytes);
 }
 
 static __u64 epoch_at(const struct live_collector *live, __u64 time_ns, __u32 shift)
@@ -152,27 +166,32 @@ int live_collector__add_block(struct live_collector *live, __u32 space_number,
 {
 	const struct live_space *space = live_spaces__get(&live->spaces, space_number);
 	__u32 shift = epoch_shift(live);
-	struct ap_lifetime_key key = {
+	struct lifetime_key key = {
 		.record = block->record,
 		.shift = shift,
 		.born = epoch_at(live, block->birth_ns, shift),
 		.died = PROFILE_LIVE,
+		.exited = PROFILE_LIVE,
 	};
 	struct ap_count sum = sampling__count_one(block->weight, block->size_bytes,
 						  live->options.sample_unit_shift);
+	__u32 end = epoch_at(live, space->end_ns, shift);
 	int err;
 
+	if (end < key.born)
+		end = key.born;
 	if (space->state == SPACE_DISCARDED) {
 		err = add_discarded(live, block->record, &sum);
-		key.died = epoch_at(live, space->end_ns, shift);
-		if (key.died < key.born)
-			key.died = key.born;
+		key.died = end;
 	} else {
 		err = live_notes__add_live(&live->notes, block->record, block->birth_ns);
+		/* A process may end between the recording's end and that of its reading. */
+		if (space->state == SPACE_LEFT && (!live->end_ns || space->end_ns < live->end_ns))
+			key.exited = end;
 	}
 	if (err || !live->options.stacks)
 		return err;
-	return live_collector__add_lifetime(live, &key, sum.calls, sum.size_bytes);
+	return add_lifetime(live, &key, sum.calls, sum.size_bytes);
 }
 
 static bool has_ended(const struct live_space *space)
@@ -373,33 +392,47 @@ void live_collector__release_index(struct live_collector *live, __u32 index)
 struct moving {
 	struct live_collector *live;
 	struct profile *profile;
+	__u32 last_epoch; /* in which the last process ended; PROFILE_LIVE while one runs */
 };
 
 /* Moves a lifetime if its record is in the profile. 1: moved. */
-static int move_lifetime(void *context, const struct ap_lifetime_key *key,
+static int move_lifetime(void *context, const struct lifetime_key *key,
 			 const struct ap_lifetime *sum)
 {
 	const struct moving *moving = context;
 	__u32 count = live_notes__count(&moving->live->notes, key->record);
-	__u64 blocks = sum->blocks, size_bytes = sum->size_bytes;
+	struct profile_lifetime lifetime = {
+		.count = count,
+		.born = key->born,
+		.died = key->died,
+		/* What the last process left is what the recording ends with. */
+		.exited = key->exited < moving->last_epoch ? key->exited : PROFILE_LIVE,
+		.blocks = sum->blocks,
+		.size_bytes = sum->size_bytes,
+	};
 	bool was_more = false;
 	int err;
 
 	if (!count)
 		return 0;
-	bound(&blocks, PROFILE_MAX, &was_more);
-	bound(&size_bytes, PROFILE_MAX, &was_more);
+	bound(&lifetime.blocks, PROFILE_MAX, &was_more);
+	bound(&lifetime.size_bytes, PROFILE_MAX, &was_more);
 	moving->live->n_implausible += was_more;
-	err = profile__add_lifetime(moving->profile, count, key->born, key->died, blocks,
-				    size_bytes);
+	err = profile__add_lifetime(moving->profile, &lifetime);
 	return err ? err : 1;
 }
 
 /* Moves the lifetimes of records that are in the profile, with the current epoch length. */
 static int move_lifetimes(struct live_collector *live, struct profile *profile)
 {
-	struct moving moving = { live, profile };
 	__u32 shift = lifetimes__shift(live->lifetimes);
+	__u64 deserted_ns = live_spaces__deserted_ns(&live->spaces);
+	struct moving moving = {
+		.live = live,
+		.profile = profile,
+		.last_epoch = deserted_ns == UINT64_MAX ? PROFILE_LIVE
+							: epoch_at(live, deserted_ns, shift),
+	};
 
 	if (shift > live->moved_shift)
 		profile__fold_lifetimes(profile, shift - live->moved_shift);

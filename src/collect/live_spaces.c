@@ -2,6 +2,7 @@
 #include "live_spaces.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -83,6 +84,18 @@ const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u3
 const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image)
 {
 	return live_spaces__get(spaces, image < spaces->n_images ? spaces->images[image].space : 0);
+}
+
+__u64 live_spaces__deserted_ns(const struct live_spaces *spaces)
+{
+	__u64 last_ns = 0;
+
+	if (spaces->n_running)
+		return UINT64_MAX;
+	for (size_t i = 0; i < spaces->n_spaces; i++)
+		if (spaces->spaces[i].end_ns > last_ns)
+			last_ns = spaces->spaces[i].end_ns;
+	return last_ns;
 }
 
 /* RssAnon of proc_pid_status(5): resident memory that no file backs. */

@@ -107,8 +107,9 @@ static int sum_lifetimes(struct dhat *dhat)
 		const struct profile_count *count = &profile->counts[cell.count - 1];
 		const struct run_clock *clock = &clocks[profile__count_run(profile, count) - 1];
 		double born_ns = (double)cell.born * clock->epoch_ns;
-		double died_ns = cell.died == PROFILE_LIVE ? (double)clock->end_ns
-							   : (double)cell.died * clock->epoch_ns;
+		__u32 last = profile_lifetime__last_epoch(&cell);
+		double died_ns = last == PROFILE_LIVE ? (double)clock->end_ns
+						      : (double)last * clock->epoch_ns;
 
 		if (died_ns > born_ns)
 			dhat->lifetimes[cell.count - 1] +=

@@ -83,7 +83,7 @@ static void draw_title(struct page *page)
 	graph_axis__print_time(graph->end_ns, end, sizeof(end));
 	if (graph->peak_bytes)
 		snprintf(text, sizeof(text),
-			 "%s; peak of live bytes: %s after %s; live at the end: %s in %s block%s",
+			 "%s; peak of live bytes: %s after %s; not freed: %s in %s block%s",
 			 end, peak, when, live, blocks, graph->live == 1 ? "" : "s");
 	else
 		snprintf(text, sizeof(text), "%s; no live bytes", end);
@@ -273,10 +273,10 @@ static void draw_key(struct page *page)
 {
 	draw_swatch(page, LEFT - 44, 0x555555, true);
 	ink__set(&page->ink, INK_TEXT);
-	ink__text(&page->ink, LEFT - 20, page->y, INK_LEFT, "live at the end");
+	ink__text(&page->ink, LEFT - 20, page->y, INK_LEFT, "not freed");
 	draw_swatch(page, LEFT + 100, 0x555555, false);
 	ink__set(&page->ink, INK_TEXT);
-	ink__text(&page->ink, LEFT + 124, page->y, INK_LEFT, "freed before the end");
+	ink__text(&page->ink, LEFT + 124, page->y, INK_LEFT, "freed");
 }
 
 static void draw_legend(struct page *page)
@@ -289,7 +289,7 @@ static void draw_legend(struct page *page)
 	if (page->graph->n_series)
 		draw_key(page);
 	ink__text(&page->ink, PEAK_RIGHT, page->y, INK_RIGHT, "peak");
-	ink__text(&page->ink, END_RIGHT, page->y, INK_RIGHT, "at the end");
+	ink__text(&page->ink, END_RIGHT, page->y, INK_RIGHT, "left");
 	page->ink.cairo->move_to(page->ink.cr, LEFT - 58, page->y + 8);
 	page->ink.cairo->line_to(page->ink.cr, END_RIGHT, page->y + 8);
 	ink__set(&page->ink, INK_GRID);

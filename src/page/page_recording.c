@@ -221,18 +221,21 @@ static int collect_cells(const struct writer *writer, const struct page_epochs *
 
 	if (!made)
 		return -ENOMEM;
-	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++)
-		if (recording->lifetimes && recording->lifetimes[i] &&
-		    writer->rows[lifetime.count - 1])
-			made[n_made++] = (struct cell){
-				.row = writer->rows[lifetime.count - 1] - 1,
-				.born = lifetime.born / epochs->per,
-				/* after the last epoch, if never */
-				.died = lifetime.died == PROFILE_LIVE ? epochs->n
-								      : lifetime.died / epochs->per,
-				.blocks = lifetime.blocks,
-				.bytes = lifetime.size_bytes,
-			};
+	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++) {
+		__u32 end = profile_lifetime__last_epoch(&lifetime);
+
+		if (!recording->lifetimes || !recording->lifetimes[i] ||
+		    !writer->rows[lifetime.count - 1])
+			continue;
+		made[n_made++] = (struct cell){
+			.row = writer->rows[lifetime.count - 1] - 1,
+			.born = lifetime.born / epochs->per,
+			/* after the last epoch, if never */
+			.died = end == PROFILE_LIVE ? epochs->n : end / epochs->per,
+			.blocks = lifetime.blocks,
+			.bytes = lifetime.size_bytes,
+		};
+	}
 	qsort(made, n_made, sizeof(*made), compare_cells);
 	for (size_t i = 1; i < n_made; i++) {
 		if (compare_cells(&made[last], &made[i])) {

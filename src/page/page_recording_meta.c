@@ -147,6 +147,18 @@ static void add_texts(const struct page_recording *recording, json_object *objec
 			  text_or_null(profile__meta(profile, texts[i].meta)));
 }
 
+/* Whether a process ended before the recording did, and left blocks. */
+static bool has_exits(const struct profile *profile)
+{
+	struct profile_lifetime lifetime;
+	__u32 at = 0;
+
+	while (profile__next_lifetime(profile, &at, &lifetime))
+		if (lifetime.exited != PROFILE_LIVE)
+			return true;
+	return false;
+}
+
 json_object *page_recording__meta(const struct page_recording *recording,
 				  const struct page_epochs *epochs)
 {
@@ -161,6 +173,7 @@ json_object *page_recording__meta(const struct page_recording *recording,
 	json__add(object, "nEpochs", json__count(epochs->n));
 	json__add(object, "noTimeLine", text_or_null(no_time_line(recording, epochs)));
 	json__add(object, "hasLive", json_object_new_boolean(filter__has_live(profile)));
+	json__add(object, "hasExits", json_object_new_boolean(has_exits(profile)));
 	json__add(object, "isComplete",
 		  json_object_new_boolean(completeness__is_complete(profile)));
 	json__add(object, "missing", missing_of(profile, false));

@@ -14,7 +14,7 @@ struct profile;
 
 /* SQLite's application id, at bytes 68 to 71: "aprf". */
 #define DATA_FILE_APPLICATION_ID 0x61707266
-#define DATA_FILE_SCHEMA_VERSION 4
+#define DATA_FILE_SCHEMA_VERSION 5
 
 /* Whether data_file__write() to @path would succeed; for a check before a long recording: creates
  * and removes a file beside @path. 0 or a negative errno with @error set. */

@@ -175,20 +175,23 @@ int data_reader__read_lifetimes(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	int err = prepare(reader->db,
-			  "SELECT count, born, coalesce(died, 4294967295), blocks, bytes "
-			  "FROM lifetimes NOT INDEXED",
+			  "SELECT count, born, coalesce(died, 4294967295), "
+			  "coalesce(exited, 4294967295), blocks, bytes FROM lifetimes NOT INDEXED",
 			  &statement);
-	__u64 count, born, died, blocks, size_bytes;
+	__u64 count, born, died, exited, blocks, size_bytes;
 
 	while (!err && (err = data_reader__next(reader, statement)) > 0) {
-		err = data_reader__get_row(reader, statement, "nnnnn", &count, &born, &died,
-					   &blocks, &size_bytes);
-		if (!err &&
-		    (!count || count > reader->n_counts || born > died || died > PROFILE_LIVE))
+		err = data_reader__get_row(reader, statement, "nnnnnn", &count, &born, &died,
+					   &exited, &blocks, &size_bytes);
+		if (!err && (!count || count > reader->n_counts || died > PROFILE_LIVE ||
+			     exited > PROFILE_LIVE || born > died || born > exited ||
+			     (died != PROFILE_LIVE && exited != PROFILE_LIVE)))
 			err = -EINVAL;
 		if (!err && !reader->only_checks)
-			err = profile__add_lifetime(reader->profile, count, born, died, blocks,
-						    size_bytes);
+			err = profile__add_lifetime(reader->profile,
+						    &(struct profile_lifetime){ count, born, died,
+										exited, blocks,
+										size_bytes });
 	}
 	return err;
 }

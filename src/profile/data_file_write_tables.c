@@ -318,12 +318,15 @@ static int write_lifetimes(sqlite3 *db, const struct profile *profile)
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
 	struct profile_lifetime lifetime;
 	__u32 at = 0;
-	int err = prepare(db, "INSERT INTO lifetimes VALUES(?, ?, nullif(?, 4294967295), ?, ?)",
+	int err = prepare(db,
+			  "INSERT INTO lifetimes VALUES(?, ?, nullif(?, 4294967295), "
+			  "nullif(?, 4294967295), ?, ?)",
 			  &statement);
 
 	while (!err && profile__next_lifetime(profile, &at, &lifetime))
-		err = insert(db, statement, "nnnnn", (__u64)lifetime.count, (__u64)lifetime.born,
-			     (__u64)lifetime.died, lifetime.blocks, lifetime.size_bytes);
+		err = insert(db, statement, "nnnnnn", (__u64)lifetime.count, (__u64)lifetime.born,
+			     (__u64)lifetime.died, (__u64)lifetime.exited, lifetime.blocks,
+			     lifetime.size_bytes);
 	return err;
 }
 

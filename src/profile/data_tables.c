@@ -94,8 +94,11 @@ const struct data_table data_tables[] = {
 	{ "lifetimes",
 	  "Blocks by the epochs of their birth and death. An epoch is as long as meta's"
 	  " epoch_ns says, or that of run_meta where there is one; the first, with "
-	  "which the run starts, is 0. died is NULL for blocks that are live. Several "
-	  "rows may be of the same count and epochs: their blocks add up.",
+	  "which the run starts, is 0. died is NULL for blocks that were not freed; of "
+	  "these exited is the epoch in which the last process of their address space "
+	  "ended, where others ended later or not at all. Several rows may be of the "
+	  "same count and epochs: their blocks add up.",
+
 	  false },
 	{ "timeline",
 	  "Moments since the start of the recording, or of its run: what was live, what"

@@ -10,7 +10,7 @@
 #include "profile.h"
 
 struct entry {
-	__u32 record, born, died; /* index of the record */
+	__u32 record, born, died, exited; /* index of the record */
 	struct ap_lifetime sum;
 };
 
@@ -45,13 +45,13 @@ static bool is_entry(const void *owner, __u32 id, const void *key)
 	const struct entry *wanted = key;
 
 	return entry->record == wanted->record && entry->born == wanted->born &&
-	       entry->died == wanted->died;
+	       entry->died == wanted->died && entry->exited == wanted->exited;
 }
 
 static int add(struct lifetimes *lifetimes, const struct entry *wanted)
 {
-	__u64 hash =
-		hash_mix(hash_mix(0, wanted->record), (__u64)wanted->born << 32 | wanted->died);
+	__u64 hash = hash_mix(hash_mix(0, (__u64)wanted->exited << 32 | wanted->record),
+			      (__u64)wanted->born << 32 | wanted->died);
 	__u32 id = hash_table__find(&lifetimes->index, hash, is_entry, lifetimes, wanted);
 	struct entry *entry;
 	int err;
@@ -95,12 +95,13 @@ static int fold_all(struct lifetimes *lifetimes, __u32 shift)
 
 		entry.born = profile__fold_epoch(entry.born, by);
 		entry.died = profile__fold_epoch(entry.died, by);
+		entry.exited = profile__fold_epoch(entry.exited, by);
 		err = add(lifetimes, &entry);
 	}
 	return err;
 }
 
-int lifetimes__add(struct lifetimes *lifetimes, const struct ap_lifetime_key *key, __u64 blocks,
+int lifetimes__add(struct lifetimes *lifetimes, const struct lifetime_key *key, __u64 blocks,
 		   __u64 size_bytes)
 {
 	struct entry entry = { .record = key->record, .sum = { blocks, size_bytes } };
@@ -115,6 +116,7 @@ int lifetimes__add(struct lifetimes *lifetimes, const struct ap_lifetime_key *ke
 	by = lifetimes->shift - key->shift;
 	entry.born = profile__fold_epoch(key->born, by);
 	entry.died = profile__fold_epoch(key->died, by);
+	entry.exited = profile__fold_epoch(key->exited, by);
 	return add(lifetimes, &entry);
 }
 
@@ -144,11 +146,12 @@ int lifetimes__move(struct lifetimes *lifetimes, lifetimes_move_fn move, void *c
 
 	for (size_t i = 0; i < n && err >= 0; i++) {
 		struct entry entry = lifetimes->entries[i];
-		struct ap_lifetime_key key = {
+		struct lifetime_key key = {
 			.record = entry.record,
 			.shift = lifetimes->shift,
 			.born = entry.born,
 			.died = entry.died,
+			.exited = entry.exited,
 		};
 
 		err = move(context, &key, &entry.sum);

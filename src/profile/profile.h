@@ -155,15 +155,19 @@ struct profile_samples {
 	struct profile_estimate of[PROFILE_SAMPLED];
 };
 
-/* Epoch of death of blocks that are live at the end. */
+/* Epoch of death of blocks that are not freed. */
 #define PROFILE_LIVE UINT32_MAX
 
 /*
  * Blocks of one count by the epochs of birth and death (each meta "epoch_ns" long, the first is 0).
+ * Those that are not freed went with their address space in the epoch @exited where its last
+ * process ended before the recording did.
  */
 struct profile_lifetime {
 	__u32 count;
-	__u32 born, died; /* died may be PROFILE_LIVE */
+	__u32 born;
+	__u32 died;   /* PROFILE_LIVE: not freed */
+	__u32 exited; /* PROFILE_LIVE where died is not, or where they lasted to the end */
 	__u64 blocks, size_bytes;
 };
 
@@ -280,9 +284,12 @@ int profile__set_frame_lines(struct profile *profile, __u32 frame, const struct 
 int profile__add_blocks(struct profile *profile, const struct profile_blocks *more);
 /* The samples of @count, zeros at first; valid until the next call. */
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples);
-/* Does not merge entries of the same count and epochs. */
-int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
-			  __u64 blocks, __u64 size_bytes);
+/* Does not merge entries of the same count and epochs. -EINVAL if @lifetime ends before it begins, or
+ * in two ways. */
+int profile__add_lifetime(struct profile *profile, const struct profile_lifetime *lifetime);
+/* The epoch in which the memory was given back, by a free or with the address space, or
+ * PROFILE_LIVE. */
+__u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime);
 /* Makes all epochs 2^@by times as long. */
 void profile__fold_lifetimes(struct profile *profile, __u32 by);
 /* The new number of @epoch; PROFILE_LIVE stays. */

@@ -234,9 +234,9 @@ static int copy_counts(struct profile_copy *copy)
 	while (!err && profile__next_lifetime(copy->from, &at, &lifetime)) {
 		__u32 count = copy->counts[lifetime.count - 1];
 
+		lifetime.count = count;
 		if (count)
-			err = profile__add_lifetime(copy->to, count, lifetime.born, lifetime.died,
-						    lifetime.blocks, lifetime.size_bytes);
+			err = profile__add_lifetime(copy->to, &lifetime);
 	}
 	return err;
 }

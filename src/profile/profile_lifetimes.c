@@ -8,14 +8,27 @@
 
 #define N_NUMBERS 5
 
-/* Stores the age, not the epoch of death: most blocks die soon, so that takes fewer bytes. */
+__u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime)
+{
+	return lifetime->died != PROFILE_LIVE ? lifetime->died : lifetime->exited;
+}
+
+/* The age and whether an exit ended it, not the epoch: most blocks die soon, so that takes fewer
+ * bytes. */
+static __u64 pack_end(const struct profile_lifetime *lifetime)
+{
+	__u32 last = profile_lifetime__last_epoch(lifetime);
+
+	if (last == PROFILE_LIVE)
+		return 0;
+	return ((__u64)last - lifetime->born + 1) << 1 | (lifetime->died == PROFILE_LIVE);
+}
+
 static unsigned char *pack(unsigned char *to, const struct profile_lifetime *lifetime)
 {
-	bool is_live = lifetime->died == PROFILE_LIVE;
-
 	to = leb128__put(to, lifetime->count);
 	to = leb128__put(to, lifetime->born);
-	to = leb128__put(to, is_live ? 0 : (__u64)lifetime->died - lifetime->born + 1);
+	to = leb128__put(to, pack_end(lifetime));
 	to = leb128__put(to, lifetime->blocks);
 	return leb128__put(to, lifetime->size_bytes);
 }
@@ -23,32 +36,38 @@ static unsigned char *pack(unsigned char *to, const struct profile_lifetime *lif
 static const unsigned char *unpack(const unsigned char *from, struct profile_lifetime *out)
 {
 	__u64 numbers[N_NUMBERS];
+	bool has_exited;
+	__u32 last;
 
 	for (int i = 0; i < N_NUMBERS; i++)
 		from = leb128__get(from, &numbers[i]);
+	has_exited = numbers[2] & 1;
+	last = numbers[2] ? numbers[1] + (numbers[2] >> 1) - 1 : PROFILE_LIVE;
 	*out = (struct profile_lifetime){
 		.count = numbers[0],
 		.born = numbers[1],
-		.died = numbers[2] ? numbers[1] + numbers[2] - 1 : PROFILE_LIVE,
+		.died = has_exited ? PROFILE_LIVE : last,
+		.exited = has_exited ? last : PROFILE_LIVE,
 		.blocks = numbers[3],
 		.size_bytes = numbers[4],
 	};
 	return from;
 }
 
-int profile__add_lifetime(struct profile *profile, __u32 count, __u32 born, __u32 died,
-			  __u64 blocks, __u64 size_bytes)
+int profile__add_lifetime(struct profile *profile, const struct profile_lifetime *lifetime)
 {
-	struct profile_lifetime lifetime = { count, born, died, blocks, size_bytes };
 	struct profile_index *index = profile->index;
 	size_t most = index->lifetimes_bytes + N_NUMBERS * LEB128_MAX;
 
-	if (!count || count > profile->n_counts || born > died)
+	if (!lifetime->count || lifetime->count > profile->n_counts ||
+	    lifetime->born > lifetime->died || lifetime->born > lifetime->exited)
+		return -EINVAL;
+	if (lifetime->died != PROFILE_LIVE && lifetime->exited != PROFILE_LIVE)
 		return -EINVAL;
 	if (most > UINT32_MAX || array__reserve(&index->lifetimes, &index->lifetimes_room, most, 1))
 		return -ENOMEM;
 	index->lifetimes_bytes =
-		pack(index->lifetimes + index->lifetimes_bytes, &lifetime) - index->lifetimes;
+		pack(index->lifetimes + index->lifetimes_bytes, lifetime) - index->lifetimes;
 	profile->n_lifetimes++;
 	return 0;
 }
@@ -81,6 +100,7 @@ void profile__fold_lifetimes(struct profile *profile, __u32 by)
 	while (profile__next_lifetime(profile, &at, &lifetime)) {
 		lifetime.born = profile__fold_epoch(lifetime.born, by);
 		lifetime.died = profile__fold_epoch(lifetime.died, by);
+		lifetime.exited = profile__fold_epoch(lifetime.exited, by);
 		to = pack(to, &lifetime);
 	}
 	index->lifetimes_bytes = to - index->lifetimes;
@@ -92,10 +112,12 @@ __u32 profile__last_epoch(const struct profile *profile)
 	__u32 last = 0, at = 0;
 
 	while (profile__next_lifetime(profile, &at, &lifetime)) {
-		if (lifetime.born > last)
-			last = lifetime.born;
-		if (lifetime.died != PROFILE_LIVE && lifetime.died > last)
-			last = lifetime.died;
+		__u32 epoch = profile_lifetime__last_epoch(&lifetime);
+
+		if (epoch == PROFILE_LIVE)
+			epoch = lifetime.born;
+		if (epoch > last)
+			last = epoch;
 	}
 	return last;
 }

@@ -209,13 +209,14 @@ static size_t collect_events(const struct graph_source *source, struct event *ev
 	size_t n = 0;
 
 	for (size_t i = 0; profile__next_lifetime(source->profile, &at, &lifetime); i++) {
-		__u32 group = group_of(source, &lifetime);
+		__u32 group = group_of(source, &lifetime), end;
 
 		if (!is_selected(source, i))
 			continue;
 		events[n++] = (struct event){ group, lifetime.born, lifetime.size_bytes };
-		if (lifetime.died != PROFILE_LIVE)
-			events[n++] = (struct event){ group, lifetime.died, -lifetime.size_bytes };
+		end = profile_lifetime__last_epoch(&lifetime);
+		if (end != PROFILE_LIVE)
+			events[n++] = (struct event){ group, end, -lifetime.size_bytes };
 	}
 	return n;
 }
@@ -274,33 +275,32 @@ static int add_series(struct graph *graph, const struct stack_groups *groups,
 }
 
 /* Turns the changes that add_lifetime() stored at each point into sums. */
-static void settle_series(struct graph_series *series, size_t n_points)
+static void settle_sums(__u64 *sums, size_t n_points)
 {
-	__u64 stays_bytes = 0, freed_bytes = 0;
+	__u64 sum = 0;
 
 	for (size_t i = 0; i < n_points; i++) {
-		stays_bytes = profile__add_up(stays_bytes, series->stays_bytes[i]);
-		freed_bytes += series->freed_bytes[i];
-		series->stays_bytes[i] = stays_bytes;
-		series->freed_bytes[i] = freed_bytes < PROFILE_MAX ? freed_bytes : PROFILE_MAX;
+		sum += sums[i];
+		sums[i] = sum < PROFILE_MAX ? sum : PROFILE_MAX;
 	}
 }
 
 static void add_lifetime(struct graph *graph, struct graph_series *series,
 			 const struct profile_lifetime *lifetime, const struct epochs *epochs)
 {
-	size_t born = lifetime->born / epochs->per_point + 1;
+	bool is_freed = lifetime->died != PROFILE_LIVE;
+	__u64 *changes = is_freed ? series->freed_bytes : series->stays_bytes;
 	__u64 size_bytes = lifetime->size_bytes;
+	__u32 end = profile_lifetime__last_epoch(lifetime);
 
-	if (lifetime->died == PROFILE_LIVE) {
-		series->stays_bytes[born] = profile__add_up(series->stays_bytes[born], size_bytes);
+	changes[lifetime->born / epochs->per_point + 1] += size_bytes;
+	if (end != PROFILE_LIVE)
+		changes[end / epochs->per_point + 1] -= size_bytes;
+	if (!is_freed) {
 		series->live = profile__add_up(series->live, lifetime->blocks);
 		series->live_bytes = profile__add_up(series->live_bytes, size_bytes);
 		graph->live = profile__add_up(graph->live, lifetime->blocks);
 		graph->live_bytes = profile__add_up(graph->live_bytes, size_bytes);
-	} else {
-		series->freed_bytes[born] += size_bytes;
-		series->freed_bytes[lifetime->died / epochs->per_point + 1] -= size_bytes;
 	}
 }
 
@@ -353,8 +353,10 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 			add_lifetime(graph, &graph->series[series ? series - 1 : n_top], &lifetime,
 				     epochs);
 	}
-	for (size_t i = 0; i < graph->n_series; i++)
-		settle_series(&graph->series[i], graph->n_points);
+	for (size_t i = 0; i < graph->n_series; i++) {
+		settle_sums(graph->series[i].stays_bytes, graph->n_points);
+		settle_sums(graph->series[i].freed_bytes, graph->n_points);
+	}
 	qsort(events, n_events, sizeof(*events), compare_epochs);
 	graph->peak_bytes = find_peak(events, n_events, &epoch);
 	if (graph->n_series > n_top)

@@ -24,8 +24,9 @@ struct graph_series {
 	__u32 group; /* index of the group */
 	size_t n_stacks;
 	__u64 peak_bytes;	/* maximum over the ends of epochs */
-	__u64 live, live_bytes; /* at the end of the recording */
-	/* By point, owned: blocks that are still live at the end, and the others. */
+	__u64 live, live_bytes; /* not freed, also by processes that have ended */
+	/* By point, owned: blocks that are never freed, until their process ends where another one goes
+	 * on, and the others. */
 	__u64 *stays_bytes, *freed_bytes;
 };
 

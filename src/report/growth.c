@@ -49,12 +49,13 @@ static void follow(const struct profile *profile, const struct half *half, const
 	memset(live_bytes, 0, half->n * sizeof(*live_bytes));
 	for (size_t i = 0; i < n; i++) {
 		struct profile_lifetime lifetime;
-		__u32 at = lifetimes[i];
+		__u32 at = lifetimes[i], last;
 
 		profile__next_lifetime(profile, &at, &lifetime);
+		last = profile_lifetime__last_epoch(&lifetime);
 		change(half, live_bytes, lifetime.born, lifetime.size_bytes);
-		if (lifetime.died != PROFILE_LIVE)
-			change(half, live_bytes, lifetime.died, -lifetime.size_bytes);
+		if (last != PROFILE_LIVE)
+			change(half, live_bytes, last, -lifetime.size_bytes);
 	}
 	for (__u64 i = 1; i < half->n; i++)
 		live_bytes[i] += live_bytes[i - 1];
@@ -143,10 +144,12 @@ static bool has_changes(const struct profile *profile, const struct half *half)
 	struct profile_lifetime lifetime;
 	__u32 at = 0;
 
-	while (profile__next_lifetime(profile, &at, &lifetime))
-		if (lifetime.born >= half->first ||
-		    (lifetime.died != PROFILE_LIVE && lifetime.died >= half->first))
+	while (profile__next_lifetime(profile, &at, &lifetime)) {
+		__u32 last = profile_lifetime__last_epoch(&lifetime);
+
+		if (lifetime.born >= half->first || (last != PROFILE_LIVE && last >= half->first))
 			return true;
+	}
 	return false;
 }
 

@@ -16,7 +16,7 @@ import xml.etree.ElementTree
 RECORDINGS = {
     "case-study": ["leak_session", "cache_insert", "load_plugin"],
     "behaviours": ["free_at_the_end", "leak_linearly", "cache_insert", "1000 KiB", "4 MiB",
-                   "resident memory", "live at the end", "freed before the end", "0.2 s",
+                   "resident memory", "not freed", "freed", "0.2 s",
                    "allocations per second", "behaviours --seconds 2"],
     "empty": ["no block was allocated", "no live bytes"],
     "short_lived": ["every block was freed in the same 1 ms", "1.5 M"],

@@ -284,10 +284,10 @@ def test_data_file(refuse, run, allocprof, tmp_path, data):
     folded(bad, "not a data file of allocprof")
     bad.write_bytes(good)
     database = sqlite3.connect(bad)
-    database.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
+    database.execute("UPDATE meta SET value = '6' WHERE key = 'schema_version'")
     database.commit()
     database.close()
-    folded(bad, "newer allocprof", "schema 5", "update")
+    folded(bad, "newer allocprof", "schema 6", "update")
 
 
 # Where output goes

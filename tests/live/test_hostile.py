@@ -180,7 +180,7 @@ def test_rows_without_end(run, allocprof, tmp_path, table, command):
     subprocess.run([BUILD / "tests" / "golden" / "write_fixture", data], check=True)
     with sqlite3.connect(data) as database:
         database.execute(f"DELETE FROM {table}")
-        values = "1, 1, NULL, 1, 1" if table == "lifetimes" else "1, x, 1, 1, 1, 1, 1"
+        values = "1, 1, NULL, NULL, 1, 1" if table == "lifetimes" else "1, x, 1, 1, 1, 1, 1"
         database.execute(f"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 50) "
                          f"INSERT INTO {table} SELECT {values} FROM n")
     database.execute("VACUUM")

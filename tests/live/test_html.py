@@ -249,6 +249,20 @@ def busy_times(data):
     return sorted(int(length) * (epoch + end) for epoch in epochs for end in (0, 1))
 
 
+def test_what_processes_left(page, recorded, written, said):
+    """At the end only what the last process left is alive; what the others left went with them."""
+    data = recorded("leaves", command=("leaves",))
+    shown = page(written(data))
+    assert shown.cards()["live"] == (4400000, 6)
+    shown.choose_card("live")
+    assert "What ended processes left is among them." in shown.browser.text("#balance")
+    shown.browser.click("#choose-end")
+    assert shown.cards() == {"alive": (400000, 2)}
+    shown.choose_span(0, said("graph", data)["end_ns"])
+    assert shown.cards() == {"allocated": (4400000, 6), "kept": (400000, 2), "freed": (4000000, 4)}
+    assert "freed or gone with their process" in shown.browser.text("#balance")
+
+
 def test_span_is_that_of_a_log_of_events(page, both, written, tmp_path, target):
     """Each span between two pauses has what the program's own calls, logged by a library inside of it, come to."""
     _, _, logged = both.record([target("phases")], expect=0)

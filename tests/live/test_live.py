@@ -3,6 +3,7 @@
 the blocks, bytes, frees, temporary and failed ones, to the last one; the peak within its bound."""
 
 import collections
+import json
 import signal
 
 import pytest
@@ -11,7 +12,7 @@ import events
 from events import Blocks
 from memory import (CASES, MANY_AT_ONCE, SHARING, assert_none, differences, shared_differences, stat_differences,
                     status_of)
-from support import (TIMEOUT_SECONDS, Obedient, read_report, shell_status, stated_cases, wait_until_counting)
+from support import (TIMEOUT_SECONDS, Obedient, Recording, read_report, shell_status, stated_cases, wait_until_counting)
 
 pytestmark = pytest.mark.engines("uprobe", "preload")
 
@@ -37,6 +38,23 @@ def test_case_study(both, target):
         by_caller[found.names[frames[0]]] += sums
     for name, stated in stated_cases("case_study").items():
         assert {key: getattr(by_caller[name], key) for key in stated} == stated
+
+
+@pytest.mark.fast("", "preload")
+def test_what_processes_left(run, allocprof, engine, target, tmp_path):
+    """What a process left is live in a time line until it ends, what the last one left to the end: the peak is that of
+    the kernel's count, and not of what all of them left together."""
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("leaves")], expect=0)
+    recording = Recording(data)
+    left = recording.sql("SELECT exited IS NOT NULL, bytes, sum(blocks) FROM lifetimes WHERE died IS NULL GROUP BY 1, 2")
+    assert left == [(0, 100000, 1), (0, 300000, 1), (1, 1000000, 4)]
+    assert recording.sql("SELECT count(*) FROM lifetimes WHERE exited < born OR died IS NOT NULL") == [(0,)]
+    graph = json.loads(run([allocprof, "graph", "--json", data], expect=0).stdout)
+    assert (graph["live"], graph["live_bytes"]) == (6, 4400000)
+    alive = [sum(series["stays_bytes"][i] for series in graph["series"]) for i in range(len(graph["times_ns"]))]
+    assert max(alive) == graph["peak_bytes"] <= int(recording.meta["peak_bytes"]) == 1300000
+    assert alive[-1] == 400000
 
 
 # A process that runs can only be measured by uprobes.

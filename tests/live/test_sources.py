@@ -90,7 +90,7 @@ def test_recorded_from_a_file(run, allocprof, target, tmp_path, definition, live
     recording = Recording(data)
     assert recording.unbalanced() == []
     assert recording.ledger["incomplete"] == 0 and recording.ledger["lost"] == 0
-    assert recording.meta["schema_version"] == "4"
+    assert recording.meta["schema_version"] == "5"
     calls = {(function, caller): (n, size) for function, caller, n, size in recording.sql(
         "SELECT function, caller, sum(calls), sum(bytes) FROM calls GROUP BY 1, 2")}
     assert sum(n for (function, _), (n, _) in calls.items() if function == "pool.alloc") == ALLOC["calls"]

@@ -78,6 +78,7 @@ static void assert_same_lifetimes(const struct profile *first, const struct prof
 		assert_int_equal(a.count, b.count);
 		assert_int_equal(a.born, b.born);
 		assert_int_equal(a.died, b.died);
+		assert_int_equal(a.exited, b.exited);
 		assert_true(a.blocks == b.blocks);
 		assert_true(a.size_bytes == b.size_bytes);
 	}
@@ -215,6 +216,21 @@ static void test_round_trip_of_samples(void **state)
 	assert_true(profile__ledger_adds_up(read));
 	assert_int_equal(profile__settle_samples(read, 1), 0);
 	assert_false(profile__ledger_adds_up(read));
+	profile__free(read);
+	profile__free(wrote);
+}
+
+static void test_round_trip_of_exits(void **state)
+{
+	static const struct profile_lifetime left = { 1, 2, PROFILE_LIVE, 7, 5, 50 };
+	struct profile *wrote = fixture__new(), *read = NULL;
+	struct error error = { 0 };
+
+	assert_int_equal(profile__add_lifetime(wrote, &left), 0);
+	assert_int_equal(data_file__write(wrote, "e.data", &error), 0);
+	if (data_file__read("e.data", &read, &error))
+		fail_msg("%s", error.text);
+	assert_same(wrote, read);
 	profile__free(read);
 	profile__free(wrote);
 }
@@ -498,9 +514,9 @@ static void test_hostile_content(void **state)
 		int err;
 	} cases[] = {
 		{ "UPDATE meta SET value = 1 WHERE key = 'schema_version'",
-		  "written by an older allocprof: schema 1, this one reads 4", -EPROTONOSUPPORT },
-		{ "UPDATE meta SET value = 5 WHERE key = 'schema_version'",
-		  "written by a newer allocprof: schema 5, this one reads up to 4",
+		  "written by an older allocprof: schema 1, this one reads 5", -EPROTONOSUPPORT },
+		{ "UPDATE meta SET value = 6 WHERE key = 'schema_version'",
+		  "written by a newer allocprof: schema 6, this one reads up to 5",
 		  -EPROTONOSUPPORT },
 		{ "UPDATE meta SET value = 'x' WHERE key = 'schema_version'", "damaged", -EINVAL },
 		{ "UPDATE meta SET value = 0 WHERE key = 'schema_version'", "damaged", -EINVAL },
@@ -572,6 +588,10 @@ static void test_hostile_content(void **state)
 		{ "UPDATE lifetimes SET count = 99", "lifetimes", -EINVAL },
 		{ "UPDATE lifetimes SET born = 8 WHERE died = 7", "lifetimes", -EINVAL },
 		{ "UPDATE lifetimes SET died = 4294967296", "lifetimes", -EINVAL },
+		{ "UPDATE lifetimes SET exited = 4294967296 WHERE died IS NULL", "lifetimes",
+		  -EINVAL },
+		{ "UPDATE lifetimes SET exited = 2 WHERE born = 3", "lifetimes", -EINVAL },
+		{ "UPDATE lifetimes SET exited = 7 WHERE died = 7", "lifetimes", -EINVAL },
 		{ "UPDATE timeline SET live = -1", "timeline", -EINVAL },
 		{ "UPDATE stacks SET end = 'nonsense' WHERE id = 1", "stacks", -EINVAL },
 		{ "UPDATE stacks SET id = 8 WHERE id = 6", "stacks", -EINVAL },
@@ -720,6 +740,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIRECTORY(test_round_trip),
 		IN_DIRECTORY(test_round_trip_of_samples),
+		IN_DIRECTORY(test_round_trip_of_exits),
 		IN_DIRECTORY(test_odd_paths),
 		IN_DIRECTORY(test_older_file_is_kept),
 		IN_DIRECTORY(test_names_are_added),

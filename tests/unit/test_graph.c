@@ -77,7 +77,7 @@ static struct profile *with_stacks(__u32 n_stacks, const char *epoch_ns)
 
 static void add(struct profile *profile, __u32 count, __u32 born, __u32 died, __u64 size_bytes)
 {
-	assert_int_equal(profile__add_lifetime(profile, count, born, died, 1, size_bytes), 0);
+	assert_int_equal(fixture__add_lifetime(profile, count, born, died, 1, size_bytes), 0);
 }
 
 static __u64 sum_at(const struct graph *graph, size_t point)
@@ -214,6 +214,29 @@ static void test_groups_and_selection(void **state)
 	assert_int_equal(graph->peak_bytes, 320);
 	assert_int_equal(graph->live_bytes, 100);
 	assert_int_equal(graph->allocations[0], 1);
+	graph__free(graph);
+	profile__free(profile);
+}
+
+/* What a process leaves is drawn as what stays, until the process ends. */
+static void test_exits(void **state)
+{
+	struct profile *profile = with_stacks(2, "1000");
+	const struct profile_lifetime left = { 1, 2, PROFILE_LIVE, 5, 1, 100 };
+	const __u64 stays_bytes[] = { 0, 0, 0, 100, 100, 100, 0, 40, 40, 40, 40 };
+	struct graph *graph;
+
+	assert_int_equal(profile__add_lifetime(profile, &left), 0);
+	add(profile, 1, 6, PROFILE_LIVE, 40);
+	add(profile, 2, 0, 9, 7);
+	graph = make(profile, 8);
+	assert_int_equal(graph->n_points, ARRAY_SIZE(stays_bytes));
+	for (size_t at = 0; at < graph->n_points; at++)
+		assert_int_equal(graph->series[0].stays_bytes[at], stays_bytes[at]);
+	assert_int_equal(graph->series[0].peak_bytes, 100);
+	assert_int_equal(graph->series[0].live_bytes, 140);
+	assert_int_equal(graph->peak_bytes, 107);
+	assert_int_equal(graph->live_bytes, 140);
 	graph__free(graph);
 	profile__free(profile);
 }
@@ -528,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_behaviours),
 		cmocka_unit_test(test_against_plain_sums),
+		cmocka_unit_test(test_exits),
 		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_groups_and_selection),
 		cmocka_unit_test(test_no_live_data),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "fixture.h"
 #include "growth.h"
 #include "profile.h"
 
@@ -37,7 +38,7 @@ static int add_epoch(struct profile *profile, __u32 epoch)
 	int err = 0;
 
 #define ADD(kind, died, n)                                                                         \
-	(err |= profile__add_lifetime(profile, (kind) + 1, epoch, died, n, (n)*BLOCK_BYTES))
+	(err |= fixture__add_lifetime(profile, (kind) + 1, epoch, died, n, (n)*BLOCK_BYTES))
 #define OR_STAYS(died) ((died) < EPOCHS ? (died) : PROFILE_LIVE)
 	if (!epoch)
 		ADD(STARTUP, PROFILE_LIVE, 1000ULL);
@@ -80,7 +81,7 @@ static struct profile *make_profile(__u32 n_epochs, const char *elapsed)
 	/* All kinds, or a leak alone. */
 	for (__u32 epoch = 0; epoch < n_epochs; epoch++)
 		err |= n_epochs == EPOCHS ? add_epoch(profile, epoch)
-					  : profile__add_lifetime(profile, LEAK + 1, epoch,
+					  : fixture__add_lifetime(profile, LEAK + 1, epoch,
 								  PROFILE_LIVE, 1, BLOCK_BYTES);
 	err |= profile__set_meta(profile, "epoch_ns", EPOCH_NS);
 	err |= profile__set_meta(profile, "elapsed_seconds", elapsed);
@@ -114,6 +115,29 @@ static void test_kinds(void **state)
 	assert_float_equal(growths[STARTUP].bytes_per_second, 0, 0.001);
 	assert_float_equal(growths[SHRINKING].bytes_per_second, -200, 0.001);
 	assert_float_equal(growths[RARE_LEAK].bytes_per_second, 5, 0.5);
+	profile__free(profile);
+}
+
+/* Processes that leak and end, one after the other, do not make memory grow; the last one does, while it runs. */
+static void test_exits(void **state)
+{
+	struct profile *profile = make_profile(0, SECONDS);
+	struct growth growths[KINDS];
+	struct error error;
+
+	for (__u32 epoch = 0; epoch < EPOCHS; epoch++) {
+		struct profile_lifetime of_many = {
+			LEAK + 1, epoch, PROFILE_LIVE, epoch / 20 * 20 + 19, 1, BLOCK_BYTES
+		};
+		struct profile_lifetime of_last = { RARE_LEAK + 1, epoch, PROFILE_LIVE,
+						    PROFILE_LIVE,  1,	  BLOCK_BYTES };
+
+		assert_int_equal(profile__add_lifetime(profile, &of_many), 0);
+		assert_int_equal(profile__add_lifetime(profile, &of_last), 0);
+	}
+	assert_int_equal(growth__measure(profile, groups, KINDS, growths, &error), 0);
+	assert_true(growths[LEAK].is_known && !growths[LEAK].is_growing);
+	assert_true(growths[RARE_LEAK].is_growing);
 	profile__free(profile);
 }
 
@@ -160,7 +184,7 @@ static void test_no_end(void **state)
 	struct error error;
 
 	for (__u32 epoch = 0; epoch < 16; epoch++)
-		assert_int_equal(profile__add_lifetime(profile, RARE_LEAK + 1, epoch, PROFILE_LIVE,
+		assert_int_equal(fixture__add_lifetime(profile, RARE_LEAK + 1, epoch, PROFILE_LIVE,
 						       1, PROFILE_MAX / 17),
 				 0);
 	assert_int_equal(profile__set_meta(profile, "epoch_ns", "1000"), 0);
@@ -197,9 +221,9 @@ static void test_many_epochs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_not_known),   cmocka_unit_test(test_no_end),
-		cmocka_unit_test(test_many_epochs),
+		cmocka_unit_test(test_kinds),  cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_exits),  cmocka_unit_test(test_not_known),
+		cmocka_unit_test(test_no_end), cmocka_unit_test(test_many_epochs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

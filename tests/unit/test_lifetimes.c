@@ -9,12 +9,12 @@
 
 /* Entries that were taken out of a struct lifetimes. */
 struct taken {
-	struct ap_lifetime_key keys[32];
+	struct lifetime_key keys[32];
 	struct ap_lifetime sums[32];
 	size_t n;
 };
 
-static int take(void *context, const struct ap_lifetime_key *key, const struct ap_lifetime *sum)
+static int take(void *context, const struct lifetime_key *key, const struct ap_lifetime *sum)
 {
 	struct taken *taken = context;
 
@@ -33,8 +33,7 @@ static void take_all(struct lifetimes *lifetimes, struct taken *taken)
 }
 
 /* Those of record 7. */
-static int take_some(void *context, const struct ap_lifetime_key *key,
-		     const struct ap_lifetime *sum)
+static int take_some(void *context, const struct lifetime_key *key, const struct ap_lifetime *sum)
 {
 	return key->record == 7 ? take(context, key, sum) : 0;
 }
@@ -52,7 +51,11 @@ static __u64 blocks_of(const struct taken *taken, __u32 record, __u32 born, __u3
 
 static void add_first(struct lifetimes *lifetimes)
 {
-	struct ap_lifetime_key key = { .record = 7, .shift = AP_FIRST_EPOCH_SHIFT };
+	struct lifetime_key key = {
+		.record = 7,
+		.shift = AP_FIRST_EPOCH_SHIFT,
+		.exited = PROFILE_LIVE,
+	};
 
 	for (key.born = 0; key.born < 8; key.born++) {
 		key.died = key.born + 1;
@@ -81,7 +84,7 @@ static void test_adds_up(void **state)
 static void test_moves_some(void **state)
 {
 	struct lifetimes *lifetimes = lifetimes__new();
-	struct ap_lifetime_key key = { 8, AP_FIRST_EPOCH_SHIFT, 3, 4 };
+	struct lifetime_key key = { 8, AP_FIRST_EPOCH_SHIFT, 3, 4, PROFILE_LIVE };
 	struct taken taken = { 0 };
 
 	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 1), 0);
@@ -96,7 +99,37 @@ static void test_moves_some(void **state)
 	lifetimes__free(lifetimes);
 }
 
-static int refuse(void *context, const struct ap_lifetime_key *key, const struct ap_lifetime *sum)
+/* What an exit ended is not what a free ended, nor what is live, and is folded as both are. */
+static void test_exits(void **state)
+{
+	struct lifetimes *lifetimes = lifetimes__new();
+	struct lifetime_key key = { 7, AP_FIRST_EPOCH_SHIFT, 5, PROFILE_LIVE, 12 };
+	struct taken taken;
+
+	add_first(lifetimes);
+	assert_int_equal(lifetimes__add(lifetimes, &key, 10, 1), 0);
+	key.exited = 13;
+	assert_int_equal(lifetimes__add(lifetimes, &key, 100, 1), 0);
+	key = (struct lifetime_key){ 7, AP_FIRST_EPOCH_SHIFT + 1, 2, 6, PROFILE_LIVE };
+	assert_int_equal(lifetimes__add(lifetimes, &key, 1000, 1), 0);
+	take_all(lifetimes, &taken);
+	for (size_t i = 0; i < taken.n; i++) {
+		const struct lifetime_key *at = &taken.keys[i];
+
+		if (at->exited != PROFILE_LIVE) {
+			assert_int_equal(at->born, 2);
+			assert_int_equal(at->died, PROFILE_LIVE);
+			assert_int_equal(at->exited, 6);
+			assert_int_equal(taken.sums[i].blocks, 110);
+		} else if (at->died == 6) {
+			assert_int_equal(taken.sums[i].blocks, 1000);
+		}
+	}
+	assert_int_equal(blocks_of(&taken, 7, 2, PROFILE_LIVE), 3 + 110);
+	lifetimes__free(lifetimes);
+}
+
+static int refuse(void *context, const struct lifetime_key *key, const struct ap_lifetime *sum)
 {
 	return -ENOMEM;
 }
@@ -114,12 +147,12 @@ static void test_move_fails(void **state)
 static void test_folds(void **state)
 {
 	struct lifetimes *lifetimes = lifetimes__new();
-	struct ap_lifetime_key key = { 7, AP_FIRST_EPOCH_SHIFT + 2, 1, 2 };
+	struct lifetime_key key = { 7, AP_FIRST_EPOCH_SHIFT + 2, 1, 2, PROFILE_LIVE };
 	struct taken taken;
 
 	add_first(lifetimes);
 	assert_int_equal(lifetimes__add(lifetimes, &key, 100, 1), 0);
-	key = (struct ap_lifetime_key){ 7, AP_FIRST_EPOCH_SHIFT + 1, 2, 4 };
+	key = (struct lifetime_key){ 7, AP_FIRST_EPOCH_SHIFT + 1, 2, 4, PROFILE_LIVE };
 	assert_int_equal(lifetimes__add(lifetimes, &key, 1000, 1), 0);
 	assert_int_equal(lifetimes__shift(lifetimes), AP_FIRST_EPOCH_SHIFT + 2);
 	take_all(lifetimes, &taken);
@@ -135,7 +168,7 @@ static void test_folds(void **state)
 static void test_absurd_shift(void **state)
 {
 	struct lifetimes *lifetimes = lifetimes__new();
-	struct ap_lifetime_key key = { 1, AP_FIRST_EPOCH_SHIFT, 1023, 1023 };
+	struct lifetime_key key = { 1, AP_FIRST_EPOCH_SHIFT, 1023, 1023, PROFILE_LIVE };
 	struct taken taken;
 
 	assert_int_equal(lifetimes__add(lifetimes, &key, 1, 1), 0);
@@ -200,7 +233,7 @@ int main(void)
 		cmocka_unit_test(test_adds_up),		  cmocka_unit_test(test_folds),
 		cmocka_unit_test(test_moves_some),	  cmocka_unit_test(test_move_fails),
 		cmocka_unit_test(test_absurd_shift),	  cmocka_unit_test(test_timeline_grows),
-		cmocka_unit_test(test_timeline_interval),
+		cmocka_unit_test(test_timeline_interval), cmocka_unit_test(test_exits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void test_ids_that_do_not_exist(void **state)
 	assert_int_equal(profile__set_module_symbols(profile, 1, "x"), -EINVAL);
 	assert_int_equal(profile__add_blocks(profile, &(struct profile_blocks){ .count = 1 }),
 			 -EINVAL);
-	assert_int_equal(profile__add_lifetime(profile, 1, 0, 0, 1, 1), -EINVAL);
+	assert_int_equal(fixture__add_lifetime(profile, 1, 0, 0, 1, 1), -EINVAL);
 	assert_int_equal(id, 77);
 	profile__free(profile);
 }
@@ -131,6 +131,45 @@ static void assert_lifetime(const struct profile *profile, size_t i, __u32 count
 	assert_true(lifetime.size_bytes == size_bytes);
 }
 
+/* Blocks are freed, or go with their process, or stay; the epochs of all three are folded. */
+static void test_exits(void **state)
+{
+	struct profile *profile = fixture__new();
+	struct profile_lifetime lifetimes[] = {
+		{ 1, 4, 9, PROFILE_LIVE, 1, 10 },
+		{ 1, 4, PROFILE_LIVE, 9, 2, 20 },
+		{ 1, 4, PROFILE_LIVE, PROFILE_LIVE, 3, 30 },
+		{ 1, 4, PROFILE_LIVE, UINT32_MAX - 1, 4, 40 },
+	};
+	const __u32 last[] = { 9, 9, PROFILE_LIVE, UINT32_MAX - 1 };
+	const size_t n = sizeof(lifetimes) / sizeof(lifetimes[0]);
+	struct profile_lifetime got, both = { 1, 4, 9, 9, 1, 1 }, early = { 1, 4, PROFILE_LIVE, 3 };
+	__u32 at = 0, folded_at;
+
+	for (int i = 0; i < 3; i++)
+		assert_true(profile__next_lifetime(profile, &at, &got));
+	folded_at = at;
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(profile__add_lifetime(profile, &lifetimes[i]), 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(profile__next_lifetime(profile, &at, &got));
+		assert_memory_equal(&got, &lifetimes[i], sizeof(got));
+		assert_int_equal(profile_lifetime__last_epoch(&got), last[i]);
+	}
+	assert_false(profile__next_lifetime(profile, &at, &got));
+	assert_int_equal(profile__last_epoch(profile), UINT32_MAX - 1);
+	assert_int_equal(profile__add_lifetime(profile, &both), -EINVAL);
+	assert_int_equal(profile__add_lifetime(profile, &early), -EINVAL);
+	profile__fold_lifetimes(profile, 1);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(profile__next_lifetime(profile, &folded_at, &got));
+		assert_int_equal(got.born, 2);
+		assert_int_equal(got.died, profile__fold_epoch(lifetimes[i].died, 1));
+		assert_int_equal(got.exited, profile__fold_epoch(lifetimes[i].exited, 1));
+	}
+	profile__free(profile);
+}
+
 /* They are added up as before, and others are new. */
 static void test_closed_counts(void **state)
 {
@@ -167,10 +206,10 @@ static void test_blocks(void **state)
 	assert_int_equal(profile_blocks__live(&blocks), 3);
 	assert_int_equal(profile_blocks__live_bytes(&blocks), 300);
 	assert_int_equal(profile->n_lifetimes, 3);
-	assert_int_equal(profile__add_lifetime(profile, 1, 0, 7, 1, 100), 0);
+	assert_int_equal(fixture__add_lifetime(profile, 1, 0, 7, 1, 100), 0);
 	assert_int_equal(profile->n_lifetimes, 4);
-	assert_int_equal(profile__add_lifetime(profile, 1, 8, 7, 1, 100), -EINVAL);
-	assert_int_equal(profile__add_lifetime(profile, 2, UINT32_MAX - 1, UINT32_MAX - 1,
+	assert_int_equal(fixture__add_lifetime(profile, 1, 8, 7, 1, 100), -EINVAL);
+	assert_int_equal(fixture__add_lifetime(profile, 2, UINT32_MAX - 1, UINT32_MAX - 1,
 					       PROFILE_MAX, PROFILE_MAX),
 			 0);
 	assert_lifetime(profile, 3, 1, 0, 7, 1, 100);
@@ -345,7 +384,7 @@ static void test_figures_that_contradict_each_other(void **state)
 		const struct profile_lifetime *more = &wrong_epochs[i];
 
 		profile = fixture__new();
-		assert_int_equal(profile__add_lifetime(profile, 1, more->born, more->died,
+		assert_int_equal(fixture__add_lifetime(profile, 1, more->born, more->died,
 						       more->blocks, more->size_bytes),
 				 0);
 		if (profile__blocks_add_up(profile))
@@ -401,6 +440,7 @@ int main(void)
 		cmocka_unit_test(test_lines_of_a_frame),
 		cmocka_unit_test(test_a_function_is_known_by_its_symbol),
 		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_exits),
 		cmocka_unit_test(test_closed_counts),
 		cmocka_unit_test(test_blocks_add_up),
 		cmocka_unit_test(test_figures_that_contradict_each_other),

@@ -327,7 +327,9 @@ class ReportPage {
 		if (focused)
 			byId("cards").querySelector("input:checked").focus();
 		const explained = this.after.meta.hasLive ? this.card[kind] : "requested";
-		byId("balance").textContent = kind === "span" ? this.balance(figures[0]) : explanations[`${kind} ${explained}`];
+		const isLeft = this.after.meta.hasExits && kind === "all" && explained === "live";
+		byId("balance").textContent = kind === "span" ? this.balance(figures[0]) :
+			explanations[`${kind} ${explained}`] + (isLeft ? " What ended processes left is among them." : "");
 	}
 
 	cardOf(name, title, figures) {
@@ -354,7 +356,7 @@ class ReportPage {
 	balance(figures) {
 		const text = (name) => formatValue(figures[name][this.unit], this.unit);
 		return `${text("before")} alive at its start + ${text("allocated")} allocated = ${text("after")} alive at its end + ` +
-			`${text("freed")} freed`;
+			`${text("freed")} ${this.after.meta.hasExits ? "freed or gone with their process" : "freed"}`;
 	}
 
 	updateTime() {

@@ -312,19 +312,12 @@ export class TimeLine {
 		context.setLineDash([]);
 	}
 
-	highestValue() {
-		const values = this.lines.whole.alive[this.unit];
-		return values[highestPoint(values)];
-	}
-
 	drawPeak() {
 		const { context } = this;
 		if (!this.peak)
 			return;
 		const y = Math.round(this.y(this.peak)) + 0.5;
-		// The line keeps what processes had not freed when they ended, and the peak does not.
-		const isOfRunning = this.highestValue() > 1.02 * this.peak;
-		const text = `peak ${isOfRunning ? "of running processes " : ""}${formatValue(this.peak, this.unit)}`;
+		const text = `peak ${formatValue(this.peak, this.unit)}`;
 		context.strokeStyle = context.fillStyle = this.colour("--soft");
 		context.setLineDash([2, 3]);
 		line(context, gutter, y, gutter + this.chartWidth, y);

@@ -39,7 +39,7 @@ static const char *const data_file_schema[] = {
 	"CREATE TABLE lifetime_histogram(count INTEGER NOT NULL, bucket INTEGER NOT NULL, "
 	"blocks INTEGER NOT NULL, PRIMARY KEY(count, bucket)) WITHOUT ROWID",
 	"CREATE TABLE lifetimes(count INTEGER NOT NULL, born INTEGER NOT NULL, died INTEGER, "
-	"blocks INTEGER NOT NULL, bytes INTEGER NOT NULL)",
+	"exited INTEGER, blocks INTEGER NOT NULL, bytes INTEGER NOT NULL)",
 	"CREATE TABLE timeline(run INTEGER NOT NULL, time_ns INTEGER NOT NULL, "
 	"live INTEGER NOT NULL, live_bytes INTEGER NOT NULL, allocations INTEGER NOT NULL, "
 	"bytes INTEGER NOT NULL, rss_bytes INTEGER NOT NULL, PRIMARY KEY(run, time_ns)) "
