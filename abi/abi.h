@@ -170,6 +170,7 @@ struct ap_config {
 	__u32 outermost;      /* 1: some source has AP_NESTING_OUTERMOST */
 	__u32 stacks;	      /* 1: count calls by stack */
 	__u32 may_fault;      /* 1: the programs at the probes of functions are sleepable */
+	__u32 preempts;	      /* 1: several programs at a tracepoint (tracepoint_abi.h) */
 	/* With borrowed: only processes that this user, of this group, could trace (borrowed.h). */
 	__u32 borrowed, user, group;
 	/* Sampling by bytes (docs/sampling.md); set by sampling__configure(). */

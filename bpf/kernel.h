@@ -131,17 +131,25 @@ struct thread_info {
 	unsigned int status; /* x86 */
 };
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct thread_struct thread;
 	int pid;
 	int tgid;
+	struct list_head children;
+	struct list_head sibling;
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct pid *thread_pid;
 	const struct cred *real_cred;
 	struct uprobe_task *utask;
+	unsigned long long start_boottime;
+	unsigned long long self_exec_id;
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;
 	char comm[16];
@@ -196,6 +204,22 @@ struct vm_area_struct {
 };
 
 struct linux_binprm;
+
+struct trace_event_raw_sched_process_fork {
+	int child_pid;
+};
+
+struct trace_event_raw_sched_process_exec {
+	int old_pid;
+};
+
+struct trace_event_raw_sys_enter {
+	long id;
+};
+
+struct trace_event_raw_sys_exit {
+	long ret;
+};
 
 struct bpf_iter_meta;
 

@@ -213,6 +213,12 @@ static __always_inline bool brk__read(struct mapping *mapping, const struct pt_r
 	return now > before || asked > now;
 }
 
+/* Those with which the current task entered the kernel. */
+static __always_inline struct pt_regs *task__regs(void)
+{
+	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
 /* The programs run at every system call of every process, so they test this first. */
 static __always_inline bool is_mapping(const struct pt_regs *regs)
 {
@@ -222,8 +228,7 @@ static __always_inline bool is_mapping(const struct pt_regs *regs)
 	       number == ARCH_SYS_MREMAP;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
+static __always_inline int mapping__begin(const struct pt_regs *regs, long number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct process *process;
@@ -240,6 +245,19 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 	else if (__sync_fetch_and_add(&process->brk_calls, 1) == 0)
 		process->brk = task->mm->brk;
 	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
+{
+	return mapping__begin(regs, number);
+}
+
+/* Those by perf are for kernels that preempt the others (tracepoint_abi.h). */
+SEC("tracepoint/raw_syscalls/sys_enter")
+int perf_mapping_begin(struct trace_event_raw_sys_enter *ctx)
+{
+	return mapping__begin(task__regs(), ctx->id);
 }
 
 /* The mapping call that ends, or NULL if this one does not count. */
@@ -287,8 +305,7 @@ static __always_inline bool mapping__enter(const struct mapping *mapping, struct
 }
 
 /* For stat. */
-SEC("tp_btf/sys_exit")
-int BPF_PROG(mapping_count, struct pt_regs *regs, long result)
+static __always_inline int mapping__count(const struct pt_regs *regs, long result)
 {
 	struct ap_site_counts *sum;
 	struct mapping *mapping;
@@ -312,9 +329,20 @@ int BPF_PROG(mapping_count, struct pt_regs *regs, long result)
 	return 0;
 }
 
-/* For record. */
 SEC("tp_btf/sys_exit")
-int BPF_PROG(mapping_record, struct pt_regs *regs, long result)
+int BPF_PROG(mapping_count, struct pt_regs *regs, long result)
+{
+	return mapping__count(regs, result);
+}
+
+SEC("tracepoint/raw_syscalls/sys_exit")
+int perf_mapping_count(struct trace_event_raw_sys_exit *ctx)
+{
+	return mapping__count(task__regs(), ctx->ret);
+}
+
+/* For record. */
+static __always_inline int mapping__record(struct pt_regs *regs, long result)
 {
 	struct mapping *mapping;
 	struct process *process;
@@ -327,4 +355,16 @@ int BPF_PROG(mapping_record, struct pt_regs *regs, long result)
 	if (mapping && mapping__enter(mapping, &hit, regs))
 		source__record(regs, process, &hit);
 	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(mapping_record, struct pt_regs *regs, long result)
+{
+	return mapping__record(regs, result);
+}
+
+SEC("tracepoint/raw_syscalls/sys_exit")
+int perf_mapping_record(struct trace_event_raw_sys_exit *ctx)
+{
+	return mapping__record(task__regs(), ctx->ret);
 }

@@ -11,6 +11,7 @@
 #include "records.bpf.h"
 #include "regions.bpf.h"
 #include "spaces.bpf.h"
+#include "tracepoints.bpf.h"
 #include "unprobed.bpf.h"
 
 /* allocprof itself; user space arms it only around the fork of the command. */
@@ -27,6 +28,13 @@ __u32 seed_refused; /* 1: config.user could not trace it */
 __u32 last_process_id;
 /* Number of followed processes (not images). */
 __u64 processes_seen;
+
+__u32 leading_program;
+__u64 events_rescued[AP_TRACEPOINTS];
+__u64 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
+
+/* So many of the last children of a process are looked at for a new one. */
+#define MOST_CHILDREN 32
 
 /* Level of allocprof's own PID namespace; seed_process() sets it. */
 __u32 launcher_namespace_level;
@@ -90,8 +98,10 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 		.state = state,
 		.pid = task__pid_at(task, launcher_namespace_level),
 		.closed = parent ? parent->closed : config.starts_closed,
+		.start_ns = BPF_CORE_READ(task, start_boottime),
+		.execs = BPF_CORE_READ(task, self_exec_id),
 	};
-	__u32 tgid = task->tgid;
+	__u32 tgid = BPF_CORE_READ(task, tgid);
 
 	process.is_elsewhere =
 		parent ? parent->is_elsewhere : event == AP_PROCESS_SEEDED && seed_is_elsewhere;
@@ -126,13 +136,24 @@ static __noinline int regions__fork(__u64 parent, __u64 child)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+/* Another one of the programs at this tracepoint was first. */
+static __always_inline bool process__is_added(struct task_struct *task)
 {
-	__u32 parent_tgid = parent->tgid;
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	const struct process *process = bpf_map_lookup_elem(&processes, &tgid);
+
+	return process && process->start_ns == BPF_CORE_READ(task, start_boottime);
+}
+
+static __noinline int process__fork(struct task_struct *parent, struct task_struct *child,
+				    enum ap_tracepoint_program program)
+{
+	__u32 parent_tgid = parent->tgid, tgid = BPF_CORE_READ(child, tgid);
 	struct process *process;
 
-	if ((__u32)child->tgid == parent_tgid)
+	tracepoint__see(AP_TRACEPOINT_FORK, program, BPF_CORE_READ(child, pid),
+			BPF_CORE_READ(child, start_boottime));
+	if (tgid == parent_tgid || process__is_added(child))
 		return 0;
 	if (launcher_armed && parent_tgid == launcher_tgid) {
 		process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, 0, false);
@@ -144,7 +165,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!process)
 		return 0;
 	if (regions__are_active())
-		regions__fork(bpf_get_current_pid_tgid(), (__u64)child->tgid << 32 | child->pid);
+		regions__fork(bpf_get_current_pid_tgid(),
+			      (__u64)tgid << 32 | (__u32)BPF_CORE_READ(child, pid));
 	process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
 		     BPF_CORE_READ(child, mm) == BPF_CORE_READ(parent, mm));
 	return 0;
@@ -166,15 +188,59 @@ static __always_inline void process__refuse(const struct process *process, __u32
 		process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	return process__fork(parent, child, AP_FIRST);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork_again, struct task_struct *parent, struct task_struct *child)
+{
+	return process__fork(parent, child, AP_AGAIN);
+}
+
+/* The child of @parent with the id @pid. The kernel has appended it to the list, as others may, which lost their parent. */
+static __always_inline struct task_struct *task__child(struct task_struct *parent, int pid)
+{
+	const __u64 offset = bpf_core_field_offset(struct task_struct, sibling);
+	struct list_head *at = BPF_CORE_READ(parent, children.prev);
+
+	for (int i = 0; i < MOST_CHILDREN; i++) {
+		struct task_struct *child = (void *)at - offset;
+
+		if (BPF_CORE_READ(child, pid) == pid)
+			return child;
+		at = BPF_CORE_READ(at, prev);
+	}
+	return NULL;
+}
+
+SEC("tracepoint/sched/sched_process_fork")
+int perf_fork(struct trace_event_raw_sched_process_fork *ctx)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct task_struct *child = task__child(parent, ctx->child_pid);
+
+	if (child)
+		return process__fork(parent, child, AP_BY_PERF);
+	/* With CLONE_PARENT it is a child of the parent's parent. Another program will count it as rescued. */
+	__sync_fetch_and_add(&events_rescued[AP_TRACEPOINT_FORK], -1);
+	return 0;
+}
+
+static __noinline int process__exec(struct task_struct *task, int old_pid,
+				    enum ap_tracepoint_program program)
 {
 	__u32 tgid = task->tgid;
 	struct process *process = bpf_map_lookup_elem(&processes, &tgid);
+	__u64 execs = BPF_CORE_READ(task, self_exec_id);
 	__u32 parent, ended_space = 0;
 
-	if (!process)
+	tracepoint__see(AP_TRACEPOINT_EXEC, program, tgid, execs);
+	if (!process || process->execs == execs)
 		return 0;
+	process->execs = execs;
 	if (config.live) {
 		live__end_thread((__u64)tgid << 32 | (__u32)old_pid);
 		live__end_thread((__u64)tgid << 32 | tgid);
@@ -210,14 +276,33 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_pid, struct linux_binprm
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_pid)
+{
+	return process__exec(task, old_pid, AP_FIRST);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec_again, struct task_struct *task, int old_pid)
+{
+	return process__exec(task, old_pid, AP_AGAIN);
+}
+
+SEC("tracepoint/sched/sched_process_exec")
+int perf_exec(struct trace_event_raw_sched_process_exec *ctx)
+{
+	return process__exec(bpf_get_current_task_btf(), ctx->old_pid, AP_BY_PERF);
+}
+
+static __noinline int process__exit(struct task_struct *task, enum ap_tracepoint_program program)
 {
 	__u32 tgid = task->tgid;
 	__u64 thread = (__u64)tgid << 32 | (__u32)task->pid;
 	struct process *process, ended;
 	__u32 ended_space = 0;
 
+	tracepoint__see(AP_TRACEPOINT_EXIT, program, task->pid,
+			BPF_CORE_READ(task, start_boottime));
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return 0;
@@ -240,6 +325,24 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	unprobed__end(&ended, task);
 	process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	return process__exit(task, AP_FIRST);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit_again, struct task_struct *task)
+{
+	return process__exit(task, AP_AGAIN);
+}
+
+SEC("tracepoint/sched/sched_process_exit")
+int perf_exit(void *ctx)
+{
+	return process__exit(bpf_get_current_task_btf(), AP_BY_PERF);
 }
 
 /* At INSIDE_BEGINS (inside_abi.h): before its first call that counts elsewhere. */

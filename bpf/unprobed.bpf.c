@@ -1,18 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The programs that check processes which have not hit a probe; those at exit are in processes.bpf.c. */
 #include "process.bpf.h"
+#include "tracepoints.bpf.h"
 #include "unprobed.bpf.h"
 
 /* Before an exec, while the process still has its old name and mm. */
-SEC("tp_btf/sched_prepare_exec")
-int BPF_PROG(on_prepare_exec, struct task_struct *task)
+static __noinline int process__prepare_exec(struct task_struct *task,
+					    enum ap_tracepoint_program program)
 {
 	struct process *process = unprobed__current();
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	__u64 taken_bytes;
 
-	if (process && mm)
-		unprobed__report(process, task, unprobed__taken(process, mm));
+	tracepoint__see(AP_TRACEPOINT_PREPARE_EXEC, program, task->tgid,
+			BPF_CORE_READ(task, self_exec_id));
+	if (!process || !mm)
+		return 0;
+	taken_bytes = unprobed__taken(process, mm);
+	if (!taken_bytes)
+		return 0;
+	/* The others of these programs do not report it again. */
+	process->is_hit = 1;
+	unprobed__report(process, task, taken_bytes);
 	return 0;
+}
+
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(on_prepare_exec, struct task_struct *task)
+{
+	return process__prepare_exec(task, AP_FIRST);
+}
+
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(on_prepare_exec_again, struct task_struct *task)
+{
+	return process__prepare_exec(task, AP_AGAIN);
+}
+
+SEC("tracepoint/sched/sched_prepare_exec")
+int perf_prepare_exec(void *ctx)
+{
+	return process__prepare_exec(bpf_get_current_task_btf(), AP_BY_PERF);
 }
 
 /* Before Linux 6.16, where the exit tracepoint runs after the mm is gone: a thread exits. */

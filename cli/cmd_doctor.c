@@ -147,6 +147,13 @@ static bool print_kernel(const struct kernel *kernel)
 			 kernel->sleepable
 				 ? "used: a page of a stack that is swapped out is read in"
 				 : "(Linux 6.9) a stack ends before a page that is swapped out");
+	if (kernel->preempts)
+		print_privileged(
+			kernel, "tracepoints by perf", kernel->perf_tracepoints,
+			kernel->perf_tracepoints
+				? "used: programs that are preempted miss no process"
+				: "tracefs cannot be read: programs that are preempted may miss "
+				  "processes, and say so");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	print_cache();

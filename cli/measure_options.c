@@ -142,23 +142,18 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		MULTI,
 		SESSIONS,
 		SLEEPABLE,
+		PREEMPTION,
 		UNREAD,
 		LAST_READ
 	};
 	static char *const names[] = {
-		[COUNTS] = (char *)"counts",
-		[RING] = (char *)"ring",
-		[STACKS] = (char *)"stacks",
-		[TAIL_CALLS] = (char *)"tail_calls",
-		[PROCESSES] = (char *)"processes",
-		[SCRATCH] = (char *)"scratch",
-		[THREADS] = (char *)"threads",
-		[MULTI] = (char *)"multi",
-		[SESSIONS] = (char *)"sessions",
-		[SLEEPABLE] = (char *)"sleepable",
-		[UNREAD] = (char *)"unread",
-		[LAST_READ] = (char *)"last_read",
-		NULL,
+		[COUNTS] = (char *)"counts",	     [RING] = (char *)"ring",
+		[STACKS] = (char *)"stacks",	     [TAIL_CALLS] = (char *)"tail_calls",
+		[PROCESSES] = (char *)"processes",   [SCRATCH] = (char *)"scratch",
+		[THREADS] = (char *)"threads",	     [MULTI] = (char *)"multi",
+		[SESSIONS] = (char *)"sessions",     [SLEEPABLE] = (char *)"sleepable",
+		[PREEMPTION] = (char *)"preemption", [UNREAD] = (char *)"unread",
+		[LAST_READ] = (char *)"last_read",   NULL,
 	};
 	struct session_limits *limits = &measure->session.limits;
 
@@ -196,6 +191,9 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 			break;
 		case SLEEPABLE:
 			limits->no_sleepable = !number;
+			break;
+		case PREEMPTION:
+			limits->preempts = number;
 			break;
 		case UNREAD:
 			limits->unread = number;

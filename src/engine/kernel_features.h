@@ -13,6 +13,8 @@ struct kernel {
 	bool uprobe_pmu;		/* probes by perf_event_open(2), Linux 4.17 */
 	bool uprobe_multi;		/* one link for many probes, Linux 6.6 */
 	bool uprobe_session;		/* entry and return probe in one program, Linux 6.13 */
+	bool preempts;			/* tracepoints do not disable preemption, Linux 7.0 */
+	bool perf_tracepoints;		/* tracefs says which event of perf a tracepoint is */
 	bool sleepable;			/* programs at probes can read absent pages in, Linux 6.9 */
 	bool mapping_hook; /* fentry at perf_event_mmap(), which runs when code is mapped */
 	/* Tracepoints run before exit and exec release the mm, Linux 6.16. */

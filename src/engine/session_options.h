@@ -34,6 +34,7 @@ struct session_limits {
 	bool no_last_read;	    /* reading events fails after the target has ended */
 	bool no_multi, no_sessions; /* as on kernels without these links */
 	bool no_sleepable;	    /* as on kernels where programs at probes cannot be */
+	bool preempts;		    /* as on kernels that preempt programs at tracepoints */
 };
 
 enum session_engine {

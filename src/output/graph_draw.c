@@ -83,8 +83,8 @@ static void draw_title(struct page *page)
 	graph_axis__print_time(graph->end_ns, end, sizeof(end));
 	if (graph->peak_bytes)
 		snprintf(text, sizeof(text),
-			 "%s; peak of live bytes: %s after %s; not freed: %s in %s block%s",
-			 end, peak, when, live, blocks, graph->live == 1 ? "" : "s");
+			 "%s; peak of live bytes: %s after %s; not freed: %s in %s block%s", end,
+			 peak, when, live, blocks, graph->live == 1 ? "" : "s");
 	else
 		snprintf(text, sizeof(text), "%s; no live bytes", end);
 	if (page->words->selection) {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -17,6 +18,7 @@
 #include "error.h"
 #include "kernel_types.h"
 #include "sleepable.h"
+#include "tracepoints.h"
 #include "uprobe_multi.h"
 
 static bool has_capability(const struct __user_cap_data_struct *data, int capability)
@@ -90,6 +92,12 @@ static bool exit_tracepoints_show_memory(const struct kernel_types *types)
 	       kernel_types__tracepoint_parameters(types, "sched_prepare_exec") >= 1;
 }
 
+/* Nothing but the version shows that. */
+static bool preempts_tracepoints(const char *release)
+{
+	return strtoul(release, NULL, 10) >= 7;
+}
+
 static void probe_types(struct kernel *kernel, const struct kernel_types *types)
 {
 	kernel->sleepable = sleepable__supported(types);
@@ -110,6 +118,7 @@ void kernel__probe(struct kernel *kernel, struct kernel_types **types)
 	memset(kernel, 0, sizeof(*kernel));
 	if (!uname(&uts))
 		snprintf(kernel->release, sizeof(kernel->release), "%s", uts.release);
+	kernel->preempts = preempts_tracepoints(kernel->release);
 	find_missing_capabilities(kernel->missing_capabilities,
 				  sizeof(kernel->missing_capabilities));
 	kernel->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
@@ -117,6 +126,7 @@ void kernel__probe(struct kernel *kernel, struct kernel_types **types)
 	kernel->bpf = bpf_works();
 	if (!kernel->bpf)
 		return;
+	kernel->perf_tracepoints = tracepoints__have_perf();
 	kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
 	kernel->uprobe_session = uprobe_session__supported();
 	if (!kernel->btf || kernel_types__open(&all))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Features of this kernel and rights of this user, detected by trying, not by version. */
+/* Features of this kernel and rights of this user, detected by trying, and by version where that shows nothing. */
 #ifndef ALLOCPROF_KERNEL_H
 #define ALLOCPROF_KERNEL_H
 

@@ -15,44 +15,74 @@
 #include "counters.h"
 #include "error.h"
 #include "interface.h"
+#include "tracepoints.h"
 
-void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks)
+/* The programs at the entry of system calls, or at their exit: the one that is attached by perf where it can be, and the
+ * other one. */
+struct pair {
+	struct bpf_program *by_perf, *other;
+	struct bpf_link **link;
+};
+
+static struct pair begin_programs(struct allocprof_bpf *skeleton)
+{
+	return (struct pair){ skeleton->progs.perf_mapping_begin, skeleton->progs.mapping_begin,
+			      &skeleton->links.mapping_begin };
+}
+
+static struct pair end_programs(struct allocprof_bpf *skeleton)
+{
+	if (skeleton->rodata->config.stacks)
+		return (struct pair){ skeleton->progs.perf_mapping_record,
+				      skeleton->progs.mapping_record,
+				      &skeleton->links.mapping_record };
+	return (struct pair){ skeleton->progs.perf_mapping_count, skeleton->progs.mapping_count,
+			      &skeleton->links.mapping_count };
+}
+
+void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks, bool preempts)
 {
 	bpf_program__set_autoload(skeleton->progs.mapping_begin, wanted);
 	bpf_program__set_autoload(skeleton->progs.mapping_count, wanted && !stacks);
 	bpf_program__set_autoload(skeleton->progs.mapping_record, wanted && stacks);
+	bpf_program__set_autoload(skeleton->progs.perf_mapping_begin, wanted && preempts);
+	bpf_program__set_autoload(skeleton->progs.perf_mapping_count,
+				  wanted && preempts && !stacks);
+	bpf_program__set_autoload(skeleton->progs.perf_mapping_record,
+				  wanted && preempts && stacks);
 }
 
-static struct bpf_program *end_program(const struct allocprof_bpf *skeleton)
+static int attach(const struct pair *pair, struct error *error)
 {
-	return skeleton->rodata->config.stacks ? skeleton->progs.mapping_record
-					       : skeleton->progs.mapping_count;
-}
-
-static int attach(const struct bpf_program *program, struct bpf_link **link, struct error *error)
-{
-	*link = bpf_program__attach_trace(program);
-	if (*link)
+	if (bpf_program__autoload(pair->by_perf))
+		*pair->link = tracepoints__attach_by_perf(pair->by_perf);
+	if (!*pair->link)
+		*pair->link = bpf_program__attach_trace(pair->other);
+	if (*pair->link)
 		return 0;
 	return error__set(error, -errno, "cannot trace system calls (%s): %s",
-			  bpf_program__name(program), strerror(errno));
+			  bpf_program__name(pair->other), strerror(errno));
 }
 
 /* The exit program first, so that every system call whose entry is seen is also seen to end. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error)
 {
-	int err = attach(end_program(skeleton), &skeleton->links.mapping_record, error);
+	struct pair begin = begin_programs(skeleton), end = end_programs(skeleton);
+	int err = attach(&end, error);
 
-	if (err)
-		return err;
-	return attach(skeleton->progs.mapping_begin, &skeleton->links.mapping_begin, error);
+	return err ? err : attach(&begin, error);
+}
+
+static void detach(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+	*link = NULL;
 }
 
 void mappings__detach(struct allocprof_bpf *skeleton)
 {
-	bpf_link__destroy(skeleton->links.mapping_begin);
-	bpf_link__destroy(skeleton->links.mapping_record);
-	skeleton->links.mapping_begin = skeleton->links.mapping_record = NULL;
+	detach(begin_programs(skeleton).link);
+	detach(end_programs(skeleton).link);
 }
 
 struct allocator *mappings__allocator(void)
@@ -83,8 +113,16 @@ struct allocator *mappings__allocator(void)
 	return allocator;
 }
 
-__u64 mappings__recursion_misses(const struct allocprof_bpf *skeleton, struct counters *counters)
+/* The program that is not attached has none. */
+static __u64 misses_of(const struct pair *pair, struct counters *counters)
 {
-	return counters__recursion_misses(counters, skeleton->progs.mapping_begin) +
-	       counters__recursion_misses(counters, end_program(skeleton));
+	return counters__recursion_misses(counters, pair->by_perf) +
+	       counters__recursion_misses(counters, pair->other);
+}
+
+__u64 mappings__recursion_misses(struct allocprof_bpf *skeleton, struct counters *counters)
+{
+	struct pair begin = begin_programs(skeleton), end = end_programs(skeleton);
+
+	return misses_of(&begin, counters) + misses_of(&end, counters);
 }

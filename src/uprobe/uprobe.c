@@ -25,6 +25,7 @@
 #include "ring_reader.h"
 #include "slots.h"
 #include "table_cache.h"
+#include "tracepoints.h"
 #include "unwind_maps.h"
 #include "uprobe_engine.h"
 
@@ -49,22 +50,10 @@ static int handle_record(void *context, void *record, size_t size)
 static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
 {
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
-	struct {
-		struct bpf_program *program;
-		struct bpf_link **link;
-	} tracepoints[] = {
-		{ skeleton->progs.on_fork, &skeleton->links.on_fork },
-		{ skeleton->progs.on_exec, &skeleton->links.on_exec },
-		{ skeleton->progs.on_exit, &skeleton->links.on_exit },
-	};
+	int err = tracepoints__attach(skeleton, error);
 
-	for (size_t i = 0; i < ARRAY_SIZE(tracepoints); i++) {
-		*tracepoints[i].link = bpf_program__attach_trace(tracepoints[i].program);
-		if (!*tracepoints[i].link)
-			return error__set(error, -errno, "cannot follow processes (%s): %s",
-					  bpf_program__name(tracepoints[i].program),
-					  strerror(errno));
-	}
+	if (err)
+		return err;
 	/* Without on_map() the programs detect changes of mappings themselves. */
 	if (bpf_program__autoload(skeleton->progs.on_map))
 		skeleton->links.on_map = bpf_program__attach_trace(skeleton->progs.on_map);

@@ -21,6 +21,7 @@
 #include "sampling.h"
 #include "slots.h"
 #include "sources.h"
+#include "tracepoints.h"
 #include "tracing.h"
 #include "uprobe_multi.h"
 
@@ -84,6 +85,12 @@ static int fill_slots(const struct uprobe *uprobe)
 static bool may_sleep(const struct uprobe *uprobe)
 {
 	return uprobe->kernel.sleepable && !uprobe->options.limits.no_sleepable;
+}
+
+/* Whether the kernel may preempt a program at a tracepoint, and skips it for other tasks then. */
+bool uprobe__is_preempted(const struct uprobe *uprobe)
+{
+	return uprobe->kernel.preempts || uprobe->options.limits.preempts;
 }
 
 static int load(const struct uprobe *uprobe, struct allocprof_bpf *skeleton)
@@ -163,6 +170,9 @@ static void choose_programs(struct uprobe *uprobe)
 	bpf_program__set_autoload(skeleton->progs.find_module, session_options__walk(options));
 	bpf_program__set_autoload(skeleton->progs.on_map,
 				  session_options__walk(options) && uprobe->kernel.mapping_hook);
+	for (int at = AP_TRACEPOINT_FORK; at <= AP_TRACEPOINT_EXIT; at++)
+		tracepoints__choose(skeleton, (enum ap_tracepoint)at, true,
+				    uprobe__is_preempted(uprobe));
 	uprobe__choose_unprobed(uprobe);
 	bpf_program__set_autoload(skeleton->progs.gate_event,
 				  session_options__have_functions(options));
@@ -176,7 +186,8 @@ static void choose_programs(struct uprobe *uprobe)
 	bpf_program__set_autoload(skeleton->progs.usdt_live, false);
 	bpf_program__set_autoload(uprobe__usdt_program(uprobe),
 				  sources__any_usdt(options->sources));
-	mappings__choose(skeleton, sources__has_mappings(options->sources), options->stacks);
+	mappings__choose(skeleton, sources__has_mappings(options->sources), options->stacks,
+			 uprobe__is_preempted(uprobe));
 	bpf_program__set_autoload(skeleton->progs.live_entry, live && !uprobe->sessions);
 	bpf_program__set_autoload(skeleton->progs.live_return_instruction, live);
 	bpf_program__set_autoload(skeleton->progs.live_free, live);
@@ -251,6 +262,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.outermost = sources__any_outermost(options->sources),
 		.stacks = options->stacks,
 		.may_fault = may_sleep(uprobe),
+		.preempts = uprobe__is_preempted(uprobe),
 		.borrowed = borrowed__is_any(),
 		.user = getuid(),
 		.group = getgid(),

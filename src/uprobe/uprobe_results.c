@@ -19,6 +19,7 @@
 #include "regions.h"
 #include "ring_reader.h"
 #include "sources.h"
+#include "tracepoints.h"
 #include "uprobe_engine.h"
 
 __u64 uprobe__raw_stat(const struct uprobe *uprobe, __u32 which)
@@ -39,6 +40,11 @@ static __u64 stat_sum(const struct uprobe *uprobe, __u32 which)
 static __u64 recursion_misses(const struct uprobe *uprobe, struct bpf_program *program)
 {
 	return counters__recursion_misses(uprobe->counters, uprobe__loaded(uprobe, program));
+}
+
+static __u64 missed_at(const struct uprobe *uprobe, enum ap_tracepoint at)
+{
+	return tracepoints__missed(uprobe->skeleton, at, uprobe->counters);
 }
 
 /* Times that the kernel skipped programs at system calls and USDT probes. */
@@ -272,12 +278,12 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 	collect_regions(uprobe, results);
 	results->processes = skeleton->bss->processes_seen - uprobe->forgotten.processes;
 	results->processes_unfollowed = stat_sum(uprobe, AP_STAT_PROCESSES_LOST) +
-					recursion_misses(uprobe, skeleton->progs.on_fork) +
-					recursion_misses(uprobe, skeleton->progs.on_exec);
+					missed_at(uprobe, AP_TRACEPOINT_FORK) +
+					missed_at(uprobe, AP_TRACEPOINT_EXEC);
 	results->processes_refused = stat_sum(uprobe, AP_STAT_PROCESSES_REFUSED);
 	results->processes_unnoticed = stat_sum(uprobe, AP_STAT_PROCESSES_UNNOTICED) +
-				       recursion_misses(uprobe, skeleton->progs.on_exit) +
-				       recursion_misses(uprobe, skeleton->progs.on_prepare_exec) +
+				       missed_at(uprobe, AP_TRACEPOINT_EXIT) +
+				       missed_at(uprobe, AP_TRACEPOINT_PREPARE_EXEC) +
 				       recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
 				       recursion_misses(uprobe, skeleton->progs.on_exec_memory);
 	results->unprobed = uprobe->unprobed.list;

@@ -11,6 +11,7 @@
 #include "array.h"
 #include "error.h"
 #include "record_abi.h"
+#include "tracepoints.h"
 
 bool uprobe__finds_unprobed(const struct uprobe *uprobe)
 {
@@ -26,7 +27,8 @@ void uprobe__choose_unprobed(struct uprobe *uprobe)
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	bool finds = uprobe__finds_unprobed(uprobe), hooks = finds && uprobe->kernel.exit_hook;
 
-	bpf_program__set_autoload(skeleton->progs.on_prepare_exec, finds && !hooks);
+	tracepoints__choose(skeleton, AP_TRACEPOINT_PREPARE_EXEC, finds && !hooks,
+			    uprobe__is_preempted(uprobe));
 	bpf_program__set_autoload(skeleton->progs.on_exit_memory, hooks);
 	bpf_program__set_autoload(skeleton->progs.on_exec_memory, hooks);
 	bpf_program__set_autoload(skeleton->progs.look_at_processes, finds);
@@ -39,7 +41,6 @@ int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error)
 		struct bpf_program *program;
 		struct bpf_link **link;
 	} hooks[] = {
-		{ skeleton->progs.on_prepare_exec, &skeleton->links.on_prepare_exec },
 		{ skeleton->progs.on_exit_memory, &skeleton->links.on_exit_memory },
 		{ skeleton->progs.on_exec_memory, &skeleton->links.on_exec_memory },
 	};

@@ -39,6 +39,27 @@ def test_equal(run, allocprof, counter, target, tmp_path, name, wrap):
         sum(size for _, size in recording.functions.values())
 
 
+# Whose processes begin and end in all ways.
+PROCESSES = ["every_function", "fork", "vfork", "posix_spawn", "shell", "exec_nonleader", "ten_vforking", "pthread_exit_main", "exec_itself",
+             "fork_storm"]
+
+
+@pytest.mark.fast("shell", "fork_storm")
+@pytest.mark.parametrize("name", PROCESSES)
+def test_several_programs_at_tracepoints(run, allocprof, counter, target, tmp_path, name):
+    """As since Linux 7.0, which preempts them (tests/vm): what one of the programs has done, the others do not do again."""
+    argv, status = programs(target)[name]
+    images = []
+    for number in "0", "1":
+        recording, counts = record(run, allocprof, counter, target, tmp_path / number, argv, status=status, stdin=INPUT,
+                                   options=["--live", "--inject", f"preemption={number}"])
+        wrong = recording.differences(counts)
+        assert not wrong, "\n".join(wrong)
+        assert recording.meta.get("processes_unfollowed", "0") == "0"
+        images.append(recording.sql("SELECT count(*), sum(execed), sum(end_ns > 0), count(DISTINCT pid) FROM processes"))
+    assert images[0] == images[1]
+
+
 @pytest.mark.fast("every_function-malloc,free", "shell-free")
 @pytest.mark.parametrize("functions", [
     ["malloc", "free"], ["free"], ["malloc"], ["memalign"], list(FUNCTIONS)], ids=",".join)

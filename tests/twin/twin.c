@@ -294,6 +294,11 @@ struct task_struct *bpf_get_current_task_btf(void)
 	return &twin_task;
 }
 
+long bpf_task_pt_regs(struct task_struct *task)
+{
+	return 0;
+}
+
 __u64 bpf_get_current_pid_tgid(void)
 {
 	return (__u64)twin_task.tgid << 32 | twin_task.pid;

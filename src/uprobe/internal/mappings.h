@@ -14,9 +14,9 @@ struct allocator;
 struct allocprof_bpf;
 struct error;
 
-/* Before load: selects the programs of mappings, if @wanted, and with @stacks those that count by
- * stack. */
-void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks);
+/* Before load: selects the programs of mappings, if @wanted, with @stacks those that count by
+ * stack, and with @preempts those by perf, too (tracepoint_abi.h). */
+void mappings__choose(struct allocprof_bpf *skeleton, bool wanted, bool stacks, bool preempts);
 
 /* Attach the loaded programs, and detach them. */
 int mappings__attach(struct allocprof_bpf *skeleton, struct error *error);
@@ -27,6 +27,6 @@ struct allocator *mappings__allocator(void);
 
 /* Number of times that the kernel skipped the programs. */
 struct counters;
-__u64 mappings__recursion_misses(const struct allocprof_bpf *skeleton, struct counters *counters);
+__u64 mappings__recursion_misses(struct allocprof_bpf *skeleton, struct counters *counters);
 
 #endif

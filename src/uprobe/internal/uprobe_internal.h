@@ -99,6 +99,7 @@ __u32 session_options__max_records(const struct session_options *options);
 
 /* Loads the programs and maps that the options need. */
 int uprobe__load_programs(struct uprobe *uprobe, struct error *error);
+bool uprobe__is_preempted(const struct uprobe *uprobe);
 /* Program at the entries of allocating functions; with sessions it may not be loaded. */
 struct bpf_program *uprobe__entry_program(const struct uprobe *uprobe);
 /* Program at USDT probes of sources. */

@@ -47,6 +47,7 @@ long bpf_probe_read_user(void *to, __u32 size, const void *from);
 long bpf_copy_from_user(void *to, __u32 size, const void *from);
 long bpf_probe_read_kernel(void *to, __u32 size, const void *from);
 struct task_struct *bpf_get_current_task_btf(void);
+long bpf_task_pt_regs(struct task_struct *task);
 __u64 bpf_get_current_pid_tgid(void);
 long bpf_get_current_comm(void *buffer, __u32 size);
 __u64 bpf_get_attach_cookie(void *context);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the programs at the tracepoints of fork, exec and exit share (tracepoint_abi.h). */
+#ifndef ALLOCPROF_TRACEPOINTS_BPF_H
+#define ALLOCPROF_TRACEPOINTS_BPF_H
+
+#include "maps.bpf.h"
+#include "tracepoint_abi.h"
+
+/* Of so many events at a tracepoint it is known whether the leading program has seen them; a power of two. */
+#define EVENTS_KNOWN 1024
+
+/* The program that is attached first; user space sets it before it attaches the others. */
+extern __u32 leading_program;
+/* Events that the leading program has not seen, and another has. The kernel counts how often it skipped the leading one, so
+ * the difference is what none has seen. */
+extern __u64 events_rescued[AP_TRACEPOINTS];
+extern __u64 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
+
+/* Notes that @program sees what the task @pid does at @at; @instance tells apart what a task of this id does later. */
+static __always_inline void tracepoint__see(enum ap_tracepoint at,
+					    enum ap_tracepoint_program program, __u32 pid,
+					    __u64 instance)
+{
+	__u64 event = (__u64)pid << 32 | (__u32)instance;
+	__u64 *seen = &events_seen[at][pid % EVENTS_KNOWN];
+
+	if (!config.preempts)
+		return;
+	if (program != LOAD(leading_program)) {
+		if (LOAD(*seen) == event)
+			return;
+		__sync_fetch_and_add(&events_rescued[at], 1);
+	}
+	LOAD(*seen) = event;
+}
+
+#endif
