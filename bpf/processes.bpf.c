@@ -151,9 +151,12 @@ static __noinline int process__fork(struct task_struct *parent, struct task_stru
 	__u32 parent_tgid = parent->tgid, tgid = BPF_CORE_READ(child, tgid);
 	struct process *process;
 
-	tracepoint__see(AP_TRACEPOINT_FORK, program, BPF_CORE_READ(child, pid),
-			BPF_CORE_READ(child, start_boottime));
-	if (tgid == parent_tgid || process__is_added(child))
+	if (tgid == parent_tgid) {
+		tracepoint__see(AP_TRACEPOINT_FORK, program, BPF_CORE_READ(child, pid), 0);
+		return 0;
+	}
+	tracepoint__see(AP_TRACEPOINT_FORK, program, tgid, BPF_CORE_READ(child, start_boottime));
+	if (process__is_added(child))
 		return 0;
 	if (launcher_armed && parent_tgid == launcher_tgid) {
 		process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, 0, false);
@@ -200,13 +203,15 @@ int BPF_PROG(on_fork_again, struct task_struct *parent, struct task_struct *chil
 	return process__fork(parent, child, AP_AGAIN);
 }
 
-/* The child of @parent with the id @pid. The kernel has appended it to the list, as others may, which lost their parent. */
+/* The child of @parent with the id @pid, or NULL: a thread is not in the list. The kernel has appended the child, and others
+ * perhaps, which lost their parent. */
 static __always_inline struct task_struct *task__child(struct task_struct *parent, int pid)
 {
 	const __u64 offset = bpf_core_field_offset(struct task_struct, sibling);
+	const void *list = (void *)parent + bpf_core_field_offset(struct task_struct, children);
 	struct list_head *at = BPF_CORE_READ(parent, children.prev);
 
-	for (int i = 0; i < MOST_CHILDREN; i++) {
+	for (int i = 0; i < MOST_CHILDREN && at != list; i++) {
 		struct task_struct *child = (void *)at - offset;
 
 		if (BPF_CORE_READ(child, pid) == pid)
@@ -224,8 +229,8 @@ int perf_fork(struct trace_event_raw_sched_process_fork *ctx)
 
 	if (child)
 		return process__fork(parent, child, AP_BY_PERF);
-	/* With CLONE_PARENT it is a child of the parent's parent. Another program will count it as rescued. */
-	__sync_fetch_and_add(&events_rescued[AP_TRACEPOINT_FORK], -1);
+	/* A thread, or with CLONE_PARENT a child of the parent's parent, which the other programs find. */
+	tracepoint__see(AP_TRACEPOINT_FORK, AP_BY_PERF, ctx->child_pid, 0);
 	return 0;
 }
 

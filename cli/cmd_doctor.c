@@ -151,9 +151,9 @@ static bool print_kernel(const struct kernel *kernel)
 		print_privileged(
 			kernel, "tracepoints by perf", kernel->perf_tracepoints,
 			kernel->perf_tracepoints
-				? "used: programs that are preempted miss no process"
-				: "tracefs cannot be read: programs that are preempted may miss "
-				  "processes, and say so");
+				? "used: find processes while other programs are preempted"
+				: "tracefs cannot be read: where many processes begin at once, "
+				  "some may be missed");
 	print_facility("uprobe perf events", kernel->uprobe_pmu,
 		       kernel->uprobe_multi_pid ? "not used" : "used where multi links are not");
 	print_cache();

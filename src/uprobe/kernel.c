@@ -126,7 +126,7 @@ void kernel__probe(struct kernel *kernel, struct kernel_types **types)
 	kernel->bpf = bpf_works();
 	if (!kernel->bpf)
 		return;
-	kernel->perf_tracepoints = tracepoints__have_perf();
+	kernel->perf_tracepoints = kernel->preempts && tracepoints__have_perf();
 	kernel->uprobe_multi = uprobe_multi__supported(&kernel->uprobe_multi_pid);
 	kernel->uprobe_session = uprobe_session__supported();
 	if (!kernel->btf || kernel_types__open(&all))

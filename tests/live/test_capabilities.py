@@ -100,6 +100,8 @@ def holds_record(out):
 COMMANDS = {
     "stat": (["stat", "--json", "-o", "x.json"], holds_stat),
     "stat_live": (["stat", "--live", "--json", "-o", "x.json"], holds_stat),
+    # Without the right to read tracefs, for a kernel that preempts programs at tracepoints.
+    "stat_preempted": (["stat", "--inject", "preemption=1", "--json", "-o", "x.json"], holds_stat),
     "record": (["record", "-o", "x.data"], holds_record),
     "record_live": (["record", "--live", "-o", "x.data"], holds_record),
     "record_events": (["record", "--events", "-o", "x.data"], holds_record),
