@@ -11,6 +11,7 @@
 #include "measure_options.h"
 #include "message.h"
 #include "number.h"
+#include "plural.h"
 #include "probed_file.h"
 #include "reasons.h"
 #include "session.h"
@@ -139,38 +140,38 @@ static void say_counts(const struct visit *visit)
 	const struct session_results *results = visit->results;
 	const struct {
 		__u64 n;
-		const char *before, *after;
+		const char *before, *after; /* plural.h */
 	} counts[] = {
 		{ results->not_nested, "not exact: allocator calls within ",
-		  " calls of defined sources are counted, too" },
+		  " call{|s} of defined sources {is|are} counted, too" },
 		{ results->counters_unread, "not complete: ",
 		  " of the kernel's counters could not be read, so that numbers may be too small" },
 		{ results->processes_unfollowed,
-		  "not complete: ", " processes could not be followed" },
+		  "not complete: ", " process{|es} could not be followed" },
 		{ results->processes_refused, "not complete: ",
-		  " programs have more privileges than this user, and are not measured; run "
+		  " program{|s} {has|have} more privileges than this user, and {is|are} not measured; run "
 		  "allocprof as root" },
 		{ results->processes_unnoticed, "not complete: ",
-		  " beginnings or ends of processes went unnoticed, and with them perhaps an "
+		  " beginning{|s} or end{|s} of processes went unnoticed, and with {it|them} perhaps an "
 		  "allocator" },
-		{ results->operands_unread,
-		  "not exact: ", " arguments of USDT probes could not be read and count as 0" },
+		{ results->operands_unread, "not exact: ",
+		  " argument{|s} of USDT probes could not be read and count{s|} as 0" },
 		{ results->calls_unread, "not exact: ",
-		  " return addresses, arguments or results of calls could not be read, so that calls of "
+		  " return address{|es}, argument{|s} or result{|s} of calls could not be read, so that calls of "
 		  "allocators themselves may be counted, and blocks be missed" },
 		{ results->mappings_unsure, "not exact: ",
-		  " calls of munmap and mremap are counted although the mapping may not have been "
+		  " call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
 		  "anonymous" },
-		{ results->relabelled,
-		  "not exact: ", " calls are counted under the function that they led to" },
+		{ results->relabelled, "not exact: ",
+		  " call{|s} {is|are} counted under the function that {it|they} led to" },
 		{ results->mappings_lost, "not complete: ",
-		  " mappings of files went unnoticed, and with them perhaps an allocator" },
+		  " mapping{|s} of files went unnoticed, and with {it|them} perhaps an allocator" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		if (counts[i].n)
 			say(visit, "%s%s%s", counts[i].before, number__count(counts[i].n).text,
-			    counts[i].after);
+			    plural__of(counts[i].after, counts[i].n).text);
 }
 
 void measure_gaps__visit(const struct session *session, const struct session_results *results,
@@ -200,9 +201,9 @@ static void print(void *context, const char *sentence)
 static void print_reason(__u64 n, const char *before, const char *after,
 			 const struct reason *reason)
 {
-	message__print("not complete: %s%s %s (%s): %s%s%s", before, number__count(n).text, after,
-		       reason->name, reason->sentence, reason->remedy ? "; " : "",
-		       reason->remedy ? reason->remedy : "");
+	message__print("not complete: %s%s %s (%s): %s%s%s", before, number__count(n).text,
+		       plural__of(after, n).text, reason->name, reason->sentence,
+		       reason->remedy ? "; " : "", reason->remedy ? reason->remedy : "");
 }
 
 static void print_live_gaps(const struct session *session, const struct session_live *live)
@@ -216,12 +217,14 @@ static void print_live_gaps(const struct session *session, const struct session_
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (live->stats[AP_STAT_UNTRACKED + reason])
 			print_reason(live->stats[AP_STAT_UNTRACKED + reason], "the blocks of ",
-				     "calls are not followed", reason__untracked(reason));
+				     "call{|s} {is|are} not followed", reason__untracked(reason));
 	if (live->stats[AP_STAT_DROPPED])
 		message__print(
-			"not complete: %s blocks that a failed realloc kept are not followed "
-			"any more, and count as live",
-			number__count(live->stats[AP_STAT_DROPPED]).text);
+			"not complete: %s %s", number__count(live->stats[AP_STAT_DROPPED]).text,
+			plural__of(
+				"block{|s} that a failed realloc kept {is|are} not followed any more, and count{s|} as live",
+				live->stats[AP_STAT_DROPPED])
+				.text);
 }
 
 void measure__report_gaps(const struct session *session, const struct session_results *results)
@@ -229,7 +232,8 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	measure_gaps__visit(session, results, print, NULL);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
 		if (results->lost[reason])
-			print_reason(results->lost[reason], "", "calls lost", reason__lost(reason));
+			print_reason(results->lost[reason], "", "call{|s} lost",
+				     reason__lost(reason));
 	if (results->has_live)
 		print_live_gaps(session, &results->live);
 	if (results->python_arenas)

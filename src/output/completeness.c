@@ -10,6 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "number.h"
+#include "plural.h"
 #include "profile.h"
 #include "reasons.h"
 
@@ -108,7 +109,7 @@ static void report_unprobed(const struct profile *profile, const struct output *
 /* Metadata of a recording about calls that it may lack. */
 static const struct note {
 	const char *key;
-	const char *before, *after; /* the sentence, around each line of the value */
+	const char *before, *after; /* the sentence, around each line of the value; plural.h */
 } notes[] = {
 	{ "unknown_functions",
 	  "calls of a function of an allocator are not counted, as it is not known, or which "
@@ -124,25 +125,25 @@ static const struct note {
 	{ "live_gaps", "the blocks of allocator ", NOT_COMPLETE },
 	{ "lacking_sources", "no file of the target had a function of ", NOT_COMPLETE },
 	{ "not_nested", "allocator calls within ",
-	  " calls of defined sources are counted, too; numbers may be too large" },
+	  " call{|s} of defined sources {is|are} counted, too; numbers may be too large" },
 	{ "mappings_unsure", "",
-	  " calls of munmap and mremap are counted although the mapping may not have been "
+	  " call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
 	  "anonymous; numbers may be too large" },
 	{ "operands_unread", "",
-	  " arguments of USDT probes could not be read and count as 0; numbers may be too small" },
+	  " argument{|s} of USDT probes could not be read and count{s|} as 0; numbers may be too small" },
 	{ "calls_unread", "",
-	  " return addresses, arguments or results of calls could not be read; numbers may be "
+	  " return address{|es}, argument{|s} or result{|s} of calls could not be read; numbers may be "
 	  "wrong" },
-	{ "processes_unfollowed", "", " processes could not be followed" NOT_COMPLETE },
+	{ "processes_unfollowed", "", " process{|es} could not be followed" NOT_COMPLETE },
 	{ "processes_refused", "",
-	  " programs had more privileges than the user who recorded, and were not "
+	  " program{|s} had more privileges than the user who recorded, and {was|were} not "
 	  "measured" NOT_COMPLETE },
 	/* These may have hidden an allocator. */
 	{ "processes_unnoticed", "",
-	  " beginnings or ends of processes went unnoticed, and with them perhaps an "
+	  " beginning{|s} or end{|s} of processes went unnoticed, and with {it|them} perhaps an "
 	  "allocator" NOT_COMPLETE },
 	{ "mappings_lost", "",
-	  " mappings of files went unnoticed, and with them perhaps an allocator" NOT_COMPLETE },
+	  " mapping{|s} of files went unnoticed, and with {it|them} perhaps an allocator" NOT_COMPLETE },
 	{ "counters_unread", "",
 	  " of the kernel's counters could not be read, so that numbers may be too "
 	  "small" NOT_COMPLETE },
@@ -182,7 +183,8 @@ static void report_notes(const struct profile *profile, const struct output *out
 				group_digits(lines, len < 1024 ? len : 1024);
 
 			if (line)
-				say(output, "%s%s%s", notes[i].before, line, notes[i].after);
+				say(output, "%s%s%s", notes[i].before, line,
+				    plural__of(notes[i].after, strcmp(line, "1") ? 0 : 1).text);
 			lines += len + (lines[len] == '\n');
 		}
 	}

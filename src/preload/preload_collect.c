@@ -20,6 +20,7 @@
 #include "libraries.h"
 #include "live_collector.h"
 #include "mapped_file.h"
+#include "plural.h"
 #include "preload_within.h"
 #include "profile.h"
 #include "program_kind.h"
@@ -273,35 +274,36 @@ static int collect_gaps(struct preload_engine *engine)
 		const char *what;
 	} all[] = {
 		{ gaps[INSIDE_GAP_IMAGES],
-		  "process images found no room in the shared memory, and their calls are missing" },
+		  "process image{|s} found no room in the shared memory, and {its|their} calls are missing" },
 		{ gaps[INSIDE_GAP_THREADS],
-		  "times a thread found no room in the shared memory, and its calls are missing" },
+		  "time{|s} a thread found no room in the shared memory, and its calls are missing" },
 		{ gaps[INSIDE_GAP_EARLY],
-		  "calls are missing that came before the library had found the shared memory" },
+		  "call{|s} {is|are} missing that came before the library had found the shared memory" },
 		{ gaps[INSIDE_GAP_FUNCTIONS],
-		  "calls or uses of functions of an allocator's own are not followed: what these do with "
+		  "call{|s} or use{|s} of functions of an allocator's own {is|are} not followed: what these do with "
 		  "memory is not known, or their calls cannot be counted" },
 		{ gaps[INSIDE_GAP_COLLECTED],
-		  "processes have a collector, which frees unreachable blocks without a call, so that "
+		  "process{|es} {has|have} a collector, which frees unreachable blocks without a call, so that "
 		  "too much counts as live" },
 		{ gaps[INSIDE_GAP_LOADS],
-		  "libraries were loaded with an allocator of their own (dlmopen, RTLD_DEEPBIND), "
-		  "and their calls are missing" },
+		  "librar{y was|ies were} loaded with an allocator of {its|their} own (dlmopen, RTLD_DEEPBIND), "
+		  "and {its|their} calls are missing" },
 		{ gaps[INSIDE_GAP_EXECS] > counted->n_refused
 			  ? gaps[INSIDE_GAP_EXECS] - counted->n_refused
 			  : 0,
-		  "further programs were executed that the library could not enter" },
+		  "further program{ was|s were} executed that the library could not enter" },
 		{ counted->n_unfinished,
-		  "entries of the shared memory were being written when their process was killed or "
+		  "entr{y|ies} of the shared memory {was|were} being written when {its|their} process was killed or "
 		  "stopped" },
 		{ n_damaged,
-		  "entries of the shared memory cannot be right: a process has written over them" },
+		  "entr{y|ies} of the shared memory cannot be right: a process has written over {it|them}" },
 	};
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
 		if (all[i].n)
-			err = sentences__add(&engine->gaps, "%llu %s", all[i].n, all[i].what);
+			err = sentences__add(&engine->gaps, "%llu %s", all[i].n,
+					     plural__of(all[i].what, all[i].n).text);
 	return err;
 }
 

@@ -36,7 +36,7 @@ def assert_lost(run, allocprof, recording, reason, stderr):
     """The loss is in the ledger and told by record, by folded, and by folded's status if asked."""
     lost = recording.ledger[f"lost_{reason}"]
     assert lost > 0
-    assert f"allocprof: not complete: {lost:,} calls lost ({reason}): " in stderr
+    assert f"allocprof: not complete: {lost:,} call{'s' if lost > 1 else ''} lost ({reason}): " in stderr
     lines, result = folded(run, allocprof, recording.path)
     assert sum(lines.values()) == recording.ledger["attributed"]
     assert f"{lost:,} of them ({reason})" in result.stderr.decode()

@@ -146,7 +146,7 @@ def test_losses(run, allocprof, target, tmp_path, options, reason):
     if reason:
         lost = ledger[f"lost_{reason}"]
         assert lost > 0
-        assert f"not complete: {lost:,} calls lost ({reason})" in result.stderr.decode()
+        assert f"not complete: {lost:,} call{'s' if lost > 1 else ''} lost ({reason})" in result.stderr.decode()
 
 
 @pytest.mark.engines("uprobe", "preload")
