@@ -81,7 +81,7 @@ static void draw_title(struct page *page)
 	graph_axis__print_bytes(graph->live_bytes, live, sizeof(live));
 	graph_axis__print_count(graph->live, blocks, sizeof(blocks));
 	graph_axis__print_time(graph->end_ns, end, sizeof(end));
-	if (graph->peak_bytes)
+	if (graph->peak_bytes || graph->live)
 		snprintf(text, sizeof(text),
 			 "%s; peak of live bytes: %s after %s; not freed: %s in %s block%s", end,
 			 peak, when, live, blocks, graph->live == 1 ? "" : "s");
@@ -121,7 +121,9 @@ static void draw_absence(struct page *page, const struct graph_panel *panel)
 	graph_axis__print_time(page->graph->epoch_ns, epoch, sizeof(epoch));
 	if (page->graph->n_stacks)
 		snprintf(text, sizeof(text),
-			 "every block was freed in the same %s that it was allocated in", epoch);
+			 "every block %s in the same %s that it was allocated in",
+			 page->graph->live ? "was freed, or went with its process," : "was freed",
+			 epoch);
 	else
 		snprintf(text, sizeof(text), "%s",
 			 page->words->selection ? "no block is selected"

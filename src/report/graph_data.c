@@ -285,8 +285,8 @@ static void settle_sums(__u64 *sums, size_t n_points)
 	}
 }
 
-static void add_lifetime(struct graph *graph, struct graph_series *series,
-			 const struct profile_lifetime *lifetime, const struct epochs *epochs)
+static void add_lifetime(struct graph_series *series, const struct profile_lifetime *lifetime,
+			 const struct epochs *epochs)
 {
 	bool is_freed = lifetime->died != PROFILE_LIVE;
 	__u64 *changes = is_freed ? series->freed_bytes : series->stays_bytes;
@@ -299,8 +299,6 @@ static void add_lifetime(struct graph *graph, struct graph_series *series,
 	if (!is_freed) {
 		series->live = profile__add_up(series->live, lifetime->blocks);
 		series->live_bytes = profile__add_up(series->live_bytes, size_bytes);
-		graph->live = profile__add_up(graph->live, lifetime->blocks);
-		graph->live_bytes = profile__add_up(graph->live_bytes, size_bytes);
 	}
 }
 
@@ -349,9 +347,15 @@ static int fill_series(const struct graph_source *source, size_t top, struct gra
 	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++) {
 		__u32 series = series_of[group_of(source, &lifetime)];
 
-		if (is_selected(source, i) && (series || graph->n_series > n_top))
-			add_lifetime(graph, &graph->series[series ? series - 1 : n_top], &lifetime,
+		if (!is_selected(source, i))
+			continue;
+		if (series || graph->n_series > n_top)
+			add_lifetime(&graph->series[series ? series - 1 : n_top], &lifetime,
 				     epochs);
+		if (lifetime.died == PROFILE_LIVE) {
+			graph->live = profile__add_up(graph->live, lifetime.blocks);
+			graph->live_bytes = profile__add_up(graph->live_bytes, lifetime.size_bytes);
+		}
 	}
 	for (size_t i = 0; i < graph->n_series; i++) {
 		settle_sums(graph->series[i].stays_bytes, graph->n_points);

@@ -241,6 +241,23 @@ static void test_exits(void **state)
 	profile__free(profile);
 }
 
+/* What a process leaves in the epoch of its end is in no band, and is not freed nevertheless. */
+static void test_short_exits(void **state)
+{
+	struct profile *profile = with_stacks(1, "1000");
+	const struct profile_lifetime left = { 1, 5, PROFILE_LIVE, 5, 3, 300 };
+	struct graph *graph;
+
+	assert_int_equal(profile__add_lifetime(profile, &left), 0);
+	graph = make(profile, 8);
+	assert_int_equal(graph->n_series, 0);
+	assert_int_equal(graph->peak_bytes, 0);
+	assert_int_equal(graph->live, 3);
+	assert_int_equal(graph->live_bytes, 300);
+	graph__free(graph);
+	profile__free(profile);
+}
+
 static void test_spans(void **state)
 {
 	static const __u32 epochs[] = { 1, 2, 199, 200, 201, 399, 401, 1000, 100000 };
@@ -552,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_behaviours),
 		cmocka_unit_test(test_against_plain_sums),
 		cmocka_unit_test(test_exits),
+		cmocka_unit_test(test_short_exits),
 		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_groups_and_selection),
 		cmocka_unit_test(test_no_live_data),

@@ -112,7 +112,8 @@ def started_program(words, **more):
 def display(directory):
     """An X server that draws into directory/Xvfb_screen0; its name."""
     read, write = os.pipe()
-    words = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x900x24", "-nolisten", "tcp", "-fbdir", directory]
+    words = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x900x24", "-nolisten", "tcp", "-noreset", "-fbdir",
+             directory]
     with open(read) as number, started_program(words, pass_fds=[write], stdout=subprocess.DEVNULL,
                                                stderr=subprocess.DEVNULL):
         os.close(write)
