@@ -31,7 +31,7 @@ __u64 processes_seen;
 
 __u32 leading_program;
 __u64 events_rescued[AP_TRACEPOINTS];
-__u64 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
+__u32 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
 
 /* So many of the last children of a process are looked at for a new one. */
 #define MOST_CHILDREN 32
@@ -90,7 +90,8 @@ static __always_inline void process__report(const struct process *process, __u32
 	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
 }
 
-static __always_inline void process__add(struct task_struct *task, __u32 state, __u32 event,
+/* Returns whether there was room for it. */
+static __always_inline bool process__add(struct task_struct *task, __u32 state, __u32 event,
 					 struct process *parent, __u32 parent_tgid, bool shares)
 {
 	struct process process = {
@@ -115,15 +116,15 @@ static __always_inline void process__add(struct task_struct *task, __u32 state, 
 	if (bpf_map_update_elem(&processes, &tgid, &process, BPF_ANY)) {
 		if (config.live)
 			live__end_image(&process);
-		stat__add(AP_STAT_PROCESSES_LOST);
-		return;
+		return false;
 	}
 	if (state != PROCESS_COUNTED)
-		return;
+		return true;
 	/* Another engine has counted the process as one of its own. */
 	if (event != AP_PROCESS_SEEDED || !process.is_elsewhere)
 		__sync_fetch_and_add(&processes_seen, 1);
 	process__report(&process, event, parent ? parent->id : 0, 0, task, 0);
+	return true;
 }
 
 /* A forked process continues with its copy of the frames. */
@@ -150,17 +151,14 @@ static __noinline int process__fork(struct task_struct *parent, struct task_stru
 {
 	__u32 parent_tgid = parent->tgid, tgid = BPF_CORE_READ(child, tgid);
 	struct process *process;
+	bool is_seen, is_added;
 
-	if (tgid == parent_tgid) {
-		tracepoint__see(AP_TRACEPOINT_FORK, program, BPF_CORE_READ(child, pid), 0);
-		return 0;
-	}
-	tracepoint__see(AP_TRACEPOINT_FORK, program, tgid, BPF_CORE_READ(child, start_boottime));
-	if (process__is_added(child))
+	is_seen = tracepoint__see(AP_TRACEPOINT_FORK, program, BPF_CORE_READ(child, pid));
+	if (tgid == parent_tgid || process__is_added(child))
 		return 0;
 	if (launcher_armed && parent_tgid == launcher_tgid) {
-		process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, 0, false);
-		return 0;
+		is_added = process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, 0, false);
+		goto out;
 	}
 	if (!config.follow)
 		return 0;
@@ -170,8 +168,11 @@ static __noinline int process__fork(struct task_struct *parent, struct task_stru
 	if (regions__are_active())
 		regions__fork(bpf_get_current_pid_tgid(),
 			      (__u64)tgid << 32 | (__u32)BPF_CORE_READ(child, pid));
-	process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
-		     BPF_CORE_READ(child, mm) == BPF_CORE_READ(parent, mm));
+	is_added = process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
+				BPF_CORE_READ(child, mm) == BPF_CORE_READ(parent, mm));
+out:
+	if (!is_added && !is_seen)
+		stat__add(AP_STAT_PROCESSES_LOST);
 	return 0;
 }
 
@@ -230,7 +231,7 @@ int perf_fork(struct trace_event_raw_sched_process_fork *ctx)
 	if (child)
 		return process__fork(parent, child, AP_BY_PERF);
 	/* A thread, or with CLONE_PARENT a child of the parent's parent, which the other programs find. */
-	tracepoint__see(AP_TRACEPOINT_FORK, AP_BY_PERF, ctx->child_pid, 0);
+	tracepoint__see(AP_TRACEPOINT_FORK, AP_BY_PERF, ctx->child_pid);
 	return 0;
 }
 
@@ -242,7 +243,7 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 	__u64 execs = BPF_CORE_READ(task, self_exec_id);
 	__u32 parent, ended_space = 0;
 
-	tracepoint__see(AP_TRACEPOINT_EXEC, program, tgid, execs);
+	tracepoint__see(AP_TRACEPOINT_EXEC, program, tgid);
 	if (!process || process->execs == execs)
 		return 0;
 	process->execs = execs;
@@ -306,8 +307,7 @@ static __noinline int process__exit(struct task_struct *task, enum ap_tracepoint
 	struct process *process, ended;
 	__u32 ended_space = 0;
 
-	tracepoint__see(AP_TRACEPOINT_EXIT, program, task->pid,
-			BPF_CORE_READ(task, start_boottime));
+	tracepoint__see(AP_TRACEPOINT_EXIT, program, task->pid);
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return 0;
@@ -395,8 +395,9 @@ int seed_process(struct bpf_iter__task *ctx)
 		launcher_tgid = task->tgid;
 	else if (config.borrowed && seed_state == PROCESS_COUNTED && !task__is_callers(task))
 		seed_refused = 1;
-	else if (!bpf_map_lookup_elem(&processes, &tgid))
-		process__add(task, seed_state, AP_PROCESS_SEEDED, NULL, 0, false);
+	else if (!bpf_map_lookup_elem(&processes, &tgid) &&
+		 !process__add(task, seed_state, AP_PROCESS_SEEDED, NULL, 0, false))
+		stat__add(AP_STAT_PROCESSES_LOST);
 	seed_found = 1;
 	return 0;
 }

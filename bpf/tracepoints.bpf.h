@@ -14,24 +14,22 @@ extern __u32 leading_program;
 /* Events that the leading program has not seen, and another has. The kernel counts how often it skipped the leading one, so
  * the difference is what none has seen. */
 extern __u64 events_rescued[AP_TRACEPOINTS];
-extern __u64 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
+extern __u32 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN]; /* ids of tasks, or 0 */
 
-/* Notes that @program sees what the task @pid does at @at; @instance tells apart what a task of this id does later. */
-static __always_inline void tracepoint__see(enum ap_tracepoint at,
-					    enum ap_tracepoint_program program, __u32 pid,
-					    __u64 instance)
+/* Notes that @program sees what the task @pid does at @at. Returns whether another one has seen it before. */
+static __always_inline bool tracepoint__see(enum ap_tracepoint at,
+					    enum ap_tracepoint_program program, __u32 pid)
 {
-	__u64 event = (__u64)pid << 32 | (__u32)instance;
-	__u64 *seen = &events_seen[at][pid % EVENTS_KNOWN];
+	__u32 *seen = &events_seen[at][pid % EVENTS_KNOWN];
+	bool is_seen = config.preempts && program != LOAD(leading_program) && LOAD(*seen) == pid;
 
 	if (!config.preempts)
-		return;
-	if (program != LOAD(leading_program)) {
-		if (LOAD(*seen) == event)
-			return;
+		return false;
+	if (program != LOAD(leading_program) && !is_seen)
 		__sync_fetch_and_add(&events_rescued[at], 1);
-	}
-	LOAD(*seen) = event;
+	/* The task may do so again, or another one that gets its id. */
+	LOAD(*seen) = program == AP_AGAIN ? 0 : pid;
+	return is_seen;
 }
 
 #endif

@@ -12,8 +12,7 @@ static __noinline int process__prepare_exec(struct task_struct *task,
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	__u64 taken_bytes;
 
-	tracepoint__see(AP_TRACEPOINT_PREPARE_EXEC, program, task->tgid,
-			BPF_CORE_READ(task, self_exec_id));
+	tracepoint__see(AP_TRACEPOINT_PREPARE_EXEC, program, task->pid);
 	if (!process || !mm)
 		return 0;
 	taken_bytes = unprobed__taken(process, mm);

@@ -143,7 +143,7 @@ static void say_counts(const struct visit *visit)
 		const char *before, *after; /* plural.h */
 	} counts[] = {
 		{ results->not_nested, "not exact: allocator calls within ",
-		  " call{|s} of defined sources {is|are} counted, too" },
+		  " call{|s} of defined sources are counted, too" },
 		{ results->counters_unread, "not complete: ",
 		  " of the kernel's counters could not be read, so that numbers may be too small" },
 		{ results->processes_unfollowed,
@@ -217,7 +217,7 @@ static void print_live_gaps(const struct session *session, const struct session_
 	for (int reason = 0; reason < AP_UNTRACKED_REASONS; reason++)
 		if (live->stats[AP_STAT_UNTRACKED + reason])
 			print_reason(live->stats[AP_STAT_UNTRACKED + reason], "the blocks of ",
-				     "call{|s} {is|are} not followed", reason__untracked(reason));
+				     "call{|s} are not followed", reason__untracked(reason));
 	if (live->stats[AP_STAT_DROPPED])
 		message__print(
 			"not complete: %s %s", number__count(live->stats[AP_STAT_DROPPED]).text,

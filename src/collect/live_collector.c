@@ -392,7 +392,7 @@ void live_collector__release_index(struct live_collector *live, __u32 index)
 struct moving {
 	struct live_collector *live;
 	struct profile *profile;
-	__u32 last_epoch; /* in which the last process ended; PROFILE_LIVE while one runs */
+	__u32 last_epoch; /* in which the target ended; PROFILE_LIVE while it runs */
 };
 
 /* Moves a lifetime if its record is in the profile. 1: moved. */
@@ -405,7 +405,7 @@ static int move_lifetime(void *context, const struct lifetime_key *key,
 		.count = count,
 		.born = key->born,
 		.died = key->died,
-		/* What the last process left is what the recording ends with. */
+		/* What the target left is what the recording ends with. */
 		.exited = key->exited < moving->last_epoch ? key->exited : PROFILE_LIVE,
 		.blocks = sum->blocks,
 		.size_bytes = sum->size_bytes,
@@ -426,12 +426,11 @@ static int move_lifetime(void *context, const struct lifetime_key *key,
 static int move_lifetimes(struct live_collector *live, struct profile *profile)
 {
 	__u32 shift = lifetimes__shift(live->lifetimes);
-	__u64 deserted_ns = live_spaces__deserted_ns(&live->spaces);
+	__u64 end_ns = live_spaces__end_of(&live->spaces, *live->options.target);
 	struct moving moving = {
 		.live = live,
 		.profile = profile,
-		.last_epoch = deserted_ns == UINT64_MAX ? PROFILE_LIVE
-							: epoch_at(live, deserted_ns, shift),
+		.last_epoch = end_ns == UINT64_MAX ? PROFILE_LIVE : epoch_at(live, end_ns, shift),
 	};
 
 	if (shift > live->moved_shift)

@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <stddef.h>
 
 #include "abi.h"
@@ -26,6 +27,7 @@ struct live_collector_options {
 	 * are counted. */
 	const __u32 *epoch_shift;
 	const __u64 *generation;
+	const pid_t *target; /* with whose end the recording ends; its id is 0 before it begins */
 };
 
 /* NULL if there is no memory. */

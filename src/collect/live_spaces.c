@@ -66,6 +66,8 @@ int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_reco
 	if (record->ended_space)
 		*ended = true;
 	if (record->event == AP_PROCESS_EXITED) {
+		if (record->id < spaces->n_images)
+			spaces->images[record->id].end_ns = record->time_ns;
 		stop_running(spaces, record->id);
 		return 0;
 	}
@@ -86,16 +88,13 @@ const struct live_space *live_spaces__of_image(const struct live_spaces *spaces,
 	return live_spaces__get(spaces, image < spaces->n_images ? spaces->images[image].space : 0);
 }
 
-__u64 live_spaces__deserted_ns(const struct live_spaces *spaces)
+__u64 live_spaces__end_of(const struct live_spaces *spaces, __u32 pid)
 {
-	__u64 last_ns = 0;
-
-	if (spaces->n_running)
-		return UINT64_MAX;
-	for (size_t i = 0; i < spaces->n_spaces; i++)
-		if (spaces->spaces[i].end_ns > last_ns)
-			last_ns = spaces->spaces[i].end_ns;
-	return last_ns;
+	/* Its last image, which may have an id that another process had before. */
+	for (size_t i = spaces->n_images; i-- > 0;)
+		if (spaces->images[i].pid == pid && spaces->images[i].end_ns)
+			return spaces->images[i].end_ns;
+	return UINT64_MAX;
 }
 
 /* RssAnon of proc_pid_status(5): resident memory that no file backs. */

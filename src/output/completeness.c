@@ -125,7 +125,7 @@ static const struct note {
 	{ "live_gaps", "the blocks of allocator ", NOT_COMPLETE },
 	{ "lacking_sources", "no file of the target had a function of ", NOT_COMPLETE },
 	{ "not_nested", "allocator calls within ",
-	  " call{|s} of defined sources {is|are} counted, too; numbers may be too large" },
+	  " call{|s} of defined sources are counted, too; numbers may be too large" },
 	{ "mappings_unsure", "",
 	  " call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
 	  "anonymous; numbers may be too large" },
@@ -236,10 +236,12 @@ static void report_dropped(const struct profile *profile, const struct output *o
 	__u64 blocks = profile__ledger(profile, "blocks_dropped");
 
 	if (blocks)
-		say(output,
-		    "%s blocks that a failed realloc kept are not followed any more, and count as "
-		    "live; this profile is not complete",
-		    number__count(blocks).text);
+		say(output, "%s%s", number__count(blocks).text,
+		    plural__of(
+			    " block{|s} that a failed realloc kept {is|are} not followed any more, and "
+			    "count{s|} as live" NOT_COMPLETE,
+			    blocks)
+			    .text);
 }
 
 static void report_window(const struct profile *profile, const struct output *output)
@@ -253,10 +255,11 @@ static void report_window(const struct profile *profile, const struct output *ou
 		say(output, "nothing was measured%s: the window of the recording never opened",
 		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
-		say(output,
-		    "%s calls have incomplete stacks and may belong to the window; "
-		    "this profile is not complete",
-		    number__count(undecided).text);
+		say(output, "%s%s", number__count(undecided).text,
+		    plural__of(
+			    " call{|s} {has|have} incomplete stacks and may belong to the window" NOT_COMPLETE,
+			    undecided)
+			    .text);
 }
 
 /* Prints everything that @profile lacks. */

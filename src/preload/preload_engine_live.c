@@ -27,6 +27,7 @@ int preload_engine__open_live(struct preload_engine *engine)
 		.interval_ns = engine->options.interval_ns,
 		.epoch_shift = &engine->epoch_shift,
 		.generation = &engine->generation,
+		.target = &engine->target->pid,
 	};
 
 	engine->epoch_shift = AP_FIRST_EPOCH_SHIFT;

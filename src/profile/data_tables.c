@@ -96,8 +96,9 @@ const struct data_table data_tables[] = {
 	  " epoch_ns says, or that of run_meta where there is one; the first, with "
 	  "which the run starts, is 0. died is NULL for blocks that were not freed; of "
 	  "these exited is the epoch in which the last process of their address space "
-	  "ended, where others ended later or not at all. Several rows may be of the "
-	  "same count and epochs: their blocks add up.",
+	  "ended, where that was before the command ended, or the process that was "
+	  "attached to. Several rows may be of the same count and epochs: their blocks "
+	  "add up.",
 
 	  false },
 	{ "timeline",

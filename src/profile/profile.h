@@ -161,7 +161,7 @@ struct profile_samples {
 /*
  * Blocks of one count by the epochs of birth and death (each meta "epoch_ns" long, the first is 0).
  * Those that are not freed went with their address space in the epoch @exited where its last
- * process ended before the recording did.
+ * process ended before the one with which the recording ends.
  */
 struct profile_lifetime {
 	__u32 count;

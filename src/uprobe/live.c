@@ -98,6 +98,7 @@ int live__new(const struct live_options *options, struct live **out)
 		.interval_ns = options->interval_ns,
 		.epoch_shift = &options->shared->epoch_shift,
 		.generation = &options->shared->generation,
+		.target = options->target,
 	};
 	struct live *live = calloc(1, sizeof(*live));
 	int err = -ENOMEM;

@@ -120,6 +120,7 @@ static int open_live(struct uprobe *uprobe)
 		.slots = uprobe->slots,
 		.drain_at = skeleton->rodata->config.drain_at,
 		.shared = &skeleton->bss->live,
+		.target = &uprobe->target->pid,
 		.max_blocks = options->max_live,
 		.interval_ns = options->interval_ns,
 		.sample_unit_shift = skeleton->rodata->config.sample_unit_shift,

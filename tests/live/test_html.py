@@ -250,7 +250,7 @@ def busy_times(data):
 
 
 def test_what_processes_left(page, recorded, written, said):
-    """At the end only what the last process left is alive; what the others left went with them."""
+    """At the end only what the command left is alive; what the others left went with them."""
     data = recorded("leaves", command=("leaves",))
     shown = page(written(data))
     assert shown.cards()["live"] == (4400000, 6)
@@ -258,6 +258,7 @@ def test_what_processes_left(page, recorded, written, said):
     assert "What ended processes left is among them." in shown.browser.text("#balance")
     shown.browser.click("#choose-end")
     assert shown.cards() == {"alive": (400000, 2)}
+    assert "What processes left that had ended by then is not." in shown.browser.text("#balance")
     shown.choose_span(0, said("graph", data)["end_ns"])
     assert shown.cards() == {"allocated": (4400000, 6), "kept": (400000, 2), "freed": (4000000, 4)}
     assert "freed or gone with their process" in shown.browser.text("#balance")

@@ -42,7 +42,7 @@ def test_case_study(both, target):
 
 @pytest.mark.fast("", "preload")
 def test_what_processes_left(run, allocprof, engine, target, tmp_path):
-    """What a process left is live in a time line until it ends, what the last one left to the end: the peak is that of
+    """What a process left is live in a time line until it ends, what the command left to the end: the peak is that of
     the kernel's count, and not of what all of them left together."""
     data = tmp_path / "data"
     run([allocprof, "record", "--live", "-o", data, "--", target("leaves")], expect=0)
@@ -55,6 +55,16 @@ def test_what_processes_left(run, allocprof, engine, target, tmp_path):
     alive = [sum(series["stays_bytes"][i] for series in graph["series"]) for i in range(len(graph["times_ns"]))]
     assert max(alive) == graph["peak_bytes"] <= int(recording.meta["peak_bytes"]) == 1300000
     assert alive[-1] == 400000
+
+
+def test_command_leaves_a_child_behind(run, allocprof, engine, target, tmp_path):
+    """The recording ends with the command, so what that left is live at the end although a process goes on."""
+    data = tmp_path / "data"
+    script = f'exec 3>&- >/dev/null 2>&1; sleep 3 & exec {target("leaves")}'
+    run([allocprof, "record", "--live", "-o", data, "--", "sh", "-c", script], expect=0)
+    recording = Recording(data)
+    assert recording.sql("SELECT sum(l.bytes) FROM lifetimes l JOIN counts c ON c.id = l.count JOIN processes p ON p.id = c.process "
+                         "WHERE died IS NULL AND exited IS NULL AND p.comm = 'leaves'") == [(400000,)]
 
 
 # A process that runs can only be measured by uprobes.

@@ -103,17 +103,18 @@ def test_process_tree_without_room(run, allocprof, record, target):
     assert sentence in folded(run, allocprof, recording.path)[1].stderr.decode()
 
 
-def test_processes(run, allocprof, target, tmp_path):
+@pytest.mark.parametrize("programs", ["", ",preemption=1"], ids=["one_program", "three_programs"])
+def test_processes(run, allocprof, target, tmp_path, programs):
     """A set with room for the command alone: its children's calls are missing, and it is said."""
     output = tmp_path / "stat.json"
-    result = run([allocprof, "stat", "--json", "-o", output, "--inject", "processes=1", "--",
+    result = run([allocprof, "stat", "--json", "-o", output, "--inject", f"processes=1{programs}", "--",
                   target("launcher"), 3, target("threads")], expect=0)
     report = read_report(output)
     assert report["processes_unfollowed"] == 3
     assert report["complete"] is False
     assert report["functions"]["malloc"]["calls"] == 0
     assert b"not complete: 3 processes could not be followed\n" in result.stderr
-    text = run([allocprof, "stat", "--inject", "processes=1", "--", target("launcher"), 3,
+    text = run([allocprof, "stat", "--inject", f"processes=1{programs}", "--", target("launcher"), 3,
                 target("threads")], expect=0).stderr.decode()
     assert "not complete: 3 processes could not be followed" in text
 

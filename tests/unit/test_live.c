@@ -113,7 +113,9 @@ static int write_nothing(void *context, enum unwind_map map, __u32 index, const 
 
 static int set_up(void **state)
 {
+	static const pid_t target = 1;
 	struct live_options options = {
+		.target = &target,
 		.threads_fd = THREADS_FD,
 		.lifetimes_inserted = &inserted,
 		.drain_at = DRAIN_AT,

@@ -327,9 +327,12 @@ class ReportPage {
 		if (focused)
 			byId("cards").querySelector("input:checked").focus();
 		const explained = this.after.meta.hasLive ? this.card[kind] : "requested";
-		const isLeft = this.after.meta.hasExits && kind === "all" && explained === "live";
+		const ofEnded = this.after.meta.hasExits ? {
+			"all live": " What ended processes left is among them.",
+			"moment alive": " What processes left that had ended by then is not.",
+		}[`${kind} ${explained}`] : null;
 		byId("balance").textContent = kind === "span" ? this.balance(figures[0]) :
-			explanations[`${kind} ${explained}`] + (isLeft ? " What ended processes left is among them." : "");
+			explanations[`${kind} ${explained}`] + (ofEnded ?? "");
 	}
 
 	cardOf(name, title, figures) {
@@ -347,10 +350,14 @@ class ReportPage {
 		const change = before ? now[this.unit] - before[this.unit] : 0;
 
 		return element("label.card", { "data-card": name, title: `${formatCounted(now.bytes, "bytes")}, ${words.blocks}` }, input,
-			element("span.what", {}, this.after.meta.hasLive ? title : "Requested"),
+			element("span.what", {}, this.after.meta.hasLive ? this.titleOf(name, title) : "Requested"),
 			element("span.value", {}, words[this.unit],
 				before ? element(`span.change${classOfChange(change)}`, {}, ` ${formatChange(change, this.unit)}`) : null),
 			element("span.other", {}, words[other]));
+	}
+
+	titleOf(name, title) {
+		return name === "freed" && this.after.meta.hasExits ? "Freed in it, or gone with their process" : title;
 	}
 
 	balance(figures) {

@@ -35,7 +35,7 @@ export class LeakPanel {
 				cell: (node) => this.growthCell(this.growthOf(node)),
 			},
 			stackColumn(trie),
-		], "Blocks that were alive at the end. Growing: whether their bytes still grew over the second half of the recording.", 0);
+		], "Blocks that were alive at the end, or that ended processes left. Growing: whether their bytes still grew over the second half of the recording.", 0);
 		this.container = this.table.container;
 	}
 

@@ -28,8 +28,9 @@ struct live_options {
 	__u32 drain_at;	     /* number of new lifetimes at which they are drained */
 	struct counters *counters;
 	struct ap_live *shared;
-	__u64 max_blocks;  /* 0: as many as fit in a quarter of the memory */
-	__u64 interval_ns; /* between moments of the time line; 0: grows with the run */
+	const pid_t *target; /* of struct live_collector_options */
+	__u64 max_blocks;    /* 0: as many as fit in a quarter of the memory */
+	__u64 interval_ns;   /* between moments of the time line; 0: grows with the run */
 	__u32 sample_unit_shift;
 	/* Called with each call that has not returned at the end, and its thread; NULL: not. */
 	void (*on_unfinished)(void *context, const struct ap_pending *pending, __u32 thread);
