@@ -12,7 +12,7 @@
  * AP_LONG_WAIT_NS where the event would be lost otherwise: bpf_find_vma() fails with -EBUSY since
  * another thread maps memory, or the stack is new and the ring buffer is full. Where it fails so before a page is read in,
  * AP_WAIT_NS is the limit, too. These waits are
- * bounded since tracepoint programs are not preempted. All waits share a budget of
+ * bounded since programs at tracepoints may run with preemption disabled. All waits share a budget of
  * AP_WAITS_BUDGET_NS, which user space refills while it makes progress, so that a stopped or
  * starved recorder delays the target no longer. Reading and compiling the largest libraries from a
  * slow disk takes some seconds.

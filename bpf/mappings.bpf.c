@@ -213,7 +213,7 @@ static __always_inline bool brk__read(struct mapping *mapping, const struct pt_r
 	return now > before || asked > now;
 }
 
-/* Those with which the current task entered the kernel. */
+/* Returns the registers with which the current task entered the kernel. */
 static __always_inline struct pt_regs *task__regs(void)
 {
 	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -253,7 +253,7 @@ int BPF_PROG(mapping_begin, struct pt_regs *regs, long number)
 	return mapping__begin(regs, number);
 }
 
-/* Those by perf are for kernels that preempt the others (tracepoint_abi.h). */
+/* The programs that perf calls are for kernels that preempt the others (tracepoint_abi.h). */
 SEC("tracepoint/raw_syscalls/sys_enter")
 int perf_mapping_begin(struct trace_event_raw_sys_enter *ctx)
 {

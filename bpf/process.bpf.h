@@ -22,7 +22,7 @@ struct process {
 	__u32 generation;
 	__u64 exec_pages;
 	__u32 closed; /* 1: its measured window is closed */
-	/* Identify the process, whose id another one had before, and its image. */
+	/* These tell the process from an earlier one with its id, and its images apart. */
 	__u64 start_ns, execs;
 	/* For mappings: brk(2) calls under way, and the current end of the heap. */
 	__s32 brk_calls;

@@ -33,7 +33,7 @@ __u32 leading_program;
 __u64 events_rescued[AP_TRACEPOINTS];
 __u32 events_seen[AP_TRACEPOINTS][EVENTS_KNOWN];
 
-/* So many of the last children of a process are looked at for a new one. */
+/* Number of the last children of a process among which task__child() looks for a new one. */
 #define MOST_CHILDREN 32
 
 /* Level of allocprof's own PID namespace; seed_process() sets it. */
@@ -137,7 +137,7 @@ static __noinline int regions__fork(__u64 parent, __u64 child)
 	return 0;
 }
 
-/* Another one of the programs at this tracepoint was first. */
+/* Returns whether another program at this tracepoint has added the process. */
 static __always_inline bool process__is_added(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
@@ -204,8 +204,8 @@ int BPF_PROG(on_fork_again, struct task_struct *parent, struct task_struct *chil
 	return process__fork(parent, child, AP_AGAIN);
 }
 
-/* The child of @parent with the id @pid, or NULL: a thread is not in the list. The kernel has appended the child, and others
- * perhaps, which lost their parent. */
+/* Returns the child of @parent with the id @pid, or NULL: a thread is not in the list. The kernel has appended the child, and
+ * behind it perhaps children that lost their parent. */
 static __always_inline struct task_struct *task__child(struct task_struct *parent, int pid)
 {
 	const __u64 offset = bpf_core_field_offset(struct task_struct, sibling);
@@ -230,7 +230,7 @@ int perf_fork(struct trace_event_raw_sched_process_fork *ctx)
 
 	if (child)
 		return process__fork(parent, child, AP_BY_PERF);
-	/* A thread, or with CLONE_PARENT a child of the parent's parent, which the other programs find. */
+	/* It is a thread, or with CLONE_PARENT a child of the parent's parent, which the other programs find. */
 	tracepoint__see(AP_TRACEPOINT_FORK, AP_BY_PERF, ctx->child_pid);
 	return 0;
 }

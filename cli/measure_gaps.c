@@ -140,7 +140,7 @@ static void say_counts(const struct visit *visit)
 	const struct session_results *results = visit->results;
 	const struct {
 		__u64 n;
-		const char *before, *after; /* plural.h */
+		const char *before, *after; /* @after as plural__of() takes it */
 	} counts[] = {
 		{ results->not_nested, "not exact: allocator calls within ",
 		  " call{|s} of defined sources are counted, too" },

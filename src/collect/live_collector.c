@@ -405,7 +405,7 @@ static int move_lifetime(void *context, const struct lifetime_key *key,
 		.count = count,
 		.born = key->born,
 		.died = key->died,
-		/* What the target left is what the recording ends with. */
+		/* The recording ends with the target, so what that left is live at the end. */
 		.exited = key->exited < moving->last_epoch ? key->exited : PROFILE_LIVE,
 		.blocks = sum->blocks,
 		.size_bytes = sum->size_bytes,
@@ -426,7 +426,7 @@ static int move_lifetime(void *context, const struct lifetime_key *key,
 static int move_lifetimes(struct live_collector *live, struct profile *profile)
 {
 	__u32 shift = lifetimes__shift(live->lifetimes);
-	__u64 end_ns = live_spaces__end_of(&live->spaces, *live->options.target);
+	__u64 end_ns = live_spaces__end_ns(&live->spaces, *live->options.target);
 	struct moving moving = {
 		.live = live,
 		.profile = profile,

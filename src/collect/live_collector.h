@@ -27,7 +27,8 @@ struct live_collector_options {
 	 * are counted. */
 	const __u32 *epoch_shift;
 	const __u64 *generation;
-	const pid_t *target; /* with whose end the recording ends; its id is 0 before it begins */
+	const pid_t
+		*target; /* id of the process with which the recording ends; 0 before it begins */
 };
 
 /* NULL if there is no memory. */

@@ -88,9 +88,9 @@ const struct live_space *live_spaces__of_image(const struct live_spaces *spaces,
 	return live_spaces__get(spaces, image < spaces->n_images ? spaces->images[image].space : 0);
 }
 
-__u64 live_spaces__end_of(const struct live_spaces *spaces, __u32 pid)
+__u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid)
 {
-	/* Its last image, which may have an id that another process had before. */
+	/* From the last image on: another process may have had the id before. */
 	for (size_t i = spaces->n_images; i-- > 0;)
 		if (spaces->images[i].pid == pid && spaces->images[i].end_ns)
 			return spaces->images[i].end_ns;

@@ -107,7 +107,7 @@ static int sum_lifetimes(struct dhat *dhat)
 		const struct profile_count *count = &profile->counts[cell.count - 1];
 		const struct run_clock *clock = &clocks[profile__count_run(profile, count) - 1];
 		double born_ns = (double)cell.born * clock->epoch_ns;
-		__u32 last = profile_lifetime__last_epoch(&cell);
+		__u32 last = profile_lifetime__end_epoch(&cell);
 		double died_ns = last == PROFILE_LIVE ? (double)clock->end_ns
 						      : (double)last * clock->epoch_ns;
 

@@ -9,7 +9,7 @@ struct plural_text {
 	char text[320];
 };
 
-/* @sentence with the first part of each "{was|were}" where @n is 1, else with the second; cut where it is too long. */
+/* Returns @sentence with the first part of each "{was|were}" where @n is 1, else with the second; cut where it is too long. */
 struct plural_text plural__of(const char *sentence, __u64 n);
 
 #endif

@@ -109,7 +109,8 @@ static void report_unprobed(const struct profile *profile, const struct output *
 /* Metadata of a recording about calls that it may lack. */
 static const struct note {
 	const char *key;
-	const char *before, *after; /* the sentence, around each line of the value; plural.h */
+	/* The sentence, around each line of the value; @after as plural__of() takes it. */
+	const char *before, *after;
 } notes[] = {
 	{ "unknown_functions",
 	  "calls of a function of an allocator are not counted, as it is not known, or which "
@@ -184,7 +185,7 @@ static void report_notes(const struct profile *profile, const struct output *out
 
 			if (line)
 				say(output, "%s%s%s", notes[i].before, line,
-				    plural__of(notes[i].after, strcmp(line, "1") ? 0 : 1).text);
+				    plural__of(notes[i].after, !strcmp(line, "1")).text);
 			lines += len + (lines[len] == '\n');
 		}
 	}

@@ -81,13 +81,13 @@ static void draw_title(struct page *page)
 	graph_axis__print_bytes(graph->live_bytes, live, sizeof(live));
 	graph_axis__print_count(graph->live, blocks, sizeof(blocks));
 	graph_axis__print_time(graph->end_ns, end, sizeof(end));
-	if (!graph->peak_bytes && graph->live)
-		snprintf(text, sizeof(text), "%s; not freed: %s in %s block%s", end, live, blocks,
-			 graph->live == 1 ? "" : "s");
-	else if (graph->peak_bytes)
+	if (graph->peak_bytes)
 		snprintf(text, sizeof(text),
 			 "%s; peak of live bytes: %s after %s; not freed: %s in %s block%s", end,
 			 peak, when, live, blocks, graph->live == 1 ? "" : "s");
+	else if (graph->live)
+		snprintf(text, sizeof(text), "%s; not freed: %s in %s block%s", end, live, blocks,
+			 graph->live == 1 ? "" : "s");
 	else
 		snprintf(text, sizeof(text), "%s; no live bytes", end);
 	if (page->words->selection) {

@@ -222,7 +222,7 @@ static int collect_cells(const struct writer *writer, const struct page_epochs *
 	if (!made)
 		return -ENOMEM;
 	for (size_t i = 0; profile__next_lifetime(profile, &at, &lifetime); i++) {
-		__u32 end = profile_lifetime__last_epoch(&lifetime);
+		__u32 end = profile_lifetime__end_epoch(&lifetime);
 
 		if (!recording->lifetimes || !recording->lifetimes[i] ||
 		    !writer->rows[lifetime.count - 1])

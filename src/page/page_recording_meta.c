@@ -147,7 +147,7 @@ static void add_texts(const struct page_recording *recording, json_object *objec
 			  text_or_null(profile__meta(profile, texts[i].meta)));
 }
 
-/* Whether a process ended before the recording did, and left blocks. */
+/* Returns whether a process ended before the recording did, and left blocks. */
 static bool has_exits(const struct profile *profile)
 {
 	struct profile_lifetime lifetime;

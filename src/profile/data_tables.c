@@ -99,7 +99,6 @@ const struct data_table data_tables[] = {
 	  "ended, where that was before the command ended, or the process that was "
 	  "attached to. Several rows may be of the same count and epochs: their blocks "
 	  "add up.",
-
 	  false },
 	{ "timeline",
 	  "Moments since the start of the recording, or of its run: what was live, what"

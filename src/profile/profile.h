@@ -289,6 +289,8 @@ int profile__get_samples(struct profile *profile, __u32 count, struct profile_sa
 int profile__add_lifetime(struct profile *profile, const struct profile_lifetime *lifetime);
 /* The epoch in which the memory was given back, by a free or with the address space, or
  * PROFILE_LIVE. */
+__u32 profile_lifetime__end_epoch(const struct profile_lifetime *lifetime);
+/* The last epoch that @lifetime names: that of its end, else that of its birth. */
 __u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime);
 /* Makes all epochs 2^@by times as long. */
 void profile__fold_lifetimes(struct profile *profile, __u32 by);

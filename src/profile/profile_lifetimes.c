@@ -8,16 +8,23 @@
 
 #define N_NUMBERS 5
 
-__u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime)
+__u32 profile_lifetime__end_epoch(const struct profile_lifetime *lifetime)
 {
 	return lifetime->died != PROFILE_LIVE ? lifetime->died : lifetime->exited;
+}
+
+__u32 profile_lifetime__last_epoch(const struct profile_lifetime *lifetime)
+{
+	__u32 end = profile_lifetime__end_epoch(lifetime);
+
+	return end == PROFILE_LIVE ? lifetime->born : end;
 }
 
 /* The age and whether an exit ended it, not the epoch: most blocks die soon, so that takes fewer
  * bytes. */
 static __u64 pack_end(const struct profile_lifetime *lifetime)
 {
-	__u32 last = profile_lifetime__last_epoch(lifetime);
+	__u32 last = profile_lifetime__end_epoch(lifetime);
 
 	if (last == PROFILE_LIVE)
 		return 0;
@@ -114,8 +121,6 @@ __u32 profile__last_epoch(const struct profile *profile)
 	while (profile__next_lifetime(profile, &at, &lifetime)) {
 		__u32 epoch = profile_lifetime__last_epoch(&lifetime);
 
-		if (epoch == PROFILE_LIVE)
-			epoch = lifetime.born;
 		if (epoch > last)
 			last = epoch;
 	}

@@ -36,8 +36,6 @@ static void find_last(const struct profile *profile, __u64 *last)
 		__u32 run = profile__count_run(profile, &profile->counts[cell.count - 1]);
 		__u32 epoch = profile_lifetime__last_epoch(&cell);
 
-		if (epoch == PROFILE_LIVE)
-			epoch = cell.born;
 		if (epoch > last[run - 1])
 			last[run - 1] = epoch;
 	}

@@ -214,7 +214,7 @@ static size_t collect_events(const struct graph_source *source, struct event *ev
 		if (!is_selected(source, i))
 			continue;
 		events[n++] = (struct event){ group, lifetime.born, lifetime.size_bytes };
-		end = profile_lifetime__last_epoch(&lifetime);
+		end = profile_lifetime__end_epoch(&lifetime);
 		if (end != PROFILE_LIVE)
 			events[n++] = (struct event){ group, end, -lifetime.size_bytes };
 	}
@@ -291,7 +291,7 @@ static void add_lifetime(struct graph_series *series, const struct profile_lifet
 	bool is_freed = lifetime->died != PROFILE_LIVE;
 	__u64 *changes = is_freed ? series->freed_bytes : series->stays_bytes;
 	__u64 size_bytes = lifetime->size_bytes;
-	__u32 end = profile_lifetime__last_epoch(lifetime);
+	__u32 end = profile_lifetime__end_epoch(lifetime);
 
 	changes[lifetime->born / epochs->per_point + 1] += size_bytes;
 	if (end != PROFILE_LIVE)

@@ -52,7 +52,7 @@ static void follow(const struct profile *profile, const struct half *half, const
 		__u32 at = lifetimes[i], last;
 
 		profile__next_lifetime(profile, &at, &lifetime);
-		last = profile_lifetime__last_epoch(&lifetime);
+		last = profile_lifetime__end_epoch(&lifetime);
 		change(half, live_bytes, lifetime.born, lifetime.size_bytes);
 		if (last != PROFILE_LIVE)
 			change(half, live_bytes, last, -lifetime.size_bytes);
@@ -145,7 +145,7 @@ static bool has_changes(const struct profile *profile, const struct half *half)
 	__u32 at = 0;
 
 	while (profile__next_lifetime(profile, &at, &lifetime)) {
-		__u32 last = profile_lifetime__last_epoch(&lifetime);
+		__u32 last = profile_lifetime__end_epoch(&lifetime);
 
 		if (lifetime.born >= half->first || (last != PROFILE_LIVE && last >= half->first))
 			return true;

@@ -92,7 +92,7 @@ static bool exit_tracepoints_show_memory(const struct kernel_types *types)
 	       kernel_types__tracepoint_parameters(types, "sched_prepare_exec") >= 1;
 }
 
-/* Nothing but the version shows that. */
+/* The kernel shows by nothing but its version whether it preempts programs at tracepoints. */
 static bool preempts_tracepoints(const char *release)
 {
 	return strtoul(release, NULL, 10) >= 7;

@@ -110,6 +110,7 @@ bool tracepoints__have_perf(void)
 	return tracefs >= 0 && !read_id(tracefs, "tracepoint/sched/sched_process_fork", &id);
 }
 
+/* NULL also where @tracefs could not be opened. */
 static struct bpf_link *attach_by_perf(const struct bpf_program *program, int tracefs)
 {
 	struct perf_event_attr attr = {
@@ -121,7 +122,7 @@ static struct bpf_link *attach_by_perf(const struct bpf_program *program, int tr
 	__u64 id;
 	int fd;
 
-	if (read_id(tracefs, bpf_program__section_name(program), &id))
+	if (tracefs < 0 || read_id(tracefs, bpf_program__section_name(program), &id))
 		return NULL;
 	attr.config = id;
 	/* The program runs on all CPUs nevertheless. */
@@ -138,7 +139,7 @@ struct bpf_link *tracepoints__attach_by_perf(const struct bpf_program *program)
 {
 	_cleanup_(close_fd) int tracefs = open_tracefs();
 
-	return tracefs < 0 ? NULL : attach_by_perf(program, tracefs);
+	return attach_by_perf(program, tracefs);
 }
 
 static void detach_all_by_perf(struct allocprof_bpf *skeleton)
@@ -151,7 +152,7 @@ static void detach_all_by_perf(struct allocprof_bpf *skeleton)
 	}
 }
 
-/* Without tracefs, or the right to read it, there is none by perf at any tracepoint. */
+/* Attaches the programs that perf calls: all, or without tracefs or the right to read it none. */
 static void attach_all_by_perf(struct allocprof_bpf *skeleton)
 {
 	_cleanup_(close_fd) int tracefs = -1;
@@ -194,7 +195,7 @@ int tracepoints__attach(struct allocprof_bpf *skeleton, struct error *error)
 {
 	int err = 0;
 
-	/* First, since the kernel skips these least. */
+	/* Perf's are the leading programs, since the kernel skips them least. */
 	attach_all_by_perf(skeleton);
 	for (int at = 0; at < AP_TRACEPOINTS && !err; at++) {
 		struct programs programs = programs_at(skeleton, (enum ap_tracepoint)at);

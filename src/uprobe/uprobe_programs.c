@@ -87,7 +87,7 @@ static bool may_sleep(const struct uprobe *uprobe)
 	return uprobe->kernel.sleepable && !uprobe->options.limits.no_sleepable;
 }
 
-/* Whether the kernel may preempt a program at a tracepoint, and skips it for other tasks then. */
+/* Returns whether the kernel may preempt a program at a tracepoint, and skips it for other tasks then. */
 bool uprobe__is_preempted(const struct uprobe *uprobe)
 {
 	return uprobe->kernel.preempts || uprobe->options.limits.preempts;

@@ -60,7 +60,7 @@ def test_what_processes_left(run, allocprof, engine, target, tmp_path):
 def test_command_leaves_a_child_behind(run, allocprof, engine, target, tmp_path):
     """The recording ends with the command, so what that left is live at the end although a process goes on."""
     data = tmp_path / "data"
-    script = f'exec 3>&- >/dev/null 2>&1; sleep 3 & exec {target("leaves")}'
+    script = f'sleep 3 >/dev/null 2>&1 & exec {target("leaves")}'
     run([allocprof, "record", "--live", "-o", data, "--", "sh", "-c", script], expect=0)
     recording = Recording(data)
     assert recording.sql("SELECT sum(l.bytes) FROM lifetimes l JOIN counts c ON c.id = l.count JOIN processes p ON p.id = c.process "

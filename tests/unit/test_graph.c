@@ -218,7 +218,7 @@ static void test_groups_and_selection(void **state)
 	profile__free(profile);
 }
 
-/* What a process leaves is drawn as what stays, until the process ends. */
+/* The graph draws what a process leaves as what stays, until the process ends. */
 static void test_exits(void **state)
 {
 	struct profile *profile = with_stacks(2, "1000");
@@ -241,7 +241,7 @@ static void test_exits(void **state)
 	profile__free(profile);
 }
 
-/* What a process leaves in the epoch of its end is in no band, and is not freed nevertheless. */
+/* Blocks that a process leaves in the epoch of its end are in no band, and count as not freed nevertheless. */
 static void test_short_exits(void **state)
 {
 	struct profile *profile = with_stacks(1, "1000");

@@ -99,7 +99,7 @@ static void test_moves_some(void **state)
 	lifetimes__free(lifetimes);
 }
 
-/* What an exit ended is not what a free ended, nor what is live, and is folded as both are. */
+/* Blocks that an exit ended are kept apart from freed and from live ones, and are folded as these are. */
 static void test_exits(void **state)
 {
 	struct lifetimes *lifetimes = lifetimes__new();

@@ -154,7 +154,7 @@ static void test_exits(void **state)
 	for (size_t i = 0; i < n; i++) {
 		assert_true(profile__next_lifetime(profile, &at, &got));
 		assert_memory_equal(&got, &lifetimes[i], sizeof(got));
-		assert_int_equal(profile_lifetime__last_epoch(&got), last[i]);
+		assert_int_equal(profile_lifetime__end_epoch(&got), last[i]);
 	}
 	assert_false(profile__next_lifetime(profile, &at, &got));
 	assert_int_equal(profile__last_epoch(profile), UINT32_MAX - 1);

@@ -44,8 +44,8 @@ int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_reco
 const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number);
 const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image);
 
-/* CLOCK_MONOTONIC, when the process @pid ended; UINT64_MAX while it runs. */
-__u64 live_spaces__end_of(const struct live_spaces *spaces, __u32 pid);
+/* Returns when the process @pid ended, by CLOCK_MONOTONIC; UINT64_MAX while it runs. */
+__u64 live_spaces__end_ns(const struct live_spaces *spaces, __u32 pid);
 
 /* Sum of the resident anonymous memory of all running processes. */
 __u64 live_spaces__rss_bytes(const struct live_spaces *spaces);

@@ -16,10 +16,10 @@ struct error;
 void tracepoints__choose(struct allocprof_bpf *skeleton, enum ap_tracepoint at, bool is_used,
 			 bool preempts);
 
-/* Attaches those that are loaded. Perf's need tracefs, and remain away without it. */
+/* Attaches the loaded programs, but those by perf only where tracefs can be read. */
 int tracepoints__attach(struct allocprof_bpf *skeleton, struct error *error);
 
-/* Whether perf's numbers of tracepoints can be read. */
+/* Returns whether perf's numbers of tracepoints can be read. */
 bool tracepoints__have_perf(void);
 
 struct bpf_link;
