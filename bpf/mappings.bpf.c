@@ -123,8 +123,8 @@ struct mapping {
 	__u32 pad; /* 0 */
 };
 
-/* The system call that ends on this CPU; tracepoint programs are not preempted. Not on the BPF
- * stack, so that the verifier continues with one state for all system calls. */
+/* The system call that ends on this CPU: while the program is preempted, the kernel skips it there. Not on the BPF stack, so
+ * that the verifier continues with one state for all system calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

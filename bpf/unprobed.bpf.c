@@ -4,23 +4,27 @@
 #include "tracepoints.bpf.h"
 #include "unprobed.bpf.h"
 
+/* Reports @process, which has not hit a probe, if it has taken memory: once, whichever program or thread comes first. */
+static __always_inline void unprobed__look(struct process *process, struct task_struct *task)
+{
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	__u64 taken_bytes = mm ? unprobed__taken(process, mm) : 0;
+
+	if (!taken_bytes)
+		return;
+	process->is_hit = 1;
+	unprobed__report(process, task, taken_bytes);
+}
+
 /* Before an exec, while the process still has its old name and mm. */
 static __noinline int process__prepare_exec(struct task_struct *task,
 					    enum ap_tracepoint_program program)
 {
 	struct process *process = unprobed__current();
-	struct mm_struct *mm = BPF_CORE_READ(task, mm);
-	__u64 taken_bytes;
 
 	tracepoint__see(AP_TRACEPOINT_PREPARE_EXEC, program, task->pid);
-	if (!process || !mm)
-		return 0;
-	taken_bytes = unprobed__taken(process, mm);
-	if (!taken_bytes)
-		return 0;
-	/* The others of these programs do not report it again. */
-	process->is_hit = 1;
-	unprobed__report(process, task, taken_bytes);
+	if (process)
+		unprobed__look(process, task);
 	return 0;
 }
 
@@ -71,23 +75,14 @@ int look_at_processes(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct process *process;
-	struct mm_struct *mm;
-	__u64 taken_bytes;
 	__u32 tgid;
 
 	if (!task)
 		return 0;
 	tgid = task->tgid;
 	process = bpf_map_lookup_elem(&processes, &tgid);
-	mm = BPF_CORE_READ(task, mm);
-	if (!process || !mm || process->state != PROCESS_COUNTED || process->is_hit ||
-	    process->is_elsewhere)
-		return 0;
-	taken_bytes = unprobed__taken(process, mm);
-	if (!taken_bytes)
-		return 0;
-	/* Report it once, whichever thread comes first, and not again at its exit. */
-	process->is_hit = 1;
-	unprobed__report(process, task, taken_bytes);
+	if (process && process->state == PROCESS_COUNTED && !process->is_hit &&
+	    !process->is_elsewhere)
+		unprobed__look(process, task);
 	return 0;
 }

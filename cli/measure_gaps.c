@@ -157,8 +157,8 @@ static void say_counts(const struct visit *visit)
 		{ results->operands_unread, "not exact: ",
 		  " argument{|s} of USDT probes could not be read and count{s|} as 0" },
 		{ results->calls_unread, "not exact: ",
-		  " return address{|es}, argument{|s} or result{|s} of calls could not be read, so that calls of "
-		  "allocators themselves may be counted, and blocks be missed" },
+		  " return address{|es}, argument{|s} or result{|s} of calls could not be read: bytes and blocks "
+		  "may be missing, and calls that allocators make themselves may be counted" },
 		{ results->mappings_unsure, "not exact: ",
 		  " call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
 		  "anonymous" },

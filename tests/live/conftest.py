@@ -4,6 +4,7 @@ ALLOCPROF the program to test where it is not the build's."""
 
 import os
 import pathlib
+import re
 import signal
 import tempfile
 
@@ -190,3 +191,10 @@ def container(run, tmp_path):
     result = run(in_container(tmp_path, ["true"]))
     if result.status:
         unavailable(f"no container can be made here: {result}")
+
+
+@pytest.fixture
+def reads_pages_in(run, allocprof):
+    """Kernels before Linux 6.9 do not."""
+    if not re.search(r"sleepable programs +yes", run([allocprof, "doctor"]).stdout.decode()):
+        unavailable("this kernel's programs at probes cannot be sleepable")

@@ -2,7 +2,6 @@
 """At least 99.9 % of the stacks of real programs, as the distribution builds them, are followed to
 their outermost frame: in C, C++, Rust, and two interpreters."""
 
-import re
 import shutil
 import sqlite3
 import subprocess
@@ -128,13 +127,6 @@ def test_library_without_table_is_named(run, allocprof, tmp_path):
     tree = run([allocprof, "report", "--tree", data], expect=0).stdout.decode().splitlines()
     assert tree[-1].endswith("> main > through > get > malloc") and "[" not in tree[-1], tree
     assert len(tree) == tree.index(next(line for line in tree if "called function" in line)) + 2, tree
-
-
-@pytest.fixture
-def reads_pages_in(run, allocprof):
-    """Kernels before Linux 6.9 do not."""
-    if not re.search(r"sleepable programs +yes", run([allocprof, "doctor"]).stdout.decode()):
-        conftest.unavailable("this kernel's programs at probes cannot be sleepable")
 
 
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])

@@ -81,6 +81,31 @@ def test_aliases_name_the_functions(run, allocprof, target, tmp_path):
         "pool_array", "pool_fail", "pool_get", "pool_into", "pool_wrap", "pool_zget"]
 
 
+def absent_words(run, allocprof, target, tmp_path, *arguments):
+    _, figures = stat(run, allocprof, tmp_path / "json", "--probe", "alloc = pool_take(size=*arg0) -> *arg1",
+                      "--probe-in", target("absent_words"), *arguments)
+    return figures
+
+
+@pytest.mark.parametrize("live", [[], ["--live"]], ids=["", "live"])
+def test_absent_words(run, allocprof, target, tmp_path, reads_pages_in, live):
+    """Pages that the kernel has taken away are read in, as for the program itself."""
+    figures = absent_words(run, allocprof, target, tmp_path, *live, "--", target("absent_words"))
+    assert figures["functions"]["probe.alloc"]["bytes"] == 40 * 48
+    assert figures["complete"] and figures["calls_unread"] == 0
+    if live:
+        assert figures["live"] == 40 and figures["live_bytes"] == 40 * 48
+
+
+@pytest.mark.parametrize("live,unread", [([], 40), (["--live"], 40 + 40)], ids=["", "live"])
+def test_absent_words_of_file(run, allocprof, target, tmp_path, live, unread):
+    """Nothing waits for a file: the arguments, and with --live the results, are said to be unread."""
+    figures = absent_words(run, allocprof, target, tmp_path, *live, "--", target("absent_words"), "file")
+    assert figures["functions"]["probe.alloc"]["calls"] == 40
+    assert figures["calls_unread"] == unread
+    assert not figures["complete"]
+
+
 @pytest.mark.parametrize("live", [[], ["--live"]], ids=["", "live"])
 def test_recorded_from_a_file(run, allocprof, target, tmp_path, definition, live):
     """Stacks are complete, whole and by name; the same definition as --probe has."""
