@@ -11,16 +11,16 @@
 
 #include "regular_file.h"
 
-/* Takes @fd, which may be an error, over if it is the file. */
+/* Takes @fd, which may be an error, over if it is the file. Else -EACCES if it may not be read, or @otherwise. */
 static int take_if_same(int fd, const struct mapped_file *file,
 			const struct file_identifier *identifier,
-			struct file_identities *identities)
+			struct file_identities *identities, int otherwise)
 {
 	if (fd >= 0 && file_identity__has(fd, &file->identity, identifier, identities))
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return -ENOENT;
+	return fd == -EACCES ? -EACCES : otherwise;
 }
 
 int mapped_file__open(const struct mapped_file *file, const struct file_identifier *identifier,
@@ -31,14 +31,16 @@ int mapped_file__open(const struct mapped_file *file, const struct file_identifi
 
 	snprintf(name, sizeof(name), "/proc/%u/map_files/%llx-%llx", file->pid, file->start,
 		 file->end);
-	fd = take_if_same(regular_file__open(name), file, identifier, identities);
+	fd = take_if_same(regular_file__open(name), file, identifier, identities, -ENOENT);
 	/* The kernel's "//anon" and "[heap]" are no paths. */
 	if (fd >= 0 || !file->path || file->path[0] != '/' || file->path[1] == '/')
 		return fd;
 	snprintf(name, sizeof(name), "/proc/%u/root", file->pid);
-	fd = take_if_same(regular_file__open_in(name, file->path), file, identifier, identities);
+	fd = take_if_same(regular_file__open_in(name, file->path), file, identifier, identities,
+			  fd);
 	return fd >= 0 ? fd
-		       : take_if_same(regular_file__open(file->path), file, identifier, identities);
+		       : take_if_same(regular_file__open(file->path), file, identifier, identities,
+				      fd);
 }
 
 void mapped_file__path(int fd, char *path, size_t size)

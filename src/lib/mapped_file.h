@@ -17,8 +17,8 @@ struct mapped_file {
 
 /*
  * Opens it for reading: by /proc/PID/map_files or, if the mapping is gone or replaced, by the path
- * in the process's root or ours. *@identities: those of the opened file. -ENOENT if none of these
- * is the file.
+ * in the process's root or ours. *@identities: those of the opened file. -EACCES if one of these
+ * may not be read, -ENOENT if none is the file.
  */
 int mapped_file__open(const struct mapped_file *file, const struct file_identifier *identifier,
 		      struct file_identities *identities);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
@@ -12,6 +13,7 @@
 #include "sources.h"
 #include "translator.h"
 #include "target_inheritance.h"
+#include "target_user.h"
 
 int session__open(const struct session_options *options, struct session **out, struct error *error)
 {
@@ -57,15 +59,28 @@ static void begin_window(struct session *session)
 		session->target.start_ns = now_ns;
 }
 
+/* Memory that another user's processes could forge is not root's to act on. */
+static int check_user(const struct engine *engine, const struct target_user *user,
+		      struct error *error)
+{
+	if (!engine->operations->environment || !user || user->uid == geteuid())
+		return 0;
+	return error__set(error, -EPERM,
+			  "cannot run the command as another user with the engine %s, whose shared "
+			  "memory is this user's; that engine needs no privileges: run allocprof "
+			  "itself as that user (sudo -u)",
+			  engine->operations->name);
+}
+
 int session__launch(struct session *session, char *const argv[],
 		    const struct target_inheritance *inheritance, struct error *error)
 {
 	struct target_inheritance inherited = *inheritance;
 	struct engine *engine = session->engines[0];
-	int err = engine->operations->environment
-			  ? engine->operations->environment(engine, argv, &inherited.environment)
-			  : 0;
+	int err = check_user(engine, inheritance->user, error);
 
+	if (!err && engine->operations->environment)
+		err = engine->operations->environment(engine, argv, &inherited.environment);
 	/* Where only the command's own process is probed no other pays for it. */
 	inherited.isolates = session->options.isolates && session->options.follow;
 	if (!err)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "allocator.h"
@@ -105,19 +106,14 @@ size_t probes__n_files(const struct probes *probes)
 }
 
 /* Fills an entry for a file that is not probed; false if there is no memory. */
-static bool make_unprobed(int fd, const char *path, const struct source *source, const char *gap,
-			  struct probed_allocator *entry)
+static bool make_entry(const char *path, __u64 device, __u64 inode, const char *gap,
+		       struct probed_allocator *entry)
 {
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return false;
 	*entry = (struct probed_allocator){
 		.path = strdup(path),
 		.build_id = strdup(""),
-		.device = st.st_dev,
-		.inode = st.st_ino,
-		.source = source,
+		.device = device,
+		.inode = inode,
 	};
 	snprintf(entry->gap, sizeof(entry->gap), "%s", gap);
 	if (entry->path && entry->build_id)
@@ -125,6 +121,17 @@ static bool make_unprobed(int fd, const char *path, const struct source *source,
 	free(entry->path);
 	free(entry->build_id);
 	return false;
+}
+
+static bool make_unprobed(int fd, const char *path, const struct source *source, const char *gap,
+			  struct probed_allocator *entry)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !make_entry(path, st.st_dev, st.st_ino, gap, entry))
+		return false;
+	entry->source = source;
+	return true;
 }
 
 /* The entry behind the last one, not counted yet; NULL if there is no memory. */
@@ -142,6 +149,27 @@ static void add_unprobed(struct probes *probes, int fd, const char *path,
 	struct probed_allocator *entry = next_entry(probes);
 
 	if (entry && make_unprobed(fd, path, source, gap, entry))
+		probes->n_list++;
+}
+
+void probes__add_unopened(struct probes *probes, const struct mapped_file *file, int err)
+{
+	const struct file_identity *identity = &file->identity;
+	const struct stat st = {
+		.st_dev = makedev(identity->device >> 20, identity->device & 0xfffff),
+		.st_ino = identity->inode,
+	};
+	struct probed_allocator *entry;
+	char gap[256];
+
+	if (find_file(probes, &st, NULL))
+		return;
+	snprintf(gap, sizeof(gap),
+		 "not probed: process %u has mapped it, and it %s, so that an allocator in it goes "
+		 "unseen",
+		 file->pid, unopened__reason(err));
+	entry = next_entry(probes);
+	if (entry && make_entry(file->path, st.st_dev, st.st_ino, gap, entry))
 		probes->n_list++;
 }
 
@@ -448,9 +476,13 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 					      is_same_file, probes, &mapped.identity)))
 		return;
 	fd = mapped_file__open(&mapped, &probes->options.identifier, &identities);
-	if (fd < 0)
+	if (fd < 0 && fd != -EACCES)
 		return; /* retry at the next mapping */
 	note_seen(probes, &mapped.identity);
+	if (fd < 0) {
+		probes__add_unopened(probes, &mapped, fd);
+		return;
+	}
 	if (may_be_late)
 		check_since(probes, fd, event);
 	has_copy = probes__has_copy(probes, fd);

@@ -60,9 +60,17 @@ static int open_command(const char *argv0, char **path, struct error *error)
 {
 	_cleanup_(free_ptr) char *found = NULL;
 	int err = command_path__find(argv0, getenv("PATH"), &found);
+	bool is_path = strchr(argv0, '/'), is_found;
 	struct stat st;
 
-	if (err == -EACCES && strchr(argv0, '/') && !stat(argv0, &st) && S_ISDIR(st.st_mode))
+	is_found = is_path && !stat(argv0, &st);
+	if (err == -EACCES && is_path && !is_found)
+		return error__set(
+			error, err,
+			"cannot run '%s': its directory may not be searched (FUSE and NFS "
+			"may refuse root); copy the program to where allocprof may read it",
+			argv0);
+	if (err == -EACCES && is_found && S_ISDIR(st.st_mode))
 		return error__set(error, err,
 				  "cannot run '%s': it is a directory; name a program in it",
 				  argv0);

@@ -53,12 +53,23 @@ struct mapped_files {
 	struct error *error;
 	int err;	/* of the last file that should have been probed and is not */
 	char *unopened; /* path of the last file that could not be opened, NULL: all could be */
+	int unopened_err;
 };
 
-static void note_unopened(struct mapped_files *files, const char *path)
+/* A program generates what it executes from a memfd. */
+static bool is_generated(const char *path)
 {
+	return path[0] != '/' || !strncmp(path, "/memfd:", strlen("/memfd:"));
+}
+
+static void note_unopened(struct mapped_files *files, const struct mapped_file *file, int err)
+{
+	if (is_generated(file->path))
+		return;
 	free(files->unopened);
-	files->unopened = strdup(path);
+	files->unopened = strdup(file->path);
+	files->unopened_err = err;
+	probes__add_unopened(files->probes, file, err);
 }
 
 static int add_mapped_file(void *context, const struct proc_mapping *mapping)
@@ -79,7 +90,7 @@ static int add_mapped_file(void *context, const struct proc_mapping *mapping)
 		return 0;
 	fd = mapped_file__open(&file, &files->probes->options.identifier, &identities);
 	if (fd < 0) {
-		note_unopened(files, mapping->path);
+		note_unopened(files, &file, fd);
 		return 0;
 	}
 	err = probes__add_file(files->probes, fd, mapping->path, &error);
@@ -108,10 +119,13 @@ static int explain_none(const struct probes *probes, const struct mapped_files *
 	if (files->unopened)
 		return error__set(
 			files->error, -ENOTSUP,
-			"%.200s, which process %d has mapped, cannot be opened: it was replaced or "
-			"removed since, or may not be read; run allocprof as root, or start the "
-			"process again",
-			files->unopened, pid);
+			"%.200s, which process %d has mapped, cannot be opened: it %s; %s",
+			files->unopened, pid, unopened__reason(files->unopened_err),
+			files->unopened_err == -EACCES
+				? "copy it to where allocprof may read it, and start the "
+				  "copy"
+				: "run allocprof as root, or with CAP_CHECKPOINT_RESTORE, or "
+				  "start the process again");
 	return error__set(
 		files->error, -ENOTSUP,
 		"process %d has no allocator that can be found by name (a static executable "

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 
@@ -221,6 +222,22 @@ def test_reading_needs_none(tool):
         assert b"CAP_" not in done.stderr, done
     tool((), ["diff", "a.data", "a.data"], expect=0)
     tool((), ["ctl", "list"])
+
+
+def test_file_that_may_not_be_read(runner, tool, place):
+    """What is in it is not known, so it is listed, and what is in the others is measured."""
+    directory = place / "libraries"
+    env = {**support.second_libc(directory), "LD_PRELOAD": "libtcmalloc_minimal.so.4"}
+    target = support.Obedient(runner, [*as_user(), place / "sleeper"], env=env)
+    (directory / "libc.so.6").chmod(0)
+    measured = tool((*NEEDED, "checkpoint_restore"),
+                    ["stat", "--json", "--duration", "50ms", "-o", "x", "-p", target.pid], expect=0)
+    figures = support.read_report(tool.out / "x")
+    gaps = {pathlib.Path(file["path"]).name: file["gap"] for file in figures["allocators"]}
+    assert [gap for name, gap in gaps.items() if name.startswith("libtcmalloc_minimal.so.4")] == [None], measured
+    assert "may not be read" in gaps["libc.so.6"], gaps
+    assert not figures["complete"]
+    target.exit()
 
 
 def test_files_that_are_gone(runner, tool, place):

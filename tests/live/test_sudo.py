@@ -165,6 +165,14 @@ def test_no_such_user(run, allocprof, words, why, status):
     assert why in done.stderr, done
 
 
+def test_another_user_in_the_process(run, allocprof):
+    """The dynamic linker would print an error into the command's output: that user may not open root's library."""
+    done = run([allocprof, "stat", "--engine", "preload", "--user", "daemon", "--", "echo", "ran"], expect=125)
+    assert b"run allocprof itself as that user (sudo -u)" in done.stderr, done
+    assert done.stdout == b""
+    run([allocprof, "stat", "--engine", "preload", "--user", "root", "--", "true"], expect=0)
+
+
 def test_another_user_without_privileges(run, allocprof, directory):
     executable = shutil.copy(allocprof, directory / "allocprof")
     done = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", executable, "stat", "--user",

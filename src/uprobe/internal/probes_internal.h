@@ -3,8 +3,11 @@
 #ifndef ALLOCPROF_PROBES_INTERNAL_H
 #define ALLOCPROF_PROBES_INTERNAL_H
 
+#include <errno.h>
+
 #include "file_identity.h"
 #include "hash_table.h"
+#include "mapped_file.h"
 #include "probes.h"
 
 #define GO_HAS_NO_MALLOC                                                                             \
@@ -37,6 +40,16 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 
 int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		   struct error *error);
+
+/* Lists a mapped file that could not be opened, for which mapped_file__open() returned @err. */
+void probes__add_unopened(struct probes *probes, const struct mapped_file *file, int err);
+
+/* Says of a mapped file why it could not be opened. */
+static inline const char *unopened__reason(int err)
+{
+	return err == -EACCES ? "may not be read (FUSE and NFS may refuse root)"
+			      : "was replaced or removed since";
+}
 
 /* Number of list entries that are files. */
 size_t probes__n_files(const struct probes *probes);
