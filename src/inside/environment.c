@@ -61,6 +61,11 @@ static void remove_own(char *value, const char *directory)
 	}
 }
 
+bool environment__is_preload(const char *entry)
+{
+	return text__begins(entry, variable);
+}
+
 bool environment__hide(const char *directory)
 {
 	char ***at = environment__variable();
@@ -69,7 +74,7 @@ bool environment__hide(const char *directory)
 	if (!at || !*at)
 		return false;
 	for (entry = to = *at; *entry; entry++) {
-		if (text__begins(*entry, variable)) {
+		if (environment__is_preload(*entry)) {
 			char *value = *entry + sizeof(variable) - 1;
 			size_t length = text__length(value), left;
 
@@ -97,10 +102,15 @@ size_t environment__count(char *const *environment)
 	return n;
 }
 
+bool environment__has(char *const *environment, const char *directory)
+{
+	return own_word(environment__preloaded(environment), directory);
+}
+
 const char *environment__preloaded(char *const *environment)
 {
 	for (; environment && *environment; environment++)
-		if (text__begins(*environment, variable))
+		if (environment__is_preload(*environment))
 			return *environment + sizeof(variable) - 1;
 	return "";
 }
@@ -131,7 +141,7 @@ void environment__with_library(char *const *environment, size_t n, const struct 
 		text__append(end, stop, others);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!text__begins(environment[i], variable)) {
+		if (!environment__is_preload(environment[i])) {
 			*out++ = environment[i];
 		} else if (!is_placed) {
 			*out++ = text;

@@ -19,6 +19,12 @@ char ***environment__variable(void);
 /* Number of entries. */
 size_t environment__count(char *const *environment);
 
+/* Whether the entry is LD_PRELOAD. */
+bool environment__is_preload(const char *entry);
+
+/* Whether LD_PRELOAD names this library, which is in @directory, first. */
+bool environment__has(char *const *environment, const char *directory);
+
 /* The value of LD_PRELOAD, "" if there is none. */
 const char *environment__preloaded(char *const *environment);
 /* What LD_PRELOAD names: this library, in @directory by @name. */

@@ -11,10 +11,10 @@
 #include "environment.h"
 #include "exec.h"
 #include "live.h"
-#include "memory.h"
 #include "next.h"
 #include "process.h"
 #include "sanitizer.h"
+#include "shown.h"
 #include "sys.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
@@ -330,45 +330,22 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
 					   INJECTED(&injection));
 }
 
-/*
- * system and popen execute with the process's own environment, by functions inside of the C library. So
- * LD_PRELOAD is in it meanwhile. The copy is kept: another thread may call setenv(3), which copies it.
- */
-static char *const *show(struct injection *injection)
+/* Whether shown__end() must be called afterwards. */
+static bool show(struct injection *injection)
 {
-	char ***variable = environment__variable();
-	char *const *before = variable ? *variable : NULL;
-	char **array;
-
-	injection__begin(injection, NULL, "/bin/sh", before);
-	if (!injection->library.directory || !variable)
-		return NULL;
-	array = memory__take_private((injection->n + 2) * sizeof(char *) + injection->text_bytes);
-	if (!array)
-		return NULL;
-	injection__fill(injection, array, (char *)(array + injection->n + 2));
-	*variable = array;
-	return array;
-}
-
-static void hide_again(const struct injection *injection, char *const *shown)
-{
-	char ***variable = environment__variable();
-
-	if (shown && *variable == shown)
-		*variable = (char **)injection->environment;
-	else if (shown)
-		environment__hide(injection->library.directory);
+	injection__begin(injection, NULL, "/bin/sh", current_environment());
+	return shown__begin(&injection->library);
 }
 
 EXPORT int system(const char *command);
 EXPORT int system(const char *command)
 {
 	struct injection injection;
-	char *const *shown = command ? show(&injection) : NULL;
+	bool is_shown = command && show(&injection);
 	int status = NEXT(system, int (*)(const char *))(command);
 
-	hide_again(&injection, shown);
+	if (is_shown)
+		shown__end(&injection.library);
 	return status;
 }
 
@@ -376,9 +353,10 @@ EXPORT void *popen(const char *command, const char *type);
 EXPORT void *popen(const char *command, const char *type)
 {
 	struct injection injection;
-	char *const *shown = show(&injection);
+	bool is_shown = show(&injection);
 	void *stream = NEXT(popen, void *(*)(const char *, const char *))(command, type);
 
-	hide_again(&injection, shown);
+	if (is_shown)
+		shown__end(&injection.library);
 	return stream;
 }

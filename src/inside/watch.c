@@ -19,9 +19,16 @@
 #include "objects.h"
 #include "own.h"
 #include "process.h"
+#include "shown.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
+
+static void forked(void)
+{
+	shown__forked();
+	process__forked();
+}
 
 EXPORT int fork(void);
 EXPORT int fork(void)
@@ -31,7 +38,7 @@ EXPORT int fork(void)
 	live__share();
 	pid = NEXT(fork, int (*)(void))();
 	if (!pid)
-		process__forked();
+		forked();
 	return pid;
 }
 
@@ -43,7 +50,7 @@ EXPORT int _Fork(void)
 	live__share();
 	pid = NEXT(_Fork, int (*)(void))();
 	if (!pid)
-		process__forked();
+		forked();
 	return pid;
 }
 

@@ -52,6 +52,24 @@ def same(run, allocprof, tmp_path):
     return ran
 
 
+@pytest.mark.fast("stat")
+@pytest.mark.parametrize("mode", MODES)
+def test_commands_at_a_time(same, target, mode):
+    """What system(3) executes is measured, and the target's environment is its own again."""
+    bare, report = same(mode, [target("shell_commands")])
+    assert bare.stdout.splitlines()[-1] == b"preloaded none changed 2 added 3 commands 4"
+    if mode == "stat":
+        # The target and its child, and five commands.
+        assert report["processes"] == 7, report
+
+
+def test_many_commands(run, allocprof, target, tmp_path):
+    """Each command leaves nothing in the target."""
+    grown = [int(run([*words, target("shell_commands"), "many"], expect=0).stdout.split()[1])
+             for words in ([], [allocprof, "stat", "--engine=preload", "-o", tmp_path / "json", "--"])]
+    assert grown[1] < 256, grown
+
+
 HARM = ["faults", "small_stack", "coroutines", "vforks", "forks", "libraries", "descriptors", "limits", "root", "signals",
         "stacks"]
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "shown.h"
+
+#include <linux/unistd.h>
+
+#include "memory.h"
+#include "sys.h"
+
+#define SIG_SETMASK 2
+
+static struct {
+	__u32 holder; /* process of the thread that changes this, 0: none; a forked child may have its parent's */
+	__u32 callers; /* threads that are in system or popen */
+	/* The environment with the library; @before is what it was made of. */
+	char **array, **before;
+	char *text;
+	size_t room, text_room; /* entries and bytes that there is memory for */
+} shown;
+
+/* No signal's handler may find the lock held by its own thread. */
+static void lock(__u64 *mask)
+{
+	const __u64 all = ~0ULL;
+	__u32 self = sys__pid(), holder = 0;
+
+	sys(__NR_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)mask, sizeof(all), 0, 0);
+	while (!__atomic_compare_exchange_n(&shown.holder, &holder, self, false, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
+		if (holder == self) {
+			holder = 0;
+			sys(__NR_sched_yield, 0, 0, 0, 0, 0, 0);
+		}
+	}
+}
+
+static void unlock(const __u64 *mask)
+{
+	__atomic_store_n(&shown.holder, 0, __ATOMIC_RELEASE);
+	sys(__NR_rt_sigprocmask, SIG_SETMASK, (long)mask, 0, sizeof(*mask), 0, 0);
+}
+
+/* What is outgrown stays: other threads may still read it. */
+static bool reserve(size_t n, size_t text_bytes)
+{
+	if (shown.array && n <= shown.room && text_bytes <= shown.text_room)
+		return true;
+	shown.room = n * 2;
+	shown.text_room = text_bytes * 2;
+	shown.array = memory__take_private(shown.room * sizeof(char *) + shown.text_room);
+	shown.text = (char *)(shown.array + shown.room);
+	return shown.array;
+}
+
+static bool show(char ***variable, const struct preloaded *library)
+{
+	size_t n = environment__count(*variable);
+
+	/* The target has taken it, and what this library had put into it out of it. */
+	if (*variable == shown.array)
+		shown.array = NULL;
+	if (!reserve(n + 2, environment__text_bytes(*variable, library)))
+		return false;
+	shown.before = *variable;
+	environment__with_library(shown.before, n, library, shown.array, shown.text);
+	__atomic_store_n(variable, shown.array, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Whether the target has left the array as it was made; setenv(3) changes entries in place. */
+static bool is_unchanged(void)
+{
+	char *none = NULL, **at = shown.array, **before = shown.before ?: &none;
+
+	for (;; at++, before++) {
+		if (*at == shown.text)
+			at++;
+		while (*before && environment__is_preload(*before))
+			before++;
+		if (*at != *before)
+			return false;
+		if (!*at)
+			return true;
+	}
+}
+
+static void hide(char ***variable, const char *directory)
+{
+	if (*variable == shown.array && is_unchanged()) {
+		*variable = shown.before;
+		return;
+	}
+	environment__hide(directory);
+	/* The array is the target's now, or its text is in a copy that the target has made. */
+	shown.array = NULL;
+}
+
+bool shown__begin(const struct preloaded *library)
+{
+	char ***variable = environment__variable();
+	bool is_shown;
+	__u64 mask;
+
+	if (!library->directory || !variable)
+		return false;
+	lock(&mask);
+	is_shown = (shown.callers && environment__has(*variable, library->directory)) ||
+		   show(variable, library);
+	shown.callers += is_shown;
+	unlock(&mask);
+	return is_shown;
+}
+
+void shown__end(const struct preloaded *library)
+{
+	__u64 mask;
+
+	lock(&mask);
+	if (!--shown.callers)
+		hide(environment__variable(), library->directory);
+	unlock(&mask);
+}
+
+void shown__forked(void)
+{
+	char ***variable = environment__variable();
+
+	shown.holder = 0;
+	if (variable && shown.array && *variable == shown.array)
+		*variable = shown.before;
+	shown.callers = 0;
+}

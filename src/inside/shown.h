@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * system(3) and popen(3) execute with the process's own environment, by functions inside of the C library. While they
+ * run, LD_PRELOAD is in it.
+ */
+#ifndef ALLOCPROF_INSIDE_SHOWN_H
+#define ALLOCPROF_INSIDE_SHOWN_H
+
+#include <stdbool.h>
+
+#include "environment.h"
+
+/* Puts @library into the process's environment, unless another thread has done so. Returns whether shown__end() must be
+ * called when the function has returned. */
+bool shown__begin(const struct preloaded *library);
+
+/* Removes it, unless another thread still needs it. */
+void shown__end(const struct preloaded *library);
+
+/* In a forked child: the threads that needed it are the parent's. */
+void shown__forked(void);
+
+#endif
