@@ -18,22 +18,31 @@
 #include "probed_file.h"
 #include "probed_text.h"
 
-/*
- * Blocks the signals and reads them from the descriptor. The command inherits the original mask,
- * and its dispositions were never touched. SIGPIPE and SIGXFSZ stay blocked, so that a closed pipe
- * and a file size limit are write errors.
- */
-static int take_signals(struct target_inheritance *inheritance)
+/* The command inherits the mask as it was, and its dispositions are never touched. With these blocked a closed pipe and a
+ * limit of file sizes are errors of the writes. */
+static void block_write_signals(struct measure_surroundings *surroundings)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ };
+	sigset_t set;
+
+	if (surroundings->has_mask)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &set, &surroundings->inheritance.signal_mask);
+	surroundings->has_mask = true;
+}
+
+/* Blocks the signals and reads them from the descriptor. */
+static int take_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
-	sigprocmask(SIG_BLOCK, &set, &inheritance->signal_mask);
-	sigdelset(&set, SIGPIPE);
-	sigdelset(&set, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -66,7 +75,7 @@ static int take_surroundings(struct measure_surroundings *surroundings, struct e
 
 	if (surroundings->is_taken)
 		return 0;
-	fd = take_signals(&surroundings->inheritance);
+	fd = take_signals();
 	if (fd < 0)
 		return error__set(error, -errno, "cannot receive signals: %s", strerror(errno));
 	surroundings->signal_fd = fd;
@@ -146,6 +155,7 @@ int measure__run(const struct measure *measure, struct measure_surroundings *sur
 	int err;
 
 	*status = EXIT_OURS;
+	block_write_signals(surroundings);
 	if (!surroundings->is_taken)
 		allow_many_files(&surroundings->inheritance);
 	options.launches = !measure->pid;

@@ -14,6 +14,7 @@
  * first; shared by all runs of a series.
  */
 struct measure_surroundings {
+	bool has_mask;
 	bool is_taken;
 	int signal_fd; /* receives the signals that end the measurement */
 	struct target_inheritance inheritance;

@@ -138,8 +138,9 @@ int preload__new(const struct preload_options *options, struct preload **out, st
 	if (!err)
 		err = make_wake(preload);
 	if (err) {
-		error__set(error, err, "cannot make the shared memory in '%s': %s",
-			   preload->directory, strerror(-err));
+		error__set(error, err, "cannot make the shared memory in '%s': %s%s",
+			   preload->directory, strerror(-err),
+			   err == -EFBIG ? "; raise the limit of file sizes (ulimit -f)" : "");
 		goto fail;
 	}
 	if (symlinkat(preload->library, preload->directory_fd, INSIDE_LIBRARY) ||

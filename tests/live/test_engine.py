@@ -236,6 +236,15 @@ def test_directories_with_more_room_that_are_not_the_users(run, allocprof):
     assert result.stdout.decode().startswith(f"/dev/shm/allocprof-{os.geteuid()}/")
 
 
+@pytest.mark.parametrize("kib, why", ((1 << 17, None), (1 << 10, b"raise the limit of file sizes (ulimit -f)")))
+def test_limit_of_file_sizes(run, allocprof, tmp_path, kib, why):
+    """The shared memory is as large as the limit allows; the command has the signal as it was."""
+    done = run(["prlimit", f"--fsize={kib << 10}", "--", allocprof, "stat", "--engine=preload", "-o", tmp_path / "x", "--",
+                "sh", "-c", "echo ran; grep SigBlk /proc/self/status"], expect=125 if why else 0)
+    assert done.stdout == (b"" if why else b"ran\nSigBlk:\t0000000000000000\n")
+    assert (why or b"") in done.stderr, done
+
+
 @pytest.mark.slow
 def test_killed_ones_are_swept(runner, allocprof, stat, tmp_path):
     """What an allocprof that was killed has left is removed by the next one, and nothing that is in use."""
