@@ -319,17 +319,18 @@ static int check_budget(struct check_run *run)
 
 	err = prepare(run, &status, &error);
 	if (err) {
-		message__print("%s", error.text);
+		message__error(&error, err);
 		return status;
 	}
 	err = run_tests(run, &error);
 	if (err)
-		message__print("%s", error.text);
+		message__error(&error, err);
 	failed = err;
 	for (int i = 0; i < 2; i++) {
+		error = (struct error){ 0 };
 		err = i ? write_junit(run, &error) : write_output(run, &error);
 		if (err)
-			message__print("%s", error.text);
+			message__error(&error, err);
 		failed = failed ? failed : err;
 	}
 	return failed ? EXIT_OURS : check__status(run->results, run->n_results);

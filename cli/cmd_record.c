@@ -272,7 +272,7 @@ static int record_once(struct record_options *options, struct error *error)
 
 	measure_surroundings__release(&surroundings);
 	if (err)
-		message__print("%s", error->text);
+		message__error(error, err);
 	return end.status;
 }
 
@@ -287,14 +287,18 @@ static int record_runs(struct record_options *options, struct error *error)
 		.names = !options->no_symbols,
 	};
 	struct series_end end;
+	int err;
 
 	options->symbols.stop = was_interrupted;
 	options->symbols.stop_context = &surroundings;
-	if (series__run(&options->series, &options->measure, &surroundings, take_run, &record, &end,
-			error))
-		message__print("%s", error->text);
-	if (end.counted && record_series__write(&record, options->output, error)) {
-		message__print("%s", error->text);
+	err = series__run(&options->series, &options->measure, &surroundings, take_run, &record,
+			  &end, error);
+	if (err)
+		message__error(error, err);
+	*error = (struct error){ 0 };
+	err = end.counted ? record_series__write(&record, options->output, error) : 0;
+	if (err) {
+		message__error(error, err);
 		end.status = EXIT_OURS;
 	}
 	record_series__release(&record);
@@ -334,7 +338,7 @@ static int run_record(char **argv)
 	};
 	_cleanup_(free_ptr) char *events_path = NULL;
 	struct error error = { 0 };
-	int status;
+	int status, err;
 
 	status = options__read(&cmd_record, parse_record, &options, argv);
 	if (status != OPTIONS_READ)
@@ -351,14 +355,17 @@ static int run_record(char **argv)
 	options.measure.dump_context = &options;
 	options.measure.dump_path = options.output;
 	/* Fail before the run, not after it. */
-	if (data_file__check_writable(options.output, &error)) {
-		message__print("%s", error.text);
+	err = data_file__check_writable(options.output, &error);
+	if (err) {
+		message__error(&error, err);
 		return EXIT_OURS;
 	}
 	if (options.events) {
 		events_path = event_log__path(options.output);
-		if (!events_path)
+		if (!events_path) {
+			message__error(&error, -ENOMEM);
 			return EXIT_OURS;
+		}
 		options.measure.session.events_path = events_path;
 	}
 	return options.series.runs ? record_runs(&options, &error) : record_once(&options, &error);

@@ -192,13 +192,13 @@ static int measure_target(const struct stat_options *options, struct stat_run *r
 			  options->series.runs ? take_run : take_only_run, run, &end, error);
 	measure_surroundings__release(&surroundings);
 	if (err)
-		message__print("%s", error->text[0] ? error->text : strerror(-err));
+		message__error(error, err);
 	/* If the series aborts, its finished runs are kept. */
 	if (options->series.runs && end.counted) {
 		*error = (struct error){ 0 };
 		err = print_series(run, &end, error);
 		if (err) {
-			message__print("%s", error->text[0] ? error->text : strerror(-err));
+			message__error(error, err);
 			end.status = EXIT_OURS;
 		}
 	}

@@ -243,14 +243,24 @@ static void handle(void *context, __u64 client, const char *request)
 		dump(controlled, client, request + 11, true);
 	else
 		control__reply(controlled->control, client, false,
-			       "this recording knows no such request");
+			       "unknown request; use the allocprof that made the recording");
 }
 
 /* With --live a dump fails with -EAGAIN if the target allocated or freed meanwhile. */
 static bool try_again(struct controlled *controlled)
 {
-	return controlled->dump.text[0] == '2' && --controlled->dump.tries &&
-	       !session__cut(controlled->session, NULL) && !start_dump(controlled);
+	struct dump *dump = &controlled->dump;
+	int err;
+
+	if (dump->text[0] != '2' || !--dump->tries)
+		return false;
+	err = session__cut(controlled->session, NULL);
+	if (!err)
+		err = start_dump(controlled);
+	if (err)
+		dump->len = snprintf(dump->text, sizeof(dump->text),
+				     "1cannot begin another attempt: %s", strerror(-err));
+	return !err;
 }
 
 static void end_dump(struct controlled *controlled)
@@ -267,8 +277,8 @@ static void end_dump(struct controlled *controlled)
 	if (!dump->len)
 		said = "the process that was to write the dump has died";
 	else if (dump->text[0] == '2')
-		said = "the target allocated whenever its blocks were looked at; with --live ask when "
-		       "it rests";
+		said = "the target allocated or freed memory during each attempt; with --live ask when it "
+		       "is idle";
 	control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s", said);
 	free(dump->path);
 }

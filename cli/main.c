@@ -82,7 +82,7 @@ static int run_main_option(char *option)
 	int status = options__check(&self, argv, &error);
 
 	if (status < 0) {
-		message__print("%s", error.text);
+		message__error(&error, status);
 		return EXIT_USAGE;
 	}
 	if (status > 0)

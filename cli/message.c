@@ -3,7 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "error.h"
 #include "progress.h"
 #include "utf8.h"
 
@@ -18,4 +20,9 @@ void message__print(const char *fmt, ...)
 	utf8__clean(text);
 	progress__clear();
 	fprintf(stderr, "allocprof: %s\n", text);
+}
+
+void message__error(const struct error *error, int err)
+{
+	message__print("%s", error->text[0] ? error->text : strerror(-err));
 }

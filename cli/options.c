@@ -337,6 +337,6 @@ int options__read(const struct command *command, options_parser parser, void *op
 		return EXIT_GOOD;
 	if (!err)
 		return OPTIONS_READ;
-	message__print("%s", error.text);
+	message__error(&error, err);
 	return EXIT_USAGE;
 }

@@ -114,7 +114,7 @@ int output_file__status(int err, const struct error *error)
 	/* A reader such as head(1) has closed the pipe. */
 	if (err == -EPIPE)
 		return EXIT_GOOD;
-	message__print("%s", error->text);
+	message__error(error, err);
 	return EXIT_FAILED;
 }
 

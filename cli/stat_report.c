@@ -53,11 +53,14 @@ static void print_window(const struct session_window *window, FILE *to)
 static void print_live(const struct session_live *live, FILE *to)
 {
 	const __u64 *stats = live->stats;
-	char note[64];
+	char note[96];
 
 	stat_print__count(to, stats[AP_STAT_FREED_BYTES], "bytes freed",
 			  "by frees and reallocations");
-	snprintf(note, sizeof(note), "in %s blocks", number__count(live->blocks).text);
+	/* At the peak those of ended processes are gone. */
+	snprintf(note, sizeof(note), "in %s blocks%s", number__count(live->blocks).text,
+		 live->size_bytes > live->peak_bytes ? ", with those that ended processes left"
+						     : "");
 	stat_print__count(to, live->size_bytes, "bytes live at the end", note);
 	stat_print__count(to, live->peak_bytes, "bytes live at the peak", "");
 	stat_print__count(to, stats[AP_STAT_TEMPORARY], "temporary allocations",

@@ -74,7 +74,8 @@ void collector__finish_tables(struct collector *collector);
 
 /* Handles a mapping of any process, followed or not. 0, or -ENOMEM: the mapping is lost. */
 int collector__handle_mapping(struct collector *collector, const struct mapping_event *event);
-void collector__scan_process(struct collector *collector, pid_t pid);
+/* Likewise all mappings that a process has. 0 or a negative errno, also where they cannot be read. */
+int collector__scan_process(struct collector *collector, pid_t pid);
 /* Whether @pid was followed at @time_ns (CLOCK_MONOTONIC). */
 bool collector__is_followed(const struct collector *collector, pid_t pid, __u64 time_ns);
 void collector__forget_process(struct collector *collector, pid_t pid);

@@ -76,9 +76,9 @@ void collector__forget_process(struct collector *collector, pid_t pid)
 	process_maps__forget(collector->maps, pid, UINT64_MAX);
 }
 
-void collector__scan_process(struct collector *collector, pid_t pid)
+int collector__scan_process(struct collector *collector, pid_t pid)
 {
-	process_maps__scan(collector->maps, pid);
+	return process_maps__scan(collector->maps, pid);
 }
 
 struct image *collector__get_image(struct collector *collector, __u32 id)

@@ -2,6 +2,7 @@
 #ifndef ALLOCPROF_PATH_H
 #define ALLOCPROF_PATH_H
 
+#include <stdbool.h>
 #include <string.h>
 
 /* The part of @path after its last slash. */
@@ -10,6 +11,19 @@ static inline const char *path__name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+/* Whether a part of @path is "..". */
+static inline bool path__has_parent(const char *path)
+{
+	for (path += strspn(path, "/"); *path; path += strspn(path, "/")) {
+		size_t size = strcspn(path, "/");
+
+		if (size == 2 && !strncmp(path, "..", 2))
+			return true;
+		path += size;
+	}
+	return false;
 }
 
 #endif

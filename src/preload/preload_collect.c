@@ -281,13 +281,13 @@ static int collect_gaps(struct preload_engine *engine)
 		  "call{|s} {is|are} missing that came before the library had found the shared memory" },
 		{ gaps[INSIDE_GAP_FUNCTIONS],
 		  "call{|s} or use{|s} of functions of an allocator's own {is|are} not followed: what these do with "
-		  "memory is not known, or their calls cannot be counted" },
+		  "memory is not known, or their calls cannot be counted; --engine=uprobe names them" },
 		{ gaps[INSIDE_GAP_COLLECTED],
 		  "process{|es} {has|have} a collector, which frees unreachable blocks without a call, so that "
 		  "too much counts as live" },
 		{ gaps[INSIDE_GAP_LOADS],
-		  "librar{y was|ies were} loaded with an allocator of {its|their} own (dlmopen, RTLD_DEEPBIND), "
-		  "and {its|their} calls are missing" },
+		  "librar{y was|ies were} loaded by dlmopen or with RTLD_DEEPBIND, so that {its|their} calls are "
+		  "missing; --engine=uprobe counts them" },
 		{ gaps[INSIDE_GAP_EXECS] > counted->n_refused
 			  ? gaps[INSIDE_GAP_EXECS] - counted->n_refused
 			  : 0,

@@ -227,16 +227,14 @@ static int add_scanned(void *context, const struct proc_mapping *mapping)
 		.path = (char *)mapping->path,
 	};
 
-	if (mapping->is_executable)
-		process_maps__add(scanned->maps, scanned->pid, &code);
-	return 0;
+	return mapping->is_executable ? process_maps__add(scanned->maps, scanned->pid, &code) : 0;
 }
 
-void process_maps__scan(struct process_maps *maps, __u32 pid)
+int process_maps__scan(struct process_maps *maps, __u32 pid)
 {
 	struct scanned scanned = { maps, pid };
 
-	proc_maps__each(pid, add_scanned, &scanned);
+	return proc_maps__each(pid, add_scanned, &scanned);
 }
 
 int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns)

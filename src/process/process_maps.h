@@ -23,8 +23,8 @@ void process_maps__free(struct process_maps *maps);
 /* Adds a copy of @mapping; a later mapping hides an earlier one where they overlap. Mappings may be
  * added in any order. 0 or -ENOMEM. */
 int process_maps__add(struct process_maps *maps, __u32 pid, const struct code_mapping *mapping);
-/* Adds all mappings of /proc/PID/maps. */
-void process_maps__scan(struct process_maps *maps, __u32 pid);
+/* Adds all mappings of /proc/PID/maps. 0 or a negative errno: -ENOMEM, or it cannot be read. */
+int process_maps__scan(struct process_maps *maps, __u32 pid);
 /* Ends all earlier mappings of the process at @time_ns. 0 or -ENOMEM. */
 int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns);
 /* From @time_ns on the child has the mappings that its parent had then, and none of an earlier

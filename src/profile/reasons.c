@@ -39,7 +39,7 @@ static const struct reason stack_ends[AP_STACK_ENDS] = {
 	[AP_END_BAD_FRAME] = {
 		"bad_frame", "the caller's frame does not lie further up the stack, as in code that has "
 		"neither an unwind table nor frame pointers",
-		"compile that with -fasynchronous-unwind-tables", "no frame of a caller" },
+		"compile that with -fasynchronous-unwind-tables, and have a JIT compiler keep frame pointers", "no frame of a caller" },
 	[AP_END_UNREADABLE] = {
 		"unreadable", "the stack's memory could not be read", NULL, "stack not readable" },
 	[AP_END_NO_TABLE] = {
@@ -75,7 +75,7 @@ static const struct reason untracked[AP_UNTRACKED_REASONS] = {
 		"no_return", "the returns of this allocator cannot be probed", NULL, NULL },
 	[AP_UNTRACKED_POOL] = {
 		"pool", "the source's definition says that they end with their pool (blocks = none)",
-		NULL, NULL },
+		"record without --live to see their calls", NULL },
 };
 /* clang-format on */
 

@@ -43,7 +43,7 @@ int session__open(const struct session_options *options, struct session **out, s
  * call of a thread that counts may be of any function, and a free must not count without its malloc
  * because its probe was set first.
  */
-static void begin_window(struct session *session)
+static int begin_window(struct session *session)
 {
 	__u64 now_ns = clock__now_ns();
 
@@ -52,11 +52,12 @@ static void begin_window(struct session *session)
 	session->has_begun = true;
 	for (size_t i = 0; i < session->n_engines; i++)
 		session__operations(session, i)->start(session->engines[i], now_ns);
-	if (!session->options.window.delay_ns && !session->options.window.paused)
-		session__open_gate(session, true);
 	/* target__go() sets the start of a command. */
 	if (!session->target.launched)
 		session->target.start_ns = now_ns;
+	if (session->options.window.delay_ns || session->options.window.paused)
+		return 0;
+	return session__open_gate(session, true);
 }
 
 /* Memory that another user's processes could forge is not root's to act on. */
@@ -93,7 +94,9 @@ int session__launch(struct session *session, char *const argv[],
 		err = engine->operations->launch(engine, argv, error);
 	if (err)
 		return err;
-	begin_window(session);
+	err = begin_window(session);
+	if (err)
+		return err;
 	return target__go(&session->target, argv[0], error);
 }
 
@@ -107,9 +110,7 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 		err = session__operations(session, 0)->attach(session->engines[0], error);
 	if (!err && target__has_ended(&session->target))
 		err = error__set(error, -ESRCH, "process %d ended while its probes were set", pid);
-	if (!err)
-		begin_window(session);
-	return err;
+	return err ? err : begin_window(session);
 }
 
 int session__finish(struct session *session, struct error *error)

@@ -107,8 +107,8 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 
 		/* First, so that a window that is due opens, however late it is. */
 		if (session->opens_at_ns && now >= session->opens_at_ns)
-			session__open_gate(session, true);
-		if (end_ns && now >= end_ns)
+			err = session__open_gate(session, true);
+		if (err || (end_ns && now >= end_ns))
 			break;
 		epoll_wait(epoll_fd, ready, 4, timeout_ms(session, now, end_ns));
 		err = read_engines(session);

@@ -18,6 +18,7 @@
 #include "module_file.h"
 #include "new_file.h"
 #include "parser.h"
+#include "path.h"
 #include "profile.h"
 #include "worker.h"
 
@@ -55,19 +56,22 @@ static int fail(struct error *error, struct archive *archive, const char *path)
 			  strerror(-err));
 }
 
-/* Writes exactly @size bytes, even if the file changes meanwhile. */
-static int copy(struct archive *archive, int fd, __u64 size)
+/* Writes exactly @size bytes. *@read_err: 0, or why zeros were written in place of the file's end. */
+static int copy(struct archive *archive, int fd, __u64 size, int *read_err)
 {
 	_cleanup_(free_ptr) char *buffer = calloc(1, COPY_BYTES);
-	ssize_t n = 1;
+	ssize_t n;
 
 	if (!buffer)
 		return -ENOMEM;
+	*read_err = 0;
 	for (__u64 at = 0; at < size; at += n) {
 		size_t wanted = size - at < COPY_BYTES ? size - at : COPY_BYTES;
 
-		n = n > 0 ? pread(fd, buffer, wanted, at) : n;
+		n = *read_err ? 0 : pread(fd, buffer, wanted, at);
 		if (n <= 0) {
+			if (!*read_err)
+				*read_err = n ? -errno : -ENODATA;
 			memset(buffer, 0, wanted);
 			n = wanted;
 		}
@@ -77,29 +81,53 @@ static int copy(struct archive *archive, int fd, __u64 size)
 	return 0;
 }
 
-static int add_file(struct packing *packing, const char *name, int fd)
+static int write_header(struct packing *packing, const char *name, const struct stat *st,
+			__u64 size_bytes)
 {
 	_cleanup_(free_entry) struct archive_entry *entry = archive_entry_new();
-	struct stat st;
-	int err;
 
 	if (!entry)
 		return -ENOMEM;
-	if (fstat(fd, &st))
-		return -errno;
 	archive_entry_set_pathname(entry, name);
-	archive_entry_set_size(entry, st.st_size);
+	archive_entry_set_size(entry, size_bytes);
 	archive_entry_set_filetype(entry, AE_IFREG);
 	archive_entry_set_perm(entry, 0644);
-	archive_entry_set_mtime(entry, st.st_mtime, 0);
-	if (archive_write_header(packing->archive, entry) != ARCHIVE_OK)
-		return -EIO;
-	err = copy(packing->archive, fd, st.st_size);
-	if (!err) {
+	archive_entry_set_mtime(entry, st->st_mtime, 0);
+	return archive_write_header(packing->archive, entry) == ARCHIVE_OK ? 0 : -EIO;
+}
+
+static void leave_out(struct packing *packing, const struct profile_module *module,
+		      const struct error *why)
+{
+	packing->result.missing++;
+	packing->options->missing(module->path, why->text, packing->options->context);
+}
+
+/* Adds the file @fd, of @module. */
+static int add_file(struct packing *packing, const char *name, int fd,
+		    const struct profile_module *module)
+{
+	struct error why;
+	struct stat st;
+	int err, read_err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	err = write_header(packing, name, &st, st.st_size);
+	if (!err)
+		err = copy(packing->archive, fd, st.st_size, &read_err);
+	if (err)
+		return err;
+	if (!read_err) {
 		packing->result.files++;
 		packing->result.size_bytes += st.st_size;
+		return 0;
 	}
-	return err;
+	error__set(&why, read_err, "%s cannot be read to its end: %s", name,
+		   read_err == -ENODATA ? "it has become shorter" : strerror(-read_err));
+	leave_out(packing, module, &why);
+	/* When the archive is unpacked, a later member of a name replaces an earlier one. */
+	return write_header(packing, name, &st, 0);
 }
 
 /* The name of a module's file in the archive; to be freed. */
@@ -116,13 +144,6 @@ static char *entry_name(const struct profile_module *module)
 static void release_debug(struct installed_debug *debug)
 {
 	installed_debug__release(debug);
-}
-
-static void leave_out(struct packing *packing, const struct profile_module *module,
-		      const struct error *why)
-{
-	packing->result.missing++;
-	packing->options->missing(module->path, why->text, packing->options->context);
 }
 
 enum match {
@@ -202,7 +223,7 @@ static int add_debug_file(struct packing *packing, const struct wanted_debug *wa
 		return 0;
 	}
 	name = debug_entry_name(wanted, found);
-	return name ? add_file(packing, name, fd) : -ENOMEM;
+	return name ? add_file(packing, name, fd, wanted->module) : -ENOMEM;
 }
 
 /* Adds the debug file of the ELF file behind @fd and its dwz file, if they are installed. */
@@ -230,16 +251,7 @@ static int add_debug_files(struct packing *packing, int fd, const struct profile
 /* Whether the path names a file, and by no step up. */
 static bool is_plain(const char *path)
 {
-	const char *part;
-
-	for (part = path + strspn(path, "/"); *part; part += strspn(part, "/")) {
-		size_t size = strcspn(part, "/");
-
-		if (size == 2 && !strncmp(part, "..", 2))
-			return false;
-		part += size;
-	}
-	return part > path && part[-1] != '/';
+	return *path && path[strlen(path) - 1] != '/' && !path__has_parent(path);
 }
 
 static int add_module(struct packing *packing, const struct profile_module *module)
@@ -261,7 +273,7 @@ static int add_module(struct packing *packing, const struct profile_module *modu
 	name = entry_name(module);
 	if (!name)
 		return -ENOMEM;
-	err = add_file(packing, name, fd);
+	err = add_file(packing, name, fd, module);
 	return err ? err : add_debug_files(packing, fd, module);
 }
 

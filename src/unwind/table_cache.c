@@ -203,7 +203,7 @@ static int find_maker(char maker[MAKER_BYTES + 1])
 		return err;
 	snprintf(maker, MAKER_BYTES + 1, "%s", elf_file__build_id(elf));
 	elf_file__free(elf);
-	return *maker ? 0 : -ENOENT;
+	return *maker ? 0 : -ENODATA;
 }
 
 int table_cache__open(struct table_cache **out, struct error *error)
@@ -213,8 +213,10 @@ int table_cache__open(struct table_cache **out, struct error *error)
 	char maker[MAKER_BYTES + 1];
 	int err = find_maker(maker);
 
-	if (err)
+	if (err == -ENODATA)
 		return error__set(error, err, "allocprof was built without a build id");
+	if (err)
+		return error__set(error, err, "cannot read /proc/self/exe: %s", strerror(-err));
 	if (chosen && *chosen == '/')
 		base = strdup(chosen);
 	else if (!geteuid())

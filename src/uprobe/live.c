@@ -338,42 +338,44 @@ int live__stop(struct live *live, __u64 end_ns)
 	return live->options.records.stacks ? sample(live) : 0;
 }
 
-/* Reads calls that have not returned, and the old blocks that their reallocs took out of the
- * tables. */
+struct thread_reading {
+	struct live *live;
+	int err;
+};
+
+static int read_thread(void *context, const void *key, const void *value)
+{
+	struct thread_reading *reading = context;
+	const struct ap_thread *thread = value;
+	struct live *live = reading->live;
+
+	for (__u32 i = 0; i < thread->n_pending && i < AP_MAX_PENDING && !reading->err; i++) {
+		const struct ap_pending *pending = &thread->pending[i];
+
+		if (pending->record != AP_NO_RECORD) {
+			live->unfinished += pending->weight;
+			if (live->options.on_unfinished)
+				live->options.on_unfinished(live->options.context, pending,
+							    *(const __u64 *)key);
+		}
+		if (pending->has_old)
+			reading->err = live_collector__add_block(live->collector, pending->space,
+								 &pending->old);
+	}
+	return reading->err;
+}
+
+/* Reads calls that have not returned, and the old blocks that their reallocs took out of the tables. By batches, which go by
+ * the map's buckets: going from key to key begins anew where a thread of the target ends meanwhile. */
 static int read_threads(struct live *live)
 {
-	__u64 key, next;
-	bool has_key = false;
-	struct ap_thread thread;
-	int err = 0, end = 0, missing;
+	struct thread_reading reading = { live, 0 };
 
-	while (!err && !(end = bpf_map_get_next_key(live->options.threads_fd, has_key ? &key : NULL,
-						    &next))) {
-		key = next;
-		has_key = true;
-		missing = bpf_map_lookup_elem(live->options.threads_fd, &key, &thread);
-		if (missing) {
-			/* During a snapshot threads of the target may end. */
-			live->options.counters->unread += missing != -ENOENT;
-			continue;
-		}
-		for (__u32 i = 0; i < thread.n_pending && i < AP_MAX_PENDING && !err; i++) {
-			const struct ap_pending *pending = &thread.pending[i];
-
-			if (pending->record != AP_NO_RECORD) {
-				live->unfinished += pending->weight;
-				if (live->options.on_unfinished)
-					live->options.on_unfinished(live->options.context, pending,
-								    key);
-			}
-			if (pending->has_old)
-				err = live_collector__add_block(live->collector, pending->space,
-								&pending->old);
-		}
-	}
-	if (end && end != -ENOENT) /* -ENOENT is the regular end */
+	if (map_batch__each(live->options.threads_fd, sizeof(__u64), sizeof(struct ap_thread),
+			    false, read_thread, &reading) &&
+	    !reading.err)
 		live->options.counters->unread++;
-	return err;
+	return reading.err;
 }
 
 int live__function(const struct live *live, enum ap_function function, struct ap_blocks *out)

@@ -213,7 +213,6 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 		allocator__free(allocator);
 		return -ENOMEM;
 	}
-	probes->n_list++;
 	*entry = (struct probed_allocator){
 		.path = strdup(path),
 		.build_id = strdup(allocator->build_id),
@@ -222,10 +221,14 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 		.inode = st->st_ino,
 		.source = allocator->source,
 	};
-	if (!entry->path || !entry->build_id)
-		err = -ENOMEM;
-	else
-		err = probes__attach(probes, entry, fd, error);
+	if (!entry->path || !entry->build_id) {
+		free(entry->path);
+		free(entry->build_id);
+		allocator__free(allocator);
+		return -ENOMEM;
+	}
+	probes->n_list++;
+	err = probes__attach(probes, entry, fd, error);
 	if (err)
 		snprintf(entry->gap, sizeof(entry->gap), "not probed: %.200s",
 			 error && error->text[0] ? error->text : strerror(-err));
@@ -430,8 +433,8 @@ static void note_seen(struct probes *probes, const struct file_identity *file)
 }
 
 #define FOUND_LATE                                                                                 \
-	"found only after process %u had mapped it: earlier calls are missing (--expect names "    \
-	"such files beforehand)"
+	"found only after process %u had mapped it: earlier calls are missing (name the file "     \
+	"with --expect, or use --engine=preload)"
 
 #define HAS_COPY                                                                                   \
 	"mapped by process %u from elsewhere than where the command has its copy (--isolate): "    \

@@ -304,8 +304,11 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 		return 0;
 	n_sites = entry->allocator->n_sites + entry->allocator->n_unknown;
 	if (probes->n_sites + n_sites > AP_MAX_SITES)
-		return error__set(error, -E2BIG, "%s is one allocator more than can be probed",
-				  entry->path);
+		return error__set(
+			error, -E2BIG,
+			"all %d places for probed functions are in use; name fewer with -e or "
+			"--allocator",
+			AP_MAX_SITES);
 	err = probes__describe_sites(probes, entry->allocator, entry - probes->list);
 	if (err)
 		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",

@@ -165,6 +165,8 @@ static void add_inner_commands(struct probes *probes, char *const argv[])
 	}
 }
 
+#define COUNT_ITS_COMMANDS "; --engine=preload counts the programs that it runs"
+
 int probes__add_command(struct probes *probes, char *const argv[], struct error *error)
 {
 	_cleanup_(free_ptr) char *path = NULL;
@@ -180,12 +182,14 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 		return err;
 	add_inner_commands(probes, argv);
 	if (kind.is_static && !probes__n_files(probes) && kind.is_go)
-		return error__set(error, -ENOTSUP, "%s is a Go program, " GO_HAS_NO_MALLOC, path);
-	if (kind.is_static && !probes__n_files(probes))
 		return error__set(error, -ENOTSUP,
-				  "%s is a static executable without a malloc that can be found by "
-				  "name; link it dynamically, or leave its symbols in (no strip)",
-				  path);
+				  "%s is a Go program, " GO_HAS_NO_MALLOC COUNT_ITS_COMMANDS, path);
+	if (kind.is_static && !probes__n_files(probes))
+		return error__set(
+			error, -ENOTSUP,
+			"%s is a static executable without a malloc that can be found by "
+			"name; link it dynamically, or leave its symbols in (no strip)" COUNT_ITS_COMMANDS,
+			path);
 	/* Also for a static program, which may run others. */
 	err = add_system_libc(probes, error);
 	return err == -EEXIST || kind.is_static ? 0 : err;

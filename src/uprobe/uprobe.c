@@ -61,6 +61,25 @@ static int attach_tracepoints(struct uprobe *uprobe, struct error *error)
 	return uprobe__attach_unprobed(uprobe, error);
 }
 
+int uprobe__iterate(const struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	_cleanup_(close_fd) int fd = -1;
+	char none[64];
+	ssize_t n;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	bpf_link__destroy(link);
+	if (fd < 0)
+		return fd;
+	do
+		n = read(fd, none, sizeof(none));
+	while (n > 0);
+	return n < 0 ? -errno : 0;
+}
+
 /* How long allocprof may hold its mmap_lock: a thread that holds it may have to wait for a CPU. */
 #define LOOK_NS	      NS_PER_S
 #define LOOK_AGAIN_US 50

@@ -17,6 +17,7 @@
 #include "event_collector.h"
 #include "gate.h"
 #include "live.h"
+#include "map_batch.h"
 #include "mappings.h"
 #include "probes.h"
 #include "regions.h"
@@ -189,6 +190,8 @@ int uprobe__read_events(struct uprobe *uprobe)
 {
 	int err;
 
+	if (uprobe->read_err)
+		return uprobe->read_err;
 	if (uprobe->options.limits.no_last_read && uprobe->target->end_ns)
 		return -EIO;
 	uprobe__read_mappings(uprobe);
@@ -257,19 +260,21 @@ int uprobe__read(struct engine *engine)
 	return uprobe__read_events(uprobe__of(engine));
 }
 
+static int count_entry(void *context, const void *key, const void *value)
+{
+	(*(__u64 *)context)++;
+	return 0;
+}
+
 /* Number of entries in the programs' map of processes, without the target. */
 __u64 uprobe__count_followed(const struct uprobe *uprobe)
 {
-	int fd = bpf_map__fd(uprobe->skeleton->maps.processes);
-	__u32 key, next;
-	bool has_key = false;
+	const struct bpf_map *processes = uprobe->skeleton->maps.processes;
 	__u64 n = 0;
 
-	while (!bpf_map_get_next_key(fd, has_key ? &key : NULL, &next)) {
-		key = next;
-		has_key = true;
-		n++;
-	}
+	if (map_batch__each(bpf_map__fd(processes), bpf_map__key_size(processes),
+			    bpf_map__value_size(processes), false, count_entry, &n))
+		uprobe->counters->unread++;
 	/* Beside another engine the target may not be among them. */
 	if (uprobe->second &&
 	    !collector__is_followed(uprobe->collector, uprobe->target->pid, clock__now_ns()))

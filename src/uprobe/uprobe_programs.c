@@ -343,6 +343,11 @@ static int set_record_size(struct uprobe *uprobe, int *fd)
 
 static int refused(const struct uprobe *uprobe, int err, struct error *error)
 {
+	if (err == -EMFILE || err == -ENFILE)
+		return error__set(
+			error, err,
+			"cannot load the BPF programs: %s; raise the limit of open files (ulimit -n)",
+			strerror(-err));
 	return error__set(error, err,
 			  "kernel %s refused the BPF programs: %s; allocprof needs Linux 5.17 "
 			  "or newer, see allocprof doctor%s",

@@ -25,6 +25,7 @@
 #include "function_code.h"
 #include "hash_table.h"
 #include "inside_abi.h"
+#include "path.h"
 #include "probes.h"
 #include "record_abi.h"
 #include "regular_file.h"
@@ -345,7 +346,7 @@ static int open_named(const struct handed_over *process)
 		if (snprintf(path, sizeof(path), "/proc/%d/%s", process->pid,
 			     process->path + size) >= PATH_MAX)
 			return -ENAMETOOLONG;
-		return regular_file__open(path);
+		return path__has_parent(path) ? -ENOENT : regular_file__open(path);
 	}
 	if (!find_place(process, path))
 		return -ENOENT;

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,44 +32,45 @@
 #include "sources.h"
 #include "target.h"
 
-/* Runs the iterator that finds @pid in allocprof's PID namespace, as the process to follow or as
- * allocprof itself. */
+/* Finds @pid in allocprof's PID namespace, as the process to follow or as allocprof itself. */
 static int seed(struct uprobe *uprobe, pid_t pid, bool is_launcher, bool waits, bool is_elsewhere,
 		struct error *error)
 {
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
-	struct bpf_link *link;
-	char none[64];
-	int fd, err = 0;
+	int err;
 
 	skeleton->bss->seed_pid = pid;
 	skeleton->bss->seed_is_launcher = is_launcher;
 	skeleton->bss->seed_state = waits;
 	skeleton->bss->seed_is_elsewhere = is_elsewhere;
 	skeleton->bss->seed_found = skeleton->bss->seed_refused = 0;
-	link = bpf_program__attach_iter(skeleton->progs.seed_process, NULL);
-	if (!link)
-		return error__set(error, -errno, "cannot iterate over the processes: %s",
-				  strerror(errno));
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0) {
-		err = error__set(error, fd, "cannot iterate over the processes: %s", strerror(-fd));
-	} else {
-		while (read(fd, none, sizeof(none)) > 0)
-			;
-		close(fd);
-		if (skeleton->bss->seed_refused)
-			err = borrowed__refuse(pid, error);
-		else if (!skeleton->bss->seed_found)
-			err = error__set(error, -ESRCH, "process %d has just ended", pid);
-	}
-	bpf_link__destroy(link);
-	return err;
+	err = uprobe__iterate(skeleton->progs.seed_process);
+	if (err)
+		return error__set(error, err, "cannot iterate over the processes: %s",
+				  strerror(-err));
+	if (skeleton->bss->seed_refused)
+		return borrowed__refuse(pid, error);
+	if (skeleton->bss->seed_found)
+		return 0;
+	if (!kill(pid, 0) || errno == EPERM)
+		return error__set(
+			error, -ENOTSUP,
+			"process %d runs, but the kernel does not show it to BPF programs", pid);
+	return error__set(error, -ESRCH, "process %d has just ended", pid);
 }
 
 int uprobe__seed(struct uprobe *uprobe, pid_t pid, bool waits, struct error *error)
 {
 	return seed(uprobe, pid, false, waits, !waits, error);
+}
+
+/* A record that cannot be kept makes the profile incomplete: the next regular reading reports it. */
+static void read_announced(struct uprobe *uprobe)
+{
+	int err = ring_reader__read(uprobe->ring);
+
+	if (err < 0 && !uprobe->read_err)
+		uprobe->read_err = err;
 }
 
 static void announce_address(struct uprobe *uprobe, __u64 address)
@@ -81,9 +83,9 @@ static void announce_address(struct uprobe *uprobe, __u64 address)
 
 	uprobe->skeleton->bss->seed_pid = getpid();
 	err = uprobe__look_at_own(program, &args, sizeof(args));
-	ring_reader__read(uprobe->ring);
+	read_announced(uprobe);
 	if (err == -ENOSPC && !uprobe__look_at_own(program, &args, sizeof(args)))
-		ring_reader__read(uprobe->ring);
+		read_announced(uprobe);
 }
 
 /*
@@ -340,8 +342,8 @@ int uprobe__attach(struct engine *engine, struct error *error)
 	if (!err)
 		err = new_probes(uprobe, pid, NULL, error);
 	/* First the mappings: those that the scan misses come as events. */
-	if (!err)
-		collector__scan_process(uprobe->collector, pid);
+	if (!err && collector__scan_process(uprobe->collector, pid) == -ENOMEM)
+		uprobe->mappings_dropped++;
 	if (!err)
 		err = seed(uprobe, pid, false, false, false, error);
 	if (!err)

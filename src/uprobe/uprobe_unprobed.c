@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "uprobe_internal.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "allocprof.skel.h"
 #include "array.h"
@@ -58,33 +56,10 @@ int uprobe__attach_unprobed(struct uprobe *uprobe, struct error *error)
 	return 0;
 }
 
-/* Runs the iterator over processes that still run. 0 or a negative errno. */
-static int look_at_processes(struct uprobe *uprobe)
-{
-	struct bpf_link *link =
-		bpf_program__attach_iter(uprobe->skeleton->progs.look_at_processes, NULL);
-	char none[64];
-	ssize_t n;
-	int fd, err = 0;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0) {
-		err = fd;
-	} else {
-		while ((n = read(fd, none, sizeof(none))) > 0)
-			;
-		err = n < 0 ? -errno : 0;
-		close(fd);
-	}
-	bpf_link__destroy(link);
-	return err;
-}
-
 void uprobe__look_for_unprobed(struct uprobe *uprobe)
 {
-	if (uprobe__finds_unprobed(uprobe) && look_at_processes(uprobe))
+	if (uprobe__finds_unprobed(uprobe) &&
+	    uprobe__iterate(uprobe->skeleton->progs.look_at_processes))
 		uprobe->counters->unread++;
 }
 

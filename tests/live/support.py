@@ -667,7 +667,7 @@ def stack_places(database):
 
 def without_summary(stderr):
     """What is the target's own of @stderr, and the lines that record ends with."""
-    summary = re.findall(rb"^allocprof: (?:(?:allocations|still live|temporary): "
+    summary = re.findall(rb"^allocprof: (?:(?:allocations|not freed|temporary): "
                          rb"|recorded .*; next: allocprof report).*\n", stderr, re.MULTILINE)
     return stderr.replace(b"".join(summary), b""), summary
 

@@ -395,7 +395,7 @@ def test_hostile_clients(controlled):
     for request in (b"x", b"\0\0\0", b"start\0stop", b"dump", b"stop ", b"start\n", os.urandom(4000)):
         with connect(one.pid) as client:
             client.send(request)
-            assert client.recv(100) == b"1 this recording knows no such request"
+            assert client.recv(100) == b"1 unknown request; use the allocprof that made the recording"
     with connect(one.pid) as client:
         client.send(b"dump " + b"/" * 100000)
         assert b"is too long" in client.recv(100)

@@ -105,7 +105,8 @@ def test_go_alone(run, allocprof, tmp_path, build, options):
     for command in ["record", "stat"]:
         result = run([allocprof, command, "-o", tmp_path / "data", program])
         assert result.status == 125
-        assert result.stderr == f"allocprof: {program} is a Go program, ".encode() + NO_MALLOC + b"\n"
+        assert result.stderr == f"allocprof: {program} is a Go program, ".encode() + NO_MALLOC + \
+            b"; --engine=preload counts the programs that it runs\n"
 
 
 def test_go_alone_attached(runner, run, allocprof, tmp_path, build):

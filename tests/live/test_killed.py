@@ -120,7 +120,7 @@ def test_out_of_memory(run, allocprof, target, tmp_path, told):
                       "--", "sh", "-c", 'echo 0 >"$1/cgroup.procs" && exec "$2" "$3" "$4"', "sh",
                       group, target("until_killed"), told.path, SIZE], expect=128 + signal.SIGKILL)
         assert killed() == 1
-    assert b"allocprof: still live: " in result.stderr
+    assert b"allocprof: not freed: " in result.stderr
     allocations = assert_all_there(run, allocprof, data, told)
     # Three of four stay. The limit holds page tables too.
     assert 0.8 * MEMORY_BYTES < allocations * SIZE * 3 / 4 < MEMORY_BYTES
@@ -141,5 +141,5 @@ def test_signal(runner, run, allocprof, target, tmp_path, told, number):
         process.send_signal(number)
     _, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
     assert shell_status(process.returncode) == 128 + number
-    assert b"allocprof: still live: " in stderr
+    assert b"allocprof: not freed: " in stderr
     assert assert_all_there(run, allocprof, data, told) > 20000

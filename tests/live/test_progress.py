@@ -76,7 +76,7 @@ def without_progress(screen):
 @pytest.mark.fast("live")
 @pytest.mark.parametrize("command, ends", [
     (["record"], ["process ", "recorded "]),
-    (["record", "--live"], ["process ", "allocations:", "still live:", "temporary:", "recorded "]),
+    (["record", "--live"], ["process ", "allocations:", "not freed:", "temporary:", "recorded "]),
     (["stat", "-o", "stat.out"], ["process "]),
 ], ids=["record", "live", "stat"])
 def test_progress(runner, allocprof, target, tmp_path, command, ends):

@@ -155,7 +155,7 @@ def test_nothing_is_within_nothing(run, allocprof, target, tmp_path):
     """Of no sample there is no error, and no share."""
     data = tmp_path / "data"
     told = run([allocprof, "record", "--live", "--sample=1M", "-o", data, target("nothing")], expect=0).stderr.decode()
-    assert "still live:  0 of 0 B\n" in told and "temporary:   0 of 0 B\n" in told, told
+    assert "not freed:   0 of 0 B\n" in told and "temporary:   0 of 0 B\n" in told, told
     assert " within " not in told and "(-" not in told
     said = run([allocprof, "report", data], expect=0).stdout.decode()
     assert "within" not in said.split("stated error")[1]

@@ -74,9 +74,9 @@ struct uprobe {
 	pid_t late_pid;		 /* process whose new mapping is being probed, else 0 */
 	struct mapping_candidate *candidates, **candidates_end;
 	__u64 mappings_dropped; /* lost for want of memory */
-	bool multi;	/* one uprobe_multi link per allocator, else one perf event per probe */
-	bool sessions;	/* uprobe sessions: one program at entry and return */
-	bool last_read; /* the target has ended */
+	bool multi;    /* one uprobe_multi link per allocator, else one perf event per probe */
+	bool sessions; /* uprobe sessions: one program at entry and return */
+	int read_err;  /* of records that were read before uprobe__read_events() was called */
 	struct second *second; /* NULL: this is the session's only engine */
 	__u64 processes_left;
 	struct uprobe_counters forgotten; /* counters at the last reset, to subtract */
@@ -204,6 +204,8 @@ int uprobe__original(int fd, void *context);
 void uprobe__refresh_mappings(void *context);
 const struct ap_within *uprobe__code_within(int fd, const char *path, void *context);
 int uprobe__set_within(__u32 module, const struct ap_within *within, void *context);
+/* Runs an iterator to its end. 0 or a negative errno. */
+int uprobe__iterate(const struct bpf_program *program);
 /* Runs @program, which looks at a mapping of allocprof itself, until no other thread of allocprof maps
  * memory: then it fails with -EBUSY. Returns what the program does. */
 int uprobe__look_at_own(const struct bpf_program *program, void *args, size_t size);
