@@ -33,10 +33,13 @@ static void block_write_signals(struct measure_surroundings *surroundings)
 	surroundings->has_mask = true;
 }
 
-/* Blocks the signals and reads them from the descriptor. */
+/* Blocks signals and reads them from the descriptor: those that end a recording, and those that a command may send to its process
+ * group. */
 static int take_signals(void)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	static const int signals[] = {
+		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM
+	};
 	sigset_t set;
 
 	sigemptyset(&set);

@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "proc_stat.h"
 
 #define MAX_ANCESTORS 64
 
@@ -27,25 +28,16 @@
  */
 static int read_stat(pid_t pid, pid_t *parent, dev_t *terminal)
 {
-	_cleanup_(close_file) FILE *file = NULL;
-	char path[64], line[1024], *rest;
+	struct proc_stat stat;
 	unsigned int device;
-	int ppid, number;
-	char state;
+	int err = proc_stat__read(pid, &stat);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file))
-		return file ? -ESRCH : -errno;
-	/* The name is in parentheses and may contain any character. */
-	rest = strrchr(line, ')');
-	if (!rest || sscanf(rest + 1, " %c %d %*d %*d %d", &state, &ppid, &number) != 3)
-		return -EINVAL;
-	if (state == 'Z')
+	if (err)
+		return err;
+	if (stat.state == 'Z')
 		return -EBUSY;
-	*parent = ppid;
-	/* The kernel's new_encode_dev() format. */
-	device = number;
+	*parent = stat.parent;
+	device = stat.terminal;
 	*terminal =
 		device ? makedev(device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xfff00))
 		       : 0;

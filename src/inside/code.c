@@ -212,15 +212,19 @@ void stack__range(__u64 sp, struct stack_range *out, void *buffer, __u32 size)
 		*out = (struct stack_range){ mapping.start, mapping.end };
 }
 
-bool memory__read(__u64 address, void *out, __u32 size)
+long memory__read_some(__u64 address, void *out, __u32 size)
 {
 	const struct {
 		void *address;
 		size_t size;
 	} local = { out, size }, remote = { (void *)address, size };
 
-	return sys(__NR_process_vm_readv, sys__pid(), (long)&local, 1, (long)&remote, 1, 0) ==
-	       (long)size;
+	return sys(__NR_process_vm_readv, sys__pid(), (long)&local, 1, (long)&remote, 1, 0);
+}
+
+bool memory__read(__u64 address, void *out, __u32 size)
+{
+	return memory__read_some(address, out, size) == (long)size;
 }
 
 const struct unwind_chunk *tables__map_chunk(__u32 index)

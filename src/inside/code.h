@@ -45,7 +45,8 @@ struct stack_range {
 /* The mapping around @sp; empty if there is none. @buffer is room to work in. */
 void stack__range(__u64 sp, struct stack_range *out, void *buffer, __u32 size);
 
-/* Reads memory that may not be mapped. */
+/* Reads memory that may not be mapped. Returns how many bytes there are, or a negative errno. */
+long memory__read_some(__u64 address, void *out, __u32 size);
 bool memory__read(__u64 address, void *out, __u32 size);
 
 #endif

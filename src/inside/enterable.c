@@ -22,6 +22,7 @@
 
 #define MAX_PROGRAM_HEADERS 64
 
+#define F_OK 0
 #define X_OK 1
 
 static int open_program(const struct program *program)
@@ -52,16 +53,25 @@ static bool has_interpreter(int fd, const Elf64_Ehdr *header)
 	return false;
 }
 
+/* Whether the dynamic linker will load nothing by name, as it is told by AT_SECURE. */
 static bool changes_privileges(int fd)
 {
+	__u32 user = sys(__NR_getuid, 0, 0, 0, 0, 0, 0);
+	__u32 group = sys(__NR_getgid, 0, 0, 0, 0, 0, 0);
 	struct stat status;
 
+	if (user != (__u32)sys(__NR_geteuid, 0, 0, 0, 0, 0, 0) ||
+	    group != (__u32)sys(__NR_getegid, 0, 0, 0, 0, 0, 0))
+		return true;
+	/* Capabilities of the file change nothing for root. */
+	if (user && sys(__NR_fgetxattr, fd, (long)"security.capability", 0, 0, 0, 0) > 0)
+		return true;
 	if (sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0))
 		return false;
-	if (status.st_mode & S_ISUID && status.st_uid != (__u32)sys(__NR_geteuid, 0, 0, 0, 0, 0, 0))
+	if (status.st_mode & S_ISUID && status.st_uid != user)
 		return true;
 	return (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-	       status.st_gid != (__u32)sys(__NR_getegid, 0, 0, 0, 0, 0, 0);
+	       status.st_gid != group;
 }
 
 /* The path behind "#!", put in place at the beginning of @head; false if there is none. */
@@ -117,8 +127,8 @@ bool refusal__clears_environment(int refusal)
 {
 	/* The dynamic linker complains where it cannot load the library. */
 	return refusal == INSIDE_REFUSES_HIDDEN || refusal == INSIDE_REFUSES_MACHINE ||
-	       refusal == INSIDE_REFUSES_SANITIZER || refusal == INSIDE_REFUSES_TRANSLATOR ||
-	       refusal == INSIDE_REFUSES_CONFINED;
+	       refusal == INSIDE_REFUSES_STATIC || refusal == INSIDE_REFUSES_SANITIZER ||
+	       refusal == INSIDE_REFUSES_TRANSLATOR || refusal == INSIDE_REFUSES_CONFINED;
 }
 
 static bool can_open(const char *directory, const char *name, int flags)
@@ -146,6 +156,11 @@ bool directory__is_reachable(const char *directory)
 {
 	return can_open(directory, "/" INSIDE_LIBRARY, O_RDONLY) &&
 	       can_open(directory, "/" INSIDE_MEMORY, O_RDWR);
+}
+
+bool program__has_path(const struct program *program)
+{
+	return sys(__NR_faccessat, program->at, (long)program->path, F_OK, 0, 0, 0) != -EFAULT;
 }
 
 int program__refusal(const struct program *program, bool looks)

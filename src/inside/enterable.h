@@ -16,12 +16,16 @@ struct program {
 /* Whether the files of the measurement can be opened: the dynamic linker complains where it finds no library. */
 bool directory__is_reachable(const char *directory);
 
+/* Whether its path is in memory that can be read. */
+bool program__has_path(const struct program *program);
+
 /* enum inside_refusal, or -1 if the library can be preloaded into @program. @looks: also whether it has a malloc of
  * its own; without, that is found when it runs. */
 int program__refusal(const struct program *program, bool looks);
 
 /* Whether a program that is refused for this reason is to run without the library in its environment. Others
- * ignore it there, and what they execute in turn is measured. */
+ * ignore it there, and what they execute in turn is measured. A static program would hand it on to what the dynamic linker
+ * cannot load it into. */
 bool refusal__clears_environment(int refusal);
 
 #endif

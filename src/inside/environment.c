@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "environment.h"
 
+#include "code.h"
 #include "inside_abi.h"
 #include "objects.h"
 #include "sys.h"
@@ -93,62 +94,140 @@ bool environment__hide(const char *directory)
 	return true;
 }
 
-size_t environment__count(char *const *environment)
-{
-	size_t n = 0;
-
-	while (environment && environment[n])
-		n++;
-	return n;
-}
-
 bool environment__has(char *const *environment, const char *directory)
-{
-	return own_word(environment__preloaded(environment), directory);
-}
-
-const char *environment__preloaded(char *const *environment)
 {
 	for (; environment && *environment; environment++)
 		if (environment__is_preload(*environment))
-			return *environment + sizeof(variable) - 1;
-	return "";
+			return own_word(*environment + sizeof(variable) - 1, directory);
+	return false;
 }
 
-size_t environment__text_bytes(char *const *environment, const struct preloaded *library)
+/* Returns how many bytes could be read of @size. */
+static size_t read_some(void *out, const void *from, size_t size)
 {
-	return sizeof(variable) + text__length(library->directory) + sizeof("/:") +
-	       text__length(library->name) + text__length(environment__preloaded(environment));
+	long n = memory__read_some((__u64)from, out, size);
+
+	if (n >= 0 || n == -EFAULT)
+		return n > 0 ? n : 0;
+	/* The kernel has no such system call. */
+	for (size_t i = 0; i < size; i++)
+		((char *)out)[i] = ((const char *)from)[i];
+	return size;
 }
 
-void environment__with_library(char *const *environment, size_t n, const struct preloaded *library,
-			       char **out, char *text)
-{
-	char *stop = text + environment__text_bytes(environment, library), *end;
-	const char *others = environment__preloaded(environment);
-	bool is_placed = false;
-	size_t length;
+/* ld.so(8): it lists libraries, and this one would be in the list. */
+static const char traces[] = "LD_TRACE_LOADED_OBJECTS=";
 
-	end = text__append(text, stop, variable);
-	end = text__append(end, stop, library->directory);
-	end = text__append(end, stop, "/");
-	end = text__append(end, stop, library->name);
-	/* It may be there already. */
-	length = own_word(others, library->directory);
-	others += length + (length && others[length]);
-	if (*others) {
-		end = text__append(end, stop, ":");
-		text__append(end, stop, others);
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (!environment__is_preload(environment[i])) {
-			*out++ = environment[i];
-		} else if (!is_placed) {
-			*out++ = text;
-			is_placed = true;
+/* The beginning of an entry. */
+struct entry_head {
+	char text[sizeof(traces)];
+};
+
+static struct entry_head read_head(const char *entry)
+{
+	struct entry_head head = { 0 };
+
+	read_some(head.text, entry, sizeof(head.text) - 1);
+	return head;
+}
+
+static bool is_readable_preload(const char *entry)
+{
+	return environment__is_preload(read_head(entry).text);
+}
+
+/* Entries that are read at a time: a page's end is at the end of one. */
+#define READ_ENTRIES 32
+
+/* Reads up to @most entries, fewer where the NULL comes first. Returns how many, or -EFAULT. */
+static long read_entries(char *const *from, char **out, size_t most)
+{
+	size_t n = 0;
+
+	while (n < most) {
+		size_t wanted = most - n < READ_ENTRIES ? most - n : READ_ENTRIES;
+		size_t got = read_some(out + n, from + n, wanted * sizeof(*out)) / sizeof(*out);
+
+		if (!got)
+			return -EFAULT;
+		while (got--) {
+			if (!out[n])
+				return n;
+			n++;
 		}
 	}
-	if (!is_placed)
-		*out++ = text;
-	*out = NULL;
+	return n;
+}
+
+bool environment__look(struct environment *out, char *const *entries, const char *directory)
+{
+	char *some[READ_ENTRIES];
+	long got = entries ? READ_ENTRIES : 0;
+
+	*out = (struct environment){ .entries = entries, .preloaded = "" };
+	while (got == READ_ENTRIES) {
+		got = read_entries(entries + out->n, some, READ_ENTRIES);
+		for (long i = 0; i < got; i++) {
+			struct entry_head head = read_head(some[i]);
+
+			out->traces |= text__begins(head.text, traces);
+			if (out->entry || !environment__is_preload(head.text))
+				continue;
+			out->entry = some[i];
+			out->preloaded = some[i] + sizeof(variable) - 1;
+		}
+		out->n += got > 0 ? got : 0;
+	}
+	out->has_library = own_word(out->preloaded, directory);
+	out->text_bytes = sizeof(variable) + text__length(out->preloaded);
+	return got >= 0;
+}
+
+/* Puts LD_PRELOAD together at @text, which has room up to @stop; false if it has no value. */
+static bool put_together(const struct environment *environment, const char *directory,
+			 const char *name, char *text, const char *stop)
+{
+	const char *others = environment->preloaded;
+	size_t length = own_word(others, directory);
+	char *end = text__append(text, stop, variable);
+
+	others += length + (length && others[length]);
+	if (name) {
+		end = text__append(end, stop, directory);
+		end = text__append(end, stop, "/");
+		end = text__append(end, stop, name);
+		if (*others)
+			end = text__append(end, stop, ":");
+	}
+	text__append(end, stop, others);
+	return name || *others;
+}
+
+bool environment__fill(const struct environment *environment, const char *directory,
+		       const char *name, char **out, char *text)
+{
+	const char *stop = text + environment__text_bytes(environment, directory, name);
+	bool has_text = put_together(environment, directory, name, text, stop);
+	long n = environment->n ? read_entries(environment->entries, out, environment->n) : 0;
+	char **to = out;
+
+	for (long i = 0; i < n; i++) {
+		if (!is_readable_preload(out[i])) {
+			*to++ = out[i];
+		} else if (has_text) {
+			*to++ = text;
+			has_text = false;
+		}
+	}
+	if (has_text)
+		*to++ = text;
+	*to = NULL;
+	return n >= 0;
+}
+
+size_t environment__text_bytes(const struct environment *environment, const char *directory,
+			       const char *name)
+{
+	return environment->text_bytes +
+	       (name ? text__length(directory) + sizeof("/:") + text__length(name) : 0);
 }

@@ -16,28 +16,36 @@ bool environment__hide(const char *directory);
 /* The C library's variable; NULL where there is none. */
 char ***environment__variable(void);
 
-/* Number of entries. */
-size_t environment__count(char *const *environment);
-
 /* Whether the entry is LD_PRELOAD. */
 bool environment__is_preload(const char *entry);
 
 /* Whether LD_PRELOAD names this library, which is in @directory, first. */
-bool environment__has(char *const *environment, const char *directory);
+bool environment__has(char *const *entries, const char *directory);
 
-/* The value of LD_PRELOAD, "" if there is none. */
-const char *environment__preloaded(char *const *environment);
-/* What LD_PRELOAD names: this library, in @directory by @name. */
-struct preloaded {
-	const char *directory, *name;
+/* An environment that a program is to be executed with. Other threads may be changing it, and it need not be one: what the
+ * kernel would answer with an error must not end the target here. */
+struct environment {
+	char *const *entries; /* the target's */
+	size_t n;
+	char *entry;	       /* LD_PRELOAD; NULL: it has none */
+	const char *preloaded; /* its value, "" if there is none */
+	bool has_library;      /* which names this library first */
+	bool traces;	       /* the dynamic linker lists libraries and runs nothing (ldd) */
+	size_t text_bytes;     /* of LD_PRELOAD as it is */
 };
 
-/* Bytes that environment__with_library() writes to @text. */
-size_t environment__text_bytes(char *const *environment, const struct preloaded *library);
+/* False if it cannot be read. NULL is one without entries. */
+bool environment__look(struct environment *out, char *const *entries, const char *directory);
 
-/* Copies @environment, of @n entries, to @out, which has room for 2 more, with this library in front of what
- * LD_PRELOAD has, which is put together at @text. */
-void environment__with_library(char *const *environment, size_t n, const struct preloaded *library,
-			       char **out, char *text);
+/* Bytes that environment__fill() writes to @text. */
+size_t environment__text_bytes(const struct environment *environment, const char *directory,
+			       const char *name);
+
+/*
+ * Copies it to @out, which has room for 2 more entries, with the library @name, in @directory, in front of what LD_PRELOAD has,
+ * which is put together at @text; or, where @name is NULL, without this library. False if it cannot be read.
+ */
+bool environment__fill(const struct environment *environment, const char *directory,
+		       const char *name, char **out, char *text);
 
 #endif

@@ -26,9 +26,9 @@ typedef int (*execve_t)(const char *, char *const *, char *const *);
 
 /* How a program is executed. */
 struct injection {
-	char *const *environment; /* as the target has it */
-	struct preloaded library; /* directory NULL: not changed */
-	size_t n, text_bytes;
+	struct environment environment; /* as the target has it */
+	const char *directory;		/* of this library; NULL: the environment is not changed */
+	const char *name; /* that LD_PRELOAD gets; NULL: this library's is taken out of it */
 };
 
 /* A child of vfork(2) may have little stack. Longer paths are not looked at. */
@@ -116,30 +116,32 @@ static void injection__begin(struct injection *out, const struct program *progra
 	bool is_taken = false;
 	int refusal = -1;
 
-	*out = (struct injection){ .environment = environment };
+	*out = (struct injection){ .environment.entries = environment };
 	if (!process__follows())
 		return;
 	live__share();
 	directory = process__directory();
+	if (!environment__look(&out->environment, environment, directory) ||
+	    (program && !program__has_path(program)))
+		return;
 	if (!program && search(name, path))
 		program = &searched;
 	if (sys_limits.is_limited)
 		refusal = INSIDE_REFUSES_CONFINED;
 	else if (!directory__is_reachable(directory))
 		refusal = INSIDE_REFUSES_HIDDEN;
-	else if (sanitizer__is_preloaded(environment__preloaded(environment)))
+	else if (sanitizer__is_preloaded(out->environment.preloaded))
 		refusal = INSIDE_REFUSES_SANITIZER;
 	else if (program)
 		refusal = program__refusal(program, process.header->hands_over);
 	if (refusal >= 0)
 		is_taken = note_refusal(program, name, refusal);
-	if (refusal__clears_environment(refusal))
-		return;
-	out->library.directory = directory;
-	out->library.name =
-		is_taken && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER : INSIDE_LIBRARY;
-	out->n = environment__count(environment);
-	out->text_bytes = environment__text_bytes(environment, &out->library);
+	if (!refusal__clears_environment(refusal) && !out->environment.traces)
+		out->name = is_taken && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER
+									    : INSIDE_LIBRARY;
+	/* The library is in the process's own environment while another thread is in system(3). */
+	if (out->name || out->environment.has_library)
+		out->directory = directory;
 }
 
 /* Executes a program; returns where that fails. */
@@ -154,17 +156,25 @@ static void injection__begin(struct injection *out, const struct program *progra
 
 /* The environment to execute with, in the frame of the caller. */
 #define INJECTED(injection)                                                                        \
-	((injection)->library.directory                                                            \
-		 ? injection__fill((injection),                                                    \
-				   __builtin_alloca(((injection)->n + 2) * sizeof(char *)),        \
-				   __builtin_alloca((injection)->text_bytes))                      \
-		 : (injection)->environment)
+	((injection)->directory                                                                    \
+		 ? injection__fill(                                                                \
+			   (injection),                                                            \
+			   __builtin_alloca(((injection)->environment.n + 2) * sizeof(char *)),    \
+			   __builtin_alloca(injection__text_bytes(injection)))                     \
+		 : (injection)->environment.entries)
+
+static size_t injection__text_bytes(const struct injection *injection)
+{
+	return environment__text_bytes(&injection->environment, injection->directory,
+				       injection->name);
+}
 
 static char *const *injection__fill(const struct injection *injection, char **array, char *text)
 {
-	environment__with_library(injection->environment, injection->n, &injection->library, array,
-				  text);
-	return array;
+	return environment__fill(&injection->environment, injection->directory, injection->name,
+				 array, text)
+		       ? array
+		       : injection->environment.entries;
 }
 
 static char *const *current_environment(void)
@@ -334,7 +344,7 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
 static bool show(struct injection *injection)
 {
 	injection__begin(injection, NULL, "/bin/sh", current_environment());
-	return shown__begin(&injection->library);
+	return injection->name && shown__begin(injection->directory, injection->name);
 }
 
 EXPORT int system(const char *command);
@@ -345,7 +355,7 @@ EXPORT int system(const char *command)
 	int status = NEXT(system, int (*)(const char *))(command);
 
 	if (is_shown)
-		shown__end(&injection.library);
+		shown__end();
 	return status;
 }
 
@@ -357,6 +367,6 @@ EXPORT void *popen(const char *command, const char *type)
 	void *stream = NEXT(popen, void *(*)(const char *, const char *))(command, type);
 
 	if (is_shown)
-		shown__end(&injection.library);
+		shown__end();
 	return stream;
 }

@@ -349,6 +349,18 @@ bool object__has_search_path(const struct object *object)
 	return false;
 }
 
+bool objects__pass_on_search_path(void)
+{
+	const struct object *object = objects__first();
+
+	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
+		for (const Elf64_Dyn *entry = object->dynamic; entry && entry->d_tag != DT_NULL;
+		     entry++)
+			if (entry->d_tag == DT_RPATH)
+				return true;
+	return false;
+}
+
 void *objects__find(const char *name)
 {
 	const struct object *own = objects__own(), *object = objects__first();

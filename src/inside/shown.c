@@ -3,6 +3,7 @@
 
 #include <linux/unistd.h>
 
+#include "environment.h"
 #include "memory.h"
 #include "sys.h"
 
@@ -14,6 +15,7 @@ static struct {
 	/* The environment with the library; @before is what it was made of. */
 	char **array, **before;
 	char *text;
+	char *others;		/* the entry that @text is in place of; NULL: none */
 	size_t room, text_room; /* entries and bytes that there is memory for */
 } shown;
 
@@ -51,17 +53,20 @@ static bool reserve(size_t n, size_t text_bytes)
 	return shown.array;
 }
 
-static bool show(char ***variable, const struct preloaded *library)
+static bool show(char ***variable, const char *directory, const char *name)
 {
-	size_t n = environment__count(*variable);
+	struct environment environment;
 
+	if (!environment__look(&environment, *variable, directory))
+		return false;
 	/* The target has taken it, and what this library had put into it out of it. */
 	if (*variable == shown.array)
 		shown.array = NULL;
-	if (!reserve(n + 2, environment__text_bytes(*variable, library)))
+	if (!reserve(environment.n + 2, environment__text_bytes(&environment, directory, name)) ||
+	    !environment__fill(&environment, directory, name, shown.array, shown.text))
 		return false;
 	shown.before = *variable;
-	environment__with_library(shown.before, n, library, shown.array, shown.text);
+	shown.others = environment.entry;
 	__atomic_store_n(variable, shown.array, __ATOMIC_RELEASE);
 	return true;
 }
@@ -83,40 +88,55 @@ static bool is_unchanged(void)
 	}
 }
 
-static void hide(char ***variable, const char *directory)
+/* The target has changed its environment, or made a copy of it. */
+static void take_out(char **entry)
+{
+	char **to = entry;
+
+	for (; *entry; entry++) {
+		if (*entry != shown.text)
+			*to++ = *entry;
+		else if (shown.others)
+			*to++ = shown.others;
+	}
+	*to = NULL;
+}
+
+static void hide(char ***variable)
 {
 	if (*variable == shown.array && is_unchanged()) {
 		*variable = shown.before;
 		return;
 	}
-	environment__hide(directory);
-	/* The array is the target's now, or its text is in a copy that the target has made. */
-	shown.array = NULL;
+	if (*variable)
+		take_out(*variable);
+	if (*variable == shown.array)
+		shown.array = NULL;
 }
 
-bool shown__begin(const struct preloaded *library)
+bool shown__begin(const char *directory, const char *name)
 {
 	char ***variable = environment__variable();
 	bool is_shown;
 	__u64 mask;
 
-	if (!library->directory || !variable)
+	if (!variable)
 		return false;
 	lock(&mask);
-	is_shown = (shown.callers && environment__has(*variable, library->directory)) ||
-		   show(variable, library);
+	is_shown = (shown.callers && environment__has(*variable, directory)) ||
+		   show(variable, directory, name);
 	shown.callers += is_shown;
 	unlock(&mask);
 	return is_shown;
 }
 
-void shown__end(const struct preloaded *library)
+void shown__end(void)
 {
 	__u64 mask;
 
 	lock(&mask);
 	if (!--shown.callers)
-		hide(environment__variable(), library->directory);
+		hide(environment__variable());
 	unlock(&mask);
 }
 

@@ -8,14 +8,12 @@
 
 #include <stdbool.h>
 
-#include "environment.h"
-
-/* Puts @library into the process's environment, unless another thread has done so. Returns whether shown__end() must be
- * called when the function has returned. */
-bool shown__begin(const struct preloaded *library);
+/* Puts the library @name, in @directory, into the process's environment, unless another thread has done so. Returns whether
+ * shown__end() must be called when the function has returned. */
+bool shown__begin(const char *directory, const char *name);
 
 /* Removes it, unless another thread still needs it. */
-void shown__end(const struct preloaded *library);
+void shown__end(void);
 
 /* In a forked child: the threads that needed it are the parent's. */
 void shown__forked(void);

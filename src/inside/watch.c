@@ -182,7 +182,7 @@ static bool depends_on_caller(const char *file, __u64 caller)
 	if (!file || has_slash || !objects__span(caller, &span))
 		return false;
 	object.dynamic = (void *)span.dynamic;
-	return object__has_search_path(&object);
+	return object__has_search_path(&object) || objects__pass_on_search_path();
 }
 
 static void *load(dlopen_t next, const char *file, int flags)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -58,12 +59,17 @@ static bool changes_privileges(int fd)
 {
 	struct stat status;
 
+	if (getuid() != geteuid() || getgid() != getegid())
+		return true;
+	/* Capabilities of the file change nothing for root. */
+	if (getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
+		return true;
 	if (fstat(fd, &status))
 		return false;
-	if (status.st_mode & S_ISUID && status.st_uid != geteuid())
+	if (status.st_mode & S_ISUID && status.st_uid != getuid())
 		return true;
 	return (status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-	       status.st_gid != getegid();
+	       status.st_gid != getgid();
 }
 
 /* In the worker: what is in the file. */
@@ -126,6 +132,6 @@ int preload_refusal__of(struct parser *parser, char *const argv[], char *const *
 
 bool preload_refusal__clears_environment(int refusal)
 {
-	return refusal == INSIDE_REFUSES_MACHINE || refusal == INSIDE_REFUSES_SANITIZER ||
-	       refusal == INSIDE_REFUSES_TRANSLATOR;
+	return refusal == INSIDE_REFUSES_MACHINE || refusal == INSIDE_REFUSES_STATIC ||
+	       refusal == INSIDE_REFUSES_SANITIZER || refusal == INSIDE_REFUSES_TRANSLATOR;
 }

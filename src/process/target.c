@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "error.h"
 #include "isolation.h"
+#include "proc_stat.h"
 #include "target_inheritance.h"
 #include "target_user.h"
 
@@ -191,19 +192,9 @@ int target__go(struct target *target, const char *command, struct error *error)
 
 static bool is_kernel_thread(pid_t pid)
 {
-	_cleanup_(close_file) FILE *file = NULL;
-	unsigned long flags = 0;
-	char path[64], line[1024], *rest;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file))
-		return false;
-	/* The name is in parentheses and may contain any character. */
-	rest = strrchr(line, ')');
-	if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) != 1)
-		return false;
-	return flags & 0x00200000; /* PF_KTHREAD */
+	return !proc_stat__read(pid, &stat) && stat.flags & 0x00200000; /* PF_KTHREAD */
 }
 
 /* The thread group of @tid; @tid itself if unknown. */

@@ -12,9 +12,30 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
+#include "proc_stat.h"
 
 /* Maximum interval between reads of the engine's events (engine.h). */
 #define TICK_MS 100
+
+/* Processes that are looked at to find a sender's ancestor. */
+#define MOST_ANCESTORS 64
+
+/*
+ * Whether the command, or a process that it has started, has sent the signal: to its process group, which is ours, so that
+ * it has it already. Not known of a sender that has ended.
+ */
+static bool is_of_command(const struct session *session, pid_t sender)
+{
+	struct proc_stat stat = { .parent = sender };
+
+	for (int i = 0; i < MOST_ANCESTORS && stat.parent > 0; i++) {
+		if (stat.parent == session->target.pid)
+			return true;
+		if (proc_stat__read(stat.parent, &stat))
+			return false;
+	}
+	return false;
+}
 
 /* Returns whether the recording is to end. */
 static bool handle_signals(struct session *session, int signal_fd)
@@ -24,6 +45,8 @@ static bool handle_signals(struct session *session, int signal_fd)
 
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGCHLD)
+			continue;
+		if (session->target.launched && is_of_command(session, info.ssi_pid))
 			continue;
 		session->n_signals++;
 		if (!session->target.launched || session->n_signals > 1) {

@@ -434,21 +434,22 @@ static void note_seen(struct probes *probes, const struct file_identity *file)
 
 #define FOUND_LATE                                                                                 \
 	"found only after process %u had mapped it: earlier calls are missing (name the file "     \
-	"with --expect, or use --engine=preload)"
+	"with --expect%s)"
 
 #define HAS_COPY                                                                                   \
 	"mapped by process %u from elsewhere than where the command has its copy (--isolate): "    \
 	"earlier calls in the original are missing"
 
-static void set_late(struct probed_allocator *entry, const struct mapping_event *event,
-		     bool has_copy)
+static void set_late(const struct probes *probes, struct probed_allocator *entry,
+		     const struct mapping_event *event, bool has_copy)
 {
 	if (entry->gap[0])
 		return;
 	if (has_copy)
 		snprintf(entry->gap, sizeof(entry->gap), HAS_COPY, event->pid);
 	else
-		snprintf(entry->gap, sizeof(entry->gap), FOUND_LATE, event->pid);
+		snprintf(entry->gap, sizeof(entry->gap), FOUND_LATE, event->pid,
+			 probes->options.is_second ? "" : ", or use --engine=preload");
 }
 
 /* The probes of a file that is known were set after it was mapped. */
@@ -459,7 +460,7 @@ static void check_since(struct probes *probes, int fd, const struct mapping_even
 	for (size_t i = 0; !fstat(fd, &st) && i < probes->n_list; i++)
 		if (probes->list[i].device == st.st_dev && probes->list[i].inode == st.st_ino &&
 		    event->time_ns < probes->list[i].since_ns)
-			set_late(&probes->list[i], event, false);
+			set_late(probes, &probes->list[i], event, false);
 }
 
 void probes__notice_mapping(struct probes *probes, const struct mapping_event *event)
@@ -494,7 +495,7 @@ void probes__notice_mapping(struct probes *probes, const struct mapping_event *e
 	if (err == -ENOENT && is_opaque_program(probes, fd, event->path, &is_go))
 		add_opaque_program(probes, fd, event, is_go);
 	for (size_t i = n_before; i < probes->n_list; i++)
-		set_late(&probes->list[i], event, has_copy);
+		set_late(probes, &probes->list[i], event, has_copy);
 }
 
 struct probed_file probed_allocator__file(const struct probed_allocator *entry)

@@ -202,7 +202,13 @@ int probes__add_program(struct probes *probes, const char *path, struct error *e
 	struct program_kind kind;
 	int err = open_program(path, &program, error);
 
-	return err ? err : add_program(probes, program, argv, NULL, &kind, error);
+	if (!err)
+		err = add_program(probes, program, argv, NULL, &kind, error);
+	if (err || !kind.is_static)
+		return err;
+	/* For what it executes. */
+	err = add_system_libc(probes, error);
+	return probes__is_failure(err) ? err : 0;
 }
 
 int probes__add_expected(struct probes *probes, const char *name, struct error *error)

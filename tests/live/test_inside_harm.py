@@ -70,6 +70,143 @@ def test_many_commands(run, allocprof, target, tmp_path):
     assert grown[1] < 256, grown
 
 
+LAUNCHER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	int status = 1;
+	printf("LD_PRELOAD=%s\\n", getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "none");
+	fflush(stdout);
+	if (!fork()) { execv(argv[1], argv + 1); _exit(99); }
+	wait(&status);
+	return WEXITSTATUS(status);
+}
+"""
+OVERFLOW = """
+#include <stdlib.h>
+int main(void)
+{
+	char *volatile block = malloc(10);
+	return block[10];
+}
+"""
+
+
+@pytest.mark.fast("stat-alone", "stat-beside")
+@pytest.mark.parametrize("alone", [True, False], ids=["alone", "beside"])
+@pytest.mark.parametrize("mode", MODES)
+def test_static_launcher(same, compiled, mode, alone):
+    """A static program hands its environment on: what it executes must not get the library in LD_PRELOAD. Where there are
+    uprobes, they count it."""
+    launcher = compiled(LAUNCHER, "-static", name="launcher")
+    sanitized = compiled(OVERFLOW, "-fsanitize=address", name="sanitized")
+    bare, _ = same(mode, [launcher, sanitized], alone=alone, env={"ASAN_OPTIONS": "log_path=/dev/null"})
+    assert bare.status == 1 and bare.stdout == b"LD_PRELOAD=none\n", bare
+    _, report = same(mode, [launcher, compiled(BLOCKS, name="blocks"), "1000"], alone=alone)
+    if mode == "stat" and not alone:
+        assert report["functions"]["malloc"]["calls"] >= 1000 and report["complete"], report
+    if mode == "stat" and alone:
+        assert named(report) == [("launcher", "statically linked")]
+
+
+EFFECTIVE = """
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	int err = argv[1][0] == 'g' ? setegid(65534) : setresuid(65534, 0, 0);
+	if (err) return 98;
+	execv(argv[2], argv + 2);
+	return 99;
+}
+"""
+
+
+@pytest.mark.parametrize("ids", ("group", "user"))
+def test_effective_ids(same, compiled, public_directory, ids):
+    """The dynamic linker loads nothing by name where the effective ids are others than the real ones."""
+    blocks = shutil.copy(compiled(BLOCKS, name="blocks"), public_directory)
+    _, report = same("stat", [compiled(EFFECTIVE, name="effective"), ids, blocks, "1000"])
+    assert named(report) == [("blocks", "with other privileges")] or report["functions"]["malloc"]["calls"] >= 1000, report
+
+
+BAD_ARGUMENTS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+extern char **environ;
+int main(void)
+{
+	char *argv[] = { "true", NULL }, *partly[] = { "A=1", (char *)8, NULL };
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *path = page + 4096 - 4, **bad = (char **)8;
+	int pid;
+	mprotect(page + 4096, 4096, PROT_NONE);
+	memcpy(path, "/bin", 4);
+	execve(NULL, argv, environ); printf("%d\\n", errno);
+	execve((char *)1, argv, environ); printf("%d\\n", errno);
+	execve(path, argv, environ); printf("%d\\n", errno);
+	execve("/bin/true", argv, bad); printf("%d\\n", errno);
+	execve("/bin/true", argv, partly); printf("%d\\n", errno);
+	syscall(SYS_execve, NULL, argv, environ); printf("%d\\n", errno);
+	syscall(SYS_execve, "/bin/true", argv, bad); printf("%d\\n", errno);
+	execveat(AT_FDCWD, NULL, argv, environ, 0); printf("%d\\n", errno);
+	printf("%d\\n", posix_spawn(&pid, NULL, NULL, NULL, argv, environ));
+	printf("%d\\n", posix_spawn(&pid, "/bin/true", NULL, NULL, argv, bad));
+	printf("%d\\n", posix_spawn(&pid, "/bin/true", NULL, NULL, argv, NULL));
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bad_arguments_of_exec(same, compiled, mode):
+    """What is no path or no environment is the kernel's to refuse."""
+    bare, _ = same(mode, [compiled(BAD_ARGUMENTS)])
+    assert bare.stdout == b"14\n" * 10 + b"0\n", bare
+
+
+def test_libraries_are_listed(same):
+    bare, _ = same("stat", ["sh", "-c", "ldd /bin/ls | sed 's/ (0x.*//'"])
+    assert b"libc.so.6" in bare.stdout
+
+
+SEARCHES = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	void *plugin = dlopen(argv[1], RTLD_NOW);
+	printf("%s\\n", plugin ? "loaded" : dlerror());
+	return !plugin || !((int (*)(void))dlsym(plugin, "plugin"))();
+}
+"""
+
+
+def test_search_path_of_the_loader(same, compiled, tmp_path):
+    """DT_RPATH of the library that loaded the caller of dlopen(3) counts, too."""
+    private = tmp_path / "private"
+    private.mkdir()
+    compiled("int other(void) { return 42; }", "-shared", "-fPIC", name="libother.so").rename(private / "libother.so")
+    compiled("""
+#include <dlfcn.h>
+int helper(void) { return dlopen("libother.so", RTLD_NOW) != 0; }
+""", "-shared", "-fPIC", name="libhelper.so").rename(private / "libhelper.so")
+    plugin = compiled("int helper(void); int plugin(void) { return helper(); }", "-shared", "-fPIC", f"-L{private}", "-lhelper",
+                      "-Wl,--disable-new-dtags,-rpath,$ORIGIN/private", name="plugin.so")
+    bare, _ = same("stat", [compiled(SEARCHES, "-ldl", name="searches"), plugin])
+    assert bare.status == 0 and bare.stdout == b"loaded\n", bare
+
+
 HARM = ["faults", "small_stack", "coroutines", "vforks", "forks", "libraries", "descriptors", "limits", "root", "signals",
         "stacks"]
 

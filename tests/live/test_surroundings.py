@@ -75,6 +75,19 @@ def test_signal_is_passed_to_a_launched_command(runner, allocprof, target, tmp_p
     assert mallocs(command, tmp_path / "x") == 1234
 
 
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("uprobe-sigterm-record", "preload-sigusr1-stat")
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+                                    signal.SIGUSR2, signal.SIGALRM], ids=lambda number: number.name.lower())
+def test_signal_of_a_command_to_its_group(run, allocprof, target, tmp_path, command, number):
+    """allocprof is in the group, too: it neither passes the signal on once more nor ends by it."""
+    done = run(["setsid", "-w", *argv_of(allocprof, command, tmp_path / "x"), "--", target("group_signal"), int(number)],
+               expect=3)
+    assert done.stdout == b"seen 1\n", done
+    assert (tmp_path / "x").exists()
+
+
 @pytest.mark.fast("record")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_second_signal_ends_a_recording(runner, own_libc, allocprof, target, tmp_path, command):
