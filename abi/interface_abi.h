@@ -238,6 +238,17 @@ static const struct interface_function interface_functions[] = {
 	THROUGH("GC_strndup"),
 	THROUGH("GC_wcsdup"),
 	THROUGH("GC_debug_strdup"),
+	IGNORED("GC_alloc_lock"),
+	IGNORED("GC_alloc_unlock"),
+	IGNORED("GC_call_with_alloc_lock"),
+	IGNORED("GC_init_finalized_malloc"),
+	IGNORED("GC_init_gcj_malloc"),
+	IGNORED("GC_new_free_list"),
+	IGNORED("GC_new_free_list_inner"),
+	IGNORED("GC_new_kind"),
+	IGNORED("GC_new_kind_inner"),
+	IGNORED("GC_new_proc"),
+	IGNORED("GC_new_proc_inner"),
 
 	/* mimalloc: z is zeroed, n has a count, c both, at has an offset of the alignment */
 	PLAIN("mi_malloc_small", AP_MALLOC, .size = 1),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -71,6 +72,13 @@ static int parse_backtrace(struct export_command *options, const char *name, str
 	return 0;
 }
 
+static bool is_json(const char *path)
+{
+	size_t length = path ? strlen(path) : 0;
+
+	return length >= 5 && !strcmp(path + length - 5, ".json");
+}
+
 static int check_options(struct export_command *options, struct error *error)
 {
 	const char *name = export__format_name(options->format);
@@ -92,6 +100,11 @@ static int check_options(struct export_command *options, struct error *error)
 		return error__set(error, -EINVAL,
 				  "a terminal cannot show the format %s; name a file with -o",
 				  name);
+	if (options->format == EXPORT_PPROF && is_json(options->choice.paths.output))
+		return error__set(
+			error, -EINVAL,
+			"the format pprof is no JSON; name a file that ends in .pb.gz, or give "
+			"--format=speedscope or firefox");
 	if (options->format == EXPORT_HEAPTRACK)
 		options->cost = COST_PEAK;
 	return filter__check_options(&options->choice.filter.options, options->cost, error);

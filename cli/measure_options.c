@@ -240,6 +240,11 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 {
 	switch (key) {
 	case 'p':
+		if (measure->pid)
+			return error__set(
+				input->error, -EINVAL,
+				"-p %d and -p %s together; one process is measured at a time",
+				measure->pid, arg);
 		return number__parse_pid(arg, &measure->pid, input->error);
 	case 'e':
 		measure->selected = arg;

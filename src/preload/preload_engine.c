@@ -41,6 +41,8 @@ static int refuse_options(const struct session_options *options, struct error *e
 		{ options->window.start_on, "--start-on", NO_PROBES },
 		{ options->window.stop_on, "--stop-on", NO_PROBES },
 		{ options->sources, "--allocator, --probe or --usdt", NO_PROBES },
+		{ options->ignored && options->ignored[0], "--ignore",
+		  "which does not name the functions that it does not know" },
 	};
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)

@@ -383,6 +383,16 @@ def test_folded_to_a_full_device(refuse, allocprof, data):
            "No space left on device")
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_two_processes(refuse, allocprof, command):
+    refuse([allocprof, command, "-p", 1, "-p", 2], 64, "-p 1 and -p 2")
+
+
+def test_pprof_is_no_json(refuse, allocprof, data, tmp_path):
+    refuse([allocprof, "export", "-i", data, "-o", tmp_path / "x.json"], 64, "pprof", "--format=speedscope")
+    assert not (tmp_path / "x.json").exists()
+
+
 @pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_failure_keeps_the_older_file(run, refuse, allocprof, target, tmp_path, command):

@@ -150,7 +150,7 @@ def test_process_is_refused(run, allocprof, target):
 
 
 @pytest.mark.parametrize("options", [["stat", "--start-on=main"], ["record", "--stop-on=main"],
-                                     ["stat", "--allocator=mmap"]], ids=lambda words: " ".join(words))
+                                     ["stat", "--allocator=mmap"], ["stat", "--ignore=new_*"]], ids=lambda words: " ".join(words))
 def test_options_are_refused(run, allocprof, tmp_path, options):
     name, *others = options
     result = run([allocprof, name, "--engine=preload", "-o", tmp_path / "out", *others, "--", "true"], expect=125)
