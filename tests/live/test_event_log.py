@@ -4,6 +4,8 @@ before allocprof is killed can be read."""
 
 import contextlib
 import json
+import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +14,7 @@ import time
 import pytest
 
 import event_replay
-from support import SCALE, TIMEOUT_SECONDS
+from support import SCALE, TIMEOUT_SECONDS, command_of, wait_until
 
 
 @pytest.fixture
@@ -165,9 +167,13 @@ def test_consumer_falls_behind(runner, allocprof, exported, target, tmp_path):
     recorder = runner.start([allocprof, "record", "--events", "--inject", "ring=65536", "-o", tmp_path / "data", "--",
                              target("pairs"), 1], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert recorder.stdout.readline() == b"ready\n"
+    threads = pathlib.Path(f"/proc/{command_of(recorder.pid)}/task")
+    # The target sleeps after each round, and the events of five fill the ring buffer.
+    rounds = lambda: sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (thread / "status").read_text(), re.MULTILINE)[1])
+                         for thread in threads.iterdir())
     recorder.send_signal(signal.SIGSTOP)
-    # The events of five rounds fill the ring buffer; there is a round every millisecond.
-    time.sleep(0.5)
+    first = rounds()
+    wait_until(lambda: rounds() >= first + 50, "the target has run 50 rounds")
     recorder.send_signal(signal.SIGCONT)
     _, errors = recorder.communicate(timeout=TIMEOUT_SECONDS)
     ledger = dict(sqlite3.connect(tmp_path / "data").execute("SELECT name, value FROM ledger"))

@@ -3,11 +3,13 @@
 stats_alloc does (tests/targets/regions.h)."""
 
 import json
+import os
+import pathlib
 import signal
 
 import pytest
 
-from support import SOURCE, Obedient, TIMEOUT_SECONDS, figures, read_report, wait_until_counting
+from support import SOURCE, Obedient, TIMEOUT_SECONDS, command_of, figures, read_report, wait_until, wait_until_counting
 
 WAYS = ["nest", "recurse", "leave", "jump", "overlap", "threads", "fork", "exec", "alternate",
         "alternate_above"]
@@ -16,9 +18,9 @@ ENGINES = pytest.mark.engines("uprobe", "preload")
 LIVE = pytest.mark.parametrize("live", [[], ["--live"]], ids=["plain", "live"])
 
 
-def own_figures(result):
+def own_figures(printed):
     """What the target printed of itself, by region."""
-    lines = (line.split(" ", 1) for line in result.stdout.decode().splitlines() if "=" in line)
+    lines = (line.split(" ", 1) for line in printed.decode().splitlines() if "=" in line)
     return {name: figures(rest) for name, rest in lines}
 
 
@@ -118,7 +120,7 @@ def test_header(run, tmp_path, suffix, compiler, standard):
 @pytest.mark.parametrize("way", WAYS)
 def test_ways(run, allocprof, target, tmp_path, way, level, live):
     report, result = stat(run, allocprof, tmp_path, live, [target(f"regions_{level}"), way])
-    assert_regions(report, own_figures(result), live)
+    assert_regions(report, own_figures(result.stdout), live)
 
 
 @pytest.mark.fast("preload-O2-live")
@@ -128,10 +130,10 @@ def test_ways(run, allocprof, target, tmp_path, way, level, live):
 def test_interrupted(run, allocprof, target, tmp_path, level, live):
     """A signal's handler marks a region while marks are being passed: none is lost or stays open."""
     report, result = stat(run, allocprof, tmp_path, live, [target(f"regions_{level}"), "interrupt"])
-    rounds = own_figures(result).pop("rounds")["entered"]
+    rounds = own_figures(result.stdout).pop("rounds")["entered"]
     by_handler = {name: report["regions"].pop(name) for name in ("a", "b")}
     assert [region["entered"] for region in by_handler.values()] == [rounds, rounds]
-    assert_regions(report, {name: own for name, own in own_figures(result).items()
+    assert_regions(report, {name: own for name, own in own_figures(result.stdout).items()
                             if name != "rounds"}, live)
     for region in by_handler.values():
         assert region["allocations"] <= report["regions"]["emit"]["allocations"]
@@ -153,7 +155,7 @@ def built(run, directory, *options):
 def test_links(run, allocprof, tmp_path, options):
     """However it was linked; with preload uprobes count in static programs."""
     report, result = stat(run, allocprof, tmp_path, [], [built(run, tmp_path, *options), "nest"])
-    assert_regions(report, own_figures(result), False)
+    assert_regions(report, own_figures(result.stdout), False)
 
 
 @pytest.mark.engines("preload")
@@ -181,14 +183,14 @@ def test_older_header(run, allocprof, tmp_path):
 def test_cpp(run, allocprof, target, tmp_path, way, level, live):
     report, result = stat(run, allocprof, tmp_path, live, [target(f"regions_throw_{level}"), way])
     # How large an exception is is the C++ library's business.
-    assert_regions(report, own_figures(result), live, knows_bytes=way == "lambda")
+    assert_regions(report, own_figures(result.stdout), live, knows_bytes=way == "lambda")
 
 
 @pytest.mark.slow
 def test_single_probes(run, allocprof, target, tmp_path):
     report, result = stat(run, allocprof, tmp_path, ["--live", "--inject", "multi=0"],
                           [target("regions_O2"), "nest"])
-    assert_regions(report, own_figures(result), True)
+    assert_regions(report, own_figures(result.stdout), True)
 
 
 @ENGINES
@@ -207,7 +209,7 @@ def test_library_expected(run, allocprof, target, tmp_path, live):
     library = target("libregions.so")
     report, result = stat(run, allocprof, tmp_path, [*live, "--expect", library],
                           [target("regions_O2"), "library", library])
-    own = own_figures(result)
+    own = own_figures(result.stdout)
     assert own["parse"]["entered"] == 2
     assert_regions(report, own, live)
 
@@ -263,14 +265,24 @@ def test_reset(runner, allocprof, target, tmp_path):
 
 
 @pytest.mark.engines("preload")
-def test_memory_given_back(run, allocprof, target, tmp_path):
+def test_memory_given_back(runner, allocprof, target, tmp_path):
     """What ended processes have counted is added up before their memory is given back."""
     program = target("regions_O2")
-    command = f"for i in 1 2 3; do {program} fork; done; sleep 2; {program} fork"
-    report, result = stat(run, allocprof, tmp_path, ["--expect", program], ["sh", "-c", command])
-    own = own_figures(result)
-    assert_regions(report, {name: {figure: 4 * value for figure, value in of.items()}
-                            for name, of in own.items()}, False)
+    command = f"echo ready; read line; for i in 1 2 3; do {program} fork >/dev/null; done; echo looped; read line; {program} fork"
+    output = tmp_path / "stat.json"
+    obedient = Obedient(runner, [allocprof, "stat", "--json", "-o", output, "--expect", program, "--", "sh", "-c", command])
+    maps = pathlib.Path(f"/proc/{command_of(obedient.pid)}/maps").read_text()
+    memory, = {line.split()[-1] for line in maps.splitlines() if line.endswith("/memory")}
+    before = os.stat(memory).st_blocks
+    obedient.process.stdin.write(b"\n")
+    obedient.process.stdin.flush()
+    obedient.expect_line("looped")
+    # Each of the three has taken 28 KiB, and leaves 12.
+    wait_until(lambda: os.stat(memory).st_blocks * 512 <= before * 512 + 3 * (16 << 10), "memory is given back")
+    lines, _ = obedient.process.communicate(b"\n", TIMEOUT_SECONDS)
+    own = own_figures(lines)
+    assert_regions(read_report(output), {name: {figure: 4 * value for figure, value in of.items()}
+                                         for name, of in own.items()}, False)
 
 
 def test_library_met_late(run, allocprof, target, tmp_path):
@@ -370,7 +382,7 @@ def test_series(run, allocprof, target, tmp_path):
     result = run([allocprof, "stat", "--json", "-o", output, "-r", 3, "--warmup", 0, "--per", 2,
                   "--", target("regions_O2"), "nest"], expect=0)
     report = json.loads(output.read_text())
-    own = own_figures(result)["parse"]
+    own = own_figures(result.stdout)["parse"]
     parse = report["regions"]["parse"]
     allocations = own["allocations"] / 2
     assert parse["figures"]["allocations"] == {
