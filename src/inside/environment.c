@@ -102,17 +102,26 @@ bool environment__has(char *const *environment, const char *directory)
 	return false;
 }
 
-/* Returns how many bytes could be read of @size. */
-static size_t read_some(void *out, const void *from, size_t size)
-{
-	long n = memory__read_some((__u64)from, out, size);
+/* The last page that was found to be readable. Asking the kernel for each entry would take as long as the exec. */
+struct known_page {
+	__u64 address; /* NO_PAGE: none was */
+};
 
-	if (n >= 0 || n == -EFAULT)
-		return n > 0 ? n : 0;
-	/* The kernel has no such system call. */
-	for (size_t i = 0; i < size; i++)
-		((char *)out)[i] = ((const char *)from)[i];
-	return size;
+#define NO_PAGE 1
+
+static bool can_read(struct known_page *known, const void *from)
+{
+	__u64 page = (__u64)from & -(__u64)INSIDE_PAGE;
+	char byte;
+	long n;
+
+	if (page == known->address)
+		return true;
+	n = memory__read_some((__u64)from, &byte, 1);
+	if (n != 1 && n != -ENOSYS)
+		return false;
+	known->address = page;
+	return true;
 }
 
 /* ld.so(8): it lists libraries, and this one would be in the list. */
@@ -123,64 +132,50 @@ struct entry_head {
 	char text[sizeof(traces)];
 };
 
-static struct entry_head read_head(const char *entry)
+static struct entry_head read_head(struct known_page *known, const char *entry)
 {
 	struct entry_head head = { 0 };
 
-	read_some(head.text, entry, sizeof(head.text) - 1);
+	for (size_t i = 0; i < sizeof(head.text) - 1 && can_read(known, entry + i); i++) {
+		head.text[i] = entry[i];
+		if (!entry[i])
+			break;
+	}
 	return head;
 }
 
-static bool is_readable_preload(const char *entry)
+/* Reads the entry @from; false if it cannot be read. */
+static bool read_entry(struct known_page *known, char *const *from, char **out)
 {
-	return environment__is_preload(read_head(entry).text);
-}
-
-/* Entries that are read at a time: a page's end is at the end of one. */
-#define READ_ENTRIES 32
-
-/* Reads up to @most entries, fewer where the NULL comes first. Returns how many, or -EFAULT. */
-static long read_entries(char *const *from, char **out, size_t most)
-{
-	size_t n = 0;
-
-	while (n < most) {
-		size_t wanted = most - n < READ_ENTRIES ? most - n : READ_ENTRIES;
-		size_t got = read_some(out + n, from + n, wanted * sizeof(*out)) / sizeof(*out);
-
-		if (!got)
-			return -EFAULT;
-		while (got--) {
-			if (!out[n])
-				return n;
-			n++;
-		}
-	}
-	return n;
+	if (!can_read(known, from) || !can_read(known, (const char *)(from + 1) - 1))
+		return false;
+	*out = __atomic_load_n(from, __ATOMIC_RELAXED);
+	return true;
 }
 
 bool environment__look(struct environment *out, char *const *entries, const char *directory)
 {
-	char *some[READ_ENTRIES];
-	long got = entries ? READ_ENTRIES : 0;
+	struct known_page of_entries = { NO_PAGE }, of_text = { NO_PAGE };
+	char *entry;
 
 	*out = (struct environment){ .entries = entries, .preloaded = "" };
-	while (got == READ_ENTRIES) {
-		got = read_entries(entries + out->n, some, READ_ENTRIES);
-		for (long i = 0; i < got; i++) {
-			struct entry_head head = read_head(some[i]);
+	for (; entries; entries++, out->n++) {
+		struct entry_head head;
 
-			out->traces |= text__begins(head.text, traces);
-			if (out->entry || !environment__is_preload(head.text))
-				continue;
-			out->entry = some[i];
-			out->preloaded = some[i] + sizeof(variable) - 1;
-		}
-		out->n += got > 0 ? got : 0;
+		if (!read_entry(&of_entries, entries, &entry))
+			return false;
+		if (!entry)
+			break;
+		head = read_head(&of_text, entry);
+		out->traces |= text__begins(head.text, traces);
+		if (out->entry || !environment__is_preload(head.text))
+			continue;
+		out->entry = entry;
+		out->preloaded = entry + sizeof(variable) - 1;
 	}
 	out->has_library = own_word(out->preloaded, directory);
 	out->text_bytes = sizeof(variable) + text__length(out->preloaded);
-	return got >= 0;
+	return true;
 }
 
 /* Puts LD_PRELOAD together at @text, which has room up to @stop; false if it has no value. */
@@ -208,21 +203,26 @@ bool environment__fill(const struct environment *environment, const char *direct
 {
 	const char *stop = text + environment__text_bytes(environment, directory, name);
 	bool has_text = put_together(environment, directory, name, text, stop);
-	long n = environment->n ? read_entries(environment->entries, out, environment->n) : 0;
-	char **to = out;
+	struct known_page of_entries = { NO_PAGE }, of_text = { NO_PAGE };
 
-	for (long i = 0; i < n; i++) {
-		if (!is_readable_preload(out[i])) {
-			*to++ = out[i];
+	for (size_t i = 0; i < environment->n; i++) {
+		char *entry;
+
+		if (!read_entry(&of_entries, &environment->entries[i], &entry))
+			return false;
+		if (!entry)
+			break;
+		if (!environment__is_preload(read_head(&of_text, entry).text)) {
+			*out++ = entry;
 		} else if (has_text) {
-			*to++ = text;
+			*out++ = text;
 			has_text = false;
 		}
 	}
 	if (has_text)
-		*to++ = text;
-	*to = NULL;
-	return n >= 0;
+		*out++ = text;
+	*out = NULL;
+	return true;
 }
 
 size_t environment__text_bytes(const struct environment *environment, const char *directory,

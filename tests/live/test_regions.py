@@ -418,7 +418,7 @@ def check(run, allocprof, tmp_path, test, *options, expect=0):
 @pytest.mark.slow
 def test_check(run, allocprof, target, tmp_path):
     command = [target("regions_O2"), "nest"]
-    own = own_figures(run(command))
+    own = own_figures(run(command).stdout)
     said, test = check(run, allocprof, tmp_path, {"command": command, "regions": {
         "parse": {}, "emit": {"total_allocations": {"max": 1000, "min": 900}}}}, "--update")
     assert said.startswith("updated")
