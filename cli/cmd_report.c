@@ -256,7 +256,7 @@ static int run_report(char **argv)
 		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_frees(selected.profile, NULL);
-	completeness_messages__print_python(selected.profile);
+	completeness_messages__print_runtimes(selected.profile);
 	return completeness_messages__print(selected.profile, NULL, choice->strict);
 }
 

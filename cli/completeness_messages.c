@@ -62,10 +62,13 @@ void completeness_messages__print_frees(const struct profile *profile, const cha
 		print(name, text);
 }
 
-void completeness_messages__print_python(const struct profile *profile)
+void completeness_messages__print_runtimes(const struct profile *profile)
 {
-	const char *paths = profile__meta(profile, "python_arenas");
+	const char *python = profile__meta(profile, "python_arenas");
+	const char *go = profile__meta(profile, "go_heap");
 
-	if (paths)
-		message__print(PYTHON_NOTE, (int)strcspn(paths, "\n"), paths);
+	if (python)
+		message__print(PYTHON_NOTE, (int)strcspn(python, "\n"), python);
+	if (go)
+		message__print(GO_NOTE, (int)strcspn(go, "\n"), go);
 }

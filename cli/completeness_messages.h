@@ -12,6 +12,11 @@ struct profile;
 	"Python (%.*s) keeps objects of up to 512 bytes in arenas of its own, which are no "       \
 	"calls of malloc; PYTHONMALLOC=malloc in its environment makes them calls"
 
+/* Likewise of the program's path. */
+#define GO_NOTE                                                                                    \
+	"Go (%.*s) allocates from a heap of its own, not by malloc: only what C code of the "      \
+	"program allocates is counted; Go's package runtime/pprof profiles the rest"
+
 /*
  * Prints what @profile lacks; each sentence begins with the file @name, unless that is NULL. Returns
  * the exit status: EXIT_INCOMPLETE if @strict and anything is missing, or if figures contradict each other.
@@ -21,7 +26,7 @@ int completeness_messages__print(const struct profile *profile, const char *name
 void completeness_messages__print_sampled(const struct profile *profile, const char *name);
 /* Says where calls are if all that @profile has are frees, which have no cost. */
 void completeness_messages__print_frees(const struct profile *profile, const char *name);
-/* Warns if Python kept small objects out of malloc. */
-void completeness_messages__print_python(const struct profile *profile);
+/* Warns if Python kept small objects, or Go its heap, out of malloc. */
+void completeness_messages__print_runtimes(const struct profile *profile);
 
 #endif

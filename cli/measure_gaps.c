@@ -239,6 +239,8 @@ void measure__report_gaps(const struct session *session, const struct session_re
 	if (results->python_arenas)
 		message__print(PYTHON_NOTE, (int)strlen(results->python_arenas),
 			       results->python_arenas);
+	if (results->go_heap)
+		message__print(GO_NOTE, (int)strlen(results->go_heap), results->go_heap);
 	window_options__report_gaps(&results->window);
 	stat_regions__report_gaps(session, results);
 	if (results->target_runs)

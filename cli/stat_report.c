@@ -128,6 +128,10 @@ int stat_report__text(const struct session *session, const struct measure *measu
 		fputs("\n Python keeps objects of up to 512 bytes in arenas of its own, which are no\n"
 		      " calls of malloc. PYTHONMALLOC=malloc in its environment makes them calls.\n",
 		      to);
+	if (results->go_heap)
+		fputs("\n Go allocates from a heap of its own, not by malloc: only what C code of a Go\n"
+		      " program allocates is counted. Go's package runtime/pprof profiles the rest.\n",
+		      to);
 	if (results->processes_left)
 		fprintf(to,
 			"\n Of the processes that the command started, %s go%s on without probes.\n",
@@ -355,6 +359,8 @@ json_object *stat_report__object(const struct session *session, const struct mea
 		json__add(root, "engine_gaps", json_engine_gaps(results));
 	if (results->python_arenas)
 		json__add(root, "python_arenas", json__string(results->python_arenas));
+	if (results->go_heap)
+		json__add(root, "go_heap", json__string(results->go_heap));
 	return root;
 }
 

@@ -140,6 +140,7 @@ struct session_results {
 	/* Program or library of a Python that allocates small objects from its own arenas, or NULL.
 	 * Owned by the session. */
 	const char *python_arenas;
+	const char *go_heap; /* likewise a Go program, or NULL */
 	bool has_live;
 	struct session_live live;
 	struct event_log_results events_log;

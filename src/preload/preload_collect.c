@@ -15,7 +15,6 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
-#include "cpython.h"
 #include "file_identity.h"
 #include "libraries.h"
 #include "live_collector.h"
@@ -25,6 +24,7 @@
 #include "profile.h"
 #include "program_kind.h"
 #include "regular_file.h"
+#include "runtimes.h"
 #include "target.h"
 #include "translator.h"
 
@@ -87,7 +87,7 @@ static void look_for_python(struct preload_engine *engine, int fd, const char *p
 	struct mapped_file file = { .pid = engine->target->pid, .path = path };
 
 	if (!file_identity__of(fd, &file.identity))
-		cpython__notice_file(engine->cpython, &file);
+		runtimes__notice_file(engine->runtimes, &file);
 }
 
 struct preparing {
@@ -183,7 +183,7 @@ static int handle_module(void *context, const struct ap_module_record *record, c
 	};
 	struct preload_engine *engine = context;
 
-	cpython__notice_file(engine->cpython, &file);
+	runtimes__notice_file(engine->runtimes, &file);
 	return collector__handle_module_at(engine->collector, record, path);
 }
 
@@ -437,7 +437,8 @@ void preload_engine__add_results(const struct preload_engine *engine,
 	results->processes_unprobed = engine->n_refused;
 	results->unprobed = engine->refused;
 	results->n_unprobed = engine->n_refused_programs;
-	results->python_arenas = cpython__arenas(engine->cpython);
+	results->python_arenas = runtimes__python_arenas(engine->runtimes);
+	results->go_heap = runtimes__go_heap(engine->runtimes);
 	results->engine_gaps = engine->gaps.list;
 	results->n_engine_gaps = engine->gaps.n;
 	if (engine->gaps.n)

@@ -10,7 +10,6 @@
 
 #include "clock.h"
 #include "collector.h"
-#include "cpython.h"
 #include "error.h"
 #include "live_collector.h"
 #include "parser.h"
@@ -19,6 +18,7 @@
 #include "preload_refusal.h"
 #include "preload_within.h"
 #include "probed_file.h"
+#include "runtimes.h"
 #include "sampling.h"
 #include "table_cache.h"
 
@@ -69,7 +69,7 @@ static void close_engine(struct engine *base)
 	collector__free(engine->collector);
 	preload_within__free(engine->within);
 	live_collector__free(engine->live);
-	cpython__free(engine->cpython);
+	runtimes__free(engine->runtimes);
 	parser__free(engine->parser);
 	preload_results__free(&engine->counted);
 	preload_results__free(&engine->at_cut);
@@ -177,8 +177,8 @@ static int open_engine(const struct engine_options *engine_options, struct engin
 	engine->sample_unit_shift = preload_options.settings.sampling.sample_unit_shift;
 	preload_options.library = library;
 	err = parser__new(&engine->parser, error);
-	engine->cpython = cpython__new(&(struct file_identifier){ 0 }, engine->parser);
-	err = engine->cpython ? err : -ENOMEM;
+	engine->runtimes = runtimes__new(&(struct file_identifier){ 0 }, engine->parser);
+	err = engine->runtimes ? err : -ENOMEM;
 	if (!err)
 		err = preload__new(&preload_options, &engine->preload, error);
 	if (!err && engine->others.take)
@@ -263,7 +263,7 @@ static int read_events(struct engine *base)
 	struct preload_engine *engine = preload_engine__of(base);
 	int err;
 
-	cpython__attend(engine->cpython, clock__now_ns());
+	runtimes__attend(engine->runtimes, clock__now_ns());
 	preload__watch_room(engine->preload);
 	preload__wait(engine->preload, 0);
 	err = preload__retire(engine->preload);

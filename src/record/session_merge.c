@@ -181,6 +181,8 @@ int session_results__merge(struct session_results *into, const struct session_re
 	}
 	if (!into->python_arenas)
 		into->python_arenas = from->python_arenas;
+	if (!into->go_heap)
+		into->go_heap = from->go_heap;
 	if (from->has_live && into->has_live)
 		merge_live(&into->live, &from->live);
 	else if (from->has_live)

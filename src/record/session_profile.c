@@ -448,6 +448,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_number(profile, "waits_ns", results.waits_ns);
 	if (!err && results.python_arenas)
 		err = profile__set_meta(profile, "python_arenas", results.python_arenas);
+	if (!err && results.go_heap)
+		err = profile__set_meta(profile, "go_heap", results.go_heap);
 	if (!err && sample_bytes)
 		err = set_number(profile, "sample_bytes", sample_bytes);
 	if (!err)

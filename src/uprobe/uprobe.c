@@ -13,7 +13,6 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "collector.h"
-#include "cpython.h"
 #include "error.h"
 #include "event_collector.h"
 #include "gate.h"
@@ -23,6 +22,7 @@
 #include "probes.h"
 #include "regions.h"
 #include "ring_reader.h"
+#include "runtimes.h"
 #include "slots.h"
 #include "table_cache.h"
 #include "tracepoints.h"
@@ -170,7 +170,7 @@ static void close_uprobe(struct engine *engine)
 	uprobe__free_second(uprobe);
 	probes__free(uprobe->probes);
 	parser__free(uprobe->parser);
-	cpython__free(uprobe->cpython);
+	runtimes__free(uprobe->runtimes);
 	gate__free(uprobe->gate);
 	regions__free(uprobe->regions);
 	ring_reader__free(uprobe->ring);
@@ -266,8 +266,8 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 	if (session_options__walk(options) && !options->no_cache)
 		table_cache__open(&collector_options.tables.cache, NULL);
 	uprobe->collector = collector__new(&collector_options);
-	uprobe->cpython = cpython__new(&collector_options.identifier, uprobe->parser);
-	if (!uprobe->collector || !uprobe->cpython) {
+	uprobe->runtimes = runtimes__new(&collector_options.identifier, uprobe->parser);
+	if (!uprobe->collector || !uprobe->runtimes) {
 		err = -ENOMEM;
 		goto fail;
 	}

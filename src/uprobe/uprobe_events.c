@@ -12,7 +12,6 @@
 #include "allocprof.skel.h"
 #include "clock.h"
 #include "collector.h"
-#include "cpython.h"
 #include "error.h"
 #include "event_collector.h"
 #include "gate.h"
@@ -22,6 +21,7 @@
 #include "probes.h"
 #include "regions.h"
 #include "ring_reader.h"
+#include "runtimes.h"
 #include "target.h"
 
 /* Maximum interval between reads of events (engine.h). */
@@ -143,7 +143,7 @@ static void look_at_candidates(struct uprobe *uprobe)
 			uprobe->late_pid = event->pid;
 			probes__notice_mapping(uprobe->probes, event);
 			uprobe->late_pid = 0;
-			cpython__notice_mapping(uprobe->cpython, event);
+			runtimes__notice_mapping(uprobe->runtimes, event);
 		} else if (!is_followed && now < event->time_ns + TICK_MS * 1000000ULL) {
 			*kept_end = candidate;
 			kept_end = &candidate->next;
@@ -199,7 +199,7 @@ int uprobe__read_events(struct uprobe *uprobe)
 	if (collector__brings_tables(uprobe->collector) || err > 0)
 		refill_waits(uprobe);
 	look_at_candidates(uprobe);
-	cpython__attend(uprobe->cpython, clock__now_ns());
+	runtimes__attend(uprobe->runtimes, clock__now_ns());
 	if (uprobe->gate)
 		gate__poll(uprobe->gate);
 	if (err < 0)

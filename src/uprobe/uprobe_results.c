@@ -8,7 +8,6 @@
 #include "allocator.h"
 #include "allocprof.skel.h"
 #include "collector.h"
-#include "cpython.h"
 #include "event_collector.h"
 #include "gate.h"
 #include "live.h"
@@ -18,6 +17,7 @@
 #include "profile.h"
 #include "regions.h"
 #include "ring_reader.h"
+#include "runtimes.h"
 #include "sources.h"
 #include "tracepoints.h"
 #include "uprobe_engine.h"
@@ -304,7 +304,8 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 	results->processes_left = uprobe->processes_left;
 	results->waits = skeleton->bss->waits.count;
 	results->waits_ns = skeleton->bss->waits.total_ns;
-	results->python_arenas = cpython__arenas(uprobe->cpython);
+	results->python_arenas = runtimes__python_arenas(uprobe->runtimes);
+	results->go_heap = runtimes__go_heap(uprobe->runtimes);
 	/* After all other readings. */
 	results->counters_unread = uprobe->counters->unread;
 	if (uprobe->live)

@@ -19,7 +19,6 @@
 #include "cleanup.h"
 #include "collector.h"
 #include "command_path.h"
-#include "cpython.h"
 #include "executable_parts.h"
 #include "error.h"
 #include "gate.h"
@@ -28,6 +27,7 @@
 #include "probes.h"
 #include "regions.h"
 #include "ring_reader.h"
+#include "runtimes.h"
 #include "slots.h"
 #include "sources.h"
 #include "target.h"
@@ -351,7 +351,7 @@ int uprobe__attach(struct engine *engine, struct error *error)
 	if (!err)
 		err = probes__add_process(uprobe->probes, pid, error);
 	if (!err)
-		cpython__scan_process(uprobe->cpython, pid);
+		runtimes__scan_process(uprobe->runtimes, pid);
 	if (!err && uprobe->gate)
 		err = gate__check(uprobe->gate, error);
 	if (!err)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support import SOURCE, Recording, clean_environment, unavailable
+from support import SOURCE, Recording, clean_environment, read_report, unavailable
 
 SOURCES = SOURCE / "tests" / "targets" / "go"
 
@@ -83,6 +83,22 @@ def test_c_code_that_go_calls(run, allocprof, tmp_path, build, options):
         assert got == {expected: calls}, f"blocks of {size} bytes"
     # Those of Go's runtime, which starts threads on the stack that C code runs on, too.
     assert recording.ledger["complete"] == recording.ledger["events"], recording.ledger
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("options", [[], ["-ldflags=-s"]], ids=["plain", "stripped"])
+def test_own_heap(run, allocprof, tmp_path, build, options):
+    """What Go itself allocates is no call of malloc: that is said."""
+    program = build("cgo", *options)
+    sentence = f"allocprof: Go ({program}) allocates from a heap of its own, not by malloc".encode()
+    result = run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", program], expect=0)
+    assert result.stderr.count(sentence) == 1, result
+    assert Recording(tmp_path / "data").meta["go_heap"] == str(program)
+    assert sentence in run([allocprof, "report", "-i", tmp_path / "data"], expect=0).stderr
+    run([allocprof, "stat", "--json", "-o", tmp_path / "json", "--", program], expect=0)
+    assert read_report(tmp_path / "json")["go_heap"] == str(program)
+    text = run([allocprof, "stat", "--", program], expect=0).stderr.decode()
+    assert "Go allocates from a heap of its own" in text
 
 
 def test_live(run, allocprof, tmp_path, build):

@@ -8,7 +8,7 @@
 #include "sentences.h"
 
 struct collector;
-struct cpython;
+struct runtimes;
 struct error;
 struct live_collector;
 struct preload_within;
@@ -54,7 +54,7 @@ struct preload_engine {
 	struct collector *collector;   /* with stacks or --within, else NULL */
 	struct preload_within *within; /* of --within, else NULL */
 	struct live_collector *live;   /* with live, else NULL */
-	struct cpython *cpython;
+	struct runtimes *runtimes;
 	struct parser *parser; /* for files that are looked at in this thread */
 	__u32 sample_unit_shift;
 	char **environment;	/* the command's */

@@ -18,7 +18,7 @@
 struct allocprof_bpf;
 struct stat;
 struct bpf_program;
-struct cpython;
+struct runtimes;
 struct gate;
 struct kernel_types;
 struct regions;
@@ -68,7 +68,7 @@ struct uprobe {
 	struct live *live;		/* NULL without --live */
 	struct event_collector *events; /* NULL without --events, and in a snapshot */
 	struct gate *gate;		/* NULL: the whole run is measured */
-	struct cpython *cpython;
+	struct runtimes *runtimes;
 	struct unprobed unprobed;
 	struct regions *regions; /* NULL: no regions */
 	pid_t late_pid;		 /* process whose new mapping is being probed, else 0 */

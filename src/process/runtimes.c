@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cpython.h"
+#include "runtimes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 /* The kernel lets a program begin with 6 MiB of words at the most. */
 #define MOST_WORD_BYTES (8U << 20)
 
-struct python_file {
+struct checked_file {
 	struct file_identity identity;
 	bool is_python;
 };
@@ -39,77 +39,87 @@ struct pending {
 	char *path;
 };
 
-struct cpython {
+struct runtimes {
 	struct file_identifier identifier;
 	struct parser *parser;
-	struct python_file *files; /* checked files */
+	struct checked_file *files;
 	size_t n_files, files_room;
 	struct hash_table files_index;
 	struct pending *pending;
 	size_t n_pending, pending_room;
-	char *path; /* result of cpython__arenas() */
+	/* NULL: none was found */
+	char *python_arenas;
+	char *go_heap;
 };
 
-struct cpython *cpython__new(const struct file_identifier *identifier, struct parser *parser)
+struct runtimes *runtimes__new(const struct file_identifier *identifier, struct parser *parser)
 {
-	struct cpython *cpython = calloc(1, sizeof(*cpython));
+	struct runtimes *runtimes = calloc(1, sizeof(*runtimes));
 
-	if (!cpython)
+	if (!runtimes)
 		return NULL;
-	cpython->identifier = *identifier;
-	cpython->parser = parser;
-	return cpython;
+	runtimes->identifier = *identifier;
+	runtimes->parser = parser;
+	return runtimes;
 }
 
-void cpython__free(struct cpython *cpython)
+void runtimes__free(struct runtimes *runtimes)
 {
-	if (!cpython)
+	if (!runtimes)
 		return;
-	for (size_t i = 0; i < cpython->n_pending; i++)
-		free(cpython->pending[i].path);
-	free(cpython->pending);
-	free(cpython->files);
-	hash_table__release(&cpython->files_index);
-	free(cpython->path);
-	free(cpython);
+	for (size_t i = 0; i < runtimes->n_pending; i++)
+		free(runtimes->pending[i].path);
+	free(runtimes->pending);
+	free(runtimes->files);
+	hash_table__release(&runtimes->files_index);
+	free(runtimes->python_arenas);
+	free(runtimes->go_heap);
+	free(runtimes);
 }
 
-const char *cpython__arenas(const struct cpython *cpython)
+const char *runtimes__python_arenas(const struct runtimes *runtimes)
 {
-	return cpython->path;
+	return runtimes->python_arenas;
+}
+
+const char *runtimes__go_heap(const struct runtimes *runtimes)
+{
+	return runtimes->go_heap;
 }
 
 static bool is_same_file(const void *owner, __u32 id, const void *key)
 {
-	const struct cpython *cpython = owner;
+	const struct runtimes *runtimes = owner;
 
-	return file_identity__is_same(&cpython->files[id - 1].identity, key);
+	return file_identity__is_same(&runtimes->files[id - 1].identity, key);
 }
 
-/* Whether the file is CPython; checks each file once. */
-static bool look_at_file(struct cpython *cpython, const struct mapped_file *mapped)
+/* Whether the file is CPython; checks each file once, also whether it is Go. */
+static bool look_at_file(struct runtimes *runtimes, const struct mapped_file *mapped)
 {
 	const struct file_identity *identity = &mapped->identity;
 	__u64 hash = hash_mix(hash_mix(0, identity->inode), identity->device);
-	__u32 id = hash_table__find(&cpython->files_index, hash, is_same_file, cpython, identity);
+	__u32 id = hash_table__find(&runtimes->files_index, hash, is_same_file, runtimes, identity);
 	struct file_identities identities;
 	_cleanup_(close_fd) int fd = -1;
-	struct program_kind kind;
-	struct python_file *file;
+	struct program_kind kind = { 0 };
+	struct checked_file *file;
 
 	if (id)
-		return cpython->files[id - 1].is_python;
-	fd = mapped_file__open(mapped, &cpython->identifier, &identities);
-	if (fd < 0 || array__reserve(&cpython->files, &cpython->files_room, cpython->n_files + 1,
-				     sizeof(*cpython->files)))
+		return runtimes->files[id - 1].is_python;
+	fd = mapped_file__open(mapped, &runtimes->identifier, &identities);
+	if (fd < 0 || array__reserve(&runtimes->files, &runtimes->files_room, runtimes->n_files + 1,
+				     sizeof(*runtimes->files)))
 		return false;
-	file = &cpython->files[cpython->n_files];
-	*file = (struct python_file){
-		*identity,
-		!program_kind__parse(cpython->parser, fd, mapped->path, &kind) && kind.is_python,
-	};
-	if (!hash_table__insert(&cpython->files_index, hash, cpython->n_files + 1))
-		cpython->n_files++;
+	if (program_kind__parse(runtimes->parser, fd, mapped->path, &kind))
+		kind = (struct program_kind){ 0 };
+	/* Of a static one it is said that it is not probed. */
+	if (kind.is_go && !kind.is_static && !runtimes->go_heap)
+		runtimes->go_heap = strdup(mapped->path);
+	file = &runtimes->files[runtimes->n_files];
+	*file = (struct checked_file){ *identity, kind.is_python };
+	if (!hash_table__insert(&runtimes->files_index, hash, runtimes->n_files + 1))
+		runtimes->n_files++;
 	return file->is_python;
 }
 
@@ -226,7 +236,7 @@ static bool is_isolated(pid_t pid)
 }
 
 /* -EAGAIN: not yet known. */
-static int look_at_process(struct cpython *cpython, pid_t pid, const char *path, bool is_last)
+static int look_at_process(struct runtimes *runtimes, pid_t pid, const char *path, bool is_last)
 {
 	int asks = asks_for_malloc(pid);
 
@@ -236,39 +246,40 @@ static int look_at_process(struct cpython *cpython, pid_t pid, const char *path,
 	if (asks == -ESRCH)
 		asks = is_malloc(getenv("PYTHONMALLOC"));
 	if (asks <= 0 || is_isolated(pid))
-		cpython->path = strdup(path);
+		runtimes->python_arenas = strdup(path);
 	return 0;
 }
 
-static void look(struct cpython *cpython, const struct mapped_file *mapped)
+static void look(struct runtimes *runtimes, const struct mapped_file *mapped)
 {
 	struct pending *pending;
 
-	if (cpython->path || !mapped->identity.inode || !mapped->path || mapped->path[0] != '/' ||
-	    !look_at_file(cpython, mapped) ||
-	    look_at_process(cpython, mapped->pid, mapped->path, false) != -EAGAIN ||
-	    array__reserve(&cpython->pending, &cpython->pending_room, cpython->n_pending + 1,
-			   sizeof(*cpython->pending)))
+	if ((runtimes->python_arenas && runtimes->go_heap) || !mapped->identity.inode ||
+	    !mapped->path || mapped->path[0] != '/' || !look_at_file(runtimes, mapped) ||
+	    runtimes->python_arenas ||
+	    look_at_process(runtimes, mapped->pid, mapped->path, false) != -EAGAIN ||
+	    array__reserve(&runtimes->pending, &runtimes->pending_room, runtimes->n_pending + 1,
+			   sizeof(*runtimes->pending)))
 		return;
-	pending = &cpython->pending[cpython->n_pending];
+	pending = &runtimes->pending[runtimes->n_pending];
 	*pending = (struct pending){ mapped->pid, 0, strdup(mapped->path) };
-	cpython->n_pending += pending->path != NULL;
+	runtimes->n_pending += pending->path != NULL;
 }
 
-void cpython__notice_mapping(struct cpython *cpython, const struct mapping_event *event)
+void runtimes__notice_mapping(struct runtimes *runtimes, const struct mapping_event *event)
 {
 	struct mapped_file mapped = mapping_event__file(event);
 
-	look(cpython, &mapped);
+	look(runtimes, &mapped);
 }
 
-void cpython__notice_file(struct cpython *cpython, const struct mapped_file *mapped)
+void runtimes__notice_file(struct runtimes *runtimes, const struct mapped_file *mapped)
 {
-	look(cpython, mapped);
+	look(runtimes, mapped);
 }
 
 struct scan {
-	struct cpython *cpython;
+	struct runtimes *runtimes;
 	pid_t pid;
 };
 
@@ -276,19 +287,19 @@ static void look_at_mapping(const struct code_mapping *mapping, void *context)
 {
 	const struct scan *scan = context;
 
-	look(scan->cpython, &(struct mapped_file){
-				    .pid = scan->pid,
-				    .start = mapping->start,
-				    .end = mapping->end,
-				    .identity = mapping->identity,
-				    .path = mapping->path,
-			    });
+	look(scan->runtimes, &(struct mapped_file){
+				     .pid = scan->pid,
+				     .start = mapping->start,
+				     .end = mapping->end,
+				     .identity = mapping->identity,
+				     .path = mapping->path,
+			     });
 }
 
-void cpython__scan_process(struct cpython *cpython, pid_t pid)
+void runtimes__scan_process(struct runtimes *runtimes, pid_t pid)
 {
 	struct process_maps *maps = process_maps__new();
-	struct scan scan = { cpython, pid };
+	struct scan scan = { runtimes, pid };
 
 	if (!maps)
 		return;
@@ -297,20 +308,21 @@ void cpython__scan_process(struct cpython *cpython, pid_t pid)
 	process_maps__free(maps);
 }
 
-void cpython__attend(struct cpython *cpython, __u64 now_ns)
+void runtimes__attend(struct runtimes *runtimes, __u64 now_ns)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < cpython->n_pending; i++) {
-		struct pending *pending = &cpython->pending[i];
+	for (size_t i = 0; i < runtimes->n_pending; i++) {
+		struct pending *pending = &runtimes->pending[i];
 
 		if (!pending->last_ns)
 			pending->last_ns = now_ns + PATIENCE_NS;
-		if (!cpython->path && look_at_process(cpython, pending->pid, pending->path,
-						      now_ns >= pending->last_ns) == -EAGAIN)
-			cpython->pending[n++] = *pending;
+		if (!runtimes->python_arenas &&
+		    look_at_process(runtimes, pending->pid, pending->path,
+				    now_ns >= pending->last_ns) == -EAGAIN)
+			runtimes->pending[n++] = *pending;
 		else
 			free(pending->path);
 	}
-	cpython->n_pending = n;
+	runtimes->n_pending = n;
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Detects runtimes that allocate from memory which they map themselves, so that probes of malloc do not see it. CPython's arenas
+ * serve requests of up to 512 bytes, most of its objects, unless PYTHONMALLOC=malloc is set. Go's heap serves all that Go code
+ * allocates; what a program calls of C, by cgo, calls malloc.
+ */
+#ifndef ALLOCPROF_RUNTIMES_H
+#define ALLOCPROF_RUNTIMES_H
+
+#include <sys/types.h>
+
+#include "file_identity.h"
+
+struct runtimes;
+struct mapped_file;
+struct mapping_event;
+struct parser;
+
+/* NULL without memory. @parser reads the files, and stays the caller's. */
+struct runtimes *runtimes__new(const struct file_identifier *identifier, struct parser *parser);
+void runtimes__free(struct runtimes *runtimes);
+
+/* Handles an executable mapping of a target's process: checks whether the file is a Go program, or CPython, and
+ * whether that process uses arenas. */
+void runtimes__notice_mapping(struct runtimes *runtimes, const struct mapping_event *event);
+/* The same for a file that a process has mapped, or will. */
+void runtimes__notice_file(struct runtimes *runtimes, const struct mapped_file *mapped);
+/* The same for all current mappings of process @pid. */
+void runtimes__scan_process(struct runtimes *runtimes, pid_t pid);
+/* Checks processes again whose environment was not there yet. To be called often; @now_ns of
+ * CLOCK_MONOTONIC. */
+void runtimes__attend(struct runtimes *runtimes, __u64 now_ns);
+
+/* The first interpreter found in a process that uses arenas, or NULL. */
+const char *runtimes__python_arenas(const struct runtimes *runtimes);
+/* The first Go program found, or NULL. */
+const char *runtimes__go_heap(const struct runtimes *runtimes);
+
+#endif
