@@ -26,9 +26,9 @@ static const struct argp_option export_options[] = {
 	  "pprof (default), speedscope, collapsed, json, dhat, heaptrack or firefox, or events, of "
 	  "the log of record --events" },
 	{ "backtrace", OPT_BACKTRACE, "FORM", 0,
-	  "What events have of stacks: none, addr, name (default) or full" },
+	  "Give the stacks of events as none, addr, name (default) or full" },
 	{ "cost", OPT_COST, "KEY", 0,
-	  "What collapsed counts: allocations (default), bytes, live, live-bytes, temporary or "
+	  "Weight collapsed stacks by allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak; the other formats have all that they can hold" },
 	{ "strict", OPT_STRICT, NULL, 0,
 	  "Exit with status 1 where calls were lost or stacks end early" },

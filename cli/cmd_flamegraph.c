@@ -29,7 +29,7 @@ static const struct argp_option flamegraph_options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "Write to FILE, whose name ends in .html or .svg, instead of SVG to standard output" },
 	{ "cost", OPT_COST, "KEY", 0,
-	  "What boxes are as wide as: bytes (default), allocations, live, live-bytes, temporary or "
+	  "Size boxes by bytes (default), allocations, live, live-bytes, temporary or "
 	  "peak" },
 	{ "base", OPT_BASE, "FILE", 0,
 	  "Colour what grew and what shrank since the recording FILE" },

@@ -24,7 +24,7 @@ static const struct argp_option folded_options[] = {
 	DATA_PATHS_INPUT,
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output" },
 	{ "cost", OPT_COST, "KEY", 0,
-	  "What the numbers count: allocations (default), bytes, live, live-bytes, temporary or "
+	  "Print after each stack its allocations (default), bytes, live, live-bytes, temporary or "
 	  "peak" },
 	{ "addresses", OPT_ADDRESSES, NULL, 0, "Print module+0xoffset in place of names" },
 	{ "no-comm", OPT_NO_COMM, NULL, 0, "Leave out the name of the process at the root" },

@@ -66,7 +66,7 @@ static int run_symbolize(char **argv)
 
 const struct command cmd_symbolize = {
 	.name = "symbolize",
-	.summary = "Look up the names in a recording that was made without",
+	.summary = "Add names to a recording made with --no-symbols",
 	.args_doc = DATA_PATHS_ARGS,
 	.doc = "Look up the names of functions, source files and lines in a recording that was made "
 	       "with --no-symbols or where debug files were missing.\v"

@@ -97,7 +97,7 @@ enum {
 	  "A program or library that the command will use later: probe its allocator now", 0 }
 #define MEASURE_OPTION_ENGINE                                                                      \
 	{ "engine", OPT_ENGINE, "NAME", 0,                                                         \
-	  "How calls are counted: uprobe, by the kernel; preload, by a library that is loaded "    \
+	  "Count calls with this engine: uprobe, in the kernel; preload, by a library that is loaded "\
 	  "into the command, without privileges; or auto (default)", 0 }
 #define MEASURE_OPTION_NO_CACHE                                                                    \
 	{ "no-cache", OPT_NO_CACHE, NULL, 0,                                                       \
