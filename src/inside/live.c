@@ -66,7 +66,7 @@ static inline void stat(struct thread *thread, enum ap_stat which, __u64 n)
 	counter__add(&thread->shared->stats[which], n);
 }
 
-/* And by the regions that the thread is in, of which its stand-ins know nothing. */
+/* The thread's open regions count, too; its stand-ins do not know them. */
 static inline void stat_in_regions(struct thread *thread, enum ap_stat which, __u64 n)
 {
 	struct inside_region_counts *counts = regions__counts(thread->owner);

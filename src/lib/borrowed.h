@@ -24,7 +24,7 @@ int borrowed__reduce(struct error *error);
  */
 int borrowed__check_process(pid_t pid, struct error *error);
 
-/* Says so: -EPERM. */
+/* Sets *@error to that refusal and returns -EPERM. */
 int borrowed__refuse(pid_t pid, struct error *error);
 
 #endif

@@ -15,7 +15,7 @@ struct proc_mapping {
 	const char *path;	   /* as the kernel shows it, "" for anonymous memory */
 };
 
-/* What is not 0 ends the reading and is returned. */
+/* A nonzero result ends the iteration and is returned. */
 typedef int proc_maps_visit(void *context, const struct proc_mapping *mapping);
 
 /*

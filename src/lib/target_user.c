@@ -55,7 +55,7 @@ int target_user__find(const char *name, struct target_user *out, struct error *e
 
 int target_user__become(const struct target_user *user)
 {
-	/* Whoever is that user already need not be able to set groups. */
+	/* A process that already has this uid may lack the right to set groups. */
 	if (geteuid() && getuid() == user->uid)
 		return 0;
 	if (setgroups(user->n_groups, user->groups) || setresgid(user->gid, user->gid, user->gid) ||

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * Reads the first @most_bytes of the file @fd, or all that a FIFO has; who takes no larger file asks for one byte more than it
- * takes. *@text, to be freed, has a null behind *@size_bytes bytes, and may have others among them. -ENOMEM, or what
+ * Reads the first @most_bytes of the file @fd, or of what comes from a FIFO. A caller that limits the size passes its limit
+ * plus one. *@text, to be freed, has a null behind *@size_bytes bytes, and may have others among them. -ENOMEM, or what
  * read(2) says.
  */
 int text_file__read(int fd, size_t most_bytes, char **text, size_t *size_bytes);

@@ -21,7 +21,7 @@
 #include "error.h"
 
 static const char prefix[] = "allocprof-";
-/* That mkdtemp(3) puts in place of XXXXXX. */
+/* Length of the suffix that mkdtemp(3) puts for XXXXXX. */
 #define RANDOM_LENGTH 6
 
 __u64 preload__room_bytes(int fd)

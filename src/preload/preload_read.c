@@ -44,14 +44,14 @@ __u64 reader__next_data(struct reader *reader, __u64 place, __u64 end)
 {
 	off_t data = lseek(reader->fd, place, SEEK_DATA);
 
-	/* It costs about as much as to read so much. */
+	/* A seek costs about as much as reading a page. */
 	reader->left -= reader->left < INSIDE_PAGE ? reader->left : INSIDE_PAGE;
 	if (data < 0)
 		return errno == ENXIO ? end : place;
 	return (__u64)data < end ? (__u64)data : end;
 }
 
-/* Each byte may be read so often, and some more. */
+/* Limits of reading: READS times the file, and MORE_BYTES. */
 #define READS	   4
 #define MORE_BYTES (64 << 20)
 

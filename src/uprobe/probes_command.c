@@ -150,7 +150,7 @@ static int open_program(const char *argv0, char **path, struct error *error)
 	return err;
 }
 
-/* Commands that @argv will execute. What is wrong with them is theirs to say. */
+/* Commands that @argv will execute. Their errors are ignored; execve(2) reports them. */
 static void add_inner_commands(struct probes *probes, char *const argv[])
 {
 	struct inner_command command = { .argv = argv };

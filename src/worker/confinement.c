@@ -42,7 +42,7 @@ static int close_files(int kept)
 
 	if (null < 0)
 		return -errno;
-	/* Out of the way of those that are replaced. */
+	/* Moved above the descriptors that are replaced below. */
 	above = fcntl(kept, F_DUPFD_CLOEXEC, CONFINED_FD + 1);
 	if (above < 0)
 		return -errno;

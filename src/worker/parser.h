@@ -46,12 +46,12 @@ void parser__free(struct parser *parser);
 
 /*
  * 0, with *@result valid until the next call, to be read without trust; what @call->run returned; or -ECHILD: the worker
- * crashed, took too long or talked nonsense. Errors have a sentence.
+ * crashed, took too long or sent an invalid reply. Errors have a sentence.
  */
 int parser__call(struct parser *parser, const struct parser_call *call, struct wire_reader *result,
 		 struct error *error);
 
-/* The result of the last call, for the file that sentences call @name, is nonsense. -ECHILD, with *@error. */
+/* The result of the last call, for the file that sentences call @name, is invalid. -ECHILD, with *@error. */
 int parser__refuse(struct parser *parser, const char *name, struct error *error);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Runs code that reads what others have written, such as ELF files, in a process that has no privileges, no files but
  * those that it is handed, and few system calls (confinement.h). It answers one request after the other. One that
- * crashes, hangs or talks nonsense is ended; the next request starts another.
+ * crashes, hangs or sends an invalid reply is ended; the next request starts another.
  *
  * In the worker, open(2) asks the parent, which opens regular ELF files for reading and nothing else. The code that
  * runs there must not start threads, and finds memory as it was at the fork.
@@ -68,7 +68,7 @@ int worker__fd(const struct worker *worker);
 /*
  * Handles what has come from the worker, without waiting. -EAGAIN: there is no reply yet. 0 with the reply, which is
  * valid until the next request; or a negative errno: that of serve(), or, after which the process has been ended,
- * -ECHILD (it crashed), -ETIMEDOUT, -EPROTO (it talked nonsense), -EMSGSIZE.
+ * -ECHILD (it crashed), -ETIMEDOUT, -EPROTO (it sent an invalid reply), -EMSGSIZE.
  */
 int worker__receive(struct worker *worker, struct wire_reader *reply);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is in the way of recordings, `allocprof doctor` says, each with what helps. The states are made: by mounts over the
+"""`allocprof doctor` names what prevents recordings, each with its remedy. The tests make the states: by mounts over the
 kernel's files where this kernel has not got them, else as they come about."""
 
 import os
@@ -53,7 +53,7 @@ def as_user(*capabilities, bounds=None):
 
 
 def without_bpf():
-    """bpf(2) fails, by a filter, for who has all privileges."""
+    """bpf(2) fails, by a filter, although the process has all privileges."""
     return [support.target("without_bpf"), "bpf", "1"]
 
 
@@ -80,7 +80,7 @@ def test_lockdown(doctor, mode, is_said):
 
 
 def test_settings_of_the_kernel(doctor):
-    """To who has no capabilities it is said that these do not help."""
+    """Without capabilities doctor says that these settings do not help."""
     done = doctor(*as_user(), expect=2, files={"/proc/sys/kernel/perf_event_paranoid": "3\n",
                                                "/proc/sys/kernel/unprivileged_bpf_disabled": "1\n"})
     line, = [line for line in said(done) if "perf_event_paranoid" in line]
@@ -157,16 +157,16 @@ def test_apparmor(doctor, label, is_said):
     assert all(label in line and "apparmor=unconfined" in line for line in lines)
 
 
-@pytest.mark.parametrize("version, word", [
-    ("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016", "gVisor"),
-    ("Linux version 5.15.90.1-microsoft-standard-WSL2 (oe-user@oe-host)", "WSL2"),
-    ("Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com)", "WSL1"),
+@pytest.mark.parametrize("version, word, remedy", [
+    ("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016", "gVisor", "use --engine=preload"),
+    ("Linux version 5.15.90.1-microsoft-standard-WSL2 (oe-user@oe-host)", "WSL2", "wsl --update"),
+    ("Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com)", "WSL1", "use WSL2"),
 ], ids=["gvisor", "wsl2", "wsl1"])
-def test_other_kernels(doctor, version, word):
-    """By what they say of themselves, where recording does not work."""
+def test_other_kernels(doctor, version, word, remedy):
+    """doctor recognises gVisor, WSL1 and WSL2 by /proc/version and names a remedy, unless recording works."""
     line, = [line for line in said(doctor(mounts=["/sys/kernel/btf"], files={"/proc/version": f"{version}\n"}, expect=2))
              if word in line]
-    assert "use" in line or "update" in line
+    assert remedy in line
     assert not [line for line in said(doctor(files={"/proc/version": f"{version}\n"}, expect=0)) if word in line]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that are made to harm who inspects them: nothing in them is executed, waited for or followed."""
+"""Files crafted to harm the user who inspects them: nothing in them is executed, waited for or followed."""
 
 import json
 import os

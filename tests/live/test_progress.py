@@ -134,7 +134,7 @@ TALKS = "while :; do echo hello; sleep 0.2; done"
     "sleep 1000 >/dev/null 2>&1 & TERM=dumb $ALLOCPROF record --duration 2500ms -p $!",
 ], ids=["process", "command", "tty", "script", "child", "background", "quiet", "dumb"])
 def test_no_progress(runner, allocprof, tmp_path, script):
-    """What writes to the terminal has it for itself, and who is not to be told is told nothing."""
+    """No progress line is printed while the target writes to the terminal, in the background, with -q or on a dumb terminal."""
     script = f"trap 'kill $(jobs -p) 2>/dev/null' EXIT; {script}"
     with Terminal(runner, ["sh", "-c", script], env={"ALLOCPROF": allocprof},
                   cwd=tmp_path) as terminal:

@@ -42,7 +42,7 @@ struct uprobe_counters {
 	__u64 processes; /* followed processes that had ended */
 };
 
-/* What uprobe_second.c knows. */
+/* Private to uprobe_second.c. */
 struct second;
 /* uprobe_programs.c has it. */
 struct late_program;
