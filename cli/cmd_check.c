@@ -219,8 +219,9 @@ static int read_budget(struct check_run *run, struct error *error)
 		return budget__new(options->budget, options->name, options->measure.argv,
 				   &run->budget, error);
 	return error__set(error, err, "there is no budget %.256s; %s", options->budget,
-			  options->update ? "name a command after --, and it is made of that"
-					  : "check --update with a command makes one");
+			  options->update
+				  ? "give a command after --, and the budget is made from it"
+				  : "check --update with a command makes one");
 }
 
 static int prepare(struct check_run *run, int *status, struct error *error)

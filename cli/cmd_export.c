@@ -89,7 +89,7 @@ static int check_options(struct export_command *options, struct error *error)
 	if (options->selects && options->format == EXPORT_EVENTS)
 		return error__set(error, -EINVAL,
 				  "--format=events has every event, and no options of frames or of "
-				  "a selection; leave them away");
+				  "a selection; leave them out");
 
 	if (options->has_cost && options->format != EXPORT_COLLAPSED)
 		return error__set(error, -EINVAL,

@@ -136,11 +136,11 @@ static int check_record(struct record_options *options, struct error *error)
 	if (options->events && session->sample_bytes)
 		return error__set(error, -EINVAL,
 				  "--events and --sample together; the log has every event: leave "
-				  "one of both away");
+				  "one of them out");
 	if (options->events && options->series.runs)
 		return error__set(error, -EINVAL,
 				  "--events and -r together; a log is of one run: leave one of "
-				  "both away");
+				  "them out");
 	session->live |= options->events;
 	if (!session->live && (session->max_live || session->max_records || session->interval_ns))
 		return error__set(error, -EINVAL,

@@ -12,6 +12,7 @@
 #include "message.h"
 #include "number.h"
 #include "output_file.h"
+#include "plural.h"
 #include "profile.h"
 
 #define SUFFIX ".events"
@@ -50,13 +51,13 @@ static struct profile *read_names(const char *path, const struct event_log_reade
 	const char *known;
 
 	if (data_file__read(path, &profile, &error)) {
-		message__print("there are addresses in place of names: %s", error.text);
+		message__print("printing addresses instead of names: %s", error.text);
 		return NULL;
 	}
 	known = profile__meta(profile, "events_id");
 	if (known && !strcmp(known, id.text))
 		return profile;
-	message__print("there are addresses in place of names: %s is of another recording than "
+	message__print("printing addresses instead of names: %s is of another recording than "
 		       "the event log",
 		       path);
 	profile__free(profile);
@@ -85,13 +86,18 @@ static int report_missing(const struct event_log_reader *log, bool strict)
 	bool complete = event_log_reader__is_complete(log, &n_events, &n_lost);
 
 	if (!complete)
-		message__print("the recording was cut off: the log has its first %s events, up to "
+		message__print("the recording was cut off: the log has its first %s %s, up to "
 			       "the last whole block",
-			       number__count(n_events).text);
+			       number__count(n_events).text,
+			       plural__of("event{|s}", n_events).text);
 	if (n_lost)
-		message__print("%s events are not in the log: it was read slower than they came, "
-			       "or could not be written",
-			       number__count(n_lost).text);
+		message__print(
+			"%s %s", number__count(n_lost).text,
+			plural__of(
+				"event{|s} {is|are} not in the log: {it|they} came faster than allocprof "
+				"read {it|them}, or could not be written",
+				n_lost)
+				.text);
 	return strict && (!complete || n_lost) ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 

@@ -53,16 +53,16 @@ static void say_unknown(const struct visit *visit, size_t index, const struct pr
 
 		if (calls && unknown.ends)
 			say(visit,
-			    "not complete: %s: %s was called %s time%s, which ended blocks, and it "
+			    "not complete: %s: %s was called %s %s, which ended blocks, and it "
 			    "is not known which: they count as live",
 			    file->path, unknown.name, number__count(calls).text,
-			    calls == 1 ? "" : "s");
+			    plural__of("time{|s}", calls).text);
 		else if (calls)
 			say(visit,
-			    "not complete: %s exports %s, which is not known: %s call%s of it %s "
+			    "not complete: %s exports %s, which is not known: %s %s "
 			    "not counted (--ignore=%s where it hands out no memory)",
 			    file->path, unknown.name, number__count(calls).text,
-			    calls == 1 ? "" : "s", calls == 1 ? "is" : "are", unknown.name);
+			    plural__of("call{|s} of it {is|are}", calls).text, unknown.name);
 	}
 }
 
@@ -109,30 +109,32 @@ static void say_unprobed(const struct visit *visit)
 	for (size_t i = 0; i < results->n_unprobed; i++) {
 		const struct unprobed_program *program = &results->unprobed[i];
 
+		const struct plural_text processes = plural__of("process{|es}", program->processes);
+
 		listed += program->processes;
 		if (program->why) {
 			say(visit,
-			    "not complete: %s process%s of the program %s (%u), %s: its calls do "
-			    "not come to the library that counts; %s",
-			    number__count(program->processes).text,
-			    program->processes == 1 ? "" : "es", program->name, program->pid,
-			    program->why,
-			    program->is_translator ? "measure the program without it"
+			    "not complete: %s %s of the program %s (%u), %s: the preloaded library "
+			    "does not see its calls; %s",
+			    number__count(program->processes).text, processes.text, program->name,
+			    program->pid, program->why,
+			    program->is_translator ? "run it without the translator"
 						   : "--engine=uprobe may count them");
 			continue;
 		}
 		say(visit,
-		    "not complete: %s process%s of the program %s (%u) took %s bytes from the "
-		    "kernel and called no function that is probed: its allocator is not known",
-		    number__count(program->processes).text, program->processes == 1 ? "" : "es",
-		    program->name, program->pid, number__count(program->size_bytes).text);
+		    "not complete: %s %s of the program %s (%u) took %s bytes from the "
+		    "kernel and called no function that is probed: its allocator is unknown; "
+		    "define it (allocprof-allocators(5))",
+		    number__count(program->processes).text, processes.text, program->name,
+		    program->pid, number__count(program->size_bytes).text);
 	}
 	if (results->processes_unprobed > listed)
 		say(visit,
-		    "not complete: %s other process%s took memory from the kernel and called no "
+		    "not complete: %s %s took memory from the kernel and called no "
 		    "function that is probed",
 		    number__count(results->processes_unprobed - listed).text,
-		    results->processes_unprobed - listed == 1 ? "" : "es");
+		    plural__of("other process{|es}", results->processes_unprobed - listed).text);
 }
 
 static void say_counts(const struct visit *visit)
@@ -142,8 +144,9 @@ static void say_counts(const struct visit *visit)
 		__u64 n;
 		const char *before, *after; /* @after as plural__of() takes it */
 	} counts[] = {
-		{ results->not_nested, "not exact: allocator calls within ",
-		  " call{|s} of defined sources are counted, too" },
+		{ results->not_nested, "not exact: ",
+		  " call{|s} of defined sources could not be matched with {its return|their returns}, "
+		  "so allocator calls inside {it|them} are counted as well" },
 		{ results->counters_unread, "not complete: ",
 		  " of the kernel's counters could not be read, so that numbers may be too small" },
 		{ results->processes_unfollowed,
@@ -249,10 +252,11 @@ void measure__report_gaps(const struct session *session, const struct session_re
 		message__print("process %d has ended, and the recording with it",
 			       results->target_pid);
 	if (results->processes_left)
-		message__print("%s process%s that the command started go%s on without probes",
+		message__print("%s %s on without probes",
 			       number__count(results->processes_left).text,
-			       results->processes_left == 1 ? "" : "es",
-			       results->processes_left == 1 ? "es" : "");
+			       plural__of("process{|es} that the command started go{es|}",
+					  results->processes_left)
+				       .text);
 }
 
 /* Processor time that the probes take for each call that was counted, docs/cost.md: rounded down. With stacks and live
@@ -264,7 +268,7 @@ static double us_per_call(const struct session_options *options)
 	return options->live ? 2 : 0.7;
 }
 
-/* Nobody minds less. */
+/* A lower cost is not worth a message. */
 #define LEAST_SECONDS 0.3
 
 static double probes_seconds(const struct session_options *options,
@@ -277,7 +281,7 @@ static double probes_seconds(const struct session_options *options,
 	return us_per_call(options) / 1e6 * calls;
 }
 
-/* Not what nobody would want to hear who has chosen the engine, or who needs uprobes. */
+/* False if the user chose the engine or uses what only uprobes have. */
 static bool may_suggest_engine(const struct measure *measure, const struct session *session)
 {
 	const struct session_options *options = &measure->session;

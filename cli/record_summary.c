@@ -11,6 +11,7 @@
 #include "event_log.h"
 #include "message.h"
 #include "number.h"
+#include "plural.h"
 #include "profile.h"
 #include "selection.h"
 #include "shell_word.h"
@@ -32,7 +33,7 @@ static void print_contents(const struct profile *profile, const struct selection
 					totals->size_bytes)
 					.text);
 	} else {
-		fprintf(to, "%s call%s", number__count(calls).text, calls == 1 ? "" : "s");
+		fprintf(to, "%s %s", number__count(calls).text, plural__of("call{|s}", calls).text);
 	}
 	if (complete < calls)
 		fprintf(to, " (%s of the calls have a complete stack)",
@@ -69,22 +70,25 @@ static void print(const struct profile *profile, const struct selection *totals,
 
 void record_summary__print_log(const struct event_log_results *log, const char *path)
 {
-	message__print("event log:   %s events in %s; next: allocprof export --format=events",
-		       number__count(log->logged).text, path);
+	message__print("event log:   %s %s in %s; next: allocprof export --format=events",
+		       number__count(log->logged).text, plural__of("event{|s}", log->logged).text,
+		       path);
 }
 
 void record_summary__print_lost_events(const struct event_log_results *log, const char *path)
 {
 	if (log->err)
-		message__print("%s events could not be written to %s: %s; the data file is not "
-			       "concerned",
-			       number__count(log->lost).text, path, strerror(-log->err));
+		message__print(
+			"%s %s could not be written to %s: %s; the data file is not affected",
+			number__count(log->lost).text, plural__of("event{|s}", log->lost).text,
+			path, strerror(-log->err));
 	else if (log->lost)
 		message__print(
-			"%s events are not in %s, since allocprof could not read them as "
-			"fast as they came; --throttle slows the target down instead. The data "
-			"file is not concerned",
-			number__count(log->lost).text, path);
+			"%s %s not in %s, since allocprof could not read %s; --throttle slows the "
+			"target down instead. The data file is not affected",
+			number__count(log->lost).text,
+			plural__of("event{|s} {is|are}", log->lost).text, path,
+			plural__of("{it|them} as fast as {it|they} came", log->lost).text);
 }
 
 void record_summary__print(const struct profile *profile, const struct selection *totals,

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "options.h"
 #include "output_file.h"
+#include "plural.h"
 #include "profile_runs.h"
 #include "stack_groups.h"
 
@@ -83,8 +84,8 @@ static int choose_run(struct selected *selected, const struct filter_choice *fil
 	if (!run && filter->is_of_one_run && n > 1)
 		run = 1;
 	if (run > n)
-		return error__set(error, -EINVAL, "the recording has no run %u, but %u run%s", run,
-				  n, n == 1 ? "" : "s");
+		return error__set(error, -EINVAL, "the recording has no run %u, but %u %s", run, n,
+				  plural__of("run{|s}", n).text);
 	if (!run || !selected->profile->n_runs)
 		return 0;
 	err = profile__take_run(selected->profile, run, &taken);

@@ -5,6 +5,7 @@
 #include "json.h"
 #include "message.h"
 #include "number.h"
+#include "plural.h"
 #include "session.h"
 #include "stat_figures.h"
 #include "stat_print.h"
@@ -18,23 +19,25 @@ static void print_gaps(const struct session *session, const struct session_regio
 		stat_print__sentence(to, "regions not complete: %s", gap);
 	for (int i = 0; i < AP_REGION_GAPS; i++)
 		if (regions->gaps[i])
-			stat_print__sentence(to, "regions not complete: %s %s",
-					     number__count(regions->gaps[i]).text,
-					     region_gap__words(i));
+			stat_print__sentence(
+				to, "regions not complete: %s %s",
+				number__count(regions->gaps[i]).text,
+				plural__of(region_gap__words(i), regions->gaps[i]).text);
 	if (regions->unnoticed)
-		stat_print__sentence(to,
-				     "regions not complete: %s beginnings or ends went unnoticed",
-				     number__count(regions->unnoticed).text);
+		stat_print__sentence(
+			to, "regions not complete: %s %s went unnoticed",
+			number__count(regions->unnoticed).text,
+			plural__of("beginning{|s} or end{|s}", regions->unnoticed).text);
 }
 
 static void print_region(const struct measure *measure, const struct session_results *results,
 			 const struct region *region, size_t columns, FILE *to)
 {
 	struct stat_totals totals = stat_totals__of_region(measure, results, region);
-	char entered[64];
+	char entered[400];
 
-	snprintf(entered, sizeof(entered), "', entered %s time%s:\n",
-		 number__count(region->entered).text, region->entered == 1 ? "" : "s");
+	snprintf(entered, sizeof(entered), "', entered %s %s:\n",
+		 number__count(region->entered).text, plural__of("time{|s}", region->entered).text);
 	fputc('\n', to);
 	stat_print__title(to, columns, " Region '", region->name, entered);
 	stat_print__functions(measure, results, region, to);
@@ -87,11 +90,13 @@ void stat_regions__report_gaps(const struct session *session, const struct sessi
 	for (int i = 0; i < AP_REGION_GAPS; i++)
 		if (regions->gaps[i])
 			message__print("regions not complete: %s %s",
-				       number__count(regions->gaps[i]).text, region_gap__words(i));
+				       number__count(regions->gaps[i]).text,
+				       plural__of(region_gap__words(i), regions->gaps[i]).text);
 	if (regions->unnoticed)
 		message__print(
-			"regions not complete: %s beginnings or ends of regions went unnoticed",
-			number__count(regions->unnoticed).text);
+			"regions not complete: %s %s went unnoticed",
+			number__count(regions->unnoticed).text,
+			plural__of("beginning{|s} or end{|s} of regions", regions->unnoticed).text);
 }
 
 static json_object *region_object(const struct measure *measure,

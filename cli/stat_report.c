@@ -9,6 +9,7 @@
 #include "measure.h"
 #include "measure_gaps.h"
 #include "number.h"
+#include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
 #include "session.h"
@@ -43,11 +44,16 @@ static void print_window(const struct session_window *window, FILE *to)
 	if (!window->opened)
 		stat_print__sentence(to, "nothing was measured: %s", window->why);
 	if (window->undecided)
-		stat_print__count(to, window->undecided, "calls undecided",
-				  "incomplete stacks, perhaps within");
+		stat_print__count(
+			to, window->undecided,
+			plural__of("call{|s} undecided", window->undecided).text,
+			plural__of("incomplete stack{|s}, perhaps within", window->undecided).text);
 	if (window->unnoticed)
 		stat_print__count(to, window->unnoticed,
-				  "beginnings or ends of the window unnoticed", "");
+				  plural__of("beginning{|s} or end{|s} of the window unnoticed",
+					     window->unnoticed)
+					  .text,
+				  "");
 }
 
 static void print_live(const struct session_live *live, FILE *to)
@@ -110,8 +116,8 @@ int stat_report__text(const struct session *session, const struct measure *measu
 		stat_print__count(to, totals.mappings_failed, "mappings refused",
 				  totals.mappings_failed ? "they are among the calls" : "");
 	}
-	stat_print__count(to, results->processes, results->processes == 1 ? "process" : "processes",
-			  "");
+	stat_print__count(to, results->processes,
+			  plural__of("process{|es}", results->processes).text, "");
 	print_completeness(session, results, to);
 	print_window(&results->window, to);
 	stat_regions__print(session, measure, results, columns, to);
@@ -134,9 +140,9 @@ int stat_report__text(const struct session *session, const struct measure *measu
 		      to);
 	if (results->processes_left)
 		fprintf(to,
-			"\n Of the processes that the command started, %s go%s on without probes.\n",
+			"\n Of the processes that the command started, %s %s on without probes.\n",
 			number__count(results->processes_left).text,
-			results->processes_left == 1 ? "es" : "");
+			plural__of("go{es|}", results->processes_left).text);
 	fputc('\n', to);
 	return fflush(to) ? -errno : 0;
 }

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "measure.h"
 #include "number.h"
+#include "plural.h"
 #include "session.h"
 #include "stat_print.h"
 #include "stat_report.h"
@@ -131,8 +132,8 @@ static void print_title(const struct stat_series *stat, size_t columns, FILE *to
 
 	if (!memory)
 		return;
-	fprintf(memory, "', %s run%s", number__count(stat->n_runs).text,
-		stat->n_runs == 1 ? "" : "s");
+	fprintf(memory, "', %s %s", number__count(stat->n_runs).text,
+		plural__of("run{|s}", stat->n_runs).text);
 	if (stat->n_runs < stat->series->runs)
 		fprintf(memory, " of %s", number__count(stat->series->runs).text);
 	if (stat->series->warmup)

@@ -9,6 +9,7 @@
 #include "number.h"
 #include "number_parse.h"
 #include "options.h"
+#include "plural.h"
 #include "session.h"
 
 int window_options__parse(struct window_options *options, int key, char *arg, struct error *error)
@@ -52,12 +53,16 @@ void window_options__report_gaps(const struct session_window *window)
 	if (!window->opened)
 		message__print("nothing was measured: %s", window->why);
 	if (window->undecided)
-		message__print("not complete: %s calls have incomplete stacks and may be "
-			       "within",
-			       number__count(window->undecided).text);
+		message__print(
+			"not complete: %s %s and may be within",
+			number__count(window->undecided).text,
+			plural__of("call{|s} {has an incomplete stack|have incomplete stacks}",
+				   window->undecided)
+				.text);
 	if (window->unnoticed)
-		message__print("not complete: %s beginnings or ends of the window went unnoticed",
-			       number__count(window->unnoticed).text);
+		message__print("not complete: %s %s of the window went unnoticed",
+			       number__count(window->unnoticed).text,
+			       plural__of("beginning{|s} or end{|s}", window->unnoticed).text);
 }
 
 int window_options__status(const struct session_results *results)

@@ -30,7 +30,7 @@ struct region {
 	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
 };
 
-/* Name in JSON, such as "depth"; and the text after a number. */
+/* Name in JSON, such as "depth"; and the text after a number, as plural__of() takes it. */
 const char *region_gap__name(enum ap_region_gap gap);
 const char *region_gap__words(enum ap_region_gap gap);
 

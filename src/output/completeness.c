@@ -55,14 +55,17 @@ static void say_reasons(const struct profile *profile, const char *prefix,
 	}
 }
 
+#define NOT_COMPLETE "; this profile is not complete"
+
 static void report_lost(const struct profile *profile, const struct output *output)
 {
 	__u64 lost = profile__ledger(profile, "lost");
 
 	if (!lost)
 		return;
-	say(output, "%s of %s calls were lost; this profile is not complete",
-	    number__count(lost).text, number__count(profile__ledger(profile, "events")).text);
+	say(output, "%s of %s calls %s lost" NOT_COMPLETE, number__count(lost).text,
+	    number__count(profile__ledger(profile, "events")).text,
+	    plural__of("{was|were}", lost).text);
 	say_reasons(profile, "lost_", output);
 }
 
@@ -74,8 +77,11 @@ static void report_incomplete(const struct profile *profile, const struct output
 	/* If most stacks are incomplete, say so without --strict, too. */
 	if (!incomplete || (!output->is_strict && incomplete <= attributed / 2))
 		return;
-	say(output, "the stacks of %s of %s calls lack frames, or may",
-	    number__count(incomplete).text, number__count(attributed).text);
+	say(output, "%s of %s calls %s", number__count(incomplete).text,
+	    number__count(attributed).text,
+	    plural__of("{has a stack that is|have stacks that are}, or may be, incomplete",
+		       incomplete)
+		    .text);
 	say_reasons(profile, "incomplete_", output);
 }
 
@@ -98,13 +104,10 @@ static void report_unprobed(const struct profile *profile, const struct output *
 	}
 	if (!n)
 		return;
-	say(output,
-	    "%s allocator%s of the target %s probed late or not at all: %s; this "
-	    "profile is not complete",
-	    number__count(n).text, n == 1 ? "" : "s", n == 1 ? "was" : "were", list);
+	say(output, "%s %s probed late or not at all: %s" NOT_COMPLETE "; %s",
+	    number__count(n).text, plural__of("allocator{|s} of the target {was|were}", n).text,
+	    list, plural__of("name the file{|s} with --expect", n).text);
 }
-
-#define NOT_COMPLETE "; this profile is not complete"
 
 /* Metadata of a recording about calls that it may lack. */
 static const struct note {
@@ -113,20 +116,20 @@ static const struct note {
 	const char *before, *after;
 } notes[] = {
 	{ "unknown_functions",
-	  "calls of a function of an allocator are not counted, as it is not known, or which "
-	  "blocks it ended: ",
+	  "an allocator's function is unknown, so its calls are not counted or the blocks that it "
+	  "freed count as live: ",
 	  NOT_COMPLETE },
 	{ "unprobed_programs",
 	  "a program took memory from the kernel and called no function that is probed: ",
 	  NOT_COMPLETE },
 	{ "refused_programs",
-	  "the calls of a program do not come to the library that counts inside of processes: ",
-	  NOT_COMPLETE },
+	  "the preloaded library does not see the calls of a program: ", NOT_COMPLETE },
 	{ "engine_gaps", "", NOT_COMPLETE },
 	{ "live_gaps", "the blocks of allocator ", NOT_COMPLETE },
 	{ "lacking_sources", "no file of the target had a function of ", NOT_COMPLETE },
-	{ "not_nested", "allocator calls within ",
-	  " call{|s} of defined sources are counted, too; numbers may be too large" },
+	{ "not_nested", "",
+	  " call{|s} of defined sources could not be matched with {its return|their returns}, so "
+	  "allocator calls inside {it|them} are counted as well; numbers may be too large" },
 	{ "mappings_unsure", "",
 	  " call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
 	  "anonymous; numbers may be too large" },
@@ -226,7 +229,7 @@ static void report_untracked(const struct profile *profile, const struct output 
 
 	if (!untracked)
 		return;
-	say(output, "the blocks of %s of %s calls are not followed; this profile is not complete",
+	say(output, "the blocks of %s of %s calls are not followed" NOT_COMPLETE,
 	    number__count(untracked).text,
 	    number__count(profile__ledger(profile, "attributed")).text);
 	say_reasons(profile, "untracked_", output);
@@ -258,7 +261,8 @@ static void report_window(const struct profile *profile, const struct output *ou
 	if (undecided)
 		say(output, "%s%s", number__count(undecided).text,
 		    plural__of(
-			    " call{|s} {has|have} incomplete stacks and may belong to the window" NOT_COMPLETE,
+			    " call{|s} {has an incomplete stack|have incomplete stacks} and may belong to the "
+			    "window" NOT_COMPLETE,
 			    undecided)
 			    .text);
 }

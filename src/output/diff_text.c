@@ -9,6 +9,7 @@
 #include "diff_output.h"
 #include "filter.h"
 #include "number.h"
+#include "plural.h"
 #include "profile.h"
 #include "runs_text.h"
 #include "table.h"
@@ -248,8 +249,8 @@ static void print_pair(const struct diff_output *output, const struct diff_mark 
 		for (size_t j = from; j <= to && j < n && i < n; j++)
 			near |= differs(&marks[j]);
 		if (skipped && (near || i == n)) {
-			fprintf(output->terminal.to, "        ... %s frame%s alike\n",
-				number__count(skipped).text, skipped == 1 ? "" : "s");
+			fprintf(output->terminal.to, "        ... %s %s alike\n",
+				number__count(skipped).text, plural__of("frame{|s}", skipped).text);
 			skipped = 0;
 		}
 		if (!near) {
@@ -342,12 +343,13 @@ static int print_section(const struct diff_output *output, enum diff_section sec
 		rest -= entry->difference;
 	}
 	if (more)
-		fprintf(output->terminal.to, "\n  %s  %s more stack%s; --top 0 lists all\n",
-			signed_text(rest).text, number__count(more).text, more == 1 ? "" : "s");
+		fprintf(output->terminal.to, "\n  %s  %s %s; --top 0 lists all\n",
+			signed_text(rest).text, number__count(more).text,
+			plural__of("more stack{|s}", more).text);
 	if (equal)
-		fprintf(output->terminal.to, "%s%s pair%s at the same cost; --all lists %s\n",
-			n ? "\n  0  " : "", number__count(equal).text, equal == 1 ? "" : "s",
-			equal == 1 ? "it" : "them");
+		fprintf(output->terminal.to, "%s%s %s\n", n ? "\n  0  " : "",
+			number__count(equal).text,
+			plural__of("pair{|s} at the same cost; --all lists {it|them}", equal).text);
 	return err;
 }
 

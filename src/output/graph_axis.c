@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "plural.h"
 
 struct unit {
 	double size;
@@ -129,7 +130,7 @@ void graph_axis__print_bytes(__u64 bytes, char *text, size_t size)
 	double value = bytes / unit->size;
 
 	if (unit->size == 1)
-		snprintf(text, size, "%llu %s", bytes, bytes == 1 ? "byte" : "bytes");
+		snprintf(text, size, "%llu %.5s", bytes, plural__of("byte{|s}", bytes).text);
 	else
 		snprintf(text, size, "%.*f %s",
 			 value < 9.995	 ? 2

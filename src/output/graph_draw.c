@@ -11,6 +11,7 @@
 #include "graph_ink.h"
 #include "graph_label.h"
 #include "graph_panel.h"
+#include "plural.h"
 #include "profile.h"
 
 /* In pixels; a PNG has twice as many in each direction. */
@@ -83,11 +84,11 @@ static void draw_title(struct page *page)
 	graph_axis__print_time(graph->end_ns, end, sizeof(end));
 	if (graph->peak_bytes)
 		snprintf(text, sizeof(text),
-			 "%s; peak of live bytes: %s after %s; not freed: %s in %s block%s", end,
-			 peak, when, live, blocks, graph->live == 1 ? "" : "s");
+			 "%s; peak of live bytes: %s after %s; not freed: %s in %s %.6s", end, peak,
+			 when, live, blocks, plural__of("block{|s}", graph->live).text);
 	else if (graph->live)
-		snprintf(text, sizeof(text), "%s; not freed: %s in %s block%s", end, live, blocks,
-			 graph->live == 1 ? "" : "s");
+		snprintf(text, sizeof(text), "%s; not freed: %s in %s %.6s", end, live, blocks,
+			 plural__of("block{|s}", graph->live).text);
 	else
 		snprintf(text, sizeof(text), "%s; no live bytes", end);
 	if (page->words->selection) {

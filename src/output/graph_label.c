@@ -8,6 +8,7 @@
 
 #include "graph_axis.h"
 #include "graph_data.h"
+#include "plural.h"
 #include "stack_groups.h"
 
 static int label_group(const struct stack_groups *groups, const struct stack_group *group,
@@ -34,7 +35,8 @@ static int label_series(const struct stack_groups *groups, const struct graph_se
 	if (series->stack)
 		return label_group(groups, &groups->groups[series->group], label);
 	graph_axis__print_count(series->n_stacks, count, sizeof(count));
-	if (asprintf(&label->name, "%s other stack%s", count, series->n_stacks == 1 ? "" : "s") < 0)
+	if (asprintf(&label->name, "%s %s", count,
+		     plural__of("other stack{|s}", series->n_stacks).text) < 0)
 		label->name = NULL;
 	return label->name ? 0 : -ENOMEM;
 }

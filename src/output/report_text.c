@@ -4,6 +4,7 @@
 
 #include "completeness.h"
 #include "number.h"
+#include "plural.h"
 #include "profile.h"
 #include "report_output.h"
 #include "runs_text.h"
@@ -34,8 +35,8 @@ static struct number_text phrase_bytes(const struct report_output *output, __u64
 	struct number_text text = bytes_text(output, bytes);
 
 	if (!output->terminal.is_terminal)
-		snprintf(text.text, sizeof(text.text), "%.32s %s", number__count(bytes).text,
-			 bytes == 1 ? "byte" : "bytes");
+		snprintf(text.text, sizeof(text.text), "%.32s %.5s", number__count(bytes).text,
+			 plural__of("byte{|s}", bytes).text);
 	return text;
 }
 
@@ -95,7 +96,8 @@ static void print_ledger(const struct report_output *output)
 		fputs("not complete", output->terminal.to);
 	if (incomplete)
 		fprintf(output->terminal.to,
-			"\nthe stacks of %s lack frames, or may; --strict says why",
+			"\n%s of the calls have stacks that are, or may be, incomplete; --strict "
+			"says why",
 			number__share(incomplete, attributed).text);
 	fputc('\n', output->terminal.to);
 }
@@ -126,8 +128,8 @@ static void print_memory(const struct report_output *output)
 	const struct selection *whole = &output->report->whole;
 	FILE *to = output->terminal.to;
 
-	fprintf(to, "%s allocation%s", number__count(whole->allocations).text,
-		whole->allocations == 1 ? "" : "s");
+	fprintf(to, "%s %s", number__count(whole->allocations).text,
+		plural__of("allocation{|s}", whole->allocations).text);
 	print_margin(output, &whole->of_allocations, false, whole->allocations);
 	fprintf(to, ", %s", phrase_bytes(output, whole->size_bytes).text);
 	print_margin(output, &whole->of_allocations, true, whole->size_bytes);
@@ -225,8 +227,8 @@ static void print_growth(const struct report_output *output)
 	fputs("Still growing at the end", to);
 	terminal__set_colour(&output->terminal, COLOUR_NONE);
 	if (n)
-		fprintf(to, ": %s stack%s, by %s a second\n", number__count(n).text,
-			n == 1 ? "" : "s",
+		fprintf(to, ": %s %s, by %s a second\n", number__count(n).text,
+			plural__of("stack{|s}", n).text,
 			phrase_bytes(output, fmin(bytes_per_second, (double)PROFILE_MAX)).text);
 	else
 		fputs(": none\n", to);
@@ -241,7 +243,7 @@ void report_output__title(const struct report_output *output)
 	__u64 bytes = cost__bytes(output->cost, &report->total);
 	__u64 part = cost__of(output->cost, &report->total);
 	__u64 all = cost__of(output->cost, &report->whole);
-	const char *unit = filter__has_live(output->profile) ? "block" : "call";
+	const char *unit = filter__has_live(output->profile) ? "block{|s}" : "call{|s}";
 	FILE *to = output->terminal.to;
 
 	fputc('\n', to);
@@ -254,10 +256,10 @@ void report_output__title(const struct report_output *output)
 	}
 	fprintf(to, ": %s", phrase_bytes(output, bytes).text);
 	print_margin(output, cost__estimate(output->cost, &report->total), true, bytes);
-	fprintf(to, " in %s %s%s", number__count(blocks).text, unit, blocks == 1 ? "" : "s");
+	fprintf(to, " in %s %s", number__count(blocks).text, plural__of(unit, blocks).text);
 	print_margin(output, cost__estimate(output->cost, &report->total), false, blocks);
-	fprintf(to, " of %s stack%s", number__count(report->n_entries).text,
-		report->n_entries == 1 ? "" : "s");
+	fprintf(to, " of %s %s", number__count(report->n_entries).text,
+		plural__of("stack{|s}", report->n_entries).text);
 	if (part < all)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
@@ -444,10 +446,10 @@ static void print_rest(const struct report_output *output, size_t shown)
 		return;
 	for (size_t i = 0; i < shown; i++)
 		rest -= cost__of(output->cost, &report->entries[i].selected);
-	fprintf(output->terminal.to, "\n%s more stack%s, %s of all %s; --top=0 prints %s too\n",
-		number__count(more).text, more == 1 ? "" : "s",
+	fprintf(output->terminal.to, "\n%s %s, %s of all %s; %s too\n", number__count(more).text,
+		plural__of("more stack{|s}", more).text,
 		number__share(rest, cost__of(output->cost, &report->whole)).text, name_unit(output),
-		more == 1 ? "it" : "them");
+		plural__of("--top=0 prints {it|them}", more).text);
 }
 
 void report_output__table(const struct report_output *output)

@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "filter.h"
 #include "number.h"
+#include "plural.h"
 #include "profile_runs.h"
 
 bool runs_text__taken(const struct profile *profile, char text[RUNS_TEXT_SIZE])
@@ -42,7 +43,7 @@ static void print_number(const struct profile *profile, FILE *to)
 	if (wanted > n)
 		fprintf(to, "%s of %s runs", number__count(n).text, number__count(wanted).text);
 	else
-		fprintf(to, "%s run%s", number__count(n).text, n == 1 ? "" : "s");
+		fprintf(to, "%s %s", number__count(n).text, plural__of("run{|s}", n).text);
 }
 
 int runs_text__print(const struct profile *profile, FILE *to)
@@ -54,8 +55,8 @@ int runs_text__print(const struct profile *profile, FILE *to)
 		return err;
 	print_number(profile, to);
 	if (range.min == range.max)
-		fprintf(to, ": %s event%s%s", number__count(range.min).text,
-			range.min == 1 ? "" : "s",
+		fprintf(to, ": %s %s%s", number__count(range.min).text,
+			plural__of("event{|s}", range.min).text,
 			profile__n_runs(profile) > 1 ? " each time" : "");
 	else
 		fprintf(to, ": %s to %s events, median %s, spread %s",

@@ -10,6 +10,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "plural.h"
 #include "region_marks.h"
 #include "regular_file.h"
 
@@ -125,14 +126,17 @@ static int collect_gaps(struct engine_regions *regions, const struct inside_regi
 
 	if (shared->unnumbered)
 		err = sentences__add(
-			&regions->gaps,
-			"there are more than %d regions; %llu beginnings of further ones are "
-			"not counted",
-			AP_MAX_REGIONS, shared->unnumbered);
+			&regions->gaps, "there are more than %d regions; %llu %s not counted",
+			AP_MAX_REGIONS, shared->unnumbered,
+			plural__of("beginning{|s} of further ones {is|are}", shared->unnumbered)
+				.text);
 	if (!err && unnamed)
-		err = sentences__add(&regions->gaps,
-				     "%llu beginnings of regions that have no printable name",
-				     unnamed);
+		err = sentences__add(
+			&regions->gaps, "%llu %s", unnamed,
+			plural__of("beginning{|s} of regions {is|are} not counted: {its name is|"
+				   "their names are} empty, too long or not printable",
+				   unnamed)
+				.text);
 	return err;
 }
 

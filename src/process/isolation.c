@@ -111,7 +111,7 @@ int isolation__new(struct isolation **out, struct error *error)
 				  "files: %s; %s",
 				  strerror(-err),
 				  err == -EPERM ? "run allocprof as root, with CAP_SYS_ADMIN"
-						: "leave --isolate away");
+						: "do not use --isolate");
 	}
 	*out = isolation;
 	return 0;

@@ -92,8 +92,8 @@ static int await_namespace(struct target *target, struct error *error)
 			strerror(-err),
 			err == -EPERM	 ? "run allocprof as root, with CAP_SYS_ADMIN"
 			: err == -EINVAL ? "the root directory is no mount point, as in a plain "
-					   "chroot: leave --isolate away"
-					 : "leave --isolate away");
+					   "chroot: do not use --isolate"
+					 : "do not use --isolate");
 	err = isolation__look_at(target->isolation, target->pid);
 	if (err)
 		return error__set(error, err, "cannot read the command's root directory: %s",
@@ -171,8 +171,8 @@ int target__go(struct target *target, const char *command, struct error *error)
 		return 0;
 	if (err < 0)
 		return error__set(error, -ENOTRECOVERABLE,
-				  "--isolate: cannot put the copy of %s in its place: %s; leave "
-				  "--isolate away",
+				  "--isolate: cannot put the copy of %s in its place: %s; do "
+				  "not use --isolate",
 				  isolation__failed(target->isolation), strerror(-err));
 	if (err == ENOENT)
 		return error__set(

@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
 #include "shell_word.h"
@@ -128,7 +129,7 @@ static int set_unknown(const struct session *session, struct profile *profile)
 
 static void print_processes(FILE *to, __u64 n)
 {
-	fprintf(to, ": %llu process%s", n, n == 1 ? "" : "es");
+	fprintf(to, ": %llu %s", n, plural__of("process{|es}", n).text);
 }
 
 /* Lines "program: processes, bytes" of the programs that took memory and hit no probe; or, with @refused, lines

@@ -58,16 +58,16 @@ int filter__check_options(const struct filter_options *options, enum cost cost, 
 	if (asks_for_live(options) && asks_for_freed(options))
 		return error__set(
 			error, -EINVAL,
-			"no block is both: --leaks and --older are about those that are "
-			"still allocated, --freed, --freed-after and --max-lifetime about "
-			"those that are not; leave one out");
+			"--leaks and --older select live blocks, --freed, --freed-after and "
+			"--max-lifetime freed ones; give options of one kind");
 	if (options->suppressions && !asks_for_live(options))
 		return error__set(error, -EINVAL, "suppressions hide leaks; add --leaks");
 	if ((cost == COST_PEAK || cost == COST_TEMPORARY) && asks_for_blocks(options))
-		return error__set(error, -EINVAL,
-				  "which blocks were %s is known for whole stacks only; ask for "
-				  "another number, or leave out what selects blocks by their fate",
-				  cost == COST_PEAK ? "there at the peak" : "temporary");
+		return error__set(
+			error, -EINVAL,
+			"which blocks were %s is known for whole stacks only; ask for "
+			"another number, or leave out the options that select blocks by their fate",
+			cost == COST_PEAK ? "there at the peak" : "temporary");
 	return check_patterns(options, error);
 }
 

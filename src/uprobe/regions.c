@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "counters.h"
 #include "error.h"
+#include "plural.h"
 #include "profile.h"
 #include "region_counts_abi.h"
 #include "region_marks.h"
@@ -148,12 +149,14 @@ static void tell(const struct marks *marks, const struct region_marks *found, pi
 			       "%s has more than %d marks of regions; the others are ignored",
 			       marks->path, REGION_MARKS_MAX);
 	if (marks->n_not_code)
-		sentences__add(&regions->gaps,
-			       "%zu marks of regions in %s are not at a nop and are ignored",
-			       marks->n_not_code, marks->path);
+		sentences__add(&regions->gaps, "%zu %s of regions in %s %s and ignored",
+			       marks->n_not_code, plural__of("mark{|s}", marks->n_not_code).text,
+			       marks->path,
+			       plural__of("{is|are} not at a nop", marks->n_not_code).text);
 	if (found->n_unnamed)
-		sentences__add(&regions->gaps, "%zu marks of regions in %s have no printable name",
-			       found->n_unnamed, marks->path);
+		sentences__add(&regions->gaps, "%zu %s of regions in %s %s", found->n_unnamed,
+			       plural__of("mark{|s}", found->n_unnamed).text, marks->path,
+			       plural__of("{has|have} no printable name", found->n_unnamed).text);
 	if (marks->unnumbered[0])
 		sentences__add(&regions->gaps,
 			       "there are more than %d regions; '%s' of %s is not counted",

@@ -94,7 +94,7 @@ static void explain(struct worker *worker, int err, int status)
 		snprintf(text, size, "answered with more than %zu MiB",
 			 worker->options.max_reply >> 20);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
-		snprintf(text, size, "tried what it may not do");
+		snprintf(text, size, "made a system call that is not allowed");
 	else if (WIFSIGNALED(status))
 		snprintf(text, size, "was ended by signal %d (%s)", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));

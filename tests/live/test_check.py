@@ -121,7 +121,7 @@ def test_bad_input(run, allocprof, tmp_path):
     said = check(run, allocprof, gone, "true", expect=2)
     assert f"there is no budget {gone}; check --update with a command makes one" in said
     said = check(run, allocprof, gone, "--update", expect=2)
-    assert f"there is no budget {gone}; name a command after --" in said
+    assert f"there is no budget {gone}; give a command after --, and the budget is made from it" in said
     # Nothing is written of a test that failed.
     check(run, allocprof, gone, "--update", "-r1", "--warmup=0", "--", "false", expect=2)
     assert not gone.exists()

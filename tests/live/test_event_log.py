@@ -145,7 +145,7 @@ def test_killed(runner, allocprof, exported, target, tmp_path):
     recorder.wait()
     assert not (tmp_path / "data").exists()
     lines, errors = exported("--backtrace=name")
-    assert "the recording was cut off" in errors and "addresses in place of names" in errors
+    assert "the recording was cut off" in errors and "printing addresses instead of names" in errors
     replay = event_replay.Replay(lines)
     assert replay.kinds["alloc"] > 1000 and replay.kinds["free"] > 1000
     for event in map(json.loads, lines):

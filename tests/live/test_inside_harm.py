@@ -345,7 +345,7 @@ def test_valgrind(same, run, allocprof, compiled, mode):
     # Nor are uprobes proposed, which would end what it runs.
     told = run([allocprof, "stat", "--engine=preload", "--", "valgrind", "-q", program]).stderr.decode()
     told = " ".join(told.split())
-    assert "a translator of machine code" in told and "measure the program without it" in told
+    assert "a translator of machine code" in told and "run it without the translator" in told
     assert "--engine=uprobe" not in told
 
 

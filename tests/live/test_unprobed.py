@@ -83,7 +83,8 @@ def stat(run, allocprof, path, *arguments):
     return json.loads(path.read_text()), result.stderr.decode()
 
 
-SENTENCE = "took {} bytes from the kernel and called no function that is probed: its allocator is not known\n"
+SENTENCE = "took {} bytes from the kernel and called no function that is probed: its allocator is unknown; define it " \
+    "(allocprof-allocators(5))\n"
 
 
 def test_memory_of_a_program_of_its_own(run, allocprof, target, tmp_path):

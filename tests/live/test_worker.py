@@ -109,7 +109,7 @@ PROBLEMS = {
     "crash": "was ended by signal 11",
     "hang": "took longer than 2 s",
     "nonsense": "gave no valid answer",
-    "forbidden": "tried what it may not do",
+    "forbidden": "made a system call that is not allowed",
 }
 
 
