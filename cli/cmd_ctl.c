@@ -24,7 +24,8 @@ static const struct argp_option ctl_options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "dump: write to FILE instead of the recording's file with .1, .2, ... behind it", 0 },
 	{ "reset", OPT_RESET, NULL, 0,
-	  "dump: forget what is written, so that the next one has what comes after", 0 },
+	  "dump: set the counts back once they are written, so that the next dump has later calls only",
+	  0 },
 	{ 0 },
 };
 

@@ -17,7 +17,7 @@ struct stat;
 int isolation__new(struct isolation **out, struct error *error);
 /* The child has been forked: what it shares with the parent is in no later child. */
 void isolation__has_forked(struct isolation *isolation);
-/* What the child has mounted stays until its last process has ended. Accepts NULL. */
+/* The child's mounts stay until its last process has ended. Accepts NULL. */
 void isolation__free(struct isolation *isolation);
 
 /*

@@ -200,10 +200,10 @@ static int read_back(const char *name, const char *path, struct error *error)
 	int err = data_file__check(name, error);
 
 	if (err)
-		error__wrap(error, err,
-			    "%s is not written, and what was there is kept: what was to replace it "
-			    "cannot be read back%s",
-			    path, err == -EINVAL ? ", which is an error in allocprof" : "");
+		error__wrap(
+			error, err,
+			"%s is not written, and an older one stays: the new file cannot be read back%s",
+			path, err == -EINVAL ? ", which is an error in allocprof" : "");
 	return err;
 }
 

@@ -89,7 +89,7 @@ static const struct {
 	{ "attributed", "calls that are in the counts, with their stacks" },
 	{ "lost", "calls that are in no count" },
 	{ "complete", "calls whose stack was followed to its outermost frame" },
-	{ "incomplete", "calls whose stack may lack frames" },
+	{ "incomplete", "calls whose stack is, or may be, incomplete" },
 	{ "allocations", "calls that got memory" },
 	{ "failed", "calls that got none" },
 	{ "released", "calls of realloc with size 0 that freed the block" },

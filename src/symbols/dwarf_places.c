@@ -114,7 +114,8 @@ static bool may_read_lines(struct finder *finder, Dwarf_Die *unit)
 	return size <= MAX_LINE_PROGRAM_BYTES;
 }
 
-/* libdw maps the file: one that is cut off meanwhile would end us. Who could do that is root, we, or who called sudo. */
+/* libdw maps the file: a truncation meanwhile would end us by SIGBUS. Only root, this user or the one who called sudo may
+ * be able to write it. */
 static bool is_trusted(int fd)
 {
 	struct stat st;

@@ -173,7 +173,7 @@ void probes__add_unopened(struct probes *probes, const struct mapped_file *file,
 		probes->n_list++;
 }
 
-/* What is in it is not known, and the others are measured. */
+/* Adds a file that could not be read, as a gap: its allocators are not measured, those of others are. */
 static int add_unread(struct probes *probes, int fd, const char *path, const struct error *error)
 {
 	char gap[256];
