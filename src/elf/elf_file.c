@@ -76,31 +76,6 @@ static int check_header(struct elf_file *file, struct error *error)
 	return 0;
 }
 
-static int add_segment(struct elf_file *file, const GElf_Phdr *phdr, struct error *error)
-{
-	struct segment *segment;
-	__u64 size = phdr->p_filesz;
-
-	if (phdr->p_offset >= file->file_size || phdr->p_vaddr + size < phdr->p_vaddr)
-		return 0;
-	if (size > file->file_size - phdr->p_offset)
-		size = file->file_size - phdr->p_offset;
-	if (size == 0)
-		return 0;
-	if (file->n_segments == MAX_SEGMENTS)
-		return error__set(
-			error, -ENOEXEC,
-			"%s has more than %d load segments, which no linker writes: it is "
-			"damaged",
-			file->path, MAX_SEGMENTS);
-	segment = &file->segments[file->n_segments++];
-	segment->vaddr = phdr->p_vaddr;
-	segment->offset = phdr->p_offset;
-	segment->size = size;
-	segment->executable = phdr->p_flags & PF_X;
-	return 0;
-}
-
 static void read_interpreter(struct elf_file *file, const GElf_Phdr *phdr)
 {
 	char text[sizeof(file->interpreter)] = "";
@@ -121,14 +96,18 @@ static int read_program_headers(struct elf_file *file, struct error *error)
 				  elf_errmsg(-1));
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr phdr;
-		int err = 0;
 
 		if (!gelf_getphdr(file->elf, (int)i, &phdr))
 			return error__set(error, -ENOEXEC, "%s has damaged program headers: %s",
 					  file->path, elf_errmsg(-1));
 		switch (phdr.p_type) {
 		case PT_LOAD:
-			err = add_segment(file, &phdr, error);
+			if (elf_segments__add(&file->segments, &phdr, file->file_size))
+				return error__set(
+					error, -ENOEXEC,
+					"%s has more than %d load segments, which no linker "
+					"writes: it is damaged",
+					file->path, MAX_SEGMENTS);
 			break;
 		case PT_INTERP:
 			read_interpreter(file, &phdr);
@@ -141,8 +120,6 @@ static int read_program_headers(struct elf_file *file, struct error *error)
 			file->eh_frame_hdr_size = phdr.p_filesz;
 			break;
 		}
-		if (err)
-			return err;
 	}
 	return 0;
 }
@@ -211,8 +188,8 @@ void elf_file__free(struct elf_file *file)
 {
 	if (!file)
 		return;
-	for (size_t i = 0; i < file->n_segments; i++)
-		free(file->segments[i].code);
+	for (size_t i = 0; i < file->segments.n; i++)
+		free(file->code[i]);
 	elf_end(file->elf);
 	if (file->fd >= 0)
 		close(file->fd);
@@ -262,39 +239,9 @@ bool elf_file__is_go(const struct elf_file *file)
 	return go_table__is_go(file->elf);
 }
 
-static const struct segment *segment_at(const struct elf_file *file, __u64 vaddr)
-{
-	for (size_t i = 0; i < file->n_segments; i++)
-		if (vaddr - file->segments[i].vaddr < file->segments[i].size)
-			return &file->segments[i];
-	return NULL;
-}
-
 int elf_file__vaddr_to_offset(const struct elf_file *file, __u64 vaddr, __u64 *offset)
 {
-	const struct segment *segment = segment_at(file, vaddr);
-
-	if (!segment)
-		return -ENOENT;
-	*offset = segment->offset + (vaddr - segment->vaddr);
-	return 0;
-}
-
-int elf_file__offset_to_vaddr(const struct elf_file *file, __u64 offset, __u64 *vaddr)
-{
-	/* A page at a segment border belongs to two segments; prefer the code. */
-	for (int executable = 1; executable >= 0; executable--) {
-		for (size_t i = 0; i < file->n_segments; i++) {
-			const struct segment *segment = &file->segments[i];
-
-			if (segment->executable != executable ||
-			    offset - segment->offset >= segment->size)
-				continue;
-			*vaddr = segment->vaddr + (offset - segment->offset);
-			return 0;
-		}
-	}
-	return -ENOENT;
+	return elf_segments__vaddr_to_offset(&file->segments, vaddr, offset);
 }
 
 int elf_file__text_range(const struct elf_file *file, __u64 *start, __u64 *end)
@@ -302,8 +249,8 @@ int elf_file__text_range(const struct elf_file *file, __u64 *start, __u64 *end)
 	__u64 low = UINT64_MAX;
 	__u64 high = 0;
 
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const struct segment *segment = &file->segments[i];
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct elf_segment *segment = &file->segments.list[i];
 
 		if (!segment->executable)
 			continue;
@@ -319,7 +266,8 @@ int elf_file__text_range(const struct elf_file *file, __u64 *start, __u64 *end)
 	return 0;
 }
 
-static int load_text(struct elf_file *file, struct segment *segment)
+static int load_text(const struct elf_file *file, const struct elf_segment *segment,
+		     unsigned char **out)
 {
 	unsigned char *code;
 	int err;
@@ -334,19 +282,19 @@ static int load_text(struct elf_file *file, struct segment *segment)
 		free(code);
 		return err;
 	}
-	segment->code = code;
+	*out = code;
 	return 0;
 }
 
 int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out)
 {
-	for (size_t i = 0; i < file->n_segments; i++) {
-		struct segment *segment = &file->segments[i];
+	for (size_t i = 0; i < file->segments.n; i++) {
+		const struct elf_segment *segment = &file->segments.list[i];
 
 		if (!segment->executable || index--)
 			continue;
-		if (!segment->code) {
-			int err = load_text(file, segment);
+		if (!file->code[i]) {
+			int err = load_text(file, segment, &file->code[i]);
 
 			if (err)
 				return err;
@@ -354,7 +302,7 @@ int elf_file__text(struct elf_file *file, size_t index, struct elf_text *out)
 		out->vaddr = segment->vaddr;
 		out->offset = segment->offset;
 		out->size = segment->size;
-		out->code = segment->code;
+		out->code = file->code[i];
 		return 0;
 	}
 	return -ENOENT;

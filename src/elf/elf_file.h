@@ -69,9 +69,8 @@ bool elf_file__is_program(const struct elf_file *file);
 /* Whether it was compiled from Go, whose runtime does not allocate by malloc; its C parts may. */
 bool elf_file__is_go(const struct elf_file *file);
 
-/* Translate by the file-backed parts of PT_LOAD segments. -ENOENT: in none of them. */
+/* Translates by the file-backed parts of PT_LOAD segments. -ENOENT: in none of them. */
 int elf_file__vaddr_to_offset(const struct elf_file *file, __u64 vaddr, __u64 *offset);
-int elf_file__offset_to_vaddr(const struct elf_file *file, __u64 offset, __u64 *vaddr);
 
 /* The lowest and the end of the highest vaddr of executable segments. -ENOENT: there is none. */
 int elf_file__text_range(const struct elf_file *file, __u64 *start, __u64 *end);

@@ -12,6 +12,7 @@
 
 #include "cleanup.h"
 #include "elf_file_internal.h"
+#include "elf_segments.h"
 #include "elf_x86.h"
 
 /* The kernel's limit for all program headers; of sections, linked files have some dozens. */
@@ -21,11 +22,7 @@
 
 struct elf_headers {
 	__u64 entry, file_size;
-	size_t n;
-	struct {
-		__u64 vaddr, offset, size;
-		bool executable;
-	} segments[MAX_SEGMENTS];
+	struct elf_segments segments;
 	char build_id[2 * MAX_BUILD_ID + 1];
 };
 
@@ -34,25 +31,6 @@ static int read_at(int fd, void *to, size_t size, __u64 offset)
 	ssize_t n = pread(fd, to, size, (off_t)offset);
 
 	return n >= 0 && (size_t)n == size ? 0 : -ENOEXEC;
-}
-
-static int add_segment(struct elf_headers *headers, const Elf64_Phdr *header)
-{
-	__u64 size = header->p_filesz;
-
-	if (header->p_offset >= headers->file_size || header->p_vaddr + size < header->p_vaddr)
-		return 0;
-	if (size > headers->file_size - header->p_offset)
-		size = headers->file_size - header->p_offset;
-	if (!size)
-		return 0;
-	if (headers->n == MAX_SEGMENTS)
-		return -ENOEXEC;
-	headers->segments[headers->n].vaddr = header->p_vaddr;
-	headers->segments[headers->n].offset = header->p_offset;
-	headers->segments[headers->n].size = size;
-	headers->segments[headers->n++].executable = header->p_flags & PF_X;
-	return 0;
 }
 
 static size_t padded(size_t size, size_t alignment)
@@ -147,7 +125,7 @@ static int read_program_headers(int fd, const Elf64_Ehdr *header, struct elf_hea
 			 (void **)&list);
 	for (size_t i = 0; i < header->e_phnum && !err; i++) {
 		if (list[i].p_type == PT_LOAD)
-			err = add_segment(headers, &list[i]);
+			err = elf_segments__add(&headers->segments, &list[i], headers->file_size);
 		else if (list[i].p_type == PT_NOTE)
 			err = read_notes(fd, list[i].p_offset, list[i].p_filesz, list[i].p_align,
 					 headers);
@@ -231,29 +209,12 @@ __u64 elf_headers__entry(const struct elf_headers *headers)
 
 int elf_headers__vaddr_to_offset(const struct elf_headers *headers, __u64 vaddr, __u64 *offset)
 {
-	for (size_t i = 0; i < headers->n; i++) {
-		if (vaddr - headers->segments[i].vaddr >= headers->segments[i].size)
-			continue;
-		*offset = headers->segments[i].offset + (vaddr - headers->segments[i].vaddr);
-		return 0;
-	}
-	return -ENOENT;
+	return elf_segments__vaddr_to_offset(&headers->segments, vaddr, offset);
 }
 
 int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset, __u64 *vaddr)
 {
-	/* A page at a segment border belongs to two segments; prefer the code. */
-	for (int executable = 1; executable >= 0; executable--) {
-		for (size_t i = 0; i < headers->n; i++) {
-			if (headers->segments[i].executable != executable ||
-			    offset - headers->segments[i].offset >= headers->segments[i].size)
-				continue;
-			*vaddr =
-				headers->segments[i].vaddr + (offset - headers->segments[i].offset);
-			return 0;
-		}
-	}
-	return -ENOENT;
+	return elf_segments__offset_to_vaddr(&headers->segments, offset, vaddr);
 }
 
 /* Whether the name at @offset in the section of names is @name, of @size bytes with NUL. */

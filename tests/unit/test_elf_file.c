@@ -45,7 +45,7 @@ static bool agree(const char *path)
 	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct elf_headers *headers = NULL;
 	struct elf_file *file = NULL;
-	__u64 step, by_file = 0, by_headers = 0;
+	__u64 step, vaddr, back, by_file = 0, by_headers = 0;
 
 	if (fd < 0 || elf_file__open(fd, path, &file, NULL))
 		return false;
@@ -57,13 +57,15 @@ static bool agree(const char *path)
 	assert_int_equal(elf_file__entry(file), elf_headers__entry(headers));
 	step = (__u64)lseek(fd, 0, SEEK_END) / 1000 + 1;
 	for (__u64 place = 0; place < 1100 * step; place += step) {
-		assert_int_equal(elf_file__offset_to_vaddr(file, place, &by_file),
-				 elf_headers__offset_to_vaddr(headers, place, &by_headers));
-		assert_int_equal(by_file, by_headers);
 		assert_int_equal(elf_file__vaddr_to_offset(file, place, &by_file),
 				 elf_headers__vaddr_to_offset(headers, place, &by_headers));
 		assert_int_equal(by_file, by_headers);
+		if (elf_headers__offset_to_vaddr(headers, place, &vaddr))
+			continue;
+		assert_int_equal(elf_file__vaddr_to_offset(file, vaddr, &back), 0);
+		assert_int_equal(back, place);
 	}
+	assert_int_equal(elf_headers__offset_to_vaddr(headers, UINT64_MAX - 1, &vaddr), -ENOENT);
 	elf_headers__free(headers);
 	elf_file__free(file);
 	return true;
@@ -281,7 +283,7 @@ static void test_library(void **state)
 	struct elf_file *file;
 	struct elf_text text;
 	struct wanted wanted = { .name = "gnu_get_libc_version" };
-	__u64 start, end, offset, vaddr;
+	__u64 start, end, offset;
 	__u64 *starts;
 	size_t n;
 	bool found = false;
@@ -307,10 +309,8 @@ static void test_library(void **state)
 	assert_int_equal(elf_file__text(file, 64, &text), -ENOENT);
 
 	assert_int_equal(elf_file__vaddr_to_offset(file, wanted.found.value, &offset), 0);
-	assert_int_equal(elf_file__offset_to_vaddr(file, offset, &vaddr), 0);
-	assert_int_equal(vaddr, wanted.found.value);
+	assert_int_equal(offset, text.offset + (wanted.found.value - text.vaddr));
 	assert_int_equal(elf_file__vaddr_to_offset(file, UINT64_MAX - 1, &offset), -ENOENT);
-	assert_int_equal(elf_file__offset_to_vaddr(file, UINT64_MAX - 1, &vaddr), -ENOENT);
 
 	assert_int_equal(elf_file__fde_starts(file, &starts, &n), 0);
 	for (size_t i = 0; i < n; i++)

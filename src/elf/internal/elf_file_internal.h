@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Linkers write four or five. */
-#define MAX_SEGMENTS 64
+#include "elf_segments.h"
 
 /* The largest browsers have 0.3 GiB. */
 #define MAX_TEXT (1ULL << 30)
@@ -19,22 +18,14 @@
 
 #define MAX_BUILD_ID 64
 
-struct segment {
-	__u64 vaddr;
-	__u64 offset;
-	__u64 size; /* file-backed and inside the file */
-	bool executable;
-	unsigned char *code; /* NULL until needed */
-};
-
 struct elf_file {
 	int fd;
 	char *path;
 	Elf *elf;
 	GElf_Ehdr ehdr;
 	__u64 file_size;
-	struct segment segments[MAX_SEGMENTS];
-	size_t n_segments;
+	struct elf_segments segments;
+	unsigned char *code[MAX_SEGMENTS]; /* of each segment, NULL until needed */
 	__u64 eh_frame_hdr_vaddr;
 	__u64 eh_frame_hdr_size;
 	bool has_dynamic;
