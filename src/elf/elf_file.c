@@ -13,33 +13,16 @@
 #include "cleanup.h"
 #include "elf_file_internal.h"
 #include "elf_open.h"
+#include "elf_read.h"
 #include "elf_x86.h"
 #include "go_table.h"
-
-/* Reads exactly @size bytes, or returns -errno; -ENOEXEC at the end of the file. */
-static int read_at(int fd, void *to, size_t size, __u64 offset)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t len = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
-
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0)
-			return -errno;
-		if (len == 0)
-			return -ENOEXEC;
-		done += (size_t)len;
-	}
-	return 0;
-}
 
 static int check_ident(struct elf_file *file, struct error *error)
 {
 	unsigned char ident[EI_NIDENT];
 
-	if (read_at(file->fd, ident, sizeof(ident), 0) || memcmp(ident, ELFMAG, SELFMAG) != 0)
+	if (elf_bytes__read(file->fd, ident, sizeof(ident), 0) ||
+	    memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return error__set(error, -ENOEXEC,
 				  "%s is not an ELF file: give a program or a shared library",
 				  file->path);
@@ -81,7 +64,8 @@ static void read_interpreter(struct elf_file *file, const GElf_Phdr *phdr)
 	char text[sizeof(file->interpreter)] = "";
 	size_t size = phdr->p_filesz;
 
-	if (size == 0 || size > sizeof(text) || read_at(file->fd, text, size, phdr->p_offset))
+	if (size == 0 || size > sizeof(text) ||
+	    elf_bytes__read(file->fd, text, size, phdr->p_offset))
 		return;
 	if (memchr(text, '\0', size))
 		strcpy(file->interpreter, text);
@@ -277,7 +261,7 @@ static int load_text(const struct elf_file *file, const struct elf_segment *segm
 	code = malloc(segment->size);
 	if (!code)
 		return -ENOMEM;
-	err = read_at(file->fd, code, segment->size, segment->offset);
+	err = elf_bytes__read(file->fd, code, segment->size, segment->offset);
 	if (err) {
 		free(code);
 		return err;
@@ -320,7 +304,8 @@ int elf_file__fde_starts(const struct elf_file *file, __u64 **out, size_t *n)
 	__u64 offset;
 
 	if (elf_file__vaddr_to_offset(file, file->eh_frame_hdr_vaddr, &offset) ||
-	    file->eh_frame_hdr_size < header_size || read_at(file->fd, header, header_size, offset))
+	    file->eh_frame_hdr_size < header_size ||
+	    elf_bytes__read(file->fd, header, header_size, offset))
 		goto none;
 	if (header[0] != 1 || header[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4) ||
 	    header[2] != DW_EH_PE_udata4 || header[3] != (DW_EH_PE_datarel | DW_EH_PE_sdata4))
@@ -335,7 +320,7 @@ int elf_file__fde_starts(const struct elf_file *file, __u64 **out, size_t *n)
 		free(starts);
 		return -ENOMEM;
 	}
-	if (read_at(file->fd, table, (size_t)count * 8, offset + header_size)) {
+	if (elf_bytes__read(file->fd, table, (size_t)count * 8, offset + header_size)) {
 		free(starts);
 		goto none;
 	}

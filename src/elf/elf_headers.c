@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cleanup.h"
 #include "elf_file_internal.h"
+#include "elf_read.h"
 #include "elf_segments.h"
 #include "elf_x86.h"
 
@@ -25,13 +25,6 @@ struct elf_headers {
 	struct elf_segments segments;
 	char build_id[2 * MAX_BUILD_ID + 1];
 };
-
-static int read_at(int fd, void *to, size_t size, __u64 offset)
-{
-	ssize_t n = pread(fd, to, size, (off_t)offset);
-
-	return n >= 0 && (size_t)n == size ? 0 : -ENOEXEC;
-}
 
 static size_t padded(size_t size, size_t alignment)
 {
@@ -75,12 +68,13 @@ static int read_notes(int fd, __u64 offset, __u64 size, __u64 alignment,
 	notes = malloc(size);
 	if (!notes)
 		return -ENOMEM;
-	if (!read_at(fd, notes, size, offset))
+	if (!elf_bytes__read(fd, notes, size, offset))
 		find_build_id(headers, notes, size, alignment == 8 ? 8 : 4);
 	return 0;
 }
 
-/* Reads a table of @n entries of @size bytes each. -ENOEXEC: it has not the format of our processor, or is too large. */
+/* Reads a table of @n entries of @size bytes each. -ENOEXEC: it has not the format of our processor, or is too large; or the
+ * error of reading. */
 static int read_table(int fd, __u64 offset, size_t n, size_t size, size_t size_in_file, void **out)
 {
 	void *table;
@@ -91,7 +85,7 @@ static int read_table(int fd, __u64 offset, size_t n, size_t size, size_t size_i
 	table = malloc(n * size + 1);
 	if (!table)
 		return -ENOMEM;
-	err = read_at(fd, table, n * size, offset);
+	err = elf_bytes__read(fd, table, n * size, offset);
 	if (err) {
 		free(table);
 		return err;
@@ -145,13 +139,18 @@ static bool is_linked(const Elf64_Ehdr *header)
 	return header->e_type == ET_EXEC || header->e_type == ET_DYN;
 }
 
-/* 0 with the size of the file, -ENOEXEC. */
+/* 0 with the size of the file, -ENOEXEC, or the error of reading. */
 static int read_header(int fd, Elf64_Ehdr *header, __u64 *file_size)
 {
 	struct stat st;
+	int err;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || read_at(fd, header, sizeof(*header), 0) ||
-	    !is_for_us(header))
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	err = elf_bytes__read(fd, header, sizeof(*header), 0);
+	if (err)
+		return err;
+	if (!is_for_us(header))
 		return -ENOEXEC;
 	*file_size = (__u64)st.st_size;
 	return 0;
@@ -223,7 +222,8 @@ static bool has_name(int fd, const Elf64_Shdr *names, __u64 offset, const char *
 	char text[32];
 
 	return size <= sizeof(text) && offset < names->sh_size && size <= names->sh_size - offset &&
-	       !read_at(fd, text, size, names->sh_offset + offset) && !memcmp(text, name, size);
+	       !elf_bytes__read(fd, text, size, names->sh_offset + offset) &&
+	       !memcmp(text, name, size);
 }
 
 int elf_headers__debuglink_checksum(int fd, __u32 *checksum)
@@ -246,8 +246,8 @@ int elf_headers__debuglink_checksum(int fd, __u32 *checksum)
 		    !has_name(fd, &list[header.e_shstrndx], link->sh_name, name, sizeof(name)))
 			continue;
 		/* A name, and in the last four bytes the checksum. */
-		return read_at(fd, checksum, sizeof(*checksum),
-			       link->sh_offset + link->sh_size - sizeof(*checksum));
+		return elf_bytes__read(fd, checksum, sizeof(*checksum),
+				       link->sh_offset + link->sh_size - sizeof(*checksum));
 	}
 	return -ENOENT;
 }

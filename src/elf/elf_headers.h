@@ -12,8 +12,8 @@
 
 struct elf_headers;
 
-/* 0, with *@out the caller's; -ENOEXEC: no program or library of 64 bits for this processor; -ENOMEM. @fd stays the
- * caller's. */
+/* 0, with *@out the caller's; -ENOEXEC: no program or library of 64 bits for this processor; -ENOMEM, or the error of
+ * reading. @fd stays the caller's. */
 int elf_headers__read(int fd, struct elf_headers **out);
 /* As above, also of files that are not linked, as the common files that dwz makes of debug information. */
 int elf_headers__read_any(int fd, struct elf_headers **out);
@@ -28,7 +28,8 @@ __u64 elf_headers__entry(const struct elf_headers *headers);
 int elf_headers__vaddr_to_offset(const struct elf_headers *headers, __u64 vaddr, __u64 *offset);
 int elf_headers__offset_to_vaddr(const struct elf_headers *headers, __u64 offset, __u64 *vaddr);
 
-/* The checksum that the file has of its debug file, in .gnu_debuglink. 0, -ENOENT: it has none; -ENOEXEC, -ENOMEM. */
+/* The checksum that the file has of its debug file, in .gnu_debuglink. 0, -ENOENT: it has none; -ENOEXEC,
+ * -ENOMEM, or the error of reading. */
 int elf_headers__debuglink_checksum(int fd, __u32 *checksum);
 
 #endif

@@ -5,19 +5,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "elf_read.h"
 
 /* The kernel's limit is 64 KiB for all of them. */
 #define MAX_HEADERS 1170
-
-static int read_at(int fd, void *to, size_t size, __u64 offset)
-{
-	ssize_t n = pread(fd, to, size, (off_t)offset);
-
-	if (n < 0)
-		return -errno;
-	return (size_t)n == size ? 0 : -ENOEXEC;
-}
 
 static void add(struct executable_parts *parts, const Elf64_Phdr *header)
 {
@@ -44,7 +36,7 @@ int executable_parts__read(int fd, struct executable_parts *out)
 
 	if (fstat(fd, &st))
 		return -errno;
-	err = read_at(fd, &header, sizeof(header), 0);
+	err = elf_bytes__read(fd, &header, sizeof(header), 0);
 	if (err)
 		return err;
 	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -56,7 +48,7 @@ int executable_parts__read(int fd, struct executable_parts *out)
 	for (__u32 i = 0; i < header.e_phnum; i++) {
 		Elf64_Phdr part;
 
-		err = read_at(fd, &part, sizeof(part), header.e_phoff + i * sizeof(part));
+		err = elf_bytes__read(fd, &part, sizeof(part), header.e_phoff + i * sizeof(part));
 		if (err)
 			return err;
 		add(out, &part);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "debug_file.h"
 #include "symbol_table.h"
+#include "whole_io.h"
 
 /* libdwfl reads the whole file. */
 #define MAX_FILE_BYTES (1ULL << 30)
@@ -97,17 +97,17 @@ static char *read_file(int fd, size_t *size)
 {
 	struct stat st;
 	char *bytes;
-	size_t at = 0;
-	ssize_t len;
 
 	if (fstat(fd, &st) || st.st_size <= 0 || (__u64)st.st_size > MAX_FILE_BYTES)
 		return NULL;
 	bytes = malloc(st.st_size);
 	if (!bytes)
 		return NULL;
-	while (at < (size_t)st.st_size && (len = pread(fd, bytes + at, st.st_size - at, at)) > 0)
-		at += len;
-	*size = at;
+	if (fd__read_all_at(fd, bytes, st.st_size, 0)) {
+		free(bytes);
+		return NULL;
+	}
+	*size = st.st_size;
 	return bytes;
 }
 

@@ -16,7 +16,7 @@
 #include "event_log_format.h"
 #include "leb128.h"
 #include "new_file.h"
-#include "write_all.h"
+#include "whole_io.h"
 
 /* The fastest: a busy thread makes a million events in two seconds. */
 #define COMPRESSION 1

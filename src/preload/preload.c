@@ -15,7 +15,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "error.h"
-#include "write_all.h"
+#include "whole_io.h"
 
 /* Sizes to try for the sparse file, from the largest; RLIMIT_FSIZE may forbid some. */
 #define MOST_BYTES  (1ULL << 40)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "array.h"
-#include "write_all.h"
+#include "whole_io.h"
 
 struct taking {
 	struct preload *preload;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "whole_io.h"
 
 __u64 reader__add(__u64 sum, __u64 n)
 {
@@ -26,16 +27,9 @@ bool reader__get(struct reader *reader, __u64 place, void *out, size_t size)
 	}
 	reader->left -= size;
 	reader->read_bytes += size;
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(reader->fd, (char *)out + done, size - done, place + done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			reader->n_damaged++;
-			return false;
-		}
-		done += n;
+	if (fd__read_all_at(reader->fd, out, size, place)) {
+		reader->n_damaged++;
+		return false;
 	}
 	return true;
 }
@@ -80,8 +74,7 @@ int reader__begin(struct reader *reader, const struct preload *preload)
 	reader->left = (__u64)status.st_blocks * 512 * READS + MORE_BYTES;
 	reader->fd = preload->memory_fd;
 	reader->sampling = &preload->sampling;
-	if (pread(reader->fd, &reader->header, sizeof(reader->header), 0) !=
-	    (ssize_t)sizeof(reader->header))
+	if (fd__read_all_at(reader->fd, &reader->header, sizeof(reader->header), 0))
 		return -EIO;
 	reader->end = reader->header.next;
 	if (size < 0 || reader->end > (__u64)size)

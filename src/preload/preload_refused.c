@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "array.h"
-#include "write_all.h"
+#include "whole_io.h"
 
 /* The place of an array's element; 0 if there is no chunk for it. */
 static __u64 place_of(const struct inside_array *array, __u32 index, size_t size)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cleanup.h"
 #include "linker_x86.h"
 #include "regular_file.h"
+#include "whole_io.h"
 
 /* A desktop's has 0.2 MB. */
 #define MAX_BYTES (64U << 20)
@@ -125,7 +125,7 @@ static int check(struct linker_cache *cache)
 	return 0;
 }
 
-static int read_all(int fd, struct linker_cache *cache)
+static int read_file(int fd, struct linker_cache *cache)
 {
 	struct stat st;
 
@@ -136,18 +136,9 @@ static int read_all(int fd, struct linker_cache *cache)
 	cache->bytes = malloc(st.st_size + 1);
 	if (!cache->bytes)
 		return -ENOMEM;
-	while (cache->size < (size_t)st.st_size) {
-		ssize_t n = pread(fd, cache->bytes + cache->size, st.st_size - cache->size,
-				  cache->size);
-
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		cache->size += n;
-	}
+	cache->size = st.st_size;
 	cache->bytes[cache->size] = '\0';
-	return 0;
+	return fd__read_all_at(fd, cache->bytes, cache->size, 0);
 }
 
 int linker_cache__open(const char *path, struct linker_cache **out)
@@ -161,7 +152,7 @@ int linker_cache__open(const char *path, struct linker_cache **out)
 	cache = calloc(1, sizeof(*cache));
 	if (!cache)
 		return -ENOMEM;
-	err = read_all(fd, cache);
+	err = read_file(fd, cache);
 	if (!err)
 		err = check(cache);
 	if (err) {

@@ -21,7 +21,7 @@
 #include "error.h"
 #include "file_identity.h"
 #include "hash_table.h"
-#include "write_all.h"
+#include "whole_io.h"
 
 /* For all files together. libLLVM's table has 4.5 MiB, most have less than one. */
 #define MAX_CACHE_BYTES (128ULL << 20)
@@ -292,23 +292,6 @@ static __u64 checksum(const struct header *header, const struct part parts[PARTS
 	return sum;
 }
 
-static int read_all(int fd, void *to, size_t size)
-{
-	char *at = to;
-
-	while (size) {
-		ssize_t n = read(fd, at, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EINVAL;
-		at += n;
-		size -= n;
-	}
-	return 0;
-}
-
 /* Reads the table that @header describes; @size bytes follow the header in the file. */
 static int read_table(int fd, const struct header *header, __u64 size, struct cfi_table **out)
 {
@@ -340,7 +323,7 @@ static int read_table(int fd, const struct header *header, __u64 size, struct cf
 	if (!parts[0].at || !parts[1].at || !parts[2].at || !parts[3].at)
 		goto out;
 	for (int i = 0; i < PARTS; i++) {
-		err = read_all(fd, parts[i].at, parts[i].size);
+		err = fd__read_all(fd, parts[i].at, parts[i].size);
 		if (err)
 			goto out;
 	}
@@ -363,7 +346,8 @@ static int read_file(const struct table_cache *cache, int fd, const struct table
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022 ||
 	    st.st_size < (off_t)sizeof(header) || st.st_size > (off_t)MAX_FILE_BYTES)
 		return -EINVAL;
-	if (read_all(fd, &header, sizeof(header)) || memcmp(header.magic, magic, sizeof(magic)) ||
+	if (fd__read_all(fd, &header, sizeof(header)) ||
+	    memcmp(header.magic, magic, sizeof(magic)) ||
 	    memcmp(header.maker, cache->maker, sizeof(header.maker)) ||
 	    memcmp(&header.key, key, sizeof(*key)))
 		return -EINVAL;

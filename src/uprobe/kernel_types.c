@@ -15,6 +15,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "hash_table.h"
+#include "whole_io.h"
 
 #define PATH "/sys/kernel/btf/vmlinux"
 
@@ -86,14 +87,7 @@ static int read_file(struct kernel_types *types)
 	types->data = malloc(types->size);
 	if (!types->data)
 		return -ENOMEM;
-	for (size_t at = 0; at < types->size;) {
-		ssize_t n = read(fd, types->data + at, types->size - at);
-
-		if (n <= 0)
-			return n ? -errno : -EINVAL;
-		at += n;
-	}
-	return 0;
+	return fd__read_all(fd, types->data, types->size);
 }
 
 static int index_types(struct kernel_types *types)

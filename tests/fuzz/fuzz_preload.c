@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "preload_internal.h"
 #include "sampling.h"
-#include "write_all.h"
+#include "whole_io.h"
 
 #define USED_BYTES (256 << 10)
 /* As many as an array has room for. */

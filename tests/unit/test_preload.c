@@ -15,7 +15,7 @@
 #include "preload_internal.h"
 #include "random.h"
 #include "sampling.h"
-#include "write_all.h"
+#include "whole_io.h"
 
 #define ROUNDS	   40
 #define USED_BYTES (1 << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A text is what the file has, up to a length, and ends with a null. */
+/* A text is what the file has, up to a length, and ends with a null; what is read whole is all there, or an error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 
 #include "text_file.h"
 #include "unit.h"
+#include "whole_io.h"
 
 #define MOST 100000
 
@@ -67,12 +68,40 @@ static void test_error(void **state)
 	close(fd);
 }
 
+static void test_whole(void **state)
+{
+	int fd = memfd_create("whole", MFD_CLOEXEC), ends[2];
+	char bytes[8];
+
+	assert_int_equal(fd__write_all(fd, "whole", 5), 0);
+	assert_int_equal(fd__write_all_at(fd, "H", 1, 1), 0);
+	assert_int_equal(fd__read_all_at(fd, bytes, 4, 1), 0);
+	assert_memory_equal(bytes, "Hole", 4);
+	assert_int_equal(fd__read_all_at(fd, bytes, 4, 2), -ENODATA);
+	assert_int_equal(fd__read_all_at(fd, bytes, 4, 5), -ENODATA);
+	assert_int_equal(fd__read_all_at(fd, bytes, 0, 5), 0);
+	assert_int_equal(fd__read_all_at(fd, bytes, 4, UINT64_MAX), -EINVAL);
+	assert_int_equal(fd__read_all_at(-1, bytes, 4, 0), -EBADF);
+	close(fd);
+
+	/* A packet a read(2). */
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_DIRECT), 0);
+	for (const char *part = "parts"; *part; part++)
+		assert_int_equal(write(ends[1], part, 1), 1);
+	close(ends[1]);
+	assert_int_equal(fd__read_all(ends[0], bytes, 4), 0);
+	assert_memory_equal(bytes, "part", 4);
+	assert_int_equal(fd__read_all(ends[0], bytes, 4), -ENODATA);
+	close(ends[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_error),
+		cmocka_unit_test(test_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@
 struct btf;
 struct kernel_types;
 
-/* Finds the types of /sys/kernel/btf/vmlinux. -ENOENT, -EINVAL, -ENOMEM, an errno of open(2). */
+/* Finds the types of /sys/kernel/btf/vmlinux. -ENOENT, -EINVAL, -ENOMEM, an errno of open(2), or of
+ * fd__read_all(). */
 int kernel_types__open(struct kernel_types **out);
 void kernel_types__free(struct kernel_types *types);
 
