@@ -13,8 +13,9 @@
 #include "budget.h"
 #include "cleanup.h"
 #include "error.h"
-#include "new_file.h"
 #include "json_text.h"
+#include "new_file.h"
+#include "whole_io.h"
 
 /* As SwiftNIO: max - 1000 < total <= max, and limits from 1000 on are multiples of 50. */
 #define SLACK_BELOW 1000
@@ -171,21 +172,6 @@ int budget_region__update(struct budget_region *region, const __s64 values[BUDGE
 			     changed);
 }
 
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, text, size);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			text += n;
-			size -= n;
-		}
-	}
-	return 0;
-}
-
 /* Writes a temporary file beside @path, with its mode and owner, to be renamed over it. */
 static int write_beside(const char *path, char *beside, const char *text, size_t size)
 {
@@ -196,9 +182,9 @@ static int write_beside(const char *path, char *beside, const char *text, size_t
 
 	if (fd < 0)
 		return fd;
-	err = write_all(fd, text, size);
+	err = fd__write_all(fd, text, size);
 	if (!err)
-		err = write_all(fd, "\n", 1);
+		err = fd__write_all(fd, "\n", 1);
 	if (!err && !stat(path, &st)) {
 		/* Only root can change the owner. */
 		if (fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
