@@ -31,6 +31,7 @@ int proc_maps__each(pid_t pid, proc_maps_visit *visit, void *context)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		mapping.is_executable = permissions[2] == 'x';
+		mapping.is_shared = permissions[3] == 's';
 		mapping.path = line + path_at;
 		err = visit(context, &mapping);
 	}

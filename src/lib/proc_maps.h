@@ -9,7 +9,7 @@
 
 struct proc_mapping {
 	__u64 start, end, offset; /* addresses; offset in the file */
-	bool is_executable;
+	bool is_executable, is_shared;
 	unsigned int major, minor; /* of the device */
 	__u64 inode;		   /* 0: anonymous memory */
 	const char *path;	   /* as the kernel shows it, "" for anonymous memory */

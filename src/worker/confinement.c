@@ -9,7 +9,9 @@
 #include <linux/securebits.h>
 #include <linux/types.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -19,6 +21,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "proc_maps.h"
 #include "sudo_user.h"
 
 /* Those that a large process has mapped, at once. */
@@ -59,34 +62,40 @@ struct range {
 	size_t size;
 };
 
+struct shared_mappings {
+	struct range *list;
+	size_t n, room;
+};
+
+static int note_shared(void *context, const struct proc_mapping *mapping)
+{
+	struct shared_mappings *shared = context;
+
+	if (!mapping->is_shared)
+		return 0;
+	if (array__reserve(&shared->list, &shared->room, shared->n + 1, sizeof(*shared->list)))
+		return -ENOMEM;
+	shared->list[shared->n++] = (struct range){
+		.start = (void *)(uintptr_t)mapping->start,
+		.size = mapping->end - mapping->start,
+	};
+	return 0;
+}
+
 /*
  * Maps of BPF programs and memory of measured processes are shared, and a fork would go on to see and change them.
  * /proc/self/maps is read to its end first, since unmapping changes it.
  */
 static int unmap_shared(void)
 {
-	_cleanup_(close_file) FILE *maps = fopen("/proc/self/maps", "re");
-	_cleanup_(free_ptr) struct range *ranges = NULL;
-	_cleanup_(free_ptr) char *line = NULL;
-	size_t n = 0, room = 0, line_room = 0;
+	struct shared_mappings shared = { 0 };
+	int err = proc_maps__each(0, note_shared, &shared);
 
-	if (!maps)
-		return -errno;
-	while (getline(&line, &line_room, maps) > 0) {
-		unsigned long start, end;
-		char permissions[5];
-
-		if (sscanf(line, "%lx-%lx %4s", &start, &end, permissions) != 3 ||
-		    permissions[3] != 's')
-			continue;
-		if (array__reserve(&ranges, &room, n + 1, sizeof(*ranges)))
-			return -ENOMEM;
-		ranges[n++] = (struct range){ (void *)start, end - start };
-	}
-	for (size_t i = 0; i < n; i++)
-		if (munmap(ranges[i].start, ranges[i].size))
-			return -errno;
-	return 0;
+	for (size_t i = 0; i < shared.n && !err; i++)
+		if (munmap(shared.list[i].start, shared.list[i].size))
+			err = -errno;
+	free(shared.list);
+	return err;
 }
 
 /* Pages of data that this process has. */
