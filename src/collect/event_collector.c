@@ -75,11 +75,6 @@ void event_collector__free(struct event_collector *events)
 	free(events);
 }
 
-static __u32 process_of(const struct collector *collector, __u32 image)
-{
-	return image && image <= collector->n_images ? collector->images[image - 1].process : 0;
-}
-
 /* @record: of the start of the last one, or NULL. */
 static void define_processes(struct event_collector *events, const struct ap_process_record *record)
 {
@@ -94,7 +89,7 @@ static void define_processes(struct event_collector *events, const struct ap_pro
 			.comm = process->comm,
 		};
 
-		if (record && process_of(events->collector, record->id) == process->id) {
+		if (record && collector__process_of(events->collector, record->id) == process->id) {
 			item.start = record->event == AP_PROCESS_EXECED	  ? EVENT_LOG_EXECED
 				     : record->event == AP_PROCESS_FORKED ? EVENT_LOG_FORKED
 									  : EVENT_LOG_SEEN;
@@ -217,10 +212,10 @@ static void add_event(struct event_collector *events, const struct ap_event_reco
 	};
 
 	if (record->process)
-		event.process = process_of(events->collector, record->process);
+		event.process = collector__process_of(events->collector, record->process);
 	else if (event.site)
-		event.process =
-			process_of(events->collector, events->records[record->record].key.process);
+		event.process = collector__process_of(events->collector,
+						      events->records[record->record].key.process);
 	if (take_moved(events, event.thread, &moved)) {
 		if (event.kind == AP_EVENT_ALLOC && event.id == moved.id) {
 			event.kind = EVENT_LOG_REALLOC;
@@ -254,7 +249,7 @@ static void set_key(struct event_collector *events, const struct ap_key_record *
 static void handle_process(struct event_collector *events, const struct ap_process_record *record)
 {
 	struct event_log_exit exit = {
-		.process = process_of(events->collector, record->id),
+		.process = collector__process_of(events->collector, record->id),
 		.ended_space = record->ended_space,
 		.time_ns = record->time_ns,
 	};

@@ -30,6 +30,9 @@ struct region {
 	__u64 stats[AP_STATS]; /* with live, by enum ap_stat; only some are counted by region */
 };
 
+/* Adds @more to @sum; each number saturates at AP_MAX_SUM. */
+void site_counts__add(struct ap_site_counts *sum, const struct ap_site_counts *more);
+
 /* Name in JSON, such as "depth"; and the text after a number, as plural__of() takes it. */
 const char *region_gap__name(enum ap_region_gap gap);
 const char *region_gap__words(enum ap_region_gap gap);

@@ -9,6 +9,7 @@
 #include "export_formats.h"
 #include "export_samples.h"
 #include "json.h"
+#include "json_profile.h"
 #include "profile_runs.h"
 #include "recording_text.h"
 #include "stack_view.h"
@@ -20,22 +21,6 @@ struct cursor {
 	const __u32 *numbers; /* of places */
 	size_t at;
 };
-
-static json_object *meta_of(const struct profile *profile, const char *key)
-{
-	const char *value = profile__meta(profile, key);
-
-	return value ? json__string(value) : NULL;
-}
-
-static json_object *json_ledger(const struct profile *profile)
-{
-	json_object *ledger = json_object_new_object();
-
-	for (size_t i = 0; i < profile->n_ledger; i++)
-		json__add(ledger, profile->ledger[i].name, json__count(profile->ledger[i].value));
-	return ledger;
-}
 
 static void add_numbers(const struct export_input *input, const struct selection *selected,
 			json_object *object)
@@ -165,17 +150,17 @@ static int make_head(const struct export_input *input, json_object *root)
 		if (*line)
 			json_object_array_add(lines, json__string(line));
 	json__add(root, "schema", json_object_new_string(SCHEMA));
-	json__add(root, "allocprof_version", meta_of(profile, "allocprof_version"));
-	json__add(root, "command", meta_of(profile, "command"));
-	json__add(root, "attached_pid", meta_of(profile, "attached_pid"));
-	json__add(root, "start_time", meta_of(profile, "start_time"));
+	json__add(root, "allocprof_version", json__meta(profile, "allocprof_version"));
+	json__add(root, "command", json__meta(profile, "command"));
+	json__add(root, "attached_pid", json__meta(profile, "attached_pid"));
+	json__add(root, "start_time", json__meta(profile, "start_time"));
 	json__add(root, "duration_seconds", json__seconds(input->end_ns / 1e9));
 	json__add(root, "runs", json__count(profile__n_runs(profile)));
 	json__add(root, "sample_bytes", sample_bytes ? json__count(sample_bytes) : NULL);
 	json__add(root, "live", json_object_new_boolean(export__has_live(input)));
 	json__add(root, "complete", json_object_new_boolean(completeness__is_complete(profile)));
 	json__add(root, "remarks", lines);
-	json__add(root, "ledger", json_ledger(profile));
+	json__add(root, "ledger", json__ledger(profile));
 	add_numbers(input, input->total, total);
 	json__add(root, "total", total);
 	return err;

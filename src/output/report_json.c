@@ -5,18 +5,12 @@
 
 #include "completeness.h"
 #include "json.h"
+#include "json_profile.h"
 #include "profile_runs.h"
 #include "report_output.h"
 #include "runs_text.h"
 #include "stack_groups.h"
 #include "suppressions.h"
-
-static json_object *meta_of(const struct report_output *output, const char *key)
-{
-	const char *value = profile__meta(output->profile, key);
-
-	return value ? json__string(value) : NULL;
-}
 
 static json_object *margin_of(const struct profile_estimate *estimate, bool bytes)
 {
@@ -196,15 +190,6 @@ static json_object *json_suppressions(const struct report_output *output)
 	return array;
 }
 
-static json_object *json_ledger(const struct profile *profile)
-{
-	json_object *ledger = json_object_new_object();
-
-	for (size_t i = 0; i < profile->n_ledger; i++)
-		json__add(ledger, profile->ledger[i].name, json__count(profile->ledger[i].value));
-	return ledger;
-}
-
 static json_object *json_range(const struct figure_range *range)
 {
 	json_object *object = json_object_new_object();
@@ -252,13 +237,13 @@ int report_output__json(const struct report_output *output)
 		return -ENOMEM;
 	report__histograms(output->report, output->filtered, sizes, lifetimes);
 	json__add(root, "schema", json_object_new_string("allocprof-report/1"));
-	json__add(root, "command", meta_of(output, "command"));
-	json__add(root, "attached_pid", meta_of(output, "attached_pid"));
-	json__add(root, "start_time", meta_of(output, "start_time"));
+	json__add(root, "command", json__meta(output->profile, "command"));
+	json__add(root, "attached_pid", json__meta(output->profile, "attached_pid"));
+	json__add(root, "start_time", json__meta(output->profile, "start_time"));
 	if (profile__meta(output->profile, "engine"))
-		json__add(root, "engine", meta_of(output, "engine"));
+		json__add(root, "engine", json__meta(output->profile, "engine"));
 	if (profile__meta(output->profile, "uprobe_programs"))
-		json__add(root, "uprobe_programs", meta_of(output, "uprobe_programs"));
+		json__add(root, "uprobe_programs", json__meta(output->profile, "uprobe_programs"));
 	json__add(root, "runs", json_runs(output->profile));
 	json__add(root, "duration_seconds", json__seconds(output->report->end_ns / 1e9));
 	json__add(root, "epoch_seconds",
@@ -269,7 +254,7 @@ int report_output__json(const struct report_output *output)
 			  : NULL);
 	json__add(root, "complete",
 		  json_object_new_boolean(completeness__is_complete(output->profile)));
-	json__add(root, "ledger", json_ledger(output->profile));
+	json__add(root, "ledger", json__ledger(output->profile));
 	json__add(root, "what", json_object_new_string(report_output__what(output)));
 	json__add(root, "sort",
 		  json_object_new_string(output->sort == REPORT_OLDEST ? "oldest"

@@ -5,11 +5,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "collector.h"
+#include "epoll_watch.h"
 #include "error.h"
 #include "live_collector.h"
 #include "parser.h"
@@ -251,11 +251,7 @@ static void start(struct engine *base, __u64 now_ns)
 
 static int watch(const struct engine *base, int epoll_fd)
 {
-	struct epoll_event interest = { .events = EPOLLIN };
-	int fd = preload__wake_fd(preload_engine__of(base)->preload);
-
-	interest.data.fd = fd;
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+	return epoll__watch(epoll_fd, preload__wake_fd(preload_engine__of(base)->preload));
 }
 
 static int read_events(struct engine *base)

@@ -105,8 +105,8 @@ static void add_set(struct engine_regions *regions, const int *indexes, __u64 ma
 		if (!is_first)
 			continue;
 		region = &regions->list[indexes[i]];
-		add_words((__u64 *)region->counts, (const __u64 *)counts->functions,
-			  AP_DEFINED * (sizeof(region->counts[0]) / sizeof(__u64)));
+		for (int j = 0; j < AP_DEFINED; j++)
+			site_counts__add(&region->counts[j], &counts->functions[j]);
 		add_words(region->stats, counts->stats, AP_STATS);
 	}
 }

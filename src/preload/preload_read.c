@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "session_results.h"
 #include "whole_io.h"
 
 __u64 reader__add(__u64 sum, __u64 n)
@@ -231,22 +232,11 @@ static int take_refused(struct reader *reader, __u32 index, const void *element)
 	return 0;
 }
 
-static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *counts)
-{
-	sum->calls = reader__add(sum->calls, counts->calls);
-	sum->internal = reader__add(sum->internal, counts->internal);
-	sum->size_bytes = reader__add(sum->size_bytes, counts->size_bytes);
-	sum->fresh = reader__add(sum->fresh, counts->fresh);
-	sum->fresh_size_bytes = reader__add(sum->fresh_size_bytes, counts->fresh_size_bytes);
-	sum->released = reader__add(sum->released, counts->released);
-	sum->null = reader__add(sum->null, counts->null);
-}
-
 void preload_results__add_thread(struct preload_results *results,
 				 const struct inside_thread *thread)
 {
 	for (int i = 0; i < AP_DEFINED; i++)
-		add_counts(&results->functions[i], &thread->functions[i]);
+		site_counts__add(&results->functions[i], &thread->functions[i]);
 	for (int i = 0; i < AP_STATS; i++)
 		results->stats[i] = reader__add(results->stats[i], thread->stats[i]);
 	results->n_threads++;

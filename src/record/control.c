@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control_directory.h"
+#include "epoll_watch.h"
 #include "error.h"
 
 /* Maximum number of clients; a new one replaces the oldest that has sent no request. */
@@ -87,9 +88,7 @@ static int listen_as_recording(struct control *control, struct error *error)
 
 int control__watch(struct control *control, int fd)
 {
-	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(control->epoll, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
+	return epoll__watch(control->epoll, fd);
 }
 
 int control__open(control_handle_fn handle, void *context, struct control **out,

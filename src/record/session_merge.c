@@ -13,15 +13,10 @@ static void add_numbers(__u64 *into, const __u64 *from, size_t n)
 		into[i] = into[i] > AP_MAX_SUM - from[i] ? AP_MAX_SUM : into[i] + from[i];
 }
 
-static void add_counts(struct ap_site_counts *into, const struct ap_site_counts *from)
-{
-	add_numbers((__u64 *)into, (const __u64 *)from, sizeof(*into) / sizeof(__u64));
-}
-
 static void merge_function(struct session_function *into, const struct session_function *from)
 {
 	into->probed |= from->probed;
-	add_counts(&into->counts, &from->counts);
+	site_counts__add(&into->counts, &from->counts);
 	if (from->n_aliases > into->n_aliases) {
 		into->aliases = from->aliases;
 		into->n_aliases = from->n_aliases;
@@ -96,7 +91,7 @@ static int merge_regions(struct session_regions *into, const struct session_regi
 			return -ENOMEM;
 		sum->entered += region->entered;
 		for (int j = 0; j < AP_FUNCTIONS; j++)
-			add_counts(&sum->counts[j], &region->counts[j]);
+			site_counts__add(&sum->counts[j], &region->counts[j]);
 		for (int j = 0; j < AP_STATS; j++)
 			sum->stats[j] += region->stats[j];
 	}

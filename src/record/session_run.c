@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "epoll_watch.h"
 #include "error.h"
 #include "proc_stat.h"
 
@@ -62,13 +63,6 @@ static bool handle_signals(struct session *session, int signal_fd)
 	return end;
 }
 
-static int watch(int epoll_fd, int fd)
-{
-	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
-}
-
 static int until(__u64 at_ns, __u64 now_ns, int most)
 {
 	__u64 ms = at_ns > now_ns ? (at_ns - now_ns) / 1000000 + 1 : 0;
@@ -118,8 +112,9 @@ int session__run(struct session *session, __u64 duration_ns, int signal_fd,
 	if (epoll_fd < 0)
 		return -errno;
 	if ((err = watch_engines(session, epoll_fd)) ||
-	    (err = watch(epoll_fd, session->target.pidfd)) || (err = watch(epoll_fd, signal_fd)) ||
-	    (attendant && attendant->fd >= 0 && (err = watch(epoll_fd, attendant->fd))))
+	    (err = epoll__watch(epoll_fd, session->target.pidfd)) ||
+	    (err = epoll__watch(epoll_fd, signal_fd)) ||
+	    (attendant && attendant->fd >= 0 && (err = epoll__watch(epoll_fd, attendant->fd))))
 		return error__set(error, err, "cannot wait for events: %s", strerror(-err));
 	session->epoll_fd = epoll_fd;
 	if (session->options.window.delay_ns)

@@ -19,6 +19,7 @@
 #include "region_counts_abi.h"
 #include "region_marks.h"
 #include "sentences.h"
+#include "session_results.h"
 
 struct region_file {
 	dev_t device;
@@ -238,16 +239,6 @@ void regions__on_new_file(struct regions *regions, int fd, const char *path, pid
 	region_marks__release(&found);
 }
 
-static void add_counts(struct ap_site_counts *sum, const struct ap_site_counts *counts)
-{
-	sum->calls += counts->calls;
-	sum->size_bytes = profile__add_up(sum->size_bytes, counts->size_bytes);
-	sum->fresh += counts->fresh;
-	sum->fresh_size_bytes = profile__add_up(sum->fresh_size_bytes, counts->fresh_size_bytes);
-	sum->released += counts->released;
-	sum->null += counts->null;
-}
-
 /* Adds the counters of a set to each of its regions. */
 static void add_set(struct regions *regions, __u32 set)
 {
@@ -263,7 +254,7 @@ static void add_set(struct regions *regions, __u32 set)
 		if (!(mask >> i & 1))
 			continue;
 		for (int j = 0; j < AP_FUNCTIONS; j++)
-			add_counts(&region->counts[j], &counts.functions[j]);
+			site_counts__add(&region->counts[j], &counts.functions[j]);
 		for (int j = 0; j < AP_STATS; j++)
 			region->stats[j] += counts.stats[j];
 	}

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "allocprof.skel.h"
 #include "clock.h"
 #include "collector.h"
+#include "epoll_watch.h"
 #include "error.h"
 #include "event_collector.h"
 #include "gate.h"
@@ -231,19 +231,12 @@ int uprobe__read_events(struct uprobe *uprobe)
 	return err;
 }
 
-static int watch(int epoll_fd, int fd)
-{
-	struct epoll_event interest = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &interest) ? -errno : 0;
-}
-
 int uprobe__watch(const struct engine *engine, int epoll_fd)
 {
 	const struct uprobe *uprobe = uprobe__of(engine);
-	int err = watch(epoll_fd, ring_reader__fd(uprobe->ring));
+	int err = epoll__watch(epoll_fd, ring_reader__fd(uprobe->ring));
 
-	return err ? err : watch(epoll_fd, mapping_events__fd(uprobe->mapping_events));
+	return err ? err : epoll__watch(epoll_fd, mapping_events__fd(uprobe->mapping_events));
 }
 
 int uprobe__timeout_ms(const struct engine *engine, int most)

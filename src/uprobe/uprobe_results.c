@@ -99,15 +99,7 @@ static void sum_site(const struct uprobe *uprobe, __u32 site, struct ap_site_cou
 
 	counters__sum(uprobe->counters, bpf_map__fd(uprobe->skeleton->maps.site_counts), &site,
 		      (__u64 *)&counts, sizeof(counts) / sizeof(__u64));
-	sum->calls += counts.calls;
-	sum->internal += counts.internal;
-	sum->size_bytes = profile__add_up(sum->size_bytes, counts.size_bytes);
-	sum->fresh += counts.fresh;
-	sum->fresh_size_bytes = profile__add_up(sum->fresh_size_bytes, counts.fresh_size_bytes);
-	sum->released += counts.released;
-	sum->null += counts.null;
-	sum->failed += counts.failed;
-	sum->returned_bytes += counts.returned_bytes;
+	site_counts__add(sum, &counts);
 }
 
 static void collect_functions(const struct uprobe *uprobe, struct session_results *results)
