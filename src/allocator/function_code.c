@@ -18,6 +18,7 @@
 #include "disasm.h"
 #include "elf_file.h"
 #include "error.h"
+#include "file_owner.h"
 #include "usdt.h"
 
 /* Maximum number of functions named in a message. */
@@ -222,7 +223,7 @@ static bool may_say_of(const struct debug_file *debug, const struct debug_file *
 
 	if (fstat(debug->fd, &says) || fstat(file->fd, &of))
 		return false;
-	return says.st_uid == of.st_uid || (!says.st_uid && !(says.st_mode & (S_IWGRP | S_IWOTH)));
+	return says.st_uid == of.st_uid || file_owner__is_only_root(&says);
 }
 
 static void visit_file(struct search *search, struct debug_file *file, const char *path)

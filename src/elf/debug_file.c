@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "elf_open.h"
+#include "file_owner.h"
 #include "mapped_file.h"
 #include "path.h"
 #include "regular_file.h"
@@ -82,7 +83,7 @@ static __u64 most_memory_bytes(int fd)
 
 static bool is_mapped(const struct stat *st)
 {
-	return !st->st_uid && !(st->st_mode & (S_IWGRP | S_IWOTH));
+	return file_owner__is_only_root(st);
 }
 
 __u64 debug_file__memory_bytes(const struct debug_file *file)

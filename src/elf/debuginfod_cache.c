@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "confinement.h"
 #include "debuginfod_internal.h"
+#include "file_owner.h"
 #include "regular_file.h"
 #include "sudo_user.h"
 #include "worker.h"
@@ -49,15 +50,6 @@ static int find_path(char path[PATH_MAX])
 	return *path == '/' ? 0 : -EINVAL;
 }
 
-/* Whether nobody but root can replace what root has in the directory. */
-static bool is_roots(int directory)
-{
-	struct stat st;
-
-	return !fstat(directory, &st) && !st.st_uid &&
-	       (!(st.st_mode & 022) || st.st_mode & S_ISVTX);
-}
-
 /* Opens the cache if each part of its path is a directory of root's, and none is a link, which others might have made. If
  * @make, it makes those that are missing. A descriptor, or a negative errno. */
 static int open_cache(bool make)
@@ -78,7 +70,7 @@ static int open_cache(bool make)
 		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		err = fd < 0 ? -errno : 0;
 		close(parent);
-		if (fd >= 0 && !is_roots(fd)) {
+		if (fd >= 0 && !directory__is_safe(fd, 0, true)) {
 			close(fd);
 			return -EPERM;
 		}
@@ -130,7 +122,7 @@ int debuginfod_cache__open(const char *build_id)
 	if (cache < 0)
 		return -ENOENT;
 	directory = openat(cache, build_id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (directory < 0 || !is_roots(directory))
+	if (directory < 0 || !directory__is_safe(directory, 0, true))
 		return -ENOENT;
 	place = openat(directory, "debuginfo", O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	fd = place < 0 ? -ENOENT : regular_file__reopen(place);

@@ -20,6 +20,7 @@
 #include "elf_file.h"
 #include "error.h"
 #include "file_identity.h"
+#include "file_owner.h"
 #include "hash_table.h"
 #include "whole_io.h"
 
@@ -84,16 +85,6 @@ int table_key__of(int fd, const char *build_id, struct table_key *key)
 	return 0;
 }
 
-/* Whether @owner or root owns the directory, and nobody else can replace entries in it. */
-static bool is_safe(int directory, uid_t owner, bool may_be_root)
-{
-	struct stat st;
-
-	if (fstat(directory, &st) || (st.st_uid != owner && !(may_be_root && st.st_uid == 0)))
-		return false;
-	return !(st.st_mode & 022) || (may_be_root && st.st_mode & S_ISVTX);
-}
-
 /* Opens @path, which must not have links, since another user may have made them. */
 static int open_base(const char *path)
 {
@@ -105,7 +96,7 @@ static int open_base(const char *path)
 
 	if (fd < 0)
 		return -errno;
-	if (is_safe(fd, geteuid(), true))
+	if (directory__is_safe(fd, geteuid(), true))
 		return fd;
 	close(fd);
 	return -EPERM;
@@ -120,7 +111,7 @@ static int open_below(int base, const char *name, mode_t mode)
 	fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (is_safe(fd, geteuid(), false))
+	if (directory__is_safe(fd, geteuid(), false))
 		return fd;
 	close(fd);
 	return -EPERM;

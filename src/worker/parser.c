@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "file_owner.h"
 #include "worker.h"
 
 /* For one file. The largest browser's take two seconds of an idle processor. */
@@ -114,8 +115,7 @@ static bool is_roots(int fd, const struct stat *st)
 {
 	struct statvfs mount;
 
-	return !st->st_uid && !(st->st_mode & 022) && !fstatvfs(fd, &mount) &&
-	       !(mount.f_flag & ST_NOSUID);
+	return file_owner__is_only_root(st) && !fstatvfs(fd, &mount) && !(mount.f_flag & ST_NOSUID);
 }
 
 static int prepare(struct parser *parser, int fd, bool needs_debug_file)
