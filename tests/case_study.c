@@ -101,11 +101,11 @@ static int add_blocks(struct profile *profile, __u32 count, __u32 born, __u32 di
 		.size_bytes = n * size,
 	};
 
-	blocks.sizes[profile__bucket(size)] = n;
+	blocks.sizes[fixture__bucket(size)] = n;
 	if (died != PROFILE_LIVE) {
 		blocks.frees = n;
 		blocks.freed_bytes = n * size;
-		blocks.lifetimes[profile__bucket(lifetime_ns)] = n;
+		blocks.lifetimes[fixture__bucket(lifetime_ns)] = n;
 	} else {
 		blocks.oldest_ns = born * EPOCH_NS + EPOCH_NS / 2;
 	}

@@ -11,6 +11,12 @@ struct profile *fixture__new(void);
 /* Says that @frame is in the function called @name in every form. 0 or a negative errno. */
 int fixture__name_frame(struct profile *profile, __u32 frame, const char *name);
 
+/* The bucket of a histogram that @value belongs to. */
+static inline unsigned int fixture__bucket(__u64 value)
+{
+	return value ? 64 - __builtin_clzll(value) : 0;
+}
+
 /* Adds blocks of @count that were freed in the epoch @died, or are live at the end. 0 or a negative
  * errno. */
 static inline int fixture__add_lifetime(struct profile *profile, __u32 count, __u32 born,

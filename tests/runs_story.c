@@ -45,7 +45,7 @@ static int add_blocks(struct profile *profile, const struct place *place, __u64 
 		.frees = n_freed,
 		.freed_bytes = n_freed * size_bytes,
 	};
-	blocks->sizes[profile__bucket(size_bytes)] = n;
+	blocks->sizes[fixture__bucket(size_bytes)] = n;
 	return err;
 }
 

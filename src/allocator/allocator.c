@@ -283,11 +283,3 @@ const struct site *allocator__find(const struct allocator *allocator, enum ap_fu
 			return &allocator->sites[i];
 	return NULL;
 }
-
-bool allocator__is_internal_return(const struct allocator *allocator, __u64 vaddr)
-{
-	if (allocator->n_internal_returns == 0)
-		return false;
-	return bsearch(&vaddr, allocator->internal_returns, allocator->n_internal_returns,
-		       sizeof(vaddr), addresses__compare) != NULL;
-}

@@ -134,6 +134,4 @@ void allocator__forget_defined(struct allocator *allocator, const struct source 
 /* The site of @function, NULL if the allocator has none. */
 const struct site *allocator__find(const struct allocator *allocator, enum ap_function function);
 
-bool allocator__is_internal_return(const struct allocator *allocator, __u64 vaddr);
-
 #endif

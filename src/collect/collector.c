@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 
 #include "cleanup.h"
 #include "clock.h"

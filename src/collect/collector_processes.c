@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "array.h"
 #include "hash_table.h"

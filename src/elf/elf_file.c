@@ -186,11 +186,6 @@ const char *elf_file__build_id(const struct elf_file *file)
 	return file->build_id;
 }
 
-__u64 elf_file__entry(const struct elf_file *file)
-{
-	return file->ehdr.e_entry;
-}
-
 const char *elf_file__interpreter(const struct elf_file *file)
 {
 	return file->interpreter;

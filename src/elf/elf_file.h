@@ -57,9 +57,6 @@ const char *elf_file__soname(const struct elf_file *file);
 int elf_file__for_each_dynamic_string(const struct elf_file *file, __s64 tag,
 				      int (*fn)(const char *string, void *arg), void *arg);
 
-/* e_entry, 0 if the file is not executable. */
-__u64 elf_file__entry(const struct elf_file *file);
-
 /* Whether it is a program without dynamic linker, position-independent or not. */
 bool elf_file__is_static(const struct elf_file *file);
 

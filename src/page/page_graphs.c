@@ -87,17 +87,6 @@ void page_graphs__add(const struct page_graphs *graphs, enum diff_side side, enu
 	add_up(graphs, side, graph_of(cost), NULL, own);
 }
 
-double page_graphs__total(const struct page_graphs *graphs, enum diff_side side, enum cost cost)
-{
-	const struct page_input *input = graphs->inputs[side];
-	double total = 0;
-
-	for (size_t i = 0; i < input->profile->n_counts; i++)
-		if (graphs->nodes[side][i])
-			total += cost__of(cost, &input->counts[i]);
-	return total;
-}
-
 json_object *page_graphs__json(const struct page_graphs *graphs)
 {
 	json_object *list = json_object_new_array();

@@ -24,8 +24,6 @@ struct page_graphs {
 /* Adds the graph of @cost to @own, which has a number for each node of the trie. */
 void page_graphs__add(const struct page_graphs *graphs, enum diff_side side, enum cost cost,
 		      double *own);
-/* Returns the sum of @cost over all stacks. */
-double page_graphs__total(const struct page_graphs *graphs, enum diff_side side, enum cost cost);
 /* Returns the unit of @cost: "bytes", "blocks" or "allocations". */
 const char *page_graphs__unit(enum cost cost);
 /* Returns the title of @cost for people, such as "bytes allocated". */

@@ -358,8 +358,6 @@ void profile_estimate__add(struct profile_estimate *to, const struct profile_est
 void profile_estimate__subtract(struct profile_estimate *from, const struct profile_estimate *less);
 __u64 profile_blocks__live(const struct profile_blocks *blocks);
 __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks);
-/* The bucket of a histogram that @value belongs to. */
-unsigned int profile__bucket(__u64 value);
 /* @a + @b, saturating at PROFILE_MAX. */
 __u64 profile__add_up(__u64 a, __u64 b);
 

@@ -172,11 +172,6 @@ __u64 profile_blocks__live_bytes(const struct profile_blocks *blocks)
 	return blocks->size_bytes - blocks->freed_bytes - blocks->discarded_bytes;
 }
 
-unsigned int profile__bucket(__u64 value)
-{
-	return value ? 64 - __builtin_clzll(value) : 0;
-}
-
 int profile__add_moment(struct profile *profile, const struct profile_moment *moment)
 {
 	const struct profile_moment *last =

@@ -190,6 +190,14 @@ struct returns {
 	int n;
 };
 
+static bool is_internal_return(const struct allocator *allocator, __u64 vaddr)
+{
+	for (size_t i = 0; i < allocator->n_internal_returns; i++)
+		if (allocator->internal_returns[i] == vaddr)
+			return true;
+	return false;
+}
+
 static enum flow_step check_return(const struct disasm_insn *insn, void *arg)
 {
 	struct returns *returns = arg;
@@ -197,7 +205,7 @@ static enum flow_step check_return(const struct disasm_insn *insn, void *arg)
 	if (insn->class != DISASM_CALL)
 		return FLOW_FOLLOW;
 	returns->n++;
-	if (allocator__is_internal_return(returns->allocator, insn->vaddr + insn->length))
+	if (is_internal_return(returns->allocator, insn->vaddr + insn->length))
 		fail_msg("the call at %llx in strdup is taken for internal",
 			 (unsigned long long)insn->vaddr);
 	return FLOW_FOLLOW;
@@ -285,10 +293,10 @@ static void check_calls(const char *name)
 	check_sites(allocator);
 	assert_false(allocator->is_wrapper);
 	for (size_t i = 0; i < sizeof(internal) / sizeof(internal[0]); i++)
-		if (!allocator__is_internal_return(allocator, symbol_value(path, internal[i])))
+		if (!is_internal_return(allocator, symbol_value(path, internal[i])))
 			fail_msg("%s: %s is not internal", name, internal[i]);
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
-		if (allocator__is_internal_return(allocator, symbol_value(path, outside[i])))
+		if (is_internal_return(allocator, symbol_value(path, outside[i])))
 			fail_msg("%s: %s is internal", name, outside[i]);
 	assert_int_equal(allocator->n_internal_returns, sizeof(internal) / sizeof(internal[0]));
 	for (size_t i = 0; i < allocator->n_sites; i++)

@@ -174,7 +174,8 @@ static bool take(const struct fixture *fixture, const struct wire_writer *bytes,
 	}
 	for (size_t i = 0; i < allocator->n_return_offsets; i++)
 		assert_true(is_code(fixture, allocator->return_offsets[i]));
-	allocator__is_internal_return(allocator, random_u64());
+	for (size_t i = 1; i < allocator->n_internal_returns; i++)
+		assert_true(allocator->internal_returns[i - 1] < allocator->internal_returns[i]);
 	allocator__free(allocator);
 	return true;
 }

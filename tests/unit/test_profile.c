@@ -219,10 +219,6 @@ static void test_blocks(void **state)
 	assert_lifetime(profile, 3, 1, 0, 1, 1, 100);
 	assert_lifetime(profile, 4, 2, UINT32_MAX >> 2, UINT32_MAX >> 2, PROFILE_MAX, PROFILE_MAX);
 	assert_int_equal(profile__add_moment(profile, &earlier), -EINVAL);
-	assert_int_equal(profile__bucket(0), 0);
-	assert_int_equal(profile__bucket(1), 1);
-	assert_int_equal(profile__bucket(1024), 11);
-	assert_int_equal(profile__bucket(UINT64_MAX), 64);
 	profile__free(profile);
 }
 
