@@ -14,7 +14,7 @@ struct target_inheritance {
 	struct rlimit files;
 	char **environment;		/* NULL: that of this process */
 	const struct target_user *user; /* NULL: that of this process */
-	bool isolates;			/* in a mount namespace of its own, with target.isolation */
+	bool isolates;			/* in a mount namespace of its own, with copies of files */
 };
 
 #endif

@@ -153,7 +153,7 @@ static int open_live(struct uprobe *uprobe)
 			.index_tables_fd = bpf_map__fd(skeleton->maps.index_tables),
 			.shared = &skeleton->bss->live,
 			.slots = uprobe->slots,
-			.max_records = options->stacks ? session_options__max_records(options)
+			.max_records = options->stacks ? uprobe__max_records(options)
 						       : AP_FUNCTIONS,
 			.sample = options->sample_bytes,
 			.stacks = options->stacks,

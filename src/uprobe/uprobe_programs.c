@@ -134,7 +134,7 @@ static __u32 scratch_slots(int n_cpus)
 	return slots;
 }
 
-__u32 session_options__max_records(const struct session_options *options)
+__u32 uprobe__max_records(const struct session_options *options)
 {
 	struct sysinfo info;
 	__u64 most;
@@ -213,8 +213,8 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		 sources__has_mappings(options->sources));
 	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
 	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
-	set_size(skeleton->maps.records,
-		 (session_options__max_records(options) + AP_CHUNK - 1) / AP_CHUNK, options->live);
+	set_size(skeleton->maps.records, (uprobe__max_records(options) + AP_CHUNK - 1) / AP_CHUNK,
+		 options->live);
 	set_size(skeleton->maps.histograms, 0, options->live && options->stacks);
 	set_size(skeleton->maps.free_records, 0, options->live && options->stacks);
 	set_size(skeleton->maps.free_histograms, 0, options->live && options->stacks);
@@ -254,7 +254,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		.dump_below_bytes = ring_bytes / 2,
 		.live = options->live,
 		.live_stacks = options->live && options->stacks,
-		.max_dumped = session_options__max_records(options) / 2,
+		.max_dumped = uprobe__max_records(options) / 2,
 		.starts_closed = options->window.start_on != NULL,
 		.within = options->window.within != NULL,
 		.regions = options->regions,

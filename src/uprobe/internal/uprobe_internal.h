@@ -95,7 +95,7 @@ static inline struct uprobe *uprobe__of(const struct engine *engine)
 }
 
 /* With live: maximum number of records. */
-__u32 session_options__max_records(const struct session_options *options);
+__u32 uprobe__max_records(const struct session_options *options);
 
 /* Loads the programs and maps that the options need. */
 int uprobe__load_programs(struct uprobe *uprobe, struct error *error);
