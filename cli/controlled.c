@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "control.h"
 #include "control_directory.h"
 #include "error.h"
@@ -49,7 +50,7 @@ struct time_text {
 
 static struct time_text local_time(__u64 realtime_ns)
 {
-	time_t seconds = realtime_ns / 1000000000;
+	time_t seconds = realtime_ns / NS_PER_S;
 	struct time_text text = { "" };
 	struct tm local;
 

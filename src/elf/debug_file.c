@@ -24,13 +24,6 @@
 /* Limit of debug sections in memory, and of files whose checksum is compared; chromium's have 3 GiB. */
 #define MAX_DEBUG_BYTES (4ULL << 30)
 
-int debug_file__open_path(const char *path)
-{
-	int fd = regular_file__open(path);
-
-	return fd < 0 ? -1 : fd;
-}
-
 /* Memory for debug sections that are compressed or, if the file is not @mapped, for all of them. */
 static __u64 memory_bytes(Elf *elf, bool mapped)
 {
@@ -251,7 +244,7 @@ static int try_path(struct wanted *wanted, char *path)
 
 	if (!path)
 		return -ENOMEM;
-	fd = debug_file__open_path(path);
+	fd = regular_file__open(path);
 	if (fd < 0 || fstat(fd, &st) ||
 	    (st.st_ino == wanted->not_this.st_ino && st.st_dev == wanted->not_this.st_dev)) {
 		close_fd(&fd);

@@ -34,9 +34,6 @@ struct debug_search {
 	const char *build_id; /* lower-case hex, "" if unknown */
 };
 
-/* Opens a regular file, without blocking on FIFOs or acquiring a controlling terminal. -1: none. */
-int debug_file__open_path(const char *path);
-
 /*
  * Opens the ELF file behind @fd, which is taken over also on failure. Maps it only if root owns it
  * and nobody else may write to it, else reads it: a mapped file that shrinks would kill us by

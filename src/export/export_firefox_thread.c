@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "export_firefox.h"
 #include "json.h"
 #include "path.h"
@@ -372,7 +373,8 @@ static void print_cell(struct firefox *firefox, const struct firefox_sample *sam
 {
 	switch (column) {
 	case COLUMN_TIME:
-		firefox__number(firefox, part == PART_FREES ? firefox->input->end_ns / 1000000 : 0);
+		firefox__number(firefox,
+				part == PART_FREES ? firefox->input->end_ns / NS_PER_MS : 0);
 		break;
 	case COLUMN_WEIGHT:
 		firefox__number(firefox, part == PART_FREES ? -(__s64)bytes : (__s64)bytes);

@@ -23,6 +23,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "error.h"
 #include "export_formats.h"
 #include "export_samples.h"
@@ -493,7 +494,7 @@ static void print_all(struct heaptrack *track)
 	print_fate(track, FATE_STAYED);
 	end_peak(track);
 	print_fate(track, FATE_AT_END);
-	print_number(track, "c ", track->input->end_ns / 1000000);
+	print_number(track, "c ", track->input->end_ns / NS_PER_MS);
 }
 
 int export_heaptrack__check(const struct export_input *input, struct error *error)

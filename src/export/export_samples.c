@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "clock.h"
 #include "filter.h"
 #include "recording_text.h"
 #include "stack_view.h"
@@ -104,7 +105,7 @@ __u64 export__start_ns(const struct export_input *input)
 	if (!end || *end)
 		return 0;
 	seconds = timegm(&utc);
-	return seconds > 0 && seconds < INT64_MAX / 1000000000 ? seconds * 1000000000ULL : 0;
+	return seconds > 0 && (__u64)seconds < INT64_MAX / NS_PER_S ? seconds * NS_PER_S : 0;
 }
 
 int export__headline(const struct export_input *input, char **text)

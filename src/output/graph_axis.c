@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "clock.h"
 #include "plural.h"
 
 struct unit {
@@ -141,7 +142,7 @@ void graph_axis__print_bytes(__u64 bytes, char *text, size_t size)
 
 void graph_axis__print_time(__u64 time_ns, char *text, size_t size)
 {
-	__u64 seconds = time_ns / 1000000000;
+	__u64 seconds = time_ns / NS_PER_S;
 	const struct unit *unit = choose_unit(time_units, 4, time_ns);
 
 	if (seconds >= 172800)

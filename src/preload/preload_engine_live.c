@@ -129,7 +129,7 @@ int preload_engine__attend_live(struct preload_engine *engine)
 
 int preload_engine__live_timeout_ms(const struct preload_engine *engine, int most)
 {
-	__u64 ms = (live_collector__due_ns(engine->live) + 999999) / 1000000;
+	__u64 ms = (live_collector__due_ns(engine->live) + NS_PER_MS - 1) / NS_PER_MS;
 
 	if (!engine->options.stacks)
 		return most;

@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 
@@ -86,13 +87,10 @@ static bool ask_who(int directory, const char *name, struct control_recording *o
 
 static int add(struct control_recordings *recordings, const struct control_recording *one)
 {
-	struct control_recording *list =
-		reallocarray(recordings->list, recordings->n + 1, sizeof(*list));
-
-	if (!list)
+	if (array__reserve(&recordings->list, &recordings->room, recordings->n + 1,
+			   sizeof(*recordings->list)))
 		return -ENOMEM;
-	recordings->list = list;
-	list[recordings->n++] = *one;
+	recordings->list[recordings->n++] = *one;
 	return 0;
 }
 

@@ -19,7 +19,7 @@ struct control_recording {
 
 struct control_recordings {
 	struct control_recording *list; /* sorted by pid */
-	size_t n;
+	size_t n, room;
 };
 
 /* Finds all running recordings that answer, and removes stale sockets. */

@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
@@ -59,7 +60,7 @@ static int set_command(struct profile *profile, char *const argv[])
 
 static int set_start_time(struct profile *profile, __u64 realtime_ns)
 {
-	time_t seconds = realtime_ns / 1000000000;
+	time_t seconds = realtime_ns / NS_PER_S;
 	struct tm utc;
 	char text[32];
 

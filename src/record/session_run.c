@@ -65,7 +65,7 @@ static bool handle_signals(struct session *session, int signal_fd)
 
 static int until(__u64 at_ns, __u64 now_ns, int most)
 {
-	__u64 ms = at_ns > now_ns ? (at_ns - now_ns) / 1000000 + 1 : 0;
+	__u64 ms = at_ns > now_ns ? (at_ns - now_ns) / NS_PER_MS + 1 : 0;
 
 	return ms < (__u64)most ? (int)ms : most;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "debug_file.h"
 #include "elf_headers.h"
 #include "error.h"
 #include "profile.h"
+#include "regular_file.h"
 
 char *module_file__build_id_name(const char *build_id)
 {
@@ -24,18 +24,21 @@ char *module_file__build_id_name(const char *build_id)
 /* Opens @path if it is the module's file. */
 static int try(const char *path, const struct profile_module *module, struct error *error)
 {
-	_cleanup_(close_fd) int fd = debug_file__open_path(path);
+	_cleanup_(close_fd) int fd = regular_file__open(path);
 	struct elf_headers *elf;
 	const char *build_id;
 	int err, kept;
 
+	if (fd == -ENOENT)
+		return error__set(error, -ENOENT, "%s is not there any more", path);
 	if (fd < 0)
-		return error__set(error, -ENOENT, "%s is not there any more, or cannot be read",
-				  path);
+		return error__set(error, -ENOENT, "cannot open %s: %s", path, strerror(-fd));
 	err = elf_headers__read(fd, &elf);
-	if (err)
+	if (err == -ENOEXEC)
 		return error__set(error, err,
 				  "%s is no program and no library that allocprof can read", path);
+	if (err)
+		return error__set(error, err, "cannot read %s: %s", path, strerror(-err));
 	build_id = elf_headers__build_id(elf);
 	if (strcmp(build_id, module->build_id))
 		err = error__set(error, -EINVAL,

@@ -14,6 +14,7 @@
 #include "go_table.h"
 #include "mapped_file.h"
 #include "mini_debug.h"
+#include "regular_file.h"
 #include "symbol_table.h"
 
 #define TIMEOUT_MS 120000
@@ -46,7 +47,7 @@ static int open_file(const struct module_job *job, struct name_sources *sources)
 	if (job->fd >= 0)
 		fd = fcntl(job->fd, F_DUPFD_CLOEXEC, 0);
 	else
-		fd = *job->path == '/' ? debug_file__open_path(job->path) : -1;
+		fd = *job->path == '/' ? regular_file__open(job->path) : -1;
 	if (fd < 0)
 		return error__set(&sources->problem, -ENOENT, "%s cannot be read", job->path);
 	err = debug_file__open(fd, job->path, &sources->file, &sources->problem);

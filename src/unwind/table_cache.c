@@ -17,6 +17,7 @@
 #include "array.h"
 #include "cfi.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "elf_file.h"
 #include "error.h"
 #include "file_identity.h"
@@ -60,7 +61,7 @@ struct table_cache {
 
 static __u64 time_ns(const struct timespec *time)
 {
-	return time->tv_sec * 1000000000ULL + time->tv_nsec;
+	return time->tv_sec * NS_PER_S + time->tv_nsec;
 }
 
 int table_key__of(int fd, const char *build_id, struct table_key *key)

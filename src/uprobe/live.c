@@ -323,7 +323,7 @@ int live__attend(struct live *live, struct collector *collector)
 
 int live__timeout_ms(const struct live *live, int most)
 {
-	__u64 ms = (live_collector__due_ns(live->collector) + 999999) / 1000000;
+	__u64 ms = (live_collector__due_ns(live->collector) + NS_PER_MS - 1) / NS_PER_MS;
 
 	if (!live->options.records.stacks)
 		return most;

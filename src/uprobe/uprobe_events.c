@@ -122,18 +122,17 @@ static void look_at_candidates(struct uprobe *uprobe)
 
 	while ((candidate = uprobe->candidates)) {
 		const struct mapping_event *event = &candidate->event;
+		enum uprobe_place place = UPROBE_HERE;
+		bool is_followed;
 
 		uprobe->candidates = candidate->next;
 		/* The calls below may add candidates. */
 		if (!uprobe->candidates)
 			uprobe->candidates_end = &uprobe->candidates;
 		candidate->next = NULL;
-		bool is_followed =
-			collector__is_followed(uprobe->collector, event->pid, event->time_ns);
-		enum uprobe_place place =
-			is_followed ? uprobe__place(uprobe, event->pid, event->time_ns)
-				    : UPROBE_HERE;
-
+		is_followed = collector__is_followed(uprobe->collector, event->pid, event->time_ns);
+		if (is_followed)
+			place = uprobe__place(uprobe, event->pid, event->time_ns);
 		if (place == UPROBE_UNDECIDED) {
 			*kept_end = candidate;
 			kept_end = &candidate->next;
@@ -144,7 +143,7 @@ static void look_at_candidates(struct uprobe *uprobe)
 			probes__notice_mapping(uprobe->probes, event);
 			uprobe->late_pid = 0;
 			runtimes__notice_mapping(uprobe->runtimes, event);
-		} else if (!is_followed && now < event->time_ns + TICK_MS * 1000000ULL) {
+		} else if (!is_followed && now < event->time_ns + TICK_MS * NS_PER_MS) {
 			*kept_end = candidate;
 			kept_end = &candidate->next;
 			continue;
