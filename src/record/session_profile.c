@@ -37,13 +37,37 @@ int session__symbolize(const struct session *session, struct symbols *symbols, b
 	return err;
 }
 
+/* Prints lines, each with a newline. */
+typedef void lines_fn(const struct session *session, const struct session_results *results,
+		      FILE *to);
+
+/* Sets *@lines, to be freed, to what @print prints, without the last newline. */
+static int make_lines(const struct session *session, const struct session_results *results,
+		      lines_fn *print, char **lines)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return -ENOMEM;
+	print(session, results, to);
+	if (fclose(to)) {
+		free(text);
+		return -ENOMEM;
+	}
+	if (size && text[size - 1] == '\n')
+		text[size - 1] = '\0';
+	*lines = text;
+	return 0;
+}
+
 /* The command, quoted for a shell. */
 static int set_command(struct profile *profile, char *const argv[])
 {
 	_cleanup_(free_ptr) char *command = NULL;
 	size_t size;
 	FILE *text = open_memstream(&command, &size);
-	int err;
 
 	if (!text)
 		return -ENOMEM;
@@ -52,10 +76,7 @@ static int set_command(struct profile *profile, char *const argv[])
 			fputc(' ', text);
 		shell_word__print(argv[i], text);
 	}
-	if (fclose(text))
-		return -ENOMEM;
-	err = profile__set_meta(profile, "command", command);
-	return err;
+	return fclose(text) ? -ENOMEM : profile__set_meta(profile, "command", command);
 }
 
 static int set_start_time(struct profile *profile, __u64 realtime_ns)
@@ -77,55 +98,50 @@ static int set_kernel(struct profile *profile)
 	return profile__set_meta(profile, "kernel", uts.release);
 }
 
-enum files {
-	FILES_ALL,
-	FILES_UNPROBED,	  /* not completely */
-	FILES_UNFOLLOWED, /* whose blocks are not all followed */
-};
-
-/* Lines "path" of allocators; of the last of these "path were not followed: why". */
-static int set_allocators(const struct session *session, struct profile *profile, const char *key,
-			  enum files files)
+/* Lines "path". */
+static void print_allocators(const struct session *session, const struct session_results *results,
+			     FILE *to)
 {
-	_cleanup_(free_ptr) char *paths = NULL;
 	struct probed_file file;
-	size_t size, written = 0;
-	FILE *text = open_memstream(&paths, &size);
 
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; session__file(session, i, &file); i++) {
-		if ((files == FILES_UNPROBED && !file.gap[0]) ||
-		    (files == FILES_UNFOLLOWED && !file.live_gap[0]))
-			continue;
-		fprintf(text, "%s%s", written++ ? "\n" : "", file.path);
-		if (files == FILES_UNFOLLOWED)
-			fprintf(text, " were %s", file.live_gap);
-	}
-	if (fclose(text))
-		return -ENOMEM;
-	return paths[0] || files == FILES_ALL ? profile__set_meta(profile, key, paths) : 0;
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		fprintf(to, "%s\n", file.path);
+}
+
+/* Lines "path" of the allocators that are not probed completely. */
+static void print_unprobed_allocators(const struct session *session,
+				      const struct session_results *results, FILE *to)
+{
+	struct probed_file file;
+
+	for (size_t i = 0; session__file(session, i, &file); i++)
+		if (file.gap[0])
+			fprintf(to, "%s\n", file.path);
+}
+
+/* Lines "path were not followed: why" of the allocators whose blocks are not all followed. */
+static void print_live_gaps(const struct session *session, const struct session_results *results,
+			    FILE *to)
+{
+	struct probed_file file;
+
+	for (size_t i = 0; results->has_live && session__file(session, i, &file); i++)
+		if (file.live_gap[0])
+			fprintf(to, "%s were %s\n", file.path, file.live_gap);
 }
 
 /* Lines "path: function" of the called functions whose effect on blocks is unknown. */
-static int set_unknown(const struct session *session, struct profile *profile)
+static void print_unknown(const struct session *session, const struct session_results *results,
+			  FILE *to)
 {
-	_cleanup_(free_ptr) char *lines = NULL;
-	struct probed_file file;
-	size_t size, written = 0;
-	FILE *text = open_memstream(&lines, &size);
 	struct session_unknown unknown;
+	struct probed_file file;
 
-	if (!text)
-		return -ENOMEM;
 	for (size_t i = 0; session__file(session, i, &file); i++)
 		for (size_t j = 0; session__unknown(session, i, j, &unknown); j++)
 			if (unknown.calls)
-				fprintf(text, "%s%s: %s%s", written++ ? "\n" : "", file.path,
-					unknown.name, unknown.ends ? ", which ended blocks" : "");
-	if (fclose(text))
-		return -ENOMEM;
-	return *lines ? profile__set_meta(profile, "unknown_functions", lines) : 0;
+				fprintf(to, "%s: %s%s\n", file.path, unknown.name,
+					unknown.ends ? ", which ended blocks" : "");
 }
 
 static void print_processes(FILE *to, __u64 n)
@@ -133,55 +149,79 @@ static void print_processes(FILE *to, __u64 n)
 	fprintf(to, ": %llu %s", n, plural__of("process{|es}", n).text);
 }
 
-/* Lines "program: processes, bytes" of the programs that took memory and hit no probe; or, with @refused, lines
- * "program, why: processes" of those that the engine knows it cannot measure. */
-static int set_unprobed(const struct session_results *results, struct profile *profile,
-			bool refused)
+/* Lines "program: processes, bytes" of the programs that took memory and hit no probe. */
+static void print_unprobed(const struct session *session, const struct session_results *results,
+			   FILE *to)
 {
-	_cleanup_(free_ptr) char *lines = NULL;
 	__u64 listed = 0;
-	size_t size, written = 0;
-	FILE *text = open_memstream(&lines, &size);
 
-	if (!text)
-		return -ENOMEM;
 	for (size_t i = 0; i < results->n_unprobed; i++) {
 		const struct unprobed_program *program = &results->unprobed[i];
 
 		listed += program->processes;
-		if (!program->why != !refused)
+		if (program->why)
 			continue;
-		fprintf(text, "%s%s", written++ ? "\n" : "", program->name);
-		if (refused)
-			fprintf(text, ", %s", program->why);
-		print_processes(text, program->processes);
-		if (!refused)
-			fprintf(text, ", %llu bytes", program->size_bytes);
+		fputs(program->name, to);
+		print_processes(to, program->processes);
+		fprintf(to, ", %llu bytes\n", program->size_bytes);
 	}
-	if (!refused && results->processes_unprobed > listed) {
-		fprintf(text, "%sothers", written ? "\n" : "");
-		print_processes(text, results->processes_unprobed - listed);
+	if (results->processes_unprobed > listed) {
+		fputs("others", to);
+		print_processes(to, results->processes_unprobed - listed);
+		fputc('\n', to);
 	}
-	if (fclose(text))
-		return -ENOMEM;
-	return *lines ? profile__set_meta(profile,
-					  refused ? "refused_programs" : "unprobed_programs", lines)
-		      : 0;
 }
 
-static int set_engine_gaps(const struct session_results *results, struct profile *profile)
+/* Lines "program, why: processes" of those that the engine knows it cannot measure. */
+static void print_refused(const struct session *session, const struct session_results *results,
+			  FILE *to)
 {
-	_cleanup_(free_ptr) char *lines = NULL;
-	size_t size;
-	FILE *text = open_memstream(&lines, &size);
+	for (size_t i = 0; i < results->n_unprobed; i++) {
+		const struct unprobed_program *program = &results->unprobed[i];
 
-	if (!text)
-		return -ENOMEM;
+		if (!program->why)
+			continue;
+		fprintf(to, "%s, %s", program->name, program->why);
+		print_processes(to, program->processes);
+		fputc('\n', to);
+	}
+}
+
+static void print_engine_gaps(const struct session *session, const struct session_results *results,
+			      FILE *to)
+{
 	for (size_t i = 0; i < results->n_engine_gaps; i++)
-		fprintf(text, "%s%s", i ? "\n" : "", results->engine_gaps[i]);
-	if (fclose(text))
-		return -ENOMEM;
-	return *lines ? profile__set_meta(profile, "engine_gaps", lines) : 0;
+		fprintf(to, "%s\n", results->engine_gaps[i]);
+}
+
+/* Lines "program: processes" of what the second engine measured. */
+static void print_second_programs(const struct session *session,
+				  const struct session_results *results, FILE *to)
+{
+	for (size_t i = 0; i < results->n_second_programs; i++) {
+		fputs(results->second_programs[i].name, to);
+		print_processes(to, results->second_programs[i].processes);
+		fputc('\n', to);
+	}
+}
+
+/* Lines "name" of the sources none of whose functions was found. */
+static void print_lacking(const struct session *session, const struct session_results *results,
+			  FILE *to)
+{
+	const struct sources *sources = session__sources(session);
+
+	for (size_t i = 0; sources && i < sources->n; i++)
+		if (session__lacks_source(session, &sources->list[i]))
+			fprintf(to, "%s\n", sources->list[i].name);
+}
+
+/* Lines "path" of files whose frames were unwound by frame pointers, some of them several times. */
+static void print_without_table(const struct session *session,
+				const struct session_results *results, FILE *to)
+{
+	for (size_t i = 0; i < session->n_engines; i++)
+		session__operations(session, i)->list_without_table(session->engines[i], to);
 }
 
 /* Files without the key are of the engine uprobe. */
@@ -190,42 +230,6 @@ static int set_engine(const struct session *session, struct profile *profile)
 	const char *name = session__engine(session);
 
 	return strcmp(name, "uprobe") ? profile__set_meta(profile, "engine", name) : 0;
-}
-
-/* Lines "program: processes" of what the second engine measured. */
-static int set_second_programs(const struct session_results *results, struct profile *profile)
-{
-	_cleanup_(free_ptr) char *lines = NULL;
-	size_t size;
-	FILE *text = open_memstream(&lines, &size);
-
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; i < results->n_second_programs; i++) {
-		fprintf(text, "%s%s", i ? "\n" : "", results->second_programs[i].name);
-		print_processes(text, results->second_programs[i].processes);
-	}
-	if (fclose(text))
-		return -ENOMEM;
-	return *lines ? profile__set_meta(profile, "uprobe_programs", lines) : 0;
-}
-
-/* Lines "name" of the sources none of whose functions was found. */
-static int set_lacking(const struct session *session, struct profile *profile)
-{
-	const struct sources *sources = session__sources(session);
-	_cleanup_(free_ptr) char *lines = NULL;
-	size_t size, written = 0;
-	FILE *text = open_memstream(&lines, &size);
-
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; sources && i < sources->n; i++)
-		if (session__lacks_source(session, &sources->list[i]))
-			fprintf(text, "%s%s", written++ ? "\n" : "", sources->list[i].name);
-	if (fclose(text))
-		return -ENOMEM;
-	return *lines ? profile__set_meta(profile, "lacking_sources", lines) : 0;
 }
 
 /* Removes the last newline, and lines that are there already. */
@@ -252,21 +256,40 @@ static void remove_repeated(char *lines)
 	*(end > lines ? end - 1 : lines) = '\0';
 }
 
-/* Files whose frames were unwound by frame pointers. */
-static int set_without_table(const struct session *session, struct profile *profile)
+/* Only those that have lines, but for the allocators. */
+static int set_lists(const struct session *session, const struct session_results *results,
+		     struct profile *profile)
 {
-	_cleanup_(free_ptr) char *paths = NULL;
-	size_t size;
-	FILE *text = open_memstream(&paths, &size);
+	static const struct {
+		const char *key;
+		lines_fn *print;
+		bool may_be_empty, may_repeat;
+	} lists[] = {
+		{ "allocators", print_allocators, .may_be_empty = true },
+		{ "unprobed_allocators", print_unprobed_allocators },
+		{ "live_gaps", print_live_gaps },
+		{ "unknown_functions", print_unknown },
+		{ "unprobed_programs", print_unprobed },
+		{ "refused_programs", print_refused },
+		{ "engine_gaps", print_engine_gaps },
+		{ "uprobe_programs", print_second_programs },
+		{ "lacking_sources", print_lacking },
+		{ "no_unwind_table", print_without_table, .may_repeat = true },
+	};
+	int err = 0;
 
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; i < session->n_engines; i++)
-		session__operations(session, i)->list_without_table(session->engines[i], text);
-	if (fclose(text))
-		return -ENOMEM;
-	remove_repeated(paths);
-	return *paths ? profile__set_meta(profile, "no_unwind_table", paths) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && !err; i++) {
+		_cleanup_(free_ptr) char *lines = NULL;
+
+		err = make_lines(session, results, lists[i].print, &lines);
+		if (err)
+			break;
+		if (lists[i].may_repeat)
+			remove_repeated(lines);
+		if (*lines || lists[i].may_be_empty)
+			err = profile__set_meta(profile, lists[i].key, lines);
+	}
+	return err;
 }
 
 static int set_number(struct profile *profile, const char *key, long long value)
@@ -340,21 +363,32 @@ static int set_window(struct profile *profile, const struct window_options *aske
 }
 
 /* Only those that are not 0. */
-static int set_marks(struct profile *profile, const struct session_marks *marks)
+static int set_numbers(const struct session_results *results, __u64 sample_bytes,
+		       struct profile *profile)
 {
 	const struct {
 		const char *key;
 		__u64 value;
-	} entries[] = {
-		{ "stops", marks->stops },
-		{ "resets", marks->resets },
-		{ "dump", marks->is_dump },
+	} numbers[] = {
+		{ "not_nested", results->not_nested },
+		{ "mappings_unsure", results->mappings_unsure },
+		{ "operands_unread", results->operands_unread },
+		{ "calls_unread", results->calls_unread },
+		{ "processes_unfollowed", results->processes_unfollowed },
+		{ "processes_refused", results->processes_refused },
+		{ "processes_unnoticed", results->processes_unnoticed },
+		{ "mappings_lost", results->mappings_lost },
+		{ "counters_unread", results->counters_unread },
+		{ "sample_bytes", sample_bytes },
+		{ "stops", results->marks.stops },
+		{ "resets", results->marks.resets },
+		{ "dump", results->marks.is_dump },
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(entries) && !err; i++)
-		if (entries[i].value)
-			err = set_number(profile, entries[i].key, entries[i].value);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
+		if (numbers[i].value)
+			err = set_number(profile, numbers[i].key, numbers[i].value);
 	return err;
 }
 
@@ -407,43 +441,11 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	if (!err)
 		err = profile__set_meta(profile, "allocprof_version", ALLOCPROF_VERSION);
 	if (!err)
-		err = set_allocators(session, profile, "allocators", FILES_ALL);
-	if (!err)
-		err = set_allocators(session, profile, "unprobed_allocators", FILES_UNPROBED);
-	if (!err)
-		err = set_unknown(session, profile);
-	if (!err)
-		err = set_unprobed(&results, profile, false);
-	if (!err)
-		err = set_unprobed(&results, profile, true);
-	if (!err)
-		err = set_engine_gaps(&results, profile);
-	if (!err)
 		err = set_engine(session, profile);
 	if (!err)
-		err = set_second_programs(&results, profile);
+		err = set_lists(session, &results, profile);
 	if (!err)
-		err = set_lacking(session, profile);
-	if (!err && results.not_nested)
-		err = set_number(profile, "not_nested", results.not_nested);
-	if (!err && results.mappings_unsure)
-		err = set_number(profile, "mappings_unsure", results.mappings_unsure);
-	if (!err && results.operands_unread)
-		err = set_number(profile, "operands_unread", results.operands_unread);
-	if (!err && results.calls_unread)
-		err = set_number(profile, "calls_unread", results.calls_unread);
-	if (!err)
-		err = set_without_table(session, profile);
-	if (!err && results.processes_unfollowed)
-		err = set_number(profile, "processes_unfollowed", results.processes_unfollowed);
-	if (!err && results.processes_refused)
-		err = set_number(profile, "processes_refused", results.processes_refused);
-	if (!err && results.processes_unnoticed)
-		err = set_number(profile, "processes_unnoticed", results.processes_unnoticed);
-	if (!err && results.mappings_lost)
-		err = set_number(profile, "mappings_lost", results.mappings_lost);
-	if (!err && results.counters_unread)
-		err = set_number(profile, "counters_unread", results.counters_unread);
+		err = set_numbers(&results, sample_bytes, profile);
 	if (!err)
 		err = set_number(profile, "waits", results.waits);
 	if (!err)
@@ -452,22 +454,16 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = profile__set_meta(profile, "python_arenas", results.python_arenas);
 	if (!err && results.go_heap)
 		err = profile__set_meta(profile, "go_heap", results.go_heap);
-	if (!err && sample_bytes)
-		err = set_number(profile, "sample_bytes", sample_bytes);
 	if (!err)
 		err = profile__settle_ledger(profile, results.events, results.lost);
 	if (!err && sample_bytes)
 		err = profile__settle_samples(profile, results.not_sampled);
-	if (!err && results.has_live)
-		err = set_allocators(session, profile, "live_gaps", FILES_UNFOLLOWED);
 	if (!err && results.has_live)
 		err = set_live(profile, &results.live, sample_bytes);
 	if (!err && results.events_log.is_logged)
 		err = set_events(profile, &results.events_log);
 	if (!err && results.window.asked_for)
 		err = set_window(profile, &session->options.window, &results.window);
-	if (!err)
-		err = set_marks(profile, &results.marks);
 	if (!err)
 		*out = profile;
 	return err;
