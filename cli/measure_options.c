@@ -131,86 +131,46 @@ static int parse_stack_dump(struct measure *measure, const char *text, struct er
 /* "counts=8,ring=4096,scratch=0": limits so small that losses must happen. */
 static int parse_inject(struct measure *measure, char *list, struct error *error)
 {
-	enum {
-		COUNTS,
-		RING,
-		STACKS,
-		TAIL_CALLS,
-		PROCESSES,
-		SCRATCH,
-		THREADS,
-		MULTI,
-		SESSIONS,
-		SLEEPABLE,
-		PREEMPTION,
-		UNREAD,
-		LAST_READ
-	};
-	static char *const names[] = {
-		[COUNTS] = (char *)"counts",	     [RING] = (char *)"ring",
-		[STACKS] = (char *)"stacks",	     [TAIL_CALLS] = (char *)"tail_calls",
-		[PROCESSES] = (char *)"processes",   [SCRATCH] = (char *)"scratch",
-		[THREADS] = (char *)"threads",	     [MULTI] = (char *)"multi",
-		[SESSIONS] = (char *)"sessions",     [SLEEPABLE] = (char *)"sleepable",
-		[PREEMPTION] = (char *)"preemption", [UNREAD] = (char *)"unread",
-		[LAST_READ] = (char *)"last_read",   NULL,
-	};
 	struct session_limits *limits = &measure->session.limits;
+	const struct {
+		const char *name;
+		/* What it sets, one of these: */
+		__u32 *number;
+		bool *flag; /* to whether the number is not 0 */
+		bool *lack; /* to whether it is 0 */
+	} known[] = {
+		{ "counts", .number = &limits->counts },
+		{ "ring", .number = &limits->ring_bytes },
+		{ "stacks", .number = &limits->stacks_sent },
+		{ "tail_calls", .number = &limits->tail_calls },
+		{ "processes", .number = &limits->processes },
+		{ "threads", .number = &limits->threads },
+		{ "unread", .number = &limits->unread },
+		{ "preemption", .flag = &limits->preempts },
+		{ "scratch", .lack = &limits->no_scratch },
+		{ "multi", .lack = &limits->no_multi },
+		{ "sessions", .lack = &limits->no_sessions },
+		{ "sleepable", .lack = &limits->no_sleepable },
+		{ "last_read", .lack = &limits->no_last_read },
+	};
 
-	while (*list) {
-		char *value = NULL;
-		int name = getsubopt(&list, names, &value);
-		char *end = NULL;
+	while (list && *list) {
+		char *value = strsep(&list, ","), *name = strsep(&value, "="), *end = NULL;
 		unsigned long number = value ? strtoul(value, &end, 10) : 0;
+		size_t i = 0;
 
-		if (name >= 0 && (!value || end == value || *end))
-			return error__set(error, -EINVAL, "--inject needs a number for %s",
-					  names[name]);
-
-		switch (name) {
-		case COUNTS:
-			limits->counts = number;
-			break;
-		case RING:
-			limits->ring_bytes = number;
-			break;
-		case STACKS:
-			limits->stacks_sent = number;
-			break;
-		case TAIL_CALLS:
-			limits->tail_calls = number;
-			break;
-		case PROCESSES:
-			limits->processes = number;
-			break;
-		case MULTI:
-			limits->no_multi = !number;
-			break;
-		case SESSIONS:
-			limits->no_sessions = !number;
-			break;
-		case SLEEPABLE:
-			limits->no_sleepable = !number;
-			break;
-		case PREEMPTION:
-			limits->preempts = number;
-			break;
-		case UNREAD:
-			limits->unread = number;
-			break;
-		case LAST_READ:
-			limits->no_last_read = !number;
-			break;
-		case THREADS:
-			limits->threads = number;
-			break;
-		case SCRATCH:
-			limits->no_scratch = !number;
-			break;
-		default:
-			return error__set(error, -EINVAL, "--inject knows no '%s'",
-					  value ? value : "");
-		}
+		while (i < ARRAY_SIZE(known) && strcmp(known[i].name, name) != 0)
+			i++;
+		if (i == ARRAY_SIZE(known))
+			return error__set(error, -EINVAL, "--inject knows no '%s'", name);
+		if (!value || end == value || *end)
+			return error__set(error, -EINVAL, "--inject needs a number for %s", name);
+		if (known[i].number)
+			*known[i].number = number;
+		else if (known[i].flag)
+			*known[i].flag = number;
+		else
+			*known[i].lack = !number;
 	}
 	return 0;
 }

@@ -51,6 +51,56 @@ static int push_register(const struct dwarf_machine *machine, __u64 number, __s6
 	return 0;
 }
 
+/* @b was pushed before @a. -EOPNOTSUPP: @op is none that combines two values. */
+static int combine(__u8 op, __u64 b, __u64 a, __u64 *result)
+{
+	switch (op) {
+	case DW_OP_plus:
+		*result = b + a;
+		return 0;
+	case DW_OP_minus:
+		*result = b - a;
+		return 0;
+	case DW_OP_mul:
+		*result = b * a;
+		return 0;
+	case DW_OP_and:
+		*result = b & a;
+		return 0;
+	case DW_OP_or:
+		*result = b | a;
+		return 0;
+	case DW_OP_xor:
+		*result = b ^ a;
+		return 0;
+	case DW_OP_shl:
+		*result = a < 64 ? b << a : 0;
+		return 0;
+	case DW_OP_shr:
+		*result = a < 64 ? b >> a : 0;
+		return 0;
+	case DW_OP_eq:
+		*result = b == a;
+		return 0;
+	case DW_OP_ne:
+		*result = b != a;
+		return 0;
+	case DW_OP_ge:
+		*result = (__s64)b >= (__s64)a;
+		return 0;
+	case DW_OP_gt:
+		*result = (__s64)b > (__s64)a;
+		return 0;
+	case DW_OP_le:
+		*result = (__s64)b <= (__s64)a;
+		return 0;
+	case DW_OP_lt:
+		*result = (__s64)b < (__s64)a;
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
 int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t size,
 		   const __u64 *initial, bool *is_location, __u64 *result)
 {
@@ -138,52 +188,9 @@ int dwarf_ops__run(const struct dwarf_machine *machine, const __u8 *ops, size_t 
 		if (depth < 2)
 			return -EINVAL;
 		depth--;
-		switch (op) {
-		case DW_OP_plus:
-			stack[depth - 1] = b + a;
-			continue;
-		case DW_OP_minus:
-			stack[depth - 1] = b - a;
-			continue;
-		case DW_OP_mul:
-			stack[depth - 1] = b * a;
-			continue;
-		case DW_OP_and:
-			stack[depth - 1] = b & a;
-			continue;
-		case DW_OP_or:
-			stack[depth - 1] = b | a;
-			continue;
-		case DW_OP_xor:
-			stack[depth - 1] = b ^ a;
-			continue;
-		case DW_OP_shl:
-			stack[depth - 1] = a < 64 ? b << a : 0;
-			continue;
-		case DW_OP_shr:
-			stack[depth - 1] = a < 64 ? b >> a : 0;
-			continue;
-		case DW_OP_eq:
-			stack[depth - 1] = b == a;
-			continue;
-		case DW_OP_ne:
-			stack[depth - 1] = b != a;
-			continue;
-		case DW_OP_ge:
-			stack[depth - 1] = (__s64)b >= (__s64)a;
-			continue;
-		case DW_OP_gt:
-			stack[depth - 1] = (__s64)b > (__s64)a;
-			continue;
-		case DW_OP_le:
-			stack[depth - 1] = (__s64)b <= (__s64)a;
-			continue;
-		case DW_OP_lt:
-			stack[depth - 1] = (__s64)b < (__s64)a;
-			continue;
-		default:
-			return -EOPNOTSUPP;
-		}
+		err = combine(op, b, a, &stack[depth - 1]);
+		if (err)
+			return err;
 	}
 	if (!depth || c.bad)
 		return -EINVAL;

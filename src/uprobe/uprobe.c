@@ -188,13 +188,100 @@ static void close_uprobe(struct engine *engine)
 	free(uprobe);
 }
 
+/* Finds out what the kernel can do, and loads the programs that it can run. */
+static int open_programs(struct uprobe *uprobe, struct error *error)
+{
+	const struct session_options *options = &uprobe->options;
+	int err;
+
+	kernel__probe(&uprobe->kernel, &uprobe->kernel_types);
+	err = kernel__require(&uprobe->kernel, error);
+	uprobe->multi = !options->limits.no_multi && uprobe->kernel.uprobe_multi &&
+			(options->follow || uprobe->kernel.uprobe_multi_pid);
+	uprobe->sessions =
+		uprobe->multi && !options->limits.no_sessions && uprobe->kernel.uprobe_session;
+	if (!err)
+		err = uprobe__load_programs(uprobe, error);
+	if (err)
+		return err;
+	uprobe->counts = (struct count_maps){
+		.current_fd = bpf_map__fd(uprobe->skeleton->maps.counts),
+		.fds = { bpf_map__fd(uprobe->skeleton->maps.counts_a),
+			 bpf_map__fd(uprobe->skeleton->maps.counts_b) },
+		.inserted = &uprobe->skeleton->bss->counts_inserted,
+		.drain_at = uprobe->skeleton->rodata->config.drain_at,
+	};
+	err = attach_tracepoints(uprobe, error);
+	return err ? err : mapping_events__open(&uprobe->mapping_events, error);
+}
+
+/* Takes @parser over, which may be NULL. */
+static int open_collector(struct uprobe *uprobe, struct profile *profile, struct parser *parser,
+			  struct error *error)
+{
+	const struct session_options *options = &uprobe->options;
+	const struct unwind_maps_fds maps = {
+		.chunks = bpf_map__fd(uprobe->skeleton->maps.unwind_chunks),
+		.tables = bpf_map__fd(uprobe->skeleton->maps.unwind_tables),
+		.slices = bpf_map__fd(uprobe->skeleton->maps.unwind_slices),
+		.rules = bpf_map__fd(uprobe->skeleton->maps.unwind_rules),
+	};
+	struct collector_options collector_options = {
+		.profile = profile,
+		.tables = {
+			.awaited = &uprobe->skeleton->bss->waits.module,
+			.tables = unwind_maps__new(&maps),
+			.parser = parser,
+		},
+		.max_depth = options->max_depth,
+		.sample = options->sample_bytes,
+		.sample_unit_shift = uprobe->skeleton->rodata->config.sample_unit_shift,
+		.refresh_mappings = uprobe__refresh_mappings,
+		.within = options->window.within ? uprobe__code_within : NULL,
+		.set_within = uprobe__set_within,
+		.original = options->isolates ? uprobe__original : NULL,
+		.context = uprobe,
+		.identifier = { uprobe__identify_file, uprobe },
+	};
+	int err;
+
+	/* Without the cache each recording compiles its own tables. */
+	if (session_options__walk(options) && !options->no_cache)
+		table_cache__open(&collector_options.tables.cache, NULL);
+	uprobe->collector = collector__new(&collector_options);
+	uprobe->runtimes = runtimes__new(&collector_options.identifier, uprobe->parser);
+	if (!uprobe->collector || !uprobe->runtimes)
+		return -ENOMEM;
+	if (!session_options__walk(options))
+		return 0;
+	err = collector__add_vdso(uprobe->collector);
+	return err ? error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err)) : 0;
+}
+
+/* Opens what only some options need, and the ring buffer. */
+static int open_readers(struct uprobe *uprobe, struct error *error)
+{
+	const struct session_options *options = &uprobe->options;
+	int err = options->live ? open_live(uprobe) : 0;
+
+	if (err)
+		return error__set(error, err, "cannot make room for live memory: %s",
+				  strerror(-err));
+	if (options->events_path)
+		err = event_collector__new(options->events_path, uprobe->collector, &uprobe->events,
+					   error);
+	if (err)
+		return err;
+	err = ring_reader__new(bpf_map__fd(uprobe->skeleton->maps.ring), handle_record, uprobe,
+			       &uprobe->ring);
+	return err ? error__set(error, err, "cannot map the ring buffer: %s", strerror(-err)) : 0;
+}
+
 static int open_uprobe(const struct engine_options *engine_options, struct engine **out,
 		       struct error *error)
 {
 	const struct session_options *options = engine_options->session;
-	struct collector_options collector_options;
 	struct parser *parser = NULL;
-	struct unwind_maps_fds maps;
 	struct uprobe *uprobe = calloc(1, sizeof(*uprobe));
 	int err;
 
@@ -217,87 +304,16 @@ static int open_uprobe(const struct engine_options *engine_options, struct engin
 	err = parser__new(&uprobe->parser, error);
 	if (!err && session_options__walk(options))
 		err = parser__new(&parser, error);
+	if (!err)
+		err = open_programs(uprobe, error);
 	if (err)
 		goto fail;
-	kernel__probe(&uprobe->kernel, &uprobe->kernel_types);
-	err = kernel__require(&uprobe->kernel, error);
-	uprobe->multi = !options->limits.no_multi && uprobe->kernel.uprobe_multi &&
-			(options->follow || uprobe->kernel.uprobe_multi_pid);
-	uprobe->sessions =
-		uprobe->multi && !options->limits.no_sessions && uprobe->kernel.uprobe_session;
-	if (!err)
-		err = uprobe__load_programs(uprobe, error);
-	if (!err)
-		err = attach_tracepoints(uprobe, error);
-	if (!err)
-		err = mapping_events__open(&uprobe->mapping_events, error);
-	if (err)
-		goto fail;
-	maps = (struct unwind_maps_fds){
-		.chunks = bpf_map__fd(uprobe->skeleton->maps.unwind_chunks),
-		.tables = bpf_map__fd(uprobe->skeleton->maps.unwind_tables),
-		.slices = bpf_map__fd(uprobe->skeleton->maps.unwind_slices),
-		.rules = bpf_map__fd(uprobe->skeleton->maps.unwind_rules),
-	};
-	collector_options = (struct collector_options){
-		.profile = engine_options->profile,
-		.tables = { .awaited = &uprobe->skeleton->bss->waits.module },
-		.max_depth = options->max_depth,
-		.sample = options->sample_bytes,
-		.sample_unit_shift = uprobe->skeleton->rodata->config.sample_unit_shift,
-		.refresh_mappings = uprobe__refresh_mappings,
-		.within = options->window.within ? uprobe__code_within : NULL,
-		.set_within = uprobe__set_within,
-		.original = options->isolates ? uprobe__original : NULL,
-		.context = uprobe,
-		.identifier = { uprobe__identify_file, uprobe },
-	};
-	uprobe->counts = (struct count_maps){
-		.current_fd = bpf_map__fd(uprobe->skeleton->maps.counts),
-		.fds = { bpf_map__fd(uprobe->skeleton->maps.counts_a),
-			 bpf_map__fd(uprobe->skeleton->maps.counts_b) },
-		.inserted = &uprobe->skeleton->bss->counts_inserted,
-		.drain_at = uprobe->skeleton->rodata->config.drain_at,
-	};
-	collector_options.tables.tables = unwind_maps__new(&maps);
-	collector_options.tables.parser = parser;
+	err = open_collector(uprobe, engine_options->profile, parser, error);
 	parser = NULL;
-	/* Without the cache each recording compiles its own tables. */
-	if (session_options__walk(options) && !options->no_cache)
-		table_cache__open(&collector_options.tables.cache, NULL);
-	uprobe->collector = collector__new(&collector_options);
-	uprobe->runtimes = runtimes__new(&collector_options.identifier, uprobe->parser);
-	if (!uprobe->collector || !uprobe->runtimes) {
-		err = -ENOMEM;
+	if (!err)
+		err = open_readers(uprobe, error);
+	if (err)
 		goto fail;
-	}
-	if (session_options__walk(options)) {
-		err = collector__add_vdso(uprobe->collector);
-		if (err) {
-			error__set(error, err, "cannot prepare for the vDSO: %s", strerror(-err));
-			goto fail;
-		}
-	}
-	if (options->live) {
-		err = open_live(uprobe);
-		if (err) {
-			error__set(error, err, "cannot make room for live memory: %s",
-				   strerror(-err));
-			goto fail;
-		}
-	}
-	if (options->events_path) {
-		err = event_collector__new(options->events_path, uprobe->collector, &uprobe->events,
-					   error);
-		if (err)
-			goto fail;
-	}
-	err = ring_reader__new(bpf_map__fd(uprobe->skeleton->maps.ring), handle_record, uprobe,
-			       &uprobe->ring);
-	if (err) {
-		error__set(error, err, "cannot map the ring buffer: %s", strerror(-err));
-		goto fail;
-	}
 	*out = &uprobe->engine;
 	return 0;
 fail:

@@ -115,14 +115,6 @@ static __u32 sets_of(__u32 stacks)
 	return stacks ? sets : 0;
 }
 
-static void set_size(struct bpf_map *map, __u32 wanted, bool used)
-{
-	if (!used)
-		bpf_map__set_max_entries(map, 1);
-	else if (wanted)
-		bpf_map__set_max_entries(map, wanted);
-}
-
 /* A power of two, since the thread's hash selects the slot. More slots than threads at a time
  * preserve the threads' cached walks. */
 static __u32 scratch_slots(int n_cpus)
@@ -196,6 +188,65 @@ static void choose_programs(struct uprobe *uprobe)
 	bpf_program__set_autoload(skeleton->progs.live_return, live && !uprobe->sessions);
 }
 
+/* Maps that are not used get one entry. */
+static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
+{
+	const struct session_options *options = &uprobe->options;
+	const struct session_limits *limits = &options->limits;
+	const __u32 chunks = (uprobe__max_records(options) + AP_CHUNK - 1) / AP_CHUNK;
+	const bool live_stacks = options->live && options->stacks;
+	const bool counts_stacks = options->stacks && !options->live;
+	const bool walks = session_options__walk(options);
+	const bool has_outermost = sources__any_outermost(options->sources);
+	const bool has_mappings = sources__has_mappings(options->sources);
+	const struct allocprof_bpf *skeleton = uprobe->skeleton;
+	const struct {
+		struct bpf_map *map;
+		__u32 size; /* 0: that of its declaration */
+		bool is_used;
+	} maps[] = {
+		{ skeleton->maps.processes, limits->processes, true },
+		{ skeleton->maps.tail_calls, limits->tail_calls, true },
+		{ skeleton->maps.jumps, limits->tail_calls, true },
+		{ skeleton->maps.nests, limits->tail_calls, has_outermost },
+		{ skeleton->maps.usdt_sites, 0, sources__any_usdt(options->sources) },
+		{ skeleton->maps.unmappings, limits->threads, has_mappings },
+		{ skeleton->maps.counts_a, limits->counts, counts_stacks },
+		{ skeleton->maps.counts_b, limits->counts, counts_stacks },
+		{ skeleton->maps.records, chunks, options->live },
+		{ skeleton->maps.histograms, 0, live_stacks },
+		{ skeleton->maps.free_records, 0, live_stacks },
+		{ skeleton->maps.free_histograms, 0, live_stacks },
+		{ skeleton->maps.index_tables, 0, live_stacks },
+		{ skeleton->maps.threads, limits->threads, options->live },
+		{ skeleton->maps.lifetimes_a, 0, live_stacks },
+		{ skeleton->maps.lifetimes_b, 0, live_stacks },
+		{ skeleton->maps.stacks_sent, sets_of(limits->stacks_sent), options->stacks },
+		{ skeleton->maps.scratches, scratch_slots(n_cpus), walks },
+		{ skeleton->maps.vmas, 0, walks },
+		{ skeleton->maps.unwind_tables, 0, walks },
+		{ skeleton->maps.unwind_slices, 0, walks },
+		{ skeleton->maps.unwind_rules, 0, walks },
+		{ skeleton->maps.within_ranges, 0, options->window.within },
+		{ skeleton->maps.region_threads, limits->threads, options->regions },
+		{ skeleton->maps.region_begins, 0, options->regions },
+		{ skeleton->maps.region_counts, 0, options->regions },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		if (!maps[i].is_used)
+			bpf_map__set_max_entries(maps[i].map, 1);
+		else if (maps[i].size)
+			bpf_map__set_max_entries(maps[i].map, maps[i].size);
+	}
+	if (limits->ring_bytes)
+		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
+	else if (!options->stacks)
+		bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20);
+	else if (options->events_path)
+		bpf_map__set_max_entries(skeleton->maps.ring, EVENTS_RING_BYTES);
+}
+
 static void configure(struct uprobe *uprobe, int n_cpus)
 {
 	const struct session_options *options = &uprobe->options;
@@ -203,41 +254,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	__u32 ring_bytes;
 
-	set_size(skeleton->maps.processes, limits->processes, true);
-	set_size(skeleton->maps.tail_calls, limits->tail_calls, true);
-	set_size(skeleton->maps.jumps, limits->tail_calls, true);
-	set_size(skeleton->maps.nests, limits->tail_calls,
-		 sources__any_outermost(options->sources));
-	set_size(skeleton->maps.usdt_sites, 0, sources__any_usdt(options->sources));
-	set_size(skeleton->maps.unmappings, limits->threads,
-		 sources__has_mappings(options->sources));
-	set_size(skeleton->maps.counts_a, limits->counts, options->stacks && !options->live);
-	set_size(skeleton->maps.counts_b, limits->counts, options->stacks && !options->live);
-	set_size(skeleton->maps.records, (uprobe__max_records(options) + AP_CHUNK - 1) / AP_CHUNK,
-		 options->live);
-	set_size(skeleton->maps.histograms, 0, options->live && options->stacks);
-	set_size(skeleton->maps.free_records, 0, options->live && options->stacks);
-	set_size(skeleton->maps.free_histograms, 0, options->live && options->stacks);
-	set_size(skeleton->maps.index_tables, 0, options->live && options->stacks);
-	set_size(skeleton->maps.threads, limits->threads, options->live);
-	set_size(skeleton->maps.lifetimes_a, 0, options->live && options->stacks);
-	set_size(skeleton->maps.lifetimes_b, 0, options->live && options->stacks);
-	set_size(skeleton->maps.stacks_sent, sets_of(limits->stacks_sent), options->stacks);
-	set_size(skeleton->maps.scratches, scratch_slots(n_cpus), session_options__walk(options));
-	set_size(skeleton->maps.vmas, 0, session_options__walk(options));
-	set_size(skeleton->maps.unwind_tables, 0, session_options__walk(options));
-	set_size(skeleton->maps.unwind_slices, 0, session_options__walk(options));
-	set_size(skeleton->maps.unwind_rules, 0, session_options__walk(options));
-	set_size(skeleton->maps.within_ranges, 0, options->window.within);
-	set_size(skeleton->maps.region_threads, limits->threads, options->regions);
-	set_size(skeleton->maps.region_begins, 0, options->regions);
-	set_size(skeleton->maps.region_counts, 0, options->regions);
-	if (limits->ring_bytes)
-		bpf_map__set_max_entries(skeleton->maps.ring, limits->ring_bytes);
-	else if (!options->stacks)
-		bpf_map__set_max_entries(skeleton->maps.ring, 1 << 20);
-	else if (options->events_path)
-		bpf_map__set_max_entries(skeleton->maps.ring, EVENTS_RING_BYTES);
+	set_map_sizes(uprobe, n_cpus);
 	ring_bytes = bpf_map__max_entries(skeleton->maps.ring);
 
 	skeleton->rodata->config = (struct ap_config){
