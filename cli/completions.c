@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Prints the completion script of a shell: completions bash|zsh|fish. It is made from the tables
- * that --help prints, and runs when allocprof is built.
+ * Prints the completion script of a shell when allocprof is built: completions bash|zsh|fish TEMPLATE. In the template, of
+ * data/completions, a line @NAME@ is replaced by what is made from the tables that --help prints.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "command.h"
 #include "export.h"
 #include "export_events.h"
@@ -237,104 +238,22 @@ static void print_bash_operand(const struct command *command)
 	printf("' ;;\n");
 }
 
-static void print_commands(const char *separator)
+static void print_bash_commands(void)
 {
+	fputs("_allocprof_commands='", stdout);
 	for (size_t i = 0; commands[i]; i++)
-		printf("%s%s", i ? separator : "", commands[i]->name);
+		printf("%s%s", i ? " " : "", commands[i]->name);
+	puts("'");
 }
 
-static void print_bash(void)
+static void print_bash_options(void)
 {
-	printf("# bash completion for allocprof                        -*- shell-script -*-\n"
-	       "# Made from the tables of its commands by cli/completions.c.\n\n"
-	       "_allocprof_commands='");
-	print_commands(" ");
-	puts("'\n\n"
-	     "# The options of a command, in REPLY.\n"
-	     "_allocprof_options()\n{\n\tREPLY=\n\tcase $1 in");
 	for_each_command(print_bash_word, begin_bash_words, end_bash_words);
-	puts("\tesac\n}\n\n"
-	     "# What is behind an option of a command, or with '' what its operand is, in REPLY.\n"
-	     "_allocprof_kind()\n{\n\tREPLY=\n\tcase $1:$2 in");
+}
+
+static void print_bash_values(void)
+{
 	for_each_command(print_bash_kind, print_bash_operand, NULL);
-	puts("\tesac\n}\n\n"
-	     "_allocprof_command_line()\n{\n"
-	     "\tif declare -F _comp_command_offset >/dev/null; then\n"
-	     "\t\t_comp_command_offset \"$1\"\n"
-	     "\telif declare -F _command_offset >/dev/null; then\n"
-	     "\t\t_command_offset \"$1\"\n"
-	     "\telif ((COMP_CWORD == $1)); then\n"
-	     "\t\t_allocprof_value command \"$2\"\n"
-	     "\telse\n"
-	     "\t\t_allocprof_value file \"$2\"\n"
-	     "\tfi\n}\n\n"
-	     "_allocprof_value()\n{\n"
-	     "\tlocal IFS=$' \\t\\n' done=\n\n"
-	     "\tcase $1 in\n"
-	     "\tfile) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$2\") ;;\n"
-	     "\tdirectory) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$2\") ;;\n"
-	     "\tpid) mapfile -t COMPREPLY < <(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$2\") ;;\n"
-	     "\tcommand)\n"
-	     "\t\tcompopt -o filenames\n"
-	     "\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$2\"; [[ $2 != */* ]] || compgen -f -- \"$2\") ;;\n"
-	     "\twords:*) mapfile -t COMPREPLY < <(compgen -W \"${1#words:}\" -- \"$2\") ;;\n"
-	     "\tlist:*)\n"
-	     "\t\t[[ $2 != *,* ]] || done=${2%,*},\n"
-	     "\t\tcompopt -o nospace\n"
-	     "\t\tmapfile -t COMPREPLY < <(compgen -P \"$done\" -W \"${1#list:}\" -- \"${2##*,}\") ;;\n"
-	     "\tesac\n}\n\n"
-	     "_allocprof()\n{\n"
-	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
-	     "\tlocal command=${COMP_WORDS[1]-} word option= i REPLY\n\n"
-	     "\tCOMPREPLY=()\n"
-	     "\tif ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [ \"$command\" = help ]; }; then\n"
-	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$_allocprof_commands help --help --version\" -- \"$cur\")\n"
-	     "\t\treturn\n"
-	     "\tfi\n"
-	     "\t# Words end at '=' too, which is then a word of its own.\n"
-	     "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
-	     "\t\tword=${COMP_WORDS[i]}\n"
-	     "\t\tif [ \"$word\" = -- ]; then\n"
-	     "\t\t\t_allocprof_kind \"$command\" ''\n"
-	     "\t\t\t[ \"$REPLY\" = command ] && _allocprof_command_line $((i + 1)) \"$cur\" ||\n"
-	     "\t\t\t\t_allocprof_value \"$REPLY\" \"$cur\"\n"
-	     "\t\t\treturn\n"
-	     "\t\tfi\n"
-	     "\t\tcase $word in\n"
-	     "\t\t--* | -?)\n"
-	     "\t\t\t_allocprof_kind \"$command\" \"$word\"\n"
-	     "\t\t\t[ -n \"$REPLY\" ] || continue\n"
-	     "\t\t\toption=$word\n"
-	     "\t\t\t[ \"${COMP_WORDS[i + 1]}\" != = ] || ((i++))\n"
-	     "\t\t\t((++i < COMP_CWORD)) || break\n"
-	     "\t\t\toption= ;;\n"
-	     "\t\t-*) ;;\n"
-	     "\t\t*)\n"
-	     "\t\t\t_allocprof_kind \"$command\" ''\n"
-	     "\t\t\t[ \"$REPLY\" = command ] || continue\n"
-	     "\t\t\t_allocprof_command_line \"$i\" \"$cur\"\n"
-	     "\t\t\treturn ;;\n"
-	     "\t\tesac\n"
-	     "\tdone\n"
-	     "\tif [ -n \"$option\" ]; then\n"
-	     "\t\t_allocprof_kind \"$command\" \"$option\"\n"
-	     "\t\t[ \"$cur\" != = ] || cur=\n"
-	     "\t\t_allocprof_value \"$REPLY\" \"$cur\"\n"
-	     "\t\treturn\n"
-	     "\tfi\n"
-	     "\tif [[ $cur == -* ]]; then\n"
-	     "\t\t_allocprof_options \"$command\"\n"
-	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$REPLY\" -- \"$cur\")\n"
-	     "\t\t[[ ${#COMPREPLY[@]} != 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
-	     "\t\treturn\n"
-	     "\tfi\n"
-	     "\t_allocprof_kind \"$command\" ''\n"
-	     "\tif [ \"$REPLY\" = command ] && [ \"$command\" != doctor ]; then\n"
-	     "\t\t_allocprof_command_line \"$COMP_CWORD\" \"$cur\"\n"
-	     "\telse\n"
-	     "\t\t_allocprof_value \"$REPLY\" \"$cur\"\n"
-	     "\tfi\n}\n\n"
-	     "complete -F _allocprof allocprof");
 }
 
 /* Prints @text in single quotes, with a backslash before each character of @special. */
@@ -430,36 +349,18 @@ static void end_zsh_command(const struct command *command)
 	puts(" ;;");
 }
 
-static void print_zsh(void)
+static void print_zsh_commands(void)
 {
-	puts("#compdef allocprof\n"
-	     "# Made from the tables of its commands by cli/completions.c.\n\n"
-	     "_allocprof_pids() {\n"
-	     "\tcompadd \"$@\" - /proc/<1->(N:t)\n"
-	     "}\n\n"
-	     "_allocprof_programs() {\n"
-	     "\t_alternative 'commands:program: _command_names -e' 'files:file:_files'\n"
-	     "}\n\n"
-	     "_allocprof() {\n"
-	     "\tlocal -a names=(");
 	for (size_t i = 0; commands[i]; i++) {
 		printf("\t\t'%s:", commands[i]->name);
 		print_quoted(commands[i]->summary, "");
 		puts("'");
 	}
-	puts("\t\t'help:Print the help of a command'\n"
-	     "\t)\n\n"
-	     "\tif ((CURRENT == 2)) || [[ CURRENT -eq 3 && $words[2] = help ]]; then\n"
-	     "\t\t_describe command names\n"
-	     "\t\treturn\n"
-	     "\tfi\n"
-	     "\tshift words\n"
-	     "\t((CURRENT--))\n"
-	     "\tcase $words[1] in");
+}
+
+static void print_zsh_options(void)
+{
 	for_each_command(print_zsh_option, begin_zsh_command, end_zsh_command);
-	puts("\tesac\n"
-	     "}\n\n"
-	     "_allocprof \"$@\"");
 }
 
 /* fish: a line for each option. */
@@ -547,52 +448,55 @@ static void print_fish_operand(const struct command *command)
 	putchar('\n');
 }
 
-static void print_fish(void)
+static void print_fish_commands(void)
 {
-	puts("# Made from the tables of allocprof's commands by cli/completions.c.\n\n"
-	     "function __allocprof_in\n"
-	     "\tset -l words (commandline -opc)\n"
-	     "\ttest (count $words) -ge 2; and test $words[2] = $argv[1]\n"
-	     "end\n\n"
-	     "function __allocprof_wants_command\n"
-	     "\tset -l words (commandline -opc)\n"
-	     "\ttest (count $words) -eq 1; or test \"$words[2..]\" = help\n"
-	     "end\n\n"
-	     "# What is behind the options, of which those in argv take a value, as a command line of its own.\n"
-	     "function __allocprof_complete_command\n"
-	     "\tset -l words (commandline -opc)[3..]\n"
-	     "\twhile set -q words[1]; and string match -q -- '-*' $words[1]\n"
-	     "\t\tset -l word $words[1]\n"
-	     "\t\tset -e words[1]\n"
-	     "\t\ttest $word = --; and break\n"
-	     "\t\tcontains -- $word $argv; and set -e words[1]\n"
-	     "\tend\n"
-	     "\tcomplete -C (string join ' ' -- (string escape -- $words) (commandline -ct))\n"
-	     "end\n\n"
-	     "complete -c allocprof -f\n"
-	     "complete -c allocprof -n __allocprof_wants_command -a help -d 'Print the help of a command'");
 	for (size_t i = 0; commands[i]; i++) {
 		printf("complete -c allocprof -n __allocprof_wants_command -a %s -d '",
 		       commands[i]->name);
 		print_quoted(commands[i]->summary, FISH_SPECIAL);
 		puts("'");
 	}
+}
+
+static void print_fish_options(void)
+{
 	for_each_command(print_fish_option, print_fish_operand, NULL);
+}
+
+static const struct part {
+	const char *shell, *line;
+	void (*print)(void);
+} parts[] = {
+	{ "bash", "@commands@\n", print_bash_commands },
+	{ "bash", "@options@\n", print_bash_options },
+	{ "bash", "@values@\n", print_bash_values },
+	{ "zsh", "@commands@\n", print_zsh_commands },
+	{ "zsh", "@options@\n", print_zsh_options },
+	{ "fish", "@commands@\n", print_fish_commands },
+	{ "fish", "@options@\n", print_fish_options },
+};
+
+static void print_line(const char *shell, const char *line)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (!strcmp(parts[i].shell, shell) && !strcmp(parts[i].line, line)) {
+			parts[i].print();
+			return;
+		}
+	fputs(line, stdout);
 }
 
 int main(int argc, char **argv)
 {
-	const struct {
-		const char *name;
-		void (*print)(void);
-	} shells[] = { { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish } };
+	_cleanup_(close_file) FILE *template = argc == 3 ? fopen(argv[2], "r") : NULL;
+	_cleanup_(free_ptr) char *line = NULL;
+	size_t room = 0;
 
-	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(shells); i++) {
-		if (strcmp(argv[1], shells[i].name))
-			continue;
-		shells[i].print();
-		return fflush(stdout) ? EXIT_FAILED : EXIT_GOOD;
+	if (!template) {
+		fputs("completions: name a shell (bash, zsh or fish) and its template\n", stderr);
+		return EXIT_USAGE;
 	}
-	fputs("completions: name one shell: bash, zsh or fish\n", stderr);
-	return EXIT_USAGE;
+	while (getline(&line, &room, template) > 0)
+		print_line(argv[1], line);
+	return ferror(template) || fflush(stdout) ? EXIT_FAILED : EXIT_GOOD;
 }
