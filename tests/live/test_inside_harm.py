@@ -142,6 +142,7 @@ BAD_ARGUMENTS = """
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 extern char **environ;
 int main(void)
@@ -163,6 +164,7 @@ int main(void)
 	printf("%d\\n", posix_spawn(&pid, NULL, NULL, NULL, argv, environ));
 	printf("%d\\n", posix_spawn(&pid, "/bin/true", NULL, NULL, argv, bad));
 	printf("%d\\n", posix_spawn(&pid, "/bin/true", NULL, NULL, argv, NULL));
+	waitpid(pid, NULL, 0);
 	return 0;
 }
 """
