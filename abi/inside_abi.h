@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 7
+#define INSIDE_VERSION 8
 
 #define INSIDE_LIBRARY "inside.so"
 #define INSIDE_OTHER   "other.so"
@@ -361,6 +361,9 @@ struct inside_header {
 	struct inside_array histograms; /* struct ap_histograms */
 	struct inside_live live __attribute__((aligned(64)));
 	struct inside_regions regions;
+	/* How often a program was executed with the library in LD_PRELOAD, and how often one began with it: the command, and
+	 * all that are not on their way to it, or ended on it. */
+	__u64 n_injected, n_begun;
 };
 
 _Static_assert(sizeof(struct inside_image) == 200, "inside_image is ABI");

@@ -147,7 +147,9 @@ static bool can_open(const char *directory, const char *name, int flags)
 		return false;
 	/* Capabilities by which this process may still open it may be gone after the exec. */
 	may = !sys(__NR_fstat, fd, (long)&status, 0, 0, 0, 0) &&
-	      (!user || status.st_uid == user || !(flags & O_RDWR));
+	      (!(flags & O_RDWR) || ((!user || status.st_uid == user) &&
+				     /* It is smaller when the measurement is over. */
+				     status.st_size >= (long)sizeof(struct inside_header)));
 	sys__close(fd);
 	return may;
 }

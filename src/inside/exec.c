@@ -136,21 +136,30 @@ static void injection__begin(struct injection *out, const struct program *progra
 		refusal = program__refusal(program, process.header->hands_over);
 	if (refusal >= 0)
 		is_taken = note_refusal(program, name, refusal);
-	if (!refusal__clears_environment(refusal) && !out->environment.traces)
+	if (!refusal__clears_environment(refusal) && !out->environment.traces) {
+		__atomic_fetch_add(&process.header->n_injected, 1, __ATOMIC_RELAXED);
 		out->name = is_taken && refusal == INSIDE_REFUSES_ALLOCATOR ? INSIDE_OTHER
 									    : INSIDE_LIBRARY;
+	}
 	/* The library is in the process's own environment while another thread is in system(3). */
 	if (out->name || out->environment.has_library)
 		out->directory = directory;
 }
 
+static void injection__failed(const struct injection *injection)
+{
+	if (injection->name)
+		__atomic_fetch_sub(&process.header->n_injected, 1, __ATOMIC_RELAXED);
+}
+
 /* Executes a program; returns where that fails. */
-#define EXECUTE(call)                                                                              \
+#define EXECUTE(injection, call)                                                                   \
 	({                                                                                         \
 		int result_;                                                                       \
 		live__leave(INSIDE_EXECED);                                                        \
 		result_ = (call);                                                                  \
 		live__stay();                                                                      \
+		injection__failed(injection);                                                      \
 		result_;                                                                           \
 	})
 
@@ -191,7 +200,7 @@ EXPORT int execve(const char *path, char *const argv[], char *const environment[
 	struct injection injection;
 
 	injection__begin(&injection, &program, NULL, environment);
-	return EXECUTE(NEXT(execve, execve_t)(path, argv, INJECTED(&injection)));
+	return EXECUTE(&injection, NEXT(execve, execve_t)(path, argv, INJECTED(&injection)));
 }
 
 EXPORT int execv(const char *path, char *const argv[]);
@@ -206,7 +215,7 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const environment
 	struct injection injection;
 
 	injection__begin(&injection, NULL, file, environment);
-	return EXECUTE(NEXT(execvpe, execve_t)(file, argv, INJECTED(&injection)));
+	return EXECUTE(&injection, NEXT(execvpe, execve_t)(file, argv, INJECTED(&injection)));
 }
 
 EXPORT int execvp(const char *file, char *const argv[]);
@@ -222,8 +231,8 @@ EXPORT int fexecve(int fd, char *const argv[], char *const environment[])
 	struct injection injection;
 
 	injection__begin(&injection, &program, NULL, environment);
-	return EXECUTE(NEXT(fexecve, int (*)(int, char *const *, char *const *))(
-		fd, argv, INJECTED(&injection)));
+	return EXECUTE(&injection, NEXT(fexecve, int (*)(int, char *const *, char *const *))(
+					   fd, argv, INJECTED(&injection)));
 }
 
 EXPORT int execveat(int at, const char *path, char *const argv[], char *const environment[],
@@ -235,7 +244,8 @@ EXPORT int execveat(int at, const char *path, char *const argv[], char *const en
 	struct injection injection;
 
 	injection__begin(&injection, &program, NULL, environment);
-	return EXECUTE(NEXT(execveat, int (*)(int, const char *, char *const *, char *const *,
+	return EXECUTE(&injection,
+		       NEXT(execveat, int (*)(int, const char *, char *const *, char *const *,
 					      int))(at, path, argv, INJECTED(&injection), flags));
 }
 
@@ -322,10 +332,14 @@ EXPORT int posix_spawn(int *pid, const char *path, const void *actions, const vo
 {
 	struct program program = { AT_FDCWD, path };
 	struct injection injection;
+	int err;
 
 	injection__begin(&injection, &program, NULL, environment);
-	return NEXT(posix_spawn, spawn_t)(pid, path, actions, attributes, argv,
-					  INJECTED(&injection));
+	err = NEXT(posix_spawn, spawn_t)(pid, path, actions, attributes, argv,
+					 INJECTED(&injection));
+	if (err)
+		injection__failed(&injection);
+	return err;
 }
 
 EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const void *attributes,
@@ -334,10 +348,14 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
 			char *const argv[], char *const environment[])
 {
 	struct injection injection;
+	int err;
 
 	injection__begin(&injection, NULL, file, environment);
-	return NEXT(posix_spawnp, spawn_t)(pid, file, actions, attributes, argv,
-					   INJECTED(&injection));
+	err = NEXT(posix_spawnp, spawn_t)(pid, file, actions, attributes, argv,
+					  INJECTED(&injection));
+	if (err)
+		injection__failed(&injection);
+	return err;
 }
 
 /* Whether shown__end() must be called afterwards. */

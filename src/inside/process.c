@@ -188,11 +188,16 @@ static __u32 begin_process(void)
 	struct inside_header *header;
 	const char *name;
 
-	if (!find_directory(&name) || !memory__open(local.directory))
+	if (!find_directory(&name))
 		return NOT_MEASURED;
+	if (!memory__open(local.directory)) {
+		environment__hide(local.directory);
+		return NOT_MEASURED;
+	}
 	next__prepare();
 	header = memory__header();
 	process.header = header;
+	__atomic_fetch_add(&header->n_begun, 1, __ATOMIC_RELAXED);
 	if (text__equal(name, INSIDE_OTHER)) {
 		environment__hide(local.directory);
 		return HANDED_OVER;
@@ -490,7 +495,7 @@ void process__forked(void)
 __attribute__((constructor)) static void begin(void)
 {
 	/* The C library's environment may not have been there at the first call. */
-	if (thread__current() || local.state == HANDED_OVER)
+	if (thread__current() || local.state == HANDED_OVER || local.directory[0])
 		environment__hide(local.directory);
 	if (local.state == MEASURED)
 		own__began();

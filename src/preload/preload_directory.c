@@ -19,6 +19,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "error.h"
+#include "whole_io.h"
 
 static const char prefix[] = "allocprof-";
 /* Length of the suffix that mkdtemp(3) puts for XXXXXX. */
@@ -43,8 +44,38 @@ static void remove_files(int directory_fd)
 		unlinkat(directory_fd, names[i], 0);
 }
 
+/* Whether a program was executed with the library in LD_PRELOAD and has not begun yet. */
+static bool is_any_on_its_way(const struct preload *preload)
+{
+	__u64 counts[2]; /* n_injected, n_begun */
+
+	return preload->memory_fd >= 0 &&
+	       pread(preload->memory_fd, counts, sizeof(counts),
+		     offsetof(struct inside_header, n_injected)) == sizeof(counts) &&
+	       counts[0] > (counts[1] ? counts[1] - 1 : 0);
+}
+
+/* Leaves the library, without which the dynamic linker would print an error, and no memory to measure with. sweep() removes the
+ * directory when the next measurement begins. */
+static void leave_library(int directory_fd)
+{
+	const __u64 magic = INSIDE_MAGIC;
+	_cleanup_(close_fd) int fd = -1;
+
+	unlinkat(directory_fd, INSIDE_TABLES, 0);
+	unlinkat(directory_fd, INSIDE_WAKE, 0);
+	unlinkat(directory_fd, INSIDE_MEMORY, 0);
+	fd = openat(directory_fd, INSIDE_MEMORY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		fd__write_all_at(fd, &magic, sizeof(magic), offsetof(struct inside_header, magic));
+}
+
 void preload__remove_directory(const struct preload *preload)
 {
+	if (preload->directory_fd >= 0 && is_any_on_its_way(preload)) {
+		leave_library(preload->directory_fd);
+		return;
+	}
 	if (preload->directory_fd >= 0)
 		remove_files(preload->directory_fd);
 	if (preload->directory[0])

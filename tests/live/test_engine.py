@@ -15,7 +15,7 @@ import tempfile
 import pytest
 
 import support
-from support import INPUT, by_address, libc_path, programs, read_report, stated
+from support import INPUT, by_address, libc_path, programs, read_report, stated, wait_until
 
 USER = 65534
 MAX_SUM = (1 << 63) - 1
@@ -234,6 +234,24 @@ def test_directories_with_more_room_that_are_not_the_users(run, allocprof):
         with contextlib.suppress(OSError):
             os.rmdir(place)
     assert result.stdout.decode().startswith(f"/dev/shm/allocprof-{os.geteuid()}/")
+
+
+def test_process_on_its_way(run, allocprof, target, tmp_path):
+    """The measurement is over when the dynamic linker looks for the library: it is there, and does nothing. The next
+    measurement removes it."""
+    memory, fifo, printed = tmp_path / "memory", tmp_path / "fifo", tmp_path / "printed"
+    memory.mkdir()
+    os.mkfifo(fifo)
+    measured = [allocprof, "stat", "--engine=preload", "-o", tmp_path / "stat", "--"]
+    env = {"ALLOCPROF_INSIDE_DIR": str(memory)}
+    run([*measured, target("late_child"), fifo, printed], env, expect=0)
+    left, = memory.iterdir()
+    assert {path.name for path in left.iterdir()} == {"inside.so", "other.so", "memory"}
+    fifo.write_text("x")
+    wait_until(lambda: "status" in printed.read_text(), "the process has ended")
+    assert printed.read_text() == "none\nstatus 0\n"
+    run([*measured, "sh", "-c", "no-such-command; true"], env, expect=0)
+    assert not list(memory.iterdir())
 
 
 @pytest.mark.parametrize("kib, why", ((1 << 17, None), (1 << 10, b"raise the limit of file sizes (ulimit -f)")))
