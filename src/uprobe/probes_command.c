@@ -204,8 +204,10 @@ int probes__add_program(struct probes *probes, const char *path, struct error *e
 
 	if (!err)
 		err = add_program(probes, program, argv, NULL, &kind, error);
-	if (err || !kind.is_static)
+	if (err)
 		return err;
+	if (!kind.is_static)
+		return 0;
 	/* For what it executes. */
 	err = add_system_libc(probes, error);
 	return probes__is_failure(err) ? err : 0;
