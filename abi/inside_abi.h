@@ -361,8 +361,8 @@ struct inside_header {
 	struct inside_array histograms; /* struct ap_histograms */
 	struct inside_live live __attribute__((aligned(64)));
 	struct inside_regions regions;
-	/* How often a program was executed with the library in LD_PRELOAD, and how often one began with it: the command, and
-	 * all that are not on their way to it, or ended on it. */
+	/* Number of programs that processes executed with the library in LD_PRELOAD, and of programs that began with it, the
+	 * command among them. A program between execve(2) and its dynamic linker is in the first number only. */
 	__u64 n_injected, n_begun;
 };
 

@@ -134,7 +134,7 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 	struct session_limits *limits = &measure->session.limits;
 	const struct {
 		const char *name;
-		/* What it sets, one of these: */
+		/* The name sets one of these: */
 		__u32 *number;
 		bool *flag; /* to whether the number is not 0 */
 		bool *lack; /* to whether it is 0 */

@@ -16,7 +16,7 @@ struct program {
 /* Whether the files of the measurement can be opened: the dynamic linker complains where it finds no library. */
 bool directory__is_reachable(const char *directory);
 
-/* Whether its path is in memory that can be read. */
+/* Returns whether the path is in memory that can be read. */
 bool program__has_path(const struct program *program);
 
 /* enum inside_refusal, or -1 if the library can be preloaded into @program. @looks: also whether it has a malloc of

@@ -116,14 +116,14 @@ static bool can_read(struct known_page *known, const void *from)
 
 	if (page == known->address)
 		return true;
-	/* Where the kernel or a filter of system calls (Docker's before Linux 4.8) has no such call, nothing is known. */
+	/* If the kernel lacks the call, or a filter forbids it (Docker's before Linux 4.8), all memory counts as readable. */
 	if (memory__read_some((__u64)from, &byte, 1) == -EFAULT)
 		return false;
 	known->address = page;
 	return true;
 }
 
-/* ld.so(8): it lists libraries, and this one would be in the list. */
+/* With it the dynamic linker lists libraries (ld.so(8)), and this one would be in the list. */
 static const char traces[] = "LD_TRACE_LOADED_OBJECTS=";
 
 /* The beginning of an entry. */

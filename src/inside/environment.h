@@ -16,10 +16,10 @@ bool environment__hide(const char *directory);
 /* The C library's variable; NULL where there is none. */
 char ***environment__variable(void);
 
-/* Whether the entry is LD_PRELOAD. */
+/* Returns whether the entry is LD_PRELOAD. */
 bool environment__is_preload(const char *entry);
 
-/* Whether LD_PRELOAD names this library, which is in @directory, first. */
+/* Returns whether LD_PRELOAD names this library, which is in @directory, first. */
 bool environment__has(char *const *entries, const char *directory);
 
 /* An environment that a program is to be executed with. Other threads may be changing it, and it need not be one: what the
@@ -34,7 +34,7 @@ struct environment {
 	size_t text_bytes;     /* of LD_PRELOAD as it is */
 };
 
-/* False if it cannot be read. NULL is one without entries. */
+/* Reads the environment @entries; NULL is one without entries. Returns false if it cannot be read. */
 bool environment__look(struct environment *out, char *const *entries, const char *directory);
 
 /* Bytes that environment__fill() writes to @text. */

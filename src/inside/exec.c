@@ -146,6 +146,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 		out->directory = directory;
 }
 
+/* The program was not executed. */
 static void injection__failed(const struct injection *injection)
 {
 	if (injection->name)
@@ -358,11 +359,14 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
 	return err;
 }
 
-/* Whether shown__end() must be called afterwards. */
+/* Returns whether shown__end() must be called afterwards. */
 static bool show(struct injection *injection)
 {
 	injection__begin(injection, NULL, "/bin/sh", current_environment());
-	return injection->name && shown__begin(injection->directory, injection->name);
+	if (injection->name && shown__begin(injection->directory, injection->name))
+		return true;
+	injection__failed(injection);
+	return false;
 }
 
 EXPORT int system(const char *command);

@@ -46,7 +46,7 @@ bool object__imports(const struct object *object, const char *name);
 /* Whether the dynamic linker looks into the object itself first (-Bsymbolic). */
 bool object__is_symbolic(const struct object *object);
 
-/* Whether an object names places where libraries are searched for those that it loads, too (DT_RPATH). */
+/* Returns whether an object has DT_RPATH, which counts for the libraries that it loads as well. */
 bool objects__pass_on_search_path(void);
 
 /* Whether libraries are searched for it at places of its own. */

@@ -495,7 +495,8 @@ void process__forked(void)
 __attribute__((constructor)) static void begin(void)
 {
 	/* The C library's environment may not have been there at the first call. */
-	if (thread__current() || local.state == HANDED_OVER || local.directory[0])
+	thread__current();
+	if (local.directory[0])
 		environment__hide(local.directory);
 	if (local.state == MEASURED)
 		own__began();

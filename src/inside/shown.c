@@ -10,7 +10,8 @@
 #define SIG_SETMASK 2
 
 static struct {
-	__u32 holder; /* process of the thread that changes this, 0: none; a forked child may have its parent's */
+	/* Process of the thread that holds the lock, or 0. In a forked child it may be the parent. */
+	__u32 holder;
 	__u32 callers; /* threads that are in system or popen */
 	/* The environment with the library; @before is what it was made of. */
 	char **array, **before;
@@ -41,7 +42,7 @@ static void unlock(const __u64 *mask)
 	sys(__NR_rt_sigprocmask, SIG_SETMASK, (long)mask, 0, sizeof(*mask), 0, 0);
 }
 
-/* What is outgrown stays: other threads may still read it. */
+/* An array that has become too small is not freed: other threads may still read it. */
 static bool reserve(size_t n, size_t text_bytes)
 {
 	if (shown.array && n <= shown.room && text_bytes <= shown.text_room)
@@ -59,7 +60,7 @@ static bool show(char ***variable, const char *directory, const char *name)
 
 	if (!environment__look(&environment, *variable, directory))
 		return false;
-	/* The target has taken it, and what this library had put into it out of it. */
+	/* The target has taken the array over, and removed the library from it. */
 	if (*variable == shown.array)
 		shown.array = NULL;
 	if (!reserve(environment.n + 2, environment__text_bytes(&environment, directory, name)) ||
@@ -71,7 +72,7 @@ static bool show(char ***variable, const char *directory, const char *name)
 	return true;
 }
 
-/* Whether the target has left the array as it was made; setenv(3) changes entries in place. */
+/* Returns whether the target has left the array as it was made; setenv(3) changes entries in place. */
 static bool is_unchanged(void)
 {
 	char *none = NULL, **at = shown.array, **before = shown.before ?: &none;
@@ -88,7 +89,7 @@ static bool is_unchanged(void)
 	}
 }
 
-/* The target has changed its environment, or made a copy of it. */
+/* Removes the library from an environment that the target has changed or copied, which is the target's now. */
 static void take_out(char **entry)
 {
 	char **to = entry;

@@ -13,7 +13,7 @@ static inline const char *path__name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether a part of @path is "..". */
+/* Returns whether a part of @path is "..". */
 static inline bool path__has_parent(const char *path)
 {
 	for (path += strspn(path, "/"); *path; path += strspn(path, "/")) {

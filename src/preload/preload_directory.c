@@ -44,7 +44,7 @@ static void remove_files(int directory_fd)
 		unlinkat(directory_fd, names[i], 0);
 }
 
-/* Whether a program was executed with the library in LD_PRELOAD and has not begun yet. */
+/* Returns whether a program that was executed with the library in LD_PRELOAD has not begun yet. */
 static bool is_any_on_its_way(const struct preload *preload)
 {
 	__u64 counts[2]; /* n_injected, n_begun */

@@ -113,7 +113,7 @@ static bool look_at_file(struct runtimes *runtimes, const struct mapped_file *ma
 		return false;
 	if (program_kind__parse(runtimes->parser, fd, mapped->path, &kind))
 		kind = (struct program_kind){ 0 };
-	/* Of a static one it is said that it is not probed. */
+	/* A static Go program is reported as not probed instead. */
 	if (kind.is_go && !kind.is_static && !runtimes->go_heap)
 		runtimes->go_heap = strdup(mapped->path);
 	file = &runtimes->files[runtimes->n_files];

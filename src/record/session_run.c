@@ -22,8 +22,8 @@
 #define MOST_ANCESTORS 64
 
 /*
- * Whether the command, or a process that it has started, has sent the signal: to its process group, which is ours, so that
- * it has it already. Not known of a sender that has ended.
+ * Returns whether the command, or a process that it has started, has sent the signal. Such a signal goes to the command's process
+ * group, in which allocprof is, so the command has it already. A sender that has ended is not recognised.
  */
 static bool is_of_command(const struct session *session, pid_t sender)
 {

@@ -56,7 +56,7 @@ struct mapped_files {
 	int unopened_err;
 };
 
-/* A program generates what it executes from a memfd. */
+/* Returns whether the program may have generated the code itself, as JIT compilers do in a memfd. */
 static bool is_generated(const char *path)
 {
 	return path[0] != '/' || !strncmp(path, "/memfd:", strlen("/memfd:"));

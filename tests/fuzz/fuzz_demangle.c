@@ -13,7 +13,7 @@
 /* Twice the longest name, and its clone suffix. */
 #define MOST_BYTES 20000
 
-/* What is not mangled stays as it is. */
+/* A name that is not mangled stays as long as it was. */
 static bool is_bounded(const char *name, const char *symbol)
 {
 	return strlen(name) < MOST_BYTES || strlen(name) <= strlen(symbol);

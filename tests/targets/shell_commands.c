@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include "raw.h"
 
-/* A command writes a byte when it has begun, and ends when its own pipe is closed. */
+/* Each command writes a byte when it has begun, and ends when its own pipe is closed. */
 struct command {
 	pthread_t thread;
 	int end[2];
@@ -109,7 +109,7 @@ static int run_overlapping(bool changes_environment)
 	return !first.status + !second.status;
 }
 
-/* Whether a child that is forked while a command runs has LD_PRELOAD. */
+/* Returns whether a child that is forked while a command runs has LD_PRELOAD. */
 static bool is_seen_by_child(void)
 {
 	struct command command;

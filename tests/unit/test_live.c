@@ -208,7 +208,7 @@ static void test_lifetimes_are_drained_without_being_asked(void **state)
 	assert_int_equal(inserted, 0);
 }
 
-/* Of threads' calls that have not returned, with the blocks that their reallocs hold. */
+/* The map has the threads' calls that have not returned, with the blocks that their reallocs hold. */
 static void test_threads_that_cannot_be_read(void **state)
 {
 	kernel.threads_error = -ENOMEM;
