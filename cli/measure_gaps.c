@@ -8,6 +8,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "completeness_messages.h"
+#include "gaps.h"
 #include "measure_options.h"
 #include "message.h"
 #include "number.h"
@@ -140,41 +141,20 @@ static void say_unprobed(const struct visit *visit)
 static void say_counts(const struct visit *visit)
 {
 	const struct session_results *results = visit->results;
-	const struct {
-		__u64 n;
-		const char *before, *after; /* @after as plural__of() takes it */
-	} counts[] = {
-		{ results->not_nested, "not exact: ",
-		  " call{|s} of defined sources could not be matched with {its return|their returns}, "
-		  "so allocator calls inside {it|them} are counted as well" },
-		{ results->counters_unread, "not complete: ",
-		  " of the kernel's counters could not be read, so that numbers may be too small" },
-		{ results->processes_unfollowed,
-		  "not complete: ", " process{|es} could not be followed" },
-		{ results->processes_refused, "not complete: ",
-		  " program{|s} {has|have} more privileges than this user, and {is|are} not measured; run "
-		  "allocprof as root" },
-		{ results->processes_unnoticed, "not complete: ",
-		  " beginning{|s} or end{|s} of processes went unnoticed, and with {it|them} perhaps an "
-		  "allocator" },
-		{ results->operands_unread, "not exact: ",
-		  " argument{|s} of USDT probes could not be read and count{s|} as 0" },
-		{ results->calls_unread, "not exact: ",
-		  " return address{|es}, argument{|s} or result{|s} of calls could not be read: bytes and blocks "
-		  "may be missing, and calls that allocators make themselves may be counted" },
-		{ results->mappings_unsure, "not exact: ",
-		  " call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
-		  "anonymous" },
-		{ results->relabelled, "not exact: ",
-		  " call{|s} {is|are} counted under the function that {it|they} led to" },
-		{ results->mappings_lost, "not complete: ",
-		  " mapping{|s} of files went unnoticed, and with {it|them} perhaps an allocator" },
-	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
-		if (counts[i].n)
-			say(visit, "%s%s%s", counts[i].before, number__count(counts[i].n).text,
-			    plural__of(counts[i].after, counts[i].n).text);
+	for (int gap = 0; gap < GAPS; gap++) {
+		const struct gap_text *text = gap__text(gap);
+		__u64 n = results->gaps[gap];
+
+		if (n)
+			say(visit, "%s: %s%s", text->effect ? "not exact" : "not complete",
+			    number__count(n).text, plural__of(text->sentence, n).text);
+	}
+	if (results->relabelled)
+		say(visit, "not exact: %s %s", number__count(results->relabelled).text,
+		    plural__of("call{|s} {is|are} counted under the function that {it|they} led to",
+			       results->relabelled)
+			    .text);
 }
 
 void measure_gaps__visit(const struct session *session, const struct session_results *results,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "gaps.h"
 #include "json.h"
 #include "measure.h"
 #include "measure_gaps.h"
@@ -343,18 +344,10 @@ json_object *stat_report__object(const struct session *session, const struct mea
 	add_window(root, measure, &results->window);
 	stat_regions__add(root, session, measure, results);
 	json__add(root, "relabelled", json__count(results->relabelled));
-	json__add(root, "not_nested", json__count(results->not_nested));
 	json__add(root, "lost", json_lost(results));
 	json__add(root, "processes_left", json__count(results->processes_left));
-	json__add(root, "mappings_unsure", json__count(results->mappings_unsure));
-	json__add(root, "operands_unread", json__count(results->operands_unread));
-	json__add(root, "calls_unread", json__count(results->calls_unread));
-	json__add(root, "mappings_lost", json__count(results->mappings_lost));
-	json__add(root, "processes_unfollowed", json__count(results->processes_unfollowed));
-	if (results->processes_refused)
-		json__add(root, "processes_refused", json__count(results->processes_refused));
-	json__add(root, "processes_unnoticed", json__count(results->processes_unnoticed));
-	json__add(root, "counters_unread", json__count(results->counters_unread));
+	for (int gap = 0; gap < GAPS; gap++)
+		json__add(root, gap__text(gap)->key, json__count(results->gaps[gap]));
 	json__add(root, "processes_unprobed", json__count(results->processes_unprobed));
 	json__add(root, "unprobed_programs", json_unprobed(results));
 	json__add(root, "allocators", json_allocators(session));

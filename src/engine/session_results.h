@@ -10,6 +10,7 @@
 
 #include "abi.h"
 #include "event_log.h"
+#include "gaps.h"
 #include "record_abi.h"
 
 /* Kernel memory of --live, used and allowed. */
@@ -105,15 +106,7 @@ struct session_results {
 	__u64 lost[AP_LOST_REASONS];
 	__u64 lost_total;
 	__u64 processes; /* followed processes */
-	/* Failed reads of the programs' counters: numbers may be too small. */
-	__u64 counters_unread;
-	/* Not followed since the map was full: their calls are missing. */
-	__u64 processes_unfollowed;
-	__u64 processes_refused; /* programs with more privileges than the user */
-	/* Process records for which the ring buffer had no room, and times that the kernel skipped a
-	 * program that writes them: an allocator that such a process mapped later may have been
-	 * missed. */
-	__u64 processes_unnoticed;
+	__u64 gaps[GAPS];
 	/* Processes that took memory from the kernel and hit no probe, and their programs, which
 	 * the session owns; the list may be incomplete. */
 	__u64 processes_unprobed;
@@ -127,16 +120,7 @@ struct session_results {
 	/* Sentences about calls that the engine knows to be missing; owned by the session. */
 	char *const *engine_gaps;
 	size_t n_engine_gaps;
-	__u64 not_nested; /* calls of sources beneath which calls were counted that should not be */
-	__u64 relabelled; /* calls counted under the function they tail-called */
-	/* munmap and mremap calls counted although bpf_find_vma() did not report in time what was
-	 * mapped there. */
-	__u64 mappings_unsure;
-	__u64 operands_unread; /* USDT arguments that could not be read and count as 0 */
-	__u64 calls_unread; /* return addresses, arguments and results in memory that could not be read */
-	/* Mapping events lost by the kernel, and times that it skipped the program that notes changes of
-	 * mappings for walks: an allocator may have been missed, or frames be wrong. */
-	__u64 mappings_lost;
+	__u64 relabelled;     /* calls counted under the function they tail-called */
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	/* Number and total time of hits' waits for user space or for other threads. */
 	__u64 waits, waits_ns;

@@ -9,6 +9,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "gaps.h"
 #include "number.h"
 #include "plural.h"
 #include "profile.h"
@@ -109,52 +110,24 @@ static void report_unprobed(const struct profile *profile, const struct output *
 	    list, plural__of("name the file{|s} with --expect", n).text);
 }
 
-/* Metadata of a recording about calls that it may lack. */
+/* Metadata of a recording about calls that it may lack: lines. */
 static const struct note {
 	const char *key;
-	/* The sentence, around each line of the value; @after as plural__of() takes it. */
-	const char *before, *after;
+	const char *before; /* each line */
 } notes[] = {
 	{ "unknown_functions",
 	  "an allocator's function is unknown, so its calls are not counted or the blocks that it "
-	  "freed count as live: ",
-	  NOT_COMPLETE },
+	  "freed count as live: " },
 	{ "unprobed_programs",
-	  "a program took memory from the kernel and called no function that is probed: ",
-	  NOT_COMPLETE },
-	{ "refused_programs",
-	  "the preloaded library does not see the calls of a program: ", NOT_COMPLETE },
-	{ "engine_gaps", "", NOT_COMPLETE },
-	{ "live_gaps", "the blocks of allocator ", NOT_COMPLETE },
-	{ "lacking_sources", "no file of the target had a function of ", NOT_COMPLETE },
-	{ "not_nested", "",
-	  " call{|s} of defined sources could not be matched with {its return|their returns}, so "
-	  "allocator calls inside {it|them} are counted as well; numbers may be too large" },
-	{ "mappings_unsure", "",
-	  " call{|s} of munmap and mremap {is|are} counted although the mapping may not have been "
-	  "anonymous; numbers may be too large" },
-	{ "operands_unread", "",
-	  " argument{|s} of USDT probes could not be read and count{s|} as 0; numbers may be too small" },
-	{ "calls_unread", "",
-	  " return address{|es}, argument{|s} or result{|s} of calls could not be read; numbers may be "
-	  "wrong" },
-	{ "processes_unfollowed", "", " process{|es} could not be followed" NOT_COMPLETE },
-	{ "processes_refused", "",
-	  " program{|s} had more privileges than the user who recorded, and {was|were} not "
-	  "measured" NOT_COMPLETE },
-	/* These may have hidden an allocator. */
-	{ "processes_unnoticed", "",
-	  " beginning{|s} or end{|s} of processes went unnoticed, and with {it|them} perhaps an "
-	  "allocator" NOT_COMPLETE },
-	{ "mappings_lost", "",
-	  " mapping{|s} of files went unnoticed, and with {it|them} perhaps an allocator" NOT_COMPLETE },
-	{ "counters_unread", "",
-	  " of the kernel's counters could not be read, so that numbers may be too "
-	  "small" NOT_COMPLETE },
+	  "a program took memory from the kernel and called no function that is probed: " },
+	{ "refused_programs", "the preloaded library does not see the calls of a program: " },
+	{ "engine_gaps", "" },
+	{ "live_gaps", "the blocks of allocator " },
+	{ "lacking_sources", "no file of the target had a function of " },
 };
 
-/* A line of a note's value as it is, but for digits in groups where it is a number, or ends with
- * one of bytes. To be freed; NULL on ENOMEM. */
+/* A line of a note's value as it is, but for digits in groups where it ends with a number or one of
+ * bytes. To be freed; NULL on ENOMEM. */
 static char *group_digits(const char *line, size_t len)
 {
 	static const char bytes[] = " bytes";
@@ -187,10 +160,22 @@ static void report_notes(const struct profile *profile, const struct output *out
 				group_digits(lines, len < 1024 ? len : 1024);
 
 			if (line)
-				say(output, "%s%s%s", notes[i].before, line,
-				    plural__of(notes[i].after, !strcmp(line, "1")).text);
+				say(output, "%s%s" NOT_COMPLETE, notes[i].before, line);
 			lines += len + (lines[len] == '\n');
 		}
+	}
+}
+
+static void report_gaps(const struct profile *profile, const struct output *output)
+{
+	for (int gap = 0; gap < GAPS; gap++) {
+		const struct gap_text *text = gap__text(gap);
+		__u64 n = profile__meta_number(profile, text->key);
+
+		if (n)
+			say(output, "%s%s; %s", number__count(n).text,
+			    plural__of(text->sentence, n).text,
+			    text->effect ? text->effect : "this profile is not complete");
 	}
 }
 
@@ -215,6 +200,9 @@ bool completeness__is_complete(const struct profile *profile)
 
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
 		if (profile__meta(profile, notes[i].key))
+			return false;
+	for (int gap = 0; gap < GAPS; gap++)
+		if (profile__meta(profile, gap__text(gap)->key))
 			return false;
 	for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
 		if (profile__ledger(profile, missing[i]))
@@ -273,6 +261,7 @@ static void report_all(const struct profile *profile, const struct output *outpu
 	report_lost(profile, output);
 	report_unprobed(profile, output);
 	report_notes(profile, output);
+	report_gaps(profile, output);
 	report_untracked(profile, output);
 	report_dropped(profile, output);
 	report_window(profile, output);

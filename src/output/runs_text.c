@@ -12,12 +12,10 @@
 
 bool runs_text__taken(const struct profile *profile, char text[RUNS_TEXT_SIZE])
 {
-	const char *run = profile__meta(profile, "run"), *runs = profile__meta(profile, "runs");
-
-	if (!run || !runs)
+	if (!profile__meta(profile, "run") || !profile__meta(profile, "runs"))
 		return false;
-	snprintf(text, RUNS_TEXT_SIZE, "run %llu of %llu", strtoull(run, NULL, 10),
-		 strtoull(runs, NULL, 10));
+	snprintf(text, RUNS_TEXT_SIZE, "run %llu of %llu", profile__meta_number(profile, "run"),
+		 profile__meta_number(profile, "runs"));
 	return true;
 }
 
@@ -36,8 +34,7 @@ int runs_text__range(const struct profile *profile, struct figure_range *range)
 
 static void print_number(const struct profile *profile, FILE *to)
 {
-	const char *text = profile__meta(profile, "wanted_runs");
-	__u64 wanted = text ? strtoull(text, NULL, 10) : 0;
+	__u64 wanted = profile__meta_number(profile, "wanted_runs");
 	__u32 n = profile__n_runs(profile);
 
 	if (wanted > n)

@@ -17,6 +17,7 @@
 #include "data_file_reader.h"
 #include "data_file_schema.h"
 #include "error.h"
+#include "gaps.h"
 #include "profile.h"
 #include "profile_runs.h"
 #include "utf8.h"
@@ -293,34 +294,15 @@ int data_reader__read_definitions(struct data_reader *reader)
 static bool is_number(const char *key)
 {
 	static const char *const keys[] = {
-		"attached_pid",
-		"calls_unread",
-		"counters_unread",
-		"exit_status",
-		"kernel_bytes",
-		"mappings_lost",
-		"mappings_unsure",
-		"max_live",
-		"max_records",
-		"not_nested",
-		"operands_unread",
-		"peak_bytes",
-		"processes_refused",
-		"processes_unfollowed",
-		"processes_unnoticed",
-		"runs",
-		"sample_bytes",
-		"waits",
-		"waits_ns",
-		"wanted_runs",
-		"warmup_runs",
-		"window_delay_ns",
+		"attached_pid", "exit_status", "kernel_bytes",	  "max_live", "max_records",
+		"peak_bytes",	"runs",	       "sample_bytes",	  "waits",    "waits_ns",
+		"wanted_runs",	"warmup_runs", "window_delay_ns",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (!strcmp(key, keys[i]))
 			return true;
-	return false;
+	return gap__is_key(key);
 }
 
 /* Figures are read by strtoull(3), which takes what is no number for 0. */

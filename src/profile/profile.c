@@ -438,6 +438,13 @@ const char *profile__meta(const struct profile *profile, const char *key)
 	return found ? profile->meta[found - 1].value : NULL;
 }
 
+__u64 profile__meta_number(const struct profile *profile, const char *key)
+{
+	const char *text = profile__meta(profile, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static bool match_ledger(const void *owner, __u32 id, const void *key)
 {
 	return !strcmp(((const struct profile *)owner)->ledger[id - 1].name, key);

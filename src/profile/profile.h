@@ -363,6 +363,8 @@ __u64 profile__add_up(__u64 a, __u64 b);
 
 /* NULL if there is no such key. */
 const char *profile__meta(const struct profile *profile, const char *key);
+/* 0 if there is no such key, or its value is no whole number. */
+__u64 profile__meta_number(const struct profile *profile, const char *key);
 /* 0 if there is no such name. */
 __u64 profile__ledger(const struct profile *profile, const char *name);
 

@@ -8,6 +8,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "gaps.h"
 #include "profile_copy.h"
 #include "profile_internal.h"
 
@@ -162,27 +163,23 @@ static enum rule rule_of(const char *key)
 		const char *key;
 		enum rule rule;
 	} rules[] = {
-		{ "elapsed_seconds", RULE_SECONDS },  { "exit_status", RULE_FAILURE },
-		{ "allocators", RULE_LINES },	      { "unprobed_allocators", RULE_LINES },
-		{ "unprobed_programs", RULE_LINES },  { "refused_programs", RULE_LINES },
-		{ "engine_gaps", RULE_LINES },	      { "live_gaps", RULE_LINES },
-		{ "uprobe_programs", RULE_LINES },    { "unknown_functions", RULE_LINES },
-		{ "lacking_sources", RULE_LINES },    { "not_nested", RULE_SUM },
-		{ "mappings_unsure", RULE_SUM },      { "operands_unread", RULE_SUM },
-		{ "calls_unread", RULE_SUM },	      { "no_unwind_table", RULE_LINES },
-		{ "python_arenas", RULE_LINES },      { "go_heap", RULE_LINES },
-		{ "processes_unfollowed", RULE_SUM }, { "processes_refused", RULE_SUM },
-		{ "processes_unnoticed", RULE_SUM },  { "mappings_lost", RULE_SUM },
-		{ "counters_unread", RULE_SUM },      { "epoch_ns", RULE_MOST },
-		{ "peak_bytes", RULE_MOST },	      { "kernel_bytes", RULE_MOST },
-		{ "max_live", RULE_LEAST },	      { "max_records", RULE_LEAST },
-		{ "window_opened", RULE_LEAST },      { "unread_files", RULE_LINES },
+		{ "elapsed_seconds", RULE_SECONDS }, { "exit_status", RULE_FAILURE },
+		{ "allocators", RULE_LINES },	     { "unprobed_allocators", RULE_LINES },
+		{ "unprobed_programs", RULE_LINES }, { "refused_programs", RULE_LINES },
+		{ "engine_gaps", RULE_LINES },	     { "live_gaps", RULE_LINES },
+		{ "uprobe_programs", RULE_LINES },   { "unknown_functions", RULE_LINES },
+		{ "lacking_sources", RULE_LINES },   { "no_unwind_table", RULE_LINES },
+		{ "python_arenas", RULE_LINES },     { "go_heap", RULE_LINES },
+		{ "epoch_ns", RULE_MOST },	     { "peak_bytes", RULE_MOST },
+		{ "kernel_bytes", RULE_MOST },	     { "max_live", RULE_LEAST },
+		{ "max_records", RULE_LEAST },	     { "window_opened", RULE_LEAST },
+		{ "unread_files", RULE_LINES },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (!strcmp(rules[i].key, key))
 			return rules[i].rule;
-	return RULE_FIRST;
+	return gap__is_key(key) ? RULE_SUM : RULE_FIRST;
 }
 
 static bool has_line(const char *text, const char *line, size_t len)

@@ -16,9 +16,7 @@ static const char *const names[PROFILE_SAMPLED] = {
 
 __u64 profile__sample_bytes(const struct profile *profile)
 {
-	const char *bytes = profile__meta(profile, "sample_bytes");
-
-	return bytes ? strtoull(bytes, NULL, 10) : 0;
+	return profile__meta_number(profile, "sample_bytes");
 }
 
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples)

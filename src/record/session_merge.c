@@ -150,22 +150,15 @@ int session_results__merge(struct session_results *into, const struct session_re
 		merge_function(&into->functions[i], &from->functions[i]);
 	for (int i = 0; i < AP_LOST_REASONS; i++)
 		into->lost[i] += from->lost[i];
+	for (int gap = 0; gap < GAPS; gap++)
+		into->gaps[gap] += from->gaps[gap];
 	into->events += from->events;
 	into->not_sampled += from->not_sampled;
 	into->attributed += from->attributed;
 	into->lost_total += from->lost_total;
 	into->processes += from->processes;
-	into->counters_unread += from->counters_unread;
-	into->processes_unfollowed += from->processes_unfollowed;
-	into->processes_refused += from->processes_refused;
-	into->processes_unnoticed += from->processes_unnoticed;
 	into->processes_unprobed += from->processes_unprobed;
-	into->not_nested += from->not_nested;
 	into->relabelled += from->relabelled;
-	into->mappings_unsure += from->mappings_unsure;
-	into->operands_unread += from->operands_unread;
-	into->calls_unread += from->calls_unread;
-	into->mappings_lost += from->mappings_lost;
 	into->processes_left += from->processes_left;
 	into->waits += from->waits;
 	into->waits_ns += from->waits_ns;

@@ -13,6 +13,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "gaps.h"
 #include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
@@ -370,15 +371,6 @@ static int set_numbers(const struct session_results *results, __u64 sample_bytes
 		const char *key;
 		__u64 value;
 	} numbers[] = {
-		{ "not_nested", results->not_nested },
-		{ "mappings_unsure", results->mappings_unsure },
-		{ "operands_unread", results->operands_unread },
-		{ "calls_unread", results->calls_unread },
-		{ "processes_unfollowed", results->processes_unfollowed },
-		{ "processes_refused", results->processes_refused },
-		{ "processes_unnoticed", results->processes_unnoticed },
-		{ "mappings_lost", results->mappings_lost },
-		{ "counters_unread", results->counters_unread },
 		{ "sample_bytes", sample_bytes },
 		{ "stops", results->marks.stops },
 		{ "resets", results->marks.resets },
@@ -389,6 +381,9 @@ static int set_numbers(const struct session_results *results, __u64 sample_bytes
 	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
 		if (numbers[i].value)
 			err = set_number(profile, numbers[i].key, numbers[i].value);
+	for (int gap = 0; gap < GAPS && !err; gap++)
+		if (results->gaps[gap])
+			err = set_number(profile, gap__text(gap)->key, results->gaps[gap]);
 	return err;
 }
 

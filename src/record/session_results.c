@@ -17,7 +17,7 @@ static void settle(const struct session *session, struct session_results *result
 	known += results->lost_total;
 	/* In a snapshot the number of calls was read before the counters. If it could not be read,
 	 * missing calls cannot be counted. */
-	if (results->events < known && (session->is_snapshot || results->counters_unread))
+	if (results->events < known && (session->is_snapshot || results->gaps[GAP_COUNTERS_UNREAD]))
 		results->events = known;
 	results->lost[AP_LOST_UNACCOUNTED] = results->events - known;
 	results->lost_total += results->lost[AP_LOST_UNACCOUNTED];
@@ -67,11 +67,10 @@ static bool are_numbers_complete(const struct session_results *results)
 {
 	if (results->has_live && (results->live.untracked || results->live.stats[AP_STAT_DROPPED]))
 		return false;
-	return !results->lost_total && !results->processes_unfollowed &&
-	       !results->processes_refused && !results->processes_unnoticed &&
-	       !results->mappings_lost && !results->counters_unread &&
-	       !results->processes_unprobed && !results->not_nested && !results->mappings_unsure &&
-	       !results->operands_unread && !results->calls_unread;
+	for (int gap = 0; gap < GAPS; gap++)
+		if (results->gaps[gap])
+			return false;
+	return !results->lost_total && !results->processes_unprobed;
 }
 
 static void add_target(const struct session *session, struct session_results *results)

@@ -269,15 +269,16 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 	collect_window(uprobe, results);
 	collect_regions(uprobe, results);
 	results->processes = skeleton->bss->processes_seen - uprobe->forgotten.processes;
-	results->processes_unfollowed = stat_sum(uprobe, AP_STAT_PROCESSES_LOST) +
-					missed_at(uprobe, AP_TRACEPOINT_FORK) +
-					missed_at(uprobe, AP_TRACEPOINT_EXEC);
-	results->processes_refused = stat_sum(uprobe, AP_STAT_PROCESSES_REFUSED);
-	results->processes_unnoticed = stat_sum(uprobe, AP_STAT_PROCESSES_UNNOTICED) +
-				       missed_at(uprobe, AP_TRACEPOINT_EXIT) +
-				       missed_at(uprobe, AP_TRACEPOINT_PREPARE_EXEC) +
-				       recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
-				       recursion_misses(uprobe, skeleton->progs.on_exec_memory);
+	results->gaps[GAP_PROCESSES_UNFOLLOWED] = stat_sum(uprobe, AP_STAT_PROCESSES_LOST) +
+						  missed_at(uprobe, AP_TRACEPOINT_FORK) +
+						  missed_at(uprobe, AP_TRACEPOINT_EXEC);
+	results->gaps[GAP_PROCESSES_REFUSED] = stat_sum(uprobe, AP_STAT_PROCESSES_REFUSED);
+	results->gaps[GAP_PROCESSES_UNNOTICED] =
+		stat_sum(uprobe, AP_STAT_PROCESSES_UNNOTICED) +
+		missed_at(uprobe, AP_TRACEPOINT_EXIT) +
+		missed_at(uprobe, AP_TRACEPOINT_PREPARE_EXEC) +
+		recursion_misses(uprobe, skeleton->progs.on_exit_memory) +
+		recursion_misses(uprobe, skeleton->progs.on_exec_memory);
 	results->unprobed = uprobe->unprobed.list;
 	results->n_unprobed = uprobe->unprobed.n;
 	results->processes_unprobed = stat_sum(uprobe, AP_STAT_UNPROBED);
@@ -287,19 +288,20 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 		results->n_second_programs = uprobe__second_programs(uprobe)->n;
 	}
 	results->relabelled = stat_sum(uprobe, AP_STAT_RELABELLED);
-	results->not_nested = stat_sum(uprobe, AP_STAT_NOT_NESTED);
-	results->mappings_lost = uprobe__mappings_lost(uprobe) - uprobe->forgotten.mappings_lost +
-				 recursion_misses(uprobe, skeleton->progs.on_map);
-	results->mappings_unsure = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
-	results->operands_unread = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
-	results->calls_unread = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
+	results->gaps[GAP_NOT_NESTED] = stat_sum(uprobe, AP_STAT_NOT_NESTED);
+	results->gaps[GAP_MAPPINGS_LOST] = uprobe__mappings_lost(uprobe) -
+					   uprobe->forgotten.mappings_lost +
+					   recursion_misses(uprobe, skeleton->progs.on_map);
+	results->gaps[GAP_MAPPINGS_UNSURE] = stat_sum(uprobe, AP_STAT_MAPPINGS_UNSURE);
+	results->gaps[GAP_OPERANDS_UNREAD] = stat_sum(uprobe, AP_STAT_OPERANDS_UNREAD);
+	results->gaps[GAP_CALLS_UNREAD] = stat_sum(uprobe, AP_STAT_CALLS_UNREAD);
 	results->processes_left = uprobe->processes_left;
 	results->waits = skeleton->bss->waits.count;
 	results->waits_ns = skeleton->bss->waits.total_ns;
 	results->python_arenas = runtimes__python_arenas(uprobe->runtimes);
 	results->go_heap = runtimes__go_heap(uprobe->runtimes);
 	/* After all other readings. */
-	results->counters_unread = uprobe->counters->unread;
+	results->gaps[GAP_COUNTERS_UNREAD] = uprobe->counters->unread;
 	if (uprobe->live)
-		results->counters_unread += live__implausible(uprobe->live);
+		results->gaps[GAP_COUNTERS_UNREAD] += live__implausible(uprobe->live);
 }
