@@ -91,7 +91,7 @@ static __always_inline void count__note_insertion(void)
 }
 
 /*
- * Sends registers and a user-stack snapshot, for user space to unwind. Limited by dump_below_bytes:
+ * Sends registers and a stack dump, for user space to unwind. Limited by dump_below_bytes:
  * hits in a library whose table is not ready must not flood the ring buffer, which stacks and
  * counts need. False if nothing was sent.
  */
@@ -155,7 +155,7 @@ static __always_inline void thread_name__read(char name[AP_COMM_LEN])
 		name[i] = task->comm[i];
 }
 
-/* Sends a user-stack snapshot, from which user space finds out whether the stack has a frame of a
+/* Sends a stack dump, from which user space finds out whether the stack has a frame of a
  * --within function. Not with live, where the result would come too late to follow the block. */
 static __noinline bool send_undecided(struct pt_regs *ctx, struct scratch *scratch,
 				      const struct hit *hit, const struct process *process)

@@ -47,7 +47,7 @@ __noinline __u64 trampoline__real(__u64 slot)
 	return search.found;
 }
 
-/* Maximum number of return addresses restored in a snapshot; each costs the verifier some hundred
+/* Maximum number of return addresses restored in a stack dump; each costs the verifier some hundred
  * steps. */
 #define DUMP_MAX_RESTORED 16
 

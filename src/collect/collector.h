@@ -55,7 +55,7 @@ struct ap_module_record;
 int collector__handle_module_at(struct collector *collector, const struct ap_module_record *record,
 				const char *path);
 
-/* To be called when all records were handled: unwinds at most @most user-stack snapshots, and when
+/* To be called when all records were handled: unwinds at most @most stack dumps, and when
  * none is left, forgets processes that have ended. 0 or -ENOMEM. */
 int collector__settle(struct collector *collector, size_t most);
 bool collector__has_dumps(const struct collector *collector);
@@ -99,7 +99,7 @@ struct profile *collector__profile(struct collector *collector);
 /* Writes the paths of files in stacks that have no unwind table, one per line. */
 void collector__list_without_table(const struct collector *collector, FILE *to);
 
-/* Calls of AP_FUNCTION_UNDECIDED snapshots: with a frame of a --within function, and with an
+/* Calls of AP_FUNCTION_UNDECIDED stack dumps: with a frame of a --within function, and with an
  * incomplete stack that shows none. */
 __u64 collector__found_within(const struct collector *collector);
 __u64 collector__undecided(const struct collector *collector);
@@ -107,10 +107,10 @@ __u64 collector__undecided(const struct collector *collector);
 /* Calls in the profile; with sampling, sampled calls. */
 __u64 collector__attributed(const struct collector *collector);
 
-/* The same, plus the calls of snapshots that collector__settle() has not unwound yet. */
+/* The same, plus the calls of stack dumps that collector__settle() has not unwound yet. */
 __u64 collector__accounted(const struct collector *collector);
 
-/* Removes all calls from the profile, and all pending snapshots, and restarts the counts. */
+/* Removes all calls from the profile, and all pending stack dumps, and restarts the counts. */
 void collector__forget(struct collector *collector);
 
 #endif

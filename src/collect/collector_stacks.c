@@ -17,7 +17,7 @@
 #include "record_abi.h"
 #include "sampling.h"
 
-/* A program may be preempted between the time in a snapshot and its submission. */
+/* A program may be preempted between the time in a stack dump and its submission. */
 #define DUMP_MOST_LATE_NS NS_PER_S
 
 /* Time of an address when it is unknown when the process was there. */
@@ -136,7 +136,7 @@ static bool is_within(struct collector *collector, const struct ap_frame *frame,
 	return false;
 }
 
-/* Whether the unwound stack of an AP_FUNCTION_UNDECIDED snapshot has a frame of a --within function. */
+/* Whether the stack that an AP_FUNCTION_UNDECIDED dump was unwound to has a frame of a --within function. */
 static bool decide(struct collector *collector, const struct ap_dump_record *dump, __u32 pid,
 		   const struct ap_frame *frames, int n, enum ap_stack_end end)
 {
@@ -172,7 +172,7 @@ int collector__add_calls(struct collector *collector, __u32 thread, __u32 stack,
 	return 0;
 }
 
-/* Unwinds the snapshot, and adds its stack and call to the profile. */
+/* Unwinds the stack dump, and adds its stack and call to the profile. */
 static int count_dump(struct collector *collector, const struct ap_dump_record *dump)
 {
 	struct ap_frame frames[AP_MAX_DEPTH];
@@ -248,7 +248,7 @@ int collector__settle(struct collector *collector, size_t most)
 	if (collector->settled_ns > DUMP_MOST_LATE_NS)
 		process_maps__settle(collector->maps, collector->settled_ns - DUMP_MOST_LATE_NS);
 	collector->settled_ns = clock__now_ns();
-	/* Pending snapshots no longer need the mappings of ended processes. */
+	/* Pending stack dumps no longer need the mappings of ended processes. */
 	for (size_t i = 0; i < collector->n_ended; i++)
 		process_maps__forget(collector->maps, collector->ended[i].pid,
 				     collector->ended[i].time_ns);

@@ -23,7 +23,7 @@ struct keyed {
 	__u32 site; /* 0: not in the log yet */
 };
 
-/* A site whose snapshot was not unwound when the log got it. */
+/* A site whose stack dump was not unwound when the log got it. */
 struct stackless {
 	struct ap_count_key key;
 	__u32 site;

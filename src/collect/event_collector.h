@@ -23,7 +23,7 @@ void event_collector__free(struct event_collector *events);
  */
 void event_collector__handle_record(struct event_collector *events, const void *record,
 				    size_t size);
-/* After records and snapshots were handled: writes what is older than a second. */
+/* After records and stack dumps were handled: writes what is older than a second. */
 void event_collector__attend(struct event_collector *events);
 /* No more records come; the programs could not send @n_lost events. */
 void event_collector__finish(struct event_collector *events, __u64 n_lost);

@@ -62,7 +62,7 @@ struct session_options {
 	bool follow;	 /* follow children; only with a launched command */
 	bool isolates;	 /* a launched command sees copies of the probed files, which are its own */
 	__u32 max_depth; /* frames per stack, 1 to AP_MAX_DEPTH */
-	__u32 stack_dump_bytes; /* maximum size of user-stack snapshots, up to AP_MAX_STACK_DUMP */
+	__u32 stack_dump_bytes; /* maximum size of stack dumps, up to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * their allocators are probed before it starts. */
 	const char *const *expected;

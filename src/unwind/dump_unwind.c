@@ -13,7 +13,7 @@
 #include "process_maps.h"
 #include "worker.h"
 
-/* One snapshot takes a millisecond, and the first through a large library a second. Others wait meanwhile. */
+/* One stack dump takes a millisecond, and the first through a large library a second. Others wait meanwhile. */
 #define TIMEOUT_MS   5000
 #define MEMORY_BYTES (1UL << 30)
 /* Processes whose files end or delay the worker shall not keep a recording busy for ever. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unwinds user-stack snapshots (registers and stack bytes), by the rules of their files, in a worker of the process that they are of. */
+/* Unwinds stack dumps (registers and stack bytes), by the rules of their files, in a worker of the process that they are of. */
 #ifndef ALLOCPROF_DUMP_UNWIND_H
 #define ALLOCPROF_DUMP_UNWIND_H
 
@@ -25,7 +25,7 @@ void dump_unwinder__free(struct dump_unwinder *unwinder);
 /*
  * Unwinds @dump of process @pid, which is followed by its stack bytes. @frames gets addresses (as
  * the offsets of frames without a module), the allocator's caller first, at most @max_frames.
- * Returns their number and sets *@end. If the process's files cannot be read safely, *@end is the snapshot's.
+ * Returns their number and sets *@end. If the process's files cannot be read safely, *@end is the stack dump's.
  */
 int dump_unwinder__unwind(struct dump_unwinder *unwinder, const struct ap_dump_record *dump,
 			  __u32 pid, struct ap_frame *frames, size_t max_frames,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Unwinds snapshots in a worker. */
+/* Unwinds stack dumps in a worker. */
 #include "dump_unwind_internal.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #include "record_abi.h"
 #include "worker.h"
 
-/* The user-stack snapshot. */
+/* The stack dump. */
 struct dumped_stack {
 	const __u8 *bytes;
 	__u64 start;
 	__u32 n_bytes;
-	bool ran_out; /* a word beyond the snapshot was needed */
+	bool ran_out; /* a word beyond the stack dump was needed */
 };
 
 static bool load(void *context, __u64 address, __u64 *value)

@@ -27,8 +27,8 @@
 /* Maximum interval between reads of events (engine.h). */
 #define TICK_MS 100
 
-/* Number of snapshots to unwind before the ring buffer is read again: the record of a new file must
- * not wait for long, since programs send snapshots until its table is ready. */
+/* Number of stack dumps to unwind before the ring buffer is read again: the record of a new file must
+ * not wait for long, since programs send stack dumps until its table is ready. */
 #define DUMPS_AT_A_TIME 16
 
 static int add_candidate(struct uprobe *uprobe, const struct mapping_event *event)
@@ -166,7 +166,7 @@ static void refill_waits(struct uprobe *uprobe)
 			 __ATOMIC_RELAXED);
 }
 
-/* Unwinds snapshots. Where hits that wait spin on all processors, each may take a second. */
+/* Unwinds stack dumps. Where hits that wait spin on all processors, each may take a second. */
 static int settle(struct uprobe *uprobe)
 {
 	int err, left = DUMPS_AT_A_TIME;

@@ -292,7 +292,7 @@ static void configure(struct uprobe *uprobe, int n_cpus)
 		skeleton->rodata->config.drain_at =
 			(bpf_map__max_entries(skeleton->maps.lifetimes_a) + 1) / 2;
 	if (options->events_path) {
-		/* Events leave room for snapshots, and these for the profile's other records. */
+		/* Events leave room for stack dumps, and these for the profile's other records. */
 		skeleton->rodata->event_config = (struct ap_event_config){
 			.enabled = 1,
 			.throttle = options->throttle,

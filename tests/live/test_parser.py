@@ -180,7 +180,7 @@ MOST_KIB = 300 << 10
 
 
 def test_much_memory(runner, allocprof, tmp_path):
-    """Snapshots of stacks for which libdw would need 10 GB each cost little, and are unwound."""
+    """Stack dumps for which libdw would need 10 GB each cost little, and are unwound."""
     (tmp_path / "bomb.S").write_text(BOMB)
     subprocess.run(["gcc", "-o", tmp_path / "bomb", tmp_path / "bomb.S"], check=True)
     data = tmp_path / "data"

@@ -240,7 +240,7 @@ static void test_places_outside_of_code(void **state)
 	wire__release(&bytes);
 }
 
-/* The frames of a snapshot. */
+/* The frames of a stack dump. */
 static void test_nonsense_for_frames(void **state)
 {
 	struct ap_frame frames[4], written[5] = { { .offset = 1 }, { .offset = 2 } };

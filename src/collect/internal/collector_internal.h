@@ -38,7 +38,7 @@ struct known_stack {
 	__u32 id; /* profile id */
 };
 
-/* Profile stacks of user-stack snapshots, by the snapshot's number. */
+/* The stack of the profile that a stack dump was unwound to. */
 struct dumped_stack {
 	__u32 stack; /* profile id, 0: unknown */
 };
@@ -79,18 +79,18 @@ struct collector {
 	struct known_stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct hash_table stack_index;
-	struct dumped_stack *dumped; /* by the snapshot's number - 1 */
+	struct dumped_stack *dumped; /* by the stack dump's number - 1 */
 	size_t n_dumped;
 	struct table_loader *tables;
 	struct dump_unwinder *unwinder;
 	struct jit_names *jit_names;
 	struct pending_dump *dumps, **dumps_end;
 	__u64 mappings_known_ns; /* CLOCK_MONOTONIC; all mapping events before it have been read */
-	__u64 settled_ns;	 /* CLOCK_MONOTONIC of the last flush that left no snapshot */
+	__u64 settled_ns;	 /* CLOCK_MONOTONIC of the last flush that left no stack dump */
 	struct ended_process *ended; /* their mappings are forgotten at the next complete flush */
 	size_t n_ended, ended_capacity;
 	__u64 attributed;	       /* calls */
-	__u64 found_within, undecided; /* calls decided by snapshots' stacks */
+	__u64 found_within, undecided; /* calls that were decided by unwinding a stack dump */
 };
 
 /* Reads the mapping events up to @time_ns, so that addresses are resolved by the mappings of that
@@ -124,8 +124,8 @@ int collector__add_calls(struct collector *collector, __u32 thread, __u32 stack,
 struct ap_count collector__count_one(const struct collector *collector, __u32 weight,
 				     __u64 size_bytes);
 
-/* Queues a snapshot until the ring buffer is empty: the record of a new file must not wait behind
- * the snapshots that were sent because its table was missing. The size of the ring buffer bounds
+/* Queues a stack dump until the ring buffer is empty: the record of a new file must not wait behind
+ * the stack dumps that were sent because its table was missing. The size of the ring buffer bounds
  * the queue. */
 int collector__queue_dump(struct collector *collector, const struct ap_dump_record *dump,
 			  size_t size);

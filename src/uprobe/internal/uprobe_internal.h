@@ -135,7 +135,7 @@ bool uprobe__file(const struct engine *engine, size_t index, struct probed_file 
 __u64 uprobe__unknown_calls(const struct engine *engine, size_t file, size_t index);
 
 int uprobe__read_events(struct uprobe *uprobe);
-/* Reads only the mapping events, which are needed to unwind snapshots. */
+/* Reads only the mapping events, which are needed to unwind stack dumps. */
 void uprobe__read_mappings(struct uprobe *uprobe);
 /* Returns how to run @program at probes that only @pid hits; 0: every process. */
 struct probe_program uprobe__at_probes(struct uprobe *uprobe, struct bpf_program *program,
