@@ -91,7 +91,7 @@ static __always_inline void count__note_insertion(void)
 }
 
 /*
- * Sends registers and a stack dump, for user space to unwind. Limited by dump_below_bytes:
+ * Sends a stack dump, for user space to unwind. Limited by dump_below_bytes:
  * hits in a library whose table is not ready must not flood the ring buffer, which stacks and
  * counts need. False if nothing was sent.
  */

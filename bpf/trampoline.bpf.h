@@ -17,7 +17,7 @@ __u64 trampoline__address(void);
 /* The original return address at stack address @slot, or 0. Likewise. */
 __u64 trampoline__real(__u64 slot);
 
-/* A stack dump; its last page may exceed config.stack_dump. */
+/* The stack of a dump; its last page may exceed config.stack_dump. */
 struct stack_copy {
 	char bytes[AP_MAX_STACK_DUMP + 4096];
 };
