@@ -19,6 +19,7 @@ enum ap_record_type {
 	AP_RECORD_IMAGE,
 	AP_RECORD_EVENT, /* event_abi.h */
 	AP_RECORD_KEY,
+	AP_RECORD_SPACE,
 };
 
 enum ap_process_event {
@@ -42,6 +43,15 @@ struct ap_process_record {
 	__u32 space;	  /* number of the image's address space; EXITED: before it ended */
 	/* EXITED, EXECED: number of the address space that has no users any more, or 0. */
 	__u32 ended_space;
+};
+
+/* Only with live: an address space that its process had left by an exit has no users any more, as the last process that
+ * shared it has executed a program. */
+struct ap_space_record {
+	__u32 type;
+	__u32 space;	  /* its number */
+	__u64 time_ns;	  /* CLOCK_MONOTONIC */
+	__u64 generation; /* peak generation at its end */
 };
 
 /* First sight of a mapped file, which is identified by (device, inode, generation, version); all

@@ -29,8 +29,7 @@ struct process {
 	__u64 brk;
 	/* Only with live: */
 	__u32 space;	/* number of the address space */
-	__u32 owner;	/* tgid of the process that it shares the mm with (CLONE_VM, vfork), or 0 */
-	__u32 users;	/* number of processes that share this one's mm */
+	__u32 shares;	/* 1: the address space was another process's before (CLONE_VM, vfork) */
 	__u32 inherits; /* 1: forked, and has copies of its parent's blocks */
 	/* For unprobed.bpf.c: */
 	__u32 is_hit; /* 1: the image, or the one that it was forked from, has hit a probe */

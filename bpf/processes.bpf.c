@@ -92,7 +92,7 @@ static __always_inline void process__report(const struct process *process, __u32
 
 /* Returns whether there was room for it. */
 static __always_inline bool process__add(struct task_struct *task, __u32 state, __u32 event,
-					 struct process *parent, __u32 parent_tgid, bool shares)
+					 const struct process *parent, bool shares)
 {
 	struct process process = {
 		.id = __sync_fetch_and_add(&last_process_id, 1) + 1,
@@ -109,13 +109,15 @@ static __always_inline bool process__add(struct task_struct *task, __u32 state, 
 	unprobed__begin(&process, task);
 	/* A forked child has its parent's allocator; with CLONE_VM its memory, too. */
 	process.is_hit = shares || (parent && parent->is_hit);
-	if (config.live && parent)
-		live__fork(&process, parent, parent_tgid, shares);
-	else if (config.live)
+	if (config.live && parent) {
+		if (!live__fork(&process, parent, shares))
+			return false;
+	} else if (config.live) {
 		process.space = live__new_space();
+	}
 	if (bpf_map_update_elem(&processes, &tgid, &process, BPF_ANY)) {
 		if (config.live)
-			live__end_image(&process);
+			live__end_image(&process, true);
 		return false;
 	}
 	if (state != PROCESS_COUNTED)
@@ -157,7 +159,7 @@ static __noinline int process__fork(struct task_struct *parent, struct task_stru
 	if (tgid == parent_tgid || process__is_added(child))
 		return 0;
 	if (launcher_armed && parent_tgid == launcher_tgid) {
-		is_added = process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, 0, false);
+		is_added = process__add(child, PROCESS_WAITING, AP_PROCESS_FORKED, NULL, false);
 		goto out;
 	}
 	if (!config.follow)
@@ -168,7 +170,7 @@ static __noinline int process__fork(struct task_struct *parent, struct task_stru
 	if (regions__are_active())
 		regions__fork(bpf_get_current_pid_tgid(),
 			      (__u64)tgid << 32 | (__u32)BPF_CORE_READ(child, pid));
-	is_added = process__add(child, process->state, AP_PROCESS_FORKED, process, parent_tgid,
+	is_added = process__add(child, process->state, AP_PROCESS_FORKED, process,
 				BPF_CORE_READ(child, mm) == BPF_CORE_READ(parent, mm));
 out:
 	if (!is_added && !is_seen)
@@ -187,7 +189,7 @@ static __always_inline void process__refuse(const struct process *process, __u32
 		return;
 	stat__add(AP_STAT_PROCESSES_REFUSED);
 	if (config.live)
-		ended_space = live__end_image(&ended);
+		ended_space = live__end_image(&ended, true);
 	if (ended.state == PROCESS_COUNTED)
 		process__report(&ended, AP_PROCESS_EXITED, 0, 0, task, ended_space);
 }
@@ -260,7 +262,7 @@ static __noinline int process__exec(struct task_struct *task, int old_pid,
 		return 0;
 	}
 	if (config.live) {
-		ended_space = live__end_image(process);
+		ended_space = live__end_image(process, false);
 		process->space = live__new_space();
 		process->inherits = 0;
 	}
@@ -324,7 +326,7 @@ static __noinline int process__exit(struct task_struct *task, enum ap_tracepoint
 	if (bpf_map_delete_elem(&processes, &tgid))
 		return 0;
 	if (config.live)
-		ended_space = live__end_image(&ended);
+		ended_space = live__end_image(&ended, true);
 	if (ended.state != PROCESS_COUNTED)
 		return 0;
 	unprobed__end(&ended, task);
@@ -396,7 +398,7 @@ int seed_process(struct bpf_iter__task *ctx)
 	else if (config.borrowed && seed_state == PROCESS_COUNTED && !task__is_callers(task))
 		seed_refused = 1;
 	else if (!bpf_map_lookup_elem(&processes, &tgid) &&
-		 !process__add(task, seed_state, AP_PROCESS_SEEDED, NULL, 0, false))
+		 !process__add(task, seed_state, AP_PROCESS_SEEDED, NULL, false))
 		stat__add(AP_STAT_PROCESSES_LOST);
 	seed_found = 1;
 	return 0;

@@ -25,57 +25,109 @@ static __always_inline __u32 live__new_space(void)
 	return __sync_fetch_and_add(&live.last_space, 1) + 1;
 }
 
+/* An address space that several processes use, or used: by clone(CLONE_VM), and by vfork until the exec. */
+struct shared_space {
+	__s64 live_bytes, live_blocks; /* of the processes that have ended or executed a program */
+	__u32 users;		       /* processes, of which the last one removes the entry */
+	__u32 is_left;		       /* 1: the process that it was made for has exited */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct shared_space);
+} shared_spaces SEC(".maps");
+
+/* Sent where the last process that used @space has executed a program, and the one that it was made for has exited before. */
+static __always_inline void space__report(__u32 space)
+{
+	struct ap_space_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record) {
+		stat__add(AP_STAT_PROCESSES_UNNOTICED);
+		return;
+	}
+	record->type = AP_RECORD_SPACE;
+	record->space = space;
+	record->time_ns = bpf_ktime_get_ns();
+	record->generation = LOAD(live.generation);
+	bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+}
+
+/* Adds what @process leaves to what other users of its address space have left. Returns whether there are no others. */
+static __always_inline bool shared_space__leave(struct process *process, bool exits, bool *is_left)
+{
+	__u32 space = process->space;
+	struct shared_space *shared = bpf_map_lookup_elem(&shared_spaces, &space);
+
+	if (!shared)
+		return true;
+	if (exits && !process->shares)
+		shared->is_left = 1;
+	__sync_fetch_and_add(&shared->live_bytes, process->live_bytes);
+	__sync_fetch_and_add(&shared->live_blocks, process->live_blocks);
+	if (__sync_fetch_and_add(&shared->users, -1) != 1)
+		return false;
+	process->live_bytes = shared->live_bytes;
+	process->live_blocks = shared->live_blocks;
+	*is_left = shared->is_left;
+	bpf_map_delete_elem(&shared_spaces, &space);
+	return true;
+}
+
 /*
  * Ends an image by exit or exec. Live blocks stay counted while other processes use its mm. Returns
- * the number of the address space if it has no users any more, else 0.
+ * the number of the address space if this event has ended it, else 0.
  */
-static __noinline __u32 live__end_image(struct process *process)
+static __noinline __u32 live__end_image(struct process *process, bool exits)
 {
-	struct process *owner;
-	__u32 space = process->space, owner_tgid = process->owner;
+	__u32 space = process->space;
+	bool is_left = false;
 
-	if (owner_tgid) {
-		owner = bpf_map_lookup_elem(&processes, &owner_tgid);
-		if (owner && owner->space == space) {
-			__sync_fetch_and_add(&owner->live_bytes, process->live_bytes);
-			__sync_fetch_and_add(&owner->live_blocks, process->live_blocks);
-			__sync_fetch_and_add(&owner->users, -1);
-		}
-		space = 0;
-	} else if (process->users) {
-		space = 0;
-	} else {
+	if (shared_space__leave(process, exits, &is_left)) {
 		live.left_bytes = live.size_bytes;
 		live.left_blocks = live.blocks;
 		__sync_fetch_and_add(&live.size_bytes, -process->live_bytes);
 		__sync_fetch_and_add(&live.blocks, -process->live_blocks);
+		if (is_left && !exits) {
+			space__report(space);
+			space = 0;
+		}
+	} else {
+		space = 0;
 	}
 	process->live_bytes = 0;
 	process->live_blocks = 0;
-	process->owner = 0;
-	process->users = 0;
+	process->shares = 0;
 	return space;
 }
 
-/* Sets up the child of @parent, with an address space of its own or, with CLONE_VM, the
- * parent's. */
-static __always_inline void live__fork(struct process *child, struct process *parent,
-				       __u32 parent_tgid, bool shares)
+/* Sets up the child of @parent, with an address space of its own or, with CLONE_VM, the parent's. False if the kernel has no
+ * memory to note that it is shared. */
+static __always_inline bool live__fork(struct process *child, const struct process *parent,
+				       bool shares)
 {
+	const struct shared_space alone = { .users = 1 };
+	__u32 space = parent->space;
+	struct shared_space *shared;
+
 	if (!shares) {
 		child->space = live__new_space();
 		child->inherits = 1;
-		return;
+		return true;
 	}
-	child->space = parent->space;
+	/* Another thread may do so, too. */
+	bpf_map_update_elem(&shared_spaces, &space, &alone, BPF_NOEXIST);
+	shared = bpf_map_lookup_elem(&shared_spaces, &space);
+	if (!shared)
+		return false;
+	__sync_fetch_and_add(&shared->users, 1);
+	child->space = space;
 	child->inherits = parent->inherits;
-	child->owner = parent_tgid;
-	if (parent->owner) {
-		child->owner = parent->owner;
-		parent = bpf_map_lookup_elem(&processes, &child->owner);
-	}
-	if (parent)
-		__sync_fetch_and_add(&parent->users, 1);
+	child->shares = 1;
+	return true;
 }
 
 #endif

@@ -91,9 +91,19 @@ bool live_collector__has_ended(const struct live_collector *live)
 
 int live_collector__handle_record(struct live_collector *live, const void *record, size_t size)
 {
-	if (size < sizeof(struct ap_process_record) || *(const __u32 *)record != AP_RECORD_PROCESS)
-		return 0;
-	return live_spaces__handle(&live->spaces, record, &live->has_ended_spaces);
+	switch (size < sizeof(__u32) ? (__u32)-1 : *(const __u32 *)record) {
+	case AP_RECORD_PROCESS:
+		return size < sizeof(struct ap_process_record)
+			       ? 0
+			       : live_spaces__handle(&live->spaces, record,
+						     &live->has_ended_spaces);
+	case AP_RECORD_SPACE:
+		if (size < sizeof(struct ap_space_record))
+			return 0;
+		live->has_ended_spaces = true;
+		return live_spaces__leave(&live->spaces, record);
+	}
+	return 0;
 }
 
 bool live_collector__may_retire(const struct live_collector *live)

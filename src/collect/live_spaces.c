@@ -28,16 +28,12 @@ static void stop_running(struct live_spaces *spaces, __u32 id)
 	}
 }
 
-static int end_space(struct live_spaces *spaces, const struct ap_process_record *record)
+static int end_space(struct live_spaces *spaces, __u32 number, const struct live_space *space)
 {
-	if (array__reserve_zeroed(&spaces->spaces, &spaces->n_spaces,
-				  (size_t)record->ended_space + 1, sizeof(*spaces->spaces)))
+	if (array__reserve_zeroed(&spaces->spaces, &spaces->n_spaces, (size_t)number + 1,
+				  sizeof(*spaces->spaces)))
 		return -ENOMEM;
-	spaces->spaces[record->ended_space] = (struct live_space){
-		.state = record->event == AP_PROCESS_EXECED ? SPACE_DISCARDED : SPACE_LEFT,
-		.end_ns = record->time_ns,
-		.generation = record->generation,
-	};
+	spaces->spaces[number] = *space;
 	return 0;
 }
 
@@ -59,7 +55,12 @@ static int start_image(struct live_spaces *spaces, const struct ap_process_recor
 int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_record *record,
 			bool *ended)
 {
-	int err = record->ended_space ? end_space(spaces, record) : 0;
+	const struct live_space space = {
+		.state = record->event == AP_PROCESS_EXECED ? SPACE_DISCARDED : SPACE_LEFT,
+		.end_ns = record->time_ns,
+		.generation = record->generation,
+	};
+	int err = record->ended_space ? end_space(spaces, record->ended_space, &space) : 0;
 
 	if (err)
 		return err;
@@ -74,6 +75,13 @@ int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_reco
 	if (record->event == AP_PROCESS_EXECED)
 		stop_running(spaces, record->parent);
 	return start_image(spaces, record);
+}
+
+int live_spaces__leave(struct live_spaces *spaces, const struct ap_space_record *record)
+{
+	const struct live_space space = { SPACE_LEFT, record->time_ns, record->generation };
+
+	return end_space(spaces, record->space, &space);
 }
 
 const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number)

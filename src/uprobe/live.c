@@ -141,6 +141,7 @@ int live__handle_record(struct live *live, const void *record, size_t size)
 		return 0;
 	switch (*(const __u32 *)record) {
 	case AP_RECORD_PROCESS:
+	case AP_RECORD_SPACE:
 		return live_collector__handle_record(live->collector, record, size);
 	case AP_RECORD_LIFETIME:
 		if (size < sizeof(*lifetime))

@@ -219,6 +219,7 @@ static void set_map_sizes(const struct uprobe *uprobe, int n_cpus)
 		{ skeleton->maps.free_histograms, 0, live_stacks },
 		{ skeleton->maps.index_tables, 0, live_stacks },
 		{ skeleton->maps.threads, limits->threads, options->live },
+		{ skeleton->maps.shared_spaces, 0, options->live },
 		{ skeleton->maps.lifetimes_a, 0, live_stacks },
 		{ skeleton->maps.lifetimes_b, 0, live_stacks },
 		{ skeleton->maps.stacks_sent, sets_of(limits->stacks_sent), options->stacks },

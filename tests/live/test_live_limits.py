@@ -295,3 +295,20 @@ def test_stat_json(run, allocprof, target, tmp_path):
     assert report["live_bytes"] == report["bytes_allocated"] - report["bytes_deallocated"]
     assert report["bytes_reallocated"] is not None
     assert report["kernel_memory"]["bytes"] > 0
+
+
+@pytest.mark.parametrize("how", ["exec", "exit"])
+def test_memory_outlives_its_process(run, allocprof, target, tmp_path, how):
+    """The memory of a process that exits is in use until those that share it exit or execute a program, as after vfork(2)."""
+    report = tmp_path / "report"
+    run([allocprof, "stat", "--live", "--json", "-o", report, "--", target("outlived"), how], expect=0)
+    figures = json.loads(report.read_text())
+    assert figures["complete"] and 1_000_000 <= figures["peak_bytes"] < 2_000_000
+    data = tmp_path / "data"
+    run([allocprof, "record", "--live", "-o", data, "--", target("outlived"), how], expect=0)
+    book = assert_adds_up(data)
+    assert book["discarded"] == 0
+    assert query(data, """SELECT sum(blocks), sum(bytes), count(exited) = count(*) FROM lifetimes
+        WHERE bytes >= 1000000""") == [(3, 3_000_000, 1)]
+    ((peak,),) = query(data, "SELECT value FROM meta WHERE key = 'peak_bytes'")
+    assert 1_000_000 <= int(peak) < 2_000_000

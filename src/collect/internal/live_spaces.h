@@ -40,6 +40,9 @@ void live_spaces__release(struct live_spaces *spaces);
 int live_spaces__handle(struct live_spaces *spaces, const struct ap_process_record *record,
 			bool *ended);
 
+/* Handles the end of a space that was left by an exit before. -ENOMEM. */
+int live_spaces__leave(struct live_spaces *spaces, const struct ap_space_record *record);
+
 /* An unknown space counts as in use. */
 const struct live_space *live_spaces__get(const struct live_spaces *spaces, __u32 number);
 const struct live_space *live_spaces__of_image(const struct live_spaces *spaces, __u32 image);
