@@ -145,6 +145,7 @@ static int parse_inject(struct measure *measure, char *list, struct error *error
 		{ "tail_calls", .number = &limits->tail_calls },
 		{ "processes", .number = &limits->processes },
 		{ "threads", .number = &limits->threads },
+		{ "sites", .number = &limits->sites },
 		{ "unread", .number = &limits->unread },
 		{ "preemption", .flag = &limits->preempts },
 		{ "scratch", .lack = &limits->no_scratch },

@@ -29,6 +29,7 @@ struct session_limits {
 	__u32 tail_calls;	    /* threads between a hit and its noted tail call */
 	__u32 processes;	    /* followed at a time */
 	__u32 threads;		    /* with live: threads with calls that have not returned */
+	__u32 sites;		    /* probed functions, at most AP_MAX_SITES */
 	bool no_scratch;	    /* no scratch slots */
 	__u32 unread;		    /* number of counters whose first reads fail */
 	bool no_last_read;	    /* reading events fails after the target has ended */

@@ -311,12 +311,13 @@ int probes__add_source(struct probes *probes, struct allocator *allocator, __u32
 	struct probed_allocator *entry = next_entry(probes);
 	int err = -ENOMEM;
 
-	if (!entry || probes->n_sites + allocator->n_sites > AP_MAX_SITES)
+	if (!entry || probes->n_sites + allocator->n_sites > probes->options.max_sites)
 		goto fail;
 	*entry = (struct probed_allocator){
 		.path = strdup(allocator->path),
 		.build_id = strdup(allocator->build_id),
 		.allocator = allocator,
+		.has_sites = true,
 		.first_site = probes->n_sites,
 	};
 	if (entry->path && entry->build_id)

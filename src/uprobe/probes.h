@@ -41,6 +41,7 @@ struct probed_allocator {
 	char *build_id;				     /* "" if the file has none */
 	struct allocator *allocator;		     /* NULL: a program without a named allocator */
 	struct attachment *attachments[PROBE_ROLES]; /* all NULL if it is not probed */
+	bool has_sites;	     /* false: its probes could not be set */
 	__u32 first_site;    /* index of its first site; unknown functions follow its sites */
 	__u64 device, inode; /* as in stat(2) */
 	__u64 since_ns;	     /* CLOCK_MONOTONIC: it is probed */
@@ -74,6 +75,7 @@ struct probes_options {
 	const char *const
 		*ignored; /* patterns of unknown functions to skip, NULL-terminated, or NULL */
 	const struct sources *sources; /* defined sources, or NULL */
+	__u32 max_sites;	       /* at most AP_MAX_SITES */
 	int sites_fd;		       /* maps of the programs */
 	int internal_returns_fd;
 	/* Called with each file that the target maps as code, before its probes are set; or

@@ -302,17 +302,19 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 	if (!probes->options.run.program)
 		return 0;
 	n_sites = entry->allocator->n_sites + entry->allocator->n_unknown;
-	if (probes->n_sites + n_sites > AP_MAX_SITES)
+	if (probes->n_sites + n_sites > probes->options.max_sites)
 		return error__set(
 			error, -E2BIG,
-			"all %d places for probed functions are in use; name fewer with -e or "
+			"all %u places for probed functions are in use; name fewer with -e or "
 			"--allocator",
-			AP_MAX_SITES);
+			probes->options.max_sites);
 	err = probes__describe_sites(probes, entry->allocator, entry - probes->list);
 	if (err)
 		return error__set(error, err, "cannot write the probes of %s to the BPF maps: %s",
 				  entry->path, strerror(-err));
 	entry->first_site = probes->n_sites;
+	/* Also where it fails: some may have been hit. */
+	probes->n_sites += n_sites;
 	err = attach_nest(probes, entry, fd, error);
 	if (!err)
 		err = attach_sites(probes, entry, fd, error);
@@ -321,7 +323,7 @@ int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd
 		err = attach_role(probes, entry, fd, PROBE_UNKNOWN, probes->options.unknown_program,
 				  error);
 	if (!err) {
-		probes->n_sites += n_sites;
+		entry->has_sites = true;
 		return 0;
 	}
 	for (int role = 0; role < PROBE_ROLES; role++) {

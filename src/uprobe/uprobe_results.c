@@ -111,7 +111,7 @@ static void collect_functions(const struct uprobe *uprobe, struct session_result
 	for (size_t i = 0; i < n; i++) {
 		const struct allocator *allocator = list[i].allocator;
 
-		for (size_t j = 0; allocator && j < allocator->n_sites; j++) {
+		for (size_t j = 0; list[i].has_sites && j < allocator->n_sites; j++) {
 			const struct site *site = &allocator->sites[j];
 			struct session_function *function = &results->functions[site->function];
 
@@ -145,7 +145,9 @@ __u64 uprobe__unknown_calls(const struct engine *engine, size_t file, size_t ind
 	size_t n;
 
 	list = probes__list(uprobe->probes, &n);
-	sum_site(uprobe, list[file].first_site + list[file].allocator->n_sites + index, &sum);
+	if (list[file].has_sites)
+		sum_site(uprobe, list[file].first_site + list[file].allocator->n_sites + index,
+			 &sum);
 	return sum.calls;
 }
 
@@ -159,7 +161,7 @@ __u64 uprobe__count_site_calls(const struct uprobe *uprobe)
 	for (size_t i = 0; i < n; i++) {
 		const struct allocator *allocator = list[i].allocator;
 
-		for (size_t j = 0; allocator && j < allocator->n_sites; j++)
+		for (size_t j = 0; list[i].has_sites && j < allocator->n_sites; j++)
 			if (allocator->sites[j].names & uprobe->options.functions)
 				sum_site(uprobe, list[i].first_site + j, &sum);
 	}

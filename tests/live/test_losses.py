@@ -4,6 +4,7 @@ still equals the counter to the last call."""
 
 import json
 import pathlib
+import subprocess
 
 import pytest
 
@@ -152,6 +153,25 @@ def test_tail_calls_without_note(run, allocprof, target, tmp_path, notes):
     note = "100 calls are counted under the function that they led to"
     assert (note in told.decode()) == bool(relabelled)
     assert (note in run([*argv, "--", *command], expect=0).stderr.decode()) == bool(relabelled)
+
+
+def test_no_place_for_another_file(run, allocprof, tmp_path):
+    """Programs that contain their allocator, and for which no places are left, are named, and nothing counts for them."""
+    programs = [tmp_path / name for name in ("shared", "static", "another")]
+    for program in programs:
+        kind = ["-static"] if program != programs[0] else []
+        subprocess.run(["gcc", "-O0", *kind, "-x", "c", "-o", program, "-"], input=f"""
+#include <stdlib.h>
+char name[] = "{program.name}";
+int main(void) {{ for (int i = 0; i < 1000; i++) free(malloc(10)); return 0; }}
+""", text=True, check=True)
+    output = tmp_path / "stat.json"
+    said = run([allocprof, "stat", "--json", "--inject", "sites=16", "-o", output, "--", "sh", "-c",
+                "; ".join(map(str, programs))], expect=0).stderr.decode()
+    report = read_report(output)
+    assert gaps(report) == {str(program) for program in programs[1:]} and not report["complete"]
+    assert "all 16 places for probed functions are in use" in " ".join(said.split())
+    assert 1000 <= report["functions"]["malloc"]["calls"] < 2000
 
 
 def gaps(report):
