@@ -101,9 +101,10 @@ __noinline int block__begin(struct process *process, const struct ap_block *bloc
 	now = __sync_fetch_and_add(&live.size_bytes, size_bytes) + size_bytes;
 	if (now < 0)
 		return 0;
-	mark = LOAD(live.max_bytes);
-	if ((__u64)now > mark)
-		__sync_val_compare_and_swap(&live.max_bytes, mark, now);
+	/* Another CPU may store its own first. */
+	for (int i = 0; i < 8 && (__u64)now > (mark = LOAD(live.max_bytes)); i++)
+		if (__sync_val_compare_and_swap(&live.max_bytes, mark, now) == mark)
+			break;
 	/* A new peak generation per growth by 1/128 bounds the error of the peak by stack. */
 	mark = LOAD(live.mark_bytes);
 	if ((__u64)now > mark + (mark >> 7) &&

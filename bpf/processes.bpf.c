@@ -310,13 +310,14 @@ static __noinline int process__exit(struct task_struct *task, enum ap_tracepoint
 	__u32 ended_space = 0;
 
 	tracepoint__see(AP_TRACEPOINT_EXIT, program, task->pid);
-	process = bpf_map_lookup_elem(&processes, &tgid);
-	if (!process)
-		return 0;
+	/* Also if the process has ended: its last two threads may exit at once. */
 	if (config.live)
 		live__end_thread(thread);
 	hit__end_thread(thread);
 	regions__end_thread(thread);
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (!process)
+		return 0;
 	/* do_exit() has decremented the count before the tracepoint: at 0 no thread of the process
 	 * returns to user space. The last two threads may both see 0: the one that deletes the map
 	 * entry ends the process. */

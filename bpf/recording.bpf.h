@@ -7,6 +7,7 @@
 #include "sample.bpf.h"
 #include "send.bpf.h"
 #include "stack.bpf.h"
+#include "sums.bpf.h"
 #include "within.bpf.h"
 
 static __always_inline void count__add(struct ap_count *count, const struct hit *hit)
@@ -14,7 +15,7 @@ static __always_inline void count__add(struct ap_count *count, const struct hit 
 	__u64 n = sample__times(hit->weight);
 
 	__sync_fetch_and_add(&count->calls, n);
-	__sync_fetch_and_add(&count->size_bytes, n * hit->size_bytes);
+	sum__add(&count->size_bytes, n * hit->size_bytes);
 	if (config.sample)
 		estimate__add(&count->estimate, hit->weight, hit->size_bytes);
 }
