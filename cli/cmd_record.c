@@ -316,10 +316,8 @@ static int write_dump(void *context, struct session *session, const char *path, 
 
 	/* A signal is meant for the recording, which kills a child that still writes a dump. */
 	symbols.stop = NULL;
-	err = data_file__check_writable(path, error);
-	if (!err)
-		err = recording__write(session, options->measure.argv, &symbols,
-				       !options->no_symbols, path, &profile, error);
+	err = recording__write(session, options->measure.argv, &symbols, !options->no_symbols, path,
+			       &profile, error);
 	if (!err)
 		*calls = profile__ledger(profile, "attributed");
 	return err;

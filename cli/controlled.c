@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "control.h"
 #include "control_directory.h"
+#include "data_file.h"
 #include "error.h"
 #include "measure_options.h"
 #include "number.h"
@@ -31,6 +32,7 @@ struct dump {
 	__u64 client; /* the client that requested the dump */
 	char *path;
 	unsigned int tries;
+	bool resets; /* the recording has forgotten what is written */
 	char text[CONTROL_MAX_REPLY];
 	size_t len;
 };
@@ -194,12 +196,18 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 				  "another dump is being written; ask again when it is");
 	err = resets ? session__check_forget(controlled->session, error) : 0;
 	if (!err)
-		err = session__cut(controlled->session, error);
-	if (!err)
 		err = dump_path(controlled, asked, &dump->path);
 	if (err)
 		return err;
+	err = data_file__check_writable(dump->path, error);
+	if (!err)
+		err = session__cut(controlled->session, error);
+	if (err) {
+		free(dump->path);
+		return err;
+	}
 	dump->tries = DUMP_TRIES;
+	dump->resets = false;
 	err = start_dump(controlled);
 	if (err) {
 		free(dump->path);
@@ -208,6 +216,7 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 	}
 	if (resets)
 		session__forget(controlled->session);
+	dump->resets = resets;
 	return 0;
 }
 
@@ -280,6 +289,8 @@ static void end_dump(struct controlled *controlled)
 	else if (dump->text[0] == '2')
 		said = "the target allocated or freed memory during each attempt; with --live ask when it "
 		       "is idle";
+	if (dump->resets && dump->text[0] != '0')
+		session__lose_forgotten(controlled->session);
 	control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s", said);
 	free(dump->path);
 }

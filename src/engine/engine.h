@@ -110,11 +110,13 @@ struct engine_operations {
 	 * (CLOCK_MONOTONIC) into the profile, or prepares for that. In a forked child,
 	 * become_snapshot() makes the engine's copy one whose target ended at the cut; then
 	 * finish() returns -EAGAIN if it has to be tried again. forget() makes all counts begin at
-	 * the last cut. These four are NULL in an engine that cannot do that.
+	 * the last cut; lose_forgotten() makes the calls that the last forget() took out lost ones. These
+	 * five are NULL in an engine that cannot do that.
 	 */
 	int (*cut)(struct engine *engine, __u64 *cut_ns);
 	void (*become_snapshot)(struct engine *engine);
 	void (*forget)(struct engine *engine);
+	void (*lose_forgotten)(struct engine *engine);
 	/* Makes all counts begin now, at *@cut_ns; also without stacks. */
 	int (*reset)(struct engine *engine, __u64 *cut_ns);
 

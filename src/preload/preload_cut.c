@@ -192,10 +192,21 @@ void preload_engine__forget(struct engine *base)
 	engine->at_cut.regions = NULL;
 	free(engine->forgotten.regions);
 	engine->n_forgotten_processes = count_ended(engine);
+	engine->events_before = engine->forgotten.stats[AP_STAT_EVENTS];
 	engine->forgotten = at_cut;
-	engine->was_open = engine->is_open;
 	if (engine->collector)
 		collector__forget(engine->collector);
+}
+
+/* They are among the events again, and in no count. */
+void preload_engine__lose_forgotten(struct engine *base)
+{
+	struct preload_engine *engine = preload_engine__of(base);
+	__u64 *forgotten = &engine->forgotten.stats[AP_STAT_EVENTS];
+
+	/* The reading may be the last one. */
+	engine->counted.stats[AP_STAT_EVENTS] += *forgotten - engine->events_before;
+	*forgotten = engine->events_before;
 }
 
 int preload_engine__reset(struct engine *base, __u64 *cut_ns)

@@ -377,6 +377,7 @@ const struct engine_operations preload_engine = {
 	.cut = preload_engine__cut,
 	.become_snapshot = preload_engine__become_snapshot,
 	.forget = preload_engine__forget,
+	.lose_forgotten = preload_engine__lose_forgotten,
 	.reset = preload_engine__reset,
 	.finish = finish,
 	.results = results,

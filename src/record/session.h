@@ -74,11 +74,13 @@ int session__reset(struct session *session, struct error *error);
  * forked child, session__become_snapshot() then makes the child's copy of the session one that
  * ended at the cut, to be finished and reported; after it, no probe depends on the child. With live
  * session__finish() returns -EAGAIN in the child if the target allocated or freed meanwhile: then
- * retry. session__forget() makes the next profile begin at the last cut.
+ * retry. session__forget() makes the next profile begin at the last cut. If the child fails after that,
+ * session__lose_forgotten() makes the calls that were forgotten lost ones of the next profile.
  */
 int session__cut(struct session *session, struct error *error);
 void session__become_snapshot(struct session *session);
 void session__forget(struct session *session);
+void session__lose_forgotten(struct session *session);
 /* Whether session__forget() and session__reset() are possible; -EOPNOTSUPP sets *@error. */
 int session__check_forget(const struct session *session, struct error *error);
 

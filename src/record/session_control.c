@@ -138,6 +138,12 @@ void session__forget(struct session *session)
 	begin_anew(session);
 }
 
+void session__lose_forgotten(struct session *session)
+{
+	for (size_t i = 0; i < session->n_engines; i++)
+		session__operations(session, i)->lose_forgotten(session->engines[i]);
+}
+
 int session__reset(struct session *session, struct error *error)
 {
 	int err = session__check_forget(session, error);

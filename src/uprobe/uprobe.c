@@ -369,6 +369,7 @@ const struct engine_operations uprobe_engine = {
 	.cut = uprobe__cut,
 	.become_snapshot = uprobe__become_snapshot,
 	.forget = uprobe__forget,
+	.lose_forgotten = uprobe__lose_forgotten,
 	.reset = uprobe__reset,
 	.finish = uprobe__finish,
 	.results = uprobe__results,

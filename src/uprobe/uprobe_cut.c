@@ -158,11 +158,21 @@ void uprobe__forget(struct engine *engine)
 	struct uprobe *uprobe = uprobe__of(engine);
 	__u64 known = known_events(uprobe);
 
-	uprobe->forgotten_events += known > uprobe->events_at_cut ? known : uprobe->events_at_cut;
+	uprobe->last_forgotten_events =
+		known > uprobe->events_at_cut ? known : uprobe->events_at_cut;
+	uprobe->forgotten_events += uprobe->last_forgotten_events;
 	uprobe->forgotten = uprobe->at_cut;
 	unprobed__release(&uprobe->unprobed);
 	collector__forget(uprobe->collector);
-	uprobe->skeleton->bss->gate.opened = uprobe->skeleton->bss->gate.open;
+}
+
+/* They are among the events again, and in no count. */
+void uprobe__lose_forgotten(struct engine *engine)
+{
+	struct uprobe *uprobe = uprobe__of(engine);
+
+	uprobe->forgotten_events -= uprobe->last_forgotten_events;
+	uprobe->last_forgotten_events = 0;
 }
 
 /* Zeroes all entries of a per-CPU array. */

@@ -231,6 +231,43 @@ def test_dump_to_a_file(controlled, tmp_path):
     assert one.calls() == before + 1
 
 
+@ENGINES
+def test_dump_after_stop(controlled, engine):
+    """The window was open, in the dump's part of the run and for the run."""
+    one = controlled("record", "--paused", f"--engine={engine}")
+    dump = one.output.with_name("dump")
+    one.say("start")
+    one.alloc(10)
+    one.say("stop")
+    one.say("dump", "--reset", "-o", dump)
+    one.end()
+    assert one.calls(dump) == 10 and one.calls() == 0
+    assert one.recording(dump).meta["window_opened"] == one.recording().meta["window_opened"] == "1"
+    one.run([one.allocprof, "report", "--strict", dump], expect=0)
+
+
+@ENGINES
+def test_dump_that_cannot_be_written(controlled, tmp_path, engine):
+    """What cannot be created is not begun; what fails later has lost its calls, and they are reported."""
+    one = controlled("record", f"--engine={engine}")
+    one.alloc(100)
+    assert b"no/such" in one.ctl("dump", "--reset", "-o", tmp_path / "no" / "such", expect=1).stderr
+    one.say("dump", "-o", tmp_path / "whole")
+    n = one.calls(tmp_path / "whole")
+    assert n >= 100
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
+    try:
+        one.ctl("dump", "--reset", "-o", small / "dump", expect=1)
+        one.alloc(7)
+        one.end()
+    finally:
+        subprocess.run(["umount", small], check=True)
+    ledger = one.recording().ledger
+    assert (ledger["events"], ledger["attributed"], ledger["lost_unaccounted"]) == (n + 7, 7, n)
+
+
 @pytest.mark.fast("record-uprobe")
 @ENGINES
 @pytest.mark.parametrize("command", ["stat", "record"])

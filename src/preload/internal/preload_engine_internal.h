@@ -76,6 +76,7 @@ struct preload_engine {
 	struct ap_blocks functions[AP_FUNCTIONS]; /* without stacks */
 	/* What was counted until the last cut, and until the one that was forgotten; of this no lists. */
 	struct preload_results at_cut, forgotten;
+	__u64 events_before; /* those that were forgotten before the last time */
 	__u64 n_forgotten_processes; /* that had ended by then */
 	struct moved_counts moved;
 	__u64 cut_ns;
@@ -158,6 +159,7 @@ void preload_engine__add_regions(const struct preload_engine *engine,
 int preload_engine__cut(struct engine *base, __u64 *cut_ns);
 void preload_engine__become_snapshot(struct engine *base);
 void preload_engine__forget(struct engine *base);
+void preload_engine__lose_forgotten(struct engine *base);
 int preload_engine__reset(struct engine *base, __u64 *cut_ns);
 /* In the process of a snapshot: what preload_engine__collect() does at the end. -EAGAIN. */
 int preload_engine__collect_snapshot(struct preload_engine *engine);

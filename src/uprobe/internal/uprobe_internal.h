@@ -80,7 +80,8 @@ struct uprobe {
 	struct second *second; /* NULL: this is the session's only engine */
 	__u64 processes_left;
 	struct uprobe_counters forgotten; /* counters at the last reset, to subtract */
-	__u64 forgotten_events;
+	__u64 forgotten_events;	     /* of all resets */
+	__u64 last_forgotten_events; /* of the last one */
 	bool is_snapshot;
 	struct uprobe_counters at_cut;
 	__u64 events_at_cut; /* number of calls that a snapshot must account for at least */
@@ -129,6 +130,7 @@ void uprobe__progress(const struct engine *engine, struct session_progress *prog
 int uprobe__cut(struct engine *engine, __u64 *cut_ns);
 void uprobe__become_snapshot(struct engine *engine);
 void uprobe__forget(struct engine *engine);
+void uprobe__lose_forgotten(struct engine *engine);
 int uprobe__reset(struct engine *engine, __u64 *cut_ns);
 void uprobe__results(struct engine *engine, struct session_results *results);
 bool uprobe__file(const struct engine *engine, size_t index, struct probed_file *out);
