@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -35,8 +36,14 @@ int probes__new(const struct probes_options *options, struct probes **out)
 	if (!probes)
 		return -ENOMEM;
 	probes->options = *options;
+	probes->contents_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	*out = probes;
 	return 0;
+}
+
+int probes__contents_fd(const struct probes *probes)
+{
+	return probes->contents_fd;
 }
 
 void probes__detach(struct probes *probes, bool waits)
@@ -69,6 +76,8 @@ void probes__free(struct probes *probes)
 	free(probes->list);
 	free(probes->seen);
 	hash_table__release(&probes->seen_index);
+	if (probes->contents_fd >= 0)
+		close(probes->contents_fd);
 	free(probes);
 }
 
@@ -231,6 +240,8 @@ static int add_allocator(struct probes *probes, int fd, const char *path, const 
 	if (err)
 		snprintf(entry->gap, sizeof(entry->gap), "not probed: %.200s",
 			 error && error->text[0] ? error->text : strerror(-err));
+	else
+		probes__watch_contents(probes, entry, fd);
 	entry->since_ns = probes->since_ns = clock__now_ns();
 	return err;
 }

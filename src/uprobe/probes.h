@@ -41,9 +41,10 @@ struct probed_allocator {
 	char *build_id;				     /* "" if the file has none */
 	struct allocator *allocator;		     /* NULL: a program without a named allocator */
 	struct attachment *attachments[PROBE_ROLES]; /* all NULL if it is not probed */
-	bool has_sites;	     /* false: its probes could not be set */
+	bool has_sites;				     /* false: its probes could not be set */
 	__u32 first_site;    /* index of its first site; unknown functions follow its sites */
 	__u64 device, inode; /* as in stat(2) */
+	int watch;	     /* of its contents; 0: none */
 	__u64 since_ns;	     /* CLOCK_MONOTONIC: it is probed */
 	/* Whose functions are probed in it; NULL: the file's allocator. */
 	const struct source *source;
@@ -106,6 +107,9 @@ int probes__new(const struct probes_options *options, struct probes **out);
 void probes__free(struct probes *probes);
 /* Detaches all probes and keeps the list. @waits: until no program runs for them. */
 void probes__detach(struct probes *probes, bool waits);
+/* Readable when a probed file was written to, or -1; then probes__drop_rewritten() removes its probes and lists it with that gap. */
+int probes__contents_fd(const struct probes *probes);
+void probes__drop_rewritten(struct probes *probes);
 
 /*
  * Probes the allocators that the command @argv will use: those of its executable, its libraries,

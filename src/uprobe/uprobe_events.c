@@ -193,6 +193,8 @@ int uprobe__read_events(struct uprobe *uprobe)
 		return uprobe->read_err;
 	if (uprobe->options.limits.no_last_read && uprobe->target->end_ns)
 		return -EIO;
+	if (!uprobe->is_snapshot)
+		probes__drop_rewritten(uprobe->probes);
 	uprobe__read_mappings(uprobe);
 	err = ring_reader__read(uprobe->ring);
 	if (collector__brings_tables(uprobe->collector) || err > 0)
@@ -233,8 +235,11 @@ int uprobe__read_events(struct uprobe *uprobe)
 int uprobe__watch(const struct engine *engine, int epoll_fd)
 {
 	const struct uprobe *uprobe = uprobe__of(engine);
+	int contents_fd = probes__contents_fd(uprobe->probes);
 	int err = epoll__watch(epoll_fd, ring_reader__fd(uprobe->ring));
 
+	if (!err && contents_fd >= 0)
+		err = epoll__watch(epoll_fd, contents_fd);
 	return err ? err : epoll__watch(epoll_fd, mapping_events__fd(uprobe->mapping_events));
 }
 

@@ -4,6 +4,7 @@ stacks of programs that state theirs."""
 
 import shutil
 import signal
+import subprocess
 
 import pytest
 
@@ -37,6 +38,17 @@ def test_equal(run, allocprof, counter, target, tmp_path, name, wrap):
         recording.ledger["attributed"]
     assert sum(folded(run, allocprof, tmp_path / "data", "--cost=bytes")[0].values()) == \
         sum(size for _, size in recording.functions.values())
+
+
+def test_bytes_saturate(run, allocprof, tmp_path):
+    """Requests that cannot be met count, too: at most 2^63 - 1 bytes, also where more calls from the same place follow."""
+    subprocess.run(["gcc", "-O0", "-fno-builtin", "-x", "c", "-o", tmp_path / "huge", "-"], text=True, check=True, input="""
+#include <stdlib.h>
+int main(void) { for (int i = 0; i < 3; i++) free(malloc(i == 1 ? 1000 : -8L)); return 0; }
+""")
+    run([allocprof, "record", "-e", "malloc", "-o", tmp_path / "data", "--", tmp_path / "huge"], expect=0)
+    rows = Recording(tmp_path / "data").sql("SELECT calls, bytes FROM counts WHERE bytes > 1 << 40")
+    assert rows == [(3, 2**63 - 1)]
 
 
 # Whose processes begin and end in all ways.

@@ -32,6 +32,7 @@ struct probes {
 	struct file_identity *seen;
 	size_t n_seen, seen_room;
 	struct hash_table seen_index;
+	int contents_fd; /* inotify(7) of the probed files; -1: there is none */
 };
 
 /* Writes the sites to the programs' map. */
@@ -40,6 +41,9 @@ int probes__describe_sites(struct probes *probes, const struct allocator *alloca
 
 int probes__attach(struct probes *probes, struct probed_allocator *entry, int fd,
 		   struct error *error);
+
+/* Watches the contents of the file, whose probes were set. */
+void probes__watch_contents(struct probes *probes, struct probed_allocator *entry, int fd);
 
 /* Lists a mapped file that could not be opened, for which mapped_file__open() returned @err. */
 void probes__add_unopened(struct probes *probes, const struct mapped_file *file, int err);
