@@ -44,9 +44,13 @@ struct event_log_id_text event_log_id__text(const struct event_log_id *id)
 
 char *event_log__path(const char *data_path)
 {
+	_cleanup_(free_ptr) char *place = NULL;
 	char *path;
 
-	return asprintf(&path, "%s.events", data_path) < 0 ? NULL : path;
+	/* What is no file has no log, and is refused where it is read or written. */
+	if (new_file__find_place(data_path, &place) == -ENOMEM)
+		return NULL;
+	return asprintf(&path, "%s.events", place ?: data_path) < 0 ? NULL : path;
 }
 
 static int fail_to_create(const char *path, int err, struct error *error)

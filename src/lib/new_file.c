@@ -7,8 +7,10 @@
 #include <libgen.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -18,6 +20,9 @@
 
 /* As many links as the kernel follows. */
 #define MAX_LINKS 40
+#define OWN_FILES "/proc/self/fd"
+/* Others would have to take as many names as soon as they are free. */
+#define MAX_TRIES 16
 
 /* Gives a new, empty file to the user who ran sudo. File systems without owners refuse, which is
  * ignored. */
@@ -122,40 +127,151 @@ static int open_plain(const char *path, const struct stat *st)
 	return fd;
 }
 
-int new_file__open_existing(const char *path)
+/*
+ * Follows the links at @at, which then names what they lead to, as @st describes it: a link only where /proc has it, which
+ * leads to an open file that need not have a path. -ENOENT: nothing is at @at.
+ */
+static int follow(const char *path, char at[PATH_MAX], struct stat *st)
 {
-	char at[PATH_MAX];
-
-	if (strlen(path) >= sizeof(at))
+	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	strcpy(at, path);
 	for (int links = 0; links < MAX_LINKS; links++) {
 		_cleanup_(close_fd) int place = open(at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		struct statfs system;
-		struct stat st;
 		int err;
 
-		/* A link of ours to where nothing is yet. Not given away: it may be a place where the user who
-		 * ran sudo may have no files. */
-		if (place < 0 && errno == ENOENT && links)
-			return create(at, 0666);
-		if (place < 0 || fstat(place, &st) || fstatfs(place, &system))
+		if (place < 0 || fstat(place, st) || fstatfs(place, &system))
 			return -errno;
-		if (!S_ISLNK(st.st_mode))
-			return open_plain(at, &st);
-		if (!new_file__is_ours(st.st_uid))
+		if (!S_ISLNK(st->st_mode))
+			return 0;
+		if (!new_file__is_ours(st->st_uid))
 			return -EACCES;
-		/* Those of descriptors, such as /dev/stdout, lead to files that have no path. */
-		if (system.f_type == PROC_SUPER_MAGIC) {
-			int fd = open(at, O_WRONLY | O_CLOEXEC);
-
-			return fd < 0 ? -errno : fd;
-		}
+		if (system.f_type == PROC_SUPER_MAGIC)
+			return 0;
 		err = step_over(place, at);
 		if (err)
 			return err;
 	}
 	return -ELOOP;
+}
+
+int new_file__open_existing(const char *path)
+{
+	char at[PATH_MAX];
+	struct stat st;
+	int fd, err = follow(path, at, &st);
+
+	/* A link of ours to where nothing is yet. Not given away: it may be a place where the user who
+	 * ran sudo may have no files. */
+	if (err == -ENOENT && strcmp(at, path))
+		return create(at, 0666);
+	if (err)
+		return err;
+	if (!S_ISLNK(st.st_mode))
+		return open_plain(at, &st);
+	fd = open(at, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int new_file__find_place(const char *path, char **place)
+{
+	char at[PATH_MAX];
+	struct stat st;
+	int err = follow(path, at, &st);
+
+	if (err && err != -ENOENT)
+		return err;
+	if (!err && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!err && !S_ISREG(st.st_mode))
+		return -EINVAL;
+	*place = strdup(at);
+	return *place ? 0 : -ENOMEM;
+}
+
+static int create_unnamed(const char *path)
+{
+	_cleanup_(free_ptr) char *copy = strdup(path);
+	int fd;
+
+	if (!copy)
+		return -ENOMEM;
+	/* Without /proc it could get no name. */
+	if (access(OWN_FILES, X_OK))
+		return -errno;
+	fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	give_away(fd);
+	return fd;
+}
+
+int new_file__begin(struct new_file *file, const char *path)
+{
+	int err = new_file__find_place(path, &file->place);
+
+	if (err)
+		return err;
+	file->fd = create_unnamed(file->place);
+	if (file->fd >= 0)
+		return 0;
+	/* The file system, or the kernel's view of it, has no such files; any other reason applies to this one, too. */
+	if (asprintf(&file->temporary, "%s.XXXXXX", file->place) < 0)
+		file->temporary = NULL;
+	file->fd = file->temporary ? new_file__create_unique(file->temporary) : -ENOMEM;
+	if (file->fd >= 0)
+		return 0;
+	err = file->fd;
+	free(file->temporary);
+	free(file->place);
+	*file = (struct new_file){ .fd = -1 };
+	return err;
+}
+
+/* Gives the file without a name one beside its place: link() replaces nothing, rename() does. */
+static int name_it(struct new_file *file)
+{
+	char own[sizeof(OWN_FILES) + 11];
+	int err = -EEXIST;
+
+	snprintf(own, sizeof(own), OWN_FILES "/%d", file->fd);
+	for (int tries = 0; err == -EEXIST && tries < MAX_TRIES; tries++) {
+		_cleanup_(free_ptr) char *name = NULL;
+		unsigned int random;
+
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random) ||
+		    asprintf(&name, "%s.%08x", file->place, random) < 0)
+			return -ENOMEM;
+		err = linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
+		if (!err) {
+			file->temporary = name;
+			name = NULL;
+		}
+	}
+	return err;
+}
+
+int new_file__finish(struct new_file *file)
+{
+	int err = file->temporary ? 0 : name_it(file);
+
+	if (!err && rename(file->temporary, file->place))
+		err = -errno;
+	if (!err) {
+		free(file->temporary);
+		file->temporary = NULL;
+	}
+	return err;
+}
+
+void new_file__release(struct new_file *file)
+{
+	if (file->temporary)
+		unlink(file->temporary);
+	free(file->temporary);
+	free(file->place);
+	close_fd(&file->fd);
 }
 
 static bool is_empty(int fd)

@@ -18,6 +18,29 @@ int new_file__create_unique(char *path);
  * kernel's fs.protected_symlinks and fs.protected_regular. A file descriptor; -EACCES, or another negative errno.
  */
 int new_file__open_existing(const char *path);
+/*
+ * Finds what a new file has to be renamed to in order to be at @path: @path itself, or what its links lead to, which are
+ * followed as by new_file__open_existing(). *@place is to be freed. 0; -EISDIR; -EINVAL: what is there is no regular
+ * file, or an open one that only /proc leads to, and must not be replaced; or another negative errno.
+ */
+int new_file__find_place(const char *path, char **place);
+
+/*
+ * A file that takes its place when it is complete. What ends us before leaves nothing, except in file systems that have
+ * no files without names (O_TMPFILE).
+ */
+struct new_file {
+	int fd; /* to write to */
+	char *place;
+	char *temporary; /* its name beside the place; NULL: it has none */
+};
+
+/* With mode 0600. 0, and @file is to be released; or as new_file__find_place(). */
+int new_file__begin(struct new_file *file, const char *path);
+/* Moves it to its place. 0 or a negative errno. */
+int new_file__finish(struct new_file *file);
+/* Closes it, and removes it if it has not come to its place. */
+void new_file__release(struct new_file *file);
 /* Whether @user is root, this user, or who called sudo. */
 bool new_file__is_ours(uid_t user);
 /* Makes a directory. 0 or a negative errno. */

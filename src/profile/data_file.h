@@ -21,7 +21,8 @@ struct profile;
 int data_file__check_writable(const char *path, struct error *error);
 
 /*
- * Replaces @path atomically, with mode 0600; an older file becomes "<path>.old". The new file is
+ * Replaces @path atomically, with mode 0600; an older file becomes "<path>.old". Of a link this is true of the file that it
+ * leads to; what is no regular file is refused. The new file is
  * written under a temporary name and renamed after data_file__read() has accepted it. 0 or a
  * negative errno with @error set; then the file at @path is unchanged, and a file that was written
  * but not accepted remains under the name that @error mentions.

@@ -60,6 +60,27 @@ static char *older_name(const char *path)
 	return asprintf(&name, "%s.old", path) < 0 ? NULL : name;
 }
 
+/* Finds the file that is to be written, where @path may be a link. *@place is to be freed. */
+static int find_place(const char *path, char **place, struct error *error)
+{
+	int err;
+
+	if (!*path)
+		return error__set(error, -EINVAL,
+				  "the data file's name is empty; name a file with -o");
+	err = new_file__find_place(path, place);
+	if (err == -EISDIR)
+		return error__set(error, err,
+				  "cannot write %s: it is a directory; name a file in it with -o",
+				  path);
+	if (err == -EINVAL)
+		return error__set(error, err,
+				  "cannot write %s: it is not a regular file; write elsewhere with "
+				  "-o",
+				  path);
+	return err ? fail_to_write(error, err, path) : 0;
+}
+
 /* Creates the temporary file. On success the caller owns @name and @fd. */
 static int create_temporary(const char *path, char **name, int *fd, struct error *error)
 {
@@ -70,21 +91,6 @@ static int create_temporary(const char *path, char **name, int *fd, struct error
 
 	if (!older)
 		return fail_to_write(error, -ENOMEM, path);
-	if (!*path)
-		return error__set(error, -EINVAL,
-				  "the data file's name is empty; name a file with -o");
-	if (!lstat(path, &st)) {
-		if (S_ISDIR(st.st_mode))
-			return error__set(error, -EISDIR,
-					  "cannot write %s: it is a directory; name a file in it "
-					  "with -o",
-					  path);
-		if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-			return error__set(error, -EINVAL,
-					  "cannot write %s: it is not a regular file; write "
-					  "elsewhere with -o",
-					  path);
-	}
 	if (!lstat(older, &st) && S_ISDIR(st.st_mode))
 		return error__set(error, -EISDIR,
 				  "cannot write %s: the older file could not become %s, which is a "
@@ -104,10 +110,12 @@ static int create_temporary(const char *path, char **name, int *fd, struct error
 
 int data_file__check_writable(const char *path, struct error *error)
 {
-	_cleanup_(free_ptr) char *name = NULL;
+	_cleanup_(free_ptr) char *name = NULL, *place = NULL;
 	_cleanup_(close_fd) int fd = -1;
-	int err = create_temporary(path, &name, &fd, error);
+	int err = find_place(path, &place, error);
 
+	if (!err)
+		err = create_temporary(place, &name, &fd, error);
 	if (err)
 		return err;
 	unlink(name);
@@ -259,33 +267,37 @@ static int publish(const char *name, int fd, const char *path, bool is_replaced,
 
 int data_file__write(const struct profile *profile, const char *path, struct error *error)
 {
-	_cleanup_(free_ptr) char *name = NULL;
+	_cleanup_(free_ptr) char *name = NULL, *place = NULL;
 	_cleanup_(close_fd) int fd = -1;
-	int err = create_temporary(path, &name, &fd, error);
+	int err = find_place(path, &place, error);
 
+	if (!err)
+		err = create_temporary(place, &name, &fd, error);
 	if (err)
 		return err;
 	err = write_db(profile, name, fd, write_all);
-	return err ? abandon(name, path, err, error) : publish(name, fd, path, false, error);
+	return err ? abandon(name, place, err, error) : publish(name, fd, place, false, error);
 }
 
 int data_file__write_first(const struct profile *profile, const char *path,
 			   struct data_file_version *version, struct error *error)
 {
-	_cleanup_(free_ptr) char *name = NULL;
+	_cleanup_(free_ptr) char *name = NULL, *place = NULL;
 	_cleanup_(close_fd) int fd = -1;
 	struct stat st;
-	int err = create_temporary(path, &name, &fd, error);
+	int err = find_place(path, &place, error);
 
+	if (!err)
+		err = create_temporary(place, &name, &fd, error);
 	if (err)
 		return err;
 	err = write_db(profile, name, fd, write_all);
 	if (!err && fstat(fd, &st))
 		err = -errno;
 	if (!err)
-		err = replace(name, path);
+		err = replace(name, place);
 	if (err)
-		return abandon(name, path, err, error);
+		return abandon(name, place, err, error);
 	*version = (struct data_file_version){ st.st_dev, st.st_ino };
 	return 0;
 }
@@ -309,18 +321,22 @@ static int add_names(const struct profile *profile, const char *path, int first,
 int data_file__write_names(const struct profile *profile, const char *path,
 			   const struct data_file_version *version, struct error *error)
 {
-	_cleanup_(close_fd) int first = open_version(path, version);
+	_cleanup_(free_ptr) char *place = NULL;
+	_cleanup_(close_fd) int first = -1;
 	struct error why = { 0 };
-	int err;
+	int err = find_place(path, &place, error);
 
+	if (err)
+		return err;
+	first = open_version(place, version);
 	if (first < 0)
 		return data_file__write(profile, path, error);
-	err = add_names(profile, path, first, &why);
+	err = add_names(profile, place, first, &why);
 	if (!err)
 		return 0;
 	/* The file without names stays, so it has to be on the disk. */
 	(void)fsync(first);
-	sync_directory(path);
+	sync_directory(place);
 	return error__set(error, err,
 			  "%s has all calls, but lacks names of functions: %s; then "
 			  "`allocprof symbolize` adds them",

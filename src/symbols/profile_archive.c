@@ -282,7 +282,9 @@ static int write_archive(struct packing *packing, int fd, const struct profile *
 	struct archive *archive = packing->archive;
 	int err = 0;
 
-	if (archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
+	/* Pipes and devices get no zeros after the end either. */
+	if (archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
+	    archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
 	    archive_write_add_filter_gzip(archive) != ARCHIVE_OK ||
 	    archive_write_set_options(archive, "gzip:compression-level=6,gzip:!timestamp") !=
 		    ARCHIVE_OK ||
@@ -298,41 +300,72 @@ static int write_archive(struct packing *packing, int fd, const struct profile *
 	return err;
 }
 
+static int write_to(struct packing *packing, int fd, const struct profile *profile,
+		    const char *path, struct error *error)
+{
+	int err = write_archive(packing, fd, profile);
+
+	if (err == -EIO)
+		return fail(error, packing->archive, path);
+	return err ? error__set(error, err, "cannot write %s: %s", path, strerror(-err)) : 0;
+}
+
+static int fail_to_open(struct error *error, int err, const char *path)
+{
+	return error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
+			  strerror(-err));
+}
+
+static int write_file(struct packing *packing, struct new_file *file, const struct profile *profile,
+		      const char *path, struct error *error)
+{
+	int err = write_to(packing, file->fd, profile, path, error);
+
+	if (err)
+		return err;
+	err = new_file__finish(file);
+	return err ? fail_to_open(error, err, path) : 0;
+}
+
+/* Into a pipe, a device, or an open file. */
+static int write_through(struct packing *packing, const struct profile *profile, const char *path,
+			 struct error *error)
+{
+	_cleanup_(close_fd) int fd = new_file__open_existing(path);
+
+	if (fd < 0)
+		return fail_to_open(error, fd, path);
+	/* What cannot be truncated need not be. */
+	if (ftruncate(fd, 0) && errno != EINVAL)
+		return fail_to_open(error, -errno, path);
+	return write_to(packing, fd, profile, path, error);
+}
+
 int profile__archive(const struct profile *profile, const struct profile_archive_options *options,
 		     const char *path, struct profile_archive_result *result, struct error *error)
 {
 	_cleanup_(free_archive) struct archive *archive = archive_write_new();
 	_cleanup_(free_parser) struct parser *parser = NULL;
 	struct packing packing = { .options = options, .archive = archive };
-	_cleanup_(free_ptr) char *temporary = NULL;
-	_cleanup_(close_fd) int fd = -1;
+	struct new_file file = { .fd = -1 };
 	int err;
 
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-		temporary = NULL;
-	if (!archive || !temporary)
+	if (!archive)
 		return error__set(error, -ENOMEM, "cannot write %s: out of memory", path);
 	err = parser__new(&parser, error);
 	if (err)
 		return err;
 	packing.parser = parser;
-	fd = new_file__create_unique(temporary);
-	if (fd < 0)
-		return error__set(error, fd, "cannot write %s: %s; write elsewhere with -o", path,
-				  strerror(-fd));
-	err = write_archive(&packing, fd, profile);
-	if (err == -EIO)
-		err = fail(error, archive, path);
-	else if (err)
-		error__set(error, err, "cannot write %s: %s", path, strerror(-err));
-	if (!err && rename(temporary, path)) {
-		err = -errno;
-		error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
-			   strerror(-err));
+	err = new_file__begin(&file, path);
+	if (err == -EINVAL) {
+		err = write_through(&packing, profile, path, error);
+	} else if (err) {
+		return fail_to_open(error, err, path);
+	} else {
+		err = write_file(&packing, &file, profile, path, error);
+		new_file__release(&file);
 	}
-	if (err)
-		unlink(temporary);
-	else
+	if (!err)
 		*result = packing.result;
 	return err;
 }

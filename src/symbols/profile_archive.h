@@ -24,7 +24,8 @@ struct profile_archive_result {
 };
 
 /*
- * Writes a gzip-compressed tar file to @path atomically: each module's file as
+ * Writes a gzip-compressed tar file to @path, atomically unless that is a pipe, a device or an open file, which is written
+ * into: each module's file as
  * .build-id/ab/cdef..., its debug file as .build-id/ab/cdef....debug, and files without a build id
  * by path, debug files by that of their module with .debug appended. Unpacked, it is a directory for
  * --debug-dir. 0 or a negative errno with @error set.

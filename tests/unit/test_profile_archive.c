@@ -2,6 +2,7 @@
 /* The command refuses directories with such paths before it looks for files there, so tests/live/test_offline.py cannot try them. */
 #include "unit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -70,10 +71,57 @@ static void test_too_long_debug_dir(void **state)
 	profile__free(profile);
 }
 
+/* That of the test, which has nothing else in it. */
+static char directory[] = "/tmp/allocprof-unit.XXXXXX";
+
+static int n_entries(void)
+{
+	DIR *dir = opendir(directory);
+	int n = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));)
+		n += *entry->d_name != '.';
+	closedir(dir);
+	return n;
+}
+
+static void count_missing(const char *path, const char *why, void *context)
+{
+	/* What ends us now leaves nothing. */
+	assert_int_equal(n_entries(), 0);
+	++*(int *)context;
+}
+
+static void test_nothing_is_left_behind(void **state)
+{
+	struct profile *profile = new_profile();
+	struct profile_archive_result result;
+	_cleanup_(free_ptr) char *path = NULL;
+	struct error error = { "" };
+	int n_missing = 0;
+	__u32 id;
+
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(profile__add_module(profile, "/nonexistent/file", "", &id), 0);
+	assert_true(asprintf(&path, "%s/packed", directory) > 0);
+	assert_int_equal(profile__archive(profile,
+					  &(struct profile_archive_options){
+						  .missing = count_missing, .context = &n_missing },
+					  path, &result, &error),
+			 0);
+	assert_int_equal(n_missing, 1);
+	assert_int_equal(n_entries(), 1);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+	profile__free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_too_long_debug_dir),
+		cmocka_unit_test(test_nothing_is_left_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

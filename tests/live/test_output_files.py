@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What -o names is written as people expect of it: a pipe into the pipe, a link into what it leads to; and nothing that was
+read is lost."""
+
+import os
+import subprocess
+import tarfile
+
+import pytest
+
+
+def record(run, allocprof, directory, name="p", *words):
+    run([allocprof, "record", "-q", "--engine=preload", "--no-symbols", "-o", name, *words, "--", "ls", "/"], cwd=directory,
+        expect=0)
+    return directory / name
+
+
+def assert_refused(done, *words):
+    lines = done.stderr.decode().splitlines()
+    assert done.status and len(lines) == 1, done
+    for word in words:
+        assert word in lines[0], done
+
+
+def members(path):
+    with tarfile.open(path) as archive:
+        return archive.getnames()
+
+
+def test_archive_into_pipe(run, allocprof, tmp_path):
+    record(run, allocprof, tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "read", "wb") as file:
+        reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=file)
+    run([allocprof, "archive", "-i", "p", "-o", "pipe"], cwd=tmp_path, expect=0)
+    assert reader.wait(timeout=60) == 0
+    assert members(tmp_path / "read")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_archive_through_link_to_own_stdout(run, allocprof, tmp_path):
+    record(run, allocprof, tmp_path)
+    (tmp_path / "link").symlink_to("/proc/self/fd/1")
+    done = run([allocprof, "archive", "-i", "p", "-o", "link"], cwd=tmp_path, expect=0)
+    (tmp_path / "read").write_bytes(done.stdout)
+    assert members(tmp_path / "read")
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_archive_through_link(run, allocprof, tmp_path, is_there):
+    record(run, allocprof, tmp_path)
+    (tmp_path / "there").mkdir()
+    if is_there:
+        (tmp_path / "there/file").write_text("old")
+    (tmp_path / "link").symlink_to("there/file")
+    run([allocprof, "archive", "-i", "p", "-o", "link"], cwd=tmp_path, expect=0)
+    assert (tmp_path / "link").is_symlink()
+    assert members(tmp_path / "there/file")
+    assert os.listdir(tmp_path / "there") == ["file"]
+
+
+def symbolize(run, allocprof, directory, output):
+    return run([allocprof, "symbolize", "--no-debuginfod", "-i", "p", "-o", output], cwd=directory)
+
+
+def record_again(run, allocprof, directory, output):
+    return run([allocprof, "record", "-q", "--engine=preload", "-o", output, "--", "ls", "/"], cwd=directory)
+
+
+@pytest.mark.parametrize("write", [symbolize, record_again])
+def test_data_file_through_link(run, allocprof, tmp_path, write):
+    record(run, allocprof, tmp_path)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/file").write_text("old")
+    (tmp_path / "link").symlink_to("there/file")
+    assert write(run, allocprof, tmp_path, "link").status == 0
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path / "there")) == ["file", "file.old"]
+    assert (tmp_path / "there/file.old").read_text() == "old"
+    run([allocprof, "report", "link"], cwd=tmp_path, expect=0)
+
+
+@pytest.mark.parametrize("write", [symbolize, record_again])
+def test_data_file_is_no_stdout_and_no_pipe(run, allocprof, tmp_path, write):
+    record(run, allocprof, tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    before = sorted(os.listdir(tmp_path))
+    for name in ["pipe", "link", "stdout"]:
+        assert_refused(write(run, allocprof, tmp_path, name), f"cannot write {name}: it is not a regular file", "-o")
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "stdout").is_symlink()
+
+
+def test_event_log_is_beside_the_data(run, allocprof, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/file")
+    record(run, allocprof, tmp_path, "link", "--engine=uprobe", "--events")
+    assert sorted(os.listdir(tmp_path / "there")) == ["file", "file.events"]
+    for name in ["link", "there/file"]:
+        done = run([allocprof, "export", "--format=events", "-i", name], cwd=tmp_path, expect=0)
+        assert done.stdout
