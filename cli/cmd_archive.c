@@ -55,7 +55,7 @@ static int run_archive(char **argv)
 	if (!options.paths.output)
 		err = error__set(&error, -ENOMEM, "cannot name the archive: out of memory");
 	else
-		err = output_file__check(options.paths.output, options.paths.input, &error);
+		err = output_file__check_data(options.paths.output, options.paths.input, &error);
 	if (!err)
 		err = data_file__read(options.paths.input, &profile, &error);
 	if (!err)

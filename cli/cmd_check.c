@@ -191,11 +191,19 @@ static int open_root(struct check_run *run, struct error *error)
 
 static int open_outputs(struct check_run *run, struct error *error)
 {
+	const char *budget = run->options->budget;
 	int err;
 
 	run->output.path = run->options->output;
+	run->output.option = "-o";
 	run->junit.path = run->options->junit;
-	err = late_output__reserve(&run->output, error);
+	run->junit.option = "--junit";
+	err = output_file__check(run->output.path, run->output.option, budget, "the budget", error);
+	if (!err)
+		err = output_file__check(run->junit.path, run->junit.option, budget, "the budget",
+					 error);
+	if (!err)
+		err = late_output__reserve(&run->output, error);
 	if (!err)
 		err = late_output__reserve(&run->junit, error);
 	if (err)

@@ -218,14 +218,12 @@ static int print_diff(FILE *to, const void *context)
 
 static int write_diff(const struct held *held, struct error *error)
 {
-	const struct data_choice *choice = &held->options->choice;
-	int err =
-		output_file__check(choice->paths.output, held->options->inputs[DIFF_BEFORE], error);
+	const struct diff_command *options = held->options;
+	struct data_choice choice = options->choice;
+	int err = output_file__check_data(choice.paths.output, options->inputs[DIFF_BEFORE], error);
 
-	if (err)
-		return err;
-	return output_file__write(choice->paths.output, held->options->inputs[DIFF_AFTER],
-				  !choice->no_pager, print_diff, held, error);
+	choice.paths.input = options->inputs[DIFF_AFTER];
+	return err ? err : data_choice__write(&choice, print_diff, held, error);
 }
 
 /* A million stacks take 300 MB, and finding pairs as much again. */

@@ -224,6 +224,7 @@ static int run_stat(char **argv)
 	if (options.measure.pid)
 		options.measure.session.follow = false;
 	run.output.path = options.output;
+	run.output.option = "-o";
 	if (late_output__reserve(&run.output, &error)) {
 		message__print("%s", error.text);
 		return EXIT_OURS;

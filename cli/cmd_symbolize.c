@@ -49,7 +49,9 @@ static int run_symbolize(char **argv)
 		return status;
 	if (!options.paths.output)
 		options.paths.output = options.paths.input;
-	err = data_file__read(options.paths.input, &profile, &error);
+	err = output_file__check_log(options.paths.output, options.paths.input, &error);
+	if (!err)
+		err = data_file__read(options.paths.input, &profile, &error);
 	if (!err)
 		err = data_file__check_writable(options.paths.output, &error);
 	if (!err)

@@ -121,8 +121,10 @@ int export_events__run(const struct data_paths *paths, enum backtrace backtrace,
 	if (!err && backtrace >= BACKTRACE_NAME)
 		names = read_names(data_path, log);
 	if (!err)
+		err = output_file__check(paths->output, "-o", log_path, "the event log", &error);
+	if (!err)
 		err = output_file__write(
-			paths->output, log_path, false, write_events,
+			paths->output, data_path, false, write_events,
 			&(struct held){ log, names, backtrace, &log_error, &log_err }, &error);
 	if (err)
 		return output_file__status(err, &error);

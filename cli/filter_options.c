@@ -77,6 +77,7 @@ static int read_suppressions(struct filter_choice *choice, const char *path, str
 	suppressions__release(&choice->suppressions);
 	if (suppressions__read(path, &choice->suppressions, error))
 		return -EINVAL;
+	choice->suppressions_path = path;
 	choice->options.suppressions = &choice->suppressions;
 	return 0;
 }

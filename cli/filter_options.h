@@ -72,6 +72,7 @@ enum {
 struct filter_choice {
 	struct filter_options options;
 	size_t rules_room;
+	const char *suppressions_path; /* NULL: none */
 	struct suppressions suppressions;
 	__u32 run;	    /* 0: not given */
 	bool all_runs;	    /* --run=all was given */

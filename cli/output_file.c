@@ -9,20 +9,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "command.h"
 #include "error.h"
+#include "event_log.h"
 #include "message.h"
 #include "new_file.h"
 #include "pager.h"
 
-static int fail(int err, const char *path, struct error *error)
+/* That of the output of every command. */
+#define OPTION "-o"
+
+static int fail(int err, const char *path, const char *option, struct error *error)
 {
-	return error__set(error, err, "cannot write %s: %s; name another file with -o", path,
-			  strerror(-err));
+	return error__set(error, err, "cannot write %s: %s; name another file with %s", path,
+			  strerror(-err), option);
 }
 
-/* Opens @path and keeps its contents; *@created: the file is new. */
-static int reserve(const char *path, FILE **output, bool *created, struct error *error)
+/* Opens @path, that of @option, and keeps its contents; *@created: the file is new. */
+static int reserve(const char *path, const char *option, FILE **output, bool *created,
+		   struct error *error)
 {
 	int fd = new_file__create(path, 0666);
 	bool is_new = fd >= 0;
@@ -32,10 +38,10 @@ static int reserve(const char *path, FILE **output, bool *created, struct error 
 	if (fd == -EEXIST)
 		fd = new_file__open_existing(path);
 	if (fd < 0)
-		return fail(fd, path, error);
+		return fail(fd, path, option, error);
 	file = fdopen(fd, "w");
 	if (!file) {
-		err = fail(-errno, path, error);
+		err = fail(-errno, path, option, error);
 		close(fd);
 		return err;
 	}
@@ -49,18 +55,33 @@ static int empty(FILE *output, const char *path, struct error *error)
 	/* Pipes and devices cannot be truncated, and need not be. */
 	if (!ftruncate(fileno(output), 0) || errno == EINVAL)
 		return 0;
-	return fail(-errno, path, error);
+	return fail(-errno, path, OPTION, error);
 }
 
-int output_file__check(const char *path, const char *input, struct error *error)
+int output_file__check(const char *path, const char *option, const char *input, const char *what,
+		       struct error *error)
 {
 	struct stat in, out;
 
-	if (path && !stat(path, &out) && !stat(input, &in) && in.st_dev == out.st_dev &&
+	if (path && input && !stat(path, &out) && !stat(input, &in) && in.st_dev == out.st_dev &&
 	    in.st_ino == out.st_ino)
-		return error__set(error, -EINVAL,
-				  "%s is the data file itself; name another file with -o", path);
+		return error__set(error, -EINVAL, "%s is %s itself; name another file with %s",
+				  path, what, option);
 	return 0;
+}
+
+int output_file__check_log(const char *path, const char *input, struct error *error)
+{
+	_cleanup_(free_ptr) char *log = path ? event_log__path(input) : NULL;
+
+	return output_file__check(path, OPTION, log, "the event log", error);
+}
+
+int output_file__check_data(const char *path, const char *input, struct error *error)
+{
+	int err = output_file__check(path, OPTION, input, "the data file", error);
+
+	return err ? err : output_file__check_log(path, input, error);
 }
 
 static int open_output(const char *path, const char *input, FILE **output, struct error *error)
@@ -72,9 +93,9 @@ static int open_output(const char *path, const char *input, FILE **output, struc
 		*output = stdout;
 		return 0;
 	}
-	err = output_file__check(path, input, error);
+	err = output_file__check_data(path, input, error);
 	if (!err)
-		err = reserve(path, output, &created, error);
+		err = reserve(path, OPTION, output, &created, error);
 	return err ? err : empty(*output, path, error);
 }
 
@@ -120,7 +141,9 @@ int output_file__status(int err, const struct error *error)
 
 int late_output__reserve(struct late_output *output, struct error *error)
 {
-	return output->path ? reserve(output->path, &output->file, &output->created, error) : 0;
+	return output->path ? reserve(output->path, output->option, &output->file, &output->created,
+				      error)
+			    : 0;
 }
 
 int late_output__write(struct late_output *output, const char *text, size_t size,

@@ -117,6 +117,8 @@ int page_sides__write(const struct page_sides *sides, const struct data_choice *
 		      int (*write)(FILE *to, const void *context), const void *context,
 		      struct error *error)
 {
+	if (!err && sides->base)
+		err = output_file__check_data(choice->paths.output, sides->base, error);
 	if (!err)
 		err = data_choice__write(choice, write, context, error);
 	if (err)

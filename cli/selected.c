@@ -56,8 +56,17 @@ int data_choice__write(const struct data_choice *choice,
 		       int (*write)(FILE *to, const void *context), const void *context,
 		       struct error *error)
 {
-	return output_file__write(choice->paths.output, choice->paths.input, !choice->no_pager,
-				  write, context, error);
+	const char *output = choice->paths.output;
+	int err = output_file__check(output, "-o", choice->filter.suppressions_path,
+				     "the file of --suppressions", error);
+
+	if (!err)
+		err = output_file__check(output, "-o", choice->view.wrappers_path,
+					 "the file of --wrappers", error);
+	if (err)
+		return err;
+	return output_file__write(output, choice->paths.input, !choice->no_pager, write, context,
+				  error);
 }
 
 void data_choice__release(struct data_choice *choice)

@@ -102,3 +102,50 @@ def test_event_log_is_beside_the_data(run, allocprof, tmp_path):
     for name in ["link", "there/file"]:
         done = run([allocprof, "export", "--format=events", "-i", name], cwd=tmp_path, expect=0)
         assert done.stdout
+
+
+@pytest.fixture
+def recorded(run, allocprof, tmp_path):
+    """Files that commands read: data files p and b, p's event log, a budget, and lists."""
+    record(run, allocprof, tmp_path, "p", "--engine=uprobe", "--events")
+    record(run, allocprof, tmp_path, "b")
+    (tmp_path / "budget").write_text('{"tests": {"t": {"command": ["true"], "total_allocations": {"max": 5}}}}')
+    (tmp_path / "known").write_text("leak:nothing\n")
+    (tmp_path / "wrappers").write_text("nothing\n")
+    (tmp_path / "link").symlink_to("p.events")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [
+    "html p --base b -o b",
+    "flamegraph p --base b -o b",
+    "flamegraph p --base p -o p",
+    "html b --base p -o p.events",
+    "diff p b -o p",
+    "diff b p -o p.events",
+    "export --format=events p -o p",
+    "export --format=events p.events -o p",
+    "export --format=events p.events -o p.events",
+    "export --format=events p -o link",
+    "export p -o p.events",
+    "report p -o p.events",
+    "query -i p -o p.events --schema",
+    "archive p -o p.events",
+    "symbolize --no-debuginfod p -o p.events",
+    "check --engine=preload -b budget -o budget",
+    "check --engine=preload -b budget --junit budget",
+    "folded p --wrappers=wrappers -o wrappers",
+    "diff b p --wrappers=wrappers -o wrappers",
+])
+def test_what_is_read_is_not_written(run, allocprof, recorded, words):
+    before = {path: path.read_bytes() for path in recorded.iterdir()}
+    done = run([allocprof, *words.split()], cwd=recorded)
+    assert_refused(done, " itself; name another file with ", "--junit" if "--junit" in words else "-o")
+    assert {path: path.read_bytes() for path in recorded.iterdir()} == before
+
+
+def test_suppressions_are_not_written(run, allocprof, recorded):
+    run([allocprof, "record", "-q", "--engine=preload", "--live", "-o", "b", "--", "ls", "/"], cwd=recorded, expect=0)
+    done = run([allocprof, "report", "b", "--leaks", "--suppressions=known", "-o", "known"], cwd=recorded)
+    assert_refused(done, "known is the file of --suppressions itself; name another file with -o")
+    assert (recorded / "known").read_text() == "leak:nothing\n"
