@@ -65,7 +65,7 @@ void check_regions__take(struct check_result *result, const struct measure *meas
 		check->values[BUDGET_TOTAL_ALLOCATIONS][run] =
 			totals.allocations + totals.reallocations;
 		check->values[BUDGET_TOTAL_ALLOCATED_BYTES][run] =
-			totals.allocations_size_bytes + totals.reallocations_size_bytes;
+			stat_totals__total_bytes(&totals);
 		check->values[BUDGET_REMAINING_ALLOCATIONS][run] =
 			totals.allocations - totals.deallocations;
 		check->values[BUDGET_REMAINING_BYTES][run] =

@@ -43,9 +43,15 @@ static void add_up_live(const __u64 stats[AP_STATS], struct stat_totals *totals)
 	totals->reallocations_size_bytes = moved + grown - shrunk;
 	totals->allocations_size_bytes =
 		stats[AP_STAT_ALLOCATED_BYTES] - totals->reallocations_size_bytes;
-	totals->bytes_allocated = totals->allocations_size_bytes + grown;
-	totals->bytes_deallocated = stats[AP_STAT_DEALLOCATED_BYTES] + shrunk;
+	totals->bytes_allocated = profile__add_up(totals->allocations_size_bytes, grown);
+	totals->bytes_deallocated = profile__add_up(stats[AP_STAT_DEALLOCATED_BYTES], shrunk);
 	totals->bytes_reallocated = grown - shrunk;
+}
+
+/* One failed request can have a size that no other sum leaves room for. */
+static void add_bytes(__u64 *sum, __u64 size_bytes)
+{
+	*sum = profile__add_up(*sum, size_bytes);
 }
 
 /* Of the run, or of @region. */
@@ -65,7 +71,7 @@ static struct stat_totals add_up(const struct measure *measure,
 		if (profile__function_maps(i)) {
 			totals.knows_mappings = true;
 			totals.mappings_failed += counts->failed;
-			totals.returned_bytes += counts->returned_bytes;
+			add_bytes(&totals.returned_bytes, counts->returned_bytes);
 			continue;
 		}
 		if (profile__function_frees(i)) {
@@ -73,14 +79,14 @@ static struct stat_totals add_up(const struct measure *measure,
 			totals.deallocations += counts->calls - counts->null;
 		} else if (profile__function_reallocates(i)) {
 			totals.allocations += counts->fresh;
-			totals.allocations_size_bytes += counts->fresh_size_bytes;
+			add_bytes(&totals.allocations_size_bytes, counts->fresh_size_bytes);
 			totals.deallocations += counts->released;
 			totals.reallocations += counts->calls - counts->fresh - counts->released;
-			totals.reallocations_size_bytes +=
-				counts->size_bytes - counts->fresh_size_bytes;
+			add_bytes(&totals.reallocations_size_bytes,
+				  counts->size_bytes - counts->fresh_size_bytes);
 		} else {
 			totals.allocations += counts->calls;
-			totals.allocations_size_bytes += counts->size_bytes;
+			add_bytes(&totals.allocations_size_bytes, counts->size_bytes);
 		}
 	}
 	if (results->has_live)
@@ -101,10 +107,20 @@ struct stat_totals stat_totals__of_region(const struct measure *measure,
 	return add_up(measure, results, region);
 }
 
-static void set(struct stat_figures *figures, int figure, __s64 value)
+__u64 stat_totals__total_bytes(const struct stat_totals *totals)
+{
+	return profile__add_up(totals->allocations_size_bytes, totals->reallocations_size_bytes);
+}
+
+static void set_signed(struct stat_figures *figures, int figure, __s64 value)
 {
 	figures->values[figure] = value;
 	figures->is_known[figure] = true;
+}
+
+static void set(struct stat_figures *figures, int figure, __u64 value)
+{
+	set_signed(figures, figure, value < PROFILE_MAX ? value : PROFILE_MAX);
 }
 
 static void set_live(struct stat_figures *figures, const struct session_live *live)
@@ -120,12 +136,12 @@ static void set_totals(struct stat_figures *figures, const struct stat_totals *t
 	set(figures, STAT_ALLOCATIONS, totals->allocations);
 	set(figures, STAT_REALLOCATIONS, totals->reallocations);
 	set(figures, STAT_TOTAL_ALLOCATIONS, totals->allocations + totals->reallocations);
-	set(figures, STAT_TOTAL_ALLOCATED_BYTES,
-	    totals->allocations_size_bytes + totals->reallocations_size_bytes);
+	set(figures, STAT_TOTAL_ALLOCATED_BYTES, stat_totals__total_bytes(totals));
 	if (!totals->knows_frees)
 		return;
 	set(figures, STAT_DEALLOCATIONS, totals->deallocations);
-	set(figures, STAT_REMAINING_ALLOCATIONS, totals->allocations - totals->deallocations);
+	set_signed(figures, STAT_REMAINING_ALLOCATIONS,
+		   totals->allocations - totals->deallocations);
 }
 
 struct stat_figures stat_figures__of_region(const struct measure *measure,

@@ -31,7 +31,9 @@ bool stat_totals__shows(const struct measure *measure, const struct session_resu
 			int i);
 struct stat_totals stat_totals__of(const struct measure *measure,
 				   const struct session_results *results);
-/* The same for one region. */
+/* Those of allocations and of reallocations, saturating at PROFILE_MAX as all sums of bytes here. */
+__u64 stat_totals__total_bytes(const struct stat_totals *totals);
+/* stat_totals__of() for one region. */
 struct stat_totals stat_totals__of_region(const struct measure *measure,
 					  const struct session_results *results,
 					  const struct region *region);

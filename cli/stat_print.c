@@ -198,7 +198,7 @@ void stat_print__totals(const struct stat_totals *totals, bool has_live, FILE *t
 					  "more deallocations than allocations",
 					  "of blocks from before the start");
 	}
-	stat_print__count(to, totals->allocations_size_bytes + totals->reallocations_size_bytes,
+	stat_print__count(to, stat_totals__total_bytes(totals),
 			  has_live ? "bytes allocated" : "bytes requested",
 			  has_live ? "by allocations and reallocations" : "");
 }
@@ -255,6 +255,5 @@ void stat_print__add_totals(json_object *root, const struct stat_totals *totals,
 		  json__count(totals->allocations + totals->reallocations));
 	json__add(root, "remaining_allocations",
 		  knows_frees ? json_object_new_int64(remaining) : NULL);
-	json__add(root, "total_allocated_bytes",
-		  json__count(totals->allocations_size_bytes + totals->reallocations_size_bytes));
+	json__add(root, "total_allocated_bytes", json__count(stat_totals__total_bytes(totals)));
 }
