@@ -120,6 +120,7 @@ int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struc
 	case OPT_MIN_SIZE:
 		return number__parse_size(arg, &options->min_size_bytes, error);
 	case OPT_MAX_SIZE:
+		options->has_max_size = true;
 		return number__parse_size(arg, &options->max_size_bytes, error);
 	case OPT_RUN:
 		return parse_run(choice, arg, error);

@@ -227,5 +227,5 @@ bool filter__names_stacks(const struct filter_options *options)
 bool filter__selects_all(const struct filter_options *options)
 {
 	return !filter__selects_blocks(options) && !options->min_size_bytes &&
-	       !options->max_size_bytes && !options->n_rules && !options->suppressions;
+	       !options->has_max_size && !options->n_rules && !options->suppressions;
 }

@@ -55,7 +55,8 @@ struct filter_options {
 	struct filter_time max_lifetime; /* freed ones only */
 	struct filter_time freed_after;	 /* freed at this time since the start or later */
 	__u64 min_size_bytes;		 /* average size of a count's blocks */
-	__u64 max_size_bytes;		 /* the same; 0: no limit */
+	__u64 max_size_bytes;		 /* the same, if has_max_size */
+	bool has_max_size;
 	struct filter_rule *rules;
 	size_t n_rules;
 	struct suppressions *suppressions; /* leaks to hide, or NULL */

@@ -197,7 +197,7 @@ static bool has_size(const struct filter_options *options, const struct selectio
 
 	if (bytes < (unsigned __int128)options->min_size_bytes * whole->allocations)
 		return false;
-	return !options->max_size_bytes ||
+	return !options->has_max_size ||
 	       bytes <= (unsigned __int128)options->max_size_bytes * whole->allocations;
 }
 

@@ -216,10 +216,14 @@ static void test_sizes(void **state)
 	total = apply(*state, (struct filter_options){ .min_size_bytes = 128 }, NULL);
 	assert_int_equal(total.allocations, 1 + 2000 + 10000);
 	total = apply(*state,
-		      (struct filter_options){ .min_size_bytes = 129, .max_size_bytes = 256 },
+		      (struct filter_options){
+			      .min_size_bytes = 129, .has_max_size = true, .max_size_bytes = 256 },
 		      NULL);
 	assert_int_equal(total.allocations, 2000);
-	total = apply(*state, (struct filter_options){ .max_size_bytes = 47 }, NULL);
+	total = apply(*state, (struct filter_options){ .has_max_size = true, .max_size_bytes = 47 },
+		      NULL);
+	assert_int_equal(total.allocations, 0);
+	total = apply(*state, (struct filter_options){ .has_max_size = true }, NULL);
 	assert_int_equal(total.allocations, 0);
 }
 
