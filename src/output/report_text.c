@@ -439,13 +439,14 @@ static void print_frames(const struct report_output *output, const struct report
 static void print_rest(const struct report_output *output, size_t shown)
 {
 	const struct report *report = output->report;
-	__u64 rest = cost__of(output->cost, &report->total);
+	__u64 rest = 0;
 	size_t more = report->n_entries - shown;
 
 	if (!more)
 		return;
-	for (size_t i = 0; i < shown; i++)
-		rest -= cost__of(output->cost, &report->entries[i].selected);
+	/* Sums saturate: what is left of the total may not be what these have. */
+	for (size_t i = shown; i < report->n_entries; i++)
+		rest = profile__add_up(rest, cost__of(output->cost, &report->entries[i].selected));
 	fprintf(output->terminal.to, "\n%s %s, %s of all %s; %s too\n", number__count(more).text,
 		plural__of("more stack{|s}", more).text,
 		number__share(rest, cost__of(output->cost, &report->whole)).text, name_unit(output),

@@ -17,10 +17,13 @@ struct item {
 	__u64 blocks, size_bytes;
 };
 
+/* Sums saturate where they are shown, not before: differences of saturated sums are none. */
+typedef unsigned __int128 exact_sum;
+
 struct range {
 	size_t start, end; /* items */
 	__u32 at;	   /* number of frames from the root to here */
-	__u64 blocks, size_bytes;
+	exact_sum blocks, size_bytes;
 };
 
 struct builder {
@@ -28,8 +31,8 @@ struct builder {
 	const struct report_tree_options *options;
 	struct item *items;
 	size_t n_items;
-	__u64 *blocks, *size_bytes; /* prefix sums over the items */
-	__u64 least;		    /* minimum cost of a node */
+	exact_sum *blocks, *size_bytes; /* prefix sums over the items */
+	__u64 least;			/* minimum cost of a node */
 };
 
 static __u32 item_length(const struct builder *builder, const struct item *item)
@@ -65,7 +68,7 @@ static int compare_items(const void *left, const void *right, void *context)
 	return len_a < len_b ? -1 : len_a > len_b;
 }
 
-static __u64 range_cost(const struct builder *builder, const struct range *range)
+static exact_sum range_cost(const struct builder *builder, const struct range *range)
 {
 	return cost__is_bytes(builder->options->cost) ? range->size_bytes : range->blocks;
 }
@@ -100,13 +103,18 @@ static size_t find_end(const struct builder *builder, size_t start, size_t end, 
 	return low;
 }
 
+static __u64 saturate(exact_sum sum)
+{
+	return sum < PROFILE_MAX ? sum : PROFILE_MAX;
+}
+
 static int add_node(struct builder *builder, struct report_node *node, const struct range *range)
 {
 	struct report_tree *tree = builder->tree;
 	int err;
 
-	node->blocks = range->blocks;
-	node->size_bytes = range->size_bytes;
+	node->blocks = saturate(range->blocks);
+	node->size_bytes = saturate(range->size_bytes);
 	err = array__reserve(&tree->nodes, &tree->room, tree->n_nodes + 1, sizeof(*node));
 	if (!err)
 		tree->nodes[tree->n_nodes++] = *node;
@@ -145,7 +153,7 @@ static int follow_chain(struct builder *builder, struct range *range, struct rep
 static int compare_ranges(const void *left, const void *right, void *context)
 {
 	const struct range *a = left, *b = right;
-	__u64 cost_a = range_cost(context, a), cost_b = range_cost(context, b);
+	exact_sum cost_a = range_cost(context, a), cost_b = range_cost(context, b);
 
 	if (cost_a != cost_b)
 		return cost_a > cost_b ? -1 : 1;

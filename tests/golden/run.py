@@ -119,6 +119,8 @@ UPDATE ledger SET value = 3 WHERE name = 'incomplete_frame_pointers';
 UPDATE ledger SET value = 0 WHERE name = 'incomplete_no_mapping';
 INSERT INTO meta VALUES('no_unwind_table', '/usr/lib/libc.so.6' || char(10) || '/usr/lib/libfoo.so.1');
 """
+# What it has where every stack alone asked for as much as a sum can hold.
+HUGE = "UPDATE counts SET bytes = 9223372036854775807 WHERE bytes"
 REFUSED = [
     ["--sort=size"],
     ["--sort=live-byte"],
@@ -462,6 +464,10 @@ def output_of(case, allocprof, man_dir, cwd):
         subprocess.run(["sqlite3", "allocprof.data", "DELETE FROM meta WHERE key = 'no_unwind_table'"],
                        cwd=cwd, check=True)
         return text + run([allocprof, "report", "--function=realloc"], cwd)
+    if case == "report_huge":
+        subprocess.run(["sqlite3", "allocprof.data", WITHOUT_LIVE + HUGE], cwd=cwd, check=True)
+        return "".join(f"$ {' '.join(words)}\n" + run([allocprof, *words], cwd) for words in (
+            ["report", "--top=1"], ["report", "--top=3"], ["report", "--tree"], ["report", "--bottom-up"]))
     if case == "report_refused":
         return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
     if case == "data_file_named":
@@ -505,7 +511,7 @@ def main():
                            check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
         shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
-        if (case in SQL or case in ("report_without_live", "report_sampled", "report_frame_pointers")) and not shutil.which("sqlite3"):
+        if (case in SQL or case in ("report_without_live", "report_sampled", "report_frame_pointers", "report_huge")) and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
         got = output_of(case, allocprof, man_dir, cwd)

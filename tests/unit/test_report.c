@@ -126,38 +126,63 @@ static void test_trees(void **state)
 }
 
 /* Random stacks over few frames: recursion, prefixes of one another, ranges of every length. */
+static struct profile *random_profile(unsigned int seed, bool is_huge)
+{
+	struct profile *profile = profile__new();
+	__u32 id, thread;
+
+	srand(seed);
+	profile__add_module(profile, "/usr/bin/app", "", &id);
+	profile__add_process(profile, 0, 1, 1, "app", &id);
+	profile__add_thread(profile, id, "app", &thread);
+	for (__u32 i = 1; i <= 4; i++) {
+		char name[8];
+
+		profile__add_frame(profile, 1, i, false, &id);
+		snprintf(name, sizeof(name), "f%u", i);
+		fixture__name_frame(profile, id, name);
+	}
+	for (int i = 0; i < 200; i++) {
+		__u32 frames[12], n = rand() % 12, count;
+
+		for (__u32 j = 0; j < n; j++)
+			frames[j] = 1 + rand() % 4;
+		profile__add_stack(profile, frames, n, AP_END_COMPLETE, &id);
+		profile__add_count(profile, thread, id, rand() % 3, 1 + rand() % 9,
+				   is_huge ? PROFILE_MAX : 1ULL + rand() % 1000, &count);
+	}
+	return profile;
+}
+
 static void test_random_trees(void **state)
 {
 	for (unsigned int seed = 1; seed <= 50; seed++) {
-		struct profile *profile = profile__new();
+		struct profile *profile = random_profile(seed, false);
 		struct view view;
-		__u32 id, thread;
 
-		srand(seed);
-		profile__add_module(profile, "/usr/bin/app", "", &id);
-		profile__add_process(profile, 0, 1, 1, "app", &id);
-		profile__add_thread(profile, id, "app", &thread);
-		for (__u32 i = 1; i <= 4; i++) {
-			char name[8];
-
-			profile__add_frame(profile, 1, i, false, &id);
-			snprintf(name, sizeof(name), "f%u", i);
-			fixture__name_frame(profile, id, name);
-		}
-		for (int i = 0; i < 200; i++) {
-			__u32 frames[12], n = rand() % 12, count;
-
-			for (__u32 j = 0; j < n; j++)
-				frames[j] = 1 + rand() % 4;
-			profile__add_stack(profile, frames, n, AP_END_COMPLETE, &id);
-			profile__add_count(profile, thread, id, rand() % 3, 1 + rand() % 9,
-					   1 + rand() % 1000, &count);
-		}
 		view = open_view(profile, (struct filter_options){ 0 }, COST_BYTES);
 		check_tree(&view, false, 0);
 		check_tree(&view, true, 0);
 		check_tree(&view, false, 0.05);
 		check_tree(&view, true, 0.05);
+		close_view(&view);
+	}
+}
+
+/* Each stack alone has as much as a sum can hold, so that each sum has just this. */
+static void test_huge_trees(void **state)
+{
+	for (int bottom_up = 0; bottom_up < 2; bottom_up++) {
+		const struct report_tree_options options = { COST_BYTES, bottom_up, 0 };
+		struct view view = open_view(random_profile(1, true), (struct filter_options){ 0 },
+					     COST_BYTES);
+		struct report_tree *tree = report_tree__new(view.report, view.groups, &options);
+
+		assert_non_null(tree);
+		assert_true(tree->n_nodes > 100);
+		for (size_t i = 0; i < tree->n_nodes; i++)
+			assert_int_equal(tree->nodes[i].size_bytes, PROFILE_MAX);
+		report_tree__free(tree);
 		close_view(&view);
 	}
 }
@@ -184,7 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sums),	   cmocka_unit_test(test_functions_are_apart),
 		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_random_trees),
-		cmocka_unit_test(test_histograms),
+		cmocka_unit_test(test_huge_trees), cmocka_unit_test(test_histograms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
