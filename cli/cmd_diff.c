@@ -287,8 +287,9 @@ static int report_completeness(const struct diff_command *options,
 	int status = EXIT_GOOD;
 
 	for (int side = 0; side < DIFF_SIDES; side++) {
-		int lacks = completeness_messages__print(
-			selected[side].profile, options->inputs[side], options->choice.strict);
+		int lacks =
+			completeness_messages__print(selected[side].profile, options->inputs[side],
+						     data_choice__needs(&options->choice));
 
 		completeness_messages__print_sampled(selected[side].profile, options->inputs[side]);
 		if (lacks)

@@ -5,6 +5,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "completeness.h"
 #include "completeness_messages.h"
 #include "error.h"
 #include "export.h"
@@ -196,7 +197,10 @@ static int run_export(char **argv)
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_frees(selected.profile, NULL);
 	completeness_messages__print_sampled(selected.profile, NULL);
-	return completeness_messages__print(selected.profile, NULL, choice->strict);
+	return completeness_messages__print(
+		selected.profile, NULL,
+		data_choice__needs(choice) |
+			(options.format == EXPORT_DHAT ? COMPLETENESS_TIMES : 0));
 }
 
 const struct command cmd_export = {

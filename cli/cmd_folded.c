@@ -120,7 +120,7 @@ static int run_folded(char **argv)
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_frees(selected.profile, NULL);
 	completeness_messages__print_sampled(selected.profile, NULL);
-	return completeness_messages__print(selected.profile, NULL, choice->strict);
+	return completeness_messages__print(selected.profile, NULL, data_choice__needs(choice));
 }
 
 const struct command cmd_folded = {

@@ -8,6 +8,7 @@
 #include "cairo_library.h"
 #include "cleanup.h"
 #include "command.h"
+#include "completeness.h"
 #include "completeness_messages.h"
 #include "error.h"
 #include "graph_data.h"
@@ -192,7 +193,8 @@ static int run_graph(char **argv)
 		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_sampled(held.selected.profile, NULL);
-	return completeness_messages__print(held.selected.profile, NULL, choice->strict);
+	return completeness_messages__print(held.selected.profile, NULL,
+					    data_choice__needs(choice) | COMPLETENESS_TIMES);
 }
 
 const struct command cmd_graph = {

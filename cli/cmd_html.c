@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "completeness.h"
 #include "error.h"
 #include "options.h"
 #include "page_sides.h"
@@ -138,7 +139,9 @@ static int write_page(FILE *to, const void *context)
 
 static int run_html(char **argv)
 {
-	_cleanup_(release) struct held held = { 0 };
+	_cleanup_(release) struct held held = {
+		.sides.needs = COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
+	};
 	_cleanup_(release_choice) struct html_options options = {
 		.choice.paths = DATA_PATHS_DEFAULT,
 		.choice.filter.is_of_one_run = true,

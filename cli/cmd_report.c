@@ -5,6 +5,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "completeness.h"
 #include "completeness_messages.h"
 #include "error.h"
 #include "filter_options.h"
@@ -257,7 +258,10 @@ static int run_report(char **argv)
 	filter_choice__report_unmatched(&choice->filter);
 	completeness_messages__print_frees(selected.profile, NULL);
 	completeness_messages__print_runtimes(selected.profile);
-	return completeness_messages__print(selected.profile, NULL, choice->strict);
+	return completeness_messages__print(
+		selected.profile, NULL,
+		data_choice__needs(choice) | (output.with_growth ? COMPLETENESS_TIMES : 0) |
+			(output.histogram || output.json ? COMPLETENESS_HISTOGRAMS : 0));
 }
 
 const struct command cmd_report = {

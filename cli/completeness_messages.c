@@ -16,13 +16,14 @@ static void print(const char *name, const char *line)
 	message__print("%s%s%s", name ? name : "", name ? ": " : "", line);
 }
 
-int completeness_messages__print(const struct profile *profile, const char *name, bool strict)
+int completeness_messages__print(const struct profile *profile, const char *name,
+				 unsigned int flags)
 {
 	_cleanup_(free_ptr) char *text = NULL;
+	bool lacks = false, strict = flags & COMPLETENESS_STRICT;
 	char *rest, *line;
-	bool lacks = false;
 
-	if (completeness__lines(profile, strict, false, &text)) {
+	if (completeness__lines(profile, flags, &text)) {
 		print(name, "cannot say what this profile lacks: out of memory");
 		return strict ? EXIT_INCOMPLETE : EXIT_GOOD;
 	}

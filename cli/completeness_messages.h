@@ -18,10 +18,11 @@ struct profile;
 	"program allocates is counted; Go's package runtime/pprof profiles the rest"
 
 /*
- * Prints what @profile lacks; each sentence begins with the file @name, unless that is NULL. Returns
- * the exit status: EXIT_INCOMPLETE if @strict and anything is missing, or if figures contradict each other.
+ * Prints what @profile lacks for what @flags, of enum completeness_flags, say; each sentence begins with the file @name, unless that is NULL. Returns
+ * the exit status: EXIT_INCOMPLETE with COMPLETENESS_STRICT if anything is missing, or if figures contradict each other.
  */
-int completeness_messages__print(const struct profile *profile, const char *name, bool strict);
+int completeness_messages__print(const struct profile *profile, const char *name,
+				 unsigned int flags);
 /* Prints that @profile is sampled, if it is. */
 void completeness_messages__print_sampled(const struct profile *profile, const char *name);
 /* Says where calls are if all that @profile has are frees, which have no cost. */

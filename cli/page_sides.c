@@ -106,7 +106,8 @@ static int report_completeness(const struct page_sides *sides, const struct data
 			print_run(profile, names[side]);
 		completeness_messages__print_frees(profile, names[side]);
 		completeness_messages__print_sampled(profile, names[side]);
-		lacks = completeness_messages__print(profile, names[side], choice->strict);
+		lacks = completeness_messages__print(profile, names[side],
+						     data_choice__needs(choice) | sides->needs);
 		if (lacks)
 			status = lacks;
 	}

@@ -13,7 +13,8 @@ struct error;
 
 /* Zeroed is empty. To be released. */
 struct page_sides {
-	const char *base; /* the data file to compare with; NULL: DIFF_BEFORE is empty */
+	unsigned int needs; /* enum completeness_flags, beside those of the choice */
+	const char *base;   /* the data file to compare with; NULL: DIFF_BEFORE is empty */
 	struct selected selected[DIFF_SIDES];
 	struct page_input inputs[DIFF_SIDES];
 	__u32 *nodes[DIFF_SIDES]; /* of the trie, by count's id - 1; NULL: no such side */

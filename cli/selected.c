@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "completeness.h"
 #include "data_file.h"
 #include "error.h"
 #include "options.h"
@@ -67,6 +68,12 @@ int data_choice__write(const struct data_choice *choice,
 		return err;
 	return output_file__write(output, choice->paths.input, !choice->no_pager, write, context,
 				  error);
+}
+
+unsigned int data_choice__needs(const struct data_choice *choice)
+{
+	return (choice->strict ? COMPLETENESS_STRICT : 0) |
+	       (filter__needs_times(&choice->filter.options) ? COMPLETENESS_TIMES : 0);
 }
 
 void data_choice__release(struct data_choice *choice)

@@ -52,6 +52,8 @@ int data_choice__parse_cost(const char *name, enum cost *cost, struct error *err
 int data_choice__write(const struct data_choice *choice,
 		       int (*write)(FILE *to, const void *context), const void *context,
 		       struct error *error);
+/* What completeness_messages__print() has to look at: enum completeness_flags. */
+unsigned int data_choice__needs(const struct data_choice *choice);
 void data_choice__release(struct data_choice *choice);
 
 /*

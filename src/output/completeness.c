@@ -17,8 +17,7 @@
 
 struct output {
 	FILE *lines;
-	bool is_strict; /* always mention incomplete stacks */
-	bool is_brief;	/* omit the reasons */
+	unsigned int flags;
 };
 
 static void say(const struct output *output, const char *fmt, ...)
@@ -40,7 +39,7 @@ static void say_reasons(const struct profile *profile, const char *prefix,
 {
 	size_t prefix_len = strlen(prefix);
 
-	for (size_t i = 0; i < profile->n_ledger && !output->is_brief; i++) {
+	for (size_t i = 0; i < profile->n_ledger && !(output->flags & COMPLETENESS_BRIEF); i++) {
 		const struct profile_ledger_entry *entry = &profile->ledger[i];
 		const struct reason *reason = reason__by_ledger(entry->name);
 
@@ -76,7 +75,7 @@ static void report_incomplete(const struct profile *profile, const struct output
 	__u64 attributed = profile__ledger(profile, "attributed");
 
 	/* If most stacks are incomplete, say so without --strict, too. */
-	if (!incomplete || (!output->is_strict && incomplete <= attributed / 2))
+	if (!incomplete || (!(output->flags & COMPLETENESS_STRICT) && incomplete <= attributed / 2))
 		return;
 	say(output, "%s of %s calls %s", number__count(incomplete).text,
 	    number__count(attributed).text,
@@ -236,6 +235,28 @@ static void report_dropped(const struct profile *profile, const struct output *o
 			    .text);
 }
 
+/* All else is known of the blocks of these two. */
+static void report_times(const struct profile *profile, const struct output *output)
+{
+	__u64 blocks = profile__ledger(profile, "lifetimes_missing");
+
+	if (blocks && output->flags & COMPLETENESS_TIMES)
+		say(output, "%s%s", number__count(blocks).text,
+		    plural__of(" block{|s} that ended {is|are} missing from what is shown by time: "
+			       "when {it|they} began and ended is not in this profile",
+			       blocks)
+			    .text);
+}
+
+static void report_histograms(const struct profile *profile, const struct output *output)
+{
+	__u64 blocks = profile__ledger(profile, "histograms_missing");
+
+	if (blocks && output->flags & COMPLETENESS_HISTOGRAMS)
+		say(output, "%s%s", number__count(blocks).text,
+		    plural__of(" block{|s} {is|are} missing from the histograms", blocks).text);
+}
+
 static void report_window(const struct profile *profile, const struct output *output)
 {
 	const char *opened = profile__meta(profile, "window_opened");
@@ -264,6 +285,8 @@ static void report_all(const struct profile *profile, const struct output *outpu
 	report_gaps(profile, output);
 	report_untracked(profile, output);
 	report_dropped(profile, output);
+	report_times(profile, output);
+	report_histograms(profile, output);
 	report_window(profile, output);
 	report_incomplete(profile, output);
 	report_unread(profile, output);
@@ -275,9 +298,9 @@ static void report_all(const struct profile *profile, const struct output *outpu
 			    "says of live and freed memory");
 }
 
-int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text)
+int completeness__lines(const struct profile *profile, unsigned int flags, char **text)
 {
-	struct output output = { .is_strict = strict, .is_brief = brief };
+	struct output output = { .flags = flags };
 	char *made = NULL;
 	size_t size;
 

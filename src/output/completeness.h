@@ -7,12 +7,19 @@
 
 struct profile;
 
+enum completeness_flags {
+	COMPLETENESS_STRICT = 1,     /* always mention incomplete stacks */
+	COMPLETENESS_BRIEF = 2,	     /* omit the reasons */
+	COMPLETENESS_TIMES = 4,	     /* when blocks began and ended is shown, or selects them */
+	COMPLETENESS_HISTOGRAMS = 8, /* sizes and lifetimes are shown as histograms */
+};
+
 /*
- * Sets *@text to sentences, one per line, about what @profile lacks: lost events, allocators without
- * probes, blocks that were not followed, and, if there are many or @strict is set, incomplete stacks; with reasons unless @brief is
- * set. "" if nothing is missing. The caller frees it. 0 or -ENOMEM.
+ * Sets *@text to sentences, one per line, about what @profile lacks for what @flags say: lost events, allocators without
+ * probes, blocks that were not followed, and, if there are many, incomplete stacks; with reasons. "" if nothing is missing. The
+ * caller frees it. 0 or -ENOMEM.
  */
-int completeness__lines(const struct profile *profile, bool strict, bool brief, char **text);
+int completeness__lines(const struct profile *profile, unsigned int flags, char **text);
 /* Whether @profile has every call of the window and, with --live, every block. Stacks may still be incomplete. */
 bool completeness__is_complete(const struct profile *profile);
 /*

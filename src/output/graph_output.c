@@ -78,9 +78,11 @@ int graph_output__write(const struct graph_output *output, FILE *to)
 		.start_time = profile__meta(profile, "start_time"),
 		.notes = notes,
 	};
+	unsigned int flags = COMPLETENESS_BRIEF | COMPLETENESS_TIMES |
+			     (output->strict ? COMPLETENESS_STRICT : 0);
 	int err;
 
-	err = title ? completeness__lines(profile, output->strict, true, &lines) : -ENOMEM;
+	err = title ? completeness__lines(profile, flags, &lines) : -ENOMEM;
 	if (!err)
 		err = graph_label__new(output->groups, output->graph, &labels);
 	if (err)

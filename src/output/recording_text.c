@@ -26,7 +26,7 @@ char *recording_text__title(const struct profile *profile)
 int recording_text__remarks(const struct profile *profile, char **text)
 {
 	_cleanup_(free_ptr) char *missing = NULL, *sampled = NULL;
-	int err = completeness__lines(profile, false, true, &missing);
+	int err = completeness__lines(profile, COMPLETENESS_BRIEF, &missing);
 
 	if (err)
 		return err;

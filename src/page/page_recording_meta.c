@@ -37,11 +37,14 @@ static json_object *lines_of(char *text)
 	return list;
 }
 
-static json_object *missing_of(const struct profile *profile, bool strict)
+static json_object *missing_of(const struct profile *profile, unsigned int strict)
 {
 	_cleanup_(free_ptr) char *text = NULL;
 
-	return completeness__lines(profile, strict, false, &text) ? NULL : lines_of(text);
+	return completeness__lines(profile, strict | COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
+				   &text)
+		       ? NULL
+		       : lines_of(text);
 }
 
 /* What a reader should know about the numbers. */
@@ -176,8 +179,8 @@ json_object *page_recording__meta(const struct page_recording *recording,
 	json__add(object, "hasExits", json_object_new_boolean(has_exits(profile)));
 	json__add(object, "isComplete",
 		  json_object_new_boolean(completeness__is_complete(profile)));
-	json__add(object, "missing", missing_of(profile, false));
-	json__add(object, "missingStrict", missing_of(profile, true));
+	json__add(object, "missing", missing_of(profile, 0));
+	json__add(object, "missingStrict", missing_of(profile, COMPLETENESS_STRICT));
 	json__add(object, "notes", notes_of(recording));
 	json__add(object, "ledger", ledger_of(profile));
 	json__add(object, "processes", processes_of(profile));

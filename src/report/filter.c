@@ -224,6 +224,12 @@ bool filter__names_stacks(const struct filter_options *options)
 	return false;
 }
 
+bool filter__needs_times(const struct filter_options *options)
+{
+	return options->min_lifetime.is_given || options->max_lifetime.is_given ||
+	       options->freed_after.is_given;
+}
+
 bool filter__selects_all(const struct filter_options *options)
 {
 	return !filter__selects_blocks(options) && !options->min_size_bytes &&

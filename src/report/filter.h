@@ -111,6 +111,8 @@ int filter__check_options(const struct filter_options *options, enum cost cost,
 			  struct error *error);
 /* Whether a rule is about the number of a stack. */
 bool filter__names_stacks(const struct filter_options *options);
+/* Whether it matters when blocks ended. */
+bool filter__needs_times(const struct filter_options *options);
 /* Whether all blocks of all counts are selected. */
 bool filter__selects_all(const struct filter_options *options);
 /* Whether blocks are selected one by one, so that their temporary ones and their peak are unknown. */

@@ -53,7 +53,7 @@ EXPORT_REFUSED = [
     ["nowhere.data"],
 ]
 SQL = {"sql": "EXAMPLES", "sql_leaks": "LEAKS STEP BY STEP", "sql_runs": "SEVERAL RUNS"}
-ABOUT_CASE_STUDY = ["flamegraph", "report_sampled", "sql_leaks", "report_examples", "report_refused",
+ABOUT_CASE_STUDY = ["flamegraph", "report_missing_times", "report_sampled", "sql_leaks", "report_examples", "report_refused",
                     "report_without_live", "query_examples", "export_pprof", "export_speedscope", "export_json", "export_dhat",
                     "export_firefox"]
 QUERY = [
@@ -121,6 +121,11 @@ INSERT INTO meta VALUES('no_unwind_table', '/usr/lib/libc.so.6' || char(10) || '
 """
 # What it has where every stack alone asked for as much as a sum can hold.
 HUGE = "UPDATE counts SET bytes = 9223372036854775807 WHERE bytes"
+# What it has where the kernel's side had no room for all of these.
+MISSING_TIMES = """
+INSERT OR REPLACE INTO ledger VALUES('lifetimes_missing', 1200);
+INSERT OR REPLACE INTO ledger VALUES('histograms_missing', 1);
+"""
 REFUSED = [
     ["--sort=size"],
     ["--sort=live-byte"],
@@ -468,6 +473,13 @@ def output_of(case, allocprof, man_dir, cwd):
         subprocess.run(["sqlite3", "allocprof.data", WITHOUT_LIVE + HUGE], cwd=cwd, check=True)
         return "".join(f"$ {' '.join(words)}\n" + run([allocprof, *words], cwd) for words in (
             ["report", "--top=1"], ["report", "--top=3"], ["report", "--tree"], ["report", "--bottom-up"]))
+    if case == "report_missing_times":
+        subprocess.run(["sqlite3", "allocprof.data", MISSING_TIMES], cwd=cwd, check=True)
+        return "".join(f"$ {' '.join(words)}\n" + run([allocprof, *words], cwd) for words in (
+            ["report", "--top=1", "--strict"], ["report", "--top=1", "--strict", "--histogram"],
+            ["report", "--top=1", "--strict", "--min-lifetime=1s"], ["report", "--top=1", "--leaks"],
+            ["folded", "--strict"], ["folded", "--strict", "--freed-after=98%"],
+            ["html", "--strict", "-o", "x.html"], ["graph", "--strict", "-o", "x.svg"]))
     if case == "report_refused":
         return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
     if case == "data_file_named":
@@ -511,7 +523,7 @@ def main():
                            check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
         shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
-        if (case in SQL or case in ("report_without_live", "report_sampled", "report_frame_pointers", "report_huge")) and not shutil.which("sqlite3"):
+        if (case in SQL or case in ("report_without_live", "report_sampled", "report_frame_pointers", "report_huge", "report_missing_times")) and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
         got = output_of(case, allocprof, man_dir, cwd)

@@ -49,7 +49,7 @@ static void assert_says(const struct profile *profile, const char *number,
 	_cleanup_(free_ptr) char *expected = NULL, *text = NULL;
 
 	assert_true(asprintf(&expected, "%s%s; %s\n", number, sentence.text, effect) > 0);
-	assert_int_equal(completeness__lines(profile, false, false, &text), 0);
+	assert_int_equal(completeness__lines(profile, 0, &text), 0);
 	assert_string_equal(text, expected);
 }
 
