@@ -133,7 +133,7 @@ static json_object *json_entry(const struct report_output *output, const struct 
 	json__add(object, "function",
 		  json__string(source_names__function(&output->profile->sources, entry->function)));
 	json__add(object, "selected", json_selection(output, &entry->selected, false));
-	report_entry__whole(output->report, entry, &whole);
+	report_entry__whole(output->report, entry, COST_ALLOCATIONS, &whole);
 	json__add(object, "all", json_selection(output, &whole, true));
 	json__add(object, "end", json__string(profile__stack_end_name(group->end)));
 	if (output->with_growth)

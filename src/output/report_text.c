@@ -345,7 +345,7 @@ static void fill_row(const struct report_output *output, const struct report_ent
 	struct selection whole;
 	struct number_text id;
 
-	report_entry__whole(report, entry, &whole);
+	report_entry__whole(report, entry, output->cost, &whole);
 	row->n = 0;
 	/* In the form that --stack takes. */
 	snprintf(id.text, sizeof(id.text), "%u", report->groups->groups[entry->group].id);

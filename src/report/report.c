@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "profile.h"
+#include "profile_runs.h"
 #include "stack_groups.h"
 
 static bool ran_to_exit(const struct profile *profile, const struct profile_count *count)
@@ -251,15 +252,19 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 }
 
 void report_entry__whole(const struct report *report, const struct report_entry *entry,
-			 struct selection *whole)
+			 enum cost cost, struct selection *whole)
 {
 	const struct profile *profile = report->profile;
+	__u32 run = cost == COST_PEAK ? report->runs->peak_run : 0;
 
 	*whole = selection_none;
 	for (__u32 id = entry->count; id; id = report->previous[id - 1]) {
+		const struct profile_count *count = &profile->counts[id - 1];
 		struct selection one;
 
-		filter__whole(profile, report->runs, &profile->counts[id - 1], &one);
+		if (run && profile__count_run(profile, count) != run)
+			continue;
+		filter__whole(profile, report->runs, count, &one);
 		selection__add(whole, &one);
 	}
 }

@@ -65,9 +65,9 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 			   bool with_growth);
 void report__free(struct report *report);
 
-/* All blocks of @entry, whatever the filter. */
+/* All blocks of @entry, whatever the filter; for COST_PEAK only those of the run that has the peak. */
 void report_entry__whole(const struct report *report, const struct report_entry *entry,
-			 struct selection *whole);
+			 enum cost cost, struct selection *whole);
 
 /* Whether the selected counts that have @cost belong to processes of different names. */
 bool report__is_of_many_programs(const struct profile *profile, const struct filtered *filtered,
