@@ -234,6 +234,26 @@ static void print_growth(const struct report_output *output)
 		fputs(": none\n", to);
 }
 
+/* An allocator's mappings are also what it hands out. The entries have both; stat has none of these in its totals. */
+static void print_mappings(const struct report_output *output)
+{
+	const struct report *report = output->report;
+	struct selection sum = selection_none;
+	__u64 calls;
+
+	for (size_t i = 0; i < report->n_entries; i++)
+		if (profile__function_maps(report->entries[i].function))
+			selection__add(&sum, &report->entries[i].selected);
+	calls = cost__blocks(output->cost, &sum);
+	if (!calls)
+		return;
+	fprintf(output->terminal.to,
+		"%s of these, in %s %s, are mappings: what allocators take from the kernel counts "
+		"here, and again as what they hand out\n",
+		phrase_bytes(output, cost__bytes(output->cost, &sum)).text,
+		number__count(calls).text, plural__of("call{|s}", calls).text);
+}
+
 /* "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
 void report_output__title(const struct report_output *output)
 {
@@ -263,6 +283,7 @@ void report_output__title(const struct report_output *output)
 	if (part < all)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
+	print_mappings(output);
 	if (output->with_growth)
 		print_growth(output);
 }

@@ -126,6 +126,8 @@ MISSING_TIMES = """
 INSERT OR REPLACE INTO ledger VALUES('lifetimes_missing', 1200);
 INSERT OR REPLACE INTO ledger VALUES('histograms_missing', 1);
 """
+# What it has with --allocator mmap.
+MAPPINGS = "UPDATE counts SET function = 'mmap' WHERE function = 'calloc'"
 REFUSED = [
     ["--sort=size"],
     ["--sort=live-byte"],
@@ -480,6 +482,10 @@ def output_of(case, allocprof, man_dir, cwd):
             ["report", "--top=1", "--strict", "--min-lifetime=1s"], ["report", "--top=1", "--leaks"],
             ["folded", "--strict"], ["folded", "--strict", "--freed-after=98%"],
             ["html", "--strict", "-o", "x.html"], ["graph", "--strict", "-o", "x.svg"]))
+    if case == "report_mappings":
+        subprocess.run(["sqlite3", "allocprof.data", WITHOUT_LIVE + MAPPINGS], cwd=cwd, check=True)
+        return "".join(f"$ {' '.join(words)}\n" + run([allocprof, *words], cwd) for words in (
+            ["report", "--top=1"], ["report", "--top=1", "--function=malloc"]))
     if case == "report_refused":
         return "".join(run([allocprof, "report", *words], cwd) for words in REFUSED)
     if case == "data_file_named":
@@ -523,7 +529,8 @@ def main():
                            check=True)
         subprocess.run([write_fixture, os.path.join(cwd, "no_live.data"), "no_live"], check=True)
         shutil.copy(os.path.join(cwd, "allocprof.data"), os.path.join(cwd, "graph.svg"))
-        if (case in SQL or case in ("report_without_live", "report_sampled", "report_frame_pointers", "report_huge", "report_missing_times")) and not shutil.which("sqlite3"):
+        if (case in SQL or case in ("report_without_live", "report_sampled", "report_frame_pointers", "report_huge", "report_mappings",
+                                  "report_missing_times")) and not shutil.which("sqlite3"):
             print("sqlite3 is not installed")
             sys.exit(77)
         got = output_of(case, allocprof, man_dir, cwd)
