@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -116,18 +118,33 @@ static int close_output(FILE *output, const char *path, int err, struct error *e
 							   : "write elsewhere");
 }
 
+/* A reader that closes the pipe is an error of the write, not the end of the process. */
+static void ignore_closed_pipes(void)
+{
+	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+}
+
 int output_file__write(const char *path, const char *input, bool pages,
 		       int (*write)(FILE *to, const void *context), const void *context,
 		       struct error *error)
 {
+	struct sigaction before;
 	FILE *output;
 	int err = open_output(path, input, &output, error);
 
 	if (err)
 		return err;
+	sigaction(SIGPIPE, NULL, &before);
+	/* The pager gets what we had. */
 	if (pages && !path)
 		pager__begin();
-	return close_output(output, path, write(output, context), error);
+	ignore_closed_pipes();
+	err = close_output(output, path, write(output, context), error);
+	/* What nobody read is not written again when stdout is flushed at the exit. */
+	if (err && !path)
+		__fpurge(stdout);
+	sigaction(SIGPIPE, &before, NULL);
+	return err;
 }
 
 int output_file__status(int err, const struct error *error)
@@ -151,6 +168,7 @@ int late_output__write(struct late_output *output, const char *text, size_t size
 {
 	int fd = fileno(output->file), err = 0;
 	FILE *file = output->file;
+	struct sigaction before;
 	struct stat st;
 
 	/*
@@ -160,6 +178,8 @@ int late_output__write(struct late_output *output, const char *text, size_t size
 	if (size && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) &&
 	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
 		err = -errno;
+	sigaction(SIGPIPE, NULL, &before);
+	ignore_closed_pipes();
 	if (!err && (fwrite(text, 1, size, file) != size || fflush(file)))
 		err = -errno;
 	if (!err && !fstat(fd, &st) && S_ISREG(st.st_mode) && ftruncate(fd, size))
@@ -167,7 +187,9 @@ int late_output__write(struct late_output *output, const char *text, size_t size
 	if (err && output->created)
 		unlink(output->path);
 	output->file = NULL;
-	return close_output(file, output->path, err, error);
+	err = close_output(file, output->path, err, error);
+	sigaction(SIGPIPE, &before, NULL);
+	return err;
 }
 
 void late_output__release(struct late_output *output)

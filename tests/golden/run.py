@@ -277,10 +277,8 @@ def read(path):
 
 
 def run(words, cwd, stdout=subprocess.PIPE):
-    # SIGPIPE stays ignored, as Python has it, so that a closed pipe is an error to be dealt with.
     # Nobody's own list of wrappers is read.
-    done = subprocess.run(words, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE,
-                          restore_signals=False, env={**os.environ, "XDG_CONFIG_HOME": cwd})
+    done = subprocess.run(words, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, env={**os.environ, "XDG_CONFIG_HOME": cwd})
     text = (done.stdout or b"").decode("utf-8", "surrogateescape")
     errors = done.stderr.decode("utf-8", "surrogateescape")
     return f"{text}--- stderr\n{errors}--- exit {done.returncode}\n"
@@ -291,6 +289,19 @@ def sql_examples(man_dir, name):
     page = read(os.path.join(man_dir, "allocprof-data.5"))
     section = page.split(".Sh " + name)[1].split(".Sh ")[0]
     return re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", section, re.S | re.M)
+
+
+# With a reader that is gone.
+CLOSED_PIPE = [
+    ["report"],
+    ["report", "--json"],
+    ["diff", "allocprof.data", "allocprof.data"],
+    ["query", "SELECT * FROM calls"],
+    ["export", "--format=json"],
+    ["export"],
+    ["html"],
+    ["flamegraph"],
+]
 
 
 GRAPH_ERRORS = [
@@ -512,6 +523,7 @@ def output_of(case, allocprof, man_dir, cwd):
         with open("/dev/full", "w") as full, os.fdopen(closed, "w") as pipe:
             return run([allocprof, "folded"], cwd, full) + run([allocprof, "folded"], cwd, pipe) + \
                 run([allocprof, "--help"], cwd, full) + \
+                "".join(run([allocprof, *words], cwd, pipe) for words in CLOSED_PIPE) + \
                 run([allocprof, "folded", "-o", "allocprof.data"], cwd)
     sys.exit(f"no such case: {case}")
 
