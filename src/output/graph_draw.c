@@ -390,7 +390,10 @@ static int finish(const struct ink *ink, cairo_surface_t *surface, enum graph_fo
 		status = cairo->surface_status(surface);
 	if (ferror(to) || fflush(to))
 		return errno ? -errno : -EIO;
-	return !status ? 0 : status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : -EIO;
+	if (status == CAIRO_STATUS_WRITE_ERROR)
+		return -EIO;
+	/* What else cairo may say is about what it was asked to draw. */
+	return !status ? 0 : status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : -ENOTSUP;
 }
 
 int graph__draw(const struct cairo_library *cairo, const struct graph *graph,

@@ -94,6 +94,25 @@ static void shorten(const char *text, size_t keep, char *shortened, size_t size)
 	snprintf(shortened, size, "%.*s%s%s", (int)(head - text), text, ellipsis, tail);
 }
 
+/* cairo refuses text with U+FDD0 to U+FDEF or with the last two characters of a plane, which are none. */
+static void clean_for_cairo(char *text)
+{
+	utf8__clean(text);
+	while (*text) {
+		const unsigned char *at = (const unsigned char *)text;
+		size_t size = utf8__sequence(text);
+		unsigned int low =
+			size < 3 ? 0 : (at[size - 2] & 0x3f) << 6 | (at[size - 1] & 0x3f);
+		bool is_arabic = size == 3 && at[0] == 0xef && low >= 0xdd0 && low <= 0xdef;
+		bool is_last = (low & 0xffe) == 0xffe &&
+			       (size == 3 ? at[0] == 0xef : size == 4 && (at[1] & 0xf) == 0xf);
+
+		if (is_arabic || is_last)
+			memset(text, '?', size);
+		text += size;
+	}
+}
+
 int ink__fit(const struct ink *ink, double x, double y, double width, const char *text,
 	     double *used)
 {
@@ -104,7 +123,7 @@ int ink__fit(const struct ink *ink, double x, double y, double width, const char
 
 	if (!clean)
 		return -ENOMEM;
-	utf8__clean(clean);
+	clean_for_cairo(clean);
 	high = strlen(clean);
 	fits = high <= MAX_TEXT && ink__width(ink, clean) <= width;
 	if (high > MAX_TEXT)

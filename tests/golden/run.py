@@ -428,7 +428,13 @@ def output_of(case, allocprof, man_dir, cwd):
     if case == "diff_refused":
         return "".join(run([allocprof, "diff", *words], cwd) for words in DIFF_REFUSED)
     if case == "graph":
-        return run([allocprof, "graph", "--json", "--strict"], cwd)
+        text = run([allocprof, "graph", "--json", "--strict"], cwd)
+        # The bytes of code points that are no characters.
+        with contextlib.closing(sqlite3.connect(os.path.join(cwd, "allocprof.data"))) as db, db:
+            db.execute("UPDATE meta SET value = ? WHERE key = 'command'",
+                       ["a\ufdd0\ufdef\ufffe\uffff\U0001fffe\U0010ffff|\ufdcf\ufdf0\ufffd\U0001fffd"])
+        text += run([allocprof, "graph", "-o", "x.svg"], cwd) + run([allocprof, "graph", "-o", "x.png"], cwd)
+        return text
     if case == "graph_errors":
         return "".join(f"$ graph {' '.join(words)}\n" + run([allocprof, "graph", *words], cwd)
                        for words in GRAPH_ERRORS)
