@@ -89,6 +89,8 @@ static int check_options(struct flamegraph_command *options, struct error *error
 	int err = page_sides__check(options->base, &options->choice, "flame.html", error);
 
 	if (!err)
+		err = view_choice__check_no_comm(&options->choice.view, options->no_comm, error);
+	if (!err)
 		err = choose_form(options, error);
 	if (err)
 		return err;

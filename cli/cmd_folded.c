@@ -41,6 +41,20 @@ struct folded_command {
 	struct folded_options fold;
 };
 
+static int check_options(const struct folded_command *options, struct error *error)
+{
+	const struct view_choice *view = &options->choice.view;
+	int err = view_choice__check_no_comm(view, options->fold.no_comm, error);
+
+	if (err)
+		return err;
+	if (view->options.addresses &&
+	    (view->options.lines || view->options.names != STACK_NAMES_SIMPLE))
+		return error__set(error, -EINVAL, "--addresses prints no names; leave out %s",
+				  view->options.lines ? "--lines" : "--demangle");
+	return filter__check_options(&options->choice.filter.options, options->fold.cost, error);
+}
+
 static int parse_folded(int key, char *arg, struct options_input *input)
 {
 	struct folded_command *options = input->options;
@@ -55,8 +69,7 @@ static int parse_folded(int key, char *arg, struct options_input *input)
 		options->fold.no_comm = true;
 		return 0;
 	case OPTIONS_END:
-		return filter__check_options(&options->choice.filter.options, options->fold.cost,
-					     input->error);
+		return check_options(options, input->error);
 	default:
 		return data_choice__parse(&options->choice, key, arg, input->error);
 	}

@@ -55,6 +55,7 @@ struct report_options {
 	int sort;
 	__u64 top;
 	double min_share;
+	bool min_share_is_given;
 	bool top_is_given, tree, bottom_up, histogram;
 };
 
@@ -99,6 +100,16 @@ static int check_options(const struct report_options *options, struct error *err
 		return error__set(error, -EINVAL,
 				  "--json has whole stacks and no tree; leave out --%s",
 				  options->tree ? "tree" : "bottom-up");
+	if ((options->tree || options->bottom_up) && options->top_is_given)
+		return error__set(
+			error, -EINVAL,
+			"--top is for the table of stacks; a tree leaves out what is small: "
+			"give --min-share");
+	if (!options->tree && !options->bottom_up && options->min_share_is_given)
+		return error__set(
+			error, -EINVAL,
+			"--min-share is for trees; give --tree or --bottom-up, or --top for "
+			"the table of stacks");
 	if ((options->tree || options->bottom_up) && options->sort == REPORT_OLDEST)
 		return error__set(error, -EINVAL,
 				  "a tree adds up what its branches have, and ages do not; give "
@@ -123,6 +134,7 @@ static int parse_report(int key, char *arg, struct options_input *input)
 		options->bottom_up = true;
 		return 0;
 	case OPT_MIN_SHARE:
+		options->min_share_is_given = true;
 		return number__parse_share(arg, &options->min_share, input->error);
 	case OPT_HISTOGRAM:
 		options->histogram = true;

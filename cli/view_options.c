@@ -79,6 +79,15 @@ int view_choice__parse(struct view_choice *choice, int key, char *arg, struct er
 	}
 }
 
+int view_choice__check_no_comm(const struct view_choice *choice, bool no_comm, struct error *error)
+{
+	if (!no_comm || !choice->by_process)
+		return 0;
+	return error__set(error, -EINVAL,
+			  "--no-comm leaves out the processes that --by=process begins with; leave "
+			  "one out");
+}
+
 static void free_wrappers(struct wrappers **wrappers)
 {
 	wrappers__free(*wrappers);

@@ -51,6 +51,9 @@ struct view_choice {
 /* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
 int view_choice__parse(struct view_choice *choice, int key, char *arg, struct error *error);
 
+/* 0, or -EINVAL with @error set if @no_comm, that is --no-comm, is given beside --by=process. */
+int view_choice__check_no_comm(const struct view_choice *choice, bool no_comm, struct error *error);
+
 /*
  * Demangles @profile and makes the view of its stacks, to be freed. A filter that fails only causes
  * a warning on stderr. 0 or a negative errno with @error set.

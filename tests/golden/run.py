@@ -135,6 +135,9 @@ REFUSED = [
     ["--tree", "--bottom-up"],
     ["--tree", "--json"],
     ["--tree", "--sort=oldest"],
+    ["--tree", "--top=1"],
+    ["--bottom-up", "--top=0"],
+    ["--min-share=1%"],
     ["--freed", "--sort=peak"],
     ["--min-lifetime=1s", "--sort=temporary"],
     ["--older=101s"],
@@ -249,6 +252,7 @@ FLAMEGRAPH = {
         ["--cost=live", "no_live.data"],
         ["--cost=peak", "--leaks"],
         ["--layout=tree"],
+        ["--no-comm", "--by=process"],
         ["--colour=size"],
         ["--base=nowhere.data"],
         ["--base=half.data"],
@@ -257,6 +261,12 @@ FLAMEGRAPH = {
         ["nowhere.data"],
     ],
 }
+FOLDED_REFUSED = [
+    ["--addresses", "--lines", "--demangle=full"],
+    ["--addresses", "--demangle=none"],
+    ["--no-comm", "--by=process"],
+    ["--no-comm", "--by=thread,process"],
+]
 DIFF_REFUSED = [
     [],
     ["before.data"],
@@ -425,6 +435,8 @@ def output_of(case, allocprof, man_dir, cwd):
             half.write(whole.read()[:20000])
         return "".join(f"$ {' '.join(words)}\n" + run([allocprof, "flamegraph", *words], cwd)
                        for words in FLAMEGRAPH[case])
+    if case == "folded_refused":
+        return "".join(f"$ {' '.join(words)}\n" + run([allocprof, "folded", *words], cwd) for words in FOLDED_REFUSED)
     if case == "diff_refused":
         return "".join(run([allocprof, "diff", *words], cwd) for words in DIFF_REFUSED)
     if case == "graph":
