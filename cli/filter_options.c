@@ -72,14 +72,15 @@ static int parse_time(struct filter_time *time, const char *text, struct error *
 	return err;
 }
 
-static int read_suppressions(struct filter_choice *choice, const char *path, struct error *error)
+int filter_choice__read(struct filter_choice *choice, struct error *error)
 {
-	suppressions__release(&choice->suppressions);
-	if (suppressions__read(path, &choice->suppressions, error))
-		return -EINVAL;
-	choice->suppressions_path = path;
-	choice->options.suppressions = &choice->suppressions;
-	return 0;
+	int err = choice->suppressions_path && !choice->suppressions_are_read
+			  ? suppressions__read(choice->suppressions_path, &choice->suppressions,
+					       error)
+			  : 0;
+
+	choice->suppressions_are_read = true;
+	return err;
 }
 
 static int parse_run(struct filter_choice *choice, const char *text, struct error *error)
@@ -125,7 +126,9 @@ int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struc
 	case OPT_RUN:
 		return parse_run(choice, arg, error);
 	case OPT_SUPPRESSIONS:
-		return read_suppressions(choice, arg, error);
+		choice->suppressions_path = arg;
+		choice->options.suppressions = &choice->suppressions;
+		return 0;
 	default:
 		return parse_rule(choice, key, arg, error);
 	}

@@ -73,6 +73,7 @@ struct filter_choice {
 	struct filter_options options;
 	size_t rules_room;
 	const char *suppressions_path; /* NULL: none */
+	bool suppressions_are_read;
 	struct suppressions suppressions;
 	__u32 run;	    /* 0: not given */
 	bool all_runs;	    /* --run=all was given */
@@ -81,6 +82,8 @@ struct filter_choice {
 
 /* Parses an option of the table. 0, -EINVAL with @error set, or OPTIONS_UNKNOWN. */
 int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struct error *error);
+/* Reads the file of suppressions, once. 0 or a negative errno with @error set. */
+int filter_choice__read(struct filter_choice *choice, struct error *error);
 /* Warns on stderr about names in @choice that match nothing in the profile. */
 void filter_choice__report_unmatched(const struct filter_choice *choice);
 void filter_choice__release(struct filter_choice *choice);

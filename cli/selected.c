@@ -116,8 +116,10 @@ static int choose_run(struct selected *selected, const struct filter_choice *fil
 static int show(struct selected *selected, struct data_choice *choice, enum cost cost,
 		struct error *error)
 {
-	int err = choose_run(selected, &choice->filter, error);
+	int err = filter_choice__read(&choice->filter, error);
 
+	if (!err)
+		err = choose_run(selected, &choice->filter, error);
 	if (!err)
 		err = filter__check_cost(selected->profile, cost, error);
 	if (!err)

@@ -149,3 +149,8 @@ def test_suppressions_are_not_written(run, allocprof, recorded):
     done = run([allocprof, "report", "b", "--leaks", "--suppressions=known", "-o", "known"], cwd=recorded)
     assert_refused(done, "known is the file of --suppressions itself; name another file with -o")
     assert (recorded / "known").read_text() == "leak:nothing\n"
+
+
+def test_option_of_the_report_is_named(run, allocprof, recorded):
+    done = run([allocprof, "check", "--engine=preload", "-b", "budget", "--junit", "none/x.xml"], cwd=recorded)
+    assert_refused(done, "cannot write none/x.xml: No such file or directory; name another file with --junit")
