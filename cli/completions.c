@@ -84,6 +84,10 @@ static bool set_words(struct value *value, const char *name)
 			add_word(value, backtrace__name(i));
 		return true;
 	}
+	if (!strcmp(name, "engine")) {
+		add_word(value, "auto uprobe preload");
+		return true;
+	}
 	if (!strcmp(name, "demangle")) {
 		add_word(value, "simple full none");
 		return true;
