@@ -160,16 +160,19 @@ static int read_long(struct reading *reading, char *word, const struct argp_opti
 		     char **value, struct error *error)
 {
 	struct search search = { .name = word, .len = strcspn(word, "=") };
+	/* "" before any command. */
+	const char *command = reading->command->name;
 	const char *nearest;
 	char name[MAX_WORD + 1];
 
 	options__visit(reading->command, visit_long, &search);
 	snprintf(name, sizeof(name), "%.*s", (int)min(search.len, MAX_WORD), word);
 	if (search.ambiguous && !search.exact)
-		return error__set(error, -EINVAL,
-				  "option '--%s' is ambiguous; write it out, `allocprof %s --help` "
-				  "lists all",
-				  name, reading->command->name);
+		return error__set(
+			error, -EINVAL,
+			"option '--%s' is ambiguous; write it out, `allocprof%s%s --help` "
+			"lists all",
+			name, *command ? " " : "", command);
 	if (!search.found) {
 		nearest = options__nearest(name, search.names);
 		if (nearest)
@@ -177,8 +180,8 @@ static int read_long(struct reading *reading, char *word, const struct argp_opti
 					  "unknown option '--%s'; did you mean '--%s'?", name,
 					  nearest);
 		return error__set(error, -EINVAL,
-				  "unknown option '--%s'; `allocprof %s --help` lists all", name,
-				  reading->command->name);
+				  "unknown option '--%s'; `allocprof%s%s --help` lists all", name,
+				  *command ? " " : "", command);
 	}
 	*option = search.found;
 	*value = word[search.len] ? word + search.len + 1 : NULL;
@@ -201,12 +204,14 @@ static int read_letter(struct reading *reading, const struct argp_option **optio
 {
 	char letter = *reading->letters++;
 	struct search search = { .key = (unsigned char)letter };
+	const char *command = reading->command->name;
 
 	options__visit(reading->command, visit_short, &search);
 	if (!search.found)
-		return error__set(
-			error, -EINVAL, "unknown option '-%c'; `allocprof %s --help` lists all",
-			isprint((unsigned char)letter) ? letter : '?', reading->command->name);
+		return error__set(error, -EINVAL,
+				  "unknown option '-%c'; `allocprof%s%s --help` lists all",
+				  isprint((unsigned char)letter) ? letter : '?',
+				  *command ? " " : "", command);
 	*option = search.found;
 	*value = NULL;
 	if (!search.found->arg)

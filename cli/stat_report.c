@@ -65,7 +65,8 @@ static void print_live(const struct session_live *live, FILE *to)
 	stat_print__count(to, stats[AP_STAT_FREED_BYTES], "bytes freed",
 			  "by frees and reallocations");
 	/* At the peak those of ended processes are gone. */
-	snprintf(note, sizeof(note), "in %s blocks%s", number__count(live->blocks).text,
+	snprintf(note, sizeof(note), "in %s %.8s%s", number__count(live->blocks).text,
+		 plural__of("block{|s}", live->blocks).text,
 		 live->size_bytes > live->peak_bytes ? ", with those that ended processes left"
 						     : "");
 	stat_print__count(to, live->size_bytes, "bytes live at the end", note);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "number.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "array.h"
@@ -18,6 +19,12 @@ struct number_text number__count(__u64 value)
 	}
 	result.text[at] = '\0';
 	return result;
+}
+
+__u64 number__of(double sum)
+{
+	/* The nearest double to the limit is above it. */
+	return sum < (double)INT64_MAX ? (__u64)sum : INT64_MAX;
 }
 
 struct number_text number__bytes(__u64 bytes, bool exact)

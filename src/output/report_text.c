@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <math.h>
 #include <string.h>
 
 #include "completeness.h"
@@ -229,7 +228,7 @@ static void print_growth(const struct report_output *output)
 	if (n)
 		fprintf(to, ": %s %s, by %s a second\n", number__count(n).text,
 			plural__of("stack{|s}", n).text,
-			phrase_bytes(output, fmin(bytes_per_second, (double)PROFILE_MAX)).text);
+			phrase_bytes(output, number__of(bytes_per_second)).text);
 	else
 		fputs(": none\n", to);
 }

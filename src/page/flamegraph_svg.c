@@ -95,7 +95,7 @@ static void print_label(const struct svg *svg, const char *name, double width)
 /* Sums of what a damaged file says may be more than any number. */
 static __u64 magnitude(double value)
 {
-	return fmin(fabs(value), (double)PROFILE_MAX);
+	return number__of(fabs(value));
 }
 
 static void print_number(const struct svg *svg, double value)

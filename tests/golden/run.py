@@ -474,7 +474,8 @@ def output_of(case, allocprof, man_dir, cwd):
             "$ " + command + "\n" + run([allocprof, *command.split()[1:]], cwd)
             for command in command_examples(man_dir))
     if case == "help":
-        return run([allocprof, "folded", "--help"], cwd)
+        return run([allocprof, "folded", "--help"], cwd) + run([allocprof, "-Vx"], cwd) + \
+            run([allocprof, "--versions"], cwd) + run([allocprof, "--xyzzy"], cwd) + run([allocprof, "folded", "-x"], cwd)
     if case == "report_without_live":
         subprocess.run(["sqlite3", "allocprof.data", WITHOUT_LIVE], cwd=cwd, check=True)
         return "".join(run([allocprof, *words], cwd) for words in (

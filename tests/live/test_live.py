@@ -92,3 +92,9 @@ def test_attached(runner, allocprof, log, target, tmp_path, stop):
     found = events.analyse(made.read(first, end))
     assert found.all_totals.unknown == 7
     assert_none(stat_differences(read_report(tmp_path / "out.json"), found))
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_one_block_is_one(run, allocprof, target):
+    done = run([allocprof, "stat", "--live", target("exec_itself"), "0"], expect=0)
+    assert "bytes live at the end  # in 1 block\n" in done.stderr.decode(), done

@@ -33,6 +33,15 @@ static void test_prints(void **state)
 	assert_string_equal(number__time(7200000000000).text, "2.00 h");
 }
 
+static void test_numbers_of_doubles(void **state)
+{
+	assert_int_equal(number__of(0), 0);
+	assert_int_equal(number__of(1023.9), 1023);
+	assert_int_equal(number__of(0x1p53), 1LL << 53);
+	assert_int_equal(number__of((double)INT64_MAX), INT64_MAX);
+	assert_int_equal(number__of(1e300), INT64_MAX);
+}
+
 static void test_parses(void **state)
 {
 	struct error error;
@@ -66,6 +75,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_prints),
+		cmocka_unit_test(test_numbers_of_doubles),
 		cmocka_unit_test(test_parses),
 	};
 
