@@ -118,6 +118,12 @@ static int fail(struct data_query *query, struct error *error)
 	case SQLITE_IOERR:
 		return data_reader__fail(query->path, -EIO, "", error);
 	default:
+		/* It has no code of its own. */
+		if (!strcmp(sqlite3_errmsg(db), "integer overflow"))
+			return error__set(error, -EOVERFLOW,
+					  "a number of the query is beyond 2^63-1; add up with "
+					  "total() in place of sum(), which makes a floating-point "
+					  "number");
 		return error__set(error, -EINVAL, "cannot run the query: %.512s; " SCHEMA_REMEDY,
 				  sqlite3_errmsg(db));
 	}

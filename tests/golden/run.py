@@ -504,7 +504,8 @@ def output_of(case, allocprof, man_dir, cwd):
     if case == "report_huge":
         subprocess.run(["sqlite3", "allocprof.data", WITHOUT_LIVE + HUGE], cwd=cwd, check=True)
         return "".join(f"$ {' '.join(words)}\n" + run([allocprof, *words], cwd) for words in (
-            ["report", "--top=1"], ["report", "--top=3"], ["report", "--tree"], ["report", "--bottom-up"]))
+            ["report", "--top=1"], ["report", "--top=3"], ["report", "--tree"], ["report", "--bottom-up"],
+            ["query", "SELECT sum(bytes) FROM calls"], ["query", "SELECT total(bytes) FROM calls"]))
     if case == "report_missing_times":
         subprocess.run(["sqlite3", "allocprof.data", MISSING_TIMES], cwd=cwd, check=True)
         return "".join(f"$ {' '.join(words)}\n" + run([allocprof, *words], cwd) for words in (
