@@ -349,18 +349,6 @@ bool object__has_search_path(const struct object *object)
 	return false;
 }
 
-bool objects__pass_on_search_path(void)
-{
-	const struct object *object = objects__first();
-
-	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
-		for (const Elf64_Dyn *entry = object->dynamic; entry && entry->d_tag != DT_NULL;
-		     entry++)
-			if (entry->d_tag == DT_RPATH)
-				return true;
-	return false;
-}
-
 void *objects__find(const char *name)
 {
 	const struct object *own = objects__own(), *object = objects__first();
@@ -452,4 +440,53 @@ __u64 objects__unloaded(void)
 	if (&dl_iterate_phdr)
 		dl_iterate_phdr(take_unloaded, &unloaded);
 	return unloaded;
+}
+
+struct held {
+	objects_fn fn;
+	void *context;
+};
+
+static int call_held(struct object_info *info, size_t size, void *context)
+{
+	const struct held *held = context;
+	struct objects_changes changes;
+
+	if (size < sizeof(*info)) {
+		held->fn(held->context, NULL);
+		return 1;
+	}
+	changes = (struct objects_changes){ info->n_loaded, info->n_unloaded };
+	held->fn(held->context, &changes);
+	return 1;
+}
+
+/* glibc changes the list and unmaps objects under the lock that it holds while the function is called. */
+void objects__hold(objects_fn fn, void *context)
+{
+	struct held held = { fn, context };
+
+	if (&dl_iterate_phdr)
+		dl_iterate_phdr(call_held, &held);
+	else
+		fn(context, NULL);
+}
+
+static void find_rpath(void *context, const struct objects_changes *changes)
+{
+	const struct object *object = objects__first();
+	bool *is_found = context;
+
+	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
+		for (const Elf64_Dyn *entry = object->dynamic; entry && entry->d_tag != DT_NULL;
+		     entry++)
+			*is_found |= entry->d_tag == DT_RPATH;
+}
+
+bool objects__pass_on_search_path(void)
+{
+	bool is_found = false;
+
+	objects__hold(find_rpath, &is_found);
+	return is_found;
 }

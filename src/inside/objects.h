@@ -18,7 +18,8 @@ struct object {
 	struct object *next, *previous;
 };
 
-/* The first in the order in which names are searched, and this library; NULL where the list is not found. */
+/* The first in the order in which names are searched, and this library; NULL where the list is not found. Once there may be
+ * threads the list is walked within objects__hold() only. */
 struct object *objects__first(void);
 struct object *objects__own(void);
 
@@ -46,7 +47,8 @@ bool object__imports(const struct object *object, const char *name);
 /* Whether the dynamic linker looks into the object itself first (-Bsymbolic). */
 bool object__is_symbolic(const struct object *object);
 
-/* Returns whether an object has DT_RPATH, which counts for the libraries that it loads as well. */
+/* Returns whether an object has DT_RPATH, which counts for the libraries that it loads as well. Not within
+ * objects__hold(). */
 bool objects__pass_on_search_path(void);
 
 /* Whether libraries are searched for it at places of its own. */
@@ -84,5 +86,18 @@ __u64 objects__linker_code(void);
 
 /* How many objects were unloaded so far. */
 __u64 objects__unloaded(void);
+
+struct objects_changes {
+	__u64 n_loaded, n_unloaded; /* so far; a load that fails counts as both */
+};
+
+/* @changes: NULL where they are not known. */
+typedef void (*objects_fn)(void *context, const struct objects_changes *changes);
+
+/*
+ * Calls @fn, meanwhile no object is put into the list or unmapped; in musl, which unmaps what could not be loaded only, one
+ * may be. @fn must neither wait nor allocate: it has a lock of the dynamic linker.
+ */
+void objects__hold(objects_fn fn, void *context);
 
 #endif

@@ -2,6 +2,7 @@
 #include "own.h"
 
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/mman.h>
 
 #include "interface_abi.h"
@@ -26,7 +27,11 @@ struct own_functions own_functions;
 
 static struct {
 	__u32 is_busy, is_missed;
+	__u32 n_loads, n_walks, n_forks; /* that are under way */
 	bool began, awaits_end;
+	/* As of the last look, after which there was nothing left to look at. */
+	bool is_complete;
+	struct objects_changes changes;
 	/* The last object that the program began with: names are looked up in all up to it first. */
 	const struct object *last;
 	struct {
@@ -39,8 +44,11 @@ static struct {
 	/* Objects whose words were looked at. */
 	const Elf64_Dyn *seen[MAX_SEEN];
 	__u32 n_seen;
-	__u64 n_unloaded;
 } known;
+
+/* A fork and a look at the objects wait for each other no longer. */
+#define WAIT_STEP_NS 100000
+#define WAIT_STEPS   1000
 
 static bool has_family(const struct object *object, enum interface_family family)
 {
@@ -179,24 +187,26 @@ static void find_allocators(void)
 	const struct object *object = objects__first();
 
 	for (; object; object = object->next) {
-		__u32 families;
+		__u32 families, i;
 
 		if (is_known(object))
 			continue;
 		families = families_of(object);
 		if (!families)
 			continue;
-		if (known.n_allocators == MAX_ALLOCATORS) {
+		for (i = 0; i < known.n_allocators && known.allocators[i].object; i++)
+			;
+		if (i == MAX_ALLOCATORS) {
 			memory__add_gap(INSIDE_GAP_FUNCTIONS);
 			return;
 		}
-		known.allocators[known.n_allocators].object = object;
-		known.allocators[known.n_allocators].dynamic = object->dynamic;
-		known.allocators[known.n_allocators].bias = object->bias;
-		if (!objects__span((__u64)object->dynamic,
-				   &known.allocators[known.n_allocators].span))
+		if (!objects__span((__u64)object->dynamic, &known.allocators[i].span))
 			continue;
-		known.n_allocators++;
+		known.allocators[i].dynamic = object->dynamic;
+		known.allocators[i].bias = object->bias;
+		known.allocators[i].object = object;
+		if (i == known.n_allocators)
+			known.n_allocators++;
 		/* Its collector frees blocks without a call. */
 		if (families >> INTERFACE_GC & 1 && memory__header()->settings.mode == INSIDE_LIVE)
 			memory__add_gap(INSIDE_GAP_COLLECTED);
@@ -287,7 +297,7 @@ static bool is_seen(const struct object *object)
 	return false;
 }
 
-static void patch_objects(bool is_late)
+static void patch_objects(bool is_late, bool is_settled)
 {
 	const struct object *object = objects__first(), *own = objects__own();
 
@@ -296,45 +306,123 @@ static void patch_objects(bool is_late)
 
 		if (object == own || is_seen(object))
 			continue;
-		/* Before the program begins objects may not be relocated yet. */
-		if (known.began && known.n_seen < MAX_SEEN)
+		if (is_settled && known.n_seen < MAX_SEEN)
 			known.seen[known.n_seen++] = object->dynamic;
 		if (objects__span((__u64)object->dynamic, &patching.span))
 			object__each_slot(object, patch, &patching);
 	}
 }
 
-static void update(bool is_late)
+static bool is_listed(const struct object *wanted)
 {
-	__u64 n_unloaded = objects__unloaded();
+	const struct object *object = objects__first();
 
-	/* Another object may be where one was. */
-	if (n_unloaded != known.n_unloaded) {
-		known.n_unloaded = n_unloaded;
-		known.n_seen = 0;
-	}
-	find_allocators();
-	if (own_functions.n)
-		patch_objects(is_late);
+	while (object && object != wanted)
+		object = object->next;
+	return object;
 }
 
-/* Another thread that comes meanwhile leaves it to this one. */
-static void update_once(bool is_late)
+/* An allocator that was unloaded has no code any more, and other objects may be where one was. */
+static void forget_unloaded(void)
 {
+	for (__u32 i = 0; i < known.n_allocators; i++)
+		if (!is_listed(known.allocators[i].object)) {
+			known.allocators[i].span = (struct object_span){ 0 };
+			known.allocators[i].object = NULL;
+		}
+	known.n_seen = 0;
+}
+
+static void update(bool is_late, const struct objects_changes *changes)
+{
+	/* Otherwise objects may not be relocated yet. */
+	bool is_settled = known.began && !known.awaits_end &&
+			  !__atomic_load_n(&known.n_loads, __ATOMIC_ACQUIRE);
+
+	if (changes && known.is_complete && changes->n_loaded == known.changes.n_loaded &&
+	    changes->n_unloaded == known.changes.n_unloaded)
+		return;
+	if (!changes || changes->n_unloaded != known.changes.n_unloaded)
+		forget_unloaded();
+	if (changes)
+		known.changes = *changes;
+	known.is_complete = is_settled;
+	find_allocators();
+	if (own_functions.n)
+		patch_objects(is_late, is_settled);
+}
+
+/* Where the objects are not held, another thread that comes meanwhile leaves it to this one. */
+static void update_once(void *context, const struct objects_changes *changes)
+{
+	const bool *is_late = context;
+
 	do {
 		if (__atomic_exchange_n(&known.is_busy, 1, __ATOMIC_ACQUIRE)) {
 			__atomic_store_n(&known.is_missed, 1, __ATOMIC_RELEASE);
 			return;
 		}
 		__atomic_store_n(&known.is_missed, 0, __ATOMIC_RELAXED);
-		update(is_late);
+		update(*is_late, changes);
 		__atomic_store_n(&known.is_busy, 0, __ATOMIC_RELEASE);
 	} while (__atomic_load_n(&known.is_missed, __ATOMIC_ACQUIRE));
 }
 
+/* Waits until there is none, for a limited time: a signal's handler may wait for what it interrupted. */
+static void await_none(const __u32 *n)
+{
+	const struct {
+		long seconds, ns;
+	} step = { 0, WAIT_STEP_NS };
+
+	for (int i = 0; i < WAIT_STEPS && __atomic_load_n(n, __ATOMIC_SEQ_CST); i++)
+		if (sys(__NR_nanosleep, (long)&step, 0, 0, 0, 0, 0) == -EPERM)
+			return;
+}
+
+static void look(objects_fn fn, void *context)
+{
+	for (int i = 0; i < 2; i++) {
+		await_none(&known.n_forks);
+		__atomic_fetch_add(&known.n_walks, 1, __ATOMIC_SEQ_CST);
+		if (i || !__atomic_load_n(&known.n_forks, __ATOMIC_SEQ_CST))
+			break;
+		__atomic_fetch_sub(&known.n_walks, 1, __ATOMIC_SEQ_CST);
+	}
+	objects__hold(fn, context);
+	__atomic_fetch_sub(&known.n_walks, 1, __ATOMIC_SEQ_CST);
+}
 void own__update(void)
 {
-	update_once(false);
+	bool is_late = false;
+
+	look(update_once, &is_late);
+}
+
+void own__begin_load(void)
+{
+	__atomic_fetch_add(&known.n_loads, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A constructor may have forked, and in the child the count began anew. */
+void own__end_load(void)
+{
+	__u32 n = __atomic_load_n(&known.n_loads, __ATOMIC_RELAXED);
+
+	while (n && !__atomic_compare_exchange_n(&known.n_loads, &n, n - 1, false, __ATOMIC_SEQ_CST,
+						 __ATOMIC_RELAXED))
+		;
+}
+
+void own__begin_fork(void)
+{
+	__atomic_fetch_add(&known.n_forks, 1, __ATOMIC_SEQ_CST);
+	await_none(&known.n_walks);
+}
+
+void own__end_fork(void)
+{
+	__atomic_fetch_sub(&known.n_forks, 1, __ATOMIC_SEQ_CST);
 }
 
 void own__await_end(void)
@@ -344,24 +432,32 @@ void own__await_end(void)
 
 void own__end(void)
 {
+	bool is_late = true;
+
 	if (known.awaits_end)
-		update_once(true);
+		look(update_once, &is_late);
 	known.awaits_end = false;
 }
 
-void own__began(void)
+static void begin(void *context, const struct objects_changes *changes)
 {
 	const struct object *object = objects__first();
 
 	known.began = true;
 	for (; object; object = object->next)
 		known.last = object;
+}
+
+void own__began(void)
+{
+	look(begin, NULL);
 	own__update();
 }
 
 void own__forked(void)
 {
 	known.is_busy = 0;
+	known.n_loads = known.n_walks = known.n_forks = 0;
 }
 
 struct other_code {
@@ -383,10 +479,11 @@ bool own__is_inner(__u64 return_address)
 
 	for (__u32 i = 0; i < known.n_allocators; i++) {
 		const struct object_span *span = &known.allocators[i].span;
+		const struct object *object = known.allocators[i].object;
 
-		if (address < span->start || address >= span->end)
+		if (!object || address < span->start || address >= span->end)
 			continue;
-		object__each_function(known.allocators[i].object, find_code, &code);
+		object__each_function(object, find_code, &code);
 		return !code.is_found;
 	}
 	return false;

@@ -32,6 +32,12 @@ extern struct own_functions own_functions __attribute__((visibility("hidden")));
 /* Looks for allocators among the objects, and for words that have addresses of their functions. */
 void own__update(void);
 
+/* Objects are being loaded, by one more thread: they may be in the list before their words have values. */
+void own__begin_load(void);
+
+/* One that own__begin_load() was called for has ended. */
+void own__end_load(void);
+
 /* Objects may be loaded that own__update() is not called for. */
 void own__await_end(void);
 
@@ -40,6 +46,11 @@ void own__end(void);
 
 /* All libraries that the program begins with are there. */
 void own__began(void);
+
+/* Around a fork, in the parent: a child that is forked while another thread has the dynamic linker's lock would wait for it
+ * for ever. */
+void own__begin_fork(void);
+void own__end_fork(void);
 
 /* In a forked child: what another thread was doing is not finished. */
 void own__forked(void);

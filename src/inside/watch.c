@@ -36,8 +36,11 @@ EXPORT int fork(void)
 	int pid;
 
 	live__share();
+	own__begin_fork();
 	pid = NEXT(fork, int (*)(void))();
-	if (!pid)
+	if (pid)
+		own__end_fork();
+	else
 		forked();
 	return pid;
 }
@@ -48,8 +51,11 @@ EXPORT int _Fork(void)
 	int pid;
 
 	live__share();
+	own__begin_fork();
 	pid = NEXT(_Fork, int (*)(void))();
-	if (!pid)
+	if (pid)
+		own__end_fork();
+	else
 		forked();
 	return pid;
 }
@@ -187,8 +193,11 @@ static bool depends_on_caller(const char *file, __u64 caller)
 
 static void *load(dlopen_t next, const char *file, int flags)
 {
-	void *library = next(file, flags);
+	void *library;
 
+	own__begin_load();
+	library = next(file, flags);
+	own__end_load();
 	if (library && thread__current())
 		own__update();
 	return library;

@@ -2,10 +2,14 @@
 """Run as /usr/bin/python3 -m pytest tests/live, as root. ALLOCPROF_BUILD names the build directory,
 ALLOCPROF the program to test where it is not the build's."""
 
+import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
+import sqlite3
+import subprocess
 import tempfile
 
 import pytest
@@ -14,7 +18,26 @@ import support  # first: it knows where the others are
 import events
 import memory
 from containers import in_container
-from support import unavailable
+from support import read_report, unavailable, without_summary
+
+# Of root: the files are still its own.
+WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+@pytest.fixture
+def compiled(tmp_path):
+    """Compiles C, or C++ where the compiler is one for that."""
+    def made(source, *flags, compiler="gcc", name="program"):
+        if not shutil.which(compiler):
+            unavailable(f"{compiler} is not installed")
+        path = tmp_path / f"{name}{'.cc' if '++' in compiler else '.c'}"
+        path.write_text(source)
+        subprocess.run([compiler, "-O1", "-fno-builtin", "-pthread", "-w", "-o", tmp_path / name, path, *flags], check=True)
+        return tmp_path / name
+    return made
+
+
+def ledger(path):
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
+        return dict(data.execute("SELECT name, value FROM ledger"))
 
 # Under nohup, and in a shell's background, they are ignored, and would be in all that is started.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -198,3 +221,21 @@ def reads_pages_in(run, allocprof):
     """Kernels before Linux 6.9 do not."""
     if not re.search(r"sleepable programs +yes", run([allocprof, "doctor"]).stdout.decode()):
         unavailable("this kernel's programs at probes cannot be sleepable")
+
+
+@pytest.fixture
+def same(run, allocprof, tmp_path):
+    """Runs a command bare and measured from inside, asserts that nobody can tell the difference, and returns the result
+    of the bare one and the report of the other: JSON, of a recording its ledger. @alone: without uprobes for what cannot
+    be entered."""
+    def ran(mode, argv, alone=False, **options):
+        output = tmp_path / f"{mode}.out"
+        words = {"stat": ["stat", "--json"], "record": ["record", "-q", "--no-symbols"],
+                 "live": ["record", "-q", "--no-symbols", "--live"]}[mode]
+        bare = run(argv, **options)
+        ours = run([*(WITHOUT_PRIVILEGES if alone else []), allocprof, *words, "--engine=preload", "-o", output, "--", *argv], **options)
+        stderr = b"".join(line for line in without_summary(ours.stderr)[0].splitlines(True)
+                          if not line.startswith(b"allocprof: "))
+        assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
+        return bare, read_report(output) if mode == "stat" else ledger(output)
+    return ran

@@ -2,54 +2,15 @@
 """Programs that the library of src/inside is loaded into, or must not be, do what they do without it: output, exit
 status and signals. `stat`, `record`, and with blocks."""
 
-import contextlib
 import shutil
-import sqlite3
 import subprocess
 
 import pytest
 
-from support import read_report, unavailable, without_summary
+from conftest import WITHOUT_PRIVILEGES
+from support import unavailable
 
 MODES = ["stat", "record", "live"]
-# Of root: the files are still its own.
-WITHOUT_PRIVILEGES = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-
-
-@pytest.fixture
-def compiled(tmp_path):
-    """Compiles C, or C++ where the compiler is one for that."""
-    def made(source, *flags, compiler="gcc", name="program"):
-        if not shutil.which(compiler):
-            unavailable(f"{compiler} is not installed")
-        path = tmp_path / f"{name}{'.cc' if '++' in compiler else '.c'}"
-        path.write_text(source)
-        subprocess.run([compiler, "-O1", "-fno-builtin", "-pthread", "-w", "-o", tmp_path / name, path, *flags], check=True)
-        return tmp_path / name
-    return made
-
-
-def ledger(path):
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as data:
-        return dict(data.execute("SELECT name, value FROM ledger"))
-
-
-@pytest.fixture
-def same(run, allocprof, tmp_path):
-    """Runs a command bare and measured from inside, asserts that nobody can tell the difference, and returns the result
-    of the bare one and the report of the other: JSON, of a recording its ledger. @alone: without uprobes for what cannot
-    be entered."""
-    def ran(mode, argv, alone=False, **options):
-        output = tmp_path / f"{mode}.out"
-        words = {"stat": ["stat", "--json"], "record": ["record", "-q", "--no-symbols"],
-                 "live": ["record", "-q", "--no-symbols", "--live"]}[mode]
-        bare = run(argv, **options)
-        ours = run([*(WITHOUT_PRIVILEGES if alone else []), allocprof, *words, "--engine=preload", "-o", output, "--", *argv], **options)
-        stderr = b"".join(line for line in without_summary(ours.stderr)[0].splitlines(True)
-                          if not line.startswith(b"allocprof: "))
-        assert (ours.status, ours.stdout, stderr) == (bare.status, bare.stdout, bare.stderr)
-        return bare, read_report(output) if mode == "stat" else ledger(output)
-    return ran
 
 
 @pytest.mark.fast("stat")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What test_inside_harm asks, where several threads or processes, or the end of the measurement, are needed for it."""
+
+import pytest
+
+LOADS = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static volatile int is_over;
+static void *load_in_vain(void *path)
+{
+	while (!is_over)
+		if (dlopen(path, RTLD_NOW)) exit(2);
+	return NULL;
+}
+static void *unload(void *path)
+{
+	while (!is_over) {
+		void *library = dlopen(path, RTLD_NOW);
+		if (!library) exit(3);
+		dlclose(library);
+	}
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[2];
+	pthread_create(&threads[0], NULL, load_in_vain, argv[1]);
+	pthread_create(&threads[1], NULL, unload, argv[2]);
+	for (int i = 0; i < 40000; i++)
+		if (!dlopen("libm.so.6", RTLD_NOW)) exit(4);
+	is_over = 1;
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	puts("loaded");
+	return 0;
+}
+"""
+
+
+@pytest.mark.fast("stat")
+@pytest.mark.parametrize("mode", ["stat", "live"])
+def test_libraries_go_meanwhile(same, compiled, mode):
+    """The objects are looked at only while none is unmapped: of libraries that are unloaded, or could not be loaded."""
+    functions = "".join(f"int function_{i}(void) {{ return {i}; }}" for i in range(4000))
+    broken = compiled(functions + "int nowhere(void); int broken(void) { return nowhere(); }", "-shared", "-fPIC", name="broken.so")
+    other = compiled(functions, "-shared", "-fPIC", name="other.so")
+    bare, _ = same(mode, [compiled(LOADS, "-ldl", name="loads"), broken, other])
+    assert bare.stdout == b"loaded\n", bare
+
+
+RELOCATED = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	void *library = dlopen(argv[1], RTLD_NOW);
+	int (*use)(void) = library ? (int (*)(void))dlsym(library, "use") : NULL;
+	printf("%d\\n", use ? use() : -1);
+	return 0;
+}
+"""
+RESOLVER = """
+#include <dlfcn.h>
+static int seven(void) { return 7; }
+static void *resolve(void) { dlopen("libm.so.6", RTLD_NOW); return seven; }
+int resolved(void) __attribute__((ifunc("resolve")));
+"""
+ALLOCATOR = """
+#include <stdlib.h>
+static char memory[4096];
+void *mi_malloc(size_t size) { return memory; }
+void mi_free(void *block) { }
+"""
+USER = """
+#include <stddef.h>
+void *mi_malloc(size_t size);
+void mi_free(void *block);
+int resolved(void);
+int use(void)
+{
+	int result = resolved();
+	for (int i = 0; i < 5000; i++) mi_free(mi_malloc(10));
+	return result;
+}
+"""
+
+
+def test_words_of_an_object_that_is_being_loaded(same, compiled, tmp_path):
+    """Another dlopen(3) that ends before the object has its addresses is not the last one to look at its words."""
+    shared = ["-shared", "-fPIC", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}"]
+    compiled(ALLOCATOR, *shared, name="libown.so")
+    compiled(RESOLVER, "-shared", "-fPIC", "-ldl", name="libresolver.so")
+    user = compiled(USER, *shared, "-l:libresolver.so", "-l:libown.so", name="user.so")
+    bare, report = same("stat", [compiled(RELOCATED, "-ldl", name="relocated"), user])
+    assert bare.stdout == b"7\n", bare
+    assert report["functions"]["malloc"]["calls"] >= 5000 and report["complete"], report
