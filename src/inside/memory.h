@@ -55,4 +55,10 @@ void memory__add_gap(enum inside_gap gap);
 /* Wakes allocprof, which has something new to read. */
 void memory__wake(void);
 
+/* Whether nothing is counted any more, so that nothing begins. */
+static inline bool header__has_ended(const struct inside_header *header)
+{
+	return __atomic_load_n(&header->gate, __ATOMIC_RELAXED) == INSIDE_STOPPED;
+}
+
 #endif

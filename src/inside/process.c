@@ -52,7 +52,7 @@ bool process__follows(void)
 {
 	if (!thread__current() && local.state != HANDED_OVER)
 		return false;
-	return process.header->settings.follow;
+	return process.header->settings.follow && !header__has_ended(process.header);
 }
 
 /* The file behind a link of /proc, or the path itself. */
@@ -198,6 +198,10 @@ static __u32 begin_process(void)
 	header = memory__header();
 	process.header = header;
 	__atomic_fetch_add(&header->n_begun, 1, __ATOMIC_RELAXED);
+	if (header__has_ended(header)) {
+		environment__hide(local.directory);
+		return NOT_MEASURED;
+	}
 	if (text__equal(name, INSIDE_OTHER)) {
 		environment__hide(local.directory);
 		return HANDED_OVER;
@@ -460,7 +464,9 @@ struct thread *thread__begin(void)
 	}
 	if (state == BEGINNING)
 		__atomic_fetch_add(&local.early, 1, __ATOMIC_RELAXED);
-	if (state != MEASURED || (!*local.alive && !begin_child()))
+	/* Whoever comes now has nothing to count. */
+	if (state != MEASURED || header__has_ended(process.header) ||
+	    (!*local.alive && !begin_child()))
 		return NULL;
 	return begin_thread(before ? regions__open(before) : NULL);
 }
@@ -472,7 +478,7 @@ void process__renamed(void)
 	struct ap_region_thread open;
 	char comm[AP_COMM_LEN];
 
-	if (!thread || !*process.alive || !process.has_stacks)
+	if (!thread || !*process.alive || !process.has_stacks || header__has_ended(process.header))
 		return;
 	sys__comm(comm);
 	if (has_comm(thread, comm))

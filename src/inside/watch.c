@@ -27,6 +27,7 @@
 static void forked(void)
 {
 	shown__forked();
+	own__forked();
 	process__forked();
 }
 

@@ -3,6 +3,8 @@
 
 import pytest
 
+from support import wait_until
+
 LOADS = """
 #include <dlfcn.h>
 #include <pthread.h>
@@ -97,3 +99,63 @@ def test_words_of_an_object_that_is_being_loaded(same, compiled, tmp_path):
     bare, report = same("stat", [compiled(RELOCATED, "-ldl", name="relocated"), user])
     assert bare.stdout == b"7\n", bare
     assert report["functions"]["malloc"]["calls"] >= 5000 and report["complete"], report
+
+
+LEFT = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long mapped(const char *what)
+{
+	char line[512];
+	unsigned long start, end;
+	long size = 0;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, what) && sscanf(line, "%lx-%lx", &start, &end) == 2) size += end - start;
+	fclose(maps);
+	return size;
+}
+int main(int argc, char **argv)
+{
+	FILE *out = fopen(argv[1], "w");
+	int to[2], child;
+	long before, after;
+	while (!mapped("/memory (deleted)")) usleep(1000);
+	pipe(to);
+	before = mapped("/memory");
+	child = fork();
+	if (!child) {
+		free(malloc(10));
+		after = mapped("/memory");
+		write(to[1], &after, sizeof(after));
+		_exit(0);
+	}
+	read(to[0], &after, sizeof(after));
+	waitpid(child, NULL, 0);
+	fprintf(out, "%ld\\n", after - before);
+	fflush(out);
+	child = fork();
+	if (!child) {
+		dup2(fileno(out), 1);
+		execl("/bin/grep", "grep", "-c", "/memory", "/proc/self/maps", NULL);
+	}
+	waitpid(child, NULL, 0);
+	fprintf(out, "end\\n");
+	return 0;
+}
+"""
+
+
+@pytest.mark.fast("stat")
+@pytest.mark.parametrize("mode", ["stat", "live"])
+def test_what_begins_afterwards(allocprof, runner, compiled, tmp_path, mode):
+    """When allocprof has left, a process that begins takes no memory and enters nothing."""
+    said = tmp_path / "said"
+    words = ["stat"] if mode == "stat" else ["record", "--live"]
+    runner.start([allocprof, *words, "--engine=preload", "--duration", "0.2", "-o", tmp_path / "data", "--",
+                  compiled(LEFT, name="left"), said])
+    wait_until(lambda: said.exists() and said.read_text().endswith("end\n"), "the target has said what there is")
+    assert said.read_text().split() == ["0", "0", "end"]
