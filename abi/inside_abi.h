@@ -343,7 +343,8 @@ struct inside_header {
 	__u64 size_bytes; /* of the file */
 	struct inside_settings settings;
 	/* Written by allocprof at any time. */
-	__u32 gate __attribute__((aligned(64))); /* enum inside_gate */
+	/* enum inside_gate; INSIDE_STOPPED also by a process that finds that allocprof was killed */
+	__u32 gate __attribute__((aligned(64)));
 	/* 1: an exec of a program that cannot be entered waits for the answer, for wait_ms at the most. */
 	__u32 hands_over;
 	/* 1: the file system has little room left: before it uses memory a process has the kernel find pages for

@@ -140,6 +140,8 @@ static __u32 add_module(const struct mapping *mapping)
 }
 
 #define WAIT_STEP_NS 50000
+/* After as many steps one looks whether anybody makes the table. */
+#define STEPS_TO_LOOK 2000
 
 /* Waits until allocprof has compiled the file's table, for a limited time. */
 static void await_table(__u32 module)
@@ -149,13 +151,17 @@ static void await_table(__u32 module)
 		long seconds, ns;
 	} step = { 0, WAIT_STEP_NS };
 	__u64 until_ns = 0;
+	__u32 n = 0;
 
 	while (table && __atomic_load_n(&table->state, __ATOMIC_ACQUIRE) == UNWIND_TABLE_AWAITED &&
-	       !code.gave_up && sys__may(__NR_nanosleep) && sys__may(__NR_clock_gettime)) {
+	       !code.gave_up && !header__has_ended(memory__header()) && sys__may(__NR_nanosleep) &&
+	       sys__may(__NR_clock_gettime)) {
 		__u64 now_ns = sys__now_ns();
 
 		if (!until_ns)
 			until_ns = now_ns + memory__header()->settings.wait_ms * 1000000ULL;
+		if (n++ % STEPS_TO_LOOK == 0 && memory__is_left())
+			break;
 		if (now_ns >= until_ns) {
 			code.gave_up = true;
 			memory__add_gap(INSIDE_GAP_WAITS);

@@ -2,6 +2,7 @@
 #include "memory.h"
 
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
@@ -181,6 +182,22 @@ void memory__wake(void)
 		return;
 	sys(__NR_write, fd, (long)"", 1, 0, 0, 0);
 	sys__close(fd);
+}
+
+bool memory__is_left(void)
+{
+	int fd;
+
+	if (header__has_ended(memory.header))
+		return true;
+	/* allocprof has it open until it ends. */
+	fd = sys__open(memory.wake_path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW);
+	if (fd >= 0)
+		sys__close(fd);
+	if (fd != -ENXIO)
+		return false;
+	__atomic_store_n(&memory.header->gate, INSIDE_STOPPED, __ATOMIC_RELAXED);
+	return true;
 }
 
 void *memory__take_pages(size_t size, __u64 *place)

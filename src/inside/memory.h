@@ -55,6 +55,9 @@ void memory__add_gap(enum inside_gap gap);
 /* Wakes allocprof, which has something new to read. */
 void memory__wake(void);
 
+/* Whether allocprof has left, by the gate, or because nobody reads what wakes it: then the gate says so from now on. */
+bool memory__is_left(void);
+
 /* Whether nothing is counted any more, so that nothing begins. */
 static inline bool header__has_ended(const struct inside_header *header)
 {

@@ -68,12 +68,14 @@ static void copy_path(char *out, const char *path)
 
 #define NS_PER_MS      1000000ULL
 #define ANSWER_WAIT_NS (NS_PER_MS / 4)
+/* After as many steps one looks whether anybody would answer. */
+#define STEPS_TO_LOOK 400
 
 static bool await_answer(const struct inside_refused *refused)
 {
 	__u64 until_ns = sys__now_ns() + process.header->settings.wait_ms * NS_PER_MS;
 	struct __kernel_timespec wait = { .tv_nsec = ANSWER_WAIT_NS };
-	__u32 answer;
+	__u32 answer, step = 0;
 
 	if (!__atomic_load_n(&process.header->hands_over, __ATOMIC_RELAXED))
 		return false;
@@ -83,7 +85,8 @@ static bool await_answer(const struct inside_refused *refused)
 	memory__wake();
 	do {
 		answer = __atomic_load_n(&refused->answer, __ATOMIC_ACQUIRE);
-		if (answer != INSIDE_NO_ANSWER)
+		if (answer != INSIDE_NO_ANSWER || header__has_ended(process.header) ||
+		    (step++ % STEPS_TO_LOOK == 0 && memory__is_left()))
 			break;
 		sys(__NR_nanosleep, (long)&wait, 0, 0, 0, 0, 0);
 	} while (sys__now_ns() < until_ns);
@@ -198,7 +201,7 @@ static __u32 begin_process(void)
 	header = memory__header();
 	process.header = header;
 	__atomic_fetch_add(&header->n_begun, 1, __ATOMIC_RELAXED);
-	if (header__has_ended(header)) {
+	if (memory__is_left()) {
 		environment__hide(local.directory);
 		return NOT_MEASURED;
 	}

@@ -98,6 +98,17 @@ static bool is_own(int directory_fd)
 	       magic == INSIDE_MAGIC;
 }
 
+/* What still waits for the owner does so no longer. */
+static void stop(int directory_fd)
+{
+	_cleanup_(close_fd) int fd =
+		openat(directory_fd, INSIDE_MEMORY, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	const __u32 gate = INSIDE_STOPPED;
+
+	if (fd >= 0)
+		fd__write_all_at(fd, &gate, sizeof(gate), offsetof(struct inside_header, gate));
+}
+
 /* Removes the directories whose owners are gone. Their processes that still run go on, and count for nobody. */
 static void sweep(const char *parent)
 {
@@ -114,6 +125,7 @@ static void sweep(const char *parent)
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || !is_own(fd))
 			continue;
+		stop(fd);
 		remove_files(fd);
 		unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR);
 	}
@@ -168,7 +180,11 @@ static int make_in(struct preload *preload, const char *parent)
 {
 	int err;
 
-	snprintf(preload->directory, sizeof(preload->directory), "%s/allocprof-XXXXXX", parent);
+	if ((size_t)snprintf(preload->directory, sizeof(preload->directory), "%s/allocprof-XXXXXX",
+			     parent) >= sizeof(preload->directory)) {
+		preload->directory[0] = 0;
+		return -ENAMETOOLONG;
+	}
 	sweep(parent);
 	if (mkdtemp(preload->directory))
 		return 0;

@@ -3,7 +3,7 @@
 
 import pytest
 
-from support import wait_until
+from support import TIMEOUT_SECONDS, wait_until
 
 LOADS = """
 #include <dlfcn.h>
@@ -159,3 +159,53 @@ def test_what_begins_afterwards(allocprof, runner, compiled, tmp_path, mode):
                   compiled(LEFT, name="left"), said])
     wait_until(lambda: said.exists() and said.read_text().endswith("end\n"), "the target has said what there is")
     assert said.read_text().split() == ["0", "0", "end"]
+
+
+WAITS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+int main(int argc, char **argv)
+{
+	FILE *out = fopen(argv[1], "w");
+	int was = getppid();
+	double begin;
+	fprintf(out, "begun\\n");
+	fflush(out);
+	while (getppid() == was) usleep(1000);
+	begin = now();
+	for (int i = 0; i < 2; i++) {
+		int child = fork();
+		if (!child) {
+			execv(argv[2 + i], argv + 2 + i);
+			_exit(9);
+		}
+		waitpid(child, NULL, 0);
+	}
+	fprintf(out, "%f end\\n", now() - begin);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["stat", "record"])
+def test_allocprof_was_killed(allocprof, runner, compiled, tmp_path, mode):
+    """Nobody waits for the answers and tables of an allocprof that is no more."""
+    said = tmp_path / "said"
+    blocks = compiled("#include <stdlib.h>\nint main(void) { free(malloc(10)); return 0; }", name="blocks")
+    static = compiled("int main(void) { return 0; }", "-static", name="static")
+    process = runner.start([allocprof, mode, "--engine=preload", "-o", tmp_path / "data", "--", compiled(WAITS, name="waits"),
+                            said, static, blocks])
+    wait_until(lambda: said.exists() and said.read_text(), "the target has begun")
+    process.kill()
+    process.wait(TIMEOUT_SECONDS)
+    wait_until(lambda: said.exists() and said.read_text().endswith("end\n"), "the target has said how long it took")
+    assert float(said.read_text().split()[1]) < 3
