@@ -148,6 +148,9 @@ typedef int (*preload_count_fn)(void *context, __u32 thread, const struct ap_cou
  * that of the mapping. */
 int preload__take_modules(struct preload *preload, preload_module_fn fn, void *context);
 
+/* Whether preload__take_modules() or preload__announce() had the file. */
+bool preload__has_taken(const struct preload *preload, __u32 module);
+
 /* A file that the command will map: its table can be there before the first call. *@id is the module's. */
 int preload__announce(struct preload *preload, __u32 device, __u64 inode, const char *path,
 		      __u32 *id);

@@ -307,18 +307,43 @@ static int collect_gaps(struct preload_engine *engine)
 	return err;
 }
 
+struct reading_stacks {
+	struct preload_engine *engine;
+	bool is_damaged; /* a stack names a file that there is not */
+};
+
+static bool has_modules(const struct preload *preload, const struct ap_stack_record *record)
+{
+	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
+
+	for (__u32 i = 0; i < record->n_frames; i++)
+		if (!preload__has_taken(preload, frames[i].module))
+			return false;
+	return true;
+}
+
 static int handle_stack(void *context, const struct ap_stack_record *record)
 {
-	struct preload_engine *engine = context;
+	struct reading_stacks *reading = context;
+	struct preload_engine *engine = reading->engine;
+	int err = 0;
 
-	return collector__handle_record(engine->collector, record,
-					sizeof(*record) +
-						record->n_frames * sizeof(struct ap_frame));
+	/* A file is there before a stack in it is, and may have come since the last look. */
+	if (!reading->is_damaged && !has_modules(engine->preload, record)) {
+		err = preload_engine__take_modules(engine);
+		reading->is_damaged = !has_modules(engine->preload, record);
+	}
+	return err ? err
+		   : collector__handle_record(engine->collector, record,
+					      sizeof(*record) +
+						      record->n_frames * sizeof(struct ap_frame));
 }
 
 int preload_engine__read_stacks(struct preload_engine *engine)
 {
-	return preload__read_stacks(engine->preload, handle_stack, engine);
+	struct reading_stacks reading = { .engine = engine };
+
+	return preload__read_stacks(engine->preload, handle_stack, &reading);
 }
 
 static int collect_stacks(struct preload_engine *engine)
@@ -327,11 +352,10 @@ static int collect_stacks(struct preload_engine *engine)
 
 	collector__finish_tables(engine->collector);
 	err = preload_engine__take_modules(engine);
-	if (!err)
-		err = preload_engine__read_stacks(engine);
-	if (!err && !engine->live)
-		err = preload_engine__move_counts(engine, false);
-	return err;
+	if (err)
+		return err;
+	return engine->live ? preload_engine__read_stacks(engine)
+			    : preload_engine__move_counts(engine, false);
 }
 
 static int collect_all(struct preload_engine *engine)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "array.h"
 #include "clock.h"
@@ -58,40 +59,68 @@ static void take_out(struct ap_count *sum, const struct ap_count *part)
 		into[i] -= from[i] < into[i] ? from[i] : into[i];
 }
 
-struct moving {
-	struct preload_engine *engine;
-	bool goes_on; /* there will be another reading */
+/* A counter as it was read. */
+struct read_count {
+	struct ap_count_key key;
+	struct ap_count count;
+	__u32 thread;
 };
 
-static int move_count(void *context, __u32 thread, const struct ap_count_key *key,
+struct reading_counts {
+	struct read_count *list;
+	size_t n, room;
+};
+
+static int keep_count(void *context, __u32 thread, const struct ap_count_key *key,
 		      const struct ap_count *count)
 {
-	const struct moved_count wanted = {
-		.stack = key->stack,
-		.thread = thread,
-		.function = key->function,
-	};
-	const struct moving *moving = context;
-	struct preload_engine *engine = moving->engine;
-	struct ap_count left = *count;
-	struct moved_count *moved;
-	__u32 id;
+	struct reading_counts *reading = context;
 
-	if (moving->goes_on || engine->moved.n) {
+	if (array__reserve(&reading->list, &reading->room, reading->n + 1, sizeof(*reading->list)))
+		return -ENOMEM;
+	reading->list[reading->n++] = (struct read_count){ *key, *count, thread };
+	return 0;
+}
+
+static int move_count(struct preload_engine *engine, const struct read_count *read, bool goes_on)
+{
+	const struct moved_count wanted = {
+		.stack = read->key.stack,
+		.thread = read->thread,
+		.function = read->key.function,
+	};
+	struct ap_count left = read->count;
+	struct moved_count *moved = NULL;
+	__u32 id;
+	int err;
+
+	if (goes_on || engine->moved.n) {
 		moved = get_moved(&engine->moved, &wanted);
 		if (!moved)
 			return -ENOMEM;
 		take_out(&left, &moved->count);
-		moved->count = *count;
 	}
-	return left.calls ? collector__add_count(engine->collector, key, &left, &id) : 0;
+	if (!left.calls)
+		return 0;
+	err = collector__add_count(engine->collector, &read->key, &left, &id);
+	/* A stack that is not known may be at the next reading. */
+	if (!err && moved && id)
+		moved->count = read->count;
+	return err;
 }
 
+/* Processes publish a stack before its counter, so that all stacks of counters that were read are there afterwards. */
 int preload_engine__move_counts(struct preload_engine *engine, bool goes_on)
 {
-	struct moving moving = { engine, goes_on };
+	struct reading_counts reading = { 0 };
+	int err = preload__read_counts(engine->preload, keep_count, &reading);
 
-	return preload__read_counts(engine->preload, move_count, &moving);
+	if (!err)
+		err = preload_engine__read_stacks(engine);
+	for (size_t i = 0; i < reading.n && !err; i++)
+		err = move_count(engine, &reading.list[i], goes_on);
+	free(reading.list);
+	return err;
 }
 
 static __u64 sum_stats(const struct preload_results *counted)
@@ -101,6 +130,41 @@ static __u64 sum_stats(const struct preload_results *counted)
 	for (int i = 0; i < AP_STATS; i++)
 		sum += counted->stats[i];
 	return sum;
+}
+
+/* Calls until the cut that are in the profile, or known to be lost; of some it was not known at the cut. */
+static __u64 count_known(const struct preload_engine *engine)
+{
+	const __u64 *now = engine->at_cut.stats, *before = engine->forgotten.stats;
+	__u64 known = before[AP_STAT_EVENTS] + collector__attributed(engine->collector) +
+		      now[AP_STAT_NOT_SAMPLED] - before[AP_STAT_NOT_SAMPLED];
+
+	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
+		known += now[AP_STAT_LOST + reason] - before[AP_STAT_LOST + reason];
+	return known;
+}
+
+static __u64 count_events(const struct preload_engine *engine)
+{
+	__u64 known = count_known(engine), events = engine->at_cut.stats[AP_STAT_EVENTS];
+
+	return known > events ? known : events;
+}
+
+/* A thread that had begun with a call at the cut, and has not counted it, does so in a moment. */
+#define TRIES	    3
+#define A_MOMENT_US 1000
+
+static int move_all(struct preload_engine *engine)
+{
+	int err = preload_engine__move_counts(engine, true);
+
+	for (int i = 1;
+	     i < TRIES && !err && count_known(engine) < engine->at_cut.stats[AP_STAT_EVENTS]; i++) {
+		usleep(A_MOMENT_US);
+		err = preload_engine__move_counts(engine, true);
+	}
+	return err;
 }
 
 int preload_engine__cut(struct engine *base, __u64 *cut_ns)
@@ -119,9 +183,7 @@ int preload_engine__cut(struct engine *base, __u64 *cut_ns)
 	/* Blocks are in too many places to be read at once: the snapshot reads them, and tries again if
 	 * there were calls meanwhile. */
 	if (!err && engine->options.stacks && !engine->live)
-		err = preload_engine__read_stacks(engine);
-	if (!err && engine->options.stacks && !engine->live)
-		err = preload_engine__move_counts(engine, true);
+		err = move_all(engine);
 	engine->cut_ns = clock__now_ns();
 	if (!err)
 		*cut_ns = engine->cut_ns;
@@ -154,18 +216,6 @@ void preload_engine__leave_out_forgotten(struct preload_engine *engine)
 			 sizeof(*now->regions) / sizeof(__u64));
 	subtract(&now->n_unfinished, &before->n_unfinished, 1);
 	subtract(&now->n_damaged, &before->n_damaged, 1);
-}
-
-/* Calls until the cut, of which some may be in the profile that were not yet among the events. */
-static __u64 count_events(const struct preload_engine *engine)
-{
-	const __u64 *now = engine->at_cut.stats, *before = engine->forgotten.stats;
-	__u64 known = before[AP_STAT_EVENTS] + collector__attributed(engine->collector) +
-		      now[AP_STAT_NOT_SAMPLED] - before[AP_STAT_NOT_SAMPLED];
-
-	for (int reason = 0; reason < AP_LOST_UNACCOUNTED; reason++)
-		known += now[AP_STAT_LOST + reason] - before[AP_STAT_LOST + reason];
-	return known > now[AP_STAT_EVENTS] ? known : now[AP_STAT_EVENTS];
 }
 
 static __u64 count_ended(const struct preload_engine *engine)

@@ -73,6 +73,14 @@ int preload__take_modules(struct preload *preload, preload_module_fn fn, void *c
 			    take_module);
 }
 
+bool preload__has_taken(const struct preload *preload, __u32 module)
+{
+	size_t index = (size_t)module - INSIDE_FIRST_MODULE;
+
+	return module < INSIDE_FIRST_MODULE ||
+	       (index < preload->n_modules && preload->taken[index]);
+}
+
 /* Before the first process begins: nobody else writes. */
 int preload__announce(struct preload *preload, __u32 device, __u64 inode, const char *path,
 		      __u32 *id)

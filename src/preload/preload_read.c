@@ -63,23 +63,39 @@ static __u32 room_of(const struct inside_array *array)
 	return room;
 }
 
+static void set_limits(struct reader *reader, const struct stat *status)
+{
+	__u64 size_bytes = status->st_size < 0 ? 0 : status->st_size;
+	__u64 most = (__u64)status->st_blocks * 512 * READS + MORE_BYTES;
+
+	reader->end = reader->header.next < size_bytes ? reader->header.next : size_bytes;
+	reader->left = most > reader->read_bytes ? most - reader->read_bytes : 0;
+}
+
+int reader__look_again(struct reader *reader)
+{
+	struct stat status;
+
+	if (fstat(reader->fd, &status) ||
+	    fd__read_all_at(reader->fd, &reader->header.next, sizeof(reader->header.next),
+			    offsetof(struct inside_header, next)))
+		return -EIO;
+	set_limits(reader, &status);
+	return 0;
+}
+
 int reader__begin(struct reader *reader, const struct preload *preload)
 {
 	struct stat status;
 	__u64 most;
-	off_t size;
 
 	if (fstat(preload->memory_fd, &status))
 		return -errno;
-	size = status.st_size;
-	reader->left = (__u64)status.st_blocks * 512 * READS + MORE_BYTES;
 	reader->fd = preload->memory_fd;
 	reader->sampling = &preload->sampling;
 	if (fd__read_all_at(reader->fd, &reader->header, sizeof(reader->header), 0))
 		return -EIO;
-	reader->end = reader->header.next;
-	if (size < 0 || reader->end > (__u64)size)
-		reader->end = size < 0 ? 0 : size;
+	set_limits(reader, &status);
 	most = (__u64)status.st_blocks * 512 / sizeof(struct inside_record);
 	if (reader->header.live.n_records > most)
 		reader->header.live.n_records = most;

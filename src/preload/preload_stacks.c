@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 struct stack_buffer {
 	struct ap_stack_record record;
 	struct ap_frame frames[AP_MAX_DEPTH];
@@ -68,16 +70,23 @@ int preload__read_stacks(const struct preload *preload, preload_stack_fn fn, voi
 	return err;
 }
 
+struct read_count {
+	struct ap_count_key key;
+	struct ap_count count;
+};
+
 struct counting {
 	preload_count_fn fn;
 	void *context;
-	__u32 thread;
+	/* Of one thread. */
+	struct read_count *list;
+	size_t n, room;
 };
 
 static int read_count(struct reader *reader, const struct inside_thread *thread, const void *entry)
 {
 	const struct inside_count *from = entry;
-	const struct counting *counting = reader->context;
+	struct counting *counting = reader->context;
 	struct ap_count_key key = {
 		.stack = from->stack,
 		.process = thread->image,
@@ -99,7 +108,11 @@ static int read_count(struct reader *reader, const struct inside_thread *thread,
 		count.size_bytes = AP_MAX_SUM;
 	memcpy(key.thread, thread->comm, sizeof(key.thread));
 	key.thread[sizeof(key.thread) - 1] = 0;
-	return counting->fn(counting->context, counting->thread, &key, &count);
+	if (array__reserve(&counting->list, &counting->room, counting->n + 1,
+			   sizeof(*counting->list)))
+		return -ENOMEM;
+	counting->list[counting->n++] = (struct read_count){ key, count };
+	return 0;
 }
 
 bool reader__get_thread(struct reader *reader, __u64 place, struct inside_thread *thread)
@@ -151,18 +164,37 @@ int reader__each_entry(struct reader *reader, const struct inside_thread *thread
 	return err;
 }
 
+/* A table that grows so often while it is read is of a process that writes nonsense. */
+#define READINGS 16
+
 static int take_counts(struct reader *reader, __u32 index, const void *element)
 {
+	const size_t size = reader->sampling->sample ? sizeof(struct inside_sampled_count)
+						     : sizeof(struct inside_count);
 	struct counting *counting = reader->context;
 	struct inside_thread thread;
+	__u64 published;
+	int err;
 
 	if (!reader__get_thread(reader, *(const __u64 *)element, &thread))
 		return 0;
-	counting->thread = index;
-	return reader__each_entry(reader, &thread, thread.counts,
-				  reader->sampling->sample ? sizeof(struct inside_sampled_count)
-							   : sizeof(struct inside_count),
-				  read_count);
+	/* When a table has grown, the one before it is emptied, and the new one may be beyond what was taken before. */
+	for (int i = 0; i < READINGS; i++) {
+		published = thread.counts;
+		counting->n = 0;
+		if ((published & ~(__u64)INSIDE_SHIFT) >= reader->end && reader__look_again(reader))
+			return -EIO;
+		err = reader__each_entry(reader, &thread, published, size, read_count);
+		if (err)
+			return err;
+		if (!reader__get_thread(reader, *(const __u64 *)element, &thread) ||
+		    thread.counts == published)
+			break;
+	}
+	for (size_t i = 0; i < counting->n && !err; i++)
+		err = counting->fn(counting->context, index, &counting->list[i].key,
+				   &counting->list[i].count);
+	return err;
 }
 
 int preload__read_counts(const struct preload *preload, preload_count_fn fn, void *context)
@@ -171,7 +203,8 @@ int preload__read_counts(const struct preload *preload, preload_count_fn fn, voi
 	struct reader reader = { .context = &counting };
 	int err = reader__begin(&reader, preload);
 
-	if (err)
-		return err;
-	return reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_counts);
+	if (!err)
+		err = reader__each(&reader, &reader.header.threads, 0, sizeof(__u64), take_counts);
+	free(counting.list);
+	return err;
 }

@@ -164,7 +164,7 @@ int preload_engine__reset(struct engine *base, __u64 *cut_ns);
 /* In the process of a snapshot: what preload_engine__collect() does at the end. -EAGAIN. */
 int preload_engine__collect_snapshot(struct preload_engine *engine);
 void preload_engine__leave_out_forgotten(struct preload_engine *engine);
-/* Adds the threads' counters to the profile, as far as they are not there yet. */
+/* Reads the stacks, and adds the threads' counters to the profile, as far as they are not there yet. */
 int preload_engine__move_counts(struct preload_engine *engine, bool goes_on);
 int preload_engine__read_stacks(struct preload_engine *engine);
 __u64 preload_engine__count_processes(const struct preload_results *counted);

@@ -80,6 +80,9 @@ struct reader {
 /* Reads the header, in which there are no more records than the file has room for. -EIO if that fails. */
 int reader__begin(struct reader *reader, const struct preload *preload);
 
+/* Processes may have taken more since then. -EIO if that cannot be read. */
+int reader__look_again(struct reader *reader);
+
 /* False where the place is not in what was taken, or the file is shorter; counts it as damaged. */
 bool reader__get(struct reader *reader, __u64 place, void *out, size_t size);
 
