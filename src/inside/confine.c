@@ -184,12 +184,15 @@ static bool permits(__u32 verdict)
 	       verdict == SECCOMP_RET_ERRNO;
 }
 
-static struct sys_limits begin(void)
+static struct sys_limits begin(__u32 child)
 {
 	struct sys_limits before = sys_limits;
 
-	if (before.is_limited)
+	/* What a child has forbidden itself is nothing to its parent, and to another child as much as is needed. */
+	if (before.is_limited && (child || !before.n_children))
 		return before;
+	sys_limits.n_children = 0;
+	sys_limits.is_limited = false;
 	for (__u32 i = 0; i < N_USED; i++)
 		sys_limits.permitted[used[i].number / 64] |= 1ULL << used[i].number % 64;
 	sys_limits.last_ns = sys__now_ns();
@@ -204,7 +207,7 @@ static void forbid(__u32 number)
 
 struct sys_limits confine__strictly(void)
 {
-	struct sys_limits before = begin();
+	struct sys_limits before = begin(0);
 
 	/* Nor may the processor's clock be read. */
 	sys_limits.no_ticks = true;
@@ -213,9 +216,9 @@ struct sys_limits confine__strictly(void)
 	return before;
 }
 
-struct sys_limits confine__by_filter(unsigned long program)
+struct sys_limits confine__by_filter(unsigned long program, __u32 child)
 {
-	struct sys_limits before = begin();
+	struct sys_limits before = begin(child);
 	struct sock_filter *filter = NULL;
 	struct sock_fprog from = { 0 };
 
@@ -238,6 +241,13 @@ struct sys_limits confine__by_filter(unsigned long program)
 	}
 	if (filter)
 		sys__unmap(filter, from.len * sizeof(*filter));
+	if (before.is_limited && !before.n_children)
+		return before;
+	/* A child that may not ask who it is, is taken for the parent. */
+	if (!child || !(sys_limits.permitted[__NR_getpid / 64] >> __NR_getpid % 64 & 1))
+		sys_limits.n_children = 0;
+	else
+		sys_limits.children[sys_limits.n_children++ % SYS_LIMITED] = child;
 	return before;
 }
 

@@ -13,8 +13,8 @@
 /* To be called before the target confines itself: what is permitted until then, to be given back where that fails. */
 struct sys_limits confine__strictly(void);
 
-/* The same for a filter, at the address of a struct sock_fprog, which may not be one. */
-struct sys_limits confine__by_filter(unsigned long program);
+/* The same for a filter, at the address of a struct sock_fprog, which may not be one. @child: process__child(). */
+struct sys_limits confine__by_filter(unsigned long program, __u32 child);
 
 void confine__take_back(const struct sys_limits *before);
 

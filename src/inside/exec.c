@@ -126,7 +126,7 @@ static void injection__begin(struct injection *out, const struct program *progra
 		return;
 	if (!program && search(name, path))
 		program = &searched;
-	if (sys_limits.is_limited)
+	if (sys__is_limited())
 		refusal = INSIDE_REFUSES_CONFINED;
 	else if (!directory__is_reachable(directory))
 		refusal = INSIDE_REFUSES_HIDDEN;

@@ -50,7 +50,8 @@ const char *process__directory(void)
 
 bool process__follows(void)
 {
-	if (!thread__current() && local.state != HANDED_OVER)
+	/* A child of vfork(2) begins no thread here: it would be its parent's. */
+	if (!*process.alive && !thread__current() && local.state != HANDED_OVER)
 		return false;
 	return process.header->settings.follow && !header__has_ended(process.header);
 }
@@ -260,6 +261,9 @@ static bool begin_child(void)
 /* The tid of a struct thread that none uses. */
 #define NO_THREAD 0xffffffff
 
+/* Likewise, of a thread whose child of vfork(2) has begun it: the thread goes on with it, and has another number. */
+#define PARENT_THREAD 0xfffffffe
+
 /* How many of the threads before it a new one looks at, for one that has ended. */
 #define REUSE_TRIES 2
 
@@ -285,7 +289,7 @@ static struct thread *take_ended(__u32 tid, const char *comm)
 		before = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
 		/* What it has counted is that of a thread of this name. */
 		if (has_comm(thread, comm) &&
-		    (before == NO_THREAD || sys__thread_has_ended(before)) &&
+		    (before == NO_THREAD || sys__thread_has_ended(local.pid, before)) &&
 		    __atomic_compare_exchange_n(&thread->tid, &before, tid, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return thread;
@@ -356,7 +360,7 @@ static struct thread *new_thread(__u32 tid, const char *comm)
 /* @open: regions that the thread has open; NULL: none. */
 static struct thread *begin_thread(const struct ap_region_thread *open)
 {
-	__u32 tid = sys__tid();
+	__u32 tid = process__is_itself() ? sys__tid() : PARENT_THREAD;
 	struct thread *thread;
 	char comm[AP_COMM_LEN];
 
@@ -411,6 +415,11 @@ void process__sum_published(__s64 *blocks, __s64 *size_bytes)
 bool process__is_itself(void)
 {
 	return *process.alive && local.pid == sys__pid();
+}
+
+__u32 process__child(void)
+{
+	return *process.alive && local.pid && !process__is_itself() ? sys__pid() : 0;
 }
 
 void process__is_joined(void)
@@ -482,6 +491,9 @@ void process__renamed(void)
 	char comm[AP_COMM_LEN];
 
 	if (!thread || !*process.alive || !process.has_stacks || header__has_ended(process.header))
+		return;
+	/* A child of vfork(2) has a name of its own, and its parent's thread. */
+	if (!process__is_itself())
 		return;
 	sys__comm(comm);
 	if (has_comm(thread, comm))

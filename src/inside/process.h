@@ -94,6 +94,9 @@ void process__sum_published(__s64 *blocks, __s64 *size_bytes);
  * memory. */
 bool process__is_itself(void);
 
+/* Number of this process, if it is a child of vfork(2) that has the memory of a measured one; else 0. */
+__u32 process__child(void);
+
 /* Directory of the measurement; NULL before thread__begin(), and where the process is not measured. */
 const char *process__directory(void);
 

@@ -86,9 +86,23 @@ __u32 sys__parent_pid(void)
 	return sys__may(__NR_getppid) ? sys(__NR_getppid, 0, 0, 0, 0, 0, 0) : 0;
 }
 
-bool sys__thread_has_ended(__u32 tid)
+bool sys__thread_has_ended(__u32 pid, __u32 tid)
 {
-	return sys(__NR_tgkill, sys__pid(), tid, 0, 0, 0, 0) == -ESRCH;
+	return sys(__NR_tgkill, pid, tid, 0, 0, 0, 0) == -ESRCH;
+}
+
+/* Children are told apart by a system call that they may make. */
+bool sys__is_limited(void)
+{
+	__u32 pid;
+
+	if (likely(!sys_limits.is_limited) || !sys_limits.n_children)
+		return sys_limits.is_limited;
+	pid = sys__pid();
+	for (int i = 0; i < SYS_LIMITED; i++)
+		if (sys_limits.children[i] == pid)
+			return true;
+	return false;
 }
 
 __u64 sys__now_ns(void)

@@ -14,19 +14,27 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+#define SYS_LIMITED 8
+
 /* What the target has forbidden itself (confine.h). */
 struct sys_limits {
 	bool is_limited, no_ticks;
 	__u64 permitted[8]; /* bit mask of system calls' numbers */
 	__u64 last_ns;	    /* the time where no clock may be read */
+	/* Children of vfork(2) that have forbidden themselves something, and not their parent, whose memory they have; the
+	 * last of those if @n_children is larger. 0: the process itself has. */
+	__u32 children[SYS_LIMITED], n_children;
 };
 
 extern struct sys_limits sys_limits __attribute__((visibility("hidden")));
 
+/* Whether the calling process is limited. */
+bool sys__is_limited(void);
+
 static inline bool sys__may(__u32 number)
 {
 	return likely(!sys_limits.is_limited) ||
-	       sys_limits.permitted[number / 64] >> number % 64 & 1;
+	       sys_limits.permitted[number / 64] >> number % 64 & 1 || !sys__is_limited();
 }
 
 /* x86-64's, the only processor that this is built for. Six arguments; a negative errno on failure. errno of the C library is not touched. */
@@ -66,8 +74,8 @@ __u32 sys__pid(void);
 /* 0 if the target forbids to ask. */
 __u32 sys__tid(void);
 __u32 sys__parent_pid(void);
-/* Whether @tid, a thread of this process, has ended. */
-bool sys__thread_has_ended(__u32 tid);
+/* Whether @tid, a thread of the process @pid, has ended. */
+bool sys__thread_has_ended(__u32 pid, __u32 tid);
 /* CLOCK_MONOTONIC. */
 __u64 sys__now_ns(void);
 void sys__comm(char *comm);

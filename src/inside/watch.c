@@ -65,7 +65,8 @@ static struct sys_limits confine(unsigned long mode, unsigned long program)
 {
 	if (mode == SECCOMP_MODE_STRICT)
 		return confine__strictly();
-	return mode == SECCOMP_MODE_FILTER ? confine__by_filter(program) : sys_limits;
+	return mode == SECCOMP_MODE_FILTER ? confine__by_filter(program, process__child())
+					   : sys_limits;
 }
 
 EXPORT int prctl(int option, ...);

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What test_inside_harm asks, where several threads or processes, or the end of the measurement, are needed for it."""
 
+import contextlib
+import sqlite3
+
 import pytest
 
 from support import TIMEOUT_SECONDS, wait_until
@@ -209,3 +212,94 @@ def test_allocprof_was_killed(allocprof, runner, compiled, tmp_path, mode):
     process.wait(TIMEOUT_SECONDS)
     wait_until(lambda: said.exists() and said.read_text().endswith("end\n"), "the target has said how long it took")
     assert float(said.read_text().split()[1]) < 3
+
+
+# PREPARE is what the child of vfork(2) does before it executes a program, in a thread that has not allocated.
+VFORKS = r"""
+#define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define N 2000000
+static pthread_barrier_t barrier;
+static struct sock_filter filter[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+static struct sock_fprog program = { 4, filter };
+static void work(void) { for (int i = 0; i < N; i++) free(malloc(24)); }
+static void *beside(void *unused)
+{
+	free(malloc(10));
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	work();
+	return NULL;
+}
+static void *spawn(void *unused)
+{
+	static char *const argv[] = { "true", NULL }, *const none[] = { NULL };
+	int pid;
+	pthread_barrier_wait(&barrier);
+	pid = vfork();
+	if (!pid) {
+		PREPARE;
+		execve("/bin/true", argv, none);
+		_exit(1);
+	}
+	waitpid(pid, NULL, 0);
+	pid = vfork();
+	if (!pid) {
+		execve("/bin/true", argv, none);
+		_exit(1);
+	}
+	waitpid(pid, NULL, 0);
+	pthread_barrier_wait(&barrier);
+	work();
+	return NULL;
+}
+int main(void)
+{
+	pthread_t threads[2];
+	pthread_barrier_init(&barrier, NULL, 2);
+	pthread_create(&threads[0], NULL, beside, NULL);
+	pthread_create(&threads[1], NULL, spawn, NULL);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	return 0;
+}
+"""
+
+
+def bare_mallocs(same, compiled):
+    """What the program of VFORKS allocates beside its two loops."""
+    _, report = same("stat", [compiled(VFORKS.replace("PREPARE", "").replace("2000000", "0"), name="vforks_nothing")])
+    return report["functions"]["malloc"]["calls"]
+
+
+@pytest.mark.parametrize("prepare", ["", 'prctl(PR_SET_NAME, "renamed")',
+                                     "prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)"],
+                         ids=["plain", "name", "filter"])
+def test_child_of_a_thread_that_has_not_allocated(same, compiled, prepare):
+    """It is not that thread's end, name or limit."""
+    _, report = same("stat", [compiled(VFORKS.replace("PREPARE", prepare), name="vforks")], alone=True)
+    assert report["functions"]["malloc"]["calls"] == bare_mallocs(same, compiled) + 2 * 2000000
+    refused = [("true", "with a filter of system calls (seccomp)")] if "SECCOMP" in prepare else []
+    assert [(program["name"], program["why"]) for program in report["unprobed_programs"]] == refused
+    assert all(program["processes"] == 1 for program in report["unprobed_programs"])
+
+
+def test_name_of_a_child(same, compiled, tmp_path):
+    """A child of vfork(2) that renames itself has its parent's thread, whose calls keep their name."""
+    argv = [compiled(VFORKS.replace("PREPARE", 'prctl(PR_SET_NAME, "renamed")'), name="vforks")]
+    same("record", argv)
+    with contextlib.closing(sqlite3.connect(tmp_path / "record.out")) as data:
+        assert {name for name, in data.execute("SELECT t.name FROM counts c JOIN threads t ON t.id = c.thread")} == {"vforks"}
