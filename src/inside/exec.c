@@ -3,6 +3,7 @@
  * The functions that execute programs. What is executed gets this library in LD_PRELOAD, which the target
  * itself does not see. All memory is on the stack: a child of vfork(2) has its parent's heap.
  */
+#include <asm/stat.h>
 #include <linux/fcntl.h>
 #include <linux/unistd.h>
 #include <stdarg.h>
@@ -51,6 +52,19 @@ static const char *searched_directories(void)
 	return "/bin:/usr/bin";
 }
 
+#define S_IFMT	0170000
+#define S_IFREG 0100000
+
+static bool is_program(const char *path)
+{
+	struct stat status;
+
+	/* A directory can be executed, too, as far as faccessat(2) goes. */
+	return !sys(__NR_faccessat, AT_FDCWD, (long)path, X_OK, 0, 0, 0) &&
+	       !sys(__NR_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) &&
+	       (status.st_mode & S_IFMT) == S_IFREG;
+}
+
 /* The file that execvp(3) will find, at @path; false if it is not found. */
 static bool search(const char *name, char path[SEARCHED_BYTES])
 {
@@ -66,8 +80,7 @@ static bool search(const char *name, char path[SEARCHED_BYTES])
 		/* An empty one is the working directory. */
 		if (end > path)
 			*end++ = '/';
-		if ((!*from || *from == ':') && text__append(end, stop, name) &&
-		    !sys(__NR_faccessat, AT_FDCWD, (long)path, X_OK, 0, 0, 0))
+		if ((!*from || *from == ':') && text__append(end, stop, name) && is_program(path))
 			return true;
 		while (*from && *from != ':')
 			from++;

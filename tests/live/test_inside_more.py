@@ -303,3 +303,46 @@ def test_name_of_a_child(same, compiled, tmp_path):
     same("record", argv)
     with contextlib.closing(sqlite3.connect(tmp_path / "record.out")) as data:
         assert {name for name, in data.execute("SELECT t.name FROM counts c JOIN threads t ON t.id = c.thread")} == {"vforks"}
+
+
+SEARCHES = r"""
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	int pid;
+	setenv("PATH", argv[1], 1);
+	if (!strcmp(argv[2], "spawn")) {
+		posix_spawnp(&pid, argv[3], NULL, NULL, argv + 3, (char *[]){ "A=1", NULL });
+		waitpid(pid, NULL, 0);
+		return 0;
+	}
+	execvp(argv[3], argv + 3);
+	return 1;
+}
+"""
+SHOWS = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+	for (int i = 0; i < 1000; i++) free(malloc(10));
+	puts(getenv("LD_PRELOAD") ? "seen" : "fine");
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["exec", "spawn"])
+def test_directory_in_path(same, compiled, tmp_path, way):
+    """A directory of the command's name is not the command: here that is a static program."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    (first / "command").mkdir(parents=True)
+    second.mkdir()
+    compiled(SHOWS, "-static", name="shows").rename(second / "command")
+    bare, report = same("stat", [compiled(SEARCHES, name="searches"), f"{first}:{second}", way, "command"], alone=True)
+    assert bare.stdout == b"fine\n", bare
+    assert [program["why"] for program in report["unprobed_programs"]] == ["statically linked"]
