@@ -16,14 +16,20 @@
 
 struct sys_limits sys_limits;
 
-/* What this library calls, with arguments that filters look at. */
+#define X_OK 1
+
+/*
+ * What this library calls, with arguments that filters look at. A call with several rows is known by its third argument and the
+ * fourth one.
+ */
 static const struct {
 	__u32 number;
 	__u64 arguments[6];
 } used[] = {
 	{ __NR_clock_gettime, { CLOCK_MONOTONIC } },
 	{ __NR_close, { 1023 } },
-	{ __NR_faccessat, { (__u32)AT_FDCWD } },
+	{ __NR_faccessat, { (__u32)AT_FDCWD, 4096 } },
+	{ __NR_faccessat, { (__u32)AT_FDCWD, 4096, X_OK } },
 	{ __NR_fcntl, { 1023, F_DUPFD_CLOEXEC } },
 	{ __NR_fstat, { 1023 } },
 	{ __NR_getegid, { 0 } },
@@ -33,24 +39,56 @@ static const struct {
 	{ __NR_getrandom, { 4096, 8, GRND_NONBLOCK } },
 	{ __NR_gettid, { 0 } },
 	{ __NR_ioctl, { 1023, 0xc0686611 } },
-	{ __NR_lseek, { 1023 } },
+	{ __NR_lseek, { 1023, 0, SEEK_TO_END } },
 	{ __NR_madvise, { 4096, 4096, MADV_DONTDUMP } },
+	{ __NR_madvise, { 4096, 4096, MADV_POPULATE_WRITE } },
+	{ __NR_madvise, { 4096, 4096, MADV_REMOVE } },
 	{ __NR_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL } },
+	{ __NR_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 1023 } },
+	{ __NR_mmap, { 0, 4096, PROT_READ, MAP_SHARED, 1023 } },
+	{ __NR_mprotect, { 4096, 4096, PROT_READ | PROT_WRITE } },
+	{ __NR_mprotect, { 4096, 4096, PROT_READ } },
 	{ __NR_mremap, { 4096, 0, 4096, MREMAP_MAYMOVE } },
 	{ __NR_munmap, { 4096, 4096 } },
 	{ __NR_nanosleep, { 4096 } },
 	{ __NR_newfstatat, { (__u32)AT_FDCWD } },
 	{ __NR_openat, { (__u32)AT_FDCWD, 4096, O_RDONLY | O_CLOEXEC } },
+	{ __NR_openat, { (__u32)AT_FDCWD, 4096, O_RDONLY | O_CLOEXEC | O_NOFOLLOW } },
+	{ __NR_openat, { (__u32)AT_FDCWD, 4096, O_RDWR | O_CLOEXEC | O_NOFOLLOW } },
+	{ __NR_openat, { (__u32)AT_FDCWD, 4096, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK } },
+	{ __NR_openat, { (__u32)AT_FDCWD, 4096, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK } },
 	{ __NR_prctl, { PR_GET_NAME } },
 	{ __NR_pread64, { 1023 } },
-	{ __NR_process_vm_readv, { 1023 } },
+	{ __NR_process_vm_readv, { 1023, 4096, 1, 4096, 1 } },
 	{ __NR_read, { 1023 } },
 	{ __NR_readlink, { 4096 } },
 	{ __NR_tgkill, { 1023, 1023 } },
-	{ __NR_write, { 1023 } },
+	{ __NR_write, { 1023, 4096, 1 } },
 };
 
 #define N_USED (sizeof(used) / sizeof(used[0]))
+
+_Static_assert(N_USED <= 64, "sys_limits has a bit for each");
+
+static bool is_permitted(__u32 row)
+{
+	return sys_limits.permitted >> row & 1;
+}
+
+bool sys__permits(__u32 number, long c, long d)
+{
+	__u32 found = N_USED, n = 0;
+
+	for (__u32 i = 0; i < N_USED; i++) {
+		if (used[i].number != number)
+			continue;
+		found = i;
+		n++;
+		if (used[i].arguments[2] == (__u64)c && used[i].arguments[3] == (__u64)d)
+			return is_permitted(i) || !sys__is_limited();
+	}
+	return (n == 1 && is_permitted(found)) || !sys__is_limited();
+}
 
 /* What a filter may load: seccomp permits words only, aligned ones. */
 static __u32 load(const struct seccomp_data *data, __u32 offset)
@@ -193,15 +231,14 @@ static struct sys_limits begin(__u32 child)
 		return before;
 	sys_limits.n_children = 0;
 	sys_limits.is_limited = false;
-	for (__u32 i = 0; i < N_USED; i++)
-		sys_limits.permitted[used[i].number / 64] |= 1ULL << used[i].number % 64;
+	sys_limits.permitted = ~0ULL;
 	sys_limits.last_ns = sys__now_ns();
 	return before;
 }
 
-static void forbid(__u32 number)
+static void forbid(__u32 row)
 {
-	sys_limits.permitted[number / 64] &= ~(1ULL << number % 64);
+	sys_limits.permitted &= ~(1ULL << row);
 	sys_limits.is_limited = true;
 }
 
@@ -212,8 +249,21 @@ struct sys_limits confine__strictly(void)
 	/* Nor may the processor's clock be read. */
 	sys_limits.no_ticks = true;
 	for (__u32 i = 0; i < N_USED; i++)
-		forbid(used[i].number);
+		forbid(i);
 	return before;
+}
+
+/* A child that may not ask who it is, is taken for the parent. */
+static void note_child(__u32 child)
+{
+	bool may_ask = false;
+
+	for (__u32 i = 0; i < N_USED; i++)
+		may_ask |= used[i].number == __NR_getpid && is_permitted(i);
+	if (child && may_ask)
+		sys_limits.children[sys_limits.n_children++ % SYS_LIMITED] = child;
+	else
+		sys_limits.n_children = 0;
 }
 
 struct sys_limits confine__by_filter(unsigned long program, __u32 child)
@@ -237,17 +287,12 @@ struct sys_limits confine__by_filter(unsigned long program, __u32 child)
 
 		memcpy(data.args, used[i].arguments, sizeof(data.args));
 		if (!permits(run(filter, from.len, &data)))
-			forbid(used[i].number);
+			forbid(i);
 	}
+	if (!before.is_limited || before.n_children)
+		note_child(child);
 	if (filter)
 		sys__unmap(filter, from.len * sizeof(*filter));
-	if (before.is_limited && !before.n_children)
-		return before;
-	/* A child that may not ask who it is, is taken for the parent. */
-	if (!child || !(sys_limits.permitted[__NR_getpid / 64] >> __NR_getpid % 64 & 1))
-		sys_limits.n_children = 0;
-	else
-		sys_limits.children[sys_limits.n_children++ % SYS_LIMITED] = child;
 	return before;
 }
 

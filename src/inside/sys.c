@@ -11,8 +11,6 @@
 
 #include "abi.h"
 
-#define SEEK_TO_END 2
-
 int sys__open(const char *path, int flags)
 {
 	return sys(__NR_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0, 0, 0);

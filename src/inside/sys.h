@@ -19,8 +19,8 @@
 /* What the target has forbidden itself (confine.h). */
 struct sys_limits {
 	bool is_limited, no_ticks;
-	__u64 permitted[8]; /* bit mask of system calls' numbers */
-	__u64 last_ns;	    /* the time where no clock may be read */
+	__u64 permitted; /* bit mask of what this library calls, by confine.c's list */
+	__u64 last_ns;	 /* the time where no clock may be read */
 	/* Children of vfork(2) that have forbidden themselves something, and not their parent, whose memory they have; the
 	 * last of those if @n_children is larger. 0: the process itself has. */
 	__u32 children[SYS_LIMITED], n_children;
@@ -31,26 +31,33 @@ extern struct sys_limits sys_limits __attribute__((visibility("hidden")));
 /* Whether the calling process is limited. */
 bool sys__is_limited(void);
 
+/* confine.c: whether the filter permits the call with these arguments, its third and fourth. */
+bool sys__permits(__u32 number, long c, long d);
+
+/* For calls of one kind. */
 static inline bool sys__may(__u32 number)
 {
-	return likely(!sys_limits.is_limited) ||
-	       sys_limits.permitted[number / 64] >> number % 64 & 1 || !sys__is_limited();
+	return likely(!sys_limits.is_limited) || sys__permits(number, 0, 0);
 }
 
 /* x86-64's, the only processor that this is built for. Six arguments; a negative errno on failure. errno of the C library is not touched. */
 static inline long sys(long number, long a, long b, long c, long d, long e, long f)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
 	long result;
 
-	if (!sys__may(number))
+	if (unlikely(sys_limits.is_limited) && !sys__permits(number, c, d))
 		return -EPERM;
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
+	/* After the call, which does not keep the registers. */
+	{
+		register long r10 __asm__("r10") = d;
+		register long r8 __asm__("r8") = e;
+		register long r9 __asm__("r9") = f;
+
+		__asm__ volatile("syscall"
+				 : "=a"(result)
+				 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+				 : "rcx", "r11", "memory");
+	}
 	return result;
 }
 
@@ -62,6 +69,7 @@ int sys__read_at(int fd, void *buffer, size_t size, __u64 offset);
 void sys__close(int fd);
 /* Size of the file, or a negative errno. */
 long sys__size(int fd);
+#define SEEK_TO_END 2
 
 /* NULL on failure. */
 void *sys__map(size_t size, int protection, int flags, int fd, __u64 offset);
