@@ -191,6 +191,25 @@ int preload__wake_fd(const struct preload *preload)
 /* What all processes together may use between two looks at it, with what they have taken and not yet used. */
 #define TIGHT_BYTES (256ULL << 20)
 
+/* So much is had at a time, and so much is left to others. */
+#define STEP_BYTES (1ULL << 20)
+#define LEFT_BYTES (16ULL << 20)
+
+/* What processes have mapped has no pages yet where nothing was written. */
+static void have_pages(struct preload *preload)
+{
+	__u64 next = 0;
+
+	if (fd__read_all_at(preload->memory_fd, &next, sizeof(next),
+			    offsetof(struct inside_header, next)))
+		return;
+	for (__u64 at = 0; at < next; at += STEP_BYTES)
+		if (preload__room_bytes(preload->directory_fd) < LEFT_BYTES ||
+		    fallocate(preload->memory_fd, FALLOC_FL_KEEP_SIZE, at,
+			      next - at < STEP_BYTES ? next - at : STEP_BYTES))
+			return;
+}
+
 void preload__watch_room(struct preload *preload)
 {
 	const __u32 is_tight = 1;
@@ -204,6 +223,8 @@ void preload__watch_room(struct preload *preload)
 		(void)fallocate(preload->tables_fd, 0, INSIDE_WITHIN_AT, INSIDE_WITHIN_BYTES);
 	preload->is_tight = !fd__write_all_at(preload->memory_fd, &is_tight, sizeof(is_tight),
 					      offsetof(struct inside_header, is_tight));
+	/* What is taken from now on processes see to themselves. */
+	have_pages(preload);
 }
 
 int preload__set_gate(struct preload *preload, enum inside_gate gate)

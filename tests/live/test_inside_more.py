@@ -405,3 +405,46 @@ def test_filter_of_arguments(same, compiled, mode, what):
     bare, report = same(mode, [compiled(ARGUMENTS, name="arguments"), what])
     assert bare.stdout == b"allocated\n", bare
     assert report["lost"] == 0, report
+
+
+FILLS = r"""
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+static __attribute__((noinline)) void recurse(uint64_t bits, int n)
+{
+	if (!n) free(malloc(16));
+	else if (bits & 1) recurse(bits >> 1, n - 1);
+	else recurse(bits >> 1, n - 1);
+	__asm__ volatile("");
+}
+static char buffer[1 << 20];
+int main(int argc, char **argv)
+{
+	int fd = open(argv[1], O_CREAT | O_WRONLY, 0600);
+	for (int i = 0; i < 200; i++) recurse(i, 13);
+	/* It waits in front of the limit, and then fills all that is left. */
+	for (int i = 0; i < 200; i++) write(fd, buffer, sizeof(buffer));
+	sleep(1);
+	while (write(fd, buffer, sizeof(buffer)) > 0) ;
+	while (write(fd, buffer, 4096) > 0) ;
+	for (int i = 0; i < 8000; i++) recurse(i, 13);
+	unlink(argv[1]);
+	puts("done");
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("words", [["stat"], ["record"], ["record", "--live"]], ids=["stat", "record", "live"])
+def test_no_room_for_what_was_mapped(run, allocprof, compiled, tmp_path, words):
+    """What a process has mapped has pages before the file system is full."""
+    full = tmp_path / "full"
+    full.mkdir()
+    result = run(["unshare", "-m", "--propagation", "private", "sh", "-c", 'mount -t tmpfs -o size=400m none "$0" && exec "$@"', full,
+                  allocprof, *words, "--engine=preload", "-o", tmp_path / "data", "--", compiled(FILLS, name="fills"), full / "big"],
+                 env={"ALLOCPROF_INSIDE_DIR": str(full)})
+    assert (result.status, result.stdout) == (0, b"done\n"), result
