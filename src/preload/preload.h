@@ -69,6 +69,7 @@ struct preload_image {
 	__u64 end_ns;	      /* CLOCK_MONOTONIC */
 	/* With live: what its threads have allocated and not freed. */
 	__s64 live_blocks, live_bytes;
+	bool is_elsewhere; /* @pid is the number of another process in allocprof's own PID namespace, or of none */
 	bool is_fork;	/* of @before, or of an unknown one; else begun by an exec */
 	__u64 begin_ns; /* CLOCK_MONOTONIC */
 	char comm[AP_COMM_LEN + 1];

@@ -227,7 +227,7 @@ static bool was_entered(const struct preload_results *counted, __u32 pid, bool *
 {
 	*begins = false;
 	for (size_t i = 0; i < counted->n_images; i++) {
-		if (counted->images[i].pid == pid)
+		if (counted->images[i].pid == pid && !counted->images[i].is_elsewhere)
 			return true;
 		*begins |= counted->images[i].writer == pid;
 	}

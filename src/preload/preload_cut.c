@@ -224,7 +224,8 @@ static __u64 count_ended(const struct preload_engine *engine)
 	__u64 running = 0;
 
 	for (size_t i = 0; i < counted->n_images; i++)
-		if (engine->images[i] == IMAGE_RUNS && !kill(counted->images[i].pid, 0))
+		if (engine->images[i] == IMAGE_RUNS && !counted->images[i].is_elsewhere &&
+		    !kill(counted->images[i].pid, 0))
 			running++;
 	return preload_engine__count_processes(counted) - running;
 }

@@ -182,12 +182,12 @@ int preload_engine__end_images(struct preload_engine *engine)
 
 	for (size_t i = 0; i < counted->n_images && !err; i++) {
 		const struct preload_image *image = &counted->images[i];
-		bool is_target = image->pid == (__u32)engine->target->pid;
+		bool is_target = image->pid == (__u32)engine->target->pid && !image->is_elsewhere;
 
 		if (engine->images[i] != IMAGE_RUNS)
 			continue;
 		if ((is_target && engine->target->waited) || image->end == INSIDE_EXECED ||
-		    !preload_engine__runs(engine, image->pid))
+		    image->is_elsewhere || !preload_engine__runs(engine, image->pid))
 			err = end_image(engine, counted, i);
 		else if (!is_target)
 			engine->processes_left++;

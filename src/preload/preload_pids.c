@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Which images were in a process, by its number: a list of images is read once for each, however long it is. */
+/* Which images were in a process, by its number and the PID namespace of that: a list of images is read once for each, however long it is. */
 #include "preload_internal.h"
 
 #include <errno.h>
@@ -7,38 +7,46 @@
 
 #include "array.h"
 
-static bool has_pid(const void *owner, __u32 id, const void *pid)
+static bool has_pid(const void *owner, __u32 id, const void *wanted)
 {
-	return ((const struct pid_images *)owner)->list[id - 1].pid == *(const __u32 *)pid;
+	const struct pid_image *of_pid = &((const struct pid_images *)owner)->list[id - 1];
+	const struct pid_image *key = wanted;
+
+	return of_pid->pid == key->pid && of_pid->pid_namespace == key->pid_namespace;
 }
 
-static __u64 hash_of(const struct pid_images *images, __u32 pid)
+static __u64 hash_of(const struct pid_images *images, __u64 pid_namespace, __u32 pid)
 {
-	return hash_mix(images->seed, pid);
+	return hash_mix(hash_mix(images->seed, pid_namespace), pid);
 }
 
-const struct pid_image *pid_images__find(const struct pid_images *images, __u32 pid)
+const struct pid_image *pid_images__find(const struct pid_images *images, __u64 pid_namespace,
+					 __u32 pid)
 {
-	__u32 id = hash_table__find(&images->index, hash_of(images, pid), has_pid, images, &pid);
+	const struct pid_image key = { .pid_namespace = pid_namespace, .pid = pid };
+	__u32 id = hash_table__find(&images->index, hash_of(images, pid_namespace, pid), has_pid,
+				    images, &key);
 
 	return id ? &images->list[id - 1] : NULL;
 }
 
-int pid_images__add(struct pid_images *images, __u32 pid, int image, bool has_exited)
+int pid_images__add(struct pid_images *images, __u64 pid_namespace, __u32 pid, int image,
+		    bool has_exited)
 {
-	struct pid_image *of_pid = (struct pid_image *)pid_images__find(images, pid);
+	struct pid_image *of_pid = (struct pid_image *)pid_images__find(images, pid_namespace, pid);
 
 	if (!of_pid) {
 		if (array__reserve(&images->list, &images->room, images->n + 1,
 				   sizeof(*images->list)) ||
-		    hash_table__insert(&images->index, hash_of(images, pid), images->n + 1))
+		    hash_table__insert(&images->index, hash_of(images, pid_namespace, pid),
+				       images->n + 1))
 			return -ENOMEM;
 		of_pid = &images->list[images->n++];
-		*of_pid = (struct pid_image){ .pid = pid, .not_exited = -1 };
+		*of_pid = (struct pid_image){ .pid_namespace = pid_namespace, .pid = pid };
 	}
 	of_pid->last = image;
-	if (!has_exited)
-		of_pid->not_exited = image;
+	/* The number is another process's from then on. */
+	of_pid->not_exited = has_exited ? -1 : image;
 	return 0;
 }
 

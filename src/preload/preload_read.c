@@ -169,6 +169,7 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 {
 	struct preload_results *results = reader->results;
 	const struct inside_image *image = element;
+	const struct preload *preload = reader->context;
 	const struct pid_image *parents, *own;
 	struct preload_image *to;
 
@@ -189,23 +190,25 @@ static int take_image(struct reader *reader, __u32 index, const void *element)
 	}
 	to->pid = image->pid;
 	to->parent = image->parent;
+	to->is_elsewhere = image->pid_namespace && preload->pid_namespace &&
+			   image->pid_namespace != preload->pid_namespace;
 	to->is_fork = image->birth == INSIDE_BORN_FORK;
 	to->begin_ns = time_of(reader, image->begin_ns);
 	to->end = image->ended <= INSIDE_EXECED ? image->ended : INSIDE_RUNS;
 	to->end_ns = time_of(reader, image->end_ns);
 	to->end_generation = image->end_generation;
 	copy_text(to->comm, image->comm, sizeof(image->comm));
-	parents = pid_images__find(&reader->pids, to->parent);
+	parents = pid_images__find(&reader->pids, image->pid_namespace, to->parent);
 	if (parents)
 		to->parent_image = parents->last;
-	own = pid_images__find(&reader->pids, to->pid);
+	own = pid_images__find(&reader->pids, image->pid_namespace, to->pid);
 	if (!to->is_fork || !image->forked_from)
 		to->before = own ? own->not_exited : -1;
 	else if (image->forked_from < results->n_images)
 		to->before = image->forked_from - 1;
 	else
 		reader->n_damaged++;
-	return pid_images__add(&reader->pids, to->pid, results->n_images - 1,
+	return pid_images__add(&reader->pids, image->pid_namespace, to->pid, results->n_images - 1,
 			       to->end == INSIDE_EXITED);
 }
 
@@ -242,7 +245,7 @@ static int take_refused(struct reader *reader, __u32 index, const void *element)
 		reader->n_damaged++;
 		return 0;
 	}
-	to->was_entered = pid_images__find(&reader->pids, to->pid);
+	to->was_entered = pid_images__find(&reader->pids, to->pid_namespace, to->pid);
 	to->is_taken = index < preload->n_answers && preload->answers[index] == INSIDE_TAKEN;
 	results->n_refused++;
 	return 0;

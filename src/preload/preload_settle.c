@@ -19,7 +19,7 @@ static bool any_runs(const struct preload_engine *engine, const struct preload_r
 	for (size_t i = 0; i < counted->n_images && clock__now_ns() < until_ns; i++) {
 		const struct preload_image *image = &counted->images[i];
 
-		if (image->end == INSIDE_RUNS &&
+		if (image->end == INSIDE_RUNS && !image->is_elsewhere &&
 		    preload_engine__runs(engine, image->pid ? image->pid : image->writer))
 			return true;
 	}

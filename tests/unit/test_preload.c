@@ -179,6 +179,7 @@ static void test_order_of_images(void **state)
 		__u32 forked_from; /* number */
 		enum inside_end end;
 		int before, parent_image; /* expected */
+		__u64 pid_namespace;
 	} cases[] = {
 		{ 10, 1, INSIDE_BORN_EXEC, 0, INSIDE_EXECED, -1, -1 },
 		{ 10, 1, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, 0, -1 },
@@ -186,8 +187,13 @@ static void test_order_of_images(void **state)
 		{ 12, 11, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, -1, 2 },
 		{ 11, 10, INSIDE_BORN_EXEC, 0, INSIDE_EXECED, -1, 1 },
 		{ 11, 10, INSIDE_BORN_EXEC, 0, INSIDE_EXITED, 4, 1 },
-		{ 11, 12, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, 4, 3 },
+		{ 11, 12, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, -1, 3 }, /* the number is used again */
 		{ 13, 0, INSIDE_BORN_FORK, 9, INSIDE_RUNS, -1, -1 }, /* its own number, and more */
+		/* In other PID namespaces. */
+		{ 10, 0, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, -1, -1, 5 },
+		{ 10, 0, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, -1, -1, 6 },
+		{ 10, 0, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, 8, -1, 5 },
+		{ 14, 10, INSIDE_BORN_EXEC, 0, INSIDE_RUNS, -1, 9, 6 },
 	};
 	struct inside_image images[ARRAY_SIZE(cases)] = { 0 };
 	struct preload *preload = make(INSIDE_COUNT);
@@ -202,6 +208,7 @@ static void test_order_of_images(void **state)
 			.birth = cases[i].birth,
 			.forked_from = cases[i].forked_from,
 			.ended = cases[i].end,
+			.pid_namespace = cases[i].pid_namespace,
 		};
 	read_header(preload, &header);
 	write_array(preload, &header, &header.images, images, ARRAY_SIZE(cases), sizeof(images[0]));

@@ -39,9 +39,10 @@ __u64 preload__room_bytes(int fd);
 
 /* The images of one process. */
 struct pid_image {
+	__u64 pid_namespace; /* inode of that of @pid; 0 if it is not known */
 	__u32 pid;
 	int last;	/* index of the last one */
-	int not_exited; /* of the last one that did not say that it exits; -1: there is none */
+	int not_exited; /* likewise, if it did not say that it exits; else -1 */
 };
 
 /* By process number. Zeroed but for @seed, of hash_seed(), it is empty. */
@@ -53,9 +54,11 @@ struct pid_images {
 };
 
 /* NULL if no image was in the process. */
-const struct pid_image *pid_images__find(const struct pid_images *images, __u32 pid);
+const struct pid_image *pid_images__find(const struct pid_images *images, __u64 pid_namespace,
+					 __u32 pid);
 /* -ENOMEM. */
-int pid_images__add(struct pid_images *images, __u32 pid, int image, bool has_exited);
+int pid_images__add(struct pid_images *images, __u64 pid_namespace, __u32 pid, int image,
+		    bool has_exited);
 void pid_images__release(struct pid_images *images);
 
 /* Reads shared memory, and checks it. */
