@@ -165,7 +165,10 @@ static bool add_image(enum inside_birth birth)
 	struct inside_image *image;
 	__u32 index;
 
-	image = mapped_array__add(&local.images, &process.header->images, sizeof(*image), &index);
+	/* Without a number it is nobody's image. */
+	image = sys__pid() ? mapped_array__add(&local.images, &process.header->images,
+					       sizeof(*image), &index)
+			   : NULL;
 	if (!image) {
 		memory__add_gap(INSIDE_GAP_IMAGES);
 		return false;
@@ -224,11 +227,12 @@ static __u32 begin_process(void)
 	environment__hide(local.directory);
 	local.alive = sys__map_private(INSIDE_PAGE);
 	if (!local.alive ||
-	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0) ||
-	    !add_image(INSIDE_BORN_EXEC)) {
+	    sys(__NR_madvise, (long)local.alive, INSIDE_PAGE, MADV_WIPEONFORK, 0, 0, 0)) {
 		memory__add_gap(INSIDE_GAP_IMAGES);
 		return NOT_MEASURED;
 	}
+	if (!add_image(INSIDE_BORN_EXEC))
+		return NOT_MEASURED;
 	if (process.walks)
 		code__begin();
 	if (objects__is_preceded("malloc"))
@@ -248,7 +252,7 @@ static bool begin_child(void)
 	local.threads = local.hand = local.stand_ins = NULL;
 	memory__forget();
 	own__forked();
-	if (!process.header->settings.follow || !sys__pid() || !add_image(INSIDE_BORN_FORK)) {
+	if (!process.header->settings.follow || !add_image(INSIDE_BORN_FORK)) {
 		process.alive = &never_alive;
 		__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
 		return false;

@@ -274,7 +274,8 @@ static int collect_gaps(struct preload_engine *engine)
 		const char *what;
 	} all[] = {
 		{ gaps[INSIDE_GAP_IMAGES],
-		  "process image{|s} found no room in the shared memory, and {its|their} calls are missing" },
+		  "process image{|s} found no room in the shared memory, or may not ask for {its|their} number, and {its|their} calls are "
+		  "missing" },
 		{ gaps[INSIDE_GAP_THREADS],
 		  "time{|s} a thread found no room in the shared memory, and its calls are missing" },
 		{ gaps[INSIDE_GAP_EARLY],

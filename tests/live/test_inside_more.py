@@ -448,3 +448,41 @@ def test_no_room_for_what_was_mapped(run, allocprof, compiled, tmp_path, words):
                   allocprof, *words, "--engine=preload", "-o", tmp_path / "data", "--", compiled(FILLS, name="fills"), full / "big"],
                  env={"ALLOCPROF_INSIDE_DIR": str(full)})
     assert (result.status, result.stdout) == (0, b"done\n"), result
+
+
+NAMELESS = r"""
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpid, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, filter };
+	int status = 9;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0)) return 2;
+	if (!fork()) {
+		for (int i = 0; i < 1000; i++) free(malloc(10));
+		_exit(3);
+	}
+	wait(&status);
+	return WEXITSTATUS(status);
+}
+"""
+
+
+def test_child_without_a_number(same, compiled):
+    """Calls of a forked child that may not ask for its number are missing, and said to be."""
+    bare, report = same("stat", [compiled(NAMELESS, name="nameless")])
+    assert bare.status == 3
+    gap, = report["engine_gaps"]
+    assert gap.startswith("1 process image ") and not report["complete"], report
