@@ -233,6 +233,25 @@ bool memory__read(__u64 address, void *out, __u32 size)
 	return memory__read_some(address, out, size) == (long)size;
 }
 
+bool stack_copy__load(struct stack_copy *copy, __u64 address, __u64 *value)
+{
+	__u64 at = address - copy->start;
+
+	if (address & 7)
+		return false;
+	if (at >= copy->size || copy->size - at < sizeof(*value)) {
+		long size = memory__read_some(address, copy->words, sizeof(copy->words));
+
+		copy->start = address;
+		copy->size = size > 0 ? size : 0;
+		at = 0;
+	}
+	if (copy->size - at < sizeof(*value))
+		return false;
+	*value = copy->words[at / sizeof(*value)];
+	return true;
+}
+
 const struct unwind_chunk *tables__map_chunk(__u32 index)
 {
 	const struct unwind_chunk *chunk = memory__map_tables(

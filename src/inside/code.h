@@ -49,4 +49,13 @@ void stack__range(__u64 sp, struct stack_range *out, void *buffer, __u32 size);
 long memory__read_some(__u64 address, void *out, __u32 size);
 bool memory__read(__u64 address, void *out, __u32 size);
 
+/* Some words of a stack, as they were a moment ago; of @size 0 it is empty. */
+struct stack_copy {
+	__u64 start, size;
+	__u64 words[64];
+};
+
+/* A word of a stack that may have been unmapped: from the copy, which is made anew from @address on where it has none. */
+bool stack_copy__load(struct stack_copy *copy, __u64 address, __u64 *value);
+
 #endif

@@ -384,6 +384,9 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	thread->shared->tid = tid;
 	thread->busy = 0;
 	thread->owner = thread;
+	/* That of the thread which had it before. */
+	if (thread->walker)
+		thread->walker->range = (struct stack_range){ 0 };
 	if (process.samples)
 		thread->random = sys__random();
 	thread->number = __atomic_add_fetch(&process.header->live.n_threads, 1, __ATOMIC_RELAXED);

@@ -51,8 +51,15 @@ static inline bool range__has(const struct stack_range *range, __u64 address)
 	       !(address & 7);
 }
 
-static inline bool load(const struct walker *walker, __u64 address, __u64 *value)
+/*
+ * The range is as it was when the thread came to it, and parts of it may have been unmapped since. A frame that the thread is in
+ * is there, but where the frame pointer was used without a rule there may be none.
+ */
+static inline bool load(struct walker *walker, const struct state *state, __u64 address,
+			__u64 *value)
 {
+	if (unlikely(state->over_fp))
+		return stack_copy__load(&walker->copy, address, value);
 	if (likely(range__has(&walker->range, address))) {
 		*value = STACK_WORD(address);
 		return true;
@@ -87,7 +94,7 @@ static int epilogue_of(__u64 code)
 	return (code & 0xff) == 0xc3 ? bytes : -1;
 }
 
-static int step_epilogue(const struct walker *walker, struct state *state)
+static int step_epilogue(struct walker *walker, struct state *state)
 {
 	__u64 code, slot, pc;
 	int epilogue;
@@ -99,11 +106,11 @@ static int step_epilogue(const struct walker *walker, struct state *state)
 		return -1;
 	slot = state->sp + (epilogue & (EPILOGUE_FP - 1));
 	if (epilogue & EPILOGUE_FP) {
-		if (!load(walker, slot, &state->fp))
+		if (!load(walker, state, slot, &state->fp))
 			return stop(state, AP_END_UNREADABLE, true);
 		slot += sizeof(slot);
 	}
-	if (!load(walker, slot, &pc))
+	if (!load(walker, state, slot, &pc))
 		return stop(state, AP_END_UNREADABLE, true);
 	if (!pc)
 		return stop(state, AP_END_COMPLETE, true);
@@ -134,7 +141,7 @@ static bool is_entry(const struct ap_frame *frame)
 }
 
 /* Unwinds one frame by the frame pointer, for want of call frame information. */
-static int step_fp(const struct walker *walker, struct state *state, struct step *step)
+static int step_fp(struct walker *walker, struct state *state, struct step *step)
 {
 	__u64 fp = state->fp, next_fp, pc;
 	int stops;
@@ -151,7 +158,7 @@ static int step_fp(const struct walker *walker, struct state *state, struct step
 		return stop(state, AP_END_FRAME_POINTERS, true);
 	if (fp < state->sp || fp & 7 || fp - state->sp > 1 << 20)
 		return stop(state, AP_END_BAD_FRAME, true);
-	if (!load(walker, fp, &next_fp) || !load(walker, fp + 8, &pc))
+	if (!load(walker, state, fp, &next_fp) || !load(walker, state, fp + 8, &pc))
 		return stop(state, AP_END_UNREADABLE, true);
 	if (!pc)
 		return stop(state, AP_END_FRAME_POINTERS, true);
@@ -226,8 +233,8 @@ static int step_rule(struct walker *walker, struct state *state, struct step *st
 		break;
 	case UNWIND_CFA_AT_SP:
 	case UNWIND_CFA_AT_FP:
-		if (!load(walker, (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset,
-			  &cfa))
+		if (!load(walker, state,
+			  (rule->cfa == UNWIND_CFA_AT_SP ? sp : fp) + rule->cfa_offset, &cfa))
 			return stop(state, AP_END_UNREADABLE, true);
 		cfa += rule->cfa_add;
 		once = true;
@@ -258,11 +265,11 @@ static int step_rule(struct walker *walker, struct state *state, struct step *st
 		return stop(state, AP_END_UNSUPPORTED, true);
 	if (rule->fp_where != UNWIND_SAME && rule->fp_where != UNWIND_UNDEFINED) {
 		step->fp_slot = place(rule->fp_where, rule->fp_offset, cfa, sp, fp);
-		if (!load(walker, step->fp_slot, &state->fp))
+		if (!load(walker, state, step->fp_slot, &state->fp))
 			return stop(state, AP_END_UNREADABLE, true);
 	}
 	step->ra_slot = place(rule->ra_where, rule->ra_offset, cfa, sp, fp);
-	if (!load(walker, step->ra_slot, &pc))
+	if (!load(walker, state, step->ra_slot, &pc))
 		return stop(state, AP_END_UNREADABLE, true);
 	/* What was read outside of the stack is not compared: it would have to be read by the kernel again. */
 	if (!once && range__has(&walker->range, step->ra_slot) &&
@@ -400,7 +407,8 @@ step_simple(struct walker *walker, struct state *state, struct step *step)
 	__u64 cfa, slot;
 	bool by_fp;
 
-	if (unlikely(known->address != state->pc - 1 || !known->simple || !state->call))
+	if (unlikely(known->address != state->pc - 1 || !known->simple || !state->call ||
+		     state->over_fp))
 		return false;
 	by_fp = known->rule.cfa == UNWIND_CFA_FP;
 	cfa = (by_fp ? state->fp : state->sp) + known->rule.cfa_offset;
@@ -515,6 +523,7 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 		change_stack(walker, sp, 0);
 	}
 	walker->left_sp = 0;
+	walker->copy.size = 0;
 	cursor = walker->n;
 	if (unlikely(!pc)) {
 		state.end = AP_END_UNREADABLE;
@@ -525,7 +534,8 @@ __u64 walker__walk(struct walker *walker, __u64 pc, __u64 sp, __u64 fp)
 
 		while (cursor && walker->steps[cursor - 1].sp < state.sp)
 			cursor--;
-		if (cursor && step__repeats(&walker->steps[cursor - 1], &state)) {
+		if (cursor && likely(!state.over_fp) &&
+		    step__repeats(&walker->steps[cursor - 1], &state)) {
 			__u32 last = follow(walker, cursor - 1, &state.fp);
 
 			if (!last && !walker->end_once) {

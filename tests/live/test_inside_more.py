@@ -486,3 +486,44 @@ def test_child_without_a_number(same, compiled):
     assert bare.status == 3
     gap, = report["engine_gaps"]
     assert gap.startswith("1 process image ") and not report["complete"], report
+
+
+# Code without call frame information that has the frame pointer for itself, as a compiler at run time makes it, on a stack of
+# which the half was given back.
+STALE = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+static ucontext_t first, second;
+static char *room;
+static size_t size = 1 << 20;
+void made(void *frame_pointer);
+__asm__(".text\n.type made, @function\nmade: push %rbp\n sub $32, %rsp\n mov %rdi, %rbp\n mov $24, %edi\n"
+	" call malloc@plt\n nop\n nop\n add $32, %rsp\n pop %rbp\n nop\n ret\n");
+static void body(void)
+{
+	free(malloc(24));
+	if (munmap(room + size / 2, size / 2)) perror("munmap");
+	made(room + size / 2 + 4096);
+}
+int main(void)
+{
+	room = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	getcontext(&second);
+	second.uc_stack.ss_sp = room;
+	second.uc_stack.ss_size = size / 2;
+	second.uc_link = &first;
+	makecontext(&second, body, 0);
+	swapcontext(&first, &second);
+	puts("done");
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["record", "live"])
+def test_frame_pointer_to_what_was_unmapped(same, compiled, mode):
+    bare, report = same(mode, [compiled(STALE, name="stale")])
+    assert bare.stdout == b"done\n" and report["lost"] == 0

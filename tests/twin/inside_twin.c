@@ -58,6 +58,11 @@ bool memory__read(__u64 address, void *out, __u32 size)
 	return true;
 }
 
+bool stack_copy__load(struct stack_copy *copy, __u64 address, __u64 *value)
+{
+	return !(address & 7) && memory__read(address, value, sizeof(*value));
+}
+
 void stack__range(__u64 sp, struct stack_range *out, void *buffer, __u32 size)
 {
 	/* Room to work in: what the walk has there must not matter. */
