@@ -8,6 +8,7 @@
 #define MAX_PROGRAM_HEADERS 64
 #define MAX_ENTRIES	    512
 #define MAX_CHAIN	    4096
+#define MAX_READS	    16384
 
 static const char name[] = "malloc";
 
@@ -15,17 +16,19 @@ struct file {
 	int fd;
 	const Elf64_Ehdr *header;
 	Elf64_Addr symbols, strings, gnu_hash, hash; /* 0: there is none */
+	__u32 n_reads; /* of segments, which all reading begins with */
 };
 
-static bool read_segment(const struct file *file, int index, Elf64_Phdr *segment)
+static bool read_segment(struct file *file, int index, Elf64_Phdr *segment)
 {
 	return index < file->header->e_phnum && index < MAX_PROGRAM_HEADERS &&
+	       file->n_reads++ < MAX_READS &&
 	       !sys__read_at(file->fd, segment, sizeof(*segment),
 			     file->header->e_phoff + index * sizeof(*segment));
 }
 
 /* Reads what will be at @address of the program. */
-static bool read_memory(const struct file *file, Elf64_Addr address, void *out, size_t size)
+static bool read_memory(struct file *file, Elf64_Addr address, void *out, size_t size)
 {
 	Elf64_Phdr segment;
 
@@ -38,7 +41,7 @@ static bool read_memory(const struct file *file, Elf64_Addr address, void *out, 
 	return false;
 }
 
-static bool read_word(const struct file *file, Elf64_Addr array, __u64 index, __u32 *out)
+static bool read_word(struct file *file, Elf64_Addr array, __u64 index, __u32 *out)
 {
 	return read_memory(file, array + index * sizeof(*out), out, sizeof(*out));
 }
@@ -82,7 +85,7 @@ static bool read_dynamic(struct file *file)
 	return file->symbols && file->strings;
 }
 
-static bool is_malloc(const struct file *file, __u32 index)
+static bool is_malloc(struct file *file, __u32 index)
 {
 	char text[sizeof(name)];
 	Elf64_Sym symbol;
@@ -94,7 +97,7 @@ static bool is_malloc(const struct file *file, __u32 index)
 	       !text[sizeof(text) - 1] && text__equal(text, name);
 }
 
-static bool find_gnu(const struct file *file)
+static bool find_gnu(struct file *file)
 {
 	__u32 head[4], index, value, hash = 5381;
 	Elf64_Addr buckets, chains;
@@ -117,7 +120,7 @@ static bool find_gnu(const struct file *file)
 	return false;
 }
 
-static bool find_old(const struct file *file)
+static bool find_old(struct file *file)
 {
 	__u32 head[2], index, hash = 0;
 	Elf64_Addr buckets = file->hash + sizeof(head);
@@ -169,7 +172,23 @@ static bool read_section(int fd, const Elf64_Ehdr *header, __u32 index, Elf64_Sh
 			     header->e_shoff + index * sizeof(*section));
 }
 
-static bool is_defined(int fd, const Elf64_Shdr *symbols, __u64 offset)
+/* Places of the names among the strings. A file has each of them once, or with longer names that end so. */
+#define MAX_PLACES 16
+
+struct places {
+	__u32 n;
+	__u32 at[MAX_PLACES];
+};
+
+static bool has_place(const struct places *places, __u32 place)
+{
+	for (__u32 i = 0; i < places->n; i++)
+		if (places->at[i] == place)
+			return true;
+	return false;
+}
+
+static bool is_defined(int fd, const Elf64_Shdr *symbols, const struct places *places)
 {
 	Elf64_Sym part[PART_BYTES / sizeof(Elf64_Sym)];
 	const __u32 most = sizeof(part) / sizeof(part[0]);
@@ -181,8 +200,9 @@ static bool is_defined(int fd, const Elf64_Shdr *symbols, __u64 offset)
 		if (sys__read_at(fd, part, n * sizeof(part[0]), at))
 			return false;
 		for (__u32 i = 0; i < n; i++)
-			if (part[i].st_name == offset && part[i].st_shndx != SHN_UNDEF &&
-			    ELF64_ST_TYPE(part[i].st_info) == STT_FUNC)
+			if (part[i].st_shndx != SHN_UNDEF &&
+			    ELF64_ST_TYPE(part[i].st_info) == STT_FUNC &&
+			    has_place(places, part[i].st_name))
 				return true;
 		left -= n;
 		at += n * sizeof(part[0]);
@@ -200,42 +220,48 @@ static __u32 find_name(const char *bytes, __u32 from, __u32 n)
 	return n;
 }
 
-static bool has_hidden(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *strings)
+static void find_places(int fd, const Elf64_Shdr *strings, struct places *out)
 {
 	char bytes[PART_BYTES + OVERLAP];
 	__u64 at = 0;
 
+	out->n = 0;
 	while (at < strings->sh_size) {
 		__u64 left = strings->sh_size - at;
 		__u32 n = left < PART_BYTES ? left : PART_BYTES, found = 1;
 
 		memset(bytes + n, 0, OVERLAP);
 		if (sys__read_at(fd, bytes, n, strings->sh_offset + at))
-			return false;
+			return;
 		while ((found = find_name(bytes, found, n + OVERLAP)) < n) {
-			if (is_defined(fd, symbols, at + found))
-				return true;
+			if (!has_place(out, at + found))
+				out->at[out->n++] = at + found;
+			if (out->n == MAX_PLACES)
+				return;
 			found++;
 		}
 		if (left <= PART_BYTES)
 			break;
 		at += PART_BYTES - OVERLAP;
 	}
-	return false;
 }
 
 static bool has_hidden_names(int fd, const Elf64_Ehdr *header)
 {
 	Elf64_Shdr symbols, strings;
+	struct places places;
 
 	if (header->e_shentsize != sizeof(symbols))
 		return false;
 	for (__u32 i = 0; read_section(fd, header, i, &symbols); i++)
-		if (symbols.sh_type == SHT_SYMTAB)
-			return symbols.sh_size <= MAX_SECTION_BYTES &&
-			       read_section(fd, header, symbols.sh_link, &strings) &&
-			       strings.sh_size <= MAX_SECTION_BYTES &&
-			       has_hidden(fd, &symbols, &strings);
+		if (symbols.sh_type == SHT_SYMTAB) {
+			if (symbols.sh_size > MAX_SECTION_BYTES ||
+			    !read_section(fd, header, symbols.sh_link, &strings) ||
+			    strings.sh_size > MAX_SECTION_BYTES)
+				return false;
+			find_places(fd, &strings, &places);
+			return places.n && is_defined(fd, &symbols, &places);
+		}
 	return false;
 }
 
