@@ -19,11 +19,13 @@
 static struct inside_block *tables[INSIDE_BLOCK_TABLES];
 static __u32 n_tables;
 static struct inside_image *image;
+static __s64 n_blocks; /* only where their number is limited */
 
 void blocks__begin(struct inside_image *of)
 {
 	image = of;
 	n_tables = 0;
+	n_blocks = 0;
 	for (int i = 0; i < INSIDE_BLOCK_TABLES; i++)
 		tables[i] = NULL;
 }
@@ -113,8 +115,15 @@ static inline void give_room(void)
 {
 	struct inside_header *header = memory__header();
 
-	if (unlikely(header->settings.max_blocks))
-		__atomic_fetch_sub(&header->live.entries, 1, __ATOMIC_RELAXED);
+	if (likely(!header->settings.max_blocks))
+		return;
+	__atomic_fetch_sub(&header->live.entries, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&n_blocks, 1, __ATOMIC_RELAXED);
+}
+
+__s64 blocks__count(void)
+{
+	return __atomic_load_n(&n_blocks, __ATOMIC_RELAXED);
 }
 
 static inline bool take_room(void)
@@ -123,6 +132,7 @@ static inline bool take_room(void)
 
 	if (likely(!header->settings.max_blocks))
 		return true;
+	__atomic_fetch_add(&n_blocks, 1, __ATOMIC_RELAXED);
 	if (__atomic_add_fetch(&header->live.entries, 1, __ATOMIC_RELAXED) <=
 	    (__s64)header->settings.max_blocks)
 		return true;

@@ -17,6 +17,9 @@ void blocks__begin(struct inside_image *image);
  * An address has one user at a time, who needs no lock. */
 int blocks__put(__u64 address, const struct ap_block *block, struct ap_block *stale);
 
+/* How many are there; 0 where their number is not limited. */
+__s64 blocks__count(void);
+
 /* Whether the block is there. */
 bool blocks__has(__u64 address);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "live_sum.h"
 
+#include "blocks.h"
 #include "live.h"
 #include "own.h"
 
@@ -59,7 +60,7 @@ void live__share(void)
 }
 
 /* What live__leave() took out. */
-static __s64 left_bytes, left_blocks;
+static __s64 left_bytes, left_blocks, left_entries;
 
 void live__leave(enum inside_end how)
 {
@@ -77,9 +78,11 @@ void live__leave(enum inside_end how)
 	if (process.mode != INSIDE_LIVE)
 		return;
 	process__sum_published(&left_blocks, &left_bytes);
+	/* With sampling a block stands for many. */
+	left_entries = blocks__count();
 	__atomic_fetch_sub(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&live->blocks, left_blocks, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&live->entries, left_blocks, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&live->entries, left_entries, __ATOMIC_RELAXED);
 }
 
 void live__stay(void)
@@ -93,8 +96,8 @@ void live__stay(void)
 		return;
 	__atomic_fetch_add(&live->size_bytes, left_bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&live->blocks, left_blocks, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&live->entries, left_blocks, __ATOMIC_RELAXED);
-	left_bytes = left_blocks = 0;
+	__atomic_fetch_add(&live->entries, left_entries, __ATOMIC_RELAXED);
+	left_bytes = left_blocks = left_entries = 0;
 }
 
 __attribute__((destructor)) static void end(void)

@@ -527,3 +527,30 @@ int main(void)
 def test_frame_pointer_to_what_was_unmapped(same, compiled, mode):
     bare, report = same(mode, [compiled(STALE, name="stale")])
     assert bare.stdout == b"done\n" and report["lost"] == 0
+
+
+KEEPS = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void keep(void) { for (int i = 0; i < 100000; i++) malloc(16); }
+int main(void)
+{
+	if (!fork()) {
+		keep();
+		_exit(0);
+	}
+	wait(NULL);
+	keep();
+	return 0;
+}
+"""
+
+
+def test_limit_of_sampled_blocks(run, allocprof, compiled, tmp_path):
+    """A process that ends takes as many blocks out of the number as it has, and not what they stand for."""
+    run([allocprof, "record", "-q", "--engine=preload", "--live", "--sample", "1K", "--max-live", "100", "-o", tmp_path / "data", "--",
+         compiled(KEEPS, name="keeps")], expect=0)
+    with contextlib.closing(sqlite3.connect(tmp_path / "data")) as data:
+        untracked, = data.execute("SELECT value FROM ledger WHERE name = 'untracked_live_full'").fetchone()
+    assert untracked > 150000
