@@ -50,16 +50,20 @@ static __attribute__((noinline)) bool add_table(__u32 had)
 	table = memory__take_pages(sizeof(*table) << shift, &place);
 	if (!table)
 		return false;
-	/* Another thread may have been first: its table is used. */
+	/* Another thread may have been first, and have stopped just behind it: its table is used, and is mapped here, too. Nobody
+	 * waits for it, which may have to wait for this thread's processor. */
 	if (!__atomic_compare_exchange_n(&image->blocks[had], &before, place, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 		sys__unmap(table, sizeof(*table) << shift);
-		while (__atomic_load_n(&n_tables, __ATOMIC_ACQUIRE) == had)
-			__builtin_ia32_pause();
-		return true;
+		if (__atomic_load_n(&n_tables, __ATOMIC_ACQUIRE) != had)
+			return true;
+		table = memory__map(before, sizeof(*table) << shift);
+		if (!table)
+			return false;
 	}
-	__atomic_compare_exchange_n(&tables[had], &none, table, false, __ATOMIC_RELEASE,
-				    __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(&tables[had], &none, table, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
+		sys__unmap(table, sizeof(*table) << shift);
 	__atomic_compare_exchange_n(&n_tables, &n, had + 1, false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
 	return true;
