@@ -394,6 +394,29 @@ EXPORT int system(const char *command)
 	return status;
 }
 
+/* Whether wordexp(3) executes a shell. */
+static bool has_command(const char *words, int flags)
+{
+	const int no_commands = 1 << 2;
+
+	for (; words && !(flags & no_commands) && *words; words++)
+		if (*words == '`' || (*words == '$' && words[1] == '(' && words[2] != '('))
+			return true;
+	return false;
+}
+
+EXPORT int wordexp(const char *words, void *expanded, int flags);
+EXPORT int wordexp(const char *words, void *expanded, int flags)
+{
+	struct injection injection;
+	bool is_shown = has_command(words, flags) && show(&injection);
+	int err = NEXT(wordexp, int (*)(const char *, void *, int))(words, expanded, flags);
+
+	if (is_shown)
+		shown__end();
+	return err;
+}
+
 EXPORT void *popen(const char *command, const char *type);
 EXPORT void *popen(const char *command, const char *type)
 {

@@ -29,6 +29,7 @@
 	X(posix_spawnp)                                                                            \
 	X(system)                                                                                  \
 	X(popen)                                                                                   \
+	X(wordexp)                                                                                 \
 	X(fork)                                                                                    \
 	X(_Fork)                                                                                   \
 	X(_exit)                                                                                   \

@@ -12,7 +12,7 @@
 static struct {
 	/* Process of the thread that holds the lock, or 0. In a forked child it may be the parent. */
 	__u32 holder;
-	__u32 callers; /* threads that are in system or popen */
+	__u32 callers; /* threads that are in system, popen or wordexp */
 	/* The environment with the library; @before is what it was made of. */
 	char **array, **before;
 	char *text;

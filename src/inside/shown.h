@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * system(3) and popen(3) execute with the process's own environment, by functions inside of the C library. While they
+ * system(3), popen(3) and wordexp(3) execute with the process's own environment, by functions inside of the C library. While they
  * run, LD_PRELOAD is in it.
  */
 #ifndef ALLOCPROF_INSIDE_SHOWN_H

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs whose files are damaged are executed as without the library, which looks into them before."""
+"""What is executed: programs whose files are damaged, as without the library, which looks into them before; and what the C
+library executes."""
 
 import struct
 
@@ -28,3 +29,28 @@ def test_many_names(same, compiled):
     program = with_names(compiled("int main(void) { return 6; }", name="named"))
     bare, _ = same("stat", ["timeout", "20", "sh", "-c", f"{program}; echo $?"])
     assert (bare.status, bare.stdout) == (0, b"6\n"), bare
+
+
+WORDS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <wordexp.h>
+int main(int argc, char **argv)
+{
+	wordexp_t words;
+	for (int i = 1; i < argc; i++) {
+		int err = wordexp(argv[i], &words, 0);
+		printf("%d %s\\n", err, err ? "none" : words.we_wordv[0]);
+	}
+	puts(getenv("LD_PRELOAD") ? "seen" : "hidden");
+	return 0;
+}
+"""
+
+
+def test_commands_in_words(same, compiled):
+    """What wordexp(3) executes is measured."""
+    bare, report = same("stat", [compiled(WORDS, name="words"), "$(/bin/echo one)", "plain", "`/bin/echo two`", "$((1 + 2))"])
+    assert bare.stdout == b"0 one\n0 plain\n0 two\n0 3\nhidden\n", bare
+    # Two shells, which may execute their commands in their own place.
+    assert report["processes"] in (3, 5), report
