@@ -76,7 +76,7 @@ struct preload_engine {
 	struct ap_blocks functions[AP_FUNCTIONS]; /* without stacks */
 	/* What was counted until the last cut, and until the one that was forgotten; of this no lists. */
 	struct preload_results at_cut, forgotten;
-	__u64 events_before; /* those that were forgotten before the last time */
+	__u64 events_before;	     /* those that were forgotten before the last time */
 	__u64 n_forgotten_processes; /* that had ended by then */
 	struct moved_counts moved;
 	__u64 cut_ns;

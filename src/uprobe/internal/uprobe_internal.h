@@ -80,8 +80,8 @@ struct uprobe {
 	struct second *second; /* NULL: this is the session's only engine */
 	__u64 processes_left;
 	struct uprobe_counters forgotten; /* counters at the last reset, to subtract */
-	__u64 forgotten_events;	     /* of all resets */
-	__u64 last_forgotten_events; /* of the last one */
+	__u64 forgotten_events;		  /* of all resets */
+	__u64 last_forgotten_events;	  /* of the last one */
 	bool is_snapshot;
 	struct uprobe_counters at_cut;
 	__u64 events_at_cut; /* number of calls that a snapshot must account for at least */
