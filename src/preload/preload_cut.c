@@ -59,42 +59,36 @@ static void take_out(struct ap_count *sum, const struct ap_count *part)
 		into[i] -= from[i] < into[i] ? from[i] : into[i];
 }
 
-/* A counter as it was read. */
-struct read_count {
+/* A counter whose stack was not known. */
+struct late_count {
 	struct ap_count_key key;
 	struct ap_count count;
 	__u32 thread;
 };
 
-struct reading_counts {
-	struct read_count *list;
-	size_t n, room;
+struct moving {
+	struct preload_engine *engine;
+	bool goes_on; /* there will be another reading */
+	struct late_count *late;
+	size_t n_late, late_room;
 };
 
-static int keep_count(void *context, __u32 thread, const struct ap_count_key *key,
-		      const struct ap_count *count)
-{
-	struct reading_counts *reading = context;
-
-	if (array__reserve(&reading->list, &reading->room, reading->n + 1, sizeof(*reading->list)))
-		return -ENOMEM;
-	reading->list[reading->n++] = (struct read_count){ *key, *count, thread };
-	return 0;
-}
-
-static int move_count(struct preload_engine *engine, const struct read_count *read, bool goes_on)
+/* *@is_known: the counter's stack is. */
+static int move(const struct moving *moving, const struct late_count *read, bool *is_known)
 {
 	const struct moved_count wanted = {
 		.stack = read->key.stack,
 		.thread = read->thread,
 		.function = read->key.function,
 	};
+	struct preload_engine *engine = moving->engine;
 	struct ap_count left = read->count;
 	struct moved_count *moved = NULL;
-	__u32 id;
+	__u32 id = 0;
 	int err;
 
-	if (goes_on || engine->moved.n) {
+	*is_known = true;
+	if (moving->goes_on || engine->moved.n) {
 		moved = get_moved(&engine->moved, &wanted);
 		if (!moved)
 			return -ENOMEM;
@@ -103,23 +97,44 @@ static int move_count(struct preload_engine *engine, const struct read_count *re
 	if (!left.calls)
 		return 0;
 	err = collector__add_count(engine->collector, &read->key, &left, &id);
-	/* A stack that is not known may be at the next reading. */
 	if (!err && moved && id)
 		moved->count = read->count;
+	*is_known = id;
 	return err;
 }
 
-/* Processes publish a stack before its counter, so that all stacks of counters that were read are there afterwards. */
+static int move_count(void *context, __u32 thread, const struct ap_count_key *key,
+		      const struct ap_count *count)
+{
+	const struct late_count read = { *key, *count, thread };
+	struct moving *moving = context;
+	bool is_known;
+	int err = move(moving, &read, &is_known);
+
+	if (err || is_known)
+		return err;
+	if (array__reserve(&moving->late, &moving->late_room, moving->n_late + 1,
+			   sizeof(*moving->late)))
+		return -ENOMEM;
+	moving->late[moving->n_late++] = read;
+	return 0;
+}
+
+/* Processes publish a stack before its counter: those that came between the two readings are there at the next. What is unknown
+ * then stays for the next cut. */
 int preload_engine__move_counts(struct preload_engine *engine, bool goes_on)
 {
-	struct reading_counts reading = { 0 };
-	int err = preload__read_counts(engine->preload, keep_count, &reading);
+	struct moving moving = { .engine = engine, .goes_on = goes_on };
+	bool is_known;
+	int err = preload_engine__read_stacks(engine);
 
 	if (!err)
+		err = preload__read_counts(engine->preload, move_count, &moving);
+	if (!err && moving.n_late)
 		err = preload_engine__read_stacks(engine);
-	for (size_t i = 0; i < reading.n && !err; i++)
-		err = move_count(engine, &reading.list[i], goes_on);
-	free(reading.list);
+	for (size_t i = 0; i < moving.n_late && !err; i++)
+		err = move(&moving, &moving.late[i], &is_known);
+	free(moving.late);
 	return err;
 }
 
