@@ -36,6 +36,8 @@ int probes__new(const struct probes_options *options, struct probes **out)
 	if (!probes)
 		return -ENOMEM;
 	probes->options = *options;
+	if (!options->max_sites)
+		probes->options.max_sites = AP_MAX_SITES;
 	probes->contents_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	*out = probes;
 	return 0;

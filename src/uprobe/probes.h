@@ -76,7 +76,7 @@ struct probes_options {
 	const char *const
 		*ignored; /* patterns of unknown functions to skip, NULL-terminated, or NULL */
 	const struct sources *sources; /* defined sources, or NULL */
-	__u32 max_sites;	       /* at most AP_MAX_SITES */
+	__u32 max_sites;	       /* 0: AP_MAX_SITES */
 	int sites_fd;		       /* maps of the programs */
 	int internal_returns_fd;
 	/* Called with each file that the target maps as code, before its probes are set; or

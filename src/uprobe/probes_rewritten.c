@@ -37,6 +37,15 @@ static void drop(struct probed_allocator *entry)
 		"(write another file, and move it there)");
 }
 
+static void handle(struct probed_allocator *entry, const struct inotify_event *event)
+{
+	if (event->mask & IN_MODIFY)
+		drop(entry);
+	/* The file is gone, or its file system: the number of the watch may be another file's next. */
+	if (event->mask & IN_IGNORED)
+		entry->watch = 0;
+}
+
 void probes__drop_rewritten(struct probes *probes)
 {
 	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -52,7 +61,7 @@ void probes__drop_rewritten(struct probes *probes)
 			event = (const void *)at;
 			for (size_t i = 0; i < probes->n_list; i++)
 				if (probes->list[i].watch && probes->list[i].watch == event->wd)
-					drop(&probes->list[i]);
+					handle(&probes->list[i], event);
 		}
 	}
 }

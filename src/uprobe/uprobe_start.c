@@ -227,7 +227,7 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, const struct stat *libra
 {
 	struct probes_options options = {
 		.run = uprobe__at_probes(uprobe, uprobe__entry_program(uprobe), pid),
-		.max_sites = uprobe->options.limits.sites ?: AP_MAX_SITES,
+		.max_sites = uprobe->options.limits.sites,
 		.sites_fd = bpf_map__fd(uprobe->skeleton->maps.sites),
 		.internal_returns_fd = bpf_map__fd(uprobe->skeleton->maps.internal_returns),
 		.functions = uprobe->options.functions,
