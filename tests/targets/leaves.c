@@ -6,8 +6,9 @@
  *   free: 0 calls
  *
  * The program allocates 300,000 bytes, starts four children by fork, which allocate 1,000,000 bytes each, and one by
- * vfork, which allocates 100,000 bytes that stay the program's. It waits before that, so that no child ends in the last epoch
- * of a recording: epochs are a 512th of it at the most. Prints nothing, exit status 0.
+ * vfork, which allocates 100,000 bytes that stay the program's. It waits before that, and each of the four before it ends, so
+ * that none ends in the last epoch of a recording or in the one in which it allocated: epochs are a 512th of the recording at the
+ * most. Prints nothing, exit status 0.
  */
 #include <sys/wait.h>
 #include "raw.h"
@@ -40,6 +41,7 @@ int main(void)
 		pid = fork();
 		if (!pid) {
 			leave_in_child();
+			usleep(20000);
 			_exit(0);
 		}
 		if (!ends_well(pid))
