@@ -18,8 +18,9 @@ struct profile;
 	"program allocates is counted; Go's package runtime/pprof profiles the rest"
 
 /*
- * Prints what @profile lacks for what @flags, of enum completeness_flags, say; each sentence begins with the file @name, unless that is NULL. Returns
- * the exit status: EXIT_INCOMPLETE with COMPLETENESS_STRICT if anything is missing, or if figures contradict each other.
+ * Prints what @profile lacks; @flags are those of enum completeness_flags. Each sentence begins with the file @name, unless
+ * that is NULL. Returns the exit status: EXIT_INCOMPLETE with COMPLETENESS_STRICT if anything is missing, or if figures
+ * contradict each other.
  */
 int completeness_messages__print(const struct profile *profile, const char *name,
 				 unsigned int flags);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Which images were in a process, by its number and the PID namespace of that: a list of images is read once for each, however long it is. */
+/* Which images were in a process, by its number and the PID namespace of that: a list of images is read once for each, however
+ * long it is. */
 #include "preload_internal.h"
 
 #include <errno.h>
