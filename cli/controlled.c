@@ -207,7 +207,6 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 		return err;
 	}
 	dump->tries = DUMP_TRIES;
-	dump->resets = false;
 	err = start_dump(controlled);
 	if (err) {
 		free(dump->path);

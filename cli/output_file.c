@@ -19,7 +19,7 @@
 #include "new_file.h"
 #include "pager.h"
 
-/* That of the output of every command. */
+/* The option that names the output of every command. */
 #define OPTION "-o"
 
 static int fail(int err, const char *path, const char *option, struct error *error)

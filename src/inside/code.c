@@ -140,7 +140,7 @@ static __u32 add_module(const struct mapping *mapping)
 }
 
 #define WAIT_STEP_NS 50000
-/* After as many steps one looks whether anybody makes the table. */
+/* After so many steps the process checks whether allocprof, which makes the table, still runs. */
 #define STEPS_TO_LOOK 2000
 
 /* Waits until allocprof has compiled the file's table, for a limited time. */

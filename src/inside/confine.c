@@ -19,8 +19,8 @@ struct sys_limits sys_limits;
 #define X_OK 1
 
 /*
- * What this library calls, with arguments that filters look at. A call with several rows is known by its third argument and the
- * fourth one.
+ * The system calls that this library makes, with arguments that filters look at. Where a call has several rows, its third and
+ * fourth arguments tell which one it is.
  */
 static const struct {
 	__u32 number;
@@ -226,7 +226,7 @@ static struct sys_limits begin(__u32 child)
 {
 	struct sys_limits before = sys_limits;
 
-	/* What a child has forbidden itself is nothing to its parent, and to another child as much as is needed. */
+	/* Filters add up, but where only children of vfork(2) have set some: those do not limit this process. */
 	if (before.is_limited && (child || !before.n_children))
 		return before;
 	sys_limits.n_children = 0;

@@ -392,6 +392,7 @@ static void look(objects_fn fn, void *context)
 	objects__hold(fn, context);
 	__atomic_fetch_sub(&known.n_walks, 1, __ATOMIC_SEQ_CST);
 }
+
 void own__update(void)
 {
 	bool is_late = false;

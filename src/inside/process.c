@@ -69,7 +69,7 @@ static void copy_path(char *out, const char *path)
 
 #define NS_PER_MS      1000000ULL
 #define ANSWER_WAIT_NS (NS_PER_MS / 4)
-/* After as many steps one looks whether anybody would answer. */
+/* After so many steps the process checks whether allocprof still runs. */
 #define STEPS_TO_LOOK 400
 
 static bool await_answer(const struct inside_refused *refused)
@@ -165,7 +165,7 @@ static bool add_image(enum inside_birth birth)
 	struct inside_image *image;
 	__u32 index;
 
-	/* Without a number it is nobody's image. */
+	/* A process that may not ask for its number cannot be told from others. */
 	image = sys__pid() ? mapped_array__add(&local.images, &process.header->images,
 					       sizeof(*image), &index)
 			   : NULL;
@@ -384,7 +384,7 @@ static struct thread *begin_thread(const struct ap_region_thread *open)
 	thread->shared->tid = tid;
 	thread->busy = 0;
 	thread->owner = thread;
-	/* That of the thread which had it before. */
+	/* The range is the stack of the thread that had the struct before. */
 	if (thread->walker)
 		thread->walker->range = (struct stack_range){ 0 };
 	if (process.samples)
@@ -483,7 +483,7 @@ struct thread *thread__begin(void)
 	}
 	if (state == BEGINNING)
 		__atomic_fetch_add(&local.early, 1, __ATOMIC_RELAXED);
-	/* Whoever comes now has nothing to count. */
+	/* Threads that begin after the end of the measurement have nothing to count. */
 	if (state != MEASURED || header__has_ended(process.header) ||
 	    (!*local.alive && !begin_child()))
 		return NULL;

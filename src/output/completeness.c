@@ -33,6 +33,12 @@ static void say(const struct output *output, const char *fmt, ...)
 	fputc('\n', output->lines);
 }
 
+/* Prints @n and @sentence, which is as plural__of() takes it. */
+static void say_number(const struct output *output, __u64 n, const char *sentence)
+{
+	say(output, "%s%s", number__count(n).text, plural__of(sentence, n).text);
+}
+
 /* Prints a line for each ledger entry that begins with @prefix. */
 static void say_reasons(const struct profile *profile, const char *prefix,
 			const struct output *output)
@@ -227,12 +233,10 @@ static void report_dropped(const struct profile *profile, const struct output *o
 	__u64 blocks = profile__ledger(profile, "blocks_dropped");
 
 	if (blocks)
-		say(output, "%s%s", number__count(blocks).text,
-		    plural__of(
-			    " block{|s} that a failed realloc kept {is|are} not followed any more, and "
-			    "count{s|} as live" NOT_COMPLETE,
-			    blocks)
-			    .text);
+		say_number(
+			output, blocks,
+			" block{|s} that a failed realloc kept {is|are} not followed any more, and "
+			"count{s|} as live" NOT_COMPLETE);
 }
 
 /* All else is known of the blocks of these two. */
@@ -241,11 +245,9 @@ static void report_times(const struct profile *profile, const struct output *out
 	__u64 blocks = profile__ledger(profile, "lifetimes_missing");
 
 	if (blocks && output->flags & COMPLETENESS_TIMES)
-		say(output, "%s%s", number__count(blocks).text,
-		    plural__of(" block{|s} that ended {is|are} missing from what is shown by time: "
-			       "when {it|they} began and ended is not in this profile",
-			       blocks)
-			    .text);
+		say_number(output, blocks,
+			   " block{|s} that ended {is|are} missing from what is shown by time: "
+			   "when {it|they} began and ended is not in this profile");
 }
 
 static void report_histograms(const struct profile *profile, const struct output *output)
@@ -253,8 +255,7 @@ static void report_histograms(const struct profile *profile, const struct output
 	__u64 blocks = profile__ledger(profile, "histograms_missing");
 
 	if (blocks && output->flags & COMPLETENESS_HISTOGRAMS)
-		say(output, "%s%s", number__count(blocks).text,
-		    plural__of(" block{|s} {is|are} missing from the histograms", blocks).text);
+		say_number(output, blocks, " block{|s} {is|are} missing from the histograms");
 }
 
 static void report_window(const struct profile *profile, const struct output *output)
@@ -268,12 +269,10 @@ static void report_window(const struct profile *profile, const struct output *ou
 		say(output, "nothing was measured%s: the window of the recording never opened",
 		    profile->n_runs > 1 ? " in one of the runs or more" : "");
 	if (undecided)
-		say(output, "%s%s", number__count(undecided).text,
-		    plural__of(
-			    " call{|s} {has an incomplete stack|have incomplete stacks} and may belong to the "
-			    "window" NOT_COMPLETE,
-			    undecided)
-			    .text);
+		say_number(
+			output, undecided,
+			" call{|s} {has an incomplete stack|have incomplete stacks} and may belong to the "
+			"window" NOT_COMPLETE);
 }
 
 /* Prints everything that @profile lacks. */

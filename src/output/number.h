@@ -10,7 +10,7 @@ struct number_text {
 	char text[40]; /* the greatest number, and " bytes" */
 };
 
-/* What a sum of doubles, none of them below 0, is as a number: without its fraction, and at most 2^63 - 1. */
+/* Returns @sum, which is not below 0, without its fraction, and at most 2^63 - 1. */
 __u64 number__of(double sum);
 /* "1,234,567" */
 struct number_text number__count(__u64 value);

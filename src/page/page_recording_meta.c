@@ -37,11 +37,11 @@ static json_object *lines_of(char *text)
 	return list;
 }
 
-static json_object *missing_of(const struct profile *profile, unsigned int strict)
+static json_object *missing_of(const struct profile *profile, unsigned int flags)
 {
 	_cleanup_(free_ptr) char *text = NULL;
 
-	return completeness__lines(profile, strict | COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
+	return completeness__lines(profile, flags | COMPLETENESS_TIMES | COMPLETENESS_HISTOGRAMS,
 				   &text)
 		       ? NULL
 		       : lines_of(text);

@@ -191,11 +191,11 @@ int preload__wake_fd(const struct preload *preload)
 /* What all processes together may use between two looks at it, with what they have taken and not yet used. */
 #define TIGHT_BYTES (256ULL << 20)
 
-/* So much is had at a time, and so much is left to others. */
+/* Bytes that are allocated at a time, and that are left free in the file system. */
 #define STEP_BYTES (1ULL << 20)
 #define LEFT_BYTES (16ULL << 20)
 
-/* What processes have mapped has no pages yet where nothing was written. */
+/* Allocates pages for memory that processes have mapped and not written to: a write would raise SIGBUS on a full file system. */
 static void have_pages(struct preload *preload)
 {
 	__u64 next = 0;
@@ -223,7 +223,7 @@ void preload__watch_room(struct preload *preload)
 		(void)fallocate(preload->tables_fd, 0, INSIDE_WITHIN_AT, INSIDE_WITHIN_BYTES);
 	preload->is_tight = !fd__write_all_at(preload->memory_fd, &is_tight, sizeof(is_tight),
 					      offsetof(struct inside_header, is_tight));
-	/* What is taken from now on processes see to themselves. */
+	/* Processes that see is_tight allocate pages for what they map from now on. */
 	have_pages(preload);
 }
 

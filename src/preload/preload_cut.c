@@ -73,7 +73,7 @@ struct moving {
 	size_t n_late, late_room;
 };
 
-/* *@is_known: the counter's stack is. */
+/* Sets *@is_known to whether the profile has the counter's stack. */
 static int move(const struct moving *moving, const struct late_count *read, bool *is_known)
 {
 	const struct moved_count wanted = {
@@ -264,7 +264,7 @@ void preload_engine__forget(struct engine *base)
 		collector__forget(engine->collector);
 }
 
-/* They are among the events again, and in no count. */
+/* The calls are among the events again, and in no count: they are unaccounted. */
 void preload_engine__lose_forgotten(struct engine *base)
 {
 	struct preload_engine *engine = preload_engine__of(base);

@@ -98,7 +98,7 @@ static bool is_own(int directory_fd)
 	       magic == INSIDE_MAGIC;
 }
 
-/* What still waits for the owner does so no longer. */
+/* Stops the measurement of an owner that is gone, so that no process waits for it any more. */
 static void stop(int directory_fd)
 {
 	_cleanup_(close_fd) int fd =

@@ -78,7 +78,7 @@ struct read_count {
 struct counting {
 	preload_count_fn fn;
 	void *context;
-	/* Of one thread. */
+	/* The counters of one thread. */
 	struct read_count *list;
 	size_t n, room;
 };

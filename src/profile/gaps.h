@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a measurement knows to be missing or wrong by number only. Each such number has the same name in the data file's
+/* Numbers of calls, processes and mappings that a measurement lacks or has counted wrongly, where no more than the number is
+ * known. Each such number has the same name in the data file's
  * meta table and in the JSON of stat, and the same sentence for users. */
 #ifndef ALLOCPROF_GAPS_H
 #define ALLOCPROF_GAPS_H
@@ -37,10 +38,10 @@ struct gap_text {
 	const char *effect;   /* on the numbers that were counted; NULL where calls are missing */
 };
 
-/* Of @gap, which is less than GAPS. */
+/* Returns the texts of @gap, which is less than GAPS. */
 const struct gap_text *gap__text(enum gap gap);
 
-/* True if @key is one of a gap. */
+/* Returns whether a gap has the key @key. */
 bool gap__is_key(const char *key);
 
 #endif

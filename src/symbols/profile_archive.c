@@ -335,7 +335,7 @@ static int write_through(struct packing *packing, const struct profile *profile,
 
 	if (fd < 0)
 		return fail_to_open(error, fd, path);
-	/* What cannot be truncated need not be. */
+	/* Pipes and devices cannot be truncated, and need not be. */
 	if (ftruncate(fd, 0) && errno != EINVAL)
 		return fail_to_open(error, -errno, path);
 	return write_to(packing, fd, profile, path, error);

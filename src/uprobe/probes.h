@@ -107,7 +107,8 @@ int probes__new(const struct probes_options *options, struct probes **out);
 void probes__free(struct probes *probes);
 /* Detaches all probes and keeps the list. @waits: until no program runs for them. */
 void probes__detach(struct probes *probes, bool waits);
-/* Readable when a probed file was written to, or -1; then probes__drop_rewritten() removes its probes and lists it with that gap. */
+/* A descriptor that is readable when a probed file was written to, or -1; probes__drop_rewritten() then removes the file's probes and
+ * notes that in its gap. */
 int probes__contents_fd(const struct probes *probes);
 void probes__drop_rewritten(struct probes *probes);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Probed files that are written to. The kernel would put breakpoints where the old contents had functions, and a program that
- * maps the new contents would be killed by one. Removing the probes takes about a millisecond.
+ * maps the new contents would be killed by one. A program that is executed before allocprof has read the event is killed all the
+ * same.
  */
 #include "probes_internal.h"
 

@@ -166,7 +166,7 @@ void uprobe__forget(struct engine *engine)
 	collector__forget(uprobe->collector);
 }
 
-/* They are among the events again, and in no count. */
+/* The calls are among the events again, and in no count: they are unaccounted. */
 void uprobe__lose_forgotten(struct engine *engine)
 {
 	struct uprobe *uprobe = uprobe__of(engine);

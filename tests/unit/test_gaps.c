@@ -27,7 +27,7 @@ static void test_each_has_a_key_of_its_own_and_a_sentence(void **state)
 	assert_false(gap__is_key(""));
 }
 
-/* Of no calls, which adds up. */
+/* Makes a profile of no calls, whose ledger adds up. */
 static struct profile *new_profile(void)
 {
 	static const char *const sums[] = { "events", "lost", "attributed", "complete",

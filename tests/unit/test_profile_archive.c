@@ -71,7 +71,7 @@ static void test_too_long_debug_dir(void **state)
 	profile__free(profile);
 }
 
-/* That of the test, which has nothing else in it. */
+/* The directory of the test, which has nothing else in it. */
 static char directory[] = "/tmp/allocprof-unit.XXXXXX";
 
 static int n_entries(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an unwinder of stack dumps asks its worker. */
+/* The requests that an unwinder of stack dumps sends to its worker. */
 #ifndef ALLOCPROF_DUMP_UNWIND_INTERNAL_H
 #define ALLOCPROF_DUMP_UNWIND_INTERNAL_H
 
