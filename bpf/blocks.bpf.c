@@ -189,7 +189,7 @@ __noinline int blocks__take(const struct ap_block_key *key, struct ap_block *out
 			return 0;
 		table = bpf_map_lookup_elem(&live_tables, &at);
 		if (!table)
-			return 0;
+			continue;
 		block = bpf_map_lookup_elem(table, &own);
 		if (!block)
 			continue;
@@ -221,7 +221,7 @@ __noinline int blocks__has(const struct ap_block_key *key)
 			return 0;
 		table = bpf_map_lookup_elem(&live_tables, &at);
 		if (!table)
-			return 0;
+			continue;
 		if (bpf_map_lookup_elem(table, &own))
 			return 1;
 	}
@@ -247,7 +247,7 @@ __noinline int blocks__put(const struct ap_block_key *key, const struct ap_block
 			break;
 		table = bpf_map_lookup_elem(&live_tables, &at);
 		if (!table)
-			break;
+			continue;
 		err = bpf_map_update_elem(table, &own, &copy, BPF_NOEXIST);
 		if (err == -17)
 			return err;

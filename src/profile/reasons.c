@@ -62,8 +62,10 @@ static const struct reason stack_ends[AP_STACK_ENDS] = {
 
 static const struct reason untracked[AP_UNTRACKED_REASONS] = {
 	[AP_UNTRACKED_LIVE_FULL] = {
-		"live_full", "as many blocks were live as can be followed",
-		"give a greater --max-live", NULL },
+		"live_full",
+		"as many blocks were live as can be followed, or they came faster than allocprof "
+		"made room",
+		"give a greater --max-live, or --sample", NULL },
 	[AP_UNTRACKED_NO_MEMORY] = {
 		"no_memory", "the kernel had no memory to follow more blocks", "--sample needs less",
 		NULL },

@@ -19,7 +19,7 @@
 #include "slots.h"
 
 /* Capacity of the first table; each further one has four times as many. */
-#define FIRST_TABLE 65536
+#define FIRST_TABLE 262144
 /* Kernel memory of a table's entry: key, block and 48 bytes of overhead are 104, and a link of 8
  * since Linux 6.1; the allocator's size class is 128. */
 #define ENTRY_BYTES  128
@@ -35,6 +35,7 @@ struct live {
 	} tables[AP_LIVE_TABLES];
 	bool is_full; /* the kernel refused another table */
 	__u64 capacity;
+	__u64 retire_at;   /* blocks in the tables at which those of ended processes are removed */
 	__u64 max_entries; /* maximum observed */
 	struct live_records *records;
 	struct live_collector *collector;
@@ -52,7 +53,31 @@ static __u64 default_max_blocks(void)
 	return (__u64)info.totalram * info.mem_unit / 4 / BLOCK_BYTES;
 }
 
-/* Adds a table, four times as large as the last one, within max_blocks. */
+static __u64 not_negative(__s64 value)
+{
+	return value > 0 ? value : 0;
+}
+
+static __u64 entries(const struct live *live)
+{
+	return not_negative(__atomic_load_n(&live->options.shared->entries, __ATOMIC_RELAXED));
+}
+
+/* Before the next table is needed, but not before there are an eighth more blocks than now: all of
+ * them are read then, which takes long. */
+static void set_retire_at(struct live *live)
+{
+	__u64 now = entries(live), grow_at = live->options.shared->grow_at;
+	__u64 more = grow_at > now ? (grow_at - now) / 2 : 0;
+
+	live->retire_at = now + (more > now / 8 ? more : now / 8);
+}
+
+/*
+ * Adds a table, four times as large as the last one, within max_blocks. The programs are told of it
+ * before it has its slot, and pass over an empty slot: the update of the slot returns after a grace
+ * period, in which the other tables may become full.
+ */
 static int add_table(struct live *live)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
@@ -74,8 +99,10 @@ static int add_table(struct live *live)
 				   sizeof(struct ap_block), capacity, &options);
 	if (table->fd < 0)
 		return table->fd;
+	__atomic_store_n(&live->options.shared->n_tables, at + 1, __ATOMIC_RELEASE);
 	err = slots__set(live->options.slots, live->options.tables_fd, at, &table->fd, 1);
 	if (err) {
+		__atomic_store_n(&live->options.shared->n_tables, at, __ATOMIC_RELEASE);
 		close(table->fd);
 		return err;
 	}
@@ -84,8 +111,20 @@ static int add_table(struct live *live)
 			 __ATOMIC_RELAXED);
 	live->capacity += capacity;
 	live->n_tables++;
-	__atomic_store_n(&live->options.shared->n_tables, live->n_tables, __ATOMIC_RELEASE);
+	set_retire_at(live);
 	return 0;
+}
+
+static bool tables_run_full(const struct live *live)
+{
+	return entries(live) >= live->options.shared->grow_at;
+}
+
+/* On failure the programs may find no room for blocks, and count these as untracked. */
+static void keep_room(struct live *live)
+{
+	if (!live->is_full && tables_run_full(live) && !live->options.shared->stopped)
+		live->is_full = add_table(live);
 }
 
 int live__new(const struct live_options *options, struct live **out)
@@ -197,6 +236,7 @@ static int absorb_entry(void *context, const void *key, const void *value)
 	const struct ap_block_key *at = key;
 	int err;
 
+	keep_room(live);
 	if (absorbing->purge && live_collector__is_used(live->collector, at->space))
 		return 0;
 	err = live_collector__add_block(live->collector, at->space, value);
@@ -235,31 +275,29 @@ static int retire(struct live *live, struct collector *collector)
 
 	if (!err)
 		err = purge(live);
-	while (!err && collector__has_dumps(collector))
+	while (!err && collector__has_dumps(collector)) {
+		keep_room(live);
 		err = collector__settle(collector, SIZE_MAX);
+	}
 	if (!err)
 		err = live_records__retire(live->records, live->collector, collector);
+	set_retire_at(live);
 	return err ? err : live_collector__retire(live->collector, collector);
-}
-
-static __u64 not_negative(__s64 value)
-{
-	return value > 0 ? value : 0;
 }
 
 static void note_entries(struct live *live)
 {
-	__s64 entries = __atomic_load_n(&live->options.shared->entries, __ATOMIC_RELAXED);
+	__u64 now = entries(live);
 
-	if (not_negative(entries) > live->max_entries)
-		live->max_entries = entries;
+	if (now > live->max_entries)
+		live->max_entries = now;
 }
 
-static bool tables_run_full(const struct live *live)
+/* After keep_room() the tables run full only if no further one can be had. */
+static bool wants_to_retire(const struct live *live)
 {
-	const struct ap_live *shared = live->options.shared;
-
-	return (__u64)__atomic_load_n(&shared->entries, __ATOMIC_RELAXED) >= shared->grow_at;
+	return entries(live) >= live->retire_at || tables_run_full(live) ||
+	       live_records__want_to_retire(live->records);
 }
 
 /* The record that requests it may have found the ring buffer full. */
@@ -308,12 +346,9 @@ int live__attend(struct live *live, struct collector *collector)
 	int err = live_records__keep_ready(live->records);
 
 	note_entries(live);
-	if (!err && live_collector__may_retire(live->collector) &&
-	    (tables_run_full(live) || live_records__want_to_retire(live->records)))
+	keep_room(live);
+	if (!err && live_collector__may_retire(live->collector) && wants_to_retire(live))
 		err = retire(live, collector);
-	/* On failure the programs may find no room for blocks, and count these as untracked. */
-	if (!err && !live->is_full && tables_run_full(live))
-		live->is_full = add_table(live);
 	if (!err && (live->wants_drain || lifetimes_run_full(live)))
 		err = drain(live);
 	if (!err && live->options.records.stacks && !live_collector__has_ended(live->collector) &&
