@@ -170,6 +170,16 @@ static void await_table(__u32 module)
 	}
 }
 
+void code__publish(__u64 address)
+{
+	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
+	struct mapping mapping;
+
+	if (maps__find(address, &mapping, path, buffer, sizeof(buffer)) && mapping.inode &&
+	    !find_module(&mapping))
+		(void)add_module(&mapping);
+}
+
 static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
 					      struct code_range *out)
 {

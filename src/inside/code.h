@@ -18,6 +18,9 @@ struct code_range {
  * the file's unwind table. */
 bool code__find(__u64 address, struct code_range *out);
 
+/* Publishes the file that is mapped at @address, if no process has: where no stacks are walked nothing else does. */
+void code__publish(__u64 address);
+
 /* Maps the unwind tables, and finds the dynamic linker; once, before anything else here. */
 void code__begin(void);
 

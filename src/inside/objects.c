@@ -191,28 +191,34 @@ bool object__defines(const struct object *object, const char *name, struct defin
 	return find_in(object, name, true, out);
 }
 
-bool objects__find_next(const char *name, struct definition *out)
+/* The first definition from @object on, and before @end. */
+static bool find_from(const struct object *object, const struct object *end, const char *name,
+		      struct definition *out)
 {
-	const struct object *object = objects__own();
-
-	if (!object)
-		return false;
-	object = object->next;
-	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
+	for (int i = 0; object && object != end && i < MAX_OBJECTS; i++, object = object->next)
 		if (find_in(object, name, true, out))
 			return true;
 	return false;
 }
 
+bool objects__find_next(const char *name, struct definition *out)
+{
+	const struct object *own = objects__own();
+
+	return own && find_from(own->next, NULL, name, out);
+}
+
+bool objects__find_function(const char *name, struct definition *out)
+{
+	return find_from(objects__first(), objects__own(), name, out) ||
+	       objects__find_next(name, out);
+}
+
 bool objects__is_preceded(const char *name)
 {
-	const struct object *own = objects__own(), *object = objects__first();
 	struct definition found;
 
-	for (int i = 0; object && object != own && i < MAX_OBJECTS; i++, object = object->next)
-		if (find_in(object, name, true, &found))
-			return true;
-	return false;
+	return find_from(objects__first(), objects__own(), name, &found);
 }
 
 /* Undefined symbols come before those that DT_GNU_HASH has; DT_HASH counts all. */

@@ -35,6 +35,9 @@ struct definition {
 /* The first definition of the function in the objects behind this library. False if there is none. */
 bool objects__find_next(const char *name, struct definition *out);
 
+/* The same in all objects but this library. */
+bool objects__find_function(const char *name, struct definition *out);
+
 /* Whether an object in front of this library defines the function: then that is the one that is called. */
 bool objects__is_preceded(const char *name);
 

@@ -189,6 +189,15 @@ static bool add_image(enum inside_birth birth)
 	return true;
 }
 
+/* Allocprof says what such a file means for the counts. */
+static void publish_python(void)
+{
+	struct definition found;
+
+	if (objects__find_function("PyObject_Malloc", &found))
+		code__publish((__u64)found.address);
+}
+
 /* What the state is from now on. */
 static __u32 begin_process(void)
 {
@@ -235,6 +244,8 @@ static __u32 begin_process(void)
 		return NOT_MEASURED;
 	if (process.walks)
 		code__begin();
+	else
+		publish_python();
 	if (objects__is_preceded("malloc"))
 		process__note_refusal("/proc/self/exe", INSIDE_REFUSES_ALLOCATOR);
 	own__update();

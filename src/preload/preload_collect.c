@@ -184,13 +184,11 @@ static int handle_module(void *context, const struct ap_module_record *record, c
 	struct preload_engine *engine = context;
 
 	runtimes__notice_file(engine->runtimes, &file);
-	return collector__handle_module_at(engine->collector, record, path);
+	return engine->collector ? collector__handle_module_at(engine->collector, record, path) : 0;
 }
 
 int preload_engine__take_modules(struct preload_engine *engine)
 {
-	if (!engine->collector)
-		return 0;
 	return preload__take_modules(engine->preload, handle_module, engine);
 }
 

@@ -78,6 +78,15 @@ def test_it_is_true(run, allocprof, tmp_path, malloc):
     assert bool(SENTENCE.search(result.stderr.decode())) == (not malloc)
 
 
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.parametrize("words", [[], ["env"], ["sh", "-c", '"$@"; exit', "sh"]], ids=["itself", "env", "shell"])
+@pytest.mark.parametrize("malloc", [False, True])
+def test_started_by_another_program(run, allocprof, tmp_path, words, malloc):
+    result = run([allocprof, "stat", "-o", tmp_path / "out", "--", *words, PYTHON, "-c", "pass"],
+                 env=MALLOC if malloc else {}, expect=0)
+    assert bool(SENTENCE.search(result.stderr.decode())) == (not malloc), result
+
+
 @pytest.mark.parametrize("malloc", [False, True])
 def test_process(runner, run, allocprof, malloc):
     """And in the report as text."""
