@@ -209,7 +209,7 @@ def test_live_dump_of_a_busy_target(controlled):
     result = one.run([one.allocprof, "ctl", "-p", one.pid, "dump"])
     one.target.expect_line("done")
     if result.status:
-        assert b"with --live ask when it rests" in result.stderr
+        assert b"with --live ask when it is idle" in result.stderr
     else:
         ledger = one.recording(one.output.with_name("record.out.1")).ledger
         assert ledger["allocations"] + ledger["unfinished"] == ledger["attributed"]
