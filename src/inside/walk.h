@@ -55,10 +55,10 @@ struct walker {
 	__u64 left_sp, goroutine_sp;
 	__u32 own_module; /* whose frames walker__frames() leaves out; 0: none */
 	__u32 pad;
-	struct stack_copy copy; /* of the current walk */
 	struct known_code known[KNOWN_CODES];
 	struct step steps[AP_MAX_DEPTH];
 	struct step fresh[AP_MAX_DEPTH]; /* the current walk, innermost first */
+	struct stack_copy copy;		 /* of the current walk; seldom used, so it is last */
 };
 
 /* Forgets the last stack, and all that is known of code. */
