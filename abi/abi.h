@@ -547,7 +547,7 @@ struct ap_live {
 	/* Hits read these, and they change seldom. User space sets them up to @stopped. */
 	__u64 start_ns;	      /* CLOCK_MONOTONIC; epochs count from here */
 	__u64 grow_at;	      /* number of blocks in the tables at which user space is woken */
-	__u32 n_tables;	      /* tables of live blocks */
+	__u32 n_tables;	      /* tables of live blocks; the last may not be in its slot yet */
 	__u32 n_index_tables; /* tables of record indexes */
 	__u32 stopped;	      /* 1: nothing is counted any more */
 	__u32 epoch_shift;
