@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,6 +149,23 @@ static void test_fork(void **state)
 	process_maps__free(maps);
 }
 
+/* As a damaged file may have it: each process has what the other one had, but not all that it ever had. */
+static void test_forks_of_each_other(void **state)
+{
+	struct process_maps *maps = process_maps__new();
+	size_t before = mallinfo2().uordblks;
+
+	add(maps, PARENT, "/a", 0x1000, 0x2000, 10);
+	for (int i = 1; i <= 24; i++)
+		assert_int_equal(process_maps__fork(maps, i % 2 ? PARENT : CHILD,
+						    i % 2 ? CHILD : PARENT, 10 + i),
+				 0);
+	assert_string_equal(all(maps, PARENT, 34), "/a");
+	assert_string_equal(all(maps, CHILD, 34), "/a");
+	assert_in_range(mallinfo2().uordblks - before, 0, 100000);
+	process_maps__free(maps);
+}
+
 static void test_lasting(void **state)
 {
 	struct process_maps *maps = process_maps__new();
@@ -228,10 +246,15 @@ static void test_own_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	cmocka_unit_test(test_version),
-		cmocka_unit_test(test_exec),	cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_lasting), cmocka_unit_test(test_pruned),
-		cmocka_unit_test(test_many),	cmocka_unit_test(test_own_path),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_forks_of_each_other),
+		cmocka_unit_test(test_lasting),
+		cmocka_unit_test(test_pruned),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_own_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
