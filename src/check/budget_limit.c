@@ -131,7 +131,11 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 		err = set_number(object, "min", fresh.min, changed);
 	else if (!err && old->has_min) {
 		*changed = true;
-		json_object_object_del(object, "min");
+		/* No lower limit is below 0, and a limit needs one of them. */
+		if (fresh.has_max)
+			json_object_object_del(object, "min");
+		else
+			json_object_object_del(parent, name);
 	}
 	if (!err)
 		*old = fresh;

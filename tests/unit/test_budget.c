@@ -267,7 +267,28 @@ static void test_update_adds(void **state)
 	budget__release(&budget);
 }
 
-/* Regions have limits of their own, and a test that is about regions needs no others. */
+/* More was freed than allocated: no lower limit holds, and the file can be read again. */
+static void test_update_below_zero(void **state)
+{
+	static const __s64 values[BUDGET_FIGURES] = { 7, 9, -4, -100, 800 };
+	struct error error = { 0 };
+	struct budget budget, again;
+	const char *text;
+	bool changed;
+
+	assert_int_equal(parse("{\"tests\": {\"a\": {\"remaining_allocations\": {\"min\": 5},"
+			       "\"remaining_bytes\": {\"min\": 50, \"max\": 90}}}}",
+			       &budget, &error),
+			 0);
+	assert_int_equal(budget_test__update(&budget.tests[0], values, &changed), 0);
+	assert_true(changed);
+	text = json_object_to_json_string_ext(budget.root, JSON_C_TO_STRING_PLAIN);
+	assert_string_equal(text, "{\"tests\":{\"a\":{\"remaining_bytes\":{\"max\":0}}}}");
+	assert_int_equal(parse(text, &again, &error), 0);
+	budget__release(&again);
+	budget__release(&budget);
+}
+
 /* Made of a command, it is what reading the written file gives. */
 static void test_new(void **state)
 {
@@ -298,6 +319,7 @@ static void test_new(void **state)
 	assert_non_null(strstr(error.text, "the name has to be one that files can have"));
 }
 
+/* Regions have limits of their own, and a test that is about regions needs no others. */
 static void test_regions(void **state)
 {
 	static const __s64 values[BUDGET_FIGURES] = { 7004, 9, 4, 9, 800 };
@@ -368,12 +390,19 @@ static void test_ranges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),	     cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_judges),	     cmocka_unit_test(test_slack),
-		cmocka_unit_test(test_update),	     cmocka_unit_test(test_update_adds),
-		cmocka_unit_test(test_environment),  cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_not_repeated), cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_new),	     cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_judges),
+		cmocka_unit_test(test_slack),
+		cmocka_unit_test(test_update),
+		cmocka_unit_test(test_update_adds),
+		cmocka_unit_test(test_update_below_zero),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_not_repeated),
+		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_new),
+		cmocka_unit_test(test_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
