@@ -131,7 +131,7 @@ static int update_limit(json_object *parent, struct budget_limit *old, int figur
 		err = set_number(object, "min", fresh.min, changed);
 	else if (!err && old->has_min) {
 		*changed = true;
-		/* No lower limit is below 0, and a limit needs one of them. */
+		/* A lower limit cannot be below 0, and budget__parse() refuses a limit without max and min. */
 		if (fresh.has_max)
 			json_object_object_del(object, "min");
 		else

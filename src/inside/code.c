@@ -139,6 +139,14 @@ static __u32 add_module(const struct mapping *mapping)
 	return INSIDE_FIRST_MODULE + index;
 }
 
+/* Publishes the file of @mapping, if no process has. Returns its number, or 0 where there is no room for it. */
+static __u32 publish(const struct mapping *mapping)
+{
+	__u32 module = find_module(mapping);
+
+	return module ? module : add_module(mapping);
+}
+
 #define WAIT_STEP_NS 50000
 /* After so many steps the process checks whether allocprof, which makes the table, still runs. */
 #define STEPS_TO_LOOK 2000
@@ -172,12 +180,12 @@ static void await_table(__u32 module)
 
 void code__publish(__u64 address)
 {
+	/* Zeroed for valgrind, as in look_up(). */
 	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
 	struct mapping mapping;
 
-	if (maps__find(address, &mapping, path, buffer, sizeof(buffer)) && mapping.inode &&
-	    !find_module(&mapping))
-		(void)add_module(&mapping);
+	if (maps__find(address, &mapping, path, buffer, sizeof(buffer)) && mapping.inode)
+		(void)publish(&mapping);
 }
 
 static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
@@ -194,9 +202,7 @@ static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
 		out->module = AP_MODULE_VDSO;
 		out->bias = -mapping.start;
 	} else if (mapping.inode) {
-		out->module = find_module(&mapping);
-		if (!out->module)
-			out->module = add_module(&mapping);
+		out->module = publish(&mapping);
 		out->bias = mapping.offset - mapping.start;
 	}
 	/* Without a number there are no tables either: the next look-up tries again. */

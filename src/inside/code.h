@@ -18,7 +18,8 @@ struct code_range {
  * the file's unwind table. */
 bool code__find(__u64 address, struct code_range *out);
 
-/* Publishes the file that is mapped at @address, if no process has: where no stacks are walked nothing else does. */
+/* Publishes the file that is mapped at @address, if no process has. Processes that walk stacks publish each file that they meet; the
+ * others have this function. */
 void code__publish(__u64 address);
 
 /* Maps the unwind tables, and finds the dynamic linker; once, before anything else here. */

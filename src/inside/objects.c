@@ -193,10 +193,10 @@ bool object__defines(const struct object *object, const char *name, struct defin
 
 /* The first definition from @object on, and before @end. */
 static bool find_from(const struct object *object, const struct object *end, const char *name,
-		      struct definition *out)
+		      bool function, struct definition *out)
 {
 	for (int i = 0; object && object != end && i < MAX_OBJECTS; i++, object = object->next)
-		if (find_in(object, name, true, out))
+		if (find_in(object, name, function, out))
 			return true;
 	return false;
 }
@@ -205,20 +205,28 @@ bool objects__find_next(const char *name, struct definition *out)
 {
 	const struct object *own = objects__own();
 
-	return own && find_from(own->next, NULL, name, out);
+	return own && find_from(own->next, NULL, name, true, out);
+}
+
+/* The first definition in all objects but this library. */
+static bool find_anywhere(const char *name, bool function, struct definition *out)
+{
+	const struct object *own = objects__own();
+
+	return find_from(objects__first(), own, name, function, out) ||
+	       (own && find_from(own->next, NULL, name, function, out));
 }
 
 bool objects__find_function(const char *name, struct definition *out)
 {
-	return find_from(objects__first(), objects__own(), name, out) ||
-	       objects__find_next(name, out);
+	return find_anywhere(name, true, out);
 }
 
 bool objects__is_preceded(const char *name)
 {
 	struct definition found;
 
-	return find_from(objects__first(), objects__own(), name, &found);
+	return find_from(objects__first(), objects__own(), name, true, &found);
 }
 
 /* Undefined symbols come before those that DT_GNU_HASH has; DT_HASH counts all. */
@@ -357,13 +365,9 @@ bool object__has_search_path(const struct object *object)
 
 void *objects__find(const char *name)
 {
-	const struct object *own = objects__own(), *object = objects__first();
 	struct definition found;
 
-	for (int i = 0; object && i < MAX_OBJECTS; i++, object = object->next)
-		if (object != own && find_in(object, name, false, &found))
-			return found.address;
-	return NULL;
+	return find_anywhere(name, false, &found) ? found.address : NULL;
 }
 
 __u64 objects__linker_code(void)

@@ -35,7 +35,7 @@ struct definition {
 /* The first definition of the function in the objects behind this library. False if there is none. */
 bool objects__find_next(const char *name, struct definition *out);
 
-/* The same in all objects but this library. */
+/* Finds the first definition of the function in all objects but this library. False if there is none. */
 bool objects__find_function(const char *name, struct definition *out);
 
 /* Whether an object in front of this library defines the function: then that is the one that is called. */
@@ -80,7 +80,7 @@ struct object_span {
 /* The object that has @address. */
 bool objects__span(__u64 address, struct object_span *out);
 
-/* As objects__find_next(), in all objects but this library: for variables. */
+/* As objects__find_function(), for variables. Returns the address, or NULL if there is none. */
 void *objects__find(const char *name);
 
 /* An address in the code of the dynamic linker; 0 where it is not a library of its own (musl), which does not

@@ -189,7 +189,7 @@ static bool add_image(enum inside_birth birth)
 	return true;
 }
 
-/* Allocprof says what such a file means for the counts. */
+/* Publishes the file of CPython, if the process has it: allocprof tells users that arenas of its own hold small objects. */
 static void publish_python(void)
 {
 	struct definition found;

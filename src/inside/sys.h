@@ -34,7 +34,7 @@ bool sys__is_limited(void);
 /* confine.c: whether the filter permits the call with these arguments, its third and fourth. */
 bool sys__permits(__u32 number, long c, long d);
 
-/* Whether the library may make the system call @number, which it makes with one set of arguments only. */
+/* Returns whether the library may make the system call @number, which it makes with one set of arguments only. */
 static inline bool sys__may(__u32 number)
 {
 	return likely(!sys_limits.is_limited) || sys__permits(number, 0, 0);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Which images were in a process, by its number and the PID namespace of that: a list of images is read once for each, however
- * long it is. */
+/*
+ * An index of images by the number of their process and that number's PID namespace. To find those of a process does not take
+ * reading the list of images, which may be long.
+ */
 #include "preload_internal.h"
 
 #include <errno.h>

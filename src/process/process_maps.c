@@ -244,7 +244,7 @@ int process_maps__exec(struct process_maps *maps, __u32 pid, __u64 time_ns)
 	return process_maps__add(maps, pid, &nothing);
 }
 
-/* The first of the @n mappings behind the last exec or fork, which hides all before it. */
+/* Returns the index of the first mapping behind the last exec or fork among the first @n, which hides all before it. */
 static size_t first_of_program(const struct process_map *process, size_t n)
 {
 	while (n && (process->mappings[n - 1].path || process->mappings[n - 1].start ||
@@ -268,7 +268,7 @@ int process_maps__fork(struct process_maps *maps, __u32 parent, __u32 child, __u
 	err = process_maps__exec(maps, child, time_ns);
 	from = find_process(maps, parent);
 	n = from ? count_at(from, time_ns) : 0;
-	/* Processes that seem to fork each other would have twice as many each time. */
+	/* With copies of what is hidden, two processes that fork each other would double their mappings at each fork. */
 	for (size_t i = from ? first_of_program(from, n) : 0; i < n && !err; i++) {
 		struct code_mapping mapping = from->mappings[i];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers of calls, processes and mappings that a measurement lacks or has counted wrongly, where no more than the number is
- * known. Each such number has the same name in the data file's
- * meta table and in the JSON of stat, and the same sentence for users. */
+ * known. Each such number has the same name in the data file's meta table and in the JSON of stat, and the same sentence for
+ * users. */
 #ifndef ALLOCPROF_GAPS_H
 #define ALLOCPROF_GAPS_H
 

@@ -63,8 +63,8 @@ static __u64 entries(const struct live *live)
 	return not_negative(__atomic_load_n(&live->options.shared->entries, __ATOMIC_RELAXED));
 }
 
-/* Before the next table is needed, but not before there are an eighth more blocks than now: all of
- * them are read then, which takes long. */
+/* Blocks of ended processes are removed halfway to the next table, but not before there are an eighth
+ * more blocks than now: user space reads all blocks for that, which takes long. */
 static void set_retire_at(struct live *live)
 {
 	__u64 now = entries(live), grow_at = live->options.shared->grow_at;
@@ -74,9 +74,9 @@ static void set_retire_at(struct live *live)
 }
 
 /*
- * Adds a table, four times as large as the last one, within max_blocks. The programs are told of it
- * before it has its slot, and pass over an empty slot: the update of the slot returns after a grace
- * period, in which the other tables may become full.
+ * Adds a table, four times as large as the last one, within max_blocks. n_tables counts it
+ * before it is in its slot, and programs pass over an empty slot: the update of the slot returns
+ * after a grace period, in which the other tables may become full.
  */
 static int add_table(struct live *live)
 {
@@ -120,7 +120,8 @@ static bool tables_run_full(const struct live *live)
 	return entries(live) >= live->options.shared->grow_at;
 }
 
-/* On failure the programs may find no room for blocks, and count these as untracked. */
+/* Adds a table where the programs need one. On failure they may find no room for blocks, and count these
+ * as untracked. */
 static void keep_room(struct live *live)
 {
 	if (!live->is_full && tables_run_full(live) && !live->options.shared->stopped)
@@ -293,7 +294,7 @@ static void note_entries(struct live *live)
 		live->max_entries = now;
 }
 
-/* After keep_room() the tables run full only if no further one can be had. */
+/* keep_room() comes before: where the tables run full all the same, no table can be added. */
 static bool wants_to_retire(const struct live *live)
 {
 	return entries(live) >= live->retire_at || tables_run_full(live) ||

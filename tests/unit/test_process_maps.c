@@ -149,7 +149,7 @@ static void test_fork(void **state)
 	process_maps__free(maps);
 }
 
-/* As a damaged file may have it: each process has what the other one had, but not all that it ever had. */
+/* A fork copies what the parent has mapped, and not what the parent had mapped before its own last fork. */
 static void test_forks_of_each_other(void **state)
 {
 	struct process_maps *maps = process_maps__new();
