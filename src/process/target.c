@@ -159,7 +159,6 @@ int target__go(struct target *target, const char *command, struct error *error)
 {
 	int err;
 
-	target->start_ns = clock__now_ns();
 	if (write(target->go_fd, "g", 1) != 1)
 		return error__set(error, -errno, "cannot let the command go: %s", strerror(errno));
 	close_and_clear(&target->go_fd);
@@ -244,7 +243,6 @@ int target__attach(struct target *target, pid_t pid, struct error *error)
 				  strerror(errno));
 	}
 	target->pid = pid;
-	target->start_ns = clock__now_ns();
 	if (target__has_ended(target)) {
 		target__close(target);
 		return error__set(error, -ESRCH,

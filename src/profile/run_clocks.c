@@ -41,6 +41,18 @@ static void find_last(const struct profile *profile, __u64 *last)
 	}
 }
 
+/* No run ended before the last moment of its time line. */
+static void include_timeline(const struct profile *profile, struct run_clock *clocks)
+{
+	for (size_t i = 0; i < profile->n_timeline; i++) {
+		const struct profile_moment *moment = &profile->timeline[i];
+		struct run_clock *clock = &clocks[profile->n_runs ? moment->run - 1 : 0];
+
+		if (moment->time_ns > clock->end_ns)
+			clock->end_ns = moment->time_ns;
+	}
+}
+
 int run_clocks__read(const struct profile *profile, struct run_clock **out, struct error *error)
 {
 	__u32 n = profile__n_runs(profile);
@@ -63,6 +75,7 @@ int run_clocks__read(const struct profile *profile, struct run_clock **out, stru
 		if (end > clock->end_ns)
 			clock->end_ns = end;
 	}
+	include_timeline(profile, clocks);
 	*out = clocks;
 	clocks = NULL;
 	return 0;

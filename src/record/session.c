@@ -52,9 +52,8 @@ static int begin_window(struct session *session)
 	session->has_begun = true;
 	for (size_t i = 0; i < session->n_engines; i++)
 		session__operations(session, i)->start(session->engines[i], now_ns);
-	/* target__go() sets the start of a command. */
-	if (!session->target.launched)
-		session->target.start_ns = now_ns;
+	/* One origin for all times of the recording. */
+	session->target.start_ns = now_ns;
 	if (session->options.window.delay_ns || session->options.window.paused)
 		return 0;
 	return session__open_gate(session, true);
