@@ -218,30 +218,6 @@ CODE = {made.__name__: made for made in (notes_in_sections, notes_in_segments, o
 NAMES = {made.__name__: made for made in (notes_in_sections, hole_of_symbols, long_names, strings_without_end,
                                           unpacks_to_gigabytes, long_abbreviation, split_unit)}
 
-# The CFA depends on rbx, which the kernel's tables cannot say: the stack is copied and unwound in user space, by rules
-# that name register 268,435,440 and remember the state of all eight times.
-GREAT_REGISTER = r"""
-	.text
-	.globl	work
-	.type	work, @function
-work:
-	.cfi_startproc
-	push	%rbx
-	.cfi_adjust_cfa_offset 8
-	.cfi_offset %rbx, -16
-	.cfi_escape 0x08, 0xf0, 0xff, 0xff, 0x7f
-	.cfi_escape 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a
-	mov	%rsp, %rbx
-	.cfi_escape 0x0c, 0x03, 0x10
-	call	malloc@PLT
-	.cfi_escape 0x0c, 0x07, 0x10
-	pop	%rbx
-	ret
-	.cfi_endproc
-	.size	work, .-work
-	.section .note.GNU-stack, "", @progbits
-"""
-
 
 def many_frames(database):
     """Frames at one address without a module, of which there may be several."""
