@@ -22,7 +22,7 @@ struct target {
 	bool waited;
 	int wait_status;
 	struct rusage usage; /* of the child and of its own reaped children */
-	__u64 start_ns; /* CLOCK_MONOTONIC, of the start of the recording, whose owner sets it */
+	__u64 start_ns; /* CLOCK_MONOTONIC, of the start of the recording; the session sets it */
 	__u64 end_ns;	/* CLOCK_MONOTONIC, of the end; 0: it has not been seen */
 	/* Of a command that sees copies of the files that are added until it goes; NULL: none. */
 	struct isolation *isolation;

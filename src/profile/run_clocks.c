@@ -41,7 +41,7 @@ static void find_last(const struct profile *profile, __u64 *last)
 	}
 }
 
-/* No run ended before the last moment of its time line. */
+/* elapsed_seconds is rounded: moves the end of a run to the last moment of its time line if that is later. */
 static void include_timeline(const struct profile *profile, struct run_clock *clocks)
 {
 	for (size_t i = 0; i < profile->n_timeline; i++) {

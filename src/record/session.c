@@ -52,7 +52,7 @@ static int begin_window(struct session *session)
 	session->has_begun = true;
 	for (size_t i = 0; i < session->n_engines; i++)
 		session__operations(session, i)->start(session->engines[i], now_ns);
-	/* One origin for all times of the recording. */
+	/* The engines count their times from the same moment. */
 	session->target.start_ns = now_ns;
 	if (session->options.window.delay_ns || session->options.window.paused)
 		return 0;
