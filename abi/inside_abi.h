@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 8
+#define INSIDE_VERSION 9
 
 #define INSIDE_LIBRARY "inside.so"
 #define INSIDE_OTHER   "other.so"
@@ -278,6 +278,7 @@ enum inside_gap {
 	INSIDE_GAP_FUNCTIONS,
 	INSIDE_GAP_LOADS, /* loads of libraries that do not find this one's functions: dlmopen(3), RTLD_DEEPBIND */
 	INSIDE_GAP_COLLECTED, /* LIVE: processes with a collector, which frees blocks without a call */
+	INSIDE_GAP_REPLACED,  /* processes that mapped other memory over the library's: it counts there no more */
 	INSIDE_GAPS,
 };
 

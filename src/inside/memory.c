@@ -6,6 +6,7 @@
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 
+#include "spared.h"
 #include "sys.h"
 
 #define MAX_PIECES 4096
@@ -115,7 +116,8 @@ static void *map_copy(const void *first, __u64 place, size_t size)
 	if (address < 0 && address > -4096)
 		return NULL;
 	if (place)
-		sys__unmap((void *)address, place);
+		sys(__NR_munmap, address, place, 0, 0, 0, 0);
+	spared__add(address + place, size);
 	return (void *)(address + place);
 }
 

@@ -42,7 +42,8 @@
 	X(mmap64)                                                                                  \
 	X(munmap)                                                                                  \
 	X(mremap)                                                                                  \
-	X(mprotect)
+	X(mprotect)                                                                                \
+	X(madvise)
 
 #define NEXT_NUMBER(name, ...) NEXT_##name,
 enum next {

@@ -15,6 +15,7 @@
 #include "objects.h"
 #include "own.h"
 #include "regions.h"
+#include "spared.h"
 #include "walk.h"
 
 enum {
@@ -523,6 +524,16 @@ void process__renamed(void)
 	self = NULL;
 	__atomic_store_n(&thread->tid, NO_THREAD, __ATOMIC_RELEASE);
 	begin_thread(&open);
+}
+
+void process__give_up(void)
+{
+	if (!*process.alive)
+		return;
+	memory__add_gap(INSIDE_GAP_REPLACED);
+	process.alive = &never_alive;
+	__atomic_store_n(&local.state, NOT_MEASURED, __ATOMIC_RELEASE);
+	spared__end();
 }
 
 void process__forked(void)

@@ -10,6 +10,7 @@
 #include <linux/time.h>
 
 #include "abi.h"
+#include "spared.h"
 
 int sys__open(const char *path, int flags)
 {
@@ -56,7 +57,10 @@ void *sys__map(size_t size, int protection, int flags, int fd, __u64 offset)
 {
 	long address = sys(__NR_mmap, 0, size, protection, flags, fd, offset);
 
-	return address < 0 && address > -4096 ? NULL : (void *)address;
+	if (address < 0 && address > -4096)
+		return NULL;
+	spared__add(address, size);
+	return (void *)address;
 }
 
 void *sys__map_private(size_t size)
@@ -66,6 +70,7 @@ void *sys__map_private(size_t size)
 
 void sys__unmap(void *address, size_t size)
 {
+	spared__remove((__u64)address);
 	sys(__NR_munmap, (long)address, size, 0, 0, 0, 0);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Functions that change what has to be known of the process: forks, names of threads, and mappings of code. A
- * program that makes the system calls itself is not noticed; the C library does so in its own fork(3) and
- * dlopen(3), of which the first call in the child and code__check_unloaded() tell.
+ * Functions that change what has to be known of the process: forks, names of threads, and mappings of code; and those that would
+ * take this library's memory. A program that makes the system calls itself, other than by syscall(2), is not noticed; the C library
+ * does so in its own fork(3) and dlopen(3), of which the first call in the child and code__check_unloaded() tell.
  */
 #include <asm/unistd.h>
+#include <linux/errno.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
@@ -20,6 +21,7 @@
 #include "own.h"
 #include "process.h"
 #include "shown.h"
+#include "spared.h"
 
 #define EXPORT		 __attribute__((visibility("default")))
 #define NEXT(name, type) ((type)next__get(NEXT_##name))
@@ -94,60 +96,6 @@ EXPORT int prctl(int option, ...)
 		process__renamed();
 	return result;
 }
-
-typedef long (*syscall_t)(long, long, long, long);
-
-static long set_seccomp(long number, long a, long b, long c)
-{
-	struct sys_limits before = number == __NR_prctl		  ? confine(b, c)
-				   : a == SECCOMP_SET_MODE_STRICT ? confine(SECCOMP_MODE_STRICT, 0)
-								  : confine(SECCOMP_MODE_FILTER, c);
-	long result = NEXT(syscall, syscall_t)(number, a, b, c);
-
-	if (result)
-		confine__take_back(&before);
-	return result;
-}
-
-/* What syscall() goes on to, with the registers and the stack of its caller. */
-static __attribute__((used)) void *find_syscall(long number, long a)
-{
-	bool sets = number == __NR_seccomp
-			    ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
-			    : number == __NR_prctl && a == PR_SET_SECCOMP;
-
-	/* A C library without a function for the call is asked by its number, and the program is not seen. */
-	if (number == __NR_execve || (number == __NR_execveat && next__get(NEXT_execveat)))
-		return (void *)exec__by_number;
-	return sets ? (void *)set_seccomp : next__get(NEXT_syscall);
-}
-
-/* The caller's frame may hold other things than a seventh argument, and what is called may return twice: so nothing is
- * copied, and it ends in a jump. */
-__asm__(".pushsection .text\n"
-	".globl syscall\n"
-	".type syscall, @function\n"
-	"syscall:\n"
-	".cfi_startproc\n"
-	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rdx\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rcx\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %r8\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %r9\n	.cfi_adjust_cfa_offset 8\n"
-	"	sub $8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
-	"	call find_syscall\n"
-	"	add $8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %r9\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %r8\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rcx\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rdx\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rsi\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rdi\n	.cfi_adjust_cfa_offset -8\n"
-	"	jmp *%rax\n"
-	".cfi_endproc\n"
-	".size syscall, . - syscall\n"
-	".popsection");
 
 /* For another thread the name changes at its next call of this or of prctl(2). */
 EXPORT int pthread_setname_np(unsigned long thread, const char *name);
@@ -240,8 +188,11 @@ typedef void *(*mmap_t)(void *, size_t, int, int, int, long);
 static void *map(mmap_t next, void *address, size_t size, int protection, int flags, int fd,
 		 long offset)
 {
-	void *result = next(address, size, protection, flags, fd, offset);
+	void *result;
 
+	if (flags & MAP_FIXED && spared__overlaps((__u64)address, size))
+		process__give_up();
+	result = next(address, size, protection, flags, fd, offset);
 	/* What was there before is gone, whatever comes in its place. */
 	if (flags & MAP_FIXED || protection & PROT_EXEC)
 		code__change();
@@ -260,23 +211,54 @@ EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int f
 	return map(next__get(NEXT_mmap64), address, size, protection, flags, fd, offset);
 }
 
+static int protect(void *context, __u64 address, __u64 size)
+{
+	return NEXT(mprotect, int (*)(void *, size_t, int))((void *)address, size, *(int *)context);
+}
+
 EXPORT int mprotect(void *address, size_t size, int protection);
 EXPORT int mprotect(void *address, size_t size, int protection)
 {
-	int result = NEXT(mprotect, int (*)(void *, size_t, int))(address, size, protection);
+	int result = spared__around((__u64)address, size, protect, &protection);
 
 	if (protection & PROT_EXEC)
 		code__change();
 	return result;
 }
 
+static int advise(void *context, __u64 address, __u64 size)
+{
+	return NEXT(madvise, int (*)(void *, size_t, int))((void *)address, size, *(int *)context);
+}
+
+EXPORT int madvise(void *address, size_t size, int advice);
+EXPORT int madvise(void *address, size_t size, int advice)
+{
+	return spared__around((__u64)address, size, advise, &advice);
+}
+
+static int unmap(void *context, __u64 address, __u64 size)
+{
+	return NEXT(munmap, int (*)(void *, size_t))((void *)address, size);
+}
+
 EXPORT int munmap(void *address, size_t size);
 EXPORT int munmap(void *address, size_t size)
 {
-	int result = NEXT(munmap, int (*)(void *, size_t))(address, size);
+	int result = spared__around((__u64)address, size, unmap, NULL);
 
 	code__unmapped((__u64)address, size);
 	return result;
+}
+
+extern int *__errno_location(void) __attribute__((weak));
+
+/* What is this library's is not the target's to move. */
+static void *fail_to_move(void)
+{
+	if (&__errno_location)
+		*__errno_location() = EFAULT;
+	return (void *)-1;
 }
 
 EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...);
@@ -288,6 +270,10 @@ EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...)
 	va_start(list, flags);
 	to = va_arg(list, void *);
 	va_end(list);
+	if (old_size && spared__overlaps((__u64)address, old_size))
+		return fail_to_move();
+	if (flags & MREMAP_FIXED && spared__overlaps((__u64)to, size))
+		process__give_up();
 	result = NEXT(mremap, void *(*)(void *, size_t, size_t, int, ...))(address, old_size, size,
 									   flags, to);
 	code__unmapped((__u64)address, old_size);
@@ -295,3 +281,96 @@ EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...)
 		code__unmapped((__u64)to, size);
 	return result;
 }
+
+typedef long (*syscall_t)(long, long, long, long);
+
+static long set_seccomp(long number, long a, long b, long c)
+{
+	struct sys_limits before = number == __NR_prctl		  ? confine(b, c)
+				   : a == SECCOMP_SET_MODE_STRICT ? confine(SECCOMP_MODE_STRICT, 0)
+								  : confine(SECCOMP_MODE_FILTER, c);
+	long result = NEXT(syscall, syscall_t)(number, a, b, c);
+
+	if (result)
+		confine__take_back(&before);
+	return result;
+}
+
+static void *mmap_by_number(long number, void *address, size_t size, int protection, int flags,
+			    int fd, long offset)
+{
+	return mmap(address, size, protection, flags, fd, offset);
+}
+
+static long mprotect_by_number(long number, void *address, size_t size, int protection)
+{
+	return mprotect(address, size, protection);
+}
+
+static long madvise_by_number(long number, void *address, size_t size, int advice)
+{
+	return madvise(address, size, advice);
+}
+
+static long munmap_by_number(long number, void *address, size_t size)
+{
+	return munmap(address, size);
+}
+
+static void *mremap_by_number(long number, void *address, size_t old_size, size_t size, int flags,
+			      void *to)
+{
+	return mremap(address, old_size, size, flags, to);
+}
+
+static const struct {
+	long number;
+	void *function;
+} by_number[] = {
+	{ __NR_mmap, mmap_by_number },	     { __NR_mprotect, mprotect_by_number },
+	{ __NR_madvise, madvise_by_number }, { __NR_munmap, munmap_by_number },
+	{ __NR_mremap, mremap_by_number },
+};
+
+/* What syscall() goes on to, with the registers and the stack of its caller. */
+static __attribute__((used)) void *find_syscall(long number, long a)
+{
+	bool sets = number == __NR_seccomp
+			    ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
+			    : number == __NR_prctl && a == PR_SET_SECCOMP;
+
+	/* A C library without a function for the call is asked by its number, and the program is not seen. */
+	if (number == __NR_execve || (number == __NR_execveat && next__get(NEXT_execveat)))
+		return (void *)exec__by_number;
+	for (__u32 i = 0; i < sizeof(by_number) / sizeof(by_number[0]); i++)
+		if (by_number[i].number == number)
+			return by_number[i].function;
+	return sets ? (void *)set_seccomp : next__get(NEXT_syscall);
+}
+
+/* The caller's frame may hold other things than a seventh argument, and what is called may return twice: so nothing is
+ * copied, and it ends in a jump. */
+__asm__(".pushsection .text\n"
+	".globl syscall\n"
+	".type syscall, @function\n"
+	"syscall:\n"
+	".cfi_startproc\n"
+	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %rdx\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %rcx\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %r8\n	.cfi_adjust_cfa_offset 8\n"
+	"	push %r9\n	.cfi_adjust_cfa_offset 8\n"
+	"	sub $8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
+	"	call find_syscall\n"
+	"	add $8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %r9\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %r8\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rcx\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rdx\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rsi\n	.cfi_adjust_cfa_offset -8\n"
+	"	pop %rdi\n	.cfi_adjust_cfa_offset -8\n"
+	"	jmp *%rax\n"
+	".cfi_endproc\n"
+	".size syscall, . - syscall\n"
+	".popsection");

@@ -287,6 +287,9 @@ static int collect_gaps(struct preload_engine *engine)
 		{ gaps[INSIDE_GAP_LOADS],
 		  "librar{y was|ies were} loaded by dlmopen or with RTLD_DEEPBIND, so that {its|their} calls are "
 		  "missing; --engine=uprobe counts them" },
+		{ gaps[INSIDE_GAP_REPLACED],
+		  "process{|es} mapped other memory over the one that {its|their} calls are counted in, so that what came "
+		  "afterwards is missing; --engine=uprobe counts it" },
 		{ gaps[INSIDE_GAP_EXECS] > counted->n_refused
 			  ? gaps[INSIDE_GAP_EXECS] - counted->n_refused
 			  : 0,
