@@ -77,6 +77,17 @@ static __always_inline bool shared_space__leave(struct process *process, bool ex
 	return true;
 }
 
+/* What is live now may be the peak, though it has not grown by the 1/128 that begins a generation. */
+static __always_inline void live__note_peak(void)
+{
+	__u64 mark = LOAD(live.mark_bytes);
+	__s64 now = LOAD(live.size_bytes);
+
+	if (now > 0 && (__u64)now > mark &&
+	    __sync_val_compare_and_swap(&live.mark_bytes, mark, now) == mark)
+		__sync_fetch_and_add(&live.generation, 1);
+}
+
 /*
  * Ends an image by exit or exec. Live blocks stay counted while other processes use its mm. Returns
  * the number of the address space if this event has ended it, else 0.
@@ -89,6 +100,7 @@ static __noinline __u32 live__end_image(struct process *process, bool exits)
 	if (shared_space__leave(process, exits, &is_left)) {
 		live.left_bytes = live.size_bytes;
 		live.left_blocks = live.blocks;
+		live__note_peak();
 		__sync_fetch_and_add(&live.size_bytes, -process->live_bytes);
 		__sync_fetch_and_add(&live.blocks, -process->live_blocks);
 		if (is_left && !exits) {

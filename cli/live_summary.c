@@ -56,10 +56,13 @@ void live_summary__print(const struct session_live *live, const struct selection
 		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,
 		       within(of_allocations, allocations, allocated_bytes).text,
 		       totals ? "about " : "", number__bytes(live->peak_bytes, false).text);
-	message__print("not freed:   %s of %s%s%s%s", number__count(live->blocks).text,
+	/* At the peak those of ended processes are gone. */
+	message__print("not freed:   %s of %s%s%s%s%s", number__count(live->blocks).text,
 		       number__bytes(live->size_bytes, false).text,
 		       within(of_live, live->blocks, live->size_bytes).text,
 		       share(live->blocks, allocations).text,
+		       live->size_bytes > live->peak_bytes ? ", with what ended processes left"
+							   : "",
 		       target_runs ? ", and may be freed yet" : "");
 	message__print("temporary:   %s of %s%s%s", number__count(temporary).text,
 		       number__bytes(temporary_bytes, false).text,

@@ -28,6 +28,18 @@ void live_sum__publish(struct thread *thread)
 		__atomic_fetch_add(&live->generation, 1, __ATOMIC_RELAXED);
 }
 
+/* What is live now may be the peak, though it has not grown by the 1/128 that begins a generation. */
+static void note_peak(struct inside_live *live)
+{
+	__u64 mark = __atomic_load_n(&live->mark_bytes, __ATOMIC_RELAXED);
+	__s64 now = __atomic_load_n(&live->size_bytes, __ATOMIC_RELAXED);
+
+	if (now > 0 && (__u64)now > mark &&
+	    __atomic_compare_exchange_n(&live->mark_bytes, &mark, now, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		__atomic_fetch_add(&live->generation, 1, __ATOMIC_RELAXED);
+}
+
 /* First it notes what it adds: what is live may seem less for a moment, and never more. */
 void live__join(struct thread *first)
 {
@@ -72,6 +84,11 @@ void live__leave(enum inside_end how)
 		return;
 	if (how == INSIDE_EXITED)
 		own__end();
+	if (process.mode == INSIDE_LIVE) {
+		if (self && !self->busy)
+			live_sum__publish(self);
+		note_peak(live);
+	}
 	image->end_generation = __atomic_load_n(&live->generation, __ATOMIC_RELAXED);
 	image->end_ns = sys__now_ns();
 	__atomic_store_n(&image->ended, how, __ATOMIC_RELEASE);

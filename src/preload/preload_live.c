@@ -180,6 +180,10 @@ int preload__read_live(const struct preload *preload, struct preload_live *out)
 	if (err)
 		return err;
 	reading.generation = reader.header.live.generation;
+	/* As where a process ends: the peak may be now. */
+	if ((__s64)reader.header.live.size_bytes > 0 &&
+	    (__u64)reader.header.live.size_bytes > reader.header.live.mark_bytes)
+		reading.generation++;
 	out->generation = reading.generation;
 	out->max_bytes = reader__add(0, reader.header.live.max_bytes);
 	out->epoch_shift = reader.header.live.epoch_shift;

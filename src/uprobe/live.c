@@ -369,7 +369,12 @@ int live__timeout_ms(const struct live *live, int most)
 
 int live__stop(struct live *live, __u64 end_ns)
 {
-	__atomic_store_n(&live->options.shared->stopped, 1, __ATOMIC_RELEASE);
+	struct ap_live *shared = live->options.shared;
+
+	__atomic_store_n(&shared->stopped, 1, __ATOMIC_RELEASE);
+	/* As where a process ends: the peak may be now. */
+	if (shared->size_bytes > 0 && (__u64)shared->size_bytes > shared->mark_bytes)
+		shared->generation++;
 	live_collector__end(live->collector, end_ns);
 	note_entries(live);
 	return live->options.records.stacks ? sample(live) : 0;
