@@ -315,6 +315,7 @@ static int run_diff(char **argv)
 	if (err)
 		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&options.choice.filter);
+	filter_choice__report_exit(&options.choice.filter);
 	return report_completeness(&options, selected);
 }
 

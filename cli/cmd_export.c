@@ -195,6 +195,7 @@ static int run_export(char **argv)
 	if (err)
 		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
+	filter_choice__report_exit(&choice->filter);
 	completeness_messages__print_frees(selected.profile, NULL);
 	completeness_messages__print_sampled(selected.profile, NULL);
 	return completeness_messages__print(

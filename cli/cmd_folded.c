@@ -131,6 +131,7 @@ static int run_folded(char **argv)
 		return output_file__status(err, &error);
 	print_runs(selected.profile, &options);
 	filter_choice__report_unmatched(&choice->filter);
+	filter_choice__report_exit(&choice->filter);
 	completeness_messages__print_frees(selected.profile, NULL);
 	completeness_messages__print_sampled(selected.profile, NULL);
 	return completeness_messages__print(selected.profile, NULL, data_choice__needs(choice));

@@ -192,6 +192,7 @@ static int run_graph(char **argv)
 	if (err)
 		return output_file__status(err, &error);
 	filter_choice__report_unmatched(&choice->filter);
+	filter_choice__report_exit(&choice->filter);
 	completeness_messages__print_sampled(held.selected.profile, NULL);
 	return completeness_messages__print(held.selected.profile, NULL,
 					    data_choice__needs(choice) | COMPLETENESS_TIMES);

@@ -8,6 +8,7 @@
 #include "array.h"
 #include "error.h"
 #include "message.h"
+#include "number.h"
 #include "number_parse.h"
 #include "options.h"
 #include "profile_runs.h"
@@ -107,6 +108,9 @@ int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struc
 	case OPT_LEAKS:
 		options->leaks = true;
 		return 0;
+	case OPT_AT_EXIT:
+		options->at_exit = true;
+		return 0;
 	case OPT_FREED:
 		options->freed = true;
 		return 0;
@@ -154,6 +158,18 @@ void filter_choice__report_unmatched(const struct filter_choice *choice)
 				rule->text[0] == '/' ? "" : "; /.../ looks for a part of a name");
 		}
 	}
+}
+
+void filter_choice__report_exit(const struct filter_choice *choice)
+{
+	const struct exit_frees *frees = &choice->options.exit_frees;
+
+	if (frees->epoch)
+		message__print(
+			"the last %s freed %s, as a program does that ends: what was there before is shown; "
+			"--at-exit selects what was left",
+			number__time(frees->took_ns).text,
+			number__bytes(frees->freed_bytes, false).text);
 }
 
 void filter_choice__release(struct filter_choice *choice)

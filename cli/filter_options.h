@@ -31,6 +31,7 @@ enum {
 	OPT_FUNCTION,
 	OPT_SUPPRESSIONS,
 	OPT_RUN,
+	OPT_AT_EXIT,
 };
 
 /* For a command's argp table; they form a group of their own in its help. */
@@ -38,6 +39,8 @@ enum {
 #define FILTER_OPTIONS \
 	{ NULL, 0, NULL, 0, "What to select; all of these must hold:", 1 }, \
 	{ "leaks", OPT_LEAKS, NULL, 0, "Blocks that were still allocated at the end", 1 }, \
+	{ "at-exit", OPT_AT_EXIT, NULL, 0, \
+	  "With --leaks, what was left at the end, whatever the program freed in its last moments", 1 }, \
 	{ "freed", OPT_FREED, NULL, 0, "Blocks that were freed", 1 }, \
 	{ "older", OPT_OLDER, "TIME", 0, \
 	  "Blocks that were still allocated and TIME old, or a share such as 5%", 1 }, \
@@ -86,6 +89,8 @@ int filter_choice__parse(struct filter_choice *choice, int key, char *arg, struc
 int filter_choice__read(struct filter_choice *choice, struct error *error);
 /* Warns on stderr about names in @choice that match nothing in the profile. */
 void filter_choice__report_unmatched(const struct filter_choice *choice);
+/* Says on stderr where --leaks selects what was live before the program's end, for those who do not say so themselves. */
+void filter_choice__report_exit(const struct filter_choice *choice);
 void filter_choice__release(struct filter_choice *choice);
 
 #endif

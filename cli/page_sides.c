@@ -125,6 +125,7 @@ int page_sides__write(const struct page_sides *sides, const struct data_choice *
 	if (err)
 		return output_file__status(err, error);
 	filter_choice__report_unmatched(&choice->filter);
+	filter_choice__report_exit(&choice->filter);
 	return report_completeness(sides, choice);
 }
 

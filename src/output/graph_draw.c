@@ -70,22 +70,27 @@ static void fit(struct page *page, double x, double width, const char *text)
 
 static void draw_title(struct page *page)
 {
-	char peak[32], when[32], live[32], blocks[32], end[32], text[256];
+	char peak[32], drawn[48] = "", when[32], live[32], blocks[32], end[32], text[256];
 	const struct graph *graph = page->graph;
+	__u64 peak_bytes = page->words->peak_bytes ? page->words->peak_bytes : graph->peak_bytes;
 
 	page->y = 30;
 	ink__set(&page->ink, INK_TEXT);
 	ink__font(&page->ink, 16, true);
 	fit(page, NAME_LEFT - 54, WIDTH - RIGHT - (NAME_LEFT - 54), page->words->title);
-	graph_axis__print_bytes(graph->peak_bytes, peak, sizeof(peak));
+	graph_axis__print_bytes(peak_bytes, peak, sizeof(peak));
+	graph_axis__print_bytes(graph->peak_bytes, live, sizeof(live));
+	if (strcmp(live, peak))
+		snprintf(drawn, sizeof(drawn), ", drawn %s", live);
 	graph_axis__print_time(graph->peak_ns, when, sizeof(when));
 	graph_axis__print_bytes(graph->live_bytes, live, sizeof(live));
 	graph_axis__print_count(graph->live, blocks, sizeof(blocks));
 	graph_axis__print_time(graph->end_ns, end, sizeof(end));
 	if (graph->peak_bytes)
 		snprintf(text, sizeof(text),
-			 "%s; peak of live bytes: %s after %s; not freed: %s in %s %.6s", end, peak,
-			 when, live, blocks, plural__of("block{|s}", graph->live).text);
+			 "%s; peak of live bytes: %s%s after %s; not freed: %s in %s %.6s", end,
+			 peak, drawn, when, live, blocks,
+			 plural__of("block{|s}", graph->live).text);
 	else if (graph->live)
 		snprintf(text, sizeof(text), "%s; not freed: %s in %s %.6s", end, live, blocks,
 			 plural__of("block{|s}", graph->live).text);

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_GRAPH_DRAW_H
 #define ALLOCPROF_GRAPH_DRAW_H
 
+#include <linux/types.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -19,7 +20,8 @@ enum graph_format {
 /* The texts in the picture, owned by the caller; they may contain any bytes. */
 struct graph_words {
 	const char *title;
-	const char *selection;	/* the selection in words; NULL: all */
+	const char *selection; /* the selection in words; NULL: all */
+	__u64 peak_bytes; /* as counted, not only at the ends of epochs; 0: unknown, or of a part of the blocks */
 	const char *start_time; /* of the recording, for the PDF's date; NULL if unknown */
 	const struct graph_label *labels; /* by series */
 	const char *const *notes;	  /* warnings, a line each */

@@ -101,7 +101,9 @@ int graph_json__write(const struct graph *graph, const struct graph_words *words
 	json__add(root, "end_ns", json__count(graph->end_ns));
 	json__add(root, "epoch_ns", json__count(graph->epoch_ns));
 	json__add(root, "stacks", json__count(graph->n_stacks));
-	json__add(root, "peak_bytes", json__count(graph->peak_bytes));
+	json__add(root, "peak_bytes",
+		  json__count(words->peak_bytes ? words->peak_bytes : graph->peak_bytes));
+	json__add(root, "drawn_peak_bytes", json__count(graph->peak_bytes));
 	json__add(root, "peak_ns", json__count(graph->peak_ns));
 	json__add(root, "live", json__count(graph->live));
 	json__add(root, "live_bytes", json__count(graph->live_bytes));

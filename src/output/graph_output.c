@@ -75,6 +75,7 @@ int graph_output__write(const struct graph_output *output, FILE *to)
 	char selection[128], unsure[128];
 	struct graph_words words = {
 		.title = title,
+		.peak_bytes = output->filtered->peak_bytes,
 		.start_time = profile__meta(profile, "start_time"),
 		.notes = notes,
 	};

@@ -114,8 +114,43 @@ static json_object *json_growth(const struct growth *growth)
 	if (!growth->is_known)
 		return NULL;
 	object = json_object_new_object();
-	json__add(object, "growing", json_object_new_boolean(growth->is_growing));
+	json__add(object, "growing",
+		  growth->verdict == GROWTH_UNDECIDED
+			  ? NULL
+			  : json_object_new_boolean(growth->verdict == GROWTH_GROWING));
 	json__add(object, "bytes_per_second", json__seconds(growth->bytes_per_second));
+	return object;
+}
+
+/* Functions that grow by more than their stacks show. */
+static json_object *json_growing(const struct report_output *output)
+{
+	json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < output->report->n_growing; i++) {
+		const struct report_growing *growing = &output->report->growing[i];
+		json_object *object = json_growth(&growing->growth);
+
+		json__add(object, "stacks", json__count(growing->n_entries));
+		json__add(object, "name",
+			  json__string(output->groups->labels[growing->label].text));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+/* What --leaks shows instead of what was left; NULL if it does not. */
+static json_object *json_exit_frees(const struct report *report)
+{
+	json_object *object;
+
+	if (!report->exit_frees.epoch)
+		return NULL;
+	object = json_object_new_object();
+	json__add(object, "seconds", json__seconds(report->exit_frees.took_ns / 1e9));
+	json__add(object, "freed_bytes", json__count(report->exit_frees.freed_bytes));
+	json__add(object, "left", json__count(report->left));
+	json__add(object, "left_bytes", json__count(report->left_bytes));
 	return object;
 }
 
@@ -262,6 +297,12 @@ int report_output__json(const struct report_output *output)
 	json__add(root, "n_stacks", json__count(output->report->n_entries));
 	json__add(root, "selected", json_selection(output, &output->report->total, false));
 	json__add(root, "all", json_selection(output, &output->report->whole, true));
+	json__add(root, "peak_bytes",
+		  output->report->peak_bytes ? json__count(output->report->peak_bytes) : NULL);
+	if (output->with_growth) {
+		json__add(root, "exit_frees", json_exit_frees(output->report));
+		json__add(root, "growing_functions", json_growing(output));
+	}
 	json__add(root, "size_histogram", json_histogram(sizes));
 	json__add(root, "lifetime_histogram_ns", json_histogram(lifetimes));
 	json__add(root, "suppressions", json_suppressions(output));

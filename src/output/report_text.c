@@ -5,6 +5,7 @@
 #include "number.h"
 #include "plural.h"
 #include "profile.h"
+#include "profile_runs.h"
 #include "report_output.h"
 #include "runs_text.h"
 #include "stack_groups.h"
@@ -58,6 +59,8 @@ const char *report_output__what(const struct report_output *output)
 
 	if (!output->report->epoch_ns && !filter__has_live(output->profile))
 		return "requested";
+	if (output->report->exit_frees.epoch)
+		return "alive before the end";
 	if (is_about_live(output))
 		return output->report->at_exit ? "leaked" : "still allocated";
 	if (options->freed || options->freed_after.is_given || options->max_lifetime.is_given)
@@ -125,6 +128,7 @@ static void print_sampling(const struct report_output *output)
 static void print_memory(const struct report_output *output)
 {
 	const struct selection *whole = &output->report->whole;
+	const struct profile_estimate *of_left = &output->report->of_left;
 	FILE *to = output->terminal.to;
 
 	fprintf(to, "%s %s", number__count(whole->allocations).text,
@@ -135,10 +139,10 @@ static void print_memory(const struct report_output *output)
 	if (whole->temporary)
 		fprintf(to, "; %s temporary",
 			number__share(whole->temporary, whole->allocations).text);
-	fprintf(to, "; at the end %s left", number__count(whole->live).text);
-	print_margin(output, &whole->of_live, false, whole->live);
-	fprintf(to, ", %s", phrase_bytes(output, whole->live_bytes).text);
-	print_margin(output, &whole->of_live, true, whole->live_bytes);
+	fprintf(to, "; at the end %s left", number__count(output->report->left).text);
+	print_margin(output, of_left, false, output->report->left);
+	fprintf(to, ", %s", phrase_bytes(output, output->report->left_bytes).text);
+	print_margin(output, of_left, true, output->report->left_bytes);
 	fputc('\n', to);
 }
 
@@ -209,28 +213,42 @@ static void print_growth(const struct report_output *output)
 	const struct report *report = output->report;
 	FILE *to = output->terminal.to;
 	double bytes_per_second = 0;
-	size_t n = 0, n_known = 0;
+	size_t n = 0, n_known = 0, n_undecided = 0;
 
 	for (size_t i = 0; i < report->n_entries; i++) {
 		const struct growth *growth = &report->entries[i].growth;
 
 		n_known += growth->is_known;
-		if (growth->is_growing) {
+		n_undecided += growth->verdict == GROWTH_UNDECIDED;
+		if (growth->verdict == GROWTH_GROWING) {
 			bytes_per_second += growth->bytes_per_second;
 			n++;
 		}
 	}
-	if (!n_known)
+	/* Shorter than the epochs of which growth takes some. Of several runs nothing is said. */
+	if (!n_known && (!report->epoch_ns || profile__n_runs(output->profile) > 1))
 		return;
 	terminal__set_colour(&output->terminal, COLOUR_BOLD);
 	fputs("Still growing at the end", to);
 	terminal__set_colour(&output->terminal, COLOUR_NONE);
 	if (n)
-		fprintf(to, ": %s %s, by %s a second\n", number__count(n).text,
+		fprintf(to, ": %s %s, by %s a second", number__count(n).text,
 			plural__of("stack{|s}", n).text,
 			phrase_bytes(output, number__of(bytes_per_second)).text);
 	else
-		fputs(": none\n", to);
+		fputs(n_known ? ": none" : ": not known, the recording is too short", to);
+	if (n_undecided)
+		fprintf(to, "%s %s undecided", n ? "," : ", but", number__count(n_undecided).text);
+	fputc('\n', to);
+	for (size_t i = 0; i < report->n_growing && i < output->top; i++) {
+		const struct report_growing *growing = &report->growing[i];
+
+		fprintf(to, "Growing in sum over %s stacks, by %s a second: ",
+			number__count(growing->n_entries).text,
+			phrase_bytes(output, number__of(growing->growth.bytes_per_second)).text);
+		report_output__frame(output, growing->label, 0);
+		fputc('\n', to);
+	}
 }
 
 /* An allocator's mappings are also what it hands out. The entries have both; stat has none of these in its totals. */
@@ -253,6 +271,22 @@ static void print_mappings(const struct report_output *output)
 		number__count(calls).text, plural__of("call{|s}", calls).text);
 }
 
+/* What is shown instead of what was left. */
+static void print_exit_frees(const struct report_output *output)
+{
+	const struct report *report = output->report;
+
+	if (!report->exit_frees.epoch)
+		return;
+	fprintf(output->terminal.to,
+		"the last %s freed %s of it, as a program does that ends: what was there before is "
+		"shown; --at-exit\nshows what was left, %s in %s %s\n",
+		number__time(report->exit_frees.took_ns).text,
+		phrase_bytes(output, report->exit_frees.freed_bytes).text,
+		phrase_bytes(output, report->left_bytes).text, number__count(report->left).text,
+		plural__of("block{|s}", report->left).text);
+}
+
 /* "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
 void report_output__title(const struct report_output *output)
 {
@@ -273,7 +307,12 @@ void report_output__title(const struct report_output *output)
 		fputs(": nothing\n", to);
 		return;
 	}
-	fprintf(to, ": %s", phrase_bytes(output, bytes).text);
+	if (output->cost == COST_PEAK && report->peak_bytes && report->peak_bytes != bytes)
+		fprintf(to, ": %s, of which the stacks add up to %s",
+			phrase_bytes(output, report->peak_bytes).text,
+			phrase_bytes(output, bytes).text);
+	else
+		fprintf(to, ": %s", phrase_bytes(output, bytes).text);
 	print_margin(output, cost__estimate(output->cost, &report->total), true, bytes);
 	fprintf(to, " in %s %s", number__count(blocks).text, plural__of(unit, blocks).text);
 	print_margin(output, cost__estimate(output->cost, &report->total), false, blocks);
@@ -283,6 +322,7 @@ void report_output__title(const struct report_output *output)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
 	print_mappings(output);
+	print_exit_frees(output);
 	if (output->with_growth)
 		print_growth(output);
 }
@@ -333,7 +373,7 @@ static const char *share_title(const struct report_output *output)
 {
 	const char *what = report_output__what(output);
 
-	if (!strcmp(what, "still allocated"))
+	if (!strcmp(what, "still allocated") || !strcmp(what, "alive before the end"))
 		return "alive";
 	if (!strcmp(what, "at the peak"))
 		return "at peak";
@@ -343,12 +383,15 @@ static const char *share_title(const struct report_output *output)
 static void add_growth(const struct report_output *output, struct row *row,
 		       const struct growth *growth)
 {
+	bool is_growing = growth->verdict == GROWTH_GROWING;
 	struct number_text text = { "no" };
 
-	if (growth->is_growing)
+	if (growth->verdict == GROWTH_UNDECIDED)
+		text = (struct number_text){ "undecided" };
+	else if (is_growing)
 		snprintf(text.text, sizeof(text.text), "+%.20s/s",
 			 bytes_text(output, growth->bytes_per_second).text);
-	add_cell(row, "growing", text, growth->is_growing ? COLOUR_RED : COLOUR_NONE);
+	add_cell(row, "growing", text, is_growing ? COLOUR_RED : COLOUR_NONE);
 }
 
 /* Fills the cells of @row; the titles are the same for all entries. */
@@ -536,7 +579,8 @@ static void print_words(const struct report_output *output)
 {
 	FILE *to = output->terminal.to;
 
-	if (output->report->n_entries && is_about_live(output) && !output->report->at_exit)
+	if (output->report->n_entries && is_about_live(output) && !output->report->at_exit &&
+	    !output->report->exit_frees.epoch)
 		fputs("\nStill allocated: not freed when the recording ended; the process ran on, or "
 		      "replaced itself.\n",
 		      to);

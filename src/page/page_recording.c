@@ -360,7 +360,7 @@ static __u32 group_leaks(const struct writer *writer, __u32 *groups, __u32 *node
 	return n;
 }
 
-/* Which stacks were still growing at the end, as report's: 0 unknown, 1 no, 2 yes. */
+/* Which stacks were still growing at the end, as report's: 0 unknown, 1 no, 2 undecided, 3 yes. */
 static int write_leaks(const struct writer *writer, size_t n_nodes)
 {
 	const struct profile *profile = writer->recording->input.profile;
@@ -370,6 +370,7 @@ static int write_leaks(const struct writer *writer, size_t n_nodes)
 	_cleanup_(free_ptr) __u32 *growing = calloc(writer->n_rows + 1, sizeof(*growing));
 	_cleanup_(free_ptr) double *rates = calloc(writer->n_rows + 1, sizeof(*rates));
 	_cleanup_(free_ptr) struct growth *growths = NULL;
+	struct exit_frees frees;
 	struct error error;
 	__u32 n;
 	int err;
@@ -380,9 +381,11 @@ static int write_leaks(const struct writer *writer, size_t n_nodes)
 	growths = calloc(n + 1, sizeof(*growths));
 	if (!growths)
 		return -ENOMEM;
-	err = growth__measure(profile, groups, n, growths, &error);
+	err = exit_frees__find(profile, &frees, &error);
+	if (!err)
+		err = growth__measure(profile, groups, n, frees.epoch, growths, &error);
 	for (__u32 i = 0; i < n && !err; i++) {
-		growing[i] = growths[i].is_known ? 1 + growths[i].is_growing : 0;
+		growing[i] = growths[i].is_known ? 1 + growths[i].verdict : 0;
 		rates[i] = growths[i].is_known ? growths[i].bytes_per_second : 0;
 	}
 	if (!err)

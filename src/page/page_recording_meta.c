@@ -177,6 +177,9 @@ json_object *page_recording__meta(const struct page_recording *recording,
 	json__add(object, "noTimeLine", text_or_null(no_time_line(recording, epochs)));
 	json__add(object, "hasLive", json_object_new_boolean(filter__has_live(profile)));
 	json__add(object, "hasExits", json_object_new_boolean(has_exits(profile)));
+	json__add(object, "peakBytes",
+		  recording->filtered->peak_bytes ? json__count(recording->filtered->peak_bytes)
+						  : NULL);
 	json__add(object, "isComplete",
 		  json_object_new_boolean(completeness__is_complete(profile)));
 	json__add(object, "missing", missing_of(profile, 0));

@@ -60,6 +60,8 @@ int filter__check_options(const struct filter_options *options, enum cost cost, 
 			error, -EINVAL,
 			"--leaks and --older select live blocks, --freed, --freed-after and "
 			"--max-lifetime freed ones; give options of one kind");
+	if (options->at_exit && !options->leaks)
+		return error__set(error, -EINVAL, "--at-exit is about leaks; add --leaks");
 	if (options->suppressions && !asks_for_live(options))
 		return error__set(error, -EINVAL, "suppressions hide leaks; add --leaks");
 	if ((cost == COST_PEAK || cost == COST_TEMPORARY) && asks_for_blocks(options))
@@ -106,10 +108,20 @@ static int select_all(const struct profile *profile, const struct count_filter *
 		if (profile__function_frees(count->function))
 			continue;
 		filter__whole(profile, &blocks->runs, count, &whole);
-		selection__add(&filtered->whole, &whole);
-		if (!count_filter__passes(counts, count))
-			continue;
+		filtered->left = profile__add_up(filtered->left, whole.live);
+		filtered->left_bytes = profile__add_up(filtered->left_bytes, whole.live_bytes);
+		profile_estimate__add(&filtered->of_left, &whole.of_live);
 		block_filter__select(blocks, count, selection);
+		if (blocks->exit_frees.epoch) {
+			whole.live = selection->live;
+			whole.live_bytes = selection->live_bytes;
+			whole.of_live = selection->of_live;
+		}
+		selection__add(&filtered->whole, &whole);
+		if (!count_filter__passes(counts, count)) {
+			*selection = selection_none;
+			continue;
+		}
 		if (suppressed && suppressed[count->stack - 1] >= 0)
 			hide(suppressions, suppressed[count->stack - 1], selection);
 		selection__add(&filtered->total, selection);
@@ -135,6 +147,9 @@ int filter__apply(const struct profile *profile, const struct stack_groups *grou
 		goto out;
 	result.end_ns = blocks.end_ns;
 	result.epoch_ns = blocks.epoch_ns;
+	options->exit_frees = result.exit_frees = blocks.exit_frees;
+	if (filter__selects_all(options))
+		result.peak_bytes = profile__meta_number(profile, "peak_bytes");
 	result.counts = calloc(profile->n_counts + 1, sizeof(*result.counts));
 	err = result.counts ? select_all(profile, &counts, &blocks, options->suppressions, &result)
 			    : -ENOMEM;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "exit_frees.h"
 #include "selection.h"
 
 struct error;
@@ -48,7 +49,8 @@ struct filter_rule {
 };
 
 struct filter_options {
-	bool leaks;			 /* live blocks only */
+	bool leaks; /* live blocks only */
+	bool at_exit; /* of --leaks: those that are live after what exit_frees__find() finds, not before */
 	bool freed;			 /* freed blocks only, including those that an exec ended */
 	struct filter_time older;	 /* live, and at least this old at the end */
 	struct filter_time min_lifetime; /* freed blocks by lifetime, live ones by age */
@@ -60,6 +62,7 @@ struct filter_options {
 	struct filter_rule *rules;
 	size_t n_rules;
 	struct suppressions *suppressions; /* leaks to hide, or NULL */
+	struct exit_frees exit_frees;	   /* set by filter__apply() with @leaks, but @at_exit */
 	bool runs_apart;		   /* do not add up the runs' selections */
 };
 
@@ -73,9 +76,16 @@ struct filter_runs {
 struct filtered {
 	struct selection *counts; /* by count's id - 1; owned */
 	struct selection total;	  /* sum of all counts */
-	struct selection whole;	  /* of the unfiltered profile */
-	__u64 end_ns;		  /* duration; of several runs the longest */
-	__u64 epoch_ns;		  /* of several runs the greatest; 0: without --live */
+	struct selection
+		whole; /* of the unfiltered profile; live is what was live before exit_frees */
+	__u64 left, left_bytes;		 /* what was live at the end, */
+	struct profile_estimate of_left; /* and its precision */
+	struct exit_frees exit_frees;	 /* of the filter's options */
+	/* Most bytes that were live at a time, as counted, which the stacks' parts of @total add up to within 1 %;
+	 * 0 where not all is selected or it is not known. */
+	__u64 peak_bytes;
+	__u64 end_ns;	/* duration; of several runs the longest */
+	__u64 epoch_ns; /* of several runs the greatest; 0: without --live */
 	struct filter_runs runs;
 };
 

@@ -50,12 +50,20 @@ static const struct block_limits *limits_of(const struct block_filter *filter, _
 	return &filter->limits[profile__count_run(profile, &profile->counts[count - 1]) - 1];
 }
 
+static bool is_live(const struct block_filter *filter, const struct profile_lifetime *cell)
+{
+	if (!filter->exit_frees.epoch)
+		return cell->died == PROFILE_LIVE;
+	return cell->born < filter->exit_frees.epoch &&
+	       (cell->died == PROFILE_LIVE || cell->died >= filter->exit_frees.epoch);
+}
+
 static enum answer judge(const struct block_filter *filter, const struct profile_lifetime *cell)
 {
 	const struct filter_options *options = filter->options;
 	const struct block_limits *limits = limits_of(filter, cell->count);
 	const struct run_clock *clock = &limits->clock;
-	bool live = cell->died == PROFILE_LIVE;
+	bool live = is_live(filter, cell);
 	__u64 born = epoch_start(clock, cell->born);
 	__u64 born_until = epoch_last(clock, cell->born);
 	__u64 died = live ? clock->end_ns : epoch_start(clock, cell->died);
@@ -125,17 +133,16 @@ void filter__whole(const struct profile *profile, const struct filter_runs *runs
 		selection->oldest_ns = birth_of(runs, run, blocks.oldest_ns);
 }
 
-static void add_cell(struct selection *selection, const struct profile_lifetime *cell,
+static void add_cell(struct selection *selection, const struct profile_lifetime *cell, bool live,
 		     __u64 oldest_ns)
 {
-	selection__add(selection,
-		       &(struct selection){
-			       .allocations = cell->blocks,
-			       .size_bytes = cell->size_bytes,
-			       .live = cell->died == PROFILE_LIVE ? cell->blocks : 0,
-			       .live_bytes = cell->died == PROFILE_LIVE ? cell->size_bytes : 0,
-			       .oldest_ns = cell->died == PROFILE_LIVE ? oldest_ns : UINT64_MAX,
-		       });
+	selection__add(selection, &(struct selection){
+					  .allocations = cell->blocks,
+					  .size_bytes = cell->size_bytes,
+					  .live = live ? cell->blocks : 0,
+					  .live_bytes = live ? cell->size_bytes : 0,
+					  .oldest_ns = live ? oldest_ns : UINT64_MAX,
+				  });
 }
 
 static void select_by_time(const struct block_filter *filter, const struct profile_count *count,
@@ -151,8 +158,12 @@ static void select_by_time(const struct block_filter *filter, const struct profi
 		profile__next_lifetime(filter->profile, &at, &cell);
 		switch (judge(filter, &cell)) {
 		case YES:
-			/* Filters by age always select the oldest block. */
-			add_cell(selection, &cell, oldest_ns);
+			/* Filters by age always select the oldest block. Of those that the end freed only the epoch
+			 * is known. */
+			if (filter->exit_frees.epoch)
+				oldest_ns = epoch_start(&limits_of(filter, count->id)->clock,
+							cell.born);
+			add_cell(selection, &cell, is_live(filter, &cell), oldest_ns);
 			break;
 		case UNSURE:
 			selection->unsure = profile__add_up(selection->unsure, cell.blocks);
@@ -181,13 +192,17 @@ static struct profile_estimate apportion(const struct profile_estimate *whole, d
 	};
 }
 
-static void apportion_samples(struct selection *selection, const struct selection *whole)
+static void apportion_samples(const struct block_filter *filter, struct selection *selection,
+			      const struct selection *whole)
 {
 	selection->of_allocations =
 		apportion(&whole->of_allocations, ratio(selection->allocations, whole->allocations),
 			  ratio(selection->size_bytes, whole->size_bytes));
-	selection->of_live = apportion(&whole->of_live, ratio(selection->live, whole->live),
-				       ratio(selection->live_bytes, whole->live_bytes));
+	selection->of_live =
+		filter->exit_frees.epoch
+			? selection->of_allocations
+			: apportion(&whole->of_live, ratio(selection->live, whole->live),
+				    ratio(selection->live_bytes, whole->live_bytes));
 }
 
 /* By the average: single sizes are known only by bucket. */
@@ -215,7 +230,7 @@ void block_filter__select(const struct block_filter *filter, const struct profil
 	if (filter->by_time) {
 		if (has_blocks)
 			select_by_time(filter, count, &blocks, selection);
-		apportion_samples(selection, &whole);
+		apportion_samples(filter, selection, &whole);
 		return;
 	}
 	*selection = whole;
@@ -335,6 +350,11 @@ int block_filter__init(struct block_filter *filter, const struct profile *profil
 			error, -EINVAL,
 			"nothing is that old: the recording took %.3f s; give --older less",
 			filter->end_ns / 1e9);
+	if (options->leaks && !options->at_exit)
+		err = exit_frees__find(profile, &filter->exit_frees, error);
+	if (err)
+		return err;
+	filter->by_time = filter->by_time || filter->exit_frees.epoch;
 	if (filter->by_time && sort_by_count(filter))
 		return error__set(error, -ENOMEM, "cannot filter: out of memory");
 	return 0;

@@ -17,13 +17,24 @@
 #define MOST_EPOCHS  65536
 /* The line must rise by so many standard deviations. */
 #define DEVIATIONS 2
-/* Parts of the half; the average must rise from each to the next. */
+/* Parts of a window; the average must rise from each to the next. */
 #define QUARTERS 4
+/* The last half, quarter and eighth: what began late is judged by what is there. */
+#define WINDOWS		 3
+#define LEAST_LIFE_SHARE 8
+/* A step for good: all later values are so much above all earlier ones. */
+#define STEP_NUMERATOR	 9
+#define STEP_DENOMINATOR 8
 
-/* The epochs of the last half. */
-struct half {
-	__u64 first, n;
-	__u64 epoch_ns;
+/* The epochs that are judged: up to @n. */
+struct time {
+	__u64 n, epoch_ns;
+};
+
+/* Live bytes at the end of each epoch, and the least of each and all later ones. */
+struct line {
+	__u64 *live_bytes, *floors;
+	__u64 first; /* epoch of the first block */
 };
 
 /* Lifetimes sorted by group. */
@@ -32,33 +43,33 @@ struct grouped {
 	size_t *starts;	  /* start of each group, and the end of the last */
 };
 
-/* Adds @bytes from epoch @epoch on; epochs before the half count as its first. */
-static void change(const struct half *half, __u64 *deltas, __u64 epoch, __u64 bytes)
+/* Sums wrap modulo 2^64 in between. */
+static void follow(const struct profile *profile, const struct time *time, const __u32 *lifetimes,
+		   size_t n, struct line *line)
 {
-	__u64 at = epoch > half->first ? epoch - half->first : 0;
+	__u64 *live_bytes = line->live_bytes;
 
-	if (at < half->n)
-		deltas[at] += bytes;
-}
-
-/* Computes the live bytes of lifetimes @from to @to at the end of each epoch. Sums wrap modulo 2^64
- * in between. */
-static void follow(const struct profile *profile, const struct half *half, const __u32 *lifetimes,
-		   size_t n, __u64 *live_bytes)
-{
-	memset(live_bytes, 0, half->n * sizeof(*live_bytes));
+	memset(live_bytes, 0, time->n * sizeof(*live_bytes));
+	line->first = time->n - 1;
 	for (size_t i = 0; i < n; i++) {
 		struct profile_lifetime lifetime;
 		__u32 at = lifetimes[i], last;
 
 		profile__next_lifetime(profile, &at, &lifetime);
 		last = profile_lifetime__end_epoch(&lifetime);
-		change(half, live_bytes, lifetime.born, lifetime.size_bytes);
-		if (last != PROFILE_LIVE)
-			change(half, live_bytes, last, -lifetime.size_bytes);
+		if (lifetime.born < line->first)
+			line->first = lifetime.born;
+		if (lifetime.born < time->n)
+			live_bytes[lifetime.born] += lifetime.size_bytes;
+		if (last < time->n)
+			live_bytes[last] -= lifetime.size_bytes;
 	}
-	for (__u64 i = 1; i < half->n; i++)
+	for (__u64 i = 1; i < time->n; i++)
 		live_bytes[i] += live_bytes[i - 1];
+	line->floors[time->n - 1] = live_bytes[time->n - 1];
+	for (__u64 i = time->n - 1; i-- > 0;)
+		line->floors[i] =
+			live_bytes[i] < line->floors[i + 1] ? live_bytes[i] : line->floors[i + 1];
 }
 
 static double mean(const __u64 *values, __u64 n)
@@ -83,29 +94,118 @@ static bool rises_throughout(const __u64 *live_bytes, __u64 n)
 	return true;
 }
 
-static struct growth judge(const struct half *half, const __u64 *live_bytes)
+/* Whether the least-squares line through @n values rises, and not only as noise does. */
+static bool rises(const __u64 *live_bytes, __u64 n, double *slope)
 {
-	__u64 n = half->n;
 	double middle = (n - 1) / 2.0, average = mean(live_bytes, n);
-	double squares = 0, products = 0, rest = 0, slope, deviation;
+	double squares = 0, products = 0, rest = 0, deviation;
 
 	for (__u64 i = 0; i < n; i++) {
 		squares += (i - middle) * (i - middle);
 		products += (i - middle) * (live_bytes[i] - average);
 	}
-	slope = products / squares;
+	*slope = products / squares;
 	for (__u64 i = 0; i < n; i++) {
-		double off = live_bytes[i] - average - slope * (i - middle);
+		double off = live_bytes[i] - average - *slope * (i - middle);
 
 		rest += off * off;
 	}
 	deviation = sqrt(rest / n);
+	return *slope > 0 && *slope * (n - 1) > DEVIATIONS * deviation &&
+	       rises_throughout(live_bytes, n);
+}
+
+/* Whether what is left of the window's last quarter is more than ever before the window. */
+static bool is_new(const __u64 *live_bytes, __u64 from, __u64 n)
+{
+	__u64 quarter = (n - from) / QUARTERS, most = 0;
+
+	for (__u64 i = 0; i < from; i++)
+		if (live_bytes[i] > most)
+			most = live_bytes[i];
+	return mean(live_bytes + n - quarter, quarter) > most;
+}
+
+/* Looks for a steady rise that goes on. @slope: bytes an epoch, that of the last half where there is none. */
+static enum growth_verdict judge_rise(const struct time *time, const __u64 *live_bytes,
+				      double *slope)
+{
+	enum growth_verdict verdict = GROWTH_NONE;
+	double late;
+
+	for (__u32 i = 0; i < WINDOWS; i++) {
+		__u64 from = i ? time->n - time->n / (2U << i) : time->n / 2;
+
+		if (time->n - from < LEAST_EPOCHS)
+			break;
+		if (!rises(live_bytes + from, time->n - from, i ? &late : slope))
+			continue;
+		if (!is_new(live_bytes, from, time->n)) {
+			/* The same may come and go: a cache that is emptied seldom, above a leak or not. */
+			if (!i)
+				verdict = GROWTH_UNDECIDED;
+			continue;
+		}
+		if (i)
+			*slope = late;
+		return GROWTH_GROWING;
+	}
+	return verdict;
+}
+
+/*
+ * Looks for steps: a container that doubles takes all of them at once, each twice as long after the last. A step is one for
+ * good if no later value is as low as the highest before it. The growth goes on if the next is not overdue by
+ * then. @slope: bytes an epoch, between the steps of the last four fifths of its life.
+ */
+static enum growth_verdict judge_steps(const struct time *time, const struct line *line,
+				       double *slope)
+{
+	const __u64 *live_bytes = line->live_bytes;
+	__u64 first = line->first, life = time->n - first, settled = life / 16 + 1;
+	__u64 most = live_bytes[first], below = most, last = first, gap = 0;
+	__u64 since = 0, since_bytes = 0;
+	__u32 n_recent = 0;
+
+	for (__u64 i = first + 1; i + settled <= time->n; i++) {
+		/* 9/8, without an overflow. */
+		if (line->floors[i] / STEP_NUMERATOR > below / STEP_DENOMINATOR) {
+			gap = i - last;
+			last = i;
+			if (i >= time->n - life / 5 * 4 && !n_recent++) {
+				since = i;
+				since_bytes = live_bytes[i - 1];
+			}
+			below = live_bytes[i] > most ? live_bytes[i] : most;
+		}
+		if (live_bytes[i] > most)
+			most = live_bytes[i];
+	}
+	if (!n_recent || time->n - last > 2 * gap + gap / 2 + settled)
+		return GROWTH_NONE;
+	if (n_recent == 1)
+		return GROWTH_UNDECIDED;
+	*slope = ((double)live_bytes[last - 1] - since_bytes) / (last - since);
+	return GROWTH_GROWING;
+}
+
+static struct growth judge(const struct time *time, const struct line *line)
+{
+	double slope, of_steps;
+	enum growth_verdict rise = judge_rise(time, line->live_bytes, &slope);
+	enum growth_verdict steps = judge_steps(time, line, &of_steps);
+	enum growth_verdict verdict = rise > steps ? rise : steps;
+
+	if (rise != GROWTH_GROWING && steps == GROWTH_GROWING)
+		slope = of_steps;
+	/* What has been there for a moment may be a burst. */
+	if (verdict == GROWTH_GROWING && time->n - line->first < time->n / LEAST_LIFE_SHARE)
+		verdict = GROWTH_UNDECIDED;
 	return (struct growth){
 		.is_known = true,
-		.is_growing = slope > 0 && slope * (n - 1) > DEVIATIONS * deviation &&
-			      rises_throughout(live_bytes, n),
+		.verdict = verdict,
 		/* A damaged file may say anything. */
-		.bytes_per_second = fmin(slope * 1e9 / half->epoch_ns, (double)PROFILE_MAX),
+		.bytes_per_second = fmin(slope * 1e9 / time->epoch_ns, (double)PROFILE_MAX),
 	};
 }
 
@@ -138,8 +238,8 @@ static int group(const struct profile *profile, const __u32 *groups, size_t n,
 	return 0;
 }
 
-/* Whether a block began or ended in the half. */
-static bool has_changes(const struct profile *profile, const struct half *half)
+/* Whether a block began or ended in the last half. */
+static bool has_changes(const struct profile *profile, const struct time *time)
 {
 	struct profile_lifetime lifetime;
 	__u32 at = 0;
@@ -147,60 +247,59 @@ static bool has_changes(const struct profile *profile, const struct half *half)
 	while (profile__next_lifetime(profile, &at, &lifetime)) {
 		__u32 last = profile_lifetime__end_epoch(&lifetime);
 
-		if (lifetime.born >= half->first || (last != PROFILE_LIVE && last >= half->first))
+		if (lifetime.born >= time->n / 2 || (last != PROFILE_LIVE && last >= time->n / 2))
 			return true;
 	}
 	return false;
 }
 
-static int find_half(const struct profile *profile, struct half *half, struct error *error)
+static int read_time(const struct profile *profile, struct time *time, struct error *error)
 {
 	_cleanup_(free_ptr) struct run_clock *clocks = NULL;
-	__u64 n;
 	int err = run_clocks__read(profile, &clocks, error);
 
 	if (err)
 		return err;
-	half->epoch_ns = profile__n_runs(profile) == 1 ? clocks[0].epoch_ns : 0;
-	if (!half->epoch_ns)
-		return 0;
-	n = clocks[0].end_ns / half->epoch_ns + !!(clocks[0].end_ns % half->epoch_ns);
-	half->first = n / 2;
-	half->n = n - half->first;
+	time->epoch_ns = profile__n_runs(profile) == 1 ? clocks[0].epoch_ns : 0;
+	if (time->epoch_ns)
+		time->n = clocks[0].end_ns / time->epoch_ns + !!(clocks[0].end_ns % time->epoch_ns);
 	return 0;
 }
 
-int growth__measure(const struct profile *profile, const __u32 *groups, size_t n,
+int growth__measure(const struct profile *profile, const __u32 *groups, size_t n, __u64 before,
 		    struct growth *growths, struct error *error)
 {
-	_cleanup_(free_ptr) __u64 *live_bytes = NULL;
+	_cleanup_(free_ptr) __u64 *values = NULL;
 	struct grouped grouped = { 0 };
-	struct half half = { 0 };
-	int err = find_half(profile, &half, error);
+	struct time time = { 0 };
+	struct line line;
+	int err = read_time(profile, &time, error);
 
 	memset(growths, 0, n * sizeof(*growths));
-	if (err || half.n < LEAST_EPOCHS || half.n > MOST_EPOCHS)
+	if (before && before < time.n)
+		time.n = before;
+	if (err || time.n < 2 * LEAST_EPOCHS - 1 || time.n > 2 * MOST_EPOCHS)
 		return err;
 	/* A recording has more epochs than AP_MAX_EPOCHS if it went on for long after the last block, and nothing grew
 	 * then. Else the file is damaged, and following each group through so many would take minutes. */
-	if (half.n > AP_MAX_EPOCHS) {
-		bool is_quiet = !has_changes(profile, &half);
+	if (time.n > 2 * AP_MAX_EPOCHS) {
+		bool is_quiet = !has_changes(profile, &time);
 
 		for (size_t g = 0; g < n; g++)
 			growths[g].is_known = is_quiet;
 		return 0;
 	}
-	live_bytes = calloc(half.n, sizeof(*live_bytes));
-	err = live_bytes ? group(profile, groups, n, &grouped) : -ENOMEM;
+	values = calloc(2 * time.n, sizeof(*values));
+	line = (struct line){ values, values + time.n, 0 };
+	err = values ? group(profile, groups, n, &grouped) : -ENOMEM;
 	for (size_t g = 0; g < n && !err; g++) {
 		size_t n_lifetimes = grouped.starts[g + 1] - grouped.starts[g];
 
 		growths[g].is_known = true;
 		if (!n_lifetimes)
 			continue;
-		follow(profile, &half, grouped.lifetimes + grouped.starts[g], n_lifetimes,
-		       live_bytes);
-		growths[g] = judge(&half, live_bytes);
+		follow(profile, &time, grouped.lifetimes + grouped.starts[g], n_lifetimes, &line);
+		growths[g] = judge(&time, &line);
 	}
 	free(grouped.lifetimes);
 	free(grouped.starts);

@@ -53,20 +53,93 @@ static struct report_entry *get_entry(struct report *report, struct hash_table *
 	return &report->entries[at - 1];
 }
 
+static int compare_growing(const void *left, const void *right)
+{
+	const struct report_growing *a = left, *b = right;
+	double x = a->growth.bytes_per_second, y = b->growth.bytes_per_second;
+
+	return x != y ? (x > y ? -1 : 1) : a->label < b->label ? -1 : a->label > b->label;
+}
+
+/* Keeps those of the functions whose growth that of their stacks does not show. */
+static void keep_unseen(struct report *report, const struct growth *growths, const __u32 *numbers,
+			size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		report->growing[i].growth = growths[i];
+	for (size_t i = 0; i < report->n_entries; i++) {
+		const struct growth *growth = &report->entries[i].growth;
+
+		if (growth->verdict == GROWTH_GROWING)
+			report->growing[numbers[i]].growth.bytes_per_second -=
+				growth->bytes_per_second;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct report_growing *growing = &report->growing[i];
+
+		if (growing->n_entries < 2 || growths[i].verdict != GROWTH_GROWING ||
+		    growing->growth.bytes_per_second < growths[i].bytes_per_second / 5)
+			continue;
+		report->growing[report->n_growing] = *growing;
+		report->growing[report->n_growing++].growth = growths[i];
+	}
+	qsort(report->growing, report->n_growing, sizeof(*report->growing), compare_growing);
+}
+
+/* A leak of one function may be in many stacks, none of which grows by itself. */
+static int measure_functions(struct report *report, const __u32 *entries, __u64 before,
+			     struct error *error)
+{
+	const struct profile *profile = report->profile;
+	_cleanup_(free_ptr) __u32 *of_labels =
+		calloc(report->groups->n_labels + 1, sizeof(*of_labels));
+	_cleanup_(free_ptr) __u32 *numbers = calloc(report->n_entries + 1, sizeof(*numbers));
+	_cleanup_(free_ptr) __u32 *of_counts = calloc(profile->n_counts + 1, sizeof(*of_counts));
+	_cleanup_(free_ptr) struct growth *growths =
+		calloc(report->n_entries + 1, sizeof(*growths));
+	__u32 n = 0;
+	int err;
+
+	report->growing = calloc(report->n_entries + 1, sizeof(*report->growing));
+	if (!of_labels || !numbers || !of_counts || !growths || !report->growing)
+		return -ENOMEM;
+	for (size_t i = 0; i < report->n_entries; i++) {
+		__u32 label = report->groups->groups[report->entries[i].group].frames[0];
+
+		if (!of_labels[label]) {
+			report->growing[n].label = label;
+			of_labels[label] = ++n;
+		}
+		numbers[i] = of_labels[label] - 1;
+		report->growing[numbers[i]].n_entries++;
+	}
+	for (size_t i = 0; i < profile->n_counts; i++)
+		if (entries[i])
+			of_counts[i] = numbers[entries[i] - 1] + 1;
+	err = growth__measure(profile, of_counts, n, before, growths, error);
+	if (!err)
+		keep_unseen(report, growths, numbers, n);
+	return err;
+}
+
 /* @entries: index + 1 by count's id - 1; 0: none. */
 static int measure_growth(struct report *report, const __u32 *entries)
 {
 	_cleanup_(free_ptr) struct growth *growths =
 		calloc(report->n_entries + 1, sizeof(*growths));
+	struct exit_frees frees;
 	struct error error;
 	int err;
 
 	if (!growths)
 		return -ENOMEM;
-	err = growth__measure(report->profile, entries, report->n_entries, growths, &error);
+	err = exit_frees__find(report->profile, &frees, &error);
+	if (!err)
+		err = growth__measure(report->profile, entries, report->n_entries, frees.epoch,
+				      growths, &error);
 	for (size_t i = 0; i < report->n_entries && !err; i++)
 		report->entries[i].growth = growths[i];
-	return err;
+	return err ? err : measure_functions(report, entries, frees.epoch, &error);
 }
 
 static int add_up(struct report *report, const struct filtered *filtered, const __u32 *roots,
@@ -239,6 +312,11 @@ struct report *report__new(const struct profile *profile, struct stack_groups *g
 	report->runs = &filtered->runs;
 	report->total = filtered->total;
 	report->whole = filtered->whole;
+	report->peak_bytes = filtered->peak_bytes;
+	report->left = filtered->left;
+	report->left_bytes = filtered->left_bytes;
+	report->of_left = filtered->of_left;
+	report->exit_frees = filtered->exit_frees;
 	report->end_ns = filtered->end_ns;
 	report->epoch_ns = filtered->epoch_ns;
 	if (fill(report, groups, filtered, by, with_growth)) {
@@ -292,6 +370,7 @@ void report__free(struct report *report)
 		return;
 	free(report->entries);
 	free(report->previous);
+	free(report->growing);
 	free(report);
 }
 

@@ -27,7 +27,14 @@ struct report_entry {
 	__u32 count;		   /* id of its last count */
 	bool at_exit;		   /* all selected live blocks belong to processes that ran to their
 			       * exit */
-	struct growth growth;	   /* of all its blocks, if requested */
+	struct growth growth;	   /* of all its blocks, if requested; before the end freed them */
+};
+
+/* A function all of whose stacks together grew, and by a quarter or more faster than those of them that are growing. */
+struct report_growing {
+	__u32 label; /* the innermost frame of its stacks */
+	__u32 n_entries;
+	struct growth growth;
 };
 
 struct report {
@@ -37,8 +44,13 @@ struct report {
 	__u32 *previous; /* by count's id - 1: id of the entry's count before it, 0: none */
 	struct report_entry *entries; /* those with any of the sorted cost, in descending order */
 	size_t n_entries;
-	size_t n_whole; /* number of entries without a filter */
+	struct report_growing *growing; /* the functions, by descending growth */
+	size_t n_growing;
 	struct selection total, whole;
+	__u64 peak_bytes; /* this and the next are as in struct filtered */
+	__u64 left, left_bytes;
+	struct profile_estimate of_left;
+	struct exit_frees exit_frees;
 	__u64 end_ns, epoch_ns;
 	bool at_exit; /* true for all entries */
 };

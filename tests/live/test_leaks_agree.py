@@ -138,7 +138,7 @@ def runs(run, allocprof, placeholders, tmp_path):
 def assert_report(run, allocprof, directory, ours):
     """`report --leaks` has the stacks of the data file: blocks and bytes, by names."""
     data = directory / "data"
-    report = json.loads(run([allocprof, "report", "-i", data, "--leaks", "--json", "--raw-stacks",
+    report = json.loads(run([allocprof, "report", "-i", data, "--leaks", "--at-exit", "--json", "--raw-stacks",
                              "--no-inline"], expect=0).stdout)
     expected = collections.Counter()
     recording = Recording(data)
@@ -191,7 +191,7 @@ def test_leak(run, allocprof, runs, tmp_path, name):
     if run(["jq", "--version"], expect=0).stdout == b"jq-1.6\n":
         assert ours.total() == (blocks, size)
         assert memcheck.lost == times
-        shown = run([allocprof, "report", "-i", tmp_path / "data", "--leaks", "--strict"],
+        shown = run([allocprof, "report", "-i", tmp_path / "data", "--leaks", "--at-exit", "--strict"],
                     expect=0).stdout.decode()
         assert f"Leaked: {size:,} bytes in {blocks:,} blocks of " in shown
 

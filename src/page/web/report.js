@@ -305,6 +305,13 @@ class ReportPage {
 		return unit === "bytes" ? "Bytes" : this.unitName(unit) === "calls" ? "Calls" : "Blocks";
 	}
 
+	/** The bytes of the whole recording are the counted ones, which the stacks add up to within 1 %. */
+	peakOf(at) {
+		const sum = totalOf(this.sides[at], this.selected[at], "peak");
+		const counted = this.included.every((threads) => !threads) && this.sides[at].meta.peakBytes;
+		return counted && counted !== sum.bytes ? { ...sum, bytes: counted, ofStacks: sum.bytes } : sum;
+	}
+
 	/** What each card of the choice says: { blocks, bytes } by its name, of one side. */
 	figures(at) {
 		const { choice } = this;
@@ -314,7 +321,7 @@ class ReportPage {
 		if (choice.kind === "span")
 			return spanFigures(side, this.selected[at], this.pointOf(at, choice.from), this.pointOf(at, choice.until));
 		return Object.fromEntries(cards.all.filter(([cost]) => this.has(cost)).map(([cost]) =>
-			[cost, totalOf(side, this.selected[at], cost)]));
+			[cost, cost === "peak" ? this.peakOf(at) : totalOf(side, this.selected[at], cost)]));
 	}
 
 	updateCards() {
@@ -348,8 +355,9 @@ class ReportPage {
 		});
 		const words = { blocks: formatCounted(now.blocks, this.unitName("blocks")), bytes: formatValue(now.bytes, "bytes") };
 		const change = before ? now[this.unit] - before[this.unit] : 0;
+		const parts = now.ofStacks ? `; the stacks add up to ${formatCounted(now.ofStacks, "bytes")}` : "";
 
-		return element("label.card", { "data-card": name, title: `${formatCounted(now.bytes, "bytes")}, ${words.blocks}` }, input,
+		return element("label.card", { "data-card": name, title: `${formatCounted(now.bytes, "bytes")}, ${words.blocks}${parts}` }, input,
 			element("span.what", {}, this.after.meta.hasLive ? this.titleOf(name, title) : "Requested"),
 			element("span.value", {}, words[this.unit],
 				before ? element(`span.change${classOfChange(change)}`, {}, ` ${formatChange(change, this.unit)}`) : null),
@@ -371,7 +379,7 @@ class ReportPage {
 			return;
 		const { unit } = this;
 		const isWhole = this.included.every((threads) => !threads);
-		const peak = isWhole && this.has("peak") ? totalOf(this.after, this.selected[0], "peak")[unit] : null;
+		const peak = isWhole && this.has("peak") ? this.peakOf(0)[unit] : null;
 		const base = this.baseLine && Array.from(this.baseLine.alive[unit], (value, point) =>
 			({ timeNs: timeOfPoint(this.before, point), value }));
 		this.timeLine.choice = this.choice;

@@ -11,7 +11,10 @@ import { changeColumn, DataTable, shareColumn, stackColumn, valueColumn } from "
 const asBytes = () => "bytes";
 const asBlocks = () => "blocks";
 
-const unknownGrowth = { isKnown: false, isGrowing: false, rate: 0 };
+const unknownGrowth = { verdict: "-", rate: 0 };
+
+// Of src/report/growth.h, and before them "unknown".
+const growthVerdicts = ["-", "no", "undecided", "growing"];
 
 /** What is alive at the end, by stack: its oldest block, and whether the stack was still growing. */
 export class LeakPanel {
@@ -19,7 +22,7 @@ export class LeakPanel {
 		const { leaks } = recording;
 		this.recording = recording;
 		this.growth = new Map(Array.from(leaks.node, (node, i) => [node,
-			{ isKnown: leaks.growing[i] > 0, isGrowing: leaks.growing[i] === 2, rate: leaks.bytesPerSecond[i] }]));
+			{ verdict: growthVerdicts[leaks.growing[i]], rate: leaks.bytesPerSecond[i] }]));
 		this.table = new DataTable([
 			valueColumn("Bytes", asBytes, (node) => this.values.bytes[node]),
 			valueColumn("Blocks", asBlocks, (node) => this.values.blocks[node]),
@@ -31,11 +34,11 @@ export class LeakPanel {
 			},
 			{
 				title: "Growing", className: "number",
-				order: (node) => this.growthOf(node).isGrowing ? this.growthOf(node).rate : 0,
+				order: (node) => this.growthOf(node).verdict === "growing" ? this.growthOf(node).rate : 0,
 				cell: (node) => this.growthCell(this.growthOf(node)),
 			},
 			stackColumn(trie),
-		], "Blocks that were alive at the end, or that ended processes left. Growing: whether their bytes still grew over the second half of the recording.", 0);
+		], "Blocks that were alive at the end, or that ended processes left. Growing: whether their bytes still grew when the recording ended, or when the program began to free all because it ended.", 0);
 		this.container = this.table.container;
 	}
 
@@ -47,8 +50,8 @@ export class LeakPanel {
 		return this.growth.get(node) ?? unknownGrowth;
 	}
 
-	growthCell({ isKnown, isGrowing, rate }) {
-		return !isKnown ? "-" : !isGrowing ? "no" : element("span.grew", {}, `${formatChange(rate, "bytes")}/s`);
+	growthCell({ verdict, rate }) {
+		return verdict !== "growing" ? verdict : element("span.grew", {}, `${formatChange(rate, "bytes")}/s`);
 	}
 
 	update(values, base, selected) {

@@ -42,9 +42,10 @@ struct block_limits {
 struct block_filter {
 	const struct profile *profile;
 	const struct filter_options *options;
-	bool by_time;		     /* has a condition that needs epochs */
-	__u64 end_ns, epoch_ns;	     /* maxima over the runs */
-	struct block_limits *limits; /* by number of the run - 1; owned */
+	bool by_time;		      /* has a condition that needs epochs */
+	struct exit_frees exit_frees; /* what these freed was live; zero if that is not asked for */
+	__u64 end_ns, epoch_ns;	      /* maxima over the runs */
+	struct block_limits *limits;  /* by number of the run - 1; owned */
 	struct filter_runs runs;
 	__u32 *order;	/* positions of the lifetimes for profile__next_lifetime(), sorted by
 			 * count */
