@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/falloc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio_ext.h>
@@ -16,8 +15,8 @@
 #include "error.h"
 #include "event_log.h"
 #include "message.h"
-#include "new_file.h"
 #include "pager.h"
+#include "whole_io.h"
 
 /* The option that names the output of every command. */
 #define OPTION "-o"
@@ -25,39 +24,7 @@
 static int fail(int err, const char *path, const char *option, struct error *error)
 {
 	return error__set(error, err, "cannot write %s: %s; name another file with %s", path,
-			  strerror(-err), option);
-}
-
-/* Opens @path, that of @option, and keeps its contents; *@created: the file is new. */
-static int reserve(const char *path, const char *option, FILE **output, bool *created,
-		   struct error *error)
-{
-	int fd = new_file__create(path, 0666);
-	bool is_new = fd >= 0;
-	FILE *file;
-	int err;
-
-	if (fd == -EEXIST)
-		fd = new_file__open_existing(path);
-	if (fd < 0)
-		return fail(fd, path, option, error);
-	file = fdopen(fd, "w");
-	if (!file) {
-		err = fail(-errno, path, option, error);
-		close(fd);
-		return err;
-	}
-	*output = file;
-	*created = is_new;
-	return 0;
-}
-
-static int empty(FILE *output, const char *path, struct error *error)
-{
-	/* Pipes and devices cannot be truncated, and need not be. */
-	if (!ftruncate(fileno(output), 0) || errno == EINVAL)
-		return 0;
-	return fail(-errno, path, OPTION, error);
+			  new_file__reason(err), option);
 }
 
 int output_file__check(const char *path, const char *option, const char *input, const char *what,
@@ -86,36 +53,60 @@ int output_file__check_data(const char *path, const char *input, struct error *e
 	return err ? err : output_file__check_log(path, input, error);
 }
 
-static int open_output(const char *path, const char *input, FILE **output, struct error *error)
+/* Opens @path, or stdout if it is NULL. @file is to be released. */
+static int open_output(const char *path, const char *input, struct new_file *file, FILE **output,
+		       struct error *error)
 {
-	bool created;
-	int err;
+	int err, fd;
 
-	if (!path) {
-		*output = stdout;
+	*output = stdout;
+	if (!path)
 		return 0;
-	}
 	err = output_file__check_data(path, input, error);
+	if (err)
+		return err;
+	err = new_file__begin_output(file, path);
 	if (!err)
-		err = reserve(path, OPTION, output, &created, error);
-	return err ? err : empty(*output, path, error);
+		err = new_file__empty(file);
+	fd = err ? -1 : fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	*output = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!err && !*output) {
+		err = -errno;
+		close_fd(&fd);
+	}
+	return err ? fail(err, path, OPTION, error) : 0;
+}
+
+static int fail_to_write(int err, const char *path, struct error *error)
+{
+	if (!err || err == -EPIPE)
+		return err;
+	return error__set(error, err, "cannot write %s: %s; %s", path ? path : "standard output",
+			  new_file__reason(err),
+			  err == -ENOSPC || err == -EDQUOT ? "free space there or write elsewhere"
+							   : "write elsewhere");
+}
+
+/* Puts the file to its place after all was written, which @err says; a piece of it that was written over an older one goes. */
+static int settle(struct new_file *file, int err)
+{
+	if (!err)
+		return new_file__finish(file);
+	(void)new_file__empty(file);
+	return err;
 }
 
 /* Flushes, closes, and waits for the pager. @err is the result of the writing. */
-static int close_output(FILE *output, const char *path, int err, struct error *error)
+static int close_output(FILE *output, const char *path, struct new_file *file, int err,
+			struct error *error)
 {
 	if (!err && fflush(output))
 		err = -errno;
 	if (!path)
-		err = pager__end(err);
-	if (path && fclose(output) && !err)
+		return fail_to_write(pager__end(err), path, error);
+	if (fclose(output) && !err)
 		err = -errno;
-	if (!err || err == -EPIPE)
-		return err;
-	return error__set(error, err, "cannot write %s: %s; %s", path ? path : "standard output",
-			  strerror(-err),
-			  err == -ENOSPC || err == -EDQUOT ? "free space there or write elsewhere"
-							   : "write elsewhere");
+	return fail_to_write(settle(file, err), path, error);
 }
 
 /* A reader that closes the pipe is an error of the write, not the end of the process. */
@@ -128,9 +119,10 @@ int output_file__write(const char *path, const char *input, bool pages,
 		       int (*write)(FILE *to, const void *context), const void *context,
 		       struct error *error)
 {
+	_cleanup_(new_file__release) struct new_file file = NEW_FILE_NONE;
 	struct sigaction before;
 	FILE *output;
-	int err = open_output(path, input, &output, error);
+	int err = open_output(path, input, &file, &output, error);
 
 	if (err)
 		return err;
@@ -139,7 +131,7 @@ int output_file__write(const char *path, const char *input, bool pages,
 	if (pages && !path)
 		pager__begin();
 	ignore_closed_pipes();
-	err = close_output(output, path, write(output, context), error);
+	err = close_output(output, path, &file, write(output, context), error);
 	/* What nobody read is not written again when stdout is flushed at the exit. */
 	if (err && !path)
 		__fpurge(stdout);
@@ -158,45 +150,34 @@ int output_file__status(int err, const struct error *error)
 
 int late_output__reserve(struct late_output *output, struct error *error)
 {
-	return output->path ? reserve(output->path, output->option, &output->file, &output->created,
-				      error)
-			    : 0;
+	int err = output->path ? new_file__begin_output(&output->file, output->path) : 0;
+
+	if (err)
+		return fail(err, output->path, output->option, error);
+	output->is_reserved = output->path;
+	return 0;
 }
 
 int late_output__write(struct late_output *output, const char *text, size_t size,
 		       struct error *error)
 {
-	int fd = fileno(output->file), err = 0;
-	FILE *file = output->file;
+	struct new_file *file = &output->file;
 	struct sigaction before;
-	struct stat st;
+	int err;
 
-	/*
-	 * Reserves the space before the old contents are removed. Other errors mean a pipe, or a
-	 * file system that cannot reserve space.
-	 */
-	if (size && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) &&
-	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-		err = -errno;
 	sigaction(SIGPIPE, NULL, &before);
 	ignore_closed_pipes();
-	if (!err && (fwrite(text, 1, size, file) != size || fflush(file)))
-		err = -errno;
-	if (!err && !fstat(fd, &st) && S_ISREG(st.st_mode) && ftruncate(fd, size))
-		err = -errno;
-	if (err && output->created)
-		unlink(output->path);
-	output->file = NULL;
-	err = close_output(file, output->path, err, error);
+	err = new_file__empty(file);
+	if (!err)
+		err = settle(file, fd__write_all(file->fd, text, size));
+	late_output__release(output);
 	sigaction(SIGPIPE, &before, NULL);
-	return err;
+	return fail_to_write(err, output->path, error);
 }
 
 void late_output__release(struct late_output *output)
 {
-	if (!output->file)
-		return;
-	fclose(output->file);
-	if (output->created)
-		unlink(output->path);
+	if (output->is_reserved)
+		new_file__release(&output->file);
+	output->is_reserved = false;
 }

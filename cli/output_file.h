@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "new_file.h"
+
 struct error;
 
 /*
  * Opens @path for writing, or stdout if it is NULL, with a pager if @pages; calls @write, flushes and
- * closes, and waits for the pager. Refuses what output_file__check_data() does of @input. 0, -EPIPE without a
+ * closes, and waits for the pager. What is at @path is replaced when all is written, and stays if that fails. Refuses what output_file__check_data() does of @input. 0, -EPIPE without a
  * sentence (the reader has closed the pipe), or a negative errno with @error set.
  */
 int output_file__write(const char *path, const char *input, bool pages,
@@ -34,19 +36,15 @@ int output_file__check_log(const char *path, const char *input, struct error *er
 struct late_output {
 	const char *path;   /* NULL: no file is wanted */
 	const char *option; /* that names it: "-o" */
-	FILE *file;	    /* NULL: not reserved, or written */
-	bool created;	    /* the file is new */
+	struct new_file file;
+	bool is_reserved;
 };
 
-/* Checks that the file can be written, and does not change its contents. */
+/* Checks that the file can be written, and changes nothing. */
 int late_output__reserve(struct late_output *output, struct error *error);
-/*
- * Replaces the contents by @text. If there is no room for it, an older file keeps its contents and a
- * created one is removed. 0, -EPIPE, or a negative errno with @error set.
- */
+/* Replaces the file by @text; if that fails, an older one stays. 0, -EPIPE, or a negative errno with @error set. */
 int late_output__write(struct late_output *output, const char *text, size_t size,
 		       struct error *error);
-/* A file that was not written is as it was. */
 void late_output__release(struct late_output *output);
 
 #endif

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <json-c/json.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "budget.h"
@@ -176,72 +173,43 @@ int budget_region__update(struct budget_region *region, const __s64 values[BUDGE
 			     changed);
 }
 
-/* Writes a temporary file beside @path, with its mode and owner, to be renamed over it. */
-static int write_beside(const char *path, char *beside, const char *text, size_t size)
+static int fail_to_write(struct error *error, int err, const char *path)
 {
-	_cleanup_(close_fd) int fd = new_file__create_unique(beside);
-	struct stat st;
-	mode_t mask;
-	int err;
-
-	if (fd < 0)
-		return fd;
-	err = fd__write_all(fd, text, size);
-	if (!err)
-		err = fd__write_all(fd, "\n", 1);
-	if (!err && !stat(path, &st)) {
-		/* Only root can change the owner. */
-		if (fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
-			err = -errno;
-		if (fchmod(fd, st.st_mode & 0777))
-			err = -errno;
-	} else if (!err) {
-		mask = umask(0);
-		umask(mask);
-		if (fchmod(fd, 0666 & ~mask))
-			err = -errno;
-	}
-	if (!err && fsync(fd))
-		err = -errno;
-	if (!err && rename(beside, path))
-		err = -errno;
-	if (err)
-		unlink(beside);
-	return err;
+	return error__set(error, err, "cannot write the budget %.256s: %s", path,
+			  new_file__reason(err));
 }
 
 int budget__check_writable(const char *path, struct error *error)
 {
-	_cleanup_(free_ptr) char *real = realpath(path, NULL);
-	int err = real ? 0 : -errno;
+	_cleanup_(new_file__release) struct new_file file = NEW_FILE_NONE;
+	int err = new_file__begin_output(&file, path);
 
-	if (err == -ENOENT) {
-		real = strdup(path);
-		err = real ? 0 : -ENOMEM;
-	} else if (!err && faccessat(AT_FDCWD, real, W_OK, AT_EACCESS)) {
+	return err ? fail_to_write(error, err, path) : 0;
+}
+
+static int write_text(struct new_file *file, const char *text, size_t size)
+{
+	int err = new_file__empty(file);
+
+	if (!err)
+		err = fd__write_all(file->fd, text, size);
+	if (!err)
+		err = fd__write_all(file->fd, "\n", 1);
+	if (!err && fsync(file->fd) && errno != EINVAL)
 		err = -errno;
-	}
-	if (!err && faccessat(AT_FDCWD, dirname(real), W_OK | X_OK, AT_EACCESS))
-		err = -errno;
-	return err ? error__set(error, err, "cannot write the budget %.256s: %s", path,
-				strerror(-err))
-		   : 0;
+	return err ? err : new_file__finish(file);
 }
 
 int budget__write(const struct budget *budget, const char *path, struct error *error)
 {
-	/* Replace the target of a link, not the link. */
-	_cleanup_(free_ptr) char *real = realpath(path, NULL);
-	_cleanup_(free_ptr) char *beside = NULL;
+	_cleanup_(new_file__release) struct new_file file = NEW_FILE_NONE;
 	_cleanup_(free_ptr) char *text = NULL;
 	size_t size;
 	int err = json_text__make(budget->root, true, &text, &size);
 
-	if (!err && asprintf(&beside, "%s.XXXXXX", real ? real : path) < 0)
-		err = -ENOMEM;
 	if (!err)
-		err = write_beside(real ? real : path, beside, text, size);
-	return err ? error__set(error, err, "cannot write the budget %.256s: %s", path,
-				strerror(-err))
-		   : 0;
+		err = new_file__begin_output(&file, path);
+	if (!err)
+		err = write_text(&file, text, size);
+	return err ? fail_to_write(error, err, path) : 0;
 }

@@ -22,9 +22,10 @@
 #define COMPRESSION 1
 
 struct event_log_writer {
-	char *path, *temporary; /* temporary: name until the first block is written, then NULL */
-	int fd;
-	int err; /* of the first write that failed */
+	char *path;
+	struct new_file file;
+	bool is_placed; /* at its path, with the first block */
+	int err;	/* of the first write that failed */
 	struct event_log_id id;
 	struct event_log_last last;
 	unsigned char *bytes, *stored;
@@ -44,13 +45,12 @@ struct event_log_id_text event_log_id__text(const struct event_log_id *id)
 
 char *event_log__path(const char *data_path)
 {
-	_cleanup_(free_ptr) char *place = NULL;
+	_cleanup_(free_ptr) char *named = NULL;
 	char *path;
 
-	/* What is no file has no log, and is refused where it is read or written. */
-	if (new_file__find_place(data_path, &place) == -ENOMEM)
+	if (file_place__name(data_path, &named))
 		return NULL;
-	return asprintf(&path, "%s.events", place ?: data_path) < 0 ? NULL : path;
+	return asprintf(&path, "%s.events", named) < 0 ? NULL : path;
 }
 
 static int fail_to_create(const char *path, int err, struct error *error)
@@ -58,14 +58,14 @@ static int fail_to_create(const char *path, int err, struct error *error)
 	return error__set(
 		error, err,
 		"cannot write the event log %s: %s; write the data file elsewhere with -o", path,
-		strerror(-err));
+		new_file__reason(err));
 }
 
-/* Under another name, so that an older log stays until this one has a block. */
+/* An older log stays until this one has a block. */
 static int create(struct event_log_writer *writer, const char *path, struct error *error)
 {
 	struct stat st;
-	int made;
+	int err;
 
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
 		return error__set(error, -EINVAL,
@@ -73,35 +73,8 @@ static int create(struct event_log_writer *writer, const char *path, struct erro
 				  "the data file elsewhere with -o",
 				  path);
 	writer->path = strdup(path);
-	if (!writer->path || asprintf(&writer->temporary, "%s.XXXXXX", path) < 0) {
-		writer->temporary = NULL;
-		return fail_to_create(path, -ENOMEM, error);
-	}
-	made = new_file__create_unique(writer->temporary);
-	if (made < 0) {
-		free(writer->temporary);
-		writer->temporary = NULL;
-		return fail_to_create(path, made, error);
-	}
-	writer->fd = made;
-	return 0;
-}
-
-/* An older log becomes "<path>.old". */
-static int publish(struct event_log_writer *writer)
-{
-	_cleanup_(free_ptr) char *older = NULL;
-
-	if (asprintf(&older, "%s.old", writer->path) < 0) {
-		older = NULL;
-		return -ENOMEM;
-	}
-	if ((rename(writer->path, older) && errno != ENOENT) ||
-	    rename(writer->temporary, writer->path))
-		return -errno;
-	free(writer->temporary);
-	writer->temporary = NULL;
-	return 0;
+	err = writer->path ? new_file__begin(&writer->file, path) : -ENOMEM;
+	return err ? fail_to_create(path, err, error) : 0;
 }
 
 static int write_header(struct event_log_writer *writer)
@@ -119,7 +92,7 @@ static int write_header(struct event_log_writer *writer)
 	memcpy(header.id, writer->id.bytes, sizeof(header.id));
 	header.crc =
 		crc32(0, (const unsigned char *)&header, offsetof(struct event_log_header, crc));
-	return fd__write_all(writer->fd, &header, sizeof(header));
+	return fd__write_all(writer->file.fd, &header, sizeof(header));
 }
 
 int event_log_writer__new(const char *path, struct event_log_writer **out, struct error *error)
@@ -129,7 +102,7 @@ int event_log_writer__new(const char *path, struct event_log_writer **out, struc
 
 	if (!writer)
 		return fail_to_create(path, -ENOMEM, error);
-	writer->fd = -1;
+	writer->file = NEW_FILE_NONE;
 	err = create(writer, path, error);
 	if (!err) {
 		err = write_header(writer);
@@ -148,10 +121,7 @@ void event_log_writer__free(struct event_log_writer *writer)
 {
 	if (!writer)
 		return;
-	close_fd(&writer->fd);
-	if (writer->temporary)
-		unlink(writer->temporary);
-	free(writer->temporary);
+	new_file__release(&writer->file);
 	free(writer->path);
 	free(writer->bytes);
 	free(writer->stored);
@@ -185,9 +155,11 @@ static int write_block(struct event_log_writer *writer)
 	};
 	block->crc = crc32(0, (const unsigned char *)block, offsetof(struct event_log_block, crc));
 	/* In one piece: a reader finds a block that was cut off, but not the one behind it. */
-	err = fd__write_all(writer->fd, block, sizeof(*block) + stored);
-	if (!err && writer->temporary)
-		err = publish(writer);
+	err = fd__write_all(writer->file.fd, block, sizeof(*block) + stored);
+	if (!err && !writer->is_placed) {
+		err = new_file__finish_keeping(&writer->file);
+		writer->is_placed = !err;
+	}
 	if (!err)
 		writer->n_written += writer->n_events;
 	return err;

@@ -4,25 +4,21 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
-#include <linux/magic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "sudo_user.h"
 
-/* As many links as the kernel follows. */
-#define MAX_LINKS 40
 #define OWN_FILES "/proc/self/fd"
 /* Others would have to take as many names as soon as they are free. */
 #define MAX_TRIES 16
+#define OLDER	  ".old"
 
 /* Gives a new, empty file to the user who ran sudo. File systems without owners refuse, which is
  * ignored. */
@@ -38,88 +34,35 @@ static void give_away(int fd)
 	(void)err;
 }
 
-static int create(const char *path, mode_t mode)
+/* Whether others may make files in @directory, and remove only their own. */
+static bool is_shared(int directory)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-
-	return fd < 0 ? -errno : fd;
-}
-
-int new_file__create(const char *path, mode_t mode)
-{
-	int fd = create(path, mode);
-
-	if (fd >= 0)
-		give_away(fd);
-	return fd;
-}
-
-int new_file__create_unique(char *path)
-{
-	int fd = mkostemp(path, O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	give_away(fd);
-	return fd;
-}
-
-bool new_file__is_ours(uid_t user)
-{
-	uid_t caller;
-	gid_t group;
-
-	return !user || user == geteuid() || (sudo_user__find(&caller, &group) && user == caller);
-}
-
-/* The path that the link @fd at @path leads to. 0 or a negative errno. */
-static int step_over(int fd, char path[PATH_MAX])
-{
-	char target[PATH_MAX], *slash = strrchr(path, '/');
-	ssize_t len = readlinkat(fd, "", target, sizeof(target));
-	size_t directory = len <= 0 || *target == '/' || !slash ? 0 : slash + 1 - path;
-
-	if (len < 0)
-		return -errno;
-	if (directory + len >= PATH_MAX)
-		return -ENAMETOOLONG;
-	memcpy(path + directory, target, len);
-	path[directory + len] = '\0';
-	return 0;
-}
-
-/* Whether others may make files in the directory of @path, and remove only their own. */
-static bool is_shared(const char *path)
-{
-	_cleanup_(free_ptr) char *copy = strdup(path);
 	struct stat st;
 
-	if (!copy || stat(dirname(copy), &st))
-		return true;
-	return st.st_mode & S_ISVTX && st.st_mode & (S_IWGRP | S_IWOTH);
+	return fstat(directory, &st) || (st.st_mode & S_ISVTX && st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* Returns whether another user has put the file into a directory where all may make files. Nobody can put a device there. */
-static bool is_of_another(const struct stat *st, const char *path)
+static bool is_of_another(const struct stat *st, int directory)
 {
-	return !S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode) && !new_file__is_ours(st->st_uid) &&
-	       is_shared(path);
+	return !S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode) && !file_place__is_ours(st->st_uid) &&
+	       is_shared(directory);
 }
 
 /* Opens a file that is no link. @st describes it as it was a moment ago. */
-static int open_plain(const char *path, const struct stat *st)
+static int open_plain(const struct file_place *place, const struct stat *st)
 {
 	/* A FIFO of ours waits for its reader; a file that another user puts in its place is not waited for. */
 	int waits = S_ISFIFO(st->st_mode) ? 0 : O_NONBLOCK;
 	struct stat now;
 	int fd;
 
-	if (is_of_another(st, path))
+	if (is_of_another(st, place->directory))
 		return -EACCES;
-	fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | waits);
+	fd = openat(place->directory, place->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | waits);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &now) || is_of_another(&now, path) ||
+	if (fstat(fd, &now) || is_of_another(&now, place->directory) ||
 	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK)) {
 		close(fd);
 		return -EACCES;
@@ -127,151 +70,207 @@ static int open_plain(const char *path, const struct stat *st)
 	return fd;
 }
 
-/*
- * Follows the links at @at, which then names what they lead to, as @st describes it: a link only where /proc has it, which
- * leads to an open file that need not have a path. -ENOENT: nothing is at @at.
- */
-static int follow(const char *path, char at[PATH_MAX], struct stat *st)
-{
-	if (strlen(path) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	strcpy(at, path);
-	for (int links = 0; links < MAX_LINKS; links++) {
-		_cleanup_(close_fd) int place = open(at, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		struct statfs system;
-		int err;
-
-		if (place < 0 || fstat(place, st) || fstatfs(place, &system))
-			return -errno;
-		if (!S_ISLNK(st->st_mode))
-			return 0;
-		if (!new_file__is_ours(st->st_uid))
-			return -EACCES;
-		if (system.f_type == PROC_SUPER_MAGIC)
-			return 0;
-		err = step_over(place, at);
-		if (err)
-			return err;
-	}
-	return -ELOOP;
-}
-
 int new_file__open_existing(const char *path)
 {
-	char at[PATH_MAX];
+	_cleanup_(file_place__release) struct file_place place;
 	struct stat st;
-	int fd, err = follow(path, at, &st);
+	int fd, err = file_place__find(path, &place, &st);
 
-	/* A link of ours to where nothing is yet. Not given away: it may be a place where the user who
-	 * ran sudo may have no files. */
-	if (err == -ENOENT && strcmp(at, path))
-		return create(at, 0666);
 	if (err)
 		return err;
 	if (!S_ISLNK(st.st_mode))
-		return open_plain(at, &st);
-	fd = open(at, O_WRONLY | O_CLOEXEC);
+		return open_plain(&place, &st);
+	fd = openat(place.directory, place.name, O_WRONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-int new_file__find_place(const char *path, char **place)
+/* Puts a name beside the place into @name that is most likely free. 0 or a negative errno. */
+static int make_name(const struct new_file *file, char name[NAME_MAX + 1])
 {
-	char at[PATH_MAX];
-	struct stat st;
-	int err = follow(path, at, &st);
+	unsigned int random;
 
-	if (err && err != -ENOENT)
-		return err;
-	if (!err && S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (!err && !S_ISREG(st.st_mode))
-		return -EINVAL;
-	*place = strdup(at);
-	return *place ? 0 : -ENOMEM;
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	return snprintf(name, NAME_MAX + 1, "%s.%08x", file->place.name, random) > NAME_MAX
+		       ? -ENAMETOOLONG
+		       : 0;
 }
 
-static int create_unnamed(const char *path)
+/* Creates it under a name of its own. */
+static int create_named(struct new_file *file, mode_t mode)
 {
-	_cleanup_(free_ptr) char *copy = strdup(path);
-	int fd;
+	int err = -EEXIST;
 
-	if (!copy)
-		return -ENOMEM;
-	/* Without /proc it could get no name. */
-	if (access(OWN_FILES, X_OK))
-		return -errno;
-	fd = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	give_away(fd);
-	return fd;
+	for (int tries = 0; err == -EEXIST && tries < MAX_TRIES; tries++) {
+		err = make_name(file, file->temporary);
+		if (err)
+			break;
+		file->fd = openat(file->place.directory, file->temporary,
+				  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		err = file->fd < 0 ? -errno : 0;
+	}
+	if (err)
+		file->temporary[0] = '\0';
+	return err;
+}
+
+/* Without /proc it could get no name. Another errno than that applies to a file with a name, too. */
+static void create_unnamed(struct new_file *file, mode_t mode)
+{
+	if (!access(OWN_FILES, X_OK))
+		file->fd = openat(file->place.directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+}
+
+static int begin(struct new_file *file, const char *path, mode_t mode, bool like)
+{
+	struct stat st;
+	int err, found;
+
+	*file = NEW_FILE_NONE;
+	err = found = file_place__find(path, &file->place, &st);
+	if (err && file->place.directory < 0)
+		return err;
+	err = 0;
+	if (!found && S_ISDIR(st.st_mode))
+		err = -EISDIR;
+	else if (!found && !S_ISREG(st.st_mode))
+		err = -EINVAL;
+	/* As if it were opened. */
+	else if (!found && like && is_of_another(&st, file->place.directory))
+		err = -EACCES;
+	else if (!found && like &&
+		 faccessat(file->place.directory, file->place.name, W_OK, AT_EACCESS))
+		err = -errno;
+	if (!err) {
+		create_unnamed(file, mode);
+		if (file->fd < 0)
+			err = create_named(file, mode);
+	}
+	if (!err && (found || !like))
+		give_away(file->fd);
+	else if (!err && fchown(file->fd, st.st_uid, st.st_gid))
+		err = -EPERM;
+	else if (!err && fchmod(file->fd, st.st_mode & 0777))
+		err = -errno;
+	if (err)
+		new_file__release(file);
+	return err;
 }
 
 int new_file__begin(struct new_file *file, const char *path)
 {
-	int err = new_file__find_place(path, &file->place);
+	return begin(file, path, 0600, false);
+}
 
-	if (err)
+int new_file__begin_output(struct new_file *file, const char *path)
+{
+	int fd, err = begin(file, path, 0666, true);
+
+	if (err != -EINVAL && err != -EPERM && err != -EACCES && err != -EROFS)
 		return err;
-	file->fd = create_unnamed(file->place);
-	if (file->fd >= 0)
-		return 0;
-	/* The file system, or the kernel's view of it, has no such files; any other reason applies to this one, too. */
-	if (asprintf(&file->temporary, "%s.XXXXXX", file->place) < 0)
-		file->temporary = NULL;
-	file->fd = file->temporary ? new_file__create_unique(file->temporary) : -ENOMEM;
-	if (file->fd >= 0)
-		return 0;
-	err = file->fd;
-	free(file->temporary);
-	free(file->place);
-	*file = (struct new_file){ .fd = -1 };
+	fd = new_file__open_existing(path);
+	if (fd < 0)
+		return err == -EINVAL ? fd : err;
+	file->fd = fd;
+	file->is_old = true;
+	return 0;
+}
+
+int new_file__empty(struct new_file *file)
+{
+	/* Pipes and devices cannot be truncated, and need not be. */
+	return !file->is_old || !ftruncate(file->fd, 0) || errno == EINVAL ? 0 : -errno;
+}
+
+int new_file__keep(struct new_file *file)
+{
+	char own[sizeof(OWN_FILES) + 11], name[NAME_MAX + 1];
+	int err = file->temporary[0] ? 0 : -EEXIST;
+
+	snprintf(own, sizeof(own), OWN_FILES "/%d", file->fd);
+	/* link() replaces nothing, rename() does. */
+	for (int tries = 0; err == -EEXIST && tries < MAX_TRIES; tries++) {
+		err = make_name(file, name);
+		if (err)
+			return err;
+		err = linkat(AT_FDCWD, own, file->place.directory, name, AT_SYMLINK_FOLLOW) ? -errno
+											    : 0;
+		if (!err)
+			strcpy(file->temporary, name);
+	}
 	return err;
 }
 
-/* Gives the file without a name one beside its place: link() replaces nothing, rename() does. */
-static int name_it(struct new_file *file)
+static int move(const struct new_file *file, const char *from, const char *to, unsigned int flags)
 {
-	char own[sizeof(OWN_FILES) + 11];
-	int err = -EEXIST;
+	int directory = file->place.directory;
 
-	snprintf(own, sizeof(own), OWN_FILES "/%d", file->fd);
-	for (int tries = 0; err == -EEXIST && tries < MAX_TRIES; tries++) {
-		_cleanup_(free_ptr) char *name = NULL;
-		unsigned int random;
-
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random) ||
-		    asprintf(&name, "%s.%08x", file->place, random) < 0)
-			return -ENOMEM;
-		err = linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
-		if (!err) {
-			file->temporary = name;
-			name = NULL;
-		}
-	}
-	return err;
+	return renameat2(directory, from, directory, to, flags) ? -errno : 0;
 }
 
 int new_file__finish(struct new_file *file)
 {
-	int err = file->temporary ? 0 : name_it(file);
+	int err = file->is_old ? 0 : new_file__keep(file);
 
-	if (!err && rename(file->temporary, file->place))
-		err = -errno;
+	if (!err && !file->is_old)
+		err = move(file, file->temporary, file->place.name, 0);
+	if (!err)
+		file->temporary[0] = '\0';
+	return err;
+}
+
+/* Renames the file to its place, and an older one. */
+static int replace(const struct new_file *file, const char *older)
+{
+	const char *name = file->temporary, *place = file->place.name;
+	int err = move(file, name, place, RENAME_EXCHANGE);
+
+	/* An exchange, if supported, so that there always is a file. */
 	if (!err) {
-		free(file->temporary);
-		file->temporary = NULL;
+		err = move(file, name, older, 0);
+		if (err)
+			(void)move(file, name, place, RENAME_EXCHANGE);
+		return err;
 	}
+	if (err != -ENOENT) {
+		err = move(file, place, older, 0);
+		if (err && err != -ENOENT)
+			return err;
+	}
+	err = move(file, name, place, 0);
+	if (err)
+		(void)move(file, older, place, RENAME_NOREPLACE);
+	return err;
+}
+
+int new_file__finish_keeping(struct new_file *file)
+{
+	char older[NAME_MAX + 1];
+	int err;
+
+	if ((size_t)snprintf(older, sizeof(older), "%s" OLDER, file->place.name) >= sizeof(older))
+		return -ENAMETOOLONG;
+	err = new_file__keep(file);
+	if (!err)
+		err = replace(file, older);
+	if (!err)
+		file->temporary[0] = '\0';
 	return err;
 }
 
 void new_file__release(struct new_file *file)
 {
-	if (file->temporary)
-		unlink(file->temporary);
-	free(file->temporary);
-	free(file->place);
+	if (file->temporary[0])
+		unlinkat(file->place.directory, file->temporary, 0);
+	file_place__release(&file->place);
 	close_fd(&file->fd);
+	*file = NEW_FILE_NONE;
+}
+
+const char *new_file__reason(int err)
+{
+	return err == -ELOOP ? "a link of another user's is on the way, which is not followed"
+			     : strerror(-err);
 }
 
 static bool is_empty(int fd)
@@ -292,14 +291,27 @@ static bool is_empty(int fd)
 
 int new_file__make_directory(const char *path, mode_t mode)
 {
+	_cleanup_(file_place__release) struct file_place place = { .directory = -1 };
+	_cleanup_(free_ptr) char *bare = strdup(path);
 	_cleanup_(close_fd) int fd = -1;
 	struct stat st;
+	int err;
 
-	if (mkdir(path, mode))
+	if (!bare)
+		return -ENOMEM;
+	/* As mkdir(2), which may be given slashes at the end. */
+	for (size_t len = strlen(bare); len > 1 && bare[len - 1] == '/'; len--)
+		bare[len - 1] = '\0';
+	err = file_place__find(bare, &place, &st);
+	if (!err)
+		return -EEXIST;
+	if (place.directory < 0)
+		return err;
+	if (mkdirat(place.directory, place.name, mode))
 		return -errno;
 	/* The owner of the parent directory may have replaced it by now; if it is not empty, it is
 	 * not ours to chown. */
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(place.directory, place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && !fstat(fd, &st) && st.st_uid == geteuid() && is_empty(fd))
 		give_away(fd);
 	return 0;

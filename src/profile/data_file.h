@@ -52,7 +52,4 @@ int data_file__write_names(const struct profile *profile, const char *path,
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
 
-/* Whether data_file__read() would accept the file; needs little memory. */
-int data_file__check(const char *path, struct error *error);
-
 #endif

@@ -95,9 +95,7 @@ static int fail(struct data_query *query, struct error *error)
 
 	switch (sqlite3_errcode(db) & 0xff) {
 	case SQLITE_INTERRUPT:
-		return error__set(error, -ETIME,
-				  "the query was stopped when its processor time was over; select "
-				  "less, or allow it more with --timeout");
+		return error__set(error, -ETIME, DATA_QUERY_OVER_TIME);
 	case SQLITE_NOMEM:
 		return error__set(error, -ENOMEM,
 				  "the query needs more than %lld MiB of memory; select less",
@@ -164,6 +162,7 @@ int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct dat
 	query->old_heap_limit = sqlite3_hard_heap_limit64(MAX_HEAP_BYTES);
 	query->cpu_end_ns = cpu_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + cpu_ns;
 	query->path = strdup(path);
+	query->reader.fd = data_reader__open_path(path);
 	err = query->path ? data_reader__open(&query->reader, path, error)
 			  : error__set(error, -ENOMEM, "out of memory");
 	if (!err) {
@@ -189,6 +188,7 @@ void data_query__free(struct data_query *query)
 		return;
 	sqlite3_finalize(query->statement);
 	sqlite3_close_v2(query->reader.db);
+	close_fd(&query->reader.fd);
 	sqlite3_hard_heap_limit64(query->old_heap_limit);
 	free(query->path);
 	free(query);

@@ -16,6 +16,7 @@
 #include "data_file_db.h"
 #include "data_file_reader.h"
 #include "data_file_schema.h"
+#include "db_file.h"
 #include "error.h"
 #include "gaps.h"
 #include "profile.h"
@@ -47,10 +48,9 @@ static int fail_foreign(struct error *error, const char *path)
 			  path);
 }
 
-/* Checks the header and the size before SQLite reads the file. */
-static int check_header(const char *path, __u64 *file_size, struct error *error)
+/* Checks the header and the size of the open file @fd before SQLite reads it; -1: errno says why it is not open. */
+static int check_header(int fd, const char *path, __u64 *file_size, struct error *error)
 {
-	_cleanup_(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	unsigned char header[HEADER_SIZE];
 	__u32 page_size;
 	struct stat st;
@@ -97,38 +97,6 @@ static int check_header(const char *path, __u64 *file_size, struct error *error)
 		return fail_damaged(error, path, "it is cut short");
 	*file_size = st.st_size;
 	return 0;
-}
-
-/* "file:" URI with all special characters of @path escaped; to be freed. */
-static char *immutable_uri(const char *path)
-{
-	static const char prefix[] = "file:", suffix[] = "?mode=ro&immutable=1";
-	static const char hex[] = "0123456789ABCDEF";
-	char *uri = malloc(sizeof(prefix) + sizeof(suffix) + 2 + 3 * strlen(path));
-	char *to;
-
-	if (!uri)
-		return NULL;
-	to = stpcpy(uri, prefix);
-	/* "//x" after the scheme would be a host. */
-	if (*path != '/')
-		to = stpcpy(to, "./");
-	while (*path == '/' && path[1] == '/')
-		path++;
-	for (; *path; path++) {
-		unsigned char c = *path;
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    strchr("/._-", c)) {
-			*to++ = c;
-		} else {
-			*to++ = '%';
-			*to++ = hex[c >> 4];
-			*to++ = hex[c & 15];
-		}
-	}
-	stpcpy(to, suffix);
-	return uri;
 }
 
 int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement)
@@ -410,19 +378,12 @@ static int read_run_ledger(struct data_reader *reader)
 	return err;
 }
 
-static int open_to_read(const char *path, sqlite3 **db)
+static int open_to_read(int fd, sqlite3 **db)
 {
-	_cleanup_(free_ptr) char *uri = immutable_uri(path);
-	int status;
+	int err = db_file__open(fd, false, db);
 
-	if (!uri)
-		return -ENOMEM;
-	status = sqlite3_open_v2(
-		uri, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
-	if (status != SQLITE_OK)
-		return status == SQLITE_NOMEM		    ? -ENOMEM
-		       : (status & 0xff) == SQLITE_CANTOPEN ? -EACCES
-							    : -EINVAL;
+	if (err)
+		return err == -ENOMEM ? err : -EINVAL;
 	sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -496,12 +457,6 @@ int data_reader__fail(const char *path, int err, const char *what, struct error 
 	if (err == -EIO)
 		return error__set(error, err, "cannot read %s: %s; copy it to a sound disk", path,
 				  strerror(EIO));
-	/* Its header was read, but SQLite resolves the whole path. */
-	if (err == -EACCES)
-		return error__set(error, err,
-				  "cannot read %s: %s in a directory above it; copy it to where "
-				  "you can list all directories of its path",
-				  path, strerror(EACCES));
 	if (err == -E2BIG)
 		snprintf(damage, sizeof(damage), "a text of more than %d bytes: %s", MAX_TEXT,
 			 what);
@@ -515,11 +470,11 @@ int data_reader__open(struct data_reader *reader, const char *path, struct error
 	__u64 version, file_size;
 	int err;
 
-	err = check_header(path, &file_size, error);
+	err = check_header(reader->fd, path, &file_size, error);
 	if (err)
 		return err;
 	reader->text_left = file_size;
-	err = open_to_read(path, &reader->db);
+	err = open_to_read(reader->fd, &reader->db);
 	if (reader->db)
 		limit_steps(reader, file_size);
 	if (!err)
@@ -540,10 +495,15 @@ int data_reader__open(struct data_reader *reader, const char *path, struct error
 	return 0;
 }
 
-static int read_file(const char *path, bool only_checks, struct profile **profile,
+int data_reader__open_path(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static int read_file(int fd, const char *path, bool only_checks, struct profile **profile,
 		     struct error *error)
 {
-	struct data_reader reader = { .only_checks = only_checks };
+	struct data_reader reader = { .fd = fd, .only_checks = only_checks };
 	const char *table = "schema version";
 	int err = data_reader__open(&reader, path, error);
 
@@ -564,13 +524,15 @@ static int read_file(const char *path, bool only_checks, struct profile **profil
 
 int data_file__read(const char *path, struct profile **profile, struct error *error)
 {
-	return read_file(path, false, profile, error);
+	_cleanup_(close_fd) int fd = data_reader__open_path(path);
+
+	return read_file(fd, path, false, profile, error);
 }
 
-int data_file__check(const char *path, struct error *error)
+int data_file__check(int fd, const char *path, struct error *error)
 {
 	struct profile *profile;
-	int err = read_file(path, true, &profile, error);
+	int err = read_file(fd, path, true, &profile, error);
 
 	if (!err)
 		profile__free(profile);

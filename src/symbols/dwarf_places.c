@@ -17,8 +17,8 @@
 #include "dwarf_internal.h"
 #include "dwarf_sound.h"
 #include "error.h"
+#include "file_place.h"
 #include "mapped_file.h"
-#include "new_file.h"
 #include "regular_file.h"
 #include "symbol_table.h"
 
@@ -120,7 +120,7 @@ static bool is_trusted(int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && new_file__is_ours(st.st_uid) &&
+	return !fstat(fd, &st) && file_place__is_ours(st.st_uid) &&
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 

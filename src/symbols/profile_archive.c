@@ -313,7 +313,7 @@ static int write_to(struct packing *packing, int fd, const struct profile *profi
 static int fail_to_open(struct error *error, int err, const char *path)
 {
 	return error__set(error, err, "cannot write %s: %s; write elsewhere with -o", path,
-			  strerror(-err));
+			  new_file__reason(err));
 }
 
 static int write_file(struct packing *packing, struct new_file *file, const struct profile *profile,
@@ -347,7 +347,7 @@ int profile__archive(const struct profile *profile, const struct profile_archive
 	_cleanup_(free_archive) struct archive *archive = archive_write_new();
 	_cleanup_(free_parser) struct parser *parser = NULL;
 	struct packing packing = { .options = options, .archive = archive };
-	struct new_file file = { .fd = -1 };
+	struct new_file file = NEW_FILE_NONE;
 	int err;
 
 	if (!archive)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 
+struct error;
 struct profile;
 
 static inline void close_db(sqlite3 **db)
@@ -53,6 +54,9 @@ static inline int bind_text(sqlite3_stmt *statement, int at, const char *text)
 	return text ? sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC)
 		    : sqlite3_bind_null(statement, at);
 }
+
+/* Whether data_file__read() would accept the open file @fd, which @error calls @path; needs little memory. */
+int data_file__check(int fd, const char *path, struct error *error);
 
 /* data_file_write_tables.c. Writes all tables of a new file. */
 int data_file__write_tables(sqlite3 *db, const struct profile *profile);

@@ -11,6 +11,7 @@
 struct error;
 
 struct data_reader {
+	int fd; /* of the file; the opener's */
 	sqlite3 *db;
 	struct profile *profile;
 	bool only_checks; /* only validates: does not keep counts and their details, of which
@@ -26,7 +27,9 @@ struct data_reader {
 	size_t n_functions, functions_room;
 };
 
-/* Opens @path if it is a data file of a version that is known. 0 or a negative errno with @error set;
+/* Opens @path to be read: a file descriptor, or -1 with errno set, which data_reader__open() takes, too. */
+int data_reader__open_path(const char *path);
+/* Opens reader->fd, which is of @path, if it is a data file of a version that is known. 0 or a negative errno with @error set;
  * reader->db is the caller's to close in either case. */
 int data_reader__open(struct data_reader *reader, const char *path, struct error *error);
 /* Sets the sentence for @err, the result of a function below that was to read @what. Returns @err,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What others put beside a database that is being written. */
+/* What others put beside a database that is being written, or where its file was. */
 #include "unit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "new_db.h"
+#include "db_file.h"
 
 static int enter_directory(void **state)
 {
@@ -59,20 +59,27 @@ static bool is_there(const char *name)
 
 #define WRITE "PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE c(d)"
 
+static void write_to(const char *name, const char *then)
+{
+	int fd = open(name, O_RDWR | O_CLOEXEC);
+	sqlite3 *db;
+
+	if (then)
+		assert_int_equal(rename(name, then), 0);
+	assert_int_equal(db_file__open(fd, true, &db), 0);
+	assert_int_equal(sqlite3_exec(db, WRITE, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+	close(fd);
+}
+
 static void test_no_journal_is_played_back(void **state)
 {
-	int fd;
-	struct new_db new;
 	sqlite3 *db;
 
 	make_database("db");
-	fd = open("db", O_RDONLY | O_CLOEXEC);
 	make_journal();
-	assert_int_equal(new_db__open(&new, "db", fd), 0);
-	assert_int_equal(sqlite3_exec(new.db, WRITE, NULL, NULL, NULL), SQLITE_OK);
-	new_db__close(&new);
+	write_to("db", NULL);
 	assert_true(is_there("db-journal"));
-	close(fd);
 
 	/* By itself SQLite does, and removes it. */
 	assert_int_equal(sqlite3_open("db", &db), SQLITE_OK);
@@ -81,34 +88,29 @@ static void test_no_journal_is_played_back(void **state)
 	assert_false(is_there("db-journal"));
 }
 
-static void test_no_link_is_followed(void **state)
+static bool has_table(const char *name, const char *table)
 {
-	int fd;
-	struct new_db new;
-	struct stat before, after;
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	char sql[64];
+	sqlite3 *db;
+	bool has;
 
-	make_database("other");
-	assert_int_equal(symlink("other", "db"), 0);
-	assert_int_equal(stat("other", &before), 0);
-	fd = open("other", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(new_db__open(&new, "db", fd), -ELOOP);
-	new_db__close(&new);
-	assert_int_equal(stat("other", &after), 0);
-	assert_int_equal(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+	snprintf(sql, sizeof(sql), "SELECT * FROM %s", table);
+	assert_int_equal(db_file__open(fd, false, &db), 0);
+	has = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+	assert_int_not_equal(sqlite3_exec(db, "CREATE TABLE x(y)", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
 	close(fd);
+	return has;
 }
 
-static void test_another_file_is_left_alone(void **state)
+static void test_the_open_file_is_used(void **state)
 {
-	int fd;
-	struct new_db new;
-
-	make_database("other");
 	make_database("db");
-	fd = open("other", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(new_db__open(&new, "db", fd), -EEXIST);
-	new_db__close(&new);
-	close(fd);
+	write_to("db", "other");
+	assert_false(is_there("db"));
+	assert_true(has_table("other", "c"));
+	assert_false(has_table("other", "e"));
 }
 
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
@@ -117,8 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_DIRECTORY(test_no_journal_is_played_back),
-		IN_DIRECTORY(test_no_link_is_followed),
-		IN_DIRECTORY(test_another_file_is_left_alone),
+		IN_DIRECTORY(test_the_open_file_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

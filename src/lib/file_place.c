@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "file_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "sudo_user.h"
+
+/* As many links as the kernel follows. */
+#define MAX_LINKS 40
+
+struct walk {
+	int directory;
+	char rest[PATH_MAX]; /* of the path, below the directory */
+	int links;
+};
+
+bool file_place__is_ours(uid_t user)
+{
+	uid_t caller;
+	gid_t group;
+
+	return !user || user == geteuid() || (sudo_user__find(&caller, &group) && user == caller);
+}
+
+static void enter(struct walk *walk, int directory)
+{
+	close_fd(&walk->directory);
+	walk->directory = directory;
+}
+
+/* Goes to where @rest begins. */
+static int begin(struct walk *walk)
+{
+	int fd = open(*walk->rest == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	enter(walk, fd);
+	return 0;
+}
+
+/* Replaces the link @link, of which @rest is to follow, by what it says. */
+static int step_over(struct walk *walk, int link, const char *rest)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlinkat(link, "", path, sizeof(path));
+	size_t rest_len = strlen(rest);
+
+	if (len <= 0)
+		return len ? -errno : -ENOENT;
+	if (++walk->links > MAX_LINKS)
+		return -ELOOP;
+	if (len + rest_len >= sizeof(path))
+		return -ENAMETOOLONG;
+	memcpy(path + len, rest, rest_len + 1);
+	strcpy(walk->rest, path);
+	return *path == '/' ? begin(walk) : 0;
+}
+
+/* Goes through @name in the middle of the path. 0 or a negative errno. */
+static int pass(struct walk *walk, const char *name, const char *rest)
+{
+	/* O_DIRECTORY has a file system mounted that is mounted on demand. */
+	int fd = openat(walk->directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(close_fd) int link = -1;
+	struct statfs system;
+	struct stat st;
+
+	if (fd < 0 && errno == ENOTDIR) {
+		link = openat(walk->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (link < 0 || fstat(link, &st) || fstatfs(link, &system))
+			return -errno;
+		if (!S_ISLNK(st.st_mode))
+			return -ENOTDIR;
+		if (!file_place__is_ours(st.st_uid))
+			return -ELOOP;
+		if (system.f_type != PROC_SUPER_MAGIC)
+			return step_over(walk, link, rest);
+		fd = openat(walk->directory, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return -errno;
+	enter(walk, fd);
+	memmove(walk->rest, rest, strlen(rest) + 1);
+	return 0;
+}
+
+/* Looks at @name at the end of the path. 1: @st describes it; 0: it was a link, and is followed; or a negative errno. */
+static int arrive(struct walk *walk, const char *name, struct stat *st)
+{
+	_cleanup_(close_fd) int fd = openat(walk->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct statfs system;
+	int err;
+
+	if (fd < 0 || fstat(fd, st) || fstatfs(fd, &system))
+		return -errno;
+	if (!S_ISLNK(st->st_mode))
+		return 1;
+	if (!file_place__is_ours(st->st_uid))
+		return -ELOOP;
+	if (system.f_type == PROC_SUPER_MAGIC)
+		return 1;
+	err = step_over(walk, fd, "");
+	return err;
+}
+
+/* Goes one name on. 1: @name is at the end, and @st describes it. */
+static int step(struct walk *walk, char name[NAME_MAX + 1], struct stat *st)
+{
+	const char *from = walk->rest + strspn(walk->rest, "/");
+	size_t len = strcspn(from, "/");
+	char rest[PATH_MAX];
+
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, from, len);
+	name[len] = '\0';
+	/* Of a root directory and of a slash at the end. */
+	if (!len)
+		strcpy(name, ".");
+	strcpy(rest, from + len);
+	return *rest ? pass(walk, name, rest) : arrive(walk, name, st);
+}
+
+int file_place__find(const char *path, struct file_place *place, struct stat *st)
+{
+	struct walk walk = { .directory = -1 };
+	int err;
+
+	place->directory = -1;
+	if (strlen(path) >= sizeof(walk.rest))
+		return -ENAMETOOLONG;
+	if (!*path)
+		return -ENOENT;
+	strcpy(walk.rest, path);
+	err = begin(&walk);
+	while (!err)
+		err = step(&walk, place->name, st);
+	if (err > 0 || (err == -ENOENT && !strchr(walk.rest + strspn(walk.rest, "/"), '/'))) {
+		place->directory = walk.directory;
+		return err > 0 ? 0 : err;
+	}
+	close_fd(&walk.directory);
+	return err;
+}
+
+void file_place__release(struct file_place *place)
+{
+	close_fd(&place->directory);
+	place->directory = -1;
+}
+
+int file_place__name(const char *path, char **named)
+{
+	char at[PATH_MAX], target[PATH_MAX];
+	ssize_t len = strlen(path);
+	int links = 0;
+
+	if (len < PATH_MAX)
+		strcpy(at, path);
+	while (len < PATH_MAX && links++ < MAX_LINKS &&
+	       (len = readlink(at, target, sizeof(target))) > 0) {
+		char *slash = strrchr(at, '/');
+		size_t directory = *target == '/' || !slash ? 0 : slash + 1 - at;
+
+		if (directory + len >= PATH_MAX)
+			break;
+		memcpy(at + directory, target, len);
+		at[directory + len] = '\0';
+	}
+	*named = strdup(strlen(path) < PATH_MAX && len < PATH_MAX ? at : path);
+	return *named ? 0 : -ENOMEM;
+}
