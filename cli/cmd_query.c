@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "clock.h"
@@ -128,6 +132,7 @@ struct held {
 	enum query_format format;
 	struct error *error;
 	int *err;
+	bool to_file; /* of which no piece is to stay */
 };
 
 static int write_rows(FILE *to, const void *context)
@@ -136,7 +141,31 @@ static int write_rows(FILE *to, const void *context)
 	struct terminal terminal = terminal__of(to);
 
 	*held->err = query_output__write(held->query, held->format, &terminal, held->error);
-	return 0;
+	return held->to_file ? *held->err : 0;
+}
+
+/* An instruction of SQLite cannot be stopped, as one that calls instr() on long texts: the process ends. */
+static void end_at_once(int signal)
+{
+	static const char text[] = "allocprof: " DATA_QUERY_OVER_TIME "\n";
+	ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)written;
+	/* A pager shows what was printed until now. */
+	close(STDOUT_FILENO);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	_exit(EXIT_FAILED);
+}
+
+/* @cpu_ns: after that SQLite stops by itself, if it can. */
+static void limit_time(__u64 cpu_ns)
+{
+	struct itimerval limit = { .it_value.tv_sec = cpu_ns / NS_PER_S + 1,
+				   .it_value.tv_usec = cpu_ns % NS_PER_S / 1000 };
+
+	sigaction(SIGPROF, &(struct sigaction){ .sa_handler = end_at_once }, NULL);
+	setitimer(ITIMER_PROF, &limit, NULL);
 }
 
 static int run_query(char **argv)
@@ -155,14 +184,16 @@ static int run_query(char **argv)
 					 write_schema, NULL, &error);
 		return err ? output_file__status(err, &error) : EXIT_GOOD;
 	}
+	limit_time(options.cpu_ns);
 	err = data_query__open(paths->input, options.sql, options.cpu_ns, &query, &error);
 	if (!err)
-		err = output_file__write(
-			paths->output, paths->input, !options.no_pager, write_rows,
-			&(struct held){ query, options.format, &query_error, &query_err }, &error);
-	if (err)
-		return output_file__status(err, &error);
-	return query_err ? output_file__status(query_err, &query_error) : EXIT_GOOD;
+		err = output_file__write(paths->output, paths->input, !options.no_pager, write_rows,
+					 &(struct held){ query, options.format, &query_error,
+							 &query_err, paths->output },
+					 &error);
+	if (query_err)
+		return output_file__status(query_err, &query_error);
+	return err ? output_file__status(err, &error) : EXIT_GOOD;
 }
 
 const struct command cmd_query = {

@@ -10,9 +10,13 @@
 struct data_query;
 struct error;
 
+/* What a query is told that took too long. */
+#define DATA_QUERY_OVER_TIME                                                                       \
+	"the query was stopped when its processor time was over; select less, or allow it more with --timeout"
+
 /*
  * Prepares @sql for the data file @path; it may use @cpu_ns of the process's processor time from now
- * on. While a query is open, SQLite as a whole has a limit of memory, so one may be open at a time. To
+ * on, which is looked at between SQLite's instructions: one that calls instr() may take hours. While a query is open, SQLite as a whole has a limit of memory, so one may be open at a time. To
  * be freed. 0 or a negative errno with @error set.
  */
 int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct data_query **query,
