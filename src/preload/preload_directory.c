@@ -155,24 +155,57 @@ static bool is_surpassed(size_t index)
 	return false;
 }
 
-/*
- * Makes the directory of this user's measurements in @parent, to which others may write, and puts its path into @out.
- * It stays: processes that go on after their measurement, or whose LD_PRELOAD nobody takes back, still name files in it,
- * and whoever could make a directory of that name would have them load a library. -EPERM where it is another user's.
- */
-static int make_users_directory(const char *parent, char out[INSIDE_PATH_BYTES])
+/* 0; -EPERM: another user has put something there, or may write to it; or another negative errno. */
+static int check_users(int parent, const char *name)
 {
 	struct stat status;
 
-	snprintf(out, INSIDE_PATH_BYTES, "%s/allocprof-%u", parent, geteuid());
-	if (mkdir(out, 0700) && errno != EEXIST)
-		return -errno;
-	if (lstat(out, &status))
+	if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW))
 		return -errno;
 	return S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
 			       !(status.st_mode & (S_IWGRP | S_IWOTH))
 		       ? 0
 		       : -EPERM;
+}
+
+/* Finds one of this user's that is named like "<usual>-XXXXXX" in @parent, and puts its path into @out; or makes it. */
+static int make_another(const char *parent, const char *usual, char out[INSIDE_PATH_BYTES])
+{
+	_cleanup_(close_directory) DIR *list = opendir(parent);
+	const char *name = usual + strlen(parent) + 1;
+	const struct dirent *entry;
+
+	while (list && (entry = readdir(list)))
+		if (!strncmp(entry->d_name, name, strlen(name)) &&
+		    entry->d_name[strlen(name)] == '-' &&
+		    strlen(entry->d_name) == strlen(name) + 1 + RANDOM_LENGTH &&
+		    !check_users(dirfd(list), entry->d_name)) {
+			snprintf(out, INSIDE_PATH_BYTES, "%s/%s", parent, entry->d_name);
+			return 0;
+		}
+	snprintf(out, INSIDE_PATH_BYTES, "%s-XXXXXX", usual);
+	return mkdtemp(out) ? 0 : -errno;
+}
+
+/*
+ * Makes the directory of this user's measurements in @parent, to which others may write, and puts its path into @out.
+ * It stays: processes that go on after their measurement, or whose LD_PRELOAD nobody takes back, still name files in it,
+ * and whoever could make a directory of that name would have them load a library. Where another user has taken the usual
+ * name, it has one that nobody can take beforehand.
+ */
+static int make_users_directory(const char *parent, char out[INSIDE_PATH_BYTES])
+{
+	char usual[64];
+	int err;
+
+	snprintf(usual, sizeof(usual), "%s/allocprof-%u", parent, geteuid());
+	if (mkdir(usual, 0700) && errno != EEXIST)
+		return -errno;
+	err = check_users(AT_FDCWD, usual);
+	if (err == -EPERM)
+		return make_another(parent, usual, out);
+	strcpy(out, usual);
+	return err;
 }
 
 /* Makes the directory in @parent; its path fits. */
@@ -236,7 +269,7 @@ int preload__make_directory(struct preload *preload, struct error *error)
 	if (err)
 		return err;
 	err = chosen ? make_in(preload, chosen) : make_in_any(preload, true);
-	/* The one with most room may have another user's directory of that name. */
+	/* The one with most room may not let this user make one. */
 	if (err && !chosen)
 		err = make_in_any(preload, false);
 	if (err)

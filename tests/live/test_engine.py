@@ -6,6 +6,7 @@ import collections
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -212,28 +213,21 @@ def test_directory_is_the_users(stat):
     assert not made.exists()
 
 
-@pytest.mark.parametrize("taken", ["mkdir $0 && chown 65534 $0", "ln -s /tmp $0", "mkdir -m 0777 $0"])
+PARENTS = ["/dev/shm", "/tmp", "/var/tmp"]
+OWN_PARENTS = "; ".join(f"mount -t tmpfs -o mode=1777{',size=64m' * (parent == '/dev/shm')} none {parent}" for parent in PARENTS)
+
+
+@pytest.mark.parametrize("taken", ["mkdir $place && chown 65534 $place", "ln -s / $place", "mkdir -m 0777 $place"])
 def test_directory_that_is_not_the_users(run, allocprof, taken):
-    """Another one is taken."""
-    script = f'mount -t tmpfs none /dev/shm && {{ {taken}; }} && exec "$@"'
-    result = run(["unshare", "-m", "sh", "-c", script, f"/dev/shm/allocprof-{os.geteuid()}", allocprof, "stat",
-                  "--engine=preload", "-o", "/dev/null", "--", *MEMORY], expect=0)
-    assert result.stdout.decode().startswith(f"/tmp/allocprof-{os.geteuid()}/")
-
-
-def test_directories_with_more_room_that_are_not_the_users(run, allocprof):
-    """One with little room is taken then: somebody else has made the user's directory in all that have more."""
-    places = [f"{parent}/allocprof-{os.geteuid()}" for parent in ("/tmp", "/var/tmp")]
-    script = """mount -t tmpfs -o size=64m none /dev/shm
-        for place in $0; do mkdir -p -m 0700 $place && mount -t tmpfs -o uid=65534,mode=0700 none $place || exit 99; done
-        exec "$@" """
-    missing = [place for place in places if not os.path.exists(place)]
-    result = run(["unshare", "-m", "sh", "-c", script, " ".join(places), allocprof, "stat", "--engine=preload",
-                  "-o", "/dev/null", "--", *MEMORY], expect=0)
-    for place in missing:
-        with contextlib.suppress(OSError):
-            os.rmdir(place)
-    assert result.stdout.decode().startswith(f"/dev/shm/allocprof-{os.geteuid()}/")
+    """Another user cannot keep this one from measuring: a directory of another name is taken, by all measurements the same."""
+    script = f"""{OWN_PARENTS}; for parent in {" ".join(PARENTS)}; do place=$parent/allocprof-$(id -u); {{ {taken}; }} || exit 99; done
+        for i in 1 2; do "$@" || exit; done; ls -d /tmp/allocprof-*-*"""
+    result = run(["unshare", "-m", "sh", "-c", script, "sh", allocprof, "stat", "--engine=preload", "-o", "/dev/null", "--",
+                  *MEMORY], expect=0)
+    # One line for each measurement, and the directory: /tmp's, which has most room.
+    memory, again, made = result.stdout.decode().split()
+    assert re.fullmatch(f"/tmp/allocprof-{os.geteuid()}-......", made)
+    assert pathlib.Path(memory).parents[1] == pathlib.Path(again).parents[1] == pathlib.Path(made), result
 
 
 def test_process_on_its_way(run, allocprof, target, tmp_path):
