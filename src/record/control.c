@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "control.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "control_directory.h"
 #include "epoll_watch.h"
 #include "error.h"
@@ -62,12 +65,37 @@ static bool is_taken(int directory, const char *name)
 	return fd >= 0;
 }
 
+/* Removes what recordings have left that were killed. */
+static void sweep(int directory)
+{
+	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+
+	while (entries && (entry = readdir(entries))) {
+		pid_t pid = control_directory__pid(entry->d_name);
+		_cleanup_(close_fd) int fd = -1;
+
+		if (!pid || !kill(pid, 0) || errno != ESRCH)
+			continue;
+		/* It may live in another PID namespace that shares the directory. */
+		fd = control_directory__connect(directory, entry->d_name);
+		if (fd == -ECONNREFUSED)
+			unlinkat(directory, entry->d_name, 0);
+	}
+	if (entries)
+		closedir(entries);
+	else
+		close_fd(&copy);
+}
+
 /* Names the socket only when it listens, since others remove sockets that refuse connections. */
 static int listen_as_recording(struct control *control, struct error *error)
 {
 	char name[CONTROL_NAME_SIZE], hidden[CONTROL_NAME_SIZE + 1];
 	int fd;
 
+	sweep(control->directory);
 	control_directory__name(getpid(), name);
 	if (is_taken(control->directory, name))
 		return error__set(error, -EEXIST, "another recording has the socket %s", name);
