@@ -232,6 +232,9 @@ int measure__parse(struct measure *measure, int key, char *arg, struct options_i
 	case OPT_NO_ISOLATE:
 		measure->session.isolates = key == OPT_ISOLATE;
 		return 0;
+	case OPT_FORCE:
+		measure->session.ends_translators = true;
+		return 0;
 	case OPT_NO_CACHE:
 		measure->session.no_cache = true;
 		return 0;

@@ -64,6 +64,7 @@ enum {
 	OPT_USER,
 	OPT_ISOLATE,
 	OPT_NO_ISOLATE,
+	OPT_FORCE,
 };
 
 /* Rows of an argp table; each command takes those that it has. */
@@ -79,7 +80,9 @@ enum {
 	{ "isolate", OPT_ISOLATE, NULL, 0,                                                         \
 	  "Give the command copies of the probed files, so that no other process meets the probes", 0 }, \
 	{ "no-isolate", OPT_NO_ISOLATE, NULL, 0,                                                   \
-	  "Probe the files that all processes share (default)", 0 }
+	  "Probe the files that all processes share (default)", 0 },                               \
+	{ "force", OPT_FORCE, NULL, 0,                                                             \
+	  "Set probes even where valgrind runs a process with the same files, which they end", 0 }
 #define MEASURE_OPTION_EVENTS                                                                      \
 	{ "event", 'e', "LIST", 0,                                                                 \
 	  "Only these functions, separated by commas: malloc, calloc, realloc, reallocarray, "     \

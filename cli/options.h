@@ -53,6 +53,12 @@ int options__reject_operand(const char *operand, struct error *error);
 /* The member of @names (ends with NULL) nearest to @word, or NULL if none is similar. */
 const char *options__nearest(const char *word, const char *const *names);
 
+/* Row of a command's table: what follows is listed below @title in its help. */
+#define OPTIONS_GROUP(title)                                                                       \
+	{                                                                                          \
+		NULL, 0, NULL, 0, title, 0                                                         \
+	}
+
 /* Options of every command, as an argp table. */
 extern const struct argp_option options_common[];
 

@@ -58,11 +58,12 @@ struct session_options {
 	__u64 sample_bytes;
 	/* With live: path of the log of every event (event_log.h), which is new; NULL: none. */
 	const char *events_path;
-	bool throttle;	 /* slow the target down rather than lose events of the log */
-	bool regions;	 /* count by the program's regions, too */
-	bool follow;	 /* follow children; only with a launched command */
-	bool isolates;	 /* a launched command sees copies of the probed files, which are its own */
-	__u32 max_depth; /* frames per stack, 1 to AP_MAX_DEPTH */
+	bool throttle; /* slow the target down rather than lose events of the log */
+	bool regions;  /* count by the program's regions, too */
+	bool follow;   /* follow children; only with a launched command */
+	bool isolates; /* a launched command sees copies of the probed files, which are its own */
+	bool ends_translators; /* also probe files that a binary translator has mapped, which ends it */
+	__u32 max_depth;       /* frames per stack, 1 to AP_MAX_DEPTH */
 	__u32 stack_dump_bytes; /* maximum size of stack dumps, up to AP_MAX_STACK_DUMP */
 	/* Programs and libraries that a launched command will use later, NULL-terminated, or NULL:
 	 * their allocators are probed before it starts. */

@@ -17,4 +17,8 @@ int translator__refuse(const char *path, struct error *error);
 /* The same for the program of process @pid; 0 if that is unknown. */
 int translator__refuse_process(int pid, struct error *error);
 
+/* 0, or -EBUSY with @error set if a process that runs such a program has the file @fd mapped: breakpoints in the file
+ * would end it. @path: the file's, for the message. Of a process whose program cannot be read nothing is known. */
+int translator__refuse_mapped(int fd, const char *path, struct error *error);
+
 #endif

@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "error.h"
+#include "translator.h"
 
 struct attachment {
 	int multi_fd;			  /* -1: one link per probe */
@@ -47,11 +48,16 @@ static int attach_single(const struct attachment_request *request, const char *p
 int attachment__new(const struct attachment_request *request, struct attachment **out,
 		    struct error *error)
 {
-	struct attachment *attachment =
-		calloc(1, sizeof(*attachment) + request->n * sizeof(attachment->links[0]));
+	struct attachment *attachment;
 	char path[64];
 	int err;
 
+	if (!request->run.pid && !request->run.ends_translators) {
+		err = translator__refuse_mapped(request->fd, request->path, error);
+		if (err)
+			return err;
+	}
+	attachment = calloc(1, sizeof(*attachment) + request->n * sizeof(attachment->links[0]));
 	if (!attachment)
 		return -ENOMEM;
 	attachment->multi_fd = -1;

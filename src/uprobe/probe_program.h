@@ -12,6 +12,7 @@ struct probe_program {
 	struct bpf_program *program;
 	bool multi; /* it was loaded for uprobe_multi: one link per file, else one per probe */
 	pid_t pid;  /* 0: every process; else only this one hits the probes and pays for them */
+	bool ends_translators; /* as in struct session_options */
 	/* The attachment calls it with @context again and again while it sets or removes probes one by one, which takes
 	 * seconds on a loaded machine. NULL: nothing is called. */
 	void (*meanwhile)(void *context);

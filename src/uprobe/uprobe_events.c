@@ -83,6 +83,7 @@ struct probe_program uprobe__at_probes(struct uprobe *uprobe, struct bpf_program
 		.program = program,
 		.multi = uprobe->multi,
 		.pid = pid,
+		.ends_translators = uprobe->options.ends_translators,
 		.meanwhile = gather_mappings,
 		.context = uprobe,
 	};

@@ -176,16 +176,25 @@ def test_attached_without_allocator(refuse, runner, allocprof, target, tmp_path,
 
 @pytest.mark.fast("stat")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_translator(refuse, runner, allocprof, target, tmp_path, command):
-    """A breakpoint in code that is copied would end the program."""
+def test_translator(refuse, run, runner, allocprof, target, tmp_path, own_libc, command):
+    """A breakpoint in code that is copied would end the program, the target or any other that has the file mapped."""
     if not shutil.which("valgrind"):
         conftest.unavailable("valgrind is not installed")
-    refuse([allocprof, command, "-o", tmp_path / "x", "valgrind", "-q", target("nothing")], 125,
-           "runs copies of its program's code")
-    obedient = Obedient(runner, ["valgrind", "-q", target("sleeper")])
-    refuse([allocprof, command, "-o", tmp_path / "x", "-p", obedient.pid], 125,
-           "runs copies of its program's code")
+    measure = [allocprof, command, "--engine=uprobe", "-o", tmp_path / "x"]
+    refuse([*measure, "valgrind", "-q", target("nothing")], 125, "runs copies of its program's code")
+    obedient = Obedient(runner, ["valgrind", "-q", target("sleeper")], env=own_libc)
+    refuse([*measure, "-p", obedient.pid], 125, "runs copies of its program's code")
+    refuse([*measure, target("nothing")], 125, f"process {obedient.pid}", "libc.so.6", "--isolate", "--force", env=own_libc)
+    other = Obedient(runner, [target("sleeper")], env=own_libc)
+    # Probes in copies, in one process, in no process, and in another file do no harm.
+    run([*measure, "--duration", "100ms", "-p", other.pid], expect=0)
+    run([*measure, "--isolate", target("nothing")], env=own_libc, expect=0)
+    run([*measure, "--engine=preload", target("nothing")], env=own_libc, expect=0)
+    run([*measure, target("nothing")], expect=0)
     obedient.ask("alloc 10")
+    other.exit()
+    # Its process has nothing more to allocate.
+    run([*measure, "--force", target("nothing")], env=own_libc, expect=0)
     obedient.exit()
 
 

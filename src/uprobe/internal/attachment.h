@@ -24,7 +24,8 @@ struct attachment_request {
 	const __u64 *semaphores; /* file offsets of USDT semaphores, 0: none; or NULL */
 };
 
-/* -EPERM, -EINVAL, … with *@error set; then nothing stays attached. */
+/* -EPERM, -EINVAL, … with *@error set; then nothing stays attached. -EBUSY: a binary translator's process would be ended
+ * (translator__refuse_mapped()). */
 int attachment__new(const struct attachment_request *request, struct attachment **out,
 		    struct error *error);
 
