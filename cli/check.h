@@ -18,7 +18,8 @@ struct session_results;
 /* Ordered by severity: the exit status is that of the worst test. */
 enum check_outcome {
 	CHECK_WITHIN,
-	CHECK_STALE,
+	CHECK_IMPROVED, /* below a lower limit, which passes */
+	CHECK_STALE,	/* the same with --strict-limits */
 	CHECK_OVER,
 	CHECK_INCOMPLETE,
 	CHECK_FAILED,  /* the command failed, or the test has no limits */
@@ -40,7 +41,7 @@ struct check_result {
 	const struct budget_test *test;
 	enum check_outcome outcome;
 	int status;	    /* the command's exit status, or ours where it was not run */
-	struct error error; /* why the outcome is none of within, over and stale */
+	struct error error; /* why the outcome is none of within, improved, stale and over */
 	struct figure_range figures[BUDGET_FIGURES];
 	struct check_region *regions; /* one for each region of the test; owned */
 	size_t n_runs;		      /* runs that counted; 0: no figures */
@@ -61,6 +62,7 @@ struct check_context {
 	int root_fd;	      /* base of the tests' working directories */
 	const char *baseline; /* of recordings, absolute; NULL: none is kept */
 	bool update;
+	bool strict_limits; /* a figure below its lower limit fails */
 };
 
 /* Runs @test and judges it. All errors end up in @result, which the caller releases. */
@@ -93,7 +95,7 @@ void check_regions__release(struct check_result *result);
 const char *check__outcome_name(enum check_outcome outcome);
 /* The figures that broke limits: "total_allocations 7,004 > 4,050". NULL on ENOMEM; to be freed. */
 char *check_result__summary(const struct check_result *result);
-/* Appends the difference to the baseline, if there is one and the test is over or stale. */
+/* Appends the difference to the baseline, if there is one. */
 void check_result__explain(struct check_result *result);
 /* Prints the line of the test and its details. */
 void check_report__print(const struct check_result *result, FILE *to);

@@ -10,13 +10,10 @@
 const char *check__outcome_name(enum check_outcome outcome)
 {
 	static const char *const names[CHECK_OUTCOMES] = {
-		[CHECK_WITHIN] = "within",
-		[CHECK_STALE] = "stale",
-		[CHECK_OVER] = "over",
-		[CHECK_INCOMPLETE] = "incomplete",
-		[CHECK_FAILED] = "failed",
-		[CHECK_NOT_RUN] = "not run",
-		[CHECK_INTERRUPTED] = "interrupted",
+		[CHECK_WITHIN] = "within",	   [CHECK_IMPROVED] = "improved",
+		[CHECK_STALE] = "stale",	   [CHECK_OVER] = "over",
+		[CHECK_INCOMPLETE] = "incomplete", [CHECK_FAILED] = "failed",
+		[CHECK_NOT_RUN] = "not run",	   [CHECK_INTERRUPTED] = "interrupted",
 	};
 
 	return names[outcome];

@@ -118,7 +118,7 @@ enum budget_verdict check_result__verdict(const struct check_result *result,
 	return worst;
 }
 
-static void judge(struct check_result *result)
+static void judge(const struct check_context *context, struct check_result *result)
 {
 	for (int i = 0; i < BUDGET_FIGURES; i++) {
 		enum budget_verdict verdict = check_result__verdict(result, i);
@@ -126,7 +126,7 @@ static void judge(struct check_result *result)
 		if (verdict == BUDGET_OVER)
 			result->outcome = CHECK_OVER;
 		else if (verdict == BUDGET_STALE && result->outcome == CHECK_WITHIN)
-			result->outcome = CHECK_STALE;
+			result->outcome = context->strict_limits ? CHECK_STALE : CHECK_IMPROVED;
 	}
 }
 
@@ -206,7 +206,7 @@ static int run_in_directory(const struct check_context *context, struct check_ru
 /* Keeps the profile of a passed test; the next failure is compared with it. */
 static void keep_baseline(struct check_result *result)
 {
-	if (result->outcome != CHECK_WITHIN || !result->profile || !result->baseline)
+	if (result->outcome > CHECK_IMPROVED || !result->profile || !result->baseline)
 		return;
 	if (rename(result->profile, result->baseline))
 		message__print("cannot keep %s: %s", result->baseline, strerror(errno));
@@ -241,8 +241,8 @@ static void measure_test(const struct check_context *context, struct budget_test
 	if (context->update)
 		update(result, test);
 	if (result->outcome == CHECK_WITHIN)
-		judge(result);
-	if (result->outcome == CHECK_OVER || result->outcome == CHECK_STALE)
+		judge(context, result);
+	if (result->outcome != CHECK_WITHIN && result->outcome <= CHECK_OVER)
 		check_result__explain(result);
 	keep_baseline(result);
 }
@@ -293,11 +293,9 @@ void check_result__release(struct check_result *result)
 int check__status(const struct check_result *results, size_t n)
 {
 	static const int statuses[CHECK_OUTCOMES] = {
-		[CHECK_WITHIN] = EXIT_GOOD,
-		[CHECK_STALE] = 3,
-		[CHECK_OVER] = 1,
-		[CHECK_INCOMPLETE] = 4,
-		[CHECK_FAILED] = EXIT_FAILED,
+		[CHECK_WITHIN] = EXIT_GOOD, [CHECK_IMPROVED] = EXIT_GOOD,
+		[CHECK_STALE] = 3,	    [CHECK_OVER] = 1,
+		[CHECK_INCOMPLETE] = 4,	    [CHECK_FAILED] = EXIT_FAILED,
 	};
 	const struct check_result *worst = NULL;
 

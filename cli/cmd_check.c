@@ -23,6 +23,7 @@ enum {
 	OPT_UPDATE = 256,
 	OPT_BASELINE_DIR,
 	OPT_JUNIT,
+	OPT_STRICT_LIMITS,
 };
 
 static const struct argp_option check_options[] = {
@@ -30,8 +31,11 @@ static const struct argp_option check_options[] = {
 	{ "name", 'n', "TEST", 0, "Only this test of the budget", 0 },
 	SERIES_OPTIONS("0"),
 	{ "update", OPT_UPDATE, NULL, 0,
-	  "Write what is measured into the budget as its limits; makes the budget where there is none",
+	  "Write what is measured into the budget as its limits; with a command makes the budget, or the "
+	  "test of --name, where there is none",
 	  0 },
+	{ "strict-limits", OPT_STRICT_LIMITS, NULL, 0,
+	  "Fail where a figure is below its lower limit, too", 0 },
 	{ "baseline-dir", OPT_BASELINE_DIR, "DIR", 0,
 	  "Where recordings of the last pass are (default: FILE.baselines)", 0 },
 	{ "junit", OPT_JUNIT, "FILE", 0, "Write the results to FILE as JUnit's XML", 0 },
@@ -53,7 +57,7 @@ struct check_options {
 	struct measure measure;
 	struct series series;
 	const char *budget, *name, *baseline_dir, *junit, *output;
-	bool update;
+	bool update, strict_limits;
 };
 
 static int check_words(struct check_options *options, struct error *error)
@@ -88,6 +92,9 @@ static int parse_check(int key, char *arg, struct options_input *input)
 	case OPT_UPDATE:
 		options->update = true;
 		return 0;
+	case OPT_STRICT_LIMITS:
+		options->strict_limits = true;
+		return 0;
 	case OPT_BASELINE_DIR:
 		options->baseline_dir = arg;
 		return 0;
@@ -106,6 +113,7 @@ struct check_run {
 	struct check_context context;
 	struct budget budget;
 	bool is_new;		   /* the budget file does not exist yet */
+	bool is_added;		   /* the test is not in it yet */
 	struct budget_test *tests; /* those of the budget that are to be run */
 	size_t n_tests;
 	struct check_result *results;
@@ -117,6 +125,30 @@ struct check_run {
 	FILE *to;
 };
 
+static bool is_same_command(const char *const *a, char *const *b)
+{
+	for (; *a && *b; a++, b++)
+		if (strcmp(*a, *b) != 0)
+			return false;
+	return !*a && !*b;
+}
+
+/* With --update, the limits of one command must not become those of another by mistake. */
+static int refuse_other_command(const struct check_run *run, struct error *error)
+{
+	const struct check_options *options = run->options;
+	const struct budget_test *test = run->budget.tests;
+
+	if (!options->update || !options->measure.argv || options->name ||
+	    run->budget.n_tests != 1 || !test->command ||
+	    is_same_command(test->command, options->measure.argv))
+		return 0;
+	return error__set(error, -EINVAL,
+			  "test '%.64s' of the budget has another command; --name with that name "
+			  "changes its limits, and with another one adds a test of this command",
+			  test->name);
+}
+
 /* Chooses the tests to run. EXIT_USAGE in *@status if the options do not fit the budget. */
 static int choose_tests(struct check_run *run, int *status, struct error *error)
 {
@@ -126,6 +158,9 @@ static int choose_tests(struct check_run *run, int *status, struct error *error)
 	run->tests = run->budget.tests;
 	run->n_tests = run->budget.n_tests;
 	*status = EXIT_USAGE;
+	err = refuse_other_command(run, error);
+	if (err)
+		return err;
 	if (options->name) {
 		run->tests = budget__find(&run->budget, options->name, error);
 		run->n_tests = 1;
@@ -214,18 +249,23 @@ static int open_outputs(struct check_run *run, struct error *error)
 	return run->to ? 0 : error__set(error, -ENOMEM, "out of memory");
 }
 
-/* With --update and no budget yet, makes one with a test of the command. */
+/* With --update, makes the budget, or the test of the command, where there is none. */
 static int read_budget(struct check_run *run, struct error *error)
 {
 	const struct check_options *options = run->options;
+	bool may_add = options->update && options->measure.argv;
 	int err = budget__read(options->budget, &run->budget, error);
 
-	if (err != -ENOENT)
+	if (err && err != -ENOENT)
 		return err;
-	run->is_new = options->update && options->measure.argv;
-	if (run->is_new)
-		return budget__new(options->budget, options->name, options->measure.argv,
-				   &run->budget, error);
+	run->is_new = err && may_add;
+	run->is_added = !err && may_add && options->name &&
+			!budget__find(&run->budget, options->name, NULL);
+	if (run->is_new || run->is_added)
+		return budget__add(&run->budget, options->budget, options->name,
+				   options->measure.argv, error);
+	if (!err)
+		return 0;
 	return error__set(error, err, "there is no budget %.256s; %s", options->budget,
 			  options->update
 				  ? "give a command after --, and the budget is made from it"
@@ -275,6 +315,9 @@ static int run_tests(struct check_run *run, struct error *error)
 	if (!err && run->is_new)
 		message__print("%s is new, with the command of test '%s' and its limits",
 			       run->options->budget, run->tests->name);
+	if (!err && run->is_added)
+		message__print("test '%s' is new in %s, with the command and its limits",
+			       run->tests->name, run->options->budget);
 	return err;
 }
 
@@ -376,6 +419,7 @@ static int run_check(char **argv)
 	run.context.series = options.series;
 	run.context.argv = options.measure.argv;
 	run.context.update = options.update;
+	run.context.strict_limits = options.strict_limits;
 	status = check_budget(&run);
 	release(&run);
 	measure_surroundings__release(&surroundings);
@@ -388,9 +432,9 @@ const struct command cmd_check = {
 	.args_doc = "--budget FILE [[--] COMMAND [ARGUMENT...]]",
 	.doc = "Run the tests of a budget, and compare what they allocate with their limits.\v"
 	       "For example: allocprof check --budget allocations.json --name parse ./parse-test\n"
-	       "The exit status is 0 where all is within its limits, 1 where something is over, 3 "
-	       "where a limit is stale, 4 where data is incomplete, 2 where a test failed, and 125, "
-	       "126 and 127 where one could not be run.",
+	       "The exit status is 0 where nothing is over its limit, 1 where something is, 3 with "
+	       "--strict-limits where a figure is below its lower limit, 4 where data is incomplete, "
+	       "2 where a test failed, and 125, 126 and 127 where one could not be run.",
 	.options = check_options,
 	.launches = true,
 	.run = run_check,

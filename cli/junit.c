@@ -61,7 +61,7 @@ static int write_case(xmlTextWriterPtr writer, const char *suite, const struct c
 	    write_attribute(writer, "classname", suite) < 0 ||
 	    xmlTextWriterWriteFormatAttribute(writer, BAD_CAST "time", "%.3f", result->seconds) < 0)
 		return -1;
-	if (result->outcome != CHECK_WITHIN && write_problem(writer, result, summary) < 0)
+	if (result->outcome > CHECK_IMPROVED && write_problem(writer, result, summary) < 0)
 		return -1;
 	clean(output);
 	if (xmlTextWriterWriteElement(writer, BAD_CAST "system-out", BAD_CAST output) < 0)

@@ -466,28 +466,39 @@ static int check_words(char *const words[], struct error *error)
 	return 0;
 }
 
-int budget__new(const char *path, const char *name, char *const command[], struct budget *budget,
+/* The tests of the budget, which are made where there are none; NULL on ENOMEM. */
+static json_object *tests_of(json_object *root)
+{
+	json_object *tests = NULL;
+
+	if (root && json_object_object_get_ex(root, "tests", &tests))
+		return tests;
+	return add_member(root, "tests", json_object_new_object());
+}
+
+int budget__add(struct budget *budget, const char *path, const char *name, char *const command[],
 		struct error *error)
 {
 	struct budget made = { 0 };
-	json_object *test;
+	json_object *tests, *test;
 	int err = check_words(command, error);
 
 	if (err)
 		return err;
 	if (!name)
 		name = path__name(command[0]);
-	made.root = json_object_new_object();
-	test = add_member(made.root, "tests", json_object_new_object());
-	test = add_member(test, name, json_object_new_object());
+	made.root = budget->root ? json_object_get(budget->root) : json_object_new_object();
+	tests = tests_of(made.root);
+	test = add_member(tests, name, json_object_new_object());
 	err = add_words(add_member(test, "command", json_object_new_array()), command);
 	if (err)
-		error__set(error, err, "cannot make %.256s: out of memory", path);
+		error__set(error, err, "cannot make a test in %.256s: out of memory", path);
 	else
 		err = read_root(&made, path, error);
-	if (err)
-		budget__release(&made);
-	else
+	if (err && test)
+		json_object_object_del(tests, name);
+	budget__release(err ? &made : budget);
+	if (!err)
 		*budget = made;
 	return err;
 }

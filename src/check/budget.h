@@ -70,11 +70,11 @@ int budget__read(const char *path, struct budget *budget, struct error *error);
 int budget__parse(const char *text, size_t size, const char *path, struct budget *budget,
 		  struct error *error);
 /*
- * Makes a budget of one test of @command, without limits. @name NULL: the command's base name.
- * @path is where it will be written. *@budget is to be released. 0, -EINVAL for what a budget
- * cannot express, or -ENOMEM, with @error set.
+ * Adds a test of @command, without limits, to @budget, which may be empty ({ 0 }) and has no test of that name. @name
+ * NULL: the command's base name. @path is where it will be written. Pointers to its tests are not valid any more.
+ * 0, -EINVAL for what a budget cannot express, or -ENOMEM, with @error set.
  */
-int budget__new(const char *path, const char *name, char *const command[], struct budget *budget,
+int budget__add(struct budget *budget, const char *path, const char *name, char *const command[],
 		struct error *error);
 void budget__release(struct budget *budget);
 

@@ -76,7 +76,7 @@ def test_story(run, allocprof, target, tmp_path):
     assert failure.get("type") == "over"
     assert f"add_trace (request_server.c:{line_of('use(32);')})" in failure.text
     # Far fewer than the limit, so that it would hide the next one.
-    said = check(run, allocprof, budget, before, "1", expect=3)
+    said = check(run, allocprof, budget, "--strict-limits", before, "1", expect=3)
     assert "under the lower limit of 2,051" in said
     assert '(no "min" is given, so 999 less than the upper limit of 3,050; --update writes' in said
     # The new need is accepted, and holds.
@@ -100,7 +100,7 @@ def test_worst_result_wins(run, allocprof, target, tmp_path):
     for names, expect in ((["good"], 0), (["good", "stale"], 3), (["over", "stale", "good"], 1),
                           (["over", "fails"], 2), (["fails", "gone"], 127)):
         budget = write(tmp_path / "budget.json", **{name: tests[name] for name in names})
-        said = check(run, allocprof, budget, expect=expect)
+        said = check(run, allocprof, budget, "--strict-limits", expect=expect)
         for name in names:
             assert f" {name}: " in said
     assert "its command ended with status 3" in said
@@ -150,6 +150,40 @@ def test_new_budget(run, allocprof, target, tmp_path):
         "tests": {"request_server_before": {"command": [server, "1"], **limits}}}
     assert budget.stat().st_mode & 0o777 == 0o666 & ~umask()
     check(run, allocprof, budget, *once, expect=0)
+
+
+def test_improvement_passes(run, allocprof, target, tmp_path):
+    """It is reported, is kept as the recording of the last pass, and fails with --strict-limits alone."""
+    budget = write(tmp_path / "budget.json", less={
+        "command": [target("request_server_before"), "1"], "runs": 1, "total_allocations": {"max": 9, "min": 8}})
+    junit = tmp_path / "junit.xml"
+    said = check(run, allocprof, budget, "--junit", junit, expect=0)
+    assert "improved    less: total_allocations 7, under the lower limit of 8 by 1" in said
+    assert xml.etree.ElementTree.parse(junit).getroot().find("testsuite").get("failures") == "0"
+    assert (tmp_path / "budget.json.baselines" / "less.data").exists()
+    said = check(run, allocprof, budget, "--strict-limits", "--junit", junit, expect=3)
+    assert "stale       less: " in said
+    assert xml.etree.ElementTree.parse(junit).getroot().find("testsuite").get("failures") == "1"
+
+
+def test_add_to_budget(run, allocprof, target, tmp_path):
+    """--update with --name adds a test; without, the limits of one command do not become those of another."""
+    budget, once = tmp_path / "budget.json", ["-r1", "--warmup=0"]
+    server = target("request_server_before")
+    check(run, allocprof, budget, "--update", *once, "--name", "one", "--", server, "1", expect=0)
+    first = json.loads(budget.read_text())
+    said = check(run, allocprof, budget, "--update", *once, "--", server, "2", expect=64)
+    assert "test 'one' of the budget has another command; --name" in said
+    assert json.loads(budget.read_text()) == first
+    said = check(run, allocprof, budget, "--update", *once, "--name", "two", "--", server, "2", expect=0)
+    assert f"test 'two' is new in {budget}, with the command and its limits" in said
+    tests = json.loads(budget.read_text())["tests"]
+    assert list(tests) == ["one", "two"] and tests["one"] == first["tests"]["one"]
+    assert tests["two"]["command"] == [server, "2"] and tests["two"]["total_allocations"]["max"] == 10
+    # As before where the command is the test's own, or --name says which one is meant.
+    check(run, allocprof, budget, "--update", *once, "--name", "one", "--", server, "2", expect=0)
+    assert json.loads(budget.read_text())["tests"]["one"]["total_allocations"]["max"] == 10
+    assert "improved    one: total_allocations 7, under" in check(run, allocprof, budget, *once, expect=0)
 
 
 def umask():

@@ -448,7 +448,7 @@ def test_check(run, allocprof, target, tmp_path):
 ], ids=["over", "stale", "within", "not-entered", "unknown", "peak", "no-object", "empty"])
 def test_check_judges(run, allocprof, target, tmp_path, limit, status, words):
     said, _ = check(run, allocprof, tmp_path, {
-        "command": [target("regions_O2"), "nest"], "regions": limit}, expect=status)
+        "command": [target("regions_O2"), "nest"], "regions": limit}, "--strict-limits", expect=status)
     assert words in said
 
 

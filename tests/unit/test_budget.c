@@ -296,10 +296,10 @@ static void test_new(void **state)
 	char *const not_utf8[] = { (char *)"a", (char *)"\xff", NULL };
 	char *const no_name[] = { (char *)"..", NULL };
 	struct error error = { 0 };
-	struct budget budget, again;
+	struct budget budget = { 0 }, again;
 	const char *text;
 
-	assert_int_equal(budget__new("b.json", NULL, command, &budget, &error), 0);
+	assert_int_equal(budget__add(&budget, "b.json", NULL, command, &error), 0);
 	assert_int_equal(budget.n_tests, 1);
 	assert_string_equal(budget.tests[0].name, "a b");
 	assert_false(budget_test__has_limits(&budget.tests[0]));
@@ -309,14 +309,20 @@ static void test_new(void **state)
 	assert_string_equal(again.tests[0].command[2], "");
 	assert_null(again.tests[0].command[3]);
 	budget__release(&again);
-	budget__release(&budget);
-	assert_int_equal(budget__new("b.json", "other", command, &budget, &error), 0);
-	assert_string_equal(budget.tests[0].name, "other");
-	budget__release(&budget);
-	assert_int_equal(budget__new("b.json", NULL, not_utf8, &budget, &error), -EINVAL);
+	/* A second one comes behind it; one that cannot be added leaves the budget as it is. */
+	assert_int_equal(budget__add(&budget, "b.json", "other", command, &error), 0);
+	assert_int_equal(budget__add(&budget, "b.json", NULL, not_utf8, &error), -EINVAL);
 	assert_non_null(strstr(error.text, "is not UTF-8"));
-	assert_int_equal(budget__new("b.json", NULL, no_name, &budget, &error), -EINVAL);
+	assert_int_equal(budget__add(&budget, "b.json", NULL, no_name, &error), -EINVAL);
 	assert_non_null(strstr(error.text, "the name has to be one that files can have"));
+	assert_int_equal(budget.n_tests, 2);
+	assert_string_equal(budget.tests[0].name, "a b");
+	assert_string_equal(budget.tests[1].name, "other");
+	text = json_object_to_json_string_ext(budget.root, JSON_C_TO_STRING_PLAIN);
+	assert_int_equal(parse(text, &again, &error), 0);
+	assert_int_equal(again.n_tests, 2);
+	budget__release(&again);
+	budget__release(&budget);
 }
 
 /* Regions have limits of their own, and a test that is about regions needs no others. */
