@@ -32,7 +32,7 @@ static const struct reason stack_ends[AP_STACK_ENDS] = {
 		"complete", "the outermost frame was reached", NULL, "no frames" },
 	[AP_END_MAX_DEPTH] = {
 		"max_depth", "the stack has more frames than were kept",
-		"record with a greater --max-depth", "more of them than --max-depth" },
+		"record with a greater --max-depth, 512 at the most", "more of them than --max-depth" },
 	[AP_END_NO_MAPPING] = {
 		"no_mapping", "a return address lies in no code of the process", NULL,
 		"return address in no code" },

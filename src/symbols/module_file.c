@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "elf_headers.h"
 #include "error.h"
+#include "path.h"
 #include "profile.h"
 #include "regular_file.h"
 
@@ -78,6 +79,9 @@ int module_file__open(const struct profile_module *module, const char *const *de
 			fd = try_below(*debug_dirs, "%s/.build-id/%s", name, module);
 		if (fd < 0)
 			fd = try_below(*debug_dirs, "%s%s", module->path, module);
+		/* By its name alone it is the file only if there is a build id to compare. */
+		if (fd < 0 && name)
+			fd = try_below(*debug_dirs, "%s/%s", path__name(module->path), module);
 	}
 	return fd < 0 ? try(module->path, module, error) : fd;
 }

@@ -20,6 +20,7 @@
 #include "parser.h"
 #include "path.h"
 #include "profile.h"
+#include "regular_file.h"
 #include "worker.h"
 
 #define COPY_BYTES 65536
@@ -101,6 +102,24 @@ static void leave_out(struct packing *packing, const struct profile_module *modu
 {
 	packing->result.missing++;
 	packing->options->missing(module->path, why->text, packing->options->context);
+}
+
+/* Adds the data file, whole or not at all: what is left of it would be read as a damaged one. */
+static int add_data(struct packing *packing)
+{
+	const char *path = packing->options->data_path;
+	_cleanup_(close_fd) int fd = path ? regular_file__open(path) : -1;
+	int err, read_err = 0;
+	struct stat st;
+
+	if (!path)
+		return 0;
+	if (fd < 0 || fstat(fd, &st))
+		return fd < 0 ? fd : -errno;
+	err = write_header(packing, path__name(path), &st, st.st_size);
+	if (!err)
+		err = copy(packing->archive, fd, st.st_size, &read_err);
+	return err ? err : read_err;
 }
 
 /* Adds the file @fd, of @module. */
@@ -290,6 +309,7 @@ static int write_archive(struct packing *packing, int fd, const struct profile *
 		    ARCHIVE_OK ||
 	    archive_write_open_fd(archive, fd) != ARCHIVE_OK)
 		return -EIO;
+	err = add_data(packing);
 	for (size_t i = 0; i < profile->n_modules && !err; i++) {
 		/* [vdso] and the like are no files; they are named during the recording. */
 		if (*profile->modules[i].path == '/')

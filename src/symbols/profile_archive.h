@@ -12,20 +12,22 @@ struct profile;
 struct profile_archive_options {
 	const char *const *debug_dirs; /* as for module_file__open() */
 	size_t n_debug_dirs;
+	const char *
+		data_path; /* the profile's data file, packed by its name; NULL: it is not packed */
 	/* Called for each module whose file, or whose debug file, is not packed, with the reason, which names it. */
 	void (*missing)(const char *path, const char *why, void *context);
 	void *context;
 };
 
 struct profile_archive_result {
-	__u32 files;
+	__u32 files;	  /* without the data file */
 	__u64 size_bytes; /* of the packed files */
 	__u32 missing;
 };
 
 /*
  * Writes a gzip-compressed tar file to @path, atomically unless that is a pipe, a device or an open file, which is written
- * into: each module's file as
+ * into: the data file, and each module's file as
  * .build-id/ab/cdef..., its debug file as .build-id/ab/cdef....debug, and files without a build id
  * by path, debug files by that of their module with .debug appended. Unpacked, it is a directory for
  * --debug-dir. 0 or a negative errno with @error set.

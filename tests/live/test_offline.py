@@ -73,6 +73,7 @@ def assert_named_elsewhere(run, allocprof, directory, gone, named, debug_dir=Non
         path.unlink()
     symbols.mkdir()
     subprocess.run(["tar", "-C", symbols, "-xf", directory / "data.tar.gz"], check=True)
+    assert (symbols / "data").read_bytes() == data.read_bytes()
     run([allocprof, "symbolize", "-i", data, "-o", directory / "without"], expect=0)
     assert folded(run, allocprof, directory / "without") != named
     run([allocprof, "symbolize", "-i", data, "--debug-dir", symbols], expect=0)
@@ -167,7 +168,26 @@ def test_archive_leaves_out_what_is_gone(run, allocprof, tmp_path, recorded):
     assert b"left out: " in done.stderr and str(program).encode() in done.stderr, done.stderr
     names = subprocess.run(["tar", "-tf", tmp_path / "a.tar.gz"], capture_output=True, text=True,
                            check=True).stdout.splitlines()
-    assert names and all(name.startswith(".build-id/") for name in names), names
+    assert names[0] == "data" and names[1:] and all(name.startswith(".build-id/") for name in names[1:]), names
+
+
+def test_archive_without_data(run, allocprof, tmp_path, recorded):
+    run([allocprof, "archive", "--without-data", "-i", tmp_path / "data"], expect=0)
+    names = subprocess.run(["tar", "-tf", tmp_path / "data.tar.gz"], capture_output=True, text=True, check=True).stdout
+    assert names and "data" not in names.splitlines()
+
+
+def test_flat_directory(run, allocprof, tmp_path, recorded):
+    """Programs and debug files that somebody has copied into one directory, by their names."""
+    program, named = recorded
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    program.rename(flat / program.name)
+    program.write_bytes(b"another program")
+    run([allocprof, "symbolize", "-i", tmp_path / "data", "-o", tmp_path / "without"], expect=0)
+    assert folded(run, allocprof, tmp_path / "without") != named
+    run([allocprof, "symbolize", "-i", tmp_path / "data", "--debug-dir", flat], expect=0)
+    assert folded(run, allocprof, tmp_path / "data") == named
 
 
 @pytest.mark.parametrize("words, sentence", [

@@ -7,7 +7,7 @@ struct error;
 struct profile_module;
 
 /*
- * Opens the file that @module was mapped from: DIR/.build-id/ab/cdef... or DIR/<path> in
+ * Opens the file that @module was mapped from: DIR/.build-id/ab/cdef..., DIR/<path> or, with a build id, DIR/<name> in
  * @debug_dirs (ends with NULL, may be NULL), or its own path. The caller owns the descriptor.
  * -ENOENT if there is none, -EINVAL if the build id differs, or another negative errno, with @error
  * set.
