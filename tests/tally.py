@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prints how many tests of the last `meson test` passed, failed and were skipped.
 
-tally.py [--clear | --failures] BUILD
+tally.py [--clear | --failures | --skipped] BUILD
 
 A test that pytest ran leaves NAME.junit.xml somewhere below BUILD and counts as the tests in it.
---clear removes what earlier runs left. --failures prints a line for each test that failed: its name and why.
+--clear removes what earlier runs left. --failures prints a line for each test that failed: its name and why. --skipped
+prints a line for each reason why tests were skipped, and which those were.
 """
+import collections
 import pathlib
 import sys
 import xml.etree.ElementTree
@@ -47,10 +49,8 @@ def found_cases(build):
 
 
 def reason(case):
-    """The first line of why a case failed. Meson gives none."""
-    problem = case.find("failure")
-    if problem is None:
-        problem = case.find("error")
+    """The first line of why a case failed or was skipped. Meson gives none."""
+    problem = next(found for name in ("failure", "error", "skipped") if (found := case.find(name)) is not None)
     said = problem.get("message") or problem.text or ""
     return next(iter(said.splitlines()), "")[:400]
 
@@ -65,6 +65,14 @@ def main():
         for name, case in found_cases(build):
             if outcome(case) == "failed":
                 print(f"FAILED: {name}: {case.get('name')}: {reason(case)}")
+        return
+    if sys.argv[1] == "--skipped":
+        why = collections.defaultdict(collections.Counter)
+        for name, case in found_cases(build):
+            if outcome(case) == "skipped":
+                why[reason(case) or "it does not say why"][name] += 1
+        for sentence, names in why.items():
+            print(f"skipped: {sentence}: " + ", ".join(f"{name} ({n})" if n > 1 else name for name, n in names.items()))
         return
     sums = {"passed": 0, "failed": 0, "skipped": 0}
     for _, case in found_cases(build):

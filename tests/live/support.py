@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the live tests share: where things are, and how to run them without leaving any behind."""
 
+import atexit
 import dataclasses
 import json
 import os
@@ -20,7 +21,29 @@ import urllib.parse
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolve()
+
+# The same whoever called sudo: what a test says of these variables it sets itself.
+for variable in ("SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND"):
+    os.environ.pop(variable, None)
+
+
+def find_build():
+    """The build directory; a copy of what tests run where other users cannot reach it, as in a home of mode 0700: what
+    they run must be able to load the library and to execute targets."""
+    build = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolve()
+    if os.geteuid() != 0 or all(path.stat().st_mode & 0o1 for path in [build, *build.parents]):
+        return build
+    copy = pathlib.Path(tempfile.mkdtemp(prefix="allocprof-build-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    copy.chmod(0o755)
+    for name in ("cli", "src/inside", *(f"tests/{name}" for name in ("golden", "inside", "misled", "oracle", "preload", "targets"))):
+        if (build / name).exists():
+            shutil.copytree(build / name, copy / name, symlinks=True,
+                            ignore=shutil.ignore_patterns("*.p", "*.a", "*.junit.xml"))
+    return copy
+
+
+BUILD = find_build()
 TARGETS = BUILD / "tests" / "targets"
 COUNTER_LIBRARY = BUILD / "tests" / "preload" / "libcounter.so"
 TRUTH_LIBRARY = BUILD / "tests" / "preload" / "libtruth.so"

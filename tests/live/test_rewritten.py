@@ -42,21 +42,32 @@ def links(pid):
 def test_program_that_is_written_to(runner, allocprof, programs, options):
     program, output = programs / "program", programs / "out"
     shutil.copy(programs / "first", program)
-    recorder = runner.start([allocprof, "stat", *options, "--json", "--expect", program, "-o", output, "--", "sh"],
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def say(text):
-        recorder.stdin.write(f"{text}; echo status $?\n".encode())
-        recorder.stdin.flush()
-        said = b""
-        while not said or b"status" not in said.splitlines()[-1]:
-            said += recorder.stdout.readline()
-        return said
+    def start(*expected):
+        recorder = runner.start([allocprof, "stat", *options, "--json", *expected, "-o", output, "--", "sh"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+        def say(text):
+            recorder.stdin.write(f"{text}; echo status $?\n".encode())
+            recorder.stdin.flush()
+            said = b""
+            while not said or b"status" not in said.splitlines()[-1]:
+                said += recorder.stdout.readline()
+            return said
+        return recorder, say
+
+    # As many links are left when the last of the program's probes is removed.
+    recorder, say = start()
+    assert say("true") == b"status 0\n"
+    without = links(recorder.pid)
+    recorder.stdin.close()
+    assert recorder.wait(support.TIMEOUT_SECONDS) == 0
+
+    recorder, say = start("--expect", program)
     assert say(program) == b"status 0\n"
-    before = links(recorder.pid)
+    assert links(recorder.pid) > without
     assert say(f"cat {shlex.quote(str(programs / 'second'))} > {shlex.quote(str(program))}") == b"status 0\n"
-    support.wait_until(lambda: links(recorder.pid) < before, "its probes have been removed")
+    support.wait_until(lambda: links(recorder.pid) == without, "its probes have been removed")
     assert say(program) == b"second\nstatus 0\n"
     recorder.stdin.close()
     assert recorder.wait(support.TIMEOUT_SECONDS) == 0
