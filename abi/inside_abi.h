@@ -26,7 +26,7 @@
 #include "unwind_abi.h"
 
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
-#define INSIDE_VERSION 9
+#define INSIDE_VERSION 10
 
 #define INSIDE_LIBRARY "inside.so"
 #define INSIDE_OTHER   "other.so"
@@ -69,7 +69,7 @@ struct inside_settings {
 	__u32 mode;	 /* enum inside_mode */
 	__u32 max_depth; /* frames kept of a stack, 1 to AP_MAX_DEPTH */
 	__u32 follow;	 /* 1: measure what followed processes execute */
-	/* Time that a thread waits for allocprof to compile a table. */
+	/* A thread waits for allocprof for so long, and if that has done nothing for so long, no thread does. */
 	__u32 wait_ms;
 	__u32 max_live_shift; /* LIVE: log2 of the blocks of one process that may be live */
 	__u32 stacks;	      /* LIVE: 0: records are of functions; else 1, which RECORD implies */
@@ -272,13 +272,12 @@ enum inside_gap {
 	INSIDE_GAP_EARLY,   /* calls before the library had found the shared memory */
 	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
 	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
-	INSIDE_GAP_WAITS,   /* waits for a table that did not come in time */
 	/* Calls of an allocator's own functions of which not enough is known, and places where such a function's
 	 * address could not be replaced. */
 	INSIDE_GAP_FUNCTIONS,
 	INSIDE_GAP_LOADS, /* loads of libraries that do not find this one's functions: dlmopen(3), RTLD_DEEPBIND */
 	INSIDE_GAP_COLLECTED, /* LIVE: processes with a collector, which frees blocks without a call */
-	INSIDE_GAP_REPLACED,  /* processes that mapped other memory over the library's: it counts there no more */
+	INSIDE_GAP_REPLACED, /* processes that mapped other memory over the library's: it counts there no more */
 	INSIDE_GAPS,
 };
 
@@ -314,6 +313,13 @@ struct inside_refused {
 	char path[INSIDE_PATH_BYTES]; /* cut off where it is longer */
 };
 
+/* Of threads that wait for an unwind table or an answer. */
+struct inside_waits {
+	/* CLOCK_MONOTONIC, when the first one began to wait since allocprof last did something, which sets it to 0. */
+	__u64 since_ns;
+	__u64 count, total_ns;
+};
+
 /* A region; its number is its index. */
 struct inside_region {
 	__u64 key; /* hash of the name, not 0, by which all processes know it; 0: free. Stored first */
@@ -346,7 +352,7 @@ struct inside_header {
 	/* Written by allocprof at any time. */
 	/* enum inside_gate; INSIDE_STOPPED also by a process that finds that allocprof was killed */
 	__u32 gate __attribute__((aligned(64)));
-	/* 1: an exec of a program that cannot be entered waits for the answer, for wait_ms at the most. */
+	/* 1: an exec of a program that cannot be entered waits for the answer. */
 	__u32 hands_over;
 	/* 1: the file system has little room left: before it uses memory a process has the kernel find pages for
 	 * all of it, since a store would end it by SIGBUS where there are none. */
@@ -362,6 +368,7 @@ struct inside_header {
 	__u32 n_stacks[INSIDE_STACK_TABLES];
 	struct inside_array histograms; /* struct ap_histograms */
 	struct inside_live live __attribute__((aligned(64)));
+	struct inside_waits waits __attribute__((aligned(64)));
 	struct inside_regions regions;
 	/* Number of programs that processes executed with the library in LD_PRELOAD, and of programs that began with it, the
 	 * command among them. A program between execve(2) and its dynamic linker is in the first number only. */

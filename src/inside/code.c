@@ -26,7 +26,6 @@ static struct {
 	__u64 linker_start, linker_bytes;
 	__u32 own_module;
 	struct mapped_array modules;
-	bool gave_up; /* a table did not come in time: no more waiting */
 } code;
 
 __u32 code__generation(void)
@@ -147,37 +146,6 @@ static __u32 publish(const struct mapping *mapping)
 	return module ? module : add_module(mapping);
 }
 
-#define WAIT_STEP_NS 50000
-/* After so many steps the process checks whether allocprof, which makes the table, still runs. */
-#define STEPS_TO_LOOK 2000
-
-/* Waits until allocprof has compiled the file's table, for a limited time. */
-static void await_table(__u32 module)
-{
-	const struct unwind_table *table = tables__of(module);
-	const struct {
-		long seconds, ns;
-	} step = { 0, WAIT_STEP_NS };
-	__u64 until_ns = 0;
-	__u32 n = 0;
-
-	while (table && __atomic_load_n(&table->state, __ATOMIC_ACQUIRE) == UNWIND_TABLE_AWAITED &&
-	       !code.gave_up && !header__has_ended(memory__header()) && sys__may(__NR_nanosleep) &&
-	       sys__may(__NR_clock_gettime)) {
-		__u64 now_ns = sys__now_ns();
-
-		if (!until_ns)
-			until_ns = now_ns + memory__header()->settings.wait_ms * 1000000ULL;
-		if (n++ % STEPS_TO_LOOK == 0 && memory__is_left())
-			break;
-		if (now_ns >= until_ns) {
-			code.gave_up = true;
-			memory__add_gap(INSIDE_GAP_WAITS);
-		}
-		sys(__NR_nanosleep, (long)&step, 0, 0, 0, 0, 0);
-	}
-}
-
 void code__publish(__u64 address)
 {
 	/* Zeroed for valgrind, as in look_up(). */
@@ -193,6 +161,7 @@ static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
 {
 	/* Zeroed for valgrind, which does not know that the kernel writes to it. */
 	char path[INSIDE_PATH_BYTES] = { 0 }, buffer[512];
+	const struct unwind_table *table;
 	struct mapping mapping;
 
 	if (!maps__find(address, &mapping, path, buffer, sizeof(buffer)) || !mapping.is_executable)
@@ -208,7 +177,9 @@ static __attribute__((noinline)) bool look_up(__u64 address, __u32 generation,
 	/* Without a number there are no tables either: the next look-up tries again. */
 	if (mapping.inode && !out->module)
 		return true;
-	await_table(out->module);
+	table = tables__of(out->module);
+	if (table)
+		memory__await(&table->state, UNWIND_TABLE_AWAITED);
 	keep(address, generation, out);
 	return true;
 }

@@ -12,6 +12,8 @@
 #define MAX_PIECES 4096
 #define ALIGNMENT  64
 
+#define NS_PER_MS 1000000ULL
+
 /* Pieces of memory from which small requests are served, one after the other. */
 struct pool {
 	/* Index of the current piece, from 1, and the bytes of it that are taken: one word, so that
@@ -200,6 +202,43 @@ bool memory__is_left(void)
 		return false;
 	__atomic_store_n(&memory.header->gate, INSIDE_STOPPED, __ATOMIC_RELAXED);
 	return true;
+}
+
+/* A process that waits looks so often whether allocprof still runs. */
+#define LOOK_NS (50 * NS_PER_MS)
+
+/* Whether allocprof has done nothing for so long that nobody waits any more. Whoever waits first notes the time. */
+static bool has_waited_enough(struct inside_waits *waits, __u64 now_ns)
+{
+	__u64 since_ns = 0;
+
+	if (__atomic_compare_exchange_n(&waits->since_ns, &since_ns, now_ns, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	return now_ns - since_ns > memory.header->settings.wait_ms * NS_PER_MS;
+}
+
+void memory__await(const __u32 *word, __u32 value)
+{
+	struct inside_waits *waits = &memory.header->waits;
+	__u64 begin_ns, now_ns;
+
+	/* Time does not go on where no clock may be read. */
+	if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value || !sys__may(__NR_nanosleep) ||
+	    !sys__may(__NR_clock_gettime))
+		return;
+	begin_ns = now_ns = sys__now_ns();
+	do {
+		if (has_waited_enough(waits, now_ns) || memory__is_left())
+			break;
+		sys__await(word, value, LOOK_NS);
+		now_ns = sys__now_ns();
+	} while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value &&
+		 now_ns - begin_ns < memory.header->settings.wait_ms * NS_PER_MS);
+	if (now_ns == begin_ns)
+		return;
+	__atomic_fetch_add(&waits->count, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&waits->total_ns, now_ns - begin_ns, __ATOMIC_RELAXED);
 }
 
 void *memory__take_pages(size_t size, __u64 *place)

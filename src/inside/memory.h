@@ -55,6 +55,12 @@ void memory__add_gap(enum inside_gap gap);
 /* Wakes allocprof, which has something new to read. */
 void memory__wake(void);
 
+/*
+ * Waits until allocprof, which has been woken, writes another value than @value to @word of shared memory or of the tables. It may
+ * return before: all waits of the measurement's processes together end when allocprof has done nothing for wait_ms.
+ */
+void memory__await(const __u32 *word, __u32 value);
+
 /* Whether allocprof has left, by the gate, or because nobody reads what wakes it: then the gate says so from now on. */
 bool memory__is_left(void);
 

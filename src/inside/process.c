@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "process.h"
 
-#include <asm/stat.h>
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
@@ -40,7 +39,7 @@ static struct {
 	struct thread *threads, *hand;
 	struct thread *stand_ins;
 	bool is_joined; /* process__is_joined() was called */
-	struct mapped_array images, thread_places, refused;
+	struct mapped_array images, thread_places;
 	char directory[INSIDE_PATH_BYTES];
 } local;
 
@@ -55,72 +54,6 @@ bool process__follows(void)
 	if (!*process.alive && !thread__current() && local.state != HANDED_OVER)
 		return false;
 	return process.header->settings.follow && !header__has_ended(process.header);
-}
-
-/* The file behind a link of /proc, or the path itself. */
-static void copy_path(char *out, const char *path)
-{
-	long n = -1;
-
-	if (text__begins(path, "/proc/self/"))
-		n = sys(__NR_readlink, (long)path, (long)out, INSIDE_PATH_BYTES - 1, 0, 0, 0);
-	if (n < 0)
-		text__append(out, out + INSIDE_PATH_BYTES, path);
-}
-
-#define NS_PER_MS      1000000ULL
-#define ANSWER_WAIT_NS (NS_PER_MS / 4)
-/* After so many steps the process checks whether allocprof still runs. */
-#define STEPS_TO_LOOK 400
-
-static bool await_answer(const struct inside_refused *refused)
-{
-	__u64 until_ns = sys__now_ns() + process.header->settings.wait_ms * NS_PER_MS;
-	struct __kernel_timespec wait = { .tv_nsec = ANSWER_WAIT_NS };
-	__u32 answer, step = 0;
-
-	if (!__atomic_load_n(&process.header->hands_over, __ATOMIC_RELAXED))
-		return false;
-	/* Time does not go on where no clock may be read. */
-	if (!sys__may(__NR_nanosleep) || !sys__may(__NR_clock_gettime))
-		return false;
-	memory__wake();
-	do {
-		answer = __atomic_load_n(&refused->answer, __ATOMIC_ACQUIRE);
-		if (answer != INSIDE_NO_ANSWER || header__has_ended(process.header) ||
-		    (step++ % STEPS_TO_LOOK == 0 && memory__is_left()))
-			break;
-		sys(__NR_nanosleep, (long)&wait, 0, 0, 0, 0, 0);
-	} while (sys__now_ns() < until_ns);
-	return answer == INSIDE_TAKEN;
-}
-
-static __u64 pid_namespace(void)
-{
-	struct stat status;
-
-	return sys(__NR_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0, 0, 0)
-		       ? 0
-		       : status.st_ino;
-}
-
-bool process__note_refusal(const char *path, enum inside_refusal reason)
-{
-	struct inside_refused *refused;
-	__u32 index;
-
-	memory__add_gap(INSIDE_GAP_EXECS);
-	refused = mapped_array__add(&local.refused, &process.header->refused, sizeof(*refused),
-				    &index);
-	if (!refused)
-		return false;
-	refused->reason = reason;
-	refused->image = process__is_itself() ? process.image : 0;
-	refused->pid = sys__pid();
-	refused->pid_namespace = pid_namespace();
-	copy_path(refused->path, path);
-	__atomic_store_n(&refused->state, INSIDE_READY, __ATOMIC_RELEASE);
-	return await_answer(refused);
 }
 
 /* The directory of the library: LD_PRELOAD names it there. @name is the library's name in it. */
@@ -181,7 +114,7 @@ static bool add_image(enum inside_birth birth)
 	image->parent = sys__parent_pid();
 	image->forked_from = birth == INSIDE_BORN_FORK ? process.image : 0;
 	image->begin_ns = sys__now_ns();
-	image->pid_namespace = pid_namespace();
+	image->pid_namespace = sys__pid_namespace();
 	sys__comm(image->comm);
 	process.image = index + 1;
 	process.inherits = birth == INSIDE_BORN_FORK;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "sys.h"
 
+#include <asm/stat.h>
 #include <asm/unistd.h>
 #include <linux/random.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
+#include <linux/futex.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <linux/time.h>
+#include <linux/time_types.h>
 
 #include "abi.h"
 #include "spared.h"
@@ -87,6 +90,15 @@ __u32 sys__tid(void)
 __u32 sys__parent_pid(void)
 {
 	return sys__may(__NR_getppid) ? sys(__NR_getppid, 0, 0, 0, 0, 0, 0) : 0;
+}
+
+__u64 sys__pid_namespace(void)
+{
+	struct stat status;
+
+	return sys(__NR_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&status, 0, 0, 0)
+		       ? 0
+		       : status.st_ino;
 }
 
 bool sys__thread_has_ended(__u32 pid, __u32 tid)
@@ -198,4 +210,26 @@ __u64 sys__random(void)
 	    sizeof(number))
 		number = sys__now_ns() ^ (__u64)sys__tid() << 40;
 	return number;
+}
+
+/* Where the kernel does not wait for words, or a filter may forbid it. */
+#define STEP_NS 50000
+
+void sys__await(const __u32 *word, __u32 value, __u64 ns)
+{
+	struct __kernel_timespec wait = { .tv_nsec = ns };
+	long err = -ENOSYS;
+
+	if (!sys_limits.is_limited)
+		err = sys(__NR_futex, (long)word, FUTEX_WAIT, value, (long)&wait, 0, 0);
+	if (!err || err == -EAGAIN || err == -EINTR || err == -ETIMEDOUT)
+		return;
+	wait.tv_nsec = ns < STEP_NS ? ns : STEP_NS;
+	sys(__NR_nanosleep, (long)&wait, 0, 0, 0, 0, 0);
+}
+
+void sys__wake(const __u32 *word)
+{
+	if (!sys_limits.is_limited)
+		sys(__NR_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
 }

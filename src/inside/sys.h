@@ -82,6 +82,8 @@ __u32 sys__pid(void);
 /* 0 if the target forbids to ask. */
 __u32 sys__tid(void);
 __u32 sys__parent_pid(void);
+/* Inode of the process's PID namespace; 0 if it is not known. */
+__u64 sys__pid_namespace(void);
 /* Whether @tid, a thread of the process @pid, has ended. */
 bool sys__thread_has_ended(__u32 pid, __u32 tid);
 /* CLOCK_MONOTONIC. */
@@ -117,6 +119,13 @@ static inline __u64 bytes_of(__u64 n, __u64 size_bytes)
 		return AP_MAX_SUM;
 	return product;
 }
+
+/*
+ * Sleeps while @word, which the kernel looks at once, is @value: for @ns at the most, less than a second, or until another
+ * thread calls sys__wake() or allocprof wakes it. May return early.
+ */
+void sys__await(const __u32 *word, __u32 value, __u64 ns);
+void sys__wake(const __u32 *word);
 
 /* A number that nobody foresees. */
 __u64 sys__random(void);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,7 +95,15 @@ static int make_tables(struct preload *preload)
 	if (fd < 0)
 		return -errno;
 	preload->tables_fd = fd;
-	return ftruncate(fd, INSIDE_TABLES_BYTES) ? -errno : 0;
+	if (ftruncate(fd, INSIDE_TABLES_BYTES))
+		return -errno;
+	preload->awaited =
+		mmap(NULL, INSIDE_SLICES_AT, PROT_READ, MAP_SHARED, fd, INSIDE_TABLES_AT);
+	if (preload->awaited == MAP_FAILED) {
+		preload->awaited = NULL;
+		return -errno;
+	}
+	return 0;
 }
 
 static int make_wake(struct preload *preload)
@@ -162,6 +171,8 @@ void preload__free(struct preload *preload)
 	if (!preload)
 		return;
 	preload__remove_directory(preload);
+	if (preload->awaited)
+		munmap(preload->awaited, INSIDE_SLICES_AT);
 	close_fd(&preload->memory_fd);
 	close_fd(&preload->tables_fd);
 	close_fd(&preload->wake_fd);

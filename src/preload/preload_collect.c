@@ -465,6 +465,8 @@ void preload_engine__add_results(const struct preload_engine *engine,
 	results->n_unprobed = engine->n_refused_programs;
 	results->python_arenas = runtimes__python_arenas(engine->runtimes);
 	results->go_heap = runtimes__go_heap(engine->runtimes);
+	results->waits = engine->counted.waits;
+	results->waits_ns = engine->counted.waits_ns;
 	results->engine_gaps = engine->gaps.list;
 	results->n_engine_gaps = engine->gaps.n;
 	if (engine->gaps.n)

@@ -2,9 +2,12 @@
 #include "preload_internal.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -69,8 +72,24 @@ int preload__take_modules(struct preload *preload, preload_module_fn fn, void *c
 		return err;
 	while (first < preload->n_modules && preload->taken[first])
 		first++;
-	return reader__each(&reader, &reader.header.modules, first, sizeof(struct inside_module),
-			    take_module);
+	err = reader__each(&reader, &reader.header.modules, first, sizeof(struct inside_module),
+			   take_module);
+	return err ? err : preload__extend_waits(preload, &reader.header);
+}
+
+int preload__extend_waits(const struct preload *preload, const struct inside_header *header)
+{
+	const __u64 none = 0;
+
+	return header->waits.since_ns
+		       ? fd__write_all_at(preload->memory_fd, &none, sizeof(none),
+					  offsetof(struct inside_header, waits.since_ns))
+		       : 0;
+}
+
+void preload__wake_waiting(const void *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 bool preload__has_taken(const struct preload *preload, __u32 module)
@@ -147,6 +166,7 @@ static size_t used_bytes(const struct unwind_chunk *chunk)
 int preload__write_table(void *context, enum unwind_map map, __u32 index, const void *value)
 {
 	struct preload *preload = context;
+	int err;
 
 	switch (map) {
 	case UNWIND_MAP_CHUNKS:
@@ -156,9 +176,11 @@ int preload__write_table(void *context, enum unwind_map map, __u32 index, const 
 					INSIDE_CHUNKS_AT +
 						(__u64)index * sizeof(struct unwind_chunk));
 	case UNWIND_MAP_TABLES:
-		return fd__write_all_at(preload->tables_fd, value, sizeof(struct unwind_table),
-					INSIDE_TABLES_AT +
-						(__u64)index * sizeof(struct unwind_table));
+		err = fd__write_all_at(preload->tables_fd, value, sizeof(struct unwind_table),
+				       INSIDE_TABLES_AT +
+					       (__u64)index * sizeof(struct unwind_table));
+		preload__wake_waiting(&((struct unwind_table *)preload->awaited)[index].state);
+		return err;
 	case UNWIND_MAP_SLICES:
 		return fd__write_all_at(preload->tables_fd, value, sizeof(struct unwind_slice),
 					INSIDE_SLICES_AT +

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 #include "array.h"
 #include "whole_io.h"
@@ -27,6 +28,19 @@ struct asking {
 	void *context;
 };
 
+static int wake_at(int fd, __u64 place)
+{
+	__u64 page = place & ~(__u64)(INSIDE_PAGE - 1);
+	char *mapped = mmap(NULL, INSIDE_PAGE, PROT_READ, MAP_SHARED, fd, page);
+
+	/* Those that nobody wakes look again themselves. */
+	if (mapped == MAP_FAILED)
+		return 0;
+	preload__wake_waiting(mapped + (place - page));
+	munmap(mapped, INSIDE_PAGE);
+	return 0;
+}
+
 static int answer(struct reader *reader, __u32 index, const void *element)
 {
 	const struct inside_refused *refused = element;
@@ -45,7 +59,8 @@ static int answer(struct reader *reader, __u32 index, const void *element)
 		*known = INSIDE_TAKEN;
 	written = *known;
 	/* The place was read from, so it is in the file. */
-	return fd__write_all_at(reader->fd, &written, sizeof(written), place);
+	return fd__write_all_at(reader->fd, &written, sizeof(written), place)
+		       ?: wake_at(reader->fd, place);
 }
 
 int preload__take_refused(struct preload *preload, preload_take_fn take, void *context)
@@ -70,9 +85,10 @@ int preload__take_refused(struct preload *preload, preload_take_fn take, void *c
 	}
 	while (first < preload->n_answers && preload->answers[first] != INSIDE_NO_ANSWER)
 		first++;
-	return first < n ? reader__each(&reader, &reader.header.refused, first,
-					sizeof(struct inside_refused), answer)
-			 : 0;
+	if (first < n)
+		err = reader__each(&reader, &reader.header.refused, first,
+				   sizeof(struct inside_refused), answer);
+	return err ? err : preload__extend_waits(preload, &reader.header);
 }
 
 int preload__hand_over(struct preload *preload, bool hands_over)

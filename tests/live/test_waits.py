@@ -79,6 +79,37 @@ def test_waiting_target_notices_nothing(run, runner, allocprof, target, tmp_path
     assert calls == support.stated("held_up")["malloc"].calls
 
 
+SLEEPS = """
+#include <stdlib.h>
+#include <sys/resource.h>
+int main(void)
+{
+	struct rusage usage;
+	void *volatile block = malloc(1);
+	free(block);
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_nvcsw > 1000;
+}
+"""
+
+
+@pytest.mark.engines("preload")
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["table", "answer"])
+def test_stopped_recorder_and_programs_that_come(runner, allocprof, compiled, tmp_path, flags):
+    """Each has a file of its own, for which it waits for a table, or whose calls another engine is to count. All together wait as
+    long as one, and sleep meanwhile."""
+    programs = [compiled(SLEEPS, *flags, name=f"program{i}") for i in range(4)]
+    shell = Shell(runner, allocprof, tmp_path)
+    shell.recorder.send_signal(signal.SIGSTOP)
+    for program in programs:
+        shell.say(program, expect=b"")
+    shell.recorder.send_signal(signal.SIGCONT)
+    shell.say("true", expect=b"")
+    shell.end()
+    n, waited_ns = waits(shell.data)
+    assert n and waited_ns <= WAIT_BUDGET_NS, f"{n} waits took {waited_ns} ns"
+
+
 def test_recorder_is_killed_while_calls_wait(runner, allocprof, target, tmp_path):
     """What waits goes on at once or after its 10 ms, without probes."""
     shell = Shell(runner, allocprof, tmp_path)

@@ -11,6 +11,8 @@ struct preload {
 	/* Read and written by pread(2) and pwrite(2): a process that cuts the file off would end us through
 	 * a mapping. */
 	int memory_fd, tables_fd;
+	/* The first INSIDE_SLICES_AT bytes of the tables, whose words threads wait for; only the kernel looks there. */
+	void *awaited;
 	int directory_fd;
 	bool has_within;
 	struct ap_config sampling; /* as in the settings, which processes could change */
@@ -36,6 +38,12 @@ void preload__remove_directory(const struct preload *preload);
 /* Bytes that this user may still write to the file system of @fd; UINT64_MAX where there is no limit or none is
  * known. */
 __u64 preload__room_bytes(int fd);
+
+/* Threads may wait as long again: allocprof does something. 0 or a negative errno. */
+int preload__extend_waits(const struct preload *preload, const struct inside_header *header);
+
+/* Wakes those that wait for a word of shared memory, which may lie beyond the end of its file. */
+void preload__wake_waiting(const void *word);
 
 /* The images of one process. */
 struct pid_image {
