@@ -272,6 +272,7 @@ enum inside_gap {
 	INSIDE_GAP_EARLY,   /* calls before the library had found the shared memory */
 	INSIDE_GAP_EXECS,   /* execs of programs that cannot be entered */
 	INSIDE_GAP_MODULES, /* files for which there was no room: no table will come */
+	INSIDE_GAP_NAMES, /* threads that are not counted by their own name, since there are too many */
 	/* Calls of an allocator's own functions of which not enough is known, and places where such a function's
 	 * address could not be replaced. */
 	INSIDE_GAP_FUNCTIONS,
@@ -319,6 +320,9 @@ struct inside_waits {
 	__u64 since_ns;
 	__u64 count, total_ns;
 };
+
+/* The name that threads are counted by when there are more names than a process has counters for. */
+#define INSIDE_OTHER_NAMES "(other names)"
 
 /* A region; its number is its index. */
 struct inside_region {

@@ -9,6 +9,7 @@
 #include "completeness.h"
 #include "message.h"
 #include "number.h"
+#include "plural.h"
 #include "profile.h"
 
 static void print(const char *name, const char *line)
@@ -67,9 +68,13 @@ void completeness_messages__print_runtimes(const struct profile *profile)
 {
 	const char *python = profile__meta(profile, "python_arenas");
 	const char *go = profile__meta(profile, "go_heap");
+	__u64 names = profile__meta_number(profile, "common_names");
 
 	if (python)
 		message__print(PYTHON_NOTE, (int)strcspn(python, "\n"), python);
 	if (go)
 		message__print(GO_NOTE, (int)strcspn(go, "\n"), go);
+	if (names)
+		message__print("%s %s", number__count(names).text,
+			       plural__of(NAMES_NOTE_WORDS, names).text);
 }

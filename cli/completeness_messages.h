@@ -17,6 +17,11 @@ struct profile;
 	"Go (%.*s) allocates from a heap of its own, not by malloc: only what C code of the "      \
 	"program allocates is counted; Go's package runtime/pprof profiles the rest"
 
+/* Of a number of threads that are counted by names for many. */
+#define NAMES_NOTE_WORDS                                                                            \
+	"thread{ is|s are} counted together with others, by a name with * for digits or as (other " \
+	"names), since {its|their} process had 512 names of threads already"
+
 /*
  * Prints what @profile lacks; @flags are those of enum completeness_flags. Each sentence begins with the file @name, unless
  * that is NULL. Returns the exit status: EXIT_INCOMPLETE with COMPLETENESS_STRICT if anything is missing, or if figures

@@ -224,6 +224,9 @@ void measure__report_gaps(const struct session *session, const struct session_re
 			       results->python_arenas);
 	if (results->go_heap)
 		message__print(GO_NOTE, (int)strlen(results->go_heap), results->go_heap);
+	if (results->common_names)
+		message__print("%s %s", number__count(results->common_names).text,
+			       plural__of(NAMES_NOTE_WORDS, results->common_names).text);
 	window_options__report_gaps(&results->window);
 	stat_regions__report_gaps(session, results);
 	if (results->target_runs)

@@ -124,6 +124,8 @@ struct session_results {
 	__u64 processes_left; /* that the command started and that outlive the measurement */
 	/* Number and total time of hits' waits for user space or for other threads. */
 	__u64 waits, waits_ns;
+	/* Threads that are not counted by their own name, but by one for many. */
+	__u64 common_names;
 	/* Program or library of a Python that allocates small objects from its own arenas, or NULL.
 	 * Owned by the session. */
 	const char *python_arenas;

@@ -21,13 +21,12 @@ struct live_memory {
 		__u32 function;
 		struct inside_record *entry;
 	} known[KNOWN_RECORDS];
-	/* Entries by number: a hash table with twice the room of the records' table. */
-	struct indexed {
-		__u32 record; /* 0: free */
-		__u32 at;
-	} * index;
-	size_t index_bytes;
 };
+
+void live_memory__forget(struct live_memory *memory)
+{
+	memset(memory, 0, sizeof(*memory));
+}
 
 static struct mapped_array histograms;
 
@@ -109,27 +108,36 @@ static inline struct indexed *index_slot(const struct thread *thread, __u32 reco
 	__u32 mask = (2U << thread->records.shift) - 1;
 
 	for (__u32 i = record * 0x9e3779b1U >> 3;; i++) {
-		struct indexed *slot = &thread->live->index[i & mask];
+		struct indexed *slot = &thread->index[i & mask];
 
 		if (!slot->record || slot->record == record)
 			return slot;
 	}
 }
 
-/* The table has grown: its entries are elsewhere. */
-static bool index_again(struct thread *thread)
-{
-	struct live_memory *live = thread->live;
-	size_t bytes = sizeof(*live->index) * 2 << thread->records.shift;
+/* From this size on an index has pages of its own, which are given back: there are not so many mappings that each of
+ * ten thousand threads could have one. */
+#define OWN_PAGES_BYTES (16 << 10)
 
-	if (live->index)
-		sys__unmap(live->index, live->index_bytes);
-	memset(live->known, 0, sizeof(live->known));
-	live->index = sys__map_private(bytes);
-	live->index_bytes = bytes;
-	if (!live->index)
+static size_t index_bytes(__u32 records_shift)
+{
+	return sizeof(struct indexed) * 2 << records_shift;
+}
+
+/* The table has grown from that of @before, NULL or half as large: its entries are elsewhere. */
+static bool index_again(struct thread *thread, const char *before)
+{
+	__u32 shift = thread->records.shift;
+
+	if (before && thread->index && index_bytes(shift - 1) >= OWN_PAGES_BYTES)
+		sys__unmap(thread->index, index_bytes(shift - 1));
+	live_memory__forget(thread->live);
+	thread->index = index_bytes(shift) < OWN_PAGES_BYTES
+				? memory__take_private(index_bytes(shift))
+				: sys__map_private(index_bytes(shift));
+	if (!thread->index)
 		return false;
-	for (__u32 i = 0; i < 1U << thread->records.shift; i++)
+	for (__u32 i = 0; i < 1U << shift; i++)
 		if (entry_at(thread, i)->record)
 			*index_slot(thread, entry_at(thread, i)->record) =
 				(struct indexed){ entry_at(thread, i)->record, i };
@@ -146,7 +154,8 @@ static __attribute__((noinline)) struct inside_record *new_entry(struct thread *
 	if (!table__reserve(&thread->records, process.samples ? &sampled_kind : &records_kind,
 			    &thread->shared->records))
 		return NULL;
-	if ((thread->records.entries != before || !thread->live->index) && !index_again(thread))
+	if ((thread->records.entries != before || !thread->index) &&
+	    !index_again(thread, thread->records.entries != before ? before : NULL))
 		return NULL;
 	entry = table__first(&thread->records, process.record_bytes,
 			     stack ? stack + function : record);
@@ -211,7 +220,7 @@ static inline struct inside_record *entry_of_stack(struct thread *thread, __u64 
 
 static inline struct inside_record *entry_of_record(struct thread *thread, __u32 record)
 {
-	const struct indexed *slot = thread->live->index ? index_slot(thread, record) : NULL;
+	const struct indexed *slot = thread->index ? index_slot(thread, record) : NULL;
 
 	if (likely(slot && slot->record))
 		return entry_at(thread, slot->at);

@@ -5,6 +5,9 @@
 
 #include "process.h"
 
+/* What a thread remembers of its entries is not that of the thread that has had the memory. */
+void live_memory__forget(struct live_memory *memory);
+
 /* A call between its entry and its return. */
 struct live_mark {
 	__u32 record; /* number; 0: it does not count */

@@ -20,6 +20,7 @@ struct pool {
 	 * threads and signals' handlers need no lock. */
 	__u64 state;
 	__u32 n_pieces;
+	__u32 extender; /* tid of the thread that maps the next piece; 0: none */
 	bool is_shared;
 	char *pieces[MAX_PIECES];
 	__u64 places[MAX_PIECES]; /* of shared ones */
@@ -251,11 +252,10 @@ void *memory__take_pages(size_t size, __u64 *place)
 	return address;
 }
 
-/* Pieces are small at first, since many processes are short, and large in the end: ten thousand threads with --live fill
- * three thousand of a megabyte, and whenever two threads extend a pool at once, the rest of one piece is lost. */
+/* Pieces are small at first, since many processes are short, and large in the end. */
 static size_t piece_bytes(__u32 index)
 {
-	return index <= 4 ? 256 << 10 : index <= 1024 ? 1 << 20 : 16 << 20;
+	return index <= 4 ? 256 << 10 : index <= 16 ? 1 << 20 : index <= 1024 ? 4 << 20 : 16 << 20;
 }
 
 /* Maps a further piece with its first @size bytes taken, which it returns. @before is the state that
@@ -282,6 +282,56 @@ static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *p
 	return piece;
 }
 
+#define EXTEND_WAIT_NS	 (100 * NS_PER_MS)
+#define EXTEND_MOST_WAIT 10
+
+/*
+ * Whether the caller is to extend the pool, whose state was @before; else that has changed. The kernel maps memory for one
+ * thread of a process at a time, so of thousands that find no room at once each would wait there, and map a piece too many.
+ * Nobody waits for a thread that a signal's handler has interrupted, or that does not go on.
+ */
+static bool pool__begin_extend(struct pool *pool, __u64 before, __u32 tid)
+{
+	for (int i = 0; i < EXTEND_MOST_WAIT && tid && sys__may(__NR_nanosleep); i++) {
+		__u32 other = 0;
+
+		if (__atomic_compare_exchange_n(&pool->extender, &other, tid, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
+		    other == tid)
+			break;
+		sys__await(&pool->extender, other, EXTEND_WAIT_NS);
+		if (__atomic_load_n(&pool->state, __ATOMIC_ACQUIRE) != before)
+			return false;
+	}
+	__atomic_store_n(&pool->extender, tid, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void pool__end_extend(struct pool *pool, __u32 tid)
+{
+	if (__atomic_compare_exchange_n(&pool->extender, &tid, 0, false, __ATOMIC_RELEASE,
+					__ATOMIC_RELAXED))
+		sys__wake(&pool->extender);
+}
+
+/* Maps a further piece, and takes @size bytes of it; NULL on failure. */
+static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 *place,
+			    bool *is_late)
+{
+	__u32 tid = sys__tid();
+	void *memory = NULL;
+
+	*is_late = !pool__begin_extend(pool, before, tid);
+	if (*is_late)
+		return NULL;
+	/* It may have been extended just before this thread was the one to do so. */
+	*is_late = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE) != before;
+	if (!*is_late)
+		memory = pool__extend(pool, before, size, place);
+	pool__end_extend(pool, tid);
+	return memory;
+}
+
 static void *pool__take(struct pool *pool, size_t size, __u64 *place)
 {
 	__u64 state = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE);
@@ -289,9 +339,16 @@ static void *pool__take(struct pool *pool, size_t size, __u64 *place)
 	size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 	for (;;) {
 		__u32 index = state >> 32, used = state;
+		bool is_late;
+		void *memory;
 
-		if (!index || piece_bytes(index) - used < size)
-			return pool__extend(pool, state, size, place);
+		if (!index || piece_bytes(index) - used < size) {
+			memory = pool__take_new(pool, state, size, place, &is_late);
+			if (!is_late)
+				return memory;
+			state = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE);
+			continue;
+		}
 		if (__atomic_compare_exchange_n(&pool->state, &state, state + size, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 			*place = pool->places[index] + used;
@@ -318,6 +375,7 @@ void memory__forget(void)
 {
 	memory.shared.n_pieces = 0;
 	memory.shared.state = 0;
+	memory.shared.extender = memory.own.extender = 0;
 }
 
 /* The chunk that has element @index, and the index of the chunk's first element. */

@@ -15,6 +15,7 @@
 #include "own.h"
 #include "regions.h"
 #include "spared.h"
+#include "thread_names.h"
 #include "walk.h"
 
 enum {
@@ -195,6 +196,7 @@ static bool begin_child(void)
 {
 	/* What other threads of the parent had is not found again. */
 	local.threads = local.hand = local.stand_ins = NULL;
+	thread_names__forget();
 	memory__forget();
 	own__forked();
 	if (!process.header->settings.follow || !add_image(INSIDE_BORN_FORK)) {
@@ -213,8 +215,12 @@ static bool begin_child(void)
 /* Likewise, of a thread whose child of vfork(2) has begun it: the thread goes on with it, and has another number. */
 #define PARENT_THREAD 0xfffffffe
 
-/* How many of the threads before it a new one looks at, for one that has ended. */
-#define REUSE_TRIES 2
+/* Likewise, whose memory another thread takes over in parts. */
+#define GIVING_THREAD 0xfffffffd
+
+/* How many threads a new one looks at for one that has ended, by a system call each, and how many it passes. */
+#define REUSE_TRIES 8
+#define REUSE_STEPS 128
 
 static bool has_comm(const struct thread *thread, const char *comm)
 {
@@ -224,26 +230,84 @@ static bool has_comm(const struct thread *thread, const char *comm)
 	return true;
 }
 
-static struct thread *take_ended(__u32 tid, const char *comm)
+/* Makes an ended thread's memory that of @tid; false if it has not ended, or another one was first. */
+static bool take_over(struct thread *thread, __u32 tid)
+{
+	__u32 before = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
+
+	return (before == NO_THREAD || sys__thread_has_ended(local.pid, before)) &&
+	       __atomic_compare_exchange_n(&thread->tid, &before, tid, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static struct thread *take_ended(struct thread_name *name, __u32 tid)
 {
 	for (int i = 0; i < REUSE_TRIES; i++) {
-		struct thread *thread = __atomic_load_n(&local.hand, __ATOMIC_RELAXED);
-		__u32 before;
+		struct thread *thread = __atomic_load_n(&name->hand, __ATOMIC_RELAXED);
 
 		if (!thread)
-			thread = __atomic_load_n(&local.threads, __ATOMIC_ACQUIRE);
+			thread = __atomic_load_n(&name->threads, __ATOMIC_ACQUIRE);
 		if (!thread)
 			return NULL;
-		__atomic_store_n(&local.hand, thread->next, __ATOMIC_RELAXED);
-		before = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
-		/* What it has counted is that of a thread of this name. */
-		if (has_comm(thread, comm) &&
-		    (before == NO_THREAD || sys__thread_has_ended(local.pid, before)) &&
-		    __atomic_compare_exchange_n(&thread->tid, &before, tid, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		__atomic_store_n(&name->hand, thread->namesake, __ATOMIC_RELAXED);
+		if (take_over(thread, tid))
 			return thread;
 	}
 	return NULL;
+}
+
+/* Gives @thread what another one has that has nothing to do with the counters: its walker, and what it knows of entries. */
+static void give(struct thread *thread, struct thread *from)
+{
+	thread->walker = from->walker;
+	thread->live = from->live;
+	from->walker = NULL;
+	from->live = NULL;
+	if (thread->live)
+		live_memory__forget(thread->live);
+}
+
+static bool take_from_ended(struct thread *thread)
+{
+	int tries = 0;
+
+	for (int i = 0; i < REUSE_STEPS && tries < REUSE_TRIES; i++) {
+		struct thread *from = __atomic_load_n(&local.hand, __ATOMIC_RELAXED);
+
+		if (!from)
+			from = __atomic_load_n(&local.threads, __ATOMIC_ACQUIRE);
+		if (!from)
+			return false;
+		__atomic_store_n(&local.hand, from->next, __ATOMIC_RELAXED);
+		if (from == thread || !__atomic_load_n(&from->walker, __ATOMIC_RELAXED))
+			continue;
+		tries++;
+		if (!take_over(from, GIVING_THREAD))
+			continue;
+		give(thread, from);
+		__atomic_store_n(&from->tid, NO_THREAD, __ATOMIC_RELEASE);
+		if (thread->walker)
+			return true;
+	}
+	return false;
+}
+
+/* @thread is a stand-in. */
+static bool take_from_idle(struct thread *thread)
+{
+	struct thread *from = __atomic_load_n(&local.stand_ins, __ATOMIC_ACQUIRE);
+
+	for (; from && !thread->walker; from = from->next) {
+		__u32 idle = 0;
+
+		if (!from->walker ||
+		    !__atomic_compare_exchange_n(&from->busy, &idle, 1, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		give(thread, from);
+		__atomic_store_n(&from->busy, 0, __ATOMIC_RELEASE);
+	}
+	return thread->walker;
 }
 
 static bool publish(struct inside_thread *shared, __u64 place)
@@ -293,11 +357,6 @@ static struct thread *new_thread(__u32 tid, const char *comm)
 	shared = memory__take(sizeof(*shared), &place);
 	if (!shared)
 		return NULL;
-	if (process.walks) {
-		thread->walker = new_walker();
-		if (!thread->walker)
-			return NULL;
-	}
 	thread->shared = shared;
 	thread->tid = tid;
 	shared->tid = tid;
@@ -306,24 +365,55 @@ static struct thread *new_thread(__u32 tid, const char *comm)
 	return publish(shared, place) ? thread : NULL;
 }
 
+/* Before a thread, or a stand-in, that nobody else has counts. False: there is no memory. */
+static bool have_walker(struct thread *thread, bool (*take)(struct thread *thread))
+{
+	if (!process.walks || thread->walker || take(thread))
+		return true;
+	thread->walker = new_walker();
+	return thread->walker;
+}
+
+/* Without stacks nothing is counted by name. */
+static struct thread_name *choose_name(char *comm)
+{
+	return process.has_stacks ? thread_names__choose(comm) : thread_names__of_all();
+}
+
+/* Adds a thread that is named @name and counted so; NULL if there is no memory. */
+static struct thread *add_thread(struct thread_name *name, __u32 tid, const char *comm)
+{
+	struct thread *thread = new_thread(tid, comm);
+
+	if (!thread)
+		return NULL;
+	push(&local.threads, thread);
+	thread->namesake = __atomic_load_n(&name->threads, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&name->threads, &thread->namesake, thread, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return thread;
+}
+
 /* @open: regions that the thread has open; NULL: none. */
 static struct thread *begin_thread(const struct ap_region_thread *open)
 {
 	__u32 tid = process__is_itself() ? sys__tid() : PARENT_THREAD;
+	struct thread_name *name;
 	struct thread *thread;
 	char comm[AP_COMM_LEN];
 
 	sys__comm(comm);
+	name = choose_name(comm);
 	if (process.mode == INSIDE_LIVE)
 		live__join(__atomic_load_n(&local.threads, __ATOMIC_ACQUIRE));
-	thread = take_ended(tid, comm);
-	if (!thread) {
-		thread = new_thread(tid, comm);
-		if (thread)
-			push(&local.threads, thread);
-	}
-	if (!thread) {
+	thread = take_ended(name, tid);
+	if (!thread)
+		thread = add_thread(name, tid, comm);
+	if (!thread || !have_walker(thread, take_from_ended)) {
 		memory__add_gap(INSIDE_GAP_THREADS);
+		if (thread)
+			__atomic_store_n(&thread->tid, NO_THREAD, __ATOMIC_RELEASE);
 		return NULL;
 	}
 	thread->shared->tid = tid;
@@ -396,19 +486,23 @@ struct thread *thread__stand_in(struct thread *thread)
 
 		if (has_comm(other, thread->shared->comm) &&
 		    __atomic_compare_exchange_n(&other->busy, &idle, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED)) {
-			other->owner = thread;
-			return other;
-		}
+						__ATOMIC_RELAXED))
+			break;
 	}
-	other = new_thread(thread->tid, thread->shared->comm);
-	if (!other)
+	if (!other) {
+		other = new_thread(thread->tid, thread->shared->comm);
+		if (!other)
+			return NULL;
+		if (process.mode == INSIDE_LIVE)
+			live__join(thread);
+		other->busy = 1;
+		push(&local.stand_ins, other);
+	}
+	if (!have_walker(other, take_from_idle)) {
+		__atomic_store_n(&other->busy, 0, __ATOMIC_RELEASE);
 		return NULL;
-	if (process.mode == INSIDE_LIVE)
-		live__join(thread);
-	other->busy = 1;
+	}
 	other->owner = thread;
-	push(&local.stand_ins, other);
 	return other;
 }
 
@@ -444,10 +538,14 @@ void process__renamed(void)
 
 	if (!thread || !*process.alive || !process.has_stacks || header__has_ended(process.header))
 		return;
-	/* A child of vfork(2) has a name of its own, and its parent's thread. */
-	if (!process__is_itself())
+	/* A child of vfork(2) has a name of its own, and its parent's thread. What a signal's handler has interrupted goes on
+	 * with the thread's memory. */
+	if (!process__is_itself() || thread->busy)
 		return;
 	sys__comm(comm);
+	if (has_comm(thread, comm))
+		return;
+	choose_name(comm);
 	if (has_comm(thread, comm))
 		return;
 	memset(&open, 0, sizeof(open));

@@ -15,10 +15,12 @@ struct last_call {
 	__u32 function; /* a number of its own; of jumps the first one's */
 };
 
-/* A thread's own state. The memory is used again by a thread that begins after it has ended. */
+/* A thread's own state. The memory is used again by a thread that begins after it has ended: by one of the same name, and what
+ * has nothing to do with counters by any. */
 struct thread {
 	struct inside_thread *shared;
-	struct thread *next; /* of the process */
+	struct thread *next;	 /* of the process */
+	struct thread *namesake; /* the next one of those that are counted by the same name */
 	__u32 tid;
 	__u32 busy; /* 1: the thread, or a frame that a signal interrupted, is walking its stack */
 	/* Only with stacks; the counts are shared->counts as this process has them mapped. */
@@ -27,6 +29,11 @@ struct thread {
 	struct inside_count *last_count;
 	/* Only when blocks are followed. */
 	struct table records, lifetimes; /* shared->records, shared->lifetimes */
+	/* Entries of @records by number: a hash table with twice their room. */
+	struct indexed {
+		__u32 record; /* 0: free */
+		__u32 at;
+	} * index;
 	struct live_memory *live;
 	/* The thread itself, or the one that this is a stand-in for. */
 	struct thread *owner;

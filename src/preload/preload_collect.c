@@ -467,6 +467,7 @@ void preload_engine__add_results(const struct preload_engine *engine,
 	results->go_heap = runtimes__go_heap(engine->runtimes);
 	results->waits = engine->counted.waits;
 	results->waits_ns = engine->counted.waits_ns;
+	results->common_names = engine->counted.gaps[INSIDE_GAP_NAMES];
 	results->engine_gaps = engine->gaps.list;
 	results->n_engine_gaps = engine->gaps.n;
 	if (engine->gaps.n)

@@ -173,7 +173,7 @@ static enum rule rule_of(const char *key)
 		{ "epoch_ns", RULE_MOST },	     { "peak_bytes", RULE_MOST },
 		{ "kernel_bytes", RULE_MOST },	     { "max_live", RULE_LEAST },
 		{ "max_records", RULE_LEAST },	     { "window_opened", RULE_LEAST },
-		{ "unread_files", RULE_LINES },
+		{ "unread_files", RULE_LINES },	     { "common_names", RULE_SUM },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)

@@ -162,6 +162,7 @@ int session_results__merge(struct session_results *into, const struct session_re
 	into->processes_left += from->processes_left;
 	into->waits += from->waits;
 	into->waits_ns += from->waits_ns;
+	into->common_names += from->common_names;
 	if (from->second_engine) {
 		into->second_engine = from->second_engine;
 		into->second_programs = from->second_programs;

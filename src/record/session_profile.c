@@ -445,6 +445,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_number(profile, "waits", results.waits);
 	if (!err)
 		err = set_number(profile, "waits_ns", results.waits_ns);
+	if (!err && results.common_names)
+		err = set_number(profile, "common_names", results.common_names);
 	if (!err && results.python_arenas)
 		err = profile__set_meta(profile, "python_arenas", results.python_arenas);
 	if (!err && results.go_heap)

@@ -94,6 +94,7 @@ int main(void)
 
 
 @pytest.mark.engines("preload")
+@pytest.mark.fast("preload-table")
 @pytest.mark.parametrize("flags", [[], ["-static"]], ids=["table", "answer"])
 def test_stopped_recorder_and_programs_that_come(runner, allocprof, compiled, tmp_path, flags):
     """Each has a file of its own, for which it waits for a table, or whose calls another engine is to count. All together wait as
