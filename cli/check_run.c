@@ -71,7 +71,7 @@ static int take_run(void *context, struct session *session, const struct session
 	struct stat_figures figures = stat_figures__of(runs->measure, results);
 	__s64 allocations = figures.values[STAT_TOTAL_ALLOCATIONS];
 
-	measure__report_gaps(session, results);
+	measure__report_gaps(runs->measure, session, results);
 	for (int i = 0; i < BUDGET_FIGURES; i++)
 		runs->values[i][run - 1] = figures.values[stat_figures[i]];
 	check_regions__take(runs->result, runs->measure, results, run - 1);

@@ -242,7 +242,7 @@ static int take_only_run(void *context, struct session *session,
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
 	err = recording__write(session, options->measure.argv, &options->symbols,
 			       !options->no_symbols, options->output, &profile, error);
-	measure__report_gaps(session, results);
+	measure__report_gaps(&options->measure, session, results);
 	measure__suggest_engine(&options->measure, session, results);
 	record_summary__print_lost_events(&results->events_log,
 					  options->measure.session.events_path);

@@ -153,7 +153,7 @@ static int take_only_run(void *context, struct session *session,
 	if (!err)
 		err = write_text(run, text, size, error);
 	if (run->options->json || run->options->output)
-		measure__report_gaps(session, results);
+		measure__report_gaps(&run->options->measure, session, results);
 	measure__suggest_engine(&run->options->measure, session, results);
 	return err == -EPIPE ? 0 : err;
 }
@@ -163,7 +163,7 @@ static int take_run(void *context, struct session *session, const struct session
 {
 	struct stat_run *run = context;
 
-	measure__report_gaps(session, results);
+	measure__report_gaps(&run->options->measure, session, results);
 	return stat_series__add(&run->runs, session, results);
 }
 

@@ -11,10 +11,17 @@
 #include "number.h"
 #include "plural.h"
 #include "profile.h"
+#include "recording_text.h"
 
 static void print(const char *name, const char *line)
 {
 	message__print("%s%s%s", name ? name : "", name ? ": " : "", line);
+}
+
+static void print_lines(char *text)
+{
+	for (char *line; (line = strsep(&text, "\n")) && *line;)
+		message__print("%s", line);
 }
 
 int completeness_messages__print(const struct profile *profile, const char *name,
@@ -66,15 +73,26 @@ void completeness_messages__print_frees(const struct profile *profile, const cha
 
 void completeness_messages__print_runtimes(const struct profile *profile)
 {
-	const char *python = profile__meta(profile, "python_arenas");
-	const char *go = profile__meta(profile, "go_heap");
 	__u64 names = profile__meta_number(profile, "common_names");
 
-	if (python)
-		message__print(PYTHON_NOTE, (int)strcspn(python, "\n"), python);
-	if (go)
-		message__print(GO_NOTE, (int)strcspn(go, "\n"), go);
+	completeness_messages__print_own_heaps(profile__meta(profile, "own_heaps"));
 	if (names)
 		message__print("%s %s", number__count(names).text,
 			       plural__of(NAMES_NOTE_WORDS, names).text);
+}
+
+void completeness_messages__print_own_heaps(const char *own_heaps)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+
+	if (!recording_text__own_heaps(own_heaps, &text))
+		print_lines(text);
+}
+
+void completeness_messages__print_beside(const struct recording_target *target)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+
+	if (!recording_text__beside(target, &text))
+		print_lines(text);
 }

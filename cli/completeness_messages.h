@@ -6,16 +6,7 @@
 #include <stdbool.h>
 
 struct profile;
-
-/* Arguments: the length of the interpreter's path, and the path. */
-#define PYTHON_NOTE                                                                                \
-	"Python (%.*s) keeps objects of up to 512 bytes in arenas of its own, which are no "       \
-	"calls of malloc; PYTHONMALLOC=malloc in its environment makes them calls"
-
-/* Likewise of the program's path. */
-#define GO_NOTE                                                                                    \
-	"Go (%.*s) allocates from a heap of its own, not by malloc: only what C code of the "      \
-	"program allocates is counted; Go's package runtime/pprof profiles the rest"
+struct recording_target;
 
 /* Of a number of threads that are counted by names for many. */
 #define NAMES_NOTE_WORDS                                                                            \
@@ -33,7 +24,11 @@ int completeness_messages__print(const struct profile *profile, const char *name
 void completeness_messages__print_sampled(const struct profile *profile, const char *name);
 /* Says where calls are if all that @profile has are frees, which have no cost. */
 void completeness_messages__print_frees(const struct profile *profile, const char *name);
-/* Warns if Python kept small objects, or Go its heap, out of malloc. */
+/* Names the heaps of runtimes that no allocator serves. */
 void completeness_messages__print_runtimes(const struct profile *profile);
+/* The same by the lines "RUNTIME PATH" of @own_heaps; NULL: none. */
+void completeness_messages__print_own_heaps(const char *own_heaps);
+/* Names what an attached process has beside what was recorded. */
+void completeness_messages__print_beside(const struct recording_target *target);
 
 #endif

@@ -15,6 +15,7 @@
 #include "plural.h"
 #include "probed_file.h"
 #include "reasons.h"
+#include "recording_text.h"
 #include "session.h"
 #include "sources.h"
 #include "stat_regions.h"
@@ -210,7 +211,25 @@ static void print_live_gaps(const struct session *session, const struct session_
 				.text);
 }
 
-void measure__report_gaps(const struct session *session, const struct session_results *results)
+/* What is no gap of the numbers, but has to be known to read them. */
+static void print_target(const struct session_results *results)
+{
+	char pid[16];
+	const struct recording_target target = { pid, results->target_rss_bytes,
+						 results->target_children };
+
+	snprintf(pid, sizeof(pid), "%d", results->target_pid);
+	if (results->is_attached)
+		completeness_messages__print_beside(&target);
+	if (results->target_runs)
+		message__print("process %d goes on without probes", results->target_pid);
+	else if (results->is_attached)
+		message__print("process %d has ended, and the recording with it",
+			       results->target_pid);
+}
+
+void measure__report_gaps(const struct measure *measure, const struct session *session,
+			  const struct session_results *results)
 {
 	measure_gaps__visit(session, results, print, NULL);
 	for (int reason = 0; reason < AP_LOST_REASONS; reason++)
@@ -219,21 +238,15 @@ void measure__report_gaps(const struct session *session, const struct session_re
 				     reason__lost(reason));
 	if (results->has_live)
 		print_live_gaps(session, &results->live);
-	if (results->python_arenas)
-		message__print(PYTHON_NOTE, (int)strlen(results->python_arenas),
-			       results->python_arenas);
-	if (results->go_heap)
-		message__print(GO_NOTE, (int)strlen(results->go_heap), results->go_heap);
+	completeness_messages__print_own_heaps(results->own_heaps);
 	if (results->common_names)
 		message__print("%s %s", number__count(results->common_names).text,
 			       plural__of(NAMES_NOTE_WORDS, results->common_names).text);
 	window_options__report_gaps(&results->window);
 	stat_regions__report_gaps(session, results);
-	if (results->target_runs)
-		message__print("process %d goes on without probes", results->target_pid);
-	else if (results->is_attached)
-		message__print("process %d has ended, and the recording with it",
-			       results->target_pid);
+	if (measure->quiet)
+		return;
+	print_target(results);
 	if (results->processes_left)
 		message__print("%s %s on without probes",
 			       number__count(results->processes_left).text,

@@ -13,8 +13,9 @@ typedef void (*measure_gaps_say)(void *context, const char *sentence);
 void measure_gaps__visit(const struct session *session, const struct session_results *results,
 			 measure_gaps_say say, void *context);
 
-/* Reports all gaps on stderr, and which process goes on without probes. */
-void measure__report_gaps(const struct session *session, const struct session_results *results);
+/* Reports all gaps on stderr, and unless the user asked for quiet what a process has beside, and that it goes on. */
+void measure__report_gaps(const struct measure *measure, const struct session *session,
+			  const struct session_results *results);
 
 /* One line that names the engine preload, where it could have measured the command and the probes have taken more
  * processor time than the command itself. */

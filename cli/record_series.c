@@ -44,7 +44,7 @@ int record_series__add(struct record_series *record, const struct session *sessi
 	if (err)
 		return err;
 	err = profile__add_run(record->profile, run);
-	measure__report_gaps(session, results);
+	measure__report_gaps(record->measure, session, results);
 	return err ? fail(err, error) : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "gaps.h"
 #include "json.h"
 #include "measure.h"
@@ -13,6 +14,7 @@
 #include "plural.h"
 #include "probed_file.h"
 #include "profile.h"
+#include "recording_text.h"
 #include "session.h"
 #include "stat_figures.h"
 #include "stat_print.h"
@@ -22,6 +24,9 @@ static void print_gap(void *to, const char *sentence)
 {
 	stat_print__sentence(to, "%s", sentence);
 }
+
+/* The columns of a terminal that is as narrow as they come. */
+#define PARAGRAPH_COLUMNS 80
 
 static void print_completeness(const struct session *session, const struct session_results *results,
 			       FILE *to)
@@ -97,6 +102,37 @@ static void print_live(const struct session_live *live, FILE *to)
 					  profile__untracked_name(reason));
 }
 
+/* Prints each line of @text as a paragraph, of words in PARAGRAPH_COLUMNS. */
+static void print_paragraphs(char *text, FILE *to)
+{
+	for (char *line; (line = strsep(&text, "\n")) && *line;) {
+		size_t column = 0;
+
+		for (char *word; (word = strsep(&line, " "));) {
+			size_t len = strlen(word);
+			bool fits = column && column + 1 + len <= PARAGRAPH_COLUMNS;
+
+			fprintf(to, "%s %s", fits ? "" : "\n", word);
+			column = fits ? column + 1 + len : 1 + len;
+		}
+		fputs("\n", to);
+	}
+}
+
+static void print_beside(const struct session_results *results, FILE *to)
+{
+	_cleanup_(free_ptr) char *heaps = NULL, *beside = NULL;
+	char pid[16];
+	const struct recording_target target = { pid, results->target_rss_bytes,
+						 results->target_children };
+
+	snprintf(pid, sizeof(pid), "%d", results->target_pid);
+	if (results->is_attached && !recording_text__beside(&target, &beside))
+		print_paragraphs(beside, to);
+	if (!recording_text__own_heaps(results->own_heaps, &heaps))
+		print_paragraphs(heaps, to);
+}
+
 int stat_report__text(const struct session *session, const struct measure *measure,
 		      const struct session_results *results, size_t columns, FILE *to)
 {
@@ -104,7 +140,9 @@ int stat_report__text(const struct session *session, const struct measure *measu
 
 	fputc('\n', to);
 	if (measure->pid)
-		fprintf(to, " Allocation counts for process %d:\n\n", measure->pid);
+		fprintf(to, " Allocation counts for process %d%s%s%s:\n\n", measure->pid,
+			results->target_command ? " (" : "", results->target_command ?: "",
+			results->target_command ? ")" : "");
 	else
 		stat_print__command(to, columns, measure->argv, "':\n");
 	stat_print__functions(measure, results, NULL, to);
@@ -132,14 +170,7 @@ int stat_report__text(const struct session *session, const struct measure *measu
 	else if (results->is_attached)
 		fprintf(to, "\n Process %d has ended, and the counting with it.\n",
 			results->target_pid);
-	if (results->python_arenas)
-		fputs("\n Python keeps objects of up to 512 bytes in arenas of its own, which are no\n"
-		      " calls of malloc. PYTHONMALLOC=malloc in its environment makes them calls.\n",
-		      to);
-	if (results->go_heap)
-		fputs("\n Go allocates from a heap of its own, not by malloc: only what C code of a Go\n"
-		      " program allocates is counted. Go's package runtime/pprof profiles the rest.\n",
-		      to);
+	print_beside(results, to);
 	if (results->processes_left)
 		fprintf(to,
 			"\n Of the processes that the command started, %s %s on without probes.\n",
@@ -147,6 +178,38 @@ int stat_report__text(const struct session *session, const struct measure *measu
 			plural__of("go{es|}", results->processes_left).text);
 	fputc('\n', to);
 	return fflush(to) ? -errno : 0;
+}
+
+/* An object with two strings for each line "WORD REST". */
+static json_object *json_pairs(const char *lines, const char *word, const char *rest)
+{
+	json_object *list = json_object_new_array();
+
+	for (const char *line = lines; *line;) {
+		size_t len = strcspn(line, "\n"), end = strcspn(line, " \n");
+		_cleanup_(free_ptr) char *first = strndup(line, end);
+		_cleanup_(free_ptr) char *second =
+			end < len ? strndup(line + end + 1, len - end - 1) : NULL;
+		json_object *pair = json_object_new_object();
+
+		json__add(pair, word, first ? json__string(first) : NULL);
+		json__add(pair, rest, second ? json__string(second) : NULL);
+		json_object_array_add(list, pair);
+		line += len + (line[len] == '\n');
+	}
+	return list;
+}
+
+/* What cannot be read is absent. */
+static void add_attached(json_object *root, const struct session_results *results)
+{
+	if (results->target_command)
+		json__add(root, "attached_command", json__string(results->target_command));
+	if (results->target_rss_bytes)
+		json__add(root, "attached_rss_bytes", json__count(results->target_rss_bytes));
+	if (results->target_children)
+		json__add(root, "attached_children",
+			  json_pairs(results->target_children, "pid", "command"));
 }
 
 static json_object *json_lost(const struct session_results *results)
@@ -357,10 +420,10 @@ json_object *stat_report__object(const struct session *session, const struct mea
 		json__add(root, "uprobe_programs", json_second(results));
 	if (results->n_engine_gaps)
 		json__add(root, "engine_gaps", json_engine_gaps(results));
-	if (results->python_arenas)
-		json__add(root, "python_arenas", json__string(results->python_arenas));
-	if (results->go_heap)
-		json__add(root, "go_heap", json__string(results->go_heap));
+	if (results->own_heaps)
+		json__add(root, "own_heaps", json_pairs(results->own_heaps, "runtime", "path"));
+	if (results->is_attached)
+		add_attached(root, results);
 	return root;
 }
 

@@ -126,10 +126,9 @@ struct session_results {
 	__u64 waits, waits_ns;
 	/* Threads that are not counted by their own name, but by one for many. */
 	__u64 common_names;
-	/* Program or library of a Python that allocates small objects from its own arenas, or NULL.
+	/* Lines "RUNTIME PATH" of runtimes that allocate from memory of their own (runtimes.h); NULL: none.
 	 * Owned by the session. */
-	const char *python_arenas;
-	const char *go_heap; /* likewise a Go program, or NULL */
+	const char *own_heaps;
 	bool has_live;
 	struct session_live live;
 	struct event_log_results events_log;
@@ -142,6 +141,10 @@ struct session_results {
 	bool target_runs; /* the target still runs */
 	bool interrupted; /* a signal to allocprof or the command ended the recording */
 	pid_t target_pid;
+	/* Of an attached target; each NULL or 0 if it is unknown. Owned by the session. */
+	const char *target_command;  /* as a shell would take it */
+	const char *target_children; /* lines "PID COMMAND" */
+	__u64 target_rss_bytes;	     /* resident when the recording began */
 	double elapsed_seconds, user_seconds, system_seconds; /* user and system: 0 with -p */
 };
 

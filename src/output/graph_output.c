@@ -14,25 +14,9 @@
 #include "graph_label.h"
 #include "number.h"
 #include "profile.h"
-#include "runs_text.h"
+#include "recording_text.h"
 
 #define MAX_NOTES 8
-
-/* To be freed; NULL on ENOMEM. */
-static char *title_of(const struct profile *profile)
-{
-	const char *command = profile__meta(profile, "command");
-	const char *pid = profile__meta(profile, "attached_pid");
-	char run[RUNS_TEXT_SIZE], *title;
-
-	if (command && runs_text__taken(profile, run))
-		return asprintf(&title, "%s, %s", command, run) < 0 ? NULL : title;
-	if (command)
-		return strdup(command);
-	if (!pid)
-		return strdup("allocprof");
-	return asprintf(&title, "process %s", pid) < 0 ? NULL : title;
-}
 
 /* Prints how many blocks the filters selected, or "" if all. */
 static void print_selection(const struct filtered *filtered, char *text, size_t size)
@@ -67,7 +51,7 @@ static void print_unsure(const struct filtered *filtered, char *text, size_t siz
 int graph_output__write(const struct graph_output *output, FILE *to)
 {
 	const struct profile *profile = output->profile;
-	_cleanup_(free_ptr) char *title = title_of(profile);
+	_cleanup_(free_ptr) char *title = recording_text__title(profile);
 	_cleanup_(free_ptr) char *lines = NULL;
 	_cleanup_(free_ptr) char *sampled = completeness__sampled(profile);
 	struct graph_label *labels = NULL;

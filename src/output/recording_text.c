@@ -3,24 +3,168 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "completeness.h"
+#include "number.h"
+#include "plural.h"
 #include "profile.h"
 #include "runs_text.h"
+
+/* Children that a sentence names. */
+#define CHILDREN_NAMED 4
 
 char *recording_text__title(const struct profile *profile)
 {
 	const char *command = profile__meta(profile, "command");
 	const char *pid = profile__meta(profile, "attached_pid");
+	const char *attached = profile__meta(profile, "attached_command");
 	char run[RUNS_TEXT_SIZE], *text;
 
 	if (command && runs_text__taken(profile, run))
 		return asprintf(&text, "%s, %s", command, run) < 0 ? NULL : text;
 	if (command || !pid)
 		return strdup(command ?: "allocprof");
-	return asprintf(&text, "process %s", pid) < 0 ? NULL : text;
+	return (attached ? asprintf(&text, "%s (process %s)", attached, pid)
+			 : asprintf(&text, "process %s", pid)) < 0
+		       ? NULL
+		       : text;
+}
+
+/* Prints those of @children that have room in a sentence, and returns how many there are. */
+static size_t print_children(const char *children, FILE *to)
+{
+	size_t n = 0;
+
+	for (const char *line = children; *line; n++) {
+		size_t len = strcspn(line, "\n"), digits = strcspn(line, " \n");
+
+		if (n < CHILDREN_NAMED && digits < len)
+			fprintf(to, "%s%.*s (%.*s)", n ? ", " : "", (int)digits, line,
+				(int)(len - digits - 1), line + digits + 1);
+		line += len + (line[len] == '\n');
+	}
+	return n;
+}
+
+static void print_all_children(const struct recording_target *target, FILE *to)
+{
+	_cleanup_(free_ptr) char *list = NULL;
+	size_t size, n;
+	FILE *names = open_memstream(&list, &size);
+
+	if (!names)
+		return;
+	n = print_children(target->children, names);
+	if (fclose(names) || !n)
+		return;
+	fprintf(to, "process %s has %s %s, which %s not measured: %s", target->pid,
+		number__count(n).text, plural__of("child{|ren}", n).text,
+		plural__of("{was|were}", n).text, list);
+	if (n > CHILDREN_NAMED)
+		fprintf(to, " and %s more", number__count(n - CHILDREN_NAMED).text);
+	fprintf(to, "; attach to %s for what it allocates: -p %.*s\n",
+		plural__of("{it|one of them}", n).text, (int)strcspn(target->children, " \n"),
+		target->children);
+}
+
+int recording_text__beside(const struct recording_target *target, char **text)
+{
+	char *made = NULL;
+	size_t size;
+	FILE *to = open_memstream(&made, &size);
+
+	if (!to)
+		return -ENOMEM;
+	if (target->rss_bytes)
+		fprintf(to,
+			"process %s had %s of memory (RSS) when the recording began: what it had "
+			"allocated by then is not in this recording\n",
+			target->pid, number__bytes(target->rss_bytes, false).text);
+	if (target->children)
+		print_all_children(target, to);
+	if (fclose(to)) {
+		free(made);
+		return -ENOMEM;
+	}
+	*text = made;
+	return 0;
+}
+
+int recording_text__profile_beside(const struct profile *profile, char **text)
+{
+	const struct recording_target target = {
+		.pid = profile__meta(profile, "attached_pid"),
+		.rss_bytes = profile__meta_number(profile, "attached_rss_bytes"),
+		.children = profile__meta(profile, "attached_children"),
+	};
+
+	if (target.pid)
+		return recording_text__beside(&target, text);
+	*text = strdup("");
+	return *text ? 0 : -ENOMEM;
+}
+
+/* What each runtime keeps from malloc, and what shows it. The path goes behind the name. */
+static const struct own_heap {
+	const char *runtime, *name, *what;
+} own_heap_texts[] = {
+	{ "python", "Python",
+	  "keeps objects of up to 512 bytes in arenas of its own, which are no calls of malloc; "
+	  "PYTHONMALLOC=malloc in its environment makes them calls" },
+	{ "go", "Go",
+	  "allocates from a heap of its own, not by malloc: only what C code of the program "
+	  "allocates is counted; Go's package runtime/pprof profiles the rest" },
+	{ "java", "The JVM",
+	  "keeps Java's objects in a heap of its own, and classes and code in memory that it maps: only "
+	  "what native code allocates is counted; jcmd PID GC.class_histogram shows the objects, and "
+	  "VM.native_memory the rest, with -XX:NativeMemoryTracking" },
+	{ "erlang", "The Erlang VM",
+	  "carves terms, binaries and what NIFs get by enif_alloc out of carriers of its own: only the "
+	  "carriers, most of which it maps, and other callers of malloc are counted; erlang:memory() "
+	  "and recon_alloc show the rest, and +Mea min makes each a call of malloc" },
+	{ "dotnet", ".NET",
+	  "keeps objects in a heap of its own, which it maps: only what native code allocates is "
+	  "counted; dotnet-counters and dotnet-gcdump show the objects" },
+	{ "javascript", "V8",
+	  "keeps JavaScript's objects in a heap of its own, which it maps: only buffers and what native "
+	  "code allocates are counted; v8.writeHeapSnapshot() and --heap-prof show the objects" },
+	{ "php", "PHP",
+	  "keeps values in a heap of its own, in chunks that it maps; --allocator php counts these, "
+	  "and USE_ZEND_ALLOC=0 in its environment makes them calls of malloc" },
+	{ "ruby", "Ruby",
+	  "keeps objects in slots of its own, in pages of 64 KiB: only what does not fit into a slot is "
+	  "counted; --allocator ruby counts the objects, and ObjectSpace shows them" },
+};
+
+int recording_text__own_heaps(const char *own_heaps, char **text)
+{
+	char *made = NULL;
+	size_t size;
+	FILE *to = open_memstream(&made, &size);
+
+	if (!to)
+		return -ENOMEM;
+	for (const char *line = own_heaps ?: ""; *line;) {
+		size_t len = strcspn(line, "\n"), word = strcspn(line, " \n");
+
+		for (size_t i = 0; i < ARRAY_SIZE(own_heap_texts); i++)
+			if (strlen(own_heap_texts[i].runtime) == word && word < len &&
+			    !strncmp(own_heap_texts[i].runtime, line, word))
+				fprintf(to, "%s (%.*s) %s\n", own_heap_texts[i].name,
+					len - word - 1 < 1024 ? (int)(len - word - 1) : 1024,
+					line + word + 1, own_heap_texts[i].what);
+		line += len + (line[len] == '\n');
+	}
+	if (fclose(to)) {
+		free(made);
+		return -ENOMEM;
+	}
+	*text = made;
+	return 0;
 }
 
 int recording_text__remarks(const struct profile *profile, char **text)

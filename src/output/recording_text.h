@@ -3,10 +3,31 @@
 #ifndef ALLOCPROF_RECORDING_TEXT_H
 #define ALLOCPROF_RECORDING_TEXT_H
 
+#include <linux/types.h>
+
 struct profile;
+
+/* A process that was attached to. */
+struct recording_target {
+	const char *pid;
+	__u64 rss_bytes;      /* resident when the recording began; 0: not known */
+	const char *children; /* lines "PID COMMAND", or NULL */
+};
 
 /* The command, or the attached process. To be freed; NULL on ENOMEM. */
 char *recording_text__title(const struct profile *profile);
+/*
+ * Sets *@text to sentences, one per line, about what an attached process had before and has beside the recording: its memory,
+ * and children that were not measured. "" if there is nothing to say. The caller frees it. 0 or -ENOMEM.
+ */
+int recording_text__beside(const struct recording_target *target, char **text);
+/* The same of a profile's process; "" if a command was launched. */
+int recording_text__profile_beside(const struct profile *profile, char **text);
+/*
+ * Likewise a sentence for each runtime whose heap is no allocator's, by the lines "RUNTIME PATH" of @own_heaps, which may be
+ * NULL.
+ */
+int recording_text__own_heaps(const char *own_heaps, char **text);
 /*
  * Sets *@text to sentences, one per line: that the numbers are estimates, and what is missing. "" if
  * there are none. The caller frees it. 0 or -ENOMEM.

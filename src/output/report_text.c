@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
 #include <string.h>
+
+#include "cleanup.h"
 
 #include "completeness.h"
 #include "number.h"
 #include "plural.h"
 #include "profile.h"
 #include "profile_runs.h"
+#include "recording_text.h"
 #include "report_output.h"
 #include "runs_text.h"
 #include "stack_groups.h"
@@ -151,8 +155,7 @@ static void print_subject(const struct report_output *output)
 {
 	const struct profile *profile = output->profile;
 	const struct terminal *terminal = &output->terminal;
-	const char *command = profile__meta(profile, "command");
-	const char *pid = profile__meta(profile, "attached_pid");
+	_cleanup_(free_ptr) char *title = NULL;
 	const char *start = profile__meta(profile, "start_time");
 	/* Only where it is not uprobe. */
 	const char *engine = profile__meta(profile, "engine");
@@ -161,9 +164,13 @@ static void print_subject(const struct report_output *output)
 	terminal__set_colour(terminal, COLOUR_BOLD);
 	terminal__print(terminal, output->input, 0);
 	terminal__set_colour(terminal, COLOUR_NONE);
-	if (command || pid) {
-		fputs(command ? ": " : ": process ", terminal->to);
-		terminal__print(terminal, command ? command : pid,
+	if (profile__meta(profile, "attached_pid"))
+		title = recording_text__title(profile);
+	else if (profile__meta(profile, "command"))
+		title = strdup(profile__meta(profile, "command"));
+	if (title) {
+		fputs(": ", terminal->to);
+		terminal__print(terminal, title,
 				!terminal->columns		? 0
 				: terminal->columns > used + 16 ? terminal->columns - used
 								: 16);
@@ -184,6 +191,19 @@ static void print_subject(const struct report_output *output)
 	fputc('\n', terminal->to);
 }
 
+/* What an attached process has beside what was recorded. */
+static int print_beside(const struct report_output *output)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	int err = recording_text__profile_beside(output->profile, &text);
+
+	for (char *rest = text, *line; !err && (line = strsep(&rest, "\n")) && *line;) {
+		terminal__print(&output->terminal, line, 0);
+		fputc('\n', output->terminal.to);
+	}
+	return err;
+}
+
 int report_output__header(const struct report_output *output)
 {
 	int err;
@@ -196,7 +216,7 @@ int report_output__header(const struct report_output *output)
 	print_sampling(output);
 	if (output->report->epoch_ns)
 		print_memory(output);
-	return 0;
+	return print_beside(output);
 }
 
 /* The unit of the shares, in words. */

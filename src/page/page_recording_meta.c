@@ -26,14 +26,20 @@ static json_object *text_or_null(const char *text)
 	return text ? json__string(text) : NULL;
 }
 
-/* The lines of @text, or an empty list. */
-static json_object *lines_of(char *text)
+static void add_lines(json_object *list, char *text)
 {
-	json_object *list = json_object_new_array();
 	char *left = text;
 
 	for (char *line = strtok_r(left, "\n", &left); line; line = strtok_r(NULL, "\n", &left))
 		json_object_array_add(list, json__string(line));
+}
+
+/* The lines of @text, or an empty list. */
+static json_object *lines_of(char *text)
+{
+	json_object *list = json_object_new_array();
+
+	add_lines(list, text);
 	return list;
 }
 
@@ -53,11 +59,14 @@ static json_object *notes_of(const struct page_recording *recording)
 	const struct profile *profile = recording->input.profile;
 	const struct filtered *filtered = recording->filtered;
 	_cleanup_(free_ptr) char *sampled = completeness__sampled(profile);
+	_cleanup_(free_ptr) char *beside = NULL;
 	json_object *list = json_object_new_array();
 	char text[128];
 
 	if (sampled)
 		json_object_array_add(list, json__string(sampled));
+	if (!recording_text__profile_beside(profile, &beside))
+		add_lines(list, beside);
 	if (filtered->total.allocations != filtered->whole.allocations) {
 		snprintf(text, sizeof(text), "%s of %s allocations are selected",
 			 number__count(filtered->total.allocations).text,

@@ -463,11 +463,10 @@ void preload_engine__add_results(const struct preload_engine *engine,
 	results->processes_unprobed = engine->n_refused;
 	results->unprobed = engine->refused;
 	results->n_unprobed = engine->n_refused_programs;
-	results->python_arenas = runtimes__python_arenas(engine->runtimes);
-	results->go_heap = runtimes__go_heap(engine->runtimes);
 	results->waits = engine->counted.waits;
 	results->waits_ns = engine->counted.waits_ns;
 	results->common_names = engine->counted.gaps[INSIDE_GAP_NAMES];
+	results->own_heaps = runtimes__own_heaps(engine->runtimes);
 	results->engine_gaps = engine->gaps.list;
 	results->n_engine_gaps = engine->gaps.n;
 	if (engine->gaps.n)

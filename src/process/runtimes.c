@@ -27,6 +27,25 @@
 /* The kernel lets a program begin with 6 MiB of words at the most. */
 #define MOST_WORD_BYTES (8U << 20)
 
+enum runtime {
+	RUNTIME_PYTHON,
+	RUNTIME_GO,
+	RUNTIME_JAVA,
+	RUNTIME_ERLANG,
+	RUNTIME_DOTNET,
+	RUNTIME_JAVASCRIPT,
+	RUNTIME_PHP,
+	RUNTIME_RUBY,
+	RUNTIMES,
+};
+
+static const char *const names[RUNTIMES] = {
+	[RUNTIME_PYTHON] = "python", [RUNTIME_GO] = "go",
+	[RUNTIME_JAVA] = "java",     [RUNTIME_ERLANG] = "erlang",
+	[RUNTIME_DOTNET] = "dotnet", [RUNTIME_JAVASCRIPT] = "javascript",
+	[RUNTIME_PHP] = "php",	     [RUNTIME_RUBY] = "ruby",
+};
+
 struct checked_file {
 	struct file_identity identity;
 	bool is_python;
@@ -47,9 +66,8 @@ struct runtimes {
 	struct hash_table files_index;
 	struct pending *pending;
 	size_t n_pending, pending_room;
-	/* NULL: none was found */
-	char *python_arenas;
-	char *go_heap;
+	unsigned int found; /* bits of enum runtime */
+	char *own_heaps;    /* lines; NULL: none */
 };
 
 struct runtimes *runtimes__new(const struct file_identifier *identifier, struct parser *parser)
@@ -72,19 +90,76 @@ void runtimes__free(struct runtimes *runtimes)
 	free(runtimes->pending);
 	free(runtimes->files);
 	hash_table__release(&runtimes->files_index);
-	free(runtimes->python_arenas);
-	free(runtimes->go_heap);
+	free(runtimes->own_heaps);
 	free(runtimes);
 }
 
-const char *runtimes__python_arenas(const struct runtimes *runtimes)
+const char *runtimes__own_heaps(const struct runtimes *runtimes)
 {
-	return runtimes->python_arenas;
+	return runtimes->own_heaps;
 }
 
-const char *runtimes__go_heap(const struct runtimes *runtimes)
+static bool has(const struct runtimes *runtimes, enum runtime runtime)
 {
-	return runtimes->go_heap;
+	return runtimes->found >> runtime & 1;
+}
+
+static void note_runtime(struct runtimes *runtimes, enum runtime runtime, const char *path)
+{
+	char *lines, *name;
+
+	if (has(runtimes, runtime))
+		return;
+	if (asprintf(&lines, "%s%s%s %s", runtimes->own_heaps ?: "",
+		     runtimes->own_heaps ? "\n" : "", names[runtime], path) < 0)
+		return;
+	name = lines + strlen(lines) - strlen(path);
+	for (char *c = name; *c; c++)
+		if (*c == '\n')
+			*c = '?';
+	free(runtimes->own_heaps);
+	runtimes->own_heaps = lines;
+	runtimes->found |= 1U << runtime;
+}
+
+/* Whether @name is that of a file "@stem", or with a version behind it, such as ruby3.1, php-fpm8.2 and libruby-3.1.so.3.1. */
+static bool is_named(const char *name, const char *stem)
+{
+	const char *rest = name + strlen(stem);
+
+	if (strncmp(name, stem, strlen(stem)) != 0)
+		return false;
+	rest += *rest == '-';
+	return !*rest || strchr("0123456789.", *rest);
+}
+
+/* Runtimes other than CPython and Go by the names that their builds give to the file with the runtime in it. */
+static int runtime_by_name(const char *name)
+{
+	static const struct {
+		const char *stem;
+		enum runtime runtime;
+	} files[] = {
+		{ "libjvm.so", RUNTIME_JAVA },
+		{ "beam.smp", RUNTIME_ERLANG },
+		{ "beam", RUNTIME_ERLANG },
+		{ "libcoreclr.so", RUNTIME_DOTNET },
+		{ "node", RUNTIME_JAVASCRIPT },
+		{ "nodejs", RUNTIME_JAVASCRIPT },
+		{ "libnode.so", RUNTIME_JAVASCRIPT },
+		{ "deno", RUNTIME_JAVASCRIPT },
+		{ "php", RUNTIME_PHP },
+		{ "php-fpm", RUNTIME_PHP },
+		{ "php-cgi", RUNTIME_PHP },
+		{ "libphp", RUNTIME_PHP },
+		{ "ruby", RUNTIME_RUBY },
+		{ "libruby", RUNTIME_RUBY },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (is_named(name, files[i].stem))
+			return files[i].runtime;
+	return -1;
 }
 
 static bool is_same_file(const void *owner, __u32 id, const void *key)
@@ -94,7 +169,7 @@ static bool is_same_file(const void *owner, __u32 id, const void *key)
 	return file_identity__is_same(&runtimes->files[id - 1].identity, key);
 }
 
-/* Whether the file is CPython; checks each file once, also whether it is Go. */
+/* Whether the file is CPython; checks each file once, also whether it is of another runtime. */
 static bool look_at_file(struct runtimes *runtimes, const struct mapped_file *mapped)
 {
 	const struct file_identity *identity = &mapped->identity;
@@ -104,6 +179,7 @@ static bool look_at_file(struct runtimes *runtimes, const struct mapped_file *ma
 	_cleanup_(close_fd) int fd = -1;
 	struct program_kind kind = { 0 };
 	struct checked_file *file;
+	int runtime;
 
 	if (id)
 		return runtimes->files[id - 1].is_python;
@@ -114,8 +190,11 @@ static bool look_at_file(struct runtimes *runtimes, const struct mapped_file *ma
 	if (program_kind__parse(runtimes->parser, fd, mapped->path, &kind))
 		kind = (struct program_kind){ 0 };
 	/* A static Go program is reported as not probed instead. */
-	if (kind.is_go && !kind.is_static && !runtimes->go_heap)
-		runtimes->go_heap = strdup(mapped->path);
+	if (kind.is_go && !kind.is_static)
+		note_runtime(runtimes, RUNTIME_GO, mapped->path);
+	runtime = runtime_by_name(path__name(mapped->path));
+	if (runtime >= 0)
+		note_runtime(runtimes, runtime, mapped->path);
 	file = &runtimes->files[runtimes->n_files];
 	*file = (struct checked_file){ *identity, kind.is_python };
 	if (!hash_table__insert(&runtimes->files_index, hash, runtimes->n_files + 1))
@@ -246,7 +325,7 @@ static int look_at_process(struct runtimes *runtimes, pid_t pid, const char *pat
 	if (asks == -ESRCH)
 		asks = is_malloc(getenv("PYTHONMALLOC"));
 	if (asks <= 0 || is_isolated(pid))
-		runtimes->python_arenas = strdup(path);
+		note_runtime(runtimes, RUNTIME_PYTHON, path);
 	return 0;
 }
 
@@ -254,9 +333,8 @@ static void look(struct runtimes *runtimes, const struct mapped_file *mapped)
 {
 	struct pending *pending;
 
-	if ((runtimes->python_arenas && runtimes->go_heap) || !mapped->identity.inode ||
-	    !mapped->path || mapped->path[0] != '/' || !look_at_file(runtimes, mapped) ||
-	    runtimes->python_arenas ||
+	if (!mapped->identity.inode || !mapped->path || mapped->path[0] != '/' ||
+	    !look_at_file(runtimes, mapped) || has(runtimes, RUNTIME_PYTHON) ||
 	    look_at_process(runtimes, mapped->pid, mapped->path, false) != -EAGAIN ||
 	    array__reserve(&runtimes->pending, &runtimes->pending_room, runtimes->n_pending + 1,
 			   sizeof(*runtimes->pending)))
@@ -317,7 +395,7 @@ void runtimes__attend(struct runtimes *runtimes, __u64 now_ns)
 
 		if (!pending->last_ns)
 			pending->last_ns = now_ns + PATIENCE_NS;
-		if (!runtimes->python_arenas &&
+		if (!has(runtimes, RUNTIME_PYTHON) &&
 		    look_at_process(runtimes, pending->pid, pending->path,
 				    now_ns >= pending->last_ns) == -EAGAIN)
 			runtimes->pending[n++] = *pending;

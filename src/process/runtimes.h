@@ -2,7 +2,7 @@
 /*
  * Detects runtimes that allocate from memory which they map themselves, so that probes of malloc do not see it. CPython's arenas
  * serve requests of up to 512 bytes, most of its objects, unless PYTHONMALLOC=malloc is set. Go's heap serves all that Go code
- * allocates; what a program calls of C, by cgo, calls malloc.
+ * allocates; what a program calls of C, by cgo, calls malloc. Others are known by the names of their files.
  */
 #ifndef ALLOCPROF_RUNTIMES_H
 #define ALLOCPROF_RUNTIMES_H
@@ -20,7 +20,7 @@ struct parser;
 struct runtimes *runtimes__new(const struct file_identifier *identifier, struct parser *parser);
 void runtimes__free(struct runtimes *runtimes);
 
-/* Handles an executable mapping of a target's process: checks whether the file is a Go program, or CPython, and
+/* Handles an executable mapping of a target's process: checks whether the file is of a runtime, and if it is CPython
  * whether that process uses arenas. */
 void runtimes__notice_mapping(struct runtimes *runtimes, const struct mapping_event *event);
 /* The same for a file that a process has mapped, or will. */
@@ -31,9 +31,8 @@ void runtimes__scan_process(struct runtimes *runtimes, pid_t pid);
  * CLOCK_MONOTONIC. */
 void runtimes__attend(struct runtimes *runtimes, __u64 now_ns);
 
-/* The first interpreter found in a process that uses arenas, or NULL. */
-const char *runtimes__python_arenas(const struct runtimes *runtimes);
-/* The first Go program found, or NULL. */
-const char *runtimes__go_heap(const struct runtimes *runtimes);
+/* A line "RUNTIME PATH" for each runtime found, with the first file of it: python (in a process that uses arenas), go, java,
+ * erlang, dotnet, javascript, php, ruby. NULL if there is none. */
+const char *runtimes__own_heaps(const struct runtimes *runtimes);
 
 #endif

@@ -169,11 +169,11 @@ static enum rule rule_of(const char *key)
 		{ "engine_gaps", RULE_LINES },	     { "live_gaps", RULE_LINES },
 		{ "uprobe_programs", RULE_LINES },   { "unknown_functions", RULE_LINES },
 		{ "lacking_sources", RULE_LINES },   { "no_unwind_table", RULE_LINES },
-		{ "python_arenas", RULE_LINES },     { "go_heap", RULE_LINES },
-		{ "epoch_ns", RULE_MOST },	     { "peak_bytes", RULE_MOST },
-		{ "kernel_bytes", RULE_MOST },	     { "max_live", RULE_LEAST },
-		{ "max_records", RULE_LEAST },	     { "window_opened", RULE_LEAST },
-		{ "unread_files", RULE_LINES },	     { "common_names", RULE_SUM },
+		{ "own_heaps", RULE_LINES },	     { "epoch_ns", RULE_MOST },
+		{ "peak_bytes", RULE_MOST },	     { "kernel_bytes", RULE_MOST },
+		{ "max_live", RULE_LEAST },	     { "max_records", RULE_LEAST },
+		{ "window_opened", RULE_LEAST },     { "unread_files", RULE_LINES },
+		{ "common_names", RULE_SUM },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)

@@ -104,6 +104,8 @@ int session__attach(struct session *session, pid_t pid, struct error *error)
 	int err = target__attach(&session->target, pid, error);
 
 	if (!err)
+		attached__read(pid, &session->attached);
+	if (!err)
 		err = translator__refuse_process(pid, error);
 	if (!err)
 		err = session__operations(session, 0)->attach(session->engines[0], error);
@@ -228,5 +230,7 @@ void session__close(struct session *session)
 	session_lists__release(&session->lists);
 	profile__free(session->profile);
 	target__close(&session->target);
+	attached__release(&session->attached);
+	free(session->children);
 	free(session);
 }

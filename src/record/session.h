@@ -79,6 +79,10 @@ int session__reset(struct session *session, struct error *error);
  */
 int session__cut(struct session *session, struct error *error);
 void session__become_snapshot(struct session *session);
+/* Holds all followed processes (hold.h) until session__let_go(), so that a cut with live succeeds; waits for @most_ns at the
+ * most until all stand still. -EPERM and others set *@error. */
+int session__hold(struct session *session, __u64 most_ns, struct error *error);
+void session__let_go(struct session *session);
 void session__forget(struct session *session);
 void session__lose_forgotten(struct session *session);
 /* Whether session__forget() and session__reset() are possible; -EOPNOTSUPP sets *@error. */

@@ -168,10 +168,8 @@ int session_results__merge(struct session_results *into, const struct session_re
 		into->second_programs = from->second_programs;
 		into->n_second_programs = from->n_second_programs;
 	}
-	if (!into->python_arenas)
-		into->python_arenas = from->python_arenas;
-	if (!into->go_heap)
-		into->go_heap = from->go_heap;
+	if (!into->own_heaps)
+		into->own_heaps = from->own_heaps;
 	if (from->has_live && into->has_live)
 		merge_live(&into->live, &from->live);
 	else if (from->has_live)

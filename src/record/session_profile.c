@@ -403,6 +403,20 @@ static int set_live(struct profile *profile, const struct session_live *live, bo
 	return err ? err : set_live_ledger(profile, live, sampled);
 }
 
+/* What was not there, or could not be read, has no key. */
+static int set_attached(struct profile *profile, const struct session_results *results)
+{
+	int err = set_number(profile, "attached_pid", results->target_pid);
+
+	if (!err && results->target_command)
+		err = profile__set_meta(profile, "attached_command", results->target_command);
+	if (!err && results->target_rss_bytes)
+		err = set_number(profile, "attached_rss_bytes", results->target_rss_bytes);
+	if (!err && results->target_children)
+		err = profile__set_meta(profile, "attached_children", results->target_children);
+	return err;
+}
+
 static int set_events(struct profile *profile, const struct event_log_results *log)
 {
 	int err = profile__set_meta(profile, "events_id", log->id.text);
@@ -424,7 +438,7 @@ int session__profile(const struct session *session, char *const argv[], struct p
 	snprintf(elapsed, sizeof(elapsed), "%.6f", results.elapsed_seconds);
 	err = argv ? set_command(profile, argv) : 0;
 	if (!err && !argv)
-		err = set_number(profile, "attached_pid", results.target_pid);
+		err = set_attached(profile, &results);
 	if (!err && argv && !results.target_runs)
 		err = set_number(profile, "exit_status", results.exit_status);
 	if (!err)
@@ -447,10 +461,8 @@ int session__profile(const struct session *session, char *const argv[], struct p
 		err = set_number(profile, "waits_ns", results.waits_ns);
 	if (!err && results.common_names)
 		err = set_number(profile, "common_names", results.common_names);
-	if (!err && results.python_arenas)
-		err = profile__set_meta(profile, "python_arenas", results.python_arenas);
-	if (!err && results.go_heap)
-		err = profile__set_meta(profile, "go_heap", results.go_heap);
+	if (!err && results.own_heaps)
+		err = profile__set_meta(profile, "own_heaps", results.own_heaps);
 	if (!err)
 		err = profile__settle_ledger(profile, results.events, results.lost);
 	if (!err && sample_bytes)

@@ -87,6 +87,9 @@ static void add_target(const struct session *session, struct session_results *re
 	results->target_runs = session->is_snapshot ||
 			       (target->launched ? !target->waited : target__is_running(target));
 	results->target_pid = target->pid;
+	results->target_command = session->attached.command;
+	results->target_rss_bytes = session->attached.rss_bytes;
+	results->target_children = session->children;
 	results->elapsed_seconds = (end_ns - begin_ns) / 1e9;
 	results->user_seconds =
 		target->usage.ru_utime.tv_sec + target->usage.ru_utime.tv_usec / 1e6;
@@ -115,8 +118,11 @@ int session__collect_results(struct session *session)
 	results->regions.complete = are_regions_complete(&results->regions);
 	if (!is_window_complete(&results->window) || !are_numbers_complete(results))
 		results->complete = false;
+	/* With a launched command its children are followed. */
+	if (!session->target.launched && !session->children)
+		err = attached__list_children(session->target.pid, &session->children);
 	add_target(session, results);
-	return 0;
+	return err;
 }
 
 void session__results(const struct session *session, struct session_results *results)

@@ -300,8 +300,7 @@ void uprobe__results(struct engine *engine, struct session_results *results)
 	results->processes_left = uprobe->processes_left;
 	results->waits = skeleton->bss->waits.count;
 	results->waits_ns = skeleton->bss->waits.total_ns;
-	results->python_arenas = runtimes__python_arenas(uprobe->runtimes);
-	results->go_heap = runtimes__go_heap(uprobe->runtimes);
+	results->own_heaps = runtimes__own_heaps(uprobe->runtimes);
 	/* After all other readings. */
 	results->gaps[GAP_COUNTERS_UNREAD] = uprobe->counters->unread;
 	if (uprobe->live)

@@ -299,11 +299,11 @@ def test_not_found(run, allocprof):
     assert run([allocprof, "stat", "--engine=preload", "/etc/passwd"], expect=126).stdout == b""
 
 
-def test_python_arenas(stat):
+def test_own_heaps(stat):
     """The note on them is the same."""
     python = ["/usr/bin/python3", "-S", "-c", ""]
-    assert stat("preload", python)[0]["python_arenas"] == stat("uprobe", python)[0]["python_arenas"]
-    assert "python_arenas" not in stat("preload", python, env={"PYTHONMALLOC": "malloc"})[0]
+    assert stat("preload", python)[0]["own_heaps"] == stat("uprobe", python)[0]["own_heaps"]
+    assert "own_heaps" not in stat("preload", python, env={"PYTHONMALLOC": "malloc"})[0]
 
 
 CHILDREN = r"""

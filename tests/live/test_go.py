@@ -93,12 +93,12 @@ def test_own_heap(run, allocprof, tmp_path, build, options):
     sentence = f"allocprof: Go ({program}) allocates from a heap of its own, not by malloc".encode()
     result = run([allocprof, "record", "--no-symbols", "-o", tmp_path / "data", program], expect=0)
     assert result.stderr.count(sentence) == 1, result
-    assert Recording(tmp_path / "data").meta["go_heap"] == str(program)
+    assert Recording(tmp_path / "data").meta["own_heaps"] == f"go {program}"
     assert sentence in run([allocprof, "report", "-i", tmp_path / "data"], expect=0).stderr
     run([allocprof, "stat", "--json", "-o", tmp_path / "json", "--", program], expect=0)
-    assert read_report(tmp_path / "json")["go_heap"] == str(program)
-    text = run([allocprof, "stat", "--", program], expect=0).stderr.decode()
-    assert "Go allocates from a heap of its own" in text
+    assert read_report(tmp_path / "json")["own_heaps"] == [{"runtime": "go", "path": str(program)}]
+    text = " ".join(run([allocprof, "stat", "--", program], expect=0).stderr.decode().split())
+    assert f"Go ({program}) allocates from a heap of its own" in text
 
 
 def test_live(run, allocprof, tmp_path, build):

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_SESSION_INTERNAL_H
 #define ALLOCPROF_SESSION_INTERNAL_H
 
+#include "attached.h"
 #include "engine.h"
 #include "session.h"
 #include "target.h"
@@ -31,6 +32,8 @@ struct session {
 	int no_second; /* why there is no second engine: a negative errno; 0: it was not needed yet */
 	struct profile *profile;
 	struct target target;
+	struct attached attached; /* if the target was not launched */
+	char *children;		  /* at the end of an attachment: lines "PID COMMAND", or NULL */
 	__u64 start_realtime_ns;
 	unsigned int n_signals;
 	__u64 since_ns; /* CLOCK_MONOTONIC, of the last reset; 0: none */
@@ -40,7 +43,8 @@ struct session {
 	__u64 opens_at_ns;
 	struct session_marks marks;
 	bool is_snapshot;
-	__u64 cut_ns; /* CLOCK_MONOTONIC, of the last cut */
+	struct hold *hold; /* of all processes, for a cut; NULL: they run */
+	__u64 cut_ns;	   /* CLOCK_MONOTONIC, of the last cut */
 	/* After session__finish(). */
 	struct session_results results;
 	struct session_lists lists; /* what @results refers to */
