@@ -16,6 +16,7 @@
 
 enum {
 	OPT_RESET = 256,
+	OPT_NO_HOLD,
 };
 
 static const struct argp_option ctl_options[] = {
@@ -26,6 +27,10 @@ static const struct argp_option ctl_options[] = {
 	{ "reset", OPT_RESET, NULL, 0,
 	  "dump: set the counts back once they are written, so that the next dump has later calls only",
 	  0 },
+	{ "no-hold", OPT_NO_HOLD, NULL, 0,
+	  "dump: never hold the target; with --live a dump of one that allocates all the time fails "
+	  "then",
+	  0 },
 	{ 0 },
 };
 
@@ -35,7 +40,7 @@ struct ctl_options {
 	const char *verb;
 	const char *output;
 	pid_t pid;
-	bool resets;
+	bool resets, no_hold;
 };
 
 static int parse_verb(struct ctl_options *options, const char *word, struct options_input *input)
@@ -62,8 +67,14 @@ static int check(const struct ctl_options *options, struct error *error)
 	if (!options->verb)
 		return error__set(error, -EINVAL,
 				  "nothing to do; ctl takes start, stop, dump, reset or status");
-	if (strcmp(options->verb, "dump") && (options->output || options->resets))
-		return error__set(error, -EINVAL, "-o and --reset mean nothing without dump");
+	if (strcmp(options->verb, "dump") &&
+	    (options->output || options->resets || options->no_hold))
+		return error__set(error, -EINVAL,
+				  "-o, --reset and --no-hold mean nothing without dump");
+	if (options->resets && options->no_hold)
+		return error__set(error, -EINVAL,
+				  "--reset and --no-hold together; only a recording with --live is "
+				  "held, and that cannot be reset: leave one of them out");
 	return 0;
 }
 
@@ -79,6 +90,9 @@ static int parse_ctl(int key, char *arg, struct options_input *input)
 		return 0;
 	case OPT_RESET:
 		options->resets = true;
+		return 0;
+	case OPT_NO_HOLD:
+		options->no_hold = true;
 		return 0;
 	case OPTIONS_OPERAND:
 		return parse_verb(options, arg, input);
@@ -145,7 +159,10 @@ static int make_request(const struct ctl_options *options, char *request, size_t
 	if (strcmp(options->verb, "dump"))
 		len = snprintf(request, size, "%s", options->verb);
 	else
-		len = snprintf(request, size, "dump%s %s%s%s", options->resets ? "-reset" : "",
+		len = snprintf(request, size, "dump%s %s%s%s",
+			       options->resets	  ? "-reset"
+			       : options->no_hold ? "-no-hold"
+						  : "",
 			       directory ? directory : "", directory ? "/" : "", output);
 	if (len < 0 || (size_t)len >= size)
 		return error__set(error, -ENAMETOOLONG, "the name of the file is too long");

@@ -22,8 +22,16 @@
 #include "number.h"
 #include "progress.h"
 
-/* Attempts to read the live blocks while the target neither allocates nor frees. */
-#define DUMP_TRIES 20
+/* Attempts to read the live blocks while the target neither allocates nor frees, and further ones while it is held. */
+#define DUMP_TRIES 3
+#define HELD_TRIES 5
+/* Where it must not be held. */
+#define UNHELD_TRIES 20
+/* How long each of these may take until all threads stand still, and then until all is read. */
+#define STOP_NS	     (100 * NS_PER_MS)
+#define MOST_HELD_MS 2000
+/* What the child writes when it has read all that it needs of the target. */
+#define HAS_READ "r"
 
 /* A forked child that writes the counts as they were at the fork. */
 struct dump {
@@ -32,7 +40,9 @@ struct dump {
 	__u64 client; /* the client that requested the dump */
 	char *path;
 	unsigned int tries;
-	bool resets; /* the recording has forgotten what is written */
+	unsigned int held_tries;
+	__u64 held_ns; /* in the last attempt */
+	bool resets;   /* the recording has forgotten what is written */
 	char text[CONTROL_MAX_REPLY];
 	size_t len;
 };
@@ -125,6 +135,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 	if (write(fd, "", 1) != 1)
 		_exit(1);
 	err = session__finish(controlled->session, &error);
+	if (!err && write(fd, HAS_READ, 1) != 1)
+		_exit(1);
 	if (!err)
 		err = measure->dump(measure->dump_context, controlled->session, path, &calls,
 				    &error);
@@ -185,7 +197,7 @@ static int dump_path(struct controlled *controlled, const char *asked, char **pa
 	return *path ? 0 : -ENOMEM;
 }
 
-static int begin_dump(struct controlled *controlled, const char *asked, bool resets,
+static int begin_dump(struct controlled *controlled, const char *asked, bool resets, bool may_hold,
 		      struct error *error)
 {
 	struct dump *dump = &controlled->dump;
@@ -206,7 +218,9 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 		free(dump->path);
 		return err;
 	}
-	dump->tries = DUMP_TRIES;
+	dump->tries = may_hold ? DUMP_TRIES : UNHELD_TRIES;
+	dump->held_tries = may_hold ? HELD_TRIES : 0;
+	dump->held_ns = 0;
 	err = start_dump(controlled);
 	if (err) {
 		free(dump->path);
@@ -219,10 +233,11 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 	return 0;
 }
 
-static void dump(struct controlled *controlled, __u64 client, const char *asked, bool resets)
+static void dump(struct controlled *controlled, __u64 client, const char *asked, bool resets,
+		 bool may_hold)
 {
 	struct error error = { 0 };
-	int err = begin_dump(controlled, asked, resets, &error);
+	int err = begin_dump(controlled, asked, resets, may_hold, &error);
 
 	if (err)
 		control__reply(controlled->control, client, false, "%s",
@@ -247,29 +262,67 @@ static void handle(void *context, __u64 client, const char *request)
 	else if (!strcmp(request, "reset"))
 		reset(controlled, client);
 	else if (word == 4 && !strncmp(request, "dump ", 5))
-		dump(controlled, client, request + 5, false);
+		dump(controlled, client, request + 5, false, true);
+	else if (word == 12 && !strncmp(request, "dump-no-hold ", 13))
+		dump(controlled, client, request + 13, false, false);
 	else if (word == 10 && !strncmp(request, "dump-reset ", 11))
-		dump(controlled, client, request + 11, true);
+		dump(controlled, client, request + 11, true, true);
 	else
 		control__reply(controlled->control, client, false,
 			       "unknown request; use the allocprof that made the recording");
+}
+
+static int cut_and_start(struct controlled *controlled, struct error *error)
+{
+	int err = session__cut(controlled->session, error);
+
+	return err ? err : start_dump(controlled);
+}
+
+/* Holds the target until the child has read what it needs. */
+static int start_held(struct controlled *controlled, struct error *error)
+{
+	struct dump *dump = &controlled->dump;
+	__u64 begin_ns = clock__now_ns();
+	int err = session__hold(controlled->session, STOP_NS, error);
+
+	if (err)
+		return err;
+	err = cut_and_start(controlled, error);
+	if (!err)
+		poll(&(struct pollfd){ .fd = dump->fd, .events = POLLIN }, 1, MOST_HELD_MS);
+	session__let_go(controlled->session);
+	dump->held_ns = clock__now_ns() - begin_ns;
+	return err;
 }
 
 /* With --live a dump fails with -EAGAIN if the target allocated or freed meanwhile. */
 static bool try_again(struct controlled *controlled)
 {
 	struct dump *dump = &controlled->dump;
+	struct error error = { 0 };
 	int err;
 
-	if (dump->text[0] != '2' || !--dump->tries)
+	if (dump->text[0] != '2')
 		return false;
-	err = session__cut(controlled->session, NULL);
-	if (!err)
-		err = start_dump(controlled);
+	if (dump->tries && --dump->tries)
+		err = cut_and_start(controlled, &error);
+	else if (dump->held_tries && dump->held_tries--)
+		err = start_held(controlled, &error);
+	else
+		return false;
 	if (err)
 		dump->len = snprintf(dump->text, sizeof(dump->text),
-				     "1cannot begin another attempt: %s", strerror(-err));
+				     "1cannot begin another attempt: %s",
+				     error.text[0] ? error.text : strerror(-err));
 	return !err;
+}
+
+/* Takes out the child's note that it has read all. */
+static void take_out_note(struct dump *dump)
+{
+	if (dump->len && dump->text[0] == HAS_READ[0])
+		memmove(dump->text, dump->text + 1, dump->len--);
 }
 
 static void end_dump(struct controlled *controlled)
@@ -281,16 +334,25 @@ static void end_dump(struct controlled *controlled)
 	waitpid(dump->pid, NULL, 0);
 	dump->pid = 0;
 	dump->text[dump->len] = '\0';
+	take_out_note(dump);
 	if (try_again(controlled))
 		return;
 	if (!dump->len)
 		said = "the process that was to write the dump has died";
 	else if (dump->text[0] == '2')
-		said = "the target allocated or freed memory during each attempt; with --live ask when it "
-		       "is idle";
+		said = dump->held_ns
+			       ? "the target's live memory could not be read in the two seconds for which "
+				 "it is held; ask when it is idle"
+			       : "the target allocated or freed memory during each attempt; with "
+				 "--live ask when it is idle, or without --no-hold";
 	if (dump->resets && dump->text[0] != '0')
 		session__lose_forgotten(controlled->session);
-	control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s", said);
+	if (dump->held_ns && dump->text[0] == '0')
+		control__reply(controlled->control, dump->client, true,
+			       "%s, for which the target was held for %s", said,
+			       number__time(dump->held_ns).text);
+	else
+		control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s", said);
 	free(dump->path);
 }
 
@@ -358,6 +420,7 @@ void controlled__stop(struct controlled *controlled)
 	control__hide(controlled->control);
 	/* A finished session cannot be cut into parts. */
 	controlled->dump.tries = 1;
+	controlled->dump.held_tries = 0;
 }
 
 void controlled__end(struct controlled *controlled, int signal_fd)

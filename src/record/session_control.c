@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "error.h"
+#include "hold.h"
 #include "profile.h"
 
 int session__open_gate(struct session *session, bool open)
@@ -76,6 +77,48 @@ int session__cut(struct session *session, struct error *error)
 	for (size_t i = 0; i < session->n_engines && !err; i++)
 		err = session__operations(session, i)->cut(session->engines[i], &session->cut_ns);
 	return err ? error__set(error, err, "cannot collect the counts: %s", strerror(-err)) : 0;
+}
+
+struct holding {
+	struct hold *hold;
+	__u64 until_ns;
+	int added; /* in this round, or a negative errno */
+};
+
+static bool hold_process(pid_t pid, void *context)
+{
+	struct holding *holding = context;
+	int added = hold__add(holding->hold, pid, holding->until_ns);
+
+	holding->added = added < 0 ? added : holding->added + added;
+	return added < 0;
+}
+
+/* Where a process was added others may have been started meanwhile. */
+int session__hold(struct session *session, __u64 most_ns, struct error *error)
+{
+	struct holding holding = { hold__new(), clock__now_ns() + most_ns };
+
+	if (!holding.hold)
+		return error__set(error, -ENOMEM, "out of memory");
+	session->hold = holding.hold;
+	do {
+		holding.added = 0;
+		session__visit_processes(session, hold_process, &holding);
+	} while (holding.added > 0 && clock__now_ns() < holding.until_ns);
+	if (holding.added >= 0)
+		return 0;
+	session__let_go(session);
+	return error__set(error, holding.added,
+			  "cannot hold the target while its live memory is read: %s",
+			  holding.added == -EPERM ? "a debugger has it, or it may not be traced"
+						  : strerror(-holding.added));
+}
+
+void session__let_go(struct session *session)
+{
+	hold__release(session->hold, session->target.launched ? session->target.pid : 0);
+	session->hold = NULL;
 }
 
 /* A BPF link stays attached, and a socket open, while any process has its descriptor. */

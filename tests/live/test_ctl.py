@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from containers import own_mounts
-from support import (Obedient, Recording, TIMEOUT_SECONDS, mapped_code, read_report, wait_until)
+from support import (Obedient, Recording, TIMEOUT_SECONDS, command_of, mapped_code, read_report, wait_until)
 
 ENGINES = pytest.mark.parametrize("engine", ["uprobe", "preload"])
 
@@ -201,12 +201,35 @@ def test_dump_with_live(controlled, engine):
     assert b"cannot be reset" in controlled("record", "--live").ctl("reset", expect=1).stderr
 
 
+@ENGINES
+def test_live_dump_of_a_busy_target(controlled, engine):
+    """Threads that allocate without pause, and one that waits in a system call, are held for a moment: the dump is exact,
+    none of their calls is lost, and nobody traces them afterwards."""
+    one = controlled("record", "--live", f"--engine={engine}", argv=("busy_threads", "4"))
+    one.target.send("alloc 1000000")
+    for number in (1, 2):
+        said = one.say("dump")
+        assert "held for" in said or "calls in" in said, said
+        dump = one.recording(one.output.with_name(f"record.out.{number}"))
+        ((live,),) = dump.sql("SELECT sum(allocations - frees) FROM blocks")
+        ((lasting,),) = dump.sql("SELECT sum(blocks) FROM lifetimes WHERE died IS NULL")
+        assert live == lasting == dump.ledger["allocations"] - dump.ledger["frees"]
+        assert dump.ledger["allocations"] + dump.ledger["unfinished"] == dump.ledger["attributed"], dump.ledger
+    pid = command_of(one.pid)
+    for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        status = dict(line.split(":\t", 1) for line in (thread / "status").read_text().splitlines())
+        assert status["TracerPid"] == "0" and status["State"][0] in "RSD", status
+    os.kill(pid, signal.SIGKILL)
+    one.target.process.wait(TIMEOUT_SECONDS)
+    assert one.recording().ledger["lost"] == 0
+
+
 @pytest.mark.slow
-def test_live_dump_of_a_busy_target(controlled):
+def test_live_dump_without_hold(controlled):
     """Exact, or not at all."""
     one = controlled("record", "--live", argv=("busy_threads", "4"))
     one.target.send("alloc 50000")
-    result = one.run([one.allocprof, "ctl", "-p", one.pid, "dump"])
+    result = one.run([one.allocprof, "ctl", "-p", one.pid, "dump", "--no-hold"])
     one.target.expect_line("done")
     if result.status:
         assert b"with --live ask when it is idle" in result.stderr
@@ -396,6 +419,8 @@ def test_several(controlled, run, allocprof):
     (["-p", "-4", "start"], 64, "'-4' is no process id"),
     (["-o", "f", "start"], 64, "mean nothing without dump"),
     (["--reset", "stop"], 64, "mean nothing without dump"),
+    (["--no-hold", "stop"], 64, "mean nothing without dump"),
+    (["--no-hold", "--reset", "dump"], 64, "leave one of them out"),
     (["-p", "4194304", "start"], 1, "4194304 is neither a recording nor recorded"),
 ])
 def test_bad_words(run, allocprof, words, status, sentence):

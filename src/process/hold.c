@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "hold.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "clock.h"
+#include "proc_stat.h"
+
+#define LOOK_US 50
+
+struct held_thread {
+	pid_t tid;
+	bool is_stopped;
+	int signal; /* that the stop keeps from it, to be delivered when it goes on */
+};
+
+struct hold {
+	struct held_thread *threads;
+	size_t n, room;
+};
+
+struct hold *hold__new(void)
+{
+	return calloc(1, sizeof(struct hold));
+}
+
+static bool has(const struct hold *hold, pid_t tid)
+{
+	for (size_t i = 0; i < hold->n; i++)
+		if (hold->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Whether the thread neither runs nor can stop at once, such as the parent of a vfork(2), or is stopped already. */
+static bool stands_still(pid_t tid)
+{
+	struct proc_stat stat;
+
+	return proc_stat__read(tid, &stat) || strchr("DTZXx", stat.state);
+}
+
+/* 1: the thread is held, and may still run; 0: it cannot run, or has ended. */
+static int seize(struct hold *hold, pid_t tid)
+{
+	if (stands_still(tid))
+		return 0;
+	if (array__reserve(&hold->threads, &hold->room, hold->n + 1, sizeof(*hold->threads)))
+		return -ENOMEM;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+		return errno == ESRCH ? 0 : -errno;
+	hold->threads[hold->n++] = (struct held_thread){ .tid = tid };
+	/* Fails if it has ended, which hold__release() finds out. */
+	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	return 1;
+}
+
+/* Whether the thread has stopped. Only stops are looked for: ends are for who waits for them. */
+static bool look(struct held_thread *thread)
+{
+	siginfo_t info = { 0 };
+
+	if (thread->is_stopped)
+		return true;
+	if (waitid(P_PID, thread->tid, &info, WSTOPPED | WNOHANG | __WALL) || !info.si_pid)
+		return false;
+	thread->is_stopped = true;
+	/* si_status has the event above the signal; without one the stop is before a signal's delivery. */
+	if (!(info.si_status >> 8))
+		thread->signal = info.si_status;
+	return true;
+}
+
+/* Whether it has ended and nobody has waited for it. */
+static bool is_dead(pid_t tid)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) || info.si_pid;
+}
+
+static void await(struct hold *hold, size_t from, __u64 until_ns)
+{
+	for (size_t i = from; i < hold->n; i++)
+		while (!look(&hold->threads[i]) && !is_dead(hold->threads[i].tid) &&
+		       clock__now_ns() < until_ns)
+			usleep(LOOK_US);
+}
+
+/* Threads that are not held may start others meanwhile. */
+int hold__add(struct hold *hold, pid_t pid, __u64 until_ns)
+{
+	const struct dirent *entry;
+	size_t before = hold->n, from;
+	char path[64];
+	DIR *tasks;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	do {
+		tasks = opendir(path);
+		from = hold->n;
+		while (err >= 0 && tasks && (entry = readdir(tasks))) {
+			pid_t tid = atoi(entry->d_name);
+
+			if (tid > 0 && !has(hold, tid))
+				err = seize(hold, tid);
+		}
+		if (tasks)
+			closedir(tasks);
+		await(hold, from, until_ns);
+	} while (err >= 0 && hold->n > from && clock__now_ns() < until_ns);
+	return err < 0 ? err : (int)(hold->n - before);
+}
+
+/* A thread that is not stopped cannot be let go: it stops first. */
+static void let_go(struct held_thread *thread, pid_t child)
+{
+	while (!look(thread) && !is_dead(thread->tid))
+		usleep(LOOK_US);
+	if (!ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->signal))
+		return;
+	/* It was killed: whoever traces it hears of its end first. */
+	if (thread->tid != child)
+		waitpid(thread->tid, NULL, __WALL | WNOHANG);
+}
+
+void hold__release(struct hold *hold, pid_t child)
+{
+	size_t n_left = 0;
+
+	if (!hold)
+		return;
+	for (size_t i = 0; i < hold->n; i++)
+		if (look(&hold->threads[i]))
+			let_go(&hold->threads[i], child);
+		else
+			hold->threads[n_left++] = hold->threads[i];
+	for (size_t i = 0; i < n_left; i++)
+		let_go(&hold->threads[i], child);
+	free(hold->threads);
+	free(hold);
+}

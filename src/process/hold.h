@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Holds all threads of processes for a moment, as a debugger does (ptrace(2)): their parents see nothing, and if this process
+ * ends they go on. System calls that they wait in are restarted by the kernel, but for those that a debugger interrupts as
+ * well, such as epoll_wait(2): these fail with EINTR (signal(7)).
+ */
+#ifndef ALLOCPROF_HOLD_H
+#define ALLOCPROF_HOLD_H
+
+#include <linux/types.h>
+#include <sys/types.h>
+
+struct hold;
+
+/* NULL without memory. */
+struct hold *hold__new(void);
+
+/*
+ * Holds the threads of @pid, a process that may have been added before, and returns how many of them are new. It waits for each
+ * until @until_ns (CLOCK_MONOTONIC); one that the kernel keeps in a system call for longer is left to stop by itself. What has
+ * ended is none. -EPERM if another process traces it, or this one may not; -ENOMEM.
+ */
+int hold__add(struct hold *hold, pid_t pid, __u64 until_ns);
+
+/* Lets all go on. @child is a child whose end somebody else waits for, or 0. */
+void hold__release(struct hold *hold, pid_t child);
+
+#endif
