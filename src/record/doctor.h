@@ -37,6 +37,9 @@ typedef void doctor_say(const char *sentence, void *context);
 /* Says what is in the way of recordings, or may be, and what helps. @works: the programs can be loaded. */
 void doctor__obstacles(const struct kernel *kernel, bool works, doctor_say *say, void *context);
 
+/* Sets *@error to the first reason why the kernel refuses probes to all that runs here; false: there is none that is known. */
+bool doctor__first_obstacle(const struct kernel *kernel, struct error *error);
+
 /* Finds the allocators of the process @pid or, if it is 0, those that the command @argv would use,
  * or of a library. Errors as of session__attach() and session__launch(); -ENOTSUP: it has none. */
 int doctor__find(char *const argv[], pid_t pid, struct doctor **out, struct error *error);

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "confinement.h"
+#include "error.h"
 
 #define TEXT_SIZE 512
 /* Of the machine's memory, that --live takes unless options say less, and what a block takes (allocprof-record(1)). */
@@ -50,9 +52,11 @@ static void look_at_machine(const struct search *search)
 	if (search->works || !read_text("/proc/version", version))
 		return;
 	if (!strncmp(version, GVISOR_VERSION, strlen(GVISOR_VERSION)))
-		search->say("this is a sandbox of gVisor, which has neither BPF nor uprobes; use "
-			    "--engine=preload, or another runtime (docker run --runtime=runc)",
-			    search->context);
+		search->say(
+			"this is a sandbox of gVisor, which has neither BPF nor uprobes; let allocprof "
+			"start the command with --engine=preload, or use another runtime (docker run "
+			"--runtime=runc)",
+			search->context);
 	else if (strcasestr(version, "microsoft-standard") || strstr(version, "WSL2"))
 		search->say("this is WSL2, some of whose kernels have no BTF and no uprobes; "
 			    "update it (wsl --update), or boot a kernel with "
@@ -103,7 +107,7 @@ static void look_at_namespace(const struct search *search)
 	search->say(
 		"this is a namespace of users, whose root the kernel lets set no probes; run "
 		"allocprof outside of it, a container as root and without userns-remap (podman: "
-		"sudo), or use --engine=preload",
+		"sudo), or let it start the command with --engine=preload",
 		search->context);
 }
 
@@ -117,18 +121,22 @@ static bool lacks_for_good(void)
 	       prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE) == 0;
 }
 
-static void look_at_capabilities(const struct search *search)
+static void look_at_bounds(const struct search *search)
 {
-	char paranoid[TEXT_SIZE] = "?", disabled[TEXT_SIZE] = "?", text[3 * TEXT_SIZE];
-
-	if (!search->kernel->missing_capabilities[0])
-		return;
-	if (lacks_for_good())
+	if (search->kernel->missing_capabilities[0] && lacks_for_good())
 		search->say(
 			"this process could get CAP_BPF, CAP_PERFMON or CAP_SYS_PTRACE by no means, "
 			"and sudo does not help; start the container with --privileged, or --cap-add "
 			"BPF,PERFMON,SYS_PTRACE (systemd: CapabilityBoundingSet=)",
 			search->context);
+}
+
+static void look_at_settings(const struct search *search)
+{
+	char paranoid[TEXT_SIZE] = "?", disabled[TEXT_SIZE] = "?", text[3 * TEXT_SIZE];
+
+	if (!search->kernel->missing_capabilities[0])
+		return;
 	read_text("/proc/sys/kernel/perf_event_paranoid", paranoid);
 	read_text("/proc/sys/kernel/unprivileged_bpf_disabled", disabled);
 	snprintf(
@@ -139,18 +147,6 @@ static void look_at_capabilities(const struct search *search)
 	search->say(text, search->context);
 }
 
-static bool is_filtered(void)
-{
-	_cleanup_(close_file) FILE *status = fopen("/proc/self/status", "re");
-	char line[TEXT_SIZE];
-	int mode = 0;
-
-	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "Seccomp: %d", &mode) == 1)
-			break;
-	return mode == 2;
-}
-
 /* The capabilities are there, and something refuses all the same. */
 static void look_at_refusals(const struct search *search)
 {
@@ -158,11 +154,12 @@ static void look_at_refusals(const struct search *search)
 
 	if (search->works || search->kernel->missing_capabilities[0])
 		return;
-	if (is_filtered())
+	if (confinement__is_filtered())
 		search->say(
 			"a filter of system calls (seccomp) is in place, as in containers; start "
 			"the container with --privileged, or with a profile that lets bpf(2) and "
-			"perf_event_open(2) pass (--security-opt seccomp=FILE)",
+			"perf_event_open(2) pass (--security-opt seccomp=FILE); systemd: "
+			"SystemCallFilter=@system-service @mount seccomp bpf perf_event_open",
 			search->context);
 	if (read_text("/sys/fs/selinux/enforce", enforces) && enforces[0] == '1') {
 		if (!read_text("/proc/self/attr/current", label))
@@ -247,15 +244,42 @@ static void look_at_memory(const struct search *search)
 	search->say(text, search->context);
 }
 
+/* What makes the kernel refuse to whoever asks. */
+static void look_at_surroundings(const struct search *search)
+{
+	look_at_machine(search);
+	look_at_version(search);
+	look_at_lockdown(search);
+	look_at_namespace(search);
+	look_at_bounds(search);
+}
+
 void doctor__obstacles(const struct kernel *kernel, bool works, doctor_say *say, void *context)
 {
 	const struct search search = { kernel, works, say, context };
 
-	look_at_machine(&search);
-	look_at_version(&search);
-	look_at_lockdown(&search);
-	look_at_namespace(&search);
-	look_at_capabilities(&search);
+	look_at_surroundings(&search);
+	look_at_settings(&search);
 	look_at_refusals(&search);
 	look_at_memory(&search);
+}
+
+/* Keeps the first one. */
+static void set_error(const char *sentence, void *context)
+{
+	struct error *error = context;
+
+	if (!error->text[0])
+		error__set(error, 0, "%s", sentence);
+}
+
+bool doctor__first_obstacle(const struct kernel *kernel, struct error *error)
+{
+	struct error first = { 0 };
+	const struct search search = { kernel, false, set_error, &first };
+
+	look_at_surroundings(&search);
+	if (first.text[0])
+		*error = first;
+	return first.text[0];
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "clock.h"
+#include "doctor.h"
 #include "error.h"
 #include "preload_engine.h"
 #include "uprobe_engine.h"
@@ -84,6 +85,17 @@ bool session__lacks_uprobes(int err)
 	return err == -EPERM || err == -ENOSYS || err == -EOPNOTSUPP;
 }
 
+/* What the kernel says of its refusal is rarely the reason. */
+static void explain(struct error *error)
+{
+	struct kernel kernel;
+	struct error why;
+
+	doctor__probe_kernel(&kernel);
+	if (!kernel.is_filtered && doctor__first_obstacle(&kernel, &why))
+		error__set(error, 0, "no uprobes can be set here: %.900s", why.text);
+}
+
 /*
  * The preload engine measures a command where the kernel refuses uprobes, if that engine supports the options. If not,
  * *@error says what both engines lack.
@@ -107,6 +119,8 @@ int session__open_engine(struct session *session, struct error *error)
 		return err;
 	}
 	err = uprobe_engine.open(&engine_options, &session->engines[0], error);
+	if (session__lacks_uprobes(err))
+		explain(error);
 	if (session__lacks_uprobes(err) && options->engine == SESSION_ENGINE_AUTO &&
 	    options->launches) {
 		if (preload_engine.open(&engine_options, &session->engines[0], &other)) {

@@ -15,6 +15,7 @@
 #include "array.h"
 #include "borrowed.h"
 #include "cleanup.h"
+#include "confinement.h"
 #include "error.h"
 #include "kernel_types.h"
 #include "sleepable.h"
@@ -55,6 +56,14 @@ static void find_missing_capabilities(char *missing, size_t size)
 			continue;
 		len += snprintf(missing + len, size - len, "%s%s", len ? ", " : "", needed[i].name);
 	}
+}
+
+/* As a process without privileges could do them, too: what comes back does not matter. */
+static void make_calls(void)
+{
+	syscall(SYS_bpf, -1, NULL, 0);
+	syscall(SYS_perf_event_open, NULL, 0, 0, -1, 0);
+	syscall(SYS_fsopen, NULL, -1);
 }
 
 static bool bpf_works(void)
@@ -123,7 +132,8 @@ void kernel__probe(struct kernel *kernel, struct kernel_types **types)
 				  sizeof(kernel->missing_capabilities));
 	kernel->btf = !access("/sys/kernel/btf/vmlinux", R_OK);
 	kernel->uprobe_pmu = !access("/sys/bus/event_source/devices/uprobe/type", R_OK);
-	kernel->bpf = bpf_works();
+	kernel->is_filtered = confinement__is_filtered() && !confinement__outlives(make_calls);
+	kernel->bpf = !kernel->is_filtered && bpf_works();
 	if (!kernel->bpf)
 		return;
 	kernel->perf_tracepoints = kernel->preempts && tracepoints__have_perf();
@@ -145,12 +155,18 @@ int kernel__require(const struct kernel *kernel, struct error *error)
 				  "recording needs %s, which this user lacks; run it as root (sudo "
 				  "allocprof …)",
 				  kernel->missing_capabilities);
+	if (kernel->is_filtered || (!kernel->bpf && confinement__is_filtered()))
+		return error__set(
+			error, -EPERM,
+			"a filter of system calls (seccomp) refuses bpf(2), perf_event_open(2) or "
+			"fsopen(2), so that no uprobes can be set; let them pass (docker run "
+			"--privileged; systemd: SystemCallFilter=@system-service @mount seccomp bpf "
+			"perf_event_open), or let allocprof start the command with --engine=preload");
 	if (!kernel->bpf)
 		return error__set(
 			error, -ENOSYS,
 			"kernel %s refuses bpf(2); allocprof needs Linux 5.17 or newer with "
-			"CONFIG_BPF_SYSCALL, and no seccomp filter in the way (docker run "
-			"--privileged)",
+			"CONFIG_BPF_SYSCALL",
 			kernel->release);
 	if (!kernel->btf)
 		return error__set(

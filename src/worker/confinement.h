@@ -45,4 +45,9 @@ int confinement__drop_privileges(void);
  * or a negative errno. */
 int confinement__close(enum confinement_kind kind);
 
+/* Whether this process's surroundings have set a filter of system calls, as containers and systemd do. */
+bool confinement__is_filtered(void);
+/* Whether a child of this process outlives @call: the filter may end who makes a system call. */
+bool confinement__outlives(void (*call)(void));
+
 #endif

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "confinement.h"
 #include "error.h"
 #include "file_owner.h"
 #include "worker.h"
@@ -76,12 +77,21 @@ int parser__new(struct parser **out, struct error *error)
 	parser->worker = new_worker(true);
 	if (parser->worker)
 		err = worker__start(parser->worker);
+	/* Not as if uprobes were refused: each engine needs this. */
+	if (err == -EPERM)
+		err = -ECHILD;
 	if (err) {
-		err = error__set(error, err,
-				 "cannot start the process that reads files of programs: %s",
-				 parser->worker && worker__problem(parser->worker)[0]
-					 ? worker__problem(parser->worker)
-					 : strerror(-err));
+		err = error__set(
+			error, err,
+			"cannot start the process that reads files of programs: it %s%s",
+			parser->worker && worker__problem(parser->worker)[0]
+				? worker__problem(parser->worker)
+				: strerror(-err),
+			confinement__is_filtered()
+				? "; a filter of system calls is in place, which has to let "
+				  "seccomp(2) pass, as by SystemCallFilter=@system-service "
+				  "seccomp of systemd: allocprof confines that process"
+				: "");
 		parser__free(parser);
 		return err;
 	}

@@ -3,11 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "worker_internal.h"
 
 /* What computing, libelf, libdw and the C library need of a kernel. */
@@ -184,6 +189,14 @@ static int add_client(scmp_filter_ctx filter)
 	return err;
 }
 
+/* Why seccomp_init() has failed, which does not say so. */
+static int refusal(void)
+{
+	__u32 action = SECCOMP_RET_KILL_PROCESS;
+
+	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) ? errno : ENOMEM;
+}
+
 int confinement__close(enum confinement_kind kind)
 {
 	bool is_parser = kind == CONFINE_PARSER;
@@ -191,7 +204,7 @@ int confinement__close(enum confinement_kind kind)
 	int err;
 
 	if (!filter)
-		return -ENOMEM;
+		return -refusal();
 	err = is_parser ? add_parser(filter) : add_client(filter);
 	if (!err && is_parser)
 		worker_trap__set();
@@ -199,4 +212,28 @@ int confinement__close(enum confinement_kind kind)
 		err = seccomp_load(filter);
 	seccomp_release(filter);
 	return err;
+}
+
+bool confinement__is_filtered(void)
+{
+	_cleanup_(close_file) FILE *status = fopen("/proc/self/status", "re");
+	char line[256];
+	int mode = 0;
+
+	while (status && fgets(line, sizeof(line), status))
+		if (sscanf(line, "Seccomp: %d", &mode) == 1)
+			break;
+	return mode == SECCOMP_MODE_FILTER;
+}
+
+bool confinement__outlives(void (*call)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		call();
+		_exit(0);
+	}
+	return pid < 0 || waitpid(pid, &status, 0) != pid || WIFEXITED(status);
 }

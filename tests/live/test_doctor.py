@@ -158,7 +158,7 @@ def test_apparmor(doctor, label, is_said):
 
 
 @pytest.mark.parametrize("version, word, remedy", [
-    ("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016", "gVisor", "use --engine=preload"),
+    ("Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016", "gVisor", "start the command with --engine=preload"),
     ("Linux version 5.15.90.1-microsoft-standard-WSL2 (oe-user@oe-host)", "WSL2", "wsl --update"),
     ("Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com)", "WSL1", "use WSL2"),
 ], ids=["gvisor", "wsl2", "wsl1"])
