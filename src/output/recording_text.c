@@ -13,6 +13,7 @@
 #include "plural.h"
 #include "profile.h"
 #include "runs_text.h"
+#include "terminal.h"
 
 /* Children that a sentence names. */
 #define CHILDREN_NAMED 4
@@ -32,6 +33,15 @@ char *recording_text__title(const struct profile *profile)
 			 : asprintf(&text, "process %s", pid)) < 0
 		       ? NULL
 		       : text;
+}
+
+char *recording_text__subject(const struct profile *profile)
+{
+	const char *command = profile__meta(profile, "command");
+
+	if (command)
+		return strdup(command);
+	return profile__meta(profile, "attached_pid") ? recording_text__title(profile) : NULL;
 }
 
 /* Prints those of @children that have room in a sentence, and returns how many there are. */
@@ -106,6 +116,18 @@ int recording_text__profile_beside(const struct profile *profile, char **text)
 		return recording_text__beside(&target, text);
 	*text = strdup("");
 	return *text ? 0 : -ENOMEM;
+}
+
+int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal)
+{
+	_cleanup_(free_ptr) char *text = NULL;
+	int err = recording_text__profile_beside(profile, &text);
+
+	for (char *rest = text, *line; !err && (line = strsep(&rest, "\n")) && *line;) {
+		terminal__print(terminal, line, 0);
+		fputc('\n', terminal->to);
+	}
+	return err;
 }
 
 /* What each runtime keeps from malloc, and what shows it. The path goes behind the name. */

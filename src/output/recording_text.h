@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct profile;
+struct terminal;
 
 /* A process that was attached to. */
 struct recording_target {
@@ -16,6 +17,8 @@ struct recording_target {
 
 /* The command, or the attached process. To be freed; NULL on ENOMEM. */
 char *recording_text__title(const struct profile *profile);
+/* The same, but NULL also where neither is known, and without a number of the run. */
+char *recording_text__subject(const struct profile *profile);
 /*
  * Sets *@text to sentences, one per line, about what an attached process had before and has beside the recording: its memory,
  * and children that were not measured. "" if there is nothing to say. The caller frees it. 0 or -ENOMEM.
@@ -23,6 +26,7 @@ char *recording_text__title(const struct profile *profile);
 int recording_text__beside(const struct recording_target *target, char **text);
 /* The same of a profile's process; "" if a command was launched. */
 int recording_text__profile_beside(const struct profile *profile, char **text);
+int recording_text__print_beside(const struct profile *profile, const struct terminal *terminal);
 /*
  * Likewise a sentence for each runtime whose heap is no allocator's, by the lines "RUNTIME PATH" of @own_heaps, which may be
  * NULL.

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-
 #include "completeness.h"
 #include "number.h"
 #include "plural.h"
@@ -155,7 +154,7 @@ static void print_subject(const struct report_output *output)
 {
 	const struct profile *profile = output->profile;
 	const struct terminal *terminal = &output->terminal;
-	_cleanup_(free_ptr) char *title = NULL;
+	_cleanup_(free_ptr) char *title = recording_text__subject(profile);
 	const char *start = profile__meta(profile, "start_time");
 	/* Only where it is not uprobe. */
 	const char *engine = profile__meta(profile, "engine");
@@ -164,10 +163,6 @@ static void print_subject(const struct report_output *output)
 	terminal__set_colour(terminal, COLOUR_BOLD);
 	terminal__print(terminal, output->input, 0);
 	terminal__set_colour(terminal, COLOUR_NONE);
-	if (profile__meta(profile, "attached_pid"))
-		title = recording_text__title(profile);
-	else if (profile__meta(profile, "command"))
-		title = strdup(profile__meta(profile, "command"));
 	if (title) {
 		fputs(": ", terminal->to);
 		terminal__print(terminal, title,
@@ -191,19 +186,6 @@ static void print_subject(const struct report_output *output)
 	fputc('\n', terminal->to);
 }
 
-/* What an attached process has beside what was recorded. */
-static int print_beside(const struct report_output *output)
-{
-	_cleanup_(free_ptr) char *text = NULL;
-	int err = recording_text__profile_beside(output->profile, &text);
-
-	for (char *rest = text, *line; !err && (line = strsep(&rest, "\n")) && *line;) {
-		terminal__print(&output->terminal, line, 0);
-		fputc('\n', output->terminal.to);
-	}
-	return err;
-}
-
 int report_output__header(const struct report_output *output)
 {
 	int err;
@@ -216,7 +198,7 @@ int report_output__header(const struct report_output *output)
 	print_sampling(output);
 	if (output->report->epoch_ns)
 		print_memory(output);
-	return print_beside(output);
+	return recording_text__print_beside(output->profile, &output->terminal);
 }
 
 /* The unit of the shares, in words. */
