@@ -319,7 +319,7 @@ static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 
 			    bool *is_late)
 {
 	__u32 tid = sys__tid();
-	void *memory = NULL;
+	void *taken = NULL;
 
 	*is_late = !pool__begin_extend(pool, before, tid);
 	if (*is_late)
@@ -327,9 +327,9 @@ static void *pool__take_new(struct pool *pool, __u64 before, size_t size, __u64 
 	/* It may have been extended just before this thread was the one to do so. */
 	*is_late = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE) != before;
 	if (!*is_late)
-		memory = pool__extend(pool, before, size, place);
+		taken = pool__extend(pool, before, size, place);
 	pool__end_extend(pool, tid);
-	return memory;
+	return taken;
 }
 
 static void *pool__take(struct pool *pool, size_t size, __u64 *place)
@@ -340,12 +340,12 @@ static void *pool__take(struct pool *pool, size_t size, __u64 *place)
 	for (;;) {
 		__u32 index = state >> 32, used = state;
 		bool is_late;
-		void *memory;
+		void *taken;
 
 		if (!index || piece_bytes(index) - used < size) {
-			memory = pool__take_new(pool, state, size, place, &is_late);
+			taken = pool__take_new(pool, state, size, place, &is_late);
 			if (!is_late)
-				return memory;
+				return taken;
 			state = __atomic_load_n(&pool->state, __ATOMIC_ACQUIRE);
 			continue;
 		}
