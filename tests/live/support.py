@@ -33,7 +33,8 @@ def find_build():
     build = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolve()
     if os.geteuid() != 0 or all(path.stat().st_mode & 0o1 for path in [build, *build.parents]):
         return build
-    copy = pathlib.Path(tempfile.mkdtemp(prefix="allocprof-build-"))
+    # Tests mount others over /tmp, /var/tmp and /run.
+    copy = pathlib.Path(tempfile.mkdtemp(prefix="allocprof-build-", dir="/var/lib"))
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
     copy.chmod(0o755)
     for name in ("cli", "src/inside", *(f"tests/{name}" for name in ("golden", "inside", "misled", "oracle", "preload", "targets"))):
