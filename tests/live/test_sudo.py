@@ -50,17 +50,16 @@ def test_recorded_by_sudo_and_read_without(run, allocprof, directory):
 
 
 def test_a_directory_above_is_closed(run, allocprof, directory):
-    """Nobody is told that the file is damaged."""
+    """The file is read from where the user is, by no path from the root."""
     inner = directory / "inner"
     inner.mkdir()
     run([allocprof, "record", "-q", "-o", "a.data", "--", support.target("every_function")], SUDO, expect=EXIT_STATUS,
         cwd=inner)
     shutil.copy(allocprof, inner / "allocprof")
     directory.chmod(0o700)
-    refused = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", "./allocprof", "report",
-                   "a.data"], expect=2, cwd=inner).stderr
-    assert refused.startswith(b"allocprof: cannot read a.data: Permission denied in a directory above it"), refused
-
+    done = run(["setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", "./allocprof", "report",
+                "a.data"], expect=0, cwd=inner)
+    assert b"complete" in done.stdout, done
 
 
 @pytest.mark.slow
