@@ -74,17 +74,18 @@ int preload__take_modules(struct preload *preload, preload_module_fn fn, void *c
 		first++;
 	err = reader__each(&reader, &reader.header.modules, first, sizeof(struct inside_module),
 			   take_module);
-	return err ? err : preload__extend_waits(preload, &reader.header);
+	return err ? err : preload__extend_waits(preload);
 }
 
-int preload__extend_waits(const struct preload *preload, const struct inside_header *header)
+int preload__extend_waits(const struct preload *preload)
 {
+	const size_t at = offsetof(struct inside_header, waits.since_ns);
 	const __u64 none = 0;
+	__u64 since_ns;
 
-	return header->waits.since_ns
-		       ? fd__write_all_at(preload->memory_fd, &none, sizeof(none),
-					  offsetof(struct inside_header, waits.since_ns))
-		       : 0;
+	if (fd__read_all_at(preload->memory_fd, &since_ns, sizeof(since_ns), at))
+		return -EIO;
+	return since_ns ? fd__write_all_at(preload->memory_fd, &none, sizeof(none), at) : 0;
 }
 
 void preload__wake_waiting(const void *word)

@@ -88,7 +88,7 @@ int preload__take_refused(struct preload *preload, preload_take_fn take, void *c
 	if (first < n)
 		err = reader__each(&reader, &reader.header.refused, first,
 				   sizeof(struct inside_refused), answer);
-	return err ? err : preload__extend_waits(preload, &reader.header);
+	return err ? err : preload__extend_waits(preload);
 }
 
 int preload__hand_over(struct preload *preload, bool hands_over)

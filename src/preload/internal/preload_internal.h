@@ -40,7 +40,7 @@ void preload__remove_directory(const struct preload *preload);
 __u64 preload__room_bytes(int fd);
 
 /* Threads may wait as long again: allocprof does something. 0 or a negative errno. */
-int preload__extend_waits(const struct preload *preload, const struct inside_header *header);
+int preload__extend_waits(const struct preload *preload);
 
 /* Wakes those that wait for a word of shared memory, which may lie beyond the end of its file. */
 void preload__wake_waiting(const void *word);
