@@ -28,6 +28,10 @@
 #define INSIDE_MAGIC   0x656469736e497061ULL /* "apInside" */
 #define INSIDE_VERSION 10
 
+/* The library as it is installed. */
+#define INSIDE_FILE "liballocprof-inside.so"
+
+/* In the directory of a measurement. */
 #define INSIDE_LIBRARY "inside.so"
 #define INSIDE_OTHER   "other.so"
 #define INSIDE_MEMORY  "memory"

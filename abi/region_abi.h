@@ -5,6 +5,9 @@
 
 #include <linux/types.h>
 
+/* The function that marks call. Only the preloaded library defines it. */
+#define AP_REGION_MARK_FUNCTION "allocprof_mark_"
+
 /* Maximum number of regions per program, of distinct sets of open regions (set 0 is empty), and of
  * regions that one thread has open, where nested begins of one region count each. */
 #define AP_MAX_REGIONS	    64

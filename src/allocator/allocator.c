@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "profile.h"
+#include "region_abi.h"
 
 static int read_texts(struct allocator_reader *reader)
 {
@@ -36,7 +37,7 @@ static int read_starts(struct allocator_reader *reader)
 	return err;
 }
 
-static int defines_source(const struct elf_symbol *symbol, void *arg)
+static int defines_symbol(const struct elf_symbol *symbol, void *arg)
 {
 	const char *const *names = arg;
 
@@ -88,9 +89,11 @@ static bool has_own_memory(struct allocator_reader *reader)
 /* Sets whether its functions are others in front of those of the next allocator, whose calls count. */
 static void find_forwarding(struct allocator_reader *reader)
 {
-	/* Functions to get memory by; "__morecore" was glibc's hook until 2.33. */
+	/* Functions to get memory by; "__morecore" was glibc's hook until 2.33. What looks functions up and has an mmap
+	 * stands in front of that one, too. */
 	static const char *const sources[] = { "mmap", "mmap64",   "__mmap",	 "sbrk", "__sbrk",
 					       "brk",  "morecore", "__morecore", NULL };
+	static const char *const *const not_mmap = sources + 2;
 	static const char *const searches[] = { "dlsym", "dlvsym", NULL };
 	static const char *const others[] = { "__libc_malloc", "__libc_calloc", "__libc_realloc",
 					      "__libc_memalign", NULL };
@@ -99,7 +102,8 @@ static void find_forwarding(struct allocator_reader *reader)
 
 	allocator->goes_past = imports_any(reader->elf, others);
 	if (imports_any(reader->elf, sources) ||
-	    elf_file__for_each_symbol(reader->elf, defines_source, (void *)sources))
+	    elf_file__for_each_symbol(reader->elf, defines_symbol,
+				      (void *)(searches_next ? not_mmap : sources)))
 		return;
 	allocator->is_wrapper = searches_next || (allocator->goes_past && !has_own_memory(reader));
 }
@@ -154,6 +158,15 @@ static int read_code(struct allocator_reader *reader, enum site_policy policy, s
 	return 0;
 }
 
+/* Whether the file is the library that counts inside of processes: it passes each call on to an allocator, where it counts. */
+static bool is_preloaded_library(const struct allocator_reader *reader)
+{
+	static const char *const marks[] = { AP_REGION_MARK_FUNCTION, NULL };
+
+	return !elf_file__is_program(reader->elf) &&
+	       elf_file__for_each_symbol(reader->elf, defines_symbol, (void *)marks);
+}
+
 static int find_sites(struct allocator_reader *reader, struct error *error)
 {
 	struct allocator *allocator = reader->allocator;
@@ -164,7 +177,7 @@ static int find_sites(struct allocator_reader *reader, struct error *error)
 	err = reader__choose_symbols(reader);
 	if (err)
 		return err;
-	if (!reader__has_family(reader, INTERFACE_CPLUSPLUS))
+	if (!reader__has_family(reader, INTERFACE_CPLUSPLUS) || is_preloaded_library(reader))
 		return error__set(error, -ENOENT,
 				  "%s defines no allocator: it has no malloc and free of its own",
 				  allocator->path);

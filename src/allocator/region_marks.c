@@ -15,9 +15,6 @@
 #include "usdt.h"
 #include "utf8.h"
 
-/* The function that marks call. */
-#define MARK_FUNCTION "allocprof_mark_"
-
 /* In the worker. */
 struct search {
 	struct elf_file *elf;
@@ -82,7 +79,7 @@ static int read_marks(struct parser_task *task, Elf *notes, struct elf_file *elf
 
 	wire__put_u32(task->result, search.n_unnamed);
 	wire__put_u32(task->result, has_more);
-	wire__put_u32(task->result, elf_file__imports(elf, MARK_FUNCTION));
+	wire__put_u32(task->result, elf_file__imports(elf, AP_REGION_MARK_FUNCTION));
 	wire__put_u64(task->result, search.n);
 	if (marks.size)
 		wire__put_bytes(task->result, marks.bytes, marks.size);

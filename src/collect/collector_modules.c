@@ -17,7 +17,9 @@
 #include "dump_unwind.h"
 #include "elf_headers.h"
 #include "hash_table.h"
+#include "inside_abi.h"
 #include "mapped_file.h"
+#include "path.h"
 #include "process_maps.h"
 #include "profile.h"
 #include "record_abi.h"
@@ -83,6 +85,7 @@ static int add_module(struct collector *collector, int fd, const char *path,
 		.version = version,
 		.fd = fd,
 		.path = strdup(path),
+		.is_inside = !strcmp(path__name(path), INSIDE_FILE),
 	};
 	if (!module->path) {
 		close_fd(&fd);

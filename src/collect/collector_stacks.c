@@ -55,8 +55,8 @@ static int add_unmapped_frame(struct collector *collector, const struct ap_frame
 	return jit_names__add(collector->jit_names, image_id, pid, *id);
 }
 
-/* Adds a frame. If it has no module, it is looked up in the mappings at @time_ns; 0: it is in no
- * file. @image_id is of an image that collector__get_image() has added. */
+/* Adds a frame, or sets *@id to 0 where it is left out. If it has no module, it is looked up in the mappings at @time_ns;
+ * 0: it is in no file. @image_id is of an image that collector__get_image() has added. */
 static int add_frame(struct collector *collector, const struct ap_frame *frame, __u32 image_id,
 		     __u64 time_ns, __u32 *id)
 {
@@ -82,6 +82,9 @@ static int add_frame(struct collector *collector, const struct ap_frame *frame, 
 			return err;
 	}
 	module = &collector->modules[index];
+	*id = 0;
+	if (module->is_inside)
+		return 0;
 	if (module->elf)
 		elf_headers__offset_to_vaddr(module->elf, offset, &offset);
 	err = collector__module_id(collector, module, &module_number);
@@ -177,7 +180,7 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 {
 	struct ap_frame frames[AP_MAX_DEPTH];
 	struct image *image = collector__get_image(collector, dump->key.process);
-	__u32 ids[AP_MAX_DEPTH], stack, thread, count;
+	__u32 ids[AP_MAX_DEPTH], n_ids = 0, stack, thread, count;
 	struct ap_count one;
 	enum ap_stack_end end;
 	int n, err;
@@ -195,11 +198,13 @@ static int count_dump(struct collector *collector, const struct ap_dump_record *
 	    !decide(collector, dump, image->pid, frames, n, end))
 		return 0;
 	for (int i = 0; i < n; i++) {
-		err = add_frame(collector, &frames[i], dump->key.process, dump->time_ns, &ids[i]);
+		err = add_frame(collector, &frames[i], dump->key.process, dump->time_ns,
+				&ids[n_ids]);
 		if (err)
 			return err;
+		n_ids += ids[n_ids] != 0;
 	}
-	err = profile__add_stack(collector->profile, ids, n < 0 ? 0 : n, end, &stack);
+	err = profile__add_stack(collector->profile, ids, n_ids, end, &stack);
 	/* The call is counted in a record of its own. */
 	if (!err && (dump->key.function & AP_FUNCTION_DUMPED))
 		return note_dumped(collector, dump->key.stack, stack);
@@ -266,7 +271,7 @@ static bool stack_has_hash(const void *owner, __u32 id, const void *key)
 int collector__handle_stack(struct collector *collector, const struct ap_stack_record *record)
 {
 	const struct ap_frame *frames = (const struct ap_frame *)(record + 1);
-	__u32 ids[AP_MAX_DEPTH];
+	__u32 ids[AP_MAX_DEPTH], n_ids = 0;
 	struct known_stack *stack;
 	struct image *image;
 	int err;
@@ -283,17 +288,17 @@ int collector__handle_stack(struct collector *collector, const struct ap_stack_r
 		bool unsure = record->end == AP_END_NO_TABLE && i + 1 == record->n_frames;
 
 		err = add_frame(collector, &frames[i], record->process, unsure ? AT_ANY_TIME : 0,
-				&ids[i]);
+				&ids[n_ids]);
 		if (err)
 			return err;
+		n_ids += ids[n_ids] != 0;
 	}
 	if (array__reserve_zeroed(&collector->stacks, &collector->stacks_capacity,
 				  collector->n_stacks + 1, sizeof(*collector->stacks)))
 		return -ENOMEM;
 	stack = &collector->stacks[collector->n_stacks];
 	stack->hash = record->stack;
-	err = profile__add_stack(collector->profile, ids, record->n_frames, record->end,
-				 &stack->id);
+	err = profile__add_stack(collector->profile, ids, n_ids, record->end, &stack->id);
 	if (err)
 		return err;
 	return hash_table__insert(&collector->stack_index, record->stack, ++collector->n_stacks);

@@ -9,11 +9,12 @@
 
 #include "array.h"
 #include "error.h"
+#include "inside_abi.h"
 
 /* From the directory of the tool: as installed, wherever that was moved to, and as built. */
 static const char *const places[] = {
-	"/" ALLOCPROF_LIBRARY_FROM_TOOL "/liballocprof-inside.so",
-	"/../src/inside/liballocprof-inside.so",
+	"/" ALLOCPROF_LIBRARY_FROM_TOOL "/" INSIDE_FILE,
+	"/../src/inside/" INSIDE_FILE,
 };
 
 int preload_library__find(char path[PATH_MAX], struct error *error)
@@ -34,6 +35,6 @@ int preload_library__find(char path[PATH_MAX], struct error *error)
 		    !access(path, R_OK))
 			return 0;
 	return error__set(error, -ENOENT,
-			  "cannot find liballocprof-inside.so, which --engine=preload loads into "
+			  "cannot find " INSIDE_FILE ", which --engine=preload loads into "
 			  "the command: install allocprof anew, on x86-64");
 }

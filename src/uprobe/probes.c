@@ -295,8 +295,7 @@ int probes__add_file(struct probes *probes, int fd, const char *path, struct err
 	fd = probes__isolate(probes, fd, path);
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || (st.st_ino == probes->options.library_inode &&
-				     st.st_dev == probes->options.library_device))
+	if (!S_ISREG(st.st_mode))
 		return -ENOENT;
 	if (find_file(probes, &st, NULL))
 		return -EEXIST;

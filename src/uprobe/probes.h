@@ -92,9 +92,7 @@ struct probes_options {
 	struct file_identifier identifier;
 	struct parser *parser; /* reads the files; the caller's */
 	bool is_second;	       /* files are probed while processes run that have mapped them */
-	/* With it, the other engine's library, as in stat(2): its functions only pass calls on. */
-	__u64 library_device, library_inode;
-	bool finds_unprobed; /* probes__blame() will report programs without an allocator */
+	bool finds_unprobed;   /* probes__blame() will report programs without an allocator */
 	/* Mask of enum ap_function to report; others are probed only if they decide what is
 	 * internal. */
 	__u64 functions;

@@ -264,16 +264,12 @@ static int attach_begins(struct uprobe *uprobe, const char *library, struct erro
 
 static int prepare(struct uprobe *uprobe, const struct handed_over *process, struct error *error)
 {
-	struct stat library;
 	int err = 0;
 
 	if (!uprobe->probes) {
-		if (stat(process->library, &library))
-			return error__set(error, -errno, "cannot read '%s': %s", process->library,
-					  strerror(errno));
 		err = uprobe__open_regions(uprobe, 0);
 		if (!err)
-			err = uprobe__new_second_probes(uprobe, &library, error);
+			err = uprobe__new_second_probes(uprobe, error);
 	}
 	if (!err && !uprobe->second->begins)
 		err = attach_begins(uprobe, process->library, error);

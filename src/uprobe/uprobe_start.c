@@ -222,8 +222,7 @@ static int open_mappings(struct uprobe *uprobe, struct error *error)
 	return err ? err : mappings__attach(skeleton, error);
 }
 
-static int new_probes(struct uprobe *uprobe, pid_t pid, const struct stat *library,
-		      struct error *error)
+static int new_probes(struct uprobe *uprobe, pid_t pid, bool is_second, struct error *error)
 {
 	struct probes_options options = {
 		.run = uprobe__at_probes(uprobe, uprobe__entry_program(uprobe), pid),
@@ -251,9 +250,7 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, const struct stat *libra
 		.identifier = { uprobe__identify_file, uprobe },
 		.parser = uprobe->parser,
 		.finds_unprobed = uprobe__finds_unprobed(uprobe),
-		.is_second = library != NULL,
-		.library_device = library ? library->st_dev : 0,
-		.library_inode = library ? library->st_ino : 0,
+		.is_second = is_second,
 	};
 	struct allocprof_bpf *skeleton = uprobe->skeleton;
 	int err;
@@ -276,10 +273,9 @@ static int new_probes(struct uprobe *uprobe, pid_t pid, const struct stat *libra
 	return err ? err : open_mappings(uprobe, error);
 }
 
-int uprobe__new_second_probes(struct uprobe *uprobe, const struct stat *library,
-			      struct error *error)
+int uprobe__new_second_probes(struct uprobe *uprobe, struct error *error)
 {
-	return new_probes(uprobe, 0, library, error);
+	return new_probes(uprobe, 0, true, error);
 }
 
 static int add_expected(struct uprobe *uprobe, struct error *error)
@@ -310,7 +306,7 @@ int uprobe__launch(struct engine *engine, char *const argv[], struct error *erro
 	if (!err)
 		err = open_command_gate(uprobe, argv[0], pid, error);
 	if (!err)
-		err = new_probes(uprobe, pid, NULL, error);
+		err = new_probes(uprobe, pid, false, error);
 	if (!err)
 		err = probes__add_command(uprobe->probes, argv, error);
 	if (!err)
@@ -341,7 +337,7 @@ int uprobe__attach(struct engine *engine, struct error *error)
 	if (!err)
 		err = open_gate(uprobe, program, root, pid, error);
 	if (!err)
-		err = new_probes(uprobe, pid, NULL, error);
+		err = new_probes(uprobe, pid, false, error);
 	/* First the mappings: those that the scan misses come as events. */
 	if (!err && collector__scan_process(uprobe->collector, pid) == -ENOMEM)
 		uprobe->mappings_dropped++;

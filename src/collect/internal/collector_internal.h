@@ -31,6 +31,7 @@ struct module {
 	struct elf_headers *elf;	/* NULL: not readable as ELF */
 	const struct ap_within *within; /* code of functions of --within, or NULL */
 	size_t table;			/* index in the table loader */
+	bool is_inside; /* the preloaded library, whose frames are left out of stacks */
 };
 
 struct known_stack {

@@ -159,9 +159,8 @@ __u64 uprobe__count_lost(const struct uprobe *uprobe, enum ap_lost reason);
 int uprobe__collect_snapshot(struct uprobe *uprobe);
 __u64 uprobe__count_followed(const struct uprobe *uprobe);
 
-/* uprobe_start.c: makes the list of probes, beside another engine whose library is @library. */
-int uprobe__new_second_probes(struct uprobe *uprobe, const struct stat *library,
-			      struct error *error);
+/* uprobe_start.c: makes the list of probes, beside another engine. */
+int uprobe__new_second_probes(struct uprobe *uprobe, struct error *error);
 int uprobe__open_regions(struct uprobe *uprobe, pid_t pid);
 /* Follows @pid of allocprof's PID namespace. @waits: it counts from its exec on. Else another engine counts its
  * calls until then. */
