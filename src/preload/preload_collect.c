@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,13 +67,16 @@ static int note_allocator(struct preload_engine *engine, int fd, const char *pat
 }
 
 /* Has the table compiled before the command meets the file. */
-static int announce(struct preload_engine *engine, int fd, const char *path)
+static int announce(struct preload_engine *engine, int fd)
 {
 	struct ap_module_record record = { .type = AP_RECORD_MODULE, .pid = getpid() };
 	struct file_identity identity;
+	char path[PATH_MAX];
 
 	if (!engine->collector || file_identity__of(fd, &identity))
 		return 0;
+	/* Absolute, as processes have it. */
+	mapped_file__path(fd, path, sizeof(path));
 	record.device = identity.device;
 	record.inode = identity.inode;
 	/* What finds no room is met later, or not. */
@@ -104,12 +108,11 @@ static void prepare_file(const char *path, void *context)
 	if (fd < 0 || preparing->err)
 		return;
 	look_for_python(preparing->engine, fd, whole);
-	if (strcmp(whole, preload__library(preparing->engine->preload)) != 0)
-		preparing->err = note_allocator(preparing->engine, fd, whole);
+	preparing->err = note_allocator(preparing->engine, fd, whole);
 	if (!preparing->err)
 		preparing->err = preload_engine__note_regions(preparing->engine, fd, whole);
 	if (!preparing->err)
-		preparing->err = announce(preparing->engine, fd, whole);
+		preparing->err = announce(preparing->engine, fd);
 }
 
 /* Its frames are left out of stacks, but for that the walk passes them. */
@@ -120,13 +123,13 @@ static void announce_library(struct preload_engine *engine)
 
 	/* Without its table it is met as any other file. */
 	if (fd >= 0)
-		(void)announce(engine, fd, path);
+		(void)announce(engine, fd);
 }
 
-static void use_within(int fd, const char *path, void *engine)
+static void use_within(int fd, void *engine)
 {
 	/* Without its table it is met as any other file. */
-	(void)announce(engine, fd, path);
+	(void)announce(engine, fd);
 }
 
 int preload_engine__prepare_command(struct preload_engine *engine, char *const argv[],

@@ -93,8 +93,7 @@ static int look_up(struct preload_within *within, int fd, const char *path, stru
 }
 
 int preload_within__prepare(struct preload_within *within, const char *program,
-			    void (*use)(int fd, const char *path, void *context), void *context,
-			    struct error *error)
+			    void (*use)(int fd, void *context), void *context, struct error *error)
 {
 	_cleanup_(free_ptr) char *path = NULL;
 	_cleanup_(close_fd) int fd = -1;
@@ -108,7 +107,7 @@ int preload_within__prepare(struct preload_within *within, const char *program,
 				  path ? path : "it", strerror(-fd));
 	err = look_up(within, fd, path, error);
 	if (!err)
-		use(fd, path, context);
+		use(fd, context);
 	return err;
 }
 

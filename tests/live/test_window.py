@@ -110,6 +110,50 @@ def test_names(run, allocprof, target, tmp_path, name):
     assert_stat(report, own_figures(result))
 
 
+# What the shell runs, from the program's directory, and the file of the function where it is not the command's.
+PATHS = {
+    "relative": ("exec $ALLOCPROF ./program", ""),
+    "parent": ("cd below && exec $ALLOCPROF ../program", ""),
+    "link": ("exec $ALLOCPROF below/link", ""),
+    "search_path": ("PATH=.:$PATH exec $ALLOCPROF program", ""),
+    "named": ("exec $ALLOCPROF sh -c 'exec ./program'", "@below/link"),
+    "itself": ("exec $ALLOCPROF ./program again", ""),
+    "mounted": ("exec $ALLOCPROF unshare -m sh -c 'mount --bind . below && exec below/program'", "@./program"),
+}
+
+
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("relative", "preload-relative", "preload-mounted")
+@pytest.mark.parametrize("case", PATHS)
+def test_paths_within(run, allocprof, compiled, tmp_path, case):
+    """However the program is named, by the user and by whoever executes it."""
+    program = compiled("""
+        #include <stdlib.h>
+        #include <unistd.h>
+        __attribute__((noinline)) void measured(void)
+        {
+            for (int i = 0; i < 10; i++)
+                free(malloc(100));
+        }
+        int main(int argc, char **argv)
+        {
+            free(malloc(5));
+            if (argc > 1)
+                execl("/proc/self/exe", argv[0], NULL);
+            measured();
+            return 0;
+        }
+    """)
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "link").symlink_to(program)
+    script, file = PATHS[case]
+    run(["sh", "-c", script], cwd=tmp_path, expect=0,
+        env={"ALLOCPROF": f"{allocprof} stat --json -o {tmp_path}/json --within measured{file} --"})
+    report = read_report(tmp_path / "json")
+    assert {name: (entry["calls"], entry["bytes"]) for name, entry in report["functions"].items() if entry["calls"]} == \
+        {"malloc": (10, 1000), "free": (10, 0)}
+
+
 @pytest.mark.engines("preload")
 @pytest.mark.parametrize("options, why", [
     (["--within", "never_called"], "no call was made beneath the function of --within"),

@@ -17,8 +17,7 @@ void preload_within__free(struct preload_within *within);
 /* Looks into the file of the function, if that is known before the command @program runs; calls @use with it. -ESRCH: no
  * such file or function, -ENOTUNIQ: several, ... */
 int preload_within__prepare(struct preload_within *within, const char *program,
-			    void (*use)(int fd, const char *path, void *context), void *context,
-			    struct error *error);
+			    void (*use)(int fd, void *context), void *context, struct error *error);
 
 /* The function's code in the file @fd, which processes map; NULL: none. Valid as long as @within. */
 const struct ap_within *preload_within__code(struct preload_within *within, int fd,
