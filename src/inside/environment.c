@@ -67,6 +67,17 @@ bool environment__is_preload(const char *entry)
 	return text__begins(entry, variable);
 }
 
+bool environment__names_auditors(void)
+{
+	static const char auditors[] = "LD_AUDIT=";
+	char ***at = environment__variable();
+
+	for (char **entry = at ? *at : NULL; entry && *entry; entry++)
+		if (text__begins(*entry, auditors))
+			return (*entry)[sizeof(auditors) - 1];
+	return false;
+}
+
 bool environment__hide(const char *directory)
 {
 	char ***at = environment__variable();

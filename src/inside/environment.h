@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Whether the environment has libraries that audit the dynamic linker (LD_AUDIT). */
+bool environment__names_auditors(void);
+
 /* Removes this library, which is in @directory, from LD_PRELOAD of the process. Does nothing where the C
  * library has not set its environment yet; false then. */
 bool environment__hide(const char *directory);

@@ -579,6 +579,10 @@ __attribute__((constructor)) static void begin(void)
 	thread__current();
 	if (local.directory[0])
 		environment__hide(local.directory);
-	if (local.state == MEASURED)
-		own__began();
+	if (local.state != MEASURED)
+		return;
+	/* An auditor has a namespace of its own, with a C library of its own. musl has none. */
+	if (environment__names_auditors() && objects__linker_code())
+		memory__add_gap(INSIDE_GAP_LOADS);
+	own__began();
 }

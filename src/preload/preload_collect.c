@@ -288,7 +288,7 @@ static int collect_gaps(struct preload_engine *engine)
 		  "process{|es} {has|have} a collector, which frees unreachable blocks without a call, so that "
 		  "too much counts as live" },
 		{ gaps[INSIDE_GAP_LOADS],
-		  "librar{y was|ies were} loaded by dlmopen or with RTLD_DEEPBIND, so that {its|their} calls are "
+		  "librar{y was|ies were} loaded by dlmopen, as an auditor (LD_AUDIT) or with RTLD_DEEPBIND, so that {its|their} calls are "
 		  "missing; --engine=uprobe counts them" },
 		{ gaps[INSIDE_GAP_REPLACED],
 		  "process{|es} mapped other memory over the one that {its|their} calls are counted in, so that what came "
