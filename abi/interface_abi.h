@@ -395,4 +395,96 @@ static inline const struct interface_function *interface__find_row(const char *n
 	return 0;
 }
 
+struct interface_word {
+	const char *text;
+	__u32 length;
+};
+
+static inline bool interface_word__is(struct interface_word word, const char *const *list)
+{
+	const char *rest;
+
+	for (; *list; list++)
+		if (interface__begins(word.text, *list, &rest) && rest == word.text + word.length)
+			return true;
+	return false;
+}
+
+static inline bool interface__has_letter(const char *letters, char letter)
+{
+	while (*letters && *letters != letter)
+		letters++;
+	return *letters;
+}
+
+/* Whether the word is a stem, with an optional letter before and after it, and an optional number. */
+static inline bool interface_word__is_request(struct interface_word word)
+{
+	static const char *const stems[] = { "malloc",	 "calloc",     "realloc",  "reallocarray",
+					     "alloc",	 "valloc",     "memalign", "free",
+					     "new",	 "delete",     "newarray", "deletearray",
+					     "allocate", "deallocate", "dealloc",  0 };
+	static const char before[] = "cdmnprsuvxz", behind[] = "fnx";
+
+	while (word.length && interface__has_letter("0123456789", word.text[word.length - 1]))
+		word.length--;
+	for (__u32 cut_before = 0; cut_before < 2; cut_before++)
+		for (__u32 cut_behind = 0; cut_behind < 2; cut_behind++) {
+			struct interface_word stem = word;
+
+			if (word.length < 3)
+				return false;
+			if (cut_before && !interface__has_letter(before, *stem.text))
+				continue;
+			if (cut_behind &&
+			    !interface__has_letter(behind, stem.text[stem.length - 1]))
+				continue;
+			stem.text += cut_before;
+			stem.length -= cut_before + cut_behind;
+			if (interface_word__is(stem, stems))
+				return true;
+		}
+	return false;
+}
+
+/* Whether it is a C library function that returns a copy in memory from malloc. */
+static inline bool interface__copies(const char *name)
+{
+	return interface__is(name, "strdup") || interface__is(name, "strndup");
+}
+
+/* Whether @name, which is not in the table, resembles its names: foo_mallocx2, pool_free; not
+ * foo_alloc_stats. */
+static inline bool interface__looks_alike(const char *name)
+{
+	/* Words of functions about memory that do not allocate. */
+	static const char *const others[] = {
+		"stats",    "info",	"size",	      "usable",	  "good",   "trim",    "state",
+		"conf",	    "hook",	"hooks",      "handler",  "set",    "get",     "print",
+		"register", "deferred", "is",	      "check",	  "count",  "mode",    "opt",
+		"option",   "init",	"fini",	      "start",	  "stop",   "dump",    "debug",
+		"fork",	    "prefork",	"postfork",   "thread",	  "query",  "total",   "bytes",
+		"limit",    "memory",	"list",	      "lists",	  "err",    "error",   "log",
+		"verify",   "return",	"accounting", "callback", "enable", "disable", "shutdown",
+		0,
+	};
+	bool requests = interface__copies(name);
+
+	/* Names with a leading underscore are internal to a library. */
+	if (*name == '_')
+		return false;
+	while (*name) {
+		struct interface_word word = { name, 0 };
+
+		while (*name && *name != '_')
+			name++;
+		word.length = name - word.text;
+		if (interface_word__is(word, others))
+			return false;
+		requests |= interface_word__is_request(word);
+		name += *name == '_';
+	}
+	return requests;
+}
+
 #endif

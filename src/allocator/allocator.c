@@ -207,7 +207,9 @@ static int read_allocator(struct allocator_reader *reader, enum site_policy poli
 	if (allocator->source)
 		return 0;
 	find_forwarding(reader);
-	err = reader__find_unknown(reader);
+	err = reader__find_bypass(reader);
+	if (!err)
+		err = reader__find_unknown(reader);
 	if (!err)
 		return 0;
 failed:

@@ -97,6 +97,8 @@ struct allocator {
 	bool is_wrapper;
 	/* It has such names (__libc_malloc): libraries that stand in front of malloc do not see its calls. */
 	bool goes_past;
+	/* A program's, whose code does without its functions: they are inlined, or have clones. */
+	bool is_bypassed;
 	bool is_collected; /* a garbage collector: it frees blocks itself */
 	/* File offsets of all return instructions of the functions with RETURNS_AT_INSTRUCTIONS. */
 	__u64 *return_offsets;

@@ -125,9 +125,9 @@ static int compare_unknown(const void *a, const void *b)
 }
 
 /*
- * A library that is an allocator exports functions for others to call. A C library also exports
- * many other functions, and what they allocate comes from its malloc; in a program names of
- * functions mean nothing.
+ * A file that is an allocator exports functions for others to call, a program those that libraries refer to. A C library
+ * also exports many other functions, and what they allocate comes from its malloc; where nobody else has names of its
+ * functions, as in a static program, they mean nothing.
  */
 int reader__find_unknown(struct allocator_reader *reader)
 {
@@ -140,7 +140,7 @@ int reader__find_unknown(struct allocator_reader *reader)
 		return -ENOMEM;
 	allocator->is_collected = reader__has_family(reader, INTERFACE_GC);
 	err = find_ends(reader);
-	if (err || elf_file__is_program(reader->elf) || allocator->is_wrapper ||
+	if (err || elf_file__is_static(reader->elf) || allocator->is_wrapper ||
 	    reader->is_c_library)
 		return err;
 	err = elf_file__for_each_symbol(reader->elf, add_unknown, reader);

@@ -85,6 +85,7 @@ void allocator__write(const struct allocator *allocator, struct wire_writer *to)
 	wire__put_u32(to, allocator->is_described);
 	wire__put_u32(to, allocator->is_wrapper);
 	wire__put_u32(to, allocator->goes_past);
+	wire__put_u32(to, allocator->is_bypassed);
 	wire__put_u32(to, allocator->is_collected);
 	put_array(to, allocator->internal_returns, allocator->n_internal_returns);
 	put_array(to, allocator->return_offsets, allocator->n_return_offsets);
@@ -321,6 +322,7 @@ static void get_all(struct reading *reading)
 	allocator->is_described = get_flag(reading);
 	allocator->is_wrapper = get_flag(reading);
 	allocator->goes_past = get_flag(reading);
+	allocator->is_bypassed = get_flag(reading);
 	allocator->is_collected = get_flag(reading);
 	allocator->internal_returns =
 		get_array(reading, MAX_RETURNS, &allocator->n_internal_returns);

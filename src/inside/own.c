@@ -74,15 +74,17 @@ static bool is_wrapper(const struct object *object)
 	static const char *const ways[] = { "dlsym",	     "dlvsym",	       "__libc_malloc",
 					    "__libc_calloc", "__libc_realloc", "__libc_memalign" };
 	struct definition found;
-	bool forwards = false;
+	bool forwards = false, searches = false;
 
-	for (__u32 i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+	for (__u32 i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		forwards |= object__imports(object, ways[i]);
+		searches |= forwards && i < 2;
+	}
 	if (!forwards)
 		return false;
 	for (__u32 i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
 		if (object__imports(object, sources[i]) ||
-		    object__defines(object, sources[i], &found))
+		    (!(searches && i < 2) && object__defines(object, sources[i], &found)))
 			return false;
 	return true;
 }
@@ -115,30 +117,6 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-static bool contains(const char *name, const char *part)
-{
-	for (; *name; name++)
-		if (text__begins(name, part))
-			return true;
-	return false;
-}
-
-/* Whether a name that is not in the table is one of an allocator's that hands out memory or takes it. */
-static bool looks_alike(const char *name)
-{
-	static const char *const others[] = { "stat", "size", "usable", "hook", "count",
-					      "info", "trim", "good",	"set",	"get" };
-	bool has_prefix = false;
-
-	for (int i = INTERFACE_JE; i < INTERFACE_FAMILIES; i++)
-		has_prefix |= text__begins(name, interface_prefixes[i]);
-	for (__u32 i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (contains(name, others[i]))
-			return false;
-	return has_prefix && (contains(name, "alloc") || contains(name, "free") ||
-			      contains(name, "new") || contains(name, "dup"));
-}
-
 static __u32 find_function(const void *address, const struct interface_function *row)
 {
 	for (__u32 i = 0; i < own_functions.n; i++)
@@ -157,7 +135,7 @@ static void add_function(void *context, const char *name, const struct definitio
 	if (is_ours(name))
 		return;
 	row = interface__find_row(name, &family);
-	if (!row && !looks_alike(name))
+	if (!row && !interface__looks_alike(name))
 		return;
 	if (row && row->kind == INTERFACE_IGNORED && !row->ends)
 		return;
@@ -273,7 +251,7 @@ static void patch(void *context, const char *name, __u64 *slot, bool is_lazy)
 	__u32 index;
 
 	row = interface__find_row(name, &family);
-	if ((!row && !looks_alike(name)) || is_ours(name))
+	if ((!row && !interface__looks_alike(name)) || is_ours(name))
 		return;
 	if ((__u64)slot < span->start || (__u64)slot >= span->end)
 		return;

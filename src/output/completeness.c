@@ -110,7 +110,7 @@ static void report_unprobed(const struct profile *profile, const struct output *
 	}
 	if (!n)
 		return;
-	say(output, "%s %s probed late or not at all: %s" NOT_COMPLETE "; %s",
+	say(output, "%s %s probed late, in part or not at all: %s" NOT_COMPLETE "; %s",
 	    number__count(n).text, plural__of("allocator{|s} of the target {was|were}", n).text,
 	    list, plural__of("name the file{|s} with --expect", n).text);
 }

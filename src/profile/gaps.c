@@ -31,6 +31,9 @@ static const struct gap_text texts[GAPS] = {
 	[GAP_COUNTERS_UNREAD] = {
 		"counters_unread", " of the kernel's counters could not be read, so that numbers may be too small",
 		NULL },
+	[GAP_ALLOCATIONS_UNSEEN] = {
+		"allocations_unseen", " block{|s} {was|were} freed that no counted call had allocated: an allocator of "
+		"the target hands out memory by a function that is not known", NULL },
 };
 /* clang-format on */
 

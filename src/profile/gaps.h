@@ -29,6 +29,8 @@ enum gap {
 	GAP_MAPPINGS_LOST,
 	/* Failed reads of the programs' counters. */
 	GAP_COUNTERS_UNREAD,
+	/* With live, of a command that was measured from its exec on: frees of blocks whose allocation was not seen. */
+	GAP_ALLOCATIONS_UNSEEN,
 	GAPS,
 };
 

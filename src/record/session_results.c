@@ -73,6 +73,16 @@ static bool are_numbers_complete(const struct session_results *results)
 	return !results->lost_total && !results->processes_unprobed;
 }
 
+/* What a command that is measured from its exec on frees it has allocated, in a counted call. */
+static bool sees_all_births(const struct session *session)
+{
+	const struct session_options *options = &session->options;
+
+	return session->target.launched && options->live && !options->sample_bytes &&
+	       !window_options__any(&options->window) && !session->marks.stops &&
+	       !session->marks.resets;
+}
+
 static void add_target(const struct session *session, struct session_results *results)
 {
 	const struct target *target = &session->target;
@@ -115,6 +125,8 @@ int session__collect_results(struct session *session)
 	}
 	if (err)
 		return err;
+	if (sees_all_births(session))
+		results->gaps[GAP_ALLOCATIONS_UNSEEN] = results->live.stats[AP_STAT_FREES_UNKNOWN];
 	results->regions.complete = are_regions_complete(&results->regions);
 	if (!is_window_complete(&results->window) || !are_numbers_complete(results))
 		results->complete = false;

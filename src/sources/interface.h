@@ -16,13 +16,6 @@ const struct interface_function *interface__find(const char *name, enum interfac
 int interface_function__number(const struct interface_function *function);
 const struct interface_function *interface__at(size_t number);
 
-/* Whether @name, which is not in the table, resembles its names: foo_mallocx2, pool_free; not
- * foo_alloc_stats. */
-bool interface__looks_alike(const char *name);
-
-/* Whether it is a C library function that returns a copy in memory from malloc. */
-bool interface__copies(const char *name);
-
 /* Whether the programs have its arguments built in, as for a C library. */
 bool interface_function__is_classic(const struct interface_function *function);
 

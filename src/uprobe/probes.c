@@ -286,6 +286,18 @@ static void forget_defined(const struct probes *probes, struct allocator *alloca
 			allocator__forget_defined(allocator, &sources->list[i]);
 }
 
+/* Notes why not each call of its functions counts. */
+static void tell_inexact(struct probed_allocator *entry)
+{
+	const struct allocator *allocator = entry->allocator;
+
+	if (allocator->is_bypassed)
+		snprintf(entry->gap, sizeof(entry->gap),
+			 "probed, but code of the program does without its functions, which are "
+			 "inlined or have clones (LTO), and those calls are missing: compile the "
+			 "allocator with -fno-lto -fno-inline -fno-ipa-cp");
+}
+
 int probes__add_file(struct probes *probes, int fd, const char *path, struct error *error)
 {
 	struct allocator *allocator;
@@ -315,7 +327,10 @@ int probes__add_file(struct probes *probes, int fd, const char *path, struct err
 	}
 	allocator__ignore(allocator, probes->options.ignored);
 	forget_defined(probes, allocator);
-	return add_allocator(probes, fd, path, &st, allocator, error);
+	err = add_allocator(probes, fd, path, &st, allocator, error);
+	if (!err)
+		tell_inexact(&probes->list[probes->n_list - 1]);
+	return err;
 }
 
 int probes__add_source(struct probes *probes, struct allocator *allocator, __u32 *first_site)

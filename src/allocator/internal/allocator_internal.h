@@ -186,6 +186,9 @@ int reader__find_ends(struct allocator_reader *reader);
 /* Likewise for a source. -ENOTSUP if its nesting needs returns that cannot be found. */
 int reader__find_source_ends(struct allocator_reader *reader, struct error *error);
 
+/* allocator_bypass.c: sets is_bypassed. */
+int reader__find_bypass(struct allocator_reader *reader);
+
 /* allocator_unknown.c: exported functions with names like those of interface.c. */
 int reader__find_unknown(struct allocator_reader *reader);
 
