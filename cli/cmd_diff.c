@@ -9,6 +9,7 @@
 #include "data_file.h"
 #include "diff.h"
 #include "diff_output.h"
+#include "diff_rate.h"
 #include "error.h"
 #include "number_parse.h"
 #include "options.h"
@@ -31,6 +32,7 @@ enum {
 	OPT_ALL,
 	OPT_NO_PAIRING,
 	OPT_FOLDED,
+	OPT_PER,
 };
 
 static const struct argp_option diff_options[] = {
@@ -45,6 +47,9 @@ static const struct argp_option diff_options[] = {
 	{ "all", OPT_ALL, NULL, 0,
 	  "List all that did not change: stacks that are alike, and pairs at the same cost" },
 	{ "no-pairing", OPT_NO_PAIRING, NULL, 0, "Do not pair stacks whose frames differ" },
+	{ "per", OPT_PER, "second|FUNCTION|N:M", 0,
+	  "Compare what was allocated per second, per call of FUNCTION that allocates, or per piece of "
+	  "work that was done N times before and M times after" },
 	{ "json", OPT_JSON, NULL, 0, "Print JSON" },
 	{ "folded", OPT_FOLDED, NULL, 0,
 	  "Print folded stacks with both numbers, for differential flame graphs" },
@@ -61,6 +66,8 @@ struct diff_command {
 	size_t n_inputs;
 	struct data_choice choice; /* its input is unused */
 	struct diff_options diff;
+	const char *per; /* NULL: what was allocated altogether */
+	struct diff_rate rate;
 	__u64 top;
 	bool top_is_given, alike, all, folded;
 };
@@ -88,6 +95,11 @@ static int check_options(const struct diff_command *options, struct error *error
 	if (options->n_inputs < DIFF_SIDES)
 		return error__set(error, -EINVAL,
 				  "two data files are compared; write allocprof diff BEFORE AFTER");
+	if (options->per && options->diff.cost == COST_PEAK)
+		return error__set(
+			error, -EINVAL,
+			"--per and --cost=peak together; a peak does not grow with what is "
+			"done: leave one out");
 	if (options->choice.json && options->folded)
 		return error__set(error, -EINVAL,
 				  "--json and --folded are two outputs; leave one out");
@@ -124,6 +136,9 @@ static int parse_diff(int key, char *arg, struct options_input *input)
 		return 0;
 	case OPT_FOLDED:
 		options->folded = true;
+		return 0;
+	case OPT_PER:
+		options->per = arg;
 		return 0;
 	case OPTIONS_OPERAND:
 		if (options->n_inputs == DIFF_SIDES)
@@ -208,6 +223,7 @@ static int print_diff(FILE *to, const void *context)
 					      : DEFAULT_TOP,
 		.alike = options->alike || options->all,
 		.equal_pairs = options->choice.json || options->all,
+		.rate = options->per ? &options->rate : NULL,
 		.terminal = terminal__of(to),
 	};
 
@@ -245,7 +261,15 @@ static int compare(struct diff_command *options, struct selected selected[DIFF_S
 {
 	struct diff_input inputs[DIFF_SIDES];
 	int err = read_profiles(options, selected, error);
+	struct profile *const profiles[] = { selected[DIFF_BEFORE].profile,
+					     selected[DIFF_AFTER].profile };
 
+	if (!err && options->per)
+		err = diff_rate__read(options->per, profiles, &options->choice, &options->rate,
+				      error);
+	if (!err && options->per)
+		options->diff.before_times =
+			options->rate.amounts[DIFF_AFTER] / options->rate.amounts[DIFF_BEFORE];
 	options->choice.filter.options.runs_apart = true;
 	for (int side = 0; side < DIFF_SIDES && !err; side++) {
 		err = selected__choose_part(&selected[side], &options->choice, options->diff.cost,

@@ -293,8 +293,9 @@ void measure__suggest_engine(const struct measure *measure, const struct session
 	double all = results->user_seconds + results->system_seconds;
 	double probes = probes_seconds(&measure->session, results);
 
+	/* The times of a command that outlives the measurement are not known. */
 	if (!may_suggest_engine(measure, session) || probes < LEAST_SECONDS ||
-	    probes < all - probes)
+	    results->target_runs || probes < all - probes)
 		return;
 	message__print("the probes took about %.1f of %.1f seconds of processor time; "
 		       "--engine=preload counts without them",

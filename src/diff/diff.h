@@ -35,8 +35,9 @@ enum diff_section {
 
 struct diff_options {
 	enum cost cost;
-	__u32 depth; /* compare only so many innermost frames; 0: all */
-	__u64 min;   /* smaller differences are not listed */
+	__u32 depth;	     /* compare only so many innermost frames; 0: all */
+	__u64 min;	     /* smaller differences are not listed */
+	double before_times; /* costs of BEFORE are multiplied by this; 0: they are not */
 	bool no_pairing;
 	bool by_process, by_thread; /* their names become the outermost frames */
 };

@@ -389,12 +389,27 @@ static void widen(struct diff_cost *cost, const struct sample *samples, size_t n
 				    margin < (double)PROFILE_MAX ? (__u64)margin : PROFILE_MAX);
 }
 
+static __u64 times(__u64 value, double factor)
+{
+	double product = value * factor + 0.5;
+
+	return product < (double)PROFILE_MAX ? (__u64)product : PROFILE_MAX;
+}
+
+static void scale(struct diff_cost *cost, double factor)
+{
+	cost->median = times(cost->median, factor);
+	cost->min = times(cost->min, factor);
+	cost->max = times(cost->max, factor);
+}
+
 static int sum_samples(struct reading *reading)
 {
 	_cleanup_(free_ptr) __u64 *values = calloc(reading->n_runs + 1, sizeof(*values));
 	_cleanup_(free_ptr) __u64 *totals = calloc(reading->n_runs + 1, sizeof(*totals));
 	struct diff *diff = reading->reader->diff;
 	struct diff_profile *to = &diff->profiles[reading->side];
+	double factor = reading->side == DIFF_BEFORE ? diff->options.before_times : 0;
 	struct diff_cost total = { 0 };
 	__u64 sum = 0;
 
@@ -411,6 +426,8 @@ static int sum_samples(struct reading *reading)
 		*cost = sum_stack(reading, samples, n, values, totals);
 		if (to->is_sampled)
 			widen(cost, samples, n);
+		if (factor)
+			scale(cost, factor);
 		sum = diff__add_up(diff, sum, cost->median);
 	}
 	qsort(totals, reading->n_runs, sizeof(*totals), compare_u64);
@@ -418,6 +435,14 @@ static int sum_samples(struct reading *reading)
 		total = median_of(totals, reading->n_runs, 0);
 	if (to->is_sampled)
 		widen(&total, reading->samples, reading->n_samples);
+	if (factor)
+		scale(&total, factor);
+	/* Products are rounded. */
+	if (factor && reading->n_runs == 1) {
+		total.median = sum;
+		if (!to->is_sampled)
+			total.min = total.max = sum;
+	}
 	to->n_runs = reading->n_runs;
 	to->total = total.median;
 	to->min = total.min;

@@ -39,6 +39,26 @@ enum {
 	MAPPING_HAS_INLINE_FRAMES = 10,
 };
 
+/* The file that the command line of an attached process begins with, all of whose threads may have begun in the C library; 0:
+ * it is in no stack, or the process was not attached to. */
+static __u32 find_attached(const struct profile *profile)
+{
+	const char *command = profile__meta(profile, "attached_command") ?: "", *name = command;
+	size_t len = strcspn(command, " ");
+
+	for (size_t i = 0; i < len; i++)
+		if (command[i] == '/')
+			name = command + i + 1;
+	len -= name - command;
+	for (__u32 i = 0; i < profile->n_modules && len; i++) {
+		const char *module = profile_module__basename(&profile->modules[i]);
+
+		if (strlen(module) == len && !strncmp(module, name, len))
+			return i + 1;
+	}
+	return 0;
+}
+
 /*
  * Data files do not say which file is the main program. It is the one in which most stacks of the
  * first process have their outermost frame: those of other threads have it in the C library, so
@@ -47,7 +67,10 @@ enum {
 static __u32 find_program(const struct export_input *input, __u64 *votes)
 {
 	const struct profile *profile = input->profile;
-	__u32 best = 0;
+	__u32 best = find_attached(profile);
+
+	if (best)
+		return best;
 
 	for (size_t i = 0; i < profile->n_counts; i++) {
 		const struct profile_count *count = &profile->counts[i];

@@ -6,6 +6,7 @@
 #include "diff_output.h"
 #include "filter.h"
 #include "json.h"
+#include "json_profile.h"
 #include "profile.h"
 
 static json_object *json_side(const struct diff_output *output, enum diff_side side)
@@ -14,9 +15,16 @@ static json_object *json_side(const struct diff_output *output, enum diff_side s
 	const struct profile *profile = output->profiles[side];
 	const char *command = profile__meta(profile, "command");
 	json_object *object = json_object_new_object();
+	double seconds = diff_output__seconds(profile);
 
 	json__add(object, "file", json__string(output->inputs[side]));
 	json__add(object, "command", command ? json__string(command) : NULL);
+	json__add(object, "attached_command", json__meta(profile, "attached_command"));
+	json__add(object, "start_time", json__meta(profile, "start_time"));
+	json__add(object, "elapsed_seconds", seconds > 0 ? json_object_new_double(seconds) : NULL);
+	json__add(object, "calls", json__count(profile__ledger(profile, "events")));
+	if (output->rate)
+		json__add(object, "per", json_object_new_double(output->rate->amounts[side]));
 	json__add(object, "basis",
 		  json_object_new_string(filter__has_live(profile) ? "allocations" : "requests"));
 	json__add(object, "complete", json_object_new_boolean(completeness__is_complete(profile)));
@@ -141,6 +149,7 @@ int diff_output__json(const struct diff_output *output)
 	json__add(root, "schema", json_object_new_string("allocprof-diff/1"));
 	json__add(root, "cost", json_object_new_string(cost__name(diff->options.cost)));
 	json__add(root, "depth", diff->options.depth ? json__count(diff->options.depth) : NULL);
+	json__add(root, "per", output->rate ? json__string(output->rate->unit) : NULL);
 	json__add(root, "min", json__count(diff->options.min));
 	json__add(root, "pairing", json_object_new_boolean(!diff->options.no_pairing));
 	json__add(root, "pairing_stopped", json_object_new_boolean(diff->stopped_pairing));

@@ -9,6 +9,13 @@
 struct profile;
 struct stack_view;
 
+/* What --per divides by. */
+struct diff_rate {
+	const char *unit; /* "second", a function, or "N:M" */
+	bool is_function;
+	double amounts[DIFF_SIDES];
+};
+
 struct diff_output {
 	const struct diff *diff;
 	const struct profile *profiles[DIFF_SIDES];
@@ -18,6 +25,8 @@ struct diff_output {
 	__u64 top;	  /* stacks to list in each section; 0: all */
 	bool alike;	  /* list unchanged stacks, too */
 	bool equal_pairs; /* list pairs of equal cost, too */
+	const struct diff_rate
+		*rate; /* by which BEFORE was multiplied (struct diff_options); NULL: it was not */
 	struct terminal terminal;
 };
 
@@ -31,6 +40,9 @@ int diff_output__json(const struct diff_output *output);
  * the negative errno of the write.
  */
 int diff_output__folded(const struct diff *diff, FILE *to);
+
+/* Seconds that a run of the recording took, of several on average; 0: it is not known. */
+double diff_output__seconds(const struct profile *profile);
 
 /* How many stacks of @section are listed. */
 size_t diff_output__listed(const struct diff_output *output, enum diff_section section);

@@ -4,6 +4,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "completeness.h"
 #include "diff_lines.h"
 #include "diff_output.h"
@@ -177,6 +178,77 @@ static void print_sums(const struct diff_output *output)
 	}
 }
 
+double diff_output__seconds(const struct profile *profile)
+{
+	const char *seconds = profile__meta(profile, "elapsed_seconds");
+	__u64 runs = profile->n_runs > 1 ? profile->n_runs : 1;
+
+	return seconds ? strtod(seconds, NULL) / runs : 0;
+}
+
+/* When, how long, and how much in all. */
+static void print_size(const struct diff_output *output, enum diff_side side)
+{
+	const struct profile *profile = output->profiles[side];
+	const char *start = profile__meta(profile, "start_time");
+	double seconds = diff_output__seconds(profile);
+	__u64 calls = profile__ledger(profile, "events");
+	FILE *to = output->terminal.to;
+
+	if (start) {
+		fputs("; ", to);
+		terminal__print(&output->terminal, start, 0);
+	}
+	if (seconds > 0)
+		fprintf(to, "; %s", number__time(seconds * NS_PER_S).text);
+	fprintf(to, "; %s %s", number__count(calls).text, plural__of("call{|s}", calls).text);
+}
+
+/* Whether a recording is of a part of what its program did, so that its numbers depend on how long it took. */
+static bool is_part(const struct profile *profile)
+{
+	return profile__meta(profile, "attached_pid") || !profile__meta(profile, "exit_status");
+}
+
+/* Durations that differ by less are said to be the same. */
+#define SAME_DURATION 1.1
+
+static void print_durations(const struct diff_output *output)
+{
+	double before = diff_output__seconds(output->profiles[DIFF_BEFORE]);
+	double after = diff_output__seconds(output->profiles[DIFF_AFTER]);
+	double times = before > 0 ? after / before : 0;
+
+	if (output->rate || !(times > 0) || (times < SAME_DURATION && times > 1 / SAME_DURATION) ||
+	    !is_part(output->profiles[DIFF_BEFORE]) || !is_part(output->profiles[DIFF_AFTER]))
+		return;
+	fprintf(output->terminal.to,
+		"AFTER took %.2f times as long as BEFORE: --per second compares rates, and --per FUNCTION or "
+		"--per N:M what each call or request allocates\n",
+		times);
+}
+
+/* The rates, and what the numbers of BEFORE are then. */
+static void print_rate(const struct diff_output *output)
+{
+	const struct diff_rate *rate = output->rate;
+	const struct diff *diff = output->diff;
+	double factor = diff->options.before_times;
+	FILE *to = output->terminal.to;
+
+	if (!rate)
+		return;
+	fprintf(to, "\nper %s", rate->is_function ? "call through " : "");
+	terminal__print(&output->terminal,
+			strchr(rate->unit, ':') && !rate->is_function ? "one of N:M" : rate->unit,
+			0);
+	fprintf(to,
+		": before %.3f, after %.3f; the numbers of BEFORE are multiplied by %.4g, as for as much as AFTER",
+		diff->profiles[DIFF_BEFORE].total / factor / rate->amounts[DIFF_BEFORE],
+		diff->profiles[DIFF_AFTER].total / rate->amounts[DIFF_AFTER], factor);
+	fputc('\n', to);
+}
+
 static void print_header(const struct diff_output *output)
 {
 	static const char *const names[DIFF_SIDES] = { "BEFORE", "AFTER" };
@@ -185,6 +257,7 @@ static void print_header(const struct diff_output *output)
 
 	for (int side = 0; side < DIFF_SIDES; side++) {
 		const char *command = profile__meta(output->profiles[side], "command");
+		const char *attached = profile__meta(output->profiles[side], "attached_command");
 		const struct diff_profile *profile = &diff->profiles[side];
 		char run[RUNS_TEXT_SIZE];
 
@@ -192,10 +265,11 @@ static void print_header(const struct diff_output *output)
 		terminal__set_colour(&output->terminal, COLOUR_BOLD);
 		terminal__print(&output->terminal, output->inputs[side], 0);
 		terminal__set_colour(&output->terminal, COLOUR_NONE);
-		if (command) {
+		if (command || attached) {
 			fputs(": ", to);
-			terminal__print(&output->terminal, command, 0);
+			terminal__print(&output->terminal, command ? command : attached, 0);
 		}
+		print_size(output, side);
 		if (runs_text__taken(output->profiles[side], run))
 			fprintf(to, "; %s", run);
 		if (profile->n_runs > 1)
@@ -208,6 +282,8 @@ static void print_header(const struct diff_output *output)
 			fputs("; NOT COMPLETE, differences may come from that", to);
 		fputc('\n', to);
 	}
+	print_durations(output);
+	print_rate(output);
 	fprintf(to, "\n%s", cost_titles[diff->options.cost]);
 	if (diff->options.depth)
 		fprintf(to, ", by the innermost %u frames", diff->options.depth);

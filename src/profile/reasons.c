@@ -27,6 +27,11 @@ static const struct reason lost[AP_LOST_REASONS] = {
 		NULL },
 };
 
+#define NO_TABLE_REMEDY                                                                            \
+	"compile that with -fasynchronous-unwind-tables, or have a JIT compiler keep frame "        \
+	"pointers (java -XX:+PreserveFramePointer) and write a perf map (java "                     \
+	"-XX:+DumpPerfMapAtExit or jcmd PID Compiler.perfmap, node --perf-basic-prof)"
+
 static const struct reason stack_ends[AP_STACK_ENDS] = {
 	[AP_END_COMPLETE] = {
 		"complete", "the outermost frame was reached", NULL, "no frames" },
@@ -39,7 +44,7 @@ static const struct reason stack_ends[AP_STACK_ENDS] = {
 	[AP_END_BAD_FRAME] = {
 		"bad_frame", "the caller's frame does not lie further up the stack, as in code that has "
 		"neither an unwind table nor frame pointers",
-		"compile that with -fasynchronous-unwind-tables, and have a JIT compiler keep frame pointers", "no frame of a caller" },
+		NO_TABLE_REMEDY, "no frame of a caller" },
 	[AP_END_UNREADABLE] = {
 		"unreadable", "the stack's memory could not be read", NULL, "stack not readable" },
 	[AP_END_NO_TABLE] = {
@@ -50,7 +55,7 @@ static const struct reason stack_ends[AP_STACK_ENDS] = {
 		"unwind rule not supported" },
 	[AP_END_FRAME_POINTERS] = {
 		"frame_pointers", "frames may be missing, as code without an unwind table was followed by "
-		"its frame pointers", "compile that with -fasynchronous-unwind-tables",
+		"its frame pointers", NO_TABLE_REMEDY,
 		"no unwind table" },
 	[AP_END_DUMP_SHORT] = {
 		"dump_short", "too little of the stack was kept to reach its outermost frame",

@@ -3,11 +3,13 @@
 
 import json
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 import conftest
+from support import Obedient, wait_until_counting
 
 REQUESTS = 1000
 SECTIONS = ["only_in_before", "only_in_after", "changed", "paired", "alike", "below_min"]
@@ -90,3 +92,35 @@ def test_heaptrack_agrees(run, allocprof, target, recordings, tmp_path):
     assert moved == {"parse_headers": -REQUESTS, "decode_headers": REQUESTS, "respond": 0,
                      "load_config": 0}
     assert sum(int(n) for _, n in theirs) == result["difference"]
+
+
+def attach_for(run, runner, allocprof, target, data, requests):
+    """Records a process from outside while it allocates so often."""
+    process = Obedient(runner, [target("sleeper")])
+    recorder = runner.start([allocprof, "record", "--no-symbols", "-o", data, "-p", process.pid], stderr=-1)
+    wait_until_counting(allocprof, recorder)
+    process.ask(f"alloc {requests}")
+    recorder.send_signal(signal.SIGINT)
+    recorder.communicate()
+    process.exit()
+
+
+def test_per(run, runner, allocprof, target, tmp_path):
+    """Recordings of different lengths, in which different numbers of requests were served."""
+    paths = [tmp_path / "before", tmp_path / "after"]
+    for path, requests in zip(paths, (300, 100)):
+        attach_for(run, runner, allocprof, target, path, requests)
+    found = {}
+    for per, amounts in (("300:50", (300, 50)), ("second", None)):
+        found[per] = diff(allocprof, f"--per={per}", *map(str, paths))
+        assert found[per]["per"] == per
+        if amounts:
+            assert (found[per]["before"]["per"], found[per]["after"]["per"]) == amounts
+    assert (found["300:50"]["before"]["total"], found["300:50"]["after"]["total"]) == (50, 100)
+    assert found["300:50"]["before"]["calls"] == 300 and found["300:50"]["difference"] == 50
+    seconds = [found["second"][side]["elapsed_seconds"] for side in ("before", "after")]
+    assert abs(found["second"]["before"]["total"] - 300 * seconds[1] / seconds[0]) <= 1, (found["second"]["before"], seconds)
+    text = run([allocprof, "diff", "--per=300:50", *paths], expect=0).stdout.decode()
+    assert "before 1.000, after 2.000" in text and "sleeper" in text.splitlines()[0], text
+    assert b"nothing is known to divide by" in run([allocprof, "diff", "--per=none_such", *paths], expect=2).stderr
+    assert b"leave one out" in run([allocprof, "diff", "--per=second", "--cost=peak", *paths], expect=64).stderr
