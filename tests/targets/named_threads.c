@@ -4,7 +4,6 @@
  * times, and each hundredth leaves a block of 101 bytes. Prints the kilobytes of memory that the process has when a tenth of them
  * have ended, and when all have.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
