@@ -224,7 +224,7 @@ static void summarize(const struct record_options *options, const struct profile
 
 	if (results->has_live)
 		live_summary__print(&results->live, profile__sample_bytes(profile) ? &totals : NULL,
-				    results->target_runs);
+				    profile__unseen_bytes(profile), results->target_runs);
 	if (results->events_log.is_logged)
 		record_summary__print_log(&results->events_log,
 					  options->measure.session.events_path);

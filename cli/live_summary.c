@@ -15,13 +15,17 @@ struct part_text {
 	char text[96];
 };
 
-/* ", within 1.2 % and 0.9 %": the errors of an estimate; "" if the numbers are exact or 0. */
-static struct part_text within(const struct profile_estimate *estimate, __u64 blocks, __u64 bytes)
+/* ", within 1.2 % and 0.9 %": the errors of an estimate; "" if the numbers are exact. */
+static struct part_text within(const struct profile_estimate *estimate, __u64 unseen, __u64 blocks,
+			       __u64 bytes)
 {
 	struct part_text text = { "" };
 
-	/* An error is a share of the estimate, and 0 has none. */
-	if (estimate && blocks && bytes)
+	/* An error is a share of the estimate, but that of 0. */
+	if (estimate && !blocks && unseen)
+		snprintf(text.text, sizeof(text.text), ", less than %s",
+			 number__bytes(unseen, false).text);
+	else if (estimate && blocks && bytes)
 		snprintf(text.text, sizeof(text.text), ", within %s and %s",
 			 number__margin(profile_estimate__margin(estimate, false), blocks).text,
 			 number__margin(profile_estimate__margin(estimate, true), bytes).text);
@@ -40,7 +44,7 @@ static struct part_text share(__u64 blocks, __u64 allocations)
 }
 
 void live_summary__print(const struct session_live *live, const struct selection *totals,
-			 bool target_runs)
+			 __u64 unseen, bool target_runs)
 {
 	const struct profile_estimate *of_allocations = totals ? &totals->of_allocations : NULL;
 	const struct profile_estimate *of_live = totals ? &totals->of_live : NULL;
@@ -54,19 +58,19 @@ void live_summary__print(const struct session_live *live, const struct selection
 	/* The peak of an estimate is too high, by how much nobody knows (docs/sampling.md). */
 	message__print("allocations: %s of %s%s, at most %s%s at a time",
 		       number__count(allocations).text, number__bytes(allocated_bytes, false).text,
-		       within(of_allocations, allocations, allocated_bytes).text,
+		       within(of_allocations, unseen, allocations, allocated_bytes).text,
 		       totals ? "about " : "", number__bytes(live->peak_bytes, false).text);
 	/* At the peak those of ended processes are gone. */
 	message__print("not freed:   %s of %s%s%s%s%s", number__count(live->blocks).text,
 		       number__bytes(live->size_bytes, false).text,
-		       within(of_live, live->blocks, live->size_bytes).text,
+		       within(of_live, unseen, live->blocks, live->size_bytes).text,
 		       share(live->blocks, allocations).text,
 		       live->size_bytes > live->peak_bytes ? ", with what ended processes left"
 							   : "",
 		       target_runs ? ", and may be freed yet" : "");
 	message__print("temporary:   %s of %s%s%s", number__count(temporary).text,
 		       number__bytes(temporary_bytes, false).text,
-		       within(of_temporary, temporary, temporary_bytes).text,
+		       within(of_temporary, unseen, temporary, temporary_bytes).text,
 		       share(temporary, allocations).text);
 	if (memory->block_bytes + memory->record_bytes >= MUCH_KERNEL_MEMORY)
 		message__print(

@@ -3,6 +3,7 @@
 #ifndef ALLOCPROF_LIVE_SUMMARY_H
 #define ALLOCPROF_LIVE_SUMMARY_H
 
+#include <linux/types.h>
 #include <stdbool.h>
 
 struct selection;
@@ -10,9 +11,9 @@ struct session_live;
 
 /*
  * Prints three lines on stderr: allocations, live blocks, temporary ones. @totals: of a sampled
- * profile, else NULL. @target_runs: the target is still running.
+ * profile, else NULL. @unseen: profile__unseen_bytes() of it. @target_runs: the target is still running.
  */
 void live_summary__print(const struct session_live *live, const struct selection *totals,
-			 bool target_runs);
+			 __u64 unseen, bool target_runs);
 
 #endif

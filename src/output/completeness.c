@@ -320,8 +320,19 @@ char *completeness__sampled(const struct profile *profile)
 	__u64 bytes = profile__sample_bytes(profile);
 	char *text;
 
-	if (!bytes || asprintf(&text, "one byte of %s was sampled: all numbers are estimates",
-			       number__count(bytes).text) < 0)
+	__u64 unseen = profile__unseen_bytes(profile);
+	int len;
+
+	if (!bytes)
 		return NULL;
-	return text;
+	if (unseen)
+		len = asprintf(
+			&text,
+			"one byte of %s was sampled: all numbers are estimates, and what has "
+			"no sample is less than %s bytes",
+			number__count(bytes).text, number__count(unseen).text);
+	else
+		len = asprintf(&text, "one byte of %s was sampled: all numbers are estimates",
+			       number__count(bytes).text);
+	return len < 0 ? NULL : text;
 }

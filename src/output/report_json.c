@@ -12,28 +12,32 @@
 #include "stack_groups.h"
 #include "suppressions.h"
 
-static json_object *margin_of(const struct profile_estimate *estimate, bool bytes)
+/* Without a sample only bytes have a bound. */
+static json_object *margin_of(const struct profile_estimate *estimate, bool bytes, __u64 unseen)
 {
+	if (!estimate->samples && unseen)
+		return bytes ? json__count(unseen) : NULL;
 	return json__count(
 		ceil(fmin(profile_estimate__margin(estimate, bytes), (double)PROFILE_MAX)));
 }
 
 /* The errors of sampled numbers; parameters as json_selection(). */
-static json_object *json_error(const struct selection *selection, bool has_live, bool by_stack)
+static json_object *json_error(const struct selection *selection, bool has_live, bool by_stack,
+			       __u64 unseen)
 {
 	const struct profile_estimate *live = &selection->of_live;
 	const struct profile_estimate *temporary = &selection->of_temporary;
 	json_object *object = json_object_new_object();
 
 	json__add(object, "samples", json__count(selection->of_allocations.samples));
-	json__add(object, "allocations", margin_of(&selection->of_allocations, false));
-	json__add(object, "bytes", margin_of(&selection->of_allocations, true));
+	json__add(object, "allocations", margin_of(&selection->of_allocations, false, unseen));
+	json__add(object, "bytes", margin_of(&selection->of_allocations, true, unseen));
 	json__add(object, "live_samples", has_live ? json__count(live->samples) : NULL);
-	json__add(object, "live", has_live ? margin_of(live, false) : NULL);
-	json__add(object, "live_bytes", has_live ? margin_of(live, true) : NULL);
+	json__add(object, "live", has_live ? margin_of(live, false, unseen) : NULL);
+	json__add(object, "live_bytes", has_live ? margin_of(live, true, unseen) : NULL);
 	json__add(object, "temporary_samples", by_stack ? json__count(temporary->samples) : NULL);
-	json__add(object, "temporary", by_stack ? margin_of(temporary, false) : NULL);
-	json__add(object, "temporary_bytes", by_stack ? margin_of(temporary, true) : NULL);
+	json__add(object, "temporary", by_stack ? margin_of(temporary, false, unseen) : NULL);
+	json__add(object, "temporary_bytes", by_stack ? margin_of(temporary, true, unseen) : NULL);
 	return object;
 }
 
@@ -60,7 +64,9 @@ static json_object *json_selection(const struct report_output *output,
 	json__add(object, "peak", by_stack ? json__count(selection->peak) : NULL);
 	json__add(object, "peak_bytes", by_stack ? json__count(selection->peak_bytes) : NULL);
 	if (profile__sample_bytes(output->profile))
-		json__add(object, "error", json_error(selection, has_live, by_stack));
+		json__add(object, "error",
+			  json_error(selection, has_live, by_stack,
+				     profile__unseen_bytes(output->profile)));
 	if (!is_whole) {
 		json__add(object, "unsure", json__count(selection->unsure));
 		json__add(object, "unsure_bytes", json__count(selection->unsure_bytes));

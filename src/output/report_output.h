@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "filter.h"
+#include "number.h"
 #include "report.h"
 #include "terminal.h"
 
@@ -45,6 +46,11 @@ int report_output__json(const struct report_output *output);
 
 /* The word for the selected blocks: "leaked", "still allocated", "freed", ... */
 const char *report_output__what(const struct report_output *output);
+/* What --leaks shows instead of what was left, and how much was still growing. */
+void report_output__exit_frees(const struct report_output *output);
+void report_output__growth(const struct report_output *output);
+/* A number of bytes for a sentence. */
+struct number_text report_output__bytes(const struct report_output *output, __u64 bytes);
 /* Prints a frame, truncated to @columns (0: no limit); returns the columns of all of it. */
 void report_output__frame(const struct report_output *output, __u32 frame, size_t columns);
 size_t report_output__frame_columns(const struct report_output *output, __u32 frame);

@@ -7,7 +7,6 @@
 #include "number.h"
 #include "plural.h"
 #include "profile.h"
-#include "profile_runs.h"
 #include "recording_text.h"
 #include "report_output.h"
 #include "runs_text.h"
@@ -32,8 +31,7 @@ static struct number_text bytes_text(const struct report_output *output, __u64 b
 	return number__bytes(bytes, !output->terminal.is_terminal);
 }
 
-/* The same, for use in a sentence. */
-static struct number_text phrase_bytes(const struct report_output *output, __u64 bytes)
+struct number_text report_output__bytes(const struct report_output *output, __u64 bytes)
 {
 	struct number_text text = bytes_text(output, bytes);
 
@@ -111,7 +109,14 @@ static void print_ledger(const struct report_output *output)
 static void print_margin(const struct report_output *output,
 			 const struct profile_estimate *estimate, bool bytes, __u64 value)
 {
-	if (!profile__sample_bytes(output->profile) || !estimate || !value)
+	__u64 unseen = profile__unseen_bytes(output->profile);
+
+	if (!profile__sample_bytes(output->profile) || !estimate)
+		return;
+	if (!value && bytes && unseen)
+		fprintf(output->terminal.to, ", less than %s",
+			report_output__bytes(output, unseen).text);
+	if (!value)
 		return;
 	fprintf(output->terminal.to, " within %s",
 		number__margin(profile_estimate__margin(estimate, bytes), value).text);
@@ -137,14 +142,14 @@ static void print_memory(const struct report_output *output)
 	fprintf(to, "%s %s", number__count(whole->allocations).text,
 		plural__of("allocation{|s}", whole->allocations).text);
 	print_margin(output, &whole->of_allocations, false, whole->allocations);
-	fprintf(to, ", %s", phrase_bytes(output, whole->size_bytes).text);
+	fprintf(to, ", %s", report_output__bytes(output, whole->size_bytes).text);
 	print_margin(output, &whole->of_allocations, true, whole->size_bytes);
 	if (whole->temporary)
 		fprintf(to, "; %s temporary",
 			number__share(whole->temporary, whole->allocations).text);
 	fprintf(to, "; at the end %s left", number__count(output->report->left).text);
 	print_margin(output, of_left, false, output->report->left);
-	fprintf(to, ", %s", phrase_bytes(output, output->report->left_bytes).text);
+	fprintf(to, ", %s", report_output__bytes(output, output->report->left_bytes).text);
 	print_margin(output, of_left, true, output->report->left_bytes);
 	fputc('\n', to);
 }
@@ -209,50 +214,6 @@ static const char *name_unit(const struct report_output *output)
 	return filter__has_live(output->profile) ? "blocks" : "calls";
 }
 
-/* Lists the stacks that were still growing, with their rates. */
-static void print_growth(const struct report_output *output)
-{
-	const struct report *report = output->report;
-	FILE *to = output->terminal.to;
-	double bytes_per_second = 0;
-	size_t n = 0, n_known = 0, n_undecided = 0;
-
-	for (size_t i = 0; i < report->n_entries; i++) {
-		const struct growth *growth = &report->entries[i].growth;
-
-		n_known += growth->is_known;
-		n_undecided += growth->verdict == GROWTH_UNDECIDED;
-		if (growth->verdict == GROWTH_GROWING) {
-			bytes_per_second += growth->bytes_per_second;
-			n++;
-		}
-	}
-	/* Shorter than the epochs of which growth takes some. Of several runs nothing is said. */
-	if (!n_known && (!report->epoch_ns || profile__n_runs(output->profile) > 1))
-		return;
-	terminal__set_colour(&output->terminal, COLOUR_BOLD);
-	fputs("Still growing at the end", to);
-	terminal__set_colour(&output->terminal, COLOUR_NONE);
-	if (n)
-		fprintf(to, ": %s %s, by %s a second", number__count(n).text,
-			plural__of("stack{|s}", n).text,
-			phrase_bytes(output, number__of(bytes_per_second)).text);
-	else
-		fputs(n_known ? ": none" : ": not known, the recording is too short", to);
-	if (n_undecided)
-		fprintf(to, "%s %s undecided", n ? "," : ", but", number__count(n_undecided).text);
-	fputc('\n', to);
-	for (size_t i = 0; i < report->n_growing && i < output->top; i++) {
-		const struct report_growing *growing = &report->growing[i];
-
-		fprintf(to, "Growing in sum over %s stacks, by %s a second: ",
-			number__count(growing->n_entries).text,
-			phrase_bytes(output, number__of(growing->growth.bytes_per_second)).text);
-		report_output__frame(output, growing->label, 0);
-		fputc('\n', to);
-	}
-}
-
 /* An allocator's mappings are also what it hands out. The entries have both; stat has none of these in its totals. */
 static void print_mappings(const struct report_output *output)
 {
@@ -269,24 +230,8 @@ static void print_mappings(const struct report_output *output)
 	fprintf(output->terminal.to,
 		"%s of these, in %s %s, are mappings: what allocators take from the kernel counts "
 		"here, and again as what they hand out\n",
-		phrase_bytes(output, cost__bytes(output->cost, &sum)).text,
+		report_output__bytes(output, cost__bytes(output->cost, &sum)).text,
 		number__count(calls).text, plural__of("call{|s}", calls).text);
-}
-
-/* What is shown instead of what was left. */
-static void print_exit_frees(const struct report_output *output)
-{
-	const struct report *report = output->report;
-
-	if (!report->exit_frees.epoch)
-		return;
-	fprintf(output->terminal.to,
-		"the last %s freed %s of it, as a program does that ends: what was there before is "
-		"shown; --at-exit\nshows what was left, %s in %s %s\n",
-		number__time(report->exit_frees.took_ns).text,
-		phrase_bytes(output, report->exit_frees.freed_bytes).text,
-		phrase_bytes(output, report->left_bytes).text, number__count(report->left).text,
-		plural__of("block{|s}", report->left).text);
 }
 
 /* "Leaked: 12.3 MiB in 4,011 blocks of 3 stacks, 61.2 % of all bytes" */
@@ -299,6 +244,7 @@ void report_output__title(const struct report_output *output)
 	__u64 part = cost__of(output->cost, &report->total);
 	__u64 all = cost__of(output->cost, &report->whole);
 	const char *unit = filter__has_live(output->profile) ? "block{|s}" : "call{|s}";
+	__u64 unseen = profile__unseen_bytes(output->profile);
 	FILE *to = output->terminal.to;
 
 	fputc('\n', to);
@@ -306,15 +252,19 @@ void report_output__title(const struct report_output *output)
 	fprintf(to, "%c%s", what[0] - 'a' + 'A', what + 1);
 	terminal__set_colour(&output->terminal, COLOUR_NONE);
 	if (!report->n_entries) {
-		fputs(": nothing\n", to);
+		fputs(": nothing", to);
+		if (cost__estimate(output->cost, &report->total) && unseen)
+			fprintf(to, " was sampled: less than %s",
+				report_output__bytes(output, unseen).text);
+		fputc('\n', to);
 		return;
 	}
 	if (output->cost == COST_PEAK && report->peak_bytes && report->peak_bytes != bytes)
 		fprintf(to, ": %s, of which the stacks add up to %s",
-			phrase_bytes(output, report->peak_bytes).text,
-			phrase_bytes(output, bytes).text);
+			report_output__bytes(output, report->peak_bytes).text,
+			report_output__bytes(output, bytes).text);
 	else
-		fprintf(to, ": %s", phrase_bytes(output, bytes).text);
+		fprintf(to, ": %s", report_output__bytes(output, bytes).text);
 	print_margin(output, cost__estimate(output->cost, &report->total), true, bytes);
 	fprintf(to, " in %s %s", number__count(blocks).text, plural__of(unit, blocks).text);
 	print_margin(output, cost__estimate(output->cost, &report->total), false, blocks);
@@ -324,9 +274,9 @@ void report_output__title(const struct report_output *output)
 		fprintf(to, ", %s of all %s", number__share(part, all).text, name_unit(output));
 	fputc('\n', to);
 	print_mappings(output);
-	print_exit_frees(output);
+	report_output__exit_frees(output);
 	if (output->with_growth)
-		print_growth(output);
+		report_output__growth(output);
 }
 
 /* The columns of a row, left to right. */
@@ -551,7 +501,8 @@ static void print_unsure(const struct report_output *output)
 		return;
 	fprintf(output->terminal.to,
 		"\n%s more blocks, %s, may belong here: times are known to %s.\n",
-		number__count(total->unsure).text, phrase_bytes(output, total->unsure_bytes).text,
+		number__count(total->unsure).text,
+		report_output__bytes(output, total->unsure_bytes).text,
 		number__time(output->report->epoch_ns).text);
 }
 

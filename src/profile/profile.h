@@ -350,6 +350,9 @@ bool profile__next_lifetime(const struct profile *profile, __u32 *at, struct pro
 __u32 profile__last_epoch(const struct profile *profile);
 /* The sampling period in bytes; 0: not sampled. */
 __u64 profile__sample_bytes(const struct profile *profile);
+/* What no sample was taken of, in sum or of one stack, had fewer bytes than that, in 95 of 100 recordings; 0 where every call
+ * was sampled. */
+__u64 profile__unseen_bytes(const struct profile *profile);
 /* The samples of @count, or NULL. */
 const struct profile_samples *profile__count_samples(const struct profile *profile,
 						     const struct profile_count *count);

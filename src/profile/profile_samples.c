@@ -19,6 +19,16 @@ __u64 profile__sample_bytes(const struct profile *profile)
 	return profile__meta_number(profile, "sample_bytes");
 }
 
+/* Bytes are chosen one by one, so none of n is with probability exp(-n / period): 5 % where n is three periods. */
+__u64 profile__unseen_bytes(const struct profile *profile)
+{
+	__u64 period = profile__sample_bytes(profile);
+
+	if (!profile__ledger(profile, "not_sampled"))
+		return 0;
+	return period < PROFILE_MAX / 3 ? 3 * period : PROFILE_MAX;
+}
+
 int profile__get_samples(struct profile *profile, __u32 count, struct profile_samples **samples)
 {
 	struct profile_samples fresh = { .count = count };

@@ -6,6 +6,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "filter_internal.h"
+#include "js_tier.h"
 #include "pattern.h"
 #include "profile.h"
 #include "stack_groups.h"
@@ -25,7 +26,10 @@ static bool read_number(const char *text, __u64 *number)
 
 static bool match_function(const struct pattern *pattern, const struct profile_function *function)
 {
-	return pattern__match(pattern, function->name) ||
+	_cleanup_(free_ptr) char *without_tier = js_tier__remove(function->name);
+
+	return (without_tier && pattern__match(pattern, without_tier)) ||
+	       pattern__match(pattern, function->name) ||
 	       pattern__match(pattern, function->full_name) ||
 	       pattern__match(pattern, function->symbol);
 }

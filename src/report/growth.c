@@ -115,15 +115,17 @@ static bool rises(const __u64 *live_bytes, __u64 n, double *slope)
 	       rises_throughout(live_bytes, n);
 }
 
-/* Whether what is left of the window's last quarter is more than ever before the window. */
-static bool is_new(const __u64 *live_bytes, __u64 from, __u64 n)
+/* Whether the rise of the window from @from on goes on in its last quarter, which has more than there ever was before the
+ * window. */
+static bool goes_on(const __u64 *live_bytes, __u64 from, __u64 n)
 {
-	__u64 quarter = (n - from) / QUARTERS, most = 0;
+	__u64 quarter = (n - from) / QUARTERS, half = quarter / 2, most = 0;
 
 	for (__u64 i = 0; i < from; i++)
 		if (live_bytes[i] > most)
 			most = live_bytes[i];
-	return mean(live_bytes + n - quarter, quarter) > most;
+	return mean(live_bytes + n - quarter, quarter) > most &&
+	       mean(live_bytes + n - half, half) > mean(live_bytes + n - quarter, half);
 }
 
 /* Looks for a steady rise that goes on. @slope: bytes an epoch, that of the last half where there is none. */
@@ -140,8 +142,8 @@ static enum growth_verdict judge_rise(const struct time *time, const __u64 *live
 			break;
 		if (!rises(live_bytes + from, time->n - from, i ? &late : slope))
 			continue;
-		if (!is_new(live_bytes, from, time->n)) {
-			/* The same may come and go: a cache that is emptied seldom, above a leak or not. */
+		if (!goes_on(live_bytes, from, time->n)) {
+			/* A cache that is emptied seldom, above a leak or not; or a leak that stopped. */
 			if (!i)
 				verdict = GROWTH_UNDECIDED;
 			continue;

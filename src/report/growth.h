@@ -31,7 +31,7 @@ struct growth {
  *
  * A group is growing if the least-squares line through the live bytes at the ends of the epochs of the last half, quarter
  * or eighth rises by more than twice the standard deviation around it, the average rises from each quarter of that part to
- * the next, and the last is above all before that part; or if it rose in steps of an eighth or more for good, at
+ * the next, and the last is above all before that part and still rises; or if it rose in steps of an eighth or more for good, at
  * least twice in the last four fifths of its life, and the next is not overdue. 0, or -ENOMEM, or -EINVAL for a damaged
  * file, with @error set.
  */

@@ -65,19 +65,24 @@ static int compare_growing(const void *left, const void *right)
 static void keep_unseen(struct report *report, const struct growth *growths, const __u32 *numbers,
 			size_t n)
 {
+	double shown = 0;
+
 	for (size_t i = 0; i < n; i++)
 		report->growing[i].growth = growths[i];
 	for (size_t i = 0; i < report->n_entries; i++) {
 		const struct growth *growth = &report->entries[i].growth;
 
-		if (growth->verdict == GROWTH_GROWING)
-			report->growing[numbers[i]].growth.bytes_per_second -=
-				growth->bytes_per_second;
+		if (growth->verdict != GROWTH_GROWING)
+			continue;
+		report->growing[numbers[i]].growth.bytes_per_second -= growth->bytes_per_second;
+		if (report->entries[i].selected.live)
+			shown += growth->bytes_per_second;
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct report_growing *growing = &report->growing[i];
 
 		if (growing->n_entries < 2 || growths[i].verdict != GROWTH_GROWING ||
+		    growths[i].bytes_per_second < shown / 100 ||
 		    growing->growth.bytes_per_second < growths[i].bytes_per_second / 5)
 			continue;
 		report->growing[report->n_growing] = *growing;
@@ -111,7 +116,7 @@ static int measure_functions(struct report *report, const __u32 *entries, __u64 
 			of_labels[label] = ++n;
 		}
 		numbers[i] = of_labels[label] - 1;
-		report->growing[numbers[i]].n_entries++;
+		report->growing[numbers[i]].n_entries += report->entries[i].selected.live > 0;
 	}
 	for (size_t i = 0; i < profile->n_counts; i++)
 		if (entries[i])

@@ -9,6 +9,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "hash_table.h"
+#include "js_tier.h"
 #include "path.h"
 #include "profile.h"
 #include "wrappers.h"
@@ -144,8 +145,13 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	struct view_place *place = &builder->places[builder->n_places];
 	struct stack_label label = { .module = frame->module, .inlined = line->inlined };
 	const char *name = line->function ? name_of(builder, line) : "";
+	_cleanup_(free_ptr) char *function = NULL;
 	int err;
 
+	/* One function by all compilers, unless stacks are shown as they are. */
+	if (!builder->options->all_frames && builder->options->names != STACK_NAMES_LINKED)
+		function = js_tier__remove(name);
+	name = function ?: name;
 	if (!*name || builder->options->addresses) {
 		label.text = text_of_place(builder, frame);
 	} else {

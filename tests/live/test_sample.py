@@ -161,6 +161,23 @@ def test_nothing_is_within_nothing(run, allocprof, target, tmp_path):
     assert "within" not in said.split("stated error")[1]
 
 
+@pytest.mark.engines("uprobe", "preload")
+@pytest.mark.fast("", "preload")
+def test_no_sample_has_a_bound(run, allocprof, compiled, tmp_path):
+    """One byte that stays, of which one in 2^30 runs takes a sample: an estimate of 0 is no proof of nothing."""
+    data = tmp_path / "data"
+    program = compiled("#include <stdlib.h>\nvoid *volatile keep;\nint main(void) { keep = malloc(1); return 0; }\n")
+    told = run([allocprof, "record", "--live", "--sample=1G", "-o", data, "--", program], expect=0).stderr.decode()
+    assert "not freed:   0 of 0 B, less than 3.00 GiB\n" in told, told
+    said = run([allocprof, "report", "--leaks", data], expect=0).stdout.decode()
+    assert "Leaked: nothing was sampled: less than 3,221,225,472 bytes\n" in said
+    assert "at the end 0 left, 0 bytes, less than 3,221,225,472 bytes\n" in said
+    error = json.loads(run([allocprof, "report", "--leaks", "--json", data], expect=0).stdout)["selected"]["error"]
+    assert (error["live_samples"], error["live_bytes"], error["live"]) == (0, 3 << 30, None)
+    exported = json.loads(run([allocprof, "export", "--format=json", "-o", "/dev/stdout", data], expect=0).stdout)
+    assert any("what has no sample is less than 3,221,225,472 bytes" in remark for remark in exported["remarks"])
+
+
 def test_max_live(run, allocprof, target, tmp_path):
     """What does not fit is counted as what it stands for."""
     result = run([allocprof, "record", "--live", "--sample", "1K", "--max-live", "100", "-o",

@@ -204,12 +204,74 @@ static void test_histograms(void **state)
 	close_view(&view);
 }
 
+/* A function leaks below one caller after the other, each of which stops. */
+static struct profile *make_moving_leak(__u32 n_callers, __u32 epochs_each)
+{
+	struct profile *profile = profile__new();
+	__u32 frames[2], id, thread, stack;
+	int err;
+
+	assert_non_null(profile);
+	err = profile__add_process(profile, 0, 1, 1, "server", &id);
+	err |= profile__add_thread(profile, id, "server", &thread);
+	err |= profile__add_frame(profile, 0, 0x1000, false, &frames[0]);
+	assert_int_equal(err, 0);
+	for (__u32 i = 0; i < n_callers; i++) {
+		struct profile_line line = { 0 };
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		err |= profile__add_frame(profile, 0, 0x2000 + i, false, &frames[1]);
+		err |= profile__add_function(profile, name, name, name, &line.function);
+		err |= profile__set_frame_lines(profile, frames[1], &line, 1);
+		err |= profile__add_stack(profile, frames, 2, AP_END_COMPLETE, &stack);
+		err |= profile__add_count(profile, thread, stack, AP_MALLOC, epochs_each,
+					  100ULL * epochs_each, &id);
+		err |= profile__add_blocks(profile, &(struct profile_blocks){
+							    .count = id,
+							    .allocations = epochs_each,
+							    .size_bytes = 100ULL * epochs_each,
+						    });
+		for (__u32 j = 0; j < epochs_each; j++)
+			err |= fixture__add_lifetime(profile, id, i * epochs_each + j, PROFILE_LIVE,
+						     1, 100);
+	}
+	err |= profile__set_meta(profile, "epoch_ns", "500000000");
+	err |= profile__set_meta(profile, "elapsed_seconds", "200.000000");
+	assert_int_equal(err, 0);
+	return profile;
+}
+
+static void test_growing_in_sum(void **state)
+{
+	const __u32 n_callers = 10;
+	struct view view = open_view(make_moving_leak(n_callers, 400 / n_callers),
+				     (struct filter_options){ .leaks = true }, COST_LIVE_BYTES);
+	const struct report *report = view.report;
+
+	assert_int_equal(report->n_entries, n_callers);
+	for (size_t i = 0; i < report->n_entries; i++)
+		assert_int_not_equal(report->entries[i].growth.verdict, GROWTH_GROWING);
+	assert_int_equal(report->n_growing, 1);
+	assert_int_equal(report->growing[0].n_entries, n_callers);
+	assert_float_equal(report->growing[0].growth.bytes_per_second, 200, 1);
+	assert_string_equal(view.groups->labels[report->growing[0].label].text, "[unknown]");
+	close_view(&view);
+	/* One stack has no sum. */
+	view = open_view(make_moving_leak(1, 400), (struct filter_options){ .leaks = true },
+			 COST_LIVE_BYTES);
+	assert_int_equal(view.report->n_growing, 0);
+	assert_int_equal(view.report->entries[0].growth.verdict, GROWTH_GROWING);
+	close_view(&view);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums),	   cmocka_unit_test(test_functions_are_apart),
-		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_random_trees),
-		cmocka_unit_test(test_huge_trees), cmocka_unit_test(test_histograms),
+		cmocka_unit_test(test_growing_in_sum),	    cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_functions_are_apart), cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_random_trees),	    cmocka_unit_test(test_huge_trees),
+		cmocka_unit_test(test_histograms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,9 +208,37 @@ static void test_labels_are_distinct(void **state)
 	profile__free(profile);
 }
 
+/* The compilers of V8 make one function several times; a regular expression is none. */
+static void test_tiers(void **state)
+{
+	static const char *const symbols[] = { "JS:~f /app.js:6:21",  "JS:^f /app.js:6:21",
+					       "JS:*'f /app.js:6:21", "JS:f /app.js:6:21",
+					       "RegExp:^a",	      "JS:~" };
+	static const char *const printed[] = { "JS:f /app.js:6:21", "JS:f /app.js:6:21",
+					       "JS:f /app.js:6:21", "JS:f /app.js:6:21",
+					       "RegExp:^a",	    "JS:" };
+	struct profile *profile = profile__new();
+
+	for (__u32 i = 0; i < ARRAY_SIZE(symbols); i++) {
+		__u32 frame = i + 1, stack;
+
+		add_frame(profile, 0, line_of(profile, symbols[i], symbols[i], symbols[i], 0));
+		stack = add_stack(profile, &frame, 1);
+		assert_view(profile, stack, (struct stack_view_options){ 0 }, printed[i]);
+		assert_view(profile, stack,
+			    (struct stack_view_options){ .names = STACK_NAMES_FULL }, printed[i]);
+		assert_view(profile, stack, (struct stack_view_options){ .all_frames = true },
+			    symbols[i]);
+		assert_view(profile, stack,
+			    (struct stack_view_options){ .names = STACK_NAMES_LINKED }, symbols[i]);
+	}
+	profile__free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tiers),
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_wrappers_are_left_out),
 		cmocka_unit_test(test_labels_are_distinct),
