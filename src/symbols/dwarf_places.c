@@ -114,16 +114,6 @@ static bool may_read_lines(struct finder *finder, Dwarf_Die *unit)
 	return size <= MAX_LINE_PROGRAM_BYTES;
 }
 
-/* libdw maps the file: a truncation meanwhile would end us by SIGBUS. Only root, this user or the one who called sudo may
- * be able to write it. */
-static bool is_trusted(int fd)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && file_place__is_ours(st.st_uid) &&
-	       !(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
 /* Whether libdw can open the file; adds to *@bytes what it unpacks then. */
 static bool is_fit(int fd, const char *path, __u64 *bytes)
 {
@@ -142,19 +132,13 @@ static bool is_fit(int fd, const char *path, __u64 *bytes)
 	return fit;
 }
 
-/* 1: safe to open, 0: not, -ENOENT. */
+/* 1: safe to open, 0: not, -ENOENT. libdw maps the file: if it shrinks meanwhile, SIGBUS ends this worker. */
 static int check_split_file(struct finder *finder, const char *path)
 {
 	int fd = regular_file__open(path);
 
-	if (fd == -ENOENT)
-		return -ENOENT;
 	if (fd < 0)
-		return 0;
-	if (!is_trusted(fd)) {
-		close(fd);
-		return 0;
-	}
+		return fd == -ENOENT ? fd : 0;
 	return is_fit(fd, path, &finder->handle.split_bytes);
 }
 

@@ -17,6 +17,8 @@
 
 /* Limit of open files; the maps of further processes are opened at the end. */
 #define MAX_OPEN 256
+/* Maps that delay the worker shall not keep it busy for ever. */
+#define MAX_LATE 4
 
 struct process {
 	__u32 image, pid;
@@ -171,6 +173,7 @@ struct look_up {
 	struct worker *worker;
 	const struct process *process;
 	struct profile *profile;
+	unsigned int n_late; /* maps that took too long */
 };
 
 static int note_unread(const struct look_up *look_up, int err)
@@ -179,7 +182,10 @@ static int note_unread(const struct look_up *look_up, int err)
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map of process %u", look_up->process->own_pid,
 		 look_up->process->pid);
-	if (worker__has_failed(look_up->worker))
+	if (err == -ECANCELED)
+		snprintf(why, sizeof(why),
+			 "it was not read: reading each of %d others took too long", MAX_LATE);
+	else if (worker__has_failed(look_up->worker))
 		snprintf(why, sizeof(why),
 			 "it could not be read safely: the process that read it %s",
 			 worker__problem(look_up->worker));
@@ -206,7 +212,7 @@ static int apply_names(struct profile *profile, const struct wanted *wanted,
 	return err;
 }
 
-static int name_frames(const struct look_up *look_up, struct wanted *wanted, size_t n)
+static int name_frames(struct look_up *look_up, struct wanted *wanted, size_t n)
 {
 	_cleanup_(free_ptr) struct perf_map_query *queries = calloc(n + 1, sizeof(*queries));
 	struct wire_writer request = { 0 };
@@ -219,15 +225,18 @@ static int name_frames(const struct look_up *look_up, struct wanted *wanted, siz
 	for (size_t i = 0; i < n; i++)
 		queries[i] = wanted[i].query;
 	perf_map__put_queries(&request, queries, n);
-	err = worker__call(look_up->worker, &request, &look_up->process->fd, 1, &reply);
+	err = look_up->n_late >= MAX_LATE
+		      ? -ECANCELED
+		      : worker__call(look_up->worker, &request, &look_up->process->fd, 1, &reply);
 	wire__release(&request);
+	look_up->n_late += err == -ETIMEDOUT && worker__has_failed(look_up->worker);
 	if (!err && perf_map__get_names(&reply, queries, n))
 		err = worker__refuse(look_up->worker);
 	return err ? note_unread(look_up, err) : apply_names(look_up->profile, wanted, queries, n);
 }
 
 /* All @n frames are of this process. */
-static int apply_process(const struct look_up *look_up, const struct frame *frames, size_t n_frames)
+static int apply_process(struct look_up *look_up, const struct frame *frames, size_t n_frames)
 {
 	_cleanup_(free_ptr) struct wanted *wanted = calloc(n_frames + 1, sizeof(*wanted));
 	size_t n = 0;
@@ -261,6 +270,7 @@ int jit_names__apply(struct jit_names *names, struct profile *profile)
 		.name = "allocprof-maps",
 		.serve = perf_map__serve,
 	});
+	struct look_up look_up = { .worker = worker, .profile = profile };
 	int err = 0;
 
 	if (!worker)
@@ -270,14 +280,14 @@ int jit_names__apply(struct jit_names *names, struct profile *profile)
 	for (size_t first = 0, last; first < names->n_frames && !err; first = last) {
 		struct process *process = &names->processes[names->frames[first].process];
 
+		look_up.process = process;
 		last = first + 1;
 		while (last < names->n_frames &&
 		       names->frames[last].process == names->frames[first].process)
 			last++;
 		open_last(names, process);
 		if (process->fd >= 0)
-			err = apply_process(&(struct look_up){ worker, process, profile },
-					    names->frames + first, last - first);
+			err = apply_process(&look_up, names->frames + first, last - first);
 	}
 	worker__free(worker);
 	return err;

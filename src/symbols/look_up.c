@@ -23,6 +23,8 @@
 #define MAX_WORKERS	      64
 /* Interval between the callbacks. */
 #define TICK_MS 100
+/* Files that delay their workers shall not keep the look-up busy for ever. */
+#define MAX_LATE 4
 /* What reading takes beyond debug sections in memory. */
 #define SPARE_MEMORY (1UL << 30)
 
@@ -53,9 +55,10 @@ struct look_up {
 	struct slot slots[MAX_WORKERS];
 	size_t n_slots;
 	size_t next_job;
-	bool is_fetching; /* in the second pass */
-	bool is_over;	  /* start no more jobs */
-	bool has_ended;	  /* the client of the servers, and why has been said */
+	bool is_fetching;    /* in the second pass */
+	bool is_over;	     /* start no more jobs */
+	unsigned int n_late; /* workers that were ended for the time they took */
+	bool has_ended;	     /* the client of the servers, and why has been said */
 	size_t n_done, n_places, reported_done;
 	__u64 reported_ms;
 	struct debuginfod *debuginfod;
@@ -201,7 +204,10 @@ static void note_failure(const struct slot *slot, struct module_job *run, int er
 		run->places[i].n_lines = 0;
 	run->wants_file = false;
 	run->is_unread = true;
-	if (worker__has_failed(slot->worker))
+	if (err == -ECANCELED)
+		snprintf(run->text, sizeof(run->text),
+			 "it was not read: reading each of %d other files took too long", MAX_LATE);
+	else if (worker__has_failed(slot->worker))
 		snprintf(run->text, sizeof(run->text),
 			 "it could not be read safely: the process that read it %s",
 			 worker__problem(slot->worker));
@@ -217,6 +223,7 @@ static void finish_job(struct slot *slot, int err)
 	struct job *job = slot->job;
 
 	slot->job = NULL;
+	look_up->n_late += err == -ETIMEDOUT && worker__has_failed(slot->worker);
 	if (err)
 		note_failure(slot, run_of(look_up, job), err);
 	if (look_up->is_fetching)
@@ -232,6 +239,10 @@ static void start_job(struct slot *slot, struct job *job)
 	int err;
 
 	slot->job = job;
+	if (slot->look_up->n_late >= MAX_LATE) {
+		finish_job(slot, -ECANCELED);
+		return;
+	}
 	module_wire__put_job(&request, run);
 	err = worker__send(slot->worker, &request, &run->fd, run->fd >= 0);
 	wire__release(&request);

@@ -39,16 +39,19 @@ static int find_own_libc(struct dl_phdr_info *info, size_t size, void *context)
 	return 0;
 }
 
+/* 0 also if it is probed already, or could not be read, which the report says. */
 static int add_system_libc(struct probes *probes, struct error *error)
 {
 	const char *path = NULL;
+	int err;
 
 	if (!dl_iterate_phdr(find_own_libc, &path) || !path || !path[0])
 		return error__set(
 			error, -ENOTSUP,
 			"this allocprof is linked statically and cannot find the system's libc; "
 			"use the dynamic build");
-	return probes__add_path(probes, path, error);
+	err = probes__add_path(probes, path, error);
+	return probes__is_failure(err) ? err : 0;
 }
 
 bool probes__is_failure(int err)
@@ -192,7 +195,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 			path);
 	/* Also for a static program, which may run others. */
 	err = add_system_libc(probes, error);
-	return err == -EEXIST || kind.is_static ? 0 : err;
+	return kind.is_static ? 0 : err;
 }
 
 int probes__add_program(struct probes *probes, const char *path, struct error *error)
@@ -209,8 +212,7 @@ int probes__add_program(struct probes *probes, const char *path, struct error *e
 	if (!kind.is_static)
 		return 0;
 	/* For what it executes. */
-	err = add_system_libc(probes, error);
-	return probes__is_failure(err) ? err : 0;
+	return add_system_libc(probes, error);
 }
 
 int probes__add_expected(struct probes *probes, const char *name, struct error *error)

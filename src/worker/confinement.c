@@ -135,20 +135,49 @@ static int set_limits(const struct confinement *confinement)
 	return err;
 }
 
-/*
- * If this process is root's, it becomes the user who called sudo, or else the user nobody if @or_nobody. In a user namespace
- * there may be no other user, and a container's root may not be allowed to become one: then the user stays, without
- * capabilities, and the list of system calls refuses the rest.
- */
-static int change_user(bool or_nobody)
+/* The last id that this user namespace has, by @map of /proc/self; 0 if that is unknown. */
+static __u32 last_id(const char *map)
 {
-	uid_t uid = CONFINED_NOBODY;
-	gid_t gid = CONFINED_NOBODY;
+	_cleanup_(close_file) FILE *file = fopen(map, "re");
+	__u32 inside, n, last = 0;
 
-	if (geteuid() || (!sudo_user__find(&uid, &gid) && !or_nobody))
-		return 0;
-	if (gid == (gid_t)-1)
-		gid = CONFINED_NOBODY;
+	while (file && fscanf(file, "%u %*u %u", &inside, &n) == 2)
+		if (n && inside + n - 1 > last)
+			last = inside + n - 1;
+	return last;
+}
+
+/* The id that is @wanted, or the namespace's last one where that is less. */
+static __u32 id_within(const char *map, __u32 wanted)
+{
+	__u32 last = last_id(map);
+
+	return last && last < wanted ? last : wanted;
+}
+
+/*
+ * A parser gets a user that no other process has, not even another parser, since processes of one user may signal each other. A
+ * client becomes the user who called sudo, whose network and cache it uses, or else nobody.
+ */
+static void choose_user(enum confinement_kind kind, uid_t *uid, gid_t *gid)
+{
+	*uid = *gid = CONFINED_NOBODY;
+	if (kind == CONFINE_CLIENT)
+		sudo_user__find(uid, gid);
+	else
+		*uid = *gid = CONFINED_FIRST + getpid();
+	if (*gid == (gid_t)-1)
+		*gid = CONFINED_NOBODY;
+	*uid = id_within("/proc/self/uid_map", *uid);
+	*gid = id_within("/proc/self/gid_map", *gid);
+}
+
+/*
+ * In a user namespace there may be no other user, and a container's root may not be allowed to become one: then the user
+ * stays, without capabilities, and the list of system calls refuses the rest.
+ */
+static int change_user(uid_t uid, gid_t gid)
+{
 	if (setgroups(0, NULL) && errno != EPERM)
 		return -errno;
 	if (setresgid(gid, gid, gid) && errno != EPERM && errno != EINVAL)
@@ -179,12 +208,14 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
-static int drop_privileges(bool or_nobody)
+/* @uid 0: the user stays. */
+static int drop_privileges(uid_t uid, gid_t gid)
 {
-	int err;
+	int err = 0;
 
 	drop_bounds();
-	err = change_user(or_nobody);
+	if (uid)
+		err = change_user(uid, gid);
 	if (!err)
 		err = drop_capabilities();
 	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -194,7 +225,11 @@ static int drop_privileges(bool or_nobody)
 
 int confinement__drop_privileges(void)
 {
-	return drop_privileges(false);
+	uid_t uid = 0;
+	gid_t gid = CONFINED_NOBODY;
+
+	sudo_user__find(&uid, &gid);
+	return drop_privileges(uid, gid == (gid_t)-1 ? CONFINED_NOBODY : gid);
 }
 
 /* After the change of the user, which resets both. */
@@ -207,18 +242,22 @@ static int stay_with_parent(pid_t parent)
 
 int confinement__enter(const struct confinement *confinement)
 {
+	uid_t uid = 0;
+	gid_t gid = 0;
 	int err;
 
 	/* Ctrl-C is for the parent, which ends this process. */
 	setpgid(0, 0);
 	confinement__reset_signals();
 	prctl(PR_SET_NAME, confinement->name, 0, 0, 0);
+	if (!geteuid())
+		choose_user(confinement->kind, &uid, &gid);
 	err = close_files(confinement->fd);
 	if (!err)
 		err = unmap_shared();
 	if (!err)
 		err = set_limits(confinement);
 	if (!err)
-		err = drop_privileges(true);
+		err = drop_privileges(uid, gid);
 	return err ? err : stay_with_parent(confinement->parent);
 }

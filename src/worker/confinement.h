@@ -9,8 +9,11 @@
 
 /* The descriptor that a confined process is left with, beside 0 to 2, which are /dev/null. */
 #define CONFINED_FD 3
-/* The user and group nobody, of processes that root has confined and no user of sudo has. */
+/* The user and group nobody, of root's clients without a user of sudo. */
 #define CONFINED_NOBODY 65534
+/* User and group of root's parsers are this number and the process's id. It is the first of those of which systemd's list of
+ * users (systemd.io/UIDS-GIDS) says that nothing uses them. */
+#define CONFINED_FIRST 0x70000000
 
 enum confinement_kind {
 	CONFINE_PARSER, /* computes, and gets files from its parent */

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "confinement.h"
 #include "error.h"
 #include "file_owner.h"
@@ -19,6 +20,7 @@
 #define TIMEOUT_MS 20000
 /* Files that end or delay their workers shall not keep a recording busy for ever. */
 #define MAX_FAILURES 64
+#define MAX_LOST_MS  60000
 
 struct parser {
 	struct worker *worker;
@@ -29,6 +31,7 @@ struct parser {
 	dev_t others_device;
 	ino_t others_inode;
 	unsigned int n_failures;
+	__u64 lost_ms; /* in calls that failed */
 };
 
 /* What run() returned, its sentence if it failed, then its result. */
@@ -80,6 +83,9 @@ int parser__new(struct parser **out, struct error *error)
 	/* Not as if uprobes were refused: each engine needs this. */
 	if (err == -EPERM)
 		err = -ECHILD;
+	/* What ended or stopped this one need not happen to the next, and is said of each file that it happens to. */
+	else if (err == -ECHILD || err == -ETIMEDOUT)
+		err = 0;
 	if (err) {
 		err = error__set(
 			error, err,
@@ -200,22 +206,25 @@ int parser__call(struct parser *parser, const struct parser_call *call, struct w
 		 struct error *error)
 {
 	const char *name = call->name ? call->name : call->path;
+	__u64 begin_ms = clock__now_ns() / NS_PER_MS;
 	struct wire_writer request = { 0 };
 	int err = prepare(parser, call->fd, call->needs_debug_file);
 
 	if (err)
 		return err;
-	if (parser->n_failures == MAX_FAILURES)
+	if (parser->n_failures >= MAX_FAILURES || parser->lost_ms >= MAX_LOST_MS)
 		return error__set(error, -ECHILD,
-				  "%s is not read: %d other files could not be read safely", name,
-				  MAX_FAILURES);
+				  "%s is not read: %u other files could not be read safely", name,
+				  parser->n_failures);
 	wire__put_bytes(&request, &call->run, sizeof(call->run));
 	wire__put_string(&request, call->path);
 	if (call->parameters)
 		wire__put_bytes(&request, call->parameters->bytes, call->parameters->size);
 	err = worker__call(last_worker(parser), &request, &call->fd, 1, result);
 	wire__release(&request);
-	if (err)
+	if (err) {
+		parser->lost_ms += clock__now_ns() / NS_PER_MS - begin_ms;
 		return say_failure(parser, name, err, error);
+	}
 	return take_status(parser, name, result, error);
 }

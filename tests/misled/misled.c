@@ -4,7 +4,8 @@
  * path ends in WHAT ("perf.map" for a perf map, "code" for the search for tail calls) fail by HOW: crash, hang, nonsense,
  * forbidden; or, with truncate, wait until the file, which has been mapped, is empty. ALLOCPROF_TEST_TIMEOUT_MS is how
  * long names of a module may take. ALLOCPROF_TEST_ELF=WHAT crashes any process that opens such a file by libelf or libdw,
- * which only workers may. With ALLOCPROF_TEST_DEBUG_FILE=PATH the worker of archive names PATH, whatever is there, as the debug
+ * which only workers may. ALLOCPROF_TEST_START=SIGNAL
+ * is a signal that each worker raises before anything else. With ALLOCPROF_TEST_DEBUG_FILE=PATH the worker of archive names PATH, whatever is there, as the debug
  * file of each file without debug information.
  */
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "confinement.h"
 #include "debug_file.h"
 #include "elf_file.h"
 #include "perf_map.h"
@@ -41,6 +43,8 @@ int __real_tail_calls__search(const struct profile *profile, const struct tail_c
 			      struct tail_call_pairs *pairs);
 int __wrap_tail_calls__search(const struct profile *profile, const struct tail_call_files *files,
 			      struct tail_call_pairs *pairs);
+int __real_confinement__enter(const struct confinement *confinement);
+int __wrap_confinement__enter(const struct confinement *confinement);
 unsigned int __real_module_job__timeout_ms(void);
 unsigned int __wrap_module_job__timeout_ms(void);
 
@@ -134,6 +138,15 @@ int __wrap_tail_calls__search(const struct profile *profile, const struct tail_c
 {
 	mislead("code");
 	return __real_tail_calls__search(profile, files, pairs);
+}
+
+int __wrap_confinement__enter(const struct confinement *confinement)
+{
+	const char *text = getenv("ALLOCPROF_TEST_START");
+
+	if (text)
+		raise(strtol(text, NULL, 10));
+	return __real_confinement__enter(confinement);
 }
 
 unsigned int __wrap_module_job__timeout_ms(void)

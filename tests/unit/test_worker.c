@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "clock.h"
 #include "random.h"
 #include "worker.h"
 #include "worker_internal.h"
@@ -310,6 +311,25 @@ static void test_big_request(void **state)
 	worker__free(worker);
 }
 
+static void stop(void *context)
+{
+	raise(SIGSTOP);
+}
+
+/* One that has been stopped holds its parent up for a time that does not depend on what it is asked. */
+static void test_stopped_at_its_start(void **state)
+{
+	struct worker *worker = worker__new(&(struct worker_options){
+		.name = "test-worker", .serve = serve, .prepare = stop, .timeout_ms = 120000 });
+	__u64 begin_ns = clock__now_ns();
+
+	assert_non_null(worker);
+	assert_int_equal(worker__start(worker), -ETIMEDOUT);
+	assert_true(clock__now_ns() - begin_ns < 60 * NS_PER_S);
+	assert_string_equal(worker__problem(worker), "did not react for 10 s");
+	worker__free(worker);
+}
+
 static int open_result(struct worker *worker, const char *path)
 {
 	struct wire_reader reply;
@@ -474,9 +494,13 @@ static void test_wire(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers), cmocka_unit_test(test_big_request),
-		cmocka_unit_test(test_files),	cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_harm),	cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_stopped_at_its_start),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_big_request),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_harm),
+		cmocka_unit_test(test_wire),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
