@@ -16,9 +16,10 @@
 enum packet_kind {
 	PACKET_REQUEST,	 /* bytes of a request */
 	PACKET_REQUESTS, /* the same, and more of it follows */
-	PACKET_GIVE,	 /* a descriptor, a path, or an error */
+	PACKET_GIVE,	 /* a descriptor, a path, a status, or an error */
 	PACKET_OPEN,	 /* a path */
 	PACKET_NAME,	 /* a descriptor, whose path is wanted */
+	PACKET_STATUS,	 /* a descriptor, whose status is wanted */
 	PACKET_ASK,	 /* bytes for worker_options.answer */
 	PACKET_NOTE,
 	PACKET_PART, /* bytes of a reply */

@@ -24,7 +24,6 @@ static const int computing[] = {
 	SCMP_SYS(writev),
 	SCMP_SYS(lseek),
 	SCMP_SYS(close),
-	SCMP_SYS(fstat),
 	SCMP_SYS(munmap),
 	SCMP_SYS(mremap),
 	SCMP_SYS(brk),
@@ -55,7 +54,7 @@ static const int trapped[] = {
 	SCMP_SYS(open),	      SCMP_SYS(openat),	   SCMP_SYS(openat2),	 SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat), SCMP_SYS(stat),	   SCMP_SYS(lstat),	 SCMP_SYS(statx),
 	SCMP_SYS(access),     SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(getcwd),
-	SCMP_SYS(ioctl),
+	SCMP_SYS(ioctl),      SCMP_SYS(fstat),
 };
 
 /* A client may make all calls but these, since its libraries resolve names, start threads and write files. */
@@ -157,13 +156,13 @@ static int add_conditional(scmp_filter_ctx filter)
 	for (size_t i = 0; i < ARRAY_SIZE(rules) && !err; i++)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, 1,
 					     &rules[i].condition);
-	/* fstat() of some versions of the C library; other flags are for paths. */
+	/* The trap's own way to ask the kernel. */
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
-				       SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
+				       SCMP_A3(SCMP_CMP_EQ, WORKER_STATUS_FLAGS));
 	if (!err)
 		err = seccomp_rule_add(filter, SCMP_ACT_TRAP, SCMP_SYS(newfstatat), 1,
-				       SCMP_A3(SCMP_CMP_NE, AT_EMPTY_PATH));
+				       SCMP_A3(SCMP_CMP_NE, WORKER_STATUS_FLAGS));
 	return err;
 }
 

@@ -22,6 +22,8 @@
 
 #define DEFAULT_TIMEOUT_MS 60000
 #define DEFAULT_MAX_REPLY  (256UL << 20)
+/* For what takes no time where the process runs: its confinement, and that it takes what it is sent. */
+#define REACTION_MS 10000
 /* A worker may ask at most so often during a request: a module may have some thousand .dwo files. */
 #define MAX_ASKED 100000
 /* How often a worker that is waited for is looked at; and a pause in that after which it was not. */
@@ -133,14 +135,23 @@ int worker__fd(const struct worker *worker)
 }
 
 /* How long a process of ours may block this one. */
-static int set_timeout(int fd, unsigned int timeout_ms)
+static int set_timeout(int fd)
 {
-	const struct timeval limit = { timeout_ms / 1000, timeout_ms % 1000 * 1000 };
+	const struct timeval limit = { REACTION_MS / 1000, 0 };
 
 	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
 			       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit))
 		       ? -errno
 		       : 0;
+}
+
+/* For a process that has been stopped, or gets no processor. */
+static int fail_inert(struct worker *worker)
+{
+	fail(worker, -ETIMEDOUT);
+	snprintf(worker->problem, sizeof(worker->problem), "did not react for %d s",
+		 REACTION_MS / 1000);
+	return -ETIMEDOUT;
 }
 
 static int await_confinement(struct worker *worker)
@@ -149,8 +160,10 @@ static int await_confinement(struct worker *worker)
 	struct packet packet;
 	int got = packet__receive(worker->fd, &packet, &received, 0);
 
+	if (got == -EAGAIN)
+		return fail_inert(worker);
 	if (got <= 0)
-		return fail(worker, got == -EAGAIN ? -ETIMEDOUT : -ECHILD);
+		return fail(worker, -ECHILD);
 	received__close(&received);
 	if (packet.kind == PACKET_DONE && !packet.status)
 		return 0;
@@ -169,7 +182,7 @@ int worker__start(struct worker *worker)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
-	err = set_timeout(ends[0], worker->options.timeout_ms);
+	err = set_timeout(ends[0]);
 	worker->pid = err ? -1 : fork();
 	if (!worker->pid)
 		worker__serve(&worker->options, ends[1], parent);
@@ -212,8 +225,11 @@ int worker__send(struct worker *worker, const struct wire_writer *request, const
 		size = size < PACKET_BYTES ? size : PACKET_BYTES;
 		if (size)
 			memcpy(packet.bytes, request->bytes + at, size);
+		err = packet__send(worker->fd, &packet, size, fds, at ? 0 : n_fds);
+		if (err == -EAGAIN)
+			return fail_inert(worker);
 		/* That it has ended is for worker__receive() to say. */
-		if (packet__send(worker->fd, &packet, size, fds, at ? 0 : n_fds))
+		if (err)
 			break;
 		at += size;
 	} while (packet.kind == PACKET_REQUESTS);
@@ -265,6 +281,21 @@ static int give_name(struct worker *worker, const struct received *received)
 	return packet__send(worker->fd, &packet, size < 0 ? 0 : size, NULL, 0) ? -ECHILD : 0;
 }
 
+static int give_status(struct worker *worker, const struct received *received)
+{
+	struct packet packet = { .kind = PACKET_GIVE };
+	struct stat st;
+
+	if (received->n_fds != 1)
+		return -EPROTO;
+	if (fstat(received->fds[0], &st))
+		packet.status = -errno;
+	else
+		memcpy(packet.bytes, &st, sizeof(st));
+	return packet__send(worker->fd, &packet, packet.status ? 0 : sizeof(st), NULL, 0) ? -ECHILD
+											  : 0;
+}
+
 static int give_answer(struct worker *worker, const struct packet *packet, size_t size)
 {
 	struct wire_reader question = wire__reader(packet->bytes, size);
@@ -298,6 +329,8 @@ static int handle(struct worker *worker, const struct packet *packet,
 						      : worker__open_file(packet->bytes));
 	case PACKET_NAME:
 		return ++worker->n_asked > MAX_ASKED ? -EPROTO : give_name(worker, received);
+	case PACKET_STATUS:
+		return ++worker->n_asked > MAX_ASKED ? -EPROTO : give_status(worker, received);
 	case PACKET_ASK:
 		return ++worker->n_asked > MAX_ASKED ? -EPROTO
 						     : give_answer(worker, packet, received->size);

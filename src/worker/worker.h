@@ -58,7 +58,7 @@ void worker__free(struct worker *worker);
 int worker__start(struct worker *worker);
 
 /* Sends a request with @n_fds descriptors, which stay the caller's. The worker is started if it does not run, and has
- * no other request. 0, -ENOMEM or an error of worker__start(). */
+ * no other request. 0, -ENOMEM, an error of worker__start(), or -ETIMEDOUT: it did not take the request, and was ended. */
 int worker__send(struct worker *worker, const struct wire_writer *request, const int *fds,
 		 size_t n_fds);
 

@@ -64,6 +64,21 @@ ssize_t worker_request__name(int fd, char *path, size_t size)
 	return size;
 }
 
+int worker_request__status(int fd, struct stat *out)
+{
+	struct packet packet = { .kind = PACKET_STATUS };
+	struct received received;
+	int err = ask(&packet, 0, &fd, &received);
+
+	received__close(&received);
+	if (err)
+		return err;
+	if (received.size != sizeof(*out))
+		return -EPROTO;
+	memcpy(out, packet.bytes, sizeof(*out));
+	return 0;
+}
+
 int worker_call__ask(const struct wire_writer *question)
 {
 	struct packet packet = { .kind = PACKET_ASK };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * libelf and libdw open files by themselves, and read by which path one was opened. In a worker the kernel raises
- * SIGSYS instead, and the handler answers for it, so that these libraries do not notice.
+ * SIGSYS instead, and the handler answers for it, so that these libraries do not notice. So it does for fstat(2): a file system in
+ * user space (FUSE) refuses it to all but its own user, who is the parent's at most.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +10,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "worker_internal.h"
 
@@ -51,6 +54,19 @@ static long read_link(const char *path, char *to, size_t size)
 	return fd < 0 ? -EINVAL : worker_request__name(fd, to, size);
 }
 
+static long get_status(int fd, struct stat *st)
+{
+	long err = syscall(SYS_newfstatat, fd, "", st, WORKER_STATUS_FLAGS) ? -errno : 0;
+
+	return err == -EACCES ? worker_request__status(fd, st) : err;
+}
+
+/* That of a path is none of a worker's business. */
+static long get_status_at(int fd, const char *path, struct stat *st, int flags)
+{
+	return flags & AT_EMPTY_PATH && !*path ? get_status(fd, st) : -EACCES;
+}
+
 static long answer(const greg_t *registers, int call)
 {
 	const char *first = (const char *)registers[REG_RDI],
@@ -67,6 +83,11 @@ static long answer(const greg_t *registers, int call)
 		return read_link(first, (char *)registers[REG_RSI], registers[REG_RDX]);
 	case SYS_readlinkat:
 		return read_link(second, (char *)registers[REG_RDX], registers[REG_R10]);
+	case SYS_fstat:
+		return get_status(registers[REG_RDI], (struct stat *)registers[REG_RSI]);
+	case SYS_newfstatat:
+		return get_status_at(registers[REG_RDI], second, (struct stat *)registers[REG_RDX],
+				     registers[REG_R10]);
 	case SYS_ioctl:
 		return -ENOTTY;
 	}

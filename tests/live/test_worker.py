@@ -12,10 +12,11 @@ import time
 
 import pytest
 
+import containers
 import support
 
 EXIT_STATUS = 3  # every_function's
-NOBODY = 65534
+FIRST_USER = 0x70000000
 SECCOMP_FILTER = "2"
 PTRACE_ATTACH, PTRACE_DETACH, WALL = 16, 17, 0x40000000
 
@@ -83,8 +84,12 @@ def test_confinement(run, runner, allocprof, misled, program, tmp_path, sudo):
         maps = (proc / "maps").read_text().splitlines()
         limits = {line[:26].strip(): line[26:].split() for line in (proc / "limits").read_text().splitlines()[1:]}
         detach()
-        user = str(sudo or NOBODY)
+        user = str(FIRST_USER + worker)
         assert status["Uid"].split() == status["Gid"].split() == 4 * [user]
+        for other in 65534, 1234:  # Neither nobody nor the user who called sudo may stop or end it.
+            signals = run(["setpriv", f"--reuid={other}", f"--regid={other}", "--clear-groups",
+                           "sh", "-c", f"kill -STOP {worker} || kill -KILL {worker}"])
+            assert signals.status != 0 and b"not permitted" in signals.stderr.lower(), signals
         assert status["Groups"].split() == []
         assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
         assert status["NoNewPrivs"] == "1"
@@ -195,16 +200,31 @@ def test_failing_worker_costs_frames_of_tail_calls(run, misled, tmp_path, how):
     assert b"names are missing" not in run([misled, "report", data], expect=0).stderr
 
 
+@pytest.fixture
+def installed_misled(misled, tmp_path):
+    """Where --engine=preload finds its library."""
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "src").symlink_to(support.BUILD / "src")
+    return shutil.copy(misled, tmp_path / "cli" / "allocprof")
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_no_worker_lives(run, installed_misled, tmp_path, engine):
+    """Each is killed before it reads anything: the command runs as it would, and what is missing is said."""
+    done = run([installed_misled, "record", f"--engine={engine}", "-o", tmp_path / "data", "--", "sh", "-c", "echo ran; exit 3"],
+               {"ALLOCPROF_TEST_START": str(int(signal.SIGKILL))}, expect=3)
+    assert done.stdout == b"ran\n"
+    # Where the allocators' functions are, or only the unwind tables.
+    missing = b"was ended by signal 9" if engine == "uprobe" else b"(0.0 % of the calls have a complete stack)"
+    assert missing in done.stderr, done.stderr
+
+
 @pytest.mark.engines("uprobe", "preload")
 @pytest.mark.parametrize("command", ["stat", "record"])
-def test_libelf_reads_files_of_others_in_workers_only(run, misled, program, tmp_path, engine, command):
+def test_libelf_reads_files_of_others_in_workers_only(run, installed_misled, program, tmp_path, engine, command):
     """Where libelf or libdw opens the program, they crash: that ends a worker, and neither the recording nor the target."""
-    (tmp_path / "cli").mkdir()
-    installed = shutil.copy(misled, tmp_path / "cli" / "allocprof")
-    # Where --engine=preload looks for its library.
-    (tmp_path / "src").symlink_to(support.BUILD / "src")
     data = ["-o", tmp_path / "data"] if command == "record" else []
-    done = run([installed, command, f"--engine={engine}", *data, "--", program],
+    done = run([installed_misled, command, f"--engine={engine}", *data, "--", program],
                {"ALLOCPROF_TEST_ELF": "misleading"}, expect=EXIT_STATUS)
     assert f"{program} could not be read safely: the process that read it {PROBLEMS['crash']}" in \
         " ".join(done.stderr.decode().split()), done.stderr
@@ -228,6 +248,31 @@ def test_failing_worker_costs_the_archive_a_debug_file(run, allocprof, misled, p
     said = " ".join(done.stderr.decode().split())
     assert f"left out: the debug files of {program}: it could not be read safely: " \
         f"the process that read it {PROBLEMS['crash']}" in said
+
+
+@pytest.mark.engines("uprobe", "preload")
+def test_file_system_in_user_space(run, allocprof, public_directory, engine):
+    """As AppImages that root runs mount it (FUSE without allow_other): the kernel lets nobody but root ask for a file's status."""
+    if not shutil.which("squashfuse") or not os.path.exists("/dev/fuse"):
+        support.unavailable("squashfuse or /dev/fuse is missing")
+    image, files, mounted = (pathlib.Path(public_directory) / name for name in ("image", "files", "mounted"))
+    files.mkdir(), mounted.mkdir()
+    shutil.copy(support.target("every_function"), files / "program")
+    subprocess.run(["mksquashfs", files, image, "-quiet", "-noappend"], check=True, stdout=subprocess.DEVNULL)
+
+    def recorded(path):
+        data = path.parent.parent / "data"
+        run([allocprof, "record", "--live", f"--engine={engine}", "-o", data, "--", path], expect=EXIT_STATUS)
+        run([allocprof, "folded", "--strict", data], expect=0)
+        return sorted(run([allocprof, "folded", data], expect=0).stdout.splitlines())
+
+    with containers.own_mounts():
+        subprocess.run(["squashfuse", image, mounted], check=True)
+        try:
+            found = recorded(mounted / "program")
+        finally:
+            subprocess.run(["umount", mounted], check=True)
+    assert found == recorded(files / "program")
 
 
 @pytest.mark.parametrize("wrong, why", [
