@@ -17,21 +17,31 @@
 
 static const struct {
 	const char *name, *text;
+	bool is_pythons; /* CPython has it, too */
 } signs[] = {
-	{ "jemalloc", "<jemalloc>: " },
-	{ "mimalloc", "mimalloc: warning: " },
-	{ "tcmalloc", "tcmalloc: allocation failed" },
+	{ "jemalloc", "<jemalloc>: ", false },
+	{ "mimalloc", "mimalloc: warning: ", true },
+	{ "tcmalloc", "tcmalloc: allocation failed", false },
 };
 
 /* Longer than any of the texts. */
 #define OVERLAP 32
 
-static const char *find_sign(const char *bytes, size_t n)
+static const char *find_sign(const char *bytes, size_t n, bool has_python)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
-		if (memmem(bytes, n, signs[i].text, strlen(signs[i].text)))
+		if (!(has_python && signs[i].is_pythons) &&
+		    memmem(bytes, n, signs[i].text, strlen(signs[i].text)))
 			return signs[i].name;
 	return NULL;
+}
+
+/* Whether the file is a CPython that takes no memory from the mimalloc within it (since 3.13): it does with free threading,
+ * and where PYTHONMALLOC asks for it, which PYTHON_NOTE is about. */
+static bool is_python_with_arenas(struct elf_file *elf)
+{
+	return elf_file__defines(elf, "PyObject_Malloc") &&
+	       !elf_file__defines(elf, "_Py_DecRefShared");
 }
 
 static int end_at_first(const struct elf_symbol *symbol, void *arg)
@@ -41,13 +51,14 @@ static int end_at_first(const struct elf_symbol *symbol, void *arg)
 
 /* Whether its allocator, if it has one, would have no names: in a stripped program, and in a library that does not export
  * it. Few libraries ask for memory as an allocator does, so few are searched. */
-static bool may_hide_one(int fd, const char *path)
+static bool may_hide_one(int fd, const char *path, bool *has_python)
 {
 	struct elf_file *elf;
 	bool may;
 
 	if (elf_file__open(fd, path, &elf, NULL))
 		return false;
+	*has_python = is_python_with_arenas(elf);
 	if (elf_file__is_program(elf))
 		may = !elf_file__is_static(elf) &&
 		      !elf_file__for_each_further_symbol(elf, end_at_first, NULL);
@@ -62,9 +73,10 @@ const char *hidden_allocator__find(int fd, const char *path)
 {
 	_cleanup_(free_ptr) char *bytes = NULL;
 	const char *found = NULL;
+	bool has_python;
 	size_t kept = 0;
 
-	if (!may_hide_one(fd, path))
+	if (!may_hide_one(fd, path, &has_python))
 		return NULL;
 	bytes = malloc(OVERLAP + CHUNK_BYTES);
 	for (off_t at = 0; bytes && !found && at < MAX_BYTES;) {
@@ -74,7 +86,7 @@ const char *hidden_allocator__find(int fd, const char *path)
 			break;
 		at += n;
 		kept += n;
-		found = find_sign(bytes, kept);
+		found = find_sign(bytes, kept, has_python);
 		/* A text may span two reads. */
 		if (kept > OVERLAP) {
 			memmove(bytes, bytes + kept - OVERLAP, OVERLAP);

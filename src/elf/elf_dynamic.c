@@ -156,6 +156,16 @@ int elf_file__for_each_further_symbol(struct elf_file *file, elf_symbol_fn fn, v
 	return elf_file__is_static(file) ? 0 : for_each_symbol_of(file, SHT_SYMTAB, fn, arg);
 }
 
+static int compare_name(const struct elf_symbol *symbol, void *arg)
+{
+	return !strcmp(symbol->name, arg);
+}
+
+bool elf_file__defines(struct elf_file *file, const char *name)
+{
+	return elf_file__for_each_symbol(file, compare_name, (void *)name) > 0;
+}
+
 bool elf_file__imports(struct elf_file *file, const char *name)
 {
 	GElf_Shdr shdr;

@@ -85,6 +85,9 @@ int elf_file__for_each_further_symbol(struct elf_file *file, elf_symbol_fn fn, v
 /* Slots of .got and .got.plt, with their symbols. */
 int elf_file__for_each_slot(struct elf_file *file, elf_slot_fn fn, void *arg);
 
+/* Whether a defined symbol of elf_file__for_each_symbol() has the name. */
+bool elf_file__defines(struct elf_file *file, const char *name);
+
 /* Whether .dynsym has the undefined symbol @name. */
 bool elf_file__imports(struct elf_file *file, const char *name);
 

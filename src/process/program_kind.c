@@ -9,17 +9,12 @@
 #include "parser.h"
 #include "path.h"
 
-/* CPython defines this symbol; extension modules import it, and PyPy names it differently. */
-static int is_its_malloc(const struct elf_symbol *symbol, void *arg)
-{
-	return !strcmp(symbol->name, "PyObject_Malloc");
-}
-
-/* The interpreter is in a library or a program, which need not be called python. */
+/* The interpreter is in a library or a program, which need not be called python. CPython defines this symbol; extension
+ * modules import it, and PyPy names it differently. */
 static bool is_python(struct elf_file *elf, const char *path)
 {
 	return (elf_file__is_program(elf) || strstr(path__name(path), "python")) &&
-	       elf_file__for_each_symbol(elf, is_its_malloc, NULL) > 0;
+	       elf_file__defines(elf, "PyObject_Malloc");
 }
 
 static int run(struct parser_task *task)
