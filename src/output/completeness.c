@@ -91,35 +91,12 @@ static void report_incomplete(const struct profile *profile, const struct output
 	say_reasons(profile, "incomplete_", output);
 }
 
-static void report_unprobed(const struct profile *profile, const struct output *output)
-{
-	const char *paths = profile__meta(profile, "unprobed_allocators");
-	char list[1024];
-	size_t n = 0, len = 0;
-
-	if (!paths)
-		return;
-	while (*paths) {
-		size_t path_len = strcspn(paths, "\n");
-
-		if (path_len && len < sizeof(list))
-			len += snprintf(list + len, sizeof(list) - len, "%s%.*s", n ? ", " : "",
-					path_len < 4096 ? (int)path_len : 4096, paths);
-		n += path_len > 0;
-		paths += path_len + (paths[path_len] == '\n');
-	}
-	if (!n)
-		return;
-	say(output, "%s %s probed late, in part or not at all: %s" NOT_COMPLETE "; %s",
-	    number__count(n).text, plural__of("allocator{|s} of the target {was|were}", n).text,
-	    list, plural__of("name the file{|s} with --expect", n).text);
-}
-
 /* Metadata of a recording about calls that it may lack: lines. */
 static const struct note {
 	const char *key;
 	const char *before; /* each line */
 } notes[] = {
+	{ "unprobed_allocators", "allocator " },
 	{ "unknown_functions",
 	  "an allocator's function is unknown, so its calls are not counted or the blocks that it "
 	  "freed count as live: " },
@@ -279,7 +256,6 @@ static void report_window(const struct profile *profile, const struct output *ou
 static void report_all(const struct profile *profile, const struct output *output)
 {
 	report_lost(profile, output);
-	report_unprobed(profile, output);
 	report_notes(profile, output);
 	report_gaps(profile, output);
 	report_untracked(profile, output);

@@ -109,7 +109,7 @@ static void print_allocators(const struct session *session, const struct session
 		fprintf(to, "%s\n", file.path);
 }
 
-/* Lines "path" of the allocators that are not probed completely. */
+/* Lines "path was not probed: why" of the allocators that are not probed completely. */
 static void print_unprobed_allocators(const struct session *session,
 				      const struct session_results *results, FILE *to)
 {
@@ -117,7 +117,7 @@ static void print_unprobed_allocators(const struct session *session,
 
 	for (size_t i = 0; session__file(session, i, &file); i++)
 		if (file.gap[0])
-			fprintf(to, "%s\n", file.path);
+			fprintf(to, "%s was %s\n", file.path, file.gap);
 }
 
 /* Lines "path were not followed: why" of the allocators whose blocks are not all followed. */

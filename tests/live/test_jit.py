@@ -48,6 +48,20 @@ def test_maps_that_are_not_believed(run, allocprof, target, tmp_path, clean_maps
     assert "main;[unknown];allocate" in "".join(recording.texts())
 
 
+@pytest.mark.parametrize(("name", "shown"), [
+    ("py::_find_and_load:<frozen importlib._bootstrap>", None),  # CPython
+    ("instance void [app] Program::<Main>b__0()[Tier0]", None),  # .NET
+    ("JS:*read file:///a/b@1.2/index.js:3:4", None),  # V8: an npm package in a directory with its version
+    ("_ZN3app4main17h05af221e174051e9E", "app::main"),  # Rust, compiled to WebAssembly
+])
+def test_names_of_runtimes(run, allocprof, target, tmp_path, clean_maps, name, shown):
+    """They are shown as they are: they are no symbols."""
+    recording = record(run, allocprof, tmp_path, target("jit"), "name", name)
+    names = {name for name, in recording.sql("SELECT u.name FROM frames f JOIN lines l ON l.frame = f.id "
+                                             "JOIN functions u ON u.id = l.function WHERE f.module = 0")}
+    assert names == {shown or name}
+
+
 @pytest.mark.slow
 def test_node(run, allocprof, tmp_path, clean_maps):
     node = shutil.which("node", path="/usr/bin")

@@ -193,7 +193,7 @@ def assert_unprobed(run, allocprof, tmp_path, command, path, status):
 
     result = run([allocprof, "record", "-o", data, "--", *command], expect=status)
     assert f"not complete: allocator {path} was " in result.stderr.decode()
-    assert Recording(data).meta["unprobed_allocators"] == path
+    assert Recording(data).meta["unprobed_allocators"].startswith(f"{path} was ")
     assert path in folded(run, allocprof, data)[1].stderr.decode()
     run([allocprof, "folded", "--strict", "-i", data], expect=1)
 

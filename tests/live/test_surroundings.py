@@ -296,8 +296,8 @@ def test_late_allocator_is_always_told(run, allocprof, target, tmp_path):
     words = f"LD_LIBRARY_PATH={env['LD_LIBRARY_PATH']} exec {target('names_full')}"
     for _ in range(12):
         run([*argv_of(allocprof, "record", tmp_path / "x"), "--", "sh", "-c", words], expect=0)
-        assert Recording(tmp_path / "x").meta.get("unprobed_allocators") == str(tmp_path / "lib" /
-                                                                                 "libc.so.6")
+        path = tmp_path / "lib" / "libc.so.6"
+        assert Recording(tmp_path / "x").meta.get("unprobed_allocators", "").startswith(f"{path} was found only after ")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="chroot(1) needs root")
