@@ -174,6 +174,7 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 {
 	_cleanup_(free_ptr) char *path = NULL;
 	struct program_kind kind;
+	bool has_nothing;
 	int err;
 
 	err = open_program(argv[0], &path, error);
@@ -184,10 +185,13 @@ int probes__add_command(struct probes *probes, char *const argv[], struct error 
 	if (err)
 		return err;
 	add_inner_commands(probes, argv);
-	if (kind.is_static && !probes__n_files(probes) && kind.is_go)
+	/* Mappings are counted whatever the program is. */
+	has_nothing = kind.is_static && !probes__n_files(probes) &&
+		      !sources__has_mappings(probes->options.sources);
+	if (has_nothing && kind.is_go)
 		return error__set(error, -ENOTSUP,
 				  "%s is a Go program, " GO_HAS_NO_MALLOC COUNT_ITS_COMMANDS, path);
-	if (kind.is_static && !probes__n_files(probes))
+	if (has_nothing)
 		return error__set(
 			error, -ENOTSUP,
 			"%s is a static executable without a malloc that can be found by "

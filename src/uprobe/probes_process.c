@@ -15,6 +15,7 @@
 #include "proc_maps.h"
 #include "program_kind.h"
 #include "regular_file.h"
+#include "sources.h"
 
 static bool is_probed(const struct probed_allocator *entry)
 {
@@ -148,6 +149,9 @@ static int add_process(struct mapped_files *files)
 	for (size_t i = 0; i < probes->n_list; i++)
 		if (is_probed(&probes->list[i]) || !probes->options.run.program)
 			return 0;
+	/* Mappings are counted whatever the program is. */
+	if (!files->err && !is_ending(files->pid) && sources__has_mappings(probes->options.sources))
+		return 0;
 	return explain_none(probes, files);
 }
 

@@ -10,7 +10,7 @@ import sqlite3
 import pytest
 
 import mappings
-from support import folded, stated_cases, unavailable
+from support import TIMEOUT_SECONDS, Obedient, folded, stated_cases, unavailable, wait_until_counting
 
 CALLS = mappings.CALLS
 # A thread unmaps another one's stack after join() has returned; strace does not say what became of a call that the end of
@@ -126,3 +126,45 @@ def test_beside_malloc(run, allocprof, target):
         assert both["functions"][name] == entry
     for name in ("allocations", "deallocations", "reallocations", "total_allocations", "total_allocated_bytes"):
         assert both[name] == alone[name]
+
+
+# Maps 10 MiB, and again for each line that it reads.
+STRIPPED = r"""
+#include <stdio.h>
+#include <sys/mman.h>
+
+int main(void)
+{
+	const char *says = "ready";
+	char line[8];
+
+	do {
+		for (int i = 0; i < 10; i++)
+			mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		puts(says);
+		fflush(stdout);
+		says = "done";
+	} while (fgets(line, sizeof(line), stdin));
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["command", "attached"])
+def test_program_without_an_allocator(run, runner, allocprof, tmp_path, attached):
+    """Of a static program without symbols nothing else can be counted, nor of one of Go."""
+    program = tmp_path / "program"
+    (tmp_path / "program.c").write_text(STRIPPED)
+    run(["gcc", "-static", "-s", "-o", program, tmp_path / "program.c"], expect=0)
+    words = [allocprof, "stat", "--json", "--allocator", "mmap", "-o", tmp_path / "json"]
+    if attached:
+        process = Obedient(runner, [program])
+        recorder = runner.start([*words, "-p", process.pid])
+        wait_until_counting(allocprof, recorder)
+        process.ask("again")
+        process.exit()
+        assert recorder.wait(TIMEOUT_SECONDS) == 0
+    else:
+        run([*words, program], expect=0)
+    entry = json.loads((tmp_path / "json").read_text())["functions"]["mmap"]
+    assert entry["calls"] - entry["failed"] >= 10 and entry["bytes"] >= 10 << 20, entry
