@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena.h"
@@ -17,7 +16,6 @@
 #include "dwarf_internal.h"
 #include "dwarf_sound.h"
 #include "error.h"
-#include "file_place.h"
 #include "mapped_file.h"
 #include "regular_file.h"
 #include "symbol_table.h"
