@@ -5,6 +5,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "completeness_messages.h"
 #include "data_file.h"
 #include "error.h"
 #include "message.h"
@@ -90,7 +91,7 @@ static int run_archive(char **argv)
 		       number__bytes(result.size_bytes, false).text,
 		       packing.data_path ? "and the recording" : "without the recording",
 		       options->paths.output);
-	return EXIT_GOOD;
+	return completeness_messages__print_altered(profile);
 }
 
 const struct command cmd_archive = {

@@ -9,9 +9,11 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "command.h"
+#include "completeness.h"
 #include "data_file_query.h"
 #include "data_paths.h"
 #include "error.h"
+#include "message.h"
 #include "number_parse.h"
 #include "options.h"
 #include "output_file.h"
@@ -184,8 +186,8 @@ static int run_query(char **argv)
 					 write_schema, NULL, &error);
 		return err ? output_file__status(err, &error) : EXIT_GOOD;
 	}
-	limit_time(options.cpu_ns);
 	err = data_query__open(paths->input, options.sql, options.cpu_ns, &query, &error);
+	limit_time(options.cpu_ns);
 	if (!err)
 		err = output_file__write(paths->output, paths->input, !options.no_pager, write_rows,
 					 &(struct held){ query, options.format, &query_error,
@@ -193,7 +195,11 @@ static int run_query(char **argv)
 					 &error);
 	if (query_err)
 		return output_file__status(query_err, &query_error);
-	return err ? output_file__status(err, &error) : EXIT_GOOD;
+	if (err)
+		return output_file__status(err, &error);
+	if (data_query__is_altered(query))
+		message__print("%s", ALTERED_NOTE);
+	return data_query__is_altered(query) ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
 const struct command cmd_query = {

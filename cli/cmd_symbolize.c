@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "completeness_messages.h"
 #include "data_file.h"
 #include "error.h"
 #include "message.h"
@@ -63,7 +64,7 @@ static int run_symbolize(char **argv)
 	message__print("%s of %s places in code have a name in %s",
 		       number__count(count_named(profile)).text,
 		       number__count(profile->n_frames).text, options.paths.output);
-	return EXIT_GOOD;
+	return completeness_messages__print_altered(profile);
 }
 
 const struct command cmd_symbolize = {

@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "command.h"
 #include "completeness.h"
+#include "data_file.h"
 #include "message.h"
 #include "number.h"
 #include "plural.h"
@@ -40,9 +41,18 @@ int completeness_messages__print(const struct profile *profile, const char *name
 		print(name, line);
 		lacks = true;
 	}
-	if (!profile__ledger_adds_up(profile) || !profile__blocks_add_up(profile))
+	if (data_file__is_altered(profile) || !profile__ledger_adds_up(profile) ||
+	    !profile__blocks_add_up(profile))
 		return EXIT_INCOMPLETE;
 	return strict && lacks ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+int completeness_messages__print_altered(const struct profile *profile)
+{
+	if (!data_file__is_altered(profile))
+		return EXIT_GOOD;
+	print(NULL, ALTERED_NOTE);
+	return EXIT_INCOMPLETE;
 }
 
 void completeness_messages__print_sampled(const struct profile *profile, const char *name)

@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "command.h"
+#include "completeness_messages.h"
 #include "error.h"
 #include "event_log.h"
 #include "message.h"
@@ -107,7 +108,7 @@ int export_events__run(const struct data_paths *paths, enum backtrace backtrace,
 	_cleanup_(free_profile) struct profile *names = NULL;
 	_cleanup_(free_log) struct event_log_reader *log = NULL;
 	struct error error = { 0 }, log_error = { 0 };
-	int log_err = 0, err = find_files(paths->input, &log_path, &data_path);
+	int status, log_err = 0, err = find_files(paths->input, &log_path, &data_path);
 
 	if (err) {
 		error__set(&error, err, "out of memory");
@@ -130,5 +131,6 @@ int export_events__run(const struct data_paths *paths, enum backtrace backtrace,
 		return output_file__status(err, &error);
 	if (log_err)
 		return output_file__status(log_err, &log_error);
-	return report_missing(log, strict);
+	status = names ? completeness_messages__print_altered(names) : EXIT_GOOD;
+	return report_missing(log, strict) ?: status;
 }

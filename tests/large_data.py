@@ -5,6 +5,8 @@ and exports need then: large_data.py FILE STACKS EPOCHS ROWS."""
 import sqlite3
 import sys
 
+import data_digest
+
 DEPTH = 16
 ALONE = 4  # of these, how many a stack shares with no other
 FUNCTIONS = 20000
@@ -49,6 +51,7 @@ def make_large(path, stacks, epochs=50, rows=None):
     database.execute("UPDATE ledger SET value = 0")
     database.execute("UPDATE ledger SET value = (SELECT sum(calls) FROM counts) "
                      "WHERE name IN ('events', 'attributed', 'complete')")
+    data_digest.renew(database)
     database.commit()
     database.close()
 

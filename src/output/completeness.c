@@ -9,6 +9,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "data_file.h"
 #include "gaps.h"
 #include "number.h"
 #include "plural.h"
@@ -180,6 +181,8 @@ bool completeness__is_complete(const struct profile *profile)
 	const char *unprobed = profile__meta(profile, "unprobed_allocators");
 	const char *opened = profile__meta(profile, "window_opened");
 
+	if (data_file__is_altered(profile))
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
 		if (profile__meta(profile, notes[i].key))
 			return false;
@@ -255,6 +258,8 @@ static void report_window(const struct profile *profile, const struct output *ou
 /* Prints everything that @profile lacks. */
 static void report_all(const struct profile *profile, const struct output *output)
 {
+	if (data_file__is_altered(profile))
+		say(output, "%s", ALTERED_NOTE);
 	report_lost(profile, output);
 	report_notes(profile, output);
 	report_gaps(profile, output);

@@ -14,6 +14,10 @@ enum completeness_flags {
 	COMPLETENESS_HISTOGRAMS = 8, /* sizes and lifetimes are shown as histograms */
 };
 
+/* What is said of a data file that is not as it was written. */
+#define ALTERED_NOTE                                                                               \
+	"this data file is not as it was recorded: its digest does not fit what is in it; do not rely on its numbers"
+
 /*
  * Sets *@text to sentences, one per line, about what @profile lacks for what @flags say: lost events, allocators without
  * probes, blocks that were not followed, and, if there are many, incomplete stacks; with reasons. "" if nothing is missing. The

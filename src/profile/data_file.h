@@ -5,6 +5,7 @@
 #define ALLOCPROF_DATA_FILE_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 
 struct error;
 struct profile;
@@ -51,5 +52,7 @@ int data_file__write_names(const struct profile *profile, const char *path,
  * or an older allocprof; or another negative errno; @error is set.
  */
 int data_file__read(const char *path, struct profile **profile, struct error *error);
+/* Whether the file that @profile was read from is not as it was written: its digest is another one, or it has none. */
+bool data_file__is_altered(const struct profile *profile);
 
 #endif

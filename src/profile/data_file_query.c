@@ -7,6 +7,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "data_digest.h"
 #include "data_file_db.h"
 #include "data_file_reader.h"
 #include "error.h"
@@ -23,6 +24,7 @@ struct data_query {
 	char *path;
 	__u64 cpu_end_ns;
 	sqlite3_int64 old_heap_limit;
+	bool is_altered;
 };
 
 static bool is_word_of(const char *word, const char *const *words, size_t n)
@@ -150,17 +152,43 @@ static int prepare_one(struct data_query *query, const char *sql, struct error *
 	return 0;
 }
 
+/* Reads the whole file, before the query's time begins. 0 or -EINVAL. */
+static int check_digest(struct data_query *query)
+{
+	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	sqlite3 *db = query->reader.db;
+	const char *written;
+	__u64 digest;
+	int err = data_digest__compute(db, &digest);
+
+	if (!err)
+		err = prepare(
+			db, "SELECT value FROM meta NOT INDEXED WHERE key = '" DATA_DIGEST_KEY "'",
+			&statement);
+	if (err)
+		return err == -ENOMEM ? err : -EINVAL;
+	written = sqlite3_step(statement) == SQLITE_ROW
+			  ? (const char *)sqlite3_column_text(statement, 0)
+			  : NULL;
+	query->is_altered = !written || strcmp(written, data_digest__text(digest).text) != 0;
+	return 0;
+}
+
+bool data_query__is_altered(const struct data_query *query)
+{
+	return query->is_altered;
+}
+
 int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct data_query **made,
 		     struct error *error)
 {
 	struct data_query *query = calloc(1, sizeof(*query));
-	__u64 now_ns = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
+	__u64 now_ns;
 	int err;
 
 	if (!query)
 		return error__set(error, -ENOMEM, "out of memory");
 	query->old_heap_limit = sqlite3_hard_heap_limit64(MAX_HEAP_BYTES);
-	query->cpu_end_ns = cpu_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + cpu_ns;
 	query->path = strdup(path);
 	query->reader.fd = data_reader__open_path(path);
 	err = query->path ? data_reader__open(&query->reader, path, error)
@@ -171,6 +199,13 @@ int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct dat
 			data_reader__fail(path, err, "definitions", error);
 	}
 	if (!err) {
+		err = check_digest(query);
+		if (err)
+			data_reader__fail(path, err, "a table", error);
+	}
+	if (!err) {
+		now_ns = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
+		query->cpu_end_ns = cpu_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + cpu_ns;
 		set_limits(query);
 		err = prepare_one(query, sql, error);
 	}

@@ -15,7 +15,7 @@ struct error;
 	"the query was stopped when its processor time was over; select less, or allow it more with --timeout"
 
 /*
- * Prepares @sql for the data file @path; it may use @cpu_ns of the process's processor time from now
+ * Checks the digest of the data file @path, which reads all of it, and prepares @sql for it; it may use @cpu_ns of the process's processor time from now
  * on, which is looked at between SQLite's instructions: one that calls instr() may take hours. While a query is open, SQLite as a whole has a limit of memory, so one may be open at a time. To
  * be freed. 0 or a negative errno with @error set.
  */
@@ -24,6 +24,8 @@ int data_query__open(const char *path, const char *sql, __u64 cpu_ns, struct dat
 /* NULL is ignored. */
 void data_query__free(struct data_query *query);
 
+/* Whether the file is not as it was written: its digest is another one, or it has none. */
+bool data_query__is_altered(const struct data_query *query);
 /* 0 if the statement has no result. */
 size_t data_query__n_columns(const struct data_query *query);
 /* The name of column @i; valid until the query is freed. */

@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "data_digest.h"
 #include "data_file.h"
 #include "data_file_db.h"
 #include "data_file_reader.h"
@@ -99,10 +100,12 @@ static int check_header(int fd, const char *path, __u64 *file_size, struct error
 	return 0;
 }
 
-int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement)
+int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement, const char *table)
 {
 	switch (sqlite3_step(statement)) {
 	case SQLITE_ROW:
+		if (table)
+			reader->digest += data_digest__row(table, statement);
 		return 1;
 	case SQLITE_DONE:
 		return 0;
@@ -180,6 +183,10 @@ int data_reader__get_row(struct data_reader *reader, sqlite3_stmt *statement, co
 				       va_arg(outputs, const char **));
 		} else if (columns[i] == 'n') {
 			err = get_number(statement, i, PROFILE_MAX, va_arg(outputs, __u64 *));
+		} else if (columns[i] == 'l' && sqlite3_column_type(statement, i) == SQLITE_NULL) {
+			*va_arg(outputs, __u64 *) = PROFILE_LIVE;
+		} else if (columns[i] == 'l') {
+			err = get_number(statement, i, PROFILE_LIVE, va_arg(outputs, __u64 *));
 		} else if (columns[i] == 'd') {
 			err = get_double(statement, i, va_arg(outputs, double *));
 		} else {
@@ -200,7 +207,7 @@ static int check_definition(struct data_reader *reader, sqlite3_stmt *statement,
 
 	if (bind_text(statement, 1, sql) != SQLITE_OK)
 		return -ENOMEM;
-	err = data_reader__next(reader, statement);
+	err = data_reader__next(reader, statement, NULL);
 	if (err < 0)
 		return err;
 	if (!err || get_number(statement, 0, 1, &n) || n != 1)
@@ -240,7 +247,7 @@ static int read_version(struct data_reader *reader, __u64 *version)
 		      &statement);
 	if (err)
 		return -EINVAL;
-	err = data_reader__next(reader, statement);
+	err = data_reader__next(reader, statement, NULL);
 	if (err <= 0)
 		return err ? err : -EINVAL;
 	err = get_text(reader, statement, 0, MAX_TEXT, &text);
@@ -301,10 +308,15 @@ static int read_meta(struct data_reader *reader)
 	int err = prepare(reader->db, "SELECT * FROM meta NOT INDEXED", &statement);
 	const char *key, *value;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "meta")) > 0) {
 		err = get_text(reader, statement, 0, MAX_TEXT, &key);
 		if (!err)
 			err = get_text(reader, statement, 1, SIZE_MAX, &value);
+		if (!err && !strcmp(key, DATA_DIGEST_KEY)) {
+			snprintf(reader->written_digest, sizeof(reader->written_digest), "%s",
+				 value);
+			continue;
+		}
 		if (!err && profile__meta(reader->profile, key))
 			err = -EINVAL;
 		if (!err)
@@ -322,7 +334,7 @@ static int read_ledger(struct data_reader *reader)
 	const char *name;
 	__u64 value;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "ledger")) > 0) {
 		size_t n_before = reader->profile->n_ledger;
 
 		err = get_text(reader, statement, 0, MAX_TEXT, &name);
@@ -347,7 +359,7 @@ static int read_run_meta(struct data_reader *reader)
 	const char *key, *value;
 	__u64 run;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "run_meta")) > 0) {
 		err = data_reader__get_row(reader, statement, "ntT", &run, &key, &value);
 		if (!err && run > PROFILE_MAX_RUNS)
 			err = -EINVAL;
@@ -368,7 +380,7 @@ static int read_run_ledger(struct data_reader *reader)
 	__u64 run, value;
 	const char *name;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "run_ledger")) > 0) {
 		err = data_reader__get_row(reader, statement, "ntn", &run, &name, &value);
 		if (!err && run > reader->profile->n_runs)
 			err = -EINVAL;
@@ -445,6 +457,8 @@ static int read_tables(struct data_reader *reader, const char **table)
 			return err;
 		}
 	}
+	if (strcmp(reader->written_digest, data_digest__text(reader->digest).text) != 0)
+		return profile__set_meta(reader->profile, DATA_DIGEST_KEY, DATA_DIGEST_WRONG);
 	return 0;
 }
 
@@ -527,6 +541,11 @@ int data_file__read(const char *path, struct profile **profile, struct error *er
 	_cleanup_(close_fd) int fd = data_reader__open_path(path);
 
 	return read_file(fd, path, false, profile, error);
+}
+
+bool data_file__is_altered(const struct profile *profile)
+{
+	return profile__meta(profile, DATA_DIGEST_KEY);
 }
 
 int data_file__check(int fd, const char *path, struct error *error)

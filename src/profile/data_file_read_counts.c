@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "cleanup.h"
 #include "data_file_db.h"
@@ -18,7 +19,7 @@ int data_reader__read_counts(struct data_reader *reader)
 	const char *name;
 	int function;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "counts")) > 0) {
 		__u32 added = ++reader->n_counts;
 
 		err = data_reader__get_row(reader, statement, "nnnntnn", &id, &process, &thread,
@@ -50,6 +51,7 @@ static bool is_plausible(const struct profile_blocks *blocks)
 
 /* Read-ahead of a histogram's table, one row. */
 struct histogram_rows {
+	const char *table;
 	sqlite3_stmt *statement;
 	__u64 count, bucket, blocks; /* count 0: no rows left */
 };
@@ -57,7 +59,7 @@ struct histogram_rows {
 static int next_histogram_row(struct data_reader *reader, struct histogram_rows *rows)
 {
 	__u64 last = rows->count;
-	int err = data_reader__next(reader, rows->statement);
+	int err = data_reader__next(reader, rows->statement, rows->table);
 
 	rows->count = 0;
 	if (err <= 0)
@@ -82,10 +84,13 @@ static int read_histogram(struct data_reader *reader, struct histogram_rows *row
 	return err;
 }
 
-static int begin_histogram(struct data_reader *reader, const char *sql, struct histogram_rows *rows)
+static int begin_histogram(struct data_reader *reader, struct histogram_rows *rows)
 {
-	int err = prepare(reader->db, sql, &rows->statement);
+	char sql[64];
+	int err;
 
+	snprintf(sql, sizeof(sql), "SELECT * FROM %s NOT INDEXED ORDER BY count", rows->table);
+	err = prepare(reader->db, sql, &rows->statement);
 	return err ? err : next_histogram_row(reader, rows);
 }
 
@@ -96,7 +101,7 @@ static int read_block_rows(struct data_reader *reader, sqlite3_stmt *statement,
 	__u64 count, last = 0;
 	int err;
 
-	while ((err = data_reader__next(reader, statement)) > 0) {
+	while ((err = data_reader__next(reader, statement, "blocks")) > 0) {
 		row = (struct profile_blocks){ 0 };
 		err = data_reader__get_row(reader, statement, "nnnnnnnnnnnnn", &count, &row.failed,
 					   &row.allocations, &row.size_bytes, &row.frees,
@@ -124,17 +129,14 @@ static int read_block_rows(struct data_reader *reader, sqlite3_stmt *statement,
 int data_reader__read_blocks(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	struct histogram_rows sizes = { 0 }, lifetimes = { 0 };
+	struct histogram_rows sizes = { "size_histogram" }, lifetimes = { "lifetime_histogram" };
 	int err =
 		prepare(reader->db, "SELECT * FROM blocks NOT INDEXED ORDER BY count", &statement);
 
 	if (!err)
-		err = begin_histogram(
-			reader, "SELECT * FROM size_histogram NOT INDEXED ORDER BY count", &sizes);
+		err = begin_histogram(reader, &sizes);
 	if (!err)
-		err = begin_histogram(reader,
-				      "SELECT * FROM lifetime_histogram NOT INDEXED ORDER BY count",
-				      &lifetimes);
+		err = begin_histogram(reader, &lifetimes);
 	if (!err)
 		err = read_block_rows(reader, statement, &sizes, &lifetimes);
 	sqlite3_finalize(sizes.statement);
@@ -152,7 +154,7 @@ int data_reader__read_samples(struct data_reader *reader)
 	__u64 count;
 	int what;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "samples")) > 0) {
 		err = data_reader__get_row(reader, statement, "ntndd", &count, &name, &row.samples,
 					   &row.variance, &row.bytes_variance);
 		if (err)
@@ -174,17 +176,13 @@ int data_reader__read_samples(struct data_reader *reader)
 int data_reader__read_lifetimes(struct data_reader *reader)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
-	int err = prepare(reader->db,
-			  "SELECT count, born, coalesce(died, 4294967295), "
-			  "coalesce(exited, 4294967295), blocks, bytes FROM lifetimes NOT INDEXED",
-			  &statement);
+	int err = prepare(reader->db, "SELECT * FROM lifetimes NOT INDEXED", &statement);
 	__u64 count, born, died, exited, blocks, size_bytes;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
-		err = data_reader__get_row(reader, statement, "nnnnnn", &count, &born, &died,
+	while (!err && (err = data_reader__next(reader, statement, "lifetimes")) > 0) {
+		err = data_reader__get_row(reader, statement, "nnllnn", &count, &born, &died,
 					   &exited, &blocks, &size_bytes);
-		if (!err && (!count || count > reader->n_counts || died > PROFILE_LIVE ||
-			     exited > PROFILE_LIVE || born > died || born > exited ||
+		if (!err && (!count || count > reader->n_counts || born > died || born > exited ||
 			     (died != PROFILE_LIVE && exited != PROFILE_LIVE)))
 			err = -EINVAL;
 		if (!err && !reader->only_checks)
@@ -204,7 +202,7 @@ int data_reader__read_timeline(struct data_reader *reader)
 	struct profile_moment moment = { 0 };
 	__u64 run;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "timeline")) > 0) {
 		err = data_reader__get_row(reader, statement, "nnnnnnn", &run, &moment.time_ns,
 					   &moment.live, &moment.live_bytes, &moment.allocations,
 					   &moment.size_bytes, &moment.rss_bytes);

@@ -26,7 +26,7 @@ int data_reader__read_modules(struct data_reader *reader)
 	const char *path, *build_id, *symbols;
 	__u64 id;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "modules")) > 0) {
 		size_t n_before = reader->profile->n_modules;
 		__u32 added = 0;
 
@@ -58,7 +58,7 @@ int data_reader__read_processes(struct data_reader *reader)
 	struct profile_process *process;
 	const char *comm;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "processes")) > 0) {
 		size_t n_before = reader->profile->n_processes;
 		__u32 added = 0;
 
@@ -89,7 +89,7 @@ int data_reader__read_threads(struct data_reader *reader)
 	__u64 id, process;
 	const char *name;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "threads")) > 0) {
 		size_t n_before = reader->profile->n_threads;
 		__u32 added = 0;
 
@@ -112,7 +112,7 @@ int data_reader__read_functions(struct data_reader *reader)
 	const char *symbol, *name, *full_name;
 	__u64 id;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "functions")) > 0) {
 		__u32 added;
 
 		err = data_reader__get_row(reader, statement, "nttt", &id, &symbol, &name,
@@ -138,7 +138,7 @@ int data_reader__read_files(struct data_reader *reader)
 	const char *path;
 	__u64 id;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "files")) > 0) {
 		size_t n_before = reader->profile->n_files;
 		__u32 added = 0;
 
@@ -157,7 +157,7 @@ int data_reader__read_frames(struct data_reader *reader)
 	int err = prepare(reader->db, "SELECT * FROM frames NOT INDEXED ORDER BY id", &statement);
 	__u64 id, module, offset, interrupted, tail_call;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "frames")) > 0) {
 		size_t n_before = reader->profile->n_frames;
 		__u32 added = 0;
 
@@ -209,7 +209,7 @@ int data_reader__read_lines(struct data_reader *reader)
 
 	if (!lines)
 		return -ENOMEM;
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "lines")) > 0) {
 		err = data_reader__get_row(reader, statement, "nnnnnn", &frame, &depth, &function,
 					   &file, &line, &inlined);
 		if (!err && (frame > UINT32_MAX || !function || function > reader->n_functions ||
@@ -268,7 +268,7 @@ int data_reader__read_stacks(struct data_reader *reader)
 	__u32 frames[AP_MAX_DEPTH];
 	__u64 stack;
 
-	while (!err && (err = data_reader__next(reader, statement)) > 0) {
+	while (!err && (err = data_reader__next(reader, statement, "stacks")) > 0) {
 		size_t n_before = reader->profile->n_stacks;
 		int end, n_frames;
 		__u32 id;

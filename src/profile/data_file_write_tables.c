@@ -9,6 +9,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "data_digest.h"
 #include "data_file.h"
 #include "data_file_db.h"
 #include "data_file_schema.h"
@@ -357,7 +358,7 @@ int data_file__write_tables(sqlite3 *db, const struct profile *profile)
 
 	for (size_t i = 0; i < ARRAY_SIZE(writers) && !err; i++)
 		err = writers[i](db, profile);
-	return err;
+	return err ? err : data_digest__write(db);
 }
 
 static bool has_tail_calls(const struct profile *profile)
@@ -396,5 +397,5 @@ int data_file__rewrite_names(sqlite3 *db, const struct profile *profile)
 	/* Tail calls were inserted into the stacks. */
 	if (!err && has_tail_calls(profile))
 		err = rewrite_stacks(db, profile);
-	return err;
+	return err ? err : data_digest__write(db);
 }

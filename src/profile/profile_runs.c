@@ -9,6 +9,8 @@
 #include "array.h"
 #include "cleanup.h"
 #include "gaps.h"
+#include "data_digest.h"
+#include "data_file.h"
 #include "profile_copy.h"
 #include "profile_internal.h"
 
@@ -349,6 +351,8 @@ static int take_meta(struct profile *to, const struct profile *from, __u32 numbe
 		err = profile__set_meta(to, run->meta[i].key, run->meta[i].value);
 	for (size_t i = 0; i < run->n_ledger && !err; i++)
 		err = profile__set_ledger(to, run->ledger[i].name, run->ledger[i].value);
+	if (!err && data_file__is_altered(from))
+		err = profile__set_meta(to, DATA_DIGEST_KEY, DATA_DIGEST_WRONG);
 	if (!err)
 		err = set_number(to, "run", number);
 	return err ? err : set_number(to, "runs", from->n_runs);

@@ -13,9 +13,10 @@ import pytest
 
 from support import SOURCE, unavailable
 
-sys.path.insert(0, str(SOURCE / "tests" / "web"))
+sys.path[:0] = [str(SOURCE / "tests" / "web"), str(SOURCE / "tests")]
 
 import browser as browsers  # noqa: E402
+import data_digest  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -392,6 +393,7 @@ def test_ledger(page, recorded, written, said, run, allocprof, tmp_path):
     with sqlite3.connect(data) as database:
         database.execute("UPDATE ledger SET value = value + 7 WHERE name IN ('events', 'lost', 'lost_ring_full')")
         database.execute("INSERT INTO meta VALUES ('unknown_functions', '/lib/liballoc.so: get_<b>memory</b>')")
+        data_digest.renew(database)
     sentences = run([allocprof, "report", data]).stderr.decode().replace("allocprof: ", "").splitlines()
     assert len(sentences) > 1
     shown = page(written(data))
@@ -572,6 +574,7 @@ def test_hostile_names(page, recorded, written, tmp_path):
         for table, column in [("processes", "comm"), ("threads", "name"), ("meta", "value")]:
             where = " WHERE key IN ('command', 'start_time')" if table == "meta" else ""
             database.execute(f"UPDATE {table} SET {column} = ?{where}", (everything,))
+        data_digest.renew(database)
     shown = page(written(data))
     browser = shown.browser
 

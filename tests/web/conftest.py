@@ -15,7 +15,7 @@ BUILD = pathlib.Path(os.environ.get("ALLOCPROF_BUILD", SOURCE / "build")).resolv
 ALLOCPROF = BUILD / "cli" / "allocprof"
 GOLDEN = BUILD / "tests" / "golden"
 
-sys.path.insert(0, str(SOURCE / "tests" / "web"))
+sys.path[:0] = [str(SOURCE / "tests" / "web"), str(SOURCE / "tests")]
 
 
 def unavailable(why):

@@ -8,6 +8,7 @@ import xml.etree.ElementTree
 
 import pytest
 
+import data_digest
 from conftest import ALLOCPROF, GOLDEN
 
 ROW = 20
@@ -354,6 +355,7 @@ def fill(path, stacks):
         database.execute("INSERT INTO counts VALUES(?, 1, 1, ?, 'malloc', 1, ?)", (i, i, 10 ** i))
     database.execute("UPDATE ledger SET value = 0")
     database.execute("UPDATE ledger SET value = ? WHERE name IN ('events', 'attributed', 'complete')", (len(stacks),))
+    data_digest.renew(database)
     database.commit()
 
 
@@ -435,6 +437,7 @@ def test_many_modules(opened, page, run, case_study, tmp_path):
     with sqlite3.connect(data) as database:
         database.execute("INSERT INTO modules SELECT id + 2, '/opt/' || id || ?, '', '' FROM frames", ("long" * 12,))
         database.execute("UPDATE frames SET module = id + 2")
+        data_digest.renew(database)
     opened(data, "--colour=module")
     shown = page.texts(".flame-legend li")
     assert shown[-3:] == ["others", "allocator", "process"]
@@ -523,6 +526,7 @@ def make_hostile(path):
     database.execute("UPDATE threads SET name = ? || id", (HOSTILE[4],))
     database.execute("UPDATE modules SET path = ? WHERE id = 1", (HOSTILE[1],))
     database.execute("UPDATE meta SET value = ? WHERE key = 'command'", (HOSTILE[0] + HOSTILE[4] + "\xff",))
+    data_digest.renew(database)
     database.commit()
 
 
@@ -569,6 +573,7 @@ def test_svg_of_tiny_shares_is_xml(run, tmp_path):
     fill(path, RECURSIVE)
     database = sqlite3.connect(path)
     database.execute("UPDATE counts SET bytes = 10845 WHERE id > 1")
+    data_digest.renew(database)
     database.commit()
     root = xml.etree.ElementTree.fromstring(run("flamegraph", path).encode())
     assert any("<0.1 % of all" in title.text for title in root.iter("{http://www.w3.org/2000/svg}title"))

@@ -15,6 +15,7 @@ from collections import Counter
 
 import pytest
 
+import data_digest
 from conftest import unavailable
 
 DH_VIEW = pathlib.Path("/usr/libexec/valgrind/dh_view.html")
@@ -137,6 +138,7 @@ def test_heaptracks_viewer(case_study, export, tmp_path, temporary):
     if not temporary:
         with sqlite3.connect(case_study) as database:
             database.execute("UPDATE blocks SET temporary = 0, temporary_bytes = 0")
+            data_digest.renew(database)
     for program in ("Xvfb", "xdotool", "heaptrack_gui"):
         if not shutil.which(program):
             unavailable(f"{program} is not installed: scripts/setup --ci installs it")

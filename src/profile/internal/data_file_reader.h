@@ -17,6 +17,8 @@ struct data_reader {
 	bool only_checks; /* only validates: does not keep counts and their details, of which
 			   * there may be millions */
 	size_t n_counts;
+	__u64 digest;		 /* of the rows that were read */
+	char written_digest[32]; /* "": none */
 	/* Remaining budget of text: a small file can refer to one long text many times. */
 	__u64 text_left;
 	/* Remaining instructions of SQLite: pages of a hostile file can refer to one page many times. */
@@ -38,11 +40,12 @@ int data_reader__fail(const char *path, int err, const char *what, struct error 
 /* Checks that the tables and views are defined as in data_file_schema.h. */
 int data_reader__read_definitions(struct data_reader *reader);
 
-/* 1 with a row, 0 at the end, or a negative errno: -EINVAL if the file is damaged. */
-int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement);
+/* 1 with a row of @table, all columns of which count for the digest (NULL: of no table), 0 at the end, or a negative
+ * errno: -EINVAL if the file is damaged. */
+int data_reader__next(struct data_reader *reader, sqlite3_stmt *statement, const char *table);
 
 /* Reads the first columns of a row: 'n' a number from 0 to PROFILE_MAX into a __u64, 'a' any
- * number, 'd' a double that is not negative, 't' text, valid until the next step, and 'T' such
+ * number, 'l' an epoch, PROFILE_LIVE for NULL, 'd' a double that is not negative, 't' text, valid until the next step, and 'T' such
  * text, which may also be longer than names and paths are. -E2BIG for a 't' that is. */
 int data_reader__get_row(struct data_reader *reader, sqlite3_stmt *statement, const char *columns,
 			 ...);
