@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "command.h"
@@ -42,6 +43,7 @@ enum {
 	OPT_SAMPLE,
 	OPT_EVENTS,
 	OPT_THROTTLE,
+	OPT_NO_CHECKPOINTS,
 };
 
 static const struct argp_option record_options[] = {
@@ -71,6 +73,8 @@ static const struct argp_option record_options[] = {
 	MEASURE_OPTION_VERBOSE,
 	{ "no-symbols", OPT_NO_SYMBOLS, NULL, 0,
 	  "Do not look up names; `allocprof symbolize` can do it later", 0 },
+	{ "no-checkpoints", OPT_NO_CHECKPOINTS, NULL, 0,
+	  "Do not keep in FILE.partial what was recorded until now", 0 },
 	SYMBOL_OPTION_DEBUG_DIR,
 	SYMBOL_OPTION_NO_DEBUGINFOD,
 	SYMBOL_OPTION_DEBUGINFOD_TIMEOUT,
@@ -101,7 +105,9 @@ struct record_options {
 	struct measure measure;
 	struct series series;
 	struct symbol_options symbols;
-	bool no_symbols, events;
+	bool no_symbols, events, no_checkpoints;
+	char *partial; /* where checkpoints are, and whether there is one */
+	bool is_kept;
 	const char *output;
 };
 
@@ -168,6 +174,9 @@ static int parse_record(int key, char *arg, struct options_input *input)
 		return 0;
 	case OPT_NO_SYMBOLS:
 		options->no_symbols = true;
+		return 0;
+	case OPT_NO_CHECKPOINTS:
+		options->no_checkpoints = true;
 		return 0;
 	case OPT_DEBUG_DIR:
 	case OPT_NO_DEBUGINFOD:
@@ -242,6 +251,11 @@ static int take_only_run(void *context, struct session *session,
 	(void)measure_surroundings__was_interrupted(options->symbols.stop_context);
 	err = recording__write(session, options->measure.argv, &options->symbols,
 			       !options->no_symbols, options->output, &profile, error);
+	if (options->is_kept && !err)
+		unlink(options->partial);
+	else if (options->is_kept && !access(options->partial, F_OK))
+		message__print("%s has what was recorded until some time before the end",
+			       options->partial);
 	measure__report_gaps(&options->measure, session, results);
 	measure__suggest_engine(&options->measure, session, results);
 	record_summary__print_lost_events(&results->events_log,
@@ -311,8 +325,8 @@ static int record_runs(struct record_options *options, struct error *error)
 	return end.status;
 }
 
-static int write_dump(void *context, struct session *session, const char *path, __u64 *calls,
-		      struct error *error)
+static int write_dump(void *context, struct session *session, const char *path, bool is_checkpoint,
+		      __u64 *calls, struct error *error)
 {
 	const struct record_options *options = context;
 	struct symbol_options symbols = options->symbols;
@@ -321,6 +335,11 @@ static int write_dump(void *context, struct session *session, const char *path, 
 
 	/* A signal is meant for the recording, which kills a child that still writes a dump. */
 	symbols.stop = NULL;
+	if (is_checkpoint) {
+		err = recording__profile(session, options->measure.argv, &symbols, false, NULL,
+					 &profile, error);
+		return err ? err : data_file__replace(profile, path, error);
+	}
 	err = recording__write(session, options->measure.argv, &symbols, !options->no_symbols, path,
 			       &profile, error);
 	if (!err)
@@ -339,7 +358,7 @@ static int run_record(char **argv)
 		},
 		.output = DATA_FILE_DEFAULT,
 	};
-	_cleanup_(free_ptr) char *events_path = NULL;
+	_cleanup_(free_ptr) char *events_path = NULL, *partial = NULL;
 	struct error error = { 0 };
 	int status, err;
 
@@ -357,6 +376,12 @@ static int run_record(char **argv)
 	options.measure.dump = write_dump;
 	options.measure.dump_context = &options;
 	options.measure.dump_path = options.output;
+	if (!options.no_checkpoints &&
+	    asprintf(&options.partial, "%s" DATA_FILE_CHECKPOINT, options.output) < 0)
+		options.partial = NULL;
+	if (!options.no_checkpoints)
+		options.measure.checkpoint_path = partial = options.partial;
+	options.measure.is_kept = &options.is_kept;
 	/* Fail before the run, not after it. */
 	err = data_file__check_writable(options.output, &error);
 	if (err) {

@@ -33,6 +33,11 @@
 /* What the child writes when it has read all that it needs of the target. */
 #define HAS_READ "r"
 
+/* A checkpoint is due after half of the time that was recorded, within these limits, and 50 times as long as the last one took. */
+#define CHECKPOINT_LEAST_NS (5 * NS_PER_S)
+#define CHECKPOINT_MOST_NS  (60 * NS_PER_S)
+#define CHECKPOINT_COST	    50
+
 /* A forked child that writes the counts as they were at the fork. */
 struct dump {
 	pid_t pid;    /* 0: no dump is running */
@@ -43,17 +48,20 @@ struct dump {
 	unsigned int held_tries;
 	__u64 held_ns; /* in the last attempt */
 	bool resets;   /* the recording has forgotten what is written */
+	bool is_checkpoint;
 	char text[CONTROL_MAX_REPLY];
 	size_t len;
 };
 
 struct controlled {
 	const struct measure *measure;
-	struct control *control;
+	struct control *control; /* NULL: there is no directory for its socket */
 	struct session *session; /* only while a request is handled */
 	struct session_attendant attendant;
 	struct dump dump;
 	unsigned int n_dumps;
+	__u64 start_ns, checkpoint_ns,
+		due_ns; /* of the recording, the last checkpoint, and the next one */
 };
 
 struct time_text {
@@ -138,8 +146,8 @@ static void write_dump(struct controlled *controlled, const char *path, int fd)
 	if (!err && write(fd, HAS_READ, 1) != 1)
 		_exit(1);
 	if (!err)
-		err = measure->dump(measure->dump_context, controlled->session, path, &calls,
-				    &error);
+		err = measure->dump(measure->dump_context, controlled->session, path,
+				    controlled->dump.is_checkpoint, &calls, &error);
 	if (err == -EAGAIN)
 		len = snprintf(text, sizeof(text), "2");
 	else if (err)
@@ -171,7 +179,7 @@ static int start_dump(struct controlled *controlled)
 	close(fds[1]);
 	if (!err && read(fds[0], &ready, 1) != 1)
 		err = -ECHILD;
-	if (!err)
+	if (!err && controlled->control)
 		err = control__watch(controlled->control, fds[0]);
 	if (!err) {
 		fcntl(fds[0], F_SETFL, O_NONBLOCK);
@@ -197,29 +205,18 @@ static int dump_path(struct controlled *controlled, const char *asked, char **pa
 	return *path ? 0 : -ENOMEM;
 }
 
-static int begin_dump(struct controlled *controlled, const char *asked, bool resets, bool may_hold,
-		      struct error *error)
+/* Writes to dump->path, which is freed then. */
+static int begin(struct controlled *controlled, bool resets, struct error *error)
 {
 	struct dump *dump = &controlled->dump;
-	int err;
+	int err = data_file__check_writable(dump->path, error);
 
-	if (dump->pid)
-		return error__set(error, -EBUSY,
-				  "another dump is being written; ask again when it is");
-	err = resets ? session__check_forget(controlled->session, error) : 0;
-	if (!err)
-		err = dump_path(controlled, asked, &dump->path);
-	if (err)
-		return err;
-	err = data_file__check_writable(dump->path, error);
 	if (!err)
 		err = session__cut(controlled->session, error);
 	if (err) {
 		free(dump->path);
 		return err;
 	}
-	dump->tries = may_hold ? DUMP_TRIES : UNHELD_TRIES;
-	dump->held_tries = may_hold ? HELD_TRIES : 0;
 	dump->held_ns = 0;
 	err = start_dump(controlled);
 	if (err) {
@@ -233,43 +230,17 @@ static int begin_dump(struct controlled *controlled, const char *asked, bool res
 	return 0;
 }
 
-static void dump(struct controlled *controlled, __u64 client, const char *asked, bool resets,
-		 bool may_hold)
+/* After one that was written, or could not be. */
+static void plan_checkpoint(struct controlled *controlled)
 {
-	struct error error = { 0 };
-	int err = begin_dump(controlled, asked, resets, may_hold, &error);
+	__u64 now_ns = clock__now_ns(), wait_ns = (now_ns - controlled->start_ns) / 2;
+	__u64 cost_ns = (now_ns - controlled->checkpoint_ns) * CHECKPOINT_COST;
 
-	if (err)
-		control__reply(controlled->control, client, false, "%s",
-			       error.text[0] ? error.text : strerror(-err));
-	else
-		controlled->dump.client = client;
-}
-
-static void handle(void *context, __u64 client, const char *request)
-{
-	struct controlled *controlled = context;
-	size_t word = strcspn(request, " ");
-
-	if (!strcmp(request, "who"))
-		answer_who(controlled, client);
-	else if (!strcmp(request, "status"))
-		answer_state(controlled, client);
-	else if (!strcmp(request, "start"))
-		move_gate(controlled, client, true);
-	else if (!strcmp(request, "stop"))
-		move_gate(controlled, client, false);
-	else if (!strcmp(request, "reset"))
-		reset(controlled, client);
-	else if (word == 4 && !strncmp(request, "dump ", 5))
-		dump(controlled, client, request + 5, false, true);
-	else if (word == 12 && !strncmp(request, "dump-no-hold ", 13))
-		dump(controlled, client, request + 13, false, false);
-	else if (word == 10 && !strncmp(request, "dump-reset ", 11))
-		dump(controlled, client, request + 11, true, true);
-	else
-		control__reply(controlled->control, client, false,
-			       "unknown request; use the allocprof that made the recording");
+	if (wait_ns < CHECKPOINT_LEAST_NS)
+		wait_ns = CHECKPOINT_LEAST_NS;
+	if (wait_ns > CHECKPOINT_MOST_NS)
+		wait_ns = CHECKPOINT_MOST_NS;
+	controlled->due_ns = now_ns + (wait_ns > cost_ns ? wait_ns : cost_ns);
 }
 
 static int cut_and_start(struct controlled *controlled, struct error *error)
@@ -347,13 +318,83 @@ static void end_dump(struct controlled *controlled)
 				 "--live ask when it is idle, or without --no-hold";
 	if (dump->resets && dump->text[0] != '0')
 		session__lose_forgotten(controlled->session);
-	if (dump->held_ns && dump->text[0] == '0')
+	if (dump->is_checkpoint)
+		plan_checkpoint(controlled);
+	else if (dump->held_ns && dump->text[0] == '0')
 		control__reply(controlled->control, dump->client, true,
 			       "%s, for which the target was held for %s", said,
 			       number__time(dump->held_ns).text);
 	else
 		control__reply(controlled->control, dump->client, dump->text[0] == '0', "%s", said);
 	free(dump->path);
+}
+
+static void abandon_checkpoint(struct controlled *controlled)
+{
+	kill(controlled->dump.pid, SIGKILL);
+	controlled->dump.len = 0;
+	end_dump(controlled);
+}
+
+static int begin_dump(struct controlled *controlled, const char *asked, bool resets, bool may_hold,
+		      struct error *error)
+{
+	struct dump *dump = &controlled->dump;
+	int err;
+
+	if (dump->pid && dump->is_checkpoint)
+		abandon_checkpoint(controlled);
+	if (dump->pid)
+		return error__set(error, -EBUSY,
+				  "another dump is being written; ask again when it is");
+	err = resets ? session__check_forget(controlled->session, error) : 0;
+	if (!err)
+		err = dump_path(controlled, asked, &dump->path);
+	if (err)
+		return err;
+	dump->is_checkpoint = false;
+	dump->tries = may_hold ? DUMP_TRIES : UNHELD_TRIES;
+	dump->held_tries = may_hold ? HELD_TRIES : 0;
+	return begin(controlled, resets, error);
+}
+
+static void dump(struct controlled *controlled, __u64 client, const char *asked, bool resets,
+		 bool may_hold)
+{
+	struct error error = { 0 };
+	int err = begin_dump(controlled, asked, resets, may_hold, &error);
+
+	if (err)
+		control__reply(controlled->control, client, false, "%s",
+			       error.text[0] ? error.text : strerror(-err));
+	else
+		controlled->dump.client = client;
+}
+
+static void handle(void *context, __u64 client, const char *request)
+{
+	struct controlled *controlled = context;
+	size_t word = strcspn(request, " ");
+
+	if (!strcmp(request, "who"))
+		answer_who(controlled, client);
+	else if (!strcmp(request, "status"))
+		answer_state(controlled, client);
+	else if (!strcmp(request, "start"))
+		move_gate(controlled, client, true);
+	else if (!strcmp(request, "stop"))
+		move_gate(controlled, client, false);
+	else if (!strcmp(request, "reset"))
+		reset(controlled, client);
+	else if (word == 4 && !strncmp(request, "dump ", 5))
+		dump(controlled, client, request + 5, false, true);
+	else if (word == 12 && !strncmp(request, "dump-no-hold ", 13))
+		dump(controlled, client, request + 13, false, false);
+	else if (word == 10 && !strncmp(request, "dump-reset ", 11))
+		dump(controlled, client, request + 11, true, true);
+	else
+		control__reply(controlled->control, client, false,
+			       "unknown request; use the allocprof that made the recording");
 }
 
 static void attend_dump(struct controlled *controlled)
@@ -370,13 +411,37 @@ static void attend_dump(struct controlled *controlled)
 		end_dump(controlled);
 }
 
+/* Begins a checkpoint if one is due. Where the target is busy it makes no further attempt until the next time, and does not hold
+ * it. */
+static void attend_checkpoint(struct controlled *controlled)
+{
+	const struct measure *measure = controlled->measure;
+	struct dump *dump = &controlled->dump;
+	__u64 now_ns = clock__now_ns();
+
+	if (!measure->checkpoint_path || dump->pid || now_ns < controlled->due_ns)
+		return;
+	controlled->checkpoint_ns = now_ns;
+	dump->client = 0;
+	dump->is_checkpoint = true;
+	dump->tries = 1;
+	dump->held_tries = 0;
+	dump->path = strdup(measure->checkpoint_path);
+	if (!dump->path || begin(controlled, false, NULL))
+		plan_checkpoint(controlled);
+	else
+		*measure->is_kept = true;
+}
+
 static int attend(struct session *session, void *context)
 {
 	struct controlled *controlled = context;
 
 	controlled->session = session;
 	attend_dump(controlled);
-	control__attend(controlled->control);
+	attend_checkpoint(controlled);
+	if (controlled->control)
+		control__attend(controlled->control);
 	return 0;
 }
 
@@ -388,19 +453,17 @@ int controlled__begin(const struct measure *measure, struct controlled **out, st
 	if (!controlled)
 		return -ENOMEM;
 	controlled->measure = measure;
+	controlled->start_ns = clock__now_ns();
+	controlled->due_ns = controlled->start_ns + CHECKPOINT_LEAST_NS;
 	err = control__open(handle, controlled, &controlled->control, error);
-	if (err) {
+	if (err && measure->session.window.paused) {
 		free(controlled);
-		if (measure->session.window.paused)
-			return error__wrap(error, err,
-					   "a recording that is --paused could not be started");
-		if (error)
-			error->text[0] = '\0';
-		*out = NULL;
-		return 0;
+		return error__wrap(error, err, "a recording that is --paused could not be started");
 	}
+	if (err && error)
+		error->text[0] = '\0';
 	controlled->attendant = (struct session_attendant){
-		.fd = control__fd(controlled->control),
+		.fd = err ? -1 : control__fd(controlled->control),
 		.attend = attend,
 		.context = controlled,
 	};
@@ -417,7 +480,8 @@ void controlled__stop(struct controlled *controlled)
 {
 	if (!controlled)
 		return;
-	control__hide(controlled->control);
+	if (controlled->control)
+		control__hide(controlled->control);
 	/* A finished session cannot be cut into parts. */
 	controlled->dump.tries = 1;
 	controlled->dump.held_tries = 0;
@@ -427,6 +491,8 @@ void controlled__end(struct controlled *controlled, int signal_fd)
 {
 	if (!controlled)
 		return;
+	if (controlled->dump.pid && controlled->dump.is_checkpoint)
+		abandon_checkpoint(controlled);
 	while (controlled->dump.pid) {
 		struct pollfd fds[] = {
 			{ .fd = controlled->dump.fd, .events = POLLIN },

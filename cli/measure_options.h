@@ -40,10 +40,13 @@ struct measure {
 	 * @calls, for `allocprof ctl dump`; NULL: the command writes no profile. @dump_path: where
 	 * the final profile goes.
 	 */
-	int (*dump)(void *context, struct session *session, const char *path, __u64 *calls,
-		    struct error *error);
+	int (*dump)(void *context, struct session *session, const char *path, bool is_checkpoint,
+		    __u64 *calls, struct error *error);
 	void *dump_context;
 	const char *dump_path;
+	/* NULL, or where the profile is kept as it goes; *@is_kept is set when the first one begins. */
+	const char *checkpoint_path;
+	bool *is_kept;
 };
 
 /* Keys of measure_options, and the first key for options of a command. */

@@ -13,6 +13,9 @@ struct profile;
 /* Default of the commands that write or read a data file. */
 #define DATA_FILE_DEFAULT "allocprof.data"
 
+/* Comes after the name of a data file where its recording is kept as it goes. */
+#define DATA_FILE_CHECKPOINT ".partial"
+
 /* SQLite's application id, at bytes 68 to 71: "aprf". */
 #define DATA_FILE_APPLICATION_ID 0x61707266
 #define DATA_FILE_SCHEMA_VERSION 5
@@ -29,6 +32,9 @@ int data_file__check_writable(const char *path, struct error *error);
  * but not accepted remains under the name that @error mentions.
  */
 int data_file__write(const struct profile *profile, const char *path, struct error *error);
+
+/* The same, but an older file goes. */
+int data_file__replace(const struct profile *profile, const char *path, struct error *error);
 
 /* Identifies the file that data_file__write_first() wrote. */
 struct data_file_version {

@@ -49,6 +49,20 @@ static int fail_foreign(struct error *error, const char *path)
 			  path);
 }
 
+static bool has_checkpoint(const char *path)
+{
+	_cleanup_(free_ptr) char *checkpoint = NULL;
+	bool has;
+
+	if (asprintf(&checkpoint, "%s" DATA_FILE_CHECKPOINT, path) < 0) {
+		checkpoint = NULL;
+		return false;
+	}
+	has = !access(checkpoint, F_OK);
+	errno = ENOENT;
+	return has;
+}
+
 /* Checks the header and the size of the open file @fd before SQLite reads it; -1: errno says why it is not open. */
 static int check_header(int fd, const char *path, __u64 *file_size, struct error *error)
 {
@@ -57,6 +71,11 @@ static int check_header(int fd, const char *path, __u64 *file_size, struct error
 	struct stat st;
 	ssize_t len;
 
+	if (fd < 0 && errno == ENOENT && has_checkpoint(path))
+		return error__set(error, -ENOENT,
+				  "no such file %s, but %s" DATA_FILE_CHECKPOINT
+				  ", what a recording has kept that was cut off; name that one",
+				  path, path);
 	if (fd < 0 && errno == ENOENT)
 		return error__set(error, -ENOENT,
 				  "no such file %s; run `allocprof record` first, or name "

@@ -190,7 +190,8 @@ static int publish(struct new_file *file, const char *path, int (*finish)(struct
 	return 0;
 }
 
-int data_file__write(const struct profile *profile, const char *path, struct error *error)
+static int write_whole(const struct profile *profile, const char *path,
+		       int (*finish)(struct new_file *file), struct error *error)
 {
 	_cleanup_(new_file__release) struct new_file file = NEW_FILE_NONE;
 	int err = begin(&file, path, error);
@@ -198,8 +199,17 @@ int data_file__write(const struct profile *profile, const char *path, struct err
 	if (err)
 		return err;
 	err = write_db(profile, file.fd, write_all);
-	return err ? fail_to_write(error, err, path)
-		   : publish(&file, path, new_file__finish_keeping, error);
+	return err ? fail_to_write(error, err, path) : publish(&file, path, finish, error);
+}
+
+int data_file__write(const struct profile *profile, const char *path, struct error *error)
+{
+	return write_whole(profile, path, new_file__finish_keeping, error);
+}
+
+int data_file__replace(const struct profile *profile, const char *path, struct error *error)
+{
+	return write_whole(profile, path, new_file__finish, error);
 }
 
 int data_file__write_first(const struct profile *profile, const char *path,

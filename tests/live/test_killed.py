@@ -9,11 +9,12 @@ import re
 import signal
 import struct
 import subprocess
+import time
 
 import pytest
 
 from conftest import unavailable
-from support import Recording, TIMEOUT_SECONDS, command_of, shell_status, wait_until
+from support import Obedient, Recording, TIMEOUT_SECONDS, command_of, shell_status, wait_until
 
 pytestmark = pytest.mark.engines("uprobe", "preload")
 
@@ -143,3 +144,48 @@ def test_signal(runner, run, allocprof, target, tmp_path, told, number):
     assert shell_status(process.returncode) == 128 + number
     assert b"allocprof: not freed: " in stderr
     assert assert_all_there(run, allocprof, data, told) > 20000
+
+
+def mallocs(path):
+    return Recording(path).sql("SELECT coalesce(sum(calls), 0) FROM counts WHERE function = 'malloc'")[0][0]
+
+
+@pytest.mark.fast("preload-checkpoint")
+@pytest.mark.parametrize("words", [["--events"], ["--live"], []], ids=["events", "live", "checkpoint"])
+def test_recorder_is_killed(runner, run, allocprof, target, tmp_path, engine, words):
+    """What it has counted until some seconds before can be reported from; one that ends as it should leaves the data file
+    alone."""
+    if "--events" in words and engine == "preload":
+        words = []  # It has no event log.
+    data, partial = tmp_path / "data", tmp_path / "data.partial"
+    for kills in (True, False):
+        # Its target waits for commands, so that each copy is of a process at rest.
+        obedient = Obedient(runner, [allocprof, "record", "-q", f"--engine={engine}", *words, "-o", data, "--",
+                                     target("sleeper")])
+        obedient.ask("alloc 321")
+        # The first one may have come before the calls.
+        wait_until(lambda: partial.exists() and mallocs(partial) >= 321, "a checkpoint")
+        if kills:
+            os.kill(obedient.pid, signal.SIGKILL)
+            obedient.process.wait(TIMEOUT_SECONDS)
+            done = run([allocprof, "report", data], expect=2)
+            assert f"no such file {data}, but {partial}, what a recording has kept".encode() in done.stderr
+        else:
+            obedient.exit()
+            assert data.exists() and not partial.exists() and not (tmp_path / "data.partial.old").exists()
+        recording = Recording(partial if kills else data)
+        assert not recording.unbalanced() and recording.ledger["lost"] == 0
+        assert mallocs(recording.path) >= 321
+        run([allocprof, "report", partial if kills else data], expect=0)
+        assert (recording.meta.get("dump") == "1") == kills
+        partial.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("words", [[]], ids=["checkpoint"])
+def test_no_checkpoints(runner, allocprof, target, tmp_path, engine, words):
+    obedient = Obedient(runner, [allocprof, "record", "-q", f"--engine={engine}", "--no-checkpoints", "-o", tmp_path / "data",
+                                 "--", target("sleeper")])
+    # Longer than until the first one.
+    time.sleep(8)
+    assert os.listdir(tmp_path) == []
+    obedient.exit()
