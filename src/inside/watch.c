@@ -211,44 +211,69 @@ EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int f
 	return map(next__get(NEXT_mmap64), address, size, protection, flags, fd, offset);
 }
 
-static int protect(void *context, __u64 address, __u64 size)
+/* mprotect(2) or madvise(2). */
+typedef int (*change_t)(void *, size_t, int);
+
+struct change {
+	change_t next;
+	int argument;
+};
+
+static int change_part(void *context, __u64 address, __u64 size)
 {
-	return NEXT(mprotect, int (*)(void *, size_t, int))((void *)address, size, *(int *)context);
+	const struct change *change = context;
+
+	return change->next((void *)address, size, change->argument);
 }
 
-EXPORT int mprotect(void *address, size_t size, int protection);
-EXPORT int mprotect(void *address, size_t size, int protection)
+static int protect(change_t next, void *address, size_t size, int protection)
 {
-	int result = spared__around((__u64)address, size, protect, &protection);
+	struct change change = { next, protection };
+	int result = spared__around((__u64)address, size, change_part, &change);
 
 	if (protection & PROT_EXEC)
 		code__change();
 	return result;
 }
 
-static int advise(void *context, __u64 address, __u64 size)
+EXPORT int mprotect(void *address, size_t size, int protection);
+EXPORT int mprotect(void *address, size_t size, int protection)
 {
-	return NEXT(madvise, int (*)(void *, size_t, int))((void *)address, size, *(int *)context);
+	return protect(next__get(NEXT_mprotect), address, size, protection);
+}
+
+static int advise(change_t next, void *address, size_t size, int advice)
+{
+	struct change change = { next, advice };
+
+	return spared__around((__u64)address, size, change_part, &change);
 }
 
 EXPORT int madvise(void *address, size_t size, int advice);
 EXPORT int madvise(void *address, size_t size, int advice)
 {
-	return spared__around((__u64)address, size, advise, &advice);
+	return advise(next__get(NEXT_madvise), address, size, advice);
 }
 
-static int unmap(void *context, __u64 address, __u64 size)
+typedef int (*munmap_t)(void *, size_t);
+
+static int unmap_part(void *context, __u64 address, __u64 size)
 {
-	return NEXT(munmap, int (*)(void *, size_t))((void *)address, size);
+	return (*(munmap_t *)context)((void *)address, size);
+}
+
+static int unmap(munmap_t next, void *address, size_t size)
+{
+	int result = spared__around((__u64)address, size, unmap_part, &next);
+
+	code__unmapped((__u64)address, size);
+	return result;
 }
 
 EXPORT int munmap(void *address, size_t size);
 EXPORT int munmap(void *address, size_t size)
 {
-	int result = spared__around((__u64)address, size, unmap, NULL);
-
-	code__unmapped((__u64)address, size);
-	return result;
+	return unmap(next__get(NEXT_munmap), address, size);
 }
 
 extern int *__errno_location(void) __attribute__((weak));
@@ -261,28 +286,36 @@ static void *fail_to_move(void)
 	return (void *)-1;
 }
 
-EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...);
-EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...)
-{
-	void *to, *result;
-	va_list list;
+typedef void *(*mremap_t)(void *, size_t, size_t, int, ...);
 
-	va_start(list, flags);
-	to = va_arg(list, void *);
-	va_end(list);
+static void *move(mremap_t next, void *address, size_t old_size, size_t size, int flags, void *to)
+{
+	void *result;
+
 	if (old_size && spared__overlaps((__u64)address, old_size))
 		return fail_to_move();
 	if (flags & MREMAP_FIXED && spared__overlaps((__u64)to, size))
 		process__give_up();
-	result = NEXT(mremap, void *(*)(void *, size_t, size_t, int, ...))(address, old_size, size,
-									   flags, to);
+	result = next(address, old_size, size, flags, to);
 	code__unmapped((__u64)address, old_size);
 	if (flags & MREMAP_FIXED)
 		code__unmapped((__u64)to, size);
 	return result;
 }
 
-typedef long (*syscall_t)(long, long, long, long);
+EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...);
+EXPORT void *mremap(void *address, size_t old_size, size_t size, int flags, ...)
+{
+	va_list list;
+	void *to;
+
+	va_start(list, flags);
+	to = va_arg(list, void *);
+	va_end(list);
+	return move(next__get(NEXT_mremap), address, old_size, size, flags, to);
+}
+
+typedef long (*syscall_t)(long, ...);
 
 static long set_seccomp(long number, long a, long b, long c)
 {
@@ -296,31 +329,69 @@ static long set_seccomp(long number, long a, long b, long c)
 	return result;
 }
 
+/*
+ * What is called by number goes on by number: where a library has such a function of its own (tcmalloc's hooks), that
+ * one may be the caller.
+ */
+static void *mmap_of_kernel(void *address, size_t size, int protection, int flags, int fd,
+			    long offset)
+{
+	return (void *)NEXT(syscall, syscall_t)(__NR_mmap, address, size, (long)protection,
+						(long)flags, (long)fd, offset);
+}
+
 static void *mmap_by_number(long number, void *address, size_t size, int protection, int flags,
 			    int fd, long offset)
 {
-	return mmap(address, size, protection, flags, fd, offset);
+	return map(mmap_of_kernel, address, size, protection, flags, fd, offset);
+}
+
+static int mprotect_of_kernel(void *address, size_t size, int protection)
+{
+	return NEXT(syscall, syscall_t)(__NR_mprotect, address, size, (long)protection);
 }
 
 static long mprotect_by_number(long number, void *address, size_t size, int protection)
 {
-	return mprotect(address, size, protection);
+	return protect(mprotect_of_kernel, address, size, protection);
+}
+
+static int madvise_of_kernel(void *address, size_t size, int advice)
+{
+	return NEXT(syscall, syscall_t)(__NR_madvise, address, size, (long)advice);
 }
 
 static long madvise_by_number(long number, void *address, size_t size, int advice)
 {
-	return madvise(address, size, advice);
+	return advise(madvise_of_kernel, address, size, advice);
+}
+
+static int munmap_of_kernel(void *address, size_t size)
+{
+	return NEXT(syscall, syscall_t)(__NR_munmap, address, size);
 }
 
 static long munmap_by_number(long number, void *address, size_t size)
 {
-	return munmap(address, size);
+	return unmap(munmap_of_kernel, address, size);
+}
+
+static void *mremap_of_kernel(void *address, size_t old_size, size_t size, int flags, ...)
+{
+	va_list list;
+	void *to;
+
+	va_start(list, flags);
+	to = va_arg(list, void *);
+	va_end(list);
+	return (void *)NEXT(syscall, syscall_t)(__NR_mremap, address, old_size, size, (long)flags,
+						to);
 }
 
 static void *mremap_by_number(long number, void *address, size_t old_size, size_t size, int flags,
 			      void *to)
 {
-	return mremap(address, old_size, size, flags, to);
+	return move(mremap_of_kernel, address, old_size, size, flags, to);
 }
 
 static const struct {
