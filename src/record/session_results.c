@@ -125,7 +125,8 @@ int session__collect_results(struct session *session)
 	}
 	if (err)
 		return err;
-	if (sees_all_births(session))
+	if (sees_all_births(session) && !results->live.untracked &&
+	    !results->live.stats[AP_STAT_DROPPED] && !results->lost_total)
 		results->gaps[GAP_ALLOCATIONS_UNSEEN] = results->live.stats[AP_STAT_FREES_UNKNOWN];
 	results->regions.complete = are_regions_complete(&results->regions);
 	if (!is_window_complete(&results->window) || !are_numbers_complete(results))
