@@ -34,14 +34,14 @@ class Shell:
 
     def say(self, text, expect):
         """Runs @text, which succeeds and prints what is expected."""
-        self.recorder.stdin.write(f"{text}; echo $?\n".encode())
+        self.recorder.stdin.write(f"{text}; echo status $?\n".encode())
         self.recorder.stdin.flush()
-        got = b""
-        while not got.endswith(b"0\n"):
+        got = line = b""
+        while not line.startswith(b"status "):
             line = self.recorder.stdout.readline()
             assert line, f"{text} ended after {got}"
             got += line
-        assert got == expect + b"0\n"
+        assert got == expect + b"status 0\n"
 
     def end(self):
         self.recorder.stdin.close()
