@@ -32,7 +32,7 @@ struct report_entry {
 
 /* A function all of whose stacks together grew, and by a quarter or more faster than those of them that are growing. */
 struct report_growing {
-	__u32 label; /* the innermost frame of its stacks */
+	__u32 label;	 /* the innermost frame of its stacks */
 	__u32 n_entries; /* with live blocks that are selected, of which there are two or more */
 	struct growth growth;
 };

@@ -3,7 +3,6 @@
 read is lost."""
 
 import os
-import pathlib
 import signal
 import subprocess
 import tarfile
@@ -11,7 +10,7 @@ import tarfile
 import pytest
 
 from conftest import unavailable
-from support import Obedient, wait_until
+from support import Obedient
 
 
 def record(run, allocprof, directory, name="p", *words):
