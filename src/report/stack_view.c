@@ -151,7 +151,8 @@ static int add_line(struct builder *builder, const struct profile_frame *frame,
 	/* One function by all compilers, unless stacks are shown as they are. */
 	if (!builder->options->all_frames && builder->options->names != STACK_NAMES_LINKED)
 		function = js_tier__remove(name);
-	name = function ?: name;
+	if (function)
+		name = function;
 	if (!*name || builder->options->addresses) {
 		label.text = text_of_place(builder, frame);
 	} else {
