@@ -91,17 +91,15 @@ def placeholders(run, peers, tmp_path):
 
 
 class Runs:
-    def __init__(self, run, allocprof, placeholders, own_libc, directory):
+    def __init__(self, run, allocprof, placeholders, directory):
         self._run = run
-        # Others may not set probes in a file that valgrind has mapped.
-        self.own_libc = own_libc
         self.allocprof = allocprof
         self.placeholders = placeholders
         self.directory = directory
 
     def run(self, argv, env, status):
         # valgrind is begun by a shell, which mends PWD.
-        return self._run(argv, env={"PWD": str(self.directory), **self.own_libc, **env}, cwd=self.directory,
+        return self._run(argv, env={"PWD": str(self.directory), **env}, cwd=self.directory,
                          expect=status)
 
     def record(self, argv, env, status):
@@ -132,9 +130,9 @@ class Runs:
 
 
 @pytest.fixture
-def runs(run, allocprof, placeholders, own_libc, tmp_path):
+def runs(run, allocprof, placeholders, tmp_path):
     (tmp_path / "numbers").write_text(NUMBERS)
-    return Runs(run, allocprof, placeholders, own_libc, tmp_path)
+    return Runs(run, allocprof, placeholders, tmp_path)
 
 
 def assert_report(run, allocprof, directory, ours):
