@@ -123,12 +123,17 @@ static bool lacks_for_good(void)
 
 static void look_at_bounds(const struct search *search)
 {
-	if (search->kernel->missing_capabilities[0] && lacks_for_good())
-		search->say(
-			"this process could get CAP_BPF, CAP_PERFMON or CAP_SYS_PTRACE by no means, "
-			"and sudo does not help; start the container with --privileged, or --cap-add "
-			"BPF,PERFMON,SYS_PTRACE (systemd: CapabilityBoundingSet=)",
-			search->context);
+	char text[TEXT_SIZE];
+
+	if (!search->kernel->missing_capabilities[0] || !lacks_for_good())
+		return;
+	snprintf(
+		text, sizeof(text),
+		"recording needs %s, which this user lacks, also as root, and sudo does not help; "
+		"start the container with --privileged, or --cap-add BPF,PERFMON,SYS_PTRACE (systemd: "
+		"CapabilityBoundingSet=)",
+		search->kernel->missing_capabilities);
+	search->say(text, search->context);
 }
 
 static void look_at_settings(const struct search *search)

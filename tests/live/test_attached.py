@@ -87,6 +87,7 @@ def test_title_of_its_own(run, allocprof, runner, target, tmp_path):
     process.exit()
 
 
+@pytest.mark.slow  # the fast tests run in a plain chroot, too, in which none can be made
 def test_namespace_of_users(run, allocprof, runner, target, tmp_path):
     """The kernel's version is not the reason."""
     if run(["unshare", "-Ur", "true"]).status:

@@ -77,7 +77,7 @@ def test_capabilities_that_do(run, allocprof):
 @pytest.mark.parametrize("error", [1, 38], ids=["EPERM", "ENOSYS"])
 def test_without_bpf(refuse, allocprof, target, tmp_path, command, error):
     refuse([target("without_bpf"), "bpf", error, "env", "ALLOCPROF_ENGINE=uprobe", allocprof, command, "-o", tmp_path / "x", "--",
-            "true"], 125, "bpf(2)", "seccomp", os.uname().release)
+            "true"], 125, "bpf(2)", "seccomp", "--engine=preload")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
