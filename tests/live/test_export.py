@@ -17,6 +17,7 @@ from support import BUILD, SOURCE, unavailable
 
 sys.path.insert(0, str(SOURCE / "tests"))
 
+import data_digest  # noqa: E402
 import pprof  # noqa: E402
 
 # pprof's sample types, and what report calls them.
@@ -289,6 +290,7 @@ def test_hostile_names(fixture_data, export, totals):
     database.execute("UPDATE processes SET comm = ?", (HOSTILE[0],))
     database.execute("UPDATE modules SET path = ? WHERE id = 1", (HOSTILE[1],))
     database.execute("UPDATE meta SET value = CAST(x'c328ff22' AS TEXT) WHERE key = 'command'")
+    data_digest.renew(database)
     # The reader of data files keeps 8 KiB of a name.
     used = {name[:8192] for name, in database.execute(
         "SELECT name FROM functions WHERE id IN (SELECT function FROM lines)") if name in HOSTILE}
