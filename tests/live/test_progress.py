@@ -75,9 +75,9 @@ def without_progress(screen):
 
 @pytest.mark.fast("live")
 @pytest.mark.parametrize("command, ends", [
-    (["record"], ["process ", "recorded "]),
-    (["record", "--live"], ["process ", "allocations:", "not freed:", "temporary:", "recorded "]),
-    (["stat", "-o", "stat.out"], ["process "]),
+    (["record"], ["process ", "process ", "recorded "]),
+    (["record", "--live"], ["process ", "process ", "allocations:", "not freed:", "temporary:", "recorded "]),
+    (["stat", "-o", "stat.out"], ["process ", "process "]),
 ], ids=["record", "live", "stat"])
 def test_progress(runner, allocprof, target, tmp_path, command, ends):
     """It is there while a process is measured, keeps up with its calls, fits, and leaves no trace."""

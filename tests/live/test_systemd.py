@@ -33,16 +33,26 @@ def test_filter_of_the_example(run, allocprof, target, tmp_path, action, engine)
     assert recording.ledger["frees"] > 0, recording.ledger
 
 
-@pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("engine", ["auto", "preload"])
-def test_filter_without_seccomp(run, allocprof, tmp_path, action, engine):
+def test_filter_without_seccomp(run, allocprof, tmp_path, engine):
     """The reason is the filter, and the remedy is named, once."""
-    done = run([*under_filter(action), allocprof, "record", f"--engine={engine}", "-o", tmp_path / "data", "true"],
+    done = run([*under_filter("errno"), allocprof, "record", f"--engine={engine}", "-o", tmp_path / "data", "true"],
                expect=125)
     said = done.stderr.decode()
     assert "SystemCallFilter=@system-service seccomp" in said and "allocate memory" not in said, said
     assert said.count("cannot start the process") == 1, said
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("engine", ["auto", "preload"])
+def test_filter_that_kills_workers(run, allocprof, target, tmp_path, engine):
+    """The command is measured all the same; what the workers would have read is missing, and named."""
+    done = run([*under_filter("kill"), allocprof, "record", f"--engine={engine}", "-o", tmp_path / "data",
+                target("every_function")], expect=3)
+    assert b"0.0 % of the calls have a complete stack" in done.stderr, done
+    assert b"made a system call that is not allowed" in run([allocprof, "report", "-i", tmp_path / "data"]).stderr
+    ledger = Recording(tmp_path / "data").ledger
+    assert ledger["events"] > 0 and ledger["lost"] == 0, ledger
 
 
 @pytest.mark.parametrize("action", ACTIONS)

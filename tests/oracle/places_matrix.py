@@ -75,7 +75,8 @@ class Program:
         """({case: [(symbol, file, line), ...]}, text)"""
         query = '\n'.join(f'{address - 1:x}' for address in self.returns.values())
         out = sh([self.places, *args, file or self.path], input=query,
-                 env=dict(os.environ, **(env or {})))
+                 env={**{name: value for name, value in os.environ.items()
+                         if not name.startswith('SUDO_')}, **(env or {})})
         by_address = {address - 1: case for case, address in self.returns.items()}
         found, text = {}, ''
         for line in out.splitlines():
