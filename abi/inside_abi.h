@@ -318,7 +318,7 @@ struct inside_refused {
 	char path[INSIDE_PATH_BYTES]; /* cut off where it is longer */
 };
 
-/* Of threads that wait for an unwind table or an answer. */
+/* How often and how long threads have waited for allocprof to make an unwind table or to answer. */
 struct inside_waits {
 	/* CLOCK_MONOTONIC, when the first one began to wait since allocprof last did something, which sets it to 0. */
 	__u64 since_ns;

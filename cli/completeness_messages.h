@@ -8,7 +8,7 @@
 struct profile;
 struct recording_target;
 
-/* Of a number of threads that are counted by names for many. */
+/* The words behind a number of threads, for plural__of(): these threads have no counters by their own names. */
 #define NAMES_NOTE_WORDS                                                                            \
 	"thread{ is|s are} counted together with others, by a name with * for digits or as (other " \
 	"names), since {its|their} process had 512 names of threads already"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads --per, and finds out from two recordings how many seconds, calls or units each of them took. */
 #include "diff_rate.h"
 
 #include <errno.h>

@@ -141,7 +141,7 @@ struct session_results {
 	bool target_runs; /* the target still runs */
 	bool interrupted; /* a signal to allocprof or the command ended the recording */
 	pid_t target_pid;
-	/* Of an attached target; each NULL or 0 if it is unknown. Owned by the session. */
+	/* These describe an attached target; each is NULL or 0 if it is unknown. The session owns them. */
 	const char *target_command;  /* as a shell would take it */
 	const char *target_children; /* lines "PID COMMAND" */
 	__u64 target_rss_bytes;	     /* resident when the recording began */

@@ -286,9 +286,9 @@ static char *pool__extend(struct pool *pool, __u64 before, size_t size, __u64 *p
 #define EXTEND_MOST_WAIT 10
 
 /*
- * Whether the caller is to extend the pool, whose state was @before; else that has changed. The kernel maps memory for one
- * thread of a process at a time, so of thousands that find no room at once each would wait there, and map a piece too many.
- * Nobody waits for a thread that a signal's handler has interrupted, or that does not go on.
+ * Returns true if the caller is to map the pool's next piece, false if another thread has changed the pool's state since it was
+ * @before. The kernel maps memory for one thread of a process at a time: thousands of threads that find no room at once would each
+ * wait in mmap(2), and map a piece too many. No thread waits for one that does not go on, or that its own handler has interrupted.
  */
 static bool pool__begin_extend(struct pool *pool, __u64 before, __u32 tid)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Chooses the name that a thread is counted by: its own, one with * for digits, or INSIDE_OTHER_NAMES. */
 #include "thread_names.h"
 
 #include <stdbool.h>

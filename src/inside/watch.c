@@ -330,8 +330,8 @@ static long set_seccomp(long number, long a, long b, long c)
 }
 
 /*
- * What is called by number goes on by number: where a library has such a function of its own (tcmalloc's hooks), that
- * one may be the caller.
+ * A program that calls syscall(2) with one of these numbers gets that system call, and not the next definition of the function:
+ * a library that defines the function itself, as tcmalloc does mmap, makes the call in it, and would call itself without end.
  */
 static void *mmap_of_kernel(void *address, size_t size, int protection, int flags, int fd,
 			    long offset)

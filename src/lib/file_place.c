@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Walks a path to its last directory, one name at a time, and refuses links that another user could have put there. */
 #include "file_place.h"
 
 #include <errno.h>
@@ -122,7 +123,7 @@ static int step(struct walk *walk, char name[NAME_MAX + 1], struct stat *st)
 		return -ENAMETOOLONG;
 	memcpy(name, from, len);
 	name[len] = '\0';
-	/* Of a root directory and of a slash at the end. */
+	/* The path is the root directory, or ends in a slash. */
 	if (!len)
 		strcpy(name, ".");
 	strcpy(rest, from + len);

@@ -145,7 +145,7 @@ static json_object *json_growing(const struct report_output *output)
 	return array;
 }
 
-/* What --leaks shows instead of what was left; NULL if it does not. */
+/* The figures of the blocks that the end freed, where --leaks shows what was live before; NULL where it does not. */
 static json_object *json_exit_frees(const struct report *report)
 {
 	json_object *object;

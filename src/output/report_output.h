@@ -46,7 +46,7 @@ int report_output__json(const struct report_output *output);
 
 /* The word for the selected blocks: "leaked", "still allocated", "freed", ... */
 const char *report_output__what(const struct report_output *output);
-/* What --leaks shows instead of what was left, and how much was still growing. */
+/* These print whether --leaks shows what was live before the end freed it, and which stacks and functions still grew. */
 void report_output__exit_frees(const struct report_output *output);
 void report_output__growth(const struct report_output *output);
 /* A number of bytes for a sentence. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Reads the command line, the resident memory and the children of a running process from /proc. */
 #include "attached.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Stops the threads of processes by ptrace(2), and lets them go on. */
 #include "hold.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Adds up a number for each row of a data file, by which later commands see that the file was changed. */
 #include "data_digest.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Gives SQLite a VFS whose only file is an open descriptor: it opens, locks and removes nothing by name. */
 #include "db_file.h"
 
 #include <errno.h>

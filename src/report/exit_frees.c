@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Finds the last epochs of a recording in which programs only freed, since they ended. */
 #include "exit_frees.h"
 
 #include <errno.h>
@@ -15,11 +16,11 @@
 #define LEAST_EPOCHS 16
 /* What is freed at an end is so many times what is allocated in the same epoch. */
 #define FREED_BY_ALLOCATED 4
-/* Of what was live: less is no reason to look elsewhere. */
+/* --leaks goes back before the end only if that freed a quarter (one part in LEAST_SHARE) of what was live, and LEAST_BYTES. */
 #define LEAST_SHARE 4
 #define LEAST_BYTES (1ULL << 20)
 
-/* Of one epoch. */
+/* The bytes that were allocated and freed in one epoch. */
 struct change {
 	__u64 allocated_bytes, freed_bytes;
 };

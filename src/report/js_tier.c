@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Removes V8's mark of the compiler from the name of a JavaScript function. */
 #include "js_tier.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 char *js_tier__remove(const char *name)
 {
-	/* Of functions and scripts; a regular expression's text may begin like a mark. */
+	/* V8 marks the names of these kinds. RegExp: is not among them: the text of an expression may begin like a mark. */
 	static const char *const kinds[] = { "JS:", "Eval:", "Script:", "Function:",
 					     "LazyCompile:" };
 

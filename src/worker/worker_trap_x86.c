@@ -61,7 +61,7 @@ static long get_status(int fd, struct stat *st)
 	return err == -EACCES ? worker_request__status(fd, st) : err;
 }
 
-/* That of a path is none of a worker's business. */
+/* Workers may ask for the status of a descriptor, not of a path. */
 static long get_status_at(int fd, const char *path, struct stat *st, int flags)
 {
 	return flags & AT_EMPTY_PATH && !*path ? get_status(fd, st) : -EACCES;
