@@ -98,7 +98,6 @@ static int arrive(struct walk *walk, const char *name, struct stat *st)
 {
 	_cleanup_(close_fd) int fd = openat(walk->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct statfs system;
-	int err;
 
 	if (fd < 0 || fstat(fd, st) || fstatfs(fd, &system))
 		return -errno;
@@ -108,8 +107,7 @@ static int arrive(struct walk *walk, const char *name, struct stat *st)
 		return -ELOOP;
 	if (system.f_type == PROC_SUPER_MAGIC)
 		return 1;
-	err = step_over(walk, fd, "");
-	return err;
+	return step_over(walk, fd, "");
 }
 
 /* Goes one name on. 1: @name is at the end, and @st describes it. */
