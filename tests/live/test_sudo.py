@@ -112,7 +112,7 @@ def test_a_dump(runner, run, allocprof, directory):
 @pytest.mark.fast("a link to a file")
 @pytest.mark.parametrize("place", ["a file", "a link to a file", "a link to nothing"])
 def test_what_was_there_stays_whose_it_is(run, allocprof, directory, place):
-    """In a directory of the user's, who can put links there."""
+    """In a directory of the user's, who can put links there. What a link to nothing makes was not there."""
     named = directory / "named"
     (directory / "users").mkdir()
     os.chown(directory / "users", USER, GROUP)
@@ -127,7 +127,8 @@ def test_what_was_there_stays_whose_it_is(run, allocprof, directory, place):
         named.touch(0o600)
     run([allocprof, "report", "-i", "a.data", "-o", report], SUDO, expect=0, cwd=directory)
     status = report.stat()
-    assert (status.st_uid, status.st_gid) == (0, 0) and status.st_size
+    expected = (USER, GROUP) if place == "a link to nothing" else (0, 0)
+    assert (status.st_uid, status.st_gid) == expected and status.st_size
 
 
 @pytest.mark.fast("-1", "65534x")
