@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prints how many tests of the last `meson test` passed, failed and were skipped.
 
-tally.py [--clear | --failures | --skipped] BUILD
+tally.py [--clear | --failures | --skipped | --times] BUILD
 
 A test that pytest ran leaves NAME.junit.xml somewhere below BUILD and counts as the tests in it.
 --clear removes what earlier runs left. --failures prints a line for each test that failed: its name and why. --skipped
-prints a line for each reason why tests were skipped, and which those were.
+prints a line for each reason why tests were skipped, and which those were. --times prints how long the tests of each
+suite took, added up, and the ten slowest cases.
 """
 import collections
 import pathlib
@@ -55,6 +56,18 @@ def reason(case):
     return next(iter(said.splitlines()), "")[:400]
 
 
+def times(build):
+    """Tests run beside each other, so the sums are more than what passed by the clock."""
+    suites = collections.Counter()
+    for case in cases(meson_log(build)):
+        suites[case.get("name").split(" / ")[0].split(":")[-1]] += float(case.get("time", 0))
+    yield "time: " + ", ".join(f"{suite} {seconds:.0f} s" for suite, seconds in suites.most_common())
+    slowest = sorted(((float(case.get("time", 0)), name, case.get("name")) for name, case in found_cases(build)),
+                     reverse=True)
+    for seconds, name, case in slowest[:10]:
+        yield f"time: {seconds:.0f} s {name}: {case}"
+
+
 def main():
     build = pathlib.Path(sys.argv[-1])
     if sys.argv[1] == "--clear":
@@ -73,6 +86,10 @@ def main():
                 why[reason(case) or "it does not say why"][name] += 1
         for sentence, names in why.items():
             print(f"skipped: {sentence}: " + ", ".join(f"{name} ({n})" if n > 1 else name for name, n in names.items()))
+        return
+    if sys.argv[1] == "--times":
+        for line in times(build):
+            print(line)
         return
     sums = {"passed": 0, "failed": 0, "skipped": 0}
     for _, case in found_cases(build):
