@@ -46,10 +46,17 @@ static bool is_noncharacter(const char *text, size_t size)
 
 void page_text__print(const char *text, FILE *to)
 {
+	page_text__print_lines(text, "?", to);
+}
+
+void page_text__print_lines(const char *text, const char *newline, FILE *to)
+{
 	while (*text) {
 		size_t size = utf8__printable(text);
 
-		if (!size || is_noncharacter(text, size))
+		if (*text == '\n')
+			fputs(newline, to);
+		else if (!size || is_noncharacter(text, size))
 			fputc('?', to);
 		else if (entity(*text))
 			fputs(entity(*text), to);

@@ -11,5 +11,7 @@
  * change the direction of what follows are left out.
  */
 void page_text__print(const char *text, FILE *to);
+/* The same, but prints @newline, as it is, for each newline: in an attribute "&#10;", as XML takes others for spaces. */
+void page_text__print_lines(const char *text, const char *newline, FILE *to);
 
 #endif
